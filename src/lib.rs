@@ -1,1 +1,30 @@
-//! x
+//! Blockyard: a durable object store that speaks Azure Blob REST over range-partitioned, log-structured extents.
+//!
+//! Modules stand in layer order; a module uses only lower layers (checked by `tests/it/layering.rs`, drawn in
+//! `ARCHITECTURE.md`).
+
+// layer 0: values, no I/O, no async
+pub mod types;
+
+// layer 1: the world behind traits
+pub mod env;
+pub mod telemetry;
+
+// layer 2: dialects, signatures, the coordinator
+pub mod auth;
+pub mod coordinator;
+pub mod protocol;
+
+// layer 3
+pub mod capacity;
+
+// layer 4
+pub mod index;
+
+// layer 5
+pub mod frontend;
+pub mod reclaim;
+
+// layer 6
+pub mod admin;
+pub mod node;

@@ -1,0 +1,155 @@
+//! The disk seam.
+
+use std::fmt::Debug;
+use std::io;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use thiserror::Error;
+
+/// Why a disk operation failed; each variant is a different next step for the caller.
+#[derive(Clone, Debug, Error)]
+pub enum DiskError {
+    /// The path does not exist.
+    #[error("{path} does not exist")]
+    NotFound {
+        /// The path, relative to the disk.
+        path: String,
+    },
+    /// No space is left: free some, then try again. Nothing was written, or garbage beyond the file's old end.
+    #[error("no space left on the disk")]
+    Full,
+    /// A read, write or sync failed; after a failed write or sync the state of the file is unknown.
+    #[error("{action} failed on {path}: {kind}")]
+    Io {
+        /// What was tried: `read`, `write`, `sync`, ...
+        action: &'static str,
+        /// The path, relative to the disk.
+        path: String,
+        /// The system's error.
+        kind: io::ErrorKind,
+    },
+    /// Another process has the data directory open.
+    #[error("the data directory is in use by another process")]
+    Locked,
+}
+
+/// Space of the file system under a disk, bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Space {
+    /// All of it.
+    pub total: u64,
+    /// What an unprivileged writer may still use.
+    pub available: u64,
+}
+
+/// One data directory: a flat tree of files named by relative paths such as `extents/3f/000000000000003f.x`.
+///
+/// Durable means: survives power loss. A file's bytes are durable after [`DiskFile::sync`]; a new, renamed or removed
+/// name is durable after [`Disk::sync_dir`] of its folder.
+#[async_trait]
+pub trait Disk: Send + Sync + Debug {
+    /// Opens an existing file for reading and writing.
+    ///
+    /// # Errors
+    /// [`DiskError::NotFound`], [`DiskError::Io`].
+    async fn open(&self, path: &str) -> Result<Arc<dyn DiskFile>, DiskError>;
+
+    /// Creates an empty file (and its folder), truncating one that exists.
+    ///
+    /// # Errors
+    /// [`DiskError::Full`], [`DiskError::Io`].
+    async fn create(&self, path: &str) -> Result<Arc<dyn DiskFile>, DiskError>;
+
+    /// Atomically gives a file another name, replacing what had it.
+    ///
+    /// # Errors
+    /// [`DiskError::NotFound`], [`DiskError::Io`].
+    async fn rename(&self, from: &str, to: &str) -> Result<(), DiskError>;
+
+    /// Removes a file; one that does not exist counts as removed.
+    ///
+    /// # Errors
+    /// [`DiskError::Io`].
+    async fn remove(&self, path: &str) -> Result<(), DiskError>;
+
+    /// Names of the files below a folder, at any depth, sorted; none when the folder does not exist.
+    ///
+    /// # Errors
+    /// [`DiskError::Io`].
+    async fn list(&self, folder: &str) -> Result<Vec<String>, DiskError>;
+
+    /// Makes the names in a folder durable (`""` is the data directory itself).
+    ///
+    /// # Errors
+    /// [`DiskError::Io`]: treat the disk as failed.
+    async fn sync_dir(&self, folder: &str) -> Result<(), DiskError>;
+
+    /// Space of the file system.
+    ///
+    /// # Errors
+    /// [`DiskError::Io`].
+    async fn space(&self) -> Result<Space, DiskError>;
+}
+
+/// An open file. Calls may run at the same time; writes to overlapping ranges must not.
+///
+/// Not cancel-safe: a dropped call may still take effect.
+#[async_trait]
+pub trait DiskFile: Send + Sync + Debug {
+    /// Reads up to `len` bytes at `offset`; fewer only at the end of the file.
+    ///
+    /// # Errors
+    /// [`DiskError::Io`].
+    async fn read_at(&self, offset: u64, len: usize) -> Result<Bytes, DiskError>;
+
+    /// Writes the pieces one after the other at `offset`, growing the file if needed. Not durable until [`Self::sync`].
+    ///
+    /// # Errors
+    /// [`DiskError::Full`], [`DiskError::Io`].
+    async fn write_at(&self, offset: u64, pieces: Vec<Bytes>) -> Result<(), DiskError>;
+
+    /// [`Self::write_at`] then [`Self::sync`] in one trip to the disk's thread.
+    ///
+    /// # Errors
+    /// As of both.
+    async fn write_sync(&self, offset: u64, pieces: Vec<Bytes>) -> Result<(), DiskError>;
+
+    /// Makes all bytes written before the call durable (`fdatasync`).
+    ///
+    /// # Errors
+    /// [`DiskError::Io`]: what was written since the last good sync may be lost; never call it again, poison the disk.
+    async fn sync(&self) -> Result<(), DiskError>;
+
+    /// Reserves space for `offset..offset + len` and grows the file to hold it, so that later writes there cannot meet
+    /// a full disk. Reads of reserved bytes give zeros.
+    ///
+    /// # Errors
+    /// [`DiskError::Full`], [`DiskError::Io`].
+    async fn allocate(&self, offset: u64, len: u64) -> Result<(), DiskError>;
+
+    /// Gives the space of whole 4 KiB pages inside the range back; they read as zeros. The file keeps its length.
+    ///
+    /// # Errors
+    /// [`DiskError::Io`].
+    async fn punch_hole(&self, offset: u64, len: u64) -> Result<(), DiskError>;
+
+    /// Cuts or extends the file.
+    ///
+    /// # Errors
+    /// [`DiskError::Full`], [`DiskError::Io`].
+    async fn set_len(&self, len: u64) -> Result<(), DiskError>;
+
+    /// Length, bytes.
+    ///
+    /// # Errors
+    /// [`DiskError::Io`].
+    async fn len(&self) -> Result<u64, DiskError>;
+
+    /// Bytes of disk space the file takes: less than its length where holes are.
+    ///
+    /// # Errors
+    /// [`DiskError::Io`].
+    async fn allocated(&self) -> Result<u64, DiskError>;
+}

@@ -1,0 +1,36 @@
+//! The world behind traits: disk, clock, randomness, tasks, network. Nothing else in the program touches them, so that
+//! the whole system runs under a simulation from a seed.
+//!
+//! | seam | the machine | simulation |
+//! |---|---|---|
+//! | [`Disk`] | `disk_os.rs` | `disk_sim.rs`: loses, tears, reorders and flips bytes, fails reads, writes and syncs |
+//! | [`Clock`] | `clock.rs` | paused tokio time from a fixed origin |
+//! | [`Rand`] | `rand.rs` | a seeded generator |
+//! | [`Tasks`] | `tasks.rs` | the same, on one thread |
+//! | [`net`] | TCP | in-memory pipes |
+
+pub mod clock;
+pub mod disk;
+pub mod disk_os;
+pub mod disk_sim;
+pub mod net;
+pub mod rand;
+pub mod tasks;
+
+pub use clock::Clock;
+pub use disk::{Disk, DiskError, DiskFile, Space};
+pub use rand::Rand;
+pub use tasks::Tasks;
+
+use std::sync::Arc;
+
+/// What a role needs of the world besides its disks; cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Env {
+    /// Wall and monotonic time.
+    pub clock: Arc<dyn Clock>,
+    /// Random numbers.
+    pub rand: Arc<dyn Rand>,
+    /// Named, tracked tasks.
+    pub tasks: Tasks,
+}

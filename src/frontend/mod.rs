@@ -1,0 +1,1 @@
+//! Stub front page; see the constitution.

@@ -1,0 +1,1 @@
+//! Metrics and traces. Registries are passed by value: there is no global.

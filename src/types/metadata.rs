@@ -1,0 +1,64 @@
+//! User metadata.
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+/// Names and values together, bytes; the limit of the service.
+const METADATA_BYTES_MAX: usize = 8 * 1024;
+
+/// Name/value pairs of a blob or container, in the order and case the client sent.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Metadata(Vec<(String, String)>);
+
+/// Why metadata is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum MetadataError {
+    /// A header `x-ms-meta-` without a name.
+    #[error("a metadata name is empty")]
+    EmptyKey,
+    /// Not a C# identifier, or given twice.
+    #[error("a metadata name is not an identifier, or is given twice")]
+    Invalid,
+    /// More than 8 KiB of names and values.
+    #[error("the metadata is larger than 8 KiB")]
+    TooLarge,
+}
+
+impl Metadata {
+    /// Checks names and total size.
+    ///
+    /// # Errors
+    /// [`MetadataError`], in the order the service checks.
+    pub fn new(pairs: Vec<(String, String)>) -> Result<Self, MetadataError> {
+        let mut bytes = 0usize;
+        for (i, (name, value)) in pairs.iter().enumerate() {
+            if name.is_empty() {
+                return Err(MetadataError::EmptyKey);
+            }
+            let repeated = pairs.iter().take(i).any(|(other, _)| other.eq_ignore_ascii_case(name));
+            if repeated || !is_identifier(name) {
+                return Err(MetadataError::Invalid);
+            }
+            bytes = bytes.saturating_add(name.len()).saturating_add(value.len());
+        }
+        if bytes > METADATA_BYTES_MAX { Err(MetadataError::TooLarge) } else { Ok(Self(pairs)) }
+    }
+
+    /// The pairs in order.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0.iter().map(|(n, v)| (n.as_str(), v.as_str()))
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+/// The ASCII part of C# identifiers: HTTP header names carry no more.
+fn is_identifier(name: &str) -> bool {
+    let mut chars = name.chars();
+    chars.next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_')
+        && chars.all(|c| c.is_ascii_alphanumeric() || c == '_')
+}

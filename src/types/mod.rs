@@ -1,0 +1,30 @@
+//! Values every layer shares: ids, names, keys, locations, checksums, conditions. No I/O, no async.
+//!
+//! Each type is valid once constructed: constructors check, fields are private, units stand in the docs.
+
+mod block;
+mod checksum;
+mod condition;
+mod etag;
+mod ids;
+mod key;
+mod location;
+mod metadata;
+mod name;
+mod range;
+mod timestamp;
+
+pub use block::{
+    BLOCKS_COMMITTED_MAX, BLOCKS_UNCOMMITTED_MAX, BlockId, BlockIdError, BlockListEntry,
+    BlockSource,
+};
+pub use checksum::{Crc32c, Crc64, Crc64Hasher, Md5, Md5Hasher, crc32c, crc32c_combine};
+pub use condition::{Conditions, EtagMatch, Outcome};
+pub use etag::Etag;
+pub use ids::{AccountId, ContainerId, Epoch, ExtentId, PartitionId, Sequence};
+pub use key::{BlobKey, Collation, KeyRange, RoutingKey};
+pub use location::{Location, locations_len};
+pub use metadata::{Metadata, MetadataError};
+pub use name::{AccountName, BlobName, ContainerName, NameError};
+pub use range::ByteRange;
+pub use timestamp::Timestamp;

@@ -1,0 +1,105 @@
+//! Names of the three levels, checked when made.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+/// Why a name is refused; the front ends map it to their codes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum NameError {
+    /// Too short or too long.
+    #[error("the name's length is out of range")]
+    Length,
+    /// Characters or places of characters that the rule forbids.
+    #[error("the name has characters that are not allowed")]
+    Invalid,
+}
+
+/// An account name: 3 to 24 lower-case letters and digits.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct AccountName(Box<str>);
+
+impl AccountName {
+    /// Checks `text`.
+    ///
+    /// # Errors
+    /// [`NameError`].
+    pub fn new(text: &str) -> Result<Self, NameError> {
+        if !(3..=24).contains(&text.len()) {
+            return Err(NameError::Length);
+        }
+        if text.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit()) {
+            Ok(Self(text.into()))
+        } else {
+            Err(NameError::Invalid)
+        }
+    }
+
+    /// The text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// A container name: 3 to 63 lower-case letters, digits and single hyphens, or `$root`, `$web`, `$logs`.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct ContainerName(Box<str>);
+
+impl ContainerName {
+    /// Checks `text`.
+    ///
+    /// # Errors
+    /// [`NameError`].
+    pub fn new(text: &str) -> Result<Self, NameError> {
+        if matches!(text, "$root" | "$web" | "$logs") {
+            return Ok(Self(text.into()));
+        }
+        let legal = text.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-');
+        if !legal || text.starts_with('-') || text.ends_with('-') || text.contains("--") {
+            return Err(NameError::Invalid);
+        }
+        if (3..=63).contains(&text.len()) { Ok(Self(text.into())) } else { Err(NameError::Length) }
+    }
+
+    /// The text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// A blob name: 1 to 1,024 UTF-16 code units (as the service counts), any but NUL. Never normalised.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct BlobName(Box<str>);
+
+impl BlobName {
+    /// Checks `text`.
+    ///
+    /// # Errors
+    /// [`NameError`].
+    pub fn new(text: &str) -> Result<Self, NameError> {
+        if text.is_empty() || text.encode_utf16().count() > 1024 {
+            return Err(NameError::Length);
+        }
+        if text.contains('\0') { Err(NameError::Invalid) } else { Ok(Self(text.into())) }
+    }
+
+    /// The text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+macro_rules! display_as_text {
+    ($($name:ident),*) => {$(
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+    )*};
+}
+display_as_text!(AccountName, ContainerName, BlobName);

@@ -1,0 +1,89 @@
+//! Time as the service shows it: 100-nanosecond ticks.
+
+use std::fmt;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use serde::{Deserialize, Serialize};
+
+/// Ticks of 100 ns since 0001-01-01T00:00:00Z, the unit of Azure's `ETag` values and snapshot ids.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Timestamp(u64);
+
+/// Ticks between 0001-01-01 and 1970-01-01.
+const UNIX_TICKS: u64 = 621_355_968_000_000_000;
+const TICKS_PER_SECOND: u64 = 10_000_000;
+
+impl Timestamp {
+    /// The earliest time: what a fresh store has seen.
+    pub const ZERO: Self = Self(0);
+
+    /// Wraps ticks read from disk.
+    #[must_use]
+    pub const fn from_ticks(ticks: u64) -> Self {
+        Self(ticks)
+    }
+
+    /// Ticks since 0001-01-01, for encoding.
+    #[must_use]
+    pub const fn ticks(self) -> u64 {
+        self.0
+    }
+
+    /// A time given as distance from 1970-01-01.
+    #[must_use]
+    pub fn from_unix(since_epoch: Duration) -> Self {
+        Self(UNIX_TICKS + ticks_of(since_epoch))
+    }
+
+    /// Distance from 1970-01-01; zero for earlier times.
+    #[must_use]
+    pub fn since_unix(self) -> Duration {
+        duration_of(self.0.saturating_sub(UNIX_TICKS))
+    }
+
+    /// The same instant for `httpdate` and the file system.
+    #[must_use]
+    pub fn to_system_time(self) -> SystemTime {
+        UNIX_EPOCH + self.since_unix()
+    }
+
+    /// Cut to whole seconds: dates in HTTP headers have no fraction, conditions compare at this grain.
+    #[must_use]
+    pub const fn whole_seconds(self) -> Self {
+        Self(self.0 - self.0 % TICKS_PER_SECOND)
+    }
+
+    /// The next representable instant.
+    #[must_use]
+    pub const fn next(self) -> Self {
+        Self(self.0 + 1)
+    }
+
+    /// This time plus `d`, saturating.
+    #[must_use]
+    pub fn plus(self, d: Duration) -> Self {
+        Self(self.0.saturating_add(ticks_of(d)))
+    }
+
+    /// How long after `earlier` this is; zero when it is not after.
+    #[must_use]
+    pub fn since(self, earlier: Self) -> Duration {
+        duration_of(self.0.saturating_sub(earlier.0))
+    }
+}
+
+fn ticks_of(d: Duration) -> u64 {
+    d.as_secs() * TICKS_PER_SECOND + u64::from(d.subsec_nanos()) / 100
+}
+
+fn duration_of(ticks: u64) -> Duration {
+    let nanos = u32::try_from(ticks % TICKS_PER_SECOND).expect("below ten million") * 100;
+    Duration::new(ticks / TICKS_PER_SECOND, nanos)
+}
+
+impl fmt::Display for Timestamp {
+    /// RFC 1123 as HTTP headers and XML lists carry it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", httpdate::HttpDate::from(self.to_system_time()))
+    }
+}
