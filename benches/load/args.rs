@@ -1,0 +1,76 @@
+//! The command line of the load driver.
+
+use clap::Parser;
+use clap::ValueEnum;
+
+/// Drives one endpoint with one or more workloads and reports what they cost the server.
+///
+/// A JSON line per workload goes to standard output, progress and a table to standard error.
+#[derive(Debug, Parser)]
+#[command(name = "load")]
+pub(crate) struct Args {
+    /// Endpoint: http://HOST:PORT/ACCOUNT for Azure path style, http://HOST:PORT for S3.
+    #[arg(long, default_value = "http://127.0.0.1:10000/devstoreaccount1")]
+    pub(crate) endpoint: String,
+    /// Protocol to speak.
+    #[arg(long, value_enum, default_value_t = Protocol::Azure)]
+    pub(crate) protocol: Protocol,
+    /// Account name, or S3 access key id.
+    #[arg(long, default_value = "devstoreaccount1")]
+    pub(crate) account: String,
+    /// Account key in base64, or S3 secret; without it the public key of the development account.
+    #[arg(long, default_value = DEVELOPMENT_KEY, hide_default_value = true)]
+    pub(crate) key: String,
+    /// Region in S3 signatures.
+    #[arg(long, default_value = "us-east-1")]
+    pub(crate) region: String,
+    /// Container (bucket); made when it is not there.
+    #[arg(long, default_value = "bench")]
+    pub(crate) container: String,
+    /// Workloads by name, comma-separated, run in this order.
+    #[arg(long, value_delimiter = ',', default_value = "put4k,get4k,head,delete,list,mixed")]
+    pub(crate) workload: Vec<String>,
+    /// Operations, in place of each workload's own number.
+    #[arg(long)]
+    pub(crate) ops: Option<u64>,
+    /// Divides each workload's own number of operations (at least one for each connection is kept).
+    #[arg(long, default_value_t = 1)]
+    pub(crate) divide: u64,
+    /// Connections, in place of each workload's own number.
+    #[arg(long)]
+    pub(crate) concurrency: Option<usize>,
+    /// Process id of the server; without it no CPU, memory and disk figures.
+    #[arg(long)]
+    pub(crate) pid: Option<u32>,
+    /// Prometheus page of the server, for its own count of disk syncs.
+    #[arg(long)]
+    pub(crate) metrics: Option<String>,
+    /// Longest time `ready` waits, seconds.
+    #[arg(long, default_value_t = 120)]
+    pub(crate) wait: u64,
+    /// Handed over by `cargo bench`.
+    #[arg(long, hide = true)]
+    pub(crate) bench: bool,
+    /// Handed over by test runners that ask for the list of tests: there is none here.
+    #[arg(long, hide = true)]
+    pub(crate) list: bool,
+    /// Goes with `--list`.
+    #[arg(long, hide = true)]
+    pub(crate) format: Option<String>,
+    /// Goes with `--list`.
+    #[arg(long, hide = true)]
+    pub(crate) ignored: bool,
+}
+
+/// Key of the development account that emulators and their users share; it is no secret.
+const DEVELOPMENT_KEY: &str =
+    "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==";
+
+/// What an endpoint speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Protocol {
+    /// Azure Blob REST.
+    Azure,
+    /// S3.
+    S3,
+}

@@ -1,0 +1,70 @@
+//! What the driver asks of a server, in words of neither protocol.
+
+use bytes::Bytes;
+
+/// One request.
+#[derive(Debug, Clone)]
+pub(crate) enum Call {
+    /// Make the container; one that is there already is a success too.
+    CreateContainer,
+    /// Write a whole blob.
+    Put {
+        /// Blob name.
+        name: String,
+        /// Its bytes.
+        body: Bytes,
+    },
+    /// Read a blob or a part of it; the answer must be exactly `expect`.
+    Get {
+        /// Blob name.
+        name: String,
+        /// First byte wanted, when only `expect.len()` bytes from there are.
+        from: Option<usize>,
+        /// The right bytes.
+        expect: Bytes,
+    },
+    /// Read the properties of a blob.
+    Head {
+        /// Blob name.
+        name: String,
+    },
+    /// Delete a blob.
+    Delete {
+        /// Blob name.
+        name: String,
+    },
+    /// One page of names.
+    List {
+        /// Names must begin so.
+        prefix: String,
+        /// Names in the page at most.
+        limit: u32,
+        /// Where the last page ended, as the server said.
+        marker: Option<String>,
+    },
+    /// Begin a blob in blocks (S3: a multipart upload; Azure needs no request for it).
+    StartUpload {
+        /// Blob name.
+        name: String,
+    },
+    /// Stage one block, with its CRC-64 where the protocol takes it.
+    Stage {
+        /// Blob name.
+        name: String,
+        /// What `StartUpload` answered; empty for Azure.
+        upload: String,
+        /// Number of the block, from 1.
+        number: u32,
+        /// Its bytes.
+        body: Bytes,
+    },
+    /// Make the blob of the staged blocks.
+    Commit {
+        /// Blob name.
+        name: String,
+        /// What `StartUpload` answered; empty for Azure.
+        upload: String,
+        /// What `Stage` answered, in order; empty strings for Azure.
+        tags: Vec<String>,
+    },
+}

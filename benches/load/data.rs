@@ -1,0 +1,45 @@
+//! The bytes of every blob: a function of its number and size, so that any answer can be verified.
+
+use bytes::Bytes;
+use rand::RngExt;
+use rand::SeedableRng;
+use rand::rngs::StdRng;
+
+/// Largest body of any workload.
+const LARGEST: usize = 16 << 20;
+
+/// Bodies begin at one of these many places in the pool, 64 bytes apart.
+const STARTS: usize = 1024;
+
+/// One random buffer that every body is a slice of. Random bytes do not compress.
+#[derive(Debug)]
+pub(crate) struct Pool(Bytes);
+
+impl Pool {
+    /// The same bytes in every run.
+    pub(crate) fn new() -> Self {
+        let mut bytes = vec![0; LARGEST + STARTS * 64];
+        StdRng::seed_from_u64(1).fill(&mut bytes[..]);
+        Self(Bytes::from(bytes))
+    }
+
+    /// The body of blob `number`, without copying it.
+    pub(crate) fn body(&self, number: u64, size: usize) -> Bytes {
+        let start = pick(number, STARTS as u64) as usize * 64;
+        self.0.slice(start..start + size)
+    }
+}
+
+/// A number below `below` that looks random but is the same for the same `seed`.
+pub(crate) fn pick(seed: u64, below: u64) -> u64 {
+    // SplitMix64's finisher: every bit of the seed reaches every bit of the result.
+    let mut x = seed.wrapping_add(0x9E37_79B9_7F4A_7C15);
+    x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    (x ^ (x >> 31)) % below.max(1)
+}
+
+/// Name of blob `number` of a set.
+pub(crate) fn name(set: &str, number: u64) -> String {
+    format!("{set}/{number:08}")
+}

@@ -1,0 +1,131 @@
+//! The load driver: measures what a workload costs a server, on any endpoint, in the same way.
+//!
+//! Main path: `args` (command line) → `workloads` (the table) → `run` (prepare, spread, measure) →
+//! `step` (one operation) → `client` (one connection) → `target` (the request as the dialect wants it) →
+//! `signing`. `procstat` reads what the server used, `syncs` asks it for its disk syncs, `report` prints.
+//!
+//! Invariants: operation counts are fixed, never times; every answer is verified, wrong bytes count as
+//! errors; the driver shares no code with the server but third-party crates, so it judges independently.
+//!
+//! It does not start servers and compares nothing: `benches/compare` does.
+//!
+//! ```text
+//! cargo bench --bench load -- --endpoint http://127.0.0.1:10000/devstoreaccount1 --workload put4k --pid N
+//! ```
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command-line program")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "a client outside of the server's world: it measures real time and reads /proc"
+)]
+#![expect(
+    clippy::cast_possible_truncation,
+    reason = "numbers drawn below small bounds on 64-bit machines"
+)]
+
+mod args;
+mod call;
+mod client;
+mod data;
+mod procstat;
+mod report;
+mod run;
+mod signing;
+mod step;
+mod syncs;
+mod target;
+mod workloads;
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::Parser;
+use tokio::runtime::Builder;
+use tokio::task::LocalSet;
+
+use crate::args::Args;
+use crate::args::Protocol;
+use crate::run::Driver;
+use crate::signing::shared_key::SharedKey;
+use crate::signing::sigv4::SigV4;
+use crate::target::Dialect;
+use crate::target::Target;
+use crate::workloads::Workload;
+
+fn main() -> ExitCode {
+    let args = Args::parse();
+    // Test runners start every bench target without `cargo bench`'s word: there is nothing to test.
+    if args.list || !args.bench {
+        eprintln!("the load driver runs under: cargo bench --bench load -- --help");
+        return ExitCode::SUCCESS;
+    }
+    let runtime = match Builder::new_current_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            eprintln!("{error}");
+            return ExitCode::FAILURE;
+        }
+    };
+    match LocalSet::new().block_on(&runtime, drive(args)) {
+        Ok(0) => ExitCode::SUCCESS,
+        Ok(errors) => {
+            eprintln!("{errors} operations failed");
+            ExitCode::FAILURE
+        }
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Runs every workload asked for and answers how many operations failed.
+async fn drive(args: Args) -> Result<u64, String> {
+    let workloads = chosen(&args)?;
+    let dialect = match args.protocol {
+        Protocol::Azure => Dialect::Azure(SharedKey::new(&args.account, &args.key)?),
+        Protocol::S3 => {
+            Dialect::S3(SigV4 { access_key: args.account, secret: args.key, region: args.region })
+        }
+    };
+    let target = Target::new(&args.endpoint, &args.container, dialect)?;
+    let mut driver = Driver::new(target, args.pid, args.metrics);
+    driver.wait = Duration::from_secs(args.wait);
+    let mut rows = Vec::new();
+    let mut errors = 0;
+    for (i, workload) in workloads.iter().enumerate() {
+        eprintln!(
+            "[{}/{}] {}: {} operations, {} at once",
+            i + 1,
+            workloads.len(),
+            workload.name,
+            workload.ops,
+            workload.concurrency
+        );
+        let figures = driver.run(workload).await?;
+        let line = serde_json::to_string(&figures).map_err(|e| e.to_string())?;
+        println!("{line}");
+        errors += figures.errors;
+        rows.push(figures.row());
+    }
+    eprintln!("{}", report::HEAD);
+    for row in rows {
+        eprintln!("{row}");
+    }
+    Ok(errors)
+}
+
+/// The workloads named, with the settings of the command line applied.
+fn chosen(args: &Args) -> Result<Vec<Workload>, String> {
+    let mut chosen = Vec::new();
+    for name in &args.workload {
+        let mut workload = workloads::find(name).ok_or_else(|| {
+            let known: Vec<_> = workloads::ALL.iter().map(|w| w.name).collect();
+            format!("no workload {name}; there are {}", known.join(", "))
+        })?;
+        workload.concurrency = args.concurrency.unwrap_or(workload.concurrency).max(1);
+        let smallest = workload.ops.min(workload.concurrency as u64);
+        workload.ops = args.ops.unwrap_or((workload.ops / args.divide.max(1)).max(smallest));
+        chosen.push(workload);
+    }
+    Ok(chosen)
+}

@@ -1,0 +1,272 @@
+//! Runs one workload: prepares its blobs, spreads the operations over the connections, takes the figures.
+
+use std::cell::Cell;
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::collections::VecDeque;
+use std::rc::Rc;
+use std::time::Duration;
+use std::time::Instant;
+use std::time::SystemTime;
+use std::time::UNIX_EPOCH;
+
+use hdrhistogram::Histogram;
+use tokio::task::JoinSet;
+
+use crate::call::Call;
+use crate::client::Client;
+use crate::data::Pool;
+use crate::data::name;
+use crate::procstat;
+use crate::report::Figures;
+use crate::report::Server;
+use crate::report::Tally;
+use crate::step;
+use crate::syncs;
+use crate::target::Target;
+use crate::workloads::Kind;
+use crate::workloads::Set;
+use crate::workloads::Unit;
+use crate::workloads::Workload;
+
+/// A workload with more failures than this is given up.
+const ENOUGH_ERRORS: u64 = 50;
+
+/// Work a server puts off (write-back, compaction) belongs to the operations that caused it.
+const SETTLE: Duration = Duration::from_millis(500);
+
+/// Connections that prepare a set.
+const PREPARERS: usize = 16;
+
+/// The driver of one endpoint.
+#[derive(Debug)]
+pub(crate) struct Driver {
+    /// Endpoint and container.
+    pub(crate) target: Rc<Target>,
+    /// Bodies.
+    pub(crate) pool: Rc<Pool>,
+    /// Process id of the server.
+    pub(crate) pid: Option<u32>,
+    /// Prometheus page of the server.
+    pub(crate) metrics: Option<String>,
+    /// Longest wait of `ready`.
+    pub(crate) wait: Duration,
+    /// Blobs of each set that are there already, by the set's name.
+    made: RefCell<HashMap<&'static str, u64>>,
+}
+
+/// What the connections of one workload share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    /// What to do.
+    pub(crate) workload: Workload,
+    /// Bodies.
+    pub(crate) pool: Rc<Pool>,
+    /// Blobs of `mixed` that are there to be deleted.
+    pub(crate) deletable: RefCell<VecDeque<u64>>,
+    next: Cell<u64>,
+    failed: Cell<u64>,
+}
+
+impl Driver {
+    /// A driver that has made no blob yet.
+    pub(crate) fn new(target: Target, pid: Option<u32>, metrics: Option<String>) -> Self {
+        Self {
+            target: Rc::new(target),
+            pool: Rc::new(Pool::new()),
+            pid,
+            metrics,
+            wait: Duration::from_secs(120),
+            made: RefCell::default(),
+        }
+    }
+
+    /// Prepares and runs `workload`.
+    ///
+    /// # Errors
+    /// Preparation failed; failures of measured operations are counted in the figures instead.
+    pub(crate) async fn run(&self, workload: &Workload) -> Result<Figures, String> {
+        match workload.kind {
+            Kind::Idle => tokio::time::sleep(SETTLE).await,
+            Kind::Ready(set) => return self.ready(workload, set).await,
+            Kind::Put(_) | Kind::Blocks(..) => self.container().await?,
+            Kind::Get(set)
+            | Kind::Range(set, _)
+            | Kind::Head(set)
+            | Kind::Delete(set)
+            | Kind::List(set, _) => self.prepare(set, workload.ops).await?,
+            Kind::Mixed(read, written) => {
+                self.prepare(read, workload.ops).await?;
+                self.prepare(written, workload.ops).await?;
+            }
+        }
+        self.measure(workload).await
+    }
+
+    async fn measure(&self, workload: &Workload) -> Result<Figures, String> {
+        // A server still busy with the preparation would be charged for it here.
+        tokio::time::sleep(SETTLE).await;
+        if let Some(pid) = self.pid {
+            procstat::forget_peak(pid);
+        }
+        let before = self.pid.map(procstat::usage);
+        let syncs_before = self.syncs().await?;
+        let tally = if matches!(workload.kind, Kind::Idle) {
+            Tally { units: 1.0, ops: 1, ..empty_tally()? }
+        } else {
+            self.spread(*workload).await?
+        };
+        tokio::time::sleep(SETTLE).await;
+        let mut figures = Figures::new(workload, &tally);
+        if let (Some(pid), Some(before)) = (self.pid, before) {
+            let after = procstat::usage(pid);
+            figures.server =
+                Some(Server::between(before, after, tally.units.max(1.0), tally.ops.max(1) as f64));
+        }
+        if let (Some(before), Some(after)) = (syncs_before, self.syncs().await?) {
+            figures.syncs_per_op = Some((after - before) / tally.ops.max(1) as f64);
+        }
+        Ok(figures)
+    }
+
+    async fn syncs(&self) -> Result<Option<f64>, String> {
+        match &self.metrics {
+            Some(url) => syncs::count(url).await.map(Some),
+            None => Ok(None),
+        }
+    }
+
+    async fn container(&self) -> Result<(), String> {
+        Client::new(Rc::clone(&self.target)).call(&Call::CreateContainer).await.map(|_| ())
+    }
+
+    /// Writes the blobs of `set` that are not there yet.
+    async fn prepare(&self, set: Set, ops: u64) -> Result<(), String> {
+        self.container().await?;
+        let count = if set.count == 0 { ops } else { set.count };
+        let had = self.made.borrow().get(set.name).copied().unwrap_or(0);
+        if had < count {
+            eprintln!("  preparing {} blobs of {} bytes", count - had, set.size);
+            let put = Workload {
+                name: "prepare",
+                kind: Kind::Put(set),
+                ops: count,
+                concurrency: PREPARERS,
+                unit: Unit::Op,
+            };
+            let tally = self.spread_from(put, had).await?;
+            if tally.errors > 0 {
+                return Err(format!("{} blobs of {} could not be written", tally.errors, set.name));
+            }
+        }
+        // What a workload deletes has to be written again for the next one.
+        let kept = if set.count == 0 { 0 } else { count };
+        self.made.borrow_mut().insert(set.name, kept);
+        Ok(())
+    }
+
+    async fn spread(&self, workload: Workload) -> Result<Tally, String> {
+        self.spread_from(workload, 0).await
+    }
+
+    /// Does operations `first..ops` over all connections.
+    async fn spread_from(&self, workload: Workload, first: u64) -> Result<Tally, String> {
+        let mut deletable = VecDeque::new();
+        if let Kind::Mixed(_, written) = workload.kind {
+            deletable.extend(0..written.count);
+            // What is deleted has to be written again for the next run.
+            self.made.borrow_mut().insert(written.name, 0);
+        }
+        let shared = Rc::new(Shared {
+            workload,
+            pool: Rc::clone(&self.pool),
+            deletable: RefCell::new(deletable),
+            next: Cell::new(first),
+            failed: Cell::new(0),
+        });
+        let begun = Instant::now();
+        let mut connections = JoinSet::new();
+        for _ in 0..workload.concurrency {
+            let client = Client::new(Rc::clone(&self.target));
+            connections.spawn_local(connection(client, Rc::clone(&shared)));
+        }
+        let mut total = empty_tally()?;
+        while let Some(one) = connections.join_next().await {
+            let one = one.map_err(|e| e.to_string())??;
+            total.latencies.add(&one.latencies).map_err(|e| e.to_string())?;
+            total.ops += one.ops;
+            total.errors += one.errors;
+            total.units += one.units;
+            total.connects += one.connects;
+        }
+        total.seconds = begun.elapsed().as_secs_f64();
+        total.ended_unix_ms = unix_ms()?;
+        Ok(total)
+    }
+
+    /// Asks for the first blob of `set` every few milliseconds until it comes.
+    async fn ready(&self, workload: &Workload, set: Set) -> Result<Figures, String> {
+        let begun = Instant::now();
+        let call =
+            Call::Get { name: name(set.name, 0), from: None, expect: self.pool.body(0, set.size) };
+        let mut client = Client::new(Rc::clone(&self.target));
+        while let Err(error) = client.call(&call).await {
+            if begun.elapsed() > self.wait {
+                return Err(format!("not serving after {:?}: {error}", self.wait));
+            }
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+        let mut tally = Tally { units: 1.0, ops: 1, connects: 1, ..empty_tally()? };
+        tally.seconds = begun.elapsed().as_secs_f64();
+        tally.ended_unix_ms = unix_ms()?;
+        Ok(Figures::new(workload, &tally))
+    }
+}
+
+/// One connection: takes the next operation until there is none left.
+async fn connection(mut client: Client, shared: Rc<Shared>) -> Result<Tally, String> {
+    let mut tally = empty_tally()?;
+    let mut marker = None;
+    while shared.failed.get() <= ENOUGH_ERRORS {
+        let number = shared.next.get();
+        if number >= shared.workload.ops {
+            break;
+        }
+        shared.next.set(number + 1);
+        let begun = Instant::now();
+        match step::run(&mut client, &shared, number, &mut marker).await {
+            Ok(units) => {
+                let took = u64::try_from(begun.elapsed().as_micros()).map_err(|e| e.to_string())?;
+                tally.latencies.record(took).map_err(|e| e.to_string())?;
+                tally.units += units;
+                tally.ops += 1;
+            }
+            Err(error) => {
+                shared.failed.set(shared.failed.get() + 1);
+                tally.errors += 1;
+                if shared.failed.get() <= 3 {
+                    eprintln!("  operation {number} failed: {error}");
+                }
+            }
+        }
+    }
+    tally.connects = client.connects;
+    Ok(tally)
+}
+
+fn empty_tally() -> Result<Tally, String> {
+    Ok(Tally {
+        latencies: Histogram::new(3).map_err(|e| e.to_string())?,
+        ops: 0,
+        errors: 0,
+        units: 0.0,
+        connects: 0,
+        seconds: 0.0,
+        ended_unix_ms: unix_ms()?,
+    })
+}
+
+fn unix_ms() -> Result<u64, String> {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_err(|e| e.to_string())?;
+    u64::try_from(now.as_millis()).map_err(|e| e.to_string())
+}

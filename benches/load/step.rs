@@ -1,0 +1,130 @@
+//! One operation of a workload on one connection.
+
+use crate::call::Call;
+use crate::client::Client;
+use crate::data::name;
+use crate::data::pick;
+use crate::run::Shared;
+use crate::workloads::Kind;
+use crate::workloads::Set;
+use crate::workloads::Unit;
+
+/// Does operation `number` and answers how many units it was worth.
+///
+/// `marker` is where the connection's last page ended.
+///
+/// # Errors
+/// The server refused, or answered wrong bytes.
+pub(crate) async fn run(
+    client: &mut Client,
+    shared: &Shared,
+    number: u64,
+    marker: &mut Option<String>,
+) -> Result<f64, String> {
+    match shared.workload.kind {
+        Kind::Put(set) => {
+            client.call(&put(shared, set, number)).await?;
+            Ok(worth(shared, set.size))
+        }
+        Kind::Get(set) => {
+            client.call(&get(shared, set, number)).await?;
+            Ok(worth(shared, set.size))
+        }
+        Kind::Range(set, length) => {
+            client.call(&range(shared, set, length, number)).await?;
+            Ok(worth(shared, length))
+        }
+        Kind::Head(set) => {
+            client.call(&Call::Head { name: drawn(set, number) }).await?;
+            Ok(1.0)
+        }
+        Kind::Delete(set) => {
+            client.call(&Call::Delete { name: name(set.name, number) }).await?;
+            Ok(1.0)
+        }
+        Kind::List(set, limit) => {
+            let prefix = format!("{}/", set.name);
+            let page = client.call(&Call::List { prefix, limit, marker: marker.take() }).await?;
+            if page.keys == 0 {
+                return Err("an empty page".to_owned());
+            }
+            *marker = page.marker;
+            Ok(page.keys as f64)
+        }
+        Kind::Mixed(read, written) => mixed(client, shared, read, written, number).await,
+        Kind::Blocks(count, size) => blocks(client, shared, number, count, size).await,
+        Kind::Idle | Kind::Ready(_) => Err("not a workload of operations".to_owned()),
+    }
+}
+
+async fn mixed(
+    client: &mut Client,
+    shared: &Shared,
+    read: Set,
+    written: Set,
+    number: u64,
+) -> Result<f64, String> {
+    match pick(number, 100) {
+        0..45 => client.call(&get(shared, read, number)).await?,
+        45..75 => client.call(&Call::Head { name: drawn(read, number) }).await?,
+        75..90 => {
+            let fresh = written.count + number;
+            let answer = client.call(&put(shared, written, fresh)).await?;
+            shared.deletable.borrow_mut().push_back(fresh);
+            answer
+        }
+        _ => {
+            let oldest = shared.deletable.borrow_mut().pop_front();
+            let oldest = oldest.ok_or("nothing left to delete")?;
+            client.call(&Call::Delete { name: name(written.name, oldest) }).await?
+        }
+    };
+    Ok(1.0)
+}
+
+async fn blocks(
+    client: &mut Client,
+    shared: &Shared,
+    number: u64,
+    count: u32,
+    size: usize,
+) -> Result<f64, String> {
+    let name = name("blocks", number);
+    let upload = client.call(&Call::StartUpload { name: name.clone() }).await?.tag;
+    let mut tags = Vec::new();
+    for block in 1..=count {
+        let body = shared.pool.body(number * u64::from(count) + u64::from(block), size);
+        let stage = Call::Stage { name: name.clone(), upload: upload.clone(), number: block, body };
+        tags.push(client.call(&stage).await?.tag);
+    }
+    client.call(&Call::Commit { name, upload, tags }).await?;
+    Ok(worth(shared, size * count as usize))
+}
+
+/// What `bytes` of body count for in the workload's unit.
+fn worth(shared: &Shared, bytes: usize) -> f64 {
+    if shared.workload.unit == Unit::MiB { bytes as f64 / 1_048_576.0 } else { 1.0 }
+}
+
+/// Name of a blob of `set`, drawn by the operation's number.
+fn drawn(set: Set, number: u64) -> String {
+    name(set.name, pick(number, set.count))
+}
+
+fn put(shared: &Shared, set: Set, number: u64) -> Call {
+    Call::Put { name: name(set.name, number), body: shared.pool.body(number, set.size) }
+}
+
+fn get(shared: &Shared, set: Set, number: u64) -> Call {
+    let drawn = pick(number, set.count);
+    let expect = shared.pool.body(drawn, set.size);
+    Call::Get { name: name(set.name, drawn), from: None, expect }
+}
+
+fn range(shared: &Shared, set: Set, length: usize, number: u64) -> Call {
+    let drawn = pick(number, set.count);
+    let pieces = (set.size / length) as u64;
+    let from = pick(!number, pieces) as usize * length;
+    let expect = shared.pool.body(drawn, set.size).slice(from..from + length);
+    Call::Get { name: name(set.name, drawn), from: Some(from), expect }
+}

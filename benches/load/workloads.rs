@@ -1,0 +1,116 @@
+//! The workloads: what one operation is, how many there are, how many at once.
+
+const KIB: usize = 1 << 10;
+const MIB: usize = 1 << 20;
+
+/// A set of blobs that a workload needs before it begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Set {
+    /// First part of the names.
+    pub(crate) name: &'static str,
+    /// Blobs in it; 0 means one for each operation of the workload.
+    pub(crate) count: u64,
+    /// Bytes of each.
+    pub(crate) size: usize,
+}
+
+/// What one operation does.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Kind {
+    /// Writes a new blob of a set.
+    Put(Set),
+    /// Reads a whole blob of a set, drawn at random.
+    Get(Set),
+    /// Reads `length` bytes of a blob of a set, at a random multiple of it.
+    Range(Set, usize),
+    /// Reads the properties of a blob of a set, drawn at random.
+    Head(Set),
+    /// Deletes the next blob of a set.
+    Delete(Set),
+    /// Lists the next page of a set, from the front again after the last page.
+    List(Set, u32),
+    /// 45 % reads and 30 % properties of the first set, 15 % writes and 10 % deletes of the second.
+    Mixed(Set, Set),
+    /// Stages this many blocks of this size as a new blob and commits it.
+    Blocks(u32, usize),
+    /// Takes memory figures of a server that has nothing to do.
+    Idle,
+    /// Waits until the first blob of a set can be read: how long a restart takes.
+    Ready(Set),
+}
+
+/// What CPU is divided by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Unit {
+    /// Operations.
+    Op,
+    /// Names listed.
+    Key,
+    /// MiB of bodies.
+    MiB,
+}
+
+impl Unit {
+    /// Word for tables.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Op => "op",
+            Self::Key => "key",
+            Self::MiB => "MiB",
+        }
+    }
+}
+
+/// One workload with its settings.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Workload {
+    /// Name on the command line and in reports.
+    pub(crate) name: &'static str,
+    /// What one operation does.
+    pub(crate) kind: Kind,
+    /// Operations of a full run.
+    pub(crate) ops: u64,
+    /// Connections, each with one request at a time.
+    pub(crate) concurrency: usize,
+    /// What CPU is divided by.
+    pub(crate) unit: Unit,
+}
+
+const fn set(name: &'static str, count: u64, size: usize) -> Set {
+    Set { name, count, size }
+}
+
+const fn row(name: &'static str, kind: Kind, ops: u64, c: usize, unit: Unit) -> Workload {
+    Workload { name, kind, ops, concurrency: c, unit }
+}
+
+const SMALL: Set = set("small", 2_000, 4 * KIB);
+const NAMES: Set = set("names", 5_000, 64);
+const MEGA: Set = set("mega", 64, MIB);
+const HUGE: Set = set("huge", 4, 16 * MIB);
+/// Tiny blobs that fill the store before a restart is timed.
+const FILL: Set = set("fill", 0, 64);
+
+/// Every workload, in the order of the table of performance figures.
+pub(crate) const ALL: [Workload; 15] = [
+    row("idle", Kind::Idle, 1, 1, Unit::Op),
+    row("put4k", Kind::Put(set("put4k", 0, 4 * KIB)), 20_000, 16, Unit::Op),
+    row("get4k", Kind::Get(SMALL), 40_000, 16, Unit::Op),
+    row("head", Kind::Head(SMALL), 40_000, 16, Unit::Op),
+    row("delete", Kind::Delete(set("delete", 0, 4 * KIB)), 10_000, 16, Unit::Op),
+    row("list", Kind::List(NAMES, 1_000), 400, 4, Unit::Key),
+    row("mixed", Kind::Mixed(SMALL, set("mixed", 400, 4 * KIB)), 20_000, 16, Unit::Op),
+    row("put1m", Kind::Put(set("put1m", 0, MIB)), 400, 4, Unit::MiB),
+    row("block8m", Kind::Blocks(16, 8 * MIB), 12, 4, Unit::MiB),
+    row("get1m", Kind::Get(MEGA), 1_000, 4, Unit::MiB),
+    row("get16m", Kind::Get(HUGE), 100, 4, Unit::MiB),
+    row("range64k", Kind::Range(HUGE, 64 * KIB), 10_000, 16, Unit::Op),
+    row("burst16m", Kind::Put(set("burst16m", 0, 16 * MIB)), 64, 64, Unit::MiB),
+    row("fill", Kind::Put(FILL), 100_000, 32, Unit::Op),
+    row("ready", Kind::Ready(FILL), 1, 1, Unit::Op),
+];
+
+/// The workload of that name.
+pub(crate) fn find(name: &str) -> Option<Workload> {
+    ALL.into_iter().find(|workload| workload.name == name)
+}
