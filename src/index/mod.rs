@@ -1,1 +1,18 @@
-//! Stub front page; see the constitution.
+//! The index: rows about accounts, containers and blobs, range-partitioned by routing key, stored in extents.
+
+pub mod api;
+pub mod inflight;
+pub mod map;
+pub mod record;
+pub mod rows;
+
+pub use api::{
+    BlobChange, BlobView, BlockListView, BlockView, CommitBlocks, ContainerEntry, ContainerPage,
+    CreateContainer, DeleteBlob, DeleteContainer, Error, GarbageRow, Guard, IndexHost, ListBlobs,
+    ListContainers, ListEntry, ListPage, NewContent, Piece, PutBlob, Read, ReadBlob, ReadReply,
+    References, StageBlock, StagedBlocks, Target, UpdateBlob, UpdateContainer, Write, WriteReply,
+    Written,
+};
+pub use inflight::InFlight;
+pub use map::{PartitionDescriptor, PartitionMap};
+pub use record::{AccountRecord, BlobProperties, BlobRecord, ContainerRecord, PublicAccess};

@@ -1,0 +1,68 @@
+//! The partition map: who owns which range, at which epoch.
+
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+
+use crate::types::Epoch;
+use crate::types::ExtentId;
+use crate::types::KeyRange;
+use crate::types::PartitionId;
+
+/// Coordinator keys of descriptors: this, then the id as 16 hex digits.
+pub const PARTITION_PREFIX: &str = "partition/";
+
+/// What the coordinator holds of a partition: enough to find everything durable about it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PartitionDescriptor {
+    /// The partition.
+    pub id: PartitionId,
+    /// Its keys. All descriptors together tile the key space exactly (I5).
+    pub range: KeyRange,
+    /// Grows with every change of owner or range.
+    pub epoch: Epoch,
+    /// Its log, oldest first; the last is the open one. The first record of each is a manifest.
+    pub log: Vec<ExtentId>,
+}
+
+impl PartitionDescriptor {
+    /// The coordinator key of partition `id`.
+    #[must_use]
+    pub fn coordinator_key(id: PartitionId) -> Bytes {
+        format!("{PARTITION_PREFIX}{:016x}", id.get()).into()
+    }
+}
+
+/// All partitions, for routing. Maps go stale: then the owner refuses and the router reads a new one (I15).
+#[derive(Clone, Debug, Default)]
+pub struct PartitionMap {
+    /// Sorted by lower bound.
+    partitions: Vec<PartitionDescriptor>,
+}
+
+impl PartitionMap {
+    /// Builds the map; `None` when the descriptors do not tile the key space.
+    #[must_use]
+    pub fn new(mut partitions: Vec<PartitionDescriptor>) -> Option<Self> {
+        partitions.sort_by(|a, b| a.range.low().cmp(b.range.low()));
+        let starts_low = partitions.first().is_some_and(|p| p.range.low().as_bytes().is_empty());
+        let ends_high = partitions.last().is_some_and(|p| p.range.high().is_none());
+        let joined = partitions.windows(2).all(|pair| match pair {
+            [a, b] => a.range.high() == Some(b.range.low()),
+            _ => false,
+        });
+        (starts_low && ends_high && joined).then_some(Self { partitions })
+    }
+
+    /// The partition that owns a key: a routing key, or any position between keys.
+    #[must_use]
+    pub fn owner(&self, key: &[u8]) -> Option<&PartitionDescriptor> {
+        let after = self.partitions.partition_point(|p| p.range.low().as_bytes().as_ref() <= key);
+        self.partitions.get(after.checked_sub(1)?)
+    }
+
+    /// All partitions in key order.
+    #[must_use]
+    pub fn partitions(&self) -> &[PartitionDescriptor] {
+        &self.partitions
+    }
+}

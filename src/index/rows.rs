@@ -1,0 +1,85 @@
+//! The seam between what rows mean (`objects/`) and how they are kept (`engine/`).
+
+use async_trait::async_trait;
+use bytes::Bytes;
+
+use crate::index::api::Error;
+
+/// A locality group: each has its own memtable and runs. The number is on disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum Family {
+    /// Accounts, containers and current blobs: what HEAD, GET and LIST touch.
+    Main = 0,
+    /// Versions and snapshots.
+    Versions = 1,
+    /// Staged blocks.
+    Staged = 2,
+    /// Layout segments of blobs with many blocks.
+    Layout = 3,
+    /// What to free.
+    Garbage = 4,
+}
+
+impl Family {
+    /// All of them, in number order.
+    pub const ALL: [Self; 5] =
+        [Self::Main, Self::Versions, Self::Staged, Self::Layout, Self::Garbage];
+
+    /// The family with this number.
+    #[must_use]
+    pub fn from_number(number: u8) -> Option<Self> {
+        Self::ALL.get(usize::from(number)).copied()
+    }
+}
+
+/// A row as a scan gives it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// The whole key: routing key, then the family's suffix.
+    pub key: Bytes,
+    /// The value.
+    pub value: Bytes,
+}
+
+/// A consistent view of one partition's rows: all reads through one view see the same instant.
+#[async_trait]
+pub trait Rows: Send + Sync {
+    /// The value of a row.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`], [`Error::Unavailable`].
+    async fn get(&self, family: Family, key: &[u8]) -> Result<Option<Bytes>, Error>;
+
+    /// Rows with `from <= key < to` in key order, at most `limit`; clipped to the partition's range. No `to` means to
+    /// the end of the partition.
+    ///
+    /// # Errors
+    /// As [`Self::get`].
+    async fn scan(
+        &self,
+        family: Family,
+        from: &[u8],
+        to: Option<&[u8]>,
+        limit: usize,
+    ) -> Result<Vec<Row>, Error>;
+}
+
+/// Changes that become durable and visible together.
+#[derive(Clone, Debug, Default)]
+pub struct RowBatch {
+    /// Puts and deletes (`None`), later ones win.
+    pub changes: Vec<(Family, Bytes, Option<Bytes>)>,
+}
+
+impl RowBatch {
+    /// Writes a row.
+    pub fn put(&mut self, family: Family, key: impl Into<Bytes>, value: impl Into<Bytes>) {
+        self.changes.push((family, key.into(), Some(value.into())));
+    }
+
+    /// Removes a row.
+    pub fn delete(&mut self, family: Family, key: impl Into<Bytes>) {
+        self.changes.push((family, key.into(), None));
+    }
+}
