@@ -1,9 +1,17 @@
 //! The seam between what rows mean (`objects/`) and how they are kept (`engine/`).
 
+use std::fmt::Debug;
+
 use async_trait::async_trait;
 use bytes::Bytes;
 
 use crate::index::api::Error;
+use crate::index::api::Read;
+use crate::index::api::ReadReply;
+use crate::index::api::Write;
+use crate::index::api::WriteReply;
+use crate::types::KeyRange;
+use crate::types::Timestamp;
 
 /// A locality group: each has its own memtable and runs. The number is on disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -82,4 +90,33 @@ impl RowBatch {
     pub fn delete(&mut self, family: Family, key: impl Into<Bytes>) {
         self.changes.push((family, key.into(), None));
     }
+}
+
+/// What the rows mean: turns requests into row changes and answers. The engine calls it and knows nothing else.
+#[async_trait]
+pub trait Machine: Send + Sync + Debug {
+    /// Carries out `write` against `view` (which shows every earlier write, durable or not) by adding row changes to
+    /// `out`. After an error nothing of `out` is kept. `now` is above the time of every earlier write of the partition.
+    /// The answer, an error too, is given once everything it rests on is durable.
+    ///
+    /// # Errors
+    /// The refusal; [`Error::Corrupt`], [`Error::Unavailable`] from the rows.
+    async fn evaluate(
+        &self,
+        view: &dyn Rows,
+        write: &Write,
+        now: Timestamp,
+        out: &mut RowBatch,
+    ) -> Result<WriteReply, Error>;
+
+    /// Answers `read` from `view`, which holds the rows of `range`, durable ones only.
+    ///
+    /// # Errors
+    /// The refusal; [`Error::Corrupt`], [`Error::Unavailable`] from the rows.
+    async fn answer(
+        &self,
+        view: &dyn Rows,
+        range: &KeyRange,
+        read: &Read,
+    ) -> Result<ReadReply, Error>;
 }
