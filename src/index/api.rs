@@ -8,13 +8,12 @@ use bytes::Bytes;
 use thiserror::Error as ThisError;
 
 use crate::index::record::AccountRecord;
-use crate::index::record::BlobProperties;
 use crate::index::record::BlobRecord;
 use crate::index::record::ContainerRecord;
-use crate::index::record::PublicAccess;
 use crate::types::AccountId;
 use crate::types::AccountName;
 use crate::types::BlobKey;
+use crate::types::BlobProperties;
 use crate::types::BlockId;
 use crate::types::BlockListEntry;
 use crate::types::ByteRange;
@@ -30,6 +29,7 @@ use crate::types::Location;
 use crate::types::Metadata;
 use crate::types::Outcome;
 use crate::types::PartitionId;
+use crate::types::PublicAccess;
 use crate::types::RoutingKey;
 use crate::types::Timestamp;
 

@@ -15,4 +15,4 @@ pub use api::{
 };
 pub use inflight::InFlight;
 pub use map::{PartitionDescriptor, PartitionMap};
-pub use record::{AccountRecord, BlobProperties, BlobRecord, ContainerRecord, PublicAccess};
+pub use record::{AccountRecord, BlobRecord, ContainerRecord};

@@ -3,12 +3,13 @@
 use serde::{Deserialize, Serialize};
 
 use crate::types::AccountId;
+use crate::types::BlobProperties;
 use crate::types::Collation;
 use crate::types::ContainerId;
 use crate::types::Crc64;
 use crate::types::Etag;
-use crate::types::Md5;
 use crate::types::Metadata;
+use crate::types::PublicAccess;
 use crate::types::Timestamp;
 
 /// An account.
@@ -18,17 +19,6 @@ pub struct AccountRecord {
     pub id: AccountId,
     /// When it was made.
     pub created: Timestamp,
-}
-
-/// Who may read a container without credentials.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum PublicAccess {
-    /// Nobody.
-    Private,
-    /// Anyone may read blobs.
-    Blob,
-    /// Anyone may read blobs and list them.
-    Container,
 }
 
 /// A container.
@@ -48,23 +38,6 @@ pub struct ContainerRecord {
     pub metadata: Metadata,
     /// Anonymous access.
     pub public_access: PublicAccess,
-}
-
-/// The settable system properties of a blob; `None` was never set.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct BlobProperties {
-    /// `Content-Type`; readers see `application/octet-stream` when not set.
-    pub content_type: Option<String>,
-    /// `Content-Encoding`.
-    pub content_encoding: Option<String>,
-    /// `Content-Language`.
-    pub content_language: Option<String>,
-    /// `Content-Disposition`.
-    pub content_disposition: Option<String>,
-    /// `Cache-Control`.
-    pub cache_control: Option<String>,
-    /// `Content-MD5`, as computed by Put Blob or given by the client for a block list.
-    pub content_md5: Option<Md5>,
 }
 
 /// A committed blob, without its layout.

@@ -11,6 +11,7 @@ mod key;
 mod location;
 mod metadata;
 mod name;
+mod properties;
 mod range;
 mod timestamp;
 
@@ -26,5 +27,6 @@ pub use key::{BlobKey, Collation, KeyRange, RoutingKey};
 pub use location::{Location, locations_len};
 pub use metadata::{Metadata, MetadataError};
 pub use name::{AccountName, BlobName, ContainerName, NameError};
+pub use properties::{BlobProperties, PublicAccess};
 pub use range::ByteRange;
 pub use timestamp::Timestamp;

@@ -1,0 +1,33 @@
+//! Settable facts about blobs and containers.
+
+use serde::{Deserialize, Serialize};
+
+use crate::types::Md5;
+
+/// Who may read a container without credentials.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum PublicAccess {
+    /// Nobody.
+    Private,
+    /// Anyone may read blobs.
+    Blob,
+    /// Anyone may read blobs and list them.
+    Container,
+}
+
+/// The settable system properties of a blob; `None` was never set.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BlobProperties {
+    /// `Content-Type`; readers see `application/octet-stream` when not set.
+    pub content_type: Option<String>,
+    /// `Content-Encoding`.
+    pub content_encoding: Option<String>,
+    /// `Content-Language`.
+    pub content_language: Option<String>,
+    /// `Content-Disposition`.
+    pub content_disposition: Option<String>,
+    /// `Cache-Control`.
+    pub cache_control: Option<String>,
+    /// `Content-MD5`, as computed by Put Blob or given by the client for a block list.
+    pub content_md5: Option<Md5>,
+}
