@@ -1,0 +1,139 @@
+//! The one error table.
+
+/// An error as a client sees it: a row of the table, and what only this request knows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Error {
+    /// The row.
+    pub code: ErrorCode,
+    /// Replaces the row's message; says what to do next.
+    pub message: Option<String>,
+    /// Further elements of the body, such as `QueryParameterName`, in order.
+    pub details: Vec<(&'static str, String)>,
+    /// Further headers, such as `Content-Range` of a 416 or `Retry-After`.
+    pub headers: Vec<(&'static str, String)>,
+}
+
+impl Error {
+    /// The row alone.
+    #[must_use]
+    pub const fn new(code: ErrorCode) -> Self {
+        Self { code, message: None, details: Vec::new(), headers: Vec::new() }
+    }
+
+    /// With an element in the body.
+    #[must_use]
+    pub fn detail(mut self, element: &'static str, value: impl Into<String>) -> Self {
+        self.details.push((element, value.into()));
+        self
+    }
+
+    /// With another message.
+    #[must_use]
+    pub fn message(mut self, message: impl Into<String>) -> Self {
+        self.message = Some(message.into());
+        self
+    }
+
+    /// With a header.
+    #[must_use]
+    pub fn header(mut self, name: &'static str, value: impl Into<String>) -> Self {
+        self.headers.push((name, value.into()));
+        self
+    }
+}
+
+impl From<ErrorCode> for Error {
+    fn from(code: ErrorCode) -> Self {
+        Self::new(code)
+    }
+}
+
+macro_rules! error_table {
+    ($($code:ident, $status:literal, $message:literal;)*) => {
+        /// A documented code of Blob REST ("Status and error codes", "Blob service error codes").
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum ErrorCode {
+            $(#[doc = $message] $code,)*
+        }
+
+        impl ErrorCode {
+            /// Every row.
+            pub const ALL: &[Self] = &[$(Self::$code),*];
+
+            /// The code as Azure spells it.
+            #[must_use]
+            pub const fn azure(self) -> &'static str {
+                match self { $(Self::$code => stringify!($code),)* }
+            }
+
+            /// The HTTP status.
+            #[must_use]
+            pub const fn status(self) -> u16 {
+                match self { $(Self::$code => $status,)* }
+            }
+
+            /// The message when the request adds none.
+            #[must_use]
+            pub const fn message(self) -> &'static str {
+                match self { $(Self::$code => $message,)* }
+            }
+        }
+    };
+}
+
+error_table! {
+    AuthenticationFailed, 403, "Server failed to authenticate the request. Make sure the value of the Authorization header is formed correctly including the signature.";
+    InvalidAuthenticationInfo, 400, "Authentication information is not given in the correct format. Check the value of the Authorization header.";
+    NoAuthenticationInformation, 401, "Server failed to authenticate the request. Send an Authorization header.";
+    ResourceNotFound, 404, "The specified resource does not exist.";
+    ContainerNotFound, 404, "The specified container does not exist.";
+    BlobNotFound, 404, "The specified blob does not exist.";
+    ContainerAlreadyExists, 409, "The specified container already exists.";
+    BlobAlreadyExists, 409, "The specified blob already exists.";
+    ConditionNotMet, 412, "The condition specified using HTTP conditional header(s) is not met.";
+    NotModified, 304, "The resource has not changed.";
+    LeaseNotPresentWithBlobOperation, 412, "There is currently no lease on the blob.";
+    LeaseNotPresentWithContainerOperation, 412, "There is currently no lease on the container.";
+    UnsatisfiableCondition, 400, "The request includes an unsatisfiable condition for this operation.";
+    MultipleConditionHeadersNotSupported, 400, "Multiple condition headers are not supported.";
+    ConditionHeadersNotSupported, 400, "Condition headers are not supported.";
+    InvalidQueryParameterValue, 400, "Value for one of the query parameters specified in the request URI is invalid.";
+    OutOfRangeQueryParameterValue, 400, "One of the query parameters specified in the request URI is outside the permissible range.";
+    MissingRequiredQueryParameter, 400, "A query parameter that's mandatory for this request is not specified.";
+    InvalidHeaderValue, 400, "The value for one of the HTTP headers is not in the correct format.";
+    MissingRequiredHeader, 400, "An HTTP header that's mandatory for this request is not specified.";
+    UnsupportedHeader, 400, "One of the HTTP headers specified in the request is not supported.";
+    InvalidInput, 400, "One of the request inputs is not valid.";
+    OutOfRangeInput, 400, "One of the request inputs is out of range.";
+    InvalidUri, 400, "The requested URI does not represent any resource on the server.";
+    InvalidResourceName, 400, "The specified resource name contains invalid characters.";
+    InvalidMetadata, 400, "The metadata specified is invalid. It has characters that are not permitted.";
+    EmptyMetadataKey, 400, "The key for one of the metadata key-value pairs is empty.";
+    MetadataTooLarge, 400, "The size of the specified metadata exceeds the maximum size permitted.";
+    InvalidMd5, 400, "The MD5 value specified in the request is invalid. The MD5 value must be 128 bits and Base64-encoded.";
+    Md5Mismatch, 400, "The MD5 value specified in the request did not match with the MD5 value calculated by the server.";
+    Crc64Mismatch, 400, "The CRC64 value specified in the request did not match with the CRC64 value calculated by the server.";
+    BothCrc64AndMd5HeaderPresent, 400, "Both x-ms-content-crc64 header and Content-MD5 header are present.";
+    InvalidXmlDocument, 400, "XML specified is not syntactically valid.";
+    InvalidXmlNodeValue, 400, "The value for one of the XML nodes is not in the correct format.";
+    MissingRequiredXmlNode, 400, "A required XML node is not specified in the request body.";
+    UnsupportedXmlNode, 400, "One of the XML nodes specified in the request body is not supported.";
+    InvalidBlobOrBlock, 400, "The specified blob or block content is invalid.";
+    InvalidBlockId, 400, "The specified block ID is invalid. The block ID must be Base64-encoded.";
+    InvalidBlockList, 400, "The specified block list is invalid.";
+    BlockListTooLong, 400, "The block list may not contain more than 50,000 blocks.";
+    BlockCountExceedsLimit, 409, "The uncommitted block count cannot exceed the maximum limit of 100,000 blocks.";
+    InvalidBlobType, 409, "The blob type is invalid for this operation.";
+    InvalidRange, 416, "The range specified is invalid for the current size of the resource.";
+    MissingContentLengthHeader, 411, "The Content-Length header was not specified.";
+    RequestBodyTooLarge, 413, "The request body is too large and exceeds the maximum permissible limit.";
+    RequestUrlFailedToParse, 400, "The URL in the request could not be parsed.";
+    InvalidHttpVerb, 400, "The HTTP verb specified is invalid - it is not recognized by the server.";
+    UnsupportedHttpVerb, 405, "The resource doesn't support the specified HTTP verb.";
+    UnsupportedQueryParameter, 400, "One of the query parameters specified in the request URI is not supported.";
+    OperationTimedOut, 500, "The operation could not be completed within the permitted time.";
+    InternalError, 500, "The server encountered an internal error. Please retry the request.";
+    ServerBusy, 503, "The server is busy. Retry the request after the time in Retry-After.";
+    InsufficientStorage, 507, "The disks are full. Free space or add a data directory; reads and deletes go on.";
+    NotImplemented, 501, "Blockyard does not serve this operation.";
+}

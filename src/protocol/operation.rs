@@ -1,0 +1,260 @@
+//! Every request, free of dialect.
+
+use crate::types::BlobName;
+use crate::types::BlobProperties;
+use crate::types::BlockId;
+use crate::types::ByteRange;
+use crate::types::Conditions;
+use crate::types::ContainerName;
+use crate::types::Crc64;
+use crate::types::Md5;
+use crate::types::Metadata;
+use crate::types::PublicAccess;
+
+/// What must hold before the operation is carried out.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Precondition {
+    /// `If-*`.
+    pub conditions: Conditions,
+    /// `x-ms-lease-id`.
+    pub lease: Option<String>,
+}
+
+/// A blob by its names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BlobPath {
+    /// The container.
+    pub container: ContainerName,
+    /// The blob.
+    pub blob: BlobName,
+}
+
+/// A body to be streamed, and what the client says of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Upload {
+    /// `Content-Length`, checked against the operation's limit already.
+    pub len: u64,
+    /// `Content-MD5` of the body: a mismatch is `Md5Mismatch`.
+    pub md5: Option<Md5>,
+    /// `x-ms-content-crc64` of the body: a mismatch is `Crc64Mismatch`.
+    pub crc64: Option<Crc64>,
+}
+
+/// Which checksum of the returned range a Get Blob asks for; ranges up to 4 MiB only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RangeChecksum {
+    /// `x-ms-range-get-content-md5`.
+    Md5,
+    /// `x-ms-range-get-content-crc64`.
+    Crc64,
+}
+
+/// Which lists Get Block List returns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BlockListKind {
+    /// The committed list (the default).
+    Committed,
+    /// Staged blocks.
+    Uncommitted,
+    /// Both.
+    All,
+}
+
+/// List Containers.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ListContainers {
+    /// Only names that start so.
+    pub prefix: Option<String>,
+    /// `NextMarker` of the page before, as sent.
+    pub marker: Option<String>,
+    /// As sent, cut to 5,000; `None` means 5,000.
+    pub max_results: Option<u32>,
+    /// `include=metadata`.
+    pub metadata: bool,
+}
+
+/// List Blobs, flat or by hierarchy.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ListBlobs {
+    /// The container.
+    pub container: ContainerName,
+    /// Only names that start so.
+    pub prefix: Option<String>,
+    /// Folds names.
+    pub delimiter: Option<String>,
+    /// `NextMarker` of the page before, as sent.
+    pub marker: Option<String>,
+    /// Only names at or after this one.
+    pub start_from: Option<String>,
+    /// As sent, cut to 5,000; `None` means 5,000.
+    pub max_results: Option<u32>,
+    /// `include=metadata`.
+    pub metadata: bool,
+    /// `include=uncommittedblobs`.
+    pub uncommitted: bool,
+}
+
+/// Everything a client can ask for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Operation {
+    /// Get Account Information.
+    GetAccountInformation,
+    /// List Containers.
+    ListContainers(ListContainers),
+    /// Create Container.
+    CreateContainer {
+        /// The container.
+        container: ContainerName,
+        /// User metadata.
+        metadata: Metadata,
+        /// Anonymous access.
+        public_access: PublicAccess,
+    },
+    /// Get Container Properties, Get Container Metadata (the reply is the same).
+    GetContainer {
+        /// The container.
+        container: ContainerName,
+        /// Only the lease counts.
+        precondition: Precondition,
+    },
+    /// Set Container Metadata.
+    SetContainerMetadata {
+        /// The container.
+        container: ContainerName,
+        /// `If-Modified-Since` and the lease.
+        precondition: Precondition,
+        /// The new metadata.
+        metadata: Metadata,
+    },
+    /// Delete Container.
+    DeleteContainer {
+        /// The container.
+        container: ContainerName,
+        /// Dates and the lease.
+        precondition: Precondition,
+    },
+    /// List Blobs.
+    ListBlobs(ListBlobs),
+    /// Put Blob (block blob).
+    PutBlob {
+        /// The blob.
+        path: BlobPath,
+        /// What must hold.
+        precondition: Precondition,
+        /// System properties; `content_md5` as given in `x-ms-blob-content-md5` (verified against the body).
+        properties: BlobProperties,
+        /// User metadata.
+        metadata: Metadata,
+        /// The body.
+        upload: Upload,
+    },
+    /// Put Block.
+    PutBlock {
+        /// The blob.
+        path: BlobPath,
+        /// The block.
+        id: BlockId,
+        /// Only the lease counts.
+        precondition: Precondition,
+        /// The body, not empty.
+        upload: Upload,
+    },
+    /// Put Block List. The body is XML, read by `azure::xml::block_list` once it is there.
+    PutBlockList {
+        /// The blob.
+        path: BlobPath,
+        /// What must hold.
+        precondition: Precondition,
+        /// System properties; `content_md5` is stored unverified.
+        properties: BlobProperties,
+        /// User metadata.
+        metadata: Metadata,
+        /// The body: its checksums are of the XML.
+        upload: Upload,
+    },
+    /// Get Block List.
+    GetBlockList {
+        /// The blob.
+        path: BlobPath,
+        /// Conditions and lease.
+        precondition: Precondition,
+        /// Which lists.
+        kind: BlockListKind,
+    },
+    /// Get Blob.
+    GetBlob {
+        /// The blob.
+        path: BlobPath,
+        /// Conditions and lease.
+        precondition: Precondition,
+        /// The wanted bytes.
+        range: Option<ByteRange>,
+        /// A checksum of them.
+        checksum: Option<RangeChecksum>,
+    },
+    /// Get Blob Properties (HEAD).
+    GetBlobProperties {
+        /// The blob.
+        path: BlobPath,
+        /// Conditions and lease.
+        precondition: Precondition,
+    },
+    /// Set Blob Properties.
+    SetBlobProperties {
+        /// The blob.
+        path: BlobPath,
+        /// What must hold.
+        precondition: Precondition,
+        /// Replaces all.
+        properties: BlobProperties,
+    },
+    /// Get Blob Metadata.
+    GetBlobMetadata {
+        /// The blob.
+        path: BlobPath,
+        /// Conditions and lease.
+        precondition: Precondition,
+    },
+    /// Set Blob Metadata.
+    SetBlobMetadata {
+        /// The blob.
+        path: BlobPath,
+        /// What must hold.
+        precondition: Precondition,
+        /// Replaces all.
+        metadata: Metadata,
+    },
+    /// Delete Blob.
+    DeleteBlob {
+        /// The blob.
+        path: BlobPath,
+        /// What must hold.
+        precondition: Precondition,
+    },
+}
+
+impl Operation {
+    /// The operation's name as metrics and logs show it: the REST name without spaces.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::GetAccountInformation => "GetAccountInformation",
+            Self::ListContainers(_) => "ListContainers",
+            Self::CreateContainer { .. } => "CreateContainer",
+            Self::GetContainer { .. } => "GetContainerProperties",
+            Self::SetContainerMetadata { .. } => "SetContainerMetadata",
+            Self::DeleteContainer { .. } => "DeleteContainer",
+            Self::ListBlobs(_) => "ListBlobs",
+            Self::PutBlob { .. } => "PutBlob",
+            Self::PutBlock { .. } => "PutBlock",
+            Self::PutBlockList { .. } => "PutBlockList",
+            Self::GetBlockList { .. } => "GetBlockList",
+            Self::GetBlob { .. } => "GetBlob",
+            Self::GetBlobProperties { .. } => "GetBlobProperties",
+            Self::SetBlobProperties { .. } => "SetBlobProperties",
+            Self::GetBlobMetadata { .. } => "GetBlobMetadata",
+            Self::SetBlobMetadata { .. } => "SetBlobMetadata",
+            Self::DeleteBlob { .. } => "DeleteBlob",
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! Every answer, free of dialect.
+
+use std::ops::Range;
+
+use crate::types::BlobProperties;
+use crate::types::BlockId;
+use crate::types::Crc64;
+use crate::types::Etag;
+use crate::types::Md5;
+use crate::types::Metadata;
+use crate::types::PublicAccess;
+use crate::types::Timestamp;
+
+/// Tag and time after a change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// The new tag.
+    pub etag: Etag,
+    /// The new time.
+    pub last_modified: Timestamp,
+}
+
+/// What clients see of a container.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ContainerFacts {
+    /// Its tag and time.
+    pub change: Change,
+    /// User metadata.
+    pub metadata: Metadata,
+    /// Anonymous access.
+    pub public_access: PublicAccess,
+}
+
+/// What clients see of a blob besides its content.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BlobFacts {
+    /// Its tag and time.
+    pub change: Change,
+    /// When it was made.
+    pub created: Timestamp,
+    /// Content length, bytes.
+    pub len: u64,
+    /// System properties.
+    pub properties: BlobProperties,
+    /// User metadata.
+    pub metadata: Metadata,
+}
+
+/// A checksum of a request or response body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BodyChecksum {
+    /// Sent as `Content-MD5`.
+    Md5(Md5),
+    /// Sent as `x-ms-content-crc64`.
+    Crc64(Crc64),
+}
+
+/// A container in a list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ContainerItem {
+    /// The name.
+    pub name: String,
+    /// The facts.
+    pub facts: ContainerFacts,
+}
+
+/// A page of containers; the request's own parameters are echoed by the renderer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ContainerListing {
+    /// In name order.
+    pub items: Vec<ContainerItem>,
+    /// Opaque; `None` at the end.
+    pub next_marker: Option<String>,
+}
+
+/// An entry of a blob list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BlobItem {
+    /// A blob.
+    Blob {
+        /// The name.
+        name: String,
+        /// The facts.
+        facts: Box<BlobFacts>,
+    },
+    /// A blob that has only staged blocks.
+    Uncommitted {
+        /// The name.
+        name: String,
+    },
+    /// A folded prefix, delimiter included.
+    Prefix {
+        /// The common part.
+        name: String,
+    },
+}
+
+/// A page of blobs; the request's own parameters are echoed by the renderer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BlobListing {
+    /// In the container's order.
+    pub items: Vec<BlobItem>,
+    /// Opaque; `None` at the end.
+    pub next_marker: Option<String>,
+}
+
+/// One block of a list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BlockItem {
+    /// The block.
+    pub id: BlockId,
+    /// Its length, bytes.
+    pub len: u64,
+}
+
+/// What the service did. A body of [`Reply::Blob`] is streamed beside it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reply {
+    /// Get Account Information.
+    AccountInformation,
+    /// List Containers.
+    Containers(ContainerListing),
+    /// Create Container.
+    ContainerCreated(Change),
+    /// Get Container Properties and Metadata.
+    Container(ContainerFacts),
+    /// Set Container Metadata.
+    ContainerChanged(Change),
+    /// Delete Container.
+    ContainerDeleted,
+    /// List Blobs.
+    Blobs(BlobListing),
+    /// Put Blob.
+    BlobPut {
+        /// Tag and time.
+        change: Change,
+        /// Of the content, always sent as `Content-MD5`.
+        md5: Md5,
+        /// Of the content; sent as `x-ms-content-crc64` when the request carried one.
+        crc64: Option<Crc64>,
+    },
+    /// Put Block.
+    BlockPut(BodyChecksum),
+    /// Put Block List; the checksum is of the request's XML.
+    BlockListPut(Change, BodyChecksum),
+    /// Get Block List.
+    BlockList {
+        /// The committed blob, if any: tag, time, length.
+        committed_blob: Option<(Change, u64)>,
+        /// Committed blocks, if asked for.
+        committed: Option<Vec<BlockItem>>,
+        /// Staged blocks, if asked for.
+        uncommitted: Option<Vec<BlockItem>>,
+    },
+    /// Get Blob.
+    Blob {
+        /// The blob.
+        facts: Box<BlobFacts>,
+        /// The bytes of the body, half-open, when a range was asked for (206); `None` means all (200).
+        range: Option<Range<u64>>,
+        /// Of the body, when asked for.
+        checksum: Option<BodyChecksum>,
+    },
+    /// Get Blob Properties.
+    BlobProperties(Box<BlobFacts>),
+    /// Get Blob Metadata.
+    BlobMetadata(Box<BlobFacts>),
+    /// Set Blob Properties.
+    BlobPropertiesSet(Change),
+    /// Set Blob Metadata.
+    BlobMetadataSet(Change),
+    /// Delete Blob.
+    BlobDeleted,
+}
