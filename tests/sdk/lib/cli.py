@@ -1,0 +1,61 @@
+"""The flags every script has, and the scratch folder it works in."""
+
+import argparse
+import contextlib
+import logging
+import pathlib
+import shutil
+import sys
+import tempfile
+
+from .server import Server, default_binary
+
+
+def parser(doc):
+    """An argument parser with the shared flags; `doc` is the script's own documentation."""
+    made = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
+    made.add_argument("--binary", type=pathlib.Path, default=default_binary(),
+                      help="the blockyard program (default: the one cargo built in this checkout)")
+    made.add_argument("--work", type=pathlib.Path, help="scratch folder (default: a new one, removed when all is well)")
+    made.add_argument("--keep", action="store_true", help="keep the scratch folder even when all is well")
+    made.add_argument("--small", action="store_true", help="the setting continuous integration runs")
+    return made
+
+
+def parse(made):
+    """Parses the command line and refuses a missing binary."""
+    # The SDK logs every refused request as a warning; here refusals are often the point.
+    logging.getLogger("azure").setLevel(logging.ERROR)
+    logging.getLogger("urllib3").setLevel(logging.ERROR)
+    options = made.parse_args()
+    if not options.binary or not options.binary.exists():
+        made.error("no blockyard binary: build it with `cargo build --release`, or name one with --binary")
+    options.binary = options.binary.resolve()
+    return options
+
+
+def run(main, options):
+    """Runs `main(options, scratch)`, which answers an exit code, and ends the process with it."""
+    scratch = options.work or pathlib.Path(tempfile.mkdtemp(prefix="blockyard-sdk-"))
+    scratch.mkdir(parents=True, exist_ok=True)
+    code = 1
+    try:
+        code = main(options, scratch)
+    finally:
+        if code == 0 and not options.keep and not options.work:
+            shutil.rmtree(scratch, ignore_errors=True)
+        else:
+            print(f"scratch folder kept: {scratch}", flush=True)
+    sys.exit(code)
+
+
+@contextlib.contextmanager
+def server(options, scratch, extra=(), data=None):
+    """A started server on a data folder in the scratch folder; killed when the block ends."""
+    with Server(options.binary, data or [scratch / "data"], scratch / "server.log", extra) as made:
+        try:
+            made.start()
+            yield made
+        except BaseException:
+            print(f"--- the server's last lines\n{made.log_tail()}", file=sys.stderr, flush=True)
+            raise

@@ -1,0 +1,139 @@
+"""One `blockyard serve` process: started, drained, killed, started again on the same data, checked."""
+
+import http.client
+import os
+import pathlib
+import random
+import signal
+import socket
+import subprocess
+import time
+
+from .account import Account
+
+PORTS = range(21000, 22000)
+READY_SECONDS = 120
+DRAIN_SECONDS = 60
+
+
+def free_port():
+    """A port of our range that nothing listens on now."""
+    for port in random.sample(PORTS, len(PORTS)):
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return port
+    raise RuntimeError(f"no free port in {PORTS}")
+
+
+class Server:
+    """Owns the process it started and nothing else; ends it when its `with` block ends."""
+
+    def __init__(self, binary, data, log, extra=()):
+        self.binary, self.data, self.log_path = str(binary), [str(d) for d in data], pathlib.Path(log)
+        self.extra = list(extra)
+        self.blob_address = f"127.0.0.1:{free_port()}"
+        self.admin_address = f"127.0.0.1:{free_port()}"
+        self.process, self.starts = None, 0
+
+    @property
+    def account(self):
+        """The well-known development account at this server."""
+        return Account(self.blob_address)
+
+    def start(self, seconds=READY_SECONDS):
+        """Starts the process and waits until /readyz says yes. Answers the seconds that took."""
+        command = [self.binary, "serve", "--blob-listen", self.blob_address, "--admin-listen", self.admin_address]
+        for folder in self.data:
+            command += ["--data", folder]
+        began = time.monotonic()
+        with open(self.log_path, "ab") as log:
+            log.write(f"\n--- start {self.starts}: {' '.join(command + self.extra)}\n".encode())
+            log.flush()
+            self.process = subprocess.Popen(command + self.extra, stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+        self.starts += 1
+        while not self.ready():
+            if self.process.poll() is not None:
+                raise RuntimeError(f"server ended with {self.process.returncode} while starting:\n{self.log_tail()}")
+            if time.monotonic() - began > seconds:
+                raise RuntimeError(f"server not ready after {seconds} s:\n{self.log_tail()}")
+            time.sleep(0.005)
+        return time.monotonic() - began
+
+    def ready(self):
+        """Whether /readyz answers 200 now."""
+        try:
+            return self.admin("/readyz")[0] == 200
+        except (OSError, http.client.HTTPException):
+            return False
+
+    def admin(self, path):
+        """GETs a path of the admin listener: (status, text)."""
+        connection = http.client.HTTPConnection(self.admin_address, timeout=10)
+        try:
+            connection.request("GET", path)
+            response = connection.getresponse()
+            return response.status, response.read().decode()
+        finally:
+            connection.close()
+
+    def metrics(self):
+        """Every sample of /metrics as {name with labels: value}."""
+        found = {}
+        for line in self.admin("/metrics")[1].splitlines():
+            if line and not line.startswith("#"):
+                name, _, value = line.rpartition(" ")
+                found[name] = float(value)
+        return found
+
+    def running(self):
+        """Whether the process lives."""
+        return self.process is not None and self.process.poll() is None
+
+    def stop(self, seconds=DRAIN_SECONDS):
+        """Sends SIGTERM and waits for the drain to end. Answers the exit code."""
+        if not self.running():
+            return self.process.returncode if self.process else None
+        self.process.send_signal(signal.SIGTERM)
+        try:
+            return self.process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            raise RuntimeError(f"server did not stop within {seconds} s of SIGTERM:\n{self.log_tail()}") from None
+
+    def kill(self):
+        """Sends SIGKILL: what a crash of the process does, with the operating system living on."""
+        if self.running():
+            self.process.kill()
+            self.process.wait()
+
+    def check(self, seconds=1800):
+        """Runs `blockyard check` on the stopped data. Answers (exit code, output)."""
+        code, output = 0, ""
+        for folder in self.data:
+            done = subprocess.run([self.binary, "check", folder], capture_output=True, text=True, timeout=seconds)
+            code, output = max(code, abs(done.returncode)), output + done.stdout + done.stderr
+        return code, output
+
+    def log_tail(self, lines=30):
+        """The last lines the process printed."""
+        return "\n".join(self.log_path.read_text(errors="replace").splitlines()[-lines:])
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc):
+        self.kill()
+        return False
+
+
+def default_binary():
+    """The binary built last by cargo in this checkout, release before debug, or None."""
+    root = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", pathlib.Path(__file__).parents[3] / "target"))
+    for profile in ("release", "debug"):
+        if (root / profile / "blockyard").exists():
+            return root / profile / "blockyard"
+    return None
