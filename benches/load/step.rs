@@ -30,6 +30,11 @@ pub(crate) async fn run(
             client.call(&get(shared, set, number)).await?;
             Ok(worth(shared, set.size))
         }
+        Kind::Audit(set) => {
+            let expect = shared.pool.body(number, set.size);
+            client.call(&Call::Get { name: name(set.name, number), from: None, expect }).await?;
+            Ok(1.0)
+        }
         Kind::Range(set, length) => {
             client.call(&range(shared, set, length, number)).await?;
             Ok(worth(shared, length))

@@ -35,6 +35,8 @@ pub(crate) enum Kind {
     Blocks(u32, usize),
     /// Takes memory figures of a server that has nothing to do.
     Idle,
+    /// Reads every blob of a set once: what a crash has lost shows as errors.
+    Audit(Set),
     /// Waits until the first blob of a set can be read: how long a restart takes.
     Ready(Set),
 }
@@ -88,11 +90,13 @@ const SMALL: Set = set("small", 2_000, 4 * KIB);
 const NAMES: Set = set("names", 5_000, 64);
 const MEGA: Set = set("mega", 64, MIB);
 const HUGE: Set = set("huge", 4, 16 * MIB);
+/// Written once before anything is measured, so that no server is charged for its first steps.
+pub(crate) const WARM: Set = set("warm", 64, 4 * KIB);
 /// Tiny blobs that fill the store before a restart is timed.
 const FILL: Set = set("fill", 0, 64);
 
 /// Every workload, in the order of the table of performance figures.
-pub(crate) const ALL: [Workload; 15] = [
+pub(crate) const ALL: [Workload; 16] = [
     row("idle", Kind::Idle, 1, 1, Unit::Op),
     row("put4k", Kind::Put(set("put4k", 0, 4 * KIB)), 20_000, 16, Unit::Op),
     row("get4k", Kind::Get(SMALL), 40_000, 16, Unit::Op),
@@ -107,6 +111,7 @@ pub(crate) const ALL: [Workload; 15] = [
     row("range64k", Kind::Range(HUGE, 64 * KIB), 10_000, 16, Unit::Op),
     row("burst16m", Kind::Put(set("burst16m", 0, 16 * MIB)), 64, 64, Unit::MiB),
     row("fill", Kind::Put(FILL), 100_000, 32, Unit::Op),
+    row("audit", Kind::Audit(FILL), 100_000, 32, Unit::Op),
     row("ready", Kind::Ready(FILL), 1, 1, Unit::Op),
 ];
 

@@ -1,0 +1,7 @@
+"""Comparison of object stores by the load driver in benches/load.
+
+main.py (command line, order of the steps) -> servers.py (installs, starts and stops each server)
+-> driver.py (runs the load driver) -> measure.py (speed, syncs, crash and restart of one server)
+-> budgets.py and report.py (the tables). Servers listen on loopback, one at a time, and are ended by
+their process id. Needs Python 3.11, cargo, npm, pip; strace for the count of disk syncs.
+"""

@@ -1,0 +1,32 @@
+"""The workloads in the order of the table, with Blockyard's budget of server CPU."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Row:
+    """One workload: its name in the driver, words for the table, unit of CPU and the budget in microseconds."""
+
+    workload: str
+    title: str
+    unit: str
+    budget_us: float
+
+
+ROWS = [
+    Row("put4k", "PUT 4 KiB, c=16", "op", 100),
+    Row("get4k", "GET 4 KiB, c=16", "op", 65),
+    Row("head", "HEAD, c=16", "op", 45),
+    Row("delete", "DELETE, c=16", "op", 60),
+    Row("list", "LIST page of 1000, per key", "key", 1.5),
+    Row("mixed", "mixed 45 get / 30 head / 15 put / 10 delete, 4 KiB", "op", 80),
+    Row("put1m", "PUT 1 MiB (MD5 computed), c=4", "MiB", 3_100),
+    Row("block8m", "16 x Put Block 8 MiB (CRC64), commit, c=4", "MiB", 1_200),
+    Row("get1m", "GET 1 MiB, c=4", "MiB", 550),
+    Row("get16m", "GET 16 MiB, c=4", "MiB", 450),
+    Row("range64k", "ranged GET 64 KiB, c=16", "op", 90),
+]
+
+IDLE_RSS_MIB = 40
+BURST_RSS_MIB = 300
+RESTART_SECONDS = 2.0

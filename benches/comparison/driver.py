@@ -1,0 +1,40 @@
+"""Runs the load driver and reads its JSON lines."""
+
+import json
+import subprocess
+
+from comparison.servers import ROOT, executable, say
+
+
+class Driver:
+    """The built load driver."""
+
+    def __init__(self, divide):
+        say("building the load driver")
+        built = subprocess.run(
+            ["cargo", "bench", "--no-run", "--bench", "load", "--message-format=json"],
+            cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True,
+        )
+        self.program = executable(built.stdout, "load")
+        self.divide = divide
+
+    def start(self, server, workloads, extra=()):
+        """Starts the driver against `server` without waiting for it."""
+        return subprocess.Popen(
+            [
+                self.program, "--bench", *server.driver_args(), "--workload", ",".join(workloads),
+                "--divide", str(self.divide), *extra,
+            ],
+            stdout=subprocess.PIPE, text=True,
+        )
+
+    def run(self, server, workloads, extra=()):
+        """Runs `workloads`; answers their figures by name. Failed operations are in the figures."""
+        return finish(self.start(server, workloads, extra))
+
+
+def finish(process):
+    """Waits for a started driver; answers figures by workload."""
+    lines, _ = process.communicate()
+    figures = [json.loads(line) for line in lines.splitlines()]
+    return {figure["workload"]: figure for figure in figures}

@@ -1,0 +1,95 @@
+"""What is measured of one server: speed, disk syncs, what a crash loses, how long a restart takes."""
+
+import re
+import shutil
+import subprocess
+import time
+
+from comparison.budgets import ROWS
+from comparison.driver import finish
+from comparison.servers import say
+
+SYNC_CALLS = "fsync,fdatasync,sync_file_range,msync,syncfs,sync"
+SYNC_PUTS = 1_000
+
+
+def speed(server, driver, work):
+    """CPU, latency, memory and bytes written of every workload."""
+    say(f"{server.name}: speed")
+    data = fresh(work)
+    server.start(data)
+    time.sleep(2)
+    workloads = ["idle", *[row.workload for row in ROWS], "burst16m"]
+    try:
+        return driver.run(server, workloads, ["--pid", str(server.process.pid)])
+    finally:
+        server.stop()
+
+
+def syncs(server, driver, work):
+    """Disk syncs per 4 KiB PUT, one at a time and 16 at once, counted by the kernel's tracer from outside.
+
+    Answers none where strace is missing. Files opened for synchronous writes would not be seen.
+    """
+    if shutil.which("strace") is None:
+        say("strace is not here: no count of disk syncs")
+        return None
+    counts = {}
+    for concurrency in (1, 16):
+        say(f"{server.name}: disk syncs, {concurrency} at once")
+        data = fresh(work)
+        trace = work / "strace.txt"
+        # `-D` leaves the server as our child, so that it can be stopped by its id.
+        wrap = ["strace", "-D", "-f", "--seccomp-bpf", "-qq", "-e", f"trace={SYNC_CALLS}", "-o", str(trace)]
+        server.start(data, wrap)
+        try:
+            time.sleep(1)
+            before = lines(trace)
+            extra = ["--ops", str(SYNC_PUTS), "--concurrency", str(concurrency)]
+            figures = driver.run(server, ["put4k"], extra)
+            after = lines(trace)
+        finally:
+            server.stop()
+        done = figures.get("put4k", {}).get("ops", 0)
+        # The driver's 64 warm-up writes are in the count, so they are in the divisor too.
+        counts[concurrency] = (after - before) / (done + 64) if done else None
+    return counts
+
+
+def lines(trace):
+    """Sync calls in the trace; a call cut in two by another thread's is one."""
+    return sum(1 for line in trace.read_text().splitlines() if re.search(r"^\d+\s+\w+\(", line))
+
+
+def crash(server, driver, work, objects):
+    """Fills the server, kills it without warning, starts it again: time to serve and writes lost."""
+    say(f"{server.name}: restart with {objects} objects after kill -9")
+    data = fresh(work)
+    server.start(data)
+    try:
+        time.sleep(2)
+        filled = driver.run(server, ["fill"], ["--ops", str(objects)])["fill"]
+        server.kill()
+        waiting = driver.start(server, ["ready"])
+        # The driver polls before there is a server, so that its own start is not in the time.
+        time.sleep(0.5)
+        began = time.time()
+        server.start(data, wait=False)
+        ready = finish(waiting).get("ready")
+        if ready is None:
+            return {"objects": filled["ops"], "restart_seconds": None, "lost": None}
+        seconds = ready["ended_unix_ms"] / 1_000 - began
+        audit = driver.run(server, ["audit"], ["--ops", str(objects)])["audit"]
+        return {"objects": filled["ops"], "restart_seconds": seconds, "lost": audit["errors"]}
+    finally:
+        server.stop()
+
+
+def fresh(work):
+    """An empty data folder."""
+    data = work / "data"
+    shutil.rmtree(data, ignore_errors=True)
+    data.mkdir(parents=True)
+    # What the last server left to be written back is not this one's to wait for.
+    subprocess.run(["sync"], check=False)
+    return data

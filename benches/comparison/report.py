@@ -1,0 +1,148 @@
+"""The tables, from the figures of every server."""
+
+from comparison.budgets import BURST_RSS_MIB, IDLE_RSS_MIB, RESTART_SECONDS, ROWS
+
+
+def render(results):
+    """Markdown of a whole run."""
+    servers = results["servers"]
+    parts = [
+        "# Figures of the last run",
+        "",
+        f"{results['date']}, {results['machine']}, load average {results['load']} at the start, "
+        f"operations divided by {results['divide']}.",
+        "",
+        "Server CPU is user and system time of all its processes over a fixed number of operations, settled "
+        "writes included; it is the figure to trust. Ratios between servers of one run come second, latency "
+        "and throughput say little on a shared machine.",
+        "",
+        *versions(servers),
+        "",
+        "## Server CPU",
+        "",
+        *cpu_table(servers),
+        "",
+        *memory_table(servers),
+        "",
+        "## Durability beside the speed",
+        "",
+        *durability_table(servers),
+        "",
+        "## Throughput and latency",
+        "",
+        *latency_table(servers),
+        "",
+    ]
+    return "\n".join(parts)
+
+
+def versions(servers):
+    """A line for each server."""
+    return [f"- {name}: {server['version']}" for name, server in servers.items()]
+
+
+def cpu_table(servers):
+    """The table of budgets."""
+    names = list(servers)
+    peers = [name for name in names if name != "blockyard"]
+    yield line(["workload", *[f"{name} us" for name in names], "budget us", "of budget", "best peer / ours", "met"])
+    yield line(["---"] + ["---:"] * (len(names) + 3) + ["---"])
+    for row in ROWS:
+        ours = cpu(servers, "blockyard", row.workload)
+        best = min((c for c in (cpu(servers, peer, row.workload) for peer in peers) if c), default=None)
+        yield line([
+            f"{row.title} (per {row.unit})",
+            *[figure(cpu(servers, name, row.workload)) for name in names],
+            figure(row.budget_us),
+            f"{ours / row.budget_us:.2f}" if ours else "-",
+            f"{best / ours:.1f} x" if best and ours else "-",
+            met(ours, row.budget_us),
+        ])
+
+
+def memory_table(servers):
+    """Memory and restart against their budgets."""
+    names = list(servers)
+    yield line(["what", *names, "budget", "met"])
+    yield line(["---"] + ["---:"] * (len(names) + 1) + ["---"])
+    rows = [
+        ("RSS idle, MiB", lambda s: deep(s, "speed", "idle", "server", "rss_mib"), IDLE_RSS_MIB),
+        ("RSS peak, 64 x 16 MiB PUT at once, MiB",
+         lambda s: deep(s, "speed", "burst16m", "server", "rss_peak_mib"), BURST_RSS_MIB),
+        ("restart to serving after kill -9, s", lambda s: deep(s, "crash", "restart_seconds"), RESTART_SECONDS),
+    ]
+    for title, get, budget in rows:
+        values = [get(servers[name]) for name in names]
+        ours = get(servers["blockyard"]) if "blockyard" in servers else None
+        yield line([title, *[figure(v) for v in values], figure(budget), met(ours, budget)])
+    counts = [deep(servers[name], "crash", "objects") for name in names]
+    yield line(["objects in the store at that restart", *[str(c or "-") for c in counts], "1000000", ""])
+
+
+def durability_table(servers):
+    """What an acknowledgement is worth, told and measured."""
+    yield line(["server", "what it promises", "syncs per PUT, c=1", "c=16", "acknowledged writes lost to kill -9"])
+    yield line(["---", "---", "---:", "---:", "---:"])
+    for name, server in servers.items():
+        counts = server.get("syncs") or {}
+        crash = server.get("crash") or {}
+        lost = crash.get("lost")
+        yield line([
+            name, server["durability"], figure(counts.get("1")), figure(counts.get("16")),
+            "-" if lost is None else f"{lost} of {crash['objects']}",
+        ])
+
+
+def latency_table(servers):
+    """Throughput, percentiles and bytes written."""
+    yield line(["workload", "server", "ops/s", "p50 ms", "p99 ms", "max ms", "written KiB/op", "failed"])
+    yield line(["---", "---"] + ["---:"] * 6)
+    for row in ROWS:
+        for name, server in servers.items():
+            one = deep(server, "speed", row.workload)
+            if one is None:
+                continue
+            written = deep(one, "server", "written_per_op")
+            yield line([
+                row.title, name, figure(one["ops_per_second"]), figure(one["p50_us"] / 1e3),
+                figure(one["p99_us"] / 1e3), figure(one["max_us"] / 1e3),
+                figure(written / 1024 if written is not None else None), str(one["errors"]),
+            ])
+
+
+def cpu(servers, name, workload):
+    """Server CPU per unit in microseconds, if it was measured without failures."""
+    one = deep(servers.get(name), "speed", workload)
+    if one is None or one["errors"] or not one["ops"]:
+        return None
+    return deep(one, "server", "cpu_us_per_unit")
+
+
+def deep(value, *keys):
+    """`value[k1][k2]…`, or none where a step is missing."""
+    for key in keys:
+        if not isinstance(value, dict):
+            return None
+        value = value.get(key)
+    return value
+
+
+def met(value, budget):
+    """Whether the budget is kept."""
+    if value is None:
+        return "-"
+    return "yes" if value <= budget else "NO"
+
+
+def figure(value):
+    """A number with three digits that mean something."""
+    if value is None:
+        return "-"
+    if value >= 100:
+        return f"{value:.0f}"
+    return f"{value:.1f}" if value >= 10 else f"{value:.2f}"
+
+
+def line(cells):
+    """One row of a table."""
+    return "| " + " | ".join(cells) + " |"
