@@ -1,0 +1,123 @@
+#!/usr/bin/env python3
+"""A flipped byte on disk is never served.
+
+Writes blobs of several sizes, stops the server, flips one byte inside the stored bytes of two of them, and asks:
+
+* `blockyard check` finds the damage and says so with its exit code;
+* the server still starts, reads of a damaged blob fail (an error code, or a connection broken before the end: never a
+  wrong byte, never a short body that looks whole), also for a range that covers the byte; every other blob reads well;
+* the scrub finds the damage nobody has read and counts it in /metrics.
+
+Bytes in the journal are left alone: it is a copy on its way to an extent, and what a reader sees comes from the extent.
+"""
+
+import mmap
+import pathlib
+
+from azure.core.exceptions import AzureError, HttpResponseError
+
+from lib import cli
+from lib.account import PerThread
+from lib.content import content
+from lib.measure import wait_until
+from lib.report import Progress, Verdicts
+
+CONTAINER = "flipped"
+# Blobs above the size that is kept inline in an index row: their bytes are in an extent of their own.
+SIZES = {"large": 1 << 20, "larger": 5 << 20, "middle": 100 << 10, "small": 20 << 10, "inline": 1 << 10}
+COPIES = 4
+READ_VICTIM, SCRUB_VICTIM = "larger-2", "large-1"
+NEEDLE_BYTES = 256
+
+
+def find(folder, needle):
+    """Every place of `needle` in the files below `folder`: [(path, offset)]."""
+    places = []
+    for path in sorted(p for p in pathlib.Path(folder).rglob("*") if p.is_file() and p.stat().st_size):
+        with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as view:
+            at = view.find(needle)
+            while at >= 0:
+                places.append((path, at))
+                at = view.find(needle, at + 1)
+    return places
+
+
+def flip(path, offset):
+    """Inverts one bit in place."""
+    with open(path, "r+b") as file:
+        file.seek(offset)
+        byte = file.read(1)[0]
+        file.seek(offset)
+        file.write(bytes([byte ^ 0x10]))
+
+
+def outcome(clients, name, data, **window):
+    """What reading a blob gives: 'right', 'error CODE', 'broken connection' or 'WRONG BYTES'."""
+    try:
+        got = clients.blob(name).download_blob(**window).readall()
+    except HttpResponseError as error:
+        return f"error {error.error_code}" if error.status_code else "broken connection"
+    except AzureError:
+        return "broken connection"
+    start = window.get("offset", 0)
+    return "right" if got == data[start:start + window.get("length", len(data))] else "WRONG BYTES"
+
+
+def corrupt_counters(server):
+    """Counters about corruption: {name: value}."""
+    return {name: value for name, value in server.metrics().items() if "corrupt" in name.lower()}
+
+
+def main(options, scratch):
+    verdicts = Verdicts("flipped byte")
+    blobs = {f"{kind}-{n}": content((kind, n), size) for kind, size in SIZES.items() for n in range(COPIES)}
+    with cli.server(options, scratch) as server:
+        server.account.service().create_container(CONTAINER)
+        clients = PerThread(server.account, CONTAINER)
+        with Progress("write", len(blobs), "blobs") as progress:
+            for name, data in blobs.items():
+                clients.blob(name).upload_blob(data)
+                progress.advance()
+        verdicts.equal("exit code after SIGTERM", server.stop(), 0)
+        code, output = server.check()
+        verdicts.check("check before the flip", code == 0, "exit 0", f"exit {code}")
+
+        flipped_at = {}
+        for victim in (READ_VICTIM, SCRUB_VICTIM):
+            middle = len(blobs[victim]) // 2 + 1000
+            needle = blobs[victim][middle:middle + NEEDLE_BYTES]
+            places = [place for folder in server.data for place in find(folder, needle)]
+            for path, offset in places:
+                if "journal" not in str(path.relative_to(scratch)):
+                    flip(path, offset + NEEDLE_BYTES // 2)
+                    flipped_at[victim] = middle + NEEDLE_BYTES // 2
+        if not verdicts.equal("stored bytes found in extents and flipped", len(flipped_at), 2):
+            return verdicts.exit_code()
+        code, output = server.check()
+        verdicts.check("check after the flip", code != 0, "exit not 0", f"exit {code}")
+        print("what check said:\n" + "\n".join(output.strip().splitlines()[-12:]))
+
+        server.start()
+        scrub_found = wait_until(lambda: any(corrupt_counters(server).values()), options.scrub_seconds)
+        verdicts.check("scrub counts the damage nobody read", scrub_found, "> 0", corrupt_counters(server) or "no counter")
+        data, at = blobs[READ_VICTIM], flipped_at[READ_VICTIM]
+        windows = {"whole blob": {}, "range over the byte": {"offset": at - 100, "length": 200}}
+        for what, window in windows.items():
+            found = outcome(clients, READ_VICTIM, data, **window)
+            verdicts.check(f"read of the damaged blob, {what}", found.startswith(("error ", "broken")), "a failure", found)
+        found = outcome(clients, SCRUB_VICTIM, blobs[SCRUB_VICTIM])
+        verdicts.check("read of the other damaged blob", found.startswith(("error ", "broken")), "a failure", found)
+        states = {name: outcome(clients, name, data) for name, data in blobs.items()
+                  if name not in (READ_VICTIM, SCRUB_VICTIM)}
+        verdicts.none(f"{len(states)} other blobs read well", [row for row in states.items() if row[1] != "right"])
+        clients.blob("after").upload_blob(b"still writing")
+        verdicts.equal("writes go on", outcome(clients, "after", b"still writing"), "right")
+        verdicts.check("counters about corruption", any(corrupt_counters(server).values()), "> 0",
+                       corrupt_counters(server) or "no counter")
+    return verdicts.exit_code()
+
+
+if __name__ == "__main__":
+    flags = cli.parser(__doc__)
+    flags.add_argument("--scrub-seconds", type=float, default=60, help="longest wait for the scrub")
+    cli.run(main, cli.parse(flags))
