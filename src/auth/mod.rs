@@ -1,1 +1,20 @@
-//! Stub front page; see the constitution.
+//! Who sent a request: Shared Key and Shared Key Lite signatures. Pure: no I/O, no clock.
+//!
+//! 1. `keys.rs` holds an account's keys, ready to sign.
+//! 2. `canonical.rs` builds the strings-to-sign from the raw head.
+//! 3. `shared_key.rs` reads `Authorization`, checks the date window and compares signatures in constant time.
+//!
+//! The front end maps [`Error`] to the dialect: `Missing` 401 `NoAuthenticationInformation`; `Malformed` and
+//! `UnknownScheme` 400 `InvalidAuthenticationInfo`; `WrongSignature` and `ClockSkew` 403 `AuthenticationFailed` with
+//! the detail as the element `AuthenticationErrorDetail`. An account that is not served is 403
+//! `AuthenticationFailed` as well: nobody learns which accounts exist.
+//!
+//! It deliberately knows no operation and grants no permission: whoever holds a key may do everything in the account.
+
+mod error;
+mod keys;
+mod shared_key;
+
+pub use error::Error;
+pub use keys::{AccountKeys, KeyError};
+pub use shared_key::{SignedRequest, authenticate};

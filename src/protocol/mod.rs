@@ -7,6 +7,7 @@
 //!
 //! One error table (`error.rs`, `api-spec/errors.json`) serves all dialects.
 
+pub mod azure;
 pub mod error;
 pub mod operation;
 pub mod reply;

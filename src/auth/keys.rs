@@ -1,0 +1,79 @@
+//! An account's keys.
+
+use std::fmt;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use hmac::Hmac;
+use hmac::KeyInit;
+use hmac::Mac;
+use sha2::Sha256;
+use thiserror::Error;
+
+/// Keys an account has at most: two, so that one can be replaced while clients use the other.
+const KEYS_MAX: usize = 2;
+/// Bytes a decoded key has at least; shorter ones are guessable.
+const KEY_BYTES_MIN: usize = 16;
+
+/// Why keys are refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum KeyError {
+    /// No key, or more than two.
+    #[error("an account has one or two keys")]
+    Count,
+    /// Not base64.
+    #[error("the key is not base64")]
+    NotBase64,
+    /// Too short to be safe.
+    #[error("a key has at least 16 bytes before encoding")]
+    TooShort,
+}
+
+/// One or two keys of an account with their HMAC state prepared, so that a request pays only for its own bytes.
+#[derive(Clone)]
+pub struct AccountKeys(Vec<Hmac<Sha256>>);
+
+impl AccountKeys {
+    /// Decodes keys as users write them.
+    ///
+    /// # Errors
+    /// [`KeyError`].
+    pub fn new<K: AsRef<str>>(base64_keys: &[K]) -> Result<Self, KeyError> {
+        if base64_keys.is_empty() || base64_keys.len() > KEYS_MAX {
+            return Err(KeyError::Count);
+        }
+        base64_keys.iter().map(|key| prepare(key.as_ref())).collect::<Result<_, _>>().map(Self)
+    }
+
+    /// Whether `signature` is that of `text` under one of the keys, compared in constant time.
+    #[must_use]
+    pub fn verify(&self, text: &[u8], signature: &[u8]) -> bool {
+        // No early exit: which key matched is not to be seen in the time either.
+        self.0.iter().fold(false, |matched, key| {
+            let mac = key.clone().chain_update(text);
+            mac.verify_slice(signature).is_ok() | matched
+        })
+    }
+
+    /// The base64 signature of `text` under the first key, as a client would send it.
+    #[must_use]
+    pub fn sign(&self, text: &[u8]) -> String {
+        let key = self.0.first().expect("the constructor refuses no keys");
+        STANDARD.encode(key.clone().chain_update(text).finalize().into_bytes())
+    }
+}
+
+fn prepare(base64_key: &str) -> Result<Hmac<Sha256>, KeyError> {
+    let bytes = STANDARD.decode(base64_key.trim()).map_err(|_| KeyError::NotBase64)?;
+    if bytes.len() < KEY_BYTES_MIN {
+        return Err(KeyError::TooShort);
+    }
+    Ok(Hmac::new_from_slice(&bytes).expect("HMAC takes keys of any length"))
+}
+
+impl fmt::Debug for AccountKeys {
+    /// Shows how many, never what.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "AccountKeys({})", self.0.len())
+    }
+}
