@@ -3,6 +3,8 @@
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
+use crate::coordinator::Coordinator;
+use crate::index::api::Error;
 use crate::types::Epoch;
 use crate::types::ExtentId;
 use crate::types::KeyRange;
@@ -10,6 +12,8 @@ use crate::types::PartitionId;
 
 /// Coordinator keys of descriptors: this, then the id as 16 hex digits.
 pub const PARTITION_PREFIX: &str = "partition/";
+
+const DESCRIPTOR_VERSION: u8 = 1;
 
 /// What the coordinator holds of a partition: enough to find everything durable about it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -25,6 +29,24 @@ pub struct PartitionDescriptor {
 }
 
 impl PartitionDescriptor {
+    /// The value the coordinator holds. Layout: `api-spec/log-record.md`.
+    #[must_use]
+    pub fn encode(&self) -> Bytes {
+        let mut value = vec![DESCRIPTOR_VERSION];
+        value.extend(postcard::to_stdvec(self).expect("numbers and bytes always encode"));
+        value.into()
+    }
+
+    /// Reads a value; `None` when it is malformed or of a version not known here.
+    #[must_use]
+    pub fn decode(value: &[u8]) -> Option<Self> {
+        let (&version, rest) = value.split_first()?;
+        match postcard::take_from_bytes(rest) {
+            Ok((descriptor, [])) if version == DESCRIPTOR_VERSION => Some(descriptor),
+            Ok(_) | Err(_) => None,
+        }
+    }
+
     /// The coordinator key of partition `id`.
     #[must_use]
     pub fn coordinator_key(id: PartitionId) -> Bytes {
@@ -51,6 +73,26 @@ impl PartitionMap {
             _ => false,
         });
         (starts_low && ends_high && joined).then_some(Self { partitions })
+    }
+
+    /// Reads the map of the coordinator.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`]; [`Error::Corrupt`] when it is not a map of the whole key space (I5), which an empty one
+    /// is not.
+    pub async fn load(coordinator: &dyn Coordinator) -> Result<Self, Error> {
+        let snapshot = coordinator
+            .range(PARTITION_PREFIX.as_bytes())
+            .await
+            .map_err(|error| Error::Unavailable(error.to_string()))?;
+        let partitions = snapshot
+            .entries
+            .iter()
+            .map(|(_, entry)| PartitionDescriptor::decode(&entry.value))
+            .collect::<Option<Vec<_>>>()
+            .ok_or_else(|| Error::Corrupt("a partition descriptor is malformed".into()))?;
+        Self::new(partitions)
+            .ok_or_else(|| Error::Corrupt("the partitions do not tile the key space".into()))
     }
 
     /// The partition that owns a key: a routing key, or any position between keys.
