@@ -42,7 +42,8 @@ def run(main, options):
     try:
         code = main(options, scratch)
     finally:
-        if code == 0 and not options.keep and not options.work:
+        # 77 is the exit code of a script that found what it needs missing.
+        if code in (0, 77) and not options.keep and not options.work:
             shutil.rmtree(scratch, ignore_errors=True)
         else:
             print(f"scratch folder kept: {scratch}", flush=True)
