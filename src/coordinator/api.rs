@@ -8,7 +8,7 @@ use bytes::Bytes;
 use thiserror::Error as ThisError;
 
 /// Grows by one with every transaction that changes something. A key's *mod revision* is that of its last change.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Revision(pub u64);
 
 /// A value with the revision that wrote it.

@@ -1,0 +1,101 @@
+//! Ids by compare and set: issued once, never again; some are never issued.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use tokio::sync::Mutex;
+
+use super::api::Compare;
+use super::api::Coordinator;
+use super::api::Error;
+use super::api::Op;
+use super::api::TxnReply;
+
+/// Counter of extent ids.
+pub const EXTENT_IDS: &[u8] = b"counter/extent";
+/// Counter of account ids.
+pub const ACCOUNT_IDS: &[u8] = b"counter/account";
+/// Counter of container ids, before their bits are reversed.
+pub const CONTAINER_IDS: &[u8] = b"counter/container";
+/// Counter of partition ids.
+pub const PARTITION_IDS: &[u8] = b"counter/partition";
+
+/// The first id of every counter; zero has meanings of its own.
+const FIRST: u64 = 1;
+/// Ids an [`IdAllocator`] takes from its counter at once: what a restart may leave unissued.
+pub const BATCH: u64 = 64;
+/// Lost races before giving up; each means that another caller won one.
+const TRIES_MAX: usize = 256;
+
+/// Takes the next `count` ids of the counter at `key`; the first ever is 1.
+///
+/// A lost answer is safe: the counter is read again, and ids that may have been taken are skipped.
+///
+/// # Errors
+/// [`Error::Unavailable`], [`Error::Corrupt`] when the value is no counter.
+pub async fn allocate(
+    coordinator: &dyn Coordinator,
+    key: &[u8],
+    count: u64,
+) -> Result<Range<u64>, Error> {
+    let key = Bytes::copy_from_slice(key);
+    for _ in 0..TRIES_MAX {
+        let (next, unchanged) = match coordinator.get(&key).await? {
+            Some(stored) => {
+                (decode(&stored.value)?, Compare::ModRevision(key.clone(), stored.mod_revision))
+            }
+            None => (FIRST, Compare::Absent(key.clone())),
+        };
+        let after = next.checked_add(count).ok_or_else(|| Error::Unavailable {
+            reason: format!("the counter {} ran out", key.escape_ascii()),
+        })?;
+        let put = Op::Put(key.clone(), Bytes::copy_from_slice(&after.to_be_bytes()));
+        match coordinator.txn(&[unchanged], &[put]).await {
+            Ok(TxnReply::Committed(_)) => return Ok(next..after),
+            Ok(TxnReply::Rejected(_)) | Err(Error::Ambiguous) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Err(Error::Unavailable { reason: format!("the counter {} is contended", key.escape_ascii()) })
+}
+
+fn decode(value: &[u8]) -> Result<u64, Error> {
+    let bytes = value
+        .try_into()
+        .map_err(|_| Error::Corrupt { reason: format!("a counter of {} bytes", value.len()) })?;
+    Ok(u64::from_be_bytes(bytes))
+}
+
+/// Hands ids out from batches of [`BATCH`], so that most cost no transaction.
+#[derive(Debug)]
+pub struct IdAllocator {
+    coordinator: Arc<dyn Coordinator>,
+    key: Bytes,
+    ready: Mutex<Range<u64>>,
+}
+
+impl IdAllocator {
+    /// Issues the ids of the counter at `key`.
+    #[must_use]
+    pub fn new(coordinator: Arc<dyn Coordinator>, key: &[u8]) -> Self {
+        Self { coordinator, key: Bytes::copy_from_slice(key), ready: Mutex::new(0..0) }
+    }
+
+    /// Issues an id. Cancel safe: an id may be skipped.
+    ///
+    /// # Errors
+    /// As [`allocate`].
+    pub async fn next(&self) -> Result<u64, Error> {
+        // Held over the transaction: others would only take batches of their own.
+        let mut ready = self.ready.lock().await;
+        if let Some(id) = ready.next() {
+            return Ok(id);
+        }
+        *ready = allocate(self.coordinator.as_ref(), &self.key, BATCH).await?;
+        Ok(ready.next().expect("a batch is not empty"))
+    }
+}
+
+#[cfg(test)]
+mod tests;

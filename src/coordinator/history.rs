@@ -1,0 +1,141 @@
+//! Recent changes, for watches: bounded in memory. A watch that asks for more than is kept is told so, never skipped
+//! ahead.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::MutexGuard;
+use std::sync::PoisonError;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use tokio::sync::watch;
+
+use super::api::Error;
+use super::api::Event;
+use super::api::Revision;
+use super::api::Watch;
+
+/// Changes kept for watches. A partition map of ten thousand entries can change once over before a watch must reread.
+pub(super) const HISTORY_EVENTS_MAX: usize = 16_384;
+/// Bytes of keys and values kept for watches.
+pub(super) const HISTORY_BYTES_MAX: usize = 16 << 20;
+
+#[derive(Debug)]
+struct Kept {
+    /// Every change after this revision is in `events`.
+    floor: Revision,
+    events: VecDeque<Event>,
+    bytes: usize,
+}
+
+/// The changes of one open store.
+#[derive(Debug)]
+pub(super) struct History {
+    kept: Mutex<Kept>,
+    latest: watch::Sender<Revision>,
+}
+
+impl History {
+    /// Nothing is known of what happened up to `floor`.
+    pub(super) fn new(floor: Revision) -> Self {
+        let kept = Kept { floor, events: VecDeque::new(), bytes: 0 };
+        Self { kept: Mutex::new(kept), latest: watch::Sender::new(floor) }
+    }
+
+    /// Adds the changes of one or more transactions, in revision order, and wakes the watches.
+    pub(super) fn publish(&self, events: Vec<Event>) {
+        let Some(last) = events.last().map(|event| event.revision) else { return };
+        let mut kept = self.lock();
+        kept.bytes += events.iter().map(size).sum::<usize>();
+        kept.events.extend(events);
+        while kept.events.len() > HISTORY_EVENTS_MAX || kept.bytes > HISTORY_BYTES_MAX {
+            let Some(gone) = kept.events.pop_front() else { break };
+            kept.bytes -= size(&gone);
+            // Also while events of the same revision are left: half a transaction is a gap.
+            kept.floor = gone.revision;
+        }
+        drop(kept);
+        self.latest.send_replace(last);
+    }
+
+    /// Changes under `prefix` after `after`, and the revision up to which that is all.
+    fn since(&self, prefix: &[u8], after: Revision) -> Result<(Vec<Event>, Revision), Error> {
+        let kept = self.lock();
+        if after < kept.floor {
+            return Err(Error::Compacted);
+        }
+        let start = kept.events.partition_point(|event| event.revision <= after);
+        let seen = kept.events.back().map_or(kept.floor, |event| event.revision).max(after);
+        let events = kept.events.range(start..).filter(|event| event.key.starts_with(prefix));
+        Ok((events.cloned().collect(), seen))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Kept> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn size(event: &Event) -> usize {
+    event.key.len() + event.value.as_ref().map_or(0, Bytes::len)
+}
+
+/// A watch over a [`History`].
+#[derive(Debug)]
+pub(super) struct HistoryWatch {
+    history: Arc<History>,
+    prefix: Bytes,
+    /// Everything up to here was delivered or is in `ready`.
+    seen: Revision,
+    ready: VecDeque<Event>,
+    latest: watch::Receiver<Revision>,
+}
+
+impl HistoryWatch {
+    /// Watches changes under `prefix` after `after`.
+    pub(super) fn new(
+        history: &Arc<History>,
+        prefix: &[u8],
+        after: Revision,
+    ) -> Result<Self, Error> {
+        let latest = history.latest.subscribe();
+        let (events, seen) = history.since(prefix, after)?;
+        Ok(Self {
+            history: Arc::clone(history),
+            prefix: Bytes::copy_from_slice(prefix),
+            seen,
+            ready: events.into(),
+            latest,
+        })
+    }
+
+    /// The next change that is there already.
+    pub(super) fn take(&mut self) -> Result<Option<Event>, Error> {
+        if self.ready.is_empty() {
+            let (events, seen) = self.history.since(&self.prefix, self.seen)?;
+            self.seen = seen;
+            self.ready = events.into();
+        }
+        Ok(self.ready.pop_front())
+    }
+
+    /// Waits until there may be more. Cancel safe.
+    pub(super) async fn changed(&mut self) {
+        // The sender lives in the history, which this watch holds.
+        self.latest.changed().await.expect("the history outlives its watches");
+    }
+}
+
+#[async_trait]
+impl Watch for HistoryWatch {
+    async fn next(&mut self) -> Result<Event, Error> {
+        loop {
+            // Marked before looking: a change in between wakes the wait below.
+            self.latest.mark_unchanged();
+            if let Some(event) = self.take()? {
+                return Ok(event);
+            }
+            self.changed().await;
+        }
+    }
+}
