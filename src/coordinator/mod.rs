@@ -3,7 +3,7 @@
 //!
 //! The main path, a transaction:
 //! 1. `api.rs`: the trait, what callers may rely on;
-//! 2. `embedded.rs`: one redb file, one writer, transactions that arrive together share a durable commit;
+//! 2. `embedded.rs`: one writer, transactions that arrive together share a durable commit of `embedded/file.rs`;
 //! 3. `transaction.rs`: what conditions and changes mean, shared by all stores;
 //! 4. `history.rs`: the change reaches the watches; `sessions.rs`: keys that end with their owner.
 //!

@@ -57,7 +57,8 @@ async fn crash_makes_a_travelling_transaction_ambiguous() {
     store.set_faults(Faults { delay_max: Duration::from_secs(1), ..Faults::default() });
     let travelling = {
         let before = before.clone();
-        tokio::spawn(async move { before.txn(&[], &[put("a", "1")]).await })
+        let tasks = before.env.tasks.clone();
+        tasks.spawn("txn", async move { before.txn(&[], &[put("a", "1")]).await })
     };
     tokio::task::yield_now().await;
     store.crash();

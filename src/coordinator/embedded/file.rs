@@ -1,0 +1,431 @@
+//! The store file. The only file that names redb.
+//!
+//! Every commit is `Durability::Immediate`. Each row carries a checksum of its key and value, and opening reads every
+//! row, so that damage is found at the start and not in the middle of the night.
+
+#![expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "redb's error enums are non-exhaustive; what is not damage is unavailability"
+)]
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::io::ErrorKind;
+use std::path::Path;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use bytes::Bytes;
+use redb::ReadableDatabase;
+use redb::ReadableTable;
+use redb::TableDefinition;
+use tokio::sync::oneshot;
+
+use crate::coordinator::api::Compare;
+use crate::coordinator::api::Error;
+use crate::coordinator::api::Event;
+use crate::coordinator::api::Op;
+use crate::coordinator::api::Revision;
+use crate::coordinator::api::Session;
+use crate::coordinator::api::Snapshot;
+use crate::coordinator::api::TxnReply;
+use crate::coordinator::api::Versioned;
+use crate::coordinator::history::History;
+use crate::coordinator::sessions::Sessions;
+use crate::coordinator::transaction;
+use crate::coordinator::transaction::Effect;
+use crate::coordinator::transaction::Row;
+use crate::coordinator::transaction::Rows;
+use crate::types::crc32c;
+
+/// Key to [`encode_row`]'s bytes.
+const ROWS: TableDefinition<'static, &[u8], &[u8]> = TableDefinition::new("rows");
+/// Numbers about the store itself.
+const META: TableDefinition<'static, &str, u64> = TableDefinition::new("meta");
+const META_FORMAT: &str = "format";
+const META_REVISION: &str = "revision";
+const META_GENERATION: &str = "generation";
+/// Layout of rows; a file with another one is refused.
+const FORMAT: u64 = 1;
+/// crc32c u32, mod revision u64, session u64 (0: none), all little endian; then the value.
+const ROW_HEADER_BYTES: usize = 20;
+/// Cached pages, bytes: descriptors are few.
+const CACHE_BYTES: usize = 8 << 20;
+
+/// What the writer does for callers.
+pub(super) enum Request {
+    Txn { when: Vec<Compare>, then: Vec<Op>, reply: oneshot::Sender<Result<TxnReply, Error>> },
+    Open { ttl: Duration, reply: oneshot::Sender<Session> },
+    End { session: Session, reply: Option<oneshot::Sender<Result<TxnReply, Error>>> },
+}
+
+type Answer = (oneshot::Sender<Result<TxnReply, Error>>, Result<TxnReply, Error>);
+
+/// The open file. All of it blocks.
+pub(super) struct Store {
+    path: PathBuf,
+    database: redb::Database,
+    history: Arc<History>,
+    sessions: Sessions,
+    /// Set by the first failed commit: what redb has in memory is then no longer known to be what is on disk.
+    failed: OnceLock<String>,
+}
+
+impl Store {
+    pub(super) fn open(path: PathBuf) -> Result<Self, Error> {
+        if !path.exists() {
+            create(&path)?;
+        }
+        let database = redb::Builder::new().set_cache_size(CACHE_BYTES).open(&path)?;
+        let (revision, generation) = start(&database)?;
+        Ok(Self {
+            path,
+            database,
+            history: Arc::new(History::new(revision)),
+            sessions: Sessions::new(generation),
+            failed: OnceLock::new(),
+        })
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(super) fn history(&self) -> &Arc<History> {
+        &self.history
+    }
+
+    pub(super) fn sessions(&self) -> &Sessions {
+        &self.sessions
+    }
+
+    pub(super) fn get(&self, key: &[u8]) -> Result<Option<Versioned>, Error> {
+        let txn = self.database.begin_read()?;
+        let table = txn.open_table(ROWS)?;
+        let Some(stored) = table.get(key)? else { return Ok(None) };
+        Ok(Some(versioned(decode_row(key, stored.value())?)))
+    }
+
+    pub(super) fn range(&self, prefix: &[u8]) -> Result<Snapshot, Error> {
+        let txn = self.database.begin_read()?;
+        let revision = Revision(meta(&txn.open_table(META)?, META_REVISION)?);
+        let mut entries = Vec::new();
+        for entry in txn.open_table(ROWS)?.range(prefix..)? {
+            let (key, stored) = entry?;
+            if !key.value().starts_with(prefix) {
+                break;
+            }
+            let row = decode_row(key.value(), stored.value())?;
+            entries.push((Bytes::copy_from_slice(key.value()), versioned(row)));
+        }
+        Ok(Snapshot { revision, entries })
+    }
+
+    /// Applies a batch in one durable commit, then tells watches and callers.
+    pub(super) fn commit(&self, now: Duration, batch: Vec<Request>) {
+        let mut answers = Vec::with_capacity(batch.len());
+        let outcome = match self.failed.get() {
+            Some(reason) => Err(unavailable(reason)),
+            None => self.apply(now, batch, &mut answers),
+        };
+        match outcome {
+            Ok(events) => self.history.publish(events),
+            Err(error) => {
+                for (_, answer) in &mut answers {
+                    *answer = Err(error.clone());
+                }
+            }
+        }
+        for (reply, answer) in answers {
+            // A caller that went away needs no answer.
+            reply.send(answer).ok();
+        }
+    }
+
+    fn apply(
+        &self,
+        now: Duration,
+        batch: Vec<Request>,
+        answers: &mut Vec<Answer>,
+    ) -> Result<Vec<Event>, Error> {
+        let mut events = Vec::new();
+        let mut txn = self.database.begin_write()?;
+        txn.set_durability(redb::Durability::Immediate).map_err(unavailable)?;
+        {
+            let mut meta_table = txn.open_table(META)?;
+            let mut rows = Table(txn.open_table(ROWS)?);
+            let before = Revision(meta(&meta_table, META_REVISION)?);
+            let mut revision = before;
+            for request in batch {
+                let (reply, effect) = match request {
+                    Request::Open { ttl, reply } => {
+                        // A caller that went away lets its session expire.
+                        reply.send(self.sessions.open(now, ttl)).ok();
+                        continue;
+                    }
+                    Request::End { session, reply } => {
+                        self.sessions.close(session);
+                        (reply, transaction::end_session(&mut rows, revision, session)?)
+                    }
+                    Request::Txn { when, then, reply } => {
+                        if !transaction::sessions_of(&then).all(|s| self.sessions.is_open(now, s)) {
+                            answers.push((reply, Err(Error::SessionEnded)));
+                            continue;
+                        }
+                        (Some(reply), transaction::apply(&mut rows, revision, &when, &then)?)
+                    }
+                };
+                let Effect { reply: answer, revision: after, events: changes } = effect;
+                revision = after;
+                events.extend(changes);
+                answers.extend(reply.map(|reply| (reply, Ok(answer))));
+            }
+            if revision == before {
+                // Nothing changed: dropping the transaction aborts it, and saves the sync.
+                return Ok(events);
+            }
+            meta_table.insert(META_REVISION, revision.0)?;
+        }
+        txn.commit().map_err(|error| {
+            self.fail(&error);
+            Error::Ambiguous
+        })?;
+        Ok(events)
+    }
+
+    pub(super) fn fail(&self, reason: &dyn fmt::Display) {
+        tracing::error!(path = %self.path.display(), %reason, "the coordinator's store failed; restart to verify it");
+        self.failed
+            .get_or_init(|| format!("an earlier commit failed ({reason}); restart the program"));
+    }
+}
+
+/// Makes an empty store under another name first: a crash in the middle must not leave half a file under the real one.
+#[expect(clippy::disallowed_methods, reason = "redb owns its file; it cannot go through env::Disk")]
+fn create(path: &Path) -> Result<(), Error> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let folder = folder.unwrap_or(Path::new("."));
+    let fresh = path.with_extension("new");
+    std::fs::create_dir_all(folder).map_err(unavailable)?;
+    match std::fs::remove_file(&fresh) {
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            return Err(unavailable(error));
+        }
+        Ok(()) | Err(_) => {}
+    }
+    let database = redb::Builder::new().set_cache_size(CACHE_BYTES).create(&fresh)?;
+    let txn = database.begin_write()?;
+    {
+        let mut meta = txn.open_table(META)?;
+        meta.insert(META_FORMAT, FORMAT)?;
+        meta.insert(META_REVISION, 0)?;
+        meta.insert(META_GENERATION, 0)?;
+        txn.open_table(ROWS)?;
+    }
+    txn.commit().map_err(unavailable)?;
+    drop(database);
+    // Durable name: sync the file, rename, sync the folder.
+    std::fs::File::open(&fresh).and_then(|file| file.sync_all()).map_err(unavailable)?;
+    std::fs::rename(&fresh, path).map_err(unavailable)?;
+    std::fs::File::open(folder).and_then(|file| file.sync_all()).map_err(unavailable)
+}
+
+/// Verifies every row and ends the sessions of earlier opens; returns the revision and this open's generation.
+fn start(database: &redb::Database) -> Result<(Revision, u32), Error> {
+    let mut txn = database.begin_write()?;
+    txn.set_durability(redb::Durability::Immediate).map_err(unavailable)?;
+    let (revision, generation) = {
+        let mut meta_table = txn.open_table(META)?;
+        let format = meta(&meta_table, META_FORMAT)?;
+        if format != FORMAT {
+            let reason = format!(
+                "layout {format}, this program knows {FORMAT}: use the version that wrote it"
+            );
+            return Err(Error::Corrupt { reason });
+        }
+        let mut revision = Revision(meta(&meta_table, META_REVISION)?);
+        let generation = u32::try_from(meta(&meta_table, META_GENERATION)?).map_err(corrupt)?;
+        let generation = generation.checked_add(1).ok_or_else(|| corrupt("generations ran out"))?;
+        let mut rows = Table(txn.open_table(ROWS)?);
+        for session in rows.verify(revision)? {
+            revision = transaction::end_session(&mut rows, revision, session)?.revision;
+        }
+        meta_table.insert(META_REVISION, revision.0)?;
+        meta_table.insert(META_GENERATION, u64::from(generation))?;
+        (revision, generation)
+    };
+    txn.commit().map_err(unavailable)?;
+    Ok((revision, generation))
+}
+
+fn meta(table: &impl ReadableTable<&'static str, u64>, key: &str) -> Result<u64, Error> {
+    let stored = table.get(key)?.ok_or_else(|| corrupt(format!("{key} is missing")))?;
+    Ok(stored.value())
+}
+
+/// The rows inside a write transaction.
+struct Table<'txn>(redb::Table<'txn, &'static [u8], &'static [u8]>);
+
+impl Table<'_> {
+    /// Checks every row and returns the sessions they lean on.
+    fn verify(&self, latest: Revision) -> Result<Vec<Session>, Error> {
+        let mut sessions = BTreeMap::new();
+        for entry in self.0.iter()? {
+            let (key, stored) = entry?;
+            let row = decode_row(key.value(), stored.value())?;
+            if row.mod_revision > latest {
+                return Err(corrupt(format!(
+                    "a row of revision {} beyond {}",
+                    row.mod_revision.0, latest.0
+                )));
+            }
+            sessions.extend(row.session.map(|session| (session, ())));
+        }
+        Ok(sessions.into_keys().collect())
+    }
+}
+
+impl Rows for Table<'_> {
+    type Error = Error;
+
+    fn get(&self, key: &[u8]) -> Result<Option<Row>, Error> {
+        let Some(stored) = self.0.get(key)? else { return Ok(None) };
+        decode_row(key, stored.value()).map(Some)
+    }
+
+    fn put(&mut self, key: &Bytes, row: Row) -> Result<(), Error> {
+        self.0.insert(&key[..], &encode_row(key, &row)[..])?;
+        Ok(())
+    }
+
+    fn remove(&mut self, key: &[u8]) -> Result<bool, Error> {
+        Ok(self.0.remove(key)?.is_some())
+    }
+
+    fn keys_of(&self, session: Session) -> Result<Vec<Bytes>, Error> {
+        let mut keys = Vec::new();
+        for entry in self.0.iter()? {
+            let (key, stored) = entry?;
+            if decode_row(key.value(), stored.value())?.session == Some(session) {
+                keys.push(Bytes::copy_from_slice(key.value()));
+            }
+        }
+        Ok(keys)
+    }
+}
+
+fn encode_row(key: &[u8], row: &Row) -> Vec<u8> {
+    let mut bytes = vec![0; 4];
+    bytes.extend_from_slice(&row.mod_revision.0.to_le_bytes());
+    bytes.extend_from_slice(&row.session.map_or(0, |session| session.0).to_le_bytes());
+    bytes.extend_from_slice(&row.value);
+    let crc = row_crc(key, &bytes[4..]);
+    bytes[..4].copy_from_slice(&crc.to_le_bytes());
+    bytes
+}
+
+fn decode_row(key: &[u8], bytes: &[u8]) -> Result<Row, Error> {
+    let damaged = || corrupt(format!("the row of {} fails its checksum", key.escape_ascii()));
+    let (header, value) = bytes.split_at_checked(ROW_HEADER_BYTES).ok_or_else(damaged)?;
+    let number = |at: usize| header[at..at + 8].iter().rev().fold(0, |n, b| n << 8 | u64::from(*b));
+    if header[..4] != row_crc(key, &bytes[4..]).to_le_bytes() {
+        return Err(damaged());
+    }
+    Ok(Row {
+        mod_revision: Revision(number(4)),
+        session: Some(Session(number(12))).filter(|session| session.0 != 0),
+        value: Bytes::copy_from_slice(value),
+    })
+}
+
+/// Covers the key too: a value that turns up under another key is damage.
+fn row_crc(key: &[u8], rest: &[u8]) -> u32 {
+    crc32c(&[key, rest].concat())
+}
+
+fn versioned(row: Row) -> Versioned {
+    Versioned { value: row.value, mod_revision: row.mod_revision }
+}
+
+pub(super) fn unavailable(reason: impl fmt::Display) -> Error {
+    Error::Unavailable { reason: reason.to_string() }
+}
+
+pub(super) fn corrupt(reason: impl fmt::Display) -> Error {
+    Error::Corrupt { reason: reason.to_string() }
+}
+
+impl From<redb::StorageError> for Error {
+    fn from(error: redb::StorageError) -> Self {
+        match error {
+            redb::StorageError::Corrupted(reason) => Self::Corrupt { reason },
+            // An empty file, or one that ends too early.
+            redb::StorageError::Io(error)
+                if matches!(error.kind(), ErrorKind::InvalidData | ErrorKind::UnexpectedEof) =>
+            {
+                corrupt(error)
+            }
+            other => unavailable(other),
+        }
+    }
+}
+
+impl From<redb::DatabaseError> for Error {
+    fn from(error: redb::DatabaseError) -> Self {
+        match error {
+            redb::DatabaseError::Storage(error) => error.into(),
+            redb::DatabaseError::DatabaseAlreadyOpen => {
+                unavailable("another process has the data directory open")
+            }
+            redb::DatabaseError::UpgradeRequired(_) => corrupt(error),
+            other => unavailable(other),
+        }
+    }
+}
+
+impl From<redb::TableError> for Error {
+    fn from(error: redb::TableError) -> Self {
+        match error {
+            redb::TableError::Storage(error) => error.into(),
+            // A table that is missing or of another type is not a store this program wrote.
+            other => corrupt(other),
+        }
+    }
+}
+
+impl From<redb::TransactionError> for Error {
+    fn from(error: redb::TransactionError) -> Self {
+        match error {
+            redb::TransactionError::Storage(error) => error.into(),
+            other => unavailable(other),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_have_golden_bytes_and_refuse_every_flip() {
+        let row = Row {
+            mod_revision: Revision(0x0102),
+            session: Some(Session(3)),
+            value: Bytes::from_static(b"v"),
+        };
+        let bytes = encode_row(b"k", &row);
+        assert_eq!(bytes[4..], [2, 1, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, b'v']);
+        assert_eq!(decode_row(b"k", &bytes).unwrap(), row);
+        assert!(decode_row(b"j", &bytes).is_err(), "another key");
+        for len in 0..bytes.len() {
+            assert!(decode_row(b"k", &bytes[..len]).is_err(), "cut to {len}");
+        }
+        for bit in 0..bytes.len() * 8 {
+            let mut flipped = bytes.clone();
+            flipped[bit / 8] ^= 1 << (bit % 8);
+            assert!(decode_row(b"k", &flipped).is_err(), "bit {bit}");
+        }
+    }
+}
