@@ -3,6 +3,7 @@
 pub mod api;
 pub mod inflight;
 pub mod map;
+pub mod objects;
 pub mod record;
 pub mod rows;
 
@@ -15,4 +16,5 @@ pub use api::{
 };
 pub use inflight::InFlight;
 pub use map::{PartitionDescriptor, PartitionMap};
+pub use objects::Objects;
 pub use record::{AccountRecord, BlobRecord, ContainerRecord};

@@ -59,7 +59,7 @@ pub trait Rows: Send + Sync {
     /// [`Error::Corrupt`], [`Error::Unavailable`].
     async fn get(&self, family: Family, key: &[u8]) -> Result<Option<Bytes>, Error>;
 
-    /// Rows with `from <= key < to` in key order, at most `limit`; clipped to the partition's range. No `to` means to
+    /// Rows with `from <= key < to` in key order, at most `limit`, fewer only at the end; clipped to the partition's range. No `to` means to
     /// the end of the partition.
     ///
     /// # Errors

@@ -77,6 +77,30 @@ impl RoutingKey {
         key.into()
     }
 
+    /// The least position above everything that starts with `prefix` (a routing key, or what [`Self::prefix`] made);
+    /// `None` when there is none.
+    #[must_use]
+    pub fn after_prefix(prefix: &[u8]) -> Option<Bytes> {
+        after_prefix(prefix)
+    }
+
+    /// The routing key a row's key starts with; `None` when it starts with none.
+    #[must_use]
+    pub fn of_row(row: &Bytes) -> Option<Self> {
+        let mut rest = row.get(16..)?;
+        loop {
+            let nul = rest.iter().position(|&byte| byte == 0)?;
+            match rest.get(nul + 1)? {
+                0x01 => {
+                    let end = row.len() - rest.len() + nul + TERMINATOR.len();
+                    return Some(Self(row.slice(..end)));
+                }
+                0xFF => rest = rest.get(nul + 2..)?,
+                _ => return None,
+            }
+        }
+    }
+
     fn build(account: u64, container: u64, name: &str, collation: Collation) -> Self {
         let mut key = Vec::with_capacity(18 + name.len());
         key.extend_from_slice(&account.to_be_bytes());

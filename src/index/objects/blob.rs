@@ -1,0 +1,143 @@
+//! Current blobs: Put Blob, property and metadata changes, Delete Blob.
+
+use crate::index::api::BlobChange;
+use crate::index::api::DeleteBlob;
+use crate::index::api::Error;
+use crate::index::api::PutBlob;
+use crate::index::api::UpdateBlob;
+use crate::index::api::WriteReply;
+use crate::index::api::Written;
+use crate::index::objects::garbage;
+use crate::index::objects::guard;
+use crate::index::objects::layout;
+use crate::index::objects::staged;
+use crate::index::objects::values;
+use crate::index::objects::values::BlobContent;
+use crate::index::objects::values::Content;
+use crate::index::objects::values::Layout;
+use crate::index::record::BlobRecord;
+use crate::index::rows::Family;
+use crate::index::rows::RowBatch;
+use crate::index::rows::Rows;
+use crate::types::Etag;
+use crate::types::RoutingKey;
+use crate::types::Timestamp;
+
+/// A blob's main row.
+pub(super) struct Blob {
+    /// The record.
+    pub(super) record: BlobRecord,
+    /// The encoded rest.
+    content: Vec<u8>,
+}
+
+impl Blob {
+    /// How its content is laid out.
+    pub(super) fn content(&self, key: &RoutingKey) -> Result<BlobContent, Error> {
+        values::decode_content(key.as_bytes(), &self.content)
+    }
+}
+
+/// Reads a committed blob.
+pub(super) async fn load(view: &dyn Rows, key: &RoutingKey) -> Result<Option<Blob>, Error> {
+    let Some(value) = view.get(Family::Main, key.as_bytes()).await? else {
+        return Ok(None);
+    };
+    let (record, content) = values::decode_head(Family::Main, key.as_bytes(), &value)?;
+    Ok(Some(Blob { record, content: content.to_vec() }))
+}
+
+/// The tag and time conditions are held against.
+pub(super) fn version(blob: Option<&Blob>) -> Option<(Etag, Timestamp)> {
+    blob.map(|blob| (blob.record.etag, blob.record.last_modified))
+}
+
+/// The answer to a change made at `now`.
+pub(super) fn written(now: Timestamp) -> WriteReply {
+    WriteReply::Written(Written { etag: Etag::from_commit(now), last_modified: now })
+}
+
+/// Put Blob.
+pub(super) async fn put(
+    view: &dyn Rows,
+    put: &PutBlob,
+    now: Timestamp,
+    out: &mut RowBatch,
+) -> Result<WriteReply, Error> {
+    let key = RoutingKey::blob(&put.key);
+    let old = load(view, &key).await?;
+    guard::create(&put.guard, version(old.as_ref()))?;
+    let content = Content::from(&put.content);
+    let record = BlobRecord {
+        created: old.as_ref().map_or(now, |old| old.record.created),
+        last_modified: now,
+        etag: Etag::from_commit(now),
+        len: content.len(),
+        crc64: put.crc64,
+        properties: put.properties.clone(),
+        metadata: put.metadata.clone(),
+    };
+    let mut dropped = staged::discard(view, &key, out).await?;
+    if let Some(old) = old {
+        let layout = old.content(&key)?.layout;
+        dropped.extend(layout::locations(view, &key, &layout).await?);
+        layout::remove_segments(&key, &layout, out);
+    }
+    garbage::write(&key, now, &dropped, content.locations(), out);
+    let content = BlobContent { id_len: 0, layout: Layout::Whole(content) };
+    out.put(Family::Main, key.as_bytes().clone(), values::encode_blob(&record, &content));
+    Ok(written(now))
+}
+
+/// Set Blob Properties, Set Blob Metadata.
+pub(super) async fn update(
+    view: &dyn Rows,
+    update: &UpdateBlob,
+    now: Timestamp,
+    out: &mut RowBatch,
+) -> Result<WriteReply, Error> {
+    let key = RoutingKey::blob(&update.key);
+    let mut blob = load(view, &key).await?.ok_or(Error::BlobNotFound)?;
+    guard::change(&update.guard, blob.record.etag, blob.record.last_modified)?;
+    match &update.change {
+        BlobChange::Properties(properties) => blob.record.properties = properties.clone(),
+        BlobChange::Metadata(metadata) => blob.record.metadata = metadata.clone(),
+    }
+    blob.record.last_modified = now;
+    blob.record.etag = Etag::from_commit(now);
+    let value = values::encode_blob_raw(&blob.record, &blob.content);
+    out.put(Family::Main, key.as_bytes().clone(), value);
+    Ok(written(now))
+}
+
+/// Delete Blob.
+pub(super) async fn delete(
+    view: &dyn Rows,
+    delete: &DeleteBlob,
+    now: Timestamp,
+    out: &mut RowBatch,
+) -> Result<WriteReply, Error> {
+    let key = RoutingKey::blob(&delete.key);
+    let blob = load(view, &key).await?.ok_or(Error::BlobNotFound)?;
+    guard::change(&delete.guard, blob.record.etag, blob.record.last_modified)?;
+    remove(view, &key, now, out).await?;
+    Ok(WriteReply::Done)
+}
+
+/// Removes all rows of a blob, committed and staged, leaving garbage rows.
+pub(super) async fn remove(
+    view: &dyn Rows,
+    key: &RoutingKey,
+    now: Timestamp,
+    out: &mut RowBatch,
+) -> Result<(), Error> {
+    let mut dropped = staged::discard(view, key, out).await?;
+    if let Some(blob) = load(view, key).await? {
+        let layout = blob.content(key)?.layout;
+        dropped.extend(layout::locations(view, key, &layout).await?);
+        layout::remove_segments(key, &layout, out);
+        out.delete(Family::Main, key.as_bytes().clone());
+    }
+    garbage::write(key, now, &dropped, &[], out);
+    Ok(())
+}

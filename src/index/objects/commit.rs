@@ -1,0 +1,145 @@
+//! Put Block List: from a list of ids to a blob. Linear in the blocks named, committed and staged.
+
+use std::collections::HashMap;
+
+use crate::index::api::CommitBlocks;
+use crate::index::api::Error;
+use crate::index::api::WriteReply;
+use crate::index::objects::blob;
+use crate::index::objects::garbage;
+use crate::index::objects::guard;
+use crate::index::objects::keys;
+use crate::index::objects::layout;
+use crate::index::objects::staged;
+use crate::index::objects::staged::StagedBlocks;
+use crate::index::objects::values;
+use crate::index::objects::values::Entry;
+use crate::index::objects::values::StagedBlock;
+use crate::index::record::BlobRecord;
+use crate::index::rows::Family;
+use crate::index::rows::RowBatch;
+use crate::index::rows::Rows;
+use crate::types::BLOCKS_COMMITTED_MAX;
+use crate::types::BlockId;
+use crate::types::BlockListEntry;
+use crate::types::BlockSource;
+use crate::types::Crc64;
+use crate::types::Etag;
+use crate::types::Location;
+use crate::types::RoutingKey;
+use crate::types::Timestamp;
+
+/// Put Block List.
+pub(super) async fn commit(
+    view: &dyn Rows,
+    commit: &CommitBlocks,
+    now: Timestamp,
+    out: &mut RowBatch,
+) -> Result<WriteReply, Error> {
+    let key = RoutingKey::blob(&commit.key);
+    let old = blob::load(view, &key).await?;
+    guard::create(&commit.guard, blob::version(old.as_ref()))?;
+    if commit.list.len() > BLOCKS_COMMITTED_MAX {
+        return Err(Error::TooManyBlocks);
+    }
+    let mut dropped = Vec::new();
+    let mut committed = Vec::new();
+    if let Some(old) = &old {
+        let layout = old.content(&key)?.layout;
+        committed = layout::entries(view, &key, &layout).await?;
+        match &layout {
+            values::Layout::Whole(content) => dropped.extend_from_slice(content.locations()),
+            values::Layout::Blocks(_) | values::Layout::Segments { .. } => {
+                dropped.extend(committed.iter().flat_map(|e| e.content.locations()).copied());
+            }
+        }
+        layout::remove_segments(&key, &layout, out);
+    }
+    let staged = unstage(view, &key, &commit.list, &mut dropped, out).await?;
+    let entries = resolve(&commit.list, &committed, &staged)?;
+    let kept = entries.iter().flat_map(|entry| entry.content.locations());
+    garbage::write(&key, now, &dropped, kept, out);
+
+    let (len, crc64) = sum(&entries, &key)?;
+    let record = BlobRecord {
+        created: old.as_ref().map_or(now, |old| old.record.created),
+        last_modified: now,
+        etag: Etag::from_commit(now),
+        len,
+        crc64,
+        properties: commit.properties.clone(),
+        metadata: commit.metadata.clone(),
+    };
+    let content = layout::build(&key, entries, now, out);
+    out.put(Family::Main, key.as_bytes().clone(), values::encode_blob(&record, &content));
+    Ok(blob::written(now))
+}
+
+/// Removes all staged rows; returns the blocks the list may take, and adds the locations of all of them to `dropped`.
+async fn unstage<'a>(
+    view: &dyn Rows,
+    key: &RoutingKey,
+    list: &'a [BlockListEntry],
+    dropped: &mut Vec<Location>,
+    out: &mut RowBatch,
+) -> Result<HashMap<&'a BlockId, Option<StagedBlock>>, Error> {
+    let mut wanted: HashMap<&BlockId, Option<StagedBlock>> = list
+        .iter()
+        .filter(|entry| entry.source != BlockSource::Committed)
+        .map(|entry| (&entry.id, None))
+        .collect();
+    let Some(summary) = staged::summary(view, key).await? else {
+        return Ok(wanted);
+    };
+    let mut blocks = StagedBlocks::new(view, key, &summary);
+    while let Some((id, block)) = blocks.next().await? {
+        dropped.extend_from_slice(block.content.locations());
+        out.delete(Family::Staged, keys::staged_block(key, &id));
+        if let Some(slot) = wanted.get_mut(&id) {
+            *slot = Some(block);
+        }
+    }
+    out.delete(Family::Staged, keys::staged_summary(key));
+    Ok(wanted)
+}
+
+/// Finds each named block where the list says to look.
+fn resolve(
+    list: &[BlockListEntry],
+    committed: &[Entry],
+    staged: &HashMap<&BlockId, Option<StagedBlock>>,
+) -> Result<Vec<Entry>, Error> {
+    let mut by_id: HashMap<&BlockId, &Entry> = HashMap::with_capacity(committed.len());
+    for entry in committed {
+        by_id.entry(&entry.id).or_insert(entry);
+    }
+    let mut entries = Vec::with_capacity(list.len());
+    for BlockListEntry { source, id } in list {
+        let from_staged = || {
+            let block = staged.get(id)?.as_ref()?;
+            let StagedBlock { len, crc64, content, .. } = block.clone();
+            Some(Entry { id: id.clone(), len, crc64, content })
+        };
+        let from_committed = || by_id.get(id).map(|&entry| entry.clone());
+        let found = match source {
+            BlockSource::Committed => from_committed(),
+            BlockSource::Uncommitted => from_staged(),
+            BlockSource::Latest => from_staged().or_else(from_committed),
+        };
+        entries.push(found.ok_or(Error::UnknownBlock)?);
+    }
+    Ok(entries)
+}
+
+/// Length and checksum of the whole, from those of the blocks.
+fn sum(entries: &[Entry], key: &RoutingKey) -> Result<(u64, Crc64), Error> {
+    let mut len = 0u64;
+    let mut crc64 = Crc64::EMPTY;
+    for entry in entries {
+        len = len
+            .checked_add(entry.len)
+            .ok_or_else(|| keys::corrupt(Family::Main, key.as_bytes(), "block lengths overflow"))?;
+        crc64 = crc64.combine(entry.crc64, entry.len);
+    }
+    Ok((len, crc64))
+}

@@ -1,0 +1,161 @@
+//! Accounts and containers: one row each.
+
+use crate::index::api::ContainerEntry;
+use crate::index::api::ContainerPage;
+use crate::index::api::CreateContainer;
+use crate::index::api::DeleteContainer;
+use crate::index::api::Error;
+use crate::index::api::ListContainers;
+use crate::index::api::UpdateContainer;
+use crate::index::api::WriteReply;
+use crate::index::api::purge_key;
+use crate::index::objects::blob;
+use crate::index::objects::cursor::Cursor;
+use crate::index::objects::guard;
+use crate::index::objects::keys;
+use crate::index::objects::page::Window;
+use crate::index::objects::values;
+use crate::index::objects::values::DeadContainer;
+use crate::index::record::AccountRecord;
+use crate::index::record::ContainerRecord;
+use crate::index::rows::Family;
+use crate::index::rows::RowBatch;
+use crate::index::rows::Rows;
+use crate::types::AccountId;
+use crate::types::AccountName;
+use crate::types::Collation;
+use crate::types::ContainerId;
+use crate::types::ContainerName;
+use crate::types::Etag;
+use crate::types::KeyRange;
+use crate::types::RoutingKey;
+use crate::types::Timestamp;
+
+/// Reads an account.
+pub(super) async fn account(
+    view: &dyn Rows,
+    name: &AccountName,
+) -> Result<Option<AccountRecord>, Error> {
+    let key = RoutingKey::account(name);
+    match view.get(Family::Main, key.as_bytes()).await? {
+        Some(value) => values::decode(Family::Main, key.as_bytes(), &value).map(Some),
+        None => Ok(None),
+    }
+}
+
+/// Makes an account unless there is one.
+pub(super) async fn create_account(
+    view: &dyn Rows,
+    name: &AccountName,
+    id: AccountId,
+    now: Timestamp,
+    out: &mut RowBatch,
+) -> Result<WriteReply, Error> {
+    if let Some(record) = account(view, name).await? {
+        return Ok(WriteReply::Account(record));
+    }
+    let record = AccountRecord { id, created: now };
+    let key = RoutingKey::account(name).as_bytes().clone();
+    out.put(Family::Main, key, values::encode(&record));
+    Ok(WriteReply::Account(record))
+}
+
+/// Reads a container.
+pub(super) async fn load(
+    view: &dyn Rows,
+    account: AccountId,
+    name: &ContainerName,
+) -> Result<Option<ContainerRecord>, Error> {
+    let key = RoutingKey::container(account, name);
+    match view.get(Family::Main, key.as_bytes()).await? {
+        Some(value) => values::decode(Family::Main, key.as_bytes(), &value).map(Some),
+        None => Ok(None),
+    }
+}
+
+/// Create Container.
+pub(super) async fn create(
+    view: &dyn Rows,
+    create: &CreateContainer,
+    now: Timestamp,
+    out: &mut RowBatch,
+) -> Result<WriteReply, Error> {
+    if load(view, create.account, &create.name).await?.is_some() {
+        return Err(Error::ContainerExists);
+    }
+    let record = ContainerRecord {
+        id: create.id,
+        collation: create.collation,
+        created: now,
+        last_modified: now,
+        etag: Etag::from_commit(now),
+        metadata: create.metadata.clone(),
+        public_access: create.public_access,
+    };
+    let key = RoutingKey::container(create.account, &create.name).as_bytes().clone();
+    out.put(Family::Main, key, values::encode(&record));
+    Ok(blob::written(now))
+}
+
+/// Set Container Metadata.
+pub(super) async fn update(
+    view: &dyn Rows,
+    update: &UpdateContainer,
+    now: Timestamp,
+    out: &mut RowBatch,
+) -> Result<WriteReply, Error> {
+    let found = load(view, update.account, &update.name).await?;
+    let mut record = found.ok_or(Error::ContainerNotFound)?;
+    guard::change(&update.guard, record.etag, record.last_modified)?;
+    record.metadata = update.metadata.clone();
+    record.last_modified = now;
+    record.etag = Etag::from_commit(now);
+    let key = RoutingKey::container(update.account, &update.name).as_bytes().clone();
+    out.put(Family::Main, key, values::encode(&record));
+    Ok(blob::written(now))
+}
+
+/// Delete Container: the name is free at once; a purge row remembers whose rows are to go.
+pub(super) async fn delete(
+    view: &dyn Rows,
+    delete: &DeleteContainer,
+    now: Timestamp,
+    out: &mut RowBatch,
+) -> Result<WriteReply, Error> {
+    let found = load(view, delete.account, &delete.name).await?;
+    let record = found.ok_or(Error::ContainerNotFound)?;
+    guard::change(&delete.guard, record.etag, record.last_modified)?;
+    let key = RoutingKey::container(delete.account, &delete.name).as_bytes().clone();
+    out.delete(Family::Main, key);
+    let dead = DeadContainer { deleted: now };
+    out.put(Family::Garbage, purge_key(delete.account, record.id), values::encode(&dead));
+    Ok(WriteReply::Done)
+}
+
+/// List Containers: one page, as far as this partition reaches.
+pub(super) async fn list(
+    view: &dyn Rows,
+    range: &KeyRange,
+    list: &ListContainers,
+) -> Result<ContainerPage, Error> {
+    let table = ContainerId::new(0);
+    let low = RoutingKey::prefix(list.account, table, &list.prefix, Collation::Utf8);
+    let mut window = Window::new(&low, list.from.clone().unwrap_or_default(), range);
+    let mut rows = Cursor::new(view, Family::Main, window.position.clone(), window.to.clone())
+        .expecting(list.limit.saturating_add(1));
+    let mut entries = Vec::new();
+    while let Some(row) = rows.peek().await? {
+        if entries.len() >= list.limit {
+            return Ok(ContainerPage { entries, next: Some(window.position) });
+        }
+        let key = keys::routing_key(Family::Main, &row.key)?;
+        let name = key
+            .name(Collation::Utf8)
+            .ok_or_else(|| keys::corrupt(Family::Main, &row.key, "no container name"))?;
+        let record = values::decode(Family::Main, &row.key, &row.value)?;
+        entries.push(ContainerEntry { name, record });
+        window.position = keys::after(&key);
+        rows.seek(&window.position);
+    }
+    Ok(ContainerPage { entries, next: window.end() })
+}

@@ -1,0 +1,41 @@
+//! Garbage rows: which bytes nothing refers to any more, written with the change that dropped them.
+
+use std::collections::HashSet;
+
+use crate::index::objects::keys;
+use crate::index::objects::values;
+use crate::index::objects::values::GarbageValue;
+use crate::index::rows::Family;
+use crate::index::rows::RowBatch;
+use crate::types::ExtentId;
+use crate::types::Location;
+use crate::types::RoutingKey;
+use crate::types::Timestamp;
+
+/// Locations of one garbage row.
+pub(super) const LOCATIONS_MAX: usize = 1_000;
+
+/// Writes garbage rows for those of `dropped` that are not in `kept`, each location once. A block list may name a
+/// block many times, and a retried request may bring locations that are there already.
+pub(super) fn write<'a>(
+    blob: &RoutingKey,
+    now: Timestamp,
+    dropped: &[Location],
+    kept: impl IntoIterator<Item = &'a Location>,
+    out: &mut RowBatch,
+) {
+    if dropped.is_empty() {
+        return;
+    }
+    let mut seen: HashSet<(ExtentId, u64)> = kept.into_iter().map(place).collect();
+    let garbage: Vec<Location> =
+        dropped.iter().filter(|location| seen.insert(place(location))).copied().collect();
+    for (n, locations) in (0u32..).zip(garbage.chunks(LOCATIONS_MAX)) {
+        let value = GarbageValue { since: now, locations: locations.to_vec() };
+        out.put(Family::Garbage, keys::garbage(blob, now, n), values::encode(&value));
+    }
+}
+
+fn place(location: &Location) -> (ExtentId, u64) {
+    (location.extent, location.offset)
+}

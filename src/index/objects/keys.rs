@@ -1,0 +1,101 @@
+//! Row keys: a routing key, then what tells the rows of one family apart. Layout: `api-spec/keys.md`.
+
+use bytes::Bytes;
+
+use crate::index::api::Error;
+use crate::index::rows::Family;
+use crate::types::AccountId;
+use crate::types::BlockId;
+use crate::types::ContainerId;
+use crate::types::RoutingKey;
+use crate::types::Timestamp;
+
+/// Bytes of a purge row's key: account, container 0, two zeros, container.
+const PURGE_KEY_LEN: usize = 26;
+const STAGED_SUMMARY: u8 = 0x00;
+const STAGED_BLOCK: u8 = 0x01;
+
+/// The summary of a blob's staged blocks; sorts before them, so that a walk of blobs reads one row of each.
+pub(super) fn staged_summary(blob: &RoutingKey) -> Bytes {
+    join(blob, &[&[STAGED_SUMMARY]])
+}
+
+/// One staged block.
+pub(super) fn staged_block(blob: &RoutingKey, id: &BlockId) -> Bytes {
+    join(blob, &[&[STAGED_BLOCK], id.as_bytes()])
+}
+
+/// Where the staged blocks of a blob begin, past the summary.
+pub(super) fn staged_blocks_start(blob: &RoutingKey) -> Bytes {
+    join(blob, &[&[STAGED_BLOCK]])
+}
+
+/// What a row of the staged family is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum StagedKey {
+    /// The summary.
+    Summary,
+    /// The block of this id.
+    Block(BlockId),
+}
+
+/// Takes a staged row's key apart.
+pub(crate) fn parse_staged(row: &Bytes, blob: &RoutingKey) -> Result<StagedKey, Error> {
+    let suffix = row.get(blob.as_bytes().len()..).unwrap_or_default();
+    match suffix.split_first() {
+        Some((&STAGED_SUMMARY, [])) => Ok(StagedKey::Summary),
+        Some((&STAGED_BLOCK, id)) => BlockId::from_bytes(id)
+            .map(StagedKey::Block)
+            .ok_or_else(|| corrupt(Family::Staged, row, "bad block id")),
+        _ => Err(corrupt(Family::Staged, row, "bad key")),
+    }
+}
+
+/// One segment of a long layout; `generation` is the ticks of the commit that wrote it.
+pub(crate) fn layout_segment(blob: &RoutingKey, generation: u64, segment: u32) -> Bytes {
+    join(blob, &[&generation.to_be_bytes(), &segment.to_be_bytes()])
+}
+
+/// The `n`-th garbage row of the change of a blob made at `now`.
+pub(super) fn garbage(blob: &RoutingKey, now: Timestamp, n: u32) -> Bytes {
+    join(blob, &[&now.ticks().to_be_bytes(), &n.to_be_bytes()])
+}
+
+/// The dead container a row of the garbage family remembers; `None` when it is a row of locations.
+pub(crate) fn parse_purge(row: &[u8]) -> Option<(AccountId, ContainerId)> {
+    if row.len() != PURGE_KEY_LEN || row.get(8..18)? != [0u8; 10] {
+        return None;
+    }
+    let account = u64::from_be_bytes(row.get(..8)?.try_into().ok()?);
+    let container = u64::from_be_bytes(row.get(18..)?.try_into().ok()?);
+    Some((AccountId::new(account), ContainerId::new(container)))
+}
+
+/// The routing key of a row read back.
+pub(crate) fn routing_key(family: Family, row: &Bytes) -> Result<RoutingKey, Error> {
+    RoutingKey::of_row(row).ok_or_else(|| corrupt(family, row, "no routing key"))
+}
+
+/// The first position after all rows of a blob.
+pub(super) fn after(blob: &RoutingKey) -> Bytes {
+    RoutingKey::after_prefix(blob.as_bytes()).unwrap_or_default()
+}
+
+/// The least position above `key`.
+pub(super) fn just_after(key: &[u8]) -> Bytes {
+    [key, &[0]].concat().into()
+}
+
+/// A row that cannot be what was written.
+pub(crate) fn corrupt(family: Family, key: &[u8], what: &str) -> Error {
+    let key: String = key.iter().map(|byte| format!("{byte:02x}")).collect();
+    Error::Corrupt(format!("{family:?} row {key}: {what}"))
+}
+
+fn join(blob: &RoutingKey, suffix: &[&[u8]]) -> Bytes {
+    let mut key = blob.as_bytes().to_vec();
+    for part in suffix {
+        key.extend_from_slice(part);
+    }
+    key.into()
+}

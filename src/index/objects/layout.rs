@@ -1,0 +1,129 @@
+//! Layouts of committed blobs: short ones in the main row, long ones cut into segments.
+
+use crate::index::api::Error;
+use crate::index::objects::keys;
+use crate::index::objects::values;
+use crate::index::objects::values::BlobContent;
+use crate::index::objects::values::Entry;
+use crate::index::objects::values::Layout;
+use crate::index::objects::values::SegmentStart;
+use crate::index::rows::Family;
+use crate::index::rows::RowBatch;
+use crate::index::rows::Rows;
+use crate::types::Location;
+use crate::types::RoutingKey;
+use crate::types::Timestamp;
+
+/// Blocks a main row holds itself.
+const ROW_ENTRIES_MAX: usize = 64;
+/// About how many bytes of layout a main row holds: LIST reads main rows.
+const ROW_WEIGHT_MAX: usize = 16 * 1024;
+/// Blocks of a segment.
+const SEGMENT_ENTRIES_MAX: usize = 1_000;
+/// About how many bytes a segment grows to before it is cut: inlined blocks and blocks of many pieces weigh more.
+const SEGMENT_WEIGHT_MAX: usize = 256 * 1024;
+
+/// Lays out a block list, adding segment rows to `out` when it is long.
+pub(super) fn build(
+    blob: &RoutingKey,
+    entries: Vec<Entry>,
+    now: Timestamp,
+    out: &mut RowBatch,
+) -> BlobContent {
+    let id_len = entries.first().map_or(0, |e| id_len(e.id.as_bytes()));
+    let weight: usize = entries.iter().map(weight_of).sum();
+    if entries.len() <= ROW_ENTRIES_MAX && weight <= ROW_WEIGHT_MAX {
+        return BlobContent { id_len, layout: Layout::Blocks(entries) };
+    }
+    let generation = now.ticks();
+    let mut directory = Vec::new();
+    let mut start = 0u64;
+    let mut rest = entries.as_slice();
+    while !rest.is_empty() {
+        let (segment, after) = rest.split_at(cut(rest));
+        let number = u32::try_from(directory.len()).expect("at most 50,000 blocks");
+        let key = keys::layout_segment(blob, generation, number);
+        out.put(Family::Layout, key, values::encode(&segment));
+        let entries = u32::try_from(segment.len()).expect("at most 1,000 blocks");
+        directory.push(SegmentStart { start, entries });
+        start = segment.iter().fold(start, |sum, entry| sum.saturating_add(entry.len));
+        rest = after;
+    }
+    BlobContent { id_len, layout: Layout::Segments { generation, directory } }
+}
+
+/// The length of a block id, at most 64.
+pub(super) fn id_len(id: &[u8]) -> u8 {
+    u8::try_from(id.len()).unwrap_or(u8::MAX)
+}
+
+/// How many of `entries`, at least one, make the next segment.
+fn cut(entries: &[Entry]) -> usize {
+    let mut weight = 0usize;
+    let fitting = entries.iter().take(SEGMENT_ENTRIES_MAX).take_while(|entry| {
+        weight = weight.saturating_add(weight_of(entry));
+        weight <= SEGMENT_WEIGHT_MAX
+    });
+    fitting.count().max(1)
+}
+
+fn weight_of(entry: &Entry) -> usize {
+    const NUMBERS: usize = 16;
+    entry.content.weight() + entry.id.as_bytes().len() + NUMBERS
+}
+
+/// Reads one segment of a long layout.
+pub(super) async fn segment(
+    view: &dyn Rows,
+    blob: &RoutingKey,
+    generation: u64,
+    number: usize,
+) -> Result<Vec<Entry>, Error> {
+    let number = u32::try_from(number).unwrap_or(u32::MAX);
+    let key = keys::layout_segment(blob, generation, number);
+    match view.get(Family::Layout, &key).await? {
+        Some(value) => values::decode(Family::Layout, &key, &value),
+        None => Err(keys::corrupt(Family::Layout, &key, "missing segment")),
+    }
+}
+
+/// All blocks of a layout in order; none when it was made by Put Blob.
+pub(super) async fn entries(
+    view: &dyn Rows,
+    blob: &RoutingKey,
+    layout: &Layout,
+) -> Result<Vec<Entry>, Error> {
+    match layout {
+        Layout::Whole(_) => Ok(Vec::new()),
+        Layout::Blocks(entries) => Ok(entries.clone()),
+        Layout::Segments { generation, directory } => {
+            let mut all = Vec::new();
+            for number in 0..directory.len() {
+                all.append(&mut segment(view, blob, *generation, number).await?);
+            }
+            Ok(all)
+        }
+    }
+}
+
+/// Removes a layout's segment rows.
+pub(super) fn remove_segments(blob: &RoutingKey, layout: &Layout, out: &mut RowBatch) {
+    if let Layout::Segments { generation, directory } = layout {
+        for (number, _) in (0u32..).zip(directory) {
+            out.delete(Family::Layout, keys::layout_segment(blob, *generation, number));
+        }
+    }
+}
+
+/// Everything a layout refers to.
+pub(super) async fn locations(
+    view: &dyn Rows,
+    blob: &RoutingKey,
+    layout: &Layout,
+) -> Result<Vec<Location>, Error> {
+    if let Layout::Whole(content) = layout {
+        return Ok(content.locations().to_vec());
+    }
+    let entries = entries(view, blob, layout).await?;
+    Ok(entries.iter().flat_map(|entry| entry.content.locations()).copied().collect())
+}

@@ -1,0 +1,101 @@
+//! The machine itself: which file answers what.
+
+use async_trait::async_trait;
+
+use crate::index::api::Error;
+use crate::index::api::Read;
+use crate::index::api::ReadReply;
+use crate::index::api::Write;
+use crate::index::api::WriteReply;
+use crate::index::api::purge_key;
+use crate::index::objects::blob;
+use crate::index::objects::commit;
+use crate::index::objects::container;
+use crate::index::objects::list;
+use crate::index::objects::read as blob_read;
+use crate::index::objects::staged;
+use crate::index::objects::sweep;
+use crate::index::rows::Family;
+use crate::index::rows::Machine;
+use crate::index::rows::RowBatch;
+use crate::index::rows::Rows;
+use crate::types::KeyRange;
+use crate::types::Timestamp;
+
+/// Accounts, containers and blobs as rows. Holds no state: everything is in the rows.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Objects;
+
+#[async_trait]
+impl Machine for Objects {
+    async fn evaluate(
+        &self,
+        view: &dyn Rows,
+        write: &Write,
+        now: Timestamp,
+        out: &mut RowBatch,
+    ) -> Result<WriteReply, Error> {
+        match write {
+            Write::CreateAccount { name, id } => {
+                container::create_account(view, name, *id, now, out).await
+            }
+            Write::CreateContainer(create) => container::create(view, create, now, out).await,
+            Write::UpdateContainer(update) => container::update(view, update, now, out).await,
+            Write::DeleteContainer(delete) => container::delete(view, delete, now, out).await,
+            Write::PutBlob(put) => blob::put(view, put, now, out).await,
+            Write::StageBlock(stage) => staged::stage(view, stage, now, out).await,
+            Write::CommitBlocks(list) => commit::commit(view, list, now, out).await,
+            Write::UpdateBlob(update) => blob::update(view, update, now, out).await,
+            Write::DeleteBlob(delete) => blob::delete(view, delete, now, out).await,
+            Write::ExpireStaged { key, before } => {
+                staged::expire(view, key, *before, now, out).await
+            }
+            Write::PurgeContainer { account, container, from, limit } => {
+                sweep::purge(view, (*account, *container), from, *limit, now, out).await
+            }
+            Write::ForgetContainer { account, container } => {
+                out.delete(Family::Garbage, purge_key(*account, *container));
+                Ok(WriteReply::Done)
+            }
+            Write::ForgetGarbage { keys } => Ok(sweep::forget_garbage(keys, out)),
+        }
+    }
+
+    async fn answer(
+        &self,
+        view: &dyn Rows,
+        range: &KeyRange,
+        read: &Read,
+    ) -> Result<ReadReply, Error> {
+        Ok(match read {
+            Read::Account(name) => {
+                let found = container::account(view, name).await?;
+                ReadReply::Account(found.ok_or(Error::AccountNotFound)?)
+            }
+            Read::Container(account, name) => {
+                let found = container::load(view, *account, name).await?;
+                ReadReply::Container(Box::new(found.ok_or(Error::ContainerNotFound)?))
+            }
+            Read::Containers(page) => {
+                ReadReply::Containers(container::list(view, range, page).await?)
+            }
+            Read::Blob(read) => ReadReply::Blob(Box::new(blob_read::blob(view, read).await?)),
+            Read::BlockList(key, guard) => {
+                ReadReply::BlockList(Box::new(blob_read::block_list(view, key, guard).await?))
+            }
+            Read::Blobs(page) => ReadReply::Blobs(list::list(view, range, page).await?),
+            Read::Garbage { from, limit } => {
+                let (rows, next) = sweep::garbage(view, from, *limit).await?;
+                ReadReply::Garbage(rows, next)
+            }
+            Read::DeadContainers => ReadReply::DeadContainers(sweep::dead_containers(view).await?),
+            Read::Expired { from, before, limit } => {
+                let (blobs, next) = sweep::expired(view, from, *before, *limit).await?;
+                ReadReply::Expired(blobs, next)
+            }
+            Read::References { from, limit } => {
+                ReadReply::References(sweep::references(view, from, *limit).await?)
+            }
+        })
+    }
+}

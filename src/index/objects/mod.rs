@@ -1,0 +1,37 @@
+//! What rows mean: accounts, containers, blobs, staged blocks and garbage, as changes and reads of rows.
+//!
+//! Main path: 1. `machine.rs` sends each request to its file · 2. `guard.rs` holds it against the current state ·
+//! 3. `blob.rs`, `staged.rs`, `commit.rs`, `container.rs` turn writes into row changes, with `layout.rs` for block
+//! lists and `garbage.rs` for what they drop · 4. `read.rs`, `list.rs` (with `page.rs`, `cursor.rs`) answer ·
+//! 5. `sweep.rs` serves reclaim. `keys.rs` and `values.rs` are the only places that know bytes; they are described in
+//! `api-spec/keys.md` and `api-spec/rows.md`.
+//!
+//! Invariants: a location is referred to by exactly one of: a blob's layout (any number of times), a staged block, a
+//! garbage row; it moves between them in one batch (I10, I11). A request is decided by the rows and its `now` alone. No
+//! stored byte makes it panic: what cannot be read answers [`crate::index::Error::Corrupt`].
+//!
+//! Does not: know partitions beyond the range a page is clipped to, check that a blob's container exists (the front end
+//! did; what lands in a dead container is purged), read content.
+
+mod blob;
+mod commit;
+mod container;
+mod cursor;
+mod garbage;
+mod guard;
+mod keys;
+mod layout;
+mod list;
+mod machine;
+mod page;
+mod read;
+mod staged;
+mod sweep;
+mod values;
+
+#[cfg(test)]
+pub(crate) mod fake;
+#[cfg(test)]
+mod tests;
+
+pub use machine::Objects;

@@ -1,0 +1,37 @@
+//! The part of a listing that one partition can answer.
+
+use bytes::Bytes;
+
+use crate::types::KeyRange;
+use crate::types::RoutingKey;
+
+/// Where a page goes on, and where the names it may show end.
+pub(super) struct Window {
+    /// The first position not yet covered.
+    pub(super) position: Bytes,
+    /// The end of the scan: of the names wanted, or of the partition.
+    pub(super) to: Option<Bytes>,
+    /// The end of the names wanted.
+    names_end: Option<Bytes>,
+    /// The end of the partition.
+    partition_end: Option<Bytes>,
+}
+
+impl Window {
+    /// All names that start with the bytes of `prefix`, from position `from` on, as far as the partition `range` reaches.
+    pub(super) fn new(prefix: &Bytes, from: Bytes, range: &KeyRange) -> Self {
+        let names_end = RoutingKey::after_prefix(prefix);
+        let partition_end = range.high().map(|high| high.as_bytes().clone());
+        let to = match (&names_end, &partition_end) {
+            (Some(a), Some(b)) => Some(a.min(b).clone()),
+            (a, b) => a.clone().or_else(|| b.clone()),
+        };
+        Self { position: from.max(prefix.clone()), to, names_end, partition_end }
+    }
+
+    /// Where the listing goes on after all of this partition's rows: `None` when no later partition can have more.
+    pub(super) fn end(self) -> Option<Bytes> {
+        let next = self.partition_end?.max(self.position);
+        if self.names_end.is_none_or(|end| next < end) { Some(next) } else { None }
+    }
+}

@@ -1,0 +1,149 @@
+//! Get Blob, Get Blob Properties, Get Block List.
+
+use std::ops::Range;
+
+use crate::index::api::BlobView;
+use crate::index::api::BlockListView;
+use crate::index::api::BlockView;
+use crate::index::api::Error;
+use crate::index::api::Guard;
+use crate::index::api::Piece;
+use crate::index::api::ReadBlob;
+use crate::index::objects::blob;
+use crate::index::objects::guard;
+use crate::index::objects::keys;
+use crate::index::objects::layout;
+use crate::index::objects::staged;
+use crate::index::objects::staged::StagedBlocks;
+use crate::index::objects::values::Content;
+use crate::index::objects::values::Entry;
+use crate::index::objects::values::Layout;
+use crate::index::rows::Family;
+use crate::index::rows::Rows;
+use crate::types::BlobKey;
+use crate::types::RoutingKey;
+
+/// Layout segments one answer reads: the caller asks again from where the pieces end.
+const SEGMENTS_MAX: usize = 2;
+
+/// Get Blob, Get Blob Properties.
+pub(super) async fn blob(view: &dyn Rows, read: &ReadBlob) -> Result<BlobView, Error> {
+    let key = RoutingKey::blob(&read.key);
+    let blob = blob::load(view, &key).await?.ok_or(Error::BlobNotFound)?;
+    guard::read(&read.guard, blob.record.etag, blob.record.last_modified)?;
+    let len = blob.record.len;
+    let range = match read.range {
+        Some(range) => range.within(len).ok_or(Error::InvalidRange { len })?,
+        None => 0..len,
+    };
+    if !read.pieces || range.is_empty() {
+        let pieces_end = range.start;
+        return Ok(BlobView { record: blob.record, range, pieces: Vec::new(), pieces_end });
+    }
+    let mut cut = Cut { range: range.clone(), at: 0, pieces: Vec::new() };
+    match blob.content(&key)?.layout {
+        Layout::Whole(content) => cut.add(&content)?,
+        Layout::Blocks(entries) => cut.add_all(&entries)?,
+        Layout::Segments { generation, directory } => {
+            let after = directory.partition_point(|segment| segment.start <= range.start);
+            let first = after.saturating_sub(1);
+            cut.at = directory.get(first).map_or(0, |segment| segment.start);
+            for number in (first..directory.len()).take(SEGMENTS_MAX) {
+                if cut.at < range.end {
+                    cut.add_all(&layout::segment(view, &key, generation, number).await?)?;
+                }
+            }
+        }
+    }
+    let pieces_end = cut.at.min(range.end);
+    if pieces_end <= range.start {
+        return Err(keys::corrupt(Family::Main, key.as_bytes(), "layout shorter than the blob"));
+    }
+    Ok(BlobView { record: blob.record, range, pieces: cut.pieces, pieces_end })
+}
+
+/// Cuts the pieces that cover a range out of content laid end to end.
+struct Cut {
+    /// What is wanted of the blob.
+    range: Range<u64>,
+    /// Where the next content starts in the blob.
+    at: u64,
+    /// What was found.
+    pieces: Vec<Piece>,
+}
+
+impl Cut {
+    fn add_all(&mut self, entries: &[Entry]) -> Result<(), Error> {
+        for entry in entries {
+            if self.at >= self.range.end {
+                break;
+            }
+            if entry.content.len() != entry.len {
+                return Err(Error::Corrupt("a block's length is not that of its bytes".to_owned()));
+            }
+            self.add(&entry.content)?;
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, content: &Content) -> Result<(), Error> {
+        match content {
+            Content::Inline(bytes) => {
+                if let Some(part) = self.advance(content.len())? {
+                    let part = usize::try_from(part.start).unwrap_or(usize::MAX)
+                        ..usize::try_from(part.end).unwrap_or(usize::MAX);
+                    self.pieces.push(Piece::Inline(bytes.slice(part)));
+                }
+            }
+            Content::Stored(locations) => {
+                for location in locations {
+                    if let Some(range) = self.advance(location.len)? {
+                        self.pieces.push(Piece::Stored { location: *location, range });
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Moves past the next `len` bytes of the blob; which of them are wanted.
+    fn advance(&mut self, len: u64) -> Result<Option<Range<u64>>, Error> {
+        let start = self.at;
+        self.at = start
+            .checked_add(len)
+            .ok_or_else(|| Error::Corrupt("a blob's layout is longer than 2^64".to_owned()))?;
+        let from = self.range.start.max(start);
+        let to = self.range.end.min(self.at);
+        Ok((from < to).then(|| from - start..to - start))
+    }
+}
+
+/// Get Block List.
+pub(super) async fn block_list(
+    view: &dyn Rows,
+    key: &BlobKey,
+    guard: &Guard,
+) -> Result<BlockListView, Error> {
+    let key = RoutingKey::blob(key);
+    let blob = blob::load(view, &key).await?;
+    let summary = staged::summary(view, &key).await?;
+    match &blob {
+        Some(blob) => guard::read(guard, blob.record.etag, blob.record.last_modified)?,
+        None if summary.is_none() => return Err(Error::BlobNotFound),
+        None => guard::lease(guard)?,
+    }
+    let mut committed = Vec::new();
+    if let Some(blob) = &blob {
+        let layout = blob.content(&key)?.layout;
+        let entries = layout::entries(view, &key, &layout).await?;
+        committed = entries.into_iter().map(|e| BlockView { id: e.id, len: e.len }).collect();
+    }
+    let mut uncommitted = Vec::new();
+    if let Some(summary) = summary {
+        let mut blocks = StagedBlocks::new(view, &key, &summary);
+        while let Some((id, block)) = blocks.next().await? {
+            uncommitted.push(BlockView { id, len: block.len });
+        }
+    }
+    Ok(BlockListView { record: blob.map(|blob| blob.record), committed, uncommitted })
+}

@@ -1,0 +1,150 @@
+//! Staged blocks: one row each, and a summary that makes Put Block's rules cheap.
+
+use crate::index::api::Error;
+use crate::index::api::StageBlock;
+use crate::index::api::WriteReply;
+use crate::index::objects::blob;
+use crate::index::objects::cursor::Cursor;
+use crate::index::objects::garbage;
+use crate::index::objects::guard;
+use crate::index::objects::keys;
+use crate::index::objects::keys::StagedKey;
+use crate::index::objects::layout;
+use crate::index::objects::values;
+use crate::index::objects::values::Content;
+use crate::index::objects::values::StagedBlock;
+use crate::index::objects::values::StagedSummary;
+use crate::index::rows::Family;
+use crate::index::rows::RowBatch;
+use crate::index::rows::Rows;
+use crate::types::BLOCKS_UNCOMMITTED_MAX;
+use crate::types::BlockId;
+use crate::types::Location;
+use crate::types::RoutingKey;
+use crate::types::Timestamp;
+
+/// Put Block.
+pub(super) async fn stage(
+    view: &dyn Rows,
+    stage: &StageBlock,
+    now: Timestamp,
+    out: &mut RowBatch,
+) -> Result<WriteReply, Error> {
+    guard::lease(&stage.guard)?;
+    let blob = RoutingKey::blob(&stage.key);
+    let id_len = layout::id_len(stage.id.as_bytes());
+    let summary = summary(view, &blob).await?;
+    if expected_id_len(view, &blob, summary).await?.is_some_and(|expected| expected != id_len) {
+        return Err(Error::BlockIdLength);
+    }
+    let key = keys::staged_block(&blob, &stage.id);
+    let mut count = summary.map_or(0, |s| s.count);
+    let content = Content::from(&stage.content);
+    match view.get(Family::Staged, &key).await? {
+        Some(value) => {
+            let old: StagedBlock = values::decode(Family::Staged, &key, &value)?;
+            garbage::write(&blob, now, old.content.locations(), content.locations(), out);
+        }
+        None => {
+            count = count.saturating_add(1);
+            if usize::try_from(count).unwrap_or(usize::MAX) > BLOCKS_UNCOMMITTED_MAX {
+                return Err(Error::TooManyBlocks);
+            }
+        }
+    }
+    let block = StagedBlock { len: content.len(), crc64: stage.crc64, time: now, content };
+    out.put(Family::Staged, key, values::encode(&block));
+    let summary = StagedSummary { count, id_len, last_staged: now };
+    out.put(Family::Staged, keys::staged_summary(&blob), values::encode(&summary));
+    Ok(WriteReply::Done)
+}
+
+/// The id length the blob's other blocks have, staged or committed.
+async fn expected_id_len(
+    view: &dyn Rows,
+    blob: &RoutingKey,
+    summary: Option<StagedSummary>,
+) -> Result<Option<u8>, Error> {
+    if let Some(summary) = summary {
+        return Ok(Some(summary.id_len));
+    }
+    match blob::load(view, blob).await? {
+        Some(committed) => Ok(Some(committed.content(blob)?.id_len).filter(|&len| len > 0)),
+        None => Ok(None),
+    }
+}
+
+/// What is staged under a blob's name; `None` when nothing is.
+pub(super) async fn summary(
+    view: &dyn Rows,
+    blob: &RoutingKey,
+) -> Result<Option<StagedSummary>, Error> {
+    let key = keys::staged_summary(blob);
+    match view.get(Family::Staged, &key).await? {
+        Some(value) => values::decode(Family::Staged, &key, &value).map(Some),
+        None => Ok(None),
+    }
+}
+
+/// Walks the staged blocks of one blob in the order of their ids.
+pub(super) struct StagedBlocks<'a> {
+    blob: &'a RoutingKey,
+    cursor: Cursor<'a>,
+}
+
+impl<'a> StagedBlocks<'a> {
+    /// A walk of `blob`, of which `summary` tells how long it is.
+    pub(super) fn new(view: &'a dyn Rows, blob: &'a RoutingKey, summary: &StagedSummary) -> Self {
+        let start = keys::staged_blocks_start(blob);
+        let cursor = Cursor::new(view, Family::Staged, start, Some(keys::after(blob)))
+            .expecting(usize::try_from(summary.count).unwrap_or(usize::MAX).saturating_add(1));
+        Self { blob, cursor }
+    }
+
+    /// The next block with its id.
+    pub(super) async fn next(&mut self) -> Result<Option<(BlockId, StagedBlock)>, Error> {
+        let Some(row) = self.cursor.take().await? else {
+            return Ok(None);
+        };
+        match keys::parse_staged(&row.key, self.blob)? {
+            StagedKey::Block(id) => {
+                Ok(Some((id, values::decode(Family::Staged, &row.key, &row.value)?)))
+            }
+            StagedKey::Summary => Err(keys::corrupt(Family::Staged, &row.key, "not a block")),
+        }
+    }
+}
+
+/// Removes the staged rows of a blob and returns what they referred to.
+pub(super) async fn discard(
+    view: &dyn Rows,
+    blob: &RoutingKey,
+    out: &mut RowBatch,
+) -> Result<Vec<Location>, Error> {
+    let mut dropped = Vec::new();
+    let Some(summary) = summary(view, blob).await? else {
+        return Ok(dropped);
+    };
+    let mut blocks = StagedBlocks::new(view, blob, &summary);
+    while let Some((id, block)) = blocks.next().await? {
+        dropped.extend_from_slice(block.content.locations());
+        out.delete(Family::Staged, keys::staged_block(blob, &id));
+    }
+    out.delete(Family::Staged, keys::staged_summary(blob));
+    Ok(dropped)
+}
+
+/// Drops the staged blocks of a blob that nothing was staged to since `before`.
+pub(super) async fn expire(
+    view: &dyn Rows,
+    blob: &RoutingKey,
+    before: Timestamp,
+    now: Timestamp,
+    out: &mut RowBatch,
+) -> Result<WriteReply, Error> {
+    if summary(view, blob).await?.is_some_and(|summary| summary.last_staged < before) {
+        let dropped = discard(view, blob, out).await?;
+        garbage::write(blob, now, &dropped, &[], out);
+    }
+    Ok(WriteReply::Done)
+}

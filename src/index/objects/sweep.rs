@@ -1,0 +1,248 @@
+//! What reclaim asks: garbage, expired blocks, dead containers, and everything rows refer to.
+
+use bytes::Bytes;
+
+use crate::index::api::Error;
+use crate::index::api::GarbageRow;
+use crate::index::api::References;
+use crate::index::api::StagedBlocks;
+use crate::index::api::WriteReply;
+use crate::index::objects::blob;
+use crate::index::objects::cursor::Cursor;
+use crate::index::objects::keys;
+use crate::index::objects::keys::StagedKey;
+use crate::index::objects::values;
+use crate::index::objects::values::Content;
+use crate::index::objects::values::DeadContainer;
+use crate::index::objects::values::Entry;
+use crate::index::objects::values::GarbageValue;
+use crate::index::objects::values::Layout;
+use crate::index::objects::values::StagedBlock;
+use crate::index::objects::values::StagedSummary;
+use crate::index::record::BlobRecord;
+use crate::index::rows::Family;
+use crate::index::rows::Row;
+use crate::index::rows::RowBatch;
+use crate::index::rows::Rows;
+use crate::types::AccountId;
+use crate::types::ContainerId;
+use crate::types::Location;
+use crate::types::RoutingKey;
+use crate::types::Timestamp;
+
+/// Garbage rows from a position.
+pub(super) async fn garbage(
+    view: &dyn Rows,
+    from: &Bytes,
+    limit: usize,
+) -> Result<(Vec<GarbageRow>, Option<Bytes>), Error> {
+    let mut cursor =
+        Cursor::new(view, Family::Garbage, from.clone(), None).expecting(limit.saturating_add(1));
+    let mut rows = Vec::new();
+    while let Some(row) = cursor.take().await? {
+        if keys::parse_purge(&row.key).is_some() {
+            continue;
+        }
+        if rows.len() >= limit {
+            return Ok((rows, Some(row.key)));
+        }
+        let value: GarbageValue = values::decode(Family::Garbage, &row.key, &row.value)?;
+        rows.push(GarbageRow { key: row.key, since: value.since, locations: value.locations });
+    }
+    Ok((rows, None))
+}
+
+/// Removes garbage rows that have been freed.
+pub(super) fn forget_garbage(keys: &[Bytes], out: &mut RowBatch) -> WriteReply {
+    for key in keys {
+        out.delete(Family::Garbage, key.clone());
+    }
+    WriteReply::Done
+}
+
+/// Containers whose rows are not yet purged.
+pub(super) async fn dead_containers(
+    view: &dyn Rows,
+) -> Result<Vec<(AccountId, ContainerId, Timestamp)>, Error> {
+    let mut cursor = Cursor::new(view, Family::Garbage, Bytes::new(), None);
+    let mut dead = Vec::new();
+    while let Some(row) = cursor.peek().await? {
+        if let Some((account, container)) = keys::parse_purge(&row.key) {
+            let value: DeadContainer = values::decode(Family::Garbage, &row.key, &row.value)?;
+            dead.push((account, container, value.deleted));
+            let next = keys::just_after(&row.key);
+            cursor.seek(&next);
+        } else {
+            let Some(next) = next_purge_row(&row.key) else { break };
+            cursor.seek(&next);
+        }
+    }
+    Ok(dead)
+}
+
+/// The first place after a row of locations where a purge row can stand: before the next account's table.
+fn next_purge_row(row: &[u8]) -> Option<Bytes> {
+    let account = u64::from_be_bytes(row.get(..8)?.try_into().ok()?);
+    let next = account.checked_add(1)?;
+    Some(Bytes::copy_from_slice(&next.to_be_bytes()))
+}
+
+/// Blobs last staged to before `before`.
+pub(super) async fn expired(
+    view: &dyn Rows,
+    from: &Bytes,
+    before: Timestamp,
+    limit: usize,
+) -> Result<(Vec<StagedBlocks>, Option<Bytes>), Error> {
+    let mut cursor = Cursor::new(view, Family::Staged, from.clone(), None);
+    let mut found = Vec::new();
+    while let Some(row) = cursor.peek().await? {
+        let key = keys::routing_key(Family::Staged, &row.key)?;
+        if keys::parse_staged(&row.key, &key)? == StagedKey::Summary {
+            let summary: StagedSummary = values::decode(Family::Staged, &row.key, &row.value)?;
+            if summary.last_staged < before {
+                if found.len() >= limit {
+                    return Ok((found, Some(row.key.clone())));
+                }
+                found.push(StagedBlocks { key: key.clone(), last_staged: summary.last_staged });
+            }
+        }
+        cursor.seek(&keys::after(&key));
+    }
+    Ok((found, None))
+}
+
+/// Removes up to `limit` blobs of a dead container at or after `from`.
+pub(super) async fn purge(
+    view: &dyn Rows,
+    container: (AccountId, ContainerId),
+    from: &Bytes,
+    limit: usize,
+    now: Timestamp,
+    out: &mut RowBatch,
+) -> Result<WriteReply, Error> {
+    let whole = RoutingKey::container_range(container.0, container.1);
+    let low = whole.low().as_bytes().max(from).clone();
+    let high = whole.high().map(|high| high.as_bytes().clone());
+    let mut blobs = Blobs::new(view, &[Family::Main, Family::Staged], low, high);
+    for _ in 0..limit {
+        let Some(key) = blobs.next().await? else {
+            return Ok(WriteReply::Purged { next: None });
+        };
+        blob::remove(view, &key, now, out).await?;
+        blobs.skip(&key);
+    }
+    let next = blobs.next().await?.map(|key| key.as_bytes().clone());
+    Ok(WriteReply::Purged { next })
+}
+
+/// Everything that the rows of up to `limit` routing keys refer to, garbage too.
+pub(super) async fn references(
+    view: &dyn Rows,
+    from: &Bytes,
+    limit: usize,
+) -> Result<References, Error> {
+    let mut blobs = Blobs::new(view, &Family::ALL, from.clone(), None);
+    let mut locations = Vec::new();
+    for _ in 0..limit {
+        let Some(key) = blobs.next().await? else {
+            return Ok(References { locations, next: None });
+        };
+        while let Some((family, row)) = blobs.take_of(&key).await? {
+            refer(family, &key, &row, &mut locations)?;
+        }
+    }
+    let next = blobs.next().await?.map(|key| key.as_bytes().clone());
+    Ok(References { locations, next })
+}
+
+/// Adds what one row refers to.
+fn refer(
+    family: Family,
+    key: &RoutingKey,
+    row: &Row,
+    locations: &mut Vec<Location>,
+) -> Result<(), Error> {
+    let mut add = |content: &Content| locations.extend_from_slice(content.locations());
+    match family {
+        Family::Main if is_blob(key) => {
+            let (_record, content) =
+                values::decode_head::<BlobRecord>(family, &row.key, &row.value)?;
+            match values::decode_content(&row.key, content)?.layout {
+                Layout::Whole(content) => add(&content),
+                Layout::Blocks(entries) => entries.iter().for_each(|e| add(&e.content)),
+                Layout::Segments { .. } => {}
+            }
+        }
+        Family::Main => {}
+        Family::Staged => {
+            if keys::parse_staged(&row.key, key)? != StagedKey::Summary {
+                add(&values::decode::<StagedBlock>(family, &row.key, &row.value)?.content);
+            }
+        }
+        Family::Layout => {
+            let entries: Vec<Entry> = values::decode(family, &row.key, &row.value)?;
+            entries.iter().for_each(|e| add(&e.content));
+        }
+        Family::Garbage => {
+            let value: GarbageValue = values::decode(family, &row.key, &row.value)?;
+            locations.extend(value.locations);
+        }
+        // Written by no version of this program: what such a row refers to is unknown, so nothing may be freed.
+        Family::Versions => return Err(keys::corrupt(family, &row.key, "unknown row")),
+    }
+    Ok(())
+}
+
+/// Whether a routing key of the main family is a blob's: accounts and containers stand in container 0.
+pub(crate) fn is_blob(key: &RoutingKey) -> bool {
+    key.as_bytes().get(8..16).is_some_and(|container| container != [0u8; 8])
+}
+
+/// Walks routing keys that have rows in any of several families.
+struct Blobs<'a> {
+    cursors: Vec<(Family, Cursor<'a>)>,
+}
+
+impl<'a> Blobs<'a> {
+    fn new(view: &'a dyn Rows, families: &[Family], from: Bytes, to: Option<Bytes>) -> Self {
+        let cursors = families
+            .iter()
+            .map(|&family| (family, Cursor::new(view, family, from.clone(), to.clone())))
+            .collect();
+        Self { cursors }
+    }
+
+    /// The lowest routing key at the cursors.
+    async fn next(&mut self) -> Result<Option<RoutingKey>, Error> {
+        let mut lowest: Option<RoutingKey> = None;
+        for (family, cursor) in &mut self.cursors {
+            while cursor.peek().await?.is_some_and(|row| keys::parse_purge(&row.key).is_some()) {
+                cursor.take().await?;
+            }
+            if let Some(row) = cursor.peek().await? {
+                let key = keys::routing_key(*family, &row.key)?;
+                lowest = Some(lowest.map_or(key.clone(), |low| low.min(key)));
+            }
+        }
+        Ok(lowest)
+    }
+
+    /// The next row of `key`, which is the lowest.
+    async fn take_of(&mut self, key: &RoutingKey) -> Result<Option<(Family, Row)>, Error> {
+        for (family, cursor) in &mut self.cursors {
+            let here = cursor.peek().await?.is_some_and(|row| row.key.starts_with(key.as_bytes()));
+            if here && let Some(row) = cursor.take().await? {
+                return Ok(Some((*family, row)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Moves past all rows of `key`.
+    fn skip(&mut self, key: &RoutingKey) {
+        for (_, cursor) in &mut self.cursors {
+            cursor.seek(&keys::after(key));
+        }
+    }
+}

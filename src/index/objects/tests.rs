@@ -1,0 +1,4 @@
+//! The machine over rows in memory.
+
+mod blobs;
+mod support;

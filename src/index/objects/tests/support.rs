@@ -1,0 +1,160 @@
+//! Short ways to say requests.
+
+use bytes::Bytes;
+
+use crate::index::api::*;
+use crate::index::objects::fake::Partition;
+use crate::types::*;
+
+pub(super) const ACCOUNT: AccountId = AccountId::new(1);
+pub(super) const CONTAINER: ContainerId = ContainerId::new(0x8000_0000_0000_0000);
+
+pub(super) fn partition() -> Partition {
+    Partition::new(KeyRange::all())
+}
+
+pub(super) fn key(name: &str) -> BlobKey {
+    key_in(CONTAINER, name)
+}
+
+pub(super) fn key_in(container: ContainerId, name: &str) -> BlobKey {
+    let name = BlobName::new(name).unwrap();
+    BlobKey { account: ACCOUNT, container, collation: Collation::Utf16, name }
+}
+
+pub(super) fn inline(bytes: &[u8]) -> (NewContent, Crc64) {
+    (NewContent::Inline(Bytes::copy_from_slice(bytes)), Crc64::of(bytes))
+}
+
+/// Bytes that stand in extent `extent` at `offset`; what they are does not matter to rows.
+pub(super) fn location(extent: u64, offset: u64, len: u64) -> Location {
+    Location { extent: ExtentId::new(extent), offset, len, crc: 7 }
+}
+
+pub(super) fn stored(locations: &[Location]) -> (NewContent, Crc64) {
+    (NewContent::Stored(locations.to_vec()), Crc64::of(b"stored"))
+}
+
+pub(super) fn put(key: &BlobKey, content: (NewContent, Crc64)) -> PutBlob {
+    PutBlob {
+        key: key.clone(),
+        guard: Guard::default(),
+        properties: BlobProperties::default(),
+        metadata: Metadata::default(),
+        content: content.0,
+        crc64: content.1,
+    }
+}
+
+pub(super) fn block_id(text: &str) -> BlockId {
+    BlockId::from_bytes(text.as_bytes()).unwrap()
+}
+
+pub(super) fn stage(key: &BlobKey, id: &str, content: (NewContent, Crc64)) -> Write {
+    Write::StageBlock(StageBlock {
+        key: key.clone(),
+        guard: Guard::default(),
+        id: block_id(id),
+        content: content.0,
+        crc64: content.1,
+    })
+}
+
+/// A block list: `+id` uncommitted, `=id` committed, `id` latest.
+pub(super) fn commit(key: &BlobKey, ids: &[&str]) -> CommitBlocks {
+    let entry = |text: &&str| {
+        let (source, id) = match text.split_at(1) {
+            ("+", id) => (BlockSource::Uncommitted, id),
+            ("=", id) => (BlockSource::Committed, id),
+            _ => (BlockSource::Latest, *text),
+        };
+        BlockListEntry { source, id: block_id(id) }
+    };
+    CommitBlocks {
+        key: key.clone(),
+        guard: Guard::default(),
+        properties: BlobProperties::default(),
+        metadata: Metadata::default(),
+        list: ids.iter().map(entry).collect(),
+    }
+}
+
+pub(super) fn delete(key: &BlobKey) -> Write {
+    Write::DeleteBlob(DeleteBlob { key: key.clone(), guard: Guard::default() })
+}
+
+pub(super) fn read(key: &BlobKey) -> ReadBlob {
+    ReadBlob { key: key.clone(), guard: Guard::default(), range: None, pieces: true }
+}
+
+impl Partition {
+    pub(super) fn must(&mut self, write: Write) -> WriteReply {
+        self.write(&write).unwrap()
+    }
+
+    pub(super) fn blob(&self, read: &ReadBlob) -> Result<BlobView, Error> {
+        match self.read(&Read::Blob(read.clone()))? {
+            ReadReply::Blob(view) => Ok(*view),
+            other => panic!("not a blob: {other:?}"),
+        }
+    }
+
+    pub(super) fn block_list(&self, key: &BlobKey) -> Result<BlockListView, Error> {
+        match self.read(&Read::BlockList(key.clone(), Guard::default()))? {
+            ReadReply::BlockList(view) => Ok(*view),
+            other => panic!("not a block list: {other:?}"),
+        }
+    }
+
+    /// Every location in garbage rows, sorted.
+    pub(super) fn garbage(&self) -> Vec<Location> {
+        let mut all = Vec::new();
+        let mut from = Some(Bytes::new());
+        while let Some(start) = from {
+            let reply = self.read(&Read::Garbage { from: start, limit: 2 }).unwrap();
+            let ReadReply::Garbage(rows, next) = reply else { panic!("not garbage") };
+            all.extend(rows.into_iter().flat_map(|row| row.locations));
+            from = next;
+        }
+        all.sort_by_key(|l| (l.extent, l.offset));
+        all
+    }
+
+    /// All pages of a list, `limit` entries each.
+    pub(super) fn list_all(&self, list: &ListBlobs) -> Vec<String> {
+        let mut names = Vec::new();
+        let mut list = list.clone();
+        loop {
+            let ReadReply::Blobs(page) = self.read(&Read::Blobs(list.clone())).unwrap() else {
+                panic!("not a page")
+            };
+            assert!(page.entries.len() <= list.limit);
+            names.extend(page.entries.iter().map(show));
+            let Some(next) = page.next else { return names };
+            list.from = Some(next);
+        }
+    }
+}
+
+/// An entry as text: `name`, `name?` with staged blocks only, `group>` for a prefix.
+pub(super) fn show(entry: &ListEntry) -> String {
+    match entry {
+        ListEntry::Blob { name, .. } => name.clone(),
+        ListEntry::Uncommitted { name } => format!("{name}?"),
+        ListEntry::Prefix { name } => format!("{name}>"),
+    }
+}
+
+pub(super) fn list() -> ListBlobs {
+    ListBlobs {
+        account: ACCOUNT,
+        container: CONTAINER,
+        collation: Collation::Utf16,
+        prefix: String::new(),
+        delimiter: None,
+        start_from: None,
+        from: None,
+        limit: 3,
+        uncommitted: false,
+    }
+}
