@@ -97,7 +97,10 @@ pub trait Disk: Send + Sync + Debug {
 ///
 /// Not cancel-safe: a dropped call may still take effect.
 #[async_trait]
-#[expect(clippy::len_without_is_empty, reason = "a file is asked for its length, never for emptiness")]
+#[expect(
+    clippy::len_without_is_empty,
+    reason = "a file is asked for its length, never for emptiness"
+)]
 pub trait DiskFile: Send + Sync + Debug {
     /// Reads up to `len` bytes at `offset`; fewer only at the end of the file.
     ///

@@ -26,10 +26,8 @@ pub(super) fn create(guard: &Guard, current: Option<(Etag, Timestamp)>) -> Resul
 /// A change or removal of what exists: there `If-None-Match: *` is a plain failed condition.
 pub(super) fn change(guard: &Guard, etag: Etag, last_modified: Timestamp) -> Result<(), Error> {
     lease(guard)?;
-    match guard.conditions.check_write(Some((etag, last_modified))) {
-        Outcome::AlreadyExists => Err(Error::Condition(Outcome::Failed)),
-        outcome => settle(outcome),
-    }
+    let outcome = guard.conditions.check_write(Some((etag, last_modified)));
+    settle(if outcome == Outcome::AlreadyExists { Outcome::Failed } else { outcome })
 }
 
 fn settle(outcome: Outcome) -> Result<(), Error> {

@@ -124,7 +124,7 @@ pub(super) async fn purge(
     let whole = RoutingKey::container_range(container.0, container.1);
     let low = whole.low().as_bytes().max(from).clone();
     let high = whole.high().map(|high| high.as_bytes().clone());
-    let mut blobs = Blobs::new(view, &[Family::Main, Family::Staged], low, high);
+    let mut blobs = Blobs::new(view, &[Family::Main, Family::Staged], &low, high.as_ref());
     for _ in 0..limit {
         let Some(key) = blobs.next().await? else {
             return Ok(WriteReply::Purged { next: None });
@@ -142,7 +142,7 @@ pub(super) async fn references(
     from: &Bytes,
     limit: usize,
 ) -> Result<References, Error> {
-    let mut blobs = Blobs::new(view, &Family::ALL, from.clone(), None);
+    let mut blobs = Blobs::new(view, &Family::ALL, from, None);
     let mut locations = Vec::new();
     for _ in 0..limit {
         let Some(key) = blobs.next().await? else {
@@ -205,10 +205,10 @@ struct Blobs<'a> {
 }
 
 impl<'a> Blobs<'a> {
-    fn new(view: &'a dyn Rows, families: &[Family], from: Bytes, to: Option<Bytes>) -> Self {
+    fn new(view: &'a dyn Rows, families: &[Family], from: &Bytes, to: Option<&Bytes>) -> Self {
         let cursors = families
             .iter()
-            .map(|&family| (family, Cursor::new(view, family, from.clone(), to.clone())))
+            .map(|&family| (family, Cursor::new(view, family, from.clone(), to.cloned())))
             .collect();
         Self { cursors }
     }

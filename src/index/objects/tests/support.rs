@@ -88,22 +88,24 @@ pub(super) fn read(key: &BlobKey) -> ReadBlob {
 }
 
 impl Partition {
-    pub(super) fn must(&mut self, write: Write) -> WriteReply {
-        self.write(&write).unwrap()
+    pub(super) fn must(&mut self, write: &Write) -> WriteReply {
+        self.write(write).unwrap()
     }
 
     pub(super) fn blob(&self, read: &ReadBlob) -> Result<BlobView, Error> {
-        match self.read(&Read::Blob(read.clone()))? {
-            ReadReply::Blob(view) => Ok(*view),
-            other => panic!("not a blob: {other:?}"),
-        }
+        let ReadReply::Blob(view) = self.read(&Read::Blob(read.clone()))? else {
+            panic!("not a blob")
+        };
+        Ok(*view)
     }
 
     pub(super) fn block_list(&self, key: &BlobKey) -> Result<BlockListView, Error> {
-        match self.read(&Read::BlockList(key.clone(), Guard::default()))? {
-            ReadReply::BlockList(view) => Ok(*view),
-            other => panic!("not a block list: {other:?}"),
-        }
+        let ReadReply::BlockList(view) =
+            self.read(&Read::BlockList(key.clone(), Guard::default()))?
+        else {
+            panic!("not a block list")
+        };
+        Ok(*view)
     }
 
     /// Every location in garbage rows, sorted.
