@@ -18,8 +18,13 @@ pub mod rand;
 pub mod tasks;
 
 pub use clock::Clock;
+pub use clock::OsClock;
+pub use clock::SimClock;
 pub use disk::{Disk, DiskError, DiskFile, Space};
+pub use disk_os::OsDisk;
+pub use rand::OsRand;
 pub use rand::Rand;
+pub use rand::SeededRand;
 pub use tasks::Tasks;
 
 use std::sync::Arc;

@@ -5,7 +5,12 @@ use std::io;
 use std::net::SocketAddr;
 
 use async_trait::async_trait;
-use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::io::AsyncRead;
+use tokio::io::AsyncWrite;
+use tokio::io::DuplexStream;
+use tokio::net::TcpListener;
+use tokio::sync::Mutex;
+use tokio::sync::mpsc;
 
 /// A connected byte stream.
 pub trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
@@ -25,4 +30,133 @@ pub trait Listener: Send + Sync + Debug {
     /// # Errors
     /// The system's error.
     fn local_addr(&self) -> io::Result<SocketAddr>;
+}
+
+/// Accepts TCP connections, without delaying small packets.
+#[derive(Debug)]
+pub struct TcpListen {
+    listener: TcpListener,
+}
+
+impl TcpListen {
+    /// Listens on an address; port 0 takes a free one.
+    ///
+    /// # Errors
+    /// The system's error, such as an address in use.
+    pub async fn bind(address: SocketAddr) -> io::Result<Self> {
+        Ok(Self { listener: TcpListener::bind(address).await? })
+    }
+}
+
+#[async_trait]
+impl Listener for TcpListen {
+    async fn accept(&self) -> io::Result<(Box<dyn Stream>, SocketAddr)> {
+        let (stream, peer) = self.listener.accept().await?;
+        stream.set_nodelay(true)?;
+        Ok((Box::new(stream), peer))
+    }
+
+    fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.listener.local_addr()
+    }
+}
+
+/// Bytes a pipe holds in each direction before its writer waits.
+const PIPE_BYTES: usize = 64 * 1024;
+
+/// Connections of a [`PipeListen`] that may wait to be accepted.
+const PIPE_BACKLOG: usize = 128;
+
+/// Where pipes pretend to listen and connect from: an address of the documentation range (RFC 5737).
+const PIPE_ADDRESS: SocketAddr =
+    SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 1)), 80);
+
+/// Accepts connections made inside the process: no sockets, so it runs under simulated time.
+#[derive(Debug)]
+pub struct PipeListen {
+    incoming: Mutex<mpsc::Receiver<DuplexStream>>,
+}
+
+/// Connects to a [`PipeListen`]; cheap to clone.
+#[derive(Clone, Debug)]
+pub struct PipeConnect {
+    outgoing: mpsc::Sender<DuplexStream>,
+}
+
+impl PipeListen {
+    /// A listener and what connects to it.
+    #[must_use]
+    pub fn new() -> (Self, PipeConnect) {
+        let (outgoing, incoming) = mpsc::channel(PIPE_BACKLOG);
+        (Self { incoming: Mutex::new(incoming) }, PipeConnect { outgoing })
+    }
+}
+
+impl PipeConnect {
+    /// Opens a connection; waits while the backlog is full.
+    ///
+    /// # Errors
+    /// `ConnectionRefused` when the listener is gone.
+    pub async fn connect(&self) -> io::Result<DuplexStream> {
+        let (near, far) = tokio::io::duplex(PIPE_BYTES);
+        match self.outgoing.send(far).await {
+            Ok(()) => Ok(near),
+            Err(_) => Err(io::ErrorKind::ConnectionRefused.into()),
+        }
+    }
+}
+
+#[async_trait]
+impl Listener for PipeListen {
+    /// Waits for ever once every [`PipeConnect`] is gone.
+    async fn accept(&self) -> io::Result<(Box<dyn Stream>, SocketAddr)> {
+        match self.incoming.lock().await.recv().await {
+            Some(stream) => Ok((Box::new(stream), PIPE_ADDRESS)),
+            None => std::future::pending().await,
+        }
+    }
+
+    fn local_addr(&self) -> io::Result<SocketAddr> {
+        Ok(PIPE_ADDRESS)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::AsyncReadExt;
+    use tokio::io::AsyncWriteExt;
+    use tokio::net::TcpStream;
+
+    use super::*;
+
+    async fn check_echo(listener: &dyn Listener, mut client: impl Stream) {
+        client.write_all(b"ping").await.unwrap();
+        let (mut server, _) = listener.accept().await.unwrap();
+        let mut got = [0; 4];
+        server.read_exact(&mut got).await.unwrap();
+        server.write_all(&got).await.unwrap();
+        client.read_exact(&mut got).await.unwrap();
+        assert_eq!(&got, b"ping");
+    }
+
+    #[tokio::test]
+    async fn tcp_carries_bytes_both_ways() {
+        let listener = TcpListen::bind("127.0.0.1:0".parse().unwrap()).await.unwrap();
+        let client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        check_echo(&listener, client).await;
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn pipe_carries_bytes_both_ways() {
+        let (listener, connect) = PipeListen::new();
+        check_echo(&listener, connect.connect().await.unwrap()).await;
+    }
+
+    #[tokio::test]
+    async fn pipe_refuses_when_listener_is_gone() {
+        let (listener, connect) = PipeListen::new();
+        drop(listener);
+        let refused = connect.connect().await.unwrap_err();
+        assert_eq!(refused.kind(), io::ErrorKind::ConnectionRefused);
+    }
 }
