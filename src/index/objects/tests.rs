@@ -1,4 +1,8 @@
 //! The machine over rows in memory.
 
 mod blobs;
+mod blocks;
+mod containers;
+mod lists;
 mod support;
+mod sweeps;

@@ -49,3 +49,126 @@ fn put_block_twice_with_the_same_bytes_keeps_them() {
     assert_eq!(p.garbage(), []);
     assert_eq!(p.blob(&read(&a)).unwrap().pieces.len(), 1);
 }
+
+#[test]
+fn put_over_a_blob_with_staged_blocks_discards_them() {
+    let mut p = partition();
+    let a = key("a");
+    p.must(&stage(&a, "x", stored(&[location(1, 0, 4)])));
+    p.must(&stage(&a, "y", stored(&[location(1, 8, 4)])));
+    p.must(&Write::PutBlob(put(&a, inline(b"z"))));
+    assert_eq!(p.garbage(), [location(1, 0, 4), location(1, 8, 4)]);
+    let list = p.block_list(&a).unwrap();
+    assert!(list.uncommitted.is_empty() && list.committed.is_empty());
+    assert_eq!(list.record.unwrap().len, 1);
+}
+
+#[test]
+fn range_read_cuts_pieces_at_both_ends() {
+    let mut p = partition();
+    let a = key("a");
+    let parts = [location(1, 0, 10), location(2, 0, 10), location(3, 0, 10)];
+    p.must(&Write::PutBlob(put(&a, stored(&parts))));
+    let mut read = read(&a);
+    read.range = ByteRange::new(5, Some(24));
+    let view = p.blob(&read).unwrap();
+    assert_eq!((view.range, view.pieces_end), (5..25, 25));
+    let piece = |location, range| Piece::Stored { location, range };
+    assert_eq!(
+        view.pieces,
+        [piece(parts[0], 5..10), piece(parts[1], 0..10), piece(parts[2], 0..5)]
+    );
+    read.range = ByteRange::new(10, Some(19));
+    assert_eq!(p.blob(&read).unwrap().pieces, [piece(parts[1], 0..10)]);
+    read.range = ByteRange::new(30, None);
+    assert_eq!(p.blob(&read).unwrap_err(), Error::InvalidRange { len: 30 });
+    read.range = ByteRange::new(29, Some(u64::MAX));
+    assert_eq!(p.blob(&read).unwrap().range, 29..30);
+    read.pieces = false;
+    assert_eq!(p.blob(&read).unwrap().pieces, []);
+}
+
+#[test]
+fn empty_blob_reads_without_a_range_only() {
+    let mut p = partition();
+    let a = key("a");
+    p.must(&Write::PutBlob(put(&a, inline(b""))));
+    let mut read = read(&a);
+    let view = p.blob(&read).unwrap();
+    assert_eq!((view.range, view.pieces.len(), view.pieces_end), (0..0, 0, 0));
+    read.range = ByteRange::new(0, None);
+    assert_eq!(p.blob(&read).unwrap_err(), Error::InvalidRange { len: 0 });
+}
+
+#[test]
+fn guards_are_checked_in_order() {
+    let mut p = partition();
+    let a = key("a");
+    let lease = Guard { lease: Some("id".to_owned()), ..Guard::default() };
+    let none_match_any = Guard {
+        conditions: Conditions { if_none_match: Some(EtagMatch::Any), ..Conditions::default() },
+        lease: None,
+    };
+    let mut leased = read(&a);
+    leased.guard = lease.clone();
+    assert_eq!(p.blob(&leased).unwrap_err(), Error::BlobNotFound);
+
+    let mut create = put(&a, inline(b"1"));
+    create.guard = none_match_any.clone();
+    p.must(&Write::PutBlob(create.clone()));
+    let exists = Error::Condition(Outcome::AlreadyExists);
+    assert_eq!(p.write(&Write::PutBlob(create)).unwrap_err(), exists);
+    let mut list = commit(&a, &[]);
+    list.guard = none_match_any.clone();
+    assert_eq!(p.write(&Write::CommitBlocks(list)).unwrap_err(), exists);
+
+    assert_eq!(p.blob(&leased).unwrap_err(), Error::LeaseNotPresent);
+    let failed = Error::Condition(Outcome::Failed);
+    let remove = DeleteBlob { key: a.clone(), guard: none_match_any };
+    assert_eq!(p.write(&Write::DeleteBlob(remove)).unwrap_err(), failed);
+    let mut both = put(&a, inline(b"2"));
+    both.guard = lease;
+    both.guard.conditions.if_match = Some(EtagMatch::Tags(vec![None]));
+    assert_eq!(p.write(&Write::PutBlob(both.clone())).unwrap_err(), Error::LeaseNotPresent);
+    both.guard.lease = None;
+    assert_eq!(p.write(&Write::PutBlob(both.clone())).unwrap_err(), failed);
+    both.key = key("missing");
+    assert_eq!(p.write(&Write::PutBlob(both)).unwrap_err(), failed);
+}
+
+#[test]
+fn read_conditions_answer_not_modified() {
+    let mut p = partition();
+    let a = key("a");
+    p.must(&Write::PutBlob(put(&a, inline(b"1"))));
+    let etag = p.blob(&read(&a)).unwrap().record.etag;
+    let mut read = read(&a);
+    read.guard.conditions.if_none_match = Some(EtagMatch::Tags(vec![Some(etag)]));
+    assert_eq!(p.blob(&read).unwrap_err(), Error::Condition(Outcome::NotModified));
+}
+
+#[test]
+fn property_change_keeps_content_and_changes_the_tag() {
+    let mut p = partition();
+    let a = key("a");
+    p.must(&stage(&a, "x", stored(&[location(1, 0, 4)])));
+    p.must(&Write::CommitBlocks(commit(&a, &["x"])));
+    let before = p.blob(&read(&a)).unwrap();
+    let properties =
+        BlobProperties { content_type: Some("text/plain".to_owned()), ..BlobProperties::default() };
+    let change =
+        |change| Write::UpdateBlob(UpdateBlob { key: a.clone(), guard: Guard::default(), change });
+    let reply = p.must(&change(BlobChange::Properties(properties.clone())));
+    let after = p.blob(&read(&a)).unwrap();
+    let WriteReply::Written(written) = reply else { panic!("not written") };
+    assert_eq!((written.etag, written.last_modified), (after.record.etag, p.now));
+    assert!(after.record.etag > before.record.etag);
+    assert_eq!(after.record.properties, properties);
+    assert_eq!((after.pieces, after.record.created), (before.pieces, before.record.created));
+    let metadata = Metadata::new(vec![("k".to_owned(), "v".to_owned())]).unwrap();
+    p.must(&change(BlobChange::Metadata(metadata.clone())));
+    let last = p.blob(&read(&a)).unwrap().record;
+    assert_eq!((last.metadata, last.properties), (metadata, properties));
+    assert_eq!(p.block_list(&a).unwrap().committed.len(), 1);
+    assert_eq!(p.garbage(), []);
+}

@@ -1,0 +1,103 @@
+//! Accounts and containers.
+
+use super::support::*;
+use crate::index::api::*;
+use crate::index::objects::fake::Partition;
+use crate::types::*;
+
+fn name(text: &str) -> ContainerName {
+    ContainerName::new(text).unwrap()
+}
+
+fn create(text: &str, id: u64) -> Write {
+    Write::CreateContainer(CreateContainer {
+        account: ACCOUNT,
+        name: name(text),
+        id: ContainerId::new(id),
+        collation: Collation::Utf16,
+        metadata: Metadata::default(),
+        public_access: PublicAccess::Private,
+    })
+}
+
+fn names(p: &Partition, prefix: &str, limit: usize) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut from = None;
+    loop {
+        let list = ListContainers { account: ACCOUNT, prefix: prefix.to_owned(), from, limit };
+        let ReadReply::Containers(page) = p.read(&Read::Containers(list)).unwrap() else {
+            panic!("not a page")
+        };
+        assert!(page.entries.len() <= limit);
+        found.extend(page.entries.into_iter().map(|e| e.name));
+        from = page.next;
+        if from.is_none() {
+            return found;
+        }
+    }
+}
+
+#[test]
+fn account_made_twice_stays_the_first() {
+    let mut p = partition();
+    let name = AccountName::new("abc").unwrap();
+    assert_eq!(p.read(&Read::Account(name.clone())).unwrap_err(), Error::AccountNotFound);
+    let make = |id| Write::CreateAccount { name: name.clone(), id: AccountId::new(id) };
+    let first = p.must(&make(5));
+    assert_eq!(p.must(&make(6)), first);
+    let ReadReply::Account(record) = p.read(&Read::Account(name.clone())).unwrap() else {
+        panic!("not an account")
+    };
+    assert_eq!(record.id.get(), 5);
+}
+
+#[test]
+fn container_lives_once_under_its_name() {
+    let mut p = partition();
+    let get = |p: &Partition| p.read(&Read::Container(ACCOUNT, name("abc")));
+    assert_eq!(get(&p).unwrap_err(), Error::ContainerNotFound);
+    p.must(&create("abc", 1));
+    assert_eq!(p.write(&create("abc", 2)).unwrap_err(), Error::ContainerExists);
+    let metadata = Metadata::new(vec![("k".to_owned(), "v".to_owned())]).unwrap();
+    let update = UpdateContainer {
+        account: ACCOUNT,
+        name: name("abc"),
+        guard: Guard::default(),
+        metadata: metadata.clone(),
+    };
+    p.must(&Write::UpdateContainer(update.clone()));
+    let ReadReply::Container(record) = get(&p).unwrap() else { panic!("not a container") };
+    assert_eq!((record.metadata, record.last_modified), (metadata, p.now));
+    assert!(record.created < record.last_modified);
+
+    let mut delete =
+        DeleteContainer { account: ACCOUNT, name: name("abc"), guard: Guard::default() };
+    delete.guard.conditions.if_unmodified_since = Some(Timestamp::ZERO);
+    let failed = Error::Condition(Outcome::Failed);
+    assert_eq!(p.write(&Write::DeleteContainer(delete.clone())).unwrap_err(), failed);
+    delete.guard = Guard::default();
+    p.must(&Write::DeleteContainer(delete.clone()));
+    assert_eq!(p.write(&Write::DeleteContainer(delete)).unwrap_err(), Error::ContainerNotFound);
+    assert_eq!(p.write(&Write::UpdateContainer(update)).unwrap_err(), Error::ContainerNotFound);
+    p.must(&create("abc", 2));
+    let ReadReply::DeadContainers(dead) = p.read(&Read::DeadContainers).unwrap() else {
+        panic!("not dead containers")
+    };
+    assert_eq!(dead.len(), 1);
+    assert_eq!((dead[0].0, dead[0].1), (ACCOUNT, ContainerId::new(1)));
+}
+
+#[test]
+fn containers_list_in_pages_by_prefix() {
+    let mut p = partition();
+    let all = ["$root", "aaa", "aab", "ab-c", "bbb"];
+    for (n, name) in (1..).zip(all) {
+        p.must(&create(name, n));
+    }
+    for limit in 1..6 {
+        assert_eq!(names(&p, "", limit), all);
+        assert_eq!(names(&p, "a", limit), ["aaa", "aab", "ab-c"]);
+        assert_eq!(names(&p, "aab", limit), ["aab"]);
+        assert!(names(&p, "zzz", limit).is_empty());
+    }
+}
