@@ -1,8 +1,52 @@
 //! Capacity nodes: append-only extents on local disks.
+//!
+//! Main path of a write: 1. `node.rs` finds the extent and its disk; 2. `append.rs` decides journal or file;
+//! 3. `frame.rs` makes frames; 4. `journal/` shares one sync among small appends; 5. `checkpoint.rs` moves journaled
+//! bytes to the extents' files; 6. `seal.rs` ends an extent. Reads: `read.rs`. Space back: `free.rs`. Starts: `open.rs`,
+//! `recover.rs` with `walk.rs`. Damage: `scrub.rs` while running, `check.rs` while stopped.
+//! `store.rs` is what these share for one disk; `extent.rs` and `tail.rs` are an extent in memory.
+//! Layouts: `api-spec/extent.md`, `api-spec/journal.md`.
+//!
+//! Invariants: an answer for offset x means all bytes below x are durable (I1, I4); nothing is served that was not
+//! verified (I13); a failed write or sync ends all writes to its disk until a restart; replay twice changes nothing
+//! (I14); the catalog is never believed against a file.
+//!
+//! Not here: who writes which extent, when to roll, which location is referenced (front end, index, reclaim).
 
 pub mod api;
+mod append;
+mod catalog;
+mod checkpoint;
+mod config;
+mod extent;
+mod format;
+mod frame;
+mod free;
+mod header;
+mod health;
+mod journal;
+mod metrics;
+mod node;
+mod open;
+mod placement;
+mod ranges;
+mod read;
+mod recover;
+mod scrub;
+mod seal;
+mod space;
+mod store;
+mod tail;
+mod units;
+mod walk;
 
 pub use api::{
     AppendRequest, Appended, Capacity, Durability, Error, ExtentInfo, ExtentKind, ExtentState,
     LogFrame, Payload, ScrubReport,
 };
+pub use config::{CapacityConfig, CatalogPlace};
+pub use frame::{FRAME_PAYLOAD_MAX, end_after, merge};
+pub use journal::replay::JournalError;
+pub use metrics::CapacityMetrics;
+pub use node::CapacityNode;
+pub use open::OpenError;

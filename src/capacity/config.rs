@@ -1,0 +1,100 @@
+//! Settings of a capacity node.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::capacity::ExtentKind;
+
+const KIB: u64 = 1024;
+const MIB: u64 = 1024 * KIB;
+
+/// Where the catalog of extents is kept. It is a cache: losing it costs a slower start and the frees of unsealed time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CatalogPlace {
+    /// In memory: forgotten at every stop. For simulation.
+    Memory,
+    /// In the folder `catalog` of each of these data directories, in the order of the disks.
+    Folders(Vec<PathBuf>),
+}
+
+/// How a node treats its disks. Every size is in bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CapacityConfig {
+    /// Size of a new journal ring; an existing one keeps its size. Default 64 MiB, at least 256 KiB.
+    pub journal_bytes: u64,
+    /// Durable appends with less payload than this go through the journal. Default 64 KiB; also at most 1/8 of the ring.
+    pub journal_append_max: u64,
+    /// Payload and frames waiting for the journal before appends wait in turn. Default 16 MiB.
+    pub journal_queue_bytes: u64,
+    /// Journaled bytes of one extent held in memory before they are written to its file. Default 256 KiB.
+    pub tail_bytes: u64,
+    /// Space reserved at a time for an open data extent. Default 8 MiB.
+    pub allocate_data_bytes: u64,
+    /// The same for a log or a run. Default 1 MiB.
+    pub allocate_index_bytes: u64,
+    /// Data extents are refused when less than this is available: `None` is 2 % of the disk, at least 64 MiB, at most
+    /// 10 % of the disk.
+    pub reserve_bytes: Option<u64>,
+    /// Open files of sealed extents kept per disk. Default 1024.
+    pub open_files_max: usize,
+    /// Pace of the background scrub. Default 4 MiB/s; 0 turns it off.
+    pub scrub_bytes_per_second: u64,
+    /// Pause between two rounds of the scrub. Default one day.
+    pub scrub_pause: Duration,
+    /// Where the catalog is kept.
+    pub catalog: CatalogPlace,
+}
+
+impl Default for CapacityConfig {
+    fn default() -> Self {
+        Self {
+            journal_bytes: 64 * MIB,
+            journal_append_max: 64 * KIB,
+            journal_queue_bytes: 16 * MIB,
+            tail_bytes: 256 * KIB,
+            allocate_data_bytes: 8 * MIB,
+            allocate_index_bytes: MIB,
+            reserve_bytes: None,
+            open_files_max: 1024,
+            scrub_bytes_per_second: 4 * MIB,
+            scrub_pause: Duration::from_secs(86_400),
+            catalog: CatalogPlace::Memory,
+        }
+    }
+}
+
+impl CapacityConfig {
+    /// Small sizes for tests and simulation: every threshold is crossed after a few appends.
+    #[must_use]
+    pub fn small() -> Self {
+        Self {
+            journal_bytes: 256 * KIB,
+            journal_append_max: 16 * KIB,
+            journal_queue_bytes: 128 * KIB,
+            tail_bytes: 32 * KIB,
+            allocate_data_bytes: 256 * KIB,
+            allocate_index_bytes: 64 * KIB,
+            reserve_bytes: Some(64 * KIB),
+            open_files_max: 4,
+            scrub_bytes_per_second: 0,
+            ..Self::default()
+        }
+    }
+
+    pub(super) fn allocate_step(&self, kind: ExtentKind) -> u64 {
+        match kind {
+            ExtentKind::Data => self.allocate_data_bytes,
+            ExtentKind::Log | ExtentKind::Run => self.allocate_index_bytes,
+        }
+    }
+
+    /// What must stay available after an allocation of this kind on a disk of `total` bytes.
+    pub(super) fn floor(&self, kind: ExtentKind, total: u64) -> u64 {
+        let reserve =
+            self.reserve_bytes.unwrap_or_else(|| (total / 50).max(64 * MIB).min(total / 10));
+        match kind {
+            ExtentKind::Data => reserve,
+            ExtentKind::Log | ExtentKind::Run => reserve / 8,
+        }
+    }
+}

@@ -1,0 +1,387 @@
+//! Frames: how payload lies in an extent. Layout in `api-spec/extent.md`; all of it is computed and parsed here.
+
+use std::ops::Range;
+use std::sync::LazyLock;
+
+use bytes::{BufMut, Bytes, BytesMut};
+
+use crate::capacity::Payload;
+use crate::capacity::units::{PAGE, get_u16, get_u32, get_u64, index, page_up, size, zeros};
+use crate::types::Crc32c;
+use crate::types::Epoch;
+use crate::types::ExtentId;
+use crate::types::Location;
+use crate::types::{crc32c, crc32c_combine};
+
+/// Payload bytes of one frame at most; a longer payload takes several frames, all but the last full.
+pub const FRAME_PAYLOAD_MAX: u64 = 1024 * 1024;
+
+/// Payload bytes under one checksum of a frame's table.
+pub(crate) const CHUNK: u64 = 16 * 1024;
+
+/// A frame's fixed header, bytes; its checksum table follows.
+pub(crate) const HEADER: u64 = 48;
+
+/// The longest header and table.
+pub(crate) const HEAD_MAX: u64 = head_len(FRAME_PAYLOAD_MAX);
+
+/// Frames with at least this much payload start and end on a page, so that freeing one leaves no partial page.
+const ALIGNED_MIN: u64 = 32 * 1024;
+
+/// Bytes a full frame takes.
+const FULL_FRAME: u64 = page_up(HEAD_MAX + FRAME_PAYLOAD_MAX);
+
+const MAGIC: u32 = u32::from_le_bytes(*b"BYFR");
+const VERSION: u16 = 1;
+
+const _: () = assert!(FRAME_PAYLOAD_MAX.is_multiple_of(CHUNK) && FULL_FRAME.is_multiple_of(PAGE));
+
+/// Header and table of a frame with this much payload, bytes.
+pub(crate) const fn head_len(payload: u64) -> u64 {
+    HEADER + 4 * payload.div_ceil(CHUNK)
+}
+
+/// Where a payload's first frame starts in an extent that ends at `end`.
+pub(crate) const fn start_at(end: u64, payload: u64) -> u64 {
+    if payload >= ALIGNED_MIN { page_up(end) } else { end }
+}
+
+/// Where one frame that starts at `start` ends, its padding included.
+pub(crate) const fn frame_end(start: u64, payload: u64) -> u64 {
+    let end = start + head_len(payload) + payload;
+    if payload >= ALIGNED_MIN { page_up(end) } else { end }
+}
+
+/// Where the frames of a payload of any length that starts at `start` end, padding included.
+pub(crate) const fn payload_end(start: u64, len: u64) -> u64 {
+    let full = start + len / FRAME_PAYLOAD_MAX * FULL_FRAME;
+    match len % FRAME_PAYLOAD_MAX {
+        0 => full,
+        rest => frame_end(full, rest),
+    }
+}
+
+/// Where an extent that ends at `end` will end after payloads of these lengths: what a writer that does not wait for
+/// each answer passes as the next append's offset.
+#[must_use]
+pub fn end_after(end: u64, payload_lens: &[u64]) -> u64 {
+    payload_lens.iter().fold(end, |end, &len| payload_end(start_at(end, len), len))
+}
+
+/// The logical range of frame bytes a location covers.
+pub(crate) fn frames_of(location: &Location) -> Range<u64> {
+    location.offset..payload_end(location.offset, location.len)
+}
+
+/// One location for two whose bytes follow each other: `a` is whole full frames and `b` starts where `a` ends.
+///
+/// A stream of 1 MiB appends becomes one row entry, not hundreds.
+#[must_use]
+pub fn merge(a: &Location, b: &Location) -> Option<Location> {
+    let adjacent = a.extent == b.extent
+        && a.len.is_multiple_of(FRAME_PAYLOAD_MAX)
+        && payload_end(a.offset, a.len) == b.offset;
+    adjacent.then(|| Location {
+        extent: a.extent,
+        offset: a.offset,
+        len: a.len + b.len,
+        crc: crc32c_combine(a.crc, b.crc, b.len),
+    })
+}
+
+/// One frame of a location.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Part {
+    /// Where the frame starts.
+    pub(crate) offset: u64,
+    /// Its payload length.
+    pub(crate) len: u64,
+    /// Where its payload starts within the location's.
+    pub(crate) at: u64,
+}
+
+/// The frames that hold payload bytes `range` of a location.
+pub(crate) fn parts(location: &Location, range: &Range<u64>) -> impl Iterator<Item = Part> {
+    let (offset, len) = (location.offset, location.len);
+    let first = range.start / FRAME_PAYLOAD_MAX;
+    let last = if range.is_empty() { first } else { (range.end - 1) / FRAME_PAYLOAD_MAX + 1 };
+    (first..last).map(move |number| {
+        let at = number * FRAME_PAYLOAD_MAX;
+        Part { offset: offset + number * FULL_FRAME, len: (len - at).min(FRAME_PAYLOAD_MAX), at }
+    })
+}
+
+/// A payload with its checksums taken, ready to be placed once its offset is known.
+#[derive(Debug)]
+pub(crate) struct Prepared {
+    len: u64,
+    frames: Vec<PreparedFrame>,
+}
+
+#[derive(Debug)]
+struct PreparedFrame {
+    pieces: Vec<Bytes>,
+    len: u64,
+    table: Vec<u32>,
+    crc: u32,
+}
+
+impl Prepared {
+    /// Payload bytes.
+    pub(crate) fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// Cuts a payload into frames and takes the checksum of each chunk; copies nothing.
+    pub(crate) fn new(payload: Payload) -> Self {
+        let mut frames = Vec::new();
+        let mut frame = PreparedFrame::empty();
+        let mut len = 0;
+        for mut piece in payload {
+            len += size(piece.len());
+            while !piece.is_empty() {
+                let room = index(FRAME_PAYLOAD_MAX - frame.len);
+                let part = piece.split_to(room.min(piece.len()));
+                frame.len += size(part.len());
+                frame.pieces.push(part);
+                if frame.len == FRAME_PAYLOAD_MAX {
+                    frames.push(std::mem::replace(&mut frame, PreparedFrame::empty()).summed());
+                }
+            }
+        }
+        if frame.len > 0 {
+            frames.push(frame.summed());
+        }
+        assert!(len > 0, "an empty payload has no location");
+        Self { len, frames }
+    }
+}
+
+impl PreparedFrame {
+    fn empty() -> Self {
+        Self { pieces: Vec::new(), len: 0, table: Vec::new(), crc: 0 }
+    }
+
+    fn summed(mut self) -> Self {
+        self.table = chunk_sums(&self.pieces);
+        self.crc = combine_chunks(&self.table, self.len);
+        self
+    }
+
+    fn head(&self, extent: ExtentId, epoch: Epoch, offset: u64) -> Bytes {
+        let mut head = BytesMut::with_capacity(index(head_len(self.len)));
+        head.put_u32_le(MAGIC);
+        head.put_u16_le(VERSION);
+        head.put_u16_le(u16::try_from(self.table.len()).expect("at most 64 chunks"));
+        head.put_u64_le(extent.get());
+        head.put_u64_le(offset);
+        head.put_u32_le(u32::try_from(self.len).expect("at most 1 MiB"));
+        head.put_u32_le(self.crc);
+        head.put_u64_le(epoch.get());
+        head.put_u32_le(0);
+        let mut crc = Crc32c::default();
+        crc.update(&head);
+        let mut table = BytesMut::with_capacity(4 * self.table.len());
+        for sum in &self.table {
+            table.put_u32_le(*sum);
+        }
+        crc.update(&table);
+        head.put_u32_le(crc.finish());
+        head.extend_from_slice(&table);
+        head.freeze()
+    }
+}
+
+/// Payloads placed one after the other: bytes to write at `start` without a gap, and what they mean.
+#[derive(Clone, Debug)]
+pub(crate) struct Placed {
+    /// Where the first byte goes.
+    pub(crate) start: u64,
+    /// The bytes, zero padding between frames included, padding after the last one not: unwritten space reads as zeros.
+    pub(crate) pieces: Vec<Bytes>,
+    /// Their length.
+    pub(crate) bytes: u64,
+    /// Where the extent ends then.
+    pub(crate) end: u64,
+    /// Padding before aligned frames: belongs to no location, so it is dead from the start.
+    pub(crate) padding: Vec<Range<u64>>,
+    /// One for each payload.
+    pub(crate) locations: Vec<Location>,
+    /// Frames.
+    pub(crate) frames: u64,
+}
+
+/// Places payloads in an extent that ends at `end`.
+pub(crate) fn place(payloads: Vec<Prepared>, extent: ExtentId, epoch: Epoch, end: u64) -> Placed {
+    let first = payloads.first().map_or(end, |payload| start_at(end, payload.len));
+    let mut placed = Placed {
+        start: first,
+        pieces: Vec::with_capacity(payloads.len() * 3),
+        bytes: 0,
+        end,
+        padding: Vec::new(),
+        locations: Vec::with_capacity(payloads.len()),
+        frames: 0,
+    };
+    for payload in payloads {
+        let start = start_at(placed.end, payload.len);
+        if start > placed.end {
+            placed.padding.push(placed.end..start);
+        }
+        placed.end = start;
+        let mut location = Location { extent, offset: start, len: 0, crc: 0 };
+        for frame in payload.frames {
+            placed.fill_to(placed.end);
+            placed.push(frame.head(extent, epoch, placed.end));
+            placed.end = frame_end(placed.end, frame.len);
+            placed.frames += 1;
+            location.crc = if location.len == 0 {
+                frame.crc
+            } else {
+                crc32c_combine(location.crc, frame.crc, frame.len)
+            };
+            location.len += frame.len;
+            for piece in frame.pieces {
+                placed.push(piece);
+            }
+        }
+        placed.locations.push(location);
+    }
+    placed
+}
+
+impl Placed {
+    fn push(&mut self, piece: Bytes) {
+        self.bytes += size(piece.len());
+        self.pieces.push(piece);
+    }
+
+    fn fill_to(&mut self, offset: u64) {
+        let gap = offset - (self.start + self.bytes);
+        if gap > 0 {
+            self.push(zeros(gap));
+        }
+    }
+}
+
+/// A frame's header and table, parsed, their checksum and position verified.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Head {
+    /// Payload bytes, 1 to [`FRAME_PAYLOAD_MAX`].
+    pub(crate) len: u64,
+    /// CRC-32C of the payload.
+    pub(crate) crc: u32,
+    /// The writer's epoch.
+    pub(crate) epoch: Epoch,
+    table: Vec<u32>,
+}
+
+impl Head {
+    /// Parses the head of the frame of `extent` at `offset`; `bytes` may be longer. `None` when there is no such frame,
+    /// or its head is damaged or incomplete.
+    pub(crate) fn parse(bytes: &[u8], extent: ExtentId, offset: u64) -> Option<Self> {
+        let fits = get_u32(bytes, 0)? == MAGIC
+            && get_u16(bytes, 4)? == VERSION
+            && get_u64(bytes, 8)? == extent.get()
+            && get_u64(bytes, 16)? == offset;
+        let len = u64::from(get_u32(bytes, 24)?);
+        if !fits || len == 0 || len > FRAME_PAYLOAD_MAX {
+            return None;
+        }
+        let table = bytes.get(index(HEADER)..index(head_len(len)))?;
+        let mut crc = Crc32c::default();
+        crc.update(bytes.get(..44)?);
+        crc.update(table);
+        if crc.finish() != get_u32(bytes, 44)? || u64::from(get_u16(bytes, 6)?) != len.div_ceil(CHUNK)
+        {
+            return None;
+        }
+        let table = table.chunks_exact(4).filter_map(|sum| get_u32(sum, 0)).collect();
+        let epoch = Epoch::new(get_u64(bytes, 32)?);
+        Some(Self { len, crc: get_u32(bytes, 28)?, epoch, table })
+    }
+
+    /// The payload length a header claims, checksum not yet seen; `None` when it is not a header.
+    pub(crate) fn claimed_len(header: &[u8]) -> Option<u64> {
+        let len = u64::from(get_u32(header, 24)?);
+        (starts_frame(header) && len > 0 && len <= FRAME_PAYLOAD_MAX).then_some(len)
+    }
+
+    /// Bytes of header and table.
+    pub(crate) fn head_len(&self) -> u64 {
+        head_len(self.len)
+    }
+
+    /// Whether `chunks`, payload from the start of chunk number `first`, matches the table. The last chunk may be
+    /// shorter only where the payload ends.
+    pub(crate) fn verify(&self, first: u64, chunks: &[u8]) -> bool {
+        let from = first * CHUNK;
+        if from + size(chunks.len()) > self.len {
+            return false;
+        }
+        let whole = size(chunks.len()).is_multiple_of(CHUNK) || from + size(chunks.len()) == self.len;
+        whole
+            && chunks
+                .chunks(index(CHUNK))
+                .zip(self.table.iter().skip(index(first)))
+                .all(|(chunk, sum)| crc32c(chunk) == *sum)
+    }
+}
+
+/// Whether the bytes may be the start of a frame: cheaper than [`Head::parse`] when searching.
+pub(crate) fn starts_frame(bytes: &[u8]) -> bool {
+    get_u32(bytes, 0) == Some(MAGIC)
+}
+
+fn chunk_sums(pieces: &[Bytes]) -> Vec<u32> {
+    let mut sums = Vec::new();
+    let mut partial: Option<(Crc32c, u64)> = None;
+    for piece in pieces {
+        let mut rest: &[u8] = piece;
+        while !rest.is_empty() {
+            let filled = partial.as_ref().map_or(0, |(_, filled)| *filled);
+            let (now, later) = rest.split_at(rest.len().min(index(CHUNK - filled)));
+            rest = later;
+            if filled == 0 && size(now.len()) == CHUNK {
+                sums.push(crc32c(now));
+                continue;
+            }
+            let (mut crc, _) = partial.take().unwrap_or_default();
+            crc.update(now);
+            let filled = filled + size(now.len());
+            if filled == CHUNK {
+                sums.push(crc.finish());
+            } else {
+                partial = Some((crc, filled));
+            }
+        }
+    }
+    if let Some((crc, _)) = partial {
+        sums.push(crc.finish());
+    }
+    sums
+}
+
+/// Effect of appending one chunk of zeros on each bit of a CRC: combining 64 chunk sums of a frame by the general
+/// method costs as much as reading its payload again.
+static SHIFT: LazyLock<[u32; 32]> =
+    LazyLock::new(|| std::array::from_fn(|bit| crc32c_combine(1 << bit, 0, CHUNK)));
+
+fn shift_chunk(mut crc: u32) -> u32 {
+    let mut shifted = 0;
+    while crc != 0 {
+        shifted ^= SHIFT[crc.trailing_zeros() as usize];
+        crc &= crc - 1;
+    }
+    shifted
+}
+
+fn combine_chunks(table: &[u32], len: u64) -> u32 {
+    let Some((&last, whole)) = table.split_last() else { return 0 };
+    let Some((&first, middle)) = whole.split_first() else { return last };
+    let crc = middle.iter().fold(first, |crc, &sum| shift_chunk(crc) ^ sum);
+    match len % CHUNK {
+        0 => shift_chunk(crc) ^ last,
+        rest => crc32c_combine(crc, last, rest),
+    }
+}

@@ -1,0 +1,47 @@
+//! Whether a disk still takes writes. After one failed write or sync nobody knows what the file holds: the system may
+//! have dropped the pages and called them clean, so trying again could acknowledge bytes that are gone.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::capacity::Error;
+use crate::capacity::metrics::CapacityMetrics;
+use crate::env::DiskError;
+
+/// The state of one disk; changes once, from good to poisoned.
+#[derive(Debug)]
+pub(crate) struct Health {
+    disk: usize,
+    poisoned: AtomicBool,
+    metrics: CapacityMetrics,
+}
+
+impl Health {
+    /// A good disk.
+    pub(crate) fn new(disk: usize, metrics: CapacityMetrics) -> Self {
+        Self { disk, poisoned: AtomicBool::new(false), metrics }
+    }
+
+    /// Whether a write or sync failed.
+    pub(crate) fn poisoned(&self) -> bool {
+        self.poisoned.load(Ordering::Acquire)
+    }
+
+    /// [`Error::Poisoned`] if a write or sync failed.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        if self.poisoned() { Err(self.error()) } else { Ok(()) }
+    }
+
+    /// The answer to every write from now on.
+    pub(crate) fn error(&self) -> Error {
+        Error::Poisoned { disk: self.disk }
+    }
+
+    /// Stops all writes to the disk.
+    pub(crate) fn poison(&self, doing: &'static str, error: &DiskError) -> Error {
+        if !self.poisoned.swap(true, Ordering::AcqRel) {
+            self.metrics.poisoned_disks.inc();
+            tracing::error!(disk = self.disk, doing, %error, "disk poisoned: no more writes");
+        }
+        self.error()
+    }
+}

@@ -1,0 +1,220 @@
+//! Superblock, batch and record of the journal ring. Layout in `api-spec/journal.md`.
+
+use bytes::{BufMut, Bytes, BytesMut};
+
+use crate::capacity::units::{PAGE, get_u16, get_u32, get_u64, index, page_up, size, zeros};
+use crate::types::Crc32c;
+use crate::types::ExtentId;
+use crate::types::crc32c;
+
+/// Where the ring of batches starts in the file; two superblock pages lie before it.
+pub(crate) const RING_AT: u64 = 2 * PAGE;
+
+/// A batch's header, bytes.
+pub(crate) const BATCH_HEADER: u64 = 64;
+
+/// A record's header, bytes.
+pub(crate) const RECORD_HEADER: u64 = 24;
+
+const SUPER_MAGIC: u32 = u32::from_le_bytes(*b"BYJS");
+const BATCH_MAGIC: u32 = u32::from_le_bytes(*b"BYJB");
+const VERSION: u16 = 1;
+const SUPER: usize = 64;
+
+/// Where replay starts; written to two pages in turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Superblock {
+    /// Grows by one with each write.
+    pub(crate) generation: u64,
+    /// Random, chosen when the ring is made: bytes of users cannot imitate a batch.
+    pub(crate) ring: u64,
+    /// Bytes of the whole file.
+    pub(crate) size: u64,
+    /// Number of the first batch to replay.
+    pub(crate) lsn: u64,
+    /// Where that batch is, or will be written, in the file.
+    pub(crate) position: u64,
+}
+
+impl Superblock {
+    /// Where in the file this superblock goes.
+    pub(crate) fn offset(&self) -> u64 {
+        self.generation % 2 * PAGE
+    }
+
+    /// The superblock's page.
+    pub(crate) fn encode(&self) -> Bytes {
+        let mut bytes = BytesMut::with_capacity(index(PAGE));
+        bytes.put_u32_le(SUPER_MAGIC);
+        bytes.put_u16_le(VERSION);
+        bytes.put_u16_le(0);
+        bytes.put_u64_le(self.generation);
+        bytes.put_u64_le(self.ring);
+        bytes.put_u64_le(self.size);
+        bytes.put_u64_le(self.lsn);
+        bytes.put_u64_le(self.position);
+        bytes.put_bytes(0, SUPER - 4 - bytes.len());
+        let crc = crc32c(&bytes);
+        bytes.put_u32_le(crc);
+        bytes.put_bytes(0, index(PAGE) - SUPER);
+        bytes.freeze()
+    }
+
+    /// Parses one superblock; `None` when damaged.
+    pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
+        let crc_ok = crc32c(bytes.get(..SUPER - 4)?) == get_u32(bytes, SUPER - 4)?;
+        if !crc_ok || get_u32(bytes, 0)? != SUPER_MAGIC || get_u16(bytes, 4)? != VERSION {
+            return None;
+        }
+        Some(Self {
+            generation: get_u64(bytes, 8)?,
+            ring: get_u64(bytes, 16)?,
+            size: get_u64(bytes, 24)?,
+            lsn: get_u64(bytes, 32)?,
+            position: get_u64(bytes, 40)?,
+        })
+    }
+
+    /// The later valid one of the file's first two pages.
+    pub(crate) fn latest(pages: &[u8]) -> Option<Self> {
+        let both = [0, PAGE].into_iter().filter_map(|at| {
+            let found = Self::decode(pages.get(index(at)..)?)?;
+            (found.offset() == at).then_some(found)
+        });
+        both.max_by_key(|superblock| superblock.generation)
+    }
+}
+
+/// Frames of one append, for the journal.
+#[derive(Clone, Debug)]
+pub(crate) struct Record {
+    /// The extent.
+    pub(crate) extent: ExtentId,
+    /// Where the bytes go in it.
+    pub(crate) offset: u64,
+    /// The bytes.
+    pub(crate) pieces: Vec<Bytes>,
+    /// Their length.
+    pub(crate) len: u64,
+}
+
+impl Record {
+    /// Bytes it takes in a batch.
+    pub(crate) fn encoded_len(&self) -> u64 {
+        RECORD_HEADER + self.len
+    }
+}
+
+/// Bytes a batch with this much body takes in the ring.
+pub(crate) const fn batch_len(body: u64) -> u64 {
+    page_up(BATCH_HEADER + body)
+}
+
+/// Builds a batch: the pieces to write, whole pages.
+pub(crate) fn encode_batch(ring: u64, lsn: u64, checkpoint: u64, records: &[Record]) -> Vec<Bytes> {
+    let mut pieces = Vec::with_capacity(2 + records.len() * 4);
+    let mut body_crc = Crc32c::default();
+    let mut body = 0;
+    let mut heads = BytesMut::with_capacity(records.len() * index(RECORD_HEADER));
+    for record in records {
+        heads.put_u64_le(record.extent.get());
+        heads.put_u64_le(record.offset);
+        heads.put_u32_le(u32::try_from(record.len).expect("a journaled append is small"));
+        heads.put_u32_le(0);
+        let head = heads.split().freeze();
+        body_crc.update(&head);
+        pieces.push(head);
+        for piece in &record.pieces {
+            body_crc.update(piece);
+            pieces.push(piece.clone());
+        }
+        body += record.encoded_len();
+    }
+    let header = BatchHeader {
+        lsn,
+        body,
+        records: u32::try_from(records.len()).expect("a batch is small"),
+        body_crc: body_crc.finish(),
+        checkpoint,
+    };
+    pieces.insert(0, header.encode(ring));
+    let padding = batch_len(body) - BATCH_HEADER - body;
+    if padding > 0 {
+        pieces.push(zeros(padding));
+    }
+    pieces
+}
+
+/// A batch's header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct BatchHeader {
+    /// The batch's number; each batch has the next one.
+    pub(crate) lsn: u64,
+    /// Bytes of records.
+    pub(crate) body: u64,
+    /// How many records.
+    pub(crate) records: u32,
+    /// CRC-32C of the body.
+    pub(crate) body_crc: u32,
+    /// The first batch a replay needed when this one was written.
+    pub(crate) checkpoint: u64,
+}
+
+impl BatchHeader {
+    fn encode(&self, ring: u64) -> Bytes {
+        let mut bytes = BytesMut::with_capacity(index(BATCH_HEADER));
+        bytes.put_u32_le(BATCH_MAGIC);
+        bytes.put_u16_le(VERSION);
+        bytes.put_u16_le(0);
+        bytes.put_u64_le(ring);
+        bytes.put_u64_le(self.lsn);
+        bytes.put_u32_le(u32::try_from(self.body).expect("a batch is small"));
+        bytes.put_u32_le(self.records);
+        bytes.put_u32_le(self.body_crc);
+        bytes.put_u32_le(0);
+        bytes.put_u64_le(self.checkpoint);
+        bytes.put_bytes(0, index(BATCH_HEADER) - 4 - bytes.len());
+        let crc = crc32c(&bytes);
+        bytes.put_u32_le(crc);
+        bytes.freeze()
+    }
+
+    /// Parses the header of a batch of this ring; `None` when it is none or damaged.
+    pub(crate) fn decode(bytes: &[u8], ring: u64) -> Option<Self> {
+        let end = index(BATCH_HEADER) - 4;
+        if get_u32(bytes, 0)? != BATCH_MAGIC || get_u16(bytes, 4)? != VERSION {
+            return None;
+        }
+        if get_u64(bytes, 8)? != ring || crc32c(bytes.get(..end)?) != get_u32(bytes, end)? {
+            return None;
+        }
+        Some(Self {
+            lsn: get_u64(bytes, 16)?,
+            body: u64::from(get_u32(bytes, 24)?),
+            records: get_u32(bytes, 28)?,
+            body_crc: get_u32(bytes, 32)?,
+            checkpoint: get_u64(bytes, 40)?,
+        })
+    }
+}
+
+/// Parses a batch's body; `None` unless its checksum, its count and its lengths agree with the header.
+pub(crate) fn decode_body(header: &BatchHeader, body: &Bytes) -> Option<Vec<Record>> {
+    if size(body.len()) != header.body || crc32c(body) != header.body_crc {
+        return None;
+    }
+    let mut records = Vec::new();
+    let mut rest = body.clone();
+    for _ in 0..header.records {
+        let extent = ExtentId::new(get_u64(&rest, 0)?);
+        let offset = get_u64(&rest, 8)?;
+        let len = u64::from(get_u32(&rest, 16)?);
+        if size(rest.len()) < RECORD_HEADER + len {
+            return None;
+        }
+        let mut bytes = rest.split_to(index(RECORD_HEADER + len));
+        let pieces = vec![bytes.split_off(index(RECORD_HEADER))];
+        records.push(Record { extent, offset, pieces, len });
+    }
+    rest.is_empty().then_some(records)
+}

@@ -1,0 +1,115 @@
+//! What a restart finds in the ring: the batches since the last checkpoint, up to the torn one a crash may have left.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use crate::capacity::journal::layout::{
+    BATCH_HEADER, BatchHeader, RING_AT, Record, Superblock, batch_len, decode_body,
+};
+use crate::capacity::units::{PAGE, index, size};
+use crate::env::{DiskError, DiskFile};
+
+/// Why a ring cannot be replayed.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum JournalError {
+    /// Reading it failed.
+    #[error(transparent)]
+    Disk(#[from] DiskError),
+    /// Neither superblock is valid: the place where replay starts is lost.
+    #[error("both superblocks of the journal are damaged")]
+    Superblock,
+    /// A batch is damaged although a later one was written, so it had been acknowledged.
+    #[error("journal batch {lsn} at byte {position} is damaged, yet batch {later} follows it: acknowledged data is lost")]
+    Damaged {
+        /// The damaged batch.
+        lsn: u64,
+        /// Where it was expected, bytes from the start of the journal file.
+        position: u64,
+        /// A later batch that is there.
+        later: u64,
+    },
+}
+
+/// A walk over the batches of a ring.
+#[derive(Debug)]
+pub(crate) struct Replay {
+    file: Arc<dyn DiskFile>,
+    superblock: Superblock,
+    lsn: u64,
+    position: u64,
+}
+
+impl Replay {
+    /// Reads the superblocks.
+    pub(crate) async fn open(file: Arc<dyn DiskFile>) -> Result<Self, JournalError> {
+        let pages = file.read_at(0, index(RING_AT)).await?;
+        let superblock = Superblock::latest(&pages).ok_or(JournalError::Superblock)?;
+        let (lsn, position) = (superblock.lsn, superblock.position);
+        Ok(Self { file, superblock, lsn, position })
+    }
+
+    /// The records of the next batch; `None` after the last one.
+    pub(crate) async fn next(&mut self) -> Result<Option<Vec<Record>>, JournalError> {
+        for position in [self.position, RING_AT] {
+            if let Some((records, len)) = self.batch_at(position).await? {
+                self.lsn += 1;
+                self.position = position + len;
+                return Ok(Some(records));
+            }
+        }
+        self.refuse_later_batch().await?;
+        Ok(None)
+    }
+
+    /// The superblock of a ring in which all that was replayed is forgotten. The next number is skipped, so that a
+    /// torn batch with it can never be taken for a new one.
+    pub(crate) fn restarted(&self) -> Superblock {
+        Superblock {
+            generation: self.superblock.generation + 1,
+            lsn: self.lsn + 1,
+            position: self.position,
+            ..self.superblock
+        }
+    }
+
+    async fn batch_at(&self, position: u64) -> Result<Option<(Vec<Record>, u64)>, JournalError> {
+        if position + PAGE > self.superblock.size {
+            return Ok(None);
+        }
+        let page = self.file.read_at(position, index(PAGE)).await?;
+        let Some(header) = BatchHeader::decode(&page, self.superblock.ring) else { return Ok(None) };
+        let len = batch_len(header.body);
+        if header.lsn != self.lsn || position + len > self.superblock.size {
+            return Ok(None);
+        }
+        let end = BATCH_HEADER + header.body;
+        let bytes: Bytes =
+            if end <= PAGE { page } else { self.file.read_at(position, index(end)).await? };
+        if size(bytes.len()) < end {
+            return Ok(None);
+        }
+        let body = bytes.slice(index(BATCH_HEADER)..index(end));
+        Ok(decode_body(&header, &body).map(|records| (records, len)))
+    }
+
+    /// One batch is in flight at a time: a later one proves that the one missing here had been durable.
+    async fn refuse_later_batch(&self) -> Result<(), JournalError> {
+        const STEP: u64 = 1024 * 1024;
+        let mut at = RING_AT;
+        while at < self.superblock.size {
+            let piece = self.file.read_at(at, index(STEP.min(self.superblock.size - at))).await?;
+            for page in piece.chunks(index(PAGE)) {
+                let later = BatchHeader::decode(page, self.superblock.ring)
+                    .map(|header| header.lsn)
+                    .filter(|&lsn| lsn > self.lsn);
+                if let Some(later) = later {
+                    let (lsn, position) = (self.lsn, self.position);
+                    return Err(JournalError::Damaged { lsn, position, later });
+                }
+            }
+            at += STEP;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,275 @@
+//! Group commit: a queue of records, one batch in flight, the next one forms meanwhile. No timer.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, oneshot};
+
+use crate::capacity::health::Health;
+use crate::capacity::journal::layout::{RING_AT, Record, Superblock, batch_len, encode_batch};
+use crate::capacity::metrics::CapacityMetrics;
+use crate::capacity::units::index;
+use crate::env::DiskFile;
+
+/// The longest batch body, bytes; also at most a quarter of the ring.
+const BATCH_MAX: u64 = 1024 * 1024;
+
+/// The journal of one disk.
+#[derive(Debug)]
+pub(crate) struct Journal {
+    file: Arc<dyn DiskFile>,
+    ring: u64,
+    size: u64,
+    queue: Mutex<Queue>,
+    ready: Notify,
+    place: Mutex<Place>,
+    space: Notify,
+    checkpoint_due: Notify,
+    budget: Arc<Semaphore>,
+    budget_max: u64,
+    health: Arc<Health>,
+    metrics: CapacityMetrics,
+}
+
+#[derive(Debug, Default)]
+struct Queue {
+    waiting: VecDeque<Waiting>,
+    closed: bool,
+}
+
+#[derive(Debug)]
+struct Waiting {
+    record: Record,
+    durable: oneshot::Sender<()>,
+    /// Its share of the queue's bytes, given back when the batch is durable.
+    _budget: OwnedSemaphorePermit,
+}
+
+#[derive(Debug)]
+struct Place {
+    superblock: Superblock,
+    /// Number and position of the next batch.
+    next: Cut,
+    /// Bytes between the superblock's position and the next one, skipped ends of the ring included.
+    used: u64,
+    /// Batches a replay would read: number and bytes consumed.
+    live: VecDeque<(u64, u64)>,
+}
+
+/// A point between two batches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Cut {
+    /// Number of the batch after it.
+    pub(crate) lsn: u64,
+    /// Where that batch goes unless it has to wrap around.
+    pub(crate) position: u64,
+}
+
+/// Where a batch goes and what it takes from the ring.
+struct Slot {
+    position: u64,
+    consumed: u64,
+}
+
+impl Journal {
+    /// A journal whose replay is done: `superblock` is durable and names the next batch.
+    pub(crate) fn new(
+        file: Arc<dyn DiskFile>,
+        superblock: Superblock,
+        queue_bytes: u64,
+        health: Arc<Health>,
+        metrics: CapacityMetrics,
+    ) -> Self {
+        let next = Cut { lsn: superblock.lsn, position: superblock.position };
+        Self {
+            file,
+            ring: superblock.ring,
+            size: superblock.size,
+            queue: Mutex::default(),
+            ready: Notify::new(),
+            place: Mutex::new(Place { superblock, next, used: 0, live: VecDeque::new() }),
+            space: Notify::new(),
+            checkpoint_due: Notify::new(),
+            budget: Arc::new(Semaphore::new(index(queue_bytes))),
+            budget_max: queue_bytes,
+            health,
+            metrics,
+        }
+    }
+
+    /// Bytes of batches the ring holds.
+    pub(crate) fn capacity(&self) -> u64 {
+        self.size - RING_AT
+    }
+
+    /// Waits until the queue has room for this many bytes. First come, first served. Cancel safe.
+    pub(crate) async fn budget(&self, bytes: u64) -> Option<OwnedSemaphorePermit> {
+        let bytes = u32::try_from(bytes.min(self.budget_max)).ok()?;
+        Arc::clone(&self.budget).acquire_many_owned(bytes).await.ok()
+    }
+
+    /// Queues a record. The answer comes when it is durable; an error means it never will be.
+    pub(crate) fn submit(
+        &self,
+        record: Record,
+        budget: OwnedSemaphorePermit,
+    ) -> oneshot::Receiver<()> {
+        let (durable, wait) = oneshot::channel();
+        let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        if !queue.closed {
+            queue.waiting.push_back(Waiting { record, durable, _budget: budget });
+            drop(queue);
+            self.ready.notify_one();
+        }
+        wait
+    }
+
+    /// Takes no more records; [`Self::run`] ends when those queued are durable.
+    pub(crate) fn close(&self) {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner).closed = true;
+        self.ready.notify_one();
+    }
+
+    /// Writes batches until closed, or until a write fails: then nobody is told that their bytes are durable.
+    pub(crate) async fn run(&self) {
+        while let Some(batch) = self.next_batch().await {
+            if self.write(batch).await.is_none() {
+                break;
+            }
+        }
+        let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        queue.closed = true;
+        queue.waiting.clear();
+    }
+
+    async fn next_batch(&self) -> Option<Vec<Waiting>> {
+        loop {
+            {
+                let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+                if !queue.waiting.is_empty() {
+                    return Some(self.take(&mut queue));
+                }
+                if queue.closed {
+                    return None;
+                }
+            }
+            self.ready.notified().await;
+        }
+    }
+
+    fn take(&self, queue: &mut Queue) -> Vec<Waiting> {
+        let body_max = BATCH_MAX.min(self.capacity() / 4);
+        let mut body = 0;
+        let mut batch = Vec::new();
+        while let Some(next) = queue.waiting.front() {
+            body += next.record.encoded_len();
+            if body > body_max && !batch.is_empty() {
+                break;
+            }
+            batch.extend(queue.waiting.pop_front());
+        }
+        batch
+    }
+
+    async fn write(&self, batch: Vec<Waiting>) -> Option<()> {
+        let (records, waiters): (Vec<_>, Vec<_>) =
+            batch.into_iter().map(|w| (w.record, (w.durable, w._budget))).unzip();
+        let body: u64 = records.iter().map(Record::encoded_len).sum();
+        let slot = self.find_place(batch_len(body)).await?;
+        let (lsn, checkpoint) = {
+            let place = self.place.lock().unwrap_or_else(PoisonError::into_inner);
+            (place.next.lsn, place.superblock.lsn)
+        };
+        let pieces = encode_batch(self.ring, lsn, checkpoint, &records);
+        self.metrics.fsyncs.inc();
+        if let Err(error) = self.file.write_sync(slot.position, pieces).await {
+            self.health.poison("journal write", &error);
+            return None;
+        }
+        self.metrics.journal_batches.inc();
+        self.metrics.journal_bytes.inc_by(batch_len(body));
+        self.commit(lsn, &slot, batch_len(body));
+        for (durable, _budget) in waiters {
+            // A caller that went away needs no answer.
+            durable.send(()).unwrap_or_default();
+        }
+        Some(())
+    }
+
+    /// Waits until the ring has room for a batch of `len` bytes.
+    async fn find_place(&self, len: u64) -> Option<Slot> {
+        assert!(len <= self.capacity() / 2, "a batch of {len} bytes is too long for the ring");
+        loop {
+            {
+                let place = self.place.lock().unwrap_or_else(PoisonError::into_inner);
+                let skipped =
+                    if place.next.position + len > self.size { self.size - place.next.position } else { 0 };
+                let position = if skipped > 0 { RING_AT } else { place.next.position };
+                if place.used + skipped + len <= self.capacity() {
+                    return Some(Slot { position, consumed: skipped + len });
+                }
+            }
+            if self.health.poisoned() {
+                return None;
+            }
+            self.checkpoint_due.notify_one();
+            self.space.notified().await;
+        }
+    }
+
+    fn commit(&self, lsn: u64, slot: &Slot, len: u64) {
+        let mut place = self.place.lock().unwrap_or_else(PoisonError::into_inner);
+        place.next = Cut { lsn: lsn + 1, position: slot.position + len };
+        place.used += slot.consumed;
+        place.live.push_back((lsn, slot.consumed));
+        if place.used > self.capacity() / 2 {
+            self.checkpoint_due.notify_one();
+        }
+    }
+
+    /// Waits until more than half of the ring is used. Cancel safe.
+    pub(crate) async fn checkpoint_due(&self) {
+        self.checkpoint_due.notified().await;
+    }
+
+    /// The point before the next batch: all records of earlier ones are durable, in the ring.
+    pub(crate) fn cut(&self) -> Cut {
+        self.place.lock().unwrap_or_else(PoisonError::into_inner).next
+    }
+
+    /// Gives the ring before `cut` back: every record there must be durable in its extent's file.
+    pub(crate) async fn advance(&self, cut: Cut) {
+        let superblock = {
+            let place = self.place.lock().unwrap_or_else(PoisonError::into_inner);
+            if place.superblock.lsn == cut.lsn {
+                return;
+            }
+            Superblock {
+                generation: place.superblock.generation + 1,
+                lsn: cut.lsn,
+                position: cut.position,
+                ..place.superblock
+            }
+        };
+        self.metrics.fsyncs.inc();
+        let written = self.file.write_sync(superblock.offset(), vec![superblock.encode()]).await;
+        if let Err(error) = written {
+            self.health.poison("journal superblock", &error);
+            self.space.notify_one();
+            return;
+        }
+        let mut place = self.place.lock().unwrap_or_else(PoisonError::into_inner);
+        place.superblock = superblock;
+        while place.live.front().is_some_and(|&(lsn, _)| lsn < cut.lsn) {
+            let (_, consumed) = place.live.pop_front().unwrap_or_default();
+            place.used -= consumed;
+        }
+        drop(place);
+        self.space.notify_one();
+    }
+
+    /// Lets a writer that waits for room look again: the disk is poisoned and none will come.
+    pub(crate) fn wake(&self) {
+        self.space.notify_one();
+    }
+}

@@ -1,0 +1,73 @@
+//! What a capacity node counts.
+
+use std::sync::atomic::AtomicU64;
+
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::gauge::Gauge;
+
+use crate::telemetry::Registry;
+
+/// Counters and gauges of one node, all its disks together; clones share them.
+#[derive(Clone, Debug, Default)]
+pub struct CapacityMetrics {
+    /// Appends acknowledged or deferred.
+    pub appends: Counter,
+    /// Payload bytes appended.
+    pub appended_bytes: Counter,
+    /// Frames appended.
+    pub frames: Counter,
+    /// Journal batches made durable.
+    pub journal_batches: Counter,
+    /// Bytes of these batches.
+    pub journal_bytes: Counter,
+    /// Every sync of a file or folder, also those inside a write.
+    pub fsyncs: Counter,
+    /// Reads answered.
+    pub reads: Counter,
+    /// Payload bytes read.
+    pub read_bytes: Counter,
+    /// Frames found damaged, by a read or the scrub.
+    pub corrupt_frames: Counter,
+    /// Frame bytes freed.
+    pub freed_bytes: Counter,
+    /// Extents removed.
+    pub removed_extents: Counter,
+    /// Frames the scrub verified.
+    pub scrubbed_frames: Counter,
+    /// Disks that take no writes because one failed.
+    pub poisoned_disks: Gauge,
+    /// Bytes available on all disks, as last seen.
+    pub available_bytes: Gauge<u64, AtomicU64>,
+    /// Extents on all disks.
+    pub extents: Gauge,
+}
+
+impl CapacityMetrics {
+    /// Metrics that `registry` shows.
+    #[must_use]
+    pub fn registered(registry: &mut Registry) -> Self {
+        let metrics = Self::default();
+        let inner = registry.sub_registry_with_prefix("capacity");
+        let counters: [(&str, &str, &Counter); 12] = [
+            ("appends", "Appends", &metrics.appends),
+            ("appended_bytes", "Payload bytes appended", &metrics.appended_bytes),
+            ("frames", "Frames appended", &metrics.frames),
+            ("journal_batches", "Journal batches made durable", &metrics.journal_batches),
+            ("journal_bytes", "Bytes of journal batches", &metrics.journal_bytes),
+            ("fsyncs", "Syncs of files and folders", &metrics.fsyncs),
+            ("reads", "Reads answered", &metrics.reads),
+            ("read_bytes", "Payload bytes read", &metrics.read_bytes),
+            ("corrupt_frames", "Frames found damaged", &metrics.corrupt_frames),
+            ("freed_bytes", "Frame bytes freed", &metrics.freed_bytes),
+            ("removed_extents", "Extents removed", &metrics.removed_extents),
+            ("scrubbed_frames", "Frames verified by the scrub", &metrics.scrubbed_frames),
+        ];
+        for (name, help, counter) in counters {
+            inner.register(name, help, counter.clone());
+        }
+        inner.register("poisoned_disks", "Disks closed to writes", metrics.poisoned_disks.clone());
+        inner.register("available_bytes", "Bytes available", metrics.available_bytes.clone());
+        inner.register("extents", "Extents", metrics.extents.clone());
+        metrics
+    }
+}

@@ -1,0 +1,319 @@
+//! The capacity node: all disks behind one interface.
+
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use crate::capacity::AppendRequest;
+use crate::capacity::Appended;
+use crate::capacity::Capacity;
+use crate::capacity::CapacityConfig;
+use crate::capacity::Error;
+use crate::capacity::ExtentInfo;
+use crate::capacity::ExtentKind;
+use crate::capacity::LogFrame;
+use crate::capacity::OpenError;
+use crate::capacity::ScrubReport;
+use crate::capacity::extent::Extent;
+use crate::capacity::frame::frames_of;
+use crate::capacity::metrics::CapacityMetrics;
+use crate::capacity::open::{Opening, open_all};
+use crate::capacity::placement::Placement;
+use crate::capacity::store::Store;
+use crate::env::{Disk, Env};
+use crate::types::Epoch;
+use crate::types::ExtentId;
+use crate::types::Location;
+
+/// A capacity node over the disks of one machine. Dropped without [`Self::shutdown`] it stops as in a crash.
+#[derive(Debug)]
+pub struct CapacityNode {
+    stores: Vec<Arc<Store>>,
+    extents: RwLock<BTreeMap<ExtentId, Home>>,
+    placement: Mutex<Placement>,
+    env: Env,
+    config: CapacityConfig,
+    stop: CancellationToken,
+    journals: Mutex<Vec<JoinHandle<()>>>,
+    loops: Mutex<Vec<JoinHandle<()>>>,
+}
+
+/// An extent and the disk it is on.
+#[derive(Clone, Debug)]
+struct Home {
+    store: Arc<Store>,
+    extent: Arc<Extent>,
+}
+
+impl CapacityNode {
+    /// Opens the disks, recovers them, and starts the node's tasks. Empty disks are made part of the store.
+    ///
+    /// # Errors
+    /// [`OpenError`]: nothing was lost, nothing runs.
+    pub async fn open(
+        disks: Vec<Arc<dyn Disk>>,
+        env: Env,
+        config: CapacityConfig,
+        metrics: CapacityMetrics,
+    ) -> Result<Arc<Self>, OpenError> {
+        let stop = CancellationToken::new();
+        let opening = Opening { env: env.clone(), config: config.clone(), metrics, stop: stop.clone() };
+        let opened = open_all(disks, &opening).await?;
+        let mut stores = Vec::new();
+        let mut extents = BTreeMap::new();
+        for disk in opened {
+            for extent in disk.extents {
+                let id = extent.id;
+                let home = Home { store: Arc::clone(&disk.store), extent };
+                if extents.insert(id, home).is_some() {
+                    tracing::error!(extent = %id, "on two disks; using the later one");
+                }
+            }
+            stores.push(disk.store);
+        }
+        let node = Arc::new(Self {
+            placement: Mutex::new(Placement::new(stores.len())),
+            stores,
+            extents: RwLock::new(extents),
+            env,
+            config,
+            stop,
+            journals: Mutex::default(),
+            loops: Mutex::default(),
+        });
+        node.start();
+        Ok(node)
+    }
+
+    fn start(self: &Arc<Self>) {
+        let mut journals = Vec::new();
+        let mut loops = Vec::new();
+        for store in &self.stores {
+            let journal = Arc::clone(store);
+            let work = async move { journal.journal_loop().await };
+            journals.push(self.env.tasks.spawn("journal", work));
+            loops.push(self.env.tasks.spawn("checkpoint", Arc::clone(store).checkpoint_loop()));
+        }
+        if self.config.scrub_bytes_per_second > 0 {
+            loops.push(self.env.tasks.spawn("scrub", scrub_loop(Arc::downgrade(self))));
+        }
+        *self.journals.lock().unwrap_or_else(PoisonError::into_inner) = journals;
+        *self.loops.lock().unwrap_or_else(PoisonError::into_inner) = loops;
+    }
+
+    /// Makes everything durable in the extents' files and stops. Appends that come later fail.
+    pub async fn shutdown(&self) {
+        for store in &self.stores {
+            store.journal.close();
+        }
+        // First what is queued, while checkpoints can still make room for it.
+        join(&self.journals).await;
+        for store in &self.stores {
+            if let Err(error) = store.checkpoint().await {
+                tracing::warn!(disk = store.number, %error, "no last checkpoint: the start replays");
+            }
+        }
+        self.stop.cancel();
+        join(&self.loops).await;
+        for store in &self.stores {
+            let catalog = Arc::clone(&store.catalog);
+            if catalog.may_block() {
+                let flushed = self.env.tasks.spawn_blocking("catalog", move || catalog.flush());
+                flushed.await.unwrap_or_default();
+            }
+        }
+    }
+
+    fn home(&self, extent: ExtentId) -> Result<Home, Error> {
+        let extents = self.extents.read().unwrap_or_else(PoisonError::into_inner);
+        extents.get(&extent).cloned().ok_or(Error::NoSuchExtent { extent })
+    }
+
+    /// Runs a change in a task of the node, so that it goes on, and its failure counts, if the caller goes away.
+    async fn owned<T, F>(&self, name: &'static str, home: &Home, work: F) -> Result<T, Error>
+    where
+        T: Send + 'static,
+        F: Future<Output = Result<T, Error>> + Send + 'static,
+    {
+        let task = self.env.tasks.spawn(name, work);
+        task.await.unwrap_or_else(|_| Err(home.store.health.error()))
+    }
+
+    fn forget_removed(&self, home: &Home) {
+        if home.extent.state().status == crate::capacity::extent::Status::Removed {
+            let mut extents = self.extents.write().unwrap_or_else(PoisonError::into_inner);
+            extents.remove(&home.extent.id);
+        }
+    }
+
+    async fn create_on(&self, store: &Arc<Store>, new: (ExtentId, ExtentKind, Epoch)) -> Result<Home, Error> {
+        let (extent, kind, epoch) = new;
+        let worker = Arc::clone(store);
+        let work = async move { worker.create(extent, kind, epoch).await };
+        let task = self.env.tasks.spawn("create", work);
+        let extent = task.await.unwrap_or_else(|_| Err(store.health.error()))?;
+        Ok(Home { store: Arc::clone(store), extent })
+    }
+}
+
+impl Drop for CapacityNode {
+    fn drop(&mut self) {
+        self.stop.cancel();
+        for store in &self.stores {
+            store.journal.close();
+        }
+    }
+}
+
+async fn join(tasks: &Mutex<Vec<JoinHandle<()>>>) {
+    let tasks = std::mem::take(&mut *tasks.lock().unwrap_or_else(PoisonError::into_inner));
+    for task in tasks {
+        if task.await.is_err() {
+            tracing::error!("a task of the capacity node had panicked");
+        }
+    }
+}
+
+async fn scrub_loop(node: std::sync::Weak<CapacityNode>) {
+    loop {
+        let Some(strong) = node.upgrade() else { return };
+        let (env, pace, pause) =
+            (strong.env.clone(), strong.config.scrub_bytes_per_second, strong.config.scrub_pause);
+        let stop = strong.stop.clone();
+        let ids: Vec<ExtentId> = {
+            let extents = strong.extents.read().unwrap_or_else(PoisonError::into_inner);
+            extents.keys().copied().collect()
+        };
+        drop(strong);
+        tokio::select! {
+            () = stop.cancelled() => return,
+            () = env.clock.sleep(pause) => {}
+        }
+        for id in ids {
+            let Some(strong) = node.upgrade() else { return };
+            let Ok(home) = strong.home(id) else { continue };
+            drop(strong);
+            tokio::select! {
+                () = stop.cancelled() => return,
+                scrubbed = home.store.scrub(&home.extent, pace) => {
+                    if let Err(error) = scrubbed {
+                        tracing::warn!(%error, "scrub skipped an extent");
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[async_trait]
+impl Capacity for CapacityNode {
+    async fn create(&self, extent: ExtentId, kind: ExtentKind, epoch: Epoch) -> Result<(), Error> {
+        if self.home(extent).is_ok() {
+            return Err(Error::NoSuchExtent { extent });
+        }
+        let order = {
+            let mut placement = self.placement.lock().unwrap_or_else(PoisonError::into_inner);
+            placement.order(kind, &self.stores)
+        };
+        // No disk to try means that all are poisoned.
+        let mut last = if order.is_empty() { Error::Poisoned { disk: 0 } } else { Error::Full };
+        for number in order {
+            let Some(store) = self.stores.get(number) else { continue };
+            match self.create_on(store, (extent, kind, epoch)).await {
+                Ok(home) => {
+                    let mut extents = self.extents.write().unwrap_or_else(PoisonError::into_inner);
+                    extents.insert(extent, home);
+                    return Ok(());
+                }
+                Err(error) => last = error,
+            }
+        }
+        Err(last)
+    }
+
+    async fn append(&self, request: AppendRequest) -> Result<Appended, Error> {
+        let home = self.home(request.extent)?;
+        home.store.append(&home.extent, request).await
+    }
+
+    async fn flush(&self, extent: ExtentId, epoch: Epoch) -> Result<(), Error> {
+        let home = self.home(extent)?;
+        home.store.flush(&home.extent, epoch).await
+    }
+
+    async fn read(&self, location: &Location, range: Range<u64>) -> Result<Vec<Bytes>, Error> {
+        let home = self.home(location.extent)?;
+        home.store.read(&home.extent, location, range).await
+    }
+
+    async fn next_frame(&self, extent: ExtentId, offset: u64) -> Result<Option<LogFrame>, Error> {
+        let home = self.home(extent)?;
+        home.store.next_frame(&home.extent, offset).await
+    }
+
+    async fn fence(&self, extent: ExtentId, epoch: Epoch) -> Result<(), Error> {
+        let home = self.home(extent)?;
+        let Home { store, extent } = home.clone();
+        self.owned("fence", &home, async move { store.fence(&extent, epoch).await }).await
+    }
+
+    async fn seal(&self, extent: ExtentId, epoch: Epoch) -> Result<u64, Error> {
+        let home = self.home(extent)?;
+        let Home { store, extent } = home.clone();
+        let end = self.owned("seal", &home, async move { store.seal(&extent, epoch).await }).await;
+        self.forget_removed(&home);
+        end
+    }
+
+    async fn free(&self, locations: &[Location]) -> Result<(), Error> {
+        let mut by_extent: BTreeMap<ExtentId, Vec<Range<u64>>> = BTreeMap::new();
+        for location in locations {
+            by_extent.entry(location.extent).or_default().push(frames_of(location));
+        }
+        for (extent, ranges) in by_extent {
+            // Gone already: a free that is tried again.
+            let Ok(home) = self.home(extent) else { continue };
+            let Home { store, extent } = home.clone();
+            self.owned("free", &home, async move { store.free(&extent, &ranges).await }).await?;
+            self.forget_removed(&home);
+        }
+        Ok(())
+    }
+
+    async fn remove(&self, extent: ExtentId) -> Result<(), Error> {
+        let Ok(home) = self.home(extent) else { return Ok(()) };
+        let Home { store, extent } = home.clone();
+        self.owned("remove", &home, async move { store.remove(&extent).await }).await?;
+        self.forget_removed(&home);
+        Ok(())
+    }
+
+    async fn retain(&self, extent: ExtentId, live: &[Range<u64>]) -> Result<(), Error> {
+        let home = self.home(extent)?;
+        let Home { store, extent } = home.clone();
+        let live = live.to_vec();
+        self.owned("retain", &home, async move { store.retain(&extent, &live).await }).await?;
+        self.forget_removed(&home);
+        Ok(())
+    }
+
+    fn frames_of(&self, location: &Location) -> Range<u64> {
+        frames_of(location)
+    }
+
+    async fn extents(&self) -> Vec<ExtentInfo> {
+        let extents = self.extents.read().unwrap_or_else(PoisonError::into_inner);
+        extents.values().map(|home| home.extent.info(home.store.number)).collect()
+    }
+
+    async fn scrub(&self, extent: ExtentId) -> Result<ScrubReport, Error> {
+        let home = self.home(extent)?;
+        home.store.scrub(&home.extent, 0).await
+    }
+}

@@ -1,0 +1,183 @@
+//! Opening the disks of a node: formats first, then each disk's recovery.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use thiserror::Error as ThisError;
+use tokio_util::sync::CancellationToken;
+
+use crate::capacity::CapacityConfig;
+use crate::capacity::catalog::{Catalog, MemoryCatalog, SledCatalog};
+use crate::capacity::config::CatalogPlace;
+use crate::capacity::extent::Extent;
+use crate::capacity::format::{self, Format};
+use crate::capacity::journal::replay::JournalError;
+use crate::capacity::metrics::CapacityMetrics;
+use crate::capacity::recover::{Recovery, make_journal};
+use crate::capacity::store::Store;
+use crate::env::{Disk, DiskError, Env};
+
+/// Why a node does not start; each message names the disk by its place in the list.
+#[derive(Clone, Debug, ThisError)]
+pub enum OpenError {
+    /// There is nothing to open.
+    #[error("no data directory given")]
+    NoDisks,
+    /// Reading or writing a disk failed.
+    #[error("disk {disk}: {error}")]
+    Disk {
+        /// Which.
+        disk: usize,
+        /// How.
+        error: DiskError,
+    },
+    /// A newer (or unknown) program wrote it.
+    #[error("disk {disk} has format {found}, this program reads format 1: use the program that wrote it")]
+    FormatVersion {
+        /// Which.
+        disk: usize,
+        /// Its version.
+        found: u32,
+    },
+    /// Its format file is unreadable.
+    #[error("disk {disk}: the file `format` is damaged; restore it from another disk's, or from a backup")]
+    FormatDamaged {
+        /// Which.
+        disk: usize,
+    },
+    /// It belongs to another store than the first one.
+    #[error("disk {disk} belongs to another store than the disks before it")]
+    OtherStore {
+        /// Which.
+        disk: usize,
+    },
+    /// The same disk twice, or one of the store's disks is not given.
+    #[error("the store's disks are numbered 0 to {highest}, but the disks given are not exactly these")]
+    DiskSet {
+        /// The highest number seen.
+        highest: usize,
+    },
+    /// It holds extents but has lost its format file.
+    #[error("disk {disk} holds extents but no file `format`: not starting, so that nothing is overwritten")]
+    NoFormat {
+        /// Which.
+        disk: usize,
+    },
+    /// Its journal cannot be replayed.
+    #[error("disk {disk}: {error}")]
+    Journal {
+        /// Which.
+        disk: usize,
+        /// Why.
+        error: JournalError,
+    },
+}
+
+/// What all disks of a node are opened with.
+pub(crate) struct Opening {
+    pub(crate) env: Env,
+    pub(crate) config: CapacityConfig,
+    pub(crate) metrics: CapacityMetrics,
+    pub(crate) stop: CancellationToken,
+}
+
+/// A disk and what was found on it.
+pub(crate) struct Opened {
+    pub(crate) store: Arc<Store>,
+    pub(crate) extents: Vec<Arc<Extent>>,
+}
+
+/// Opens all disks, making those that are empty.
+pub(crate) async fn open_all(
+    disks: Vec<Arc<dyn Disk>>,
+    opening: &Opening,
+) -> Result<Vec<Opened>, OpenError> {
+    if disks.is_empty() {
+        return Err(OpenError::NoDisks);
+    }
+    let formats = formats(&disks, opening).await?;
+    let mut opened = Vec::new();
+    for (number, (disk, format)) in disks.into_iter().zip(formats).enumerate() {
+        let store_id = format.store_id().ok_or(OpenError::FormatDamaged { disk: number })?;
+        let catalog = open_catalog(opening, number, store_id).await;
+        let recovery = Recovery { disk, number, store_id, catalog, opening };
+        opened.push(recovery.run().await?);
+    }
+    Ok(opened)
+}
+
+/// The format of each disk; checks that they are exactly the disks of one store, and adds new ones to it.
+async fn formats(disks: &[Arc<dyn Disk>], opening: &Opening) -> Result<Vec<Format>, OpenError> {
+    let mut found = Vec::new();
+    for (number, disk) in disks.iter().enumerate() {
+        found.push(format::read(disk, number).await?);
+    }
+    let store = found.iter().flatten().find_map(Format::store_id);
+    let store = store.unwrap_or_else(|| random(opening));
+    let mut numbers = BTreeSet::new();
+    for (disk, format) in found.iter().enumerate() {
+        let Some(format) = format else { continue };
+        if format.store_id() != Some(store) {
+            return Err(OpenError::OtherStore { disk });
+        }
+        let highest = numbers.last().copied().unwrap_or(0).max(format.number);
+        if !numbers.insert(format.number) {
+            return Err(OpenError::DiskSet { highest });
+        }
+    }
+    if let Some(&highest) = numbers.last()
+        && highest + 1 != numbers.len()
+    {
+        return Err(OpenError::DiskSet { highest });
+    }
+    let mut next = numbers.len();
+    let mut formats = Vec::new();
+    for (number, (disk, format)) in disks.iter().zip(found).enumerate() {
+        let format = match format {
+            Some(format) => format,
+            None => {
+                let made = make(disk, number, Format::new(store, random(opening), next), opening);
+                next += 1;
+                made.await?
+            }
+        };
+        formats.push(format);
+    }
+    Ok(formats)
+}
+
+async fn make(
+    disk: &Arc<dyn Disk>,
+    number: usize,
+    format: Format,
+    opening: &Opening,
+) -> Result<Format, OpenError> {
+    let failed = |error| OpenError::Disk { disk: number, error };
+    if !disk.list("extents").await.map_err(failed)?.is_empty() {
+        return Err(OpenError::NoFormat { disk: number });
+    }
+    make_journal(disk, opening).await.map_err(failed)?;
+    format::write(disk, &format).await.map_err(failed)?;
+    Ok(format)
+}
+
+fn random(opening: &Opening) -> u128 {
+    let rand = &opening.env.rand;
+    u128::from(rand.next_u64()) << 64 | u128::from(rand.next_u64())
+}
+
+async fn open_catalog(opening: &Opening, number: usize, store_id: u128) -> Arc<dyn Catalog> {
+    let CatalogPlace::Folders(folders) = &opening.config.catalog else {
+        return Arc::new(MemoryCatalog);
+    };
+    let Some(folder) = folders.get(number) else { return Arc::new(MemoryCatalog) };
+    let folder = folder.join("catalog");
+    let work = move || SledCatalog::open(&folder, store_id);
+    match opening.env.tasks.spawn_blocking("catalog", work).await {
+        Ok(catalog) => Arc::new(catalog),
+        Err(_) => {
+            tracing::error!(disk = number, "no catalog: the next start looks at every extent");
+            Arc::new(MemoryCatalog)
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! Which disk a new extent goes to.
+
+use std::sync::Arc;
+
+use crate::capacity::ExtentKind;
+use crate::capacity::header::kind_code;
+use crate::capacity::store::Store;
+
+/// Round robin for each kind of its own, weighted by available space: every disk fills at the same pace, and the logs
+/// of a node do not all land on one.
+#[derive(Debug)]
+pub(crate) struct Placement {
+    /// For each kind and disk, how much it is owed.
+    owed: [Vec<i128>; 4],
+}
+
+impl Placement {
+    /// For this many disks.
+    pub(crate) fn new(disks: usize) -> Self {
+        Self { owed: std::array::from_fn(|_| vec![0; disks]) }
+    }
+
+    /// The disks to try, best first; poisoned ones not at all.
+    pub(crate) fn order(&mut self, kind: ExtentKind, stores: &[Arc<Store>]) -> Vec<usize> {
+        let available: Vec<Option<u64>> = stores
+            .iter()
+            .map(|store| (!store.health.poisoned()).then(|| store.space.available()))
+            .collect();
+        self.pick(kind, &available)
+    }
+
+    fn pick(&mut self, kind: ExtentKind, available: &[Option<u64>]) -> Vec<usize> {
+        let owed = &mut self.owed[usize::from(kind_code(kind))];
+        let total: i128 = available.iter().flatten().map(|&n| i128::from(n)).sum();
+        for (owed, available) in owed.iter_mut().zip(available) {
+            *owed += i128::from(available.unwrap_or(0));
+        }
+        let mut order: Vec<usize> =
+            (0..available.len()).filter(|&n| available[n].is_some()).collect();
+        order.sort_by_key(|&number| -owed[number]);
+        if let Some(&first) = order.first() {
+            owed[first] -= total;
+        }
+        order
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn disks_are_chosen_in_proportion_to_their_space() {
+        let mut placement = Placement::new(3);
+        let mut counts = [0; 3];
+        for _ in 0..40 {
+            let order = placement.pick(ExtentKind::Data, &[Some(100), Some(300), None]);
+            assert_eq!(order.len(), 2);
+            counts[order[0]] += 1;
+        }
+        assert_eq!(counts, [10, 30, 0]);
+    }
+}

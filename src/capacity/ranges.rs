@@ -1,0 +1,143 @@
+//! A set of disjoint ranges that merges neighbours: the dead bytes of an extent.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+/// Disjoint, non-adjacent half-open ranges.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Ranges {
+    by_start: BTreeMap<u64, u64>,
+    total: u64,
+}
+
+/// What an insertion changed: the one range that now covers it, and those it swallowed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Merged {
+    /// The range in the set.
+    pub(crate) range: Range<u64>,
+    /// Starts of earlier ranges that are no longer in the set.
+    pub(crate) swallowed: Vec<u64>,
+}
+
+impl Ranges {
+    /// Bytes in the set.
+    pub(crate) fn total(&self) -> u64 {
+        self.total
+    }
+
+    /// Adds a range; `None` when it is empty or all of it was there already.
+    pub(crate) fn insert(&mut self, range: Range<u64>) -> Option<Merged> {
+        if range.is_empty() || self.contains(&range) {
+            return None;
+        }
+        let mut merged = range.clone();
+        let mut swallowed = Vec::new();
+        while let Some((&start, &end)) = self.by_start.range(..=merged.end).next_back() {
+            if end < merged.start {
+                break;
+            }
+            merged.start = merged.start.min(start);
+            merged.end = merged.end.max(end);
+            self.by_start.remove(&start);
+            self.total -= end - start;
+            swallowed.push(start);
+        }
+        self.by_start.insert(merged.start, merged.end);
+        self.total += merged.end - merged.start;
+        swallowed.retain(|&start| start != merged.start);
+        Some(Merged { range: merged, swallowed })
+    }
+
+    /// Whether every byte of `range` is in the set.
+    pub(crate) fn contains(&self, range: &Range<u64>) -> bool {
+        range.is_empty()
+            || self.at(range.start).is_some_and(|covering| covering.end >= range.end)
+    }
+
+    /// Whether any byte of `range` is in the set.
+    pub(crate) fn overlaps(&self, range: &Range<u64>) -> bool {
+        !range.is_empty()
+            && self
+                .by_start
+                .range(..range.end)
+                .next_back()
+                .is_some_and(|(_, &end)| end > range.start)
+    }
+
+    /// The range that holds `offset`.
+    pub(crate) fn at(&self, offset: u64) -> Option<Range<u64>> {
+        let (&start, &end) = self.by_start.range(..=offset).next_back()?;
+        (end > offset).then_some(start..end)
+    }
+
+    /// Ranges in order.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = Range<u64>> + '_ {
+        self.by_start.iter().map(|(&start, &end)| start..end)
+    }
+
+    /// What of `0..len` is not in the set, in order.
+    pub(crate) fn gaps(&self, len: u64) -> Vec<Range<u64>> {
+        let mut gaps = Vec::new();
+        let mut from = 0;
+        for range in self.iter() {
+            if range.start >= len {
+                break;
+            }
+            if range.start > from {
+                gaps.push(from..range.start);
+            }
+            from = range.end;
+        }
+        if from < len {
+            gaps.push(from..len);
+        }
+        gaps
+    }
+}
+
+impl FromIterator<Range<u64>> for Ranges {
+    fn from_iter<I: IntoIterator<Item = Range<u64>>>(ranges: I) -> Self {
+        let mut set = Self::default();
+        for range in ranges {
+            set.insert(range);
+        }
+        set
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn insert_merges_neighbours_and_names_the_swallowed() {
+        let mut set: Ranges = [0..10, 20..30].into_iter().collect();
+        let merged = set.insert(10..20).unwrap();
+        assert_eq!(merged.range, 0..30);
+        assert_eq!(merged.swallowed, vec![20]);
+        assert_eq!(set.total(), 30);
+        assert_eq!(set.insert(3..9), None);
+    }
+
+    proptest! {
+        #[test]
+        fn set_agrees_with_a_bitmap(inserts in prop::collection::vec((0u64..60, 0u64..12), 0..30)) {
+            let mut set = Ranges::default();
+            let mut bits = [false; 80];
+            for (start, len) in inserts {
+                set.insert(start..start + len);
+                bits[start as usize..(start + len) as usize].fill(true);
+            }
+            prop_assert_eq!(set.total(), bits.iter().filter(|b| **b).count() as u64);
+            for at in 0..70u64 {
+                prop_assert_eq!(set.at(at).is_some(), bits[at as usize]);
+                prop_assert_eq!(set.overlaps(&(at..at + 3)), bits[at as usize..at as usize + 3].contains(&true));
+                prop_assert_eq!(set.contains(&(at..at + 3)), !bits[at as usize..at as usize + 3].contains(&false));
+            }
+            let alive: u64 = set.gaps(80).iter().map(|g| g.end - g.start).sum();
+            prop_assert_eq!(alive + set.total(), 80);
+        }
+    }
+}

@@ -1,0 +1,359 @@
+//! Recovery of one disk: replay the journal into the extents' files, then seal every extent that was open. Its writer
+//! is dead; what it acknowledged is in the file now, what it did not is cut off or harmless.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use crate::capacity::ExtentKind;
+use crate::capacity::catalog::{Catalog, Change, Contents};
+use crate::capacity::extent::Extent;
+use crate::capacity::header::{
+    DATA_AT, Header, Slot, encode_padding, padding_at, parse_padding, sealed_file_len,
+};
+use crate::capacity::health::Health;
+use crate::capacity::journal::layout::{RING_AT, Record, Superblock};
+use crate::capacity::journal::replay::Replay;
+use crate::capacity::journal::writer::Journal;
+use crate::capacity::open::{OpenError, Opened, Opening};
+use crate::capacity::ranges::Ranges;
+use crate::capacity::seal::sealed_change;
+use crate::capacity::space::SpaceWatch;
+use crate::capacity::store::{Parts, Store, extent_of, path_of};
+use crate::capacity::units::{PAGE, index, page_up};
+use crate::capacity::walk::Walker;
+use crate::env::{Disk, DiskError, DiskFile};
+use crate::types::Epoch;
+use crate::types::ExtentId;
+use crate::types::crc32c;
+
+const JOURNAL: &str = "journal";
+
+/// Smallest ring that holds a few batches, bytes.
+const RING_MIN: u64 = 256 * 1024;
+
+/// One disk being opened.
+pub(crate) struct Recovery<'a> {
+    pub(crate) disk: Arc<dyn Disk>,
+    pub(crate) number: usize,
+    pub(crate) store_id: u128,
+    pub(crate) catalog: Arc<dyn Catalog>,
+    pub(crate) opening: &'a Opening,
+}
+
+/// An extent that had records in the journal.
+struct Replayed {
+    file: Arc<dyn DiskFile>,
+    /// Sealed ones need nothing: sealing had synced all of it.
+    sealed: bool,
+    /// Everything below is durable: a record is queued only then.
+    known_end: u64,
+}
+
+/// Makes a disk's journal: every byte written once, so that later syncs meet no file system journal.
+pub(crate) async fn make_journal(disk: &Arc<dyn Disk>, opening: &Opening) -> Result<(), DiskError> {
+    const STEP: u64 = 1024 * 1024;
+    let size = page_up(opening.config.journal_bytes.max(RING_MIN));
+    let file = disk.create(JOURNAL).await?;
+    file.allocate(0, size).await?;
+    let zeros = Bytes::from(vec![0; index(STEP.min(size))]);
+    let mut at = 0;
+    while at < size {
+        let len = STEP.min(size - at);
+        file.write_at(at, vec![zeros.slice(..index(len))]).await?;
+        at += len;
+    }
+    let ring = opening.env.rand.next_u64();
+    let superblock = Superblock { generation: 1, ring, size, lsn: 1, position: RING_AT };
+    file.write_sync(superblock.offset(), vec![superblock.encode()]).await?;
+    disk.sync_dir("").await
+}
+
+impl Recovery<'_> {
+    /// Recovers the disk and opens it for work.
+    pub(crate) async fn run(self) -> Result<Opened, OpenError> {
+        let journal_file = self.disk.open(JOURNAL).await.map_err(|e| self.failed(e))?;
+        let journal = |error| OpenError::Journal { disk: self.number, error };
+        let mut replay = Replay::open(Arc::clone(&journal_file)).await.map_err(journal)?;
+        let replayed = self.replay(&mut replay).await?;
+        let known = self.load_catalog().await;
+        let (extents, changes) = self.extents(&known, &replayed).await?;
+
+        // Only now, when all it held is durable in the extents, may the journal forget.
+        let superblock = replay.restarted();
+        let page = vec![superblock.encode()];
+        let written = journal_file.write_sync(superblock.offset(), page).await;
+        written.map_err(|e| self.failed(e))?;
+
+        let store = Arc::new(self.store(journal_file, superblock).await?);
+        store.note(changes).await;
+        store.metrics.extents.inc_by(i64::try_from(extents.len()).unwrap_or(i64::MAX));
+        Ok(Opened { store, extents })
+    }
+
+    async fn store(
+        self,
+        journal_file: Arc<dyn DiskFile>,
+        superblock: Superblock,
+    ) -> Result<Store, OpenError> {
+        let Opening { env, config, metrics, stop } = self.opening;
+        let health = Arc::new(Health::new(self.number, metrics.clone()));
+        let space = self.disk.space().await.map_err(|e| self.failed(e))?;
+        let journal = Journal::new(
+            journal_file,
+            superblock,
+            config.journal_queue_bytes,
+            Arc::clone(&health),
+            metrics.clone(),
+        );
+        Ok(Store::new(Parts {
+            number: self.number,
+            store_id: self.store_id,
+            disk: self.disk,
+            env: env.clone(),
+            config: config.clone(),
+            metrics: metrics.clone(),
+            health,
+            journal,
+            catalog: self.catalog,
+            space: SpaceWatch::new(space, env.clock.monotonic(), metrics.clone()),
+            stop: stop.clone(),
+        }))
+    }
+
+    async fn load_catalog(&self) -> Contents {
+        if !self.catalog.may_block() {
+            return self.catalog.load();
+        }
+        let catalog = Arc::clone(&self.catalog);
+        let work = self.opening.env.tasks.spawn_blocking("catalog", move || catalog.load());
+        work.await.unwrap_or_default()
+    }
+
+    /// Applies all records. Doing it twice changes nothing.
+    async fn replay(
+        &self,
+        replay: &mut Replay,
+    ) -> Result<BTreeMap<ExtentId, Replayed>, OpenError> {
+        let journal = |error| OpenError::Journal { disk: self.number, error };
+        let mut extents = BTreeMap::new();
+        let mut applied = 0u64;
+        while let Some(records) = replay.next().await.map_err(journal)? {
+            for record in records {
+                self.apply(record, &mut extents).await?;
+                applied += 1;
+            }
+        }
+        if applied > 0 {
+            tracing::info!(disk = self.number, records = applied, "journal replayed");
+        }
+        Ok(extents)
+    }
+
+    async fn apply(
+        &self,
+        record: Record,
+        extents: &mut BTreeMap<ExtentId, Replayed>,
+    ) -> Result<(), OpenError> {
+        if !extents.contains_key(&record.extent) {
+            let file = match self.disk.open(&path_of(record.extent)).await {
+                Ok(file) => file,
+                // Removed since.
+                Err(DiskError::NotFound { .. }) => return Ok(()),
+                Err(error) => return Err(self.failed(error)),
+            };
+            let page = file.read_at(0, index(PAGE)).await.map_err(|e| self.failed(e))?;
+            let sealed = Slot::parse(&page).is_some_and(|slot| slot.sealed);
+            extents.insert(record.extent, Replayed { file, sealed, known_end: 0 });
+        }
+        let Some(extent) = extents.get_mut(&record.extent) else { return Ok(()) };
+        if extent.sealed {
+            return Ok(());
+        }
+        extent.known_end = extent.known_end.max(record.offset + record.len);
+        let written = extent.file.write_at(DATA_AT + record.offset, record.pieces).await;
+        written.map_err(|e| self.failed(e))
+    }
+
+    /// Every extent of the disk, sealed, and what the catalog does not know yet.
+    async fn extents(
+        &self,
+        known: &Contents,
+        replayed: &BTreeMap<ExtentId, Replayed>,
+    ) -> Result<(Vec<Arc<Extent>>, Vec<Change>), OpenError> {
+        let names = self.disk.list("extents").await.map_err(|e| self.failed(e))?;
+        let mut extents = Vec::new();
+        let mut changes = Vec::new();
+        for id in names.iter().filter_map(|name| extent_of(name)) {
+            let dead = known.dead.get(&id).cloned().unwrap_or_default();
+            let extent = if let Some(entry) = known.sealed.get(&id) {
+                let slot = Slot {
+                    sequence: 0,
+                    epoch: entry.epoch,
+                    sealed: true,
+                    len: entry.len,
+                    padding: 0,
+                    padding_crc: 0,
+                };
+                Extent::new(id, entry.kind, slot)
+            } else {
+                let known_end = replayed.get(&id).map_or(0, |r| r.known_end);
+                let Some((extent, padding)) = self.look(id, known_end).await? else { continue };
+                changes.push(sealed_change(&extent));
+                note_padding(&extent, &padding, &mut changes);
+                extent
+            };
+            bury(&extent, &dead);
+            extents.push(Arc::new(extent));
+        }
+        let here: std::collections::BTreeSet<ExtentId> = extents.iter().map(|e| e.id).collect();
+        let gone = known.sealed.keys().chain(known.dead.keys()).filter(|id| !here.contains(id));
+        changes.extend(gone.map(|&extent| Change::Removed { extent }));
+        Ok((extents, changes))
+    }
+
+    /// Looks at an extent's first page; seals it if it was open. `None` when its creation was never finished.
+    async fn look(
+        &self,
+        id: ExtentId,
+        known_end: u64,
+    ) -> Result<Option<(Extent, Vec<Range<u64>>)>, OpenError> {
+        let path = path_of(id);
+        let file = self.disk.open(&path).await.map_err(|e| self.failed(e))?;
+        let len = file.len().await.map_err(|e| self.failed(e))?;
+        let page = file.read_at(0, index(PAGE)).await.map_err(|e| self.failed(e))?;
+        let header = Header::parse(&page).filter(|h| h.extent == id && h.store == self.store_id);
+        match (header, Slot::parse(&page)) {
+            (Some(header), Some(slot)) if slot.sealed => {
+                if len > sealed_file_len(&slot) {
+                    let cut = file.set_len(sealed_file_len(&slot)).await;
+                    cut.map_err(|e| self.failed(e))?;
+                }
+                let list = file.read_at(padding_at(slot.len), index(16 * u64::from(slot.padding)));
+                let list = list.await.map_err(|e| self.failed(e))?;
+                let padding = parse_padding(&list, &slot).unwrap_or_default();
+                Ok(Some((Extent::new(id, header.kind, slot), padding)))
+            }
+            (Some(header), Some(slot)) => {
+                self.end_open(id, header.kind, slot, known_end, &file).await.map(Some)
+            }
+            _ if len <= DATA_AT => {
+                tracing::info!(extent = %id, "removed: its creation was never acknowledged");
+                self.disk.remove(&path).await.map_err(|e| self.failed(e))?;
+                Ok(None)
+            }
+            _ => self.rescue(id, &file, len).await.map(Some),
+        }
+    }
+
+    /// Finds where an open extent ends and seals it there.
+    async fn end_open(
+        &self,
+        id: ExtentId,
+        kind: ExtentKind,
+        slot: Slot,
+        known_end: u64,
+        file: &Arc<dyn DiskFile>,
+    ) -> Result<(Extent, Vec<Range<u64>>), OpenError> {
+        let mut walker = Walker::new(Arc::clone(file), id);
+        let mut reach = walker.follow(slot.len).await.map_err(|e| self.failed(e))?;
+        while reach.end < known_end {
+            // The journal proves that bytes up to there were durable: this is damage, not a torn tail. Keep what
+            // follows; reads of the damaged frame fail.
+            tracing::error!(extent = %id, offset = reach.end, "acknowledged frames are damaged");
+            let from = match walker.search(reach.end + 1..known_end).await {
+                Ok(found) => found.unwrap_or(known_end),
+                Err(error) => return Err(self.failed(error)),
+            };
+            let rest = walker.follow(from).await.map_err(|e| self.failed(e))?;
+            reach.end = rest.end.max(from);
+            reach.padding.extend(rest.padding);
+        }
+        self.seal_at(id, kind, slot, reach.end, reach.padding, file).await
+    }
+
+    async fn seal_at(
+        &self,
+        id: ExtentId,
+        kind: ExtentKind,
+        slot: Slot,
+        end: u64,
+        padding: Vec<Range<u64>>,
+        file: &Arc<dyn DiskFile>,
+    ) -> Result<(Extent, Vec<Range<u64>>), OpenError> {
+        let list = encode_padding(&padding);
+        let sealed = Slot {
+            sequence: slot.sequence + 1,
+            epoch: slot.epoch,
+            sealed: true,
+            len: end,
+            padding: u32::try_from(padding.len()).unwrap_or(0),
+            padding_crc: crc32c(&list),
+        };
+        let work = async {
+            file.set_len(DATA_AT + end).await?;
+            if !list.is_empty() {
+                file.write_at(padding_at(end), vec![list]).await?;
+            }
+            file.sync().await?;
+            file.write_sync(sealed.offset(), vec![sealed.encode()]).await
+        };
+        work.await.map_err(|e| self.failed(e))?;
+        self.opening.metrics.fsyncs.inc_by(2);
+        tracing::info!(extent = %id, end, "sealed: its writer is gone");
+        Ok((Extent::new(id, kind, sealed), padding))
+    }
+
+    /// An extent whose first page is damaged: its frames say themselves where they belong, so keep all that are good.
+    async fn rescue(
+        &self,
+        id: ExtentId,
+        file: &Arc<dyn DiskFile>,
+        len: u64,
+    ) -> Result<(Extent, Vec<Range<u64>>), OpenError> {
+        tracing::error!(extent = %id, "first page damaged: keeping the frames that are whole");
+        let mut walker = Walker::new(Arc::clone(file), id);
+        let limit = len - DATA_AT;
+        let mut end = 0;
+        let mut at = 0;
+        while let Some(found) =
+            walker.search(at..limit).await.map_err(|e| self.failed(e))?
+        {
+            at = walker.follow(found).await.map_err(|e| self.failed(e))?.end.max(found + 1);
+            end = end.max(at);
+        }
+        let header =
+            Header { extent: id, kind: ExtentKind::Data, created: Epoch::new(0), store: self.store_id };
+        let page = header.page();
+        file.write_at(0, vec![page.clone()]).await.map_err(|e| self.failed(e))?;
+        let slot = Slot::parse(&page).expect("a new page has a slot");
+        self.seal_at(id, header.kind, slot, end.min(limit), Vec::new(), file).await
+    }
+
+    fn failed(&self, error: DiskError) -> OpenError {
+        OpenError::Disk { disk: self.number, error }
+    }
+}
+
+fn note_padding(extent: &Extent, padding: &[Range<u64>], changes: &mut Vec<Change>) {
+    let mut state = extent.state();
+    for range in padding {
+        if let Some(merged) = state.dead.insert(range.clone()) {
+            changes.push(Change::Dead {
+                extent: extent.id,
+                range: merged.range,
+                swallowed: merged.swallowed,
+            });
+        }
+    }
+}
+
+fn bury(extent: &Extent, dead: &Ranges) {
+    let mut state = extent.state();
+    let end = state.end;
+    for range in dead.iter() {
+        state.dead.insert(range.start..range.end.min(end));
+    }
+}

@@ -1,0 +1,102 @@
+//! Scrubbing: reading every live frame again, before somebody needs it.
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::capacity::Error;
+use crate::capacity::ScrubReport;
+use crate::capacity::extent::{Extent, Status};
+use crate::capacity::store::Store;
+use crate::capacity::units::PAGE;
+use crate::capacity::walk::{Found, Walker};
+use crate::env::{DiskError, Env};
+
+impl Store {
+    /// Verifies every live frame of an extent that is in its file. `pace` is bytes per second; 0 is as fast as it goes.
+    pub(crate) async fn scrub(
+        &self,
+        extent: &Arc<Extent>,
+        pace: u64,
+    ) -> Result<ScrubReport, Error> {
+        let file = self.file(extent).await?;
+        let live = {
+            let state = extent.state();
+            state.dead.gaps(state.written)
+        };
+        let mut walker = Walker::new(file, extent.id);
+        let mut report = ScrubReport::default();
+        for range in live {
+            let from = report.bytes;
+            let scrubbed = scrub_range(&mut walker, extent, range, &mut report).await;
+            scrubbed.map_err(|error| Error::Unreadable {
+                extent: extent.id,
+                reason: error.to_string(),
+            })?;
+            pause(&self.env, report.bytes - from, pace).await;
+        }
+        self.metrics.scrubbed_frames.inc_by(report.frames);
+        // Freed while we read: not damage.
+        report.corrupt.retain(|&(_, offset)| still_live(extent, offset));
+        for &(id, offset) in &report.corrupt {
+            self.metrics.corrupt_frames.inc();
+            tracing::error!(extent = %id, offset, "scrub: frame damaged");
+        }
+        Ok(report)
+    }
+}
+
+/// Follows the frames of one live range.
+async fn scrub_range(
+    walker: &mut Walker,
+    extent: &Extent,
+    range: Range<u64>,
+    report: &mut ScrubReport,
+) -> Result<(), DiskError> {
+    let mut at = range.start;
+    let mut hole = false;
+    while at < range.end {
+        match walker.look(at).await? {
+            Found::Frame { end } => {
+                report.frames += 1;
+                report.bytes += end - at;
+                at = end;
+                hole = false;
+            }
+            Found::Damaged { end, .. } => {
+                report.frames += 1;
+                report.corrupt.push((extent.id, at));
+                at = end;
+                hole = false;
+            }
+            Found::Nothing if walker.is_hole(at).await? => {
+                // Padding, or given back by a free the catalog has forgotten; what follows may be the rest of a
+                // freed frame.
+                hole = true;
+                at = (at / PAGE + 1) * PAGE;
+            }
+            Found::Nothing => {
+                if !hole {
+                    report.corrupt.push((extent.id, at));
+                }
+                at = walker.search(at + 1..range.end).await?.unwrap_or(range.end);
+                hole = false;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn still_live(extent: &Extent, offset: u64) -> bool {
+    let state = extent.state();
+    state.status == Status::Here && state.dead.at(offset).is_none()
+}
+
+/// Sleeps as long as `bytes` take at that pace.
+pub(crate) async fn pause(env: &Env, bytes: u64, pace: u64) {
+    if let Some(ms) = (bytes * 1000).checked_div(pace)
+        && ms > 0
+    {
+        env.clock.sleep(Duration::from_millis(ms)).await;
+    }
+}

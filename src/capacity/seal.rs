@@ -1,0 +1,138 @@
+//! Sealing and fencing.
+
+use std::sync::Arc;
+
+use crate::capacity::Error;
+use crate::capacity::catalog::Change;
+use crate::capacity::extent::{Extent, Status};
+use crate::capacity::header::{encode_padding, padding_at, sealed_file_len};
+use crate::capacity::store::Store;
+use crate::env::DiskError;
+use crate::types::Epoch;
+use crate::types::crc32c;
+
+impl Store {
+    /// Refuses lower epochs from now on.
+    pub(crate) async fn fence(&self, extent: &Arc<Extent>, epoch: Epoch) -> Result<(), Error> {
+        self.health.check()?;
+        let _turn = extent.turn.lock().await;
+        if check_epoch(extent, epoch)? == epoch {
+            return Ok(());
+        }
+        self.file(extent).await?;
+        self.write_slot(extent, true, |slot| slot.epoch = epoch).await?;
+        let slot = extent.state().slot;
+        if slot.sealed {
+            self.note(vec![sealed_change(extent)]).await;
+        }
+        Ok(())
+    }
+
+    /// Ends the extent. Frames first, then the slot that says where they end: a crash between the two leaves an open
+    /// extent, which the restart seals.
+    pub(crate) async fn seal(&self, extent: &Arc<Extent>, epoch: Epoch) -> Result<u64, Error> {
+        let turn = Arc::clone(&extent.turn).lock_owned().await;
+        let held = check_epoch(extent, epoch)?;
+        {
+            let state = extent.state();
+            if state.slot.sealed {
+                return Ok(state.end);
+            }
+        }
+        let end = self.write_tail(extent, &turn).await?;
+        let (count, crc) = self.write_padding(extent, end).await?;
+        self.sync_to(extent, end).await?;
+        let epoch = epoch.max(held);
+        self.write_slot(extent, true, |slot| {
+            slot.sealed = true;
+            slot.len = end;
+            slot.epoch = epoch;
+            slot.padding = count;
+            slot.padding_crc = crc;
+        })
+        .await?;
+        self.trim(extent).await;
+        self.may_close(extent);
+        let mut changes = vec![sealed_change(extent)];
+        changes.extend(self.padding_changes(extent));
+        self.note(changes).await;
+        self.punch_all(extent).await;
+        let all_dead = end > 0 && extent.state().dead.total() >= end;
+        if all_dead {
+            self.remove_now(extent).await?;
+        }
+        drop(turn);
+        Ok(end)
+    }
+
+    /// Writes the list of padding after the last page. Only accounting: without room for it the extent is sealed
+    /// without, and the audit finds the padding dead.
+    async fn write_padding(&self, extent: &Arc<Extent>, end: u64) -> Result<(u32, u32), Error> {
+        let (padding, file) = {
+            let state = extent.state();
+            (state.padding.clone(), state.file.clone())
+        };
+        let file = file.ok_or_else(|| extent.missing())?;
+        let Ok(count) = u32::try_from(padding.len()) else { return Ok((0, 0)) };
+        if count == 0 {
+            return Ok((0, 0));
+        }
+        let list = encode_padding(&padding);
+        let crc = crc32c(&list);
+        match file.write_at(padding_at(end), vec![list]).await {
+            Ok(()) => {}
+            Err(DiskError::Full) => return Ok((0, 0)),
+            Err(error) => return Err(self.poison("padding list", &error)),
+        }
+        // Not below `end`, so `sync_to` would not know of it.
+        self.metrics.fsyncs.inc();
+        file.sync().await.map_err(|e| self.poison("sync", &e))?;
+        let mut state = extent.state();
+        state.synced = end;
+        Ok((count, crc))
+    }
+
+    /// Gives the space reserved beyond the end back. If that fails the space is wasted, nothing else.
+    async fn trim(&self, extent: &Arc<Extent>) {
+        let (slot, file) = {
+            let state = extent.state();
+            (state.slot, state.file.clone())
+        };
+        let Some(file) = file else { return };
+        if let Err(error) = file.set_len(sealed_file_len(&slot)).await {
+            tracing::warn!(extent = %extent.id, %error, "space beyond a sealed extent not given back");
+        }
+    }
+
+    /// What the catalog was not yet told of an extent's padding.
+    pub(crate) fn padding_changes(&self, extent: &Arc<Extent>) -> Vec<Change> {
+        let mut state = extent.state();
+        let from = state.padding_noted;
+        state.padding_noted = state.padding.len();
+        let new = state.padding.get(from..).unwrap_or_default();
+        let dead = &state.dead;
+        let covering = new.iter().filter_map(|padding| dead.at(padding.start));
+        covering
+            .map(|range| Change::Dead { extent: extent.id, range, swallowed: Vec::new() })
+            .collect()
+    }
+}
+
+/// The extent's epoch, if `epoch` is not below it and the extent is there.
+fn check_epoch(extent: &Extent, epoch: Epoch) -> Result<Epoch, Error> {
+    let state = extent.state();
+    if state.status == Status::Removed {
+        return Err(extent.missing());
+    }
+    if epoch < state.slot.epoch {
+        return Err(Error::Fenced { extent: extent.id, epoch: state.slot.epoch });
+    }
+    Ok(state.slot.epoch)
+}
+
+/// What the catalog keeps of a sealed extent.
+pub(crate) fn sealed_change(extent: &Extent) -> Change {
+    let slot = extent.state().slot;
+    Change::Sealed { extent: extent.id, kind: extent.kind, epoch: slot.epoch, len: slot.len }
+}
+

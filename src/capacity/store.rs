@@ -1,0 +1,295 @@
+//! One disk's journal, extents and catalog: what the operations in the neighbouring files share.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bytes::Bytes;
+use tokio_util::sync::CancellationToken;
+
+use crate::capacity::CapacityConfig;
+use crate::capacity::Error;
+use crate::capacity::ExtentKind;
+use crate::capacity::catalog::{Catalog, Change};
+use crate::capacity::extent::{Extent, Status};
+use crate::capacity::header::{DATA_AT, Header, Slot};
+use crate::capacity::health::Health;
+use crate::capacity::journal::writer::Journal;
+use crate::capacity::metrics::CapacityMetrics;
+use crate::capacity::space::SpaceWatch;
+use crate::capacity::units::{index, page_up};
+use crate::env::{Disk, DiskError, DiskFile, Env};
+use crate::types::Epoch;
+use crate::types::ExtentId;
+
+
+/// One disk.
+#[derive(Debug)]
+pub(crate) struct Store {
+    /// Its number among the node's.
+    pub(crate) number: usize,
+    /// The store all disks of the node belong to.
+    pub(crate) store_id: u128,
+    /// The files.
+    pub(crate) disk: Arc<dyn Disk>,
+    /// Clock, randomness, tasks.
+    pub(crate) env: Env,
+    /// Settings.
+    pub(crate) config: CapacityConfig,
+    /// Shared by all disks of the node.
+    pub(crate) metrics: CapacityMetrics,
+    /// Whether it takes writes.
+    pub(crate) health: Arc<Health>,
+    /// Its journal.
+    pub(crate) journal: Journal,
+    /// The rebuildable list of sealed extents and dead ranges.
+    pub(crate) catalog: Arc<dyn Catalog>,
+    /// Free space.
+    pub(crate) space: SpaceWatch,
+    /// Fires when the node stops.
+    pub(crate) stop: CancellationToken,
+    /// Held by the one checkpoint that may run.
+    pub(crate) checkpointing: tokio::sync::Mutex<()>,
+    /// Extents whose bytes may be in the journal or the page cache only.
+    pub(crate) dirty: Mutex<BTreeMap<ExtentId, Arc<Extent>>>,
+    /// Sealed extents with an open file, oldest first.
+    open_files: Mutex<VecDeque<Arc<Extent>>>,
+    /// Folders whose name is durable.
+    folders: Mutex<BTreeSet<String>>,
+}
+
+/// What a store is made of.
+pub(crate) struct Parts {
+    pub(crate) number: usize,
+    pub(crate) store_id: u128,
+    pub(crate) disk: Arc<dyn Disk>,
+    pub(crate) env: Env,
+    pub(crate) config: CapacityConfig,
+    pub(crate) metrics: CapacityMetrics,
+    pub(crate) health: Arc<Health>,
+    pub(crate) journal: Journal,
+    pub(crate) catalog: Arc<dyn Catalog>,
+    pub(crate) space: SpaceWatch,
+    pub(crate) stop: CancellationToken,
+}
+
+/// The folder of an extent's file.
+pub(crate) fn folder_of(extent: ExtentId) -> String {
+    format!("extents/{:02x}", extent.get() & 0xff)
+}
+
+/// The path of an extent's file.
+pub(crate) fn path_of(extent: ExtentId) -> String {
+    format!("{}/{:016x}.x", folder_of(extent), extent.get())
+}
+
+/// The extent of a path, if it is one.
+pub(crate) fn extent_of(path: &str) -> Option<ExtentId> {
+    let name = path.rsplit('/').next()?.strip_suffix(".x")?;
+    if name.len() != 16 {
+        return None;
+    }
+    u64::from_str_radix(name, 16).ok().map(ExtentId::new)
+}
+
+impl Store {
+    /// A store over recovered parts.
+    pub(crate) fn new(parts: Parts) -> Self {
+        Self {
+            number: parts.number,
+            store_id: parts.store_id,
+            disk: parts.disk,
+            env: parts.env,
+            config: parts.config,
+            metrics: parts.metrics,
+            health: parts.health,
+            journal: parts.journal,
+            catalog: parts.catalog,
+            space: parts.space,
+            stop: parts.stop,
+            checkpointing: tokio::sync::Mutex::default(),
+            dirty: Mutex::default(),
+            open_files: Mutex::default(),
+            folders: Mutex::default(),
+        }
+    }
+
+    /// Stops writes after a failure; [`DiskError::Full`] where space was reserved is a failure too.
+    pub(crate) fn poison(&self, doing: &'static str, error: &DiskError) -> Error {
+        let answer = self.health.poison(doing, error);
+        self.journal.wake();
+        answer
+    }
+
+    /// Payload of a durable append below which it goes through the journal.
+    pub(crate) fn journal_append_max(&self) -> u64 {
+        self.config.journal_append_max.min(self.journal.capacity() / 8)
+    }
+
+    /// Creates an extent's file. Durable: header before name, so a name that survives has its header.
+    pub(crate) async fn create(
+        &self,
+        id: ExtentId,
+        kind: ExtentKind,
+        epoch: Epoch,
+    ) -> Result<Arc<Extent>, Error> {
+        self.health.check()?;
+        self.space.admit(&*self.disk, &self.env, &self.config, kind, DATA_AT).await?;
+        let header = Header { extent: id, kind, created: epoch, store: self.store_id };
+        let page = header.page();
+        let file = match self.disk.create(&path_of(id)).await {
+            Ok(file) => file,
+            Err(DiskError::Full) => return Err(Error::Full),
+            Err(error) => return Err(self.poison("create", &error)),
+        };
+        self.metrics.fsyncs.inc();
+        match file.write_sync(0, vec![page.clone()]).await {
+            Ok(()) => {}
+            Err(DiskError::Full) => {
+                let removed = self.disk.remove(&path_of(id)).await;
+                return Err(removed.map_or_else(|e| self.poison("remove", &e), |()| Error::Full));
+            }
+            Err(error) => return Err(self.poison("header write", &error)),
+        }
+        self.sync_folder(&folder_of(id)).await?;
+        let slot = Slot::parse(&page).expect("a new page has a slot");
+        let extent = Arc::new(Extent::new(id, kind, slot));
+        extent.state().file = Some(file);
+        self.metrics.extents.inc();
+        Ok(extent)
+    }
+
+    /// Makes the names in a folder durable, and the folder's own name the first time.
+    pub(crate) async fn sync_folder(&self, folder: &str) -> Result<(), Error> {
+        let known =
+            self.folders.lock().unwrap_or_else(PoisonError::into_inner).contains(folder);
+        let mut names = vec![folder];
+        if !known {
+            names.extend(["extents", ""]);
+        }
+        for name in names {
+            self.metrics.fsyncs.inc();
+            self.disk.sync_dir(name).await.map_err(|e| self.poison("folder sync", &e))?;
+        }
+        self.folders.lock().unwrap_or_else(PoisonError::into_inner).insert(folder.to_owned());
+        Ok(())
+    }
+
+    /// Reserves space up to logical `end`, so that what is acknowledged from the journal can always be applied.
+    pub(crate) async fn reserve(&self, extent: &Extent, end: u64) -> Result<(), Error> {
+        let (allocated, file) = {
+            let state = extent.state();
+            if end <= state.allocated {
+                return Ok(());
+            }
+            (state.allocated, state.file.clone())
+        };
+        let file = file.ok_or_else(|| extent.missing())?;
+        let least = page_up(end) - allocated;
+        let step = self.config.allocate_step(extent.kind).max(least);
+        let mut last = Error::Full;
+        for len in [step, least] {
+            if let Err(error) = self.admit(extent.kind, len).await {
+                last = error;
+                continue;
+            }
+            match file.allocate(DATA_AT + allocated, len).await {
+                Ok(()) => {
+                    extent.state().allocated = allocated + len;
+                    return Ok(());
+                }
+                Err(DiskError::Full) => last = Error::Full,
+                Err(error) => return Err(self.poison("allocate", &error)),
+            }
+        }
+        Err(last)
+    }
+
+    async fn admit(&self, kind: ExtentKind, len: u64) -> Result<(), Error> {
+        self.space.admit(&*self.disk, &self.env, &self.config, kind, len).await
+    }
+
+    /// An extent's file, opened if need be; of sealed ones only so many stay open.
+    pub(crate) async fn file(&self, extent: &Arc<Extent>) -> Result<Arc<dyn DiskFile>, Error> {
+        {
+            let state = extent.state();
+            if state.status == Status::Removed {
+                return Err(extent.missing());
+            }
+            if let Some(file) = &state.file {
+                return Ok(Arc::clone(file));
+            }
+        }
+        let file = self.disk.open(&path_of(extent.id)).await.map_err(|e| unreadable(extent, &e))?;
+        extent.state().file = Some(Arc::clone(&file));
+        let closed = {
+            let mut open = self.open_files.lock().unwrap_or_else(PoisonError::into_inner);
+            open.push_back(Arc::clone(extent));
+            if open.len() > self.config.open_files_max { open.pop_front() } else { None }
+        };
+        if let Some(closed) = closed {
+            closed.state().file = None;
+        }
+        Ok(file)
+    }
+
+    /// Lets a newly sealed extent's file be closed when others need the place.
+    pub(crate) fn may_close(&self, extent: &Arc<Extent>) {
+        self.open_files
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push_back(Arc::clone(extent));
+    }
+
+    /// Remembers that the extent needs a sync before the journal can forget its records.
+    pub(crate) fn mark_dirty(&self, extent: &Arc<Extent>) {
+        self.dirty
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .entry(extent.id)
+            .or_insert_with(|| Arc::clone(extent));
+    }
+
+    /// Up to `len` stored bytes at logical `offset`, from the tail or the file; fewer at the end of what is stored
+    /// together.
+    pub(crate) async fn fetch(
+        &self,
+        extent: &Arc<Extent>,
+        offset: u64,
+        len: u64,
+    ) -> Result<Bytes, Error> {
+        let len = {
+            let state = extent.state();
+            if offset >= state.written {
+                return state.tail.copy(offset, len).ok_or_else(|| extent.corrupt(offset));
+            }
+            len.min(state.written - offset)
+        };
+        let file = self.file(extent).await?;
+        file.read_at(DATA_AT + offset, index(len)).await.map_err(|e| unreadable(extent, &e))
+    }
+
+    /// Notes changes in the catalog, which may take time on a real disk.
+    pub(crate) async fn note(&self, changes: Vec<Change>) {
+        if changes.is_empty() {
+            return;
+        }
+        if !self.catalog.may_block() {
+            self.catalog.apply(&changes);
+            return;
+        }
+        let catalog = Arc::clone(&self.catalog);
+        let work = self.env.tasks.spawn_blocking("catalog", move || catalog.apply(&changes));
+        if work.await.is_err() {
+            tracing::warn!("a catalog change was lost; the audit will find what it freed");
+        }
+    }
+}
+
+fn unreadable(extent: &Extent, error: &DiskError) -> Error {
+    match error {
+        DiskError::NotFound { .. } => extent.missing(),
+        DiskError::Full | DiskError::Io { .. } | DiskError::Locked => {
+            Error::Unreadable { extent: extent.id, reason: error.to_string() }
+        }
+    }
+}
