@@ -137,7 +137,11 @@ impl Store {
     }
 
     /// Makes everything appended so far durable in the extent's file.
-    pub(crate) async fn flush(self: &Arc<Self>, extent: &Arc<Extent>, epoch: Epoch) -> Result<(), Error> {
+    pub(crate) async fn flush(
+        self: &Arc<Self>,
+        extent: &Arc<Extent>,
+        epoch: Epoch,
+    ) -> Result<(), Error> {
         self.health.check()?;
         let turn = Arc::clone(&extent.turn).lock_owned().await;
         {

@@ -118,7 +118,8 @@ impl Catalog for SledCatalog {
                 }
                 Change::Removed { extent } => {
                     batch.remove(key(b's', *extent, 0).to_vec());
-                    for found in database.scan_prefix(&key(b'd', *extent, 0)[..9]).keys().flatten() {
+                    for found in database.scan_prefix(&key(b'd', *extent, 0)[..9]).keys().flatten()
+                    {
                         batch.remove(found);
                     }
                 }

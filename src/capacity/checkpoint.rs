@@ -31,8 +31,7 @@ impl Store {
         let _one = self.checkpointing.lock().await;
         self.health.check()?;
         let cut = self.journal.cut();
-        let dirty =
-            std::mem::take(&mut *self.dirty.lock().unwrap_or_else(PoisonError::into_inner));
+        let dirty = std::mem::take(&mut *self.dirty.lock().unwrap_or_else(PoisonError::into_inner));
         for extent in dirty.values() {
             self.settle(extent).await?;
         }

@@ -31,7 +31,12 @@ pub(crate) struct Format {
 impl Format {
     /// A new disk's.
     pub(crate) fn new(store: u128, disk: u128, number: usize) -> Self {
-        Self { format: FORMAT, store: format!("{store:032x}"), disk: format!("{disk:032x}"), number }
+        Self {
+            format: FORMAT,
+            store: format!("{store:032x}"),
+            disk: format!("{disk:032x}"),
+            number,
+        }
     }
 
     /// The store's id as a number.

@@ -292,7 +292,8 @@ impl Head {
         let mut crc = Crc32c::default();
         crc.update(bytes.get(..44)?);
         crc.update(table);
-        if crc.finish() != get_u32(bytes, 44)? || u64::from(get_u16(bytes, 6)?) != len.div_ceil(CHUNK)
+        if crc.finish() != get_u32(bytes, 44)?
+            || u64::from(get_u16(bytes, 6)?) != len.div_ceil(CHUNK)
         {
             return None;
         }
@@ -319,7 +320,8 @@ impl Head {
         if from + size(chunks.len()) > self.len {
             return false;
         }
-        let whole = size(chunks.len()).is_multiple_of(CHUNK) || from + size(chunks.len()) == self.len;
+        let whole =
+            size(chunks.len()).is_multiple_of(CHUNK) || from + size(chunks.len()) == self.len;
         whole
             && chunks
                 .chunks(index(CHUNK))

@@ -37,6 +37,8 @@ mod seal;
 mod space;
 mod store;
 mod tail;
+#[cfg(test)]
+mod tests;
 mod units;
 mod walk;
 

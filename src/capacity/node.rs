@@ -63,7 +63,8 @@ impl CapacityNode {
         metrics: CapacityMetrics,
     ) -> Result<Arc<Self>, OpenError> {
         let stop = CancellationToken::new();
-        let opening = Opening { env: env.clone(), config: config.clone(), metrics, stop: stop.clone() };
+        let opening =
+            Opening { env: env.clone(), config: config.clone(), metrics, stop: stop.clone() };
         let opened = open_all(disks, &opening).await?;
         let mut stores = Vec::new();
         let mut extents = BTreeMap::new();
@@ -152,7 +153,11 @@ impl CapacityNode {
         }
     }
 
-    async fn create_on(&self, store: &Arc<Store>, new: (ExtentId, ExtentKind, Epoch)) -> Result<Home, Error> {
+    async fn create_on(
+        &self,
+        store: &Arc<Store>,
+        new: (ExtentId, ExtentKind, Epoch),
+    ) -> Result<Home, Error> {
         let (extent, kind, epoch) = new;
         let worker = Arc::clone(store);
         let work = async move { worker.create(extent, kind, epoch).await };

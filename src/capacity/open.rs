@@ -32,7 +32,9 @@ pub enum OpenError {
         error: DiskError,
     },
     /// A newer (or unknown) program wrote it.
-    #[error("disk {disk} has format {found}, this program reads format 1: use the program that wrote it")]
+    #[error(
+        "disk {disk} has format {found}, this program reads format 1: use the program that wrote it"
+    )]
     FormatVersion {
         /// Which.
         disk: usize,
@@ -40,7 +42,9 @@ pub enum OpenError {
         found: u32,
     },
     /// Its format file is unreadable.
-    #[error("disk {disk}: the file `format` is damaged; restore it from another disk's, or from a backup")]
+    #[error(
+        "disk {disk}: the file `format` is damaged; restore it from another disk's, or from a backup"
+    )]
     FormatDamaged {
         /// Which.
         disk: usize,
@@ -52,13 +56,17 @@ pub enum OpenError {
         disk: usize,
     },
     /// The same disk twice, or one of the store's disks is not given.
-    #[error("the store's disks are numbered 0 to {highest}, but the disks given are not exactly these")]
+    #[error(
+        "the store's disks are numbered 0 to {highest}, but the disks given are not exactly these"
+    )]
     DiskSet {
         /// The highest number seen.
         highest: usize,
     },
     /// It holds extents but has lost its format file.
-    #[error("disk {disk} holds extents but no file `format`: not starting, so that nothing is overwritten")]
+    #[error(
+        "disk {disk} holds extents but no file `format`: not starting, so that nothing is overwritten"
+    )]
     NoFormat {
         /// Which.
         disk: usize,

@@ -161,7 +161,6 @@ impl Store {
         extent.set_window(Some((offset, bytes.clone())));
         Ok(bytes.slice(..have))
     }
-
 }
 
 /// Where the next live byte is; `None` at the end.

@@ -1,7 +1,8 @@
 //! Recovery of one disk: replay the journal into the extents' files, then seal every extent that was open. Its writer
 //! is dead; what it acknowledged is in the file now, what it did not is cut off or harmless.
 
-use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -133,10 +134,7 @@ impl Recovery<'_> {
     }
 
     /// Applies all records. Doing it twice changes nothing.
-    async fn replay(
-        &self,
-        replay: &mut Replay,
-    ) -> Result<BTreeMap<ExtentId, Replayed>, OpenError> {
+    async fn replay(&self, replay: &mut Replay) -> Result<BTreeMap<ExtentId, Replayed>, OpenError> {
         let journal = |error| OpenError::Journal { disk: self.number, error };
         let mut extents = BTreeMap::new();
         let mut applied = 0u64;
@@ -157,18 +155,20 @@ impl Recovery<'_> {
         record: Record,
         extents: &mut BTreeMap<ExtentId, Replayed>,
     ) -> Result<(), OpenError> {
-        if !extents.contains_key(&record.extent) {
-            let file = match self.disk.open(&path_of(record.extent)).await {
-                Ok(file) => file,
-                // Removed since.
-                Err(DiskError::NotFound { .. }) => return Ok(()),
-                Err(error) => return Err(self.failed(error)),
-            };
-            let page = file.read_at(0, index(PAGE)).await.map_err(|e| self.failed(e))?;
-            let sealed = Slot::parse(&page).is_some_and(|slot| slot.sealed);
-            extents.insert(record.extent, Replayed { file, sealed, known_end: 0 });
-        }
-        let Some(extent) = extents.get_mut(&record.extent) else { return Ok(()) };
+        let extent = match extents.entry(record.extent) {
+            Entry::Occupied(entry) => entry.into_mut(),
+            Entry::Vacant(entry) => {
+                let file = match self.disk.open(&path_of(record.extent)).await {
+                    Ok(file) => file,
+                    // Removed since.
+                    Err(DiskError::NotFound { .. }) => return Ok(()),
+                    Err(error) => return Err(self.failed(error)),
+                };
+                let page = file.read_at(0, index(PAGE)).await.map_err(|e| self.failed(e))?;
+                let sealed = Slot::parse(&page).is_some_and(|slot| slot.sealed);
+                entry.insert(Replayed { file, sealed, known_end: 0 })
+            }
+        };
         if extent.sealed {
             return Ok(());
         }
@@ -208,7 +208,7 @@ impl Recovery<'_> {
             bury(&extent, &dead);
             extents.push(Arc::new(extent));
         }
-        let here: std::collections::BTreeSet<ExtentId> = extents.iter().map(|e| e.id).collect();
+        let here: BTreeSet<ExtentId> = extents.iter().map(|e| e.id).collect();
         let gone = known.sealed.keys().chain(known.dead.keys()).filter(|id| !here.contains(id));
         changes.extend(gone.map(|&extent| Change::Removed { extent }));
         Ok((extents, changes))
@@ -318,14 +318,16 @@ impl Recovery<'_> {
         let limit = len - DATA_AT;
         let mut end = 0;
         let mut at = 0;
-        while let Some(found) =
-            walker.search(at..limit).await.map_err(|e| self.failed(e))?
-        {
+        while let Some(found) = walker.search(at..limit).await.map_err(|e| self.failed(e))? {
             at = walker.follow(found).await.map_err(|e| self.failed(e))?.end.max(found + 1);
             end = end.max(at);
         }
-        let header =
-            Header { extent: id, kind: ExtentKind::Data, created: Epoch::new(0), store: self.store_id };
+        let header = Header {
+            extent: id,
+            kind: ExtentKind::Data,
+            created: Epoch::new(0),
+            store: self.store_id,
+        };
         let page = header.page();
         file.write_at(0, vec![page.clone()]).await.map_err(|e| self.failed(e))?;
         let slot = Slot::parse(&page).expect("a new page has a slot");

@@ -135,4 +135,3 @@ pub(crate) fn sealed_change(extent: &Extent) -> Change {
     let slot = extent.state().slot;
     Change::Sealed { extent: extent.id, kind: extent.kind, epoch: slot.epoch, len: slot.len }
 }
-

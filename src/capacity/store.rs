@@ -21,7 +21,6 @@ use crate::env::{Disk, DiskError, DiskFile, Env};
 use crate::types::Epoch;
 use crate::types::ExtentId;
 
-
 /// One disk.
 #[derive(Debug)]
 pub(crate) struct Store {
@@ -160,8 +159,7 @@ impl Store {
 
     /// Makes the names in a folder durable, and the folder's own name the first time.
     pub(crate) async fn sync_folder(&self, folder: &str) -> Result<(), Error> {
-        let known =
-            self.folders.lock().unwrap_or_else(PoisonError::into_inner).contains(folder);
+        let known = self.folders.lock().unwrap_or_else(PoisonError::into_inner).contains(folder);
         let mut names = vec![folder];
         if !known {
             names.extend(["extents", ""]);

@@ -20,7 +20,9 @@ pub enum JournalError {
     #[error("both superblocks of the journal are damaged")]
     Superblock,
     /// A batch is damaged although a later one was written, so it had been acknowledged.
-    #[error("journal batch {lsn} at byte {position} is damaged, yet batch {later} follows it: acknowledged data is lost")]
+    #[error(
+        "journal batch {lsn} at byte {position} is damaged, yet batch {later} follows it: acknowledged data is lost"
+    )]
     Damaged {
         /// The damaged batch.
         lsn: u64,
@@ -78,7 +80,9 @@ impl Replay {
             return Ok(None);
         }
         let page = self.file.read_at(position, index(PAGE)).await?;
-        let Some(header) = BatchHeader::decode(&page, self.superblock.ring) else { return Ok(None) };
+        let Some(header) = BatchHeader::decode(&page, self.superblock.ring) else {
+            return Ok(None);
+        };
         let len = batch_len(header.body);
         if header.lsn != self.lsn || position + len > self.superblock.size {
             return Ok(None);

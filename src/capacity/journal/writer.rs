@@ -202,9 +202,9 @@ impl Journal {
         loop {
             {
                 let place = self.place.lock().unwrap_or_else(PoisonError::into_inner);
-                let skipped =
-                    if place.next.position + len > self.size { self.size - place.next.position } else { 0 };
-                let position = if skipped > 0 { RING_AT } else { place.next.position };
+                let wraps = place.next.position + len > self.size;
+                let skipped = if wraps { self.size - place.next.position } else { 0 };
+                let position = if wraps { RING_AT } else { place.next.position };
                 if place.used + skipped + len <= self.capacity() {
                     return Some(Slot { position, consumed: skipped + len });
                 }

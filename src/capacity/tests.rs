@@ -1,0 +1,251 @@
+//! The node as its callers see it, on the machine's disk in a temporary directory.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use tempfile::TempDir;
+
+use super::*;
+use crate::env::clock::OsClock;
+use crate::env::disk_os::OsDisk;
+use crate::env::rand::SeededRand;
+use crate::env::{Disk, Env, Tasks};
+use crate::types::Epoch;
+use crate::types::ExtentId;
+use crate::types::Location;
+use crate::types::crc32c;
+
+const DATA: ExtentId = ExtentId::new(0x17);
+const LOG: ExtentId = ExtentId::new(0x1234);
+const ONE: Epoch = Epoch::new(1);
+
+fn env() -> Env {
+    Env { clock: Arc::new(OsClock::new()), rand: Arc::new(SeededRand::new(7)), tasks: Tasks::new() }
+}
+
+struct Rig {
+    folder: TempDir,
+    node: Option<Arc<CapacityNode>>,
+    metrics: CapacityMetrics,
+    config: CapacityConfig,
+}
+
+impl Rig {
+    async fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let config = CapacityConfig {
+            catalog: CatalogPlace::Folders(vec![folder.path().to_owned()]),
+            ..CapacityConfig::small()
+        };
+        let mut rig = Self { folder, node: None, metrics: CapacityMetrics::default(), config };
+        rig.start().await;
+        rig
+    }
+
+    fn node(&self) -> &Arc<CapacityNode> {
+        self.node.as_ref().unwrap()
+    }
+
+    fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    async fn try_start(&mut self) -> Result<(), OpenError> {
+        let env = env();
+        let disk: Arc<dyn Disk> = OsDisk::open(self.path(), env.tasks.clone()).unwrap();
+        self.metrics = CapacityMetrics::default();
+        let config = self.config.clone();
+        let node = CapacityNode::open(vec![disk], env, config, self.metrics.clone()).await?;
+        self.node = Some(node);
+        Ok(())
+    }
+
+    async fn start(&mut self) {
+        self.try_start().await.unwrap();
+    }
+
+    /// Stops the node. With `clean` false nothing is written that was not already.
+    async fn stop(&mut self, clean: bool) {
+        let node = self.node.take().unwrap();
+        if clean {
+            node.shutdown().await;
+        }
+        drop(node);
+        // Its tasks hold the lock of the directory until they have seen the stop.
+        for _ in 0..1000 {
+            match OsDisk::open(self.path(), Tasks::new()) {
+                Ok(_) => return,
+                Err(_) => tokio::task::yield_now().await,
+            }
+        }
+        panic!("the node does not let go of its disk");
+    }
+
+    async fn restart(&mut self, clean: bool) {
+        self.stop(clean).await;
+        self.start().await;
+    }
+
+    async fn append(
+        &self,
+        extent: ExtentId,
+        offset: u64,
+        payloads: &[Bytes],
+        durability: Durability,
+    ) -> Result<Appended, Error> {
+        let payloads = payloads.iter().map(|p| vec![p.clone()]).collect();
+        let request = AppendRequest { extent, epoch: ONE, offset, payloads, durability };
+        self.node().append(request).await
+    }
+
+    async fn read(&self, location: &Location) -> Result<Vec<u8>, Error> {
+        Ok(self.node().read(location, 0..location.len).await?.concat())
+    }
+
+    fn extent_file(&self, extent: ExtentId) -> std::path::PathBuf {
+        self.path().join(store::path_of(extent))
+    }
+}
+
+/// Bytes no two pages of which are alike.
+fn payload(seed: u64, len: usize) -> Bytes {
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    let next = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state.to_le_bytes()[3]
+    };
+    std::iter::repeat_with(next).take(len).collect()
+}
+
+#[tokio::test]
+async fn appended_bytes_read_back_before_and_after_seal_and_restart() {
+    let mut rig = Rig::new().await;
+    rig.node().create(DATA, ExtentKind::Data, ONE).await.unwrap();
+    let lens = [1, 10, 4096, 16_384, 16_385, 40_000, 70_000, 1 << 20, (1 << 20) + 5, 3 << 20];
+    let mut end = 0;
+    let mut stored = Vec::new();
+    for (seed, len) in lens.into_iter().enumerate() {
+        for durability in [Durability::Durable, Durability::Deferred] {
+            let bytes = payload(seed as u64, len);
+            let appended =
+                rig.append(DATA, end, std::slice::from_ref(&bytes), durability).await.unwrap();
+            assert_eq!(appended.end, end_after(end, &[len as u64]));
+            assert_eq!(appended.locations[0].crc, crc32c(&bytes));
+            end = appended.end;
+            stored.push((appended.locations[0], bytes));
+        }
+    }
+    for (location, bytes) in &stored {
+        assert_eq!(rig.read(location).await.unwrap(), *bytes);
+    }
+    rig.node().flush(DATA, ONE).await.unwrap();
+    for restart in [None, Some(false), Some(true)] {
+        match restart {
+            None => assert_eq!(rig.node().seal(DATA, ONE).await.unwrap(), end),
+            Some(clean) => rig.restart(clean).await,
+        }
+        let info = rig.node().extents().await;
+        assert_eq!((info[0].state, info[0].len), (ExtentState::Sealed, end));
+        for (location, bytes) in &stored {
+            assert_eq!(rig.read(location).await.unwrap(), *bytes);
+            let len = location.len;
+            for range in [0..1.min(len), len / 3..len / 2, len - 1..len, len / 2..len / 2] {
+                let part = rig.node().read(location, range.clone()).await.unwrap().concat();
+                assert_eq!(part, bytes[range.start as usize..range.end as usize]);
+            }
+        }
+    }
+    let report = rig.node().scrub(DATA).await.unwrap();
+    assert_eq!(report.corrupt, vec![]);
+    assert_eq!(report.frames, 2 * (8 + 2 + 3));
+}
+
+#[tokio::test]
+async fn acknowledged_small_appends_survive_an_unclean_stop() {
+    let mut rig = Rig::new().await;
+    rig.node().create(LOG, ExtentKind::Log, ONE).await.unwrap();
+    rig.node().create(DATA, ExtentKind::Data, ONE).await.unwrap();
+    let mut ends = [0, 0];
+    let mut stored = Vec::new();
+    // Several times around the ring.
+    for round in 0..400 {
+        for (n, extent) in [LOG, DATA].into_iter().enumerate() {
+            let bytes = payload(round, 100 + (round as usize * 37) % 5000);
+            let appended = rig
+                .append(extent, ends[n], std::slice::from_ref(&bytes), Durability::Durable)
+                .await
+                .unwrap();
+            ends[n] = appended.end;
+            stored.push((appended.locations[0], bytes));
+        }
+    }
+    rig.restart(false).await;
+    for (location, bytes) in &stored {
+        assert_eq!(rig.read(location).await.unwrap(), *bytes);
+    }
+    let infos = rig.node().extents().await;
+    assert!(infos.iter().all(|info| info.state == ExtentState::Sealed));
+    assert_eq!(infos.iter().map(|info| info.len).collect::<Vec<_>>(), vec![ends[1], ends[0]]);
+    let mut offset = 0;
+    let mut frames = 0;
+    while let Some(frame) = rig.node().next_frame(LOG, offset).await.unwrap() {
+        let expected = &stored[frames * 2];
+        assert_eq!((frame.offset, &frame.payload), (expected.0.offset, &expected.1));
+        offset = frame.next;
+        frames += 1;
+    }
+    assert_eq!(frames, 400);
+}
+
+#[tokio::test]
+async fn append_is_refused_at_a_wrong_offset_epoch_or_after_seal() {
+    let rig = Rig::new().await;
+    rig.node().create(LOG, ExtentKind::Log, ONE).await.unwrap();
+    let bytes = [payload(1, 500)];
+    let appended = rig.append(LOG, 0, &bytes, Durability::Durable).await.unwrap();
+    let wrong = rig.append(LOG, 0, &bytes, Durability::Durable).await;
+    assert!(matches!(wrong, Err(Error::WrongOffset { expected, .. }) if expected == appended.end));
+    rig.node().fence(LOG, Epoch::new(5)).await.unwrap();
+    let fenced = rig.append(LOG, appended.end, &bytes, Durability::Durable).await;
+    assert!(matches!(fenced, Err(Error::Fenced { epoch, .. }) if epoch == Epoch::new(5)));
+    assert!(matches!(rig.node().seal(LOG, ONE).await, Err(Error::Fenced { .. })));
+    assert!(matches!(rig.node().fence(LOG, ONE).await, Err(Error::Fenced { .. })));
+    assert_eq!(rig.node().seal(LOG, Epoch::new(5)).await.unwrap(), appended.end);
+    let request = AppendRequest {
+        extent: LOG,
+        epoch: Epoch::new(6),
+        offset: appended.end,
+        payloads: vec![vec![payload(1, 5)]],
+        durability: Durability::Durable,
+    };
+    assert!(matches!(rig.node().append(request).await, Err(Error::Sealed { .. })));
+    assert!(matches!(
+        rig.append(DATA, 0, &bytes, Durability::Durable).await,
+        Err(Error::NoSuchExtent { .. })
+    ));
+}
+
+#[tokio::test]
+async fn concurrent_small_appends_share_syncs() {
+    let rig = Rig::new().await;
+    let mut appends = Vec::new();
+    for n in 0..64u64 {
+        let extent = ExtentId::new(n);
+        rig.node().create(extent, ExtentKind::Data, ONE).await.unwrap();
+        let bytes = payload(n, 300);
+        let node = Arc::clone(rig.node());
+        appends.push(async move {
+            let payloads = vec![vec![bytes]];
+            let durability = Durability::Durable;
+            let request = AppendRequest { extent, epoch: ONE, offset: 0, payloads, durability };
+            node.append(request).await.unwrap()
+        });
+    }
+    let before = rig.metrics.fsyncs.get();
+    futures_util::future::join_all(appends).await;
+    let syncs = rig.metrics.fsyncs.get() - before;
+    assert!(syncs <= 4, "64 appends at once took {syncs} syncs");
+}
