@@ -20,7 +20,7 @@ def test_stage_and_commit(container, blob):
     refused(blob.get_blob_properties, 404, "BlobNotFound")
     refused(lambda: blob.download_blob().readall(), 404, "BlobNotFound")
     committed, uncommitted = blob.get_block_list("all")
-    assert committed == [] and sorted(ids(uncommitted)) == [(block_id(n), 1000 + n) for n in range(5)]
+    assert committed == [] and sorted(ids(uncommitted)) == sorted((block_id(n), 1000 + n) for n in range(5))
     assert [b.name for b in container.list_blobs()] == []
     pending = list(container.list_blobs(include=["uncommittedblobs"]))
     assert [(b.name, b.size) for b in pending] == [("the-blob", 0)]
@@ -137,7 +137,7 @@ def test_bad_ids(wire, container, bad):
     answer = wire.request("PUT", f"/{container.container_name}/b", {"comp": "block", "blockid": bad}, body=b"x")
     assert answer.status == 400
     assert answer.code in ("InvalidQueryParameterValue", "InvalidBlockId", "MissingRequiredQueryParameter",
-                           "OutOfRangeQueryParameterValue")
+                           "OutOfRangeQueryParameterValue", "OutOfRangeInput")
 
 
 def test_empty_block(wire, container):
