@@ -23,7 +23,7 @@ class Driver:
         return subprocess.Popen(
             [
                 self.program, "--bench", *server.driver_args(), "--workload", ",".join(workloads),
-                "--divide", str(self.divide), *extra,
+                "--divide", str(self.divide * server.divide), *extra,
             ],
             stdout=subprocess.PIPE, text=True,
         )

@@ -37,14 +37,14 @@ def main():
         work = target_dir().resolve() / "bench-data" / server.name
         shutil.rmtree(work, ignore_errors=True)
         work.mkdir(parents=True)
-        one = {"version": version, "durability": server.durability}
+        one = {"version": version, "divide": divide * server.divide, "durability": server.durability}
         results["servers"][server.name] = one
         try:
             one["speed"] = measure.speed(server, driver, work)
             if not args.speed_only:
                 counts = measure.syncs(server, driver, work)
                 one["syncs"] = counts and {str(c): value for c, value in counts.items()}
-                objects = args.restart_objects or server.restart_objects // divide
+                objects = args.restart_objects or server.restart_objects // divide // server.divide
                 one["crash"] = measure.crash(server, driver, work, objects)
         except (RuntimeError, KeyError) as error:
             say(f"{server.name}: {error!r}")

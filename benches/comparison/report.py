@@ -9,8 +9,7 @@ def render(results):
     parts = [
         "# Figures of the last run",
         "",
-        f"{results['date']}, {results['machine']}, load average {results['load']} at the start, "
-        f"operations divided by {results['divide']}.",
+        f"{results['date']}, {results['machine']}, load average {results['load']} at the start.",
         "",
         "Server CPU is user and system time of all its processes over a fixed number of operations, settled "
         "writes included; it is the figure to trust. Ratios between servers of one run come second, latency "
@@ -38,7 +37,9 @@ def render(results):
 
 def versions(servers):
     """A line for each server."""
-    return [f"- {name}: {server['version']}" for name, server in servers.items()]
+    return [
+        f"- {name}: {server['version']}, 1/{server['divide']} of the operations" for name, server in servers.items()
+    ]
 
 
 def cpu_table(servers):

@@ -26,6 +26,8 @@ class Server:
     # What an acknowledged write is worth by the server's documentation, as configured here.
     durability = ""
     restart_objects = 20_000
+    # A slow server is asked for fewer operations: what one costs needs no more of them.
+    divide = 1
 
     def __init__(self, cache, base):
         self.cache = cache
@@ -127,6 +129,8 @@ class Azurite(Server):
 
     name = "azurite"
     durability = "blob bytes are synced before the ack, the index that names them is in memory and saved later"
+    # Its DELETE looks at every blob of the account, so that long runs would take hours.
+    divide = 8
 
     def install(self):
         home = self.cache / "azurite"
@@ -144,7 +148,8 @@ class Azurite(Server):
     def command(self, data):
         return [
             "node", str(self.script), "--silent", "--loose", "--disableTelemetry", "--skipApiVersionCheck",
-            "--blobHost", "127.0.0.1", "--blobPort", str(self.base), "--location", str(data),
+            # The default of 5 s cuts connections whose requests wait for the one thread.
+            "--blobKeepAliveTimeout", "600", "--blobHost", "127.0.0.1", "--blobPort", str(self.base), "--location", str(data),
         ]
 
     def driver_args(self):
@@ -156,6 +161,7 @@ class SeaweedFS(Server):
 
     name = "seaweedfs"
     durability = "no sync before the ack by default"
+    divide = 2
 
     def install(self):
         home = self.cache / "seaweedfs"
