@@ -1,1 +1,34 @@
-//! Stub front page; see the constitution.
+//! The front end: stateless; parses, authenticates, routes, streams. Holds nothing a request needs to survive.
+//!
+//! The main path, PUT of a block:
+//! 1. `server.rs` accepts and drives HTTP; limits on heads, idle bodies and running requests stand there.
+//! 2. `service.rs` finds the account, authenticates, parses, dispatches, renders, measures.
+//! 3. `dispatch.rs` is one exhaustive match; `ops/` has a file per family of operations.
+//! 4. `body.rs` takes the body in pieces with an idle limit, `ingest.rs` hashes it on the way.
+//! 5. `write/` appends it: small bodies of all requests share appends, large ones stream into an extent of their own.
+//!    **Here bytes become durable.**
+//! 6. `route.rs` sends the row change to the partition that owns the name. **Here the name becomes visible.**
+//! 7. `read.rs` streams a blob's pieces back, one read ahead.
+//!
+//! Invariants: bytes before pointers (5 before 6, always); a body that ends early makes nothing visible; a short
+//! response body never looks complete (the connection is cut); a write runs on when its client leaves.
+//!
+//! Not here: what rows mean (`index`), where bytes lie (`capacity`), what headers are called (`protocol`).
+
+pub mod accounts;
+pub mod body;
+mod dispatch;
+mod errors;
+mod ingest;
+pub mod metrics;
+mod ops;
+mod read;
+pub mod route;
+pub mod server;
+pub mod service;
+pub mod write;
+
+pub use accounts::Accounts;
+pub use route::Router;
+pub use server::serve;
+pub use service::{FrontEnd, FrontEndConfig, Parts};

@@ -74,6 +74,20 @@ pub struct WriteGuard {
     extent: ExtentId,
 }
 
+impl WriteGuard {
+    /// A second guard of the same extent, for another write in the same append.
+    #[must_use]
+    pub fn another(&self) -> Self {
+        self.inflight.write(self.extent)
+    }
+
+    /// The guarded extent.
+    #[must_use]
+    pub const fn extent(&self) -> ExtentId {
+        self.extent
+    }
+}
+
 impl Drop for WriteGuard {
     fn drop(&mut self) {
         let mut state = self.inflight.0.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,0 +1,165 @@
+//! Request bodies in, response bodies out.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::task::Context;
+use std::task::Poll;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body::Body;
+use http_body::Frame;
+use http_body::SizeHint;
+use http_body_util::BodyExt;
+use hyper::body::Incoming;
+
+use crate::env::Env;
+use crate::protocol::Error;
+use crate::protocol::ErrorCode;
+
+/// A request body under an idle limit: a client that sends nothing for so long is cut off.
+pub struct RequestBody {
+    incoming: Incoming,
+    idle: Duration,
+    env: Env,
+}
+
+impl fmt::Debug for RequestBody {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RequestBody").field("idle", &self.idle).finish_non_exhaustive()
+    }
+}
+
+impl RequestBody {
+    /// Wraps hyper's body.
+    #[must_use]
+    pub const fn new(incoming: Incoming, idle: Duration, env: Env) -> Self {
+        Self { incoming, idle, env }
+    }
+
+    /// The next piece; `None` at the end. Cancel safe.
+    ///
+    /// # Errors
+    /// `OperationTimedOut` (408) when the client stalls, `InvalidInput` when the connection or its framing broke.
+    pub async fn next(&mut self) -> Result<Option<Bytes>, Error> {
+        loop {
+            let frame = tokio::select! {
+                biased;
+                frame = self.incoming.frame() => frame,
+                () = self.env.clock.sleep(self.idle) => return Err(ErrorCode::RequestTimeout.into()),
+            };
+            match frame {
+                None => return Ok(None),
+                Some(Err(error)) => {
+                    tracing::debug!(%error, "the request body broke off");
+                    return Err(Error::new(ErrorCode::InvalidInput)
+                        .message("The request body ended early or its framing is broken."));
+                }
+                // Trailers carry nothing we use.
+                Some(Ok(frame)) => match frame.into_data() {
+                    Ok(data) if data.is_empty() => {}
+                    Ok(data) => return Ok(Some(data)),
+                    Err(_) => {}
+                },
+            }
+        }
+    }
+
+    /// Reads and drops up to `limit` bytes, so that a client still sending reads our answer instead of a reset.
+    pub async fn drain(&mut self, limit: u64) {
+        let mut left = limit;
+        while let Ok(Some(piece)) = self.next().await {
+            match left.checked_sub(piece.len() as u64) {
+                Some(rest) => left = rest,
+                None => return,
+            }
+        }
+    }
+}
+
+/// The next pieces of a body, and the source for those after.
+pub type Next =
+    Pin<Box<dyn Future<Output = Option<(Result<VecDeque<Bytes>, BodyError>, Source)>> + Send>>;
+
+/// Where a streamed body comes from: gives the next pieces and itself back.
+pub type Source = Box<dyn Pull>;
+
+/// Pulls pieces of a response body.
+pub trait Pull: Send {
+    /// The next pieces; `None` at the end.
+    fn pull(self: Box<Self>) -> Next;
+}
+
+/// A failed response body: hyper cuts the connection, so that a short body never looks complete.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("the response body cannot be completed: {0}")]
+pub struct BodyError(pub String);
+
+/// A response body of known length.
+pub struct ResponseBody {
+    ready: VecDeque<Bytes>,
+    remaining: u64,
+    next: Option<Next>,
+}
+
+impl fmt::Debug for ResponseBody {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ResponseBody").field("remaining", &self.remaining).finish_non_exhaustive()
+    }
+}
+
+impl ResponseBody {
+    /// A body that is here.
+    #[must_use]
+    pub fn full(bytes: Bytes) -> Self {
+        let remaining = bytes.len() as u64;
+        let ready = if bytes.is_empty() { VecDeque::new() } else { VecDeque::from([bytes]) };
+        Self { ready, remaining, next: None }
+    }
+
+    /// A body of `len` bytes: the first pieces are here, the rest comes from `source`.
+    #[must_use]
+    pub fn stream(first: VecDeque<Bytes>, source: Option<Source>, len: u64) -> Self {
+        Self { ready: first, remaining: len, next: source.map(Pull::pull) }
+    }
+}
+
+impl Body for ResponseBody {
+    type Data = Bytes;
+    type Error = BodyError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
+        loop {
+            if let Some(piece) = self.ready.pop_front() {
+                self.remaining = self.remaining.saturating_sub(piece.len() as u64);
+                return Poll::Ready(Some(Ok(Frame::data(piece))));
+            }
+            let Some(next) = self.next.as_mut() else { return Poll::Ready(None) };
+            match next.as_mut().poll(cx) {
+                Poll::Pending => return Poll::Pending,
+                Poll::Ready(None) => self.next = None,
+                Poll::Ready(Some((Ok(pieces), source))) => {
+                    self.ready = pieces;
+                    self.next = Some(source.pull());
+                }
+                Poll::Ready(Some((Err(error), _))) => {
+                    self.next = None;
+                    return Poll::Ready(Some(Err(error)));
+                }
+            }
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.remaining == 0
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(self.remaining)
+    }
+}

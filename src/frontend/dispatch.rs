@@ -1,0 +1,84 @@
+//! From an operation to the function that carries it out: one exhaustive match.
+
+use crate::frontend::accounts::Account;
+use crate::frontend::body::RequestBody;
+use crate::frontend::body::ResponseBody;
+use crate::frontend::ops::blobs;
+use crate::frontend::ops::blocks;
+use crate::frontend::ops::containers;
+use crate::frontend::ops::content;
+use crate::frontend::ops::listing;
+use crate::frontend::service::FrontEnd;
+use crate::index::BlobChange;
+use crate::protocol::Error;
+use crate::protocol::Operation;
+use crate::protocol::Reply;
+
+/// The answer; a body only for Get Blob.
+pub(crate) type Answer = Result<(Reply, Option<ResponseBody>), Error>;
+
+/// Carries out one operation.
+pub(crate) async fn dispatch(
+    front: &FrontEnd,
+    account: &Account,
+    operation: Operation,
+    body: &mut RequestBody,
+) -> Answer {
+    use Operation as O;
+    let reply = match operation {
+        O::GetAccountInformation => Ok(Reply::AccountInformation),
+        O::ListContainers(list) => listing::containers(front, account, list).await,
+        O::CreateContainer { container, metadata, public_access } => {
+            containers::create(front, account, container, metadata, public_access).await
+        }
+        O::GetContainer { container, precondition } => {
+            containers::get(front, account, &container, &precondition).await
+        }
+        O::SetContainerMetadata { container, precondition, metadata } => {
+            containers::set_metadata(front, account, container, precondition, metadata).await
+        }
+        O::DeleteContainer { container, precondition } => {
+            containers::delete(front, account, container, precondition).await
+        }
+        O::ListBlobs(list) => listing::blobs(front, account, list).await,
+        O::PutBlob { path, precondition, properties, metadata, upload } => {
+            let put = blobs::Put { path, precondition, properties, metadata, upload };
+            blobs::put(front, account, put, body).await
+        }
+        O::PutBlock { path, id, precondition, upload } => {
+            blocks::stage(front, account, (path, id, precondition), &upload, body).await
+        }
+        O::PutBlockList { path, precondition, properties, metadata, upload } => {
+            let put = blobs::Put { path, precondition, properties, metadata, upload };
+            blocks::commit(front, account, put, body).await
+        }
+        O::GetBlockList { path, precondition, kind } => {
+            blocks::list(front, account, path, precondition, kind).await
+        }
+        O::GetBlob { path, precondition, range, checksum } => {
+            return content::get(front, account, (path, precondition), range, checksum).await;
+        }
+        O::GetBlobProperties { path, precondition } => {
+            content::facts(front, account, path, precondition).await.map(Reply::BlobProperties)
+        }
+        O::GetBlobMetadata { path, precondition } => {
+            content::facts(front, account, path, precondition).await.map(Reply::BlobMetadata)
+        }
+        O::SetBlobProperties { path, precondition, properties } => {
+            let change = BlobChange::Properties(properties);
+            blobs::update(front, account, path, precondition, change)
+                .await
+                .map(Reply::BlobPropertiesSet)
+        }
+        O::SetBlobMetadata { path, precondition, metadata } => {
+            let change = BlobChange::Metadata(metadata);
+            blobs::update(front, account, path, precondition, change)
+                .await
+                .map(Reply::BlobMetadataSet)
+        }
+        O::DeleteBlob { path, precondition } => {
+            blobs::delete(front, account, path, precondition).await
+        }
+    };
+    reply.map(|reply| (reply, None))
+}

@@ -1,0 +1,93 @@
+//! From the layers' errors to the one table of codes. Each match is exhaustive: a new variant must be mapped by hand.
+
+use crate::auth;
+use crate::capacity;
+use crate::index;
+use crate::protocol::Error;
+use crate::protocol::ErrorCode;
+use crate::types::Outcome;
+
+/// Which kind of thing the request was about, where the code depends on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Subject {
+    Container,
+    Blob,
+}
+
+pub(crate) fn from_index(error: &index::Error, subject: Subject) -> Error {
+    use index::Error as E;
+    match error {
+        E::AccountNotFound => ErrorCode::ResourceNotFound.into(),
+        E::ContainerNotFound => ErrorCode::ContainerNotFound.into(),
+        E::ContainerExists => ErrorCode::ContainerAlreadyExists.into(),
+        E::BlobNotFound => ErrorCode::BlobNotFound.into(),
+        E::Condition(Outcome::NotModified) => ErrorCode::NotModified.into(),
+        E::Condition(Outcome::AlreadyExists) => ErrorCode::BlobAlreadyExists.into(),
+        E::Condition(Outcome::Failed | Outcome::Proceed) => ErrorCode::ConditionNotMet.into(),
+        E::LeaseNotPresent => match subject {
+            Subject::Container => ErrorCode::LeaseNotPresentWithContainerOperation.into(),
+            Subject::Blob => ErrorCode::LeaseNotPresentWithBlobOperation.into(),
+        },
+        E::InvalidRange { len } => {
+            Error::new(ErrorCode::InvalidRange).header("content-range", format!("bytes */{len}"))
+        }
+        E::UnknownBlock => ErrorCode::InvalidBlockList.into(),
+        E::BlockIdLength => ErrorCode::InvalidBlobOrBlock.into(),
+        E::TooManyBlocks => ErrorCode::BlockCountExceedsLimit.into(),
+        E::Full => ErrorCode::InsufficientStorage.into(),
+        E::WrongPartition | E::Overloaded => busy(),
+        E::Corrupt(what) => {
+            tracing::error!(%what, "index rows are damaged");
+            internal(
+                "The stored index is damaged here; run `blockyard check` on the data directory.",
+            )
+        }
+        E::Unavailable(why) => {
+            tracing::error!(%why, "a partition is unavailable");
+            internal("A part of the index is unavailable; see the server's log.")
+        }
+    }
+}
+
+pub(crate) fn from_capacity(error: &capacity::Error) -> Error {
+    use capacity::Error as E;
+    match error {
+        E::Full => ErrorCode::InsufficientStorage.into(),
+        E::Corrupt { .. } => {
+            tracing::error!(%error, "stored bytes are damaged");
+            internal("The stored bytes do not match their checksum and are not served.")
+        }
+        E::Poisoned { .. }
+        | E::Unreadable { .. }
+        | E::NoSuchExtent { .. }
+        | E::Sealed { .. }
+        | E::Fenced { .. }
+        | E::WrongOffset { .. } => {
+            tracing::error!(%error, "a capacity call failed");
+            internal("Storage failed; see the server's log.")
+        }
+    }
+}
+
+pub(crate) fn from_auth(error: &auth::Error) -> Error {
+    use auth::Error as E;
+    match error {
+        // Anonymous access is not served yet, and the service hides what a stranger may not see.
+        E::Missing => ErrorCode::NoAuthenticationInformation.into(),
+        E::Malformed { detail } => Error::new(ErrorCode::InvalidAuthenticationInfo)
+            .detail("AuthenticationErrorDetail", detail),
+        E::UnknownScheme => Error::new(ErrorCode::InvalidAuthenticationInfo)
+            .detail("AuthenticationErrorDetail", "Sign with SharedKey or SharedKeyLite."),
+        E::WrongSignature { detail } | E::ClockSkew { detail } => {
+            Error::new(ErrorCode::AuthenticationFailed).detail("AuthenticationErrorDetail", detail)
+        }
+    }
+}
+
+pub(crate) fn busy() -> Error {
+    Error::new(ErrorCode::ServerBusy).header("retry-after", "1")
+}
+
+fn internal(message: &str) -> Error {
+    Error::new(ErrorCode::InternalError).message(message)
+}

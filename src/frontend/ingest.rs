@@ -1,0 +1,127 @@
+//! Takes a body in: hashes it on the way, stores it where its size says, checks what the client claimed.
+
+use bytes::Bytes;
+
+use crate::frontend::body::RequestBody;
+use crate::frontend::write::Stored;
+use crate::frontend::write::WritePool;
+use crate::protocol::Error;
+use crate::protocol::ErrorCode;
+use crate::protocol::operation::Upload;
+use crate::types::Crc64;
+use crate::types::Crc64Hasher;
+use crate::types::Md5;
+use crate::types::Md5Hasher;
+
+/// Stored content and its checksums.
+#[derive(Debug)]
+pub(crate) struct Ingested {
+    pub(crate) stored: Stored,
+    pub(crate) crc64: Crc64,
+    /// Computed when wanted or claimed.
+    pub(crate) md5: Option<Md5>,
+}
+
+struct Hashes {
+    crc64: Crc64Hasher,
+    md5: Option<Md5Hasher>,
+}
+
+impl Hashes {
+    fn new(upload: &Upload, md5_wanted: bool) -> Self {
+        let md5 = (md5_wanted || upload.md5.is_some()).then(Md5Hasher::default);
+        Self { crc64: Crc64Hasher::default(), md5 }
+    }
+
+    fn update(&mut self, bytes: &[u8]) {
+        self.crc64.update(bytes);
+        if let Some(md5) = &mut self.md5 {
+            md5.update(bytes);
+        }
+    }
+
+    fn finish(self, upload: &Upload) -> Result<(Crc64, Option<Md5>), Error> {
+        let crc64 = self.crc64.finish();
+        let md5 = self.md5.map(Md5Hasher::finish);
+        match (upload.crc64, upload.md5) {
+            (Some(claimed), _) if claimed != crc64 => Err(Error::new(ErrorCode::Crc64Mismatch)
+                .detail("UserSpecifiedCrc", claimed.to_base64())
+                .detail("ServerCalculatedCrc", crc64.to_base64())),
+            (_, Some(claimed)) if Some(claimed) != md5 => Err(Error::new(ErrorCode::Md5Mismatch)
+                .detail("UserSpecifiedMd5", claimed.to_base64())
+                .detail("ServerCalculatedMd5", md5.map(Md5::to_base64).unwrap_or_default())),
+            _ => Ok((crc64, md5)),
+        }
+    }
+}
+
+/// Reads exactly `upload.len` bytes and stores them durably. Nothing refers to them yet: dropping the result frees them.
+pub(crate) async fn ingest(
+    pool: &WritePool,
+    body: &mut RequestBody,
+    upload: &Upload,
+    md5_wanted: bool,
+) -> Result<Ingested, Error> {
+    let mut hashes = Hashes::new(upload, md5_wanted);
+    if pool.fits_in_memory(upload.len) {
+        let pieces = collect(body, upload.len, &mut hashes).await?;
+        // Checked before anything is stored: a wrong body leaves no garbage.
+        let (crc64, md5) = hashes.finish(upload)?;
+        let stored = pool.store(pieces, upload.len).await?;
+        return Ok(Ingested { stored, crc64, md5 });
+    }
+    let mut stream = pool.stream();
+    let mut left = upload.len;
+    while let Some(piece) = body.next().await? {
+        left = left.checked_sub(piece.len() as u64).ok_or(ErrorCode::InvalidInput)?;
+        hashes.update(&piece);
+        stream.push(piece).await?;
+    }
+    if left > 0 {
+        return Err(short());
+    }
+    let (crc64, md5) = hashes.finish(upload)?;
+    Ok(Ingested { stored: stream.finish().await?, crc64, md5 })
+}
+
+/// Reads a small body whole, such as the XML of a block list, and checks its checksums.
+pub(crate) async fn read_whole(
+    body: &mut RequestBody,
+    upload: &Upload,
+) -> Result<(Bytes, Crc64, Option<Md5>), Error> {
+    let mut hashes = Hashes::new(upload, false);
+    let pieces = collect(body, upload.len, &mut hashes).await?;
+    let (crc64, md5) = hashes.finish(upload)?;
+    Ok((join(pieces), crc64, md5))
+}
+
+async fn collect(
+    body: &mut RequestBody,
+    len: u64,
+    hashes: &mut Hashes,
+) -> Result<Vec<Bytes>, Error> {
+    let mut pieces = Vec::new();
+    let mut left = len;
+    while let Some(piece) = body.next().await? {
+        left = left.checked_sub(piece.len() as u64).ok_or(ErrorCode::InvalidInput)?;
+        hashes.update(&piece);
+        pieces.push(piece);
+    }
+    if left > 0 { Err(short()) } else { Ok(pieces) }
+}
+
+fn short() -> Error {
+    Error::new(ErrorCode::InvalidInput).message("The request body is shorter than Content-Length.")
+}
+
+/// One buffer from pieces; a single piece is not copied.
+pub(crate) fn join(mut pieces: Vec<Bytes>) -> Bytes {
+    if pieces.len() == 1 {
+        return pieces.pop().unwrap_or_default();
+    }
+    let mut whole = Vec::with_capacity(pieces.iter().map(Bytes::len).sum());
+    for piece in &pieces {
+        whole.extend_from_slice(piece);
+    }
+    whole.into()
+}

@@ -1,0 +1,62 @@
+//! What the front end counts. Every name stands here.
+
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::metrics::histogram::exponential_buckets;
+use prometheus_client::registry::Registry;
+
+/// Labels of a finished request.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct RequestLabels {
+    /// REST name of the operation, or `Refused` when it was not recognised or not let in.
+    pub operation: &'static str,
+    /// HTTP status.
+    pub status: u16,
+}
+
+/// Labels of a latency histogram.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct OperationLabels {
+    /// REST name of the operation.
+    pub operation: &'static str,
+}
+
+/// Counters of the front end.
+#[derive(Debug)]
+pub struct Metrics {
+    requests: Family<RequestLabels, Counter>,
+    seconds: Family<OperationLabels, Histogram, fn() -> Histogram>,
+    /// Requests being answered.
+    pub running: Gauge,
+}
+
+fn latency_buckets() -> Histogram {
+    // 50 us to 26 s, each twice the one before.
+    Histogram::new(exponential_buckets(0.000_05, 2.0, 20))
+}
+
+impl Metrics {
+    /// Registers the metrics.
+    pub fn register(registry: &mut Registry) -> Self {
+        let requests = Family::<RequestLabels, Counter>::default();
+        let seconds = Family::new_with_constructor(latency_buckets as fn() -> Histogram);
+        let running = Gauge::default();
+        registry.register("requests", "Requests answered", requests.clone());
+        registry.register(
+            "request_seconds",
+            "Time from the request's head to the response's head",
+            seconds.clone(),
+        );
+        registry.register("requests_running", "Requests being answered", running.clone());
+        Self { requests, seconds, running }
+    }
+
+    /// Counts a finished request.
+    pub fn finished(&self, operation: &'static str, status: u16, seconds: f64) {
+        self.requests.get_or_create(&RequestLabels { operation, status }).inc();
+        self.seconds.get_or_create(&OperationLabels { operation }).observe(seconds);
+    }
+}

@@ -1,0 +1,97 @@
+//! Put, change and delete blobs.
+
+use crate::frontend::accounts::Account;
+use crate::frontend::body::RequestBody;
+use crate::frontend::errors;
+use crate::frontend::errors::Subject;
+use crate::frontend::ingest;
+use crate::frontend::ops;
+use crate::frontend::service::FrontEnd;
+use crate::index::BlobChange;
+use crate::index::DeleteBlob;
+use crate::index::PutBlob;
+use crate::index::UpdateBlob;
+use crate::index::Write;
+use crate::protocol::Error;
+use crate::protocol::ErrorCode;
+use crate::protocol::Precondition;
+use crate::protocol::Reply;
+use crate::protocol::operation::BlobPath;
+use crate::protocol::operation::Upload;
+use crate::protocol::reply::Change;
+use crate::types::BlobProperties;
+use crate::types::Md5;
+use crate::types::Metadata;
+
+/// What Put Blob and Put Block List have in common.
+#[derive(Debug)]
+pub(crate) struct Put {
+    pub(crate) path: BlobPath,
+    pub(crate) precondition: Precondition,
+    pub(crate) properties: BlobProperties,
+    pub(crate) metadata: Metadata,
+    pub(crate) upload: Upload,
+}
+
+/// Put Blob: bytes, then the row.
+pub(crate) async fn put(
+    front: &FrontEnd,
+    account: &Account,
+    put: Put,
+    body: &mut RequestBody,
+) -> Result<Reply, Error> {
+    let key = ops::blob_key(front, account, put.path).await?;
+    let ingested = ingest::ingest(&front.pool, body, &put.upload, true).await?;
+    let md5 = ingested.md5.ok_or(ErrorCode::InternalError)?;
+    let mut properties = put.properties;
+    if let Some(claimed) = properties.content_md5.filter(|claimed| *claimed != md5) {
+        return Err(mismatch(claimed, md5));
+    }
+    properties.content_md5 = Some(md5);
+    // Bytes before pointers: they are durable here, the row that names them comes next.
+    let write = Write::PutBlob(PutBlob {
+        key,
+        guard: ops::guard(put.precondition),
+        properties,
+        metadata: put.metadata,
+        content: ingested.stored.content(),
+        crc64: ingested.crc64,
+    });
+    let change = ops::commit_blob(front, write, Some(ingested.stored)).await?;
+    let crc64 = put.upload.crc64.map(|_| ingested.crc64);
+    Ok(Reply::BlobPut { change, md5, crc64 })
+}
+
+fn mismatch(claimed: Md5, computed: Md5) -> Error {
+    Error::new(ErrorCode::Md5Mismatch)
+        .detail("UserSpecifiedMd5", claimed.to_base64())
+        .detail("ServerCalculatedMd5", computed.to_base64())
+}
+
+/// Set Blob Properties, Set Blob Metadata.
+pub(crate) async fn update(
+    front: &FrontEnd,
+    account: &Account,
+    path: BlobPath,
+    precondition: Precondition,
+    change: BlobChange,
+) -> Result<Change, Error> {
+    let key = ops::blob_key(front, account, path).await?;
+    let write = Write::UpdateBlob(UpdateBlob { key, guard: ops::guard(precondition), change });
+    ops::commit_blob(front, write, None).await
+}
+
+/// Delete Blob.
+pub(crate) async fn delete(
+    front: &FrontEnd,
+    account: &Account,
+    path: BlobPath,
+    precondition: Precondition,
+) -> Result<Reply, Error> {
+    let key = ops::blob_key(front, account, path).await?;
+    let write = Write::DeleteBlob(DeleteBlob { key, guard: ops::guard(precondition) });
+    match ops::commit(front, write, None).await {
+        Ok(_) => Ok(Reply::BlobDeleted),
+        Err(error) => Err(errors::from_index(&error, Subject::Blob)),
+    }
+}

@@ -1,0 +1,108 @@
+//! Stage blocks, commit lists of them, show them.
+
+use crate::frontend::accounts::Account;
+use crate::frontend::body::RequestBody;
+use crate::frontend::errors;
+use crate::frontend::errors::Subject;
+use crate::frontend::ingest;
+use crate::frontend::ops;
+use crate::frontend::ops::blobs::Put;
+use crate::frontend::service::FrontEnd;
+use crate::index::BlockView;
+use crate::index::CommitBlocks;
+use crate::index::Read;
+use crate::index::ReadReply;
+use crate::index::StageBlock;
+use crate::index::Write;
+use crate::protocol::Error;
+use crate::protocol::Precondition;
+use crate::protocol::Reply;
+use crate::protocol::azure;
+use crate::protocol::operation::BlobPath;
+use crate::protocol::operation::BlockListKind;
+use crate::protocol::operation::Upload;
+use crate::protocol::reply::BlockItem;
+use crate::protocol::reply::BodyChecksum;
+use crate::protocol::reply::Change;
+use crate::types::BlockId;
+use crate::types::Crc64;
+use crate::types::Md5;
+use crate::types::RoutingKey;
+
+/// Put Block: bytes, then a row beside the blob; the blob itself does not change.
+pub(crate) async fn stage(
+    front: &FrontEnd,
+    account: &Account,
+    (path, id, precondition): (BlobPath, BlockId, Precondition),
+    upload: &Upload,
+    body: &mut RequestBody,
+) -> Result<Reply, Error> {
+    let key = ops::blob_key(front, account, path).await?;
+    let ingested = ingest::ingest(&front.pool, body, upload, false).await?;
+    let write = Write::StageBlock(StageBlock {
+        key,
+        guard: ops::guard(precondition),
+        id,
+        content: ingested.stored.content(),
+        crc64: ingested.crc64,
+    });
+    let checksum = checksum(ingested.crc64, ingested.md5);
+    match ops::commit(front, write, Some(ingested.stored)).await {
+        Ok(_) => Ok(Reply::BlockPut(checksum)),
+        Err(error) => Err(errors::from_index(&error, Subject::Blob)),
+    }
+}
+
+/// The checksum a Put Block or Put Block List answers with: the kind the client used, else CRC-64.
+fn checksum(crc64: Crc64, md5: Option<Md5>) -> BodyChecksum {
+    md5.map_or(BodyChecksum::Crc64(crc64), BodyChecksum::Md5)
+}
+
+/// Put Block List: one row change, no bytes move.
+pub(crate) async fn commit(
+    front: &FrontEnd,
+    account: &Account,
+    put: Put,
+    body: &mut RequestBody,
+) -> Result<Reply, Error> {
+    let (xml, crc64, md5) = ingest::read_whole(body, &put.upload).await?;
+    let list = azure::xml::block_list(&xml)?;
+    let key = ops::blob_key(front, account, put.path).await?;
+    let write = Write::CommitBlocks(CommitBlocks {
+        key,
+        guard: ops::guard(put.precondition),
+        properties: put.properties,
+        metadata: put.metadata,
+        list,
+    });
+    let change = ops::commit_blob(front, write, None).await?;
+    Ok(Reply::BlockListPut(change, checksum(crc64, md5)))
+}
+
+/// Get Block List.
+pub(crate) async fn list(
+    front: &FrontEnd,
+    account: &Account,
+    path: BlobPath,
+    precondition: Precondition,
+    kind: BlockListKind,
+) -> Result<Reply, Error> {
+    let key = ops::blob_key(front, account, path).await?;
+    let position = RoutingKey::blob(&key);
+    let read = Read::BlockList(key, ops::guard(precondition));
+    let view = match front.router.read(position.as_bytes(), read).await {
+        Ok(ReadReply::BlockList(view)) => *view,
+        Ok(_) => return Err(ops::mismatched()),
+        Err(error) => return Err(errors::from_index(&error, Subject::Blob)),
+    };
+    let items = |blocks: Vec<BlockView>| {
+        blocks.into_iter().map(|b| BlockItem { id: b.id, len: b.len }).collect()
+    };
+    Ok(Reply::BlockList {
+        committed_blob: view
+            .record
+            .map(|r| (Change { etag: r.etag, last_modified: r.last_modified }, r.len)),
+        committed: (kind != BlockListKind::Uncommitted).then(|| items(view.committed)),
+        uncommitted: (kind != BlockListKind::Committed).then(|| items(view.uncommitted)),
+    })
+}

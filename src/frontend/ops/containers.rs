@@ -1,0 +1,94 @@
+//! Create, read, change and delete containers.
+
+use crate::frontend::accounts::Account;
+use crate::frontend::errors::Subject;
+use crate::frontend::ops;
+use crate::frontend::service::FrontEnd;
+use crate::index::CreateContainer;
+use crate::index::DeleteContainer;
+use crate::index::UpdateContainer;
+use crate::index::Write;
+use crate::protocol::Error;
+use crate::protocol::ErrorCode;
+use crate::protocol::Precondition;
+use crate::protocol::Reply;
+use crate::protocol::reply::Change;
+use crate::protocol::reply::ContainerFacts;
+use crate::types::Collation;
+use crate::types::ContainerId;
+use crate::types::ContainerName;
+use crate::types::Metadata;
+use crate::types::PublicAccess;
+
+/// Create Container.
+pub(crate) async fn create(
+    front: &FrontEnd,
+    account: &Account,
+    name: ContainerName,
+    metadata: Metadata,
+    public_access: PublicAccess,
+) -> Result<Reply, Error> {
+    let counter = front.container_ids.next().await.map_err(|error| {
+        tracing::error!(%error, "no container id to be had");
+        Error::from(ErrorCode::InternalError)
+    })?;
+    let write = Write::CreateContainer(CreateContainer {
+        account: account.id,
+        name,
+        // Reversed so that containers spread over the key space (see `ContainerId`).
+        id: ContainerId::new(counter.reverse_bits()),
+        collation: Collation::Utf16,
+        metadata,
+        public_access,
+    });
+    let answer = ops::commit(front, write, None).await;
+    ops::changed(answer, Subject::Container).map(Reply::ContainerCreated)
+}
+
+/// Get Container Properties, Get Container Metadata.
+pub(crate) async fn get(
+    front: &FrontEnd,
+    account: &Account,
+    name: &ContainerName,
+    precondition: &Precondition,
+) -> Result<Reply, Error> {
+    let record = ops::container(front, account, name).await?;
+    if precondition.lease.is_some() {
+        return Err(ErrorCode::LeaseNotPresentWithContainerOperation.into());
+    }
+    Ok(Reply::Container(ContainerFacts {
+        change: Change { etag: record.etag, last_modified: record.last_modified },
+        metadata: record.metadata,
+        public_access: record.public_access,
+    }))
+}
+
+/// Set Container Metadata.
+pub(crate) async fn set_metadata(
+    front: &FrontEnd,
+    account: &Account,
+    name: ContainerName,
+    precondition: Precondition,
+    metadata: Metadata,
+) -> Result<Reply, Error> {
+    let guard = ops::guard(precondition);
+    let write =
+        Write::UpdateContainer(UpdateContainer { account: account.id, name, guard, metadata });
+    let answer = ops::commit(front, write, None).await;
+    ops::changed(answer, Subject::Container).map(Reply::ContainerChanged)
+}
+
+/// Delete Container.
+pub(crate) async fn delete(
+    front: &FrontEnd,
+    account: &Account,
+    name: ContainerName,
+    precondition: Precondition,
+) -> Result<Reply, Error> {
+    let guard = ops::guard(precondition);
+    let write = Write::DeleteContainer(DeleteContainer { account: account.id, name, guard });
+    match ops::commit(front, write, None).await {
+        Ok(_) => Ok(Reply::ContainerDeleted),
+        Err(error) => Err(crate::frontend::errors::from_index(&error, Subject::Container)),
+    }
+}

@@ -1,0 +1,121 @@
+//! Get Blob and its properties.
+
+use bytes::Bytes;
+
+use crate::frontend::accounts::Account;
+use crate::frontend::body::ResponseBody;
+use crate::frontend::dispatch::Answer;
+use crate::frontend::errors;
+use crate::frontend::errors::Subject;
+use crate::frontend::ops;
+use crate::frontend::read;
+use crate::frontend::service::FrontEnd;
+use crate::index::BlobView;
+use crate::index::Piece;
+use crate::index::Read;
+use crate::index::ReadBlob;
+use crate::index::ReadReply;
+use crate::protocol::Error;
+use crate::protocol::ErrorCode;
+use crate::protocol::Precondition;
+use crate::protocol::Reply;
+use crate::protocol::operation::BlobPath;
+use crate::protocol::operation::RangeChecksum;
+use crate::protocol::reply::BlobFacts;
+use crate::protocol::reply::BodyChecksum;
+use crate::types::BlobKey;
+use crate::types::ByteRange;
+use crate::types::Crc64Hasher;
+use crate::types::Md5Hasher;
+use crate::types::RoutingKey;
+
+/// The largest range a checksum is computed for (`x-ms-range-get-content-md5` and `-crc64`).
+const CHECKSUM_RANGE_MAX: u64 = 4 << 20;
+
+/// Get Blob.
+pub(crate) async fn get(
+    front: &FrontEnd,
+    account: &Account,
+    (path, precondition): (BlobPath, Precondition),
+    range: Option<ByteRange>,
+    checksum: Option<RangeChecksum>,
+) -> Answer {
+    let key = ops::blob_key(front, account, path).await?;
+    // Before the look-up: what becomes garbage after this instant is not freed until the body is out.
+    let guard = front.inflight.read(front.env.clock.now());
+    let view = look_up(front, &key, precondition, range, true).await?;
+    let facts = ops::facts(view.record.clone());
+    let wanted = view.range.clone();
+    let checksum = match checksum {
+        Some(_) if wanted.end - wanted.start > CHECKSUM_RANGE_MAX => {
+            return Err(ErrorCode::OutOfRangeInput.into());
+        }
+        Some(kind) => Some(range_checksum(front, &view, kind).await?),
+        None => None,
+    };
+    let body = if wanted.is_empty() {
+        ResponseBody::full(Bytes::new())
+    } else {
+        read::begin(&front.router, &front.capacity, key, view, guard).await?
+    };
+    let range = range.map(|_| wanted);
+    Ok((Reply::Blob { facts, range, checksum }, Some(body)))
+}
+
+/// Get Blob Properties, Get Blob Metadata.
+pub(crate) async fn facts(
+    front: &FrontEnd,
+    account: &Account,
+    path: BlobPath,
+    precondition: Precondition,
+) -> Result<Box<BlobFacts>, Error> {
+    let key = ops::blob_key(front, account, path).await?;
+    let view = look_up(front, &key, precondition, None, false).await?;
+    Ok(ops::facts(view.record))
+}
+
+async fn look_up(
+    front: &FrontEnd,
+    key: &BlobKey,
+    precondition: Precondition,
+    range: Option<ByteRange>,
+    pieces: bool,
+) -> Result<BlobView, Error> {
+    let position = RoutingKey::blob(key);
+    let guard = ops::guard(precondition);
+    let read = Read::Blob(ReadBlob { key: key.clone(), guard, range, pieces });
+    match front.router.read(position.as_bytes(), read).await {
+        Ok(ReadReply::Blob(view)) => Ok(*view),
+        Ok(_) => Err(ops::mismatched()),
+        Err(error) => Err(errors::from_index(&error, Subject::Blob)),
+    }
+}
+
+/// Reads the range once more for its checksum: at most 4 MiB, just read into the page cache or about to be.
+async fn range_checksum(
+    front: &FrontEnd,
+    view: &BlobView,
+    kind: RangeChecksum,
+) -> Result<BodyChecksum, Error> {
+    let (mut md5, mut crc64) = (Md5Hasher::default(), Crc64Hasher::default());
+    let mut update = |bytes: &Bytes| match kind {
+        RangeChecksum::Md5 => md5.update(bytes),
+        RangeChecksum::Crc64 => crc64.update(bytes),
+    };
+    for piece in &view.pieces {
+        match piece {
+            Piece::Inline(bytes) => update(bytes),
+            Piece::Stored { location, range } => front
+                .capacity
+                .read(location, range.clone())
+                .await
+                .map_err(|e| errors::from_capacity(&e))?
+                .iter()
+                .for_each(&mut update),
+        }
+    }
+    Ok(match kind {
+        RangeChecksum::Md5 => BodyChecksum::Md5(md5.finish()),
+        RangeChecksum::Crc64 => BodyChecksum::Crc64(crc64.finish()),
+    })
+}

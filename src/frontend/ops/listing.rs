@@ -1,0 +1,145 @@
+//! Pages of containers and blobs, across partitions.
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use bytes::Bytes;
+
+use crate::frontend::accounts::Account;
+use crate::frontend::errors;
+use crate::frontend::errors::Subject;
+use crate::frontend::ops;
+use crate::frontend::service::FrontEnd;
+use crate::index;
+use crate::index::ListEntry;
+use crate::index::Read;
+use crate::index::ReadReply;
+use crate::protocol::Error;
+use crate::protocol::ErrorCode;
+use crate::protocol::Reply;
+use crate::protocol::operation::ListBlobs;
+use crate::protocol::operation::ListContainers;
+use crate::protocol::reply::BlobItem;
+use crate::protocol::reply::BlobListing;
+use crate::protocol::reply::Change;
+use crate::protocol::reply::ContainerFacts;
+use crate::protocol::reply::ContainerItem;
+use crate::protocol::reply::ContainerListing;
+use crate::types::Collation;
+use crate::types::ContainerId;
+use crate::types::KeyRange;
+use crate::types::RoutingKey;
+
+/// Entries of a page when the client names no number, and the most it gets.
+const PAGE_MAX: usize = 5000;
+
+fn page_size(max_results: Option<u32>) -> usize {
+    max_results.map_or(PAGE_MAX, |n| usize::try_from(n).unwrap_or(PAGE_MAX).min(PAGE_MAX))
+}
+
+/// List Containers.
+pub(crate) async fn containers(
+    front: &FrontEnd,
+    account: &Account,
+    list: ListContainers,
+) -> Result<Reply, Error> {
+    let table = ContainerId::new(0);
+    let range = RoutingKey::container_range(account.id, table);
+    let mut from = position(list.marker.as_deref(), &range)?;
+    let prefix = list.prefix.unwrap_or_default();
+    let limit = page_size(list.max_results);
+    let mut items = Vec::new();
+    loop {
+        let at = from
+            .clone()
+            .unwrap_or_else(|| RoutingKey::prefix(account.id, table, &prefix, Collation::Utf8));
+        let read = Read::Containers(index::ListContainers {
+            account: account.id,
+            prefix: prefix.clone(),
+            from,
+            limit: limit - items.len(),
+        });
+        let page = match front.router.read(&at, read).await {
+            Ok(ReadReply::Containers(page)) => page,
+            Ok(_) => return Err(ops::mismatched()),
+            Err(error) => return Err(errors::from_index(&error, Subject::Container)),
+        };
+        items.extend(page.entries.into_iter().map(|entry| ContainerItem {
+            name: entry.name,
+            facts: ContainerFacts {
+                change: Change {
+                    etag: entry.record.etag,
+                    last_modified: entry.record.last_modified,
+                },
+                metadata: entry.record.metadata,
+                public_access: entry.record.public_access,
+            },
+        }));
+        from = page.next;
+        if from.is_none() || items.len() >= limit {
+            let next_marker = from.as_ref().map(marker);
+            return Ok(Reply::Containers(ContainerListing { items, next_marker }));
+        }
+    }
+}
+
+/// List Blobs.
+pub(crate) async fn blobs(
+    front: &FrontEnd,
+    account: &Account,
+    list: ListBlobs,
+) -> Result<Reply, Error> {
+    let container = ops::container(front, account, &list.container).await?;
+    let range = RoutingKey::container_range(account.id, container.id);
+    let limit = page_size(list.max_results);
+    let mut query = index::ListBlobs {
+        account: account.id,
+        container: container.id,
+        collation: container.collation,
+        prefix: list.prefix.unwrap_or_default(),
+        delimiter: list.delimiter.filter(|d| !d.is_empty()),
+        start_from: list.start_from,
+        from: position(list.marker.as_deref(), &range)?,
+        limit,
+        uncommitted: list.uncommitted,
+    };
+    let mut items = Vec::new();
+    loop {
+        query.limit = limit - items.len();
+        let page = match front.router.read(&query.position(), Read::Blobs(query.clone())).await {
+            Ok(ReadReply::Blobs(page)) => page,
+            Ok(_) => return Err(ops::mismatched()),
+            Err(error) => return Err(errors::from_index(&error, Subject::Blob)),
+        };
+        items.extend(page.entries.into_iter().map(item));
+        query.from = page.next;
+        if query.from.is_none() || items.len() >= limit {
+            let next_marker = query.from.as_ref().map(marker);
+            return Ok(Reply::Blobs(BlobListing { items, next_marker }));
+        }
+    }
+}
+
+fn item(entry: ListEntry) -> BlobItem {
+    match entry {
+        ListEntry::Blob { name, record } => BlobItem::Blob { name, facts: ops::facts(*record) },
+        ListEntry::Uncommitted { name } => BlobItem::Uncommitted { name },
+        ListEntry::Prefix { name } => BlobItem::Prefix { name },
+    }
+}
+
+/// Markers are positions in the key space: they hold across splits and restarts.
+fn marker(position: &Bytes) -> String {
+    URL_SAFE_NO_PAD.encode(position)
+}
+
+fn position(marker: Option<&str>, range: &KeyRange) -> Result<Option<Bytes>, Error> {
+    let Some(marker) = marker.filter(|m| !m.is_empty()) else { return Ok(None) };
+    let position = URL_SAFE_NO_PAD.decode(marker).ok().map(Bytes::from);
+    match position.filter(|p| range.contains(p)) {
+        Some(position) => Ok(Some(position)),
+        None => Err(Error::new(ErrorCode::InvalidQueryParameterValue)
+            .detail("QueryParameterName", "marker")
+            .detail("QueryParameterValue", marker)
+            .detail("Reason", "Send the NextMarker of the page before, unchanged.")),
+    }
+}

@@ -1,0 +1,119 @@
+//! The operations, a file per family. Each resolves the container first, as the service does.
+
+pub(crate) mod blobs;
+pub(crate) mod blocks;
+pub(crate) mod containers;
+pub(crate) mod content;
+pub(crate) mod listing;
+
+use crate::frontend::accounts::Account;
+use crate::frontend::errors;
+use crate::frontend::errors::Subject;
+use crate::frontend::service::FrontEnd;
+use crate::frontend::write::Stored;
+use crate::index;
+use crate::index::BlobRecord;
+use crate::index::ContainerRecord;
+use crate::index::Guard;
+use crate::index::Read;
+use crate::index::ReadReply;
+use crate::index::Write;
+use crate::index::WriteReply;
+use crate::protocol::Error;
+use crate::protocol::ErrorCode;
+use crate::protocol::Precondition;
+use crate::protocol::operation::BlobPath;
+use crate::protocol::reply::BlobFacts;
+use crate::protocol::reply::Change;
+use crate::types::BlobKey;
+use crate::types::ContainerName;
+use crate::types::RoutingKey;
+
+/// Looks a container up.
+pub(crate) async fn container(
+    front: &FrontEnd,
+    account: &Account,
+    name: &ContainerName,
+) -> Result<ContainerRecord, Error> {
+    let key = RoutingKey::container(account.id, name);
+    let read = Read::Container(account.id, name.clone());
+    match front.router.read(key.as_bytes(), read).await {
+        Ok(ReadReply::Container(record)) => Ok(*record),
+        Ok(_) => Err(mismatched()),
+        Err(error) => Err(errors::from_index(&error, Subject::Container)),
+    }
+}
+
+/// The key of a blob; its container must exist.
+pub(crate) async fn blob_key(
+    front: &FrontEnd,
+    account: &Account,
+    path: BlobPath,
+) -> Result<BlobKey, Error> {
+    let record = container(front, account, &path.container).await?;
+    Ok(BlobKey {
+        account: account.id,
+        container: record.id,
+        collation: record.collation,
+        name: path.blob,
+    })
+}
+
+/// Commits a row change in a task of its own, so that a client that leaves cannot stop it half-way, then lets go of the
+/// bytes it refers to: for good when the rows refer to them, else they are freed.
+pub(crate) async fn commit(
+    front: &FrontEnd,
+    write: Write,
+    stored: Option<Stored>,
+) -> Result<WriteReply, index::Error> {
+    let router = std::sync::Arc::clone(&front.router);
+    let task = front.env.tasks.spawn("commit", async move {
+        let answer = router.write(write).await;
+        let may_refer = matches!(answer, Ok(_) | Err(index::Error::Unavailable(_)));
+        if let (true, Some(stored)) = (may_refer, stored) {
+            stored.committed();
+        }
+        answer
+    });
+    task.await.unwrap_or_else(|error| Err(index::Error::Unavailable(error.to_string())))
+}
+
+/// [`commit`] of a change of a blob.
+pub(crate) async fn commit_blob(
+    front: &FrontEnd,
+    write: Write,
+    stored: Option<Stored>,
+) -> Result<Change, Error> {
+    changed(commit(front, write, stored).await, Subject::Blob)
+}
+
+pub(crate) fn changed(
+    answer: Result<WriteReply, index::Error>,
+    subject: Subject,
+) -> Result<Change, Error> {
+    match answer {
+        Ok(WriteReply::Written(w)) => Ok(Change { etag: w.etag, last_modified: w.last_modified }),
+        Ok(_) => Err(mismatched()),
+        Err(error) => Err(errors::from_index(&error, subject)),
+    }
+}
+
+pub(crate) fn guard(precondition: Precondition) -> Guard {
+    Guard { conditions: precondition.conditions, lease: precondition.lease }
+}
+
+pub(crate) fn facts(record: BlobRecord) -> Box<BlobFacts> {
+    Box::new(BlobFacts {
+        change: Change { etag: record.etag, last_modified: record.last_modified },
+        created: record.created,
+        len: record.len,
+        properties: record.properties,
+        metadata: record.metadata,
+    })
+}
+
+/// The index answered another question than it was asked: a bug, told as one.
+pub(crate) fn mismatched() -> Error {
+    tracing::error!("the index answered with the wrong kind of reply");
+    ErrorCode::InternalError.into()
+}

@@ -1,0 +1,153 @@
+//! Streams a blob's pieces out, asking the index for more of a long layout on the way.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use crate::capacity::Capacity;
+use crate::frontend::body::BodyError;
+use crate::frontend::body::Pull;
+use crate::frontend::body::ResponseBody;
+use crate::frontend::body::Source;
+use crate::frontend::errors;
+use crate::frontend::route::Router;
+use crate::index::BlobView;
+use crate::index::Guard;
+use crate::index::Piece;
+use crate::index::Read;
+use crate::index::ReadBlob;
+use crate::index::ReadReply;
+use crate::index::inflight::ReadGuard;
+use crate::protocol::Error;
+use crate::types::BlobKey;
+use crate::types::ByteRange;
+use crate::types::Conditions;
+use crate::types::Etag;
+use crate::types::EtagMatch;
+use crate::types::RoutingKey;
+
+/// Payload bytes read at once: what one response holds in memory.
+const STEP_BYTES: u64 = 1 << 20;
+
+/// The rest of a response body.
+pub(crate) struct BlobSource {
+    router: Arc<Router>,
+    capacity: Arc<dyn Capacity>,
+    key: BlobKey,
+    etag: Etag,
+    pieces: VecDeque<Piece>,
+    /// The blob offsets that pieces cover, and that are wanted.
+    pieces_end: u64,
+    end: u64,
+    /// Keeps reclaim from freeing what became garbage since this read began.
+    _guard: ReadGuard,
+}
+
+/// Begins a body: the first bytes are read before the head is sent, so that damage there still gets a status.
+pub(crate) async fn begin(
+    router: &Arc<Router>,
+    capacity: &Arc<dyn Capacity>,
+    key: BlobKey,
+    view: BlobView,
+    guard: ReadGuard,
+) -> Result<ResponseBody, Error> {
+    let len = view.range.end - view.range.start;
+    if let [Piece::Inline(bytes)] = view.pieces.as_slice() {
+        return Ok(ResponseBody::full(bytes.clone()));
+    }
+    let mut source = BlobSource {
+        router: Arc::clone(router),
+        capacity: Arc::clone(capacity),
+        key,
+        etag: view.record.etag,
+        pieces: view.pieces.into(),
+        pieces_end: view.pieces_end,
+        end: view.range.end,
+        _guard: guard,
+    };
+    let first = match source.step().await {
+        Ok(first) => first.unwrap_or_default(),
+        Err(Failure::Capacity(error)) => return Err(errors::from_capacity(&error)),
+        Err(Failure::Index(error)) => {
+            return Err(errors::from_index(&error, errors::Subject::Blob));
+        }
+    };
+    let rest = !source.is_done();
+    Ok(ResponseBody::stream(first, rest.then(|| Box::new(source) as Source), len))
+}
+
+enum Failure {
+    Capacity(crate::capacity::Error),
+    Index(crate::index::Error),
+}
+
+impl BlobSource {
+    fn is_done(&self) -> bool {
+        self.pieces.is_empty() && self.pieces_end >= self.end
+    }
+
+    /// The next pieces of the body; `None` at its end.
+    async fn step(&mut self) -> Result<Option<VecDeque<Bytes>>, Failure> {
+        if self.pieces.is_empty() && self.pieces_end < self.end {
+            self.more().await?;
+        }
+        let Some(piece) = self.pieces.pop_front() else { return Ok(None) };
+        let (location, range) = match piece {
+            Piece::Inline(bytes) => return Ok(Some(VecDeque::from([bytes]))),
+            Piece::Stored { location, range } => (location, range),
+        };
+        // Steps end on whole frames of the payload, so that no frame is read twice.
+        let step_end = (range.start - range.start % STEP_BYTES + STEP_BYTES).min(range.end);
+        if step_end < range.end {
+            self.pieces.push_front(Piece::Stored { location, range: step_end..range.end });
+        }
+        let bytes = self
+            .capacity
+            .read(&location, range.start..step_end)
+            .await
+            .map_err(Failure::Capacity)?;
+        Ok(Some(bytes.into()))
+    }
+
+    /// Looks up the next stretch of a long layout, of the same version of the blob.
+    async fn more(&mut self) -> Result<(), Failure> {
+        let conditions = Conditions {
+            if_match: Some(EtagMatch::Tags(vec![Some(self.etag)])),
+            ..Conditions::default()
+        };
+        let range = ByteRange::new(self.pieces_end, Some(self.end - 1));
+        let read = Read::Blob(ReadBlob {
+            key: self.key.clone(),
+            guard: Guard { conditions, lease: None },
+            range,
+            pieces: true,
+        });
+        let position = RoutingKey::blob(&self.key);
+        let reply = self.router.read(position.as_bytes(), read).await.map_err(Failure::Index)?;
+        if let ReadReply::Blob(view) = reply {
+            self.pieces = view.pieces.into();
+            self.pieces_end = view.pieces_end;
+        }
+        Ok(())
+    }
+}
+
+impl Pull for BlobSource {
+    fn pull(mut self: Box<Self>) -> crate::frontend::body::Next {
+        Box::pin(async move {
+            match self.step().await {
+                Ok(Some(pieces)) => Some((Ok(pieces), self as Source)),
+                Ok(None) => None,
+                Err(failure) => {
+                    let reason = match failure {
+                        Failure::Capacity(error) => error.to_string(),
+                        Failure::Index(error) => error.to_string(),
+                    };
+                    tracing::error!(%reason, "a response body is cut short");
+                    Some((Err(BodyError(reason)), self as Source))
+                }
+            }
+        })
+    }
+}

@@ -1,0 +1,183 @@
+//! From a request to a response: address, authenticate, parse, dispatch, render, count.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper::Request;
+use hyper::Response;
+use hyper::body::Incoming;
+use tokio::sync::Semaphore;
+use uuid::Builder;
+
+use crate::auth;
+use crate::capacity::Capacity;
+use crate::coordinator::IdAllocator;
+use crate::env::Env;
+use crate::frontend::accounts::Account;
+use crate::frontend::accounts::Accounts;
+use crate::frontend::body::RequestBody;
+use crate::frontend::body::ResponseBody;
+use crate::frontend::dispatch;
+use crate::frontend::dispatch::dispatch;
+use crate::frontend::errors;
+use crate::frontend::metrics::Metrics;
+use crate::frontend::route::Router;
+use crate::frontend::write::WritePool;
+use crate::index::InFlight;
+use crate::protocol::Error;
+use crate::protocol::ErrorCode;
+use crate::protocol::Operation;
+use crate::protocol::azure;
+
+/// Limits of requests.
+#[derive(Clone, Debug)]
+pub struct FrontEndConfig {
+    /// How hosts name accounts.
+    pub addressing: azure::Addressing,
+    /// Requests answered at a time; more get 503 at once. Default 1,024.
+    pub requests_max: usize,
+    /// A client that sends nothing of its body for so long is cut off. Default 60 s.
+    pub body_idle: Duration,
+}
+
+/// What a front end is made of.
+#[derive(Debug)]
+pub struct Parts {
+    /// Routes to partitions.
+    pub router: Arc<Router>,
+    /// Reads and writes extents.
+    pub capacity: Arc<dyn Capacity>,
+    /// Stores bodies.
+    pub pool: WritePool,
+    /// The accounts served.
+    pub accounts: Accounts,
+    /// What reclaim must leave alone.
+    pub inflight: InFlight,
+    /// The world.
+    pub env: Env,
+    /// Issues container ids.
+    pub container_ids: Arc<IdAllocator>,
+    /// Counters.
+    pub metrics: Metrics,
+}
+
+/// A front end. Stateless but for caches and running requests.
+#[derive(Debug)]
+pub struct FrontEnd {
+    pub(crate) router: Arc<Router>,
+    pub(crate) capacity: Arc<dyn Capacity>,
+    pub(crate) pool: WritePool,
+    pub(crate) inflight: InFlight,
+    pub(crate) env: Env,
+    pub(crate) container_ids: Arc<IdAllocator>,
+    accounts: Accounts,
+    metrics: Metrics,
+    running: Semaphore,
+    config: FrontEndConfig,
+}
+
+/// Bytes of an unwanted body that are read all the same, so that the client reads our answer instead of a reset.
+const DRAIN_BYTES_MAX: u64 = 16 << 20;
+
+impl FrontEnd {
+    /// Puts the parts together.
+    #[must_use]
+    pub fn new(parts: Parts, config: FrontEndConfig) -> Self {
+        Self {
+            router: parts.router,
+            capacity: parts.capacity,
+            pool: parts.pool,
+            inflight: parts.inflight,
+            env: parts.env,
+            container_ids: parts.container_ids,
+            accounts: parts.accounts,
+            metrics: parts.metrics,
+            running: Semaphore::new(config.requests_max),
+            config,
+        }
+    }
+
+    /// Answers one request. Never fails: errors are responses.
+    pub async fn handle(&self, request: Request<Incoming>) -> Response<ResponseBody> {
+        let begun = self.env.clock.monotonic();
+        let (head, incoming) = request.into_parts();
+        let mut echo = azure::RequestEcho::new(&head, self.request_id(), self.env.clock.now());
+        let mut body = RequestBody::new(incoming, self.config.body_idle, self.env.clone());
+        let mut name = "Refused";
+
+        self.metrics.running.inc();
+        let answer = self.answer(&head, &mut body, &mut echo, &mut name).await;
+        self.metrics.running.dec();
+
+        let response = match answer {
+            Ok((reply, stream)) => {
+                let head = azure::render(&reply, &echo);
+                match stream {
+                    Some(stream) => head.map(|_| stream),
+                    None => head.map(ResponseBody::full),
+                }
+            }
+            Err(error) => {
+                body.drain(DRAIN_BYTES_MAX).await;
+                tracing::debug!(code = error.code.azure(), operation = name, "refused");
+                azure::render_error(&error, &echo).map(ResponseBody::full)
+            }
+        };
+        let took = self.env.clock.monotonic().saturating_sub(begun);
+        self.metrics.finished(name, response.status().as_u16(), took.as_secs_f64());
+        response
+    }
+
+    async fn answer(
+        &self,
+        head: &http::request::Parts,
+        body: &mut RequestBody,
+        echo: &mut azure::RequestEcho,
+        name: &mut &'static str,
+    ) -> dispatch::Answer {
+        let Ok(_permit) = self.running.try_acquire() else { return Err(errors::busy()) };
+        let (account, operation) = self.admit(head, echo)?;
+        *name = operation.name();
+        dispatch(self, &account, operation, body).await
+    }
+
+    /// Who asks, and for what.
+    fn admit(
+        &self,
+        head: &http::request::Parts,
+        echo: &mut azure::RequestEcho,
+    ) -> Result<(Arc<Account>, Operation), Error> {
+        let context = azure::Context::from_head(head)?;
+        let host = head.headers.get(http::header::HOST).and_then(|h| h.to_str().ok());
+        let host = host.or_else(|| head.uri.authority().map(http::uri::Authority::as_str));
+        let address = azure::address(&head.method, &head.uri, host, &self.config.addressing)?;
+        // An account that does not exist cannot be told from a wrong key: neither can sign.
+        let account = self.accounts.get(&address.account).ok_or_else(|| {
+            Error::new(ErrorCode::AuthenticationFailed).detail(
+                "AuthenticationErrorDetail",
+                format!("This server has no account named {}.", address.account),
+            )
+        })?;
+        let signed = auth::SignedRequest {
+            method: &head.method,
+            path: head.uri.path(),
+            query: head.uri.query(),
+            headers: &head.headers,
+            account: account.name.as_str(),
+            secondary: address.secondary,
+        };
+        auth::authenticate(&signed, &account.keys, self.env.clock.now())
+            .map_err(|e| errors::from_auth(&e))?;
+        let operation = azure::parse(head, &address, &context)?;
+        echo.operation(&operation, &address, "http");
+        Ok((account, operation))
+    }
+
+    fn request_id(&self) -> String {
+        let mut bytes = [0; 16];
+        let (high, low) = (self.env.rand.next_u64(), self.env.rand.next_u64());
+        bytes[..8].copy_from_slice(&high.to_be_bytes());
+        bytes[8..].copy_from_slice(&low.to_be_bytes());
+        Builder::from_random_bytes(bytes).into_uuid().to_string()
+    }
+}

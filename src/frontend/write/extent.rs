@@ -1,0 +1,113 @@
+//! One open data extent and its single writer: appends at the known end, rolls to a new extent on trouble or when full.
+
+use std::sync::Arc;
+
+use crate::capacity;
+use crate::capacity::AppendRequest;
+use crate::capacity::Capacity;
+use crate::capacity::Durability;
+use crate::capacity::ExtentKind;
+use crate::capacity::Payload;
+use crate::coordinator::IdAllocator;
+use crate::env::Tasks;
+use crate::index::InFlight;
+use crate::index::inflight::WriteGuard;
+use crate::types::Epoch;
+use crate::types::ExtentId;
+use crate::types::Location;
+
+/// Data extents have one writer for life, so their epoch never moves.
+const EPOCH: Epoch = Epoch::new(1);
+
+/// What every writer of the pool needs.
+#[derive(Debug)]
+pub(super) struct Shared {
+    pub(super) capacity: Arc<dyn Capacity>,
+    pub(super) ids: Arc<IdAllocator>,
+    pub(super) inflight: InFlight,
+    pub(super) tasks: Tasks,
+    /// An extent that has grown past this is sealed; logical bytes.
+    pub(super) extent_bytes_max: u64,
+}
+
+/// The writer of one open extent at a time.
+#[derive(Debug)]
+pub(super) struct ExtentWriter {
+    shared: Arc<Shared>,
+    open: Option<(ExtentId, u64)>,
+}
+
+impl ExtentWriter {
+    pub(super) const fn new(shared: Arc<Shared>) -> Self {
+        Self { shared, open: None }
+    }
+
+    /// Appends payloads; rolls once when the current extent refuses.
+    pub(super) async fn append(
+        &mut self,
+        payloads: Vec<Payload>,
+        durability: Durability,
+    ) -> Result<(Vec<Location>, WriteGuard), capacity::Error> {
+        if self.open.is_some_and(|(_, end)| end >= self.shared.extent_bytes_max) {
+            self.seal();
+        }
+        match self.try_append(payloads.clone(), durability).await {
+            Ok(done) => Ok(done),
+            // A full disk refuses a new extent as well; the old one goes on when there is space again.
+            Err(capacity::Error::Full) => Err(capacity::Error::Full),
+            Err(error) => {
+                tracing::warn!(%error, "an append failed: rolling to a new extent");
+                self.seal();
+                let done = self.try_append(payloads, durability).await;
+                if done.is_err() {
+                    self.seal();
+                }
+                done
+            }
+        }
+    }
+
+    async fn try_append(
+        &mut self,
+        payloads: Vec<Payload>,
+        durability: Durability,
+    ) -> Result<(Vec<Location>, WriteGuard), capacity::Error> {
+        let (extent, offset) = match self.open {
+            Some(open) => open,
+            None => self.open().await?,
+        };
+        // Before the first byte: from here on the audit stays away from this extent.
+        let guard = self.shared.inflight.write(extent);
+        let request = AppendRequest { extent, epoch: EPOCH, offset, payloads, durability };
+        let appended = self.shared.capacity.append(request).await?;
+        self.open = Some((extent, appended.end));
+        Ok((appended.locations, guard))
+    }
+
+    async fn open(&mut self) -> Result<(ExtentId, u64), capacity::Error> {
+        let id = self.shared.ids.next().await.map_err(|error| {
+            tracing::error!(%error, "no extent id to be had");
+            capacity::Error::Unreadable { extent: ExtentId::new(0), reason: error.to_string() }
+        })?;
+        let extent = ExtentId::new(id);
+        self.shared.capacity.create(extent, ExtentKind::Data, EPOCH).await?;
+        self.open = Some((extent, 0));
+        Ok((extent, 0))
+    }
+
+    /// Stops using the extent. Sealing runs on its own: nobody waits for it, and a restart seals what it misses.
+    pub(super) fn seal(&mut self) {
+        let Some((extent, _)) = self.open.take() else { return };
+        let capacity = Arc::clone(&self.shared.capacity);
+        drop(self.shared.tasks.spawn("seal data extent", async move {
+            if let Err(error) = capacity.seal(extent, EPOCH).await {
+                tracing::warn!(%error, %extent, "sealing failed; the next start seals it");
+            }
+        }));
+    }
+
+    /// Makes everything appended to `extent` durable.
+    pub(super) async fn flush(shared: &Shared, extent: ExtentId) -> Result<(), capacity::Error> {
+        shared.capacity.flush(extent, EPOCH).await
+    }
+}

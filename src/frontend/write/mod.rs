@@ -1,0 +1,19 @@
+//! Stores bodies in data extents this front end is the single writer of.
+//!
+//! | body | where | syncs |
+//! |---|---|---|
+//! | up to 4 KiB | in the index row | the row's |
+//! | up to 1 MiB | `shared.rs`: appended together with other requests' bodies | one shared with them |
+//! | larger | `stream.rs`: 1 MiB frames, deferred, into an extent of its own while there are enough | one at the end |
+//!
+//! After any trouble an extent is sealed and a new one begun (seal and roll); bytes of failed requests are freed.
+
+mod extent;
+mod pool;
+mod shared;
+mod stored;
+mod stream;
+
+pub use pool::{WriteConfig, WritePool};
+pub use stored::Stored;
+pub use stream::StreamWriter;

@@ -1,0 +1,119 @@
+//! All data writers of this front end.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering;
+
+use bytes::Bytes;
+use tokio::sync::Mutex;
+
+use crate::capacity::Capacity;
+use crate::coordinator::IdAllocator;
+use crate::env::Tasks;
+use crate::frontend::errors;
+use crate::frontend::ingest::join;
+use crate::frontend::write::extent::ExtentWriter;
+use crate::frontend::write::extent::Shared;
+use crate::frontend::write::shared::SharedWriters;
+use crate::frontend::write::stored::Stored;
+use crate::frontend::write::stream::StreamWriter;
+use crate::index::InFlight;
+use crate::protocol::Error;
+
+/// Sizes of the write path.
+#[derive(Clone, Copy, Debug)]
+pub struct WriteConfig {
+    /// Bodies up to this many bytes live in the index row. Default 4 KiB.
+    pub inline_bytes_max: u64,
+    /// Bodies up to this many bytes are held in memory and share appends. Default 1 MiB.
+    pub memory_bytes_max: u64,
+    /// Extents that large bodies are spread over; more of them at a time share. Default 64.
+    pub lanes: usize,
+    /// An extent is sealed once it has grown past this. Default 256 MiB.
+    pub extent_bytes_max: u64,
+}
+
+impl Default for WriteConfig {
+    fn default() -> Self {
+        Self {
+            inline_bytes_max: 4 << 10,
+            memory_bytes_max: 1 << 20,
+            lanes: 64,
+            extent_bytes_max: 256 << 20,
+        }
+    }
+}
+
+/// An open extent for large bodies. Alone in it, a body lies in one piece.
+#[derive(Debug)]
+pub(super) struct Lane {
+    pub(super) writer: Mutex<ExtentWriter>,
+    /// Bodies writing here now.
+    pub(super) users: AtomicUsize,
+}
+
+/// Stores bodies; one per front end.
+#[derive(Debug)]
+pub struct WritePool {
+    config: WriteConfig,
+    shared: Arc<Shared>,
+    small: SharedWriters,
+    lanes: Vec<Arc<Lane>>,
+}
+
+impl WritePool {
+    /// Starts the writers. They stop, and seal their extents, when the pool is dropped.
+    #[must_use]
+    pub fn start(
+        config: WriteConfig,
+        capacity: Arc<dyn Capacity>,
+        ids: Arc<IdAllocator>,
+        inflight: InFlight,
+        tasks: Tasks,
+    ) -> Self {
+        let extent_bytes_max = config.extent_bytes_max;
+        let shared = Arc::new(Shared { capacity, ids, inflight, tasks, extent_bytes_max });
+        let lane = || {
+            let writer = Mutex::new(ExtentWriter::new(Arc::clone(&shared)));
+            Arc::new(Lane { writer, users: AtomicUsize::new(0) })
+        };
+        let lanes = std::iter::repeat_with(lane).take(config.lanes.max(1)).collect();
+        Self { config, small: SharedWriters::start(&shared), shared, lanes }
+    }
+
+    /// Whether a body of this length is held in memory and passed to [`Self::store`].
+    #[must_use]
+    pub const fn fits_in_memory(&self, len: u64) -> bool {
+        len <= self.config.memory_bytes_max
+    }
+
+    /// Stores a body that is in memory; durable when it returns, but for what goes into the row.
+    ///
+    /// # Errors
+    /// `InsufficientStorage` when the disks are full, `InternalError` when they fail.
+    pub async fn store(&self, pieces: Vec<Bytes>, len: u64) -> Result<Stored, Error> {
+        if len <= self.config.inline_bytes_max {
+            // Copied even when it is one piece: a slice would keep the connection's whole read buffer.
+            return Ok(Stored::inline(Bytes::copy_from_slice(&join(pieces))));
+        }
+        let (location, guard) =
+            self.small.append(pieces).await.map_err(|e| errors::from_capacity(&e))?;
+        Ok(Stored::in_extents(
+            vec![location],
+            vec![guard],
+            Arc::clone(&self.shared.capacity),
+            self.shared.tasks.clone(),
+        ))
+    }
+
+    /// Begins a large body, in the least used lane; the first ones are preferred so that few extents stay open.
+    #[must_use]
+    pub fn stream(&self) -> StreamWriter {
+        let lane = self
+            .lanes
+            .iter()
+            .min_by_key(|lane| lane.users.load(Ordering::Relaxed))
+            .expect("there is at least one lane");
+        StreamWriter::new(Arc::clone(&self.shared), Arc::clone(lane))
+    }
+}

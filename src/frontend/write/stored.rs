@@ -1,0 +1,78 @@
+//! Stored bytes that nothing refers to yet.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use crate::capacity::Capacity;
+use crate::env::Tasks;
+use crate::index::NewContent;
+use crate::index::inflight::WriteGuard;
+use crate::types::ExtentId;
+use crate::types::Location;
+
+/// Durable bytes on their way into the index. Dropped without [`Stored::committed`] they are freed: a request that
+/// fails after storing leaves no garbage.
+#[derive(Debug)]
+pub struct Stored {
+    inline: Bytes,
+    pub(super) locations: Vec<Location>,
+    /// Keep the audit away until the row is committed.
+    pub(super) guards: Vec<WriteGuard>,
+    free: Option<(Arc<dyn Capacity>, Tasks)>,
+}
+
+impl Stored {
+    /// Bytes that go into the row.
+    pub(super) const fn inline(bytes: Bytes) -> Self {
+        Self { inline: bytes, locations: Vec::new(), guards: Vec::new(), free: None }
+    }
+
+    /// Bytes in extents.
+    pub(super) const fn in_extents(
+        locations: Vec<Location>,
+        guards: Vec<WriteGuard>,
+        capacity: Arc<dyn Capacity>,
+        tasks: Tasks,
+    ) -> Self {
+        Self { inline: Bytes::new(), locations, guards, free: Some((capacity, tasks)) }
+    }
+
+    /// The extents the bytes lie in.
+    pub(super) fn extents(&self) -> Vec<ExtentId> {
+        self.guards.iter().map(WriteGuard::extent).collect()
+    }
+
+    /// What the index is told.
+    #[must_use]
+    pub fn content(&self) -> NewContent {
+        if self.free.is_none() {
+            NewContent::Inline(self.inline.clone())
+        } else {
+            NewContent::Stored(self.locations.clone())
+        }
+    }
+
+    /// The index refers to the bytes now, or may do so: never free them here.
+    pub fn committed(mut self) {
+        self.free = None;
+    }
+}
+
+impl Drop for Stored {
+    fn drop(&mut self) {
+        let Some((capacity, tasks)) = self.free.take() else { return };
+        let locations = std::mem::take(&mut self.locations);
+        let guards = std::mem::take(&mut self.guards);
+        if locations.is_empty() {
+            return;
+        }
+        // Best effort: what is not freed here (a crash, a full queue) the audit finds.
+        drop(tasks.spawn("free abandoned bytes", async move {
+            if let Err(error) = capacity.free(&locations).await {
+                tracing::debug!(%error, "abandoned bytes are left to the audit");
+            }
+            drop(guards);
+        }));
+    }
+}

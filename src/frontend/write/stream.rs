@@ -1,0 +1,119 @@
+//! A large body on its way into an extent: 1 MiB frames, deferred, one sync at the end.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use bytes::Bytes;
+
+use crate::capacity;
+use crate::capacity::Durability;
+use crate::capacity::FRAME_PAYLOAD_MAX;
+use crate::capacity::merge;
+use crate::frontend::errors;
+use crate::frontend::write::extent::ExtentWriter;
+use crate::frontend::write::extent::Shared;
+use crate::frontend::write::pool::Lane;
+use crate::frontend::write::stored::Stored;
+use crate::index::inflight::WriteGuard;
+use crate::protocol::Error;
+use crate::types::Location;
+
+#[expect(clippy::cast_possible_truncation, reason = "one MiB")]
+const FRAME: usize = FRAME_PAYLOAD_MAX as usize;
+
+/// Writes one large body. Dropped before [`StreamWriter::finish`], what it wrote is freed.
+#[derive(Debug)]
+pub struct StreamWriter {
+    shared: Arc<Shared>,
+    lane: Arc<Lane>,
+    /// Less than a frame, waiting for more.
+    pending: Vec<Bytes>,
+    pending_len: usize,
+    written: Stored,
+}
+
+impl StreamWriter {
+    pub(super) fn new(shared: Arc<Shared>, lane: Arc<Lane>) -> Self {
+        lane.users.fetch_add(1, Ordering::Relaxed);
+        let written = Stored::in_extents(
+            Vec::new(),
+            Vec::new(),
+            Arc::clone(&shared.capacity),
+            shared.tasks.clone(),
+        );
+        Self { shared, lane, pending: Vec::new(), pending_len: 0, written }
+    }
+
+    /// Takes the next bytes.
+    ///
+    /// # Errors
+    /// `InsufficientStorage` when the disks are full, `InternalError` when they fail.
+    pub async fn push(&mut self, mut bytes: Bytes) -> Result<(), Error> {
+        while self.pending_len + bytes.len() >= FRAME {
+            let fits = bytes.split_to(FRAME - self.pending_len);
+            self.pending.push(fits);
+            self.append().await.map_err(|e| errors::from_capacity(&e))?;
+        }
+        if !bytes.is_empty() {
+            self.pending_len += bytes.len();
+            self.pending.push(bytes);
+        }
+        Ok(())
+    }
+
+    /// Makes everything durable.
+    ///
+    /// # Errors
+    /// As [`Self::push`].
+    pub async fn finish(mut self) -> Result<Stored, Error> {
+        if self.pending_len > 0 {
+            self.append().await.map_err(|e| errors::from_capacity(&e))?;
+        }
+        for extent in self.written.extents() {
+            ExtentWriter::flush(&self.shared, extent)
+                .await
+                .map_err(|e| errors::from_capacity(&e))?;
+        }
+        let empty = Stored::in_extents(
+            Vec::new(),
+            Vec::new(),
+            Arc::clone(&self.shared.capacity),
+            self.shared.tasks.clone(),
+        );
+        Ok(std::mem::replace(&mut self.written, empty))
+    }
+
+    async fn append(&mut self) -> Result<(), capacity::Error> {
+        let payload = std::mem::take(&mut self.pending);
+        self.pending_len = 0;
+        let mut writer = self.lane.writer.lock().await;
+        let (locations, guard) = writer.append(vec![payload], Durability::Deferred).await?;
+        drop(writer);
+        self.written.add(locations, guard);
+        Ok(())
+    }
+}
+
+impl Drop for StreamWriter {
+    fn drop(&mut self) {
+        self.lane.users.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Stored {
+    /// Adds locations; contiguous frames become one.
+    fn add(&mut self, locations: Vec<Location>, guard: WriteGuard) {
+        for location in locations {
+            match self.locations.last().and_then(|last| merge(last, &location)) {
+                Some(merged) => {
+                    self.locations.pop();
+                    self.locations.push(merged);
+                }
+                None => self.locations.push(location),
+            }
+        }
+        if !self.guards.iter().any(|g| g.extent() == guard.extent()) {
+            self.guards.push(guard);
+        }
+    }
+}
