@@ -1,7 +1,7 @@
 """One server for the whole run, one fresh container for each test."""
 
 import base64
-import itertools
+import concurrent.futures
 import pathlib
 import sys
 import uuid
@@ -88,24 +88,20 @@ def block_id(number):
     return base64.b64encode(f"{number:06}".encode()).decode()
 
 
+def code_of(error):
+    """The code of an SDK error as text; the SDK makes it an enum when it knows it."""
+    return str(getattr(error.error_code, "value", error.error_code))
+
+
 def refused(call, status, code):
     """Asserts that `call` is refused with this status and this code, and answers the error."""
     with pytest.raises(HttpResponseError) as caught:
         call()
-    found = caught.value
-    assert (found.status_code, str(getattr(found.error_code, "value", found.error_code))) == (status, code)
-    return found
+    assert (caught.value.status_code, code_of(caught.value)) == (status, code)
+    return caught.value
 
 
 def put_many(container, names, data=b"x"):
     """Uploads one small blob under each name, a few at a time."""
-    import concurrent.futures
     with concurrent.futures.ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda name: container.upload_blob(name, data), names))
-
-
-def chunks(values, size):
-    """`values` in lists of `size`."""
-    values = iter(values)
-    while part := list(itertools.islice(values, size)):
-        yield part

@@ -1,6 +1,7 @@
 """Staged blocks and block lists."""
 
 import base64
+import concurrent.futures
 
 import pytest
 from azure.storage.blob import BlobBlock, BlockState, ContentSettings
@@ -162,7 +163,6 @@ def test_many_blocks(container, account):
     count, size = 2500, 64
     client = account.service().get_blob_client(container.container_name, "many")
     parts = [content(("many", n), size) for n in range(count)]
-    import concurrent.futures
     with concurrent.futures.ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda n: client.stage_block(block_id(n), parts[n]), range(count)))
     client.commit_block_list([block_id(n) for n in range(count)])
