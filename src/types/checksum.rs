@@ -66,13 +66,10 @@ impl Crc64 {
         Self(crc_fast::checksum(CrcAlgorithm::Crc64Nvme, bytes))
     }
 
-    /// The checksum of a concatenation.
+    /// The checksum of a concatenation. For many of one length see [`Crc64Combiner`].
     #[must_use]
     pub fn combine(self, second: Self, second_len: u64) -> Self {
-        if second_len == 0 {
-            return self;
-        }
-        Self(crc_fast::checksum_combine(CrcAlgorithm::Crc64Nvme, self.0, second.0, second_len))
+        Crc64Combiner::default().combine(self, second, second_len)
     }
 
     /// Reads the header value; `None` unless it is base64 of 8 bytes.
@@ -87,6 +84,62 @@ impl Crc64 {
     pub fn to_base64(self) -> String {
         STANDARD.encode(self.0.to_le_bytes())
     }
+}
+
+/// Combines checksums of parts, remembering the work for a length: the blocks of a blob mostly have one, and a list of
+/// 50,000 of them is combined in milliseconds. (`crc_fast` takes 10 us and more for each.)
+#[derive(Debug, Default)]
+pub struct Crc64Combiner {
+    /// The last length and `x^(8 * length)` modulo the polynomial.
+    last: Option<(u64, u64)>,
+}
+
+impl Crc64Combiner {
+    /// The checksum of a concatenation.
+    pub fn combine(&mut self, first: Crc64, second: Crc64, second_len: u64) -> Crc64 {
+        let shift = match self.last {
+            Some((len, shift)) if len == second_len => shift,
+            _ => power_of_256(second_len),
+        };
+        self.last = Some((second_len, shift));
+        Crc64(multiply(shift, first.0) ^ second.0)
+    }
+}
+
+/// CRC-64/NVME's polynomial with the lowest power in the highest bit, like the checksums themselves.
+const CRC64_POLYNOMIAL: u64 = 0x9A6C_9329_AC4B_C9B5;
+/// The polynomial 1.
+const ONE: u64 = 1 << 63;
+/// `x^(2^n)` modulo the polynomial; 8 times a 64-bit length needs n up to 66.
+const POWERS: [u64; 67] = {
+    let mut powers = [1 << 62; 67];
+    let mut n = 1;
+    while n < powers.len() {
+        powers[n] = multiply(powers[n - 1], powers[n - 1]);
+        n += 1;
+    }
+    powers
+};
+
+/// The product of two polynomials over GF(2), modulo the CRC's.
+const fn multiply(a: u64, mut b: u64) -> u64 {
+    let mut product = 0;
+    let mut bit = ONE;
+    while bit != 0 {
+        if a & bit != 0 {
+            product ^= b;
+        }
+        b = (b >> 1) ^ (CRC64_POLYNOMIAL & (b & 1).wrapping_neg());
+        bit >>= 1;
+    }
+    product
+}
+
+/// `x^(8 * len)`: appending `len` bytes multiplies by it.
+fn power_of_256(len: u64) -> u64 {
+    let bits = POWERS.iter().skip(3).enumerate();
+    let wanted = bits.filter(|(n, _)| len >> n & 1 == 1);
+    wanted.fold(ONE, |product, (_, power)| multiply(*power, product))
 }
 
 /// CRC-64/NVME taken piece by piece.
@@ -152,3 +205,6 @@ impl Md5Hasher {
         Md5(self.0.finalize().into())
     }
 }
+
+#[cfg(test)]
+mod tests;

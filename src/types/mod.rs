@@ -19,7 +19,9 @@ pub use block::{
     BLOCKS_COMMITTED_MAX, BLOCKS_UNCOMMITTED_MAX, BlockId, BlockIdError, BlockListEntry,
     BlockSource,
 };
-pub use checksum::{Crc32c, Crc64, Crc64Hasher, Md5, Md5Hasher, crc32c, crc32c_combine};
+pub use checksum::{
+    Crc32c, Crc64, Crc64Combiner, Crc64Hasher, Md5, Md5Hasher, crc32c, crc32c_combine,
+};
 pub use condition::{Conditions, EtagMatch, Outcome};
 pub use etag::Etag;
 pub use ids::{AccountId, ContainerId, Epoch, ExtentId, PartitionId, Sequence};

@@ -24,6 +24,7 @@ use crate::types::BlockId;
 use crate::types::BlockListEntry;
 use crate::types::BlockSource;
 use crate::types::Crc64;
+use crate::types::Crc64Combiner;
 use crate::types::Etag;
 use crate::types::Location;
 use crate::types::RoutingKey;
@@ -135,11 +136,12 @@ fn resolve(
 fn sum(entries: &[Entry], key: &RoutingKey) -> Result<(u64, Crc64), Error> {
     let mut len = 0u64;
     let mut crc64 = Crc64::EMPTY;
+    let mut combiner = Crc64Combiner::default();
     for entry in entries {
         len = len
             .checked_add(entry.len)
             .ok_or_else(|| keys::corrupt(Family::Main, key.as_bytes(), "block lengths overflow"))?;
-        crc64 = crc64.combine(entry.crc64, entry.len);
+        crc64 = combiner.combine(crc64, entry.crc64, entry.len);
     }
     Ok((len, crc64))
 }
