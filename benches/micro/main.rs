@@ -1,0 +1,11 @@
+//! Micro benches: what the parts of a request cost, each for itself, on this machine's disk and processor.
+//!
+//! One file per role; `cargo bench --bench micro -- FILTER` runs those whose names contain FILTER. The load driver
+//! (`benches/load`) has the figures that count; these tell where they come from.
+
+mod capacity;
+mod checksums;
+
+fn main() {
+    divan::main();
+}
