@@ -1,0 +1,435 @@
+//! The state of a simulated disk: files, names, what of them is durable, and the faults to come.
+
+use std::collections::BTreeMap;
+use std::collections::BTreeSet;
+use std::io;
+
+use bytes::Bytes;
+
+use crate::env::DiskError;
+use crate::env::Space;
+use crate::env::disk_sim::Fault;
+use crate::env::disk_sim::Faults;
+use crate::env::disk_sim::PAGE_BYTES;
+use crate::env::disk_sim::dice::Dice;
+use crate::env::disk_sim::image::Image;
+use crate::env::disk_sim::power::Change;
+use crate::env::disk_sim::power::What;
+use crate::env::disk_sim::power::settle;
+
+/// A file without its name.
+#[derive(Clone, Debug, Default)]
+struct Inode {
+    /// What reads see.
+    now: Image,
+    /// What surely survives.
+    durable: Image,
+    /// What lies between, oldest first.
+    pending: Vec<Change>,
+}
+
+/// A change of names that is visible but not yet durable.
+#[derive(Clone, Debug)]
+enum NameChange {
+    Link { name: String, inode: u64 },
+    Rename { from: String, to: String, inode: u64 },
+    Unlink { name: String },
+}
+
+impl NameChange {
+    fn names(&self) -> Vec<&String> {
+        match self {
+            Self::Link { name, .. } | Self::Unlink { name } => vec![name],
+            Self::Rename { from, to, .. } => vec![from, to],
+        }
+    }
+
+    fn apply(&self, names: &mut BTreeMap<String, u64>) {
+        match self {
+            Self::Link { name, inode } => {
+                names.insert(name.clone(), *inode);
+            }
+            Self::Rename { from, to, inode } => {
+                names.remove(from);
+                names.insert(to.clone(), *inode);
+            }
+            Self::Unlink { name } => {
+                names.remove(name);
+            }
+        }
+    }
+}
+
+/// Whether an operation that met no fault takes effect and is answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fate {
+    /// It does.
+    Go,
+    /// The power goes: it takes effect, but nobody hears of it.
+    Die,
+}
+
+/// An operation as the trace and the errors name it.
+#[derive(Clone, Copy, Debug, Hash)]
+pub(super) struct Call<'a> {
+    pub(super) action: &'static str,
+    pub(super) path: &'a str,
+    pub(super) offset: u64,
+    pub(super) len: u64,
+}
+
+impl Call<'_> {
+    pub(super) fn failed(&self, kind: io::ErrorKind) -> DiskError {
+        DiskError::Io { action: self.action, path: self.path.to_owned(), kind }
+    }
+
+    /// What a process sees of a machine without power.
+    pub(super) fn dead(&self) -> DiskError {
+        self.failed(io::ErrorKind::NotConnected)
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct World {
+    pub(super) dice: Dice,
+    pub(super) faults: Faults,
+    /// Faults that strike once, each after so many operations of its kind.
+    pub(super) ambush: Vec<(Fault, u64)>,
+    pub(super) capacity_pages: u64,
+    /// Grows with each restart: older handles are dead.
+    pub(super) generation: u64,
+    /// Operations so far.
+    pub(super) operations: u64,
+    /// The operation at which the power goes.
+    pub(super) crash_at: Option<u64>,
+    pub(super) down: bool,
+    inodes: BTreeMap<u64, Inode>,
+    names: BTreeMap<String, u64>,
+    durable_names: BTreeMap<String, u64>,
+    pending_names: Vec<NameChange>,
+    next_inode: u64,
+}
+
+impl World {
+    pub(super) fn new(seed: u64, capacity_bytes: u64) -> Self {
+        Self {
+            dice: Dice::new(seed),
+            faults: Faults::default(),
+            ambush: Vec::new(),
+            capacity_pages: capacity_bytes / PAGE_BYTES,
+            generation: 0,
+            operations: 0,
+            crash_at: None,
+            down: false,
+            inodes: BTreeMap::new(),
+            names: BTreeMap::new(),
+            durable_names: BTreeMap::new(),
+            pending_names: Vec::new(),
+            next_inode: 1,
+        }
+    }
+
+    /// Counts an operation and decides whether the power lasts.
+    pub(super) fn enter(&mut self, generation: u64, call: &Call<'_>) -> Result<Fate, DiskError> {
+        if self.down || generation != self.generation {
+            return Err(call.dead());
+        }
+        self.operations += 1;
+        self.dice.record(&(self.operations, call));
+        if self.crash_at == Some(self.operations) {
+            self.down = true;
+            return if self.dice.below(2) == 0 { Ok(Fate::Die) } else { Err(call.dead()) };
+        }
+        Ok(Fate::Go)
+    }
+
+    /// Whether this fault strikes now, by ambush or by chance.
+    fn strikes(&mut self, fault: Fault) -> bool {
+        let mut struck = false;
+        self.ambush.retain_mut(|(kind, wait)| {
+            if *kind != fault {
+                return true;
+            }
+            if *wait == 0 && !struck {
+                struck = true;
+                return false;
+            }
+            *wait = wait.saturating_sub(1);
+            true
+        });
+        struck || self.dice.happens(self.faults.chance(fault))
+    }
+
+    // Names
+
+    pub(super) fn open(&mut self, call: &Call<'_>) -> Result<u64, DiskError> {
+        let missing = || DiskError::NotFound { path: call.path.to_owned() };
+        self.names.get(call.path).copied().ok_or_else(missing)
+    }
+
+    pub(super) fn create(&mut self, call: &Call<'_>) -> Result<u64, DiskError> {
+        if self.strikes(Fault::WriteError) {
+            return Err(call.failed(io::ErrorKind::Other));
+        }
+        if self.strikes(Fault::Full) || self.used_pages() >= self.capacity_pages {
+            return Err(DiskError::Full);
+        }
+        if let Some(inode) = self.names.get(call.path).copied() {
+            self.change(inode, What::SetLen { len: 0 });
+            return Ok(inode);
+        }
+        let inode = self.next_inode;
+        self.next_inode += 1;
+        self.inodes.insert(inode, Inode::default());
+        self.change_names(NameChange::Link { name: call.path.to_owned(), inode });
+        Ok(inode)
+    }
+
+    pub(super) fn rename(&mut self, call: &Call<'_>, to: &str) -> Result<(), DiskError> {
+        let inode = self.open(call)?;
+        if self.strikes(Fault::WriteError) {
+            return Err(call.failed(io::ErrorKind::Other));
+        }
+        let from = call.path.to_owned();
+        self.change_names(NameChange::Rename { from, to: to.to_owned(), inode });
+        Ok(())
+    }
+
+    pub(super) fn remove(&mut self, call: &Call<'_>) -> Result<(), DiskError> {
+        if self.strikes(Fault::WriteError) {
+            return Err(call.failed(io::ErrorKind::Other));
+        }
+        if self.names.contains_key(call.path) {
+            self.change_names(NameChange::Unlink { name: call.path.to_owned() });
+        }
+        Ok(())
+    }
+
+    pub(super) fn list(&mut self, call: &Call<'_>) -> Result<Vec<String>, DiskError> {
+        if self.strikes(Fault::ReadError) {
+            return Err(call.failed(io::ErrorKind::Other));
+        }
+        let folder = call.path;
+        Ok(self.names.keys().filter(|name| below(name, folder)).cloned().collect())
+    }
+
+    /// Makes the changes in a folder durable, and what they rest on, but not one more.
+    pub(super) fn sync_dir(&mut self, call: &Call<'_>) -> Result<(), DiskError> {
+        if self.strikes(Fault::SyncLie) {
+            return Ok(());
+        }
+        if self.strikes(Fault::SyncError) {
+            return Err(call.failed(io::ErrorKind::Other));
+        }
+        let mut touched: BTreeSet<String> = BTreeSet::new();
+        let mut chosen = vec![false; self.pending_names.len()];
+        for (change, chosen) in self.pending_names.iter().zip(&mut chosen).rev() {
+            let names = change.names();
+            // An earlier change of the same name must not come back over a later one.
+            *chosen =
+                names.iter().any(|name| directly_in(name, call.path) || touched.contains(*name));
+            if *chosen {
+                touched.extend(names.into_iter().cloned());
+            }
+        }
+        let mut left = Vec::new();
+        for (change, chosen) in self.pending_names.drain(..).zip(chosen) {
+            if chosen {
+                change.apply(&mut self.durable_names);
+            } else {
+                left.push(change);
+            }
+        }
+        self.pending_names = left;
+        Ok(())
+    }
+
+    fn change_names(&mut self, change: NameChange) {
+        change.apply(&mut self.names);
+        self.pending_names.push(change);
+    }
+
+    // Bytes
+
+    pub(super) fn read(&mut self, inode: u64, call: &Call<'_>) -> Result<Bytes, DiskError> {
+        if self.strikes(Fault::ReadError) {
+            return Err(call.failed(io::ErrorKind::Other));
+        }
+        let len =
+            usize::try_from(call.len).map_err(|_| call.failed(io::ErrorKind::InvalidInput))?;
+        Ok(self.inode(inode).now.read(call.offset, len).into())
+    }
+
+    pub(super) fn write(
+        &mut self,
+        inode: u64,
+        call: &Call<'_>,
+        bytes: Bytes,
+    ) -> Result<(), DiskError> {
+        self.dice.record(&bytes);
+        let offset = call.offset;
+        let full = self.strikes(Fault::Full) || !self.fits(inode, offset, call.len);
+        if full || self.strikes(Fault::WriteError) {
+            self.write_garbage(inode, offset, &bytes, full);
+            return Err(if full { DiskError::Full } else { call.failed(io::ErrorKind::Other) });
+        }
+        if !bytes.is_empty() {
+            self.change(inode, What::Write { offset, bytes });
+        }
+        Ok(())
+    }
+
+    /// A failed write may have written its first bytes: anywhere after an I/O error, after a full disk only beyond the
+    /// old end or where space was there already.
+    fn write_garbage(&mut self, inode: u64, offset: u64, bytes: &Bytes, full: bool) {
+        let keep = self.dice.below(bytes.len() as u64 + 1);
+        let beyond = offset >= self.inode(inode).now.len();
+        if keep == 0 || (full && (!beyond || !self.fits(inode, offset, keep))) {
+            return;
+        }
+        let keep = usize::try_from(keep).expect("below the buffer's length");
+        self.change(inode, What::Write { offset, bytes: bytes.slice(..keep) });
+    }
+
+    pub(super) fn allocate(&mut self, inode: u64, call: &Call<'_>) -> Result<(), DiskError> {
+        let (offset, len) = (call.offset, call.len);
+        if self.strikes(Fault::Full) || !self.fits(inode, offset, len) {
+            return Err(DiskError::Full);
+        }
+        self.reshape(inode, call, What::Allocate { offset, len })
+    }
+
+    /// A change of the file's shape that needs no space.
+    pub(super) fn reshape(
+        &mut self,
+        inode: u64,
+        call: &Call<'_>,
+        what: What,
+    ) -> Result<(), DiskError> {
+        if self.strikes(Fault::WriteError) {
+            return Err(call.failed(io::ErrorKind::Other));
+        }
+        self.change(inode, what);
+        Ok(())
+    }
+
+    /// Number of the latest change: what a sync that starts now must make durable.
+    pub(super) const fn mark(&self) -> u64 {
+        self.operations
+    }
+
+    /// Makes the changes up to `mark` durable, or fails as a kernel does: what was to be written may be lost, is clean
+    /// in the cache, and no later sync will write it.
+    pub(super) fn sync(&mut self, inode: u64, call: &Call<'_>, mark: u64) -> Result<(), DiskError> {
+        if self.strikes(Fault::SyncLie) {
+            return Ok(());
+        }
+        let failed = self.strikes(Fault::SyncError);
+        let dice = &mut self.dice;
+        let inode = self.inodes.get_mut(&inode).expect("an open file exists");
+        let later = inode.pending.partition_point(|change| change.number <= mark);
+        let rest = inode.pending.split_off(later);
+        let changes = std::mem::replace(&mut inode.pending, rest);
+        if failed {
+            settle(&mut inode.durable, &changes, dice);
+            return Err(call.failed(io::ErrorKind::Other));
+        }
+        for change in &changes {
+            change.what.apply(&mut inode.durable);
+        }
+        Ok(())
+    }
+
+    pub(super) fn len(&self, inode: u64) -> u64 {
+        self.inode(inode).now.len()
+    }
+
+    pub(super) fn allocated(&self, inode: u64) -> u64 {
+        self.inode(inode).now.pages() * PAGE_BYTES
+    }
+
+    pub(super) fn space(&self) -> Space {
+        let total = self.capacity_pages * PAGE_BYTES;
+        Space { total, available: total.saturating_sub(self.used_pages() * PAGE_BYTES) }
+    }
+
+    fn used_pages(&self) -> u64 {
+        self.names.values().map(|inode| self.inode(*inode).now.pages()).sum()
+    }
+
+    fn fits(&self, inode: u64, offset: u64, len: u64) -> bool {
+        let missing = self.inode(inode).now.missing(offset, len);
+        missing == 0 || self.used_pages() + missing <= self.capacity_pages
+    }
+
+    fn inode(&self, inode: u64) -> &Inode {
+        self.inodes.get(&inode).expect("an open file exists")
+    }
+
+    fn change(&mut self, inode: u64, what: What) {
+        let number = self.operations;
+        let inode = self.inodes.get_mut(&inode).expect("an open file exists");
+        what.apply(&mut inode.now);
+        inode.pending.push(Change { number, what });
+    }
+
+    // Disasters
+
+    /// The process dies and starts again; the machine keeps running, so its cache is whole.
+    pub(super) fn kill(&mut self) {
+        self.generation += 1;
+        self.down = false;
+        self.crash_at = None;
+        self.ambush.clear();
+        self.dice.record(&("kill", self.operations));
+    }
+
+    /// The machine loses power and starts again.
+    pub(super) fn power_cut(&mut self) {
+        for inode in self.inodes.values_mut() {
+            let changes = std::mem::take(&mut inode.pending);
+            settle(&mut inode.durable, &changes, &mut self.dice);
+            inode.now = inode.durable.clone();
+        }
+        for change in std::mem::take(&mut self.pending_names) {
+            if self.dice.below(2) == 0 {
+                change.apply(&mut self.durable_names);
+            }
+        }
+        self.names = self.durable_names.clone();
+        let live: BTreeSet<u64> = self.names.values().copied().collect();
+        self.inodes.retain(|inode, _| live.contains(inode));
+        self.kill();
+    }
+
+    /// Turns a bit of a written byte over, on the device and in the cache.
+    pub(super) fn flip(&mut self, path: &str, offset: u64) -> bool {
+        let bit = u8::try_from(self.dice.below(8)).expect("below 8");
+        let Some(inode) = self.names.get(path).and_then(|inode| self.inodes.get_mut(inode)) else {
+            return false;
+        };
+        inode.durable.flip(offset, bit);
+        inode.now.flip(offset, bit)
+    }
+
+    /// A random written byte of the files whose path `wanted` accepts.
+    pub(super) fn pick(&mut self, wanted: impl Fn(&str) -> bool) -> Option<(String, u64)> {
+        let names = self.names.iter().filter(|(name, _)| wanted(name));
+        let pages: Vec<(&String, u64)> = names
+            .flat_map(|(name, inode)| {
+                self.inode(*inode).now.written().map(move |page| (name, page))
+            })
+            .collect();
+        let chosen = usize::try_from(self.dice.below(pages.len() as u64)).ok()?;
+        let (name, page) = pages.get(chosen)?;
+        Some(((*name).clone(), page * PAGE_BYTES + self.dice.below(PAGE_BYTES)))
+    }
+}
+
+fn below(name: &str, folder: &str) -> bool {
+    folder.is_empty() || name.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'))
+}
+
+fn directly_in(name: &str, folder: &str) -> bool {
+    name.rsplit_once('/').map_or("", |(parent, _)| parent) == folder
+}
