@@ -15,5 +15,6 @@ if __name__ == "__main__":
     parsed = cli.parse(flags)
     logging.captureWarnings(True)
     folder = pathlib.Path(__file__).parent / "conformance"
-    arguments = ["-q", "-p", "no:cacheprovider", "--rootdir", str(folder), f"--binary={parsed.binary}"]
+    arguments = ["-q", "-p", "no:cacheprovider", "--rootdir", str(folder), f"--binary={parsed.binary}",
+                 *(f"--serve-arg={argument}" for argument in parsed.serve_arg)]
     sys.exit(pytest.main(arguments + (parsed.pytest or [str(folder)])))

@@ -268,7 +268,8 @@ def main(options, scratch):
     complaints = []
     records = [{f"w{worker:02}/blob-{n:03}": Record() for n in range(BLOBS_PER_WORKER)}
                for worker in range(options.threads)]
-    with cli.server(options, scratch) as server:
+    disks = [scratch / f"disk-{number}" for number in range(options.disks)]
+    with cli.server(options, scratch, data=disks) as server:
         server.account.service().create_container(CONTAINER)
         with Progress("load, kill -9, restart, verify", options.cycles, "cycles") as progress:
             for cycle in range(options.cycles):
@@ -295,6 +296,7 @@ if __name__ == "__main__":
     flags.add_argument("--cycles", type=int, help="kills (default 50; 10 with --small)")
     flags.add_argument("--threads", type=int, default=12, help="workers, each with its own blobs")
     flags.add_argument("--load-seconds", type=float, default=2.0, help="longest load before a kill")
+    flags.add_argument("--disks", type=int, default=1, help="data directories of the server")
     flags.add_argument("--seed", default="20", help="makes the same sequence of operations again")
     parsed = cli.parse(flags)
     parsed.cycles = parsed.cycles or (10 if parsed.small else 50)

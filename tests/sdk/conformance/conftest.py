@@ -24,14 +24,15 @@ SECOND_KEY = base64.b64encode(b"the second key, also 32 bytes...").decode()
 def pytest_addoption(parser):
     """The program to judge."""
     parser.addoption("--binary", help="the blockyard program")
+    parser.addoption("--serve-arg", action="append", default=[], help="further argument of `blockyard serve`")
 
 
 @pytest.fixture(scope="session")
 def server(request, tmp_path_factory):
     """A server with the development account and one that has two keys."""
     folder = tmp_path_factory.mktemp("conformance")
-    accounts = [f"{DEV_NAME}:{DEV_KEY}", f"{TWO_KEYS_NAME}:{FIRST_KEY}", f"{TWO_KEYS_NAME}:{SECOND_KEY}"]
-    extra = [word for account in accounts for word in ("--account", account)]
+    extra = [f"--account={DEV_NAME}:{DEV_KEY}", f"--account={TWO_KEYS_NAME}:{FIRST_KEY}:{SECOND_KEY}",
+             "--blob-domain=localhost", "--blob-domain=storage.example", *request.config.getoption("--serve-arg")]
     with Server(request.config.getoption("--binary"), [folder / "data"], folder / "server.log", extra) as made:
         made.start()
         yield made

@@ -83,7 +83,7 @@ def test_malformed_version(wire, container):
     assert (answer.status, answer.code) == (400, "InvalidHeaderValue")
 
 
-@pytest.mark.parametrize("host", ["{name}.blob.localhost", "{name}.blob.storage.example", "{name}.blob.core.windows.net"])
+@pytest.mark.parametrize("host", ["{name}.blob.localhost", "{name}.blob.storage.example"])
 def test_host_style(server, account, container, host):
     """The account in the host name, nothing of it in the path."""
     port = server.blob_address.split(":")[1]

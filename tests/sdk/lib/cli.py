@@ -19,6 +19,8 @@ def parser(doc):
     made.add_argument("--work", type=pathlib.Path, help="scratch folder (default: a new one, removed when all is well)")
     made.add_argument("--keep", action="store_true", help="keep the scratch folder even when all is well")
     made.add_argument("--small", action="store_true", help="the setting continuous integration runs")
+    made.add_argument("--serve-arg", action="append", default=[], metavar="=ARG",
+                      help="further argument of `blockyard serve`, such as --serve-arg=--initial-partitions=16")
     return made
 
 
@@ -53,7 +55,7 @@ def run(main, options):
 @contextlib.contextmanager
 def server(options, scratch, extra=(), data=None):
     """A started server on a data folder in the scratch folder; killed when the block ends."""
-    with Server(options.binary, data or [scratch / "data"], scratch / "server.log", extra) as made:
+    with Server(options.binary, data or [scratch / "data"], scratch / "server.log", [*options.serve_arg, *extra]) as made:
         try:
             made.start()
             yield made

@@ -112,11 +112,8 @@ class Server:
 
     def check(self, seconds=1800):
         """Runs `blockyard check` on the stopped data. Answers (exit code, output)."""
-        code, output = 0, ""
-        for folder in self.data:
-            done = subprocess.run([self.binary, "check", folder], capture_output=True, text=True, timeout=seconds)
-            code, output = max(code, abs(done.returncode)), output + done.stdout + done.stderr
-        return code, output
+        done = subprocess.run([self.binary, "check", *self.data], capture_output=True, text=True, timeout=seconds)
+        return done.returncode, done.stdout + done.stderr
 
     def log_tail(self, lines=30):
         """The last lines the process printed."""
