@@ -18,6 +18,12 @@ impl ServiceVersion {
     pub const DEFAULT: Self = Self { year: 2026, month: 10, day: 6 };
 }
 
+impl std::fmt::Display for ServiceVersion {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:04}-{:02}-{:02}", self.year, self.month, self.day)
+    }
+}
+
 /// The parts of a head that no operation owns.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Context {

@@ -14,6 +14,8 @@
 
 mod address;
 mod context;
+mod escape;
+mod listing;
 mod parse;
 mod render;
 pub mod xml;

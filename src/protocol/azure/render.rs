@@ -1,17 +1,31 @@
 //! Replies and errors to response heads and bodies.
 
+use std::ops::Range;
+
 use bytes::Bytes;
+use http::HeaderName;
 use http::HeaderValue;
 use http::Response;
+use http::StatusCode;
 use http::request::Parts;
 
 use crate::protocol::Error;
+use crate::protocol::ErrorCode;
 use crate::protocol::Operation;
 use crate::protocol::Reply;
 use crate::protocol::azure::Address;
+use crate::protocol::azure::Context;
 use crate::protocol::azure::ServiceVersion;
+use crate::protocol::azure::escape;
+use crate::protocol::azure::listing;
 use crate::protocol::operation::ListBlobs;
 use crate::protocol::operation::ListContainers;
+use crate::protocol::reply::BlobFacts;
+use crate::protocol::reply::BodyChecksum;
+use crate::protocol::reply::Change;
+use crate::protocol::reply::ContainerFacts;
+use crate::types::Metadata;
+use crate::types::PublicAccess;
 use crate::types::Timestamp;
 
 /// What an answer repeats of its request.
@@ -43,22 +57,23 @@ impl RequestEcho {
     /// `request_id` is a fresh GUID, `time` the time of the answer.
     #[must_use]
     pub fn new(head: &Parts, request_id: String, time: Timestamp) -> Self {
-        Self {
-            version: ServiceVersion::DEFAULT,
-            client_request_id: None,
-            request_id,
-            time,
-            head: head.method == http::Method::HEAD,
-            listing: None,
-        }
+        let context = Context::from_head(head).ok();
+        let (version, client_request_id) = match context {
+            Some(context) => (context.version, context.client_request_id),
+            None => (ServiceVersion::DEFAULT, None),
+        };
+        let head = head.method == http::Method::HEAD;
+        Self { version, client_request_id, request_id, time, head, listing: None }
     }
 
     /// Adds the parameters a list page repeats; nothing for other operations. `scheme` is `http` or `https`.
     pub fn operation(&mut self, operation: &Operation, address: &Address, scheme: &str) {
-        let parameters = match operation {
-            Operation::ListContainers(list) => Parameters::Containers(list.clone()),
-            Operation::ListBlobs(list) => Parameters::Blobs(list.clone()),
-            _ => return,
+        let parameters = if let Operation::ListContainers(list) = operation {
+            Parameters::Containers(list.clone())
+        } else if let Operation::ListBlobs(list) = operation {
+            Parameters::Blobs(list.clone())
+        } else {
+            return;
         };
         let endpoint = format!("{scheme}://{}", address.endpoint);
         self.listing = Some(Listing { endpoint, parameters });
@@ -67,12 +82,283 @@ impl RequestEcho {
 
 /// Writes a reply. The body of [`Reply::Blob`] is left to the caller; its `Content-Length` is set.
 #[must_use]
-pub fn render(_reply: &Reply, _echo: &RequestEcho) -> Response<Bytes> {
-    Response::new(Bytes::new())
+pub fn render(reply: &Reply, echo: &RequestEcho) -> Response<Bytes> {
+    match reply {
+        Reply::AccountInformation => Head::new(200, echo)
+            .set("x-ms-sku-name", "Standard_LRS")
+            .set("x-ms-account-kind", "StorageV2")
+            .set("x-ms-is-hns-enabled", "false")
+            .empty(),
+        Reply::Containers(listing) => {
+            let body = match &echo.listing {
+                Some(Listing { endpoint, parameters: Parameters::Containers(asked) }) => {
+                    listing::containers(listing, endpoint, asked)
+                }
+                _ => listing::containers(listing, "", &ListContainers::default()),
+            };
+            Head::new(200, echo).xml(body)
+        }
+        Reply::Blobs(listing) => match &echo.listing {
+            Some(Listing { endpoint, parameters: Parameters::Blobs(asked) }) => {
+                Head::new(200, echo).xml(listing::blobs(listing, endpoint, asked))
+            }
+            _ => render_error(&ErrorCode::InternalError.into(), echo),
+        },
+        Reply::ContainerCreated(change) => Head::new(201, echo).change(change).empty(),
+        Reply::ContainerChanged(change) | Reply::BlobPropertiesSet(change) => {
+            Head::new(200, echo).change(change).empty()
+        }
+        Reply::Container(facts) => Head::new(200, echo).container(facts).empty(),
+        Reply::ContainerDeleted => Head::new(202, echo).empty(),
+        Reply::BlobPut { change, md5, crc64 } => {
+            let head = Head::new(201, echo)
+                .change(change)
+                .encrypted()
+                .set("content-md5", &md5.to_base64());
+            match crc64 {
+                Some(crc64) => head.set("x-ms-content-crc64", &crc64.to_base64()).empty(),
+                None => head.empty(),
+            }
+        }
+        Reply::BlockPut(checksum) => Head::new(201, echo).checksum(checksum).encrypted().empty(),
+        Reply::BlockListPut(change, checksum) => {
+            Head::new(201, echo).change(change).checksum(checksum).encrypted().empty()
+        }
+        Reply::BlockList { committed_blob, committed, uncommitted } => {
+            let head = Head::new(200, echo);
+            let head = match committed_blob {
+                Some((change, len)) => {
+                    head.change(change).set("x-ms-blob-content-length", &len.to_string())
+                }
+                None => head,
+            };
+            head.xml(listing::block_list(committed.as_deref(), uncommitted.as_deref()))
+        }
+        Reply::Blob { facts, range, checksum } => {
+            blob(facts, range.as_ref(), checksum.as_ref(), echo)
+        }
+        Reply::BlobProperties(facts) => {
+            let head = Head::new(200, echo).blob(facts, facts.len);
+            let head = match facts.properties.content_md5 {
+                Some(md5) => head.set("content-md5", &md5.to_base64()),
+                None => head,
+            };
+            head.set("x-ms-access-tier", "Hot").set("x-ms-access-tier-inferred", "true").bodiless()
+        }
+        Reply::BlobMetadata(facts) => {
+            Head::new(200, echo).change(&facts.change).metadata(&facts.metadata).empty()
+        }
+        Reply::BlobMetadataSet(change) => Head::new(200, echo).change(change).encrypted().empty(),
+        Reply::BlobDeleted => {
+            Head::new(202, echo).set("x-ms-delete-type-permanent", "true").empty()
+        }
+    }
 }
 
-/// Writes an error.
+fn blob(
+    facts: &BlobFacts,
+    range: Option<&Range<u64>>,
+    checksum: Option<&BodyChecksum>,
+    echo: &RequestEcho,
+) -> Response<Bytes> {
+    let Some(range) = range else {
+        let head = Head::new(200, echo).blob(facts, facts.len);
+        return match facts.properties.content_md5 {
+            Some(md5) => head.set("content-md5", &md5.to_base64()).bodiless(),
+            None => head.bodiless(),
+        };
+    };
+    let (first, last) = (range.start, range.end.saturating_sub(1));
+    let mut head = Head::new(206, echo)
+        .blob(facts, range.end - range.start)
+        .set("content-range", &format!("bytes {first}-{last}/{}", facts.len));
+    // `Content-MD5` is of what is sent; the blob's own goes by another name.
+    if let Some(md5) = facts.properties.content_md5 {
+        head = head.set("x-ms-blob-content-md5", &md5.to_base64());
+    }
+    match checksum {
+        Some(checksum) => head.checksum(checksum).bodiless(),
+        None => head.bodiless(),
+    }
+}
+
+/// Writes an error: the code in header and body; no body for HEAD and 304.
 #[must_use]
-pub fn render_error(_error: &Error, _echo: &RequestEcho) -> Response<Bytes> {
-    Response::new(Bytes::new())
+pub fn render_error(error: &Error, echo: &RequestEcho) -> Response<Bytes> {
+    let code = error.code;
+    let mut head = Head::new(code.status(), echo);
+    if code.status() == 304 {
+        head = head.set("x-ms-error-code", ErrorCode::ConditionNotMet.azure());
+    } else {
+        head = head.set("x-ms-error-code", code.azure());
+    }
+    for (name, value) in &error.headers {
+        head = head.set(name, value);
+    }
+    if echo.head || code.status() == 304 {
+        return head.bodiless();
+    }
+    let message = error.message.as_deref().unwrap_or(code.message());
+    let mut body = String::with_capacity(512);
+    body.push_str("<?xml version=\"1.0\" encoding=\"utf-8\"?><Error>");
+    escape::element(&mut body, "Code", code.azure());
+    body.push_str("<Message>");
+    escape::text(&mut body, message);
+    body.push_str("\nRequestId:");
+    body.push_str(&echo.request_id);
+    body.push_str("\nTime:");
+    body.push_str(&precise(echo.time));
+    body.push_str("</Message>");
+    for (element, value) in &error.details {
+        // What clients sent may hold what XML cannot.
+        let value: String = value.chars().filter(|&c| c >= ' ' || c == '\n').collect();
+        escape::element(&mut body, element, &value);
+    }
+    body.push_str("</Error>");
+    head.xml(body)
+}
+
+/// `2026-11-21T02:13:18.1310000Z`, as the service writes times into bodies and snapshot ids.
+fn precise(time: Timestamp) -> String {
+    let since = time.since_unix();
+    let (days, seconds) = (since.as_secs() / 86_400, since.as_secs() % 86_400);
+    let (year, month, day) = civil(days);
+    let (hour, minute, second) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
+    let ticks = since.subsec_nanos() / 100;
+    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{ticks:07}Z")
+}
+
+/// Year, month and day of the `days`-th day after 1970-01-01, in the Gregorian calendar.
+fn civil(days: u64) -> (u64, u64, u64) {
+    // Counted from 0000-03-01, so that the leap day is the last of its year.
+    let shifted = days + 719_468;
+    let (era, day_of_era) = (shifted / 146_097, shifted % 146_097);
+    let year_of_era =
+        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let shifted_month = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * shifted_month + 2) / 5 + 1;
+    let month = if shifted_month < 10 { shifted_month + 3 } else { shifted_month - 9 };
+    let year = year_of_era + era * 400 + u64::from(month <= 2);
+    (year, month, day)
+}
+
+/// A response head being written.
+struct Head(Response<Bytes>);
+
+impl Head {
+    /// What every answer carries.
+    fn new(status: u16, echo: &RequestEcho) -> Self {
+        let mut response = Response::new(Bytes::new());
+        *response.status_mut() =
+            StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        response.headers_mut().reserve(24);
+        let head = Self(response)
+            .set("server", concat!("Blockyard/", env!("CARGO_PKG_VERSION")))
+            .set("x-ms-request-id", &echo.request_id)
+            .set("x-ms-version", &echo.version.to_string())
+            .set("date", &echo.time.to_string());
+        match &echo.client_request_id {
+            Some(id) => head.insert("x-ms-client-request-id", id.clone()),
+            None => head,
+        }
+    }
+
+    /// Sets a header; a value that no header can hold is left out.
+    fn set(self, name: &str, value: &str) -> Self {
+        match HeaderValue::from_str(value) {
+            Ok(value) => self.insert(name, value),
+            Err(_) => self,
+        }
+    }
+
+    fn insert(mut self, name: &str, value: HeaderValue) -> Self {
+        if let Ok(name) = HeaderName::from_bytes(name.as_bytes()) {
+            self.0.headers_mut().insert(name, value);
+        }
+        self
+    }
+
+    fn optional(self, name: &str, value: Option<&str>) -> Self {
+        match value {
+            Some(value) => self.set(name, value),
+            None => self,
+        }
+    }
+
+    fn change(self, change: &Change) -> Self {
+        self.set("etag", &format!("\"{}\"", change.etag))
+            .set("last-modified", &change.last_modified.to_string())
+    }
+
+    fn checksum(self, checksum: &BodyChecksum) -> Self {
+        match checksum {
+            BodyChecksum::Md5(md5) => self.set("content-md5", &md5.to_base64()),
+            BodyChecksum::Crc64(crc64) => self.set("x-ms-content-crc64", &crc64.to_base64()),
+        }
+    }
+
+    fn encrypted(self) -> Self {
+        self.set("x-ms-request-server-encrypted", "true")
+    }
+
+    fn metadata(mut self, metadata: &Metadata) -> Self {
+        for (name, value) in metadata.iter() {
+            self = self.set(&format!("x-ms-meta-{name}"), value);
+        }
+        self
+    }
+
+    fn container(self, facts: &ContainerFacts) -> Self {
+        let access = match facts.public_access {
+            PublicAccess::Private => None,
+            PublicAccess::Blob => Some("blob"),
+            PublicAccess::Container => Some("container"),
+        };
+        self.change(&facts.change)
+            .set("x-ms-lease-status", "unlocked")
+            .set("x-ms-lease-state", "available")
+            .set("x-ms-has-immutability-policy", "false")
+            .set("x-ms-has-legal-hold", "false")
+            .set("x-ms-default-encryption-scope", "$account-encryption-key")
+            .set("x-ms-deny-encryption-scope-override", "false")
+            .optional("x-ms-blob-public-access", access)
+            .metadata(&facts.metadata)
+    }
+
+    fn blob(self, facts: &BlobFacts, content_length: u64) -> Self {
+        let properties = &facts.properties;
+        let content_type = properties.content_type.as_deref().unwrap_or("application/octet-stream");
+        self.change(&facts.change)
+            .set("content-length", &content_length.to_string())
+            .set("content-type", content_type)
+            .optional("content-encoding", properties.content_encoding.as_deref())
+            .optional("content-language", properties.content_language.as_deref())
+            .optional("content-disposition", properties.content_disposition.as_deref())
+            .optional("cache-control", properties.cache_control.as_deref())
+            .set("accept-ranges", "bytes")
+            .set("x-ms-blob-type", "BlockBlob")
+            .set("x-ms-creation-time", &facts.created.to_string())
+            .set("x-ms-lease-status", "unlocked")
+            .set("x-ms-lease-state", "available")
+            .set("x-ms-server-encrypted", "true")
+            .metadata(&facts.metadata)
+    }
+
+    fn xml(self, body: String) -> Response<Bytes> {
+        let length = body.len().to_string();
+        let mut response =
+            self.set("content-type", "application/xml").set("content-length", &length).0;
+        *response.body_mut() = body.into();
+        response
+    }
+
+    fn empty(self) -> Response<Bytes> {
+        self.set("content-length", "0").0
+    }
+
+    /// The body is none, or the caller's.
+    fn bodiless(self) -> Response<Bytes> {
+        self.0
+    }
 }

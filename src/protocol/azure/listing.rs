@@ -1,0 +1,215 @@
+//! XML bodies: pages of containers and blobs, block lists.
+
+use crate::protocol::azure::escape;
+use crate::protocol::operation::ListBlobs;
+use crate::protocol::operation::ListContainers;
+use crate::protocol::reply::BlobFacts;
+use crate::protocol::reply::BlobItem;
+use crate::protocol::reply::BlobListing;
+use crate::protocol::reply::BlockItem;
+use crate::protocol::reply::ContainerFacts;
+use crate::protocol::reply::ContainerListing;
+use crate::types::Metadata;
+use crate::types::PublicAccess;
+
+const DECLARATION: &str = "<?xml version=\"1.0\" encoding=\"utf-8\"?>";
+/// Bytes a blob's entry takes, about.
+const ENTRY_BYTES: usize = 640;
+
+/// List Containers.
+pub(super) fn containers(
+    listing: &ContainerListing,
+    endpoint: &str,
+    asked: &ListContainers,
+) -> String {
+    let mut out = String::with_capacity(512 + listing.items.len() * ENTRY_BYTES);
+    begin(&mut out, endpoint, None);
+    optional(&mut out, "Prefix", asked.prefix.as_deref());
+    optional(&mut out, "Marker", asked.marker.as_deref());
+    max_results(&mut out, asked.max_results);
+    out.push_str("<Containers>");
+    for item in &listing.items {
+        out.push_str("<Container>");
+        escape::element(&mut out, "Name", &item.name);
+        container(&mut out, &item.facts);
+        if asked.metadata {
+            metadata(&mut out, &item.facts.metadata);
+        }
+        out.push_str("</Container>");
+    }
+    out.push_str("</Containers>");
+    end(&mut out, listing.next_marker.as_deref());
+    out
+}
+
+fn container(out: &mut String, facts: &ContainerFacts) {
+    out.push_str("<Properties>");
+    escape::plain(out, "Last-Modified", facts.change.last_modified);
+    escape::plain(out, "Etag", format_args!("&quot;{}&quot;", facts.change.etag));
+    out.push_str("<LeaseStatus>unlocked</LeaseStatus><LeaseState>available</LeaseState>");
+    match facts.public_access {
+        PublicAccess::Private => {}
+        PublicAccess::Blob => out.push_str("<PublicAccess>blob</PublicAccess>"),
+        PublicAccess::Container => out.push_str("<PublicAccess>container</PublicAccess>"),
+    }
+    out.push_str(
+        "<DefaultEncryptionScope>$account-encryption-key</DefaultEncryptionScope>\
+         <DenyEncryptionScopeOverride>false</DenyEncryptionScopeOverride>\
+         <HasImmutabilityPolicy>false</HasImmutabilityPolicy><HasLegalHold>false</HasLegalHold></Properties>",
+    );
+}
+
+/// List Blobs.
+pub(super) fn blobs(listing: &BlobListing, endpoint: &str, asked: &ListBlobs) -> String {
+    let mut out = String::with_capacity(512 + listing.items.len() * ENTRY_BYTES);
+    begin(&mut out, endpoint, Some(asked.container.as_str()));
+    if let Some(prefix) = &asked.prefix {
+        escape::name(&mut out, "Prefix", prefix);
+    }
+    optional(&mut out, "Marker", asked.marker.as_deref());
+    max_results(&mut out, asked.max_results);
+    if let Some(delimiter) = &asked.delimiter {
+        escape::name(&mut out, "Delimiter", delimiter);
+    }
+    out.push_str("<Blobs>");
+    for item in &listing.items {
+        match item {
+            BlobItem::Blob { name, facts } => {
+                out.push_str("<Blob>");
+                escape::name(&mut out, "Name", name);
+                blob(&mut out, facts);
+                if asked.metadata {
+                    metadata(&mut out, &facts.metadata);
+                }
+                out.push_str("<OrMetadata/></Blob>");
+            }
+            BlobItem::Uncommitted { name } => {
+                out.push_str("<Blob>");
+                escape::name(&mut out, "Name", name);
+                out.push_str(
+                    "<Properties><Content-Length>0</Content-Length><BlobType>BlockBlob</BlobType>\
+                     <LeaseStatus>unlocked</LeaseStatus><LeaseState>available</LeaseState>\
+                     <ServerEncrypted>true</ServerEncrypted></Properties></Blob>",
+                );
+            }
+            BlobItem::Prefix { name } => {
+                out.push_str("<BlobPrefix>");
+                escape::name(&mut out, "Name", name);
+                out.push_str("</BlobPrefix>");
+            }
+        }
+    }
+    out.push_str("</Blobs>");
+    end(&mut out, listing.next_marker.as_deref());
+    out
+}
+
+fn blob(out: &mut String, facts: &BlobFacts) {
+    let properties = &facts.properties;
+    out.push_str("<Properties>");
+    escape::plain(out, "Creation-Time", facts.created);
+    escape::plain(out, "Last-Modified", facts.change.last_modified);
+    escape::plain(out, "Etag", facts.change.etag);
+    escape::plain(out, "Content-Length", facts.len);
+    let content_type = properties.content_type.as_deref().unwrap_or("application/octet-stream");
+    escape::element(out, "Content-Type", content_type);
+    or_empty(out, "Content-Encoding", properties.content_encoding.as_deref());
+    or_empty(out, "Content-Language", properties.content_language.as_deref());
+    out.push_str("<Content-CRC64/>");
+    match properties.content_md5 {
+        Some(md5) => escape::plain(out, "Content-MD5", md5.to_base64()),
+        None => out.push_str("<Content-MD5/>"),
+    }
+    or_empty(out, "Cache-Control", properties.cache_control.as_deref());
+    or_empty(out, "Content-Disposition", properties.content_disposition.as_deref());
+    out.push_str(
+        "<BlobType>BlockBlob</BlobType><AccessTier>Hot</AccessTier><AccessTierInferred>true</AccessTierInferred>\
+         <LeaseStatus>unlocked</LeaseStatus><LeaseState>available</LeaseState>\
+         <ServerEncrypted>true</ServerEncrypted></Properties>",
+    );
+}
+
+/// Get Block List.
+pub(super) fn block_list(
+    committed: Option<&[BlockItem]>,
+    uncommitted: Option<&[BlockItem]>,
+) -> String {
+    let count = committed.map_or(0, <[_]>::len) + uncommitted.map_or(0, <[_]>::len);
+    let mut out = String::with_capacity(128 + count * 96);
+    out.push_str(DECLARATION);
+    out.push_str("<BlockList>");
+    blocks(&mut out, "CommittedBlocks", committed);
+    blocks(&mut out, "UncommittedBlocks", uncommitted);
+    out.push_str("</BlockList>");
+    out
+}
+
+fn blocks(out: &mut String, tag: &str, blocks: Option<&[BlockItem]>) {
+    let Some(blocks) = blocks else { return };
+    out.push('<');
+    out.push_str(tag);
+    out.push('>');
+    for block in blocks {
+        out.push_str("<Block>");
+        escape::plain(out, "Name", block.id.to_base64());
+        escape::plain(out, "Size", block.len);
+        out.push_str("</Block>");
+    }
+    out.push_str("</");
+    out.push_str(tag);
+    out.push('>');
+}
+
+fn begin(out: &mut String, endpoint: &str, container: Option<&str>) {
+    out.push_str(DECLARATION);
+    out.push_str("<EnumerationResults ServiceEndpoint=\"");
+    escape::text(out, endpoint);
+    if let Some(container) = container {
+        out.push_str("\" ContainerName=\"");
+        escape::text(out, container);
+    }
+    out.push_str("\">");
+}
+
+fn end(out: &mut String, next_marker: Option<&str>) {
+    match next_marker {
+        Some(marker) => escape::element(out, "NextMarker", marker),
+        None => out.push_str("<NextMarker/>"),
+    }
+    out.push_str("</EnumerationResults>");
+}
+
+fn optional(out: &mut String, tag: &str, value: Option<&str>) {
+    if let Some(value) = value {
+        escape::element(out, tag, value);
+    }
+}
+
+fn or_empty(out: &mut String, tag: &str, value: Option<&str>) {
+    match value {
+        Some(value) => escape::element(out, tag, value),
+        None => {
+            out.push('<');
+            out.push_str(tag);
+            out.push_str("/>");
+        }
+    }
+}
+
+fn max_results(out: &mut String, max_results: Option<u32>) {
+    if let Some(max_results) = max_results {
+        escape::plain(out, "MaxResults", max_results);
+    }
+}
+
+fn metadata(out: &mut String, metadata: &Metadata) {
+    if metadata.is_empty() {
+        out.push_str("<Metadata/>");
+        return;
+    }
+    out.push_str("<Metadata>");
+    for (name, value) in metadata.iter() {
+        escape::element(out, name, value);
+    }
+    out.push_str("</Metadata>");
+}
