@@ -33,6 +33,10 @@ impl Store {
         self.health.check()?;
         let payloads = std::mem::take(&mut request.payloads);
         let prepared: Vec<Prepared> = payloads.into_iter().map(Prepared::new).collect();
+        if prepared.is_empty() {
+            extent.check_append(&request)?;
+            return Ok(Appended { locations: Vec::new(), end: request.offset });
+        }
         let bytes: u64 = prepared.iter().map(Prepared::len).sum();
         let journaled = request.durability == Durability::Durable
             && stored_len(&request, &prepared) < self.journal_append_max();
@@ -231,17 +235,17 @@ impl Store {
     /// Writes the extent's next slot. Never over an undurable one: a crash could tear both.
     pub(crate) async fn write_slot(
         &self,
-        extent: &Extent,
+        extent: &Arc<Extent>,
         durable: bool,
         change: impl FnOnce(&mut Slot) + Send,
     ) -> Result<(), Error> {
         let _one = extent.syncing.lock().await;
         self.health.check()?;
-        let (mut slot, unsynced, file) = {
+        let file = self.file(extent).await?;
+        let (mut slot, unsynced) = {
             let state = extent.state();
-            (state.slot, state.slot_unsynced, state.file.clone())
+            (state.slot, state.slot_unsynced)
         };
-        let file = file.ok_or_else(|| extent.missing())?;
         if unsynced {
             self.metrics.fsyncs.inc();
             file.sync().await.map_err(|e| self.poison("sync", &e))?;

@@ -16,6 +16,7 @@ impl Store {
     pub(crate) async fn checkpoint_loop(self: Arc<Self>) {
         loop {
             tokio::select! {
+                biased;
                 () = self.stop.cancelled() => return,
                 () = self.journal.checkpoint_due() => {}
             }

@@ -317,7 +317,7 @@ impl Head {
     /// shorter only where the payload ends.
     pub(crate) fn verify(&self, first: u64, chunks: &[u8]) -> bool {
         let from = first * CHUNK;
-        if from + size(chunks.len()) > self.len {
+        if chunks.is_empty() || from + size(chunks.len()) > self.len {
             return false;
         }
         let whole =
@@ -328,6 +328,23 @@ impl Head {
                 .zip(self.table.iter().skip(index(first)))
                 .all(|(chunk, sum)| crc32c(chunk) == *sum)
     }
+}
+
+/// Where the frames in `bytes`, which lie at `offset` of an extent, end; `None` unless they are whole and follow each
+/// other, padding aside.
+pub(crate) fn verify_frames(bytes: &[u8], extent: ExtentId, offset: u64) -> Option<u64> {
+    let mut at = offset;
+    while at < offset + size(bytes.len()) {
+        let frame = [at, page_up(at)].into_iter().find_map(|start| {
+            let rest = bytes.get(index(start - offset)..)?;
+            let head = Head::parse(rest, extent, start)?;
+            let from = index(head.head_len());
+            let payload = rest.get(from..from + index(head.len))?;
+            head.verify(0, payload).then(|| frame_end(start, head.len))
+        });
+        at = frame?;
+    }
+    Some(at)
 }
 
 /// Whether the bytes may be the start of a frame: cheaper than [`Head::parse`] when searching.
@@ -387,3 +404,6 @@ fn combine_chunks(table: &[u32], len: u64) -> u32 {
         rest => crc32c_combine(crc, last, rest),
     }
 }
+
+#[cfg(test)]
+mod tests;

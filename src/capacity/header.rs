@@ -199,3 +199,6 @@ pub(crate) fn kind_of(code: u8) -> Option<ExtentKind> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -16,6 +16,7 @@
 pub mod api;
 mod append;
 mod catalog;
+mod check;
 mod checkpoint;
 mod config;
 mod extent;
@@ -46,6 +47,7 @@ pub use api::{
     AppendRequest, Appended, Capacity, Durability, Error, ExtentInfo, ExtentKind, ExtentState,
     LogFrame, Payload, ScrubReport,
 };
+pub use check::{CheckProgress, CheckReport, CheckedExtent, Problem, check_disk};
 pub use config::{CapacityConfig, CatalogPlace};
 pub use frame::{FRAME_PAYLOAD_MAX, end_after, merge};
 pub use journal::replay::JournalError;

@@ -197,6 +197,7 @@ async fn scrub_loop(node: std::sync::Weak<CapacityNode>) {
         };
         drop(strong);
         tokio::select! {
+                biased;
             () = stop.cancelled() => return,
             () = env.clock.sleep(pause) => {}
         }
@@ -205,6 +206,7 @@ async fn scrub_loop(node: std::sync::Weak<CapacityNode>) {
             let Ok(home) = strong.home(id) else { continue };
             drop(strong);
             tokio::select! {
+                biased;
                 () = stop.cancelled() => return,
                 scrubbed = home.store.scrub(&home.extent, pace) => {
                     if let Err(error) = scrubbed {

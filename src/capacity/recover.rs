@@ -206,6 +206,11 @@ impl Recovery<'_> {
                 extent
             };
             bury(&extent, &dead);
+            if wholly_dead(&extent) {
+                self.disk.remove(&path_of(id)).await.map_err(|e| self.failed(e))?;
+                changes.push(Change::Removed { extent: id });
+                continue;
+            }
             extents.push(Arc::new(extent));
         }
         let here: BTreeSet<ExtentId> = extents.iter().map(|e| e.id).collect();
@@ -284,7 +289,7 @@ impl Recovery<'_> {
         file: &Arc<dyn DiskFile>,
     ) -> Result<(Extent, Vec<Range<u64>>), OpenError> {
         let list = encode_padding(&padding);
-        let sealed = Slot {
+        let mut sealed = Slot {
             sequence: slot.sequence + 1,
             epoch: slot.epoch,
             sealed: true,
@@ -294,8 +299,12 @@ impl Recovery<'_> {
         };
         let work = async {
             file.set_len(DATA_AT + end).await?;
-            if !list.is_empty() {
-                file.write_at(padding_at(end), vec![list]).await?;
+            if sealed.padding > 0 {
+                match file.write_at(padding_at(end), vec![list]).await {
+                    // Only accounting, and a full disk must start.
+                    Err(DiskError::Full) => (sealed.padding, sealed.padding_crc) = (0, 0),
+                    other => other?,
+                }
             }
             file.sync().await?;
             file.write_sync(sealed.offset(), vec![sealed.encode()]).await
@@ -358,4 +367,10 @@ fn bury(extent: &Extent, dead: &Ranges) {
     for range in dead.iter() {
         state.dead.insert(range.start..range.end.min(end));
     }
+}
+
+/// A crash came between the last free and the removal.
+fn wholly_dead(extent: &Extent) -> bool {
+    let state = extent.state();
+    state.end > 0 && state.dead.total() >= state.end
 }

@@ -11,6 +11,7 @@ use crate::capacity::store::Store;
 use crate::capacity::units::PAGE;
 use crate::capacity::walk::{Found, Walker};
 use crate::env::{DiskError, Env};
+use crate::types::ExtentId;
 
 impl Store {
     /// Verifies every live frame of an extent that is in its file. `pace` is bytes per second; 0 is as fast as it goes.
@@ -28,11 +29,13 @@ impl Store {
         let mut report = ScrubReport::default();
         for range in live {
             let from = report.bytes;
-            let scrubbed = scrub_range(&mut walker, extent, range, &mut report).await;
-            scrubbed.map_err(|error| Error::Unreadable {
+            let scrubbed = scrub_range(&mut walker, extent.id, range, &mut report).await;
+            let holed = scrubbed.map_err(|error| Error::Unreadable {
                 extent: extent.id,
                 reason: error.to_string(),
             })?;
+            // Freed ranges are known here: a live frame with a page of zeros has lost it.
+            report.corrupt.extend(holed.into_iter().map(|offset| (extent.id, offset)));
             pause(&self.env, report.bytes - from, pace).await;
         }
         self.metrics.scrubbed_frames.inc_by(report.frames);
@@ -46,13 +49,14 @@ impl Store {
     }
 }
 
-/// Follows the frames of one live range.
-async fn scrub_range(
+/// Follows the frames of one live range. Returns those of which a whole page is zeros: given back by a free, or lost.
+pub(crate) async fn scrub_range(
     walker: &mut Walker,
-    extent: &Extent,
+    extent: ExtentId,
     range: Range<u64>,
     report: &mut ScrubReport,
-) -> Result<(), DiskError> {
+) -> Result<Vec<u64>, DiskError> {
+    let mut holed_frames = Vec::new();
     let mut at = range.start;
     let mut hole = false;
     while at < range.end {
@@ -63,9 +67,13 @@ async fn scrub_range(
                 at = end;
                 hole = false;
             }
-            Found::Damaged { end, .. } => {
+            Found::Damaged { end, holed } => {
                 report.frames += 1;
-                report.corrupt.push((extent.id, at));
+                if holed {
+                    holed_frames.push(at);
+                } else {
+                    report.corrupt.push((extent, at));
+                }
                 at = end;
                 hole = false;
             }
@@ -77,14 +85,14 @@ async fn scrub_range(
             }
             Found::Nothing => {
                 if !hole {
-                    report.corrupt.push((extent.id, at));
+                    report.corrupt.push((extent, at));
                 }
                 at = walker.search(at + 1..range.end).await?.unwrap_or(range.end);
                 hole = false;
             }
         }
     }
-    Ok(())
+    Ok(holed_frames)
 }
 
 fn still_live(extent: &Extent, offset: u64) -> bool {

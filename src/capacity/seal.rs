@@ -19,7 +19,6 @@ impl Store {
         if check_epoch(extent, epoch)? == epoch {
             return Ok(());
         }
-        self.file(extent).await?;
         self.write_slot(extent, true, |slot| slot.epoch = epoch).await?;
         let slot = extent.state().slot;
         if slot.sealed {

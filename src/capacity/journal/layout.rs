@@ -218,3 +218,6 @@ pub(crate) fn decode_body(header: &BatchHeader, body: &Bytes) -> Option<Vec<Reco
     }
     rest.is_empty().then_some(records)
 }
+
+#[cfg(test)]
+mod tests;
