@@ -3,6 +3,7 @@
 use bytes::Bytes;
 
 use crate::frontend::body::RequestBody;
+use crate::frontend::write::Held;
 use crate::frontend::write::Stored;
 use crate::frontend::write::WritePool;
 use crate::protocol::Error;
@@ -64,7 +65,7 @@ pub(crate) async fn ingest(
 ) -> Result<Ingested, Error> {
     let mut hashes = Hashes::new(upload, md5_wanted);
     if pool.fits_in_memory(upload.len) {
-        let pieces = collect(body, upload.len, &mut hashes).await?;
+        let (pieces, _held) = collect(pool, body, upload.len, &mut hashes).await?;
         // Checked before anything is stored: a wrong body leaves no garbage.
         let (crc64, md5) = hashes.finish(upload)?;
         let stored = pool.store(pieces, upload.len).await?;
@@ -86,28 +87,32 @@ pub(crate) async fn ingest(
 
 /// Reads a small body whole, such as the XML of a block list, and checks its checksums.
 pub(crate) async fn read_whole(
+    pool: &WritePool,
     body: &mut RequestBody,
     upload: &Upload,
 ) -> Result<(Bytes, Crc64, Option<Md5>), Error> {
     let mut hashes = Hashes::new(upload, false);
-    let pieces = collect(body, upload.len, &mut hashes).await?;
+    let (pieces, _held) = collect(pool, body, upload.len, &mut hashes).await?;
     let (crc64, md5) = hashes.finish(upload)?;
     Ok((join(pieces), crc64, md5))
 }
 
 async fn collect(
+    pool: &WritePool,
     body: &mut RequestBody,
     len: u64,
     hashes: &mut Hashes,
-) -> Result<Vec<Bytes>, Error> {
+) -> Result<(Vec<Bytes>, Vec<Held>), Error> {
     let mut pieces = Vec::new();
+    let mut held = Vec::new();
     let mut left = len;
     while let Some(piece) = body.next().await? {
         left = left.checked_sub(piece.len() as u64).ok_or(ErrorCode::InvalidInput)?;
+        held.push(pool.budget().take(piece.len())?);
         hashes.update(&piece);
         pieces.push(piece);
     }
-    if left > 0 { Err(short()) } else { Ok(pieces) }
+    if left > 0 { Err(short()) } else { Ok((pieces, held)) }
 }
 
 fn short() -> Error {

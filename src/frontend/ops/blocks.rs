@@ -65,7 +65,7 @@ pub(crate) async fn commit(
     put: Put,
     body: &mut RequestBody,
 ) -> Result<Reply, Error> {
-    let (xml, crc64, md5) = ingest::read_whole(body, &put.upload).await?;
+    let (xml, crc64, md5) = ingest::read_whole(&front.pool, body, &put.upload).await?;
     let list = azure::xml::block_list(&xml)?;
     let key = ops::blob_key(front, account, put.path).await?;
     let write = Write::CommitBlocks(CommitBlocks {

@@ -8,12 +8,14 @@
 //!
 //! After any trouble an extent is sealed and a new one begun (seal and roll); bytes of failed requests are freed.
 
+mod budget;
 mod extent;
 mod pool;
 mod shared;
 mod stored;
 mod stream;
 
+pub(crate) use budget::{Budget, Held};
 pub use pool::{WriteConfig, WritePool};
 pub use stored::Stored;
 pub use stream::StreamWriter;

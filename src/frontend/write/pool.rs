@@ -12,6 +12,7 @@ use crate::coordinator::IdAllocator;
 use crate::env::Tasks;
 use crate::frontend::errors;
 use crate::frontend::ingest::join;
+use crate::frontend::write::budget::Budget;
 use crate::frontend::write::extent::ExtentWriter;
 use crate::frontend::write::extent::Shared;
 use crate::frontend::write::shared::SharedWriters;
@@ -31,6 +32,8 @@ pub struct WriteConfig {
     pub lanes: usize,
     /// An extent is sealed once it has grown past this. Default 256 MiB.
     pub extent_bytes_max: u64,
+    /// What bodies of running requests may take in memory together; beyond it requests get 503. Default 256 MiB.
+    pub body_bytes_max: u64,
 }
 
 impl Default for WriteConfig {
@@ -40,6 +43,7 @@ impl Default for WriteConfig {
             memory_bytes_max: 1 << 20,
             lanes: 64,
             extent_bytes_max: 256 << 20,
+            body_bytes_max: 256 << 20,
         }
     }
 }
@@ -59,6 +63,7 @@ pub struct WritePool {
     shared: Arc<Shared>,
     small: SharedWriters,
     lanes: Vec<Arc<Lane>>,
+    budget: Budget,
 }
 
 impl WritePool {
@@ -78,13 +83,19 @@ impl WritePool {
             Arc::new(Lane { writer, users: AtomicUsize::new(0) })
         };
         let lanes = std::iter::repeat_with(lane).take(config.lanes.max(1)).collect();
-        Self { config, small: SharedWriters::start(&shared), shared, lanes }
+        let budget = Budget::new(config.body_bytes_max);
+        Self { config, small: SharedWriters::start(&shared), shared, lanes, budget }
     }
 
     /// Whether a body of this length is held in memory and passed to [`Self::store`].
     #[must_use]
     pub const fn fits_in_memory(&self, len: u64) -> bool {
         len <= self.config.memory_bytes_max
+    }
+
+    /// Memory for bodies.
+    pub(crate) const fn budget(&self) -> &Budget {
+        &self.budget
     }
 
     /// Stores a body that is in memory; durable when it returns, but for what goes into the row.
@@ -114,6 +125,6 @@ impl WritePool {
             .iter()
             .min_by_key(|lane| lane.users.load(Ordering::Relaxed))
             .expect("there is at least one lane");
-        StreamWriter::new(Arc::clone(&self.shared), Arc::clone(lane))
+        StreamWriter::new(Arc::clone(&self.shared), Arc::clone(lane), self.budget.clone())
     }
 }

@@ -10,6 +10,8 @@ use crate::capacity::Durability;
 use crate::capacity::FRAME_PAYLOAD_MAX;
 use crate::capacity::merge;
 use crate::frontend::errors;
+use crate::frontend::write::Budget;
+use crate::frontend::write::Held;
 use crate::frontend::write::extent::ExtentWriter;
 use crate::frontend::write::extent::Shared;
 use crate::frontend::write::pool::Lane;
@@ -29,11 +31,14 @@ pub struct StreamWriter {
     /// Less than a frame, waiting for more.
     pending: Vec<Bytes>,
     pending_len: usize,
+    /// The memory `pending` takes.
+    held: Vec<Held>,
+    budget: Budget,
     written: Stored,
 }
 
 impl StreamWriter {
-    pub(super) fn new(shared: Arc<Shared>, lane: Arc<Lane>) -> Self {
+    pub(super) fn new(shared: Arc<Shared>, lane: Arc<Lane>, budget: Budget) -> Self {
         lane.users.fetch_add(1, Ordering::Relaxed);
         let written = Stored::in_extents(
             Vec::new(),
@@ -41,18 +46,30 @@ impl StreamWriter {
             Arc::clone(&shared.capacity),
             shared.tasks.clone(),
         );
-        Self { shared, lane, pending: Vec::new(), pending_len: 0, written }
+        Self {
+            shared,
+            lane,
+            pending: Vec::new(),
+            pending_len: 0,
+            held: Vec::new(),
+            budget,
+            written,
+        }
     }
 
     /// Takes the next bytes.
     ///
     /// # Errors
-    /// `InsufficientStorage` when the disks are full, `InternalError` when they fail.
+    /// `InsufficientStorage` when the disks are full, `InternalError` when they fail, `ServerBusy` when bodies of other
+    /// requests take all memory.
     pub async fn push(&mut self, mut bytes: Bytes) -> Result<(), Error> {
+        self.held.push(self.budget.take(bytes.len())?);
         while self.pending_len + bytes.len() >= FRAME {
             let fits = bytes.split_to(FRAME - self.pending_len);
             self.pending.push(fits);
             self.append().await.map_err(|e| errors::from_capacity(&e))?;
+            // The rest of this piece is less than a frame: too little to count again.
+            self.held.clear();
         }
         if !bytes.is_empty() {
             self.pending_len += bytes.len();
