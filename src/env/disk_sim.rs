@@ -12,6 +12,8 @@
 mod dice;
 mod image;
 mod power;
+#[cfg(test)]
+mod tests;
 mod world;
 
 use std::sync::Arc;

@@ -13,6 +13,8 @@ pub mod clock;
 pub mod disk;
 pub mod disk_os;
 pub mod disk_sim;
+#[cfg(test)]
+mod disk_suite;
 pub mod net;
 pub mod rand;
 pub mod tasks;
