@@ -95,3 +95,95 @@ impl Router {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicU64;
+    use std::sync::atomic::Ordering;
+
+    use async_trait::async_trait;
+
+    use super::*;
+    use crate::coordinator::Op;
+    use crate::coordinator::SimulatedStore;
+    use crate::env::Tasks;
+    use crate::env::clock::SimClock;
+    use crate::env::rand::SeededRand;
+    use crate::index::PartitionDescriptor;
+    use crate::types::Epoch;
+    use crate::types::ExtentId;
+    use crate::types::KeyRange;
+    use crate::types::PartitionId;
+
+    /// Answers at one epoch only.
+    #[derive(Debug)]
+    struct Owner {
+        epoch: AtomicU64,
+        asked: AtomicU64,
+    }
+
+    #[async_trait]
+    impl IndexHost for Owner {
+        async fn read(&self, target: Target, _read: Read) -> Result<ReadReply, Error> {
+            self.asked.fetch_add(1, Ordering::Relaxed);
+            if target.epoch.get() == self.epoch.load(Ordering::Relaxed) {
+                Ok(ReadReply::DeadContainers(Vec::new()))
+            } else {
+                Err(Error::WrongPartition)
+            }
+        }
+
+        async fn write(&self, _target: Target, _write: Write) -> Result<WriteReply, Error> {
+            Ok(WriteReply::Done)
+        }
+
+        async fn owned_extents(&self) -> Vec<ExtentId> {
+            Vec::new()
+        }
+    }
+
+    async fn publish(coordinator: &dyn Coordinator, epoch: u64) {
+        let descriptor = PartitionDescriptor {
+            id: PartitionId::new(1),
+            range: KeyRange::all(),
+            epoch: Epoch::new(epoch),
+            log: Vec::new(),
+        };
+        let key = PartitionDescriptor::coordinator_key(descriptor.id);
+        coordinator.txn(&[], &[Op::Put(key, descriptor.encode())]).await.unwrap();
+    }
+
+    async fn rig() -> (Arc<Owner>, Arc<dyn Coordinator>, Router) {
+        let env = Env {
+            clock: Arc::new(SimClock::new()),
+            rand: Arc::new(SeededRand::new(1)),
+            tasks: Tasks::new(),
+        };
+        let coordinator: Arc<dyn Coordinator> = Arc::new(SimulatedStore::new().open(&env));
+        publish(coordinator.as_ref(), 1).await;
+        let owner = Arc::new(Owner { epoch: AtomicU64::new(1), asked: AtomicU64::new(0) });
+        let host = Arc::clone(&owner) as Arc<dyn IndexHost>;
+        let router = Router::new(host, Arc::clone(&coordinator), env).await.unwrap();
+        (owner, coordinator, router)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn stale_map_is_read_again_and_the_request_goes_through() {
+        let (owner, coordinator, router) = rig().await;
+        owner.epoch.store(2, Ordering::Relaxed);
+        publish(coordinator.as_ref(), 2).await;
+        router.read(b"key", Read::DeadContainers).await.unwrap();
+        assert_eq!(owner.asked.load(Ordering::Relaxed), 2);
+        router.read(b"key", Read::DeadContainers).await.unwrap();
+        assert_eq!(owner.asked.load(Ordering::Relaxed), 3, "the new map is kept");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn map_that_stays_behind_ends_in_overload_not_in_a_loop() {
+        let (owner, _coordinator, router) = rig().await;
+        owner.epoch.store(2, Ordering::Relaxed);
+        let refused = router.read(b"key", Read::DeadContainers).await.unwrap_err();
+        assert_eq!(refused, Error::Overloaded);
+        assert_eq!(owner.asked.load(Ordering::Relaxed), u64::from(ROUNDS_MAX));
+    }
+}

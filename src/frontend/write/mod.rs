@@ -14,6 +14,8 @@ mod pool;
 mod shared;
 mod stored;
 mod stream;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use budget::{Budget, Held};
 pub use pool::{WriteConfig, WritePool};

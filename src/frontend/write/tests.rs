@@ -1,0 +1,181 @@
+//! The pool over a real capacity node on a simulated disk.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use crate::capacity::Capacity;
+use crate::capacity::CapacityConfig;
+use crate::capacity::CapacityMetrics;
+use crate::capacity::CapacityNode;
+use crate::capacity::FRAME_PAYLOAD_MAX;
+use crate::coordinator::IdAllocator;
+use crate::coordinator::SimulatedStore;
+use crate::coordinator::counter::EXTENT_IDS;
+use crate::env::Env;
+use crate::env::Tasks;
+use crate::env::clock::SimClock;
+use crate::env::disk_sim::SimDisk;
+use crate::env::rand::SeededRand;
+use crate::frontend::write::Stored;
+use crate::frontend::write::WriteConfig;
+use crate::frontend::write::WritePool;
+use crate::index::InFlight;
+use crate::index::NewContent;
+use crate::protocol::ErrorCode;
+use crate::types::Location;
+
+struct Rig {
+    disk: SimDisk,
+    node: Arc<CapacityNode>,
+    pool: WritePool,
+    inflight: InFlight,
+}
+
+async fn rig(capacity_bytes: u64, config: WriteConfig) -> Rig {
+    let env = Env {
+        clock: Arc::new(SimClock::new()),
+        rand: Arc::new(SeededRand::new(1)),
+        tasks: Tasks::new(),
+    };
+    let disk = SimDisk::new(1, capacity_bytes);
+    let node = CapacityNode::open(
+        vec![disk.disk()],
+        env.clone(),
+        CapacityConfig::small(),
+        CapacityMetrics::default(),
+    )
+    .await
+    .unwrap();
+    let coordinator = Arc::new(SimulatedStore::new().open(&env));
+    let ids = Arc::new(IdAllocator::new(coordinator, EXTENT_IDS));
+    let inflight = InFlight::default();
+    let capacity = Arc::clone(&node) as Arc<dyn Capacity>;
+    let pool = WritePool::start(config, capacity, ids, inflight.clone(), env.tasks.clone());
+    Rig { disk, node, pool, inflight }
+}
+
+fn bytes(len: usize, salt: u8) -> Bytes {
+    (0..len).map(|i| u8::try_from(i % 251).unwrap() ^ salt).collect()
+}
+
+fn locations(stored: &Stored) -> Vec<Location> {
+    match stored.content() {
+        NewContent::Inline(_) => Vec::new(),
+        NewContent::Stored(locations) => locations,
+    }
+}
+
+async fn read(rig: &Rig, stored: &Stored) -> Vec<u8> {
+    let mut all = Vec::new();
+    for location in locations(stored) {
+        for piece in rig.node.read(&location, 0..location.len).await.unwrap() {
+            all.extend_from_slice(&piece);
+        }
+    }
+    all
+}
+
+async fn stream(rig: &Rig, body: &Bytes, step: usize) -> Stored {
+    let mut writer = rig.pool.stream();
+    for piece in body.chunks(step) {
+        writer.push(Bytes::copy_from_slice(piece)).await.unwrap();
+    }
+    writer.finish().await.unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn small_body_stays_in_memory_for_its_row() {
+    let rig = rig(64 << 20, WriteConfig::default()).await;
+    let body = bytes(4096, 0);
+    let stored = rig.pool.store(vec![body.clone()], 4096).await.unwrap();
+    assert_eq!(stored.content(), NewContent::Inline(body));
+}
+
+#[tokio::test(start_paused = true)]
+async fn bodies_that_wait_together_come_back_apart() {
+    let rig = rig(64 << 20, WriteConfig::default()).await;
+    let bodies: Vec<Bytes> = (0..20).map(|i| bytes(5000 + usize::from(i), i)).collect();
+    let all = bodies.iter().map(|b| rig.pool.store(vec![b.clone()], b.len() as u64));
+    let stored = futures_util::future::join_all(all).await;
+    for (stored, body) in stored.into_iter().zip(&bodies) {
+        assert_eq!(read(&rig, &stored.unwrap()).await, body.as_ref());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn large_body_alone_in_its_lane_is_one_location() {
+    let rig = rig(64 << 20, WriteConfig::default()).await;
+    let frame = usize::try_from(FRAME_PAYLOAD_MAX).unwrap();
+    let body = bytes(3 * frame + 12345, 7);
+    let stored = stream(&rig, &body, 60_000).await;
+    assert_eq!(locations(&stored).len(), 1);
+    assert_eq!(read(&rig, &stored).await, body.as_ref());
+}
+
+#[tokio::test(start_paused = true)]
+async fn large_bodies_share_a_lane_without_mixing() {
+    let rig = rig(64 << 20, WriteConfig { lanes: 1, ..WriteConfig::default() }).await;
+    let (one, two) = (bytes(2_500_000, 1), bytes(2_400_000, 2));
+    let (first, second) = tokio::join!(stream(&rig, &one, 100_000), stream(&rig, &two, 70_000));
+    assert_eq!(read(&rig, &first).await, one.as_ref());
+    assert_eq!(read(&rig, &second).await, two.as_ref());
+}
+
+#[tokio::test(start_paused = true)]
+async fn full_extent_is_left_for_a_new_one() {
+    let config = WriteConfig { extent_bytes_max: 1 << 20, ..WriteConfig::default() };
+    let rig = rig(64 << 20, config).await;
+    let body = bytes(3_000_000, 3);
+    let stored = stream(&rig, &body, 50_000).await;
+    assert!(locations(&stored).len() > 1);
+    assert_eq!(read(&rig, &stored).await, body.as_ref());
+}
+
+#[tokio::test(start_paused = true)]
+async fn dropped_bytes_are_freed_and_committed_ones_are_not() {
+    let rig = rig(64 << 20, WriteConfig::default()).await;
+    let body = bytes(100_000, 4);
+    let kept = rig.pool.store(vec![body.clone()], 100_000).await.unwrap();
+    let dropped = rig.pool.store(vec![body.clone()], 100_000).await.unwrap();
+    let (kept_at, dropped_at) = (locations(&kept)[0], locations(&dropped)[0]);
+    assert!(rig.inflight.is_written(kept_at.extent));
+    kept.committed();
+    drop(dropped);
+    tokio::time::sleep(std::time::Duration::from_secs(5)).await;
+    assert!(!rig.inflight.is_written(kept_at.extent));
+    assert!(rig.node.read(&kept_at, 0..kept_at.len).await.is_ok());
+    assert!(rig.node.read(&dropped_at, 0..dropped_at.len).await.is_err());
+}
+
+#[tokio::test(start_paused = true)]
+async fn body_beyond_the_memory_of_all_is_refused_as_busy() {
+    let rig =
+        rig(64 << 20, WriteConfig { body_bytes_max: 1 << 20, ..WriteConfig::default() }).await;
+    let held = rig.pool.budget().take(900_000).unwrap();
+    let refused = rig.pool.budget().take(200_000).unwrap_err();
+    assert_eq!(refused.code, ErrorCode::ServerBusy);
+    drop(held);
+    rig.pool.budget().take(200_000).unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn full_disk_refuses_and_takes_writes_again_once_there_is_space() {
+    let rig = rig(4 << 20, WriteConfig::default()).await;
+    let body = bytes(500_000, 5);
+    let mut kept = Vec::new();
+    let refused = loop {
+        match rig.pool.store(vec![body.clone()], 500_000).await {
+            Ok(stored) => kept.push(stored),
+            Err(error) => break error,
+        }
+        assert!(kept.len() < 20, "a disk of 4 MiB never filled");
+    };
+    assert_eq!(refused.code, ErrorCode::InsufficientStorage);
+    for stored in &kept {
+        assert_eq!(read(&rig, stored).await, body.as_ref());
+    }
+    rig.disk.set_capacity(64 << 20);
+    tokio::time::sleep(std::time::Duration::from_secs(5)).await;
+    rig.pool.store(vec![body.clone()], 500_000).await.unwrap();
+}
