@@ -8,7 +8,7 @@ use crate::capacity::Error;
 use crate::capacity::ScrubReport;
 use crate::capacity::extent::{Extent, Status};
 use crate::capacity::store::Store;
-use crate::capacity::units::PAGE;
+use crate::capacity::units::{PAGE, page_up};
 use crate::capacity::walk::{Found, Walker};
 use crate::env::{DiskError, Env};
 use crate::types::ExtentId;
@@ -49,7 +49,7 @@ impl Store {
     }
 }
 
-/// Follows the frames of one live range. Returns those of which a whole page is zeros: given back by a free, or lost.
+/// Follows the frames of one live range. Returns those with zeros for a page: given back by a free, or lost.
 pub(crate) async fn scrub_range(
     walker: &mut Walker,
     extent: ExtentId,
@@ -84,7 +84,9 @@ pub(crate) async fn scrub_range(
                 at = (at / PAGE + 1) * PAGE;
             }
             Found::Nothing => {
-                if !hole {
+                if page_up(at + 1) < range.end && walker.before_hole(at).await? {
+                    holed_frames.push(at);
+                } else if !hole {
                     report.corrupt.push((extent, at));
                 }
                 at = walker.search(at + 1..range.end).await?.unwrap_or(range.end);

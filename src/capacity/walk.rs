@@ -26,7 +26,7 @@ pub(crate) enum Found {
     Damaged {
         /// Where it ends.
         end: u64,
-        /// Whether a whole page of it is zeros: a page of a dead frame that was given back, or one that was lost.
+        /// Whether all it has in some page is zeros: a page of a dead frame that was given back, or one that was lost.
         holed: bool,
     },
     /// No frame starts here.
@@ -118,6 +118,12 @@ impl Walker {
         Ok(None)
     }
 
+    /// Whether the page after the one with this logical offset is all zeros: the rest of a frame whose start shares
+    /// its page with a live one.
+    pub(crate) async fn before_hole(&mut self, offset: u64) -> Result<bool, DiskError> {
+        self.is_hole(page_up(offset + 1)).await
+    }
+
     /// Whether the bytes at a logical offset, up to the next page, are all zeros, as in a hole.
     pub(crate) async fn is_hole(&mut self, offset: u64) -> Result<bool, DiskError> {
         let end = page_up(offset + 1);
@@ -137,11 +143,12 @@ impl Walker {
     }
 }
 
+/// Whether what lies of a payload in one of its pages, the first apart, is all zeros.
 fn holed(start: u64, payload: &[u8]) -> bool {
     let skip = index(page_up(start) - start);
     payload
         .get(skip..)
         .unwrap_or_default()
-        .chunks_exact(index(PAGE))
+        .chunks(index(PAGE))
         .any(|page| page.iter().all(|b| *b == 0))
 }

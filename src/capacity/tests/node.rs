@@ -1,4 +1,4 @@
-//! The node as its callers see it, on the machine's disk in a temporary directory.
+//! On the machine's disk, in a temporary directory.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -6,7 +6,9 @@ use std::sync::Arc;
 use bytes::Bytes;
 use tempfile::TempDir;
 
-use super::*;
+use super::payload;
+use crate::capacity::units::index;
+use crate::capacity::*;
 use crate::env::clock::OsClock;
 use crate::env::disk_os::OsDisk;
 use crate::env::rand::SeededRand;
@@ -108,31 +110,19 @@ impl Rig {
     }
 }
 
-/// Bytes no two pages of which are alike.
-fn payload(seed: u64, len: usize) -> Bytes {
-    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
-    let next = || {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        state.to_le_bytes()[3]
-    };
-    std::iter::repeat_with(next).take(len).collect()
-}
-
 #[tokio::test]
 async fn appended_bytes_read_back_before_and_after_seal_and_restart() {
     let mut rig = Rig::new().await;
     rig.node().create(DATA, ExtentKind::Data, ONE).await.unwrap();
-    let lens = [1, 10, 4096, 16_384, 16_385, 40_000, 70_000, 1 << 20, (1 << 20) + 5, 3 << 20];
+    let lens = [1u64, 10, 4096, 16_384, 16_385, 40_000, 70_000, 1 << 20, (1 << 20) + 5, 3 << 20];
     let mut end = 0;
     let mut stored = Vec::new();
-    for (seed, len) in lens.into_iter().enumerate() {
+    for (seed, len) in (0..).zip(lens) {
         for durability in [Durability::Durable, Durability::Deferred] {
-            let bytes = payload(seed as u64, len);
+            let bytes = payload(seed, len);
             let appended =
                 rig.append(DATA, end, std::slice::from_ref(&bytes), durability).await.unwrap();
-            assert_eq!(appended.end, end_after(end, &[len as u64]));
+            assert_eq!(appended.end, end_after(end, &[len]));
             assert_eq!(appended.locations[0].crc, crc32c(&bytes));
             end = appended.end;
             stored.push((appended.locations[0], bytes));
@@ -154,7 +144,7 @@ async fn appended_bytes_read_back_before_and_after_seal_and_restart() {
             let len = location.len;
             for range in [0..1.min(len), len / 3..len / 2, len - 1..len, len / 2..len / 2] {
                 let part = rig.node().read(location, range.clone()).await.unwrap().concat();
-                assert_eq!(part, bytes[range.start as usize..range.end as usize]);
+                assert_eq!(part, bytes[index(range.start)..index(range.end)]);
             }
         }
     }
@@ -173,7 +163,7 @@ async fn acknowledged_small_appends_survive_an_unclean_stop() {
     // Several times around the ring.
     for round in 0..400 {
         for (n, extent) in [LOG, DATA].into_iter().enumerate() {
-            let bytes = payload(round, 100 + (round as usize * 37) % 5000);
+            let bytes = payload(round, 100 + (round * 37) % 5000);
             let appended = rig
                 .append(extent, ends[n], std::slice::from_ref(&bytes), Durability::Durable)
                 .await
