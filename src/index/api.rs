@@ -264,6 +264,35 @@ impl Write {
     }
 }
 
+impl Write {
+    /// Roughly the bytes it occupies while it waits, for bounds on queues.
+    #[must_use]
+    pub fn weight(&self) -> usize {
+        const FIXED: usize = 1024;
+        const ENTRY: usize = 96;
+        let content = |content: &NewContent| match content {
+            NewContent::Inline(bytes) => bytes.len(),
+            NewContent::Stored(locations) => locations.len() * ENTRY,
+        };
+        FIXED
+            + match self {
+                Self::PutBlob(put) => content(&put.content),
+                Self::StageBlock(stage) => content(&stage.content),
+                Self::CommitBlocks(commit) => commit.list.len() * ENTRY,
+                Self::ForgetGarbage { keys } => keys.len() * ENTRY,
+                Self::CreateAccount { .. }
+                | Self::CreateContainer(_)
+                | Self::UpdateContainer(_)
+                | Self::DeleteContainer(_)
+                | Self::UpdateBlob(_)
+                | Self::DeleteBlob(_)
+                | Self::ExpireStaged { .. }
+                | Self::PurgeContainer { .. }
+                | Self::ForgetContainer { .. } => 0,
+            }
+    }
+}
+
 /// The row that remembers a deleted container until its rows are gone: account, container 0, then bytes no
 /// name starts with, then the id. In [`crate::index::rows::Family::Garbage`].
 #[must_use]
@@ -372,6 +401,16 @@ pub struct ListContainers {
     pub from: Option<Bytes>,
     /// Entries at most, above 0.
     pub limit: usize,
+}
+
+impl ListContainers {
+    /// The position the page starts at, by which it is routed.
+    #[must_use]
+    pub fn position(&self) -> Bytes {
+        let table = ContainerId::new(0);
+        let start = RoutingKey::prefix(self.account, table, &self.prefix, Collation::Utf8);
+        self.from.clone().map_or(start.clone(), |from| from.max(start))
+    }
 }
 
 /// A container in a list.
@@ -528,6 +567,27 @@ pub enum Read {
         /// Blobs at most.
         limit: usize,
     },
+}
+
+impl Read {
+    /// The position the request is routed by; `None` when it is about a whole partition, whatever its keys.
+    #[must_use]
+    pub fn routing_key(&self) -> Option<Bytes> {
+        match self {
+            Self::Account(name) => Some(RoutingKey::account(name).as_bytes().clone()),
+            Self::Container(account, name) => {
+                Some(RoutingKey::container(*account, name).as_bytes().clone())
+            }
+            Self::Containers(list) => Some(list.position()),
+            Self::Blob(read) => Some(RoutingKey::blob(&read.key).as_bytes().clone()),
+            Self::BlockList(key, _) => Some(RoutingKey::blob(key).as_bytes().clone()),
+            Self::Blobs(list) => Some(list.position()),
+            Self::Garbage { .. }
+            | Self::DeadContainers
+            | Self::Expired { .. }
+            | Self::References { .. } => None,
+        }
+    }
 }
 
 /// The answer to a [`Read`].

@@ -1,0 +1,266 @@
+//! The committer: the one task that extends a partition's log. It takes what is queued, evaluates it in order, makes it
+//! durable with one append, and answers; meanwhile the next batch queues up.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use bytes::Bytes;
+use tokio::sync::{mpsc, oneshot};
+
+use crate::index::api::Error;
+use crate::index::api::Write;
+use crate::index::api::WriteReply;
+use crate::index::engine::core::{Core, Status};
+use crate::index::engine::install::Edit;
+use crate::index::engine::log::manifest::Manifest;
+use crate::index::engine::log::record::BatchBuilder;
+use crate::index::engine::log::writer::Log;
+use crate::index::engine::shared::Failed;
+use crate::index::engine::table::Tables;
+use crate::index::engine::view::{Snapshot, Sources};
+use crate::index::rows::Family;
+use crate::index::rows::RowBatch;
+use crate::types::Sequence;
+use crate::types::Timestamp;
+
+/// A queued write.
+#[derive(Debug)]
+pub(crate) struct Waiting {
+    pub(crate) write: Write,
+    pub(crate) weight: usize,
+    pub(crate) answer: oneshot::Sender<Result<WriteReply, Error>>,
+}
+
+/// What maintenance asks of the committer.
+#[derive(Debug)]
+pub(crate) enum Command {
+    /// Starts a new memtable and gives the full one; or the one still frozen; nothing when there are no rows.
+    Freeze(oneshot::Sender<Option<(Arc<Tables>, Sequence)>>),
+    /// Makes new runs part of the partition.
+    Install(Edit, oneshot::Sender<Result<(), Failed>>),
+    /// Ends the task.
+    Stop,
+}
+
+/// The committer's state; nobody else has it.
+#[derive(Debug)]
+pub(crate) struct Committer {
+    pub(crate) core: Arc<Core>,
+    pub(crate) log: Log,
+    /// Published, and as of the newest commit.
+    pub(crate) sources: Arc<Sources>,
+    /// The newest durable commit.
+    pub(crate) sequence: Sequence,
+    /// The highest time given out.
+    pub(crate) time: Timestamp,
+    /// Commits in runs.
+    pub(crate) flushed: Sequence,
+    pub(crate) queue: mpsc::Receiver<Waiting>,
+    pub(crate) queued_bytes: Arc<AtomicUsize>,
+    pub(crate) commands: mpsc::Receiver<Command>,
+}
+
+impl Committer {
+    /// Serves until told to stop. Whoever still waits then learns that the partition is unavailable.
+    pub(crate) async fn run(mut self) {
+        let ops = self.core.shared.config.batch_ops;
+        let mut taken = VecDeque::new();
+        let mut fresh = Vec::new();
+        loop {
+            if taken.is_empty() {
+                tokio::select! {
+                    biased;
+                    command = self.commands.recv() => match command {
+                        Some(Command::Stop) | None => break,
+                        Some(command) => self.obey(command).await,
+                    },
+                    count = self.queue.recv_many(&mut fresh, ops) => {
+                        if count == 0 {
+                            break;
+                        }
+                        taken.extend(fresh.drain(..));
+                    }
+                }
+            } else {
+                self.commit(&mut taken).await;
+            }
+        }
+        self.core.stop(Status::ReadOnly("the partition is closed".into()));
+    }
+
+    /// Carries out one batch from the front of `taken`.
+    async fn commit(&mut self, taken: &mut VecDeque<Waiting>) {
+        let mut batch = Batch::after(self.sequence);
+        let mut bytes = 0;
+        while bytes < self.core.shared.config.batch_bytes {
+            let Some(waiting) = taken.pop_front() else { break };
+            bytes += waiting.weight;
+            self.queued_bytes.fetch_sub(waiting.weight, Ordering::Relaxed);
+            self.evaluate(waiting, &mut batch).await;
+        }
+        let ops = batch.answers.len();
+        if batch.rows.commits() == 0 {
+            // Nothing new for these answers to rest on: all earlier commits are durable.
+            batch.answer();
+            return;
+        }
+        let durable = match batch.finish(self.time) {
+            Some(record) => self.persist(record, batch.last).await,
+            None => Err(Failed::Other("a batch is too large for a record".into())),
+        };
+        match durable {
+            Ok(()) => {
+                self.sequence = batch.last;
+                self.core.publish(&self.sources, self.sequence);
+                self.core.shared.parts.metrics.committed(ops);
+                batch.answer();
+                self.after_commit().await;
+            }
+            Err(failed) => {
+                for (family, key, sequence) in batch.added.drain(..) {
+                    self.sources.active.retract(family, key, sequence);
+                }
+                batch.refuse(&failed);
+            }
+        }
+    }
+
+    async fn evaluate(&mut self, waiting: Waiting, batch: &mut Batch) {
+        self.time = self.core.shared.parts.env.clock.now().max(self.time.next());
+        let view = Snapshot {
+            sources: Arc::clone(&self.sources),
+            sequence: batch.last,
+            range: Arc::clone(&self.core.range),
+        };
+        let mut rows = RowBatch::default();
+        let machine = &self.core.shared.parts.machine;
+        let mut reply = machine.evaluate(&view, &waiting.write, self.time, &mut rows).await;
+        if rows.changes.iter().any(|(_, key, _)| !self.core.range.contains(key)) {
+            // Such a row could never be read back.
+            tracing::error!(partition = %self.core.id, "a write made a row outside its partition");
+            reply = Err(Error::Unavailable("a row lies outside the partition".into()));
+        }
+        if reply.is_ok() && !rows.changes.is_empty() {
+            batch.last = batch.last.plus(1);
+            batch.rows.push(&rows);
+            for (family, key, value) in rows.changes {
+                // Not visible to readers before it is published; the next writes of the batch see it.
+                self.sources.active.insert(family, key.clone(), batch.last, value);
+                batch.added.push((family, key, batch.last));
+            }
+        }
+        batch.answers.push((waiting.answer, reply));
+    }
+
+    /// Appends a record; if that fails, seals the extent off and tries once on another.
+    pub(crate) async fn persist(&mut self, record: Bytes, highest: Sequence) -> Result<(), Failed> {
+        let mut first = Failed::Full;
+        if self.log.is_open() {
+            match self.log.append(record.clone(), highest).await {
+                Ok(()) => return Ok(()),
+                Err(failed) => first = failed,
+            }
+        }
+        let second = match first {
+            Failed::Fenced => Failed::Fenced,
+            Failed::Full | Failed::Other(_) => {
+                tracing::debug!(partition = %self.core.id, "log moves to a new extent");
+                match self.roll_and_append(record, highest).await {
+                    Ok(()) => return Ok(()),
+                    Err(failed) => failed,
+                }
+            }
+        };
+        // Only if both tries surely wrote nothing may the caller be told so, and the partition go on.
+        let failed = match (first, second) {
+            (_, Failed::Fenced) => Failed::Fenced,
+            (Failed::Other(reason), _) | (_, Failed::Other(reason)) => Failed::Other(reason),
+            (Failed::Full | Failed::Fenced, Failed::Full) => Failed::Full,
+        };
+        self.stop_after(&failed);
+        Err(failed)
+    }
+
+    async fn roll_and_append(&mut self, record: Bytes, highest: Sequence) -> Result<(), Failed> {
+        self.log.roll(self.manifest(&self.sources, self.flushed)).await?;
+        self.core.set_log_extents(self.log.extents());
+        self.log.append(record, highest).await
+    }
+
+    /// The partition's state as it would be with these sources.
+    pub(crate) fn manifest(&self, sources: &Sources, flushed: Sequence) -> Manifest {
+        Manifest {
+            partition: self.core.id,
+            epoch: self.core.epoch,
+            previous: None,
+            flushed,
+            time: self.time,
+            runs: sources.runs.iter().flatten().map(|run| *run.entry()).collect(),
+        }
+    }
+
+    /// Stops serving as far as a failure demands.
+    pub(crate) fn stop_after(&self, failed: &Failed) {
+        match failed {
+            Failed::Full => {}
+            Failed::Fenced => self.core.stop(Status::Lost),
+            Failed::Other(reason) => {
+                tracing::error!(partition = %self.core.id, reason, "log failed; writes stop");
+                self.core.stop(Status::ReadOnly(reason.clone()));
+            }
+        }
+    }
+
+    async fn after_commit(&mut self) {
+        let shared = Arc::clone(&self.core.shared);
+        if self.log.end() >= shared.config.log_extent_bytes {
+            // Full is no reason to stop: the open extent still takes appends.
+            match self.log.roll(self.manifest(&self.sources, self.flushed)).await {
+                Ok(()) => self.core.set_log_extents(self.log.extents()),
+                Err(failed) => self.stop_after(&failed),
+            }
+            shared.wake.notify_one();
+        }
+        if shared.budget.used() >= shared.config.memtable_bytes_max / 2 {
+            shared.wake.notify_one();
+        }
+    }
+}
+
+/// A group commit in the making.
+struct Batch {
+    rows: BatchBuilder,
+    last: Sequence,
+    added: Vec<(Family, Bytes, Sequence)>,
+    answers: Vec<(oneshot::Sender<Result<WriteReply, Error>>, Result<WriteReply, Error>)>,
+}
+
+impl Batch {
+    fn after(sequence: Sequence) -> Self {
+        Self {
+            rows: BatchBuilder::new(sequence.plus(1)),
+            last: sequence,
+            added: Vec::new(),
+            answers: Vec::new(),
+        }
+    }
+
+    fn finish(&mut self, time: Timestamp) -> Option<Bytes> {
+        std::mem::replace(&mut self.rows, BatchBuilder::new(self.last)).finish(time)
+    }
+
+    fn answer(self) {
+        for (to, reply) in self.answers {
+            // A caller who went away does not need the answer.
+            drop(to.send(reply));
+        }
+    }
+
+    /// Refusals too: they may rest on rows that did not become durable.
+    fn refuse(self, failed: &Failed) {
+        for (to, _) in self.answers {
+            drop(to.send(Err(failed.clone().into())));
+        }
+    }
+}

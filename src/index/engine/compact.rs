@@ -1,0 +1,123 @@
+//! Compaction: several runs of a family become one, so that a read asks few of them and deleted rows go away.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::index::engine::commit::Command;
+use crate::index::engine::flush;
+use crate::index::engine::install::Edit;
+use crate::index::engine::merge::Merge;
+use crate::index::engine::partition::Partition;
+use crate::index::engine::run::reader::Run;
+use crate::index::engine::shared::{Chore, Failed};
+use crate::index::rows::Family;
+
+/// So many runs of like size are merged.
+const LIKE_RUNS: usize = 4;
+/// Runs a family may have; with so many the cheapest merge is done whatever the sizes.
+const RUNS_MAX: usize = 8;
+/// A run is like those newer than it when it is at most so many times as large as all of them together.
+const LIKE_RATIO: u64 = 1;
+/// Tombstones in percent of all rows at which a family is merged whole, so that deleted rows give their space back.
+const TOMBSTONES_MAX_PERCENT: u64 = 30;
+/// Below this a family's tombstones are not worth a merge.
+const TOMBSTONES_MIN: u64 = 10_000;
+
+impl Partition {
+    /// Merges runs of one family if any needs it; tells whether it did.
+    ///
+    /// # Errors
+    /// [`Failed::Full`]: nothing has changed; the others stop the partition.
+    pub(crate) async fn compact(&self) -> Result<bool, Failed> {
+        let _one = self.compacting.lock().await;
+        let (sources, _) = self.core.published();
+        for family in Family::ALL {
+            let runs = sources.runs(family);
+            if let Some(range) = pick(runs) {
+                let bottom = range.end == runs.len();
+                let chosen = runs.get(range).unwrap_or_default();
+                self.merge(family, chosen, bottom).await?;
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// `bottom` when the oldest run is among `runs`: then no older row needs a tombstone.
+    async fn merge(&self, family: Family, runs: &[Arc<Run>], bottom: bool) -> Result<(), Failed> {
+        let shared = &self.core.shared;
+        let rows = runs.iter().map(|run| run.entry().rows).sum();
+        let merge = Merge::of_runs(runs, family);
+        let into = flush::write_run(shared, self.core.epoch, (family, rows, bottom), merge).await?;
+        let merged = runs.iter().map(|run| run.extent()).collect();
+        let new = into.clone();
+        let install = |answer| Command::Install(Edit::Compacted { family, merged, into }, answer);
+        let installed = self.command(install).await?;
+        if let (Err(Failed::Full), Some(new)) = (&installed, new) {
+            shared.chores.add(Chore::Remove(new.extent()));
+        }
+        installed?;
+        shared.parts.metrics.compacted();
+        shared.wake.notify_one();
+        Ok(())
+    }
+}
+
+/// Which of a family's runs, newest first, to merge now.
+fn pick(runs: &[Arc<Run>]) -> Option<Range<usize>> {
+    let sizes: Vec<u64> = runs.iter().map(|run| run.entry().bytes).collect();
+    let rows: u64 = runs.iter().map(|run| run.entry().rows).sum();
+    let tombstones: u64 = runs.iter().map(|run| run.tombstones()).sum();
+    let many = tombstones >= TOMBSTONES_MIN && tombstones * 100 >= rows * TOMBSTONES_MAX_PERCENT;
+    if many { Some(0..runs.len()) } else { pick_by_size(&sizes) }
+}
+
+/// Size-tiered: from the newest on as long as sizes are alike; the cheapest neighbours when there are too many.
+fn pick_by_size(sizes: &[u64]) -> Option<Range<usize>> {
+    for start in 0..sizes.len() {
+        let mut sum = 0u64;
+        let mut end = start;
+        for size in sizes.get(start..).unwrap_or_default() {
+            if end > start && *size > sum.saturating_mul(LIKE_RATIO).max(1 << 20) {
+                break;
+            }
+            sum = sum.saturating_add(*size);
+            end += 1;
+        }
+        if end - start >= LIKE_RUNS {
+            return Some(start..end);
+        }
+    }
+    if sizes.len() < RUNS_MAX {
+        return None;
+    }
+    let surplus = sizes.len() - RUNS_MAX + 1;
+    let cheapest = sizes
+        .windows(surplus + 1)
+        .enumerate()
+        .min_by_key(|(_, window)| window.iter().fold(0u64, |sum, size| sum.saturating_add(*size)));
+    cheapest.map(|(start, window)| start..start + window.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MIB: u64 = 1 << 20;
+
+    #[test]
+    fn pick_by_size_merges_four_like_runs_and_leaves_a_large_one() {
+        assert_eq!(pick_by_size(&[MIB, MIB, MIB, MIB, 900 * MIB]), Some(0..4));
+        assert_eq!(pick_by_size(&[MIB, MIB, MIB]), None);
+        assert_eq!(pick_by_size(&[]), None);
+        assert_eq!(pick_by_size(&[MIB, 3 * MIB, 9 * MIB, 27 * MIB]), None);
+    }
+
+    #[test]
+    fn pick_by_size_ends_below_the_limit_when_sizes_differ_much() {
+        let sizes: Vec<u64> = (0..10).map(|power| (1 << 20) << (2 * power)).collect();
+        let range = pick_by_size(&sizes).expect("more than the limit");
+        assert_eq!(range, 0..4);
+        assert_eq!(sizes.len() - range.len() + 1, RUNS_MAX - 1);
+    }
+}

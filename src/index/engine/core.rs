@@ -1,0 +1,154 @@
+//! The part of a partition that its committer, its readers and its maintenance share.
+
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::sync::RwLock;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use crate::index::api::Error;
+use crate::index::engine::shared::Shared;
+use crate::index::engine::view::{Snapshot, Sources};
+use crate::types::Epoch;
+use crate::types::KeyRange;
+use crate::types::PartitionId;
+use crate::types::Sequence;
+
+/// Log extents beyond which a partition is flushed although memory is left, so that few rows do not pin much log.
+const LOG_EXTENTS_MAX: usize = 4;
+
+/// What a partition may still do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Status {
+    /// Everything.
+    Serving,
+    /// No writes until it is opened again: one failed with an unknown outcome, or it is closing. What is published
+    /// was durable before and can be read.
+    ReadOnly(String),
+    /// Nothing: another owner has it.
+    Lost,
+}
+
+/// One open partition.
+#[derive(Debug)]
+pub(crate) struct Core {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) id: PartitionId,
+    pub(crate) epoch: Epoch,
+    pub(crate) range: Arc<KeyRange>,
+    published: RwLock<(Arc<Sources>, Sequence)>,
+    status: Mutex<Status>,
+    log_extents: AtomicUsize,
+    full: AtomicBool,
+}
+
+impl Core {
+    pub(crate) fn new(
+        shared: Arc<Shared>,
+        identity: (PartitionId, Epoch),
+        range: KeyRange,
+        published: (Arc<Sources>, Sequence),
+    ) -> Self {
+        Self {
+            shared,
+            id: identity.0,
+            epoch: identity.1,
+            range: Arc::new(range),
+            published: RwLock::new(published),
+            status: Mutex::new(Status::Serving),
+            log_extents: AtomicUsize::new(0),
+            full: AtomicBool::new(false),
+        }
+    }
+
+    /// The durable rows as of now.
+    pub(crate) fn snapshot(&self) -> Snapshot {
+        let (sources, sequence) = self.published();
+        Snapshot { sources, sequence, range: Arc::clone(&self.range) }
+    }
+
+    pub(crate) fn published(&self) -> (Arc<Sources>, Sequence) {
+        self.published.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Makes commits up to `sequence` visible (I6: only once they are durable), or the same rows in other places.
+    pub(crate) fn publish(&self, sources: &Arc<Sources>, sequence: Sequence) {
+        let mut published = self.published.write().unwrap_or_else(PoisonError::into_inner);
+        assert!(
+            sequence >= published.1,
+            "partition {} went back from {} to {sequence}",
+            self.id,
+            published.1
+        );
+        *published = (Arc::clone(sources), sequence);
+    }
+
+    pub(crate) fn status(&self) -> Status {
+        self.status.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Stops writes, or everything; never goes back.
+    pub(crate) fn stop(&self, to: Status) {
+        let mut status = self.status.lock().unwrap_or_else(PoisonError::into_inner);
+        if *status != Status::Lost {
+            tracing::info!(partition = %self.id, ?to, "partition stops");
+            *status = to;
+        }
+    }
+
+    /// # Errors
+    /// [`Error::WrongPartition`] when another owner has the partition.
+    pub(crate) fn may_read(&self) -> Result<(), Error> {
+        match *self.status.lock().unwrap_or_else(PoisonError::into_inner) {
+            Status::Serving | Status::ReadOnly(_) => Ok(()),
+            Status::Lost => Err(Error::WrongPartition),
+        }
+    }
+
+    /// # Errors
+    /// [`Error::Unavailable`], [`Error::WrongPartition`], and [`Error::Full`] or [`Error::Overloaded`] while memtables
+    /// are full.
+    pub(crate) fn may_write(&self) -> Result<(), Error> {
+        match &*self.status.lock().unwrap_or_else(PoisonError::into_inner) {
+            Status::Serving => {}
+            Status::ReadOnly(reason) => return Err(Error::Unavailable(reason.clone())),
+            Status::Lost => return Err(Error::WrongPartition),
+        }
+        if self.shared.budget.used() < self.shared.config.memtable_bytes_max {
+            return Ok(());
+        }
+        self.shared.wake.notify_one();
+        if self.full.load(Ordering::Relaxed) { Err(Error::Full) } else { Err(Error::Overloaded) }
+    }
+
+    /// Notes whether the last flush failed for want of space.
+    pub(crate) fn set_full(&self, full: bool) {
+        self.full.store(full, Ordering::Relaxed);
+    }
+
+    pub(crate) fn set_log_extents(&self, count: usize) {
+        self.log_extents.store(count, Ordering::Relaxed);
+    }
+
+    /// Whether the log has grown so long that the partition should be flushed.
+    pub(crate) fn has_long_log(&self) -> bool {
+        self.log_extents.load(Ordering::Relaxed) > LOG_EXTENTS_MAX
+    }
+
+    /// Whether maintenance may still change it.
+    pub(crate) fn may_write_log(&self) -> bool {
+        self.status() == Status::Serving
+    }
+
+    /// Rows in runs.
+    pub(crate) fn run_rows(&self) -> u64 {
+        let (sources, _) = self.published();
+        sources.runs.iter().flatten().map(|run| run.entry().rows).sum()
+    }
+
+    /// Memory of its memtables.
+    pub(crate) fn table_bytes(&self) -> usize {
+        let (sources, _) = self.published();
+        sources.tables().map(|tables| tables.bytes()).sum()
+    }
+}

@@ -1,0 +1,45 @@
+//! What errors of the layers below mean for a partition's callers.
+
+use crate::capacity;
+use crate::coordinator;
+use crate::index::api::Error;
+
+/// A failed read of rows that must be there.
+pub(super) fn read(error: capacity::Error) -> Error {
+    match error {
+        capacity::Error::Corrupt { .. } | capacity::Error::NoSuchExtent { .. } => {
+            Error::Corrupt(error.to_string())
+        }
+        capacity::Error::Fenced { .. }
+        | capacity::Error::Sealed { .. }
+        | capacity::Error::WrongOffset { .. }
+        | capacity::Error::Full
+        | capacity::Error::Poisoned { .. }
+        | capacity::Error::Unreadable { .. } => Error::Unavailable(error.to_string()),
+    }
+}
+
+/// A failed write.
+pub(super) fn write(error: capacity::Error) -> Error {
+    match error {
+        capacity::Error::Full => Error::Full,
+        capacity::Error::Fenced { .. } => Error::WrongPartition,
+        capacity::Error::Corrupt { .. }
+        | capacity::Error::NoSuchExtent { .. }
+        | capacity::Error::Sealed { .. }
+        | capacity::Error::WrongOffset { .. }
+        | capacity::Error::Poisoned { .. }
+        | capacity::Error::Unreadable { .. } => Error::Unavailable(error.to_string()),
+    }
+}
+
+/// A failed call of the coordinator.
+pub(super) fn coordinator(error: coordinator::Error) -> Error {
+    match error {
+        coordinator::Error::Corrupt { .. } => Error::Corrupt(error.to_string()),
+        coordinator::Error::Ambiguous
+        | coordinator::Error::Unavailable { .. }
+        | coordinator::Error::Compacted
+        | coordinator::Error::SessionEnded => Error::Unavailable(error.to_string()),
+    }
+}

@@ -1,0 +1,142 @@
+//! Flush: a full memtable becomes runs, and the log it was replayed from goes.
+
+use std::sync::Arc;
+
+use crate::capacity::ExtentKind;
+use crate::index::api::Error;
+use crate::index::engine::codec;
+use crate::index::engine::commit::Command;
+use crate::index::engine::install::Edit;
+use crate::index::engine::log::manifest::RunEntry;
+use crate::index::engine::merge::Merge;
+use crate::index::engine::partition::Partition;
+use crate::index::engine::run::reader::Run;
+use crate::index::engine::run::writer::RunWriter;
+use crate::index::engine::shared::{Chore, Failed, Shared};
+use crate::index::engine::table::Tables;
+use crate::index::rows::Family;
+use crate::types::Epoch;
+use crate::types::Sequence;
+
+impl Partition {
+    /// Writes everything committed before the call to runs; writers go on meanwhile.
+    ///
+    /// # Errors
+    /// [`Failed::Full`]: nothing has changed and it may be tried again; the others stop the partition.
+    pub(crate) async fn flush(&self) -> Result<(), Failed> {
+        let _one = self.flushing.lock().await;
+        let shared = &self.core.shared;
+        // Twice when an earlier flush left a frozen table behind.
+        for _ in 0..2 {
+            let Some((tables, through)) = self.command(Command::Freeze).await? else { break };
+            let (sources, _) = self.core.published();
+            let mut runs = Vec::new();
+            for family in Family::ALL {
+                let merge = Merge::of_tables(Arc::clone(&tables), family, through);
+                let rows = codec::wide(tables.len(family));
+                // A tombstone has nothing to hide when there is no older run.
+                let bottom = sources.runs(family).is_empty();
+                match write_run(shared, self.core.epoch, (family, rows, bottom), merge).await {
+                    Ok(run) => runs.extend(run),
+                    Err(failed) => return Err(self.not_flushed(&runs, failed)),
+                }
+            }
+            let install =
+                |answer| Command::Install(Edit::Flushed { through, runs: runs.clone() }, answer);
+            if let Err(failed) = self.command(install).await? {
+                return Err(self.not_flushed(&runs, failed));
+            }
+            shared.parts.metrics.flushed();
+        }
+        self.core.set_full(false);
+        shared.wake.notify_one();
+        Ok(())
+    }
+
+    fn not_flushed(&self, runs: &[Arc<Run>], failed: Failed) -> Failed {
+        self.core.set_full(failed == Failed::Full);
+        abandon(&self.core.shared, runs, &failed);
+        failed
+    }
+}
+
+/// Removes new runs that were not installed, if that is sure.
+pub(crate) fn abandon(shared: &Shared, runs: &[Arc<Run>], failed: &Failed) {
+    if *failed == Failed::Full {
+        for run in runs {
+            shared.chores.add(Chore::Remove(run.extent()));
+        }
+        shared.wake.notify_one();
+    }
+}
+
+/// Writes one run of what `rows` yields; `None` when that is nothing. `what` is the family, the most rows there can be,
+/// and whether tombstones may be left out.
+pub(crate) async fn write_run(
+    shared: &Arc<Shared>,
+    epoch: Epoch,
+    what: (Family, u64, bool),
+    mut rows: Merge,
+) -> Result<Option<Arc<Run>>, Failed> {
+    let (family, rows_max, bottom) = what;
+    let unreadable = |error: Error| Failed::Other(error.to_string());
+    let mut next = rows.next().await.map_err(unreadable)?;
+    while bottom && matches!(next, Some((_, None))) {
+        next = rows.next().await.map_err(unreadable)?;
+    }
+    let Some(mut row) = next else { return Ok(None) };
+    let extent = shared.create(ExtentKind::Run, epoch).await?;
+    let capacity = Arc::clone(&shared.parts.capacity);
+    let mut writer = RunWriter::new(capacity, (extent, epoch), family, rows_max);
+    let entry = async {
+        loop {
+            let (key, value) = row;
+            if !(bottom && value.is_none()) {
+                writer.push(key, value).await?;
+            }
+            match rows.next().await.map_err(unreadable)? {
+                Some(more) => row = more,
+                None => break,
+            }
+        }
+        writer.finish().await.map_err(Failed::from)
+    };
+    let opened = match entry.await {
+        Ok(Some(entry)) => open_run(shared, entry).await.map_err(unreadable).map(Some),
+        Ok(None) => Ok(None),
+        Err(failed) => Err(failed),
+    };
+    if !matches!(opened, Ok(Some(_))) {
+        // No manifest names it yet.
+        shared.chores.add(Chore::Remove(extent));
+    }
+    opened
+}
+
+/// Opens a run of a manifest.
+///
+/// # Errors
+/// [`Error::Corrupt`], [`Error::Unavailable`].
+pub(crate) async fn open_run(shared: &Shared, entry: RunEntry) -> Result<Arc<Run>, Error> {
+    shared.own(entry.footer.extent);
+    let capacity = Arc::clone(&shared.parts.capacity);
+    let cache = Arc::clone(&shared.cache);
+    let run = Run::open(entry, capacity, cache, Arc::clone(&shared.chores)).await?;
+    Ok(Arc::new(run))
+}
+
+/// Writes memtables as runs without a partition: for recovery of more rows than memory may hold.
+pub(crate) async fn spill(
+    shared: &Arc<Shared>,
+    epoch: Epoch,
+    tables: &Arc<Tables>,
+    through: Sequence,
+) -> Result<Vec<Arc<Run>>, Failed> {
+    let mut runs = Vec::new();
+    for family in Family::ALL {
+        let merge = Merge::of_tables(Arc::clone(tables), family, through);
+        let rows = codec::wide(tables.len(family));
+        runs.extend(write_run(shared, epoch, (family, rows, false), merge).await?);
+    }
+    Ok(runs)
+}

@@ -1,0 +1,121 @@
+//! What maintenance changes about a partition, carried out by the committer between two batches.
+
+use std::sync::Arc;
+
+use crate::index::engine::commit::{Command, Committer};
+use crate::index::engine::run::reader::Run;
+use crate::index::engine::shared::Failed;
+use crate::index::engine::table::Tables;
+use crate::index::engine::view::Sources;
+use crate::index::rows::Family;
+use crate::types::ExtentId;
+use crate::types::Sequence;
+
+/// A flush moves to a new log extent when the old one has grown to this, so that the old one's space comes back.
+const ROLL_BYTES: u64 = 1 << 20;
+
+/// New runs for old places.
+#[derive(Debug)]
+pub(crate) enum Edit {
+    /// The frozen memtable is in these runs.
+    Flushed { through: Sequence, runs: Vec<Arc<Run>> },
+    /// These runs are merged into one, or none if nothing was left.
+    Compacted { family: Family, merged: Vec<ExtentId>, into: Option<Arc<Run>> },
+}
+
+impl Committer {
+    pub(crate) async fn obey(&mut self, command: Command) {
+        match command {
+            Command::Freeze(answer) => {
+                let frozen = self.freeze();
+                drop(answer.send(frozen));
+            }
+            Command::Install(edit, answer) => {
+                let installed = self.install(edit).await;
+                drop(answer.send(installed));
+            }
+            Command::Stop => {}
+        }
+    }
+
+    fn freeze(&mut self) -> Option<(Arc<Tables>, Sequence)> {
+        if let Some(frozen) = &self.sources.frozen {
+            return Some(frozen.clone());
+        }
+        if self.sources.active.is_empty() {
+            return None;
+        }
+        let frozen = (Arc::clone(&self.sources.active), self.sequence);
+        let mut sources = Sources::clone(&self.sources);
+        sources.active = Arc::new(Tables::new(Arc::clone(&self.core.shared.budget)));
+        sources.frozen = Some(frozen.clone());
+        self.sources = Arc::new(sources);
+        self.core.publish(&self.sources, self.sequence);
+        Some(frozen)
+    }
+
+    /// Makes the new state durable with a manifest, then visible. The old places go away once nothing reads them.
+    async fn install(&mut self, edit: Edit) -> Result<(), Failed> {
+        let mut sources = Sources::clone(&self.sources);
+        let mut flushed = self.flushed;
+        let mut left = Vec::new();
+        match edit {
+            Edit::Flushed { through, runs } => {
+                assert!(
+                    sources.frozen.as_ref().is_some_and(|(_, frozen)| *frozen == through),
+                    "only what is frozen is flushed"
+                );
+                sources.frozen = None;
+                flushed = through;
+                for run in runs {
+                    sources.runs_mut(run.family()).insert(0, run);
+                }
+            }
+            Edit::Compacted { family, merged, into } => {
+                let runs = sources.runs_mut(family);
+                let at = runs.iter().position(|run| merged.contains(&run.extent()));
+                let gone = |run: &Arc<Run>| merged.contains(&run.extent());
+                left = runs.iter().filter(|run| gone(run)).cloned().collect();
+                assert_eq!(left.len(), merged.len(), "only present runs are merged");
+                runs.retain(|run| !gone(run));
+                if let (Some(at), Some(run)) = (at, into) {
+                    runs.insert(at, run);
+                }
+            }
+        }
+        self.persist_state(&sources, flushed).await?;
+        self.flushed = flushed;
+        self.sources = Arc::new(sources);
+        self.core.publish(&self.sources, self.sequence);
+        for run in left {
+            run.retire();
+        }
+        let trimmed = self.log.trim(self.flushed).await;
+        self.core.set_log_extents(self.log.extents());
+        if let Err(failed) = trimmed {
+            self.stop_after(&failed);
+        }
+        Ok(())
+    }
+
+    async fn persist_state(&mut self, sources: &Sources, flushed: Sequence) -> Result<(), Failed> {
+        let manifest = self.manifest(sources, flushed);
+        let small = self.log.is_open() && self.log.end() < ROLL_BYTES;
+        let mut certain = true;
+        if small {
+            let record = manifest
+                .encode()
+                .ok_or_else(|| Failed::Other("a manifest is too large for a record".into()))?;
+            match self.log.append(record, Sequence::new(0)).await {
+                Ok(()) => return Ok(()),
+                Err(failed) => certain = failed == Failed::Full,
+            }
+        }
+        let Err(mut failed) = self.log.roll(manifest).await else { return Ok(()) };
+        if !certain && failed == Failed::Full {
+            failed = Failed::Other("a manifest may or may not be durable".into());
+        }
+        self.stop_after(&failed);
+        Err(failed)
+    }
+}

@@ -1,0 +1,156 @@
+//! Reads the records of one log extent.
+
+use bytes::{Bytes, BytesMut};
+
+use crate::capacity::Capacity;
+use crate::index::api::Error;
+use crate::index::engine::failure;
+use crate::index::engine::log::manifest::Manifest;
+use crate::index::engine::log::record::{Batch, HEADER_LEN, Header, Kind};
+use crate::types::ExtentId;
+
+/// A decoded record.
+#[derive(Debug)]
+pub(crate) enum Record {
+    /// Commits.
+    Batch(Batch),
+    /// State.
+    Manifest(Manifest),
+}
+
+/// Walks an extent's records in order.
+#[derive(Debug)]
+pub(crate) struct LogReader<'a> {
+    capacity: &'a dyn Capacity,
+    extent: ExtentId,
+    offset: u64,
+    /// Where the extent validly ends, if the next one says so; then an incomplete record before it is damage, not a
+    /// torn tail.
+    end: Option<u64>,
+}
+
+impl<'a> LogReader<'a> {
+    /// Reads `extent` from its beginning to `end`.
+    pub(crate) fn new(capacity: &'a dyn Capacity, extent: ExtentId, end: Option<u64>) -> Self {
+        Self { capacity, extent, offset: 0, end }
+    }
+
+    /// The offset after the last record read; after the last one, where the log may be linked to.
+    pub(crate) fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    /// The next record; `None` at the end. A record whose last frames are missing at the end of the extent was never
+    /// acknowledged: a torn tail, cut.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] for anything else that is not a whole record, [`Error::Unavailable`].
+    pub(crate) async fn next(&mut self) -> Result<Option<Record>, Error> {
+        let Some((frame, mut at)) = self.frame(self.offset).await? else {
+            return match self.end {
+                Some(end) if end != self.offset => Err(self.damaged("ends before its link")),
+                Some(_) | None => Ok(None),
+            };
+        };
+        let mut bytes = Joined::One(frame);
+        let header = loop {
+            if bytes.len() >= HEADER_LEN {
+                break Header::decode(bytes.as_ref())
+                    .ok_or_else(|| self.damaged("a record's head is damaged"))?;
+            }
+            let Some(next) = self.more(&mut bytes, at).await? else { return self.torn() };
+            at = next;
+        };
+        let whole = usize::try_from(header.body_len)
+            .ok()
+            .and_then(|body| body.checked_add(HEADER_LEN))
+            .ok_or_else(|| self.damaged("a record is longer than memory"))?;
+        while bytes.len() < whole {
+            let Some(next) = self.more(&mut bytes, at).await? else { return self.torn() };
+            at = next;
+        }
+        if bytes.len() > whole {
+            return Err(self.damaged("a record ends inside a frame"));
+        }
+        let body = bytes.freeze().slice(HEADER_LEN..);
+        let record = self.decode(&header, &body)?;
+        self.offset = at;
+        Ok(Some(record))
+    }
+
+    fn decode(&self, header: &Header, body: &Bytes) -> Result<Record, Error> {
+        if !header.matches(body) {
+            return Err(self.damaged("a record does not match its checksum"));
+        }
+        let record = match header.kind {
+            Kind::Batch => Batch::decode(body).map(Record::Batch),
+            Kind::Manifest => Manifest::decode(body).map(Record::Manifest),
+        };
+        record.ok_or_else(|| self.damaged("a record is malformed"))
+    }
+
+    async fn more(&self, bytes: &mut Joined, at: u64) -> Result<Option<u64>, Error> {
+        let Some((frame, next)) = self.frame(at).await? else { return Ok(None) };
+        bytes.push(&frame);
+        Ok(Some(next))
+    }
+
+    /// The frame at `offset` and where the next one is; `None` at the end.
+    async fn frame(&self, offset: u64) -> Result<Option<(Bytes, u64)>, Error> {
+        if self.end.is_some_and(|end| offset >= end) {
+            return Ok(None);
+        }
+        let frame = self.capacity.next_frame(self.extent, offset).await.map_err(failure::read)?;
+        Ok(frame.map(|frame| (frame.payload, frame.next)))
+    }
+
+    fn torn(&self) -> Result<Option<Record>, Error> {
+        if self.end.is_some() {
+            return Err(self.damaged("a record is cut short before the link"));
+        }
+        tracing::warn!(extent = %self.extent, offset = self.offset, "cut a torn log tail");
+        Ok(None)
+    }
+
+    fn damaged(&self, what: &str) -> Error {
+        Error::Corrupt(format!("log extent {} at {}: {what}", self.extent, self.offset))
+    }
+}
+
+/// The bytes of a record: most fit one frame and are not copied.
+enum Joined {
+    One(Bytes),
+    Many(BytesMut),
+}
+
+impl Joined {
+    fn len(&self) -> usize {
+        self.as_ref().len()
+    }
+
+    fn as_ref(&self) -> &[u8] {
+        match self {
+            Self::One(bytes) => bytes,
+            Self::Many(bytes) => bytes,
+        }
+    }
+
+    fn push(&mut self, frame: &Bytes) {
+        match self {
+            Self::One(first) => {
+                let mut joined = BytesMut::with_capacity(2 * (first.len() + frame.len()));
+                joined.extend_from_slice(first);
+                joined.extend_from_slice(frame);
+                *self = Self::Many(joined);
+            }
+            Self::Many(joined) => joined.extend_from_slice(frame),
+        }
+    }
+
+    fn freeze(self) -> Bytes {
+        match self {
+            Self::One(bytes) => bytes,
+            Self::Many(bytes) => bytes.freeze(),
+        }
+    }
+}

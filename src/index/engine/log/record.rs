@@ -1,0 +1,204 @@
+//! Records of a partition's log. Layout: `api-spec/log-record.md`.
+
+use bytes::{BufMut, Bytes, BytesMut};
+
+use crate::index::engine::codec;
+use crate::index::rows::Family;
+use crate::index::rows::RowBatch;
+use crate::types::Sequence;
+use crate::types::Timestamp;
+use crate::types::crc32c;
+
+/// Bytes before the body.
+pub(crate) const HEADER_LEN: usize = 16;
+const VERSION: u8 = 1;
+const TOMBSTONE: u8 = 0x80;
+/// First sequence, time, number of commits.
+const BATCH_HEAD_LEN: usize = 20;
+
+/// What a record's body is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Commits.
+    Batch,
+    /// The partition's state at this point of the log.
+    Manifest,
+}
+
+/// The verified head of a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Header {
+    /// What the body is.
+    pub(crate) kind: Kind,
+    /// Bytes of the body.
+    pub(crate) body_len: u32,
+    body_crc: u32,
+}
+
+impl Header {
+    /// Reads the head; `None` when it is damaged or of a version not known here.
+    pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
+        let head = bytes.get(..HEADER_LEN)?;
+        let (checked, mut crc) = head.split_at_checked(12)?;
+        if codec::take_u32(&mut crc)? != crc32c(checked) {
+            return None;
+        }
+        let mut rest = checked;
+        if codec::take_u8(&mut rest)? != VERSION {
+            return None;
+        }
+        let kind = match codec::take_u8(&mut rest)? {
+            0 => Kind::Batch,
+            1 => Kind::Manifest,
+            _ => return None,
+        };
+        if codec::take(&mut rest, 2)? != [0, 0] {
+            return None;
+        }
+        Some(Self {
+            kind,
+            body_len: codec::take_u32(&mut rest)?,
+            body_crc: codec::take_u32(&mut rest)?,
+        })
+    }
+
+    /// Whether this is the body the head was written for.
+    pub(crate) fn matches(&self, body: &[u8]) -> bool {
+        codec::wide(body.len()) == u64::from(self.body_len) && crc32c(body) == self.body_crc
+    }
+}
+
+/// A record around `body`; `None` when the body is 4 GiB or longer.
+pub(crate) fn encode(kind: Kind, body: &[u8]) -> Option<Bytes> {
+    let mut record = BytesMut::with_capacity(HEADER_LEN + body.len());
+    record.put_bytes(0, HEADER_LEN);
+    record.extend_from_slice(body);
+    seal(kind, record)
+}
+
+/// Fills in the head of a record whose body is there already.
+fn seal(kind: Kind, mut record: BytesMut) -> Option<Bytes> {
+    let (head, body) = record.split_at_mut_checked(HEADER_LEN)?;
+    let mut fields = Vec::with_capacity(HEADER_LEN);
+    fields.put_u8(VERSION);
+    fields.put_u8(match kind {
+        Kind::Batch => 0,
+        Kind::Manifest => 1,
+    });
+    fields.put_u16_le(0);
+    fields.put_u32_le(u32::try_from(body.len()).ok()?);
+    fields.put_u32_le(crc32c(body));
+    let crc = crc32c(&fields);
+    fields.put_u32_le(crc);
+    head.copy_from_slice(&fields);
+    Some(record.freeze())
+}
+
+/// Builds one batch record: commits with consecutive sequence numbers.
+#[derive(Debug)]
+pub(crate) struct BatchBuilder {
+    record: BytesMut,
+    first: Sequence,
+    commits: u32,
+}
+
+impl BatchBuilder {
+    /// An empty batch whose first commit is number `first`.
+    pub(crate) fn new(first: Sequence) -> Self {
+        let mut record = BytesMut::with_capacity(4096);
+        record.put_bytes(0, HEADER_LEN + BATCH_HEAD_LEN);
+        Self { record, first, commits: 0 }
+    }
+
+    /// Adds the next commit.
+    pub(crate) fn push(&mut self, rows: &RowBatch) {
+        self.commits += 1;
+        codec::put_varint(&mut self.record, codec::wide(rows.changes.len()));
+        for (family, key, value) in &rows.changes {
+            let tag = *family as u8 | if value.is_none() { TOMBSTONE } else { 0 };
+            self.record.put_u8(tag);
+            codec::put_varint(&mut self.record, codec::wide(key.len()));
+            self.record.extend_from_slice(key);
+            if let Some(value) = value {
+                codec::put_varint(&mut self.record, codec::wide(value.len()));
+                self.record.extend_from_slice(value);
+            }
+        }
+    }
+
+    /// Commits so far.
+    pub(crate) fn commits(&self) -> u32 {
+        self.commits
+    }
+
+    /// The record; `time` is that of the last commit. `None` when it is 4 GiB or longer.
+    pub(crate) fn finish(mut self, time: Timestamp) -> Option<Bytes> {
+        let mut head = Vec::with_capacity(BATCH_HEAD_LEN);
+        head.put_u64_le(self.first.get());
+        head.put_u64_le(time.ticks());
+        head.put_u32_le(self.commits);
+        self.record.get_mut(HEADER_LEN..HEADER_LEN + BATCH_HEAD_LEN)?.copy_from_slice(&head);
+        seal(Kind::Batch, self.record)
+    }
+}
+
+/// A batch as read from a log; its rows are not yet decoded.
+#[derive(Clone, Debug)]
+pub(crate) struct Batch {
+    /// The number of its first commit.
+    pub(crate) first: Sequence,
+    /// The time of its last commit.
+    pub(crate) time: Timestamp,
+    /// How many commits it has, at least one.
+    pub(crate) commits: u32,
+    rows: Bytes,
+}
+
+impl Batch {
+    /// Reads a batch body; `None` when it is malformed.
+    pub(crate) fn decode(body: &Bytes) -> Option<Self> {
+        let mut rest = body.as_ref();
+        let first = Sequence::new(codec::take_u64(&mut rest)?);
+        let time = Timestamp::from_ticks(codec::take_u64(&mut rest)?);
+        let commits = codec::take_u32(&mut rest)?;
+        let fits = first.get().checked_add(u64::from(commits)).is_some();
+        (commits > 0 && first.get() > 0 && fits).then(|| Self {
+            first,
+            time,
+            commits,
+            rows: body.slice_ref(rest),
+        })
+    }
+
+    /// The number of its last commit.
+    pub(crate) fn last(&self) -> Sequence {
+        self.first.plus(u64::from(self.commits) - 1)
+    }
+
+    /// Decodes its rows commit by commit; `None` when they are malformed. Keys and values share the record's memory.
+    pub(crate) fn rows(&self) -> Option<Vec<RowBatch>> {
+        let mut rest = self.rows.as_ref();
+        let mut commits = Vec::new();
+        for _ in 0..self.commits {
+            let count = codec::take_varint(&mut rest)?;
+            let mut batch = RowBatch::default();
+            for _ in 0..count {
+                batch.changes.push(self.row(&mut rest)?);
+            }
+            commits.push(batch);
+        }
+        rest.is_empty().then_some(commits)
+    }
+
+    fn row(&self, rest: &mut &[u8]) -> Option<(Family, Bytes, Option<Bytes>)> {
+        let tag = codec::take_u8(rest)?;
+        let family = Family::from_number(tag & !TOMBSTONE)?;
+        let len = codec::take_len(rest)?;
+        let key = self.rows.slice_ref(codec::take(rest, len)?);
+        if tag & TOMBSTONE != 0 {
+            return Some((family, key, None));
+        }
+        let len = codec::take_len(rest)?;
+        Some((family, key, Some(self.rows.slice_ref(codec::take(rest, len)?))))
+    }
+}

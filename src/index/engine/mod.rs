@@ -1,0 +1,46 @@
+//! The partition engine: rows of a key range in a log, memtables and sorted runs, all of them extents. It knows keys,
+//! values and families, and nothing about blobs: a [`Machine`](crate::index::rows::Machine) does.
+//!
+//! 1. `partition.rs`: the handle: reads from a snapshot (`view.rs`, `merge.rs`), writes into the queue.
+//! 2. `commit.rs`: the committer: batch, evaluate, one durable append (`log/`), publish, answer.
+//! 3. `flush.rs`, `compact.rs`: memtables (`table.rs`) to runs (`run/`), runs to fewer runs; `install.rs` makes
+//!    either part of the partition by a manifest record.
+//! 4. `recover.rs`, `replay.rs`: from a descriptor in the coordinator to a serving partition; `offline.rs`: to a view for
+//!    the checker, changing nothing.
+//!
+//! Invariants: I2 one owner extends a log (`recover.rs` claims and fences, `log/writer.rs` swaps) · I6 readers see only
+//! what is durable, writers see all that is ordered before them (`commit.rs`) · I14 replay is idempotent (`replay.rs`) ·
+//! I16 queue, batch, memtables and cache are bounded (`config.rs`).
+//!
+//! Not here: who owns which partition (`host.rs` and the coordinator), what rows mean (`objects/`), splits.
+
+mod codec;
+mod commit;
+mod compact;
+mod config;
+mod core;
+mod failure;
+mod flush;
+mod install;
+mod log;
+mod merge;
+mod offline;
+mod partition;
+mod recover;
+mod replay;
+mod run;
+mod shared;
+mod table;
+mod view;
+
+#[cfg(test)]
+pub(crate) mod testing;
+#[cfg(test)]
+mod tests;
+
+pub use config::Config;
+pub use offline::{Offline, open_offline};
+pub use shared::{ExtentIds, Parts};
+
+pub(crate) use partition::Partition;
+pub(crate) use shared::{Failed, Shared};

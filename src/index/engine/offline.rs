@@ -1,0 +1,81 @@
+//! A stopped partition's rows, for the checker: nothing is claimed, fenced, sealed or written.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+
+use crate::capacity::Capacity;
+use crate::index::api::Error;
+use crate::index::engine::replay::Replay;
+use crate::index::engine::run::cache::BlockCache;
+use crate::index::engine::run::reader::Run;
+use crate::index::engine::shared::Chores;
+use crate::index::engine::table::{Budget, Tables};
+use crate::index::engine::view::{Snapshot, Sources};
+use crate::index::map::PartitionDescriptor;
+use crate::index::rows::Family;
+use crate::index::rows::Row;
+use crate::index::rows::Rows;
+use crate::types::ExtentId;
+
+const CACHE_BYTES: usize = 16 << 20;
+
+/// A partition's durable rows, and the extents they are in.
+#[derive(Debug)]
+pub struct Offline {
+    snapshot: Snapshot,
+    extents: Vec<ExtentId>,
+}
+
+impl Offline {
+    /// Log and run extents the partition refers to.
+    #[must_use]
+    pub fn extents(&self) -> &[ExtentId] {
+        &self.extents
+    }
+}
+
+/// Reads a partition that nobody has open. Holds the log's unflushed rows in memory.
+///
+/// # Errors
+/// [`Error::Corrupt`] when log or runs are damaged, [`Error::Unavailable`].
+pub async fn open_offline(
+    capacity: Arc<dyn Capacity>,
+    descriptor: &PartitionDescriptor,
+) -> Result<Offline, Error> {
+    let tables = Arc::new(Tables::new(Arc::new(Budget::default())));
+    let mut replay = Replay::start(capacity.as_ref(), descriptor).await?;
+    while replay.step(&tables).await? {}
+    let done = replay.finish();
+    let cache = Arc::new(BlockCache::new(CACHE_BYTES));
+    let chores = Arc::new(Chores::default());
+    let mut sources = Sources { active: tables, frozen: None, runs: Default::default() };
+    let mut extents = descriptor.log.clone();
+    for entry in &done.manifest.runs {
+        let (cache, chores) = (Arc::clone(&cache), Arc::clone(&chores));
+        let run = Run::open(*entry, Arc::clone(&capacity), cache, chores).await?;
+        extents.push(run.extent());
+        sources.runs_mut(run.family()).push(Arc::new(run));
+    }
+    let range = Arc::new(descriptor.range.clone());
+    let sources = Arc::new(sources);
+    Ok(Offline { snapshot: Snapshot { sources, sequence: done.sequence, range }, extents })
+}
+
+#[async_trait]
+impl Rows for Offline {
+    async fn get(&self, family: Family, key: &[u8]) -> Result<Option<Bytes>, Error> {
+        self.snapshot.get(family, key).await
+    }
+
+    async fn scan(
+        &self,
+        family: Family,
+        from: &[u8],
+        to: Option<&[u8]>,
+        limit: usize,
+    ) -> Result<Vec<Row>, Error> {
+        self.snapshot.scan(family, from, to, limit).await
+    }
+}

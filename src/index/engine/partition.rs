@@ -1,0 +1,148 @@
+//! A partition that is open here.
+
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinHandle;
+
+use crate::index::api::Error;
+use crate::index::api::Read;
+use crate::index::api::ReadReply;
+use crate::index::api::Write;
+use crate::index::api::WriteReply;
+use crate::index::engine::commit::{Command, Committer, Waiting};
+use crate::index::engine::core::{Core, Status};
+use crate::index::engine::recover;
+use crate::index::engine::shared::{Failed, Shared};
+use crate::types::Epoch;
+use crate::types::PartitionId;
+
+/// Maintenance steps waiting for a committer: a flush, a compaction and a stop at most.
+const COMMANDS: usize = 4;
+
+/// Readers' and writers' handle; dropping it does not close the partition, [`Self::close`] does.
+#[derive(Debug)]
+pub(crate) struct Partition {
+    pub(crate) core: Arc<Core>,
+    queue: mpsc::Sender<Waiting>,
+    queued_bytes: Arc<AtomicUsize>,
+    commands: mpsc::Sender<Command>,
+    committer: Mutex<Option<JoinHandle<()>>>,
+    /// One flush and one compaction at a time.
+    pub(crate) flushing: tokio::sync::Mutex<()>,
+    pub(crate) compacting: tokio::sync::Mutex<()>,
+}
+
+impl Partition {
+    /// Becomes the owner of a partition of the coordinator and recovers it.
+    ///
+    /// # Errors
+    /// [`Error::WrongPartition`] when there is none or another owner is faster; [`Error::Corrupt`],
+    /// [`Error::Unavailable`], [`Error::Full`].
+    pub(crate) async fn open(shared: &Arc<Shared>, id: PartitionId) -> Result<Self, Error> {
+        let recovered = recover::take_over(shared, id).await?;
+        let (queue, queued) = mpsc::channel(shared.config.queue_ops);
+        let (commands, obeyed) = mpsc::channel(COMMANDS);
+        let queued_bytes = Arc::new(AtomicUsize::new(0));
+        let core = Arc::new(recovered.core);
+        core.set_log_extents(recovered.log.extents());
+        let committer = Committer {
+            core: Arc::clone(&core),
+            log: recovered.log,
+            sources: recovered.sources,
+            sequence: recovered.sequence,
+            time: recovered.time,
+            flushed: recovered.flushed,
+            queue: queued,
+            queued_bytes: Arc::clone(&queued_bytes),
+            commands: obeyed,
+        };
+        let task = shared.parts.env.tasks.spawn("partition committer", committer.run());
+        Ok(Self {
+            core,
+            queue,
+            queued_bytes,
+            commands,
+            committer: Mutex::new(Some(task)),
+            flushing: tokio::sync::Mutex::new(()),
+            compacting: tokio::sync::Mutex::new(()),
+        })
+    }
+
+    /// Answers from the durable rows.
+    ///
+    /// # Errors
+    /// [`Error`].
+    pub(crate) async fn read(&self, epoch: Epoch, read: &Read) -> Result<ReadReply, Error> {
+        let inside = read.routing_key().is_none_or(|key| self.core.range.contains(&key));
+        if epoch != self.core.epoch || !inside {
+            return Err(Error::WrongPartition);
+        }
+        self.core.may_read()?;
+        let view = self.core.snapshot();
+        let machine = &self.core.shared.parts.machine;
+        let reply = machine.answer(&view, &self.core.range, read).await;
+        // Ownership is checked after the read, so that what is answered was true while it was ours (I6).
+        self.core.may_read()?;
+        reply
+    }
+
+    /// Queues a write and waits for its commit.
+    ///
+    /// # Errors
+    /// [`Error`].
+    pub(crate) async fn write(&self, epoch: Epoch, write: Write) -> Result<WriteReply, Error> {
+        if epoch != self.core.epoch || !self.core.range.contains(&write.routing_key()) {
+            return Err(Error::WrongPartition);
+        }
+        self.core.may_write()?;
+        let weight = write.weight();
+        let queued = self.queued_bytes.fetch_add(weight, Ordering::Relaxed);
+        let (answer, answered) = oneshot::channel();
+        let waiting = Waiting { write, weight, answer };
+        // One write may be larger than the whole queue: it is let in when the queue is empty.
+        let fits = queued == 0 || queued + weight <= self.core.shared.config.queue_bytes;
+        if !fits || self.queue.try_send(waiting).is_err() {
+            self.queued_bytes.fetch_sub(weight, Ordering::Relaxed);
+            self.core.may_write()?;
+            return Err(Error::Overloaded);
+        }
+        match answered.await {
+            Ok(reply) => reply,
+            Err(_) => Err(Error::Unavailable("the partition closed meanwhile".into())),
+        }
+    }
+
+    /// Sends a command and waits for its answer.
+    pub(crate) async fn command<T>(
+        &self,
+        make: impl FnOnce(oneshot::Sender<T>) -> Command,
+    ) -> Result<T, Failed> {
+        let closed = || Failed::Other("the partition is closed".into());
+        let (answer, answered) = oneshot::channel();
+        self.commands.send(make(answer)).await.map_err(|_| closed())?;
+        answered.await.map_err(|_| closed())
+    }
+
+    /// Refuses writes from now on, writes all rows to runs so that the next start has nothing to replay, and ends the
+    /// committer. What cannot be flushed stays in the log.
+    pub(crate) async fn close(&self) {
+        if self.core.status() == Status::Serving {
+            self.core.stop(Status::ReadOnly("the partition is closing".into()));
+            if let Err(failed) = self.flush().await {
+                tracing::warn!(partition = %self.core.id, ?failed, "not flushed at shutdown");
+            }
+        }
+        // The committer may have ended by itself; then there is nobody to tell.
+        drop(self.commands.send(Command::Stop).await);
+        let task = self.committer.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(task) = task
+            && task.await.is_err()
+        {
+            tracing::error!(partition = %self.core.id, "the committer panicked");
+        }
+    }
+}

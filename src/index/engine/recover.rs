@@ -1,0 +1,116 @@
+//! Recovery: becoming a partition's owner from nothing but its descriptor.
+
+use std::sync::Arc;
+
+use crate::capacity;
+use crate::capacity::Capacity;
+use crate::coordinator::Revision;
+use crate::index::api::Error;
+use crate::index::engine::core::Core;
+use crate::index::engine::failure;
+use crate::index::engine::flush;
+use crate::index::engine::log::writer;
+use crate::index::engine::log::writer::Log;
+use crate::index::engine::replay::Replay;
+use crate::index::engine::run::reader::Run;
+use crate::index::engine::shared::Shared;
+use crate::index::engine::table::Tables;
+use crate::index::engine::view::Sources;
+use crate::index::map::PartitionDescriptor;
+use crate::types::Epoch;
+use crate::types::PartitionId;
+use crate::types::Sequence;
+use crate::types::Timestamp;
+
+/// A partition ready to serve.
+pub(crate) struct Recovered {
+    pub(crate) core: Core,
+    pub(crate) log: Log,
+    pub(crate) sources: Arc<Sources>,
+    pub(crate) sequence: Sequence,
+    pub(crate) time: Timestamp,
+    pub(crate) flushed: Sequence,
+}
+
+/// Takes a partition over: claims it in the coordinator, locks earlier owners out of its log, replays.
+pub(crate) async fn take_over(shared: &Arc<Shared>, id: PartitionId) -> Result<Recovered, Error> {
+    let (descriptor, revision) = claim(shared, id).await?;
+    for extent in &descriptor.log {
+        shared.own(*extent);
+        shut(shared.parts.capacity.as_ref(), *extent, descriptor.epoch).await?;
+    }
+    let mut replay = Replay::start(shared.parts.capacity.as_ref(), &descriptor).await?;
+    let mut tables = Arc::new(Tables::new(Arc::clone(&shared.budget)));
+    let tables_max = shared.config.memtable_bytes_max / (2 * shared.config.parallel_opens.max(1));
+    let mut spilled: Vec<Arc<Run>> = Vec::new();
+    let mut flushed = replay.manifest().flushed;
+    while replay.step(&tables).await? {
+        if tables.bytes() > tables_max {
+            let through = replay.sequence();
+            let runs = flush::spill(shared, descriptor.epoch, &tables, through).await?;
+            spilled.splice(0..0, runs);
+            tables = Arc::new(Tables::new(Arc::clone(&shared.budget)));
+            flushed = through;
+        }
+    }
+    let done = replay.finish();
+    let mut sources = Sources { active: tables, frozen: None, runs: Default::default() };
+    for entry in &done.manifest.runs {
+        let run = flush::open_run(shared, *entry).await?;
+        sources.runs_mut(run.family()).push(run);
+    }
+    let dirty = !spilled.is_empty();
+    for run in spilled.into_iter().rev() {
+        sources.runs_mut(run.family()).insert(0, run);
+    }
+    let identity = (descriptor.id, descriptor.epoch);
+    let range = descriptor.range.clone();
+    let mut log = Log::new(Arc::clone(shared), (descriptor, revision), done.highest, done.link);
+    if dirty {
+        let mut manifest = done.manifest;
+        manifest.epoch = identity.1;
+        manifest.flushed = flushed;
+        manifest.time = done.time;
+        manifest.runs = sources.runs.iter().flatten().map(|run| *run.entry()).collect();
+        log.roll(manifest).await?;
+    }
+    let sources = Arc::new(sources);
+    let core =
+        Core::new(Arc::clone(shared), identity, range, (Arc::clone(&sources), done.sequence));
+    Ok(Recovered { core, log, sources, sequence: done.sequence, time: done.time, flushed })
+}
+
+/// Raises the epoch in the coordinator: whoever read the descriptor before is not the owner any more.
+async fn claim(shared: &Shared, id: PartitionId) -> Result<(PartitionDescriptor, Revision), Error> {
+    let coordinator = shared.parts.coordinator.as_ref();
+    let key = PartitionDescriptor::coordinator_key(id);
+    let found = coordinator.get(&key).await.map_err(failure::coordinator)?;
+    let found = found.ok_or(Error::WrongPartition)?;
+    let mut descriptor = PartitionDescriptor::decode(&found.value)
+        .filter(|descriptor| descriptor.id == id)
+        .ok_or_else(|| Error::Corrupt(format!("the descriptor of partition {id} is malformed")))?;
+    descriptor.epoch = descriptor.epoch.next();
+    let revision = writer::swap(coordinator, found.mod_revision, &descriptor).await?;
+    Ok((descriptor, revision))
+}
+
+/// Fences and seals a log extent: earlier owners cannot add to it, and its end is final (I2).
+async fn shut(
+    capacity: &dyn Capacity,
+    extent: crate::types::ExtentId,
+    epoch: Epoch,
+) -> Result<(), Error> {
+    let lost = |error: capacity::Error| match error {
+        capacity::Error::NoSuchExtent { .. } => Error::Corrupt(format!("log {error}")),
+        capacity::Error::Sealed { .. }
+        | capacity::Error::Fenced { .. }
+        | capacity::Error::WrongOffset { .. }
+        | capacity::Error::Corrupt { .. }
+        | capacity::Error::Full
+        | capacity::Error::Poisoned { .. }
+        | capacity::Error::Unreadable { .. } => failure::write(error),
+    };
+    capacity.fence(extent, epoch).await.map_err(lost)?;
+    capacity.seal(extent, epoch).await.map_err(lost)?;
+    Ok(())
+}

@@ -1,0 +1,70 @@
+//! The block cache of a host: one for all partitions, bounded by bytes. The only file that names `quick_cache`.
+
+use std::fmt;
+use std::future::Future;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use quick_cache::Weighter;
+use quick_cache::sync::Cache;
+
+use crate::index::api::Error;
+use crate::index::engine::codec;
+use crate::index::engine::run::block::Block;
+use crate::types::ExtentId;
+
+/// What an entry costs beyond its bytes.
+const ENTRY_OVERHEAD: usize = 128;
+
+#[derive(Clone, Debug)]
+struct ByBytes;
+
+impl Weighter<(ExtentId, u64), Block> for ByBytes {
+    fn weight(&self, _key: &(ExtentId, u64), block: &Block) -> u64 {
+        codec::wide(block.bytes() + ENTRY_OVERHEAD)
+    }
+}
+
+/// Unpacked blocks by extent and offset.
+pub(crate) struct BlockCache {
+    blocks: Cache<(ExtentId, u64), Block, ByBytes>,
+    lookups: AtomicU64,
+    misses: AtomicU64,
+}
+
+impl BlockCache {
+    /// An empty cache of at most `bytes`.
+    pub(crate) fn new(bytes: usize) -> Self {
+        let expected = bytes / (16 * 1024) + 1;
+        Self {
+            blocks: Cache::with_weighter(expected, codec::wide(bytes), ByBytes),
+            lookups: AtomicU64::new(0),
+            misses: AtomicU64::new(0),
+        }
+    }
+
+    /// The block, loaded once however many ask for it at a time.
+    pub(crate) async fn get(
+        &self,
+        key: (ExtentId, u64),
+        load: impl Future<Output = Result<Block, Error>>,
+    ) -> Result<Block, Error> {
+        self.lookups.fetch_add(1, Ordering::Relaxed);
+        let counted = async {
+            self.misses.fetch_add(1, Ordering::Relaxed);
+            load.await
+        };
+        self.blocks.get_or_insert_async(&key, counted).await
+    }
+
+    /// Lookups that found their block, and that did not, so far.
+    pub(crate) fn hits_and_misses(&self) -> (u64, u64) {
+        let misses = self.misses.load(Ordering::Relaxed);
+        (self.lookups.load(Ordering::Relaxed).saturating_sub(misses), misses)
+    }
+}
+
+impl fmt::Debug for BlockCache {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("BlockCache").field("bytes", &self.blocks.weight()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,201 @@
+//! A run opened for reading.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use bytes::{Bytes, BytesMut};
+
+use crate::capacity::Capacity;
+use crate::index::api::Error;
+use crate::index::engine::codec;
+use crate::index::engine::failure;
+use crate::index::engine::log::manifest::RunEntry;
+use crate::index::engine::run::block::Block;
+use crate::index::engine::run::cache::BlockCache;
+use crate::index::engine::run::filter::Filter;
+use crate::index::engine::run::footer::Footer;
+use crate::index::engine::shared::{Chore, Chores};
+use crate::index::engine::table::{From, Item};
+use crate::index::rows::Family;
+use crate::types::ExtentId;
+use crate::types::Location;
+
+/// Index and filter in memory, blocks on demand.
+#[derive(Debug)]
+pub(crate) struct Run {
+    entry: RunEntry,
+    family: Family,
+    footer: Footer,
+    /// First key of each data block and where it lies.
+    index: Vec<(Bytes, Location)>,
+    filter: Filter,
+    capacity: Arc<dyn Capacity>,
+    cache: Arc<BlockCache>,
+    retired: AtomicBool,
+    chores: Arc<Chores>,
+}
+
+impl Run {
+    /// Reads footer, index and filter.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`], [`Error::Unavailable`].
+    pub(crate) async fn open(
+        entry: RunEntry,
+        capacity: Arc<dyn Capacity>,
+        cache: Arc<BlockCache>,
+        chores: Arc<Chores>,
+    ) -> Result<Self, Error> {
+        let extent = entry.footer.extent;
+        let damaged = |what| Error::Corrupt(format!("run {extent}: its {what} is malformed"));
+        let footer = read(capacity.as_ref(), &entry.footer).await?;
+        let footer = Footer::decode(&footer)
+            .filter(|footer| footer.family == entry.family && footer.rows == entry.rows)
+            .ok_or_else(|| damaged("footer"))?;
+        let family = Family::from_number(footer.family).ok_or_else(|| damaged("family"))?;
+        let index = read(capacity.as_ref(), &footer.index).await?;
+        let index = decode_index(extent, &index).ok_or_else(|| damaged("index"))?;
+        let filter = Filter::new(read(capacity.as_ref(), &footer.filter).await?);
+        let retired = AtomicBool::new(false);
+        Ok(Self { entry, family, footer, index, filter, capacity, cache, retired, chores })
+    }
+
+    /// What the manifest says of it.
+    pub(crate) fn entry(&self) -> &RunEntry {
+        &self.entry
+    }
+
+    /// Its extent.
+    pub(crate) fn extent(&self) -> ExtentId {
+        self.entry.footer.extent
+    }
+
+    /// Its family.
+    pub(crate) fn family(&self) -> Family {
+        self.family
+    }
+
+    /// Tombstones in it.
+    pub(crate) fn tombstones(&self) -> u64 {
+        self.footer.tombstones
+    }
+
+    /// Has the extent removed once no view holds the run any more.
+    pub(crate) fn retire(&self) {
+        self.retired.store(true, Ordering::Release);
+    }
+
+    /// The row or tombstone of a key.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`], [`Error::Unavailable`].
+    pub(crate) async fn get(&self, key: &[u8]) -> Result<Option<Option<Bytes>>, Error> {
+        let outside = key < self.footer.first.as_ref() || key > self.footer.last.as_ref();
+        if outside || !self.filter.may_contain(key) {
+            return Ok(None);
+        }
+        let Some(number) = self.block_of(key) else { return Ok(None) };
+        let Some(block) = self.block(number, true).await? else { return Ok(None) };
+        block.get(key).ok_or_else(|| self.damaged(number))
+    }
+
+    /// Adds rows of `from..to`, tombstones included, to `out`: at most `limit`, all of one block. Returns where to go
+    /// on; `None` at the end.
+    ///
+    /// # Errors
+    /// As [`Self::get`].
+    pub(crate) async fn collect(
+        &self,
+        bounds: (&From, Option<&[u8]>),
+        limit: usize,
+        through_cache: bool,
+        out: &mut VecDeque<Item>,
+    ) -> Result<Option<From>, Error> {
+        let (from, to) = bounds;
+        let (From::At(start) | From::After(start)) = from;
+        let mut number = self.block_of(start).unwrap_or(0);
+        while let Some(block) = self.block(number, through_cache).await? {
+            let mut rows = block.iter_from(start).ok_or_else(|| self.damaged(number))?;
+            let before = out.len();
+            while let Some((key, value)) = rows.next_row().ok_or_else(|| self.damaged(number))? {
+                if to.is_some_and(|to| key.as_ref() >= to) {
+                    return Ok(None);
+                }
+                if matches!(from, From::After(after) if *after == key) {
+                    continue;
+                }
+                out.push_back((key, value));
+                if out.len() - before == limit {
+                    break;
+                }
+            }
+            if out.len() > before {
+                return Ok(out.back().map(|(key, _)| From::After(key.clone())));
+            }
+            number += 1;
+        }
+        Ok(None)
+    }
+
+    /// The block that holds `key` if any does.
+    fn block_of(&self, key: &[u8]) -> Option<usize> {
+        self.index.partition_point(|(first, _)| first.as_ref() <= key).checked_sub(1)
+    }
+
+    /// The data block of this number; `None` past the last.
+    async fn block(&self, number: usize, through_cache: bool) -> Result<Option<Block>, Error> {
+        let Some((_, location)) = self.index.get(number) else { return Ok(None) };
+        let load = async {
+            let stored = read(self.capacity.as_ref(), location).await?;
+            Block::decode(&stored).ok_or_else(|| self.damaged(number))
+        };
+        if !through_cache {
+            return load.await.map(Some);
+        }
+        self.cache.get((location.extent, location.offset), load).await.map(Some)
+    }
+
+    fn damaged(&self, block: usize) -> Error {
+        Error::Corrupt(format!("run {}: block {block} is malformed", self.extent()))
+    }
+}
+
+impl Drop for Run {
+    fn drop(&mut self) {
+        if self.retired.load(Ordering::Acquire) {
+            self.chores.add(Chore::Remove(self.extent()));
+        }
+    }
+}
+
+fn decode_index(extent: ExtentId, stored: &Bytes) -> Option<Vec<(Bytes, Location)>> {
+    let mut rows = Block::decode(stored)?.iter_from(&[])?;
+    let mut index = Vec::new();
+    while let Some((key, value)) = rows.next_row()? {
+        let value = value?;
+        let mut rest = value.as_ref();
+        let offset = codec::take_varint(&mut rest)?;
+        let len = codec::take_varint(&mut rest)?;
+        let crc = codec::take_u32(&mut rest)?;
+        if !rest.is_empty() {
+            return None;
+        }
+        index.push((key, Location { extent, offset, len, crc }));
+    }
+    Some(index)
+}
+
+async fn read(capacity: &dyn Capacity, location: &Location) -> Result<Bytes, Error> {
+    let pieces = capacity.read(location, 0..location.len).await.map_err(failure::read)?;
+    let mut pieces = pieces.into_iter();
+    let first = pieces.next().unwrap_or_default();
+    if pieces.len() == 0 {
+        return Ok(first);
+    }
+    let mut joined = BytesMut::from(first.as_ref());
+    for piece in pieces {
+        joined.extend_from_slice(&piece);
+    }
+    Ok(joined.freeze())
+}

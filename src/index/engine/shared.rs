@@ -1,0 +1,193 @@
+//! What all partitions of a host share.
+
+use std::collections::BTreeSet;
+use std::fmt::Debug;
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::PoisonError;
+
+use async_trait::async_trait;
+use tokio::sync::Notify;
+
+use crate::capacity;
+use crate::capacity::{Capacity, ExtentKind};
+use crate::coordinator::Coordinator;
+use crate::coordinator::IdAllocator;
+use crate::env::Env;
+use crate::index::api::Error;
+use crate::index::engine::config::Config;
+use crate::index::engine::run::cache::BlockCache;
+use crate::index::engine::table::Budget;
+use crate::index::metrics::Metrics;
+use crate::index::rows::Machine;
+use crate::types::Epoch;
+use crate::types::ExtentId;
+
+/// Issues extent ids that were never issued before.
+#[async_trait]
+pub trait ExtentIds: Send + Sync + Debug {
+    /// A fresh id.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`].
+    async fn next_extent(&self) -> Result<ExtentId, Error>;
+}
+
+#[async_trait]
+impl ExtentIds for IdAllocator {
+    async fn next_extent(&self) -> Result<ExtentId, Error> {
+        let id = self.next().await.map_err(|error| Error::Unavailable(error.to_string()))?;
+        Ok(ExtentId::new(id))
+    }
+}
+
+/// What a host needs of the layers below, and what its rows mean.
+#[derive(Clone, Debug)]
+pub struct Parts {
+    /// Clock and tasks.
+    pub env: Env,
+    /// Where logs and runs lie.
+    pub capacity: Arc<dyn Capacity>,
+    /// Where descriptors lie.
+    pub coordinator: Arc<dyn Coordinator>,
+    /// Ids for logs and runs.
+    pub extents: Arc<dyn ExtentIds>,
+    /// The meaning of rows.
+    pub machine: Arc<dyn Machine>,
+    /// Counters.
+    pub metrics: Metrics,
+}
+
+/// Parts, limits, and the state common to all partitions.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) parts: Parts,
+    pub(crate) config: Config,
+    pub(crate) cache: Arc<BlockCache>,
+    pub(crate) budget: Arc<Budget>,
+    pub(crate) chores: Arc<Chores>,
+    /// Rung when memory, logs or runs may need work.
+    pub(crate) wake: Notify,
+    owned: Mutex<BTreeSet<ExtentId>>,
+}
+
+impl Shared {
+    pub(crate) fn new(parts: Parts, config: Config) -> Self {
+        Self {
+            parts,
+            config,
+            cache: Arc::new(BlockCache::new(config.block_cache_bytes)),
+            budget: Arc::default(),
+            chores: Arc::default(),
+            wake: Notify::new(),
+            owned: Mutex::default(),
+        }
+    }
+
+    /// Creates an extent. It counts as owned from before it exists, so the audit never takes it for an orphan.
+    pub(crate) async fn create(&self, kind: ExtentKind, epoch: Epoch) -> Result<ExtentId, Failed> {
+        let extent =
+            self.parts.extents.next_extent().await.map_err(|e| Failed::Other(e.to_string()))?;
+        self.own(extent);
+        match self.parts.capacity.create(extent, kind, epoch).await {
+            Ok(()) => Ok(extent),
+            Err(error) => {
+                // Not removed here: if the id is not fresh after all, it is someone's extent. The audit decides.
+                self.disown(extent);
+                Err(error.into())
+            }
+        }
+    }
+
+    /// Notes an extent as in use by a partition here.
+    pub(crate) fn own(&self, extent: ExtentId) {
+        self.owned.lock().unwrap_or_else(PoisonError::into_inner).insert(extent);
+    }
+
+    fn disown(&self, extent: ExtentId) {
+        self.owned.lock().unwrap_or_else(PoisonError::into_inner).remove(&extent);
+    }
+
+    /// All extents in use here, those about to be removed too.
+    pub(crate) fn owned(&self) -> Vec<ExtentId> {
+        self.owned.lock().unwrap_or_else(PoisonError::into_inner).iter().copied().collect()
+    }
+
+    /// Seals and removes what is due. What fails is dropped: recovery seals, the audit removes.
+    pub(crate) async fn do_chores(&self) {
+        for chore in self.chores.take() {
+            match chore {
+                Chore::Seal(extent, epoch) => {
+                    if let Err(error) = self.parts.capacity.seal(extent, epoch).await {
+                        tracing::debug!(%extent, %error, "could not seal a left log extent");
+                    }
+                }
+                Chore::Remove(extent) => match self.parts.capacity.remove(extent).await {
+                    Ok(()) => self.disown(extent),
+                    Err(error) => {
+                        tracing::debug!(%extent, %error, "could not remove an unused extent");
+                    }
+                },
+            }
+        }
+    }
+}
+
+/// Work on extents that nobody waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Chore {
+    /// A log extent was left for a new one.
+    Seal(ExtentId, Epoch),
+    /// Nothing refers to the extent any more.
+    Remove(ExtentId),
+}
+
+/// Chores not yet done.
+#[derive(Debug, Default)]
+pub(crate) struct Chores(Mutex<Vec<Chore>>);
+
+impl Chores {
+    pub(crate) fn add(&self, chore: Chore) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(chore);
+    }
+
+    fn take(&self) -> Vec<Chore> {
+        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// Why durable work failed, by what follows for the partition.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Failed {
+    /// Nothing was written; may work later.
+    Full,
+    /// Another owner has the partition.
+    Fenced,
+    /// It may or may not have been written.
+    Other(String),
+}
+
+impl From<capacity::Error> for Failed {
+    fn from(error: capacity::Error) -> Self {
+        match error {
+            capacity::Error::Full => Self::Full,
+            capacity::Error::Fenced { .. } => Self::Fenced,
+            capacity::Error::Sealed { .. }
+            | capacity::Error::WrongOffset { .. }
+            | capacity::Error::NoSuchExtent { .. }
+            | capacity::Error::Corrupt { .. }
+            | capacity::Error::Poisoned { .. }
+            | capacity::Error::Unreadable { .. } => Self::Other(error.to_string()),
+        }
+    }
+}
+
+impl From<Failed> for Error {
+    fn from(failed: Failed) -> Self {
+        match failed {
+            Failed::Full => Self::Full,
+            Failed::Fenced => Self::WrongPartition,
+            Failed::Other(reason) => Self::Unavailable(reason),
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! Memtables: the rows not yet in runs, in many versions, read without locks.
+
+use std::cmp::Reverse;
+use std::collections::VecDeque;
+use std::fmt;
+use std::ops::Bound;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use bytes::Bytes;
+use crossbeam_skiplist::SkipMap;
+
+use crate::index::rows::Family;
+use crate::types::Sequence;
+
+/// What a row costs beyond its bytes: two handles and a node of the skip list. Measured, roughly.
+const ROW_OVERHEAD: usize = 160;
+
+/// Bytes of memtables of all partitions of a host.
+#[derive(Debug, Default)]
+pub(crate) struct Budget {
+    used: AtomicUsize,
+}
+
+impl Budget {
+    /// Bytes held now.
+    pub(crate) fn used(&self) -> usize {
+        self.used.load(Ordering::Relaxed)
+    }
+}
+
+/// One version of a row's place: newer versions of a key sort first.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Version {
+    key: Bytes,
+    sequence: Reverse<Sequence>,
+}
+
+/// A row or the tombstone of one.
+pub(crate) type Item = (Bytes, Option<Bytes>);
+
+/// The memtables of all families, filled together and flushed together.
+pub(crate) struct Tables {
+    families: [SkipMap<Version, Option<Bytes>>; Family::ALL.len()],
+    bytes: AtomicUsize,
+    budget: Arc<Budget>,
+}
+
+impl Tables {
+    /// Empty tables that count into `budget`.
+    pub(crate) fn new(budget: Arc<Budget>) -> Self {
+        Self { families: Default::default(), bytes: AtomicUsize::new(0), budget }
+    }
+
+    /// Adds a version. Adding it again changes nothing (I14).
+    pub(crate) fn insert(
+        &self,
+        family: Family,
+        key: Bytes,
+        sequence: Sequence,
+        value: Option<Bytes>,
+    ) {
+        let bytes = ROW_OVERHEAD + key.len() + value.as_ref().map_or(0, Bytes::len);
+        self.family(family).insert(Version { key, sequence: Reverse(sequence) }, value);
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+        self.budget.used.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// Takes a version back that no reader could see yet.
+    pub(crate) fn retract(&self, family: Family, key: Bytes, sequence: Sequence) {
+        self.family(family).remove(&Version { key, sequence: Reverse(sequence) });
+    }
+
+    /// The newest version of a key at or below `sequence`; the inner `None` is a tombstone.
+    pub(crate) fn get(
+        &self,
+        family: Family,
+        key: &Bytes,
+        sequence: Sequence,
+    ) -> Option<Option<Bytes>> {
+        let rows = self.family(family);
+        if rows.is_empty() {
+            return None;
+        }
+        let newest = Version { key: key.clone(), sequence: Reverse(sequence) };
+        let entry = rows.lower_bound(Bound::Included(&newest))?;
+        (entry.key().key == *key).then(|| entry.value().clone())
+    }
+
+    /// Adds up to `limit` rows of `from..to` as of `sequence` to `out`, one version each, tombstones included.
+    /// Returns whether there may be more.
+    pub(crate) fn collect(
+        &self,
+        family: Family,
+        from: &From,
+        to: Option<&[u8]>,
+        at: (Sequence, usize),
+        out: &mut VecDeque<Item>,
+    ) -> bool {
+        let (sequence, limit) = at;
+        let start = match from {
+            From::At(key) => {
+                Bound::Included(Version { key: key.clone(), sequence: Reverse(sequence) })
+            }
+            From::After(key) => {
+                Bound::Excluded(Version { key: key.clone(), sequence: Reverse(Sequence::new(0)) })
+            }
+        };
+        let mut last: Option<Bytes> = None;
+        let mut taken = 0;
+        for entry in self.family(family).range((start, Bound::Unbounded)) {
+            let Version { key, sequence: Reverse(of) } = entry.key();
+            if to.is_some_and(|to| key.as_ref() >= to) {
+                return false;
+            }
+            if *of > sequence || last.as_ref() == Some(key) {
+                continue;
+            }
+            if taken == limit {
+                return true;
+            }
+            taken += 1;
+            last = Some(key.clone());
+            out.push_back((key.clone(), entry.value().clone()));
+        }
+        false
+    }
+
+    /// Versions of one family.
+    pub(crate) fn len(&self, family: Family) -> usize {
+        self.family(family).len()
+    }
+
+    /// Whether there is nothing at all.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.families.iter().all(SkipMap::is_empty)
+    }
+
+    /// Memory held.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    fn family(&self, family: Family) -> &SkipMap<Version, Option<Bytes>> {
+        self.families.get(usize::from(family as u8)).expect("one table for each family")
+    }
+}
+
+impl Drop for Tables {
+    fn drop(&mut self) {
+        self.budget.used.fetch_sub(self.bytes(), Ordering::Relaxed);
+    }
+}
+
+impl fmt::Debug for Tables {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tables").field("bytes", &self.bytes()).finish_non_exhaustive()
+    }
+}
+
+/// Where a walk over rows starts or goes on.
+#[derive(Clone, Debug)]
+pub(crate) enum From {
+    /// At this key or the first above it.
+    At(Bytes),
+    /// Above this key.
+    After(Bytes),
+}

@@ -1,0 +1,104 @@
+//! What engine tests stand on: capacity in memory with faults, and rows with the simplest meaning.
+
+mod capacity;
+mod machine;
+
+pub(crate) use capacity::{Fault, MemoryCapacity, When};
+pub(crate) use machine::{Plain, put, put_if_absent, remove};
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use crate::coordinator::IdAllocator;
+use crate::coordinator::SimulatedStore;
+use crate::coordinator::counter::EXTENT_IDS;
+use crate::env::Env;
+use crate::env::Tasks;
+use crate::env::clock::SimClock;
+use crate::index::api::Error;
+use crate::index::api::Write;
+use crate::index::engine::config::Config;
+use crate::index::engine::partition::Partition;
+use crate::index::engine::shared::{Parts, Shared};
+use crate::index::map::PartitionDescriptor;
+use crate::index::metrics::Metrics;
+use crate::index::rows::Family;
+use crate::index::rows::Rows;
+use crate::types::Epoch;
+use crate::types::KeyRange;
+use crate::types::PartitionId;
+
+/// What survives a restart of the process.
+pub(crate) struct World {
+    pub(crate) capacity: Arc<MemoryCapacity>,
+    pub(crate) store: SimulatedStore,
+    pub(crate) config: Config,
+}
+
+pub(crate) const PARTITION: PartitionId = PartitionId::new(1);
+
+impl World {
+    /// A store with one partition of all keys.
+    pub(crate) async fn new() -> Self {
+        let world = Self {
+            capacity: Arc::default(),
+            store: SimulatedStore::new(),
+            config: Config { memtable_bytes_max: 8 << 20, ..Config::default() },
+        };
+        let descriptor = PartitionDescriptor {
+            id: PARTITION,
+            range: KeyRange::all(),
+            epoch: Epoch::new(0),
+            log: Vec::new(),
+        };
+        let key = PartitionDescriptor::coordinator_key(PARTITION);
+        let put = crate::coordinator::Op::Put(key, descriptor.encode());
+        world.parts().coordinator.txn(&[], &[put]).await.unwrap();
+        world
+    }
+
+    pub(crate) fn parts(&self) -> Parts {
+        let env = Env {
+            clock: Arc::new(SimClock::new()),
+            rand: Arc::new(crate::env::rand::SeededRand::new(1)),
+            tasks: Tasks::new(),
+        };
+        let coordinator = Arc::new(self.store.open(&env));
+        Parts {
+            env,
+            capacity: Arc::clone(&self.capacity) as _,
+            coordinator: Arc::clone(&coordinator) as _,
+            extents: Arc::new(IdAllocator::new(coordinator, EXTENT_IDS)),
+            machine: Arc::new(Plain),
+            metrics: Metrics::default(),
+        }
+    }
+
+    /// Starts the process: everything not durable is lost.
+    pub(crate) async fn open(&self) -> Result<Partition, Error> {
+        self.capacity.crash();
+        let shared = Arc::new(Shared::new(self.parts(), self.config));
+        Partition::open(&shared, PARTITION).await
+    }
+
+    pub(crate) async fn descriptor(&self) -> PartitionDescriptor {
+        let key = PartitionDescriptor::coordinator_key(PARTITION);
+        let found = self.parts().coordinator.get(&key).await.unwrap().unwrap();
+        PartitionDescriptor::decode(&found.value).unwrap()
+    }
+}
+
+impl Partition {
+    /// Writes with the partition's own epoch.
+    pub(crate) async fn apply(&self, write: Write) -> Result<(), Error> {
+        self.write(self.core.epoch, write).await.map(|_| ())
+    }
+
+    /// All main rows as readers see them.
+    pub(crate) async fn rows(&self) -> Vec<(Bytes, Bytes)> {
+        let snapshot = self.core.snapshot();
+        let rows = snapshot.scan(Family::Main, &[], None, usize::MAX).await.unwrap();
+        rows.into_iter().map(|row| (row.key, row.value)).collect()
+    }
+}

@@ -1,0 +1,3 @@
+//! Tests of the engine as a whole; those of one file stand beside it.
+
+mod partition;

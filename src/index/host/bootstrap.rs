@@ -1,0 +1,73 @@
+//! The partition map of a new store.
+
+use crate::coordinator::{Compare, Coordinator, Op, TxnReply};
+use crate::index::api::Error;
+use crate::index::map::PARTITION_PREFIX;
+use crate::index::map::PartitionDescriptor;
+use crate::index::map::PartitionMap;
+use crate::types::AccountId;
+use crate::types::Collation;
+use crate::types::ContainerId;
+use crate::types::Epoch;
+use crate::types::KeyRange;
+use crate::types::PartitionId;
+use crate::types::RoutingKey;
+
+/// The account whose containers are spread over the first partitions.
+const FIRST_ACCOUNT: AccountId = AccountId::new(1);
+/// A coordinator transaction takes no more changes.
+const PARTITIONS_MAX: usize = 128;
+
+/// Bounds that cut the containers of the first account into `count` equal ranges of ids.
+pub(super) fn even_boundaries(count: u64) -> Vec<RoutingKey> {
+    let count = count.max(1);
+    let bound = |number: u64| {
+        let id = (u128::from(number) << 64) / u128::from(count);
+        let container = ContainerId::new(u64::try_from(id).expect("number is below count"));
+        let key = RoutingKey::prefix(FIRST_ACCOUNT, container, "", Collation::Utf8);
+        RoutingKey::from_bytes(key)
+    };
+    (1..count).map(bound).collect()
+}
+
+/// Writes the first map, if there is none, in one transaction (I5).
+pub(super) async fn create_map(
+    coordinator: &dyn Coordinator,
+    boundaries: &[RoutingKey],
+) -> Result<(), Error> {
+    let unavailable = |error: crate::coordinator::Error| Error::Unavailable(error.to_string());
+    let found = coordinator.range(PARTITION_PREFIX.as_bytes()).await.map_err(unavailable)?;
+    if !found.entries.is_empty() {
+        return Ok(());
+    }
+    let descriptors = descriptors(boundaries);
+    if descriptors.len() > PARTITIONS_MAX || PartitionMap::new(descriptors.clone()).is_none() {
+        return Err(Error::Unavailable("the initial partitions do not make a map".into()));
+    }
+    let keys = descriptors.iter().map(|d| PartitionDescriptor::coordinator_key(d.id));
+    let when: Vec<_> = keys.clone().map(Compare::Absent).collect();
+    let then: Vec<_> =
+        keys.zip(&descriptors).map(|(key, descriptor)| Op::Put(key, descriptor.encode())).collect();
+    match coordinator.txn(&when, &then).await.map_err(unavailable)? {
+        TxnReply::Committed(_) => {
+            tracing::info!(partitions = descriptors.len(), "new store: partition map created");
+            Ok(())
+        }
+        // Another process was faster: its map counts.
+        TxnReply::Rejected(_) => Ok(()),
+    }
+}
+
+fn descriptors(boundaries: &[RoutingKey]) -> Vec<PartitionDescriptor> {
+    let lows = std::iter::once(RoutingKey::min()).chain(boundaries.iter().cloned());
+    let highs = boundaries.iter().cloned().map(Some).chain([None]);
+    (1..)
+        .zip(lows.zip(highs))
+        .map(|(id, (low, high))| PartitionDescriptor {
+            id: PartitionId::new(id),
+            range: KeyRange::new(low, high),
+            epoch: Epoch::new(0),
+            log: Vec::new(),
+        })
+        .collect()
+}

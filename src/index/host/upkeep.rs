@@ -1,0 +1,104 @@
+//! Background work of a host: flush the largest memtables when memory or logs are long, merge runs, remove what is left
+//! over.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use crate::index::engine::Failed;
+use crate::index::engine::Partition;
+use crate::index::engine::Shared;
+use crate::types::PartitionId;
+
+type Partitions = Arc<BTreeMap<PartitionId, Arc<Partition>>>;
+
+/// How often to look without being rung, and to try again after a failure.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// Starts the two tasks: a compaction may be long, and must not hold up flushes.
+pub(super) fn start(
+    shared: &Arc<Shared>,
+    partitions: &Partitions,
+    stop: &CancellationToken,
+) -> Vec<JoinHandle<()>> {
+    let tasks = &shared.parts.env.tasks;
+    let flusher = flusher(Arc::clone(shared), Arc::clone(partitions), stop.clone());
+    let compactor = compactor(Arc::clone(shared), Arc::clone(partitions), stop.clone());
+    vec![tasks.spawn("index flusher", flusher), tasks.spawn("index compactor", compactor)]
+}
+
+async fn flusher(shared: Arc<Shared>, partitions: Partitions, stop: CancellationToken) {
+    let clock = Arc::clone(&shared.parts.env.clock);
+    while !stop.is_cancelled() {
+        shared.do_chores().await;
+        let mut failed = false;
+        while let Some(partition) = due(&shared, &partitions) {
+            if stop.is_cancelled() {
+                return;
+            }
+            if let Err(error) = partition.flush().await {
+                tracing::warn!(partition = %partition.core.id, ?error, "flush failed");
+                failed = true;
+                break;
+            }
+            shared.do_chores().await;
+        }
+        report(&shared, &partitions);
+        tokio::select! {
+            () = stop.cancelled() => {}
+            () = shared.wake.notified(), if !failed => {}
+            () = clock.sleep(PAUSE) => {}
+        }
+    }
+}
+
+/// The partition whose flush helps most: a long log first, then, with half of the memory in use, the most bytes.
+fn due<'a>(shared: &Shared, partitions: &'a Partitions) -> Option<&'a Arc<Partition>> {
+    let served = || partitions.values().filter(|partition| partition.core.may_write_log());
+    let long = served().find(|partition| partition.core.has_long_log());
+    if long.is_some() || shared.budget.used() < shared.config.memtable_bytes_max / 2 {
+        return long;
+    }
+    served().max_by_key(|partition| partition.core.table_bytes())
+}
+
+async fn compactor(shared: Arc<Shared>, partitions: Partitions, stop: CancellationToken) {
+    let clock = Arc::clone(&shared.parts.env.clock);
+    while !stop.is_cancelled() {
+        for partition in partitions.values() {
+            while partition.core.may_write_log() {
+                let compaction = tokio::select! {
+                    // Left half-way, it has changed nothing: its extent is an orphan for the audit.
+                    () = stop.cancelled() => return,
+                    compaction = partition.compact() => compaction,
+                };
+                match compaction {
+                    Ok(true) => {}
+                    Ok(false) => break,
+                    Err(error) => {
+                        log(partition, &error);
+                        break;
+                    }
+                }
+            }
+        }
+        tokio::select! {
+            () = stop.cancelled() => {}
+            () = clock.sleep(PAUSE) => {}
+        }
+    }
+}
+
+fn log(partition: &Partition, error: &Failed) {
+    tracing::warn!(partition = %partition.core.id, ?error, "compaction failed");
+}
+
+fn report(shared: &Shared, partitions: &Partitions) {
+    let (hits, misses) = shared.cache.hits_and_misses();
+    shared.parts.metrics.cache(hits, misses);
+    let rows = partitions.values().map(|partition| partition.core.run_rows()).sum();
+    shared.parts.metrics.size(partitions.len(), rows, shared.budget.used());
+}

@@ -1,0 +1,89 @@
+//! Counters of the index.
+
+use std::sync::Arc;
+
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
+use prometheus_client::registry::Registry;
+
+/// What all partitions of a host count; cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Metrics(Arc<Counters>);
+
+#[derive(Debug)]
+struct Counters {
+    commits: Counter,
+    batch_ops: Histogram,
+    log_bytes: Counter,
+    flushes: Counter,
+    compactions: Counter,
+    cache_hits: Gauge,
+    cache_misses: Gauge,
+    partitions: Gauge,
+    rows: Gauge,
+    memtable_bytes: Gauge,
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        Self(Arc::new(Counters {
+            commits: Counter::default(),
+            batch_ops: Histogram::new(exponential_buckets(1.0, 2.0, 11)),
+            log_bytes: Counter::default(),
+            flushes: Counter::default(),
+            compactions: Counter::default(),
+            cache_hits: Gauge::default(),
+            cache_misses: Gauge::default(),
+            partitions: Gauge::default(),
+            rows: Gauge::default(),
+            memtable_bytes: Gauge::default(),
+        }))
+    }
+}
+
+impl Metrics {
+    /// Makes the counters visible under `index_*`.
+    pub fn register(&self, registry: &mut Registry) {
+        let index = registry.sub_registry_with_prefix("index");
+        let c = &*self.0;
+        index.register("commits", "Group commits made durable", c.commits.clone());
+        index.register("batch_ops", "Writes in a group commit", c.batch_ops.clone());
+        index.register("log_bytes", "Bytes of log records made durable", c.log_bytes.clone());
+        index.register("flushes", "Memtables written to runs", c.flushes.clone());
+        index.register("compactions", "Merges of runs", c.compactions.clone());
+        index.register("block_cache_hits", "Run blocks found in memory", c.cache_hits.clone());
+        index.register("block_cache_misses", "Run blocks read", c.cache_misses.clone());
+        index.register("open_partitions", "Partitions served here", c.partitions.clone());
+        index.register("run_rows", "Rows in runs, old versions included", c.rows.clone());
+        index.register("memtable_bytes", "Memory of memtables", c.memtable_bytes.clone());
+    }
+
+    pub(crate) fn committed(&self, ops: usize) {
+        self.0.commits.inc();
+        self.0.batch_ops.observe(f64::from(u32::try_from(ops).unwrap_or(u32::MAX)));
+    }
+
+    pub(crate) fn log_bytes(&self, bytes: usize) {
+        self.0.log_bytes.inc_by(u64::try_from(bytes).unwrap_or(u64::MAX));
+    }
+
+    pub(crate) fn flushed(&self) {
+        self.0.flushes.inc();
+    }
+
+    pub(crate) fn compacted(&self) {
+        self.0.compactions.inc();
+    }
+
+    pub(crate) fn cache(&self, hits: u64, misses: u64) {
+        self.0.cache_hits.set(i64::try_from(hits).unwrap_or(i64::MAX));
+        self.0.cache_misses.set(i64::try_from(misses).unwrap_or(i64::MAX));
+    }
+
+    pub(crate) fn size(&self, partitions: usize, rows: u64, memtable_bytes: usize) {
+        self.0.partitions.set(i64::try_from(partitions).unwrap_or(i64::MAX));
+        self.0.rows.set(i64::try_from(rows).unwrap_or(i64::MAX));
+        self.0.memtable_bytes.set(i64::try_from(memtable_bytes).unwrap_or(i64::MAX));
+    }
+}
