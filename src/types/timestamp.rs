@@ -65,6 +65,12 @@ impl Timestamp {
         Self(self.0.saturating_add(ticks_of(d)))
     }
 
+    /// This time minus `d`; `None` before the beginning of time.
+    #[must_use]
+    pub fn minus(self, d: Duration) -> Option<Self> {
+        self.0.checked_sub(ticks_of(d)).map(Self)
+    }
+
     /// How long after `earlier` this is; zero when it is not after.
     #[must_use]
     pub fn since(self, earlier: Self) -> Duration {

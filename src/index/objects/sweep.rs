@@ -112,6 +112,11 @@ pub(super) async fn expired(
     Ok((found, None))
 }
 
+/// Row changes after which a purge step ends, however many blobs are left: long layouts make long batches.
+const PURGE_CHANGES_MAX: usize = 2_000;
+/// Locations after which a page of references ends, however many blobs are left.
+const REFERENCES_MAX: usize = 100_000;
+
 /// Removes up to `limit` blobs of a dead container at or after `from`.
 pub(super) async fn purge(
     view: &dyn Rows,
@@ -131,6 +136,9 @@ pub(super) async fn purge(
         };
         blob::remove(view, &key, now, out).await?;
         blobs.skip(&key);
+        if out.changes.len() >= PURGE_CHANGES_MAX {
+            break;
+        }
     }
     let next = blobs.next().await?.map(|key| key.as_bytes().clone());
     Ok(WriteReply::Purged { next })
@@ -150,6 +158,9 @@ pub(super) async fn references(
         };
         while let Some((family, row)) = blobs.take_of(&key).await? {
             refer(family, &key, &row, &mut locations)?;
+        }
+        if locations.len() >= REFERENCES_MAX {
+            break;
         }
     }
     let next = blobs.next().await?.map(|key| key.as_bytes().clone());

@@ -1,0 +1,105 @@
+//! The audit: frees what no row names. The only place that concludes from the absence of a reference, so every doubt ends
+//! it.
+
+use std::collections::BTreeSet;
+
+use crate::capacity;
+use crate::capacity::ExtentInfo;
+use crate::capacity::ExtentKind;
+use crate::capacity::ExtentState;
+use crate::reclaim::Error;
+use crate::reclaim::live::Live;
+use crate::reclaim::service::Reclaim;
+use crate::reclaim::walk;
+use crate::types::ExtentId;
+
+/// What an audit did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AuditReport {
+    /// Data extents held against the rows.
+    pub extents: u64,
+    /// Walks over all rows that took.
+    pub walks: u64,
+    /// Log and run extents removed.
+    pub removed: u64,
+}
+
+/// Holds every sealed data extent that no running write has bytes in against all rows, and frees the rest of it.
+///
+/// The order is what makes it safe: first the list of extents, then the walk. A write that was running at the list is
+/// excluded with its extent; one that had ended had committed, so the walk meets it; a later one cannot add to a sealed
+/// extent.
+pub(super) async fn audit(
+    reclaim: &Reclaim,
+    orphans: &BTreeSet<ExtentId>,
+) -> Result<AuditReport, Error> {
+    let mut report = AuditReport::default();
+    let listed = reclaim.capacity.extents().await;
+    let mut candidates: BTreeSet<ExtentId> = listed
+        .iter()
+        .filter(|info| info.kind == ExtentKind::Data && info.state == ExtentState::Sealed)
+        .map(|info| info.extent)
+        .filter(|extent| !reclaim.inflight.is_written(*extent))
+        .collect();
+    while !candidates.is_empty() {
+        let mut live = Live::new(candidates.iter().copied(), reclaim.config.audit_ranges_max);
+        walk::walk(reclaim, |location| {
+            live.add(location.extent, reclaim.capacity.frames_of(location));
+        })
+        .await?;
+        report.walks += 1;
+        for (extent, ranges) in live.finish() {
+            reclaim.go_on()?;
+            candidates.remove(&extent);
+            match reclaim.capacity.retain(extent, &ranges).await {
+                Ok(()) | Err(capacity::Error::NoSuchExtent { .. }) => report.extents += 1,
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+    report.removed = remove_orphans(reclaim, &listed, orphans).await?;
+    Ok(report)
+}
+
+/// The logs and runs among `before`, listed before the partitions were opened, that none of them names now.
+pub(super) async fn orphans(
+    reclaim: &Reclaim,
+    before: &[ExtentInfo],
+) -> Result<BTreeSet<ExtentId>, Error> {
+    let named = named(reclaim).await?;
+    Ok(before
+        .iter()
+        .filter(|info| matches!(info.kind, ExtentKind::Log | ExtentKind::Run))
+        .map(|info| info.extent)
+        .filter(|extent| !named.contains(extent))
+        .collect())
+}
+
+async fn remove_orphans(
+    reclaim: &Reclaim,
+    listed: &[ExtentInfo],
+    orphans: &BTreeSet<ExtentId>,
+) -> Result<u64, Error> {
+    let mut removed = 0;
+    let present = listed.iter().map(|info| info.extent).filter(|extent| orphans.contains(extent));
+    let present: Vec<ExtentId> = present.collect();
+    if present.is_empty() {
+        return Ok(removed);
+    }
+    let named = named(reclaim).await?;
+    for extent in present.into_iter().filter(|extent| !named.contains(extent)) {
+        reclaim.capacity.remove(extent).await?;
+        reclaim.metrics.removed_extents.inc();
+        removed += 1;
+    }
+    Ok(removed)
+}
+
+/// All logs and runs in use. A partition that does not serve would name none of its own: then this fails.
+async fn named(reclaim: &Reclaim) -> Result<BTreeSet<ExtentId>, Error> {
+    let map = reclaim.partitions.map().await?;
+    walk::prove_all(reclaim, &map).await?;
+    let mut named: BTreeSet<ExtentId> = reclaim.host.owned_extents().await.into_iter().collect();
+    named.extend(map.partitions().iter().flat_map(|partition| &partition.log));
+    Ok(named)
+}

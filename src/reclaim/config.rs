@@ -1,0 +1,63 @@
+//! Settings of reclaim.
+
+use std::time::Duration;
+
+/// How eagerly space is given back. Changing a value never endangers data except where its line says so.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReclaimConfig {
+    /// Pause between two passes while there is work. Default 1 s.
+    pub interval: Duration,
+    /// The pause grows to this, doubling, while there is none or after failures. Default 8 s.
+    pub interval_max: Duration,
+    /// Garbage younger than this is left alone. Default 2 s.
+    pub grace: Duration,
+    /// Garbage rows (of up to 1,000 locations) freed at once. Default 64.
+    pub garbage_rows: usize,
+    /// Garbage rows freed in one pass of one partition. Default 6,400.
+    pub garbage_rows_per_pass: usize,
+    /// Staged blocks live this long after the last Put Block to their blob. Default 7 days, as the service has it.
+    pub staged_life: Duration,
+    /// How often to look for expired ones. Default 1 hour.
+    pub expire_every: Duration,
+    /// Blobs expired or purged by one write. Default 64.
+    pub blobs_per_write: usize,
+    /// Such writes in one pass. Default 64.
+    pub writes_per_pass: usize,
+    /// A deleted container is purged once more after this, for writes that were under way when it was deleted. Above
+    /// the longest time a request may take. Default 1 hour.
+    pub purge_again_after: Duration,
+    /// From start to the first audit. Default 1 minute.
+    pub audit_delay: Duration,
+    /// From one audit to the next. Default 1 day.
+    pub audit_every: Duration,
+    /// Blobs read at once by an audit. Default 256.
+    pub audit_blobs: usize,
+    /// Pause between such reads: an audit is never urgent. Default 2 ms.
+    pub audit_pause: Duration,
+    /// Ranges of live bytes held in memory, 16 bytes each: more makes further walks. Default 4 million.
+    pub audit_ranges_max: usize,
+}
+
+impl Default for ReclaimConfig {
+    fn default() -> Self {
+        const HOUR: Duration = Duration::from_secs(3_600);
+        const DAY: Duration = Duration::from_secs(86_400);
+        Self {
+            interval: Duration::from_secs(1),
+            interval_max: Duration::from_secs(8),
+            grace: Duration::from_secs(2),
+            garbage_rows: 64,
+            garbage_rows_per_pass: 6_400,
+            staged_life: DAY * 7,
+            expire_every: HOUR,
+            blobs_per_write: 64,
+            writes_per_pass: 64,
+            purge_again_after: HOUR,
+            audit_delay: Duration::from_secs(60),
+            audit_every: DAY,
+            audit_blobs: 256,
+            audit_pause: Duration::from_millis(2),
+            audit_ranges_max: 4_000_000,
+        }
+    }
+}

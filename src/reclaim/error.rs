@@ -1,0 +1,23 @@
+//! Why a step of reclaim ended early. It is always taken up again.
+
+use thiserror::Error as ThisError;
+
+use crate::capacity;
+use crate::index;
+
+/// What ended a step.
+#[derive(Clone, Debug, ThisError)]
+pub enum Error {
+    /// A partition refused or failed; [`index::Error::WrongPartition`] means that the map changed meanwhile.
+    #[error("index: {0}")]
+    Index(#[from] index::Error),
+    /// Capacity failed.
+    #[error("capacity: {0}")]
+    Capacity(#[from] capacity::Error),
+    /// A partition answered a question that was not asked: a bug.
+    #[error("an answer does not fit its question")]
+    Answer,
+    /// The program stops.
+    #[error("stopping")]
+    Stopping,
+}

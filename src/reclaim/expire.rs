@@ -1,0 +1,33 @@
+//! Drops staged blocks a week after the last Put Block.
+
+use bytes::Bytes;
+
+use crate::index::Read;
+use crate::index::ReadReply;
+use crate::index::Target;
+use crate::index::Write;
+use crate::reclaim::Error;
+use crate::reclaim::service::Reclaim;
+
+/// Drops the expired blocks of one partition.
+pub(super) async fn expire(reclaim: &Reclaim, target: Target) -> Result<(), Error> {
+    let Some(before) = reclaim.env.clock.now().minus(reclaim.config.staged_life) else {
+        return Ok(());
+    };
+    let mut from = Some(Bytes::new());
+    while let Some(start) = from {
+        let read = Read::Expired { from: start, before, limit: reclaim.config.blobs_per_write };
+        let ReadReply::Expired(blobs, next) = reclaim.host.read(target, read).await? else {
+            return Err(Error::Answer);
+        };
+        from = next;
+        for blob in blobs {
+            reclaim.go_on()?;
+            // The row decides again: someone may stage to it just now.
+            let expire = Write::ExpireStaged { key: blob.key, before };
+            reclaim.host.write(target, expire).await?;
+            reclaim.metrics.expired_blobs.inc();
+        }
+    }
+    Ok(())
+}

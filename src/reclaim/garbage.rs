@@ -1,0 +1,62 @@
+//! Frees what garbage rows name, then forgets the rows.
+
+use bytes::Bytes;
+
+use crate::index::GarbageRow;
+use crate::index::Read;
+use crate::index::ReadReply;
+use crate::index::Target;
+use crate::index::Write;
+use crate::reclaim::Error;
+use crate::reclaim::service::Reclaim;
+use crate::types::Timestamp;
+use crate::types::locations_len;
+
+/// Frees the garbage of one partition that is due, a bounded part of it. Whether there was any.
+pub(super) async fn free(reclaim: &Reclaim, target: Target) -> Result<bool, Error> {
+    let mut freed = 0;
+    let mut from = Some(Bytes::new());
+    while let Some(start) = from
+        && freed < reclaim.config.garbage_rows_per_pass
+    {
+        reclaim.go_on()?;
+        let read = Read::Garbage { from: start, limit: reclaim.config.garbage_rows };
+        let ReadReply::Garbage(rows, next) = reclaim.host.read(target, read).await? else {
+            return Err(Error::Answer);
+        };
+        from = next;
+        // Only now: a read that starts later looks up its locations after these rows were committed.
+        let oldest_read = reclaim.inflight.oldest_read();
+        let now = reclaim.env.clock.now();
+        let due = |row: &GarbageRow| {
+            is_due(row.since.plus(reclaim.config.grace), now)
+                && oldest_read.is_none_or(|oldest| row.since < oldest)
+        };
+        let rows: Vec<GarbageRow> = rows.into_iter().filter(due).collect();
+        freed += rows.len();
+        if !rows.is_empty() {
+            free_rows(reclaim, target, rows).await?;
+        }
+    }
+    Ok(freed > 0)
+}
+
+fn is_due(time: Timestamp, now: Timestamp) -> bool {
+    time <= now
+}
+
+async fn free_rows(reclaim: &Reclaim, target: Target, rows: Vec<GarbageRow>) -> Result<(), Error> {
+    let count = u64::try_from(rows.len()).unwrap_or(u64::MAX);
+    let mut keys = Vec::with_capacity(rows.len());
+    let mut locations = Vec::new();
+    for row in rows {
+        keys.push(row.key);
+        locations.extend(row.locations);
+    }
+    // Free first: a crash between these two lines frees again, the other order would leak.
+    reclaim.capacity.free(&locations).await?;
+    reclaim.host.write(target, Write::ForgetGarbage { keys }).await?;
+    reclaim.metrics.freed_bytes.inc_by(locations_len(&locations));
+    reclaim.metrics.garbage_rows.inc_by(count);
+    Ok(())
+}

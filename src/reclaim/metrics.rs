@@ -1,0 +1,52 @@
+//! What reclaim counts.
+
+use prometheus_client::metrics::counter::Counter;
+
+use crate::telemetry::Registry;
+
+/// Counters; clones share them.
+#[derive(Clone, Debug, Default)]
+pub struct ReclaimMetrics {
+    /// Payload bytes of garbage rows freed.
+    pub freed_bytes: Counter,
+    /// Garbage rows freed and forgotten.
+    pub garbage_rows: Counter,
+    /// Blobs whose staged blocks expired.
+    pub expired_blobs: Counter,
+    /// Writes that removed rows of deleted containers.
+    pub purge_writes: Counter,
+    /// Deleted containers that are wholly gone.
+    pub purged_containers: Counter,
+    /// Audits that came to their end.
+    pub audits: Counter,
+    /// Audits given up because of an error.
+    pub audits_failed: Counter,
+    /// Data extents that audits held against the rows.
+    pub audited_extents: Counter,
+    /// Log and run extents removed because no partition names them.
+    pub removed_extents: Counter,
+}
+
+impl ReclaimMetrics {
+    /// Metrics that `registry` shows.
+    #[must_use]
+    pub fn registered(registry: &mut Registry) -> Self {
+        let metrics = Self::default();
+        let inner = registry.sub_registry_with_prefix("reclaim");
+        let counters: [(&str, &str, &Counter); 9] = [
+            ("freed_bytes", "Payload bytes of garbage rows freed", &metrics.freed_bytes),
+            ("garbage_rows", "Garbage rows freed and forgotten", &metrics.garbage_rows),
+            ("expired_blobs", "Blobs whose staged blocks expired", &metrics.expired_blobs),
+            ("purge_writes", "Writes that purged deleted containers", &metrics.purge_writes),
+            ("purged_containers", "Deleted containers wholly gone", &metrics.purged_containers),
+            ("audits", "Audits finished", &metrics.audits),
+            ("audits_failed", "Audits given up", &metrics.audits_failed),
+            ("audited_extents", "Data extents held against the rows", &metrics.audited_extents),
+            ("removed_extents", "Orphaned log and run extents", &metrics.removed_extents),
+        ];
+        for (name, help, counter) in counters {
+            inner.register(name, help, counter.clone());
+        }
+        metrics
+    }
+}

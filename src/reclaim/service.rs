@@ -1,0 +1,210 @@
+//! The two loops of reclaim: passes over garbage, expired blocks and deleted containers; and audits.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::capacity::Capacity;
+use crate::capacity::ExtentInfo;
+use crate::env::Env;
+use crate::index;
+use crate::index::InFlight;
+use crate::index::IndexHost;
+use crate::reclaim::AuditReport;
+use crate::reclaim::Error;
+use crate::reclaim::Partitions;
+use crate::reclaim::ReclaimConfig;
+use crate::reclaim::ReclaimMetrics;
+use crate::reclaim::audit;
+use crate::reclaim::expire;
+use crate::reclaim::garbage;
+use crate::reclaim::partitions::target;
+use crate::reclaim::purge;
+use crate::reclaim::purge::Purged;
+use crate::types::ExtentId;
+
+/// What reclaim works on.
+#[derive(Debug)]
+pub struct Setup {
+    /// The partitions hosted here: all of the map.
+    pub host: Arc<dyn IndexHost>,
+    /// The map.
+    pub partitions: Arc<dyn Partitions>,
+    /// Where the bytes are.
+    pub capacity: Arc<dyn Capacity>,
+    /// What running requests use; the same one the front end notes them in.
+    pub inflight: InFlight,
+    /// Clock and tasks.
+    pub env: Env,
+    /// Pace and bounds.
+    pub config: ReclaimConfig,
+    /// What is counted.
+    pub metrics: ReclaimMetrics,
+    /// What [`Capacity::extents`] answered before the partitions were opened: logs and runs among them that no
+    /// partition names are left-overs of a crash. Later ones may be in the making.
+    pub extents_before_open: Vec<ExtentInfo>,
+}
+
+/// Gives space back in the background.
+#[derive(Debug)]
+pub struct Reclaim {
+    pub(super) host: Arc<dyn IndexHost>,
+    pub(super) partitions: Arc<dyn Partitions>,
+    pub(super) capacity: Arc<dyn Capacity>,
+    pub(super) inflight: InFlight,
+    pub(super) env: Env,
+    pub(super) config: ReclaimConfig,
+    pub(super) metrics: ReclaimMetrics,
+    extents_before_open: Vec<ExtentInfo>,
+}
+
+impl Reclaim {
+    /// Reclaim that does nothing until it is started or told to.
+    #[must_use]
+    pub fn new(setup: Setup) -> Arc<Self> {
+        let Setup { host, partitions, capacity, inflight, env, config, metrics, .. } = setup;
+        let extents_before_open = setup.extents_before_open;
+        Arc::new(Self {
+            host,
+            partitions,
+            capacity,
+            inflight,
+            env,
+            config,
+            metrics,
+            extents_before_open,
+        })
+    }
+
+    /// Starts both loops as tasks of `env`; they end when it stops. To be called once all partitions are open.
+    pub fn start(setup: Setup) -> Arc<Self> {
+        let reclaim = Self::new(setup);
+        let tasks = reclaim.env.tasks.clone();
+        drop(tasks.spawn("reclaim passes", Arc::clone(&reclaim).run_passes()));
+        drop(tasks.spawn("reclaim audits", Arc::clone(&reclaim).run_audits()));
+        reclaim
+    }
+
+    async fn run_passes(self: Arc<Self>) {
+        let mut state = PassState::default();
+        let mut pause = self.config.interval;
+        while self.wait(pause).await {
+            let busy = self.pass(&mut state).await;
+            pause = if busy { self.config.interval } else { pause.saturating_mul(2) };
+            pause = pause.min(self.config.interval_max);
+        }
+    }
+
+    /// One pass over all partitions. Whether there is more to do soon. A partition that fails does not keep the others
+    /// from giving space back.
+    pub(super) async fn pass(&self, state: &mut PassState) -> bool {
+        let map = match self.partitions.map().await {
+            Ok(map) => map,
+            Err(error) => {
+                log_failure("map", &error.into());
+                return false;
+            }
+        };
+        let now = self.env.clock.monotonic();
+        let due = |last: Duration| now.saturating_sub(last) >= self.config.expire_every;
+        let expire_now = state.expired.is_none_or(due);
+        let mut busy = false;
+        for partition in map.partitions() {
+            match garbage::free(self, target(partition)).await {
+                Ok(freed) => busy |= freed,
+                Err(error) => log_failure("garbage", &error),
+            }
+            if expire_now {
+                state.expired = Some(now);
+                if let Err(error) = expire::expire(self, target(partition)).await {
+                    log_failure("expire", &error);
+                }
+            }
+        }
+        match purge::purge(self, &map, &mut state.purged).await {
+            Ok(purged) => busy |= purged,
+            Err(error) => log_failure("purge", &error),
+        }
+        busy
+    }
+
+    async fn run_audits(self: Arc<Self>) {
+        let mut orphans = None;
+        let mut pause = self.config.audit_delay;
+        loop {
+            if orphans.is_none() {
+                orphans = self.orphans().await;
+            }
+            if !self.wait(pause).await {
+                return;
+            }
+            pause = match self.audit(orphans.as_ref().unwrap_or(&BTreeSet::new())).await {
+                Ok(_) => self.config.audit_every,
+                Err(_) => pause.saturating_mul(2).min(self.config.audit_every),
+            };
+        }
+    }
+
+    /// Left-over logs and runs; `None` when the partitions do not all serve.
+    pub(super) async fn orphans(&self) -> Option<BTreeSet<ExtentId>> {
+        match audit::orphans(self, &self.extents_before_open).await {
+            Ok(orphans) => Some(orphans),
+            Err(error) => {
+                log_failure("orphans", &error);
+                None
+            }
+        }
+    }
+
+    /// One audit.
+    pub(super) async fn audit(&self, orphans: &BTreeSet<ExtentId>) -> Result<AuditReport, Error> {
+        let result = audit::audit(self, orphans).await;
+        match &result {
+            Ok(report) => {
+                self.metrics.audits.inc();
+                self.metrics.audited_extents.inc_by(report.extents);
+                tracing::info!(?report, "audit finished");
+            }
+            Err(Error::Stopping) => {}
+            Err(error) => {
+                self.metrics.audits_failed.inc();
+                log_failure("audit", error);
+            }
+        }
+        result
+    }
+
+    /// Fails once the program stops: called between steps, so that shutdown waits for one step at most.
+    pub(super) fn go_on(&self) -> Result<(), Error> {
+        if self.env.tasks.stopping().is_cancelled() { Err(Error::Stopping) } else { Ok(()) }
+    }
+
+    /// Waits; false when the program stops instead.
+    async fn wait(&self, pause: Duration) -> bool {
+        let stopping = self.env.tasks.stopping();
+        tokio::select! {
+            () = stopping.cancelled() => false,
+            () = self.env.clock.sleep(pause) => true,
+        }
+    }
+}
+
+/// What one pass leaves to the next.
+#[derive(Debug, Default)]
+pub(super) struct PassState {
+    purged: Purged,
+    /// When expiry last ran, by the monotonic clock.
+    expired: Option<Duration>,
+}
+
+fn log_failure(step: &'static str, error: &Error) {
+    match error {
+        // The map changed under the step, or the program stops: the next pass has it right.
+        Error::Stopping | Error::Index(index::Error::WrongPartition) => {
+            tracing::debug!(step, %error, "reclaim step ended early");
+        }
+        Error::Index(_) | Error::Capacity(_) | Error::Answer => {
+            tracing::warn!(step, %error, "reclaim step failed, will be tried again");
+        }
+    }
+}

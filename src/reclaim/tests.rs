@@ -1,0 +1,5 @@
+//! Reclaim over partitions in memory and a capacity that only keeps books.
+
+mod fakes;
+mod races;
+mod steps;

@@ -1,0 +1,330 @@
+//! Each step, and what stops it.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use super::fakes::*;
+use crate::capacity::ExtentKind::{Data, Log, Run};
+use crate::capacity::ExtentState::{Open, Sealed};
+use crate::index::api::*;
+use crate::reclaim::Error;
+use crate::reclaim::Reclaim;
+use crate::reclaim::service::PassState;
+use crate::types::*;
+
+const SECOND: Duration = Duration::from_secs(1);
+const HOUR: Duration = Duration::from_secs(3_600);
+
+#[tokio::test(start_paused = true)]
+async fn garbage_is_freed_after_the_grace_and_forgotten() {
+    let bench = Bench::new();
+    bench.capacity.add(1, Data, Open, 30);
+    for (n, name) in (0..).zip(["a", "d", "z"]) {
+        bench.index.must(&put(name, &[location(1, n * 10, 9)]));
+    }
+    bench.index.must(&delete("a"));
+    bench.index.must(&put("d", &[]));
+    let reclaim = bench.reclaim().await;
+    let mut state = PassState::default();
+    assert!(!reclaim.pass(&mut state).await);
+    assert_eq!(bench.capacity.live(1).len(), 30);
+    bench.after(SECOND * 3).await;
+    assert!(reclaim.pass(&mut state).await);
+    assert_eq!(bench.capacity.live(1), (20..30).collect::<Vec<_>>());
+    assert_eq!(bench.index.rows(), 2);
+    assert_eq!(bench.metrics.freed_bytes.get(), 18);
+    assert!(!reclaim.pass(&mut state).await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn garbage_that_a_running_read_may_want_stays() {
+    let bench = Bench::new();
+    bench.capacity.add(1, Data, Sealed, 20);
+    bench.index.must(&put("a", &[location(1, 0, 9)]));
+    bench.index.must(&put("b", &[location(1, 10, 9)]));
+    bench.index.must(&delete("a"));
+    bench.after(SECOND).await;
+    let read = bench.inflight.read(bench.env.clock.now());
+    bench.after(SECOND).await;
+    bench.index.must(&delete("b"));
+    bench.after(HOUR).await;
+    let reclaim = bench.reclaim().await;
+    let mut state = PassState::default();
+    reclaim.pass(&mut state).await;
+    assert_eq!(bench.capacity.live(1), (10..20).collect::<Vec<_>>());
+    drop(read);
+    reclaim.pass(&mut state).await;
+    assert!(bench.capacity.live(1).is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn garbage_row_outlives_a_failed_free() {
+    let bench = Bench::new();
+    bench.capacity.add(1, Data, Sealed, 10);
+    bench.index.must(&put("a", &[location(1, 0, 9)]));
+    bench.index.must(&delete("a"));
+    bench.after(HOUR).await;
+    let reclaim = bench.reclaim().await;
+    *bench.capacity.poisoned.lock().unwrap() = true;
+    assert!(!reclaim.pass(&mut PassState::default()).await);
+    assert_eq!(bench.index.rows(), 1);
+    *bench.capacity.poisoned.lock().unwrap() = false;
+    *bench.index.fail_writes_of.lock().unwrap() = Some(0);
+    reclaim.pass(&mut PassState::default()).await;
+    assert_eq!((bench.index.rows(), bench.capacity.live(1).len()), (1, 0));
+    *bench.index.fail_writes_of.lock().unwrap() = None;
+    reclaim.pass(&mut PassState::default()).await;
+    assert_eq!(bench.index.rows(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_failing_partition_does_not_stop_the_others() {
+    let bench = Bench::new();
+    bench.capacity.add(1, Data, Sealed, 20);
+    for (n, name) in (0..).zip(["a", "z"]) {
+        bench.index.must(&put(name, &[location(1, n * 10, 9)]));
+        bench.index.must(&delete(name));
+    }
+    bench.after(HOUR).await;
+    *bench.index.fail_reads_of.lock().unwrap() = Some(0);
+    bench.reclaim().await.pass(&mut PassState::default()).await;
+    assert_eq!(bench.capacity.live(1), (0..10).collect::<Vec<_>>());
+}
+
+#[tokio::test(start_paused = true)]
+async fn staged_blocks_go_a_week_after_the_last() {
+    let bench = Bench::new();
+    bench.capacity.add(1, Data, Sealed, 30);
+    bench.index.must(&stage("a", "1", &[location(1, 0, 9)]));
+    bench.index.must(&stage("z", "1", &[location(1, 10, 9)]));
+    bench.after(HOUR * 24 * 6).await;
+    bench.index.must(&stage("z", "2", &[location(1, 20, 9)]));
+    bench.after(HOUR * 23).await;
+    let reclaim = bench.reclaim().await;
+    let mut state = PassState::default();
+    reclaim.pass(&mut state).await;
+    assert_eq!(bench.metrics.expired_blobs.get(), 0);
+    bench.after(HOUR * 2).await;
+    reclaim.pass(&mut state).await;
+    assert_eq!(bench.metrics.expired_blobs.get(), 1);
+    bench.after(HOUR).await;
+    reclaim.pass(&mut state).await;
+    assert_eq!(bench.capacity.live(1), (10..30).collect::<Vec<_>>());
+    bench.after(HOUR * 24 * 6).await;
+    reclaim.pass(&mut state).await;
+    bench.after(HOUR).await;
+    reclaim.pass(&mut state).await;
+    assert_eq!((bench.capacity.live(1).len(), bench.index.rows()), (0, 0));
+}
+
+fn container() -> ContainerName {
+    ContainerName::new("abc").unwrap()
+}
+
+fn make_and_delete_container(bench: &Bench) {
+    bench.index.must(&Write::CreateContainer(CreateContainer {
+        account: ACCOUNT,
+        name: container(),
+        id: CONTAINER,
+        collation: Collation::Utf16,
+        metadata: Metadata::default(),
+        public_access: PublicAccess::Private,
+    }));
+    for n in 0..300 {
+        let name = format!("{}{n}", if n % 2 == 0 { "a" } else { "p" });
+        bench.index.must(&put(&name, &[location(1, n * 10, 9)]));
+    }
+    let guard = Guard::default();
+    let delete = DeleteContainer { account: ACCOUNT, name: container(), guard };
+    bench.index.must(&Write::DeleteContainer(delete));
+}
+
+#[tokio::test(start_paused = true)]
+async fn deleted_container_is_purged_twice_then_forgotten() {
+    let bench = Bench::new();
+    bench.capacity.add(1, Data, Sealed, 4_000);
+    make_and_delete_container(&bench);
+    let reclaim = bench.reclaim().await;
+    let mut state = PassState::default();
+    assert!(reclaim.pass(&mut state).await);
+    assert!(bench.metrics.purge_writes.get() > 3, "in steps");
+    // A put that had passed its check for the container lands late.
+    bench.index.must(&put("late", &[location(1, 3_900, 9)]));
+    bench.after(SECOND * 3).await;
+    reclaim.pass(&mut state).await;
+    assert_eq!(bench.index.rows(), 2, "the late blob and the memory of the container");
+    bench.after(HOUR).await;
+    reclaim.pass(&mut state).await;
+    assert_eq!(bench.metrics.purged_containers.get(), 1);
+    bench.after(SECOND * 3).await;
+    reclaim.pass(&mut state).await;
+    assert_eq!(bench.index.rows(), 0);
+    assert_eq!(bench.capacity.live(1).len(), 4_000 - 301 * 10);
+}
+
+#[tokio::test(start_paused = true)]
+async fn purge_goes_on_where_its_budget_ended() {
+    let bench = Bench::new();
+    make_and_delete_container(&bench);
+    let mut setup = bench.setup().await;
+    setup.config.blobs_per_write = 10;
+    setup.config.writes_per_pass = 7;
+    let reclaim = Reclaim::new(setup);
+    let mut state = PassState::default();
+    let mut passes = 0;
+    while bench.metrics.purge_writes.get() < 32 {
+        reclaim.pass(&mut state).await;
+        passes += 1;
+        assert!(passes < 20, "no progress");
+    }
+    bench.after(HOUR * 2).await;
+    for _ in 0..5 {
+        reclaim.pass(&mut state).await;
+        bench.after(SECOND * 3).await;
+    }
+    assert_eq!(bench.index.rows(), 0);
+}
+
+/// Bytes 0..100 of extent 1: blobs in all three partitions at 0, 20, 40; staged at 60; garbage at 80; the rest is named by
+/// nothing.
+fn fill_for_audit(bench: &Bench) {
+    bench.capacity.add(1, Data, Sealed, 100);
+    bench.index.must(&put("a", &[location(1, 0, 9)]));
+    bench.index.must(&put("d", &[location(1, 20, 9)]));
+    bench.index.must(&put("z", &[location(1, 40, 9)]));
+    bench.index.must(&stage("e", "1", &[location(1, 60, 9)]));
+    bench.index.must(&put("f", &[location(1, 80, 9)]));
+    bench.index.must(&delete("f"));
+}
+
+fn tens(starts: &[u64]) -> Vec<u64> {
+    starts.iter().flat_map(|start| *start..start + 10).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn audit_frees_exactly_what_no_row_names() {
+    let bench = Bench::new();
+    fill_for_audit(&bench);
+    bench.capacity.add(2, Data, Sealed, 50);
+    bench.capacity.add(3, Data, Open, 50);
+    let report = bench.reclaim().await.audit(&BTreeSet::new()).await.unwrap();
+    assert_eq!((report.extents, report.walks), (2, 1));
+    assert_eq!(bench.capacity.live(1), tens(&[0, 20, 40, 60, 80]));
+    assert!(bench.capacity.live(2).is_empty());
+    assert_eq!(bench.capacity.live(3).len(), 50);
+}
+
+#[tokio::test(start_paused = true)]
+async fn audit_leaves_extents_of_running_writes() {
+    let bench = Bench::new();
+    fill_for_audit(&bench);
+    let write = bench.inflight.write(ExtentId::new(1));
+    let reclaim = bench.reclaim().await;
+    assert_eq!(reclaim.audit(&BTreeSet::new()).await.unwrap().extents, 0);
+    assert_eq!(bench.capacity.live(1).len(), 100);
+    drop(write);
+    assert_eq!(reclaim.audit(&BTreeSet::new()).await.unwrap().extents, 1);
+    assert_eq!(bench.capacity.live(1).len(), 50);
+}
+
+#[tokio::test(start_paused = true)]
+async fn audit_frees_nothing_when_a_partition_cannot_be_read() {
+    for number in 0..3 {
+        let bench = Bench::new();
+        fill_for_audit(&bench);
+        *bench.index.fail_reads_of.lock().unwrap() = Some(number);
+        let result = bench.reclaim().await.audit(&BTreeSet::new()).await;
+        assert!(matches!(result, Err(Error::Index(_))));
+        assert_eq!(bench.capacity.live(1).len(), 100);
+        assert_eq!(bench.metrics.audits_failed.get(), 1);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn audit_frees_nothing_when_a_partition_cannot_commit() {
+    for number in 0..3 {
+        let bench = Bench::new();
+        fill_for_audit(&bench);
+        *bench.index.fail_writes_of.lock().unwrap() = Some(number);
+        let result = bench.reclaim().await.audit(&BTreeSet::new()).await;
+        assert!(matches!(result, Err(Error::Index(_))));
+        assert_eq!(bench.capacity.live(1).len(), 100);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn audit_survives_a_change_of_the_map() {
+    let bench = Bench::new();
+    fill_for_audit(&bench);
+    let index = bench.index.clone();
+    let mut pages = 0;
+    *bench.index.between_pages.lock().unwrap() = Some(Box::new(move |_| {
+        pages += 1;
+        if pages % 2 == 0 {
+            *index.epoch.lock().unwrap() += 1;
+        }
+    }));
+    bench.reclaim().await.audit(&BTreeSet::new()).await.unwrap();
+    assert_eq!(bench.capacity.live(1), tens(&[0, 20, 40, 60, 80]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn audit_in_little_memory_takes_more_walks() {
+    let bench = Bench::new();
+    for extent in 1..=6 {
+        bench.capacity.add(extent, Data, Sealed, 200);
+        for n in 0..10 {
+            bench.index.must(&put(&format!("{n}/{extent}"), &[location(extent, n * 20, 9)]));
+        }
+    }
+    let mut setup = bench.setup().await;
+    setup.config.audit_ranges_max = 25;
+    let report = Reclaim::new(setup).audit(&BTreeSet::new()).await.unwrap();
+    assert!(report.walks >= 3, "{} walks", report.walks);
+    assert_eq!(report.extents, 6);
+    for extent in 1..=6 {
+        let starts: Vec<u64> = (0..10).map(|n| n * 20).collect();
+        assert_eq!(bench.capacity.live(extent), tens(&starts));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn audit_removes_left_over_logs_and_runs_only() {
+    let bench = Bench::new();
+    // 1000..1003 are the partitions' logs by the map, 20 a run they own, 21 and 22 left over.
+    for (id, kind) in [(1_000, Log), (1_001, Log), (1_002, Log), (20, Run), (21, Run), (22, Log)] {
+        bench.capacity.add(id, kind, Sealed, 10);
+    }
+    *bench.index.owned.lock().unwrap() = vec![ExtentId::new(20)];
+    let reclaim = bench.reclaim().await;
+    let orphans = reclaim.orphans().await.unwrap();
+    // Made after the partitions were opened, and not yet in a manifest.
+    bench.capacity.add(23, Run, Sealed, 10);
+    // Adopted since.
+    bench.index.owned.lock().unwrap().push(ExtentId::new(21));
+    let report = reclaim.audit(&orphans).await.unwrap();
+    assert_eq!(report.removed, 1);
+    let left: Vec<u64> = bench.capacity.extents.lock().unwrap().keys().map(|e| e.get()).collect();
+    assert_eq!(left, [20, 21, 23, 1_000, 1_001, 1_002]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn left_overs_are_not_judged_while_a_partition_does_not_serve() {
+    let bench = Bench::new();
+    bench.capacity.add(21, Run, Sealed, 10);
+    *bench.index.fail_writes_of.lock().unwrap() = Some(2);
+    assert!(bench.reclaim().await.orphans().await.is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn service_works_by_itself_and_stops() {
+    let bench = Bench::new();
+    bench.capacity.add(21, Run, Sealed, 10);
+    fill_for_audit(&bench);
+    Reclaim::start(bench.setup().await);
+    bench.after(SECOND * 100).await;
+    assert_eq!(bench.capacity.live(1), tens(&[0, 20, 40, 60]));
+    assert!(bench.capacity.live(21).is_empty());
+    assert_eq!(bench.metrics.audits.get(), 1);
+    bench.env.tasks.shutdown().await;
+}
