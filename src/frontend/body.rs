@@ -19,6 +19,11 @@ use crate::env::Env;
 use crate::protocol::Error;
 use crate::protocol::ErrorCode;
 
+/// Bytes of an unwanted body that are read all the same.
+const DRAIN_BYTES_MAX: u64 = 64 << 20;
+/// How long an unwanted body is read.
+const DRAIN_TIME_MAX: Duration = Duration::from_secs(5);
+
 /// A request body under an idle limit: a client that sends nothing for so long is cut off.
 pub struct RequestBody {
     incoming: Incoming,
@@ -67,13 +72,16 @@ impl RequestBody {
         }
     }
 
-    /// Reads and drops up to `limit` bytes, so that a client still sending reads our answer instead of a reset.
-    pub async fn drain(&mut self, limit: u64) {
-        let mut left = limit;
+    /// Reads and drops what still comes, within limits, so that a client still sending reads our answer instead of a
+    /// reset.
+    pub async fn drain(&mut self) {
+        let limit = self.env.clock.monotonic() + DRAIN_TIME_MAX;
+        let mut left = DRAIN_BYTES_MAX;
+        self.idle = DRAIN_TIME_MAX;
         while let Ok(Some(piece)) = self.next().await {
             match left.checked_sub(piece.len() as u64) {
-                Some(rest) => left = rest,
-                None => return,
+                Some(rest) if self.env.clock.monotonic() < limit => left = rest,
+                _ => return,
             }
         }
     }

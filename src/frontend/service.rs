@@ -76,9 +76,6 @@ pub struct FrontEnd {
     config: FrontEndConfig,
 }
 
-/// Bytes of an unwanted body that are read all the same, so that the client reads our answer instead of a reset.
-const DRAIN_BYTES_MAX: u64 = 16 << 20;
-
 impl FrontEnd {
     /// Puts the parts together.
     #[must_use]
@@ -118,7 +115,10 @@ impl FrontEnd {
                 }
             }
             Err(error) => {
-                body.drain(DRAIN_BYTES_MAX).await;
+                // A client that asked first has sent nothing yet, and will not.
+                if !head.headers.contains_key(http::header::EXPECT) {
+                    body.drain().await;
+                }
                 tracing::debug!(code = error.code.azure(), operation = name, "refused");
                 azure::render_error(&error, &echo).map(ResponseBody::full)
             }
