@@ -1,0 +1,139 @@
+//! What a user reads once the node serves: how to connect, in lines to paste.
+
+use std::fmt::Write;
+use std::net::IpAddr;
+use std::net::Ipv4Addr;
+use std::net::Ipv6Addr;
+use std::net::SocketAddr;
+
+use super::accounts::AccountConfig;
+use super::accounts::DEVELOPMENT_KEY;
+
+/// Stands where a secret would: only the published development key is ever printed.
+const KEY_PLACEHOLDER: &str = "<your key>";
+
+/// What the banner is about.
+#[derive(Clone, Copy, Debug)]
+pub struct Banner<'a> {
+    /// Where Blob is served, as bound.
+    pub blob: SocketAddr,
+    /// Where health and metrics are served, as bound.
+    pub admin: SocketAddr,
+    /// The accounts; examples use the first.
+    pub accounts: &'a [AccountConfig],
+    /// Where data lies, for people.
+    pub data: &'a str,
+    /// From the start of the program to serving.
+    pub started_in_ms: u128,
+}
+
+impl Banner<'_> {
+    /// The text, ending in a newline.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let mut text = format!(
+            "Blockyard {} serves Blob on {} from {} (ready after {} ms)\n",
+            env!("CARGO_PKG_VERSION"),
+            self.blob,
+            self.data,
+            self.started_in_ms
+        );
+        for account in self.accounts {
+            text += &format!("  endpoint           {}\n", self.endpoint(account));
+        }
+        text += &format!("  health, metrics    http://{}/readyz  /metrics\n", reachable(self.admin));
+        if let Some(account) = self.accounts.first() {
+            self.examples(account, &mut text).expect("a string takes all text");
+        }
+        text
+    }
+
+    fn endpoint(&self, account: &AccountConfig) -> String {
+        format!("http://{}/{}", reachable(self.blob), account.name().as_str())
+    }
+
+    fn examples(&self, account: &AccountConfig, text: &mut String) -> std::fmt::Result {
+        let name = account.name().as_str();
+        let key = if account.is_public() { DEVELOPMENT_KEY } else { KEY_PLACEHOLDER };
+        let endpoint = self.endpoint(account);
+        let connection = format!(
+            "DefaultEndpointsProtocol=http;AccountName={name};AccountKey={key};BlobEndpoint={endpoint};"
+        );
+        writeln!(text, "  connection string  {connection}\n")?;
+        writeln!(text, "Python (pip install azure-storage-blob):")?;
+        writeln!(
+            text,
+            "  python3 -c \"from azure.storage.blob import ContainerClient as C; \
+             c = C.from_connection_string('{connection}', 'demo'); \
+             c.exists() or c.create_container(public_access='blob'); \
+             c.upload_blob('hello.txt', b'hello\\n', overwrite=True); \
+             print(c.download_blob('hello.txt').readall())\""
+        )?;
+        writeln!(text, "az:")?;
+        writeln!(text, "  az storage container list --output table --connection-string '{connection}'")?;
+        writeln!(text, "rclone:")?;
+        writeln!(
+            text,
+            "  rclone lsf ':azureblob,account={name},key=\"{key}\",endpoint=\"{endpoint}\":'"
+        )?;
+        writeln!(text, "curl (reads what the Python line made public):")?;
+        writeln!(text, "  curl {endpoint}/demo/hello.txt")
+    }
+}
+
+/// An address a client on this machine can use: one that means "all interfaces" is no address to connect to.
+fn reachable(address: SocketAddr) -> SocketAddr {
+    let ip = match address.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => IpAddr::V4(Ipv4Addr::LOCALHOST),
+        IpAddr::V6(ip) if ip.is_unspecified() => IpAddr::V6(Ipv6Addr::LOCALHOST),
+        ip => ip,
+    };
+    SocketAddr::new(ip, address.port())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(blob: &str, account: &AccountConfig) -> String {
+        let banner = Banner {
+            blob: blob.parse().unwrap(),
+            admin: "127.0.0.1:10080".parse().unwrap(),
+            accounts: std::slice::from_ref(account),
+            data: "./blockyard-data",
+            started_in_ms: 12,
+        };
+        banner.text()
+    }
+
+    #[test]
+    fn banner_has_the_development_connection_string_verbatim() {
+        let text = text("127.0.0.1:10000", &AccountConfig::development());
+        let expected = format!(
+            "DefaultEndpointsProtocol=http;AccountName=devstoreaccount1;AccountKey={DEVELOPMENT_KEY};\
+             BlobEndpoint=http://127.0.0.1:10000/devstoreaccount1;"
+        );
+        assert!(text.contains(&expected), "{text}");
+        for client in ["python3 -c", "az storage", "rclone", "curl http://127.0.0.1:10000/"] {
+            assert!(text.contains(client), "{client} is missing in {text}");
+        }
+    }
+
+    #[test]
+    fn banner_never_shows_a_secret() {
+        let secrets = [super::super::keygen::new_key().unwrap(), super::super::keygen::new_key().unwrap()];
+        let account: AccountConfig = format!("prod:{}:{}", secrets[0], secrets[1]).parse().unwrap();
+        let text = text("127.0.0.1:10000", &account);
+        assert!(text.contains("AccountKey=<your key>;"), "{text}");
+        for secret in &secrets {
+            assert!(!text.contains(secret));
+        }
+    }
+
+    #[test]
+    fn banner_names_an_address_that_clients_can_use() {
+        let account: AccountConfig = "prod:AAAAAAAAAAAAAAAAAAAAAAAAAAA=".parse().unwrap();
+        assert!(text("0.0.0.0:9", &account).contains("http://127.0.0.1:9/prod"));
+        assert!(text("[::]:9", &account).contains("http://[::1]:9/prod"));
+    }
+}

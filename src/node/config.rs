@@ -1,0 +1,282 @@
+//! What a node is told to be: settings merged from flags, variables and a file, checked once.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::net::IpAddr;
+use std::net::Ipv4Addr;
+use std::net::SocketAddr;
+use std::ops::RangeInclusive;
+use std::path::Path;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use thiserror::Error;
+
+use crate::telemetry::LogFormat;
+use crate::telemetry::log;
+
+use super::accounts::AccountConfig;
+use super::settings::Settings;
+
+const KIB: u64 = 1024;
+const MIB: u64 = 1024 * KIB;
+const GIB: u64 = 1024 * MIB;
+
+/// Where Blob is served by default: the port of the well-known development account.
+pub const BLOB_LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 10_000);
+/// Where health and metrics are served by default.
+pub const ADMIN_LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 10_080);
+/// Where data lies by default.
+pub const DATA: &str = "./blockyard-data";
+
+/// A number with its limits.
+struct Limit<T> {
+    default: T,
+    range: RangeInclusive<T>,
+}
+
+const INITIAL_PARTITIONS: Limit<u32> = Limit { default: 1, range: 1..=1024 };
+const JOURNAL_BYTES: Limit<u64> = Limit { default: 64 * MIB, range: 256 * KIB..=16 * GIB };
+const BLOCK_CACHE_BYTES: Limit<u64> = Limit { default: 64 * MIB, range: MIB..=1024 * GIB };
+const MEMTABLE_BYTES: Limit<u64> = Limit { default: 64 * MIB, range: MIB..=64 * GIB };
+const SCRUB_BYTES_PER_SECOND: Limit<u64> = Limit { default: 4 * MIB, range: 0..=16 * GIB };
+const RESERVE_BYTES: RangeInclusive<u64> = 0..=1024 * 1024 * GIB;
+const CONNECTIONS_MAX: Limit<u32> = Limit { default: 4096, range: 1..=1_000_000 };
+const REQUESTS_MAX: Limit<u32> = Limit { default: 1024, range: 1..=1_000_000 };
+const BODY_IDLE_SECONDS: Limit<u32> = Limit { default: 60, range: 1..=3600 };
+const DRAIN_SECONDS: Limit<u32> = Limit { default: 30, range: 0..=3600 };
+
+/// Everything `blockyard serve` needs to know, checked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// Data directories, one for each disk; the first also holds the coordinator's file. Default `./blockyard-data`.
+    pub data: Vec<PathBuf>,
+    /// Where Blob is served. Default 127.0.0.1:10000; port 0 takes a free one.
+    pub blob_listen: SocketAddr,
+    /// Where health and metrics are served, to anyone who can reach it. Default 127.0.0.1:10080; port 0 takes a free
+    /// one.
+    pub admin_listen: SocketAddr,
+    /// Accounts. Default: the well-known development account, on loopback addresses only.
+    pub accounts: Vec<AccountConfig>,
+    /// Domains under which hosts name accounts (`NAME.blob.DOMAIN`), lower case. Default `localhost`. A path names its
+    /// account on any other host.
+    pub blob_domains: Vec<String>,
+    /// Partitions of a new store; an existing one keeps its own. Default 1, 1 to 1,024.
+    pub initial_partitions: u32,
+    /// Size of a new journal ring, for each disk. Default 64 MiB, 256 KiB to 16 GiB.
+    pub journal_bytes: u64,
+    /// Cached blocks of index runs, in memory. Default 64 MiB, 1 MiB to 1 TiB.
+    pub block_cache_bytes: u64,
+    /// Index rows not yet in runs, in memory, all partitions together. Default 64 MiB, 1 MiB to 64 GiB.
+    pub memtable_bytes: u64,
+    /// What new data leaves free on each disk, so that deletes still work on a full one. Default: 2 % of the disk, at
+    /// least 64 MiB, at most 10 %.
+    pub reserve_bytes: Option<u64>,
+    /// Pace of the background verification of stored bytes. Default 4 MiB/s, 0 turns it off, up to 16 GiB/s.
+    pub scrub_bytes_per_second: u64,
+    /// Open client connections; more wait. Default 4,096, 1 to 1,000,000.
+    pub connections_max: u32,
+    /// Requests answered at a time; more get 503 at once. Default 1,024, 1 to 1,000,000.
+    pub requests_max: u32,
+    /// A client that sends nothing of its body for so long is cut off. Default 60 s, 1 s to 1 h.
+    pub body_idle: Duration,
+    /// How long running requests may take to end at a stop. Default 30 s, 0 s to 1 h.
+    pub drain: Duration,
+    /// Which log lines are written. Default `info`.
+    pub log: String,
+    /// How they look. Default text.
+    pub log_format: LogFormat,
+}
+
+/// Why a configuration is refused; the text says what to do.
+#[derive(Debug, Error)]
+pub enum ConfigError {
+    /// A setting is out of its range.
+    #[error("{setting} must be {min} to {max}, not {value}")]
+    Range {
+        /// As in the file.
+        setting: &'static str,
+        /// As given.
+        value: String,
+        /// Smallest.
+        min: String,
+        /// Largest.
+        max: String,
+    },
+    /// The development account cannot be served there.
+    #[error(
+        "account {account} has the well-known development key and {listen} can be reached from outside: give it another \
+         key with --account NAME:KEY (`blockyard keygen` prints one), or listen on 127.0.0.1"
+    )]
+    PublicAccount {
+        /// The account.
+        account: String,
+        /// The address.
+        listen: SocketAddr,
+    },
+    /// Nobody could sign in.
+    #[error(
+        "no account is configured, and the development account is served on loopback addresses only: give one with \
+         --account NAME:KEY (`blockyard keygen` prints a key)"
+    )]
+    NoAccount,
+    /// Two accounts of one name.
+    #[error("account {0} is configured twice; a second key goes behind the first: NAME:KEY1:KEY2")]
+    AccountTwice(String),
+    /// Two disks in one folder.
+    #[error("data directory {0} is given twice; each disk needs its own")]
+    DataTwice(PathBuf),
+    /// Empty path.
+    #[error("a data directory has no name; give --data DIR")]
+    DataEmpty,
+    /// One port for two listeners.
+    #[error("blob_listen and admin_listen are both {0}; give one of them another port")]
+    SameAddress(SocketAddr),
+    /// The log filter does not parse.
+    #[error("log: {0}; write for example `info` or `warn,blockyard::index=debug`")]
+    Log(#[from] log::LogError),
+    /// The file cannot be read.
+    #[error("cannot read the configuration file {path}: {error}")]
+    FileUnreadable {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        error: std::io::Error,
+    },
+    /// The file does not parse, or names an unknown setting.
+    #[error("configuration file {path}: {error}")]
+    FileInvalid {
+        /// The file.
+        path: PathBuf,
+        /// Where and why; names the field.
+        error: Box<toml::de::Error>,
+    },
+}
+
+impl Config {
+    /// Merges flags and variables (`given`) over the file and the defaults, and checks the outcome.
+    ///
+    /// # Errors
+    /// [`ConfigError`].
+    pub fn load(given: Settings, file: Option<&Path>) -> Result<Self, ConfigError> {
+        let merged = match file {
+            Some(path) => given.over(read(path)?),
+            None => given,
+        };
+        Self::from_settings(merged)
+    }
+
+    /// Fills in defaults and checks.
+    ///
+    /// # Errors
+    /// [`ConfigError`].
+    pub fn from_settings(s: Settings) -> Result<Self, ConfigError> {
+        let seconds = |n: u32| Duration::from_secs(u64::from(n));
+        let blob_listen = s.blob_listen.unwrap_or(BLOB_LISTEN);
+        let config = Self {
+            data: s.data.unwrap_or_else(|| vec![PathBuf::from(DATA)]),
+            blob_listen,
+            admin_listen: s.admin_listen.unwrap_or(ADMIN_LISTEN),
+            accounts: accounts(s.account, blob_listen)?,
+            blob_domains: domains(s.blob_domain),
+            initial_partitions: INITIAL_PARTITIONS.of("initial_partitions", s.initial_partitions)?,
+            journal_bytes: JOURNAL_BYTES.of("journal_bytes", s.journal_bytes)?,
+            block_cache_bytes: BLOCK_CACHE_BYTES.of("block_cache_bytes", s.block_cache_bytes)?,
+            memtable_bytes: MEMTABLE_BYTES.of("memtable_bytes", s.memtable_bytes)?,
+            reserve_bytes: s
+                .reserve_bytes
+                .map(|bytes| within("reserve_bytes", bytes, &RESERVE_BYTES))
+                .transpose()?,
+            scrub_bytes_per_second: SCRUB_BYTES_PER_SECOND
+                .of("scrub_bytes_per_second", s.scrub_bytes_per_second)?,
+            connections_max: CONNECTIONS_MAX.of("connections_max", s.connections_max)?,
+            requests_max: REQUESTS_MAX.of("requests_max", s.requests_max)?,
+            body_idle: seconds(BODY_IDLE_SECONDS.of("body_idle_seconds", s.body_idle_seconds)?),
+            drain: seconds(DRAIN_SECONDS.of("drain_seconds", s.drain_seconds)?),
+            log: s.log.unwrap_or_else(|| "info".to_owned()),
+            log_format: s.log_format.unwrap_or_default(),
+        };
+        config.check()?;
+        Ok(config)
+    }
+
+    fn check(&self) -> Result<(), ConfigError> {
+        let mut folders = BTreeSet::new();
+        for folder in &self.data {
+            if folder.as_os_str().is_empty() {
+                return Err(ConfigError::DataEmpty);
+            }
+            let plain = std::path::absolute(folder).unwrap_or_else(|_| folder.clone());
+            if !folders.insert(plain.components().collect::<PathBuf>()) {
+                return Err(ConfigError::DataTwice(folder.clone()));
+            }
+        }
+        if self.blob_listen == self.admin_listen && self.blob_listen.port() != 0 {
+            return Err(ConfigError::SameAddress(self.blob_listen));
+        }
+        Ok(log::check_filter(&self.log)?)
+    }
+}
+
+fn domains(given: Option<Vec<String>>) -> Vec<String> {
+    let given = given.unwrap_or_else(|| vec!["localhost".to_owned()]);
+    given.into_iter().map(|domain| domain.trim_matches('.').to_ascii_lowercase()).collect()
+}
+
+fn accounts(
+    given: Option<Vec<AccountConfig>>,
+    listen: SocketAddr,
+) -> Result<Vec<AccountConfig>, ConfigError> {
+    let loopback = listen.ip().to_canonical().is_loopback();
+    let accounts = given.filter(|accounts| !accounts.is_empty());
+    let Some(accounts) = accounts.or_else(|| loopback.then(|| vec![AccountConfig::development()]))
+    else {
+        return Err(ConfigError::NoAccount);
+    };
+    let mut names = BTreeSet::new();
+    for account in &accounts {
+        let name = account.name().as_str().to_owned();
+        if account.is_public() && !loopback {
+            return Err(ConfigError::PublicAccount { account: name, listen });
+        }
+        if !names.insert(name.clone()) {
+            return Err(ConfigError::AccountTwice(name));
+        }
+    }
+    Ok(accounts)
+}
+
+#[expect(clippy::disallowed_methods, reason = "configuration is read before there is a disk")]
+fn read(path: &Path) -> Result<Settings, ConfigError> {
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| ConfigError::FileUnreadable { path: path.to_owned(), error })?;
+    toml::from_str(&text).map_err(|error| ConfigError::FileInvalid {
+        path: path.to_owned(),
+        error: Box::new(error),
+    })
+}
+
+impl<T: PartialOrd + Copy + fmt::Display> Limit<T> {
+    fn of(&self, setting: &'static str, given: Option<T>) -> Result<T, ConfigError> {
+        within(setting, given.unwrap_or(self.default), &self.range)
+    }
+}
+
+fn within<T: PartialOrd + Copy + fmt::Display>(
+    setting: &'static str,
+    value: T,
+    range: &RangeInclusive<T>,
+) -> Result<T, ConfigError> {
+    if range.contains(&value) {
+        return Ok(value);
+    }
+    Err(ConfigError::Range {
+        setting,
+        value: value.to_string(),
+        min: range.start().to_string(),
+        max: range.end().to_string(),
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,40 @@
+//! Asks a running node whether it serves: for container health checks, where there is no other HTTP client.
+
+use std::io;
+use std::net::IpAddr;
+use std::net::Ipv4Addr;
+use std::net::Ipv6Addr;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use tokio::io::AsyncReadExt;
+use tokio::io::AsyncWriteExt;
+use tokio::net::TcpStream;
+
+/// A node that takes longer is not healthy.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// The answer is a few lines.
+const ANSWER_BYTES_MAX: u64 = 64 * 1024;
+
+/// Whether `/readyz` at `admin` answers 200.
+///
+/// # Errors
+/// The node cannot be reached or does not answer within 5 s.
+pub async fn is_ready(admin: SocketAddr) -> io::Result<bool> {
+    let ip = match admin.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+        ip => ip,
+    };
+    let asked = ask(SocketAddr::new(ip, admin.port()));
+    tokio::time::timeout(PATIENCE, asked).await.map_err(|_| io::ErrorKind::TimedOut)?
+}
+
+async fn ask(address: SocketAddr) -> io::Result<bool> {
+    let mut stream = TcpStream::connect(address).await?;
+    let request = format!("GET /readyz HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).await?;
+    let mut answer = Vec::new();
+    stream.take(ANSWER_BYTES_MAX).read_to_end(&mut answer).await?;
+    Ok(answer.starts_with(b"HTTP/1.1 200 "))
+}

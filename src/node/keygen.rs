@@ -1,0 +1,37 @@
+//! New account keys.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use rand::TryRng;
+use rand::rngs::SysError;
+use rand::rngs::SysRng;
+
+/// Bytes of a key before encoding: what Azure issues.
+const KEY_BYTES: usize = 64;
+
+/// A new random key in base64, from the operating system's generator: the seam of [`crate::env::Rand`] is not for
+/// secrets.
+///
+/// # Errors
+/// The operating system has no randomness to give.
+pub fn new_key() -> Result<String, SysError> {
+    let mut bytes = [0; KEY_BYTES];
+    SysRng.try_fill_bytes(&mut bytes)?;
+    Ok(STANDARD.encode(bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::auth::AccountKeys;
+
+    #[test]
+    fn new_keys_are_long_distinct_and_usable() {
+        let keys = [new_key().unwrap(), new_key().unwrap()];
+        assert_ne!(keys[0], keys[1]);
+        for key in &keys {
+            assert_eq!(STANDARD.decode(key).unwrap().len(), KEY_BYTES);
+        }
+        assert!(AccountKeys::new(&keys).is_ok());
+    }
+}

@@ -1,0 +1,102 @@
+//! The settings as given: one list for flags, variables and the file, so that none can lack one.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::Args;
+use serde::Deserialize;
+
+use crate::telemetry::LogFormat;
+
+use super::accounts::AccountConfig;
+
+/// Settings of `serve`, each as a flag, as a variable `BLOCKYARD_...`, and as a field of the configuration file under
+/// the flag's name with underscores. What is not given is `None`; [`super::config::Config`] has defaults and limits.
+#[derive(Args, Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Settings {
+    /// Data directory, created if missing; repeat for each disk [default: ./blockyard-data]
+    #[arg(long, value_name = "DIR", env = "BLOCKYARD_DATA", value_delimiter = ',')]
+    pub data: Option<Vec<PathBuf>>,
+    /// Where Blob is served [default: 127.0.0.1:10000]
+    #[arg(long, value_name = "ADDR", env = "BLOCKYARD_BLOB_LISTEN")]
+    pub blob_listen: Option<SocketAddr>,
+    /// Where /healthz, /readyz and /metrics are served; port 0 picks one [default: 127.0.0.1:10080]
+    #[arg(long, value_name = "ADDR", env = "BLOCKYARD_ADMIN_LISTEN")]
+    pub admin_listen: Option<SocketAddr>,
+    /// Account as NAME:BASE64KEY or NAME:BASE64KEY:BASE64KEY2; repeat for more [default: the development account, on
+    /// loopback addresses only]
+    #[arg(
+        long,
+        value_name = "ACCOUNT",
+        env = "BLOCKYARD_ACCOUNT",
+        hide_env_values = true,
+        value_delimiter = ','
+    )]
+    pub account: Option<Vec<AccountConfig>>,
+    /// Domain under which hosts name accounts, as NAME.blob.DOMAIN; repeat for more [default: localhost]
+    #[arg(long, value_name = "DOMAIN", env = "BLOCKYARD_BLOB_DOMAIN", value_delimiter = ',')]
+    pub blob_domain: Option<Vec<String>>,
+    /// Partitions of a new store; an existing one keeps its own, 1 to 1024 [default: 1]
+    #[arg(long, value_name = "N", env = "BLOCKYARD_INITIAL_PARTITIONS")]
+    pub initial_partitions: Option<u32>,
+    /// Size of a new journal for each disk [default: 67108864]
+    #[arg(long, value_name = "BYTES", env = "BLOCKYARD_JOURNAL_BYTES")]
+    pub journal_bytes: Option<u64>,
+    /// Memory for cached blocks of the index [default: 67108864]
+    #[arg(long, value_name = "BYTES", env = "BLOCKYARD_BLOCK_CACHE_BYTES")]
+    pub block_cache_bytes: Option<u64>,
+    /// Memory for index rows not yet in runs [default: 67108864]
+    #[arg(long, value_name = "BYTES", env = "BLOCKYARD_MEMTABLE_BYTES")]
+    pub memtable_bytes: Option<u64>,
+    /// What new data leaves free on each disk [default: 2 % of it, at least 64 MiB, at most 10 %]
+    #[arg(long, value_name = "BYTES", env = "BLOCKYARD_RESERVE_BYTES")]
+    pub reserve_bytes: Option<u64>,
+    /// Pace of the background verification, 0 turns it off [default: 4194304]
+    #[arg(long, value_name = "BYTES", env = "BLOCKYARD_SCRUB_BYTES_PER_SECOND")]
+    pub scrub_bytes_per_second: Option<u64>,
+    /// Open client connections; more wait [default: 4096]
+    #[arg(long, value_name = "N", env = "BLOCKYARD_CONNECTIONS_MAX")]
+    pub connections_max: Option<u32>,
+    /// Requests answered at a time; more get 503 [default: 1024]
+    #[arg(long, value_name = "N", env = "BLOCKYARD_REQUESTS_MAX")]
+    pub requests_max: Option<u32>,
+    /// Seconds a client may send nothing of its body [default: 60]
+    #[arg(long, value_name = "SECONDS", env = "BLOCKYARD_BODY_IDLE_SECONDS")]
+    pub body_idle_seconds: Option<u32>,
+    /// Seconds running requests may take to end at a stop [default: 30]
+    #[arg(long, value_name = "SECONDS", env = "BLOCKYARD_DRAIN_SECONDS")]
+    pub drain_seconds: Option<u32>,
+    /// Which log lines are written, such as `info` or `warn,blockyard::index=debug` [default: info]
+    #[arg(long, value_name = "FILTER", env = "BLOCKYARD_LOG")]
+    pub log: Option<String>,
+    /// How log lines look [default: text]
+    #[arg(long, value_name = "FORMAT", env = "BLOCKYARD_LOG_FORMAT")]
+    pub log_format: Option<LogFormat>,
+}
+
+impl Settings {
+    /// These settings, and those of `below` where there are none.
+    #[must_use]
+    pub fn over(self, below: Self) -> Self {
+        Self {
+            data: self.data.or(below.data),
+            blob_listen: self.blob_listen.or(below.blob_listen),
+            admin_listen: self.admin_listen.or(below.admin_listen),
+            account: self.account.or(below.account),
+            blob_domain: self.blob_domain.or(below.blob_domain),
+            initial_partitions: self.initial_partitions.or(below.initial_partitions),
+            journal_bytes: self.journal_bytes.or(below.journal_bytes),
+            block_cache_bytes: self.block_cache_bytes.or(below.block_cache_bytes),
+            memtable_bytes: self.memtable_bytes.or(below.memtable_bytes),
+            reserve_bytes: self.reserve_bytes.or(below.reserve_bytes),
+            scrub_bytes_per_second: self.scrub_bytes_per_second.or(below.scrub_bytes_per_second),
+            connections_max: self.connections_max.or(below.connections_max),
+            requests_max: self.requests_max.or(below.requests_max),
+            body_idle_seconds: self.body_idle_seconds.or(below.body_idle_seconds),
+            drain_seconds: self.drain_seconds.or(below.drain_seconds),
+            log: self.log.or(below.log),
+            log_format: self.log_format.or(below.log_format),
+        }
+    }
+}
