@@ -1,1 +1,22 @@
-fn main() {}
+//! The `blockyard` program. The only place that ends the process.
+
+use blockyard::node::cli::Cli;
+use blockyard::node::command;
+use clap::Parser;
+
+/// Returns freed pages to the system and is quick with large buffers.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+#[expect(clippy::print_stderr, reason = "the last word to the user")]
+fn main() {
+    let code = match command::run(Cli::parse()) {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("blockyard: {error}");
+            error.exit_code()
+        }
+    };
+    // Threads that still block must not delay the end.
+    std::process::exit(code);
+}

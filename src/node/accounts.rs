@@ -1,5 +1,6 @@
 //! Accounts as users configure them.
 
+use std::convert::Infallible;
 use std::fmt;
 use std::str::FromStr;
 
@@ -35,9 +36,37 @@ pub enum AccountError {
     },
 }
 
-/// A configured account: its name and one or two keys. Its `Debug` shows no key.
+/// An account as written, not looked at: parsers of flags and files show what they refuse, and this holds keys.
 #[derive(Clone, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "String")]
+#[serde(transparent)]
+pub struct AccountText(String);
+
+impl AccountText {
+    /// Reads it.
+    ///
+    /// # Errors
+    /// [`AccountError`].
+    pub fn parse(&self) -> Result<AccountConfig, AccountError> {
+        self.0.parse()
+    }
+}
+
+impl FromStr for AccountText {
+    type Err = Infallible;
+
+    fn from_str(text: &str) -> Result<Self, Infallible> {
+        Ok(Self(text.to_owned()))
+    }
+}
+
+impl fmt::Debug for AccountText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("AccountText(..)")
+    }
+}
+
+/// A configured account: its name and one or two keys. Its `Debug` shows no key.
+#[derive(Clone, PartialEq, Eq)]
 pub struct AccountConfig {
     name: AccountName,
     keys: Vec<String>,
@@ -86,14 +115,6 @@ impl FromStr for AccountConfig {
         let account = Self { name, keys: keys.split(':').map(str::to_owned).collect() };
         account.keys()?;
         Ok(account)
-    }
-}
-
-impl TryFrom<String> for AccountConfig {
-    type Error = AccountError;
-
-    fn try_from(text: String) -> Result<Self, AccountError> {
-        text.parse()
     }
 }
 

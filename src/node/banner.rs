@@ -41,7 +41,8 @@ impl Banner<'_> {
         for account in self.accounts {
             text += &format!("  endpoint           {}\n", self.endpoint(account));
         }
-        text += &format!("  health, metrics    http://{}/readyz  /metrics\n", reachable(self.admin));
+        text +=
+            &format!("  health, metrics    http://{}/readyz  /metrics\n", reachable(self.admin));
         if let Some(account) = self.accounts.first() {
             self.examples(account, &mut text).expect("a string takes all text");
         }
@@ -70,7 +71,10 @@ impl Banner<'_> {
              print(c.download_blob('hello.txt').readall())\""
         )?;
         writeln!(text, "az:")?;
-        writeln!(text, "  az storage container list --output table --connection-string '{connection}'")?;
+        writeln!(
+            text,
+            "  az storage container list --output table --connection-string '{connection}'"
+        )?;
         writeln!(text, "rclone:")?;
         writeln!(
             text,
@@ -86,7 +90,7 @@ fn reachable(address: SocketAddr) -> SocketAddr {
     let ip = match address.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => IpAddr::V4(Ipv4Addr::LOCALHOST),
         IpAddr::V6(ip) if ip.is_unspecified() => IpAddr::V6(Ipv6Addr::LOCALHOST),
-        ip => ip,
+        ip @ (IpAddr::V4(_) | IpAddr::V6(_)) => ip,
     };
     SocketAddr::new(ip, address.port())
 }
@@ -121,7 +125,8 @@ mod tests {
 
     #[test]
     fn banner_never_shows_a_secret() {
-        let secrets = [super::super::keygen::new_key().unwrap(), super::super::keygen::new_key().unwrap()];
+        let secrets =
+            [super::super::keygen::new_key().unwrap(), super::super::keygen::new_key().unwrap()];
         let account: AccountConfig = format!("prod:{}:{}", secrets[0], secrets[1]).parse().unwrap();
         let text = text("127.0.0.1:10000", &account);
         assert!(text.contains("AccountKey=<your key>;"), "{text}");

@@ -16,6 +16,8 @@ use crate::telemetry::LogFormat;
 use crate::telemetry::log;
 
 use super::accounts::AccountConfig;
+use super::accounts::AccountError;
+use super::accounts::AccountText;
 use super::settings::Settings;
 
 const KIB: u64 = 1024;
@@ -114,6 +116,9 @@ pub enum ConfigError {
         /// The address.
         listen: SocketAddr,
     },
+    /// An account is not written as it should be.
+    #[error("{0}")]
+    Account(#[from] AccountError),
     /// Nobody could sign in.
     #[error(
         "no account is configured, and the development account is served on loopback addresses only: give one with \
@@ -179,7 +184,8 @@ impl Config {
             admin_listen: s.admin_listen.unwrap_or(ADMIN_LISTEN),
             accounts: accounts(s.account, blob_listen)?,
             blob_domains: domains(s.blob_domain),
-            initial_partitions: INITIAL_PARTITIONS.of("initial_partitions", s.initial_partitions)?,
+            initial_partitions: INITIAL_PARTITIONS
+                .of("initial_partitions", s.initial_partitions)?,
             journal_bytes: JOURNAL_BYTES.of("journal_bytes", s.journal_bytes)?,
             block_cache_bytes: BLOCK_CACHE_BYTES.of("block_cache_bytes", s.block_cache_bytes)?,
             memtable_bytes: MEMTABLE_BYTES.of("memtable_bytes", s.memtable_bytes)?,
@@ -224,14 +230,14 @@ fn domains(given: Option<Vec<String>>) -> Vec<String> {
 }
 
 fn accounts(
-    given: Option<Vec<AccountConfig>>,
+    given: Option<Vec<AccountText>>,
     listen: SocketAddr,
 ) -> Result<Vec<AccountConfig>, ConfigError> {
     let loopback = listen.ip().to_canonical().is_loopback();
-    let accounts = given.filter(|accounts| !accounts.is_empty());
-    let Some(accounts) = accounts.or_else(|| loopback.then(|| vec![AccountConfig::development()]))
-    else {
-        return Err(ConfigError::NoAccount);
+    let accounts = match given.filter(|accounts| !accounts.is_empty()) {
+        Some(texts) => texts.iter().map(AccountText::parse).collect::<Result<Vec<_>, _>>()?,
+        None if loopback => vec![AccountConfig::development()],
+        None => return Err(ConfigError::NoAccount),
     };
     let mut names = BTreeSet::new();
     for account in &accounts {
@@ -246,14 +252,11 @@ fn accounts(
     Ok(accounts)
 }
 
-#[expect(clippy::disallowed_methods, reason = "configuration is read before there is a disk")]
 fn read(path: &Path) -> Result<Settings, ConfigError> {
     let text = std::fs::read_to_string(path)
         .map_err(|error| ConfigError::FileUnreadable { path: path.to_owned(), error })?;
-    toml::from_str(&text).map_err(|error| ConfigError::FileInvalid {
-        path: path.to_owned(),
-        error: Box::new(error),
-    })
+    toml::from_str(&text)
+        .map_err(|error| ConfigError::FileInvalid { path: path.to_owned(), error: Box::new(error) })
 }
 
 impl<T: PartialOrd + Copy + fmt::Display> Limit<T> {

@@ -24,7 +24,7 @@ pub async fn is_ready(admin: SocketAddr) -> io::Result<bool> {
     let ip = match admin.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
         IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
-        ip => ip,
+        ip @ (IpAddr::V4(_) | IpAddr::V6(_)) => ip,
     };
     let asked = ask(SocketAddr::new(ip, admin.port()));
     tokio::time::timeout(PATIENCE, asked).await.map_err(|_| io::ErrorKind::TimedOut)?

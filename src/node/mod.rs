@@ -1,1 +1,30 @@
-//! Stub front page; see the constitution.
+//! The program: settings, assembly, shutdown, and the commands beside `serve`.
+//!
+//! The main path, `blockyard serve`:
+//! 1. `cli.rs` and `settings.rs`: flags, variables and the file are one list;
+//! 2. `config.rs`: merged, defaults filled in, checked once; `accounts.rs`: names and keys;
+//! 3. `listeners.rs`: both ports are taken before data is touched;
+//! 4. `storage.rs`: disks, extents, coordinator are opened and recovered;
+//! 5. `serve.rs`: the roles are built from below, `banner.rs` tells the user, `signals.rs` ends it, the roles go down
+//!    from above.
+//!
+//! Beside it: `check.rs` verifies a stopped node, `keygen.rs` makes keys, `health.rs` asks a running node; `command.rs`
+//! maps commands to exit codes.
+//!
+//! Invariants: nothing is announced before it can serve; no secret is printed or logged; the published development key
+//! is never served beyond loopback.
+
+pub mod accounts;
+pub mod banner;
+pub mod cli;
+pub mod command;
+pub mod config;
+pub mod error;
+pub mod settings;
+
+pub mod health;
+pub mod keygen;
+pub mod listeners;
+pub mod serve;
+pub mod signals;
+pub mod storage;

@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use crate::telemetry::LogFormat;
 
-use super::accounts::AccountConfig;
+use super::accounts::AccountText;
 
 /// Settings of `serve`, each as a flag, as a variable `BLOCKYARD_...`, and as a field of the configuration file under
 /// the flag's name with underscores. What is not given is `None`; [`super::config::Config`] has defaults and limits.
@@ -33,7 +33,7 @@ pub struct Settings {
         hide_env_values = true,
         value_delimiter = ','
     )]
-    pub account: Option<Vec<AccountConfig>>,
+    pub account: Option<Vec<AccountText>>,
     /// Domain under which hosts name accounts, as NAME.blob.DOMAIN; repeat for more [default: localhost]
     #[arg(long, value_name = "DOMAIN", env = "BLOCKYARD_BLOB_DOMAIN", value_delimiter = ',')]
     pub blob_domain: Option<Vec<String>>,

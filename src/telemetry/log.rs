@@ -1,6 +1,7 @@
 //! Where log lines go: standard error, as text for people or JSON lines for machines.
 
 use std::io;
+use std::io::IsTerminal;
 
 use serde::Deserialize;
 use thiserror::Error;
@@ -36,7 +37,10 @@ pub enum LogError {
 /// [`LogError`].
 pub fn start(filter: &str, format: LogFormat) -> Result<(), LogError> {
     let filter = EnvFilter::try_new(filter)?;
-    let lines = tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr);
+    let lines = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(io::stderr)
+        .with_ansi(io::stderr().is_terminal());
     let started = match format {
         LogFormat::Text => lines.finish().try_init(),
         LogFormat::Json => lines.json().flatten_event(true).finish().try_init(),

@@ -1,0 +1,77 @@
+//! From the command line to an exit code.
+
+use std::future::Future;
+use std::io::Write;
+
+use crate::telemetry::log;
+
+use super::cli::Cli;
+use super::cli::Command;
+use super::cli::HealthArgs;
+use super::cli::ServeArgs;
+use super::config::Config;
+use super::error::NodeError;
+use super::health;
+use super::keygen;
+use super::serve::Ended;
+use super::serve::serve;
+
+/// Runs the command and returns the exit code; what went wrong is for the caller to print.
+///
+/// # Errors
+/// [`NodeError`].
+pub fn run(cli: Cli) -> Result<i32, NodeError> {
+    match cli.command {
+        Command::Serve(args) => run_serve(*args),
+        Command::Keygen => run_keygen(),
+        Command::Health(args) => run_health(&args),
+    }
+}
+
+fn run_serve(args: ServeArgs) -> Result<i32, NodeError> {
+    let config = Config::load(args.settings, args.config.as_deref())?;
+    log::start(&config.log, config.log_format)?;
+    match block_on(serve(config))?? {
+        Ended::Drained => Ok(0),
+        Ended::Cut => Ok(1),
+    }
+}
+
+fn run_keygen() -> Result<i32, NodeError> {
+    let key = keygen::new_key().map_err(|error| system("randomness", &error))?;
+    print(&format!("{key}\n"))?;
+    Ok(0)
+}
+
+fn run_health(args: &HealthArgs) -> Result<i32, NodeError> {
+    let address = args.admin_listen;
+    let (code, answer) = match block_on(health::is_ready(address))? {
+        Ok(true) => (0, "ready".to_owned()),
+        Ok(false) => (1, "not ready".to_owned()),
+        Err(error) => (1, format!("no answer from {address}: {error}")),
+    };
+    print(&format!("{answer}\n"))?;
+    Ok(code)
+}
+
+/// Prints what the user asked for.
+pub(super) fn print(text: &str) -> Result<(), NodeError> {
+    let mut out = std::io::stdout().lock();
+    let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    written.map_err(|error| system("standard output", &error))
+}
+
+pub(super) fn block_on<F: Future>(future: F) -> Result<F::Output, NodeError> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| system("threads", &error))?;
+    let output = runtime.block_on(future);
+    // What still runs was cut on purpose.
+    runtime.shutdown_background();
+    Ok(output)
+}
+
+fn system(what: &'static str, reason: &dyn std::fmt::Display) -> NodeError {
+    NodeError::System { what, reason: reason.to_string() }
+}

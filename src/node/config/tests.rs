@@ -1,0 +1,200 @@
+use std::io::Write;
+
+use clap::Parser;
+
+use super::*;
+use crate::node::cli::Cli;
+use crate::node::cli::Command;
+
+const KEY: &str = "AAAAAAAAAAAAAAAAAAAAAAAAAAA=";
+
+fn parse(args: &[&str]) -> Settings {
+    let cli = Cli::try_parse_from(["blockyard", "serve"].iter().chain(args)).unwrap();
+    match cli.command {
+        Command::Serve(args) => args.settings,
+        Command::Keygen | Command::Health(_) => panic!("serve was given"),
+    }
+}
+
+fn load(args: &[&str], file: &str) -> Result<Config, ConfigError> {
+    let mut written = tempfile::NamedTempFile::new().unwrap();
+    written.write_all(file.as_bytes()).unwrap();
+    Config::load(parse(args), Some(written.path()))
+}
+
+fn refusal(args: &[&str], file: &str) -> String {
+    load(args, file).unwrap_err().to_string()
+}
+
+#[test]
+fn defaults_are_those_of_a_development_machine() {
+    let config = Config::load(Settings::default(), None).unwrap();
+    assert_eq!(config.data, [PathBuf::from("./blockyard-data")]);
+    assert_eq!(config.blob_listen.to_string(), "127.0.0.1:10000");
+    assert_eq!(config.admin_listen.to_string(), "127.0.0.1:10080");
+    assert_eq!(config.accounts, [AccountConfig::development()]);
+    assert!(config.accounts[0].keys().is_ok());
+    assert_eq!((config.initial_partitions, config.journal_bytes), (1, 64 << 20));
+    assert_eq!((config.log.as_str(), config.log_format), ("info", LogFormat::Text));
+}
+
+#[test]
+fn flag_wins_over_file_and_file_over_default() {
+    let file = "initial_partitions = 3\ndrain_seconds = 4\n";
+    let config = load(&["--initial-partitions", "5"], file).unwrap();
+    assert_eq!(config.initial_partitions, 5);
+    assert_eq!(config.drain, Duration::from_secs(4));
+    assert_eq!(config.body_idle, Duration::from_secs(60));
+}
+
+#[test]
+fn lists_of_a_flag_replace_those_of_the_file() {
+    let file = format!("data = ['a', 'b']\naccount = ['one:{KEY}']\n");
+    let config = load(&["--data", "c", "--data", "d"], &file).unwrap();
+    assert_eq!(config.data, [PathBuf::from("c"), PathBuf::from("d")]);
+    assert_eq!(config.accounts[0].name().as_str(), "one");
+}
+
+#[test]
+fn file_takes_every_setting() {
+    let file = format!(
+        "data = ['d']\nblob_listen = '0.0.0.0:1'\nadmin_listen = '[::1]:2'\naccount = ['one:{KEY}:{KEY}']\n\
+         blob_domain = ['Example.org.']\ninitial_partitions = 16\njournal_bytes = 1_048_576\n\
+         block_cache_bytes = 2_097_152\nmemtable_bytes = 3_145_728\nreserve_bytes = 7\n\
+         scrub_bytes_per_second = 0\nconnections_max = 8\nrequests_max = 9\nbody_idle_seconds = 10\n\
+         drain_seconds = 0\nlog = 'warn,blockyard::index=debug'\nlog_format = 'json'\n"
+    );
+    let config = load(&[], &file).unwrap();
+    let expected = Config {
+        data: vec!["d".into()],
+        blob_listen: "0.0.0.0:1".parse().unwrap(),
+        admin_listen: "[::1]:2".parse().unwrap(),
+        accounts: vec![format!("one:{KEY}:{KEY}").parse().unwrap()],
+        blob_domains: vec!["example.org".to_owned()],
+        initial_partitions: 16,
+        journal_bytes: 1 << 20,
+        block_cache_bytes: 2 << 20,
+        memtable_bytes: 3 << 20,
+        reserve_bytes: Some(7),
+        scrub_bytes_per_second: 0,
+        connections_max: 8,
+        requests_max: 9,
+        body_idle: Duration::from_secs(10),
+        drain: Duration::ZERO,
+        log: "warn,blockyard::index=debug".to_owned(),
+        log_format: LogFormat::Json,
+    };
+    assert_eq!(config, expected);
+}
+
+#[test]
+fn every_setting_has_a_flag_and_a_variable_of_its_name() {
+    use clap::CommandFactory;
+    let serve = Cli::command().find_subcommand("serve").unwrap().clone();
+    let mut seen = 0;
+    for argument in serve.get_arguments() {
+        let field = argument.get_id().as_str();
+        if matches!(field, "help" | "version") {
+            continue;
+        }
+        assert_eq!(argument.get_long(), Some(field.replace('_', "-").as_str()));
+        let variable = format!("BLOCKYARD_{}", field.to_uppercase());
+        assert_eq!(argument.get_env().unwrap().to_str(), Some(variable.as_str()));
+        assert_eq!(argument.is_hide_env_values_set(), field == "account", "{field}");
+        seen += 1;
+    }
+    assert!(seen > 15, "only {seen} settings");
+}
+
+#[test]
+fn unknown_fields_are_refused_by_name() {
+    let text = refusal(&[], "blob_lisen = '127.0.0.1:1'\n");
+    assert!(text.contains("unknown field `blob_lisen`"), "{text}");
+    let text = refusal(&[], "initial_partitions = 'many'\n");
+    assert!(text.contains("initial_partitions"), "{text}");
+}
+
+#[test]
+fn missing_file_is_named() {
+    let error = Config::load(Settings::default(), Some(Path::new("/none/such.toml"))).unwrap_err();
+    assert!(error.to_string().contains("/none/such.toml"), "{error}");
+}
+
+#[test]
+fn numbers_out_of_range_are_refused_with_the_range() {
+    let cases = [
+        ("initial_partitions = 0", "initial_partitions must be 1 to 1024, not 0"),
+        ("initial_partitions = 1025", "initial_partitions must be 1 to 1024, not 1025"),
+        ("journal_bytes = 1", "journal_bytes must be 262144 to 17179869184, not 1"),
+        ("block_cache_bytes = 0", "block_cache_bytes must be"),
+        ("memtable_bytes = 0", "memtable_bytes must be"),
+        ("connections_max = 0", "connections_max must be"),
+        ("requests_max = 0", "requests_max must be"),
+        ("body_idle_seconds = 0", "body_idle_seconds must be"),
+        ("drain_seconds = 3601", "drain_seconds must be"),
+    ];
+    for (file, expected) in cases {
+        let text = refusal(&[], file);
+        assert!(text.contains(expected), "{file}: {text}");
+    }
+}
+
+#[test]
+fn development_account_stays_on_loopback() {
+    for listen in ["0.0.0.0:10000", "[::]:10000", "192.0.2.7:10000"] {
+        let text = refusal(&["--blob-listen", listen], "");
+        assert!(text.contains("no account is configured"), "{text}");
+        assert!(text.contains("blockyard keygen"), "{text}");
+        // Also under another name, also as a second key.
+        for account in ["devstoreaccount1:", "other:", &format!("other:{KEY}:")] {
+            let account = format!("{account}{}", super::super::accounts::DEVELOPMENT_KEY);
+            let text = refusal(&["--blob-listen", listen, "--account", &account], "");
+            assert!(text.contains("well-known development key"), "{text}");
+        }
+        let own = format!("one:{KEY}");
+        assert!(load(&["--blob-listen", listen, "--account", &own], "").is_ok());
+    }
+    for listen in ["127.0.0.1:0", "127.9.9.9:1", "[::1]:1", "[::ffff:127.0.0.1]:1"] {
+        assert!(load(&["--blob-listen", listen], "").is_ok(), "{listen}");
+    }
+}
+
+#[test]
+fn wrong_accounts_are_refused_without_showing_keys() {
+    let secret = "c2VjcmV0c2VjcmV0";
+    let cases = [
+        ("nocolon", "NAME:BASE64KEY"),
+        ("UPPER:QUFB", "`UPPER` is no account name"),
+        (&format!("one:{secret}"), "at least 16 bytes"),
+        (&format!("one:{secret}!"), "not base64"),
+        (&format!("one:{KEY}:{KEY}:{KEY}"), "one or two keys"),
+        ("one:", "at least 16 bytes"),
+    ];
+    for (account, expected) in cases {
+        let text = account.parse::<AccountConfig>().unwrap_err().to_string();
+        assert!(text.contains(expected), "{account}: {text}");
+        assert!(!text.contains(secret), "{text}");
+        let text = refusal(&["--account", account], "");
+        assert!(text.contains(expected) && !text.contains(secret), "{text}");
+        let text = refusal(&[], &format!("account = ['{account}']"));
+        assert!(text.contains(expected) && !text.contains(secret), "{text}");
+    }
+    let text = refusal(&[], &format!("account = ['one:{KEY}', 'one:{KEY}']"));
+    assert!(text.contains("configured twice"), "{text}");
+    let account: AccountConfig = format!("one:{KEY}").parse().unwrap();
+    assert!(!format!("{account:?}").contains("AAAA"));
+}
+
+#[test]
+fn contradictions_are_refused() {
+    let cases = [
+        ("data = ['a', './a']", "given twice"),
+        ("data = ['']", "no name"),
+        ("blob_listen = '127.0.0.1:5'\nadmin_listen = '127.0.0.1:5'", "both 127.0.0.1:5"),
+        ("log = 'blockyard=loud'", "log:"),
+    ];
+    for (file, expected) in cases {
+        let text = refusal(&[], file);
+        assert!(text.contains(expected), "{file}: {text}");
+    }
+}

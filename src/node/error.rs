@@ -1,0 +1,94 @@
+//! Why a node does not start. Each text says what to do.
+
+use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use thiserror::Error;
+
+use crate::capacity::OpenError;
+use crate::coordinator;
+use crate::env::DiskError;
+use crate::telemetry::LogError;
+
+use super::accounts::AccountError;
+use super::config::ConfigError;
+
+/// Why the program cannot do what it was asked to.
+#[derive(Debug, Error)]
+pub enum NodeError {
+    /// The settings are refused.
+    #[error("{0}")]
+    Config(#[from] ConfigError),
+    /// A key is refused.
+    #[error("{0}")]
+    Account(#[from] AccountError),
+    /// Logging cannot start.
+    #[error("log: {0}")]
+    Log(#[from] LogError),
+    /// A port cannot be had.
+    #[error("cannot listen on {address}: {}; {}", error.kind(), advice(error, flag))]
+    Listen {
+        /// The address.
+        address: SocketAddr,
+        /// The flag that sets it.
+        flag: &'static str,
+        /// Why.
+        error: io::Error,
+    },
+    /// A data directory cannot be used.
+    #[error("data directory {path}: {error}")]
+    Data {
+        /// The directory.
+        path: PathBuf,
+        /// Why.
+        error: DiskError,
+    },
+    /// The extents cannot be opened.
+    #[error("the data directories cannot be opened: {0}")]
+    Capacity(#[from] OpenError),
+    /// The coordinator's file cannot be opened.
+    #[error("{path}: {error}")]
+    Coordinator {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        error: coordinator::Error,
+    },
+    /// There is data but nothing that says what it is.
+    #[error(
+        "{path} is missing although the data directories hold extents: restore it from a backup, or give the \
+         directories in the order they were first given"
+    )]
+    CoordinatorMissing {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The coordinator failed while the node started.
+    #[error("cannot start: {0}")]
+    CoordinatorFailed(#[from] coordinator::Error),
+    /// The operating system refuses something every program may expect.
+    #[error("the operating system refuses {what}: {reason}")]
+    System {
+        /// What.
+        what: &'static str,
+        /// Why.
+        reason: String,
+    },
+}
+
+impl NodeError {
+    /// The program's exit code: 2 when the command was wrong, 1 otherwise.
+    #[must_use]
+    pub fn exit_code(&self) -> i32 {
+        if matches!(self, Self::Config(_) | Self::Account(_) | Self::Log(_)) { 2 } else { 1 }
+    }
+}
+
+fn advice(error: &io::Error, flag: &str) -> String {
+    if error.kind() == io::ErrorKind::AddrInUse {
+        format!("another program has this port: stop it, or give another one with {flag}")
+    } else {
+        format!("give another address with {flag}")
+    }
+}

@@ -1,0 +1,120 @@
+//! `blockyard serve`: builds the roles from below, serves, and takes them down from above.
+
+use std::io::Write;
+use std::sync::Arc;
+
+use tokio_util::sync::CancellationToken;
+
+use crate::admin::AdminServer;
+use crate::admin::AdminState;
+use crate::admin::Phase;
+use crate::capacity::CapacityMetrics;
+use crate::env::Env;
+use crate::env::OsClock;
+use crate::env::OsRand;
+use crate::env::Tasks;
+use crate::telemetry::Registry;
+
+use super::banner::Banner;
+use super::config::Config;
+use super::error::NodeError;
+use super::listeners::Bound;
+use super::listeners::Listeners;
+use super::signals::Signals;
+use super::storage::Storage;
+
+/// How serving ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// Running requests were answered, everything is durable where the next start finds it fastest.
+    Drained,
+    /// A second signal cut the drain short: the next start recovers, as after a crash.
+    Cut,
+}
+
+/// Serves until a signal asks for the end.
+///
+/// # Errors
+/// [`NodeError`] when the node cannot start.
+pub async fn serve(config: Config) -> Result<Ended, NodeError> {
+    let mut signals = Signals::new()
+        .map_err(|error| NodeError::System { what: "signals", reason: error.to_string() })?;
+    let env = Env { clock: Arc::new(OsClock::new()), rand: Arc::new(OsRand), tasks: Tasks::new() };
+    let listeners = Listeners::bind(&config).await?;
+    let node = tokio::select! {
+        node = Node::start(&config, env, listeners) => node?,
+        signal = signals.next() => {
+            // Recovery is safe to cut at any point.
+            tracing::info!(signal, "stopped while starting");
+            return Ok(Ended::Cut);
+        }
+    };
+    let signal = signals.next().await;
+    tracing::info!(signal, "draining; a second signal ends the program at once");
+    tokio::select! {
+        () = node.stop() => Ok(Ended::Drained),
+        signal = signals.next() => {
+            tracing::warn!(signal, "ended at once");
+            Ok(Ended::Cut)
+        }
+    }
+}
+
+/// A node that serves.
+#[derive(Debug)]
+struct Node {
+    env: Env,
+    admin: AdminState,
+    stop_admin: CancellationToken,
+    storage: Storage,
+}
+
+impl Node {
+    async fn start(config: &Config, env: Env, listeners: Listeners) -> Result<Self, NodeError> {
+        let Listeners { blob, admin: admin_bound } = listeners;
+        let admin = AdminState::default();
+        let stop_admin = CancellationToken::new();
+        let server = AdminServer::new(admin_bound.listener, admin.clone(), env.clone());
+        let serving = server.run(stop_admin.clone());
+        drop(env.tasks.spawn("admin", async move {
+            if let Err(error) = serving.await {
+                tracing::error!(%error, "the admin listener ended");
+            }
+        }));
+        let mut registry = Registry::with_prefix("blockyard");
+        let storage =
+            Storage::open(config, &env, CapacityMetrics::registered(&mut registry)).await?;
+        admin.registry.set(registry).expect("set once");
+        admin.readiness.set(Phase::Ready);
+        announce(config, &blob, admin_bound.address, &env);
+        Ok(Self { env, admin, stop_admin, storage })
+    }
+
+    /// Takes the roles down from above, each when nothing uses it any more. The admin listener goes last, so that the
+    /// drain can be watched.
+    async fn stop(self) {
+        self.admin.readiness.set(Phase::Draining);
+        self.storage.capacity.shutdown().await;
+        self.stop_admin.cancel();
+        self.env.tasks.shutdown().await;
+        tracing::info!("stopped");
+    }
+}
+
+fn announce(config: &Config, blob: &Bound, admin: std::net::SocketAddr, env: &Env) {
+    let data: Vec<String> = config.data.iter().map(|path| path.display().to_string()).collect();
+    let banner = Banner {
+        blob: blob.address,
+        admin,
+        accounts: &config.accounts,
+        data: &data.join(", "),
+        started_in_ms: env.clock.monotonic().as_millis(),
+    };
+    let text = banner.text();
+    // Nobody may be listening to standard output; that is no reason not to serve.
+    let mut out = std::io::stdout().lock();
+    if let Err(error) = out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        tracing::debug!(%error, "the banner was not printed");
+    }
+    tracing::info!(blob = %blob.address, %admin, "serving");
+}

@@ -1,0 +1,76 @@
+//! The durable half of a node: disks, extents, coordinator.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::capacity::Capacity;
+use crate::capacity::CapacityConfig;
+use crate::capacity::CapacityMetrics;
+use crate::capacity::CapacityNode;
+use crate::capacity::CatalogPlace;
+use crate::coordinator::Coordinator;
+use crate::coordinator::EmbeddedCoordinator;
+use crate::coordinator::embedded::FILE_NAME;
+use crate::env::Disk;
+use crate::env::Env;
+use crate::env::OsDisk;
+
+use super::config::Config;
+use super::error::NodeError;
+
+/// What a node keeps.
+#[derive(Debug)]
+pub struct Storage {
+    /// The extents of all disks.
+    pub capacity: Arc<CapacityNode>,
+    /// Descriptors, counters.
+    pub coordinator: Arc<dyn Coordinator>,
+}
+
+impl Storage {
+    /// Opens and recovers all data directories, creating what is missing in new ones.
+    ///
+    /// # Errors
+    /// [`NodeError`]; nothing was lost.
+    pub async fn open(
+        config: &Config,
+        env: &Env,
+        metrics: CapacityMetrics,
+    ) -> Result<Self, NodeError> {
+        let mut disks = Vec::new();
+        for path in &config.data {
+            disks.push(open_disk(path, env)?);
+        }
+        let file = config.data.first().expect("checked: a data directory").join(FILE_NAME);
+        let fresh = !file.exists();
+        let capacity =
+            CapacityNode::open(disks, env.clone(), capacity_config(config), metrics).await?;
+        if fresh && !capacity.extents().await.is_empty() {
+            capacity.shutdown().await;
+            return Err(NodeError::CoordinatorMissing { path: file });
+        }
+        let coordinator = EmbeddedCoordinator::open(&file, env)
+            .await
+            .map_err(|error| NodeError::Coordinator { path: file, error })?;
+        Ok(Self { capacity, coordinator: Arc::new(coordinator) })
+    }
+}
+
+/// Locks one data directory.
+///
+/// # Errors
+/// [`NodeError::Data`].
+pub fn open_disk(path: &Path, env: &Env) -> Result<Arc<dyn Disk>, NodeError> {
+    OsDisk::open(path, env.tasks.clone())
+        .map_err(|error| NodeError::Data { path: path.to_owned(), error })
+}
+
+fn capacity_config(config: &Config) -> CapacityConfig {
+    CapacityConfig {
+        journal_bytes: config.journal_bytes,
+        reserve_bytes: config.reserve_bytes,
+        scrub_bytes_per_second: config.scrub_bytes_per_second,
+        catalog: CatalogPlace::Folders(config.data.clone()),
+        ..CapacityConfig::default()
+    }
+}
