@@ -1,5 +1,6 @@
 //! The node as its callers see it.
 
+mod damage;
 mod model;
 mod node;
 mod sim;

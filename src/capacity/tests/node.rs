@@ -18,43 +18,53 @@ use crate::types::ExtentId;
 use crate::types::Location;
 use crate::types::crc32c;
 
-const DATA: ExtentId = ExtentId::new(0x17);
-const LOG: ExtentId = ExtentId::new(0x1234);
-const ONE: Epoch = Epoch::new(1);
+pub(super) const DATA: ExtentId = ExtentId::new(0x17);
+pub(super) const LOG: ExtentId = ExtentId::new(0x1234);
+pub(super) const ONE: Epoch = Epoch::new(1);
 
-fn env() -> Env {
-    Env { clock: Arc::new(OsClock::new()), rand: Arc::new(SeededRand::new(7)), tasks: Tasks::new() }
+pub(super) fn env(seed: u64) -> Env {
+    Env {
+        clock: Arc::new(OsClock::new()),
+        rand: Arc::new(SeededRand::new(seed)),
+        tasks: Tasks::new(),
+    }
 }
 
-struct Rig {
+pub(super) struct Rig {
     folder: TempDir,
     node: Option<Arc<CapacityNode>>,
-    metrics: CapacityMetrics,
+    pub(super) metrics: CapacityMetrics,
     config: CapacityConfig,
+    seed: u64,
 }
 
 impl Rig {
-    async fn new() -> Self {
+    pub(super) async fn new() -> Self {
+        Self::with_seed(7).await
+    }
+
+    pub(super) async fn with_seed(seed: u64) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let config = CapacityConfig {
             catalog: CatalogPlace::Folders(vec![folder.path().to_owned()]),
             ..CapacityConfig::small()
         };
-        let mut rig = Self { folder, node: None, metrics: CapacityMetrics::default(), config };
+        let mut rig =
+            Self { folder, node: None, metrics: CapacityMetrics::default(), config, seed };
         rig.start().await;
         rig
     }
 
-    fn node(&self) -> &Arc<CapacityNode> {
+    pub(super) fn node(&self) -> &Arc<CapacityNode> {
         self.node.as_ref().unwrap()
     }
 
-    fn path(&self) -> &Path {
+    pub(super) fn path(&self) -> &Path {
         self.folder.path()
     }
 
-    async fn try_start(&mut self) -> Result<(), OpenError> {
-        let env = env();
+    pub(super) async fn try_start(&mut self) -> Result<(), OpenError> {
+        let env = env(self.seed);
         let disk: Arc<dyn Disk> = OsDisk::open(self.path(), env.tasks.clone()).unwrap();
         self.metrics = CapacityMetrics::default();
         let config = self.config.clone();
@@ -63,17 +73,27 @@ impl Rig {
         Ok(())
     }
 
-    async fn start(&mut self) {
+    pub(super) async fn start(&mut self) {
         self.try_start().await.unwrap();
     }
 
+    /// Starts after a start that failed.
+    pub(super) async fn stopped_start(&mut self) {
+        self.settle().await;
+        self.start().await;
+    }
+
     /// Stops the node. With `clean` false nothing is written that was not already.
-    async fn stop(&mut self, clean: bool) {
+    pub(super) async fn stop(&mut self, clean: bool) {
         let node = self.node.take().unwrap();
         if clean {
             node.shutdown().await;
         }
         drop(node);
+        self.settle().await;
+    }
+
+    async fn settle(&self) {
         // Its tasks hold the lock of the directory until they have seen the stop.
         for _ in 0..1000 {
             match OsDisk::open(self.path(), Tasks::new()) {
@@ -84,12 +104,12 @@ impl Rig {
         panic!("the node does not let go of its disk");
     }
 
-    async fn restart(&mut self, clean: bool) {
+    pub(super) async fn restart(&mut self, clean: bool) {
         self.stop(clean).await;
         self.start().await;
     }
 
-    async fn append(
+    pub(super) async fn append(
         &self,
         extent: ExtentId,
         offset: u64,
@@ -101,12 +121,12 @@ impl Rig {
         self.node().append(request).await
     }
 
-    async fn read(&self, location: &Location) -> Result<Vec<u8>, Error> {
+    pub(super) async fn read(&self, location: &Location) -> Result<Vec<u8>, Error> {
         Ok(self.node().read(location, 0..location.len).await?.concat())
     }
 
-    fn extent_file(&self, extent: ExtentId) -> std::path::PathBuf {
-        self.path().join(store::path_of(extent))
+    pub(super) fn extent_file(&self, extent: ExtentId) -> std::path::PathBuf {
+        self.path().join(crate::capacity::store::path_of(extent))
     }
 }
 
