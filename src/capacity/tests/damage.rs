@@ -14,7 +14,6 @@ use crate::env::{Disk, Tasks};
 use crate::types::ExtentId;
 use crate::types::Location;
 
-#[expect(clippy::disallowed_methods, reason = "tests damage files behind the disk's back")]
 fn flip(path: &Path, offset: u64) {
     let mut byte = [0];
     let file = fs::OpenOptions::new().read(true).write(true).open(path).unwrap();
@@ -267,14 +266,14 @@ async fn disks_of_another_store_or_a_missing_one_are_refused() {
     open(vec![new.path().to_owned(), a]).await.unwrap();
     let alone = open(vec![new.path().to_owned()]).await;
     assert!(matches!(alone, Err(OpenError::DiskSet { highest: 1 })));
-    fs::remove_file(one.path().join("format")).unwrap();
-    fs::create_dir_all(one.path().join("extents/00")).unwrap();
-    touch(&one.path().join("extents/00/0000000000000100.x"));
+    lose_format(one.path());
     let bare = open(vec![one.path().to_owned()]).await;
     assert!(matches!(bare, Err(OpenError::NoFormat { disk: 0 })));
 }
 
 #[expect(clippy::disallowed_methods, reason = "tests damage files behind the disk's back")]
-fn touch(path: &Path) {
-    fs::write(path, b"x").unwrap();
+fn lose_format(folder: &Path) {
+    fs::remove_file(folder.join("format")).unwrap();
+    fs::create_dir_all(folder.join("extents/00")).unwrap();
+    fs::write(folder.join("extents/00/0000000000000100.x"), b"x").unwrap();
 }

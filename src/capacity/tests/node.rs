@@ -7,6 +7,7 @@ use bytes::Bytes;
 use tempfile::TempDir;
 
 use super::payload;
+use crate::capacity::store::path_of;
 use crate::capacity::units::index;
 use crate::capacity::*;
 use crate::env::clock::OsClock;
@@ -126,7 +127,7 @@ impl Rig {
     }
 
     pub(super) fn extent_file(&self, extent: ExtentId) -> std::path::PathBuf {
-        self.path().join(crate::capacity::store::path_of(extent))
+        self.path().join(path_of(extent))
     }
 }
 
