@@ -11,10 +11,11 @@
 //!
 //! It deliberately knows no operation and grants no permission: whoever holds a key may do everything in the account.
 
+mod canonical;
 mod error;
 mod keys;
 mod shared_key;
 
 pub use error::Error;
 pub use keys::{AccountKeys, KeyError};
-pub use shared_key::{SignedRequest, authenticate};
+pub use shared_key::{DATE_WINDOW, SignedRequest, authenticate};
