@@ -1,6 +1,7 @@
 //! The index: rows about accounts, containers and blobs, range-partitioned by routing key, stored in extents.
 
 pub mod api;
+pub mod check;
 pub mod engine;
 pub mod host;
 pub mod inflight;

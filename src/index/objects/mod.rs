@@ -3,7 +3,7 @@
 //! Main path: 1. `machine.rs` sends each request to its file · 2. `guard.rs` holds it against the current state ·
 //! 3. `blob.rs`, `staged.rs`, `commit.rs`, `container.rs` turn writes into row changes, with `layout.rs` for block
 //! lists and `garbage.rs` for what they drop · 4. `read.rs`, `list.rs` (with `page.rs`, `cursor.rs`) answer ·
-//! 5. `sweep.rs` serves reclaim. `keys.rs` and `values.rs` are the only places that know bytes; they are described in
+//! 5. `sweep.rs` (with `walk.rs`) serves reclaim. `keys.rs` and `values.rs` are the only places that know bytes; they are described in
 //! `api-spec/keys.md` and `api-spec/rows.md`.
 //!
 //! Invariants: a location is referred to by exactly one of: a blob's layout (any number of times), a staged block, a
@@ -19,15 +19,16 @@ mod container;
 mod cursor;
 mod garbage;
 mod guard;
-mod keys;
+pub(in crate::index) mod keys;
 mod layout;
 mod list;
 mod machine;
 mod page;
 mod read;
 mod staged;
-mod sweep;
-mod values;
+pub(in crate::index) mod sweep;
+pub(in crate::index) mod values;
+pub(in crate::index) mod walk;
 
 #[cfg(test)]
 pub(crate) mod fake;

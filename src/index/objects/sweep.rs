@@ -19,6 +19,7 @@ use crate::index::objects::values::GarbageValue;
 use crate::index::objects::values::Layout;
 use crate::index::objects::values::StagedBlock;
 use crate::index::objects::values::StagedSummary;
+use crate::index::objects::walk::Blobs;
 use crate::index::record::BlobRecord;
 use crate::index::rows::Family;
 use crate::index::rows::Row;
@@ -61,7 +62,7 @@ pub(super) fn forget_garbage(keys: &[Bytes], out: &mut RowBatch) -> WriteReply {
 }
 
 /// Containers whose rows are not yet purged.
-pub(super) async fn dead_containers(
+pub(in crate::index) async fn dead_containers(
     view: &dyn Rows,
 ) -> Result<Vec<(AccountId, ContainerId, Timestamp)>, Error> {
     let mut cursor = Cursor::new(view, Family::Garbage, Bytes::new(), None);
@@ -208,52 +209,4 @@ fn refer(
 /// Whether a routing key of the main family is a blob's: accounts and containers stand in container 0.
 pub(crate) fn is_blob(key: &RoutingKey) -> bool {
     key.as_bytes().get(8..16).is_some_and(|container| container != [0u8; 8])
-}
-
-/// Walks routing keys that have rows in any of several families.
-struct Blobs<'a> {
-    cursors: Vec<(Family, Cursor<'a>)>,
-}
-
-impl<'a> Blobs<'a> {
-    fn new(view: &'a dyn Rows, families: &[Family], from: &Bytes, to: Option<&Bytes>) -> Self {
-        let cursors = families
-            .iter()
-            .map(|&family| (family, Cursor::new(view, family, from.clone(), to.cloned())))
-            .collect();
-        Self { cursors }
-    }
-
-    /// The lowest routing key at the cursors.
-    async fn next(&mut self) -> Result<Option<RoutingKey>, Error> {
-        let mut lowest: Option<RoutingKey> = None;
-        for (family, cursor) in &mut self.cursors {
-            while cursor.peek().await?.is_some_and(|row| keys::parse_purge(&row.key).is_some()) {
-                cursor.take().await?;
-            }
-            if let Some(row) = cursor.peek().await? {
-                let key = keys::routing_key(*family, &row.key)?;
-                lowest = Some(lowest.map_or(key.clone(), |low| low.min(key)));
-            }
-        }
-        Ok(lowest)
-    }
-
-    /// The next row of `key`, which is the lowest.
-    async fn take_of(&mut self, key: &RoutingKey) -> Result<Option<(Family, Row)>, Error> {
-        for (family, cursor) in &mut self.cursors {
-            let here = cursor.peek().await?.is_some_and(|row| row.key.starts_with(key.as_bytes()));
-            if here && let Some(row) = cursor.take().await? {
-                return Ok(Some((*family, row)));
-            }
-        }
-        Ok(None)
-    }
-
-    /// Moves past all rows of `key`.
-    fn skip(&mut self, key: &RoutingKey) {
-        for (_, cursor) in &mut self.cursors {
-            cursor.seek(&keys::after(key));
-        }
-    }
 }

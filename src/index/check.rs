@@ -1,0 +1,393 @@
+//! The check of a stopped store: every row decodes, every byte they name is there and is what was ingested, and the rows
+//! of each blob agree with each other.
+
+use std::collections::HashSet;
+use std::fmt;
+
+use crate::capacity::Capacity;
+use crate::index::api::Error;
+use crate::index::objects::keys;
+use crate::index::objects::keys::StagedKey;
+use crate::index::objects::sweep;
+use crate::index::objects::values;
+use crate::index::objects::values::BlobContent;
+use crate::index::objects::values::Content;
+use crate::index::objects::values::Entry;
+use crate::index::objects::values::GarbageValue;
+use crate::index::objects::values::Layout;
+use crate::index::objects::values::StagedBlock;
+use crate::index::objects::values::StagedSummary;
+use crate::index::objects::walk::Blobs;
+use crate::index::record::AccountRecord;
+use crate::index::record::BlobRecord;
+use crate::index::record::ContainerRecord;
+use crate::index::rows::Family;
+use crate::index::rows::Row;
+use crate::index::rows::Rows;
+use crate::types::Collation;
+use crate::types::Crc32c;
+use crate::types::Crc64;
+use crate::types::Crc64Combiner;
+use crate::types::Crc64Hasher;
+use crate::types::ExtentId;
+use crate::types::Location;
+use crate::types::RoutingKey;
+
+/// Problems kept in a report; more are only counted.
+const PROBLEMS_KEPT: usize = 1_000;
+/// Payload bytes read at once.
+const READ_BYTES: u64 = 1024 * 1024;
+
+/// Something wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// Where: the name in the key, as far as it can be read.
+    pub name: String,
+    /// What.
+    pub what: String,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}: {}", self.name, self.what)
+    }
+}
+
+/// What was looked at, and what is wrong.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CheckReport {
+    /// Rows decoded.
+    pub rows: u64,
+    /// Accounts.
+    pub accounts: u64,
+    /// Containers.
+    pub containers: u64,
+    /// Committed blobs.
+    pub blobs: u64,
+    /// Staged blocks.
+    pub staged_blocks: u64,
+    /// Locations that await being freed; not read, they may be freed already.
+    pub garbage_locations: u64,
+    /// Locations read.
+    pub locations: u64,
+    /// Payload bytes read and verified, inline ones too.
+    pub bytes: u64,
+    /// The first 1,000 problems.
+    pub problems: Vec<Problem>,
+    /// All of them.
+    pub problems_count: u64,
+}
+
+impl CheckReport {
+    fn problem(&mut self, key: &RoutingKey, what: impl Into<String>) {
+        self.problems_count += 1;
+        if self.problems.len() < PROBLEMS_KEPT {
+            let name = key.name(Collation::Utf16).or_else(|| key.name(Collation::Utf8));
+            let name = name.unwrap_or_else(|| format!("{key:?}"));
+            self.problems.push(Problem { name, what: what.into() });
+        }
+    }
+
+    /// Adds another partition's report.
+    pub fn add(&mut self, other: Self) {
+        self.rows += other.rows;
+        self.accounts += other.accounts;
+        self.containers += other.containers;
+        self.blobs += other.blobs;
+        self.staged_blocks += other.staged_blocks;
+        self.garbage_locations += other.garbage_locations;
+        self.locations += other.locations;
+        self.bytes += other.bytes;
+        self.problems_count += other.problems_count;
+        self.problems.extend(other.problems);
+        self.problems.truncate(PROBLEMS_KEPT);
+    }
+}
+
+/// Checks one partition. `progress` is called after each blob, with the report so far.
+///
+/// When rows themselves cannot be read the check ends there, with that as the last problem.
+pub async fn check(
+    view: &dyn Rows,
+    capacity: &dyn Capacity,
+    progress: &mut (dyn FnMut(&CheckReport) + Send),
+) -> CheckReport {
+    let mut report = CheckReport::default();
+    // The walk of blobs passes over the rows of deleted containers.
+    if let Err(error) = sweep::dead_containers(view).await {
+        report.problem(&RoutingKey::min(), error.to_string());
+    }
+    let mut blobs = Blobs::new(view, &Family::ALL, &bytes::Bytes::new(), None);
+    loop {
+        let key = match blobs.next().await {
+            Ok(Some(key)) => key,
+            Ok(None) => return report,
+            Err(error) => {
+                report.problem(&RoutingKey::min(), format!("rows cannot be read on: {error}"));
+                return report;
+            }
+        };
+        let mut blob = BlobCheck::new(capacity, &key, &mut report);
+        loop {
+            match blobs.take_of(&key).await {
+                Ok(Some((family, row))) => blob.row(family, &row).await,
+                Ok(None) => break,
+                Err(error) => {
+                    report.problem(&key, format!("rows cannot be read on: {error}"));
+                    return report;
+                }
+            }
+        }
+        blob.finish();
+        progress(&report);
+    }
+}
+
+/// The check of the rows of one routing key, which come in the order of families.
+struct BlobCheck<'a> {
+    capacity: &'a dyn Capacity,
+    key: &'a RoutingKey,
+    report: &'a mut CheckReport,
+    /// The main row.
+    blob: Option<(BlobRecord, BlobContent)>,
+    /// Committed blocks so far: their length, checksum and number of segments.
+    len: u64,
+    crc64: Crc64,
+    combiner: Crc64Combiner,
+    segments: usize,
+    summary: Option<StagedSummary>,
+    staged: u32,
+    /// What blocks name.
+    live: HashSet<(ExtentId, u64)>,
+}
+
+impl<'a> BlobCheck<'a> {
+    fn new(capacity: &'a dyn Capacity, key: &'a RoutingKey, report: &'a mut CheckReport) -> Self {
+        Self {
+            capacity,
+            key,
+            report,
+            blob: None,
+            len: 0,
+            crc64: Crc64::EMPTY,
+            combiner: Crc64Combiner::default(),
+            segments: 0,
+            summary: None,
+            staged: 0,
+            live: HashSet::new(),
+        }
+    }
+
+    fn problem(&mut self, what: impl Into<String>) {
+        self.report.problem(self.key, what);
+    }
+
+    async fn row(&mut self, family: Family, row: &Row) {
+        self.report.rows += 1;
+        let result = match family {
+            Family::Main if sweep::is_blob(self.key) => self.main(row).await,
+            Family::Main => self.table(row),
+            Family::Versions => Err(keys::corrupt(family, &row.key, "unknown row")),
+            Family::Staged => self.staged(row).await,
+            Family::Layout => self.segment(row).await,
+            Family::Garbage => self.garbage(row),
+        };
+        if let Err(error) = result {
+            self.problem(error.to_string());
+        }
+    }
+
+    fn table(&mut self, row: &Row) -> Result<(), Error> {
+        if self.key.as_bytes().starts_with(&[0; 8]) {
+            let _record: AccountRecord = values::decode(Family::Main, &row.key, &row.value)?;
+            self.report.accounts += 1;
+        } else {
+            let _record: ContainerRecord = values::decode(Family::Main, &row.key, &row.value)?;
+            self.report.containers += 1;
+        }
+        Ok(())
+    }
+
+    async fn main(&mut self, row: &Row) -> Result<(), Error> {
+        self.report.blobs += 1;
+        let (record, content): (BlobRecord, _) =
+            values::decode_head(Family::Main, &row.key, &row.value)?;
+        let content = values::decode_content(&row.key, content)?;
+        match &content.layout {
+            Layout::Whole(whole) => {
+                self.len = whole.len();
+                self.crc64 = record.crc64;
+                self.content(whole, record.crc64).await;
+            }
+            Layout::Blocks(entries) => self.entries(entries, content.id_len).await,
+            Layout::Segments { .. } => {}
+        }
+        self.blob = Some((record, content));
+        Ok(())
+    }
+
+    async fn entries(&mut self, entries: &[Entry], id_len: u8) {
+        for entry in entries {
+            if entry.id.as_bytes().len() != usize::from(id_len) {
+                self.problem("committed block ids differ in length");
+            }
+            if entry.content.len() != entry.len {
+                self.problem("a committed block is not as long as its bytes");
+            }
+            // A list may name a block many times; its bytes are read once.
+            let seen = entry
+                .content
+                .locations()
+                .first()
+                .is_some_and(|first| self.live.contains(&(first.extent, first.offset)));
+            if !seen {
+                self.content(&entry.content, entry.crc64).await;
+            }
+            self.len = self.len.saturating_add(entry.len);
+            self.crc64 = self.combiner.combine(self.crc64, entry.crc64, entry.len);
+        }
+    }
+
+    async fn segment(&mut self, row: &Row) -> Result<(), Error> {
+        let entries: Vec<Entry> = values::decode(Family::Layout, &row.key, &row.value)?;
+        let Some((_, content)) = &self.blob else {
+            return Err(keys::corrupt(Family::Layout, &row.key, "segment without a blob"));
+        };
+        let Layout::Segments { generation, directory } = &content.layout else {
+            return Err(keys::corrupt(Family::Layout, &row.key, "segment of a short layout"));
+        };
+        let number = u32::try_from(self.segments).unwrap_or(u32::MAX);
+        if row.key != keys::layout_segment(self.key, *generation, number) {
+            return Err(keys::corrupt(Family::Layout, &row.key, "segment out of place"));
+        }
+        let expected = directory.get(self.segments).copied();
+        let id_len = content.id_len;
+        self.segments += 1;
+        let count = u32::try_from(entries.len()).unwrap_or(u32::MAX);
+        if expected.is_none_or(|segment| segment.start != self.len || segment.entries != count) {
+            self.problem(format!("segment {number} differs from the directory"));
+        }
+        self.entries(&entries, id_len).await;
+        Ok(())
+    }
+
+    async fn staged(&mut self, row: &Row) -> Result<(), Error> {
+        match keys::parse_staged(&row.key, self.key)? {
+            StagedKey::Summary => {
+                self.summary = Some(values::decode(Family::Staged, &row.key, &row.value)?);
+            }
+            StagedKey::Block(id) => {
+                let block: StagedBlock = values::decode(Family::Staged, &row.key, &row.value)?;
+                self.report.staged_blocks += 1;
+                self.staged = self.staged.saturating_add(1);
+                if self.summary.is_some_and(|s| usize::from(s.id_len) != id.as_bytes().len()) {
+                    self.problem("staged block ids differ in length");
+                }
+                if block.content.len() != block.len {
+                    self.problem("a staged block is not as long as its bytes");
+                }
+                self.content(&block.content, block.crc64).await;
+            }
+        }
+        Ok(())
+    }
+
+    fn garbage(&mut self, row: &Row) -> Result<(), Error> {
+        let value: GarbageValue = values::decode(Family::Garbage, &row.key, &row.value)?;
+        for location in &value.locations {
+            self.report.garbage_locations += 1;
+            if self.live.contains(&(location.extent, location.offset)) {
+                self.problem(format!(
+                    "extent {} at {} is both used and garbage",
+                    location.extent, location.offset
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads bytes and compares their checksums.
+    async fn content(&mut self, content: &Content, crc64: Crc64) {
+        let mut hasher = Crc64Hasher::default();
+        match content {
+            Content::Inline(bytes) => {
+                hasher.update(bytes);
+                self.report.bytes += content.len();
+            }
+            Content::Stored(locations) => {
+                for location in locations {
+                    self.live.insert((location.extent, location.offset));
+                    if let Err(what) = self.location(location, &mut hasher).await {
+                        self.problem(what);
+                        return;
+                    }
+                }
+            }
+        }
+        if hasher.finish() != crc64 {
+            self.problem("bytes differ from their CRC-64");
+        }
+    }
+
+    async fn location(
+        &mut self,
+        location: &Location,
+        hasher: &mut Crc64Hasher,
+    ) -> Result<(), String> {
+        let mut crc = Crc32c::default();
+        let mut at = 0;
+        while at < location.len {
+            let end = location.len.min(at + READ_BYTES);
+            let pieces = self.capacity.read(location, at..end).await.map_err(|e| e.to_string())?;
+            let mut read = 0;
+            for piece in pieces {
+                crc.update(&piece);
+                hasher.update(&piece);
+                read += u64::try_from(piece.len()).unwrap_or(u64::MAX);
+            }
+            if read != end - at {
+                return Err(format!(
+                    "extent {} gave {read} bytes at {}",
+                    location.extent, location.offset
+                ));
+            }
+            self.report.bytes += read;
+            at = end;
+        }
+        self.report.locations += 1;
+        if crc.finish() == location.crc {
+            return Ok(());
+        }
+        Err(format!(
+            "extent {} at {}: bytes differ from their CRC-32C",
+            location.extent, location.offset
+        ))
+    }
+
+    /// What can be said once all rows of the key were seen.
+    fn finish(mut self) {
+        if let Some((record, content)) = self.blob.take() {
+            if let Layout::Segments { directory, .. } = &content.layout
+                && directory.len() != self.segments
+            {
+                self.problem(format!("{} of {} segments", self.segments, directory.len()));
+            }
+            if record.len != self.len {
+                self.problem(format!("{} bytes, the record says {}", self.len, record.len));
+            }
+            if record.crc64 != self.crc64 {
+                self.problem("the blocks' CRC-64 is not that of the record");
+            }
+            let staged = self.summary.map_or(0, |summary| summary.id_len);
+            if staged != 0 && content.id_len != 0 && staged != content.id_len {
+                self.problem("staged and committed block ids differ in length");
+            }
+        }
+        if self.summary.map_or(0, |summary| summary.count) != self.staged {
+            self.problem(format!("{} staged blocks, summary {:?}", self.staged, self.summary));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
