@@ -1,19 +1,9 @@
 //! Extents on the machine's disk: durable appends, alone and together, and verified reads.
 
-use std::sync::Arc;
-
 use blockyard::capacity::AppendRequest;
 use blockyard::capacity::Capacity;
-use blockyard::capacity::CapacityConfig;
-use blockyard::capacity::CapacityMetrics;
-use blockyard::capacity::CapacityNode;
 use blockyard::capacity::Durability;
 use blockyard::capacity::ExtentKind;
-use blockyard::env::Env;
-use blockyard::env::OsClock;
-use blockyard::env::OsDisk;
-use blockyard::env::OsRand;
-use blockyard::env::Tasks;
 use blockyard::types::Epoch;
 use blockyard::types::ExtentId;
 use blockyard::types::Location;
@@ -22,44 +12,34 @@ use divan::Bencher;
 use divan::counter::BytesCount;
 use divan::counter::ItemsCount;
 use futures_util::future::join_all;
-use tempfile::TempDir;
-use tokio::runtime::Runtime;
+
+use crate::bed::Bed;
 
 const EPOCH: Epoch = Epoch::new(1);
 
-/// A node on a fresh folder with some open data extents, and where each of them ends.
-struct Bed {
-    runtime: Runtime,
-    node: Arc<CapacityNode>,
+/// A node with some open data extents, and where each of them ends.
+struct Extents {
+    bed: Bed,
     ends: Vec<u64>,
-    _folder: TempDir,
 }
 
-impl Bed {
-    fn new(extents: u64) -> Self {
-        let folder = tempfile::tempdir().expect("a folder");
-        let runtime = Runtime::new().expect("a runtime");
-        let tasks = Tasks::new();
-        let disk = OsDisk::open(folder.path(), tasks.clone()).expect("the disk");
-        let env = Env { clock: Arc::new(OsClock::new()), rand: Arc::new(OsRand), tasks };
-        let node = runtime.block_on(async {
-            let config = CapacityConfig::default();
-            let node = CapacityNode::open(vec![disk], env, config, CapacityMetrics::default());
-            let node = node.await.expect("a node");
-            for extent in 1..=extents {
+impl Extents {
+    fn new(count: u64) -> Self {
+        let bed = Bed::new();
+        bed.runtime.block_on(async {
+            for extent in 1..=count {
                 let extent = ExtentId::new(extent);
-                node.create(extent, ExtentKind::Data, EPOCH).await.expect("an extent");
+                bed.node.create(extent, ExtentKind::Data, EPOCH).await.expect("an extent");
             }
-            node
         });
-        let ends = (0..extents).map(|_| 0).collect();
-        Self { runtime, node, ends, _folder: folder }
+        let ends = (0..count).map(|_| 0).collect();
+        Self { bed, ends }
     }
 
     /// Appends one payload to every extent at the same time.
     fn append(&mut self, payload: &Bytes, durability: Durability) -> Vec<Location> {
         let appends = (1..).zip(&self.ends).map(|(extent, &offset)| {
-            self.node.append(AppendRequest {
+            self.bed.node.append(AppendRequest {
                 extent: ExtentId::new(extent),
                 epoch: EPOCH,
                 offset,
@@ -67,7 +47,7 @@ impl Bed {
                 durability,
             })
         });
-        let appended = self.runtime.block_on(join_all(appends));
+        let appended = self.bed.runtime.block_on(join_all(appends));
         let mut locations = Vec::new();
         for (end, appended) in self.ends.iter_mut().zip(appended) {
             let appended = appended.expect("an append");
@@ -81,31 +61,35 @@ impl Bed {
 /// 4 KiB made durable by this many writers at once: they share syncs.
 #[divan::bench(args = [1, 16, 64])]
 fn append_4k_durable(bencher: Bencher<'_, '_>, writers: u64) {
-    let mut bed = Bed::new(writers);
+    let mut extents = Extents::new(writers);
     let payload = Bytes::from(vec![7; 4096]);
     bencher
         .counter(ItemsCount::new(writers))
-        .bench_local(|| bed.append(&payload, Durability::Durable));
+        .bench_local(|| extents.append(&payload, Durability::Durable));
 }
 
 /// 1 MiB written but not yet synced: what each piece of a streamed block pays.
 #[divan::bench(sample_count = 50)]
 fn append_1m_deferred(bencher: Bencher<'_, '_>) {
-    let mut bed = Bed::new(1);
+    let mut extents = Extents::new(1);
     let payload = Bytes::from(vec![7; 1 << 20]);
     bencher
         .counter(BytesCount::new(1_u64 << 20))
-        .bench_local(|| bed.append(&payload, Durability::Deferred));
+        .bench_local(|| extents.append(&payload, Durability::Deferred));
 }
 
 /// A verified read of a whole payload from the page cache.
 #[divan::bench(args = [4096, 65536, 1 << 20])]
 fn read_cached(bencher: Bencher<'_, '_>, bytes: usize) {
-    let mut bed = Bed::new(1);
+    let mut extents = Extents::new(1);
     let payload = Bytes::from(vec![7; bytes]);
-    let locations = bed.append(&payload, Durability::Durable);
+    let locations = extents.append(&payload, Durability::Durable);
     let location = locations.first().expect("a location");
     bencher.counter(BytesCount::new(bytes)).bench_local(|| {
-        bed.runtime.block_on(bed.node.read(location, 0..location.len)).expect("a read")
+        extents
+            .bed
+            .runtime
+            .block_on(extents.bed.node.read(location, 0..location.len))
+            .expect("a read")
     });
 }

@@ -3,8 +3,10 @@
 //! One file per role; `cargo bench --bench micro -- FILTER` runs those whose names contain FILTER. The load driver
 //! (`benches/load`) has the figures that count; these tell where they come from.
 
+mod bed;
 mod capacity;
 mod checksums;
+mod index;
 
 fn main() {
     divan::main();

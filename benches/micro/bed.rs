@@ -1,0 +1,42 @@
+//! What the benches of roles stand on: a runtime, a folder that goes away, a capacity node on it.
+
+use std::sync::Arc;
+
+use blockyard::capacity::CapacityConfig;
+use blockyard::capacity::CapacityMetrics;
+use blockyard::capacity::CapacityNode;
+use blockyard::env::Env;
+use blockyard::env::OsClock;
+use blockyard::env::OsDisk;
+use blockyard::env::OsRand;
+use blockyard::env::Tasks;
+use tempfile::TempDir;
+use tokio::runtime::Runtime;
+
+/// A capacity node on a fresh folder of the machine's disk.
+pub(crate) struct Bed {
+    /// Runs what is measured.
+    pub(crate) runtime: Runtime,
+    /// The world.
+    pub(crate) env: Env,
+    /// The node.
+    pub(crate) node: Arc<CapacityNode>,
+    /// Goes away with the bed.
+    pub(crate) folder: TempDir,
+}
+
+impl Bed {
+    /// An empty node with the product's settings.
+    pub(crate) fn new() -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let runtime = Runtime::new().expect("a runtime");
+        let tasks = Tasks::new();
+        let disk = OsDisk::open(folder.path(), tasks.clone()).expect("the disk");
+        let env = Env { clock: Arc::new(OsClock::new()), rand: Arc::new(OsRand), tasks };
+        let node = runtime.block_on(async {
+            let (config, metrics) = (CapacityConfig::default(), CapacityMetrics::default());
+            CapacityNode::open(vec![disk], env.clone(), config, metrics).await.expect("a node")
+        });
+        Self { runtime, env, node, folder }
+    }
+}

@@ -1,0 +1,154 @@
+//! The index: committed writes of small blobs, point reads, pages of a list.
+
+use std::sync::Arc;
+
+use blockyard::capacity::Capacity;
+use blockyard::coordinator::Coordinator;
+use blockyard::coordinator::EmbeddedCoordinator;
+use blockyard::coordinator::IdAllocator;
+use blockyard::coordinator::counter::EXTENT_IDS;
+use blockyard::index::Config;
+use blockyard::index::Guard;
+use blockyard::index::Host;
+use blockyard::index::IndexHost;
+use blockyard::index::ListBlobs;
+use blockyard::index::Metrics;
+use blockyard::index::NewContent;
+use blockyard::index::Objects;
+use blockyard::index::PartitionMap;
+use blockyard::index::Parts;
+use blockyard::index::PutBlob;
+use blockyard::index::Read;
+use blockyard::index::ReadBlob;
+use blockyard::index::ReadReply;
+use blockyard::index::Target;
+use blockyard::index::Write;
+use blockyard::types::AccountId;
+use blockyard::types::BlobKey;
+use blockyard::types::BlobName;
+use blockyard::types::BlobProperties;
+use blockyard::types::Collation;
+use blockyard::types::ContainerId;
+use blockyard::types::Crc64;
+use blockyard::types::Metadata;
+use bytes::Bytes;
+use divan::Bencher;
+use divan::counter::ItemsCount;
+use futures_util::future::join_all;
+
+use crate::bed::Bed;
+
+/// Writes at once, as of so many connections.
+const TOGETHER: u64 = 16;
+/// Names of one page.
+const PAGE: usize = 1_000;
+
+/// An index of one partition.
+struct Index {
+    bed: Bed,
+    host: Host,
+    target: Target,
+    written: u64,
+}
+
+impl Index {
+    fn new() -> Self {
+        let bed = Bed::new();
+        let (host, target) = bed.runtime.block_on(async {
+            let file = bed.folder.path().join("coordinator.redb");
+            let opened = EmbeddedCoordinator::open(&file, &bed.env).await;
+            let coordinator: Arc<dyn Coordinator> = Arc::new(opened.expect("a coordinator"));
+            let parts = Parts {
+                env: bed.env.clone(),
+                capacity: Arc::clone(&bed.node) as Arc<dyn Capacity>,
+                coordinator: Arc::clone(&coordinator),
+                extents: Arc::new(IdAllocator::new(Arc::clone(&coordinator), EXTENT_IDS)),
+                machine: Arc::new(Objects),
+                metrics: Metrics::default(),
+            };
+            let host = Host::open(parts, Config::default()).await.expect("a host");
+            let map = PartitionMap::load(coordinator.as_ref()).await.expect("a map");
+            let owner = map.owner(&[]).expect("one partition");
+            (host, Target { partition: owner.id, epoch: owner.epoch })
+        });
+        Self { bed, host, target, written: 0 }
+    }
+
+    /// Writes `TOGETHER` new blobs at the same time.
+    fn put(&mut self, body: &Bytes) {
+        let writes = (0..TOGETHER).map(|i| {
+            let put = PutBlob {
+                key: key(self.written + i),
+                guard: Guard::default(),
+                properties: BlobProperties::default(),
+                metadata: Metadata::default(),
+                content: NewContent::Inline(body.clone()),
+                crc64: Crc64::of(body),
+            };
+            self.host.write(self.target, Write::PutBlob(put))
+        });
+        for written in self.bed.runtime.block_on(join_all(writes)) {
+            written.expect("a write");
+        }
+        self.written += TOGETHER;
+    }
+
+    fn read(&self, read: Read) -> ReadReply {
+        self.bed.runtime.block_on(self.host.read(self.target, read)).expect("a read")
+    }
+}
+
+fn key(number: u64) -> BlobKey {
+    let name = BlobName::new(&format!("small/{number:08}")).expect("a name");
+    let (account, container) = (AccountId::new(1), ContainerId::new(1));
+    BlobKey { account, container, collation: Collation::Utf16, name }
+}
+
+/// New blobs of this size, sixteen at once: the commit without the front end.
+#[divan::bench(args = [64, 4096], sample_count = 1_000)]
+fn put_inline(bencher: Bencher<'_, '_>, bytes: usize) {
+    let mut index = Index::new();
+    let body = Bytes::from(vec![7; bytes]);
+    bencher.counter(ItemsCount::new(TOGETHER)).bench_local(|| index.put(&body));
+}
+
+/// The current blob of a name, content in the row, from the memtable.
+#[divan::bench]
+fn read_blob(bencher: Bencher<'_, '_>) {
+    let mut index = Index::new();
+    let body = Bytes::from(vec![7; 4096]);
+    for _ in 0..64 {
+        index.put(&body);
+    }
+    bencher.bench_local(|| {
+        let read = ReadBlob { key: key(500), guard: Guard::default(), range: None, pieces: true };
+        index.read(Read::Blob(read))
+    });
+}
+
+/// One page of names, from the memtable or from a run.
+#[divan::bench(args = [false, true])]
+fn list_page(bencher: Bencher<'_, '_>, flushed: bool) {
+    let mut index = Index::new();
+    let body = Bytes::from(vec![7; 64]);
+    for _ in 0..200 {
+        index.put(&body);
+    }
+    if flushed {
+        index.bed.runtime.block_on(index.host.flush()).expect("a flush");
+    }
+    bencher.counter(ItemsCount::new(PAGE)).bench_local(|| {
+        let list = ListBlobs {
+            account: AccountId::new(1),
+            container: ContainerId::new(1),
+            collation: Collation::Utf16,
+            prefix: "small/".to_owned(),
+            delimiter: None,
+            start_from: None,
+            from: None,
+            limit: PAGE,
+            uncommitted: false,
+        };
+        index.read(Read::Blobs(list))
+    });
+}
