@@ -2,12 +2,14 @@
 
 use http::Method;
 use http::Uri;
+use percent_encoding::percent_decode_str;
 
 use crate::protocol::Error;
 use crate::protocol::ErrorCode;
 use crate::types::AccountName;
 use crate::types::BlobName;
 use crate::types::ContainerName;
+use crate::types::NameError;
 
 /// How host names are read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,19 +35,149 @@ pub struct Address {
     pub container: Option<ContainerName>,
     /// The blob.
     pub blob: Option<BlobName>,
-    /// Where the account is served, with scheme-less authority: `HOST:PORT/` or `HOST:PORT/ACCOUNT/`.
+    /// Where the account is served, without scheme: `HOST:PORT/` or `HOST:PORT/ACCOUNT/`.
     pub endpoint: String,
 }
 
-/// Reads method, URL and `Host` header.
+/// What the URL spells, before names are checked.
+struct Split<'a> {
+    account: &'a str,
+    endpoint: String,
+    /// After the account, without the slash that ends it.
+    rest: &'a str,
+}
+
+/// The suffix that names the read-only copy of an account.
+const SECONDARY: &str = "-secondary";
+
+/// Reads method, URL and `Host` header. The URL's own authority, if it has one, wins over `Host`.
+///
+/// Names are percent-decoded once, after container and blob were told apart: `%2F` is a slash of the name, `+` is a
+/// plus, trailing dots and slashes belong to the name.
 ///
 /// # Errors
-/// `InvalidUri`, `InvalidResourceName`, `OutOfRangeInput`, `RequestUrlFailedToParse`.
+/// `UnsupportedHttpVerb`, `InvalidHttpVerb`; `InvalidUri` when there is no account or the escapes are broken;
+/// `InvalidResourceName`, `OutOfRangeInput` for names that break the naming rules.
 pub fn address(
-    _method: &Method,
-    _uri: &Uri,
-    _host: Option<&str>,
-    _addressing: &Addressing,
+    method: &Method,
+    uri: &Uri,
+    host: Option<&str>,
+    addressing: &Addressing,
 ) -> Result<Address, Error> {
-    Err(ErrorCode::NotImplemented.into())
+    check_method(method)?;
+    let path = uri.path().strip_prefix('/').ok_or(ErrorCode::InvalidUri)?;
+    let host = uri.authority().map_or(host, |a| Some(a.as_str())).unwrap_or("localhost");
+    let (raw_account, split) = split_account(host, path, addressing);
+    let account = AccountName::new(split.account).map_err(|_| {
+        Error::new(ErrorCode::InvalidUri)
+            .message(format!("The URL names no account: '{raw_account}' is not an account name."))
+    })?;
+    let secondary = raw_account.len() > split.account.len();
+    let (container, blob) = names(split.rest, uri.query().unwrap_or(""))?;
+    Ok(Address { account, secondary, container, blob, endpoint: split.endpoint })
+}
+
+fn check_method(method: &Method) -> Result<(), Error> {
+    match *method {
+        Method::GET
+        | Method::HEAD
+        | Method::PUT
+        | Method::DELETE
+        | Method::POST
+        | Method::OPTIONS
+        | Method::PATCH => Ok(()),
+        Method::CONNECT | Method::TRACE => Err(ErrorCode::UnsupportedHttpVerb.into()),
+        _ => Err(ErrorCode::InvalidHttpVerb.into()),
+    }
+}
+
+/// The account as spelled, and the URL split behind it.
+fn split_account<'a>(
+    host: &'a str,
+    path: &'a str,
+    addressing: &Addressing,
+) -> (&'a str, Split<'a>) {
+    if let Some(label) = account_label(host, &addressing.domains) {
+        let account = label.strip_suffix(SECONDARY).unwrap_or(label);
+        return (label, Split { account, endpoint: format!("{host}/"), rest: path });
+    }
+    let (segment, rest) = path.split_once('/').unwrap_or((path, ""));
+    let account = segment.strip_suffix(SECONDARY).unwrap_or(segment);
+    (segment, Split { account, endpoint: format!("{host}/{segment}/"), rest })
+}
+
+/// The label before `.blob.DOMAIN`, when the host is of that form.
+fn account_label<'a>(host: &'a str, domains: &[String]) -> Option<&'a str> {
+    let name = without_port(host);
+    let (label, rest) = name.split_once('.')?;
+    let (service, domain) = rest.split_once('.')?;
+    let known = domains.iter().any(|d| d.eq_ignore_ascii_case(domain));
+    (service.eq_ignore_ascii_case("blob") && known).then_some(label)
+}
+
+fn without_port(host: &str) -> &str {
+    if host.starts_with('[') {
+        return host;
+    }
+    host.split_once(':').map_or(host, |(name, _)| name)
+}
+
+/// Container and blob below the account. One segment alone is a container when the query has a `restype` (or is of
+/// the file-system dialect), else a blob of `$root`.
+fn names(rest: &str, query: &str) -> Result<(Option<ContainerName>, Option<BlobName>), Error> {
+    if rest.is_empty() {
+        return Ok((None, None));
+    }
+    match rest.split_once('/') {
+        None if !names_a_container(query) => {
+            Ok((Some(container_name("$root")?), Some(blob_name(rest)?)))
+        }
+        None | Some((_, "")) => {
+            let container = rest.strip_suffix('/').unwrap_or(rest);
+            Ok((Some(container_name(container)?), None))
+        }
+        Some((container, blob)) => Ok((Some(container_name(container)?), Some(blob_name(blob)?))),
+    }
+}
+
+fn names_a_container(query: &str) -> bool {
+    query.split('&').any(|piece| {
+        let name = piece.split_once('=').map_or(piece, |(name, _)| name);
+        ["restype", "resource", "action"].iter().any(|n| name.eq_ignore_ascii_case(n))
+    })
+}
+
+fn container_name(raw: &str) -> Result<ContainerName, Error> {
+    let text = decode(raw)?;
+    if text.is_empty() {
+        return Err(ErrorCode::InvalidUri.into());
+    }
+    ContainerName::new(&text).map_err(name_error)
+}
+
+fn blob_name(raw: &str) -> Result<BlobName, Error> {
+    BlobName::new(&decode(raw)?).map_err(name_error)
+}
+
+fn name_error(error: NameError) -> Error {
+    match error {
+        NameError::Length => ErrorCode::OutOfRangeInput.into(),
+        NameError::Invalid => ErrorCode::InvalidResourceName.into(),
+    }
+}
+
+/// Strict percent-decoding to UTF-8.
+fn decode(raw: &str) -> Result<String, Error> {
+    if !escapes_are_whole(raw) {
+        return Err(ErrorCode::InvalidUri.into());
+    }
+    let text = percent_decode_str(raw).decode_utf8().map_err(|_| ErrorCode::InvalidUri)?;
+    Ok(text.into_owned())
+}
+
+/// Whether each `%` has two hexadecimal digits behind it.
+pub(super) fn escapes_are_whole(raw: &str) -> bool {
+    raw.split('%').skip(1).all(|piece| {
+        matches!(piece.as_bytes(), [a, b, ..] if a.is_ascii_hexdigit() && b.is_ascii_hexdigit())
+    })
 }

@@ -1,11 +1,16 @@
 //! What every answer echoes.
 
+use std::fmt;
+
+use http::HeaderMap;
 use http::HeaderValue;
 use http::request::Parts;
 
 use crate::protocol::Error;
+use crate::protocol::ErrorCode;
+use crate::protocol::azure::headers;
 
-/// A service version, `YYYY-MM-DD`.
+/// A service version, `YYYY-MM-DD`. Any date is served: newer than known means at the highest known behaviour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ServiceVersion {
     year: u16,
@@ -14,15 +19,41 @@ pub struct ServiceVersion {
 }
 
 impl ServiceVersion {
-    /// What a request without `x-ms-version` is served at.
-    pub const DEFAULT: Self = Self { year: 2026, month: 10, day: 6 };
+    /// What a request without `x-ms-version` is served at: the newest, so that plain clients meet no old limit.
+    pub const DEFAULT: Self = Self::new(2026, 10, 6);
+
+    /// A version by its parts.
+    #[must_use]
+    pub const fn new(year: u16, month: u8, day: u8) -> Self {
+        Self { year, month, day }
+    }
+
+    /// Reads `YYYY-MM-DD`; `None` for anything else.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let bytes = text.as_bytes();
+        if bytes.len() != 10 || bytes[4] != b'-' || bytes[7] != b'-' {
+            return None;
+        }
+        let number = |from: usize, to: usize| {
+            let digits = text.get(from..to)?;
+            digits.bytes().all(|b| b.is_ascii_digit()).then(|| digits.parse::<u16>().ok())?
+        };
+        let (year, month, day) = (number(0, 4)?, number(5, 7)?, number(8, 10)?);
+        let plausible = year >= 2009 && (1..=12).contains(&month) && (1..=31).contains(&day);
+        let (month, day) = (u8::try_from(month).ok()?, u8::try_from(day).ok()?);
+        plausible.then_some(Self { year, month, day })
+    }
 }
 
-impl std::fmt::Display for ServiceVersion {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Display for ServiceVersion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:04}-{:02}-{:02}", self.year, self.month, self.day)
     }
 }
+
+/// Bytes of a client request id the service takes.
+const CLIENT_REQUEST_ID_BYTES_MAX: usize = 1024;
 
 /// The parts of a head that no operation owns.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,7 +69,34 @@ impl Context {
     ///
     /// # Errors
     /// `InvalidHeaderValue` for a malformed version or a client request id above 1 KiB.
-    pub fn from_head(_head: &Parts) -> Result<Self, Error> {
-        Ok(Self { version: ServiceVersion::DEFAULT, client_request_id: None })
+    pub fn from_head(head: &Parts) -> Result<Self, Error> {
+        let version = match headers::text(&head.headers, "x-ms-version")? {
+            None => ServiceVersion::DEFAULT,
+            Some(text) => {
+                ServiceVersion::parse(text).ok_or_else(|| headers::invalid("x-ms-version", text))?
+            }
+        };
+        let client_request_id = client_request_id(&head.headers);
+        if client_request_id.is_none() && head.headers.contains_key("x-ms-client-request-id") {
+            return Err(Error::new(ErrorCode::InvalidHeaderValue)
+                .detail("HeaderName", "x-ms-client-request-id"));
+        }
+        Ok(Self { version, client_request_id })
     }
+
+    /// What can be echoed of a head that may be malformed.
+    pub(super) fn lenient(head: &Parts) -> Self {
+        let version = head.headers.get("x-ms-version").and_then(|v| v.to_str().ok());
+        Self {
+            version: version.and_then(ServiceVersion::parse).unwrap_or(ServiceVersion::DEFAULT),
+            client_request_id: client_request_id(&head.headers),
+        }
+    }
+}
+
+fn client_request_id(headers: &HeaderMap) -> Option<HeaderValue> {
+    headers
+        .get("x-ms-client-request-id")
+        .filter(|value| value.len() <= CLIENT_REQUEST_ID_BYTES_MAX)
+        .cloned()
 }

@@ -60,7 +60,7 @@ pub(super) fn name(out: &mut String, tag: &str, value: &str) {
 }
 
 /// Characters of XML 1.0.
-const fn fits_xml(c: char) -> bool {
+pub(super) const fn fits_xml(c: char) -> bool {
     !matches!(c, '\0'..='\u{8}' | '\u{b}' | '\u{c}' | '\u{e}'..='\u{1f}' | '\u{fffe}' | '\u{ffff}')
 }
 

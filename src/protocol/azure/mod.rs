@@ -2,8 +2,8 @@
 //!
 //! 1. `address.rs` finds account, container and blob, path-style or host-style; decodes once.
 //! 2. `context.rs` reads what every answer echoes: `x-ms-version`, `x-ms-client-request-id`.
-//! 3. `parse.rs` routes by method, `restype` and `comp`; `unserved.rs` refuses what would change meaning if ignored;
-//!    `limits.rs`, `conditions.rs`, `range.rs`, `headers.rs`, `query.rs` read the pieces.
+//! 3. `parse.rs` routes to `containers.rs`, `blobs.rs`, `lists.rs`; `unserved.rs` refuses what would change meaning if
+//!    ignored; `limits.rs`, `conditions.rs`, `range.rs`, `headers.rs`, `query.rs` read the pieces.
 //! 4. `xml.rs` reads the body of Put Block List.
 //! 5. `render.rs`, `listing.rs`, `escape.rs` write heads and XML bodies.
 //!
@@ -13,14 +13,24 @@
 //! It deliberately does no I/O, reads no clock, checks no signature and knows no container's existence.
 
 mod address;
+mod blobs;
+mod conditions;
+mod containers;
 mod context;
 mod escape;
+mod headers;
+mod limits;
 mod listing;
+mod lists;
 mod parse;
+mod query;
+mod range;
 mod render;
+mod unserved;
 pub mod xml;
 
 pub use address::{Address, Addressing, address};
 pub use context::{Context, ServiceVersion};
+pub use limits::RANGE_CHECKSUM_BYTES_MAX;
 pub use parse::parse;
 pub use render::{RequestEcho, render, render_error};

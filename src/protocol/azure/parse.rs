@@ -1,5 +1,7 @@
-//! Head and query to one operation.
+//! Head and query to one operation: routing by what the URL names, `restype`, `comp` and method.
 
+use http::HeaderMap;
+use http::Method;
 use http::request::Parts;
 
 use crate::protocol::Error;
@@ -7,11 +9,105 @@ use crate::protocol::ErrorCode;
 use crate::protocol::Operation;
 use crate::protocol::azure::Address;
 use crate::protocol::azure::Context;
+use crate::protocol::azure::ServiceVersion;
+use crate::protocol::azure::blobs;
+use crate::protocol::azure::containers;
+use crate::protocol::azure::lists;
+use crate::protocol::azure::query;
+use crate::protocol::azure::query::Query;
+use crate::protocol::azure::unserved;
+use crate::protocol::operation::BlobPath;
+
+/// One request on its way through the router.
+pub(super) struct Request<'a> {
+    pub(super) method: &'a Method,
+    pub(super) headers: &'a HeaderMap,
+    pub(super) query: &'a Query,
+    pub(super) version: ServiceVersion,
+}
+
+/// `comp` values of the account that exist in the service and not here.
+const ACCOUNT_COMPS_UNSERVED: &[&str] =
+    &["properties", "stats", "userdelegationkey", "batch", "blobs"];
 
 /// Turns an authenticated head into an operation. The body of Put Block List is read later by `xml::block_list`.
 ///
 /// # Errors
 /// The documented code of the first thing wrong; `NotImplemented` for what is not served.
-pub fn parse(_head: &Parts, _address: &Address, _context: &Context) -> Result<Operation, Error> {
-    Err(ErrorCode::NotImplemented.into())
+pub fn parse(head: &Parts, address: &Address, context: &Context) -> Result<Operation, Error> {
+    let query = Query::parse(head.uri.query())?;
+    let request = Request {
+        method: &head.method,
+        headers: &head.headers,
+        query: &query,
+        version: context.version,
+    };
+    if request.method == Method::OPTIONS || request.method == Method::PATCH {
+        return Err(unserved::not_served(&format!("the verb {}", request.method)));
+    }
+    unserved::check(request.headers, &query)?;
+    check_timeout(&query)?;
+    let restype = query.get("restype")?.map(str::to_ascii_lowercase);
+    let comp = query.get("comp")?.map(str::to_ascii_lowercase);
+    if restype.as_deref() == Some("account") {
+        return account_information(&request, comp.as_deref());
+    }
+    match (&address.container, &address.blob) {
+        (None, _) => account(&request, restype.as_deref(), comp.as_deref()),
+        (Some(container), None) => {
+            check_container_type(restype.as_deref())?;
+            containers::parse(&request, container, comp.as_deref())
+        }
+        (Some(container), Some(blob)) => {
+            if let Some(restype) = restype {
+                return Err(query::invalid("restype", &restype));
+            }
+            let path = BlobPath { container: container.clone(), blob: blob.clone() };
+            blobs::parse(&request, path, comp.as_deref())
+        }
+    }
+}
+
+/// `timeout` is whole seconds; the server's own deadline is the shorter one, so the value is not needed further.
+fn check_timeout(query: &Query) -> Result<(), Error> {
+    match query.get("timeout")? {
+        Some(text) if text.parse::<u32>().is_err() => Err(query::invalid("timeout", text)),
+        _ => Ok(()),
+    }
+}
+
+fn account_information(request: &Request<'_>, comp: Option<&str>) -> Result<Operation, Error> {
+    match (comp, request.method) {
+        (Some("properties"), &Method::GET | &Method::HEAD) => Ok(Operation::GetAccountInformation),
+        (Some("properties"), _) => Err(ErrorCode::UnsupportedHttpVerb.into()),
+        (Some(other), _) => Err(query::invalid("comp", other)),
+        (None, _) => Err(query::missing("comp")),
+    }
+}
+
+fn account(
+    request: &Request<'_>,
+    restype: Option<&str>,
+    comp: Option<&str>,
+) -> Result<Operation, Error> {
+    match (restype, comp) {
+        (None, Some("list")) if request.method == Method::GET => {
+            lists::containers(request.query).map(Operation::ListContainers)
+        }
+        (None, Some("list")) => Err(ErrorCode::UnsupportedHttpVerb.into()),
+        (None | Some("service"), Some(comp)) if ACCOUNT_COMPS_UNSERVED.contains(&comp) => {
+            Err(unserved::not_served(&format!("comp={comp} on the account")))
+        }
+        (Some(other), _) if other != "service" => Err(query::invalid("restype", other)),
+        (_, Some(other)) => Err(query::invalid("comp", other)),
+        (_, None) => Err(query::missing("comp")),
+    }
+}
+
+fn check_container_type(restype: Option<&str>) -> Result<(), Error> {
+    match restype {
+        Some("container") => Ok(()),
+        Some(other) => Err(query::invalid("restype", other)),
+        None => Err(query::missing("restype")),
+    }
 }

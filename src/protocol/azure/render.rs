@@ -57,11 +57,7 @@ impl RequestEcho {
     /// `request_id` is a fresh GUID, `time` the time of the answer.
     #[must_use]
     pub fn new(head: &Parts, request_id: String, time: Timestamp) -> Self {
-        let context = Context::from_head(head).ok();
-        let (version, client_request_id) = match context {
-            Some(context) => (context.version, context.client_request_id),
-            None => (ServiceVersion::DEFAULT, None),
-        };
+        let Context { version, client_request_id } = Context::lenient(head);
         let head = head.method == http::Method::HEAD;
         Self { version, client_request_id, request_id, time, head, listing: None }
     }
@@ -211,7 +207,7 @@ pub fn render_error(error: &Error, echo: &RequestEcho) -> Response<Bytes> {
     body.push_str("</Message>");
     for (element, value) in &error.details {
         // What clients sent may hold what XML cannot.
-        let value: String = value.chars().filter(|&c| c >= ' ' || c == '\n').collect();
+        let value: String = value.chars().filter(|&c| escape::fits_xml(c)).collect();
         escape::element(&mut body, element, &value);
     }
     body.push_str("</Error>");

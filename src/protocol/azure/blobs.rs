@@ -1,0 +1,167 @@
+//! Operations on one blob.
+
+use http::HeaderMap;
+use http::Method;
+
+use crate::protocol::Error;
+use crate::protocol::ErrorCode;
+use crate::protocol::Operation;
+use crate::protocol::azure::conditions;
+use crate::protocol::azure::conditions::Dates;
+use crate::protocol::azure::headers;
+use crate::protocol::azure::limits;
+use crate::protocol::azure::parse::Request;
+use crate::protocol::azure::query;
+use crate::protocol::azure::query::Query;
+use crate::protocol::azure::range;
+use crate::protocol::azure::unserved;
+use crate::protocol::azure::xml::BLOCK_LIST_BYTES_MAX;
+use crate::protocol::operation::BlobPath;
+use crate::protocol::operation::BlockListKind;
+use crate::types::BlockId;
+use crate::types::BlockIdError;
+
+/// `comp` values of blobs that exist in the service and not here.
+const UNSERVED: &[&str] = &[
+    "page",
+    "pagelist",
+    "appendblock",
+    "lease",
+    "snapshot",
+    "copy",
+    "incrementalcopy",
+    "tier",
+    "tags",
+    "undelete",
+    "seal",
+    "expiry",
+    "immutabilitypolicies",
+    "legalhold",
+    "query",
+];
+
+/// Routes by `comp` and method.
+pub(super) fn parse(
+    request: &Request<'_>,
+    path: BlobPath,
+    comp: Option<&str>,
+) -> Result<Operation, Error> {
+    let all = request.headers;
+    match (comp, request.method) {
+        (None, &Method::GET) => get(all, path),
+        (None, &Method::HEAD) => {
+            Ok(Operation::GetBlobProperties { path, precondition: conditions::read(all)? })
+        }
+        (None, &Method::PUT) => put(request, path),
+        (None, &Method::DELETE) => delete(all, path),
+        (Some("block"), &Method::PUT) => put_block(request, path),
+        (Some("blocklist"), &Method::PUT) => put_block_list(all, path),
+        (Some("blocklist"), &Method::GET) => Ok(Operation::GetBlockList {
+            path,
+            precondition: conditions::read(all)?,
+            kind: block_list_kind(request.query)?,
+        }),
+        (Some("properties"), &Method::PUT) => Ok(Operation::SetBlobProperties {
+            path,
+            precondition: conditions::write(all)?,
+            properties: headers::properties(all, false)?,
+        }),
+        (Some("metadata"), &Method::GET | &Method::HEAD) => {
+            Ok(Operation::GetBlobMetadata { path, precondition: conditions::read(all)? })
+        }
+        (Some("metadata"), &Method::PUT) => Ok(Operation::SetBlobMetadata {
+            path,
+            precondition: conditions::write(all)?,
+            metadata: headers::metadata(all)?,
+        }),
+        (None | Some("block" | "blocklist" | "properties" | "metadata"), _) => {
+            Err(ErrorCode::UnsupportedHttpVerb.into())
+        }
+        (Some(comp), _) if UNSERVED.contains(&comp) => {
+            Err(unserved::not_served(&format!("comp={comp} on blobs")))
+        }
+        (Some(other), _) => Err(query::invalid("comp", other)),
+    }
+}
+
+fn get(all: &HeaderMap, path: BlobPath) -> Result<Operation, Error> {
+    let range = range::range(all)?;
+    let checksum = range::checksum(all, range)?;
+    Ok(Operation::GetBlob { path, precondition: conditions::read(all)?, range, checksum })
+}
+
+fn put(request: &Request<'_>, path: BlobPath) -> Result<Operation, Error> {
+    let all = request.headers;
+    match headers::text(all, "x-ms-blob-type")? {
+        Some("BlockBlob") => {}
+        Some(kind @ ("PageBlob" | "AppendBlob")) => {
+            return Err(unserved::not_served(&format!("blobs of type {kind}"))
+                .detail("HeaderName", "x-ms-blob-type"));
+        }
+        Some(other) => return Err(headers::invalid("x-ms-blob-type", other)),
+        None => {
+            return Err(
+                Error::new(ErrorCode::MissingRequiredHeader).detail("HeaderName", "x-ms-blob-type")
+            );
+        }
+    }
+    Ok(Operation::PutBlob {
+        path,
+        precondition: conditions::write(all)?,
+        properties: headers::properties(all, true)?,
+        metadata: headers::metadata(all)?,
+        upload: headers::upload(all, limits::put_blob(request.version))?,
+    })
+}
+
+fn delete(all: &HeaderMap, path: BlobPath) -> Result<Operation, Error> {
+    match headers::text(all, "x-ms-delete-snapshots")? {
+        // No blob has snapshots, so there is nothing to include.
+        None | Some("include") => {}
+        Some("only") => {
+            return Err(unserved::not_served("snapshots (x-ms-delete-snapshots: only)"));
+        }
+        Some(other) => return Err(headers::invalid("x-ms-delete-snapshots", other)),
+    }
+    Ok(Operation::DeleteBlob { path, precondition: conditions::write(all)? })
+}
+
+fn put_block(request: &Request<'_>, path: BlobPath) -> Result<Operation, Error> {
+    let all = request.headers;
+    let id = block_id(request.query)?;
+    let upload = headers::upload(all, limits::put_block(request.version))?;
+    if upload.len == 0 {
+        return Err(headers::invalid("Content-Length", "0"));
+    }
+    let precondition = conditions::dated(all, Dates::None)?;
+    Ok(Operation::PutBlock { path, id, precondition, upload })
+}
+
+fn block_id(parameters: &Query) -> Result<BlockId, Error> {
+    let text = parameters.get("blockid")?.ok_or_else(|| query::missing("blockid"))?;
+    BlockId::from_base64(text).map_err(|error| match error {
+        BlockIdError::NotBase64 => {
+            query::invalid("blockid", text).detail("Reason", "The block id is not base64.")
+        }
+        BlockIdError::Length => query::parameter(ErrorCode::InvalidBlockId, "blockid", text),
+    })
+}
+
+fn put_block_list(all: &HeaderMap, path: BlobPath) -> Result<Operation, Error> {
+    Ok(Operation::PutBlockList {
+        path,
+        precondition: conditions::write(all)?,
+        properties: headers::properties(all, false)?,
+        metadata: headers::metadata(all)?,
+        upload: headers::upload(all, BLOCK_LIST_BYTES_MAX)?,
+    })
+}
+
+fn block_list_kind(parameters: &Query) -> Result<BlockListKind, Error> {
+    match parameters.get("blocklisttype")?.map(str::to_ascii_lowercase).as_deref() {
+        None | Some("committed") => Ok(BlockListKind::Committed),
+        Some("uncommitted") => Ok(BlockListKind::Uncommitted),
+        Some("all") => Ok(BlockListKind::All),
+        Some(other) => Err(query::invalid("blocklisttype", other)),
+    }
+}

@@ -1,0 +1,104 @@
+//! The `If-*` headers, by the kind of operation.
+//!
+//! Source: Blob REST "Specifying conditional headers for Blob service operations".
+
+use http::HeaderMap;
+
+use crate::protocol::Error;
+use crate::protocol::ErrorCode;
+use crate::protocol::azure::headers;
+use crate::protocol::operation::Precondition;
+use crate::types::Conditions;
+use crate::types::Etag;
+use crate::types::EtagMatch;
+use crate::types::Timestamp;
+
+/// Conditions and lease of a read: several tags are alternatives.
+pub(super) fn read(all: &HeaderMap) -> Result<Precondition, Error> {
+    let conditions = conditions(all)?;
+    if conditions.if_none_match == Some(EtagMatch::Any) {
+        return Err(ErrorCode::UnsatisfiableCondition.into());
+    }
+    Ok(Precondition { conditions, lease: headers::lease(all)? })
+}
+
+/// Conditions and lease of a write: one condition, or a tag with its paired date; one tag only.
+pub(super) fn write(all: &HeaderMap) -> Result<Precondition, Error> {
+    let conditions = conditions(all)?;
+    let several = |m: &Option<EtagMatch>| matches!(m, Some(EtagMatch::Tags(t)) if t.len() > 1);
+    let for_unchanged = conditions.if_match.is_some() || conditions.if_unmodified_since.is_some();
+    let for_changed = conditions.if_none_match.is_some() || conditions.if_modified_since.is_some();
+    if several(&conditions.if_match)
+        || several(&conditions.if_none_match)
+        || (for_unchanged && for_changed)
+    {
+        return Err(ErrorCode::MultipleConditionHeadersNotSupported.into());
+    }
+    Ok(Precondition { conditions, lease: headers::lease(all)? })
+}
+
+/// Which dates an operation without tags takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Dates {
+    /// None at all.
+    None,
+    /// `If-Modified-Since`.
+    ModifiedSince,
+    /// One of the two.
+    Either,
+}
+
+/// Conditions and lease of operations that take no tags: those on containers, and Put Block.
+pub(super) fn dated(all: &HeaderMap, dates: Dates) -> Result<Precondition, Error> {
+    let conditions = conditions(all)?;
+    let (modified, unmodified) =
+        (conditions.if_modified_since.is_some(), conditions.if_unmodified_since.is_some());
+    let refused = match dates {
+        Dates::None => modified || unmodified,
+        Dates::ModifiedSince => unmodified,
+        Dates::Either => false,
+    };
+    if refused || conditions.if_match.is_some() || conditions.if_none_match.is_some() {
+        return Err(ErrorCode::ConditionHeadersNotSupported.into());
+    }
+    if modified && unmodified {
+        return Err(ErrorCode::MultipleConditionHeadersNotSupported.into());
+    }
+    Ok(Precondition { conditions, lease: headers::lease(all)? })
+}
+
+fn conditions(all: &HeaderMap) -> Result<Conditions, Error> {
+    Ok(Conditions {
+        if_match: tags(all, "if-match")?,
+        if_none_match: tags(all, "if-none-match")?,
+        if_modified_since: date(all, "if-modified-since")?,
+        if_unmodified_since: date(all, "if-unmodified-since")?,
+    })
+}
+
+fn date(all: &HeaderMap, name: &str) -> Result<Option<Timestamp>, Error> {
+    let Some(text) = headers::text(all, name)? else { return Ok(None) };
+    let time = httpdate::parse_http_date(text).ok();
+    let since_epoch = time.and_then(|t| t.duration_since(std::time::UNIX_EPOCH).ok());
+    // Ignoring a date that cannot be read would turn a conditional request into an unconditional one.
+    since_epoch.map(|d| Some(Timestamp::from_unix(d))).ok_or_else(|| headers::invalid(name, text))
+}
+
+fn tags(all: &HeaderMap, name: &str) -> Result<Option<EtagMatch>, Error> {
+    let mut tags = Vec::new();
+    let mut any = false;
+    for value in all.get_all(name) {
+        let text = value.to_str().map_err(|_| headers::invalid(name, ""))?;
+        for tag in text.split(',').map(str::trim).filter(|tag| !tag.is_empty()) {
+            any |= tag == "*";
+            tags.push(Etag::parse(tag));
+        }
+    }
+    match (any, tags.len()) {
+        (_, 0) => Ok(None),
+        (true, 1) => Ok(Some(EtagMatch::Any)),
+        // "*" among tags matches everything and says nothing.
+        (true, _) => Err(ErrorCode::MultipleConditionHeadersNotSupported.into()),
+        (false, _) => Ok(Some(EtagMatch::Tags(tags))),
+    }
+}

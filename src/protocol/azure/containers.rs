@@ -1,0 +1,64 @@
+//! Operations on one container.
+
+use http::Method;
+
+use crate::protocol::Error;
+use crate::protocol::ErrorCode;
+use crate::protocol::Operation;
+use crate::protocol::azure::conditions;
+use crate::protocol::azure::conditions::Dates;
+use crate::protocol::azure::headers;
+use crate::protocol::azure::lists;
+use crate::protocol::azure::parse::Request;
+use crate::protocol::azure::query;
+use crate::protocol::azure::unserved;
+use crate::types::ContainerName;
+use crate::types::PublicAccess;
+
+/// `comp` values of containers that exist in the service and not here.
+const UNSERVED: &[&str] = &["acl", "lease", "undelete", "rename", "batch", "blobs"];
+
+/// Routes by `comp` and method.
+pub(super) fn parse(
+    request: &Request<'_>,
+    name: &ContainerName,
+    comp: Option<&str>,
+) -> Result<Operation, Error> {
+    let container = name.clone();
+    let all = request.headers;
+    let dated = |dates| conditions::dated(all, dates);
+    match (comp, request.method) {
+        (None, &Method::PUT) => create(request, container),
+        (None | Some("metadata"), &Method::GET | &Method::HEAD) => {
+            Ok(Operation::GetContainer { container, precondition: dated(Dates::None)? })
+        }
+        (None, &Method::DELETE) => {
+            Ok(Operation::DeleteContainer { container, precondition: dated(Dates::Either)? })
+        }
+        (Some("metadata"), &Method::PUT) => Ok(Operation::SetContainerMetadata {
+            container,
+            precondition: dated(Dates::ModifiedSince)?,
+            metadata: headers::metadata(all)?,
+        }),
+        (Some("list"), &Method::GET) => {
+            lists::blobs(request.query, container).map(Operation::ListBlobs)
+        }
+        (None | Some("metadata" | "list"), _) => Err(ErrorCode::UnsupportedHttpVerb.into()),
+        (Some(comp), _) if UNSERVED.contains(&comp) => {
+            Err(unserved::not_served(&format!("comp={comp} on containers")))
+        }
+        (Some(other), _) => Err(query::invalid("comp", other)),
+    }
+}
+
+fn create(request: &Request<'_>, container: ContainerName) -> Result<Operation, Error> {
+    conditions::dated(request.headers, Dates::None)?;
+    let public_access = match headers::text(request.headers, "x-ms-blob-public-access")? {
+        None => PublicAccess::Private,
+        Some(text) if text.eq_ignore_ascii_case("blob") => PublicAccess::Blob,
+        Some(text) if text.eq_ignore_ascii_case("container") => PublicAccess::Container,
+        Some(text) => return Err(headers::invalid("x-ms-blob-public-access", text)),
+    };
+    let metadata = headers::metadata(request.headers)?;
+    Ok(Operation::CreateContainer { container, metadata, public_access })
+}

@@ -1,0 +1,120 @@
+//! Reading single request headers.
+
+use http::HeaderMap;
+use uuid::Uuid;
+
+use crate::protocol::Error;
+use crate::protocol::ErrorCode;
+use crate::protocol::operation::Upload;
+use crate::types::BlobProperties;
+use crate::types::Crc64;
+use crate::types::Md5;
+use crate::types::Metadata;
+use crate::types::MetadataError;
+
+/// A refused header value, named in the body.
+pub(super) fn invalid(name: &str, value: &str) -> Error {
+    Error::new(ErrorCode::InvalidHeaderValue)
+        .detail("HeaderName", name)
+        .detail("HeaderValue", value)
+}
+
+/// A header's text; empty counts as absent. Given twice or beyond ASCII is `InvalidHeaderValue`.
+pub(super) fn text<'a>(headers: &'a HeaderMap, name: &str) -> Result<Option<&'a str>, Error> {
+    let mut values = headers.get_all(name).iter();
+    let Some(value) = values.next() else { return Ok(None) };
+    let text =
+        value.to_str().map_err(|_| invalid(name, &String::from_utf8_lossy(value.as_bytes())))?;
+    if values.next().is_some() {
+        return Err(invalid(name, text));
+    }
+    let text = text.trim();
+    Ok(if text.is_empty() { None } else { Some(text) })
+}
+
+/// `true` or `false`; absent is false.
+pub(super) fn flag(headers: &HeaderMap, name: &str) -> Result<bool, Error> {
+    match text(headers, name)? {
+        None => Ok(false),
+        Some(value) if value.eq_ignore_ascii_case("true") => Ok(true),
+        Some(value) if value.eq_ignore_ascii_case("false") => Ok(false),
+        Some(value) => Err(invalid(name, value)),
+    }
+}
+
+/// `x-ms-lease-id`, a GUID.
+pub(super) fn lease(headers: &HeaderMap) -> Result<Option<String>, Error> {
+    let Some(value) = text(headers, "x-ms-lease-id")? else { return Ok(None) };
+    let id = Uuid::try_parse(value).map_err(|_| invalid("x-ms-lease-id", value))?;
+    Ok(Some(id.hyphenated().to_string()))
+}
+
+/// `x-ms-meta-*`. Names arrive in lower case: HTTP names have no case, and hyper keeps none.
+pub(super) fn metadata(headers: &HeaderMap) -> Result<Metadata, Error> {
+    let mut pairs = Vec::new();
+    for (name, value) in headers {
+        let Some(key) = name.as_str().strip_prefix("x-ms-meta-") else { continue };
+        let value = value.to_str().map_err(|_| ErrorCode::InvalidMetadata)?;
+        pairs.push((key.to_owned(), value.trim().to_owned()));
+    }
+    Metadata::new(pairs).map_err(|error| match error {
+        MetadataError::EmptyKey => ErrorCode::EmptyMetadataKey.into(),
+        MetadataError::Invalid => ErrorCode::InvalidMetadata.into(),
+        MetadataError::TooLarge => ErrorCode::MetadataTooLarge.into(),
+    })
+}
+
+/// The `x-ms-blob-*` properties; with `standard`, the plain headers stand in for absent ones (Put Blob only: other
+/// operations' plain headers describe the request's own body).
+pub(super) fn properties(headers: &HeaderMap, standard: bool) -> Result<BlobProperties, Error> {
+    let read = |own: &str, plain: &str| -> Result<Option<String>, Error> {
+        let value = match text(headers, own)? {
+            None if standard => text(headers, plain)?,
+            value => value,
+        };
+        Ok(value.map(str::to_owned))
+    };
+    Ok(BlobProperties {
+        content_type: read("x-ms-blob-content-type", "content-type")?,
+        content_encoding: read("x-ms-blob-content-encoding", "content-encoding")?,
+        content_language: read("x-ms-blob-content-language", "content-language")?,
+        content_disposition: read("x-ms-blob-content-disposition", "content-disposition")?,
+        cache_control: read("x-ms-blob-cache-control", "cache-control")?,
+        content_md5: md5(headers, "x-ms-blob-content-md5")?,
+    })
+}
+
+fn md5(headers: &HeaderMap, name: &str) -> Result<Option<Md5>, Error> {
+    let Some(value) = text(headers, name)? else { return Ok(None) };
+    let refused = || {
+        Error::new(ErrorCode::InvalidMd5).detail("HeaderName", name).detail("HeaderValue", value)
+    };
+    Md5::from_base64(value).map(Some).ok_or_else(refused)
+}
+
+/// Length and checksums of the body.
+pub(super) fn upload(headers: &HeaderMap, len_max: u64) -> Result<Upload, Error> {
+    let md5 = md5(headers, "content-md5")?;
+    let crc64 = match text(headers, "x-ms-content-crc64")? {
+        None => None,
+        Some(value) => {
+            Some(Crc64::from_base64(value).ok_or_else(|| invalid("x-ms-content-crc64", value))?)
+        }
+    };
+    if md5.is_some() && crc64.is_some() {
+        return Err(ErrorCode::BothCrc64AndMd5HeaderPresent.into());
+    }
+    let text = text(headers, "content-length")?.ok_or(ErrorCode::MissingContentLengthHeader)?;
+    let digits = text.bytes().all(|b| b.is_ascii_digit());
+    let len: u64 = if digits {
+        text.parse().unwrap_or(u64::MAX)
+    } else {
+        return Err(invalid("Content-Length", text));
+    };
+    if len > len_max {
+        return Err(
+            Error::new(ErrorCode::RequestBodyTooLarge).detail("MaxLimit", len_max.to_string())
+        );
+    }
+    Ok(Upload { len, md5, crc64 })
+}

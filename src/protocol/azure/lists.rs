@@ -1,0 +1,88 @@
+//! Parameters of List Containers and List Blobs.
+
+use crate::protocol::Error;
+use crate::protocol::ErrorCode;
+use crate::protocol::azure::query;
+use crate::protocol::azure::query::Query;
+use crate::protocol::operation::ListBlobs;
+use crate::protocol::operation::ListContainers;
+use crate::types::ContainerName;
+
+/// Entries of one page at most.
+const MAX_RESULTS: u32 = 5_000;
+
+/// `include` values of List Blobs that have nothing to show here: what they list cannot exist yet.
+const BLOBS_INCLUDE_EMPTY: &[&str] = &[
+    "copy",
+    "snapshots",
+    "deleted",
+    "versions",
+    "tags",
+    "immutabilitypolicy",
+    "legalhold",
+    "deletedwithversions",
+    "permissions",
+];
+
+pub(super) fn containers(query: &Query) -> Result<ListContainers, Error> {
+    let include = include(query, &["metadata"], &["deleted", "system"])?;
+    Ok(ListContainers {
+        prefix: owned(query, "prefix")?,
+        marker: owned(query, "marker")?,
+        max_results: max_results(query)?,
+        metadata: include.contains(&"metadata"),
+    })
+}
+
+pub(super) fn blobs(query: &Query, container: ContainerName) -> Result<ListBlobs, Error> {
+    let include = include(query, &["metadata", "uncommittedblobs"], BLOBS_INCLUDE_EMPTY)?;
+    Ok(ListBlobs {
+        container,
+        prefix: owned(query, "prefix")?,
+        delimiter: owned(query, "delimiter")?,
+        marker: owned(query, "marker")?,
+        start_from: owned(query, "startfrom")?,
+        max_results: max_results(query)?,
+        metadata: include.contains(&"metadata"),
+        uncommitted: include.contains(&"uncommittedblobs"),
+    })
+}
+
+fn owned(query: &Query, name: &str) -> Result<Option<String>, Error> {
+    Ok(query.get(name)?.map(str::to_owned))
+}
+
+fn max_results(query: &Query) -> Result<Option<u32>, Error> {
+    let Some(text) = query.get("maxresults")? else { return Ok(None) };
+    let (sign, digits) = text.strip_prefix('-').map_or((1, text), |digits| (-1, digits));
+    if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
+        return Err(query::invalid("maxresults", text));
+    }
+    // Digits beyond 32 bits are still a number above the page limit.
+    let number: u32 = digits.parse().unwrap_or(MAX_RESULTS).min(MAX_RESULTS);
+    if sign < 0 || number == 0 {
+        let code = ErrorCode::OutOfRangeQueryParameterValue;
+        return Err(query::parameter(code, "maxresults", text)
+            .detail("MinimumAllowed", "1")
+            .detail("MaximumAllowed", MAX_RESULTS.to_string()));
+    }
+    Ok(Some(number))
+}
+
+/// The served values of `include` that the request names; values with nothing to show are accepted.
+fn include(
+    query: &Query,
+    served: &[&'static str],
+    empty: &[&str],
+) -> Result<Vec<&'static str>, Error> {
+    let text = query.get("include")?.unwrap_or("");
+    let mut found = Vec::new();
+    for value in text.split(',').map(str::trim).filter(|value| !value.is_empty()) {
+        match served.iter().find(|known| known.eq_ignore_ascii_case(value)) {
+            Some(known) => found.push(*known),
+            None if empty.iter().any(|known| known.eq_ignore_ascii_case(value)) => {}
+            None => return Err(query::invalid("include", text)),
+        }
+    }
+    Ok(found)
+}

@@ -1,0 +1,63 @@
+//! The query string, decoded.
+
+use percent_encoding::percent_decode_str;
+
+use crate::protocol::Error;
+use crate::protocol::ErrorCode;
+use crate::protocol::azure::address::escapes_are_whole;
+
+/// Decoded parameters; names in lower case.
+pub(super) struct Query(Vec<(String, String)>);
+
+impl Query {
+    /// Splits and decodes; `+` is a space.
+    pub(super) fn parse(raw: Option<&str>) -> Result<Self, Error> {
+        let pieces = raw.unwrap_or("").split('&').filter(|piece| !piece.is_empty());
+        let pairs = pieces.map(|piece| {
+            let (name, value) = piece.split_once('=').unwrap_or((piece, ""));
+            let refused = || invalid(name, value);
+            let decoded = decode(value).ok_or_else(refused)?;
+            let name = decode(name).ok_or_else(refused)?.to_ascii_lowercase();
+            Ok((name, decoded))
+        });
+        Ok(Self(pairs.collect::<Result<_, Error>>()?))
+    }
+
+    /// A parameter's value; empty counts as absent. Given twice is `InvalidQueryParameterValue`.
+    pub(super) fn get(&self, name: &str) -> Result<Option<&str>, Error> {
+        let mut values = self.0.iter().filter(|(n, _)| n == name);
+        let Some((_, value)) = values.next() else { return Ok(None) };
+        if values.next().is_some() {
+            return Err(invalid(name, value));
+        }
+        Ok(if value.is_empty() { None } else { Some(value) })
+    }
+
+    /// Whether the parameter is there, empty or not.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.0.iter().any(|(n, _)| n == name)
+    }
+}
+
+/// A refused parameter value, named in the body.
+pub(super) fn invalid(name: &str, value: &str) -> Error {
+    parameter(ErrorCode::InvalidQueryParameterValue, name, value)
+}
+
+/// An error about a parameter, named in the body.
+pub(super) fn parameter(code: ErrorCode, name: &str, value: &str) -> Error {
+    Error::new(code).detail("QueryParameterName", name).detail("QueryParameterValue", value)
+}
+
+/// A parameter that has to be there and is not.
+pub(super) fn missing(name: &str) -> Error {
+    Error::new(ErrorCode::MissingRequiredQueryParameter).detail("QueryParameterName", name)
+}
+
+fn decode(raw: &str) -> Option<String> {
+    if !escapes_are_whole(raw) {
+        return None;
+    }
+    let spaced = raw.replace('+', " ");
+    percent_decode_str(&spaced).decode_utf8().ok().map(std::borrow::Cow::into_owned)
+}

@@ -1,0 +1,69 @@
+//! `x-ms-range`, `Range` and the checksum flags of Get Blob.
+//!
+//! Source: Blob REST "Specifying the range header for Blob service operations", "Get Blob".
+
+use http::HeaderMap;
+
+use crate::protocol::Error;
+use crate::protocol::ErrorCode;
+use crate::protocol::azure::headers;
+use crate::protocol::azure::limits::RANGE_CHECKSUM_BYTES_MAX;
+use crate::protocol::operation::RangeChecksum;
+use crate::types::ByteRange;
+
+/// The wanted bytes. A malformed `Range` asks for the whole blob, as HTTP says; `x-ms-range` is the service's own, so
+/// a malformed one is an error.
+pub(super) fn range(all: &HeaderMap) -> Result<Option<ByteRange>, Error> {
+    if let Some(text) = headers::text(all, "x-ms-range")? {
+        return parse(text).map(Some).ok_or_else(|| headers::invalid("x-ms-range", text));
+    }
+    let plain = all.get("range").and_then(|value| value.to_str().ok());
+    Ok(plain.and_then(parse))
+}
+
+/// The checksum asked for. An open range passes here: its length is known only with the blob's.
+pub(super) fn checksum(
+    all: &HeaderMap,
+    range: Option<ByteRange>,
+) -> Result<Option<RangeChecksum>, Error> {
+    let md5 = headers::flag(all, "x-ms-range-get-content-md5")?;
+    let crc64 = headers::flag(all, "x-ms-range-get-content-crc64")?;
+    let (name, kind) = match (md5, crc64) {
+        (false, false) => return Ok(None),
+        (true, true) => return Err(ErrorCode::BothCrc64AndMd5HeaderPresent.into()),
+        (true, false) => ("x-ms-range-get-content-md5", RangeChecksum::Md5),
+        (false, true) => ("x-ms-range-get-content-crc64", RangeChecksum::Crc64),
+    };
+    let Some(range) = range else { return Err(headers::invalid(name, "true")) };
+    let longest = range.within(u64::MAX).map_or(0, |r| r.end - r.start);
+    if longest > RANGE_CHECKSUM_BYTES_MAX && !is_open(range) {
+        return Err(Error::new(ErrorCode::OutOfRangeInput)
+            .message("A checksum can be asked for ranges of at most 4 MiB.")
+            .detail("HeaderName", name));
+    }
+    Ok(Some(kind))
+}
+
+fn is_open(range: ByteRange) -> bool {
+    range.within(u64::MAX).is_none_or(|r| r.end == u64::MAX)
+}
+
+/// `bytes=first-` or `bytes=first-last`; numbers beyond 64 bits mean past any end.
+pub(super) fn parse(text: &str) -> Option<ByteRange> {
+    let (unit, range) = text.trim().split_once('=')?;
+    if !unit.eq_ignore_ascii_case("bytes") {
+        return None;
+    }
+    let (first, last) = range.split_once('-')?;
+    let first = number(first.trim())?;
+    let last = match last.trim() {
+        "" => None,
+        digits => Some(number(digits)?),
+    };
+    ByteRange::new(first, last)
+}
+
+fn number(digits: &str) -> Option<u64> {
+    let plain = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
+    plain.then(|| digits.parse().unwrap_or(u64::MAX))
+}

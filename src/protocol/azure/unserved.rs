@@ -1,0 +1,105 @@
+//! What is not served yet and may not be ignored: it would change conditions, retention, encryption or placement.
+
+use http::HeaderMap;
+
+use crate::protocol::Error;
+use crate::protocol::ErrorCode;
+use crate::protocol::azure::headers;
+use crate::protocol::azure::query::Query;
+use crate::protocol::azure::query::invalid as invalid_parameter;
+
+/// Headers refused wherever they stand; an entry ending in `-` is a prefix.
+const HEADERS: &[&str] = &[
+    "x-ms-encryption-",
+    "x-ms-default-encryption-scope",
+    "x-ms-deny-encryption-scope-override",
+    "x-ms-if-tags",
+    "x-ms-tags",
+    "x-ms-copy-source",
+    "x-ms-copy-source-",
+    "x-ms-source-",
+    "x-ms-immutability-",
+    "x-ms-legal-hold",
+    "x-ms-structured-",
+    "x-ms-if-sequence-number-",
+    "x-ms-blob-condition-",
+    "x-ms-blob-content-length",
+    "x-ms-blob-sequence-number",
+    "x-ms-sequence-number-action",
+    "x-ms-expiry-",
+    "x-ms-seal-blob",
+    "x-ms-rename-source",
+    "x-ms-file-",
+];
+
+/// Parameters refused wherever they stand, and what they ask for.
+const PARAMETERS: &[(&str, &str)] = &[
+    ("snapshot", "snapshots"),
+    ("versionid", "versions"),
+    ("prevsnapshot", "snapshots"),
+    ("deletetype", "permanent deletion"),
+    ("showonly", "listing by kind"),
+];
+
+/// Parameters of the file-system dialect, which shares URLs with this one.
+const FILE_SYSTEM: &[&str] = &["resource", "action", "recursive"];
+
+/// Values of `action` that ask for access control lists, which only hierarchical accounts have.
+const ACL_ACTIONS: &[&str] = &["getaccesscontrol", "setaccesscontrol", "setaccesscontrolrecursive"];
+
+/// Tiers that exist but are not served; `Hot` is what every blob has.
+const OTHER_TIERS: &[&str] = &[
+    "Cool", "Cold", "Archive", "Smart", "Premium", "P4", "P6", "P10", "P15", "P20", "P30", "P40",
+    "P50", "P60", "P70", "P80",
+];
+
+/// 501 that names what is not served.
+pub(super) fn not_served(what: &str) -> Error {
+    Error::new(ErrorCode::NotImplemented).message(format!("Blockyard does not serve {what} yet."))
+}
+
+/// Refuses headers and parameters whose meaning would be lost.
+pub(super) fn check(all: &HeaderMap, query: &Query) -> Result<(), Error> {
+    check_file_system(query)?;
+    for (name, what) in PARAMETERS {
+        match query.get(name)? {
+            Some(_) => return Err(not_served(&format!("{what} ({name}=)"))),
+            None if query.has(name) => return Err(invalid_parameter(name, "")),
+            None => {}
+        }
+    }
+    for name in all.keys().map(http::HeaderName::as_str).filter(|n| n.starts_with("x-ms-")) {
+        let refused = |entry: &&&str| {
+            if entry.ends_with('-') { name.starts_with(**entry) } else { name == **entry }
+        };
+        if HEADERS.iter().find(refused).is_some() {
+            return Err(not_served(&format!("the header {name}")).detail("HeaderName", name));
+        }
+    }
+    check_tier(all)
+}
+
+fn check_file_system(query: &Query) -> Result<(), Error> {
+    if let Some(action) = query.get("action")? {
+        if ACL_ACTIONS.iter().any(|known| known.eq_ignore_ascii_case(action)) {
+            return Err(ErrorCode::HierarchicalNamespaceNotEnabled.into());
+        }
+    }
+    match FILE_SYSTEM.iter().find(|name| query.has(name)) {
+        Some(name) => Err(not_served(&format!("the Data Lake dialect ({name}=)"))),
+        None => Ok(()),
+    }
+}
+
+fn check_tier(all: &HeaderMap) -> Result<(), Error> {
+    let Some(tier) = headers::text(all, "x-ms-access-tier")? else { return Ok(()) };
+    if tier.eq_ignore_ascii_case("Hot") {
+        return Ok(());
+    }
+    if OTHER_TIERS.iter().any(|known| known.eq_ignore_ascii_case(tier)) {
+        return Err(
+            not_served(&format!("the access tier {tier}")).detail("HeaderName", "x-ms-access-tier")
+        );
+    }
+    Err(headers::invalid("x-ms-access-tier", tier))
+}
