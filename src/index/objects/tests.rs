@@ -3,6 +3,7 @@
 mod blobs;
 mod blocks;
 mod containers;
+mod golden;
 mod lists;
 mod support;
 mod sweeps;
