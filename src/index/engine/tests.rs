@@ -1,3 +1,4 @@
 //! Tests of the engine as a whole; those of one file stand beside it.
 
+mod faults;
 mod partition;
