@@ -6,6 +6,8 @@
 //! 3. `upkeep.rs`: which partition to flush or compact, and when.
 
 mod bootstrap;
+#[cfg(test)]
+mod tests;
 mod upkeep;
 
 use std::collections::BTreeMap;

@@ -108,3 +108,6 @@ impl PartitionMap {
         &self.partitions
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -24,12 +24,14 @@ use crate::index::rows::RowBatch;
 use crate::types::Sequence;
 use crate::types::Timestamp;
 
+type Answer = oneshot::Sender<Result<WriteReply, Error>>;
+
 /// A queued write.
 #[derive(Debug)]
 pub(crate) struct Waiting {
     pub(crate) write: Write,
     pub(crate) weight: usize,
-    pub(crate) answer: oneshot::Sender<Result<WriteReply, Error>>,
+    pub(crate) answer: Answer,
 }
 
 /// What maintenance asks of the committer.
@@ -233,7 +235,7 @@ struct Batch {
     rows: BatchBuilder,
     last: Sequence,
     added: Vec<(Family, Bytes, Sequence)>,
-    answers: Vec<(oneshot::Sender<Result<WriteReply, Error>>, Result<WriteReply, Error>)>,
+    answers: Vec<(Answer, Result<WriteReply, Error>)>,
 }
 
 impl Batch {

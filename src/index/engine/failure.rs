@@ -5,7 +5,7 @@ use crate::coordinator;
 use crate::index::api::Error;
 
 /// A failed read of rows that must be there.
-pub(super) fn read(error: capacity::Error) -> Error {
+pub(super) fn read(error: &capacity::Error) -> Error {
     match error {
         capacity::Error::Corrupt { .. } | capacity::Error::NoSuchExtent { .. } => {
             Error::Corrupt(error.to_string())
@@ -20,7 +20,7 @@ pub(super) fn read(error: capacity::Error) -> Error {
 }
 
 /// A failed write.
-pub(super) fn write(error: capacity::Error) -> Error {
+pub(super) fn write(error: &capacity::Error) -> Error {
     match error {
         capacity::Error::Full => Error::Full,
         capacity::Error::Fenced { .. } => Error::WrongPartition,
@@ -34,7 +34,7 @@ pub(super) fn write(error: capacity::Error) -> Error {
 }
 
 /// A failed call of the coordinator.
-pub(super) fn coordinator(error: coordinator::Error) -> Error {
+pub(super) fn coordinator(error: &coordinator::Error) -> Error {
     match error {
         coordinator::Error::Corrupt { .. } => Error::Corrupt(error.to_string()),
         coordinator::Error::Ambiguous

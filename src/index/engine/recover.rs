@@ -84,7 +84,7 @@ pub(crate) async fn take_over(shared: &Arc<Shared>, id: PartitionId) -> Result<R
 async fn claim(shared: &Shared, id: PartitionId) -> Result<(PartitionDescriptor, Revision), Error> {
     let coordinator = shared.parts.coordinator.as_ref();
     let key = PartitionDescriptor::coordinator_key(id);
-    let found = coordinator.get(&key).await.map_err(failure::coordinator)?;
+    let found = coordinator.get(&key).await.map_err(|error| failure::coordinator(&error))?;
     let found = found.ok_or(Error::WrongPartition)?;
     let mut descriptor = PartitionDescriptor::decode(&found.value)
         .filter(|descriptor| descriptor.id == id)
@@ -108,7 +108,7 @@ async fn shut(
         | capacity::Error::Corrupt { .. }
         | capacity::Error::Full
         | capacity::Error::Poisoned { .. }
-        | capacity::Error::Unreadable { .. } => failure::write(error),
+        | capacity::Error::Unreadable { .. } => failure::write(&error),
     };
     capacity.fence(extent, epoch).await.map_err(lost)?;
     capacity.seal(extent, epoch).await.map_err(lost)?;

@@ -141,7 +141,7 @@ impl<'a> Replay<'a> {
             return Ok(());
         }
         if batch.first > self.sequence.plus(1) {
-            return Err(damaged(extent, &format!("commits before {} are missing", batch.first)));
+            return Err(damaged(extent, format!("commits before {} are missing", batch.first)));
         }
         let commits = batch.rows().ok_or_else(|| damaged(extent, "its rows are malformed"))?;
         for (number, commit) in (0u64..).zip(commits) {

@@ -39,13 +39,18 @@ pub(crate) struct World {
 pub(crate) const PARTITION: PartitionId = PartitionId::new(1);
 
 impl World {
-    /// A store with one partition of all keys.
-    pub(crate) async fn new() -> Self {
-        let world = Self {
+    /// A new store.
+    pub(crate) fn empty() -> Self {
+        Self {
             capacity: Arc::default(),
             store: SimulatedStore::new(),
             config: Config { memtable_bytes_max: 8 << 20, ..Config::default() },
-        };
+        }
+    }
+
+    /// A store with one partition of all keys.
+    pub(crate) async fn new() -> Self {
+        let world = Self::empty();
         let descriptor = PartitionDescriptor {
             id: PARTITION,
             range: KeyRange::all(),

@@ -1,4 +1,5 @@
 //! Tests of the engine as a whole; those of one file stand beside it.
 
 mod faults;
+mod model;
 mod partition;

@@ -11,3 +11,6 @@ pub(crate) mod manifest;
 pub(crate) mod reader;
 pub(crate) mod record;
 pub(crate) mod writer;
+
+#[cfg(test)]
+mod tests;

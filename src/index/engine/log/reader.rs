@@ -100,7 +100,11 @@ impl<'a> LogReader<'a> {
         if self.end.is_some_and(|end| offset >= end) {
             return Ok(None);
         }
-        let frame = self.capacity.next_frame(self.extent, offset).await.map_err(failure::read)?;
+        let frame = self
+            .capacity
+            .next_frame(self.extent, offset)
+            .await
+            .map_err(|error| failure::read(&error))?;
         Ok(frame.map(|frame| (frame.payload, frame.next)))
     }
 

@@ -10,3 +10,6 @@ pub(crate) mod filter;
 pub(crate) mod footer;
 pub(crate) mod reader;
 pub(crate) mod writer;
+
+#[cfg(test)]
+mod tests;

@@ -187,7 +187,8 @@ fn decode_index(extent: ExtentId, stored: &Bytes) -> Option<Vec<(Bytes, Location
 }
 
 async fn read(capacity: &dyn Capacity, location: &Location) -> Result<Bytes, Error> {
-    let pieces = capacity.read(location, 0..location.len).await.map_err(failure::read)?;
+    let pieces =
+        capacity.read(location, 0..location.len).await.map_err(|error| failure::read(&error))?;
     let mut pieces = pieces.into_iter();
     let first = pieces.next().unwrap_or_default();
     if pieces.len() == 0 {

@@ -7,7 +7,10 @@ use std::sync::Mutex;
 use async_trait::async_trait;
 use bytes::{Bytes, BytesMut};
 
-use crate::capacity::*;
+use crate::capacity::{
+    AppendRequest, Appended, Capacity, Durability, Error, ExtentInfo, ExtentKind, ExtentState,
+    LogFrame, ScrubReport,
+};
 use crate::types::Epoch;
 use crate::types::ExtentId;
 use crate::types::Location;
@@ -107,6 +110,11 @@ impl MemoryCapacity {
     /// Extents of a kind.
     pub(crate) fn count(&self, kind: ExtentKind) -> usize {
         self.0.lock().unwrap().extents.values().filter(|extent| extent.kind == kind).count()
+    }
+
+    /// All extents.
+    pub(crate) fn extents_of_index(&self) -> Vec<ExtentId> {
+        self.0.lock().unwrap().extents.keys().copied().collect()
     }
 
     /// Flips a bit of a log extent's frame, as if the layer below had not noticed.
@@ -263,7 +271,8 @@ impl Capacity for MemoryCapacity {
         if bytes.len() as u64 != location.len || crc32c(&bytes) != location.crc {
             return Err(corrupt);
         }
-        let whole = bytes.freeze().slice(range.start as usize..range.end as usize);
+        let at = |offset| usize::try_from(offset).unwrap();
+        let whole = bytes.freeze().slice(at(range.start)..at(range.end));
         let middle = whole.len() / 2;
         Ok(vec![whole.slice(..middle), whole.slice(middle..)])
     }

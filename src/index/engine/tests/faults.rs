@@ -66,7 +66,10 @@ async fn run(fault: Option<(When, Fault)>) -> usize {
     for number in 0..20 {
         known.put(&partition, number).await;
     }
-    world.capacity.fail(fault.clone().map_or(When::Once(usize::MAX), |f| f.0), fault.map_or(Fault::Refused(POISONED), |f| f.1));
+    world.capacity.fail(
+        fault.clone().map_or(When::Once(usize::MAX), |f| f.0),
+        fault.map_or(Fault::Refused(POISONED), |f| f.1),
+    );
     for number in 20..60 {
         known.put(&partition, number).await;
         known.remove(&partition, number + 7).await;
