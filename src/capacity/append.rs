@@ -241,7 +241,7 @@ impl Store {
     ) -> Result<(), Error> {
         let _one = extent.syncing.lock().await;
         self.health.check()?;
-        let file = self.file(extent).await?;
+        let file = self.body(extent).await?.file;
         let (mut slot, unsynced) = {
             let state = extent.state();
             (state.slot, state.slot_unsynced)

@@ -15,6 +15,7 @@ use crate::capacity::frame::verify_frames;
 use crate::capacity::header::{Header, Slot, padding_at, parse_padding};
 use crate::capacity::journal::layout::Record;
 use crate::capacity::journal::replay::{JournalError, Replay};
+use crate::capacity::map::Body;
 use crate::capacity::ranges::Ranges;
 use crate::capacity::scrub::scrub_range;
 use crate::capacity::store::{extent_of, path_of};
@@ -43,7 +44,7 @@ pub enum Problem {
         /// Why, in words.
         reason: String,
     },
-    /// An extent's first page is damaged.
+    /// An extent's first page, or its map, is damaged.
     #[error("extent {extent}: first page damaged")]
     Header {
         /// The extent.
@@ -193,11 +194,21 @@ async fn check_sealed(
     slot: &Slot,
     report: &mut CheckReport,
 ) -> Result<(), DiskError> {
-    let list = file.read_at(padding_at(slot.len), index(16 * u64::from(slot.padding))).await?;
-    let padding: Ranges = parse_padding(&list, slot).unwrap_or_default().into_iter().collect();
-    let mut walker = Walker::new(Arc::clone(file), id);
+    let Some(body) = Body::load(Arc::clone(file), slot).await? else {
+        report.problems.push(Problem::Header { extent: id });
+        return Ok(());
+    };
+    let live = match &body.map {
+        Some(map) => map.ranges(),
+        None => {
+            let list = file.read_at(padding_at(slot.len), index(16 * u64::from(slot.padding)));
+            let padding = parse_padding(&list.await?, slot).unwrap_or_default();
+            padding.into_iter().collect::<Ranges>().gaps(slot.len).into_iter().collect()
+        }
+    };
+    let mut walker = Walker::new(body, id);
     let mut found = ScrubReport::default();
-    for range in padding.gaps(slot.len) {
+    for range in live.iter() {
         let holed = scrub_range(&mut walker, id, range, &mut found).await?;
         report.holed.extend(holed.into_iter().map(|offset| (id, offset)));
     }
@@ -212,7 +223,7 @@ async fn check_open(
     records: &[Record],
     report: &mut CheckReport,
 ) -> Result<u64, DiskError> {
-    let mut walker = Walker::new(Arc::clone(file), id);
+    let mut walker = Walker::new(Body::plain(Arc::clone(file)), id);
     let mut end = 0;
     // In the order they were queued, which is that of their offsets.
     let mut queued = records.iter();

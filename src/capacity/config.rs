@@ -41,6 +41,12 @@ pub struct CapacityConfig {
     pub scrub_bytes_per_second: u64,
     /// Pause between two rounds of the scrub. Default one day.
     pub scrub_pause: Duration,
+    /// How often sparse extents are looked for, to compact them. Default 5 s.
+    pub compact_pause: Duration,
+    /// Space compaction must win in an extent at least, bytes. Default 256 KiB.
+    pub compact_waste_min: u64,
+    /// Pace of compaction. Default 64 MiB/s; 0 turns it off.
+    pub compact_bytes_per_second: u64,
     /// Where the catalog is kept.
     pub catalog: CatalogPlace,
 }
@@ -58,6 +64,9 @@ impl Default for CapacityConfig {
             open_files_max: 1024,
             scrub_bytes_per_second: 4 * MIB,
             scrub_pause: Duration::from_secs(86_400),
+            compact_pause: Duration::from_secs(5),
+            compact_waste_min: 256 * KIB,
+            compact_bytes_per_second: 64 * MIB,
             catalog: CatalogPlace::Memory,
         }
     }
@@ -77,6 +86,8 @@ impl CapacityConfig {
             reserve_bytes: Some(64 * KIB),
             open_files_max: 4,
             scrub_bytes_per_second: 0,
+            compact_pause: Duration::from_millis(50),
+            compact_waste_min: 8 * KIB,
             ..Self::default()
         }
     }

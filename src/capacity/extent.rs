@@ -11,6 +11,7 @@ use crate::capacity::ExtentInfo;
 use crate::capacity::ExtentKind;
 use crate::capacity::ExtentState;
 use crate::capacity::header::Slot;
+use crate::capacity::map::{Body, Map};
 use crate::capacity::ranges::Ranges;
 use crate::capacity::tail::Tail;
 use crate::capacity::units::{index, size};
@@ -54,6 +55,10 @@ pub(crate) struct State {
     pub(crate) slot_unsynced: bool,
     /// Its open file, if any.
     pub(crate) file: Option<Arc<dyn DiskFile>>,
+    /// The map that belongs to that file.
+    pub(crate) map: Option<Arc<Map>>,
+    /// Grows when a compaction puts another file in place.
+    pub(crate) rewrites: u64,
     /// Where the next append goes.
     pub(crate) end: u64,
     /// Below this all bytes are in the file; from here on they are in the tail.
@@ -74,6 +79,18 @@ pub(crate) struct State {
     pub(crate) padding_noted: usize,
 }
 
+impl State {
+    /// The open file with its map.
+    pub(crate) fn body(&self) -> Option<Body> {
+        self.file.clone().map(|file| Body { file, map: self.map.clone() })
+    }
+
+    /// Logical bytes that are neither freed nor padding.
+    pub(crate) fn live(&self) -> u64 {
+        self.end.saturating_sub(self.dead.total())
+    }
+}
+
 /// The last piece of file a log replay read: small frames share one read.
 #[derive(Debug)]
 struct Window {
@@ -89,6 +106,8 @@ impl Extent {
             slot,
             slot_unsynced: false,
             file: None,
+            map: None,
+            rewrites: 0,
             end: slot.len,
             written: slot.len,
             synced: slot.len,

@@ -27,6 +27,9 @@ impl Store {
         }
         self.note(changes).await;
         self.punch(extent, &holes).await;
+        if extent.state().slot.sealed {
+            self.mark_sparse(extent);
+        }
         Ok(())
     }
 
@@ -96,8 +99,14 @@ impl Store {
     /// If this fails the space is not given back, nothing else: some file systems cannot.
     async fn punch(&self, extent: &Arc<Extent>, holes: &Ranges) {
         for hole in holes.iter() {
-            let Ok(file) = self.file(extent).await else { return };
-            if let Err(error) = file.punch_hole(DATA_AT + hole.start, hole.end - hole.start).await {
+            let Ok(body) = self.body(extent).await else { return };
+            // In a compacted file logical pages are no pages: the next compaction wins the space.
+            if body.map.is_some() {
+                return;
+            }
+            if let Err(error) =
+                body.file.punch_hole(DATA_AT + hole.start, hole.end - hole.start).await
+            {
                 tracing::warn!(extent = %extent.id, %error, "space of freed frames not given back");
                 return;
             }
@@ -120,6 +129,7 @@ impl Store {
             }
             state.status = Status::Removed;
             state.file = None;
+            state.map = None;
             state.tail.clear();
         }
         extent.set_window(None);

@@ -6,6 +6,7 @@ use std::ops::Range;
 use bytes::{BufMut, Bytes, BytesMut};
 
 use crate::capacity::ExtentKind;
+use crate::capacity::map::ENTRY;
 use crate::capacity::units::{PAGE, get_u16, get_u32, get_u64, index, page_up, size};
 use crate::types::Epoch;
 use crate::types::ExtentId;
@@ -49,23 +50,28 @@ pub(crate) struct Slot {
     pub(crate) padding: u32,
     /// CRC-32C of that list.
     pub(crate) padding_crc: u32,
+    /// Entries of the map of a compacted extent; 0 when it was never compacted.
+    pub(crate) map: u32,
+    /// CRC-32C of the map.
+    pub(crate) map_crc: u32,
+    /// Where the map is, bytes from the start of the file.
+    pub(crate) map_at: u64,
 }
 
 impl Header {
     /// The whole first page of a new extent.
     pub(crate) fn page(&self) -> Bytes {
-        let slot = Slot {
-            sequence: 1,
-            epoch: self.created,
-            sealed: false,
-            len: 0,
-            padding: 0,
-            padding_crc: 0,
-        };
+        self.page_with(&[Slot::new(1, self.created)])
+    }
+
+    /// A whole first page with these slots.
+    pub(crate) fn page_with(&self, slots: &[Slot]) -> Bytes {
         let mut page = BytesMut::zeroed(index(PAGE));
         page[..HEADER].copy_from_slice(&self.encode());
-        let at = index(slot.offset());
-        page[at..at + SLOT].copy_from_slice(&slot.encode());
+        for slot in slots {
+            let at = index(slot.offset());
+            page[at..at + SLOT].copy_from_slice(&slot.encode());
+        }
         page.freeze()
     }
 
@@ -101,6 +107,21 @@ impl Header {
 }
 
 impl Slot {
+    /// The slot of an empty open extent.
+    pub(crate) fn new(sequence: u64, epoch: Epoch) -> Self {
+        Self {
+            sequence,
+            epoch,
+            sealed: false,
+            len: 0,
+            padding: 0,
+            padding_crc: 0,
+            map: 0,
+            map_crc: 0,
+            map_at: 0,
+        }
+    }
+
     /// Where in the file this slot goes.
     pub(crate) fn offset(&self) -> u64 {
         SLOT_AT[index(self.sequence % 2)]
@@ -117,6 +138,9 @@ impl Slot {
         bytes.put_u64_le(self.len);
         bytes.put_u32_le(self.padding);
         bytes.put_u32_le(self.padding_crc);
+        bytes.put_u32_le(self.map);
+        bytes.put_u32_le(self.map_crc);
+        bytes.put_u64_le(self.map_at);
         bytes.put_bytes(0, SLOT - 4 - bytes.len());
         let crc = crc32c(&bytes);
         bytes.put_u32_le(crc);
@@ -149,6 +173,9 @@ impl Slot {
             len: get_u64(bytes, 24)?,
             padding: get_u32(bytes, 32)?,
             padding_crc: get_u32(bytes, 36)?,
+            map: get_u32(bytes, 40)?,
+            map_crc: get_u32(bytes, 44)?,
+            map_at: get_u64(bytes, 48)?,
         })
     }
 }
@@ -160,6 +187,9 @@ pub(crate) fn padding_at(len: u64) -> u64 {
 
 /// Bytes of a sealed extent's file.
 pub(crate) fn sealed_file_len(slot: &Slot) -> u64 {
+    if slot.map > 0 {
+        return slot.map_at + ENTRY * u64::from(slot.map);
+    }
     padding_at(slot.len) + 16 * u64::from(slot.padding)
 }
 

@@ -32,6 +32,10 @@ pub struct CapacityMetrics {
     pub freed_bytes: Counter,
     /// Extents removed.
     pub removed_extents: Counter,
+    /// Extents compacted.
+    pub compactions: Counter,
+    /// Bytes compaction copied.
+    pub compacted_bytes: Counter,
     /// Frames the scrub verified.
     pub scrubbed_frames: Counter,
     /// Disks that take no writes because one failed.
@@ -48,7 +52,7 @@ impl CapacityMetrics {
     pub fn registered(registry: &mut Registry) -> Self {
         let metrics = Self::default();
         let inner = registry.sub_registry_with_prefix("capacity");
-        let counters: [(&str, &str, &Counter); 12] = [
+        let counters: [(&str, &str, &Counter); 14] = [
             ("appends", "Appends", &metrics.appends),
             ("appended_bytes", "Payload bytes appended", &metrics.appended_bytes),
             ("frames", "Frames appended", &metrics.frames),
@@ -60,6 +64,8 @@ impl CapacityMetrics {
             ("corrupt_frames", "Frames found damaged", &metrics.corrupt_frames),
             ("freed_bytes", "Frame bytes freed", &metrics.freed_bytes),
             ("removed_extents", "Extents removed", &metrics.removed_extents),
+            ("compactions", "Extents compacted", &metrics.compactions),
+            ("compacted_bytes", "Bytes copied by compaction", &metrics.compacted_bytes),
             ("scrubbed_frames", "Frames verified by the scrub", &metrics.scrubbed_frames),
         ];
         for (name, help, counter) in counters {

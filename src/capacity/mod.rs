@@ -2,7 +2,7 @@
 //!
 //! Main path of a write: 1. `node.rs` finds the extent and its disk; 2. `append.rs` decides journal or file;
 //! 3. `frame.rs` makes frames; 4. `journal/` shares one sync among small appends; 5. `checkpoint.rs` moves journaled
-//! bytes to the extents' files; 6. `seal.rs` ends an extent. Reads: `read.rs`. Space back: `free.rs`. Starts: `open.rs`,
+//! bytes to the extents' files; 6. `seal.rs` ends an extent. Reads: `read.rs`. Space back: `free.rs`, `compact.rs`. Starts: `open.rs`,
 //! `recover.rs` with `walk.rs`. Damage: `scrub.rs` while running, `check.rs` while stopped.
 //! `store.rs` is what these share for one disk; `extent.rs` and `tail.rs` are an extent in memory.
 //! Layouts: `api-spec/extent.md`, `api-spec/journal.md`.
@@ -18,6 +18,7 @@ mod append;
 mod catalog;
 mod check;
 mod checkpoint;
+mod compact;
 mod config;
 mod extent;
 mod format;
@@ -26,6 +27,7 @@ mod free;
 mod header;
 mod health;
 mod journal;
+mod map;
 mod metrics;
 mod node;
 mod open;

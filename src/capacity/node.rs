@@ -100,6 +100,9 @@ impl CapacityNode {
             let work = async move { journal.journal_loop().await };
             journals.push(self.env.tasks.spawn("journal", work));
             loops.push(self.env.tasks.spawn("checkpoint", Arc::clone(store).checkpoint_loop()));
+            if self.config.compact_bytes_per_second > 0 {
+                loops.push(self.env.tasks.spawn("compact", Arc::clone(store).compact_loop()));
+            }
         }
         if self.config.scrub_bytes_per_second > 0 {
             loops.push(self.env.tasks.spawn("scrub", scrub_loop(Arc::downgrade(self))));

@@ -10,6 +10,7 @@ use bytes::Bytes;
 
 use crate::capacity::ExtentKind;
 use crate::capacity::catalog::{Catalog, Change, Contents};
+use crate::capacity::compact::UNFINISHED;
 use crate::capacity::extent::Extent;
 use crate::capacity::header::{
     DATA_AT, Header, Slot, encode_padding, padding_at, parse_padding, sealed_file_len,
@@ -18,6 +19,7 @@ use crate::capacity::health::Health;
 use crate::capacity::journal::layout::{RING_AT, Record, Superblock};
 use crate::capacity::journal::replay::Replay;
 use crate::capacity::journal::writer::Journal;
+use crate::capacity::map::Body;
 use crate::capacity::open::{OpenError, Opened, Opening};
 use crate::capacity::ranges::Ranges;
 use crate::capacity::seal::sealed_change;
@@ -90,6 +92,9 @@ impl Recovery<'_> {
 
         let store = Arc::new(self.store(journal_file, superblock).await?);
         store.note(changes).await;
+        for extent in extents.iter().filter(|extent| extent.state().dead.total() > 0) {
+            store.mark_sparse(extent);
+        }
         store.metrics.extents.inc_by(i64::try_from(extents.len()).unwrap_or(i64::MAX));
         Ok(Opened { store, extents })
     }
@@ -186,17 +191,14 @@ impl Recovery<'_> {
         let names = self.disk.list("extents").await.map_err(|e| self.failed(e))?;
         let mut extents = Vec::new();
         let mut changes = Vec::new();
+        for name in names.iter().filter(|name| name.ends_with(UNFINISHED)) {
+            self.disk.remove(name).await.map_err(|e| self.failed(e))?;
+        }
         for id in names.iter().filter_map(|name| extent_of(name)) {
             let dead = known.dead.get(&id).cloned().unwrap_or_default();
             let extent = if let Some(entry) = known.sealed.get(&id) {
-                let slot = Slot {
-                    sequence: 0,
-                    epoch: entry.epoch,
-                    sealed: true,
-                    len: entry.len,
-                    padding: 0,
-                    padding_crc: 0,
-                };
+                // Whatever else its slot holds is read with the file.
+                let slot = Slot { sealed: true, len: entry.len, ..Slot::new(0, entry.epoch) };
                 Extent::new(id, entry.kind, slot)
             } else {
                 let known_end = replayed.get(&id).map_or(0, |r| r.known_end);
@@ -236,13 +238,19 @@ impl Recovery<'_> {
                     let cut = file.set_len(sealed_file_len(&slot)).await;
                     cut.map_err(|e| self.failed(e))?;
                 }
-                let list = file.read_at(padding_at(slot.len), index(16 * u64::from(slot.padding)));
-                let list = list.await.map_err(|e| self.failed(e))?;
-                let padding = parse_padding(&list, &slot).unwrap_or_default();
-                Ok(Some((Extent::new(id, header.kind, slot), padding)))
+                let dead = self.known_dead(&file, &slot).await.map_err(|e| self.failed(e))?;
+                Ok(Some((Extent::new(id, header.kind, slot), dead)))
             }
             (Some(header), Some(slot)) => {
                 self.end_open(id, header.kind, slot, known_end, &file).await.map(Some)
+            }
+            (None, Some(slot)) if slot.sealed => {
+                // The slots say all that matters; make the header good again, as far as it is known.
+                let header = self.unknown_header(id);
+                let written = file.write_sync(0, vec![header.encode()]).await;
+                written.map_err(|e| self.failed(e))?;
+                let dead = self.known_dead(&file, &slot).await.map_err(|e| self.failed(e))?;
+                Ok(Some((Extent::new(id, header.kind, slot), dead)))
             }
             _ if len <= DATA_AT => {
                 tracing::info!(extent = %id, "removed: its creation was never acknowledged");
@@ -251,6 +259,21 @@ impl Recovery<'_> {
             }
             _ => self.rescue(id, &file, len).await.map(Some),
         }
+    }
+
+    /// What of a sealed extent its file says is dead: what its map leaves out, or the padding.
+    async fn known_dead(
+        &self,
+        file: &Arc<dyn DiskFile>,
+        slot: &Slot,
+    ) -> Result<Vec<Range<u64>>, DiskError> {
+        if slot.map > 0 {
+            let body = Body::load(Arc::clone(file), slot).await?;
+            let map = body.and_then(|body| body.map);
+            return Ok(map.map_or_else(Vec::new, |map| map.ranges().gaps(slot.len)));
+        }
+        let list = file.read_at(padding_at(slot.len), index(16 * u64::from(slot.padding))).await?;
+        Ok(parse_padding(&list, slot).unwrap_or_default())
     }
 
     /// Finds where an open extent ends and seals it there.
@@ -262,7 +285,7 @@ impl Recovery<'_> {
         known_end: u64,
         file: &Arc<dyn DiskFile>,
     ) -> Result<(Extent, Vec<Range<u64>>), OpenError> {
-        let mut walker = Walker::new(Arc::clone(file), id);
+        let mut walker = Walker::new(Body::plain(Arc::clone(file)), id);
         let mut reach = walker.follow(slot.len).await.map_err(|e| self.failed(e))?;
         while reach.end < known_end {
             // The journal proves that bytes up to there were durable: this is damage, not a torn tail. Keep what
@@ -296,6 +319,7 @@ impl Recovery<'_> {
             len: end,
             padding: u32::try_from(padding.len()).unwrap_or(0),
             padding_crc: crc32c(&list),
+            ..slot
         };
         let work = async {
             file.set_len(DATA_AT + end).await?;
@@ -307,7 +331,10 @@ impl Recovery<'_> {
                 }
             }
             file.sync().await?;
-            file.write_sync(sealed.offset(), vec![sealed.encode()]).await
+            file.write_sync(sealed.offset(), vec![sealed.encode()]).await?;
+            // As in a seal: damage to one slot must not make it look open.
+            sealed.sequence += 1;
+            file.write_at(sealed.offset(), vec![sealed.encode()]).await
         };
         work.await.map_err(|e| self.failed(e))?;
         self.opening.metrics.fsyncs.inc_by(2);
@@ -323,7 +350,7 @@ impl Recovery<'_> {
         len: u64,
     ) -> Result<(Extent, Vec<Range<u64>>), OpenError> {
         tracing::error!(extent = %id, "first page damaged: keeping the frames that are whole");
-        let mut walker = Walker::new(Arc::clone(file), id);
+        let mut walker = Walker::new(Body::plain(Arc::clone(file)), id);
         let limit = len - DATA_AT;
         let mut end = 0;
         let mut at = 0;
@@ -331,16 +358,16 @@ impl Recovery<'_> {
             at = walker.follow(found).await.map_err(|e| self.failed(e))?.end.max(found + 1);
             end = end.max(at);
         }
-        let header = Header {
-            extent: id,
-            kind: ExtentKind::Data,
-            created: Epoch::new(0),
-            store: self.store_id,
-        };
+        let header = self.unknown_header(id);
         let page = header.page();
         file.write_at(0, vec![page.clone()]).await.map_err(|e| self.failed(e))?;
         let slot = Slot::parse(&page).expect("a new page has a slot");
         self.seal_at(id, header.kind, slot, end.min(limit), Vec::new(), file).await
+    }
+
+    fn unknown_header(&self, extent: ExtentId) -> Header {
+        let (kind, created) = (ExtentKind::Data, Epoch::new(0));
+        Header { extent, kind, created, store: self.store_id }
     }
 
     fn failed(&self, error: DiskError) -> OpenError {

@@ -20,12 +20,12 @@ impl Store {
         extent: &Arc<Extent>,
         pace: u64,
     ) -> Result<ScrubReport, Error> {
-        let file = self.file(extent).await?;
+        let body = self.body(extent).await?;
         let live = {
             let state = extent.state();
             state.dead.gaps(state.written)
         };
-        let mut walker = Walker::new(file, extent.id);
+        let mut walker = Walker::new(body, extent.id);
         let mut report = ScrubReport::default();
         for range in live {
             let from = report.bytes;

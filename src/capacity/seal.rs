@@ -50,12 +50,15 @@ impl Store {
             slot.padding_crc = crc;
         })
         .await?;
+        // Once more into the other slot: damage to one of them must not make the extent look open.
+        self.write_slot(extent, false, |_| {}).await?;
         self.trim(extent).await;
         self.may_close(extent);
         let mut changes = vec![sealed_change(extent)];
         changes.extend(self.padding_changes(extent));
         self.note(changes).await;
         self.punch_all(extent).await;
+        self.mark_sparse(extent);
         let all_dead = end > 0 && extent.state().dead.total() >= end;
         if all_dead {
             self.remove_now(extent).await?;

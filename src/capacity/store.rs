@@ -14,10 +14,11 @@ use crate::capacity::extent::{Extent, Status};
 use crate::capacity::header::{DATA_AT, Header, Slot};
 use crate::capacity::health::Health;
 use crate::capacity::journal::writer::Journal;
+use crate::capacity::map::Body;
 use crate::capacity::metrics::CapacityMetrics;
 use crate::capacity::space::SpaceWatch;
-use crate::capacity::units::{index, page_up};
-use crate::env::{Disk, DiskError, DiskFile, Env};
+use crate::capacity::units::{PAGE, index, page_up};
+use crate::env::{Disk, DiskError, Env};
 use crate::types::Epoch;
 use crate::types::ExtentId;
 
@@ -48,6 +49,8 @@ pub(crate) struct Store {
     pub(crate) stop: CancellationToken,
     /// Held by the one checkpoint that may run.
     pub(crate) checkpointing: tokio::sync::Mutex<()>,
+    /// Sealed extents of which something was freed since a compaction looked at them.
+    pub(crate) sparse: Mutex<BTreeMap<ExtentId, Arc<Extent>>>,
     /// Extents whose bytes may be in the journal or the page cache only.
     pub(crate) dirty: Mutex<BTreeMap<ExtentId, Arc<Extent>>>,
     /// Sealed extents with an open file, oldest first.
@@ -106,6 +109,7 @@ impl Store {
             space: parts.space,
             stop: parts.stop,
             checkpointing: tokio::sync::Mutex::default(),
+            sparse: Mutex::default(),
             dirty: Mutex::default(),
             open_files: Mutex::default(),
             folders: Mutex::default(),
@@ -206,36 +210,57 @@ impl Store {
         self.space.admit(&*self.disk, &self.env, &self.config, kind, len).await
     }
 
-    /// An extent's file, opened if need be; of sealed ones only so many stay open.
-    pub(crate) async fn file(&self, extent: &Arc<Extent>) -> Result<Arc<dyn DiskFile>, Error> {
-        {
-            let state = extent.state();
-            if state.status == Status::Removed {
-                return Err(extent.missing());
+    /// An extent's file and its map, opened if need be; of sealed ones only so many stay open.
+    pub(crate) async fn body(&self, extent: &Arc<Extent>) -> Result<Body, Error> {
+        loop {
+            let rewrites = {
+                let state = extent.state();
+                if state.status == Status::Removed {
+                    return Err(extent.missing());
+                }
+                if let Some(body) = state.body() {
+                    return Ok(body);
+                }
+                state.rewrites
+            };
+            let (slot, body) = self.open_sealed(extent).await?;
+            let mut state = extent.state();
+            if state.rewrites != rewrites || state.file.is_some() {
+                continue;
             }
-            if let Some(file) = &state.file {
-                return Ok(Arc::clone(file));
+            if slot.sequence > state.slot.sequence {
+                state.slot = Slot { epoch: slot.epoch.max(state.slot.epoch), ..slot };
             }
+            state.file = Some(Arc::clone(&body.file));
+            state.map.clone_from(&body.map);
+            drop(state);
+            self.may_close(extent);
+            return Ok(body);
         }
-        let file = self.disk.open(&path_of(extent.id)).await.map_err(|e| unreadable(extent, &e))?;
-        extent.state().file = Some(Arc::clone(&file));
+    }
+
+    async fn open_sealed(&self, extent: &Arc<Extent>) -> Result<(Slot, Body), Error> {
+        let failed = |error: DiskError| unreadable(extent, &error);
+        let file = self.disk.open(&path_of(extent.id)).await.map_err(failed)?;
+        let page = file.read_at(0, index(PAGE)).await.map_err(failed)?;
+        let slot = Slot::parse(&page).ok_or_else(|| extent.corrupt(0))?;
+        let body = Body::load(file, &slot).await.map_err(failed)?;
+        Ok((slot, body.ok_or_else(|| extent.corrupt(0))?))
+    }
+
+    /// Counts a sealed extent among those with an open file, and closes the one that is open longest if there are too
+    /// many.
+    pub(crate) fn may_close(&self, extent: &Arc<Extent>) {
         let closed = {
             let mut open = self.open_files.lock().unwrap_or_else(PoisonError::into_inner);
             open.push_back(Arc::clone(extent));
             if open.len() > self.config.open_files_max { open.pop_front() } else { None }
         };
         if let Some(closed) = closed {
-            closed.state().file = None;
+            let mut state = closed.state();
+            state.file = None;
+            state.map = None;
         }
-        Ok(file)
-    }
-
-    /// Lets a newly sealed extent's file be closed when others need the place.
-    pub(crate) fn may_close(&self, extent: &Arc<Extent>) {
-        self.open_files
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .push_back(Arc::clone(extent));
     }
 
     /// Remembers that the extent needs a sync before the journal can forget its records.
@@ -245,6 +270,14 @@ impl Store {
             .unwrap_or_else(PoisonError::into_inner)
             .entry(extent.id)
             .or_insert_with(|| Arc::clone(extent));
+    }
+
+    /// Remembers that space may be won by compacting the extent.
+    pub(crate) fn mark_sparse(&self, extent: &Arc<Extent>) {
+        self.sparse
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(extent.id, Arc::clone(extent));
     }
 
     /// Up to `len` stored bytes at logical `offset`, from the tail or the file; fewer at the end of what is stored
@@ -262,8 +295,8 @@ impl Store {
             }
             len.min(state.written - offset)
         };
-        let file = self.file(extent).await?;
-        file.read_at(DATA_AT + offset, index(len)).await.map_err(|e| unreadable(extent, &e))
+        let body = self.body(extent).await?;
+        body.read(offset, len).await.map_err(|e| unreadable(extent, &e))
     }
 
     /// Notes changes in the catalog, which may take time on a real disk.
@@ -283,7 +316,8 @@ impl Store {
     }
 }
 
-fn unreadable(extent: &Extent, error: &DiskError) -> Error {
+/// The answer when a read fails.
+pub(crate) fn unreadable(extent: &Extent, error: &DiskError) -> Error {
     match error {
         DiskError::NotFound { .. } => extent.missing(),
         DiskError::Full | DiskError::Io { .. } | DiskError::Locked => {

@@ -1,14 +1,13 @@
 //! Walking over the frames of an extent file: to find where an open one ends after a crash, to scrub, to check.
 
 use std::ops::Range;
-use std::sync::Arc;
 
 use bytes::Bytes;
 
 use crate::capacity::frame::{HEAD_MAX, HEADER, Head, frame_end, head_len, starts_frame};
-use crate::capacity::header::DATA_AT;
+use crate::capacity::map::Body;
 use crate::capacity::units::{PAGE, index, page_up, size};
-use crate::env::{DiskError, DiskFile};
+use crate::env::DiskError;
 use crate::types::ExtentId;
 
 /// What a walk reads at a time, bytes: a full frame and its head fit.
@@ -36,7 +35,7 @@ pub(crate) enum Found {
 /// Reads an extent file from front to back.
 #[derive(Debug)]
 pub(crate) struct Walker {
-    file: Arc<dyn DiskFile>,
+    body: Body,
     extent: ExtentId,
     start: u64,
     bytes: Bytes,
@@ -55,8 +54,8 @@ pub(crate) struct Reach {
 
 impl Walker {
     /// A walk over one file.
-    pub(crate) fn new(file: Arc<dyn DiskFile>, extent: ExtentId) -> Self {
-        Self { file, extent, start: 0, bytes: Bytes::new() }
+    pub(crate) fn new(body: Body, extent: ExtentId) -> Self {
+        Self { body, extent, start: 0, bytes: Bytes::new() }
     }
 
     /// Follows whole frames from `from` until there is none.
@@ -131,10 +130,11 @@ impl Walker {
         Ok(bytes.iter().all(|b| *b == 0))
     }
 
-    async fn read(&mut self, offset: u64, len: u64) -> Result<Bytes, DiskError> {
+    /// Up to `len` bytes at a logical offset.
+    pub(crate) async fn read(&mut self, offset: u64, len: u64) -> Result<Bytes, DiskError> {
         let have = self.start + size(self.bytes.len());
         if offset < self.start || offset + len > have {
-            self.bytes = self.file.read_at(DATA_AT + offset, index(len.max(WINDOW))).await?;
+            self.bytes = self.body.read(offset, len.max(WINDOW)).await?;
             self.start = offset;
         }
         let from = index(offset - self.start).min(self.bytes.len());

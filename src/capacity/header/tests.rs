@@ -10,7 +10,17 @@ fn header() -> Header {
 }
 
 fn slot(sequence: u64) -> Slot {
-    Slot { sequence, epoch: Epoch::new(4), sealed: true, len: 0x5000, padding: 2, padding_crc: 7 }
+    Slot {
+        sequence,
+        epoch: Epoch::new(4),
+        sealed: true,
+        len: 0x5000,
+        padding: 2,
+        padding_crc: 7,
+        map: 3,
+        map_crc: 8,
+        map_at: 0x9000,
+    }
 }
 
 #[test]
@@ -42,7 +52,9 @@ fn slot_has_these_bytes() {
         &[4, 0, 0, 0, 0, 0, 0, 0],
         &[0, 0x50, 0, 0, 0, 0, 0, 0],
         &[2, 0, 0, 0, 7, 0, 0, 0],
-        &[0; 20],
+        &[3, 0, 0, 0, 8, 0, 0, 0],
+        &[0, 0x90, 0, 0, 0, 0, 0, 0],
+        &[0; 4],
     ]
     .concat();
     let bytes = slot(6).encode();

@@ -8,9 +8,11 @@ use bytes::Bytes;
 
 use super::node::{DATA, LOG, ONE, Rig};
 use super::payload;
+use crate::capacity::units::size;
 use crate::capacity::*;
 use crate::env::disk_os::OsDisk;
 use crate::env::{Disk, Tasks};
+use crate::types::Epoch;
 use crate::types::ExtentId;
 use crate::types::Location;
 
@@ -239,6 +241,91 @@ async fn small_frames_freed_together_give_back_the_pages_they_shared() {
         assert_eq!(rig.read(location).await.unwrap(), *bytes);
     }
     assert_eq!(rig.node().scrub(DATA).await.unwrap().corrupt, vec![]);
+}
+
+#[tokio::test]
+async fn sparse_extent_is_compacted_and_keeps_every_offset() {
+    let mut rig = Rig::new().await;
+    let mut stored = fill(&rig, DATA, 600, 1000).await;
+    let end = rig.node().extents().await[0].len;
+    // One that fills whole frames too, and padding before it.
+    let big = payload(9, 100_000);
+    let one = std::slice::from_ref(&big);
+    let appended = rig.append(DATA, end, one, Durability::Durable).await.unwrap();
+    stored.push((appended.locations[0], big));
+    rig.node().seal(DATA, ONE).await.unwrap();
+    let live: Vec<usize> = (0..600).step_by(3).chain([600]).collect();
+    let dead: Vec<Location> = (0..600).filter(|n| n % 3 != 0).map(|n| stored[n].0).collect();
+    rig.node().free(&dead).await.unwrap();
+    let file = rig.extent_file(DATA);
+    let live_bytes: u64 = live.iter().map(|&n| stored[n].0.len).sum();
+    for _ in 0..200 {
+        if rig.metrics.compactions.get() > 0 {
+            break;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+    }
+    assert_eq!(rig.metrics.compactions.get(), 1);
+    assert!(allocated(&file) < live_bytes * 13 / 10, "{} of {live_bytes}", allocated(&file));
+    for start in ["running", "catalog", "no catalog", "first page damaged"] {
+        match start {
+            "running" => {}
+            "catalog" => rig.restart(true).await,
+            "no catalog" => {
+                rig.stop(true).await;
+                fs::remove_dir_all(rig.path().join("catalog")).unwrap();
+                rig.start().await;
+            }
+            _ => {
+                rig.stop(true).await;
+                fs::remove_dir_all(rig.path().join("catalog")).unwrap();
+                flip(&file, 20);
+                flip(&file, 1024 + 9);
+                rig.start().await;
+            }
+        }
+        for (n, (location, bytes)) in stored.iter().enumerate() {
+            match rig.read(location).await {
+                Ok(read) => assert_eq!(read, *bytes, "{start} {n}"),
+                Err(error) => {
+                    assert!(!live.contains(&n), "{start} {n} {error}");
+                    assert!(matches!(error, Error::Corrupt { .. }));
+                }
+            }
+        }
+        let report = rig.node().scrub(DATA).await.unwrap();
+        assert_eq!((report.frames, report.corrupt), (size(live.len()), vec![]), "{start}");
+    }
+    // Fenced, freed and removed like any other.
+    rig.node().fence(DATA, Epoch::new(4)).await.unwrap();
+    rig.restart(true).await;
+    assert_eq!(rig.node().extents().await[0].epoch, Epoch::new(4));
+    rig.stop(true).await;
+    let disk = OsDisk::open(rig.path(), Tasks::new()).unwrap();
+    let checked = check_disk(&disk, 0, &mut |_| {}).await.unwrap();
+    assert_eq!((checked.problems, checked.holed), (vec![], vec![]));
+    drop(disk);
+    rig.start().await;
+    let rest: Vec<Location> = live.iter().map(|&n| stored[n].0).collect();
+    rig.node().free(&rest).await.unwrap();
+    assert!(!file.exists());
+}
+
+#[tokio::test]
+async fn fence_of_a_sealed_extent_known_from_the_catalog_keeps_it_sealed() {
+    let mut rig = Rig::new().await;
+    let stored = fill(&rig, DATA, 3, 3000).await;
+    rig.node().seal(DATA, ONE).await.unwrap();
+    for epoch in 2..6 {
+        rig.restart(true).await;
+        rig.node().fence(DATA, Epoch::new(epoch)).await.unwrap();
+    }
+    rig.stop(true).await;
+    fs::remove_dir_all(rig.path().join("catalog")).unwrap();
+    rig.start().await;
+    let info = &rig.node().extents().await[0];
+    assert_eq!((info.epoch, info.len), (Epoch::new(5), end_after(0, &[3000; 3])));
+    assert_eq!(rig.read(&stored[2].0).await.unwrap(), stored[2].1);
 }
 
 #[tokio::test]

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use tempfile::TempDir;
@@ -96,10 +97,10 @@ impl Rig {
 
     async fn settle(&self) {
         // Its tasks hold the lock of the directory until they have seen the stop.
-        for _ in 0..1000 {
+        for _ in 0..2000 {
             match OsDisk::open(self.path(), Tasks::new()) {
                 Ok(_) => return,
-                Err(_) => tokio::task::yield_now().await,
+                Err(_) => tokio::time::sleep(Duration::from_millis(5)).await,
             }
         }
         panic!("the node does not let go of its disk");

@@ -1,0 +1,212 @@
+//! Compaction: small dead frames share pages with live ones, so holes cannot win all their space. The live frames of a
+//! sealed extent are copied to a new file that takes the old one's name. Logical offsets stay: a map tells where they are.
+
+use std::sync::{Arc, PoisonError};
+
+use bytes::Bytes;
+
+use crate::capacity::Error;
+use crate::capacity::ExtentKind;
+use crate::capacity::extent::{Extent, Status};
+use crate::capacity::header::{DATA_AT, Header, Slot};
+use crate::capacity::map::{Entry, Map};
+use crate::capacity::scrub::pause;
+use crate::capacity::store::{Store, folder_of, path_of, unreadable};
+use crate::capacity::units::{index, size};
+use crate::capacity::walk::{Found, Walker};
+use crate::env::{DiskError, DiskFile};
+use crate::types::crc32c;
+
+/// How the name of a file that is not complete ends; a start removes those.
+pub(crate) const UNFINISHED: &str = ".new";
+
+/// Bytes copied at a time.
+const PIECE: u64 = 1024 * 1024;
+
+/// A new file being filled.
+struct Copy {
+    file: Arc<dyn DiskFile>,
+    /// Where in it the next byte goes.
+    at: u64,
+    pieces: Vec<Bytes>,
+    waiting: u64,
+    entries: Vec<Entry>,
+}
+
+impl Store {
+    /// Compacts extents that have become sparse, until the node stops.
+    pub(crate) async fn compact_loop(self: Arc<Self>) {
+        let pace = self.config.compact_bytes_per_second;
+        loop {
+            tokio::select! {
+                biased;
+                () = self.stop.cancelled() => return,
+                () = self.env.clock.sleep(self.config.compact_pause) => {}
+            }
+            let sparse =
+                std::mem::take(&mut *self.sparse.lock().unwrap_or_else(PoisonError::into_inner));
+            for extent in sparse.values() {
+                if self.stop.is_cancelled() || self.health.poisoned() {
+                    return;
+                }
+                match self.compact_if_sparse(extent).await {
+                    Ok(copied) => pause(&self.env, copied, pace).await,
+                    Err(error) => tracing::warn!(%error, "extent not compacted"),
+                }
+            }
+        }
+    }
+
+    /// Compacts an extent if that wins enough space. Returns the bytes copied.
+    pub(crate) async fn compact_if_sparse(&self, extent: &Arc<Extent>) -> Result<u64, Error> {
+        let _turn = extent.turn.lock().await;
+        if extent.state().status == Status::Removed {
+            return Ok(0);
+        }
+        let body = self.body(extent).await?;
+        let taken = body.file.allocated().await.map_err(|e| unreadable(extent, &e))?;
+        let (sealed, live, end) = {
+            let state = extent.state();
+            (state.slot.sealed, state.live(), state.end)
+        };
+        // While more than half is alive copying it wins little: wait for more frees.
+        let limit = if live > end / 2 { live + live / 2 } else { live + live / 5 };
+        if !sealed || live == 0 || taken < limit + self.config.compact_waste_min {
+            return Ok(0);
+        }
+        self.compact(extent, live).await
+    }
+
+    /// The compaction; the caller holds the turn. Copy, sync, rename, sync the folder: a crash leaves one or the other.
+    async fn compact(&self, extent: &Arc<Extent>, live: u64) -> Result<u64, Error> {
+        self.health.check()?;
+        // It is freeing, so it may use what the index may.
+        let kind = ExtentKind::Log;
+        self.space.admit(&*self.disk, &self.env, &self.config, kind, live).await?;
+        let path = format!("{}{UNFINISHED}", path_of(extent.id));
+        let made = match self.copy_live(extent, &path).await {
+            Ok(made) => made,
+            Err(error) => {
+                let removed = self.disk.remove(&path).await;
+                removed.map_err(|e| self.poison("remove", &e))?;
+                return Err(error);
+            }
+        };
+        let renamed = self.disk.rename(&path, &path_of(extent.id)).await;
+        renamed.map_err(|e| self.poison("rename", &e))?;
+        let (slot, map, file) = made;
+        {
+            let mut state = extent.state();
+            state.slot = slot;
+            state.slot_unsynced = false;
+            let was_open = state.file.is_some();
+            state.file = was_open.then_some(file);
+            state.map = was_open.then(|| Arc::new(map));
+            state.rewrites += 1;
+        }
+        self.sync_folder(&folder_of(extent.id)).await?;
+        self.metrics.compactions.inc();
+        self.metrics.compacted_bytes.inc_by(live);
+        tracing::debug!(extent = %extent.id, live, "compacted");
+        Ok(live)
+    }
+
+    async fn copy_live(
+        &self,
+        extent: &Arc<Extent>,
+        path: &str,
+    ) -> Result<(Slot, Map, Arc<dyn DiskFile>), Error> {
+        let body = self.body(extent).await?;
+        let page =
+            body.file.read_at(0, index(DATA_AT)).await.map_err(|e| unreadable(extent, &e))?;
+        let (Some(header), Some(old)) = (Header::parse(&page), Slot::parse(&page)) else {
+            return Err(extent.corrupt(0));
+        };
+        if !old.sealed {
+            return Err(extent.corrupt(0));
+        }
+        let file = self.disk.create(path).await.map_err(|e| self.copy_failed(&e))?;
+        let live = {
+            let state = extent.state();
+            state.dead.gaps(state.end)
+        };
+        let mut walker = Walker::new(body, extent.id);
+        let mut copy =
+            Copy { file, at: DATA_AT, pieces: Vec::new(), waiting: 0, entries: Vec::new() };
+        for range in live {
+            copy.entries.push(Entry { range: range.clone(), at: copy.at + copy.waiting });
+            let mut at = range.start;
+            while at < range.end {
+                // Damage is not copied as if it were data: the extent stays as it is, for the operator.
+                let Found::Frame { end } =
+                    walker.look(at).await.map_err(|e| unreadable(extent, &e))?
+                else {
+                    return Err(extent.corrupt(at));
+                };
+                let bytes = walker.read(at, end - at).await.map_err(|e| unreadable(extent, &e))?;
+                if size(bytes.len()) != end - at {
+                    return Err(extent.corrupt(at));
+                }
+                copy.push(bytes).await.map_err(|e| self.copy_failed(&e))?;
+                at = end;
+            }
+        }
+        self.finish(extent, header, old, copy).await
+    }
+
+    async fn finish(
+        &self,
+        extent: &Extent,
+        header: Header,
+        old: Slot,
+        mut copy: Copy,
+    ) -> Result<(Slot, Map, Arc<dyn DiskFile>), Error> {
+        let failed = |error: DiskError| self.copy_failed(&error);
+        copy.flush().await.map_err(failed)?;
+        let map = Map::new(std::mem::take(&mut copy.entries));
+        let bytes = map.encode();
+        let epoch = extent.state().slot.epoch;
+        let slot = Slot {
+            sequence: old.sequence + 1,
+            epoch,
+            padding: 0,
+            padding_crc: 0,
+            map: u32::try_from(map.len()).map_err(|_| Error::Full)?,
+            map_crc: crc32c(&bytes),
+            map_at: copy.at,
+            ..old
+        };
+        let again = Slot { sequence: slot.sequence + 1, ..slot };
+        copy.file.write_at(copy.at, vec![bytes]).await.map_err(failed)?;
+        self.metrics.fsyncs.inc();
+        let page = header.page_with(&[slot, again]);
+        copy.file.write_sync(0, vec![page]).await.map_err(failed)?;
+        Ok((again, map, copy.file))
+    }
+
+    /// A full disk only means that there is no compaction now.
+    fn copy_failed(&self, error: &DiskError) -> Error {
+        match error {
+            DiskError::Full => Error::Full,
+            DiskError::NotFound { .. } | DiskError::Io { .. } | DiskError::Locked => {
+                self.poison("compaction", error)
+            }
+        }
+    }
+}
+
+impl Copy {
+    async fn push(&mut self, bytes: Bytes) -> Result<(), DiskError> {
+        self.waiting += size(bytes.len());
+        self.pieces.push(bytes);
+        if self.waiting >= PIECE { self.flush().await } else { Ok(()) }
+    }
+
+    async fn flush(&mut self) -> Result<(), DiskError> {
+        if self.waiting > 0 {
+            self.file.write_at(self.at, std::mem::take(&mut self.pieces)).await?;
+            self.at += std::mem::take(&mut self.waiting);
+        }
+        Ok(())
+    }
+}
