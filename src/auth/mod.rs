@@ -19,3 +19,6 @@ mod shared_key;
 pub use error::Error;
 pub use keys::{AccountKeys, KeyError};
 pub use shared_key::{DATE_WINDOW, SignedRequest, authenticate};
+
+#[cfg(test)]
+mod tests;
