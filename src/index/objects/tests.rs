@@ -5,5 +5,6 @@ mod blocks;
 mod containers;
 mod golden;
 mod lists;
+mod model;
 mod support;
 mod sweeps;

@@ -68,6 +68,11 @@ fn commit_takes_blocks_from_where_the_list_says() {
     assert_eq!(content(&p, &a), [loc(1), loc(4), loc(3)]);
     assert_eq!(p.garbage(), [loc(2)]);
 
+    // Two committed blocks of one id: the first of them is meant.
+    p.must(&Write::CommitBlocks(commit(&a, &["=z", "=x"])));
+    assert_eq!(content(&p, &a), [loc(3), loc(1)]);
+    assert_eq!(p.garbage(), [loc(2), loc(4)]);
+
     p.must(&Write::CommitBlocks(commit(&a, &["=z"])));
     assert_eq!(content(&p, &a), [loc(3)]);
     assert_eq!(p.garbage(), [loc(1), loc(2), loc(4)]);
