@@ -16,17 +16,17 @@ const STAGED_SUMMARY: u8 = 0x00;
 const STAGED_BLOCK: u8 = 0x01;
 
 /// The summary of a blob's staged blocks; sorts before them, so that a walk of blobs reads one row of each.
-pub(super) fn staged_summary(blob: &RoutingKey) -> Bytes {
+pub(in crate::index) fn staged_summary(blob: &RoutingKey) -> Bytes {
     join(blob, &[&[STAGED_SUMMARY]])
 }
 
 /// One staged block.
-pub(super) fn staged_block(blob: &RoutingKey, id: &BlockId) -> Bytes {
+pub(in crate::index) fn staged_block(blob: &RoutingKey, id: &BlockId) -> Bytes {
     join(blob, &[&[STAGED_BLOCK], id.as_bytes()])
 }
 
 /// Where the staged blocks of a blob begin, past the summary.
-pub(super) fn staged_blocks_start(blob: &RoutingKey) -> Bytes {
+pub(in crate::index) fn staged_blocks_start(blob: &RoutingKey) -> Bytes {
     join(blob, &[&[STAGED_BLOCK]])
 }
 
@@ -57,7 +57,7 @@ pub(crate) fn layout_segment(blob: &RoutingKey, generation: u64, segment: u32) -
 }
 
 /// The `n`-th garbage row of the change of a blob made at `now`.
-pub(super) fn garbage(blob: &RoutingKey, now: Timestamp, n: u32) -> Bytes {
+pub(in crate::index) fn garbage(blob: &RoutingKey, now: Timestamp, n: u32) -> Bytes {
     join(blob, &[&now.ticks().to_be_bytes(), &n.to_be_bytes()])
 }
 

@@ -152,12 +152,12 @@ pub(crate) struct DeadContainer {
 }
 
 /// Encodes a value.
-pub(super) fn encode<T: Serialize>(value: &T) -> Bytes {
+pub(in crate::index) fn encode<T: Serialize>(value: &T) -> Bytes {
     append(vec![VERSION], value).into()
 }
 
 /// Encodes a blob's main row: the record first, so that HEAD and LIST stop there.
-pub(super) fn encode_blob(record: &BlobRecord, content: &BlobContent) -> Bytes {
+pub(in crate::index) fn encode_blob(record: &BlobRecord, content: &BlobContent) -> Bytes {
     append(append(vec![VERSION], record), content).into()
 }
 
