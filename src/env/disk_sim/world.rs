@@ -268,7 +268,7 @@ impl World {
     ) -> Result<(), DiskError> {
         self.dice.record(&bytes);
         let offset = call.offset;
-        let full = self.strikes(Fault::Full) || !self.fits(inode, offset, call.len);
+        let full = self.is_full(inode, call);
         if full || self.strikes(Fault::WriteError) {
             self.write_garbage(inode, offset, &bytes, full);
             return Err(if full { DiskError::Full } else { call.failed(io::ErrorKind::Other) });
@@ -293,7 +293,7 @@ impl World {
 
     pub(super) fn allocate(&mut self, inode: u64, call: &Call<'_>) -> Result<(), DiskError> {
         let (offset, len) = (call.offset, call.len);
-        if self.strikes(Fault::Full) || !self.fits(inode, offset, len) {
+        if self.is_full(inode, call) {
             return Err(DiskError::Full);
         }
         self.reshape(inode, call, What::Allocate { offset, len })
@@ -355,6 +355,12 @@ impl World {
 
     fn used_pages(&self) -> u64 {
         self.names.values().map(|inode| self.inode(*inode).now.pages()).sum()
+    }
+
+    /// Space once taken or reserved is never refused.
+    fn is_full(&mut self, inode: u64, call: &Call<'_>) -> bool {
+        let missing = self.inode(inode).now.missing(call.offset, call.len);
+        missing > 0 && (self.strikes(Fault::Full) || !self.fits(inode, call.offset, call.len))
     }
 
     fn fits(&self, inode: u64, offset: u64, len: u64) -> bool {

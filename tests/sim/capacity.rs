@@ -1,0 +1,457 @@
+//! Capacity under work by several writers: what was acknowledged and not freed is there, byte for byte, after anything.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use blockyard::capacity::AppendRequest;
+use blockyard::capacity::Appended;
+use blockyard::capacity::Capacity;
+use blockyard::capacity::CapacityConfig;
+use blockyard::capacity::CapacityMetrics;
+use blockyard::capacity::CapacityNode;
+use blockyard::capacity::Durability;
+use blockyard::capacity::Error;
+use blockyard::capacity::ExtentKind;
+use blockyard::capacity::ExtentState;
+use blockyard::capacity::end_after;
+use blockyard::env::SimDisk;
+use blockyard::types::Epoch;
+use blockyard::types::ExtentId;
+use blockyard::types::Location;
+use blockyard::types::crc32c;
+use bytes::Bytes;
+use futures_util::future::join_all;
+
+use crate::draw::Draw;
+use crate::draw::content;
+use crate::rig::Device;
+use crate::rig::End;
+use crate::rig::Machine;
+use crate::rig::Plan;
+use crate::rig::Rig;
+use crate::rig::Trouble;
+use crate::seeds::Run;
+use crate::seeds::Violation;
+
+const DISK_BYTES: u64 = 24 << 20;
+const WRITERS: u64 = 4;
+const STEPS: u64 = 40;
+
+/// How sure a stored payload is to be there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Claim {
+    /// Acknowledged durable.
+    Durable,
+    /// Appended, sync deferred: there until a crash.
+    Deferred,
+    /// Freed, or about to be: anything but wrong bytes.
+    Freed,
+}
+
+#[derive(Clone, Debug)]
+struct Stored {
+    location: Location,
+    tag: u64,
+    claim: Claim,
+}
+
+/// The reference: what was answered, extent by extent.
+#[derive(Debug, Default)]
+struct Model {
+    stored: Vec<Stored>,
+    /// Ends told by seals.
+    sealed: BTreeMap<ExtentId, u64>,
+    next_extent: u64,
+    next_tag: u64,
+    /// A bit was flipped somewhere in these: errors are right answers.
+    damaged: bool,
+}
+
+impl Model {
+    fn extent(&mut self) -> ExtentId {
+        self.next_extent += 1;
+        ExtentId::new(self.next_extent)
+    }
+
+    fn tag(&mut self) -> u64 {
+        self.next_tag += 1;
+        self.next_tag
+    }
+
+    /// A durable answer at the extent's end covers all before it.
+    fn settle(&mut self, extent: ExtentId) {
+        for stored in self.stored.iter_mut().filter(|s| s.location.extent == extent) {
+            if stored.claim == Claim::Deferred {
+                stored.claim = Claim::Durable;
+            }
+        }
+    }
+
+    fn crash(&mut self) {
+        self.stored.retain(|stored| stored.claim == Claim::Durable);
+    }
+}
+
+/// One history.
+pub(crate) fn run(seed: u64, device: Device) -> Run {
+    let draw = Draw::new(seed);
+    let disks = if draw.percent(25) { 2 } else { 1 };
+    let mut rig = Rig::new(seed, disks, DISK_BYTES, device);
+    let model = RefCell::new(Model::default());
+    for _ in 0..draw.between(2, 4) {
+        let plan = Plan::draw(&draw);
+        let sims = rig.sims.clone();
+        rig.session(&draw, plan, |machine| work(machine, plan, &draw, &model, sims))?;
+        model.borrow_mut().crash();
+    }
+    let sims = rig.sims.clone();
+    rig.session(&draw, Plan::CALM, |machine| last_look(machine, &draw, &model, sims))?;
+    Ok(rig.trace())
+}
+
+async fn open(machine: &Machine) -> Result<Arc<CapacityNode>, Violation> {
+    let config = CapacityConfig::small();
+    let metrics = CapacityMetrics::default();
+    let opened = CapacityNode::open(machine.disks.clone(), machine.env.clone(), config, metrics);
+    opened.await.map_err(|error| format!("does not open: {error}"))
+}
+
+async fn work(
+    machine: Machine,
+    plan: Plan,
+    draw: &Draw,
+    model: &RefCell<Model>,
+    sims: Vec<SimDisk>,
+) -> Result<(), Violation> {
+    let node = match open(&machine).await {
+        Ok(node) => node,
+        // With a fault in the way a start may fail; it must not have harmed anything.
+        Err(_) if plan.trouble != Trouble::None => return Ok(()),
+        Err(why) => return Err(why),
+    };
+    let calm = plan.trouble == Trouble::None;
+    verify_all(&node, model, !calm || sims.iter().any(SimDisk::is_down)).await?;
+    let writers = (0..WRITERS).map(|_| {
+        let writer = Writer { node: &node, plan, draw, model, sims: &sims };
+        writer.run()
+    });
+    join_all(writers).await.into_iter().collect::<Result<Vec<()>, Violation>>()?;
+    if plan.end == End::Shutdown {
+        node.shutdown().await;
+    }
+    Ok(())
+}
+
+async fn last_look(
+    machine: Machine,
+    draw: &Draw,
+    model: &RefCell<Model>,
+    sims: Vec<SimDisk>,
+) -> Result<(), Violation> {
+    let node = open(&machine).await?;
+    verify_all(&node, model, false).await?;
+    let infos = node.extents().await;
+    for info in &infos {
+        if info.state != ExtentState::Sealed {
+            return Err(format!("{} is open after a restart", info.extent));
+        }
+        if let Some(end) = model.borrow().sealed.get(&info.extent)
+            && info.len != *end
+        {
+            return Err(format!("{} was sealed at {end}, ends at {}", info.extent, info.len));
+        }
+    }
+    if draw.percent(50) {
+        model.borrow_mut().damaged = true;
+        let flips: Vec<_> =
+            (0..8).filter_map(|_| draw.one(&sims)?.flip_random("extents/")).collect();
+        verify_all(&node, model, true).await?;
+        scrub_finds_damage(&node, model, flips.len()).await?;
+    }
+    node.shutdown().await;
+    Ok(())
+}
+
+/// Every damaged live payload lies in an extent that the scrub complains of.
+async fn scrub_finds_damage(
+    node: &CapacityNode,
+    model: &RefCell<Model>,
+    flips: usize,
+) -> Result<(), Violation> {
+    let mut corrupt = Vec::new();
+    for info in node.extents().await {
+        let report = node.scrub(info.extent).await.map_err(|error| error.to_string())?;
+        corrupt.extend(report.corrupt);
+    }
+    let stored = model.borrow().stored.clone();
+    for stored in stored.iter().filter(|stored| stored.claim == Claim::Durable) {
+        let location = stored.location;
+        let frames = node.frames_of(&location);
+        let unreadable = node.read(&location, 0..location.len).await.is_err();
+        let found = corrupt
+            .iter()
+            .any(|(extent, offset)| *extent == location.extent && frames.contains(offset));
+        if unreadable && !found {
+            return Err(format!("{flips} flips, {location:?} is damaged, the scrub did not say"));
+        }
+    }
+    Ok(())
+}
+
+async fn verify_all(
+    node: &CapacityNode,
+    model: &RefCell<Model>,
+    may_fail: bool,
+) -> Result<(), Violation> {
+    let stored = model.borrow().stored.clone();
+    for stored in &stored {
+        check_read(node, stored, 0..stored.location.len, may_fail).await?;
+    }
+    Ok(())
+}
+
+async fn check_read(
+    node: &CapacityNode,
+    stored: &Stored,
+    range: std::ops::Range<u64>,
+    may_fail: bool,
+) -> Result<(), Violation> {
+    let expected = content(stored.tag, stored.location.len);
+    let wanted =
+        expected.slice(usize::try_from(range.start).unwrap()..usize::try_from(range.end).unwrap());
+    match node.read(&stored.location, range.clone()).await {
+        Ok(pieces) if pieces.concat() == wanted => Ok(()),
+        Ok(_) => Err(format!("wrong bytes for {:?} {range:?}", stored.location)),
+        Err(_) if may_fail || stored.claim == Claim::Freed => Ok(()),
+        Err(error) => Err(format!("lost {stored:?}: {error}")),
+    }
+}
+
+/// One writer: its extents are its own, as in life.
+struct Writer<'a> {
+    node: &'a CapacityNode,
+    plan: Plan,
+    draw: &'a Draw,
+    model: &'a RefCell<Model>,
+    sims: &'a [SimDisk],
+}
+
+/// An extent being written.
+struct Open {
+    extent: ExtentId,
+    end: u64,
+}
+
+impl Writer<'_> {
+    async fn run(self) -> Result<(), Violation> {
+        let mut open = None;
+        for _ in 0..STEPS {
+            if self.sims.iter().any(SimDisk::is_down) {
+                break;
+            }
+            self.step(&mut open).await?;
+        }
+        Ok(())
+    }
+
+    /// Whether an error is no surprise.
+    fn excused(&self, error: &Error) -> bool {
+        let down = self.sims.iter().any(SimDisk::is_down);
+        match error {
+            Error::Full => true,
+            Error::Poisoned { .. } => {
+                down || matches!(
+                    self.plan.trouble,
+                    Trouble::WriteError | Trouble::SyncError | Trouble::ReadErrors
+                )
+            }
+            Error::Unreadable { .. } => down || self.plan.trouble == Trouble::ReadErrors,
+            Error::NoSuchExtent { .. }
+            | Error::Sealed { .. }
+            | Error::Fenced { .. }
+            | Error::WrongOffset { .. }
+            | Error::Corrupt { .. } => false,
+        }
+    }
+
+    fn excuse<T>(&self, what: &str, result: Result<T, Error>) -> Result<Option<T>, Violation> {
+        match result {
+            Ok(value) => Ok(Some(value)),
+            Err(error) if self.excused(&error) => Ok(None),
+            Err(error) => Err(format!("{what} with {:?}: {error}", self.plan)),
+        }
+    }
+
+    async fn step(&self, open: &mut Option<Open>) -> Result<(), Violation> {
+        let Some(mut writing) = open.take() else {
+            *open = self.create().await?;
+            return Ok(());
+        };
+        match self.draw.between(0, 99) {
+            0..=59 => *open = self.append(writing).await?,
+            60..=65 => self.seal(writing).await?,
+            66..=72 => {
+                let flushed = self.node.flush(writing.extent, Epoch::new(1)).await;
+                if self.excuse("flush", flushed)?.is_some() {
+                    self.model.borrow_mut().settle(writing.extent);
+                    *open = Some(writing);
+                }
+            }
+            73..=88 => {
+                self.read().await?;
+                *open = Some(writing);
+            }
+            89..=96 => {
+                self.free().await?;
+                *open = Some(writing);
+            }
+            97 => {
+                writing.end += 1;
+                self.refused(&writing).await?;
+            }
+            _ => self.remove(writing).await?,
+        }
+        Ok(())
+    }
+
+    async fn create(&self) -> Result<Option<Open>, Violation> {
+        let extent = self.model.borrow_mut().extent();
+        let kinds = [ExtentKind::Data, ExtentKind::Log, ExtentKind::Run];
+        let kind = *self.draw.one(&kinds).unwrap();
+        let created = self.node.create(extent, kind, Epoch::new(1)).await;
+        Ok(self.excuse("create", created)?.map(|()| Open { extent, end: 0 }))
+    }
+
+    async fn append(&self, mut open: Open) -> Result<Option<Open>, Violation> {
+        let tagged: Vec<(u64, Bytes)> = (0..self.draw.between(1, 3))
+            .map(|_| {
+                let tag = self.model.borrow_mut().tag();
+                (tag, content(tag, self.draw.length()))
+            })
+            .collect();
+        let durable = self.draw.percent(75);
+        let durability = if durable { Durability::Durable } else { Durability::Deferred };
+        let request = AppendRequest {
+            extent: open.extent,
+            epoch: Epoch::new(1),
+            offset: open.end,
+            payloads: tagged.iter().map(|(_, bytes)| self.cut(bytes)).collect(),
+            durability,
+        };
+        let appended = self.node.append(request).await;
+        let Some(appended) = self.excuse("append", appended)? else {
+            self.seal(open).await?;
+            return Ok(None);
+        };
+        self.check_appended(&open, &tagged, &appended)?;
+        open.end = appended.end;
+        let mut model = self.model.borrow_mut();
+        let claim = if durable { Claim::Durable } else { Claim::Deferred };
+        for ((tag, _), location) in tagged.into_iter().zip(appended.locations) {
+            model.stored.push(Stored { location, tag, claim });
+        }
+        if durable {
+            model.settle(open.extent);
+        }
+        Ok(Some(open))
+    }
+
+    /// The same bytes in one piece or two.
+    fn cut(&self, bytes: &Bytes) -> Vec<Bytes> {
+        let at = usize::try_from(self.draw.between(0, bytes.len() as u64)).unwrap();
+        vec![bytes.slice(..at), bytes.slice(at..)]
+    }
+
+    fn check_appended(
+        &self,
+        open: &Open,
+        tagged: &[(u64, Bytes)],
+        appended: &Appended,
+    ) -> Result<(), Violation> {
+        let lens: Vec<u64> = tagged.iter().map(|(_, bytes)| bytes.len() as u64).collect();
+        let right = appended.end == end_after(open.end, &lens)
+            && appended.locations.len() == tagged.len()
+            && appended.locations.iter().zip(tagged).all(|(location, (_, bytes))| {
+                location.extent == open.extent
+                    && location.len == bytes.len() as u64
+                    && location.crc == crc32c(bytes)
+            });
+        if right { Ok(()) } else { Err(format!("append at {} answered {appended:?}", open.end)) }
+    }
+
+    async fn seal(&self, open: Open) -> Result<(), Violation> {
+        let sealed = self.node.seal(open.extent, Epoch::new(1)).await;
+        let Some(end) = self.excuse("seal", sealed)? else { return Ok(()) };
+        if end < open.end {
+            return Err(format!("{} sealed at {end}, acknowledged to {}", open.extent, open.end));
+        }
+        let mut model = self.model.borrow_mut();
+        model.settle(open.extent);
+        model.sealed.insert(open.extent, end);
+        Ok(())
+    }
+
+    async fn read(&self) -> Result<(), Violation> {
+        let stored = self.draw.one(&self.model.borrow().stored).cloned();
+        let Some(stored) = stored else { return Ok(()) };
+        let from = self.draw.between(0, stored.location.len - 1);
+        let to = self.draw.between(from, stored.location.len);
+        let down = self.sims.iter().any(SimDisk::is_down);
+        let may_fail = down || self.plan.trouble == Trouble::ReadErrors;
+        let read = check_read(self.node, &stored, from..to, may_fail).await;
+        // It may have been freed, or the power gone, while the read was on its way.
+        let freed = |model: &Model| {
+            let same = |other: &&Stored| other.tag == stored.tag;
+            model.stored.iter().find(same).is_none_or(|other| other.claim == Claim::Freed)
+        };
+        let excused = freed(&self.model.borrow()) || self.sims.iter().any(SimDisk::is_down);
+        read.or_else(|why| if excused && why.starts_with("lost") { Ok(()) } else { Err(why) })
+    }
+
+    async fn free(&self) -> Result<(), Violation> {
+        let mut locations = Vec::new();
+        for _ in 0..self.draw.between(1, 6) {
+            let mut model = self.model.borrow_mut();
+            let count = model.stored.len() as u64;
+            if count == 0 {
+                return Ok(());
+            }
+            let chosen = usize::try_from(self.draw.between(0, count - 1)).unwrap();
+            let stored = &mut model.stored[chosen];
+            stored.claim = Claim::Freed;
+            locations.push(stored.location);
+        }
+        let freed = self.node.free(&locations).await;
+        self.excuse("free", freed)?;
+        Ok(())
+    }
+
+    async fn remove(&self, open: Open) -> Result<(), Violation> {
+        for stored in &mut self.model.borrow_mut().stored {
+            if stored.location.extent == open.extent {
+                stored.claim = Claim::Freed;
+            }
+        }
+        let removed = self.node.remove(open.extent).await;
+        self.excuse("remove", removed)?;
+        Ok(())
+    }
+
+    /// An append at a wrong place is refused and harms nothing.
+    async fn refused(&self, open: &Open) -> Result<(), Violation> {
+        let request = AppendRequest {
+            extent: open.extent,
+            epoch: Epoch::new(1),
+            offset: open.end,
+            payloads: vec![vec![Bytes::from_static(b"misplaced")]],
+            durability: Durability::Durable,
+        };
+        match self.node.append(request).await {
+            Ok(_) => Err(format!("an append at a wrong offset of {} was taken", open.extent)),
+            Err(Error::WrongOffset { .. }) => Ok(()),
+            Err(error) if self.excused(&error) => Ok(()),
+            Err(error) => Err(format!("wrong offset: {error}")),
+        }
+    }
+}

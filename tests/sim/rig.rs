@@ -1,0 +1,178 @@
+//! A machine for a history: disks, sessions, and how each session goes wrong.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use blockyard::env::Disk;
+use blockyard::env::Env;
+use blockyard::env::Fault;
+use blockyard::env::Faults;
+use blockyard::env::SeededRand;
+use blockyard::env::SimClock;
+use blockyard::env::SimDisk;
+use blockyard::env::Tasks;
+use blockyard::types::Timestamp;
+
+use crate::draw::Draw;
+use crate::seeds::Trace;
+use crate::seeds::Violation;
+
+/// Virtual time a session may take before it counts as stuck.
+const SESSION_MAX: Duration = Duration::from_secs(3600);
+
+/// Whether syncs tell the truth.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Device {
+    Honest,
+    Liar,
+}
+
+/// What goes wrong during a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Trouble {
+    /// Nothing.
+    None,
+    /// The power goes at some operation.
+    PowerCut,
+    /// Reads fail now and then.
+    ReadErrors,
+    /// A write fails.
+    WriteError,
+    /// A sync fails.
+    SyncError,
+    /// The disk is nearly full, or says so now and then.
+    Full,
+}
+
+/// How a session ends and the next one begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    PowerCut,
+    Kill,
+    /// The program stops in order, then the power goes.
+    Shutdown,
+}
+
+/// One session's fate.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Plan {
+    pub(crate) trouble: Trouble,
+    pub(crate) end: End,
+}
+
+impl Plan {
+    /// A session in which nothing goes wrong: for the last look.
+    pub(crate) const CALM: Self = Self { trouble: Trouble::None, end: End::Shutdown };
+
+    pub(crate) fn draw(draw: &Draw) -> Self {
+        let trouble = match draw.between(0, 19) {
+            0..=3 => Trouble::None,
+            4..=11 => Trouble::PowerCut,
+            12..=13 => Trouble::ReadErrors,
+            14 => Trouble::WriteError,
+            15..=16 => Trouble::SyncError,
+            _ => Trouble::Full,
+        };
+        let end = match draw.between(0, 5) {
+            0..=2 => End::PowerCut,
+            3..=4 => End::Kill,
+            _ => End::Shutdown,
+        };
+        Self { trouble, end }
+    }
+}
+
+/// The machine.
+#[derive(Debug)]
+pub(crate) struct Rig {
+    pub(crate) sims: Vec<SimDisk>,
+    seed: u64,
+    device: Device,
+    capacity_bytes: u64,
+    sessions: u64,
+}
+
+/// What a session runs on.
+#[derive(Clone, Debug)]
+pub(crate) struct Machine {
+    pub(crate) disks: Vec<Arc<dyn Disk>>,
+    pub(crate) env: Env,
+}
+
+impl Rig {
+    pub(crate) fn new(seed: u64, disks: u64, capacity_bytes: u64, device: Device) -> Self {
+        let sims = (0..disks).map(|disk| SimDisk::new(seed * 16 + disk, capacity_bytes)).collect();
+        Self { sims, seed, device, capacity_bytes, sessions: 0 }
+    }
+
+    /// Runs one session on a fresh runtime: whatever it leaves behind dies with it, as a process does.
+    ///
+    /// `work` gets the machine and whether the session is to end in order. Stuck is a violation.
+    pub(crate) fn session<T, F>(
+        &mut self,
+        draw: &Draw,
+        plan: Plan,
+        work: impl FnOnce(Machine) -> F,
+    ) -> Result<T, Violation>
+    where
+        F: Future<Output = Result<T, Violation>>,
+    {
+        self.sessions += 1;
+        self.prepare(draw, plan);
+        let disks = self.sims.iter().map(SimDisk::disk).collect();
+        let runtime =
+            tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
+        let runtime = runtime.unwrap();
+        let done = runtime.block_on(async {
+            let clock = SimClock::new();
+            // Each start is an hour later: wall time goes on while the machine is off.
+            let wall = Duration::from_secs(1_893_456_000 + self.sessions * 3600);
+            clock.set_wall(Timestamp::from_unix(wall));
+            let rand = SeededRand::new(self.seed * 1000 + self.sessions);
+            let env = Env { clock: Arc::new(clock), rand: Arc::new(rand), tasks: Tasks::new() };
+            tokio::time::timeout(SESSION_MAX, work(Machine { disks, env })).await
+        });
+        drop(runtime);
+        self.finish(plan);
+        done.unwrap_or_else(|_| Err(format!("stuck in session {} with {plan:?}", self.sessions)))
+    }
+
+    fn prepare(&self, draw: &Draw, plan: Plan) {
+        let lie = if self.device == Device::Liar { 1_000_000 } else { 0 };
+        let mut faults = Faults { sync_lie: lie, ..Faults::default() };
+        for sim in &self.sims {
+            match plan.trouble {
+                Trouble::None => {}
+                // Early ones hit recovery, late ones work.
+                Trouble::PowerCut => {
+                    let far = if draw.percent(30) { 60 } else { 2000 };
+                    sim.crash_at(sim.operations() + draw.between(1, far));
+                }
+                Trouble::ReadErrors => faults.read_error = 20_000,
+                Trouble::WriteError => sim.fail_once(Fault::WriteError, draw.between(0, 300)),
+                Trouble::SyncError => sim.fail_once(Fault::SyncError, draw.between(0, 100)),
+                Trouble::Full if draw.percent(50) => faults.full = 30_000,
+                Trouble::Full => sim.set_capacity(self.capacity_bytes / 4),
+            }
+            sim.set_faults(faults);
+        }
+    }
+
+    fn finish(&self, plan: Plan) {
+        let killed = plan.end == End::Kill && !self.sims.iter().any(SimDisk::is_down);
+        for sim in &self.sims {
+            sim.set_capacity(self.capacity_bytes);
+            if killed {
+                drop(sim.restart_after_kill());
+            } else {
+                drop(sim.restart_after_power_cut());
+            }
+        }
+    }
+
+    /// The digest of everything all disks did.
+    pub(crate) fn trace(&self) -> Trace {
+        self.sims.iter().fold(0, |trace, sim| trace.rotate_left(7) ^ sim.trace())
+    }
+}
