@@ -28,6 +28,11 @@ pub(super) enum What {
 }
 
 impl What {
+    /// Whether it may give space back.
+    pub(super) const fn frees(&self) -> bool {
+        matches!(self, Self::Punch { .. } | Self::SetLen { .. })
+    }
+
     pub(super) fn apply(&self, image: &mut Image) {
         match self {
             Self::Write { offset, bytes } => image.write(*offset, bytes),
@@ -54,13 +59,20 @@ enum Mood {
 /// Any subset of the writes may survive, any sectors of each: that covers every order in which a cache may have been
 /// written back. Changes of the file's shape go through the file system's log, so they survive in order up to some
 /// point; bytes written where a later-lost cut or hole was made cannot have reached the device either.
-pub(super) fn settle(durable: &mut Image, changes: &[Change], dice: &mut Dice) {
+///
+/// A sync that fails loses writes only (`shape_at_risk` is false): the log of the file system is not in its way.
+pub(super) fn settle(
+    durable: &mut Image,
+    changes: &[Change],
+    shape_at_risk: bool,
+    dice: &mut Dice,
+) {
     let mood = match dice.below(4) {
         0 => Mood::LoseAll,
         1 => Mood::KeepAll,
         _ => Mood::Mix,
     };
-    let mut shape_kept = !matches!(mood, Mood::LoseAll);
+    let mut shape_kept = !shape_at_risk || !matches!(mood, Mood::LoseAll);
     let mut lost: Vec<Range<u64>> = Vec::new();
     for change in changes {
         if let What::Write { offset, bytes } = &change.what {
@@ -74,7 +86,7 @@ pub(super) fn settle(durable: &mut Image, changes: &[Change], dice: &mut Dice) {
             }
             continue;
         }
-        if matches!(mood, Mood::Mix) && dice.below(4) == 0 {
+        if shape_at_risk && matches!(mood, Mood::Mix) && dice.below(4) == 0 {
             shape_kept = false;
         }
         if shape_kept {

@@ -108,6 +108,9 @@ pub(super) struct World {
     durable_names: BTreeMap<String, u64>,
     pending_names: Vec<NameChange>,
     next_inode: u64,
+    /// Pages given back by changes that may not be durable yet: a power cut can bring their old owner back, so nobody
+    /// else may have them.
+    returned_pages: u64,
 }
 
 impl World {
@@ -126,6 +129,7 @@ impl World {
             durable_names: BTreeMap::new(),
             pending_names: Vec::new(),
             next_inode: 1,
+            returned_pages: 0,
         }
     }
 
@@ -171,7 +175,7 @@ impl World {
         if self.strikes(Fault::WriteError) {
             return Err(call.failed(io::ErrorKind::Other));
         }
-        if self.strikes(Fault::Full) || self.used_pages() >= self.capacity_pages {
+        if self.strikes(Fault::Full) || !self.has_room(1) {
             return Err(DiskError::Full);
         }
         if let Some(inode) = self.names.get(call.path).copied() {
@@ -245,7 +249,9 @@ impl World {
     }
 
     fn change_names(&mut self, change: NameChange) {
+        let before = self.used_pages();
         change.apply(&mut self.names);
+        self.returned_pages += before.saturating_sub(self.used_pages());
         self.pending_names.push(change);
     }
 
@@ -331,7 +337,7 @@ impl World {
         let rest = inode.pending.split_off(later);
         let changes = std::mem::replace(&mut inode.pending, rest);
         if failed {
-            settle(&mut inode.durable, &changes, dice);
+            settle(&mut inode.durable, &changes, false, dice);
             return Err(call.failed(io::ErrorKind::Other));
         }
         for change in &changes {
@@ -363,9 +369,35 @@ impl World {
         missing > 0 && (self.strikes(Fault::Full) || !self.fits(inode, call.offset, call.len))
     }
 
-    fn fits(&self, inode: u64, offset: u64, len: u64) -> bool {
+    fn fits(&mut self, inode: u64, offset: u64, len: u64) -> bool {
         let missing = self.inode(inode).now.missing(offset, len);
-        missing == 0 || self.used_pages() + missing <= self.capacity_pages
+        missing == 0 || self.has_room(missing)
+    }
+
+    fn has_room(&mut self, pages: u64) -> bool {
+        let free = |world: &Self| world.capacity_pages.saturating_sub(world.used_pages());
+        if free(self) < pages {
+            return false;
+        }
+        if free(self) < pages + self.returned_pages {
+            self.commit_returns();
+        }
+        true
+    }
+
+    /// Makes every return of space durable, as a file system does that is short of it.
+    fn commit_returns(&mut self) {
+        for change in self.pending_names.drain(..) {
+            change.apply(&mut self.durable_names);
+        }
+        for inode in self.inodes.values_mut() {
+            if inode.pending.iter().any(|change| change.what.frees()) {
+                for change in inode.pending.drain(..) {
+                    change.what.apply(&mut inode.durable);
+                }
+            }
+        }
+        self.returned_pages = 0;
     }
 
     fn inode(&self, inode: u64) -> &Inode {
@@ -375,7 +407,9 @@ impl World {
     fn change(&mut self, inode: u64, what: What) {
         let number = self.operations;
         let inode = self.inodes.get_mut(&inode).expect("an open file exists");
+        let before = inode.now.pages();
         what.apply(&mut inode.now);
+        self.returned_pages += before.saturating_sub(inode.now.pages());
         inode.pending.push(Change { number, what });
     }
 
@@ -392,9 +426,10 @@ impl World {
 
     /// The machine loses power and starts again.
     pub(super) fn power_cut(&mut self) {
+        self.returned_pages = 0;
         for inode in self.inodes.values_mut() {
             let changes = std::mem::take(&mut inode.pending);
-            settle(&mut inode.durable, &changes, &mut self.dice);
+            settle(&mut inode.durable, &changes, true, &mut self.dice);
             inode.now = inode.durable.clone();
         }
         for change in std::mem::take(&mut self.pending_names) {
