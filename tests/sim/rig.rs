@@ -90,7 +90,7 @@ pub(crate) struct Rig {
     seed: u64,
     device: Device,
     capacity_bytes: u64,
-    sessions: u64,
+    history: Vec<Plan>,
 }
 
 /// What a session runs on.
@@ -103,7 +103,7 @@ pub(crate) struct Machine {
 impl Rig {
     pub(crate) fn new(seed: u64, disks: u64, capacity_bytes: u64, device: Device) -> Self {
         let sims = (0..disks).map(|disk| SimDisk::new(seed * 16 + disk, capacity_bytes)).collect();
-        Self { sims, seed, device, capacity_bytes, sessions: 0 }
+        Self { sims, seed, device, capacity_bytes, history: Vec::new() }
     }
 
     /// Runs one session on a fresh runtime: whatever it leaves behind dies with it, as a process does.
@@ -118,7 +118,8 @@ impl Rig {
     where
         F: Future<Output = Result<T, Violation>>,
     {
-        self.sessions += 1;
+        self.history.push(plan);
+        let sessions = self.history.len() as u64;
         self.prepare(draw, plan);
         let disks = self.sims.iter().map(SimDisk::disk).collect();
         let runtime =
@@ -127,15 +128,16 @@ impl Rig {
         let done = runtime.block_on(async {
             let clock = SimClock::new();
             // Each start is an hour later: wall time goes on while the machine is off.
-            let wall = Duration::from_secs(1_893_456_000 + self.sessions * 3600);
+            let wall = Duration::from_secs(1_893_456_000 + sessions * 3600);
             clock.set_wall(Timestamp::from_unix(wall));
-            let rand = SeededRand::new(self.seed * 1000 + self.sessions);
+            let rand = SeededRand::new(self.seed * 1000 + sessions);
             let env = Env { clock: Arc::new(clock), rand: Arc::new(rand), tasks: Tasks::new() };
             tokio::time::timeout(SESSION_MAX, work(Machine { disks, env })).await
         });
         drop(runtime);
         self.finish(plan);
-        done.unwrap_or_else(|_| Err(format!("stuck in session {} with {plan:?}", self.sessions)))
+        let done = done.unwrap_or_else(|_| Err("stuck".to_owned()));
+        done.map_err(|why| format!("{why}\n    after {:?}", self.history))
     }
 
     fn prepare(&self, draw: &Draw, plan: Plan) {
