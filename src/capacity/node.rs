@@ -1,6 +1,7 @@
 //! The capacity node: all disks behind one interface.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::future::Future;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
@@ -72,8 +73,11 @@ impl CapacityNode {
             for extent in disk.extents {
                 let id = extent.id;
                 let home = Home { store: Arc::clone(&disk.store), extent };
-                if extents.insert(id, home).is_some() {
-                    tracing::error!(extent = %id, "on two disks; using the later one");
+                match extents.entry(id) {
+                    Entry::Vacant(entry) => {
+                        entry.insert(home);
+                    }
+                    Entry::Occupied(mut entry) => drop_twin(entry.get_mut(), home).await,
                 }
             }
             stores.push(disk.store);
@@ -218,6 +222,22 @@ async fn scrub_loop(node: std::sync::Weak<CapacityNode>) {
                 }
             }
         }
+    }
+}
+
+/// A creation that failed may have left its file behind, and succeeded on another disk then. Only that one was ever
+/// appended to.
+async fn drop_twin(kept: &mut Home, other: Home) {
+    let end = |home: &Home| home.extent.state().end;
+    let lost = if end(kept) < end(&other) { std::mem::replace(kept, other) } else { other };
+    let (extent, disk) = (lost.extent.id, lost.store.number);
+    if end(&lost) > 0 {
+        tracing::error!(%extent, disk, "on two disks; leaving the shorter one alone");
+        return;
+    }
+    tracing::warn!(%extent, disk, "removing what a failed creation left");
+    if let Err(error) = lost.store.remove(&lost.extent).await {
+        tracing::warn!(%extent, disk, %error, "not removed; the next start tries again");
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use blockyard::capacity::AppendRequest;
@@ -62,10 +63,10 @@ struct Model {
     stored: Vec<Stored>,
     /// Ends told by seals.
     sealed: BTreeMap<ExtentId, u64>,
+    /// Extents of which something was freed.
+    holed: BTreeSet<ExtentId>,
     next_extent: u64,
     next_tag: u64,
-    /// A bit was flipped somewhere in these: errors are right answers.
-    damaged: bool,
 }
 
 impl Model {
@@ -163,7 +164,6 @@ async fn last_look(
         }
     }
     if draw.percent(50) {
-        model.borrow_mut().damaged = true;
         let flips: Vec<_> =
             (0..8).filter_map(|_| draw.one(&sims)?.flip_random("extents/")).collect();
         verify_all(&node, model, true).await?;
@@ -173,7 +173,8 @@ async fn last_look(
     Ok(())
 }
 
-/// Every damaged live payload lies in an extent that the scrub complains of.
+/// The scrub names every damaged payload. Extents with holes are left out: the catalog of a simulated node forgets
+/// frees at a restart, and a frame whose head is damaged behind a hole may be the rest of a freed one.
 async fn scrub_finds_damage(
     node: &CapacityNode,
     model: &RefCell<Model>,
@@ -192,7 +193,7 @@ async fn scrub_finds_damage(
         let found = corrupt
             .iter()
             .any(|(extent, offset)| *extent == location.extent && frames.contains(offset));
-        if unreadable && !found {
+        if unreadable && !found && !model.borrow().holed.contains(&location.extent) {
             return Err(format!("{flips} flips, {location:?} is damaged, the scrub did not say"));
         }
     }
@@ -420,7 +421,9 @@ impl Writer<'_> {
             let chosen = usize::try_from(self.draw.between(0, count - 1)).unwrap();
             let stored = &mut model.stored[chosen];
             stored.claim = Claim::Freed;
-            locations.push(stored.location);
+            let location = stored.location;
+            model.holed.insert(location.extent);
+            locations.push(location);
         }
         let freed = self.node.free(&locations).await;
         self.excuse("free", freed)?;
