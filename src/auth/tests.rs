@@ -179,10 +179,7 @@ fn query_is_decoded_lowered_sorted_and_joined() {
     case.query = Some("Restype=container&include=b&prefix=a%2Fb+c&include=a&flag&comp=list");
     let text = String::from_utf8(string_to_sign(&case.request(), Scheme::Full, FIRST)).unwrap();
     let resource = text.split_once("/acct/c").unwrap().1;
-    assert_eq!(
-        resource,
-        "\ncomp:list\nflag:\ninclude:a,b\nprefix:a/b c\nrestype:container"
-    );
+    assert_eq!(resource, "\ncomp:list\nflag:\ninclude:a,b\nprefix:a/b c\nrestype:container");
     let text = String::from_utf8(string_to_sign(&case.request(), Scheme::Lite, FIRST)).unwrap();
     assert!(text.ends_with("/acct/c?comp=list"), "{text}");
 }

@@ -61,6 +61,8 @@ pub(crate) struct Committer {
     pub(crate) queue: mpsc::Receiver<Waiting>,
     pub(crate) queued_bytes: Arc<AtomicUsize>,
     pub(crate) commands: mpsc::Receiver<Command>,
+    /// Set for good when what is durable is no longer sure: nothing is appended any more.
+    pub(crate) failed: Option<Failed>,
 }
 
 impl Committer {
@@ -94,10 +96,8 @@ impl Committer {
     /// Carries out one batch from the front of `taken`.
     async fn commit(&mut self, taken: &mut VecDeque<Waiting>) {
         let mut batch = Batch::after(self.sequence);
-        let mut bytes = 0;
-        while bytes < self.core.shared.config.batch_bytes {
+        while batch.rows.bytes() < self.core.shared.config.batch_bytes {
             let Some(waiting) = taken.pop_front() else { break };
-            bytes += waiting.weight;
             self.queued_bytes.fetch_sub(waiting.weight, Ordering::Relaxed);
             self.evaluate(waiting, &mut batch).await;
         }
@@ -156,7 +156,10 @@ impl Committer {
     }
 
     /// Appends a record; if that fails, seals the extent off and tries once on another.
-    pub(crate) async fn persist(&mut self, record: Bytes, highest: Sequence) -> Result<(), Failed> {
+    async fn persist(&mut self, record: Bytes, highest: Sequence) -> Result<(), Failed> {
+        if let Some(failed) = &self.failed {
+            return Err(failed.clone());
+        }
         let mut first = Failed::Full;
         if self.log.is_open() {
             match self.log.append(record.clone(), highest).await {
@@ -203,15 +206,16 @@ impl Committer {
     }
 
     /// Stops serving as far as a failure demands.
-    pub(crate) fn stop_after(&self, failed: &Failed) {
+    pub(crate) fn stop_after(&mut self, failed: &Failed) {
         match failed {
-            Failed::Full => {}
+            Failed::Full => return,
             Failed::Fenced => self.core.stop(Status::Lost),
             Failed::Other(reason) => {
                 tracing::error!(partition = %self.core.id, reason, "log failed; writes stop");
                 self.core.stop(Status::ReadOnly(reason.clone()));
             }
         }
+        self.failed = Some(failed.clone());
     }
 
     async fn after_commit(&mut self) {

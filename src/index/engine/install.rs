@@ -28,6 +28,10 @@ impl Committer {
         match command {
             Command::Freeze(answer) => {
                 let frozen = self.freeze();
+                if frozen.is_none() {
+                    // A crash may have come between the last flush and this.
+                    self.trim().await;
+                }
                 drop(answer.send(frozen));
             }
             Command::Install(edit, answer) => {
@@ -90,15 +94,24 @@ impl Committer {
         for run in left {
             run.retire();
         }
-        let trimmed = self.log.trim(self.flushed).await;
-        self.core.set_log_extents(self.log.extents());
-        if let Err(failed) = trimmed {
-            self.stop_after(&failed);
-        }
+        self.trim().await;
         Ok(())
     }
 
+    async fn trim(&mut self) {
+        if self.failed.is_some() {
+            return;
+        }
+        if let Err(failed) = self.log.trim(self.flushed).await {
+            self.stop_after(&failed);
+        }
+        self.core.set_log_extents(self.log.extents());
+    }
+
     async fn persist_state(&mut self, sources: &Sources, flushed: Sequence) -> Result<(), Failed> {
+        if let Some(failed) = &self.failed {
+            return Err(failed.clone());
+        }
         let manifest = self.manifest(sources, flushed);
         let small = self.log.is_open() && self.log.end() < ROLL_BYTES;
         let mut certain = true;

@@ -5,6 +5,7 @@ use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
@@ -59,6 +60,7 @@ impl Partition {
             queue: queued,
             queued_bytes: Arc::clone(&queued_bytes),
             commands: obeyed,
+            failed: None,
         };
         let task = shared.parts.env.tasks.spawn("partition committer", committer.run());
         Ok(Self {
@@ -105,15 +107,18 @@ impl Partition {
         let waiting = Waiting { write, weight, answer };
         // One write may be larger than the whole queue: it is let in when the queue is empty.
         let fits = queued == 0 || queued + weight <= self.core.shared.config.queue_bytes;
-        if !fits || self.queue.try_send(waiting).is_err() {
-            self.queued_bytes.fetch_sub(weight, Ordering::Relaxed);
-            self.core.may_write()?;
-            return Err(Error::Overloaded);
-        }
-        match answered.await {
-            Ok(reply) => reply,
-            Err(_) => Err(Error::Unavailable("the partition closed meanwhile".into())),
-        }
+        let closed = || Error::Unavailable("the partition is closed".into());
+        let refused = if fits {
+            match self.queue.try_send(waiting) {
+                Ok(()) => return answered.await.unwrap_or_else(|_| Err(closed())),
+                Err(TrySendError::Full(_)) => Error::Overloaded,
+                Err(TrySendError::Closed(_)) => closed(),
+            }
+        } else {
+            Error::Overloaded
+        };
+        self.queued_bytes.fetch_sub(weight, Ordering::Relaxed);
+        Err(refused)
     }
 
     /// Sends a command and waits for its answer.

@@ -41,11 +41,13 @@ pub(crate) async fn take_over(shared: &Arc<Shared>, id: PartitionId) -> Result<R
     }
     let mut replay = Replay::start(shared.parts.capacity.as_ref(), &descriptor).await?;
     let mut tables = Arc::new(Tables::new(Arc::clone(&shared.budget)));
-    let tables_max = shared.config.memtable_bytes_max / (2 * shared.config.parallel_opens.max(1));
+    let replay_max = shared.config.replay_bytes_max;
+    // Partitions recover side by side: those with little leave the spilling to those with much.
+    let fair_share = replay_max / (2 * shared.config.parallel_opens.max(1));
     let mut spilled: Vec<Arc<Run>> = Vec::new();
     let mut flushed = replay.manifest().flushed;
     while replay.step(&tables).await? {
-        if tables.bytes() > tables_max {
+        if shared.budget.used() > replay_max && tables.bytes() > fair_share {
             let through = replay.sequence();
             let runs = flush::spill(shared, descriptor.epoch, &tables, through).await?;
             spilled.splice(0..0, runs);

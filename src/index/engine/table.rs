@@ -29,6 +29,10 @@ impl Budget {
     }
 }
 
+fn cost(key: &Bytes, value: Option<&Bytes>) -> usize {
+    ROW_OVERHEAD + key.len() + value.map_or(0, Bytes::len)
+}
+
 /// One version of a row's place: newer versions of a key sort first.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Version {
@@ -60,7 +64,7 @@ impl Tables {
         sequence: Sequence,
         value: Option<Bytes>,
     ) {
-        let bytes = ROW_OVERHEAD + key.len() + value.as_ref().map_or(0, Bytes::len);
+        let bytes = cost(&key, value.as_ref());
         self.family(family).insert(Version { key, sequence: Reverse(sequence) }, value);
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
         self.budget.used.fetch_add(bytes, Ordering::Relaxed);
@@ -68,7 +72,13 @@ impl Tables {
 
     /// Takes a version back that no reader could see yet.
     pub(crate) fn retract(&self, family: Family, key: Bytes, sequence: Sequence) {
-        self.family(family).remove(&Version { key, sequence: Reverse(sequence) });
+        let version = Version { key, sequence: Reverse(sequence) };
+        if let Some(entry) = self.family(family).remove(&version) {
+            // Counted back, or refused writes would fill the budget for good.
+            let bytes = cost(&version.key, entry.value().as_ref());
+            self.bytes.fetch_sub(bytes, Ordering::Relaxed);
+            self.budget.used.fetch_sub(bytes, Ordering::Relaxed);
+        }
     }
 
     /// The newest version of a key at or below `sequence`; the inner `None` is a tombstone.

@@ -48,6 +48,7 @@ async fn flusher(shared: Arc<Shared>, partitions: Partitions, stop: Cancellation
         }
         report(&shared, &partitions);
         tokio::select! {
+            biased;
             () = stop.cancelled() => {}
             () = shared.wake.notified(), if !failed => {}
             () = clock.sleep(PAUSE) => {}
@@ -59,10 +60,16 @@ async fn flusher(shared: Arc<Shared>, partitions: Partitions, stop: Cancellation
 fn due<'a>(shared: &Shared, partitions: &'a Partitions) -> Option<&'a Arc<Partition>> {
     let served = || partitions.values().filter(|partition| partition.core.may_write_log());
     let long = served().find(|partition| partition.core.has_long_log());
-    if long.is_some() || shared.budget.used() < shared.config.memtable_bytes_max / 2 {
+    if long.is_some() {
         return long;
     }
-    served().max_by_key(|partition| partition.core.table_bytes())
+    // Not the budget: it also counts tables already flushed that a reader still holds, and flushing frees none of those.
+    let bytes = || served().map(|partition| (partition.core.table_bytes(), partition));
+    let all: usize = bytes().map(|(bytes, _)| bytes).sum();
+    if all < shared.config.memtable_bytes_max / 2 {
+        return None;
+    }
+    bytes().max_by_key(|(bytes, _)| *bytes).map(|(_, partition)| partition)
 }
 
 async fn compactor(shared: Arc<Shared>, partitions: Partitions, stop: CancellationToken) {
@@ -71,6 +78,7 @@ async fn compactor(shared: Arc<Shared>, partitions: Partitions, stop: Cancellati
         for partition in partitions.values() {
             while partition.core.may_write_log() {
                 let compaction = tokio::select! {
+                    biased;
                     // Left half-way, it has changed nothing: its extent is an orphan for the audit.
                     () = stop.cancelled() => return,
                     compaction = partition.compact() => compaction,
@@ -86,6 +94,7 @@ async fn compactor(shared: Arc<Shared>, partitions: Partitions, stop: Cancellati
             }
         }
         tokio::select! {
+            biased;
             () = stop.cancelled() => {}
             () = clock.sleep(PAUSE) => {}
         }

@@ -126,6 +126,11 @@ impl BatchBuilder {
         }
     }
 
+    /// Length of the record so far.
+    pub(crate) fn bytes(&self) -> usize {
+        self.record.len()
+    }
+
     /// Commits so far.
     pub(crate) fn commits(&self) -> u32 {
         self.commits

@@ -8,6 +8,7 @@ use crate::capacity;
 use crate::capacity::ExtentKind;
 use crate::index::api::Error;
 use crate::index::engine::partition::Partition;
+use crate::index::engine::shared::Failed;
 use crate::index::engine::testing::{Fault, When, World, put, put_if_absent, remove};
 use crate::types::ExtentId;
 
@@ -204,4 +205,40 @@ async fn extents_left_behind_are_removed() {
     assert_eq!(world.capacity.count(ExtentKind::Run), runs);
     let owned = partition.core.shared.owned().len();
     assert_eq!(owned, runs + world.descriptor().await.log.len());
+}
+
+#[tokio::test]
+async fn refused_writes_give_their_memory_back() {
+    let world = World::new().await;
+    let partition = world.open().await.unwrap();
+    partition.apply(put("a", "1")).await.unwrap();
+    let used = partition.core.shared.budget.used();
+    world.capacity.set_full(true);
+    for number in 0..100 {
+        let write = put(&format!("key{number}"), &"x".repeat(1000));
+        assert_eq!(partition.apply(write).await, Err(Error::Full));
+    }
+    assert_eq!(partition.core.shared.budget.used(), used);
+}
+
+#[tokio::test]
+async fn flush_on_a_full_disk_is_tried_again_and_leaves_no_extent() {
+    let world = World::new().await;
+    let partition = world.open().await.unwrap();
+    for number in 0..300 {
+        let write = put(&format!("key{number:05}"), &"x".repeat(100));
+        partition.apply(write).await.unwrap();
+    }
+    world.capacity.set_full(true);
+    for _ in 0..3 {
+        assert_eq!(partition.flush().await, Err(Failed::Full));
+        partition.core.shared.do_chores().await;
+    }
+    assert_eq!(world.capacity.count(ExtentKind::Run), 0);
+    assert_eq!(partition.rows().await.len(), 300);
+    world.capacity.set_full(false);
+    partition.apply(put("key99999", "x")).await.unwrap();
+    partition.flush().await.unwrap();
+    assert_eq!(partition.rows().await.len(), 301);
+    assert_eq!(world.open().await.unwrap().rows().await.len(), 301);
 }

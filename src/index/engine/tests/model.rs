@@ -96,11 +96,11 @@ async fn compare(snapshot: &Snapshot, model: &Model) {
     assert_eq!(found, expected);
 }
 
-async fn run(steps: Vec<Step>, log_extent_bytes: u64, parallel_opens: usize) {
+async fn run(steps: Vec<Step>, log_extent_bytes: u64, replay_bytes_max: usize) {
     let mut world = World::new().await;
     world.config.log_extent_bytes = log_extent_bytes;
-    // Replay may hold this fraction of the memtable budget: with many, rows are spilled to runs.
-    world.config.parallel_opens = parallel_opens;
+    // With little of it, replayed rows are spilled to runs.
+    world.config.replay_bytes_max = replay_bytes_max;
     let mut partition = world.open().await.unwrap();
     let mut model = Model::new();
     let mut held = Vec::new();
@@ -163,6 +163,6 @@ proptest! {
             .start_paused(true)
             .build()
             .unwrap();
-        runtime.block_on(run(steps, log_extent_bytes, if spill { 1000 } else { 1 }));
+        runtime.block_on(run(steps, log_extent_bytes, if spill { 4000 } else { 64 << 20 }));
     }
 }
