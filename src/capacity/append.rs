@@ -21,6 +21,9 @@ use crate::capacity::units::zeros;
 use crate::env::DiskError;
 use crate::types::Epoch;
 
+/// A recovery has at most about this much of an open extent to look at, beside what is not synced. Bytes.
+const PROGRESS_STEP: u64 = 16 * 1024 * 1024;
+
 type Turn = OwnedMutexGuard<()>;
 
 impl Store {
@@ -135,6 +138,7 @@ impl Store {
         drop(turn);
         if request.durability == Durability::Durable {
             self.sync_to(extent, placed.end).await?;
+            self.note_progress(extent, PROGRESS_STEP).await?;
         }
         self.metrics.frames.inc_by(placed.frames);
         Ok(Appended { locations: placed.locations, end: placed.end })
@@ -200,7 +204,10 @@ impl Store {
             return Ok(());
         }
         let (store, extent) = (Arc::clone(self), Arc::clone(extent));
-        let work = async move { store.sync_to(&extent, upto).await };
+        let work = async move {
+            store.sync_to(&extent, upto).await?;
+            store.note_progress(&extent, PROGRESS_STEP).await
+        };
         self.env.tasks.spawn("sync", work).await.map_err(|_| self.health.error())?
     }
 

@@ -20,7 +20,8 @@ impl Store {
                 () = self.stop.cancelled() => return,
                 () = self.journal.checkpoint_due() => {}
             }
-            if self.checkpoint().await.is_err() {
+            if let Err(error) = self.checkpoint().await {
+                tracing::error!(disk = self.number, %error, "no more checkpoints");
                 return;
             }
         }
@@ -40,7 +41,7 @@ impl Store {
         self.health.check()
     }
 
-    /// Makes all of an extent durable in its file and notes how far that is, where a recovery can start to look.
+    /// Makes all of an extent durable in its file and notes how far that is.
     async fn settle(self: &Arc<Self>, extent: &Arc<Extent>) -> Result<(), Error> {
         let end = {
             let turn = Arc::clone(&extent.turn).lock_owned().await;
@@ -49,12 +50,35 @@ impl Store {
             }
             self.write_tail(extent, &turn).await?
         };
-        self.sync_to(extent, end).await?;
-        let _turn = extent.turn.lock().await;
-        if gone_or_sealed(extent) || extent.state().slot.len >= end {
-            return Ok(());
+        match self.sync_to(extent, end).await {
+            Ok(()) => self.note_progress(extent, 1).await,
+            // Removed meanwhile: nothing to keep, and the others must still be settled.
+            Err(_) if gone_or_sealed(extent) => self.health.check(),
+            Err(error) => Err(error),
         }
-        self.write_slot(extent, false, |slot| slot.len = end).await?;
+    }
+
+    /// Notes in the extent's slot how far it is durable, if that is at least `step` bytes further than the slot says:
+    /// a recovery starts to look there. Costs no sync: a lost note only means a longer look.
+    pub(crate) async fn note_progress(&self, extent: &Arc<Extent>, step: u64) -> Result<(), Error> {
+        let synced = {
+            let state = extent.state();
+            let gone = state.status == Status::Removed || state.slot.sealed;
+            if gone || state.synced < state.slot.len + step {
+                return Ok(());
+            }
+            state.synced
+        };
+        let written = self.write_slot(extent, false, |slot| {
+            if !slot.sealed {
+                slot.len = slot.len.max(synced);
+            }
+        });
+        match written.await {
+            Ok(()) => {}
+            Err(_) if gone_or_sealed(extent) => return self.health.check(),
+            Err(error) => return Err(error),
+        }
         self.note(self.padding_changes(extent)).await;
         Ok(())
     }

@@ -16,7 +16,7 @@ use crate::types::Epoch;
 use crate::types::ExtentId;
 use crate::types::Location;
 
-fn flip(path: &Path, offset: u64) {
+pub(super) fn flip(path: &Path, offset: u64) {
     let mut byte = [0];
     let file = fs::OpenOptions::new().read(true).write(true).open(path).unwrap();
     file.read_exact_at(&mut byte, offset).unwrap();

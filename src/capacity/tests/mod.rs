@@ -4,6 +4,7 @@ mod damage;
 mod model;
 mod node;
 mod sim;
+mod stress;
 
 use std::sync::Arc;
 

@@ -261,3 +261,106 @@ async fn concurrent_small_appends_share_syncs() {
     let syncs = rig.metrics.fsyncs.get() - before;
     assert!(syncs <= 4, "64 appends at once took {syncs} syncs");
 }
+
+#[tokio::test]
+async fn each_way_to_append_costs_one_sync() {
+    let rig = Rig::new().await;
+    rig.node().create(DATA, ExtentKind::Data, ONE).await.unwrap();
+    rig.node().create(LOG, ExtentKind::Log, ONE).await.unwrap();
+    let syncs = |before: u64| rig.metrics.fsyncs.get() - before;
+    let before = rig.metrics.fsyncs.get();
+    let small = rig.append(LOG, 0, &[payload(1, 900)], Durability::Durable).await.unwrap();
+    assert_eq!((syncs(before), rig.metrics.journal_batches.get()), (1, 1));
+    rig.append(LOG, small.end, &[payload(1, 90_000)], Durability::Durable).await.unwrap();
+    assert_eq!((syncs(before), rig.metrics.journal_batches.get()), (2, 1));
+    let mut end = 0;
+    let mut merged: Option<Location> = None;
+    for seed in 0..8 {
+        let piece = payload(seed, FRAME_PAYLOAD_MAX);
+        let appended = rig.append(DATA, end, &[piece], Durability::Deferred).await.unwrap();
+        end = appended.end;
+        let next = appended.locations[0];
+        merged = Some(merged.map_or(next, |merged| merge(&merged, &next).unwrap()));
+    }
+    assert_eq!(syncs(before), 2);
+    rig.node().flush(DATA, ONE).await.unwrap();
+    rig.node().flush(DATA, ONE).await.unwrap();
+    assert_eq!(syncs(before), 3);
+    // A small one after deferred bytes: theirs is synced first.
+    let more = rig.append(DATA, end, &[payload(1, 70_000)], Durability::Deferred).await.unwrap();
+    rig.append(DATA, more.end, &[payload(1, 10)], Durability::Durable).await.unwrap();
+    assert_eq!((syncs(before), rig.metrics.journal_batches.get()), (5, 2));
+    let merged = merged.unwrap();
+    assert_eq!(crc32c(&rig.read(&merged).await.unwrap()), merged.crc);
+}
+
+#[tokio::test]
+async fn empty_append_checks_and_changes_nothing() {
+    let rig = Rig::new().await;
+    rig.node().create(LOG, ExtentKind::Log, ONE).await.unwrap();
+    let nothing = rig.append(LOG, 0, &[], Durability::Durable).await.unwrap();
+    assert_eq!(nothing, Appended { locations: vec![], end: 0 });
+    let wrong = rig.append(LOG, 9, &[], Durability::Durable).await;
+    assert!(matches!(wrong, Err(Error::WrongOffset { expected: 0, .. })));
+}
+
+#[tokio::test]
+async fn removing_extents_under_load_stops_no_checkpoint() {
+    let rig = Rig::new().await;
+    let mut round = 0;
+    while rig.metrics.journal_bytes.get() < 8 * rig.config.journal_bytes {
+        round += 1;
+        let work = (0..4).map(|n| {
+            let node = Arc::clone(rig.node());
+            async move {
+                let extent = ExtentId::new(round * 10 + n);
+                node.create(extent, ExtentKind::Log, ONE).await.unwrap();
+                let mut offset = 0;
+                for seed in 0..6 {
+                    let payloads = vec![vec![payload(seed, 9_000)]];
+                    let durability = Durability::Durable;
+                    let request =
+                        AppendRequest { extent, epoch: ONE, offset, payloads, durability };
+                    offset = node.append(request).await.unwrap().end;
+                }
+                node.remove(extent).await.unwrap();
+            }
+        });
+        futures_util::future::join_all(work).await;
+    }
+    assert_eq!(rig.metrics.poisoned_disks.get(), 0);
+    assert_eq!(rig.node().extents().await, vec![]);
+}
+
+#[tokio::test]
+async fn background_scrub_finds_damage_by_itself() {
+    let mut rig = Rig::new().await;
+    rig.node().create(LOG, ExtentKind::Log, ONE).await.unwrap();
+    let stored = rig.append(LOG, 0, &[payload(1, 900)], Durability::Durable).await.unwrap();
+    rig.node().seal(LOG, ONE).await.unwrap();
+    rig.config.scrub_bytes_per_second = 1 << 30;
+    rig.config.scrub_pause = Duration::from_millis(1);
+    rig.restart(true).await;
+    super::damage::flip(&rig.extent_file(LOG), 4096 + stored.locations[0].offset + 300);
+    for _ in 0..1000 {
+        if rig.metrics.corrupt_frames.get() > 0 {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    panic!("never found");
+}
+
+#[tokio::test]
+async fn shutdown_leaves_nothing_to_replay_and_refuses_appends() {
+    let mut rig = Rig::new().await;
+    rig.node().create(LOG, ExtentKind::Log, ONE).await.unwrap();
+    let stored = rig.append(LOG, 0, &[payload(1, 900)], Durability::Durable).await.unwrap();
+    rig.node().shutdown().await;
+    let late = rig.append(LOG, stored.end, &[payload(1, 9)], Durability::Durable).await;
+    assert!(late.is_err());
+    rig.stop(false).await;
+    let disk = OsDisk::open(rig.path(), Tasks::new()).unwrap();
+    let report = check_disk(&disk, 0, &mut |_| {}).await.unwrap();
+    assert_eq!((report.journal_records, report.frames, report.problems), (0, 1, vec![]));
+}
