@@ -73,3 +73,6 @@ pub struct BlockListEntry {
     /// The block.
     pub id: BlockId,
 }
+
+#[cfg(test)]
+mod tests;

@@ -93,3 +93,6 @@ impl Conditions {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -33,3 +33,6 @@ impl fmt::Display for Etag {
         write!(f, "0x{:X}", self.0)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -74,3 +74,6 @@ impl Sequence {
         Self(self.0 + n)
     }
 }
+
+#[cfg(test)]
+mod tests;

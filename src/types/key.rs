@@ -236,3 +236,6 @@ impl KeyRange {
         if high.as_ref().is_some_and(|high| *high <= low) { None } else { Some(Self { low, high }) }
     }
 }
+
+#[cfg(test)]
+mod tests;

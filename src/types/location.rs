@@ -24,3 +24,6 @@ pub struct Location {
 pub fn locations_len(locations: &[Location]) -> u64 {
     locations.iter().map(|l| l.len).sum()
 }
+
+#[cfg(test)]
+mod tests;

@@ -103,3 +103,6 @@ macro_rules! display_as_text {
     )*};
 }
 display_as_text!(AccountName, ContainerName, BlobName);
+
+#[cfg(test)]
+mod tests;

@@ -26,3 +26,6 @@ impl ByteRange {
         Some(self.first..end)
     }
 }
+
+#[cfg(test)]
+mod tests;

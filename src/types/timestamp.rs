@@ -12,6 +12,8 @@ pub struct Timestamp(u64);
 /// Ticks between 0001-01-01 and 1970-01-01.
 const UNIX_TICKS: u64 = 621_355_968_000_000_000;
 const TICKS_PER_SECOND: u64 = 10_000_000;
+/// 9999-12-31T23:59:59Z: HTTP dates have four digits for the year.
+const LAST_DATE: Duration = Duration::from_secs(253_402_300_799);
 
 impl Timestamp {
     /// The earliest time: what a fresh store has seen.
@@ -32,7 +34,7 @@ impl Timestamp {
     /// A time given as distance from 1970-01-01.
     #[must_use]
     pub fn from_unix(since_epoch: Duration) -> Self {
-        Self(UNIX_TICKS + ticks_of(since_epoch))
+        Self(UNIX_TICKS.saturating_add(ticks_of(since_epoch)))
     }
 
     /// Distance from 1970-01-01; zero for earlier times.
@@ -41,10 +43,10 @@ impl Timestamp {
         duration_of(self.0.saturating_sub(UNIX_TICKS))
     }
 
-    /// The same instant for `httpdate` and the file system.
+    /// The same instant for `httpdate` and the file system, at most the end of the year 9999.
     #[must_use]
     pub fn to_system_time(self) -> SystemTime {
-        UNIX_EPOCH + self.since_unix()
+        UNIX_EPOCH + self.since_unix().min(LAST_DATE)
     }
 
     /// Cut to whole seconds: dates in HTTP headers have no fraction, conditions compare at this grain.
@@ -79,7 +81,8 @@ impl Timestamp {
 }
 
 fn ticks_of(d: Duration) -> u64 {
-    d.as_secs() * TICKS_PER_SECOND + u64::from(d.subsec_nanos()) / 100
+    let fraction = u64::from(d.subsec_nanos()) / 100;
+    d.as_secs().saturating_mul(TICKS_PER_SECOND).saturating_add(fraction)
 }
 
 fn duration_of(ticks: u64) -> Duration {
@@ -93,3 +96,6 @@ impl fmt::Display for Timestamp {
         write!(f, "{}", httpdate::HttpDate::from(self.to_system_time()))
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,56 @@
+use super::*;
+
+#[test]
+fn account_names() {
+    for good in ["abc", "devstoreaccount1", "a23456789012345678901234"] {
+        assert_eq!(AccountName::new(good).unwrap().as_str(), good);
+    }
+    for (bad, error) in [
+        ("", NameError::Length),
+        ("ab", NameError::Length),
+        ("a234567890123456789012345", NameError::Length),
+        ("Abc", NameError::Invalid),
+        ("a-c", NameError::Invalid),
+        ("aäc", NameError::Invalid),
+    ] {
+        assert_eq!(AccountName::new(bad), Err(error), "{bad}");
+    }
+}
+
+#[test]
+fn container_names() {
+    let longest = "a".repeat(63);
+    for good in ["abc", "a-b", "1-2-3", "$root", "$web", "$logs", longest.as_str()] {
+        assert_eq!(ContainerName::new(good).unwrap().to_string(), good);
+    }
+    let too_long = "a".repeat(64);
+    for (bad, error) in [
+        ("ab", NameError::Length),
+        ("", NameError::Length),
+        (too_long.as_str(), NameError::Length),
+        ("Abc", NameError::Invalid),
+        ("-abc", NameError::Invalid),
+        ("abc-", NameError::Invalid),
+        ("a--b", NameError::Invalid),
+        ("a_b", NameError::Invalid),
+        ("a.b", NameError::Invalid),
+        ("$other", NameError::Invalid),
+        ("ab\0", NameError::Invalid),
+    ] {
+        assert_eq!(ContainerName::new(bad), Err(error), "{bad}");
+    }
+}
+
+#[test]
+fn blob_names_are_counted_in_utf16_units() {
+    let (longest, emoji) = ("x".repeat(1024), "\u{1F600}".repeat(512));
+    for good in ["a", "/", ".", "a//b/", "a\\b", " ", "\u{FFFF}", longest.as_str(), emoji.as_str()]
+    {
+        assert_eq!(BlobName::new(good).unwrap().as_str(), good);
+    }
+    let (long, emoji) = ("x".repeat(1025), format!("{}x", "\u{1F600}".repeat(512)));
+    for bad in ["", long.as_str(), emoji.as_str()] {
+        assert_eq!(BlobName::new(bad), Err(NameError::Length));
+    }
+    assert_eq!(BlobName::new("a\0b"), Err(NameError::Invalid));
+}
