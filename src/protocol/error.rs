@@ -139,3 +139,6 @@ error_table! {
     InsufficientStorage, 507, "The disks are full. Free space or add a data directory; reads and deletes go on.";
     NotImplemented, 501, "Blockyard does not serve this operation.";
 }
+
+#[cfg(test)]
+mod tests;

@@ -34,3 +34,6 @@ pub use context::{Context, ServiceVersion};
 pub use limits::RANGE_CHECKSUM_BYTES_MAX;
 pub use parse::parse;
 pub use render::{RequestEcho, render, render_error};
+
+#[cfg(test)]
+mod tests;

@@ -358,3 +358,6 @@ impl Head {
         self.0
     }
 }
+
+#[cfg(test)]
+mod tests;

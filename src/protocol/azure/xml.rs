@@ -154,3 +154,6 @@ fn check_encoding<E>(encoding: Option<Result<Cow<'_, str>, E>>) -> Result<(), Er
         Some(_) => Err(not_xml()),
     }
 }
+
+#[cfg(test)]
+mod tests;

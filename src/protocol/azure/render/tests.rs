@@ -1,0 +1,352 @@
+//! Heads and bodies as clients read them.
+
+use http::Request;
+use http::Response;
+use http::request::Parts;
+
+use crate::protocol::Error;
+use crate::protocol::ErrorCode;
+use crate::protocol::Operation;
+use crate::protocol::Reply;
+use crate::protocol::azure::Addressing;
+use crate::protocol::azure::Context;
+use crate::protocol::azure::RequestEcho;
+use crate::protocol::azure::address;
+use crate::protocol::azure::parse;
+use crate::protocol::azure::render;
+use crate::protocol::azure::render_error;
+use crate::protocol::reply::BlobFacts;
+use crate::protocol::reply::BlobItem;
+use crate::protocol::reply::BlobListing;
+use crate::protocol::reply::BlockItem;
+use crate::protocol::reply::BodyChecksum;
+use crate::protocol::reply::Change;
+use crate::protocol::reply::ContainerFacts;
+use crate::protocol::reply::ContainerItem;
+use crate::protocol::reply::ContainerListing;
+use crate::types::BlobProperties;
+use crate::types::BlockId;
+use crate::types::Crc64;
+use crate::types::Etag;
+use crate::types::Md5;
+use crate::types::Metadata;
+use crate::types::PublicAccess;
+use crate::types::Timestamp;
+
+/// 2026-11-21T05:00:00.1234567Z
+const NOW: Timestamp = Timestamp::from_ticks(639_308_340_001_234_567);
+
+fn head(method: &str, url: &str) -> Parts {
+    let request = Request::builder()
+        .method(method)
+        .uri(url)
+        .header("x-ms-version", "2021-02-12")
+        .header("x-ms-client-request-id", "client-1");
+    request.body(()).unwrap().into_parts().0
+}
+
+fn echo(method: &str, url: &str) -> RequestEcho {
+    RequestEcho::new(&head(method, url), "request-1".to_owned(), NOW)
+}
+
+fn list_echo(url: &str) -> RequestEcho {
+    let head = head("GET", url);
+    let mut echo = RequestEcho::new(&head, "request-1".to_owned(), NOW);
+    let at = address(&head.method, &head.uri, Some("h:1"), &Addressing::default()).unwrap();
+    let operation: Operation = parse(&head, &at, &Context::from_head(&head).unwrap()).unwrap();
+    echo.operation(&operation, &at, "http");
+    echo
+}
+
+fn change() -> Change {
+    Change { etag: Etag::parse("0x8DE1").unwrap(), last_modified: NOW }
+}
+
+fn facts() -> BlobFacts {
+    BlobFacts {
+        change: change(),
+        created: NOW,
+        len: 100,
+        properties: BlobProperties {
+            content_language: Some("de".to_owned()),
+            content_md5: Some(Md5::of(b"x")),
+            ..BlobProperties::default()
+        },
+        metadata: Metadata::new(vec![("k".to_owned(), "a<b&c".to_owned())]).unwrap(),
+    }
+}
+
+fn text<B: AsRef<[u8]>>(response: &Response<B>) -> &str {
+    std::str::from_utf8(response.body().as_ref()).unwrap()
+}
+
+fn get<'a, B>(response: &'a Response<B>, name: &str) -> &'a str {
+    response.headers().get(name).map_or("(none)", |value| value.to_str().unwrap())
+}
+
+#[test]
+fn every_answer_echoes_the_request() {
+    let error = render_error(&ErrorCode::BlobNotFound.into(), &echo("GET", "/a/b/c"));
+    let reply = render(&Reply::BlobDeleted, &echo("DELETE", "/a/b/c"));
+    for response in [error, reply] {
+        assert_eq!(get(&response, "x-ms-version"), "2021-02-12");
+        assert_eq!(get(&response, "x-ms-client-request-id"), "client-1");
+        assert_eq!(get(&response, "x-ms-request-id"), "request-1");
+        assert_eq!(get(&response, "date"), "Sat, 21 Nov 2026 05:00:00 GMT");
+        assert!(get(&response, "server").starts_with("Blockyard/"));
+    }
+}
+
+#[test]
+fn an_echo_is_made_from_a_malformed_head_too() {
+    let mut head = head("GET", "/a/b/c");
+    head.headers.insert("x-ms-version", "garbage".parse().unwrap());
+    let echo = RequestEcho::new(&head, "r".to_owned(), NOW);
+    let response = render_error(&ErrorCode::InvalidHeaderValue.into(), &echo);
+    assert_eq!(get(&response, "x-ms-client-request-id"), "client-1");
+    assert_eq!(get(&response, "x-ms-version"), "2026-10-06");
+}
+
+#[test]
+fn errors_carry_code_message_and_details() {
+    let error = Error::new(ErrorCode::InvalidHeaderValue)
+        .message("a < b")
+        .detail("HeaderName", "x\u{1}\u{fffe}y&")
+        .header("retry-after", "1");
+    let response = render_error(&error, &echo("GET", "/a/b/c"));
+    assert_eq!(response.status(), 400);
+    assert_eq!(get(&response, "x-ms-error-code"), "InvalidHeaderValue");
+    assert_eq!(get(&response, "retry-after"), "1");
+    assert_eq!(get(&response, "content-type"), "application/xml");
+    assert_eq!(
+        text(&response),
+        "<?xml version=\"1.0\" encoding=\"utf-8\"?><Error><Code>InvalidHeaderValue</Code>\
+         <Message>a &lt; b\nRequestId:request-1\nTime:2026-11-21T05:00:00.1234567Z</Message>\
+         <HeaderName>xy&amp;</HeaderName></Error>"
+    );
+}
+
+#[test]
+fn errors_without_a_body_keep_their_code() {
+    let missing = render_error(&ErrorCode::BlobNotFound.into(), &echo("HEAD", "/a/b/c"));
+    assert_eq!((missing.status().as_u16(), text(&missing)), (404, ""));
+    assert_eq!(get(&missing, "x-ms-error-code"), "BlobNotFound");
+    let same = render_error(&ErrorCode::NotModified.into(), &echo("GET", "/a/b/c"));
+    assert_eq!((same.status().as_u16(), text(&same)), (304, ""));
+    assert_eq!(get(&same, "x-ms-error-code"), "ConditionNotMet");
+}
+
+#[test]
+fn every_row_of_the_error_table_renders() {
+    for code in ErrorCode::ALL {
+        let response = render_error(&(*code).into(), &echo("GET", "/a/b/c"));
+        assert_eq!(response.status().as_u16(), code.status());
+        assert_eq!(text(&response).is_empty(), code.status() == 304, "{code:?}");
+    }
+}
+
+#[test]
+fn whole_and_partial_blobs_name_their_checksums_differently() {
+    let whole = Reply::Blob { facts: Box::new(facts()), range: None, checksum: None };
+    let whole = render(&whole, &echo("GET", "/a/b/c"));
+    let md5 = Md5::of(b"x").to_base64();
+    assert_eq!(whole.status(), 200);
+    assert_eq!(get(&whole, "content-length"), "100");
+    assert_eq!(get(&whole, "content-md5"), md5);
+    assert_eq!(get(&whole, "content-range"), "(none)");
+    assert_eq!(get(&whole, "content-type"), "application/octet-stream");
+    assert_eq!(get(&whole, "content-language"), "de");
+    assert_eq!(get(&whole, "etag"), "\"0x8DE1\"");
+    assert_eq!(get(&whole, "last-modified"), "Sat, 21 Nov 2026 05:00:00 GMT");
+    assert_eq!(get(&whole, "accept-ranges"), "bytes");
+    assert_eq!(get(&whole, "x-ms-blob-type"), "BlockBlob");
+    assert_eq!(get(&whole, "x-ms-lease-status"), "unlocked");
+    assert_eq!(get(&whole, "x-ms-server-encrypted"), "true");
+    assert_eq!(get(&whole, "x-ms-meta-k"), "a<b&c");
+
+    let crc64 = Crc64::of(b"y");
+    let part = Reply::Blob {
+        facts: Box::new(facts()),
+        range: Some(10..30),
+        checksum: Some(BodyChecksum::Crc64(crc64)),
+    };
+    let part = render(&part, &echo("GET", "/a/b/c"));
+    assert_eq!(part.status(), 206);
+    assert_eq!(get(&part, "content-length"), "20");
+    assert_eq!(get(&part, "content-range"), "bytes 10-29/100");
+    assert_eq!(get(&part, "content-md5"), "(none)");
+    assert_eq!(get(&part, "x-ms-blob-content-md5"), md5);
+    assert_eq!(get(&part, "x-ms-content-crc64"), crc64.to_base64());
+}
+
+#[test]
+fn properties_show_the_tier_and_the_length_without_a_body() {
+    let reply = render(&Reply::BlobProperties(Box::new(facts())), &echo("HEAD", "/a/b/c"));
+    assert_eq!(get(&reply, "content-length"), "100");
+    assert_eq!(get(&reply, "x-ms-access-tier"), "Hot");
+    assert_eq!(get(&reply, "x-ms-creation-time"), "Sat, 21 Nov 2026 05:00:00 GMT");
+    assert_eq!(text(&reply), "");
+}
+
+#[test]
+fn statuses_are_the_documented_ones() {
+    let md5 = BodyChecksum::Md5(Md5::of(b""));
+    let put = Reply::BlobPut { change: change(), md5: Md5::of(b""), crc64: Some(Crc64::EMPTY) };
+    let cases = [
+        (Reply::AccountInformation, 200),
+        (Reply::ContainerCreated(change()), 201),
+        (Reply::ContainerChanged(change()), 200),
+        (Reply::ContainerDeleted, 202),
+        (put, 201),
+        (Reply::BlockPut(md5), 201),
+        (Reply::BlockListPut(change(), md5), 201),
+        (Reply::BlobMetadata(Box::new(facts())), 200),
+        (Reply::BlobPropertiesSet(change()), 200),
+        (Reply::BlobMetadataSet(change()), 200),
+        (Reply::BlobDeleted, 202),
+    ];
+    for (reply, status) in cases {
+        let response = render(&reply, &echo("PUT", "/a/b/c"));
+        assert_eq!(response.status(), status, "{reply:?}");
+        assert_eq!(text(&response), "", "{reply:?}");
+    }
+}
+
+#[test]
+fn containers_show_access_and_fixed_facts() {
+    let facts = ContainerFacts {
+        change: change(),
+        metadata: Metadata::default(),
+        public_access: PublicAccess::Blob,
+    };
+    let response = render(&Reply::Container(facts), &echo("GET", "/a/b?restype=container"));
+    assert_eq!(get(&response, "x-ms-blob-public-access"), "blob");
+    assert_eq!(get(&response, "x-ms-has-immutability-policy"), "false");
+    assert_eq!(get(&response, "x-ms-has-legal-hold"), "false");
+    assert_eq!(get(&response, "x-ms-lease-state"), "available");
+    assert_eq!(get(&response, "x-ms-default-encryption-scope"), "$account-encryption-key");
+}
+
+#[test]
+fn blob_lists_are_well_formed_and_keep_every_name() {
+    let names = ["a", "b&<>\"'", "tab\tline\nreturn\r", "\u{1}", "\u{fffe}x/", "\u{fffd}", "%41"];
+    let mut items: Vec<BlobItem> = names
+        .iter()
+        .map(|name| BlobItem::Blob { name: (*name).to_owned(), facts: Box::new(facts()) })
+        .collect();
+    items.push(BlobItem::Uncommitted { name: "u".to_owned() });
+    items.push(BlobItem::Prefix { name: "p/\u{7}".to_owned() });
+    let listing = BlobListing { items, next_marker: Some("m&1".to_owned()) };
+    let echo = list_echo(
+        "/acct/con?restype=container&comp=list&prefix=%26&delimiter=%2F&maxresults=9&include=metadata",
+    );
+    let response = render(&Reply::Blobs(listing), &echo);
+    let body = text(&response);
+    assert_eq!(get(&response, "content-length"), body.len().to_string());
+    let head = "<?xml version=\"1.0\" encoding=\"utf-8\"?><EnumerationResults \
+        ServiceEndpoint=\"http://h:1/acct/\" ContainerName=\"con\"><Prefix>&amp;</Prefix>\
+        <MaxResults>9</MaxResults><Delimiter>/</Delimiter><Blobs>";
+    assert!(body.starts_with(head), "{body}");
+    assert!(body.ends_with("</Blobs><NextMarker>m&amp;1</NextMarker></EnumerationResults>"));
+    for part in [
+        "<Name>b&amp;&lt;&gt;&quot;'</Name>",
+        "<Name Encoded=\"true\">%01</Name>",
+        "<Name Encoded=\"true\">%EF%BF%BEx/</Name>",
+        "<Name>\u{fffd}</Name>",
+        "<Name>%41</Name>",
+        "<BlobPrefix><Name Encoded=\"true\">p/%07</Name></BlobPrefix>",
+        "<Metadata><k>a&lt;b&amp;c</k></Metadata>",
+        "<Etag>0x8DE1</Etag><Content-Length>100</Content-Length>",
+    ] {
+        assert!(body.contains(part), "{part} in {body}");
+    }
+    assert_eq!(
+        names_in(body),
+        [&names[..3], &["%01", "%EF%BF%BEx/"], &names[5..], &["u", "p/%07"]].concat()
+    );
+}
+
+/// The names a parser finds, references resolved; fails when the document is not well-formed.
+fn names_in(body: &str) -> Vec<String> {
+    use quick_xml::Reader;
+    use quick_xml::events::Event;
+    let mut reader = Reader::from_str(body);
+    let (mut names, mut text) = (Vec::new(), None);
+    loop {
+        match reader.read_event().unwrap() {
+            Event::Start(tag) if tag.name().as_ref() == "Name" => text = Some(String::new()),
+            Event::Text(piece) => text = text.map(|t| t + &piece),
+            Event::GeneralRef(reference) => {
+                let resolved = match reference.resolve_char_ref().unwrap() {
+                    Some(c) => c.to_string(),
+                    None => {
+                        quick_xml::escape::resolve_predefined_entity(&reference).unwrap().to_owned()
+                    }
+                };
+                text = text.map(|t| t + &resolved);
+            }
+            Event::End(tag) if tag.name().as_ref() == "Name" => names.extend(text.take()),
+            Event::Eof => return names,
+            _ => {}
+        }
+    }
+}
+
+#[test]
+fn lists_without_metadata_leave_it_out() {
+    let items = vec![BlobItem::Blob { name: "a".to_owned(), facts: Box::new(facts()) }];
+    let listing = BlobListing { items, next_marker: None };
+    let echo = list_echo("/acct/con?restype=container&comp=list");
+    let response = render(&Reply::Blobs(listing), &echo);
+    assert!(!text(&response).contains("<Metadata"), "{}", text(&response));
+    assert!(text(&response).ends_with("<NextMarker/></EnumerationResults>"));
+}
+
+#[test]
+fn container_lists_quote_their_tags() {
+    let facts = ContainerFacts {
+        change: change(),
+        metadata: Metadata::default(),
+        public_access: PublicAccess::Container,
+    };
+    let items = vec![ContainerItem { name: "con".to_owned(), facts }];
+    let listing = ContainerListing { items, next_marker: None };
+    let echo = list_echo("/acct?comp=list&include=metadata&prefix=c");
+    let response = render(&Reply::Containers(listing), &echo);
+    let body = text(&response);
+    for part in [
+        "<Prefix>c</Prefix><Containers><Container><Name>con</Name><Properties>",
+        "<Etag>&quot;0x8DE1&quot;</Etag>",
+        "<PublicAccess>container</PublicAccess>",
+        "<Metadata/>",
+    ] {
+        assert!(body.contains(part), "{part} in {body}");
+    }
+}
+
+#[test]
+fn block_lists_show_what_was_asked() {
+    let block = |id: &[u8], len| BlockItem { id: BlockId::from_bytes(id).unwrap(), len };
+    let reply = Reply::BlockList {
+        committed_blob: Some((change(), 30)),
+        committed: Some(vec![block(b"aaa", 30)]),
+        uncommitted: Some(Vec::new()),
+    };
+    let response = render(&reply, &echo("GET", "/a/b/c?comp=blocklist"));
+    assert_eq!(get(&response, "x-ms-blob-content-length"), "30");
+    assert_eq!(get(&response, "etag"), "\"0x8DE1\"");
+    assert_eq!(
+        text(&response),
+        "<?xml version=\"1.0\" encoding=\"utf-8\"?><BlockList><CommittedBlocks><Block><Name>YWFh</Name>\
+         <Size>30</Size></Block></CommittedBlocks><UncommittedBlocks></UncommittedBlocks></BlockList>"
+    );
+}
+
+#[test]
+fn header_values_that_cannot_be_sent_are_left_out() {
+    let mut facts = facts();
+    facts.properties.content_type = Some("a\nb".to_owned());
+    let reply = Reply::Blob { facts: Box::new(facts), range: None, checksum: None };
+    let response = render(&reply, &echo("GET", "/a/b/c"));
+    assert_eq!(get(&response, "content-type"), "(none)");
+}

@@ -1,0 +1,522 @@
+//! Addresses, contexts and operations, by table.
+
+use http::Request;
+use http::request::Parts;
+
+use crate::protocol::Error;
+use crate::protocol::ErrorCode;
+use crate::protocol::Operation;
+use crate::protocol::azure::Address;
+use crate::protocol::azure::Addressing;
+use crate::protocol::azure::Context;
+use crate::protocol::azure::ServiceVersion;
+use crate::protocol::azure::address;
+use crate::protocol::azure::parse;
+use crate::protocol::operation::BlockListKind;
+use crate::protocol::operation::RangeChecksum;
+use crate::types::ByteRange;
+use crate::types::Etag;
+use crate::types::EtagMatch;
+use crate::types::PublicAccess;
+
+/// `METHOD URL` and `Name: value` lines.
+fn head(line: &str, headers: &[&str]) -> Parts {
+    let (method, url) = line.split_once(' ').unwrap();
+    let mut request = Request::builder().method(method).uri(url);
+    for header in headers {
+        let (name, value) = header.split_once(':').unwrap();
+        request = request.header(name.trim(), value.trim());
+    }
+    request.body(()).unwrap().into_parts().0
+}
+
+fn located(line: &str, host: &str) -> Result<Address, Error> {
+    let head = head(line, &[]);
+    let addressing = Addressing { domains: vec!["localhost".into(), "store.example".into()] };
+    address(&head.method, &head.uri, Some(host), &addressing)
+}
+
+fn operation(line: &str, headers: &[&str]) -> Result<Operation, Error> {
+    let head = head(line, headers);
+    let context = Context::from_head(&head)?;
+    let address = address(&head.method, &head.uri, Some("127.0.0.1:1"), &Addressing::default())?;
+    parse(&head, &address, &context)
+}
+
+fn refused(line: &str, headers: &[&str]) -> ErrorCode {
+    operation(line, headers).map(|done| panic!("{line} {headers:?}: {done:?}")).unwrap_err().code
+}
+
+#[test]
+fn addresses_are_read_in_every_style() {
+    let cases = [
+        ("/acct", "127.0.0.1:1", "acct||", "127.0.0.1:1/acct/"),
+        ("/acct/", "127.0.0.1", "acct||", "127.0.0.1/acct/"),
+        ("/acct/con?restype=container", "[::1]:9", "acct|con|", "[::1]:9/acct/"),
+        ("/acct/con/?comp=list", "h", "acct|con|", "h/acct/"),
+        ("/acct-secondary/con/b", "h", "acct2|con|b", "h/acct-secondary/"),
+        ("/acct/blob.txt", "h", "acct|$root|blob.txt", "h/acct/"),
+        ("/acct/%24web/index.html", "h", "acct|$web|index.html", "h/acct/"),
+        ("/acct/$root/x", "h", "acct|$root|x", "h/acct/"),
+        ("/acct/con/a%2Fb+c%20d%25", "h", "acct|con|a/b+c d%", "h/acct/"),
+        ("/acct/con//a//b/../.", "h", "acct|con|/a//b/../.", "h/acct/"),
+        ("/acct/con/dir/", "h", "acct|con|dir/", "h/acct/"),
+        ("/acct/con/%252F", "h", "acct|con|%2F", "h/acct/"),
+        ("/acct/con/a%5Cb", "h", "acct|con|a\\b", "h/acct/"),
+        ("/acct/con/%E6%97%A5%F0%9F%98%80", "h", "acct|con|\u{65e5}\u{1f600}", "h/acct/"),
+        ("/", "acct.blob.localhost:10000", "acct||", "acct.blob.localhost:10000/"),
+        ("/con/b", "acct.BLOB.Store.Example", "acct|con|b", "acct.BLOB.Store.Example/"),
+        ("/b", "acct-secondary.blob.localhost", "acct2|$root|b", "acct-secondary.blob.localhost/"),
+        ("/acct/con/b", "acct.blob.elsewhere", "acct|con|b", "acct.blob.elsewhere/acct/"),
+        ("/acct/con/b", "localhost:1", "acct|con|b", "localhost:1/acct/"),
+        ("http://x.blob.localhost/con/b", "h", "", ""),
+        ("http://acc.blob.localhost/con/b", "h", "acc|con|b", "acc.blob.localhost/"),
+    ];
+    for (url, host, expected, endpoint) in cases {
+        let found = located(&format!("GET {url}"), host);
+        if expected.is_empty() {
+            assert_eq!(found.unwrap_err().code, ErrorCode::InvalidUri, "{url}");
+            continue;
+        }
+        let found = found.unwrap();
+        let container = found.container.as_ref().map_or("", |c| c.as_str());
+        let blob = found.blob.as_ref().map_or("", |b| b.as_str());
+        let suffix = if found.secondary { "2" } else { "" };
+        assert_eq!(format!("{}{suffix}|{container}|{blob}", found.account), expected, "{url}");
+        assert_eq!(found.endpoint, endpoint, "{url}");
+    }
+}
+
+#[test]
+fn bad_addresses_have_their_codes() {
+    let long_blob = format!("/acct/con/{}", "b".repeat(1025));
+    let long_container = format!("/acct/{}/b", "c".repeat(64));
+    let cases = [
+        ("GET /", ErrorCode::InvalidUri),
+        ("GET /ab/con/b", ErrorCode::InvalidUri),
+        ("GET /Acct/con/b", ErrorCode::InvalidUri),
+        ("GET /acct//b", ErrorCode::InvalidUri),
+        ("GET /acct/con/%zz", ErrorCode::InvalidUri),
+        ("GET /acct/con/%2", ErrorCode::InvalidUri),
+        ("GET /acct/con/%", ErrorCode::InvalidUri),
+        ("GET /acct/con/%FF", ErrorCode::InvalidUri),
+        ("GET /acct/con/%ED%A0%80", ErrorCode::InvalidUri),
+        ("GET /acct/con/a%00b", ErrorCode::InvalidResourceName),
+        ("GET /acct/Con/b", ErrorCode::InvalidResourceName),
+        ("GET /acct/c--n/b", ErrorCode::InvalidResourceName),
+        ("GET /acct/-con/b", ErrorCode::InvalidResourceName),
+        ("GET /acct/con-/b", ErrorCode::InvalidResourceName),
+        ("GET /acct/c_n/b", ErrorCode::InvalidResourceName),
+        ("GET /acct/%24other/b", ErrorCode::InvalidResourceName),
+        ("GET /acct/a%2Fb/c", ErrorCode::InvalidResourceName),
+        ("GET /acct/co/b", ErrorCode::OutOfRangeInput),
+        (&format!("GET {long_container}"), ErrorCode::OutOfRangeInput),
+        (&format!("GET {long_blob}"), ErrorCode::OutOfRangeInput),
+        ("TRACE /acct/con/b", ErrorCode::UnsupportedHttpVerb),
+        ("BREW /acct/con/b", ErrorCode::InvalidHttpVerb),
+        ("OPTIONS *", ErrorCode::InvalidUri),
+    ];
+    for (line, expected) in cases {
+        assert_eq!(located(line, "127.0.0.1").unwrap_err().code, expected, "{line}");
+    }
+}
+
+#[test]
+fn versions_are_dates_and_echoed() {
+    for text in ["2009-04-14", "2019-12-12", "2026-10-06", "2099-12-31"] {
+        assert_eq!(ServiceVersion::parse(text).unwrap().to_string(), text);
+        let context = Context::from_head(&head("GET /", &[&format!("x-ms-version: {text}")]));
+        assert_eq!(context.unwrap().version.to_string(), text);
+    }
+    let bad = ["", "2026", "2026-1-1", "2026-13-01", "2026-00-01", "2026-01-32", "x026-01-01"];
+    for text in bad.iter().chain(&["2026/01/01", "2026-01-011", "+026-01-01", "1999-01-01"]) {
+        assert_eq!(ServiceVersion::parse(text), None, "{text}");
+    }
+    let garbage = Context::from_head(&head("GET /", &["x-ms-version: latest"]));
+    assert_eq!(garbage.unwrap_err().code, ErrorCode::InvalidHeaderValue);
+    let absent = Context::from_head(&head("GET /", &[])).unwrap();
+    assert_eq!(absent.version, ServiceVersion::DEFAULT);
+}
+
+#[test]
+fn client_request_ids_have_a_limit() {
+    let line = |len: usize| format!("x-ms-client-request-id: {}", "i".repeat(len));
+    let context = Context::from_head(&head("GET /", &[&line(1024)])).unwrap();
+    assert_eq!(context.client_request_id.unwrap().len(), 1024);
+    let refused = Context::from_head(&head("GET /", &[&line(1025)])).unwrap_err();
+    assert_eq!(refused.code, ErrorCode::InvalidHeaderValue);
+}
+
+const PUT_BLOB: &[&str] = &["x-ms-blob-type: BlockBlob", "content-length: 5"];
+
+fn with<'a>(base: &[&'a str], more: &[&'a str]) -> Vec<&'a str> {
+    [base, more].concat()
+}
+
+#[test]
+fn requests_are_routed_to_their_operations() {
+    let cases: &[(&str, &[&str], &str)] = &[
+        ("GET /acct?restype=account&comp=properties", &[], "GetAccountInformation"),
+        ("HEAD /acct/con/b?restype=account&comp=properties", &[], "GetAccountInformation"),
+        ("GET /acct/?comp=list", &[], "ListContainers"),
+        ("PUT /acct/con?restype=container", &[], "CreateContainer"),
+        ("GET /acct/con?restype=container", &[], "GetContainerProperties"),
+        ("HEAD /acct/con?RESTYPE=Container&comp=Metadata", &[], "GetContainerProperties"),
+        ("PUT /acct/con?restype=container&comp=metadata", &[], "SetContainerMetadata"),
+        ("DELETE /acct/con?restype=container&timeout=30", &[], "DeleteContainer"),
+        ("GET /acct/con?restype=container&comp=list", &[], "ListBlobs"),
+        ("PUT /acct/con/b", PUT_BLOB, "PutBlob"),
+        ("PUT /acct/con/b?comp=block&blockid=YWFh", &["content-length: 1"], "PutBlock"),
+        ("PUT /acct/con/b?comp=blocklist", &["content-length: 0"], "PutBlockList"),
+        ("GET /acct/con/b?comp=blocklist", &[], "GetBlockList"),
+        ("GET /acct/con/b", &[], "GetBlob"),
+        ("HEAD /acct/con/b", &[], "GetBlobProperties"),
+        ("PUT /acct/con/b?comp=properties", &[], "SetBlobProperties"),
+        ("GET /acct/con/b?comp=metadata", &[], "GetBlobMetadata"),
+        ("HEAD /acct/con/b?comp=metadata", &[], "GetBlobMetadata"),
+        ("PUT /acct/con/b?comp=metadata", &[], "SetBlobMetadata"),
+        ("DELETE /acct/con/b", &["x-ms-delete-snapshots: include"], "DeleteBlob"),
+    ];
+    for (line, headers, name) in cases {
+        assert_eq!(operation(line, headers).unwrap().name(), *name, "{line}");
+    }
+}
+
+#[test]
+fn what_is_not_served_says_so() {
+    let queries = [
+        "GET /acct?restype=service&comp=properties",
+        "GET /acct?comp=blobs&where=x",
+        "POST /acct?comp=batch",
+        "POST /acct?restype=service&comp=userdelegationkey",
+        "GET /acct/con?restype=container&comp=acl",
+        "PUT /acct/con?restype=container&comp=lease",
+        "PUT /acct/con/b?comp=lease",
+        "PUT /acct/con/b?comp=snapshot",
+        "PUT /acct/con/b?comp=tier",
+        "GET /acct/con/b?comp=tags",
+        "PUT /acct/con/b?comp=page",
+        "PUT /acct/con/b?comp=appendblock",
+        "GET /acct/con/b?snapshot=2026-11-21T00:00:00.0000000Z",
+        "GET /acct/con/b?versionid=x",
+        "DELETE /acct/con/b?deletetype=permanent",
+        "GET /acct/con?restype=container&comp=list&showonly=deleted",
+        "PUT /acct/files?resource=filesystem",
+        "PATCH /acct/files/p?action=append&position=0",
+        "OPTIONS /acct/con/b",
+    ];
+    for line in queries {
+        assert_eq!(refused(line, &[]), ErrorCode::NotImplemented, "{line}");
+    }
+    let headers = [
+        "x-ms-encryption-key: k",
+        "x-ms-encryption-scope: s",
+        "x-ms-if-tags: a='b'",
+        "x-ms-tags: a=b",
+        "x-ms-copy-source: http://h/a/b/c",
+        "x-ms-source-if-match: x",
+        "x-ms-immutability-policy-mode: unlocked",
+        "x-ms-legal-hold: true",
+        "x-ms-structured-body: XSM/1.0; properties=crc64",
+        "x-ms-access-tier: Cool",
+        "x-ms-blob-condition-maxsize: 1",
+    ];
+    for header in headers {
+        let error = operation("PUT /acct/con/b", &with(PUT_BLOB, &[header])).unwrap_err();
+        assert_eq!(error.code, ErrorCode::NotImplemented, "{header}");
+        let name = header.split_once(':').unwrap().0;
+        let named = error.details.iter().any(|(_, value)| value == name);
+        assert!(named, "{header}: {error:?}");
+    }
+    for kind in ["PageBlob", "AppendBlob"] {
+        let header = format!("x-ms-blob-type: {kind}");
+        assert_eq!(refused("PUT /acct/con/b", &[&header]), ErrorCode::NotImplemented);
+    }
+    let only = &["x-ms-delete-snapshots: only"];
+    assert_eq!(refused("DELETE /acct/con/b", only), ErrorCode::NotImplemented);
+    let acl = "HEAD /acct/con?action=getAccessControl";
+    assert_eq!(refused(acl, &[]), ErrorCode::HierarchicalNamespaceNotEnabled);
+}
+
+#[test]
+fn the_default_tier_is_accepted() {
+    let hot = with(PUT_BLOB, &["x-ms-access-tier: Hot"]);
+    assert!(operation("PUT /acct/con/b", &hot).is_ok());
+    let bad = with(PUT_BLOB, &["x-ms-access-tier: Lukewarm"]);
+    assert_eq!(refused("PUT /acct/con/b", &bad), ErrorCode::InvalidHeaderValue);
+}
+
+#[test]
+fn malformed_requests_have_their_codes() {
+    use ErrorCode as E;
+    let cases: &[(&str, &[&str], ErrorCode)] = &[
+        ("GET /acct", &[], E::MissingRequiredQueryParameter),
+        ("GET /acct?comp=nothing", &[], E::InvalidQueryParameterValue),
+        ("PUT /acct?comp=list", &[], E::UnsupportedHttpVerb),
+        ("GET /acct?restype=account", &[], E::MissingRequiredQueryParameter),
+        ("PUT /acct?restype=account&comp=properties", &[], E::UnsupportedHttpVerb),
+        ("GET /acct/con/?comp=list", &[], E::MissingRequiredQueryParameter),
+        ("GET /acct/con?restype=directory", &[], E::InvalidQueryParameterValue),
+        ("GET /acct/con/b?restype=container", &[], E::InvalidQueryParameterValue),
+        ("GET /acct/con?restype=container&comp=what", &[], E::InvalidQueryParameterValue),
+        ("POST /acct/con?restype=container", &[], E::UnsupportedHttpVerb),
+        ("POST /acct/con/b", &[], E::UnsupportedHttpVerb),
+        ("DELETE /acct/con/b?comp=block", &[], E::UnsupportedHttpVerb),
+        ("GET /acct/con/b?comp=what", &[], E::InvalidQueryParameterValue),
+        ("GET /acct/con/b?comp=metadata&comp=metadata", &[], E::InvalidQueryParameterValue),
+        ("GET /acct/con/b?timeout=soon", &[], E::InvalidQueryParameterValue),
+        ("GET /acct/con/b?timeout=-1", &[], E::InvalidQueryParameterValue),
+        ("GET /acct/con/b?x=%zz", &[], E::InvalidQueryParameterValue),
+        ("GET /acct/con/b?x=%ff", &[], E::InvalidQueryParameterValue),
+        ("GET /acct/con/b?snapshot=", &[], E::InvalidQueryParameterValue),
+        ("PUT /acct/con/b", &["content-length: 1"], E::MissingRequiredHeader),
+        ("PUT /acct/con/b", &["x-ms-blob-type: Blob"], E::InvalidHeaderValue),
+        ("PUT /acct/con/b", &["x-ms-blob-type: BlockBlob"], E::MissingContentLengthHeader),
+        ("PUT /acct/con/b?comp=block", &["content-length: 1"], E::MissingRequiredQueryParameter),
+        ("PUT /acct/con/b?comp=block&blockid=", &[], E::MissingRequiredQueryParameter),
+        ("PUT /acct/con/b?comp=block&blockid=***", &[], E::InvalidQueryParameterValue),
+        ("PUT /acct/con/b?comp=block&blockid=YWFh", &[], E::MissingContentLengthHeader),
+        ("PUT /acct/con/b?comp=block&blockid=YWFh", &["content-length: 0"], E::InvalidHeaderValue),
+        (
+            "PUT /acct/con/b?comp=block&blockid=YWFh",
+            &["content-length: 1", "if-match: *"],
+            E::ConditionHeadersNotSupported,
+        ),
+        ("PUT /acct/con/b?comp=blocklist", &["content-length: 9000000"], E::RequestBodyTooLarge),
+        ("GET /acct/con/b?comp=blocklist&blocklisttype=x", &[], E::InvalidQueryParameterValue),
+        ("GET /acct/con/b", &["x-ms-lease-id: mine"], E::InvalidHeaderValue),
+        ("GET /acct/con/b", &["x-ms-range: bytes=5-1"], E::InvalidHeaderValue),
+        ("GET /acct/con/b", &["if-none-match: *"], E::UnsatisfiableCondition),
+        ("GET /acct/con/b", &["if-modified-since: today"], E::InvalidHeaderValue),
+        ("GET /acct/con/b", &["x-ms-range-get-content-md5: true"], E::InvalidHeaderValue),
+        ("GET /acct/con/b", &["x-ms-range-get-content-md5: yes"], E::InvalidHeaderValue),
+        ("DELETE /acct/con/b", &["x-ms-delete-snapshots: all"], E::InvalidHeaderValue),
+        ("PUT /acct/con/b?comp=metadata", &["x-ms-meta-: v"], E::EmptyMetadataKey),
+        ("PUT /acct/con/b?comp=metadata", &["x-ms-meta-a-b: v"], E::InvalidMetadata),
+        ("PUT /acct/con/b?comp=metadata", &["x-ms-meta-1a: v"], E::InvalidMetadata),
+        ("PUT /acct/con/b?comp=metadata", &["x-ms-meta-a: \u{e9}"], E::InvalidMetadata),
+        (
+            "PUT /acct/con/b?comp=metadata",
+            &["x-ms-meta-a: 1", "x-ms-meta-a: 2"],
+            E::InvalidMetadata,
+        ),
+        (
+            "PUT /acct/con?restype=container",
+            &["x-ms-blob-public-access: all"],
+            E::InvalidHeaderValue,
+        ),
+        ("PUT /acct/con?restype=container", &["if-none-match: *"], E::ConditionHeadersNotSupported),
+        ("DELETE /acct/con?restype=container", &["if-match: *"], E::ConditionHeadersNotSupported),
+        (
+            "PUT /acct/con?restype=container&comp=metadata",
+            &["if-unmodified-since: Sat, 21 Nov 2026 05:00:00 GMT"],
+            E::ConditionHeadersNotSupported,
+        ),
+    ];
+    for (line, headers, expected) in cases {
+        assert_eq!(refused(line, headers), *expected, "{line} {headers:?}");
+    }
+    let large = format!("x-ms-meta-a: {}", "v".repeat(8 * 1024));
+    let line = "PUT /acct/con/b?comp=metadata";
+    assert_eq!(refused(line, &[&large]), E::MetadataTooLarge);
+}
+
+#[test]
+fn body_limits_follow_the_version() {
+    let mib = |n: u64| n * 1024 * 1024;
+    let cases = [
+        ("2026-10-06", 5000, 4000),
+        ("2019-12-12", 5000, 4000),
+        ("2019-07-07", 256, 100),
+        ("2016-05-31", 256, 100),
+        ("2015-12-11", 64, 4),
+    ];
+    for (version, blob, block) in cases {
+        let version = format!("x-ms-version: {version}");
+        for (line, limit) in
+            [("PUT /acct/con/b", blob), ("PUT /acct/con/b?comp=block&blockid=YWFh", block)]
+        {
+            let length = |n: u64| format!("content-length: {n}");
+            let (most, more) = (length(mib(limit)), length(mib(limit) + 1));
+            let kind = "x-ms-blob-type: BlockBlob";
+            assert!(operation(line, &[&version, kind, &most]).is_ok(), "{version} {line}");
+            let code = refused(line, &[&version, kind, &more]);
+            assert_eq!(code, ErrorCode::RequestBodyTooLarge, "{version} {line}");
+        }
+    }
+}
+
+#[test]
+fn checksums_of_bodies_are_read_and_not_mixed() {
+    let md5 = "content-md5: XUFAKrxLKna5cZ2REBfFkg==";
+    let crc64 = "x-ms-content-crc64: AAAAAAAAAAE=";
+    let put = |more: &[&str]| operation("PUT /acct/con/b", &with(PUT_BLOB, more));
+    let Ok(Operation::PutBlob { upload, .. }) = put(&[md5]) else { panic!("refused") };
+    assert!(upload.md5.is_some() && upload.crc64.is_none() && upload.len == 5);
+    let Ok(Operation::PutBlob { upload, .. }) = put(&[crc64]) else { panic!("refused") };
+    assert!(upload.md5.is_none() && upload.crc64.is_some());
+    let codes = [
+        (vec![md5, crc64], ErrorCode::BothCrc64AndMd5HeaderPresent),
+        (vec!["content-md5: XUFAKrxLKna5cZ2REBfFkg"], ErrorCode::InvalidMd5),
+        (vec!["content-md5: YWFh"], ErrorCode::InvalidMd5),
+        (vec!["x-ms-blob-content-md5: YWFh"], ErrorCode::InvalidMd5),
+        (vec!["x-ms-content-crc64: YWFh"], ErrorCode::InvalidHeaderValue),
+    ];
+    for (headers, expected) in codes {
+        assert_eq!(put(&headers).unwrap_err().code, expected, "{headers:?}");
+    }
+}
+
+#[test]
+fn properties_come_from_own_headers_then_plain_ones_of_put_blob_only() {
+    let plain = ["content-type: text/plain", "cache-control: no-store", "content-language: de"];
+    let put = operation("PUT /acct/con/b", &with(PUT_BLOB, &plain)).unwrap();
+    let Operation::PutBlob { properties, .. } = put else { panic!("{put:?}") };
+    assert_eq!(properties.content_type.as_deref(), Some("text/plain"));
+    assert_eq!(properties.cache_control.as_deref(), Some("no-store"));
+    let own = with(&plain, &["x-ms-blob-content-type: a/b", "content-length: 1"]);
+    let list = operation("PUT /acct/con/b?comp=blocklist", &own).unwrap();
+    let Operation::PutBlockList { properties, .. } = list else { panic!("{list:?}") };
+    assert_eq!(properties.content_type.as_deref(), Some("a/b"));
+    assert_eq!(properties.content_language, None);
+}
+
+#[test]
+fn ranges_prefer_the_service_header_and_ignore_what_http_ignores() {
+    let range = |headers: &[&str]| match operation("GET /acct/con/b", headers).unwrap() {
+        Operation::GetBlob { range, .. } => range,
+        other => panic!("{other:?}"),
+    };
+    let bytes = |first, last| ByteRange::new(first, last);
+    assert_eq!(range(&["range: bytes=0-9"]), bytes(0, Some(9)));
+    assert_eq!(range(&["range: bytes=7-"]), bytes(7, None));
+    assert_eq!(range(&["range: bytes=0-9", "x-ms-range: bytes=1-2"]), bytes(1, Some(2)));
+    assert_eq!(range(&["range: Bytes=0-99999999999999999999"]), bytes(0, Some(u64::MAX)));
+    let ignored = ["bytes=-5", "bytes=9-0", "bytes=a-b", "bytes=", "lines=0-1", "bytes=0-1,3-4"];
+    for text in ignored {
+        assert_eq!(range(&[&format!("range: {text}")]), None, "{text}");
+        let own = format!("x-ms-range: {text}");
+        assert_eq!(refused("GET /acct/con/b", &[&own]), ErrorCode::InvalidHeaderValue, "{text}");
+    }
+}
+
+#[test]
+fn range_checksums_need_a_short_range() {
+    let get = |headers: &[&str]| operation("GET /acct/con/b", headers);
+    let flag = "x-ms-range-get-content-crc64: true";
+    let Ok(Operation::GetBlob { checksum, .. }) = get(&["x-ms-range: bytes=5-4194308", flag])
+    else {
+        panic!("refused")
+    };
+    assert_eq!(checksum, Some(RangeChecksum::Crc64));
+    let long = get(&["x-ms-range: bytes=5-4194309", flag]).unwrap_err();
+    assert_eq!(long.code, ErrorCode::OutOfRangeInput);
+    let both = get(&["range: bytes=0-1", flag, "x-ms-range-get-content-md5: true"]).unwrap_err();
+    assert_eq!(both.code, ErrorCode::BothCrc64AndMd5HeaderPresent);
+    let off = get(&["x-ms-range-get-content-md5: false"]).unwrap();
+    assert!(matches!(off, Operation::GetBlob { checksum: None, .. }));
+}
+
+#[test]
+fn reads_take_several_tags_and_writes_one_condition() {
+    let read = operation("HEAD /acct/con/b", &["if-match: \"0x8D\", 0x8E ,W/\"x\""]).unwrap();
+    let Operation::GetBlobProperties { precondition, .. } = read else { panic!("{read:?}") };
+    let expected = EtagMatch::Tags(vec![Etag::parse("0x8D"), Etag::parse("0x8E"), None]);
+    assert_eq!(precondition.conditions.if_match, Some(expected));
+
+    let date = "Sat, 21 Nov 2026 05:00:00 GMT";
+    let (modified, unmodified) =
+        (format!("if-modified-since: {date}"), format!("if-unmodified-since: {date}"));
+    let (matching, none) = ("if-match: \"0x8D\"", "if-none-match: \"0x8D\"");
+    let allowed: &[&[&str]] = &[
+        &[matching],
+        &[none],
+        &["if-none-match: *"],
+        &["if-match: *"],
+        &[&modified],
+        &[&unmodified],
+        &[matching, &unmodified],
+        &[none, &modified],
+    ];
+    for headers in allowed {
+        assert!(operation("DELETE /acct/con/b", headers).is_ok(), "{headers:?}");
+    }
+    let forbidden: &[&[&str]] = &[
+        &[matching, none],
+        &[matching, &modified],
+        &[none, &unmodified],
+        &[&modified, &unmodified],
+        &["if-match: \"0x8D\", \"0x8E\""],
+        &["if-none-match: \"0x8D\"", "if-none-match: \"0x8E\""],
+        &["if-match: *, \"0x8E\""],
+    ];
+    for headers in forbidden {
+        let code = refused("DELETE /acct/con/b", headers);
+        assert_eq!(code, ErrorCode::MultipleConditionHeadersNotSupported, "{headers:?}");
+    }
+}
+
+#[test]
+fn container_facts_are_read() {
+    let headers = &["x-ms-blob-public-access: Container", "x-ms-meta-k: v"];
+    let made = operation("PUT /acct/con?restype=container", headers).unwrap();
+    let Operation::CreateContainer { metadata, public_access, .. } = made else {
+        panic!("{made:?}")
+    };
+    assert_eq!(public_access, PublicAccess::Container);
+    assert_eq!(metadata.iter().collect::<Vec<_>>(), [("k", "v")]);
+}
+
+#[test]
+fn list_parameters_are_read() {
+    let line = "GET /acct/con?restype=container&comp=list&prefix=a%2Bb+c&delimiter=%2F&marker=m&startFrom=s\
+        &maxresults=7&include=metadata,snapshots%2Cuncommittedblobs";
+    let Ok(Operation::ListBlobs(list)) = operation(line, &[]) else { panic!("refused") };
+    assert_eq!(list.prefix.as_deref(), Some("a+b c"));
+    assert_eq!(list.delimiter.as_deref(), Some("/"));
+    assert_eq!((list.marker.as_deref(), list.start_from.as_deref()), (Some("m"), Some("s")));
+    assert_eq!(list.max_results, Some(7));
+    assert!(list.metadata && list.uncommitted);
+
+    let all = "GET /acct/con?restype=container&comp=list&prefix=&maxresults=99999999999&include=";
+    let Ok(Operation::ListBlobs(list)) = operation(all, &[]) else { panic!("refused") };
+    assert_eq!((list.prefix, list.max_results), (None, Some(5000)));
+    assert!(!list.metadata && !list.uncommitted);
+}
+
+#[test]
+fn bad_list_parameters_have_their_codes() {
+    let out = ErrorCode::OutOfRangeQueryParameterValue;
+    let invalid = ErrorCode::InvalidQueryParameterValue;
+    let cases = [
+        ("maxresults=0", out),
+        ("maxresults=-1", out),
+        ("maxresults=-99999999999", out),
+        ("maxresults=ten", invalid),
+        ("maxresults=-", invalid),
+        ("maxresults=1.5", invalid),
+        ("include=everything", invalid),
+        ("include=metadata,everything", invalid),
+        ("include=metadata&include=metadata", invalid),
+        ("prefix=%ff", invalid),
+    ];
+    for (query, expected) in cases {
+        for list in ["GET /acct?comp=list&", "GET /acct/con?restype=container&comp=list&"] {
+            assert_eq!(refused(&format!("{list}{query}"), &[]), expected, "{list}{query}");
+        }
+    }
+}
+
+#[test]
+fn block_list_kinds_are_read() {
+    for (query, expected) in [
+        ("", BlockListKind::Committed),
+        ("&blocklisttype=committed", BlockListKind::Committed),
+        ("&blocklisttype=Uncommitted", BlockListKind::Uncommitted),
+        ("&blocklisttype=all", BlockListKind::All),
+    ] {
+        let got = operation(&format!("GET /acct/con/b?comp=blocklist{query}"), &[]).unwrap();
+        let Operation::GetBlockList { kind, .. } = got else { panic!("{got:?}") };
+        assert_eq!(kind, expected, "{query}");
+    }
+}
