@@ -383,9 +383,10 @@ fn properties_come_from_own_headers_then_plain_ones_of_put_blob_only() {
 
 #[test]
 fn ranges_prefer_the_service_header_and_ignore_what_http_ignores() {
-    let range = |headers: &[&str]| match operation("GET /acct/con/b", headers).unwrap() {
-        Operation::GetBlob { range, .. } => range,
-        other => panic!("{other:?}"),
+    let range = |headers: &[&str]| {
+        let got = operation("GET /acct/con/b", headers).unwrap();
+        let Operation::GetBlob { range, .. } = got else { panic!("{got:?}") };
+        range
     };
     let bytes = |first, last| ByteRange::new(first, last);
     assert_eq!(range(&["range: bytes=0-9"]), bytes(0, Some(9)));

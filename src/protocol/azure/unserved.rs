@@ -80,10 +80,9 @@ pub(super) fn check(all: &HeaderMap, query: &Query) -> Result<(), Error> {
 }
 
 fn check_file_system(query: &Query) -> Result<(), Error> {
-    if let Some(action) = query.get("action")? {
-        if ACL_ACTIONS.iter().any(|known| known.eq_ignore_ascii_case(action)) {
-            return Err(ErrorCode::HierarchicalNamespaceNotEnabled.into());
-        }
+    let is = |action: &str| ACL_ACTIONS.iter().any(|known| known.eq_ignore_ascii_case(action));
+    if query.get("action")?.is_some_and(is) {
+        return Err(ErrorCode::HierarchicalNamespaceNotEnabled.into());
     }
     match FILE_SYSTEM.iter().find(|name| query.has(name)) {
         Some(name) => Err(not_served(&format!("the Data Lake dialect ({name}=)"))),

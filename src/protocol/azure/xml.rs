@@ -46,8 +46,8 @@ pub fn block_list(body: &[u8]) -> Result<Vec<BlockListEntry>, Error> {
     let mut place = Place::Start;
     loop {
         match reader.read_event().map_err(|_| not_xml())? {
-            Event::Start(tag) => place = open(place, &tag)?,
-            Event::Empty(tag) => place = close(open(place, &tag)?, &mut entries)?,
+            Event::Start(tag) => place = open(&place, &tag)?,
+            Event::Empty(tag) => place = close(open(&place, &tag)?, &mut entries)?,
             Event::End(_) => place = close(place, &mut entries)?,
             Event::Text(piece) => add_text(&mut place, &piece)?,
             Event::CData(piece) => {
@@ -72,7 +72,7 @@ fn not_xml() -> Error {
     ErrorCode::InvalidXmlDocument.into()
 }
 
-fn open(place: Place, tag: &BytesStart<'_>) -> Result<Place, Error> {
+fn open(place: &Place, tag: &BytesStart<'_>) -> Result<Place, Error> {
     if tag.attributes().any(|attribute| attribute.is_err()) {
         return Err(not_xml());
     }
