@@ -7,15 +7,20 @@
 #![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 mod capacity;
+mod client;
 mod draw;
+mod index;
+mod model;
 mod rig;
 mod seeds;
+mod stack;
 
 use crate::seeds::check_seeds;
 use crate::seeds::find_violation;
 
 /// Seeds of each scenario unless `SEEDS` says otherwise.
-const CAPACITY_SEEDS: u64 = 250;
+const CAPACITY_SEEDS: u64 = 200;
+const INDEX_SEEDS: u64 = 300;
 
 #[test]
 fn capacity_keeps_its_promises_under_every_fault() {
@@ -34,5 +39,24 @@ fn capacity_replays_the_same_trace_for_the_same_seed() {
 #[test]
 fn capacity_checker_catches_acknowledging_before_the_sync() {
     let found = find_violation(20, |seed| capacity::run(seed, rig::Device::Liar));
+    println!("caught: {}", found.expect("20 seeds with a lying device and nothing was noticed"));
+}
+
+#[test]
+fn index_keeps_its_promises_under_every_fault() {
+    check_seeds("index", INDEX_SEEDS, |seed| index::run(seed, rig::Device::Honest));
+}
+
+#[test]
+fn index_replays_the_same_trace_for_the_same_seed() {
+    for seed in 0..10 {
+        let first = index::run(seed, rig::Device::Honest).unwrap();
+        assert_eq!(first, index::run(seed, rig::Device::Honest).unwrap(), "seed {seed}");
+    }
+}
+
+#[test]
+fn index_checker_catches_acknowledging_before_the_sync() {
+    let found = find_violation(20, |seed| index::run(seed, rig::Device::Liar));
     println!("caught: {}", found.expect("20 seeds with a lying device and nothing was noticed"));
 }

@@ -1,0 +1,172 @@
+//! Capacity and index together under concurrent clients: every answer, read and list fits the reference, whatever the
+//! disks did and wherever the power went.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use blockyard::coordinator::SimulatedStore;
+use blockyard::env::SimDisk;
+use blockyard::types::AccountId;
+use blockyard::types::BlobKey;
+use blockyard::types::BlobName;
+use blockyard::types::Collation;
+use blockyard::types::ContainerId;
+use blockyard::types::RoutingKey;
+use futures_util::future::join_all;
+
+use crate::client::Client;
+use crate::draw::Draw;
+use crate::model::Blob;
+use crate::rig::Device;
+use crate::rig::End;
+use crate::rig::Machine;
+use crate::rig::Plan;
+use crate::rig::Rig;
+use crate::rig::Trouble;
+use crate::seeds::Run;
+use crate::seeds::Violation;
+use crate::stack::Stack;
+
+const DISK_BYTES: u64 = 24 << 20;
+const CLIENTS: u64 = 4;
+
+/// Few, so that they are changed again and again.
+pub(crate) const NAMES: u64 = 6;
+
+/// How an attempt to create a contested name ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Attempt {
+    Won,
+    Unknown,
+}
+
+/// All that is known.
+#[derive(Debug, Default)]
+pub(crate) struct Model {
+    pub(crate) blobs: BTreeMap<String, Blob>,
+    /// Names that all clients try to create: by tag of the content. Lost ones are not kept.
+    pub(crate) contests: BTreeMap<String, BTreeMap<u64, Attempt>>,
+    pub(crate) tags: u64,
+    /// Changes acknowledged.
+    pub(crate) done: u64,
+}
+
+impl Model {
+    pub(crate) fn tag(&mut self) -> u64 {
+        self.tags += 1;
+        self.tags
+    }
+}
+
+/// The names of a client, each with its key.
+pub(crate) fn key(name: &str) -> BlobKey {
+    BlobKey {
+        account: AccountId::new(1),
+        container: ContainerId::new(1),
+        collation: Collation::Utf16,
+        name: BlobName::new(name).unwrap(),
+    }
+}
+
+/// 1 to 16 partitions whose borders lie between the clients' names and inside them.
+fn boundaries(draw: &Draw) -> Vec<RoutingKey> {
+    let partitions = *draw.one(&[1, 2, 5, 16]).unwrap();
+    let names: Vec<String> = (0..CLIENTS)
+        .flat_map(|client| (0..NAMES).map(move |name| format!("{client}/{name}")))
+        .collect();
+    let mut keys: Vec<RoutingKey> = Vec::new();
+    for border in 1..partitions {
+        let at = usize::try_from(border * CLIENTS * NAMES / partitions).unwrap();
+        keys.push(RoutingKey::blob(&key(&names[at])));
+    }
+    keys
+}
+
+/// One history.
+pub(crate) fn run(seed: u64, device: Device) -> Run {
+    let draw = Draw::new(seed);
+    let disks = if draw.percent(20) { 2 } else { 1 };
+    let mut rig = Rig::new(seed, disks, DISK_BYTES, device);
+    let store = SimulatedStore::new();
+    let borders = boundaries(&draw);
+    let model = RefCell::new(Model::default());
+    for _ in 0..draw.between(2, 3) {
+        let plan = Plan::draw(&draw);
+        let sims = rig.sims.clone();
+        rig.session(&draw, plan, |machine| {
+            let session = Session { plan, draw: &draw, model: &model, sims, borders: &borders };
+            session.run(machine, &store)
+        })?;
+        store.crash();
+        for blob in model.borrow_mut().blobs.values_mut() {
+            blob.cut_off();
+        }
+    }
+    let sims = rig.sims.clone();
+    rig.session(&draw, Plan::CALM, |machine| {
+        let session =
+            Session { plan: Plan::CALM, draw: &draw, model: &model, sims, borders: &borders };
+        session.last_look(machine, &store)
+    })?;
+    Ok(rig.trace())
+}
+
+/// What a session works with.
+pub(crate) struct Session<'a> {
+    pub(crate) plan: Plan,
+    pub(crate) draw: &'a Draw,
+    pub(crate) model: &'a RefCell<Model>,
+    pub(crate) sims: Vec<SimDisk>,
+    borders: &'a [RoutingKey],
+}
+
+impl Session<'_> {
+    pub(crate) fn is_down(&self) -> bool {
+        self.sims.iter().any(SimDisk::is_down)
+    }
+
+    async fn run(self, machine: Machine, store: &SimulatedStore) -> Result<(), Violation> {
+        let stack = match Stack::open(&machine, store, self.borders).await {
+            Ok(stack) => stack,
+            Err(_) if self.plan.trouble != Trouble::None => return Ok(()),
+            Err(why) => return Err(why),
+        };
+        let steps = self.draw.between(5, 40);
+        let clients = (0..CLIENTS).map(|number| {
+            let client = Client { number, stack: &stack, session: &self };
+            client.run(steps)
+        });
+        let work = join_all(clients);
+        if self.plan.end == End::Kill {
+            // The process dies in the middle of things.
+            let life = Duration::from_millis(self.draw.between(1, 1500));
+            if let Ok(done) = tokio::time::timeout(life, work).await {
+                done.into_iter().collect::<Result<Vec<()>, Violation>>()?;
+            }
+            return Ok(());
+        }
+        work.await.into_iter().collect::<Result<Vec<()>, Violation>>()?;
+        if self.plan.end == End::Shutdown {
+            stack.shutdown().await;
+        }
+        Ok(())
+    }
+
+    /// Everything is there, everything can be changed again.
+    async fn last_look(self, machine: Machine, store: &SimulatedStore) -> Result<(), Violation> {
+        let stack = Stack::open(&machine, store, self.borders).await?;
+        let clients: Vec<Client<'_>> =
+            (0..CLIENTS).map(|number| Client { number, stack: &stack, session: &self }).collect();
+        for client in &clients {
+            client.check_all().await?;
+        }
+        clients[0].check_contests().await?;
+        join_all(clients.into_iter().map(|client| client.run(5)))
+            .await
+            .into_iter()
+            .collect::<Result<Vec<()>, Violation>>()?;
+        stack.shutdown().await;
+        Ok(())
+    }
+}

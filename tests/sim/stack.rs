@@ -1,0 +1,136 @@
+//! A node without its listeners: capacity, index, write pool, router and reclaim, with small limits so that logs roll,
+//! memtables flush and runs merge within a history.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use blockyard::capacity::Capacity;
+use blockyard::capacity::CapacityConfig;
+use blockyard::capacity::CapacityMetrics;
+use blockyard::capacity::CapacityNode;
+use blockyard::coordinator::Coordinator;
+use blockyard::coordinator::IdAllocator;
+use blockyard::coordinator::SimulatedStore;
+use blockyard::coordinator::counter::EXTENT_IDS;
+use blockyard::env::Env;
+use blockyard::frontend::Router;
+use blockyard::frontend::write::WriteConfig;
+use blockyard::frontend::write::WritePool;
+use blockyard::index::Config;
+use blockyard::index::Host;
+use blockyard::index::InFlight;
+use blockyard::index::IndexHost;
+use blockyard::index::Metrics;
+use blockyard::index::Objects;
+use blockyard::index::Parts;
+use blockyard::reclaim::CoordinatorPartitions;
+use blockyard::reclaim::Reclaim;
+use blockyard::reclaim::ReclaimConfig;
+use blockyard::reclaim::ReclaimMetrics;
+use blockyard::reclaim::Setup;
+use blockyard::types::RoutingKey;
+
+use crate::rig::Machine;
+
+/// Everything a client of the node needs.
+#[derive(Debug)]
+pub(crate) struct Stack {
+    pub(crate) env: Env,
+    pub(crate) capacity: Arc<CapacityNode>,
+    pub(crate) host: Arc<Host>,
+    pub(crate) router: Router,
+    pub(crate) pool: WritePool,
+    pub(crate) inflight: InFlight,
+    _reclaim: Arc<Reclaim>,
+}
+
+impl Stack {
+    /// Starts the node as the program does: capacity, then index, then what uses them.
+    pub(crate) async fn open(
+        machine: &Machine,
+        store: &SimulatedStore,
+        boundaries: &[RoutingKey],
+    ) -> Result<Self, String> {
+        let env = machine.env.clone();
+        let metrics = CapacityMetrics::default();
+        let disks = machine.disks.clone();
+        let node = CapacityNode::open(disks, env.clone(), CapacityConfig::small(), metrics);
+        let node = node.await.map_err(|error| format!("capacity does not open: {error}"))?;
+        let extents_before_open = node.extents().await;
+        let capacity = Arc::clone(&node) as Arc<dyn Capacity>;
+        let coordinator: Arc<dyn Coordinator> = Arc::new(store.open(&env));
+        let ids = Arc::new(IdAllocator::new(Arc::clone(&coordinator), EXTENT_IDS));
+        let parts = Parts {
+            env: env.clone(),
+            capacity: Arc::clone(&capacity),
+            coordinator: Arc::clone(&coordinator),
+            extents: Arc::clone(&ids) as _,
+            machine: Arc::new(Objects),
+            metrics: Metrics::default(),
+        };
+        let host = Host::open_with(parts, index_config(), boundaries).await;
+        let host = Arc::new(host.map_err(|error| format!("index does not open: {error}"))?);
+        let hosting = Arc::clone(&host) as Arc<dyn IndexHost>;
+        let router = Router::new(Arc::clone(&hosting), Arc::clone(&coordinator), env.clone());
+        let router = router.await.map_err(|error| format!("no map: {error}"))?;
+        let inflight = InFlight::default();
+        let pool = WritePool::start(
+            write_config(),
+            Arc::clone(&capacity),
+            ids,
+            inflight.clone(),
+            env.tasks.clone(),
+        );
+        let reclaim = Reclaim::start(Setup {
+            host: hosting,
+            partitions: Arc::new(CoordinatorPartitions(coordinator)),
+            capacity,
+            inflight: inflight.clone(),
+            env: env.clone(),
+            config: reclaim_config(),
+            metrics: ReclaimMetrics::default(),
+            extents_before_open,
+        });
+        Ok(Self { env, capacity: node, host, router, pool, inflight, _reclaim: reclaim })
+    }
+
+    /// Stops in order, from above.
+    pub(crate) async fn shutdown(self) {
+        let Self { env, capacity, host, pool, .. } = self;
+        drop(pool);
+        host.shutdown().await;
+        capacity.shutdown().await;
+        env.tasks.shutdown().await;
+    }
+}
+
+fn index_config() -> Config {
+    Config {
+        memtable_bytes_max: 96 << 10,
+        block_cache_bytes: 128 << 10,
+        log_extent_bytes: 48 << 10,
+        ..Config::default()
+    }
+}
+
+fn write_config() -> WriteConfig {
+    WriteConfig {
+        inline_bytes_max: 1 << 10,
+        memory_bytes_max: 48 << 10,
+        lanes: 2,
+        extent_bytes_max: 400 << 10,
+        ..WriteConfig::default()
+    }
+}
+
+/// Passes and audits fall into every session.
+fn reclaim_config() -> ReclaimConfig {
+    ReclaimConfig {
+        interval: Duration::from_millis(40),
+        interval_max: Duration::from_millis(200),
+        grace: Duration::from_millis(30),
+        audit_delay: Duration::from_millis(100),
+        audit_every: Duration::from_millis(400),
+        ..ReclaimConfig::default()
+    }
+}
