@@ -166,6 +166,9 @@ impl Client<'_> {
         change: Change,
         body: Option<Bytes>,
     ) -> Result<(), Violation> {
+        if self.with_blob(name, |blob| blob.is_blurred()) {
+            return Ok(());
+        }
         let demand = self.demand(name, &change);
         self.with_blob(name, |blob| blob.ask(change.clone(), demand));
         let answer = self.send(name, &change, demand, body).await?;

@@ -1,8 +1,8 @@
 //! The reference: what a blob may be, given every answer so far.
 //!
 //! A change whose answer never came may or may not have happened, so a blob is a set of possible states. An answer or a
-//! read that fits none of them is a broken promise; one that fits some rules the others out for good, because what was
-//! once seen must stay (I1, I6).
+//! read that fits none of them is a broken promise; one that fits some rules the others out, because what was once seen
+//! must stay (I1, I6): for good after a restart, before it but for changes still on their way.
 
 use std::collections::BTreeMap;
 
@@ -141,12 +141,19 @@ pub(crate) struct Blob {
     states: Vec<State>,
     /// Asked for and not yet answered.
     asked: Option<(Change, Demand)>,
+    /// Answered with "nobody knows": may take effect at any time until the process is gone, or never.
+    lingering: Vec<(Change, Demand)>,
     seen: Vec<Etag>,
 }
 
 impl Default for Blob {
     fn default() -> Self {
-        Self { states: vec![State::default()], asked: None, seen: Vec::new() }
+        Self {
+            states: vec![State::default()],
+            asked: None,
+            lingering: Vec::new(),
+            seen: Vec::new(),
+        }
     }
 }
 
@@ -154,9 +161,14 @@ impl Blob {
     /// The state, when only one is possible.
     pub(crate) fn known(&self) -> Option<&State> {
         match self.states.as_slice() {
-            [state] => Some(state),
+            [state] if self.lingering.is_empty() => Some(state),
             _ => None,
         }
+    }
+
+    /// Whether so many changes linger that another would only blur the picture.
+    pub(crate) fn is_blurred(&self) -> bool {
+        self.lingering.len() >= 3
     }
 
     pub(crate) fn ask(&mut self, change: Change, demand: Demand) {
@@ -164,22 +176,23 @@ impl Blob {
         self.asked = Some((change, demand));
     }
 
-    /// An answer; none ever comes for what a crash cut off.
+    /// An answer to what was asked.
     pub(crate) fn answer(&mut self, answer: Answer) -> Result<(), Violation> {
-        let Some((change, demand)) = self.asked.take() else { return Ok(()) };
-        let after = |state: &State| state.after(&change, demand);
+        let (change, demand) = self.asked.take().expect("asked before answered");
+        let after = |state: State| state.after(&change, demand);
         let states: Vec<State> = match answer {
             Answer::NotDone => return Ok(()),
-            Answer::Refused => {
-                self.states.iter().filter(|state| after(state).is_none()).cloned().collect()
-            }
             Answer::Unknown => {
-                let changed: Vec<State> = self.states.iter().filter_map(after).collect();
-                self.states.iter().cloned().chain(changed).collect()
+                self.lingering.push((change, demand));
+                return Ok(());
+            }
+            Answer::Refused => {
+                self.possible().into_iter().filter(|state| after(state.clone()).is_none()).collect()
             }
             Answer::Done(etag) => {
                 self.check_etag(etag)?;
-                let mut changed: Vec<State> = self.states.iter().filter_map(after).collect();
+                let mut changed: Vec<State> =
+                    self.possible().into_iter().filter_map(after).collect();
                 for committed in changed.iter_mut().filter_map(|state| state.committed.as_mut()) {
                     // Staging leaves the committed blob's tag alone.
                     if committed.etag.is_none() && !matches!(change, Change::Stage { .. }) {
@@ -202,9 +215,11 @@ impl Blob {
         Ok(())
     }
 
-    /// The crash or kill of a session cut off what was on its way.
+    /// The process is gone, and with it what was on its way: it happened, or it never will.
     pub(crate) fn cut_off(&mut self) {
-        self.answer(Answer::Unknown).unwrap();
+        self.lingering.extend(self.asked.take());
+        self.states = self.possible();
+        self.lingering.clear();
     }
 
     /// Something was seen; only states in which `fits` remain.
@@ -213,9 +228,22 @@ impl Blob {
         what: &str,
         fits: impl Fn(&mut State) -> bool,
     ) -> Result<(), Violation> {
-        let mut states = self.states.clone();
+        let mut states = self.possible();
         states.retain_mut(fits);
         self.narrow(states, || format!("saw {what}, possible were only"))
+    }
+
+    /// The states with what lingers done or not.
+    fn possible(&self) -> Vec<State> {
+        let mut states = self.states.clone();
+        for (change, demand) in &self.lingering {
+            for after in states.clone().iter().filter_map(|state| state.after(change, *demand)) {
+                if !states.contains(&after) {
+                    states.push(after);
+                }
+            }
+        }
+        states
     }
 
     fn narrow(
@@ -224,7 +252,7 @@ impl Blob {
         about: impl FnOnce() -> String,
     ) -> Result<(), Violation> {
         if states.is_empty() {
-            return Err(format!("{} {:?}", about(), self.states));
+            return Err(format!("{} {:?}", about(), self.possible()));
         }
         self.states.clear();
         for state in states {
