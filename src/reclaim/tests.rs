@@ -2,4 +2,5 @@
 
 mod fakes;
 mod races;
+mod real;
 mod steps;

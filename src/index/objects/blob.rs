@@ -1,5 +1,7 @@
 //! Current blobs: Put Blob, property and metadata changes, Delete Blob.
 
+use bytes::Bytes;
+
 use crate::index::api::BlobChange;
 use crate::index::api::DeleteBlob;
 use crate::index::api::Error;
@@ -28,7 +30,7 @@ pub(super) struct Blob {
     /// The record.
     pub(super) record: BlobRecord,
     /// The encoded rest.
-    content: Vec<u8>,
+    content: Bytes,
 }
 
 impl Blob {
@@ -44,7 +46,8 @@ pub(super) async fn load(view: &dyn Rows, key: &RoutingKey) -> Result<Option<Blo
         return Ok(None);
     };
     let (record, content) = values::decode_head(Family::Main, key.as_bytes(), &value)?;
-    Ok(Some(Blob { record, content: content.to_vec() }))
+    let content = value.slice(value.len() - content.len()..);
+    Ok(Some(Blob { record, content }))
 }
 
 /// The tag and time conditions are held against.

@@ -33,7 +33,7 @@ fn reads_of_what_exists() {
     let any = Some(EtagMatch::Any);
     let cases: Vec<(Given, Outcome)> = vec![
         ((None, None, None, None), Proceed),
-        ((any.clone(), None, None, None), Proceed),
+        ((any, None, None, None), Proceed),
         ((tags(&[OURS]), None, None, None), Proceed),
         ((tags(&[OTHER, OURS]), None, None, None), Proceed),
         ((tags(&[OTHER]), None, None, None), Failed),
@@ -70,7 +70,7 @@ fn writes_of_what_exists() {
         ((any.clone(), None, None, None), Proceed),
         ((tags(&[OURS]), None, None, None), Proceed),
         ((tags(&[OTHER]), None, None, None), Failed),
-        ((None, any.clone(), None, None), AlreadyExists),
+        ((None, any, None, None), AlreadyExists),
         ((None, tags(&[OURS]), None, None), Failed),
         ((None, tags(&[OTHER]), None, None), Proceed),
         ((None, None, second(10), None), Failed),
