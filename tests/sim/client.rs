@@ -1,5 +1,7 @@
 //! One client: changes and reads its own blobs, one request at a time, and races the others for contested names.
 
+use std::time::Duration;
+
 use blockyard::capacity::Capacity;
 use blockyard::index::BlobChange;
 use blockyard::index::BlobView;
@@ -172,8 +174,10 @@ impl Client<'_> {
         let demand = self.demand(name, &change);
         self.with_blob(name, |blob| blob.ask(change.clone(), demand));
         let answer = self.send(name, &change, demand, body).await?;
-        if matches!(answer, Answer::Done(_)) {
-            self.session.model.borrow_mut().done += 1;
+        self.session.counts.add(answer.name(), 1);
+        if answer == Answer::NotDone {
+            // Full or overloaded: room comes with time.
+            self.stack.env.clock.sleep(Duration::from_millis(20)).await;
         }
         self.with_blob(name, |blob| blob.answer(answer)).map_err(|why| format!("{name}: {why}"))
     }

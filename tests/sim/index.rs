@@ -16,6 +16,7 @@ use blockyard::types::RoutingKey;
 use futures_util::future::join_all;
 
 use crate::client::Client;
+use crate::counts::Counts;
 use crate::draw::Draw;
 use crate::model::Blob;
 use crate::rig::Device;
@@ -48,8 +49,6 @@ pub(crate) struct Model {
     /// Names that all clients try to create: by tag of the content. Lost ones are not kept.
     pub(crate) contests: BTreeMap<String, BTreeMap<u64, Attempt>>,
     pub(crate) tags: u64,
-    /// Changes acknowledged.
-    pub(crate) done: u64,
 }
 
 impl Model {
@@ -85,17 +84,23 @@ fn boundaries(draw: &Draw) -> Vec<RoutingKey> {
 
 /// One history.
 pub(crate) fn run(seed: u64, device: Device) -> Run {
+    run_counted(seed, device, &Counts::default())
+}
+
+/// One history, and what happened in it.
+pub(crate) fn run_counted(seed: u64, device: Device, counts: &Counts) -> Run {
     let draw = Draw::new(seed);
     let disks = if draw.percent(20) { 2 } else { 1 };
     let mut rig = Rig::new(seed, disks, DISK_BYTES, device);
     let store = SimulatedStore::new();
     let borders = boundaries(&draw);
     let model = RefCell::new(Model::default());
-    for _ in 0..draw.between(2, 3) {
+    for _ in 0..draw.between(2, 4) {
         let plan = Plan::draw(&draw);
         let sims = rig.sims.clone();
         rig.session(&draw, plan, |machine| {
-            let session = Session { plan, draw: &draw, model: &model, sims, borders: &borders };
+            let session =
+                Session { plan, draw: &draw, model: &model, sims, borders: &borders, counts };
             session.run(machine, &store)
         })?;
         store.crash();
@@ -104,9 +109,9 @@ pub(crate) fn run(seed: u64, device: Device) -> Run {
         }
     }
     let sims = rig.sims.clone();
-    rig.session(&draw, Plan::CALM, |machine| {
-        let session =
-            Session { plan: Plan::CALM, draw: &draw, model: &model, sims, borders: &borders };
+    let plan = Plan::CALM;
+    rig.session(&draw, plan, |machine| {
+        let session = Session { plan, draw: &draw, model: &model, sims, borders: &borders, counts };
         session.last_look(machine, &store)
     })?;
     Ok(rig.trace())
@@ -119,6 +124,7 @@ pub(crate) struct Session<'a> {
     pub(crate) model: &'a RefCell<Model>,
     pub(crate) sims: Vec<SimDisk>,
     borders: &'a [RoutingKey],
+    pub(crate) counts: &'a Counts,
 }
 
 impl Session<'_> {
@@ -129,28 +135,38 @@ impl Session<'_> {
     async fn run(self, machine: Machine, store: &SimulatedStore) -> Result<(), Violation> {
         let stack = match Stack::open(&machine, store, self.borders).await {
             Ok(stack) => stack,
-            Err(_) if self.plan.trouble != Trouble::None => return Ok(()),
+            Err(_) if self.plan.trouble != Trouble::None => {
+                self.counts.add("starts that failed", 1);
+                return Ok(());
+            }
             Err(why) => return Err(why),
         };
-        let steps = self.draw.between(5, 40);
+        let result = self.work(&stack).await;
+        self.counts.add_metrics(&stack.metrics);
+        self.counts.add("power cuts at work", u64::from(self.is_down()));
+        if self.plan.end == End::Shutdown {
+            stack.shutdown().await;
+        }
+        result
+    }
+
+    async fn work(&self, stack: &Stack) -> Result<(), Violation> {
+        let steps = self.draw.between(10, 150);
         let clients = (0..CLIENTS).map(|number| {
-            let client = Client { number, stack: &stack, session: &self };
+            let client = Client { number, stack, session: self };
             client.run(steps)
         });
         let work = join_all(clients);
         if self.plan.end == End::Kill {
             // The process dies in the middle of things.
-            let life = Duration::from_millis(self.draw.between(1, 1500));
+            let life = Duration::from_millis(self.draw.between(1, steps * 12));
             if let Ok(done) = tokio::time::timeout(life, work).await {
-                done.into_iter().collect::<Result<Vec<()>, Violation>>()?;
+                return done.into_iter().collect();
             }
+            self.counts.add("kills at work", 1);
             return Ok(());
         }
-        work.await.into_iter().collect::<Result<Vec<()>, Violation>>()?;
-        if self.plan.end == End::Shutdown {
-            stack.shutdown().await;
-        }
-        Ok(())
+        work.await.into_iter().collect()
     }
 
     /// Everything is there, everything can be changed again.

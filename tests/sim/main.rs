@@ -8,6 +8,7 @@
 
 mod capacity;
 mod client;
+mod counts;
 mod draw;
 mod index;
 mod model;
@@ -59,4 +60,31 @@ fn index_replays_the_same_trace_for_the_same_seed() {
 fn index_checker_catches_acknowledging_before_the_sync() {
     let found = find_violation(20, |seed| index::run(seed, rig::Device::Liar));
     println!("caught: {}", found.expect("20 seeds with a lying device and nothing was noticed"));
+}
+
+/// A history that never comes through a part of the code proves nothing about it.
+#[test]
+fn index_histories_come_through_everything() {
+    let counts = counts::Counts::default();
+    for seed in 0..30 {
+        index::run_counted(seed, rig::Device::Honest, &counts).unwrap();
+    }
+    println!("{counts:#?}");
+    let missing = counts.missing(&[
+        "changes done",
+        "changes refused",
+        "changes not done",
+        "changes unknown",
+        "starts that failed",
+        "power cuts at work",
+        "kills at work",
+        "index_flushes",
+        "index_compactions",
+        "capacity_journal_batches",
+        "capacity_removed_extents",
+        "reclaim_garbage_rows",
+        "reclaim_audits",
+        "reclaim_removed_extents",
+    ]);
+    assert!(missing.is_empty(), "never happened: {missing:?}");
 }

@@ -135,6 +135,18 @@ pub(crate) enum Answer {
     Unknown,
 }
 
+impl Answer {
+    /// For counting.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Done(_) => "changes done",
+            Self::Refused => "changes refused",
+            Self::NotDone => "changes not done",
+            Self::Unknown => "changes unknown",
+        }
+    }
+}
+
 /// A blob.
 #[derive(Clone, Debug)]
 pub(crate) struct Blob {

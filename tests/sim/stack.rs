@@ -28,6 +28,7 @@ use blockyard::reclaim::Reclaim;
 use blockyard::reclaim::ReclaimConfig;
 use blockyard::reclaim::ReclaimMetrics;
 use blockyard::reclaim::Setup;
+use blockyard::telemetry::Registry;
 use blockyard::types::RoutingKey;
 
 use crate::rig::Machine;
@@ -41,6 +42,7 @@ pub(crate) struct Stack {
     pub(crate) router: Router,
     pub(crate) pool: WritePool,
     pub(crate) inflight: InFlight,
+    pub(crate) metrics: Registry,
     _reclaim: Arc<Reclaim>,
 }
 
@@ -52,7 +54,8 @@ impl Stack {
         boundaries: &[RoutingKey],
     ) -> Result<Self, String> {
         let env = machine.env.clone();
-        let metrics = CapacityMetrics::default();
+        let mut registry = Registry::default();
+        let metrics = CapacityMetrics::registered(&mut registry);
         let disks = machine.disks.clone();
         let node = CapacityNode::open(disks, env.clone(), CapacityConfig::small(), metrics);
         let node = node.await.map_err(|error| format!("capacity does not open: {error}"))?;
@@ -60,13 +63,15 @@ impl Stack {
         let capacity = Arc::clone(&node) as Arc<dyn Capacity>;
         let coordinator: Arc<dyn Coordinator> = Arc::new(store.open(&env));
         let ids = Arc::new(IdAllocator::new(Arc::clone(&coordinator), EXTENT_IDS));
+        let metrics = Metrics::default();
+        metrics.register(&mut registry);
         let parts = Parts {
             env: env.clone(),
             capacity: Arc::clone(&capacity),
             coordinator: Arc::clone(&coordinator),
             extents: Arc::clone(&ids) as _,
             machine: Arc::new(Objects),
-            metrics: Metrics::default(),
+            metrics,
         };
         let host = Host::open_with(parts, index_config(), boundaries).await;
         let host = Arc::new(host.map_err(|error| format!("index does not open: {error}"))?);
@@ -88,10 +93,19 @@ impl Stack {
             inflight: inflight.clone(),
             env: env.clone(),
             config: reclaim_config(),
-            metrics: ReclaimMetrics::default(),
+            metrics: ReclaimMetrics::registered(&mut registry),
             extents_before_open,
         });
-        Ok(Self { env, capacity: node, host, router, pool, inflight, _reclaim: reclaim })
+        Ok(Self {
+            env,
+            capacity: node,
+            host,
+            router,
+            pool,
+            inflight,
+            metrics: registry,
+            _reclaim: reclaim,
+        })
     }
 
     /// Stops in order, from above.
@@ -106,9 +120,9 @@ impl Stack {
 
 fn index_config() -> Config {
     Config {
-        memtable_bytes_max: 96 << 10,
+        memtable_bytes_max: 64 << 10,
         block_cache_bytes: 128 << 10,
-        log_extent_bytes: 48 << 10,
+        log_extent_bytes: 40 << 10,
         ..Config::default()
     }
 }
