@@ -29,7 +29,8 @@ pub(crate) struct Extent {
     pub(crate) kind: ExtentKind,
     /// Whose turn it is to change the extent; first come, first served.
     pub(crate) turn: Arc<tokio::sync::Mutex<()>>,
-    /// Held over a sync of the file or a write of a slot, so that those who wait share the next sync.
+    /// Held over every sync of the file and every write of a slot, so that those who wait share the next sync, and
+    /// because of two overlapping syncs the system tells only one that bytes were lost.
     pub(crate) syncing: tokio::sync::Mutex<()>,
     state: Mutex<State>,
     window: Mutex<Option<Window>>,

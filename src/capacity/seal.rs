@@ -86,6 +86,8 @@ impl Store {
             Err(DiskError::Full) => return Ok((0, 0)),
             Err(error) => return Err(self.poison("padding list", &error)),
         }
+        let _one = extent.syncing.lock().await;
+        self.health.check()?;
         // Not below `end`, so `sync_to` would not know of it.
         self.metrics.fsyncs.inc();
         file.sync().await.map_err(|e| self.poison("sync", &e))?;

@@ -57,6 +57,8 @@ pub(crate) struct Store {
     open_files: Mutex<VecDeque<Arc<Extent>>>,
     /// Folders whose name is durable.
     folders: Mutex<BTreeSet<String>>,
+    /// Held over a folder's sync: of overlapping ones only one may be told of a failure.
+    syncing_folders: tokio::sync::Mutex<()>,
 }
 
 /// What a store is made of.
@@ -113,6 +115,7 @@ impl Store {
             dirty: Mutex::default(),
             open_files: Mutex::default(),
             folders: Mutex::default(),
+            syncing_folders: tokio::sync::Mutex::default(),
         }
     }
 
@@ -168,7 +171,9 @@ impl Store {
         if !known {
             names.extend(["extents", ""]);
         }
+        let _one = self.syncing_folders.lock().await;
         for name in names {
+            self.health.check()?;
             self.metrics.fsyncs.inc();
             self.disk.sync_dir(name).await.map_err(|e| self.poison("folder sync", &e))?;
         }

@@ -18,6 +18,9 @@ const BATCH_MAX: u64 = 1024 * 1024;
 #[derive(Debug)]
 pub(crate) struct Journal {
     file: Arc<dyn DiskFile>,
+    /// Held over every write and sync of the file: when two syncs overlap, the system tells only one of them that bytes
+    /// were lost, which may be the other's.
+    syncing: tokio::sync::Mutex<()>,
     ring: u64,
     size: u64,
     queue: Mutex<Queue>,
@@ -83,6 +86,7 @@ impl Journal {
         let next = Cut { lsn: superblock.lsn, position: superblock.position };
         Self {
             file,
+            syncing: tokio::sync::Mutex::default(),
             ring: superblock.ring,
             size: superblock.size,
             queue: Mutex::default(),
@@ -181,11 +185,16 @@ impl Journal {
             (place.next.lsn, place.superblock.lsn)
         };
         let pieces = encode_batch(self.ring, lsn, checkpoint, &records);
+        let syncing = self.syncing.lock().await;
+        if self.health.poisoned() {
+            return None;
+        }
         self.metrics.fsyncs.inc();
         if let Err(error) = self.file.write_sync(slot.position, pieces).await {
             self.health.poison("journal write", &error);
             return None;
         }
+        drop(syncing);
         self.metrics.journal_batches.inc();
         self.metrics.journal_bytes.inc_by(batch_len(body));
         self.commit(lsn, &slot, batch_len(body));
@@ -251,6 +260,10 @@ impl Journal {
                 ..place.superblock
             }
         };
+        let syncing = self.syncing.lock().await;
+        if self.health.poisoned() {
+            return;
+        }
         self.metrics.fsyncs.inc();
         let written = self.file.write_sync(superblock.offset(), vec![superblock.encode()]).await;
         if let Err(error) = written {
@@ -258,6 +271,7 @@ impl Journal {
             self.space.notify_one();
             return;
         }
+        drop(syncing);
         let mut place = self.place.lock().unwrap_or_else(PoisonError::into_inner);
         place.superblock = superblock;
         while place.live.front().is_some_and(|&(lsn, _)| lsn < cut.lsn) {

@@ -98,7 +98,8 @@ fn acknowledged_bytes_survive_many_power_cuts_in_a_row() {
 
 #[test]
 fn failed_writes_and_syncs_poison_the_disk_and_lose_nothing() {
-    for seed in 200..300 {
+    // 2649: a superblock's failed sync had lost a batch whose own sync, at the same time, then succeeded.
+    for seed in (200..300).chain([2649]) {
         run(async {
             let sim = SimDisk::new(seed, DISK_BYTES);
             let dice = Dice::new(seed);
@@ -206,7 +207,8 @@ fn flipped_bit_is_never_served() {
             node.shutdown().await;
             drop(node);
             let disk = sim.restart_after_kill();
-            let flipped = sim.flip_random("extents").unwrap();
+            // Seeds that removed everything have nothing to flip.
+            let Some(flipped) = sim.flip_random("extents") else { return };
             let node = open(disk, seed).await.unwrap();
             let lost = model.unreadable(&node).await;
             assert!(lost <= 1, "seed {seed}: one flipped bit at {flipped:?} cost {lost} payloads");
