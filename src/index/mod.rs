@@ -1,4 +1,13 @@
 //! The index: rows about accounts, containers and blobs, range-partitioned by routing key, stored in extents.
+//!
+//! 1. `api.rs`: what a front end, reclaim and the checker ask; `record.rs`: the records they get.
+//! 2. `map.rs`: who owns which range; `host.rs`: the partitions open here.
+//! 3. `engine/`: a partition: log, memtables, runs, recovery, over capacity's API.
+//! 4. `objects/`: what rows mean, behind the seam of `rows.rs`.
+//!
+//! Invariants: I5 descriptors tile the key space (`map.rs`) · I2, I6, I14, I16 in `engine/` · I7, I9, I10 in `objects/`.
+//!
+//! Not here: user bytes (they go to extents before their row is written), splits and moves of partitions.
 
 pub mod api;
 pub mod check;

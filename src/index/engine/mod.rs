@@ -31,6 +31,7 @@ mod replay;
 mod run;
 mod shared;
 mod table;
+mod untrusted;
 mod view;
 
 #[cfg(test)]
@@ -41,6 +42,7 @@ mod tests;
 pub use config::Config;
 pub use offline::{Offline, open_offline};
 pub use shared::{ExtentIds, Parts};
+pub use untrusted::decode_untrusted;
 
 pub(crate) use partition::Partition;
 pub(crate) use shared::{Failed, Shared};

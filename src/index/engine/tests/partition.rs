@@ -6,7 +6,10 @@ use futures_util::future::join_all;
 
 use crate::capacity;
 use crate::capacity::ExtentKind;
+use crate::env::Rand;
+use crate::env::rand::SeededRand;
 use crate::index::api::Error;
+use crate::index::engine::decode_untrusted;
 use crate::index::engine::offline::open_offline;
 use crate::index::engine::testing::{Fault, When, World, put, put_if_absent, remove};
 use crate::index::rows::Family;
@@ -186,4 +189,16 @@ async fn closed_partition_leaves_nothing_to_replay() {
     assert_eq!(log.len(), 1);
     assert!(world.capacity.frames(log[0]) <= 2, "a manifest only");
     assert_eq!(world.open().await.unwrap().rows().await.len(), 5000);
+}
+
+#[test]
+fn any_bytes_decode_or_do_not() {
+    assert_eq!(decode_untrusted(&[]), 0);
+    let rand = SeededRand::new(7);
+    for _ in 0..20_000 {
+        let len = rand.below(60);
+        // Small values, so that lengths and counts are often plausible.
+        let bytes: Vec<u8> = (0..len).map(|_| u8::try_from(rand.below(6)).unwrap()).collect();
+        assert!(decode_untrusted(&bytes) < 7);
+    }
 }

@@ -1,0 +1,34 @@
+//! Every decoder of the engine on bytes from anywhere: the entry of the fuzz target, and a list of what must never panic.
+
+use bytes::Bytes;
+
+use crate::index::engine::log::manifest::Manifest;
+use crate::index::engine::log::record::{Batch, HEADER_LEN, Header};
+use crate::index::engine::run::block::Block;
+use crate::index::engine::run::filter::Filter;
+use crate::index::engine::run::footer::Footer;
+use crate::index::map::PartitionDescriptor;
+
+/// Decodes `bytes` as each of the engine's layouts; tells how many took them. Never panics.
+#[must_use]
+pub fn decode_untrusted(bytes: &[u8]) -> usize {
+    let bytes = Bytes::copy_from_slice(bytes);
+    let body = bytes.slice(HEADER_LEN.min(bytes.len())..);
+    let taken = [
+        Header::decode(&bytes).is_some_and(|header| header.matches(&body)),
+        Batch::decode(&bytes).is_some_and(|batch| batch.rows().is_some()),
+        Manifest::decode(&bytes).is_some(),
+        Block::decode(&bytes).is_some_and(|block| walk(&block, &body).is_some()),
+        Footer::decode(&bytes).is_some(),
+        Filter::new(bytes.clone()).may_contain(&body),
+        PartitionDescriptor::decode(&bytes).is_some(),
+    ];
+    taken.iter().filter(|taken| **taken).count()
+}
+
+fn walk(block: &Block, key: &[u8]) -> Option<()> {
+    block.get(key)?;
+    let mut rows = block.iter_from(key)?;
+    while rows.next_row()?.is_some() {}
+    Some(())
+}
