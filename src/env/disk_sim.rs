@@ -112,6 +112,12 @@ impl SimDisk {
         self.world().ambush.push((fault, skip));
     }
 
+    /// Faults told to strike once that have not struck yet.
+    #[must_use]
+    pub fn faults_left(&self) -> usize {
+        self.world().ambush.len()
+    }
+
     /// Cuts the power at an operation, counted as by [`Self::operations`]: it and all later ones fail until a restart.
     pub fn crash_at(&self, operation: u64) {
         self.world().crash_at = Some(operation);

@@ -251,6 +251,45 @@ impl Client<'_> {
         self.session.is_down() || self.session.plan.trouble != Trouble::None
     }
 
+    /// Whether a small blob, stored beside the index, can be written and deleted.
+    pub(crate) async fn can_write(&self) -> Result<bool, Violation> {
+        let bytes = content(self.tag(), 8_000);
+        let Some(stored) = self.store(bytes.clone()).await else { return Ok(false) };
+        let write = Write::PutBlob(PutBlob {
+            key: key("probe"),
+            guard: Guard::default(),
+            properties: BlobProperties::default(),
+            metadata: Metadata::default(),
+            content: stored.content(),
+            crc64: Crc64::of(&bytes),
+        });
+        if !matches!(self.write(write).await?, Answer::Done(_)) {
+            stored.committed();
+            return Ok(false);
+        }
+        stored.committed();
+        let delete = DeleteBlob { key: key("probe"), guard: Guard::default() };
+        Ok(matches!(self.write(Write::DeleteBlob(delete)).await?, Answer::Done(_)))
+    }
+
+    /// Deletes every blob of every client, as long as that takes.
+    pub(crate) async fn delete_all(&self) -> Result<(), Violation> {
+        let names: Vec<String> = self.session.model.borrow().blobs.keys().cloned().collect();
+        for name in names {
+            for _ in 0..20 {
+                let known = self.with_blob(&name, |blob| blob.known().cloned());
+                if known.is_some_and(|state| state == State::default()) {
+                    break;
+                }
+                // An empty list drops staged blocks, which a delete needs a blob for.
+                let mark = self.tag();
+                self.change(&name, Change::Commit { list: Vec::new(), mark }, None).await?;
+                self.change(&name, Change::Delete, None).await?;
+            }
+        }
+        Ok(())
+    }
+
     // Reads
 
     /// Reads a blob, or a range of it.

@@ -5,7 +5,11 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use blockyard::capacity::Capacity;
+use blockyard::capacity::ExtentKind;
+use blockyard::coordinator;
 use blockyard::coordinator::SimulatedStore;
+use blockyard::env::Faults;
 use blockyard::env::SimDisk;
 use blockyard::types::AccountId;
 use blockyard::types::BlobKey;
@@ -31,6 +35,9 @@ use crate::stack::Stack;
 
 const DISK_BYTES: u64 = 24 << 20;
 const CLIENTS: u64 = 4;
+
+/// Reads may fail, as with any failing disk; nothing else may.
+const FLIPPED: Plan = Plan { trouble: Trouble::ReadErrors, end: End::PowerCut };
 
 /// Few, so that they are changed again and again.
 pub(crate) const NAMES: u64 = 6;
@@ -98,6 +105,7 @@ pub(crate) fn run_counted(seed: u64, device: Device, counts: &Counts) -> Run {
     for _ in 0..draw.between(2, 4) {
         let plan = Plan::draw(&draw);
         let sims = rig.sims.clone();
+        store.set_faults(coordinator_faults(plan));
         rig.session(&draw, plan, |machine| {
             let session =
                 Session { plan, draw: &draw, model: &model, sims, borders: &borders, counts };
@@ -110,11 +118,21 @@ pub(crate) fn run_counted(seed: u64, device: Device, counts: &Counts) -> Run {
     }
     let sims = rig.sims.clone();
     let plan = Plan::CALM;
+    store.set_faults(coordinator_faults(plan));
     rig.session(&draw, plan, |machine| {
         let session = Session { plan, draw: &draw, model: &model, sims, borders: &borders, counts };
         session.last_look(machine, &store)
     })?;
     Ok(rig.trace())
+}
+
+fn coordinator_faults(plan: Plan) -> coordinator::Faults {
+    let per_mille = if plan.trouble == Trouble::Coordinator { 100 } else { 0 };
+    coordinator::Faults {
+        unavailable_per_mille: per_mille,
+        ambiguous_per_mille: per_mille,
+        ..coordinator::Faults::default()
+    }
 }
 
 /// What a session works with.
@@ -142,6 +160,10 @@ impl Session<'_> {
             Err(why) => return Err(why),
         };
         let result = self.work(&stack).await;
+        let result = match result {
+            Ok(()) => self.aftermath(&stack).await,
+            Err(why) => Err(why),
+        };
         self.counts.add_metrics(&stack.metrics);
         self.counts.add("power cuts at work", u64::from(self.is_down()));
         if self.plan.end == End::Shutdown {
@@ -169,6 +191,47 @@ impl Session<'_> {
         work.await.into_iter().collect()
     }
 
+    /// What must hold once the trouble is over, before any restart.
+    async fn aftermath(&self, stack: &Stack) -> Result<(), Violation> {
+        if self.is_down() || self.plan.end == End::Kill {
+            return Ok(());
+        }
+        let client = Client { number: 0, stack, session: self };
+        if self.plan.trouble == Trouble::Full {
+            return self.writes_resume(&client).await;
+        }
+        let alone = self.sims.len() == 1;
+        let struck = self.sims.iter().all(|sim| sim.faults_left() == 0);
+        if self.plan.trouble == Trouble::SyncError && alone && struck {
+            self.counts.add("failed syncs", 1);
+            if client.can_write().await? {
+                return Err("a write was acknowledged after a failed sync".to_owned());
+            }
+        }
+        Ok(())
+    }
+
+    /// A full disk is no damage: once there is room, by more disk or by deleting, writes go through.
+    async fn writes_resume(&self, client: &Client<'_>) -> Result<(), Violation> {
+        if self.draw.percent(50) {
+            Rig::heal(&self.sims, DISK_BYTES);
+            self.counts.add("disks grown", 1);
+        } else {
+            for sim in &self.sims {
+                sim.set_faults(Faults::default());
+            }
+            client.delete_all().await?;
+            self.counts.add("disks emptied", 1);
+        }
+        for _ in 0..200 {
+            if client.can_write().await? {
+                return Ok(());
+            }
+            client.stack.env.clock.sleep(Duration::from_millis(50)).await;
+        }
+        Err("there is room, but writes do not go through".to_owned())
+    }
+
     /// Everything is there, everything can be changed again.
     async fn last_look(self, machine: Machine, store: &SimulatedStore) -> Result<(), Violation> {
         let stack = Stack::open(&machine, store, self.borders).await?;
@@ -178,11 +241,54 @@ impl Session<'_> {
             client.check_all().await?;
         }
         clients[0].check_contests().await?;
+        self.garbage_is_gone(&stack).await?;
         join_all(clients.into_iter().map(|client| client.run(5)))
             .await
             .into_iter()
             .collect::<Result<Vec<()>, Violation>>()?;
+        if self.draw.percent(40) {
+            return self.flips_are_never_served(&stack).await;
+        }
         stack.shutdown().await;
         Ok(())
+    }
+
+    /// After a pass and an audit no more is stored than what some blob may refer to (I11).
+    async fn garbage_is_gone(&self, stack: &Stack) -> Result<(), Violation> {
+        stack.env.clock.sleep(Duration::from_secs(3)).await;
+        let extents = stack.capacity.extents().await;
+        let data = extents.iter().filter(|info| info.kind == ExtentKind::Data);
+        let stored: u64 = data.map(|info| info.len - info.freed).sum();
+        let model = self.model.borrow();
+        let live: u64 = model.blobs.values().map(Blob::stored_max).sum();
+        if stored > live {
+            return Err(format!("{stored} bytes are stored, at most {live} are referred to"));
+        }
+        Ok(())
+    }
+
+    /// Bits flip everywhere; what is served is right all the same (I13).
+    async fn flips_are_never_served(&self, stack: &Stack) -> Result<(), Violation> {
+        let flips = self.draw.between(1, 60);
+        let flipped =
+            (0..flips).filter_map(|_| self.draw.one(&self.sims)?.flip_random("extents/")).count();
+        self.counts.add("flips", flipped as u64);
+        for number in 0..CLIENTS {
+            let reader =
+                Client { number, stack, session: &Session { plan: FLIPPED, ..self.again() } };
+            reader.check_all().await?;
+        }
+        Ok(())
+    }
+
+    fn again(&self) -> Self {
+        Self {
+            plan: self.plan,
+            draw: self.draw,
+            model: self.model,
+            sims: self.sims.clone(),
+            borders: self.borders,
+            counts: self.counts,
+        }
     }
 }

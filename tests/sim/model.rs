@@ -188,6 +188,19 @@ impl Blob {
         self.asked = Some((change, demand));
     }
 
+    /// Bytes of frames it may take, at most: every segment of every possible state, each with its head and the rest of
+    /// two pages.
+    pub(crate) fn stored_max(&self) -> u64 {
+        let mut segments = BTreeMap::new();
+        for state in self.possible() {
+            let committed = state.committed.into_iter().flat_map(|committed| committed.segments);
+            for segment in committed.chain(state.staged.into_values()) {
+                segments.insert(segment.tag, segment.len);
+            }
+        }
+        segments.values().map(|len| len + len / 1000 + 2 * 4096).sum()
+    }
+
     /// An answer to what was asked.
     pub(crate) fn answer(&mut self, answer: Answer) -> Result<(), Violation> {
         let (change, demand) = self.asked.take().expect("asked before answered");

@@ -43,6 +43,8 @@ pub(crate) enum Trouble {
     SyncError,
     /// The disk is nearly full, or says so now and then.
     Full,
+    /// The coordinator refuses, or does not tell what it did.
+    Coordinator,
 }
 
 /// How a session ends and the next one begins.
@@ -66,13 +68,14 @@ impl Plan {
     pub(crate) const CALM: Self = Self { trouble: Trouble::None, end: End::Shutdown };
 
     pub(crate) fn draw(draw: &Draw) -> Self {
-        let trouble = match draw.between(0, 19) {
+        let trouble = match draw.between(0, 20) {
             0..=3 => Trouble::None,
             4..=11 => Trouble::PowerCut,
             12..=13 => Trouble::ReadErrors,
             14 => Trouble::WriteError,
             15..=16 => Trouble::SyncError,
-            _ => Trouble::Full,
+            17..=19 => Trouble::Full,
+            _ => Trouble::Coordinator,
         };
         let end = match draw.between(0, 5) {
             0..=2 => End::PowerCut,
@@ -127,8 +130,9 @@ impl Rig {
         let runtime = runtime.unwrap();
         let done = runtime.block_on(async {
             let clock = SimClock::new();
-            // Each start is an hour later: wall time goes on while the machine is off.
-            let wall = Duration::from_secs(1_893_456_000 + sessions * 3600);
+            // Wall time goes on while the machine is off, unless somebody set it back.
+            let back = if draw.percent(15) { 5400 } else { 0 };
+            let wall = Duration::from_secs(1_893_456_000 + sessions * 3600 - back);
             clock.set_wall(Timestamp::from_unix(wall));
             let rand = SeededRand::new(self.seed * 1000 + sessions);
             let env = Env { clock: Arc::new(clock), rand: Arc::new(rand), tasks: Tasks::new() };
@@ -145,7 +149,7 @@ impl Rig {
         let mut faults = Faults { sync_lie: lie, ..Faults::default() };
         for sim in &self.sims {
             match plan.trouble {
-                Trouble::None => {}
+                Trouble::None | Trouble::Coordinator => {}
                 // Early ones hit recovery, late ones work.
                 Trouble::PowerCut => {
                     let far = if draw.percent(30) { 60 } else { 2000 };
@@ -158,6 +162,14 @@ impl Rig {
                 Trouble::Full => sim.set_capacity(self.capacity_bytes / 4),
             }
             sim.set_faults(faults);
+        }
+    }
+
+    /// Ends what was wrong with the disks, but not what came of it.
+    pub(crate) fn heal(sims: &[SimDisk], capacity_bytes: u64) {
+        for sim in sims {
+            sim.set_faults(Faults::default());
+            sim.set_capacity(capacity_bytes);
         }
     }
 

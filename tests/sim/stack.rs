@@ -57,7 +57,7 @@ impl Stack {
         let mut registry = Registry::default();
         let metrics = CapacityMetrics::registered(&mut registry);
         let disks = machine.disks.clone();
-        let node = CapacityNode::open(disks, env.clone(), CapacityConfig::small(), metrics);
+        let node = CapacityNode::open(disks, env.clone(), capacity_config(), metrics);
         let node = node.await.map_err(|error| format!("capacity does not open: {error}"))?;
         let extents_before_open = node.extents().await;
         let capacity = Arc::clone(&node) as Arc<dyn Capacity>;
@@ -116,6 +116,11 @@ impl Stack {
         capacity.shutdown().await;
         env.tasks.shutdown().await;
     }
+}
+
+/// The reserve holds a log for each of 16 partitions: without room for them nothing could be deleted from a full disk.
+fn capacity_config() -> CapacityConfig {
+    CapacityConfig { reserve_bytes: Some(2 << 20), ..CapacityConfig::small() }
 }
 
 fn index_config() -> Config {

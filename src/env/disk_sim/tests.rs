@@ -165,8 +165,10 @@ async fn faults_strike_once_where_told() {
     let file = file_of(&sim.disk(), vec![1; 512]).await;
     sim.fail_once(Fault::ReadError, 1);
     file.read_at(0, 1).await.unwrap();
+    assert_eq!(sim.faults_left(), 1);
     assert!(matches!(file.read_at(0, 1).await, Err(DiskError::Io { action: "read", .. })));
     file.read_at(0, 1).await.unwrap();
+    assert_eq!(sim.faults_left(), 0);
     sim.fail_once(Fault::WriteError, 0);
     assert!(matches!(file.punch_hole(0, 4096).await, Err(DiskError::Io { .. })));
     sim.fail_once(Fault::Full, 0);
