@@ -131,6 +131,7 @@ async fn work(
         Err(_) if plan.trouble != Trouble::None => return Ok(()),
         Err(why) => return Err(why),
     };
+    machine.started();
     let calm = plan.trouble == Trouble::None;
     verify_all(&node, model, !calm || sims.iter().any(SimDisk::is_down)).await?;
     let writers = (0..WRITERS).map(|_| {

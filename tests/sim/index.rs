@@ -159,6 +159,7 @@ impl Session<'_> {
             }
             Err(why) => return Err(why),
         };
+        machine.started();
         let result = self.work(&stack).await;
         let result = match result {
             Ok(()) => self.aftermath(&stack).await,

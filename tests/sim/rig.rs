@@ -25,6 +25,7 @@ const SESSION_MAX: Duration = Duration::from_secs(3600);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Device {
     Honest,
+    /// Once the program has started, its syncs answer and do nothing: as if it acknowledged before the sync.
     Liar,
 }
 
@@ -57,7 +58,7 @@ pub(crate) enum End {
 }
 
 /// One session's fate.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Plan {
     pub(crate) trouble: Trouble,
     pub(crate) end: End,
@@ -101,6 +102,19 @@ pub(crate) struct Rig {
 pub(crate) struct Machine {
     pub(crate) disks: Vec<Arc<dyn Disk>>,
     pub(crate) env: Env,
+    sims: Vec<SimDisk>,
+    device: Device,
+}
+
+impl Machine {
+    /// The program has started.
+    pub(crate) fn started(&self) {
+        if self.device == Device::Liar {
+            for sim in &self.sims {
+                sim.set_faults(Faults { sync_lie: 1_000_000, ..Faults::default() });
+            }
+        }
+    }
 }
 
 impl Rig {
@@ -131,12 +145,14 @@ impl Rig {
         let done = runtime.block_on(async {
             let clock = SimClock::new();
             // Wall time goes on while the machine is off, unless somebody set it back.
-            let back = if draw.percent(15) { 5400 } else { 0 };
+            // Not in a calm session: reclaim would wait for the time it has seen to come again.
+            let back = if plan != Plan::CALM && draw.percent(15) { 5400 } else { 0 };
             let wall = Duration::from_secs(1_893_456_000 + sessions * 3600 - back);
             clock.set_wall(Timestamp::from_unix(wall));
             let rand = SeededRand::new(self.seed * 1000 + sessions);
             let env = Env { clock: Arc::new(clock), rand: Arc::new(rand), tasks: Tasks::new() };
-            tokio::time::timeout(SESSION_MAX, work(Machine { disks, env })).await
+            let machine = Machine { disks, env, sims: self.sims.clone(), device: self.device };
+            tokio::time::timeout(SESSION_MAX, work(machine)).await
         });
         drop(runtime);
         self.finish(plan);
@@ -145,8 +161,7 @@ impl Rig {
     }
 
     fn prepare(&self, draw: &Draw, plan: Plan) {
-        let lie = if self.device == Device::Liar { 1_000_000 } else { 0 };
-        let mut faults = Faults { sync_lie: lie, ..Faults::default() };
+        let mut faults = Faults::default();
         for sim in &self.sims {
             match plan.trouble {
                 Trouble::None | Trouble::Coordinator => {}
