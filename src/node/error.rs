@@ -9,6 +9,7 @@ use thiserror::Error;
 use crate::capacity::OpenError;
 use crate::coordinator;
 use crate::env::DiskError;
+use crate::index;
 use crate::telemetry::LogError;
 
 use super::accounts::AccountError;
@@ -67,6 +68,9 @@ pub enum NodeError {
     /// The coordinator failed while the node started.
     #[error("cannot start: {0}")]
     CoordinatorFailed(#[from] coordinator::Error),
+    /// The index cannot be recovered.
+    #[error("cannot start: {0}; `blockyard check` on the data directories tells more")]
+    Index(#[from] index::Error),
     /// The operating system refuses something every program may expect.
     #[error("the operating system refuses {what}: {reason}")]
     System {

@@ -5,7 +5,8 @@
 //! 2. `config.rs`: merged, defaults filled in, checked once; `accounts.rs`: names and keys;
 //! 3. `listeners.rs`: both ports are taken before data is touched;
 //! 4. `storage.rs`: disks, extents, coordinator are opened and recovered;
-//! 5. `serve.rs`: the roles are built from below, `banner.rs` tells the user, `signals.rs` ends it, the roles go down
+//! 5. `roles.rs`: index, front end, reclaim;
+//! 6. `serve.rs`: the roles are built from below, `banner.rs` tells the user, `signals.rs` ends it, the roles go down
 //!    from above.
 //!
 //! Beside it: `check.rs` verifies a stopped node, `keygen.rs` makes keys, `health.rs` asks a running node; `command.rs`
@@ -25,6 +26,7 @@ pub mod settings;
 pub mod health;
 pub mod keygen;
 pub mod listeners;
+pub mod roles;
 pub mod serve;
 pub mod signals;
 pub mod storage;

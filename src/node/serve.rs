@@ -1,6 +1,7 @@
 //! `blockyard serve`: builds the roles from below, serves, and takes them down from above.
 
 use std::io::Write;
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
@@ -18,8 +19,8 @@ use crate::telemetry::Registry;
 use super::banner::Banner;
 use super::config::Config;
 use super::error::NodeError;
-use super::listeners::Bound;
 use super::listeners::Listeners;
+use super::roles::Roles;
 use super::signals::Signals;
 use super::storage::Storage;
 
@@ -67,6 +68,7 @@ struct Node {
     admin: AdminState,
     stop_admin: CancellationToken,
     storage: Storage,
+    roles: Roles,
 }
 
 impl Node {
@@ -84,16 +86,19 @@ impl Node {
         let mut registry = Registry::with_prefix("blockyard");
         let storage =
             Storage::open(config, &env, CapacityMetrics::registered(&mut registry)).await?;
+        let blob_address = blob.address;
+        let roles = Roles::start(config, &env, &storage, blob, &mut registry).await?;
         admin.registry.set(registry).expect("set once");
         admin.readiness.set(Phase::Ready);
-        announce(config, &blob, admin_bound.address, &env);
-        Ok(Self { env, admin, stop_admin, storage })
+        announce(config, blob_address, admin_bound.address, &env);
+        Ok(Self { env, admin, stop_admin, storage, roles })
     }
 
     /// Takes the roles down from above, each when nothing uses it any more. The admin listener goes last, so that the
     /// drain can be watched.
     async fn stop(self) {
         self.admin.readiness.set(Phase::Draining);
+        self.roles.stop().await;
         self.storage.capacity.shutdown().await;
         self.stop_admin.cancel();
         self.env.tasks.shutdown().await;
@@ -101,10 +106,10 @@ impl Node {
     }
 }
 
-fn announce(config: &Config, blob: &Bound, admin: std::net::SocketAddr, env: &Env) {
+fn announce(config: &Config, blob: SocketAddr, admin: SocketAddr, env: &Env) {
     let data: Vec<String> = config.data.iter().map(|path| path.display().to_string()).collect();
     let banner = Banner {
-        blob: blob.address,
+        blob,
         admin,
         accounts: &config.accounts,
         data: &data.join(", "),
@@ -116,5 +121,5 @@ fn announce(config: &Config, blob: &Bound, admin: std::net::SocketAddr, env: &En
     if let Err(error) = out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         tracing::debug!(%error, "the banner was not printed");
     }
-    tracing::info!(blob = %blob.address, %admin, "serving");
+    tracing::info!(%blob, %admin, "serving");
 }

@@ -1,0 +1,226 @@
+//! The roles above storage: index, front end, reclaim. Started from below, taken down from above.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use crate::capacity::Capacity;
+use crate::coordinator::Coordinator;
+use crate::coordinator::IdAllocator;
+use crate::coordinator::counter;
+use crate::env::Env;
+use crate::env::Tasks;
+use crate::frontend;
+use crate::frontend::Accounts;
+use crate::frontend::FrontEnd;
+use crate::frontend::FrontEndConfig;
+use crate::frontend::Router;
+use crate::frontend::accounts::Account;
+use crate::frontend::server::ServerConfig;
+use crate::frontend::write::WriteConfig;
+use crate::frontend::write::WritePool;
+use crate::index;
+use crate::index::Host;
+use crate::index::InFlight;
+use crate::index::IndexHost;
+use crate::index::Objects;
+use crate::index::Write;
+use crate::index::WriteReply;
+use crate::protocol::azure::Addressing;
+use crate::reclaim::CoordinatorPartitions;
+use crate::reclaim::Reclaim;
+use crate::reclaim::ReclaimConfig;
+use crate::reclaim::ReclaimMetrics;
+use crate::reclaim::Setup;
+use crate::telemetry::Registry;
+use crate::types::AccountId;
+
+use super::config::Config;
+use super::error::NodeError;
+use super::listeners::Bound;
+use super::storage::Storage;
+
+/// What tasks of connections that outlived the drain get before the roles below them stop.
+const CUT_GRACE: Duration = Duration::from_secs(1);
+
+/// The running roles.
+#[derive(Debug)]
+pub struct Roles {
+    host: Arc<Host>,
+    serving: JoinHandle<()>,
+    stop_serving: CancellationToken,
+    /// Each role has tasks of its own, so that one can be waited for while those below still work.
+    front: Env,
+    reclaim: Env,
+}
+
+/// What a start needs of the layers below.
+#[derive(Debug)]
+struct Base {
+    env: Env,
+    capacity: Arc<dyn Capacity>,
+    coordinator: Arc<dyn Coordinator>,
+    inflight: InFlight,
+}
+
+impl Base {
+    fn ids(&self, counter: &[u8]) -> Arc<IdAllocator> {
+        Arc::new(IdAllocator::new(Arc::clone(&self.coordinator), counter))
+    }
+
+    fn with_own_tasks(&self) -> Env {
+        Env { tasks: Tasks::new(), ..self.env.clone() }
+    }
+}
+
+impl Roles {
+    /// Recovers the index, makes the configured accounts, and serves on `blob`.
+    ///
+    /// # Errors
+    /// [`NodeError`]; nothing was lost.
+    pub async fn start(
+        config: &Config,
+        env: &Env,
+        storage: &Storage,
+        blob: Bound,
+        registry: &mut Registry,
+    ) -> Result<Self, NodeError> {
+        let base = Base {
+            env: env.clone(),
+            capacity: Arc::clone(&storage.capacity) as Arc<dyn Capacity>,
+            coordinator: Arc::clone(&storage.coordinator),
+            inflight: InFlight::default(),
+        };
+        let extents_before_open = base.capacity.extents().await;
+        let extent_ids = base.ids(counter::EXTENT_IDS);
+        let host = open_index(config, &base, &extent_ids, registry).await?;
+        let hosted = Arc::clone(&host) as Arc<dyn IndexHost>;
+        let (front, reclaim) = (base.with_own_tasks(), base.with_own_tasks());
+        let router =
+            Router::new(Arc::clone(&hosted), Arc::clone(&base.coordinator), front.clone()).await?;
+        let router = Arc::new(router);
+        let accounts = make_accounts(config, &base, &router).await?;
+        Reclaim::start(Setup {
+            host: hosted,
+            partitions: Arc::new(CoordinatorPartitions(Arc::clone(&base.coordinator))),
+            capacity: Arc::clone(&base.capacity),
+            inflight: base.inflight.clone(),
+            env: reclaim.clone(),
+            config: ReclaimConfig::default(),
+            metrics: ReclaimMetrics::registered(registry),
+            extents_before_open,
+        });
+        let pool = WritePool::start(
+            WriteConfig::default(),
+            Arc::clone(&base.capacity),
+            extent_ids,
+            base.inflight.clone(),
+            front.tasks.clone(),
+        );
+        let parts = frontend::Parts {
+            router,
+            pool,
+            accounts,
+            env: front.clone(),
+            container_ids: base.ids(counter::CONTAINER_IDS),
+            metrics: frontend::metrics::Metrics::register(registry),
+            capacity: base.capacity,
+            inflight: base.inflight,
+        };
+        let (serving, stop_serving) = serve(config, parts, blob)?;
+        Ok(Self { host, serving, stop_serving, front, reclaim })
+    }
+
+    /// Answers what runs, takes nothing new, and leaves nothing to replay for the next start.
+    pub async fn stop(self) {
+        self.stop_serving.cancel();
+        if self.serving.await.is_err() {
+            tracing::error!("the blob listener had panicked");
+        }
+        tokio::select! {
+            () = self.front.tasks.shutdown() => {}
+            () = self.front.clock.sleep(CUT_GRACE) => {
+                tracing::warn!("some requests did not end; they are cut");
+            }
+        }
+        self.reclaim.tasks.shutdown().await;
+        self.host.shutdown().await;
+    }
+}
+
+async fn open_index(
+    config: &Config,
+    base: &Base,
+    extent_ids: &Arc<IdAllocator>,
+    registry: &mut Registry,
+) -> Result<Arc<Host>, NodeError> {
+    let metrics = index::Metrics::default();
+    metrics.register(registry);
+    let parts = index::Parts {
+        env: base.env.clone(),
+        capacity: Arc::clone(&base.capacity),
+        coordinator: Arc::clone(&base.coordinator),
+        extents: Arc::clone(extent_ids) as Arc<dyn index::ExtentIds>,
+        machine: Arc::new(Objects),
+        metrics,
+    };
+    let limits = index::Config {
+        initial_partitions: u64::from(config.initial_partitions),
+        memtable_bytes_max: usize::try_from(config.memtable_bytes).unwrap_or(usize::MAX),
+        block_cache_bytes: usize::try_from(config.block_cache_bytes).unwrap_or(usize::MAX),
+        ..index::Config::default()
+    };
+    Ok(Arc::new(Host::open(parts, limits).await?))
+}
+
+/// Looks the configured accounts up, making those that are new.
+async fn make_accounts(
+    config: &Config,
+    base: &Base,
+    router: &Router,
+) -> Result<Accounts, NodeError> {
+    let ids = base.ids(counter::ACCOUNT_IDS);
+    let mut accounts = Vec::new();
+    for account in &config.accounts {
+        // An id that turns out not to be needed is never used.
+        let id = AccountId::new(ids.next().await?);
+        let name = account.name().clone();
+        let reply = router.write(Write::CreateAccount { name: name.clone(), id }).await?;
+        let WriteReply::Account(record) = reply else {
+            let what = "the index's answer";
+            return Err(NodeError::System { what, reason: "not an account".to_owned() });
+        };
+        accounts.push(Account { name, id: record.id, keys: account.keys()? });
+    }
+    Ok(Accounts::new(accounts))
+}
+
+fn serve(
+    config: &Config,
+    parts: frontend::Parts,
+    blob: Bound,
+) -> Result<(JoinHandle<()>, CancellationToken), NodeError> {
+    let wide = |number: u32| {
+        usize::try_from(number).map_err(|error| NodeError::System {
+            what: "a limit of this size",
+            reason: error.to_string(),
+        })
+    };
+    let limits = FrontEndConfig {
+        addressing: Addressing { domains: config.blob_domains.clone() },
+        requests_max: wide(config.requests_max)?,
+        body_idle: config.body_idle,
+    };
+    let server = ServerConfig {
+        connections_max: wide(config.connections_max)?,
+        drain: config.drain,
+        ..ServerConfig::default()
+    };
+    let tasks = parts.env.tasks.clone();
+    let stop = CancellationToken::new();
+    let front = Arc::new(FrontEnd::new(parts, limits));
+    let serving = frontend::serve(blob.listener, front, server, stop.clone());
+    Ok((tasks.spawn("blob listener", serving), stop))
+}
