@@ -20,8 +20,10 @@ pub(crate) struct Usage {
     pub(crate) rss_kib: u64,
     /// Highest resident memory since the last `forget_peak`, KiB.
     pub(crate) peak_kib: u64,
-    /// Bytes sent to the storage layer since the process began.
-    pub(crate) written: u64,
+    /// Bytes of pages made dirty since the process began. Whole folios are counted, up to 2 MiB for a 4 KiB write.
+    pub(crate) dirtied: u64,
+    /// Bytes handed to write calls since the process began, some of those to sockets among them.
+    pub(crate) handed: u64,
 }
 
 /// Reads the tree of processes under `root`. A process that has gone counts as nothing.
@@ -36,7 +38,8 @@ pub(crate) fn usage(root: u32) -> Usage {
         total.rss_kib += field(&status, "VmRSS:");
         total.peak_kib += field(&status, "VmHWM:");
         let io = fs::read_to_string(format!("/proc/{pid}/io")).unwrap_or_default();
-        total.written += field(&io, "write_bytes:");
+        total.dirtied += field(&io, "write_bytes:");
+        total.handed += field(&io, "wchar:");
     }
     total
 }

@@ -50,7 +50,7 @@ pub(crate) struct Server {
     pub(crate) cpu_us_per_unit: f64,
     /// Part of it in the kernel, microseconds.
     pub(crate) system_us_per_unit: f64,
-    /// Bytes sent to storage per operation.
+    /// Bytes sent to storage per operation, at most.
     pub(crate) written_per_op: f64,
     /// Resident memory before the first operation, MiB.
     pub(crate) rss_before_mib: f64,
@@ -84,11 +84,14 @@ impl Server {
     pub(crate) fn between(before: Usage, after: Usage, units: f64, ops: f64) -> Self {
         let system = after.system_us.saturating_sub(before.system_us) as f64;
         let user = after.user_us.saturating_sub(before.user_us) as f64;
+        let dirtied = after.dirtied.saturating_sub(before.dirtied);
+        let handed = after.handed.saturating_sub(before.handed);
         let mib = |kib: u64| kib as f64 / 1024.0;
         Self {
             cpu_us_per_unit: (user + system) / units,
             system_us_per_unit: system / units,
-            written_per_op: after.written.saturating_sub(before.written) as f64 / ops,
+            // Neither count is right, both are too high: the lower one is the better bound.
+            written_per_op: dirtied.min(handed) as f64 / ops,
             rss_before_mib: mib(before.rss_kib),
             rss_mib: mib(after.rss_kib),
             rss_peak_mib: mib(after.peak_kib),
