@@ -65,6 +65,8 @@ struct Model {
     sealed: BTreeMap<ExtentId, u64>,
     /// Extents of which something was freed.
     holed: BTreeSet<ExtentId>,
+    /// Epochs that fenced.
+    fenced: BTreeMap<ExtentId, Epoch>,
     next_extent: u64,
     next_tag: u64,
 }
@@ -158,6 +160,19 @@ async fn last_look(
         if info.state != ExtentState::Sealed {
             return Err(format!("{} is open after a restart", info.extent));
         }
+        if let Some(epoch) = model.borrow().fenced.get(&info.extent)
+            && info.epoch < *epoch
+        {
+            return Err(format!("{} forgot that epoch {epoch} fenced it", info.extent));
+        }
+        let expected = log_of(&model.borrow(), info.extent);
+        if let Some(expected) = expected.filter(|expected| !expected.is_empty()) {
+            let log = read_log(&node, info.extent).await;
+            let log = log.map_err(|error| format!("log {}: {error}", info.extent))?;
+            if !log.starts_with(&expected) {
+                return Err(format!("log {} reads back otherwise than written", info.extent));
+            }
+        }
         if let Some(end) = model.borrow().sealed.get(&info.extent)
             && info.len != *end
         {
@@ -201,6 +216,32 @@ async fn scrub_finds_damage(
     Ok(())
 }
 
+/// All that is known to be in an extent of which nothing was freed, in order.
+fn log_of(model: &Model, extent: ExtentId) -> Option<Vec<u8>> {
+    if model.holed.contains(&extent) {
+        return None;
+    }
+    let mut stored: Vec<&Stored> =
+        model.stored.iter().filter(|stored| stored.location.extent == extent).collect();
+    if stored.iter().any(|stored| stored.claim == Claim::Freed) {
+        return None;
+    }
+    stored.sort_by_key(|stored| stored.location.offset);
+    let parts: Vec<Bytes> =
+        stored.iter().map(|stored| content(stored.tag, stored.location.len)).collect();
+    Some(parts.concat())
+}
+
+async fn read_log(node: &CapacityNode, extent: ExtentId) -> Result<Vec<u8>, Error> {
+    let mut log = Vec::new();
+    let mut offset = 0;
+    while let Some(frame) = node.next_frame(extent, offset).await? {
+        log.extend_from_slice(&frame.payload);
+        offset = frame.next;
+    }
+    Ok(log)
+}
+
 async fn verify_all(
     node: &CapacityNode,
     model: &RefCell<Model>,
@@ -242,6 +283,8 @@ struct Writer<'a> {
 /// An extent being written.
 struct Open {
     extent: ExtentId,
+    kind: ExtentKind,
+    epoch: Epoch,
     end: u64,
 }
 
@@ -292,9 +335,13 @@ impl Writer<'_> {
         };
         match self.draw.between(0, 99) {
             0..=59 => *open = self.append(writing).await?,
-            60..=65 => self.seal(writing).await?,
+            60..=64 => self.seal(writing).await?,
+            65 => {
+                self.replay(&writing).await?;
+                *open = Some(writing);
+            }
             66..=72 => {
-                let flushed = self.node.flush(writing.extent, Epoch::new(1)).await;
+                let flushed = self.node.flush(writing.extent, writing.epoch).await;
                 if self.excuse("flush", flushed)?.is_some() {
                     self.model.borrow_mut().settle(writing.extent);
                     *open = Some(writing);
@@ -312,6 +359,7 @@ impl Writer<'_> {
                 writing.end += 1;
                 self.refused(&writing).await?;
             }
+            98 => *open = self.fence(writing).await?,
             _ => self.remove(writing).await?,
         }
         Ok(())
@@ -322,7 +370,8 @@ impl Writer<'_> {
         let kinds = [ExtentKind::Data, ExtentKind::Log, ExtentKind::Run];
         let kind = *self.draw.one(&kinds).unwrap();
         let created = self.node.create(extent, kind, Epoch::new(1)).await;
-        Ok(self.excuse("create", created)?.map(|()| Open { extent, end: 0 }))
+        let epoch = Epoch::new(1);
+        Ok(self.excuse("create", created)?.map(|()| Open { extent, kind, epoch, end: 0 }))
     }
 
     async fn append(&self, mut open: Open) -> Result<Option<Open>, Violation> {
@@ -336,7 +385,7 @@ impl Writer<'_> {
         let durability = if durable { Durability::Durable } else { Durability::Deferred };
         let request = AppendRequest {
             extent: open.extent,
-            epoch: Epoch::new(1),
+            epoch: open.epoch,
             offset: open.end,
             payloads: tagged.iter().map(|(_, bytes)| self.cut(bytes)).collect(),
             durability,
@@ -383,7 +432,7 @@ impl Writer<'_> {
     }
 
     async fn seal(&self, open: Open) -> Result<(), Violation> {
-        let sealed = self.node.seal(open.extent, Epoch::new(1)).await;
+        let sealed = self.node.seal(open.extent, open.epoch).await;
         let Some(end) = self.excuse("seal", sealed)? else { return Ok(()) };
         if end < open.end {
             return Err(format!("{} sealed at {end}, acknowledged to {}", open.extent, open.end));
@@ -442,11 +491,54 @@ impl Writer<'_> {
         Ok(())
     }
 
+    /// A higher epoch takes the extent over; the lower one is out, for good.
+    async fn fence(&self, mut open: Open) -> Result<Option<Open>, Violation> {
+        let old = open.epoch;
+        open.epoch = old.next();
+        let fenced = self.node.fence(open.extent, open.epoch).await;
+        if self.excuse("fence", fenced)?.is_none() {
+            return Ok(None);
+        }
+        self.model.borrow_mut().fenced.insert(open.extent, open.epoch);
+        let late = AppendRequest {
+            extent: open.extent,
+            epoch: old,
+            offset: open.end,
+            payloads: vec![vec![Bytes::from_static(b"late")]],
+            durability: Durability::Durable,
+        };
+        match self.node.append(late).await {
+            Ok(_) => Err(format!("{} took an append of a fenced writer", open.extent)),
+            Err(Error::Fenced { .. }) => Ok(Some(open)),
+            Err(error) => Ok(self.excuse("late append", Err::<(), _>(error))?.map(|()| open)),
+        }
+    }
+
+    /// A log read from the front gives what was appended, in order.
+    async fn replay(&self, open: &Open) -> Result<(), Violation> {
+        let expected = log_of(&self.model.borrow(), open.extent);
+        if open.kind == ExtentKind::Log
+            && let Some(expected) = expected
+            && !self.node_holds_log(open.extent, &expected).await
+            && !self.sims.iter().any(SimDisk::is_down)
+            && self.plan.trouble != Trouble::ReadErrors
+            // Another writer may have freed some of it meanwhile.
+            && log_of(&self.model.borrow(), open.extent).is_some()
+        {
+            return Err(format!("log {} reads back otherwise than written", open.extent));
+        }
+        Ok(())
+    }
+
+    async fn node_holds_log(&self, extent: ExtentId, expected: &[u8]) -> bool {
+        matches!(read_log(self.node, extent).await, Ok(log) if log.starts_with(expected))
+    }
+
     /// An append at a wrong place is refused and harms nothing.
     async fn refused(&self, open: &Open) -> Result<(), Violation> {
         let request = AppendRequest {
             extent: open.extent,
-            epoch: Epoch::new(1),
+            epoch: open.epoch,
             offset: open.end,
             payloads: vec![vec![Bytes::from_static(b"misplaced")]],
             durability: Durability::Durable,

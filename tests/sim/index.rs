@@ -97,13 +97,19 @@ pub(crate) fn run(seed: u64, device: Device) -> Run {
 /// One history, and what happened in it.
 pub(crate) fn run_counted(seed: u64, device: Device, counts: &Counts) -> Run {
     let draw = Draw::new(seed);
+    let plans: Vec<Plan> = (0..draw.between(2, 4)).map(|_| Plan::draw(&draw)).collect();
+    run_planned(seed, device, &plans, counts)
+}
+
+/// One history of these sessions.
+pub(crate) fn run_planned(seed: u64, device: Device, plans: &[Plan], counts: &Counts) -> Run {
+    let draw = Draw::new(seed.wrapping_add(1 << 32));
     let disks = if draw.percent(20) { 2 } else { 1 };
     let mut rig = Rig::new(seed, disks, DISK_BYTES, device);
     let store = SimulatedStore::new();
     let borders = boundaries(&draw);
     let model = RefCell::new(Model::default());
-    for _ in 0..draw.between(2, 4) {
-        let plan = Plan::draw(&draw);
+    for &plan in plans {
         let sims = rig.sims.clone();
         store.set_faults(coordinator_faults(plan));
         rig.session(&draw, plan, |machine| {

@@ -88,3 +88,17 @@ fn index_histories_come_through_everything() {
     ]);
     assert!(missing.is_empty(), "never happened: {missing:?}");
 }
+
+/// A failed sync leaves bytes in the cache that are not on the device. A process that starts anew sees them; a power cut
+/// later it must not turn out that it believed them.
+#[test]
+fn index_does_not_believe_a_cache_after_a_failed_sync() {
+    let plans = [
+        rig::Plan { trouble: rig::Trouble::SyncError, end: rig::End::Kill },
+        rig::Plan { trouble: rig::Trouble::None, end: rig::End::PowerCut },
+    ];
+    let counts = counts::Counts::default();
+    check_seeds("believe", 20, |seed| {
+        index::run_planned(seed, rig::Device::Honest, &plans, &counts)
+    });
+}
