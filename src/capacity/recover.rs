@@ -285,6 +285,8 @@ impl Recovery<'_> {
         known_end: u64,
         file: &Arc<dyn DiskFile>,
     ) -> Result<(Extent, Vec<Range<u64>>), OpenError> {
+        // A failed sync ended the process before, perhaps: believe the device, not the cache.
+        file.drop_cache().await.map_err(|e| self.failed(e))?;
         let mut walker = Walker::new(Body::plain(Arc::clone(file)), id);
         let mut reach = walker.follow(slot.len).await.map_err(|e| self.failed(e))?;
         while reach.end < known_end {
@@ -350,6 +352,7 @@ impl Recovery<'_> {
         len: u64,
     ) -> Result<(Extent, Vec<Range<u64>>), OpenError> {
         tracing::error!(extent = %id, "first page damaged: keeping the frames that are whole");
+        file.drop_cache().await.map_err(|e| self.failed(e))?;
         let mut walker = Walker::new(Body::plain(Arc::clone(file)), id);
         let limit = len - DATA_AT;
         let mut end = 0;

@@ -126,6 +126,14 @@ pub trait DiskFile: Send + Sync + Debug {
     /// [`DiskError::Io`]: what was written since the last good sync may be lost; never call it again, poison the disk.
     async fn sync(&self) -> Result<(), DiskError>;
 
+    /// Syncs, then forgets what the system has cached of the file, so that reads come from the device. For a start after
+    /// a crash: a sync that failed before it may have left bytes in the cache that the device never got, marked as
+    /// written. As far as the system can: what another process reads meanwhile stays cached.
+    ///
+    /// # Errors
+    /// [`DiskError::Io`], as of [`Self::sync`].
+    async fn drop_cache(&self) -> Result<(), DiskError>;
+
     /// Reserves space for `offset..offset + len` and grows the file to hold it, so that later writes there cannot meet
     /// a full disk. Reads of reserved bytes give zeros.
     ///

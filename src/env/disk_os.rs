@@ -18,6 +18,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use bytes::Bytes;
 use rustix::buffer::spare_capacity;
+use rustix::fs::Advice;
 use rustix::fs::FallocateFlags;
 use rustix::fs::FlockOperation;
 use rustix::io::Errno;
@@ -222,6 +223,15 @@ impl DiskFile for OsFile {
         self.run("sync", |file| Ok(retry_on_intr(|| rustix::fs::fdatasync(file))?))
             .await
             .map_err(|error| sync_failed(error, &self.path))
+    }
+
+    async fn drop_cache(&self) -> Result<(), DiskError> {
+        self.run("sync", |file| {
+            retry_on_intr(|| rustix::fs::fdatasync(file))?;
+            Ok(rustix::fs::fadvise(file, 0, None, Advice::DontNeed)?)
+        })
+        .await
+        .map_err(|error| sync_failed(error, &self.path))
     }
 
     async fn allocate(&self, offset: u64, len: u64) -> Result<(), DiskError> {

@@ -312,6 +312,17 @@ impl DiskFile for FileHandle {
         self.turn(("sync", 0, 0), |world, call| world.sync(self.inode, call, mark)).await
     }
 
+    async fn drop_cache(&self) -> Result<(), DiskError> {
+        let mark = lock(&self.world).mark();
+        let call = ("drop cache", 0, 0);
+        self.turn(call, |world, call| {
+            world.sync(self.inode, call, mark)?;
+            world.drop_cache(self.inode);
+            Ok(())
+        })
+        .await
+    }
+
     async fn allocate(&self, offset: u64, len: u64) -> Result<(), DiskError> {
         self.turn(("allocate", offset, len), |world, call| world.allocate(self.inode, call)).await
     }

@@ -213,6 +213,18 @@ async fn concurrent_writes_and_reads_do_not_mix() {
 }
 
 #[tokio::test]
+async fn dropping_the_cache_changes_nothing_on_an_honest_disk() {
+    on_both(|disk| async move {
+        let file = disk.create("file").await.unwrap();
+        file.write_at(0, vec![pattern(200_000)]).await.unwrap();
+        file.drop_cache().await.unwrap();
+        assert_eq!(all_of(&file).await, pattern(200_000));
+        assert_eq!(file.read_at(4096, 8192).await.unwrap(), pattern(200_000).slice(4096..12_288));
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn space_is_there() {
     on_both(|disk| async move {
         let space = disk.space().await.unwrap();

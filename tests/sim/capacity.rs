@@ -16,6 +16,7 @@ use blockyard::capacity::Error;
 use blockyard::capacity::ExtentKind;
 use blockyard::capacity::ExtentState;
 use blockyard::capacity::end_after;
+use blockyard::env::Fault;
 use blockyard::env::SimDisk;
 use blockyard::types::Epoch;
 use blockyard::types::ExtentId;
@@ -110,6 +111,45 @@ pub(crate) fn run(seed: u64, device: Device) -> Run {
     }
     let sims = rig.sims.clone();
     rig.session(&draw, Plan::CALM, |machine| last_look(machine, &draw, &model, sims))?;
+    Ok(rig.trace())
+}
+
+/// A failed sync leaves bytes in the cache that the device may not have. What a new process shows of them must still be
+/// there after a power cut.
+pub(crate) fn run_failed_sync(seed: u64) -> Run {
+    let draw = Draw::new(seed);
+    let mut rig = Rig::new(seed, 1, DISK_BYTES, Device::Honest);
+    let extent = ExtentId::new(1);
+    let sims = rig.sims.clone();
+    let killed = Plan { trouble: Trouble::None, end: End::Kill };
+    rig.session(&draw, killed, |machine| async move {
+        let node = open(&machine).await?;
+        node.create(extent, ExtentKind::Log, Epoch::new(1)).await.map_err(|e| e.to_string())?;
+        for sim in &sims {
+            sim.fail_once(Fault::SyncError, 0);
+        }
+        let request = AppendRequest {
+            extent,
+            epoch: Epoch::new(1),
+            offset: 0,
+            payloads: vec![vec![content(1, 40_000)], vec![content(2, 50_000)]],
+            durability: Durability::Durable,
+        };
+        match node.append(request).await {
+            Err(Error::Poisoned { .. }) => Ok(()),
+            other => Err(format!("an append whose sync failed answered {other:?}")),
+        }
+    })?;
+    let look = |machine: Machine| async move {
+        let node = open(&machine).await?;
+        read_log(&node, extent).await.map_err(|error| error.to_string())
+    };
+    let cut = Plan { trouble: Trouble::None, end: End::PowerCut };
+    let shown = rig.session(&draw, cut, look)?;
+    let kept = rig.session(&draw, cut, look)?;
+    if shown != kept {
+        return Err(format!("{} bytes were shown, {} were kept", shown.len(), kept.len()));
+    }
     Ok(rig.trace())
 }
 

@@ -141,7 +141,12 @@ async fn failed_sync_may_lose_what_reads_still_show() {
         file.sync().await.unwrap_err();
         assert_eq!(file.read_at(0, 512).await.unwrap(), vec![2; 512]);
         file.sync().await.unwrap();
-        content(&sim.restart_after_power_cut()).await[0]
+        let disk = sim.restart_after_kill();
+        assert_eq!(content(&disk).await, vec![2; 512], "a new process believes the cache");
+        disk.open("f/file").await.unwrap().drop_cache().await.unwrap();
+        let device = content(&disk).await;
+        assert_eq!(content(&sim.restart_after_power_cut()).await, device);
+        device[0]
     })
     .await;
     assert_eq!(seen, BTreeSet::from([1, 2]));

@@ -346,6 +346,15 @@ impl World {
         Ok(())
     }
 
+    /// Reads show what the device has, and what is still to be written to it.
+    pub(super) fn drop_cache(&mut self, inode: u64) {
+        let inode = self.inodes.get_mut(&inode).expect("an open file exists");
+        inode.now = inode.durable.clone();
+        for change in &inode.pending {
+            change.what.apply(&mut inode.now);
+        }
+    }
+
     pub(super) fn len(&self, inode: u64) -> u64 {
         self.inode(inode).now.len()
     }
