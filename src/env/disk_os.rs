@@ -14,6 +14,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::PoisonError;
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -35,7 +37,8 @@ use crate::env::Tasks;
 /// than a hop to the pool, and a runtime thread has better things to do.
 const INLINE_READ_BYTES_MAX: usize = 128 * 1024;
 
-/// Buffered writes up to this many bytes run on the calling thread: they are a copy into the page cache.
+/// Buffered writes up to this many bytes run on the calling thread: they are a copy into the page cache. Measured on
+/// ext4 under a sync loop on the same file: 256 KiB take 28 us (median) and 0.2 ms (99 %), 4 KiB 5 us and 39 us.
 const INLINE_WRITE_BYTES_MAX: usize = 256 * 1024;
 
 /// Pieces the kernel takes in one call (`UIO_MAXIOV`).
@@ -53,6 +56,8 @@ pub struct OsDisk {
     root: PathBuf,
     lock: Arc<File>,
     tasks: Tasks,
+    /// Held while folders are made: who finds a folder there must find it durable.
+    folders: Arc<Mutex<()>>,
 }
 
 impl OsDisk {
@@ -72,7 +77,9 @@ impl OsDisk {
             .open(root.join(LOCK_NAME))
             .map_err(|error| failed("open", LOCK_NAME, &error))?;
         match rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => Ok(Arc::new(Self { root, lock: Arc::new(lock), tasks })),
+            Ok(()) => {
+                Ok(Arc::new(Self { root, lock: Arc::new(lock), tasks, folders: Arc::default() }))
+            }
             Err(Errno::WOULDBLOCK) => Err(DiskError::Locked),
             Err(error) => Err(failed("lock", LOCK_NAME, &error.into())),
         }
@@ -94,7 +101,8 @@ impl OsDisk {
         path: &str,
         new: bool,
     ) -> Result<Arc<dyn DiskFile>, DiskError> {
-        let file = self.run(action, path, move |full| open_file(full, new)).await?;
+        let folders = Arc::clone(&self.folders);
+        let file = self.run(action, path, move |full| open_file(full, new, &folders)).await?;
         Ok(Arc::new(OsFile {
             file: Arc::new(file),
             path: path.into(),
@@ -116,8 +124,9 @@ impl Disk for OsDisk {
 
     async fn rename(&self, from: &str, to: &str) -> Result<(), DiskError> {
         let target = self.root.join(to);
+        let folders = Arc::clone(&self.folders);
         self.run("rename", from, move |full| {
-            target.parent().map_or(Ok(()), create_folder)?;
+            create_parent(&target, &folders)?;
             fs::rename(full, target)
         })
         .await
@@ -321,11 +330,16 @@ fn sync_failed(error: DiskError, path: &str) -> DiskError {
     }
 }
 
-fn open_file(full: &Path, new: bool) -> io::Result<File> {
+fn open_file(full: &Path, new: bool, folders: &Mutex<()>) -> io::Result<File> {
     if new {
-        full.parent().map_or(Ok(()), create_folder)?;
+        create_parent(full, folders)?;
     }
     fs::OpenOptions::new().read(true).write(true).create(new).truncate(new).open(full)
+}
+
+fn create_parent(full: &Path, folders: &Mutex<()>) -> io::Result<()> {
+    let _one = folders.lock().unwrap_or_else(PoisonError::into_inner);
+    full.parent().map_or(Ok(()), create_folder)
 }
 
 /// Creates a folder and its ancestors, each made durable in its parent: a file in it is durable after a sync of the
@@ -338,7 +352,6 @@ fn create_folder(folder: &Path) -> io::Result<()> {
     create_folder(parent)?;
     match fs::create_dir(folder) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
-        // Another call may have created it and not synced yet: sync in both.
         _ => sync_folder(parent),
     }
 }
