@@ -1,0 +1,156 @@
+//! Malformed requests over TCP: each is refused with its documented code, changes nothing, and the server goes on.
+//!
+//! The table is in the files below, by what is wrong. After each request the server must answer a good one, and the
+//! account must look exactly as before: no container, blob, staged block or changed tag.
+
+mod addresses;
+mod authorization;
+mod bodies;
+mod framing;
+mod headers;
+mod parameters;
+mod xml;
+
+use std::collections::HashSet;
+use std::net::SocketAddr;
+
+use crate::server::ACCOUNT;
+use crate::server::Server;
+use crate::wire::Answer;
+use crate::wire::Ending;
+use crate::wire::Message;
+use crate::wire::exchange;
+use crate::wire::send;
+
+/// What is sent.
+#[derive(Clone, Debug)]
+enum Input {
+    Message(Box<Message>),
+    /// Bytes as they are: broken HTTP.
+    Raw(Vec<u8>),
+}
+
+/// A malformed request and its answer.
+#[derive(Clone, Debug)]
+struct Case {
+    name: String,
+    input: Input,
+    status: u16,
+    /// `x-ms-error-code`; empty when the HTTP layer refuses before there is a request.
+    code: &'static str,
+}
+
+fn case(name: &str, message: Message, status: u16, code: &'static str) -> Case {
+    Case { name: name.to_owned(), input: Input::Message(Box::new(message)), status, code }
+}
+
+fn raw(name: &str, bytes: impl Into<Vec<u8>>, status: u16) -> Case {
+    Case { name: name.to_owned(), input: Input::Raw(bytes.into()), status, code: "" }
+}
+
+/// The committed blob's content.
+const CONTENT: &[u8] = b"ten bytes.";
+
+#[test]
+fn malformed_requests_are_refused_with_their_codes_and_change_nothing() {
+    let server = Server::start(&["--body-idle-seconds", "1"]);
+    let state = State::make(server.address);
+    let tables = [
+        authorization::cases(),
+        addresses::cases(),
+        parameters::cases(),
+        headers::cases(),
+        xml::cases(),
+        bodies::cases(),
+        framing::cases(),
+    ];
+    let cases: Vec<Case> = tables.into_iter().flatten().collect();
+    let names: HashSet<&str> = cases.iter().map(|case| case.name.as_str()).collect();
+    assert_eq!(names.len(), cases.len(), "two cases have one name");
+    assert!(cases.len() >= 150, "{} cases", cases.len());
+    let mut wrong = Vec::new();
+    for case in &cases {
+        if let Err(what) = check(server.address, case) {
+            wrong.push(format!("{}: {what}", case.name));
+        }
+        state.check(server.address, &case.name);
+    }
+    assert!(wrong.is_empty(), "{} of {} cases:\n{}", wrong.len(), cases.len(), wrong.join("\n"));
+}
+
+fn check(address: SocketAddr, case: &Case) -> Result<(), String> {
+    let (answer, head) = match &case.input {
+        Input::Message(message) => (send(address, message), message.method == "HEAD"),
+        Input::Raw(bytes) => (exchange(address, bytes, Ending::Wait, false), false),
+    };
+    let Some(answer) = answer else {
+        return if case.status == 0 { Ok(()) } else { Err("closed without an answer".to_owned()) };
+    };
+    let found = (answer.status, answer.header("x-ms-error-code"));
+    if found != (case.status, case.code) {
+        return Err(format!("{found:?}, not {:?}: {}", (case.status, case.code), answer.text()));
+    }
+    if case.code.is_empty() {
+        return Ok(());
+    }
+    if answer.header("x-ms-request-id").is_empty() || answer.header("x-ms-version").is_empty() {
+        return Err(format!("echoes are missing: {:?}", answer.headers));
+    }
+    let body = answer.text();
+    let expected = format!("<Error><Code>{}</Code><Message>", case.code);
+    let bodiless = head || case.status == 304;
+    if bodiless == body.is_empty() && (bodiless || body.contains(&expected)) {
+        return Ok(());
+    }
+    Err(format!("the body is {body:?}"))
+}
+
+/// What the account looks like, as its owner sees it.
+struct State {
+    containers: String,
+    blobs: String,
+    blocks: String,
+}
+
+impl State {
+    /// One container with a committed blob, and a second name with one staged block.
+    fn make(address: SocketAddr) -> Self {
+        let good = |message: Message| {
+            let answer = send(address, &message).expect("an answer");
+            assert!(answer.status < 300, "{answer:?}");
+        };
+        good(Message::new("PUT /acct1/con1?restype=container"));
+        good(
+            Message::new("PUT /acct1/con1/blob").header("x-ms-blob-type: BlockBlob").body(CONTENT),
+        );
+        let block = "PUT /acct1/con1/staged?comp=block&blockid=c3RhZ2Vk";
+        good(Message::new(block).body("staged"));
+        Self::read(address)
+    }
+
+    fn read(address: SocketAddr) -> Self {
+        let list = format!("GET /{ACCOUNT}/con1?restype=container&comp=list");
+        Self {
+            containers: body(address, &format!("GET /{ACCOUNT}/?comp=list&include=metadata")),
+            blobs: body(address, &format!("{list}&include=metadata,uncommittedblobs")),
+            blocks: body(
+                address,
+                &format!("GET /{ACCOUNT}/con1/staged?comp=blocklist&blocklisttype=all"),
+            ),
+        }
+    }
+
+    fn check(&self, address: SocketAddr, after: &str) {
+        let now = Self::read(address);
+        assert_eq!(now.containers, self.containers, "containers after {after}");
+        assert_eq!(now.blobs, self.blobs, "blobs after {after}");
+        assert_eq!(now.blocks, self.blocks, "staged blocks after {after}");
+        assert_eq!(body(address, "GET /acct1/con1/blob").as_bytes(), CONTENT, "after {after}");
+    }
+}
+
+fn body(address: SocketAddr, line: &str) -> String {
+    let answer: Answer = send(address, &Message::new(line)).expect("an answer to a good request");
+    assert_eq!(answer.status, 200, "{line}: {}", answer.text());
+    answer.text()
+}
