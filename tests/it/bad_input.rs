@@ -70,6 +70,7 @@ fn malformed_requests_are_refused_with_their_codes_and_change_nothing() {
     assert!(cases.len() >= 150, "{} cases", cases.len());
     let mut wrong = Vec::new();
     for case in &cases {
+        println!("{}", case.name);
         if let Err(what) = check(server.address, case) {
             wrong.push(format!("{}: {what}", case.name));
         }
@@ -84,7 +85,7 @@ fn check(address: SocketAddr, case: &Case) -> Result<(), String> {
         Input::Raw(bytes) => (exchange(address, bytes, Ending::Wait, false), false),
     };
     let Some(answer) = answer else {
-        return if case.status == 0 { Ok(()) } else { Err("closed without an answer".to_owned()) };
+        return Err("closed without an answer".to_owned());
     };
     let found = (answer.status, answer.header("x-ms-error-code"));
     if found != (case.status, case.code) {

@@ -77,7 +77,7 @@ pub(super) fn cases() -> Vec<Case> {
         ),
         case(
             "blob of the largest length",
-            length(asks(put()), "18446744073709551614"),
+            length(asks(put()), "9000000000000000000"),
             413,
             TOO_LARGE,
         ),
@@ -143,14 +143,14 @@ pub(super) fn cases() -> Vec<Case> {
         case(
             "left early",
             Message { ending: Ending::Close, ..length(put(), "10").body("new") },
-            0,
-            "",
+            400,
+            "InvalidInput",
         ),
         case(
             "left a large blob early",
             Message { ending: Ending::Close, ..length(put(), "9000000").body(vec![7; 3 << 20]) },
-            0,
-            "",
+            400,
+            "InvalidInput",
         ),
     ]
 }

@@ -14,7 +14,7 @@ pub(super) fn cases() -> Vec<Case> {
     let mut cases = vec![
         raw("200 header lines", format!("{GET}{many}\r\n"), 431),
         raw("a header of 300 KiB", format!("{GET}{large}\r\n"), 431),
-        raw("a URL of 300 KiB", format!("GET /{} HTTP/1.1\r\n\r\n", "a".repeat(300 * 1024)), 414),
+        raw("a URL of 300 KiB", format!("GET /{} HTTP/1.1\r\n\r\n", "a".repeat(300 * 1024)), 431),
         raw("no HTTP", "hello\r\n\r\n", 400),
         raw("no version", "GET /acct1/con1/blob\r\n\r\n", 400),
         raw("version 3", "GET /acct1/con1/blob HTTP/3.0\r\nhost: h\r\n\r\n", 400),
