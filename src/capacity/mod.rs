@@ -43,6 +43,7 @@ mod tail;
 #[cfg(test)]
 mod tests;
 mod units;
+mod untrusted;
 mod walk;
 
 pub use api::{
@@ -56,3 +57,4 @@ pub use journal::replay::JournalError;
 pub use metrics::CapacityMetrics;
 pub use node::CapacityNode;
 pub use open::OpenError;
+pub use untrusted::decode_untrusted;

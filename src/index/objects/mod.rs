@@ -27,6 +27,7 @@ mod page;
 mod read;
 mod staged;
 pub(in crate::index) mod sweep;
+mod untrusted;
 pub(in crate::index) mod values;
 pub(in crate::index) mod walk;
 
@@ -36,3 +37,4 @@ pub(crate) mod fake;
 mod tests;
 
 pub use machine::Objects;
+pub use untrusted::decode_untrusted;

@@ -1,0 +1,9 @@
+//! Any bytes as each layout of log and runs: taken or refused, never a panic.
+#![no_main]
+
+use blockyard::index::engine::decode_untrusted;
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|data: &[u8]| {
+    assert!(decode_untrusted(data) < 64);
+});
