@@ -66,3 +66,48 @@ fn merge(ranges: &mut Vec<Range<u64>>) {
     }
     *ranges = merged;
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn extent(id: u64) -> ExtentId {
+        ExtentId::new(id)
+    }
+
+    #[test]
+    fn ranges_are_sorted_and_joined() {
+        let mut live = Live::new([extent(1), extent(2)], 100);
+        for range in [50..60, 0..30, 10..20, 30..31, 59..70, 90..91, 90..91] {
+            live.add(extent(1), range);
+        }
+        live.add(extent(3), 0..1);
+        let found = live.finish();
+        assert_eq!(found[&extent(1)], [0..31, 50..70, 90..91]);
+        assert_eq!(found[&extent(2)], []);
+        assert_eq!(found.len(), 2);
+    }
+
+    #[test]
+    fn highest_extents_are_left_out_when_there_are_too_many_ranges() {
+        let mut live = Live::new((0..10).map(extent), 20);
+        for n in 0..10 {
+            for id in 0..10 {
+                live.add(extent(id), n * 10..n * 10 + 5);
+            }
+        }
+        let found = live.finish();
+        assert!((1..=2).contains(&found.len()), "{found:?}");
+        assert!(found.contains_key(&extent(0)));
+        assert!(found.values().all(|ranges| ranges.len() == 10), "{found:?}");
+    }
+
+    #[test]
+    fn one_extent_is_finished_whatever_it_takes() {
+        let mut live = Live::new([extent(1)], 2);
+        for n in (0..1_000).rev() {
+            live.add(extent(1), n * 10..n * 10 + 5);
+        }
+        assert_eq!(live.finish()[&extent(1)].len(), 1_000);
+    }
+}

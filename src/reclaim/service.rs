@@ -89,9 +89,12 @@ impl Reclaim {
         let mut state = PassState::default();
         let mut pause = self.config.interval;
         while self.wait(pause).await {
+            let start = self.env.clock.monotonic();
             let busy = self.pass(&mut state).await;
+            let took = self.env.clock.monotonic().saturating_sub(start);
             pause = if busy { self.config.interval } else { pause.saturating_mul(2) };
-            pause = pause.min(self.config.interval_max);
+            // The walk over garbage passes over what was forgotten until the index compacts it away.
+            pause = pause.min(self.config.interval_max).max(took.saturating_mul(9));
         }
     }
 
@@ -121,9 +124,16 @@ impl Reclaim {
                 }
             }
         }
-        match purge::purge(self, &map, &mut state.purged).await {
-            Ok(purged) => busy |= purged,
-            Err(error) => log_failure("purge", &error),
+        if state.purge_again <= now {
+            state.purge_again = now.saturating_add(self.config.purge_every);
+            match purge::purge(self, &map, &mut state.purged).await {
+                Ok(true) => {
+                    state.purge_again = now;
+                    busy = true;
+                }
+                Ok(false) => {}
+                Err(error) => log_failure("purge", &error),
+            }
         }
         busy
     }
@@ -193,6 +203,8 @@ impl Reclaim {
 #[derive(Debug, Default)]
 pub(super) struct PassState {
     purged: Purged,
+    /// When to look for deleted containers again, by the monotonic clock.
+    purge_again: Duration,
     /// When expiry last ran, by the monotonic clock.
     expired: Option<Duration>,
 }

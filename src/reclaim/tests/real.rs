@@ -88,7 +88,7 @@ impl Machine {
     }
 
     fn kill(&self) {
-        self.disk.restart_after_kill();
+        drop(self.disk.restart_after_kill());
         self.coordinator.crash();
     }
 }
