@@ -11,6 +11,7 @@ use crate::protocol::reply::ContainerFacts;
 use crate::protocol::reply::ContainerListing;
 use crate::types::Metadata;
 use crate::types::PublicAccess;
+use crate::types::Timestamp;
 
 const DECLARATION: &str = "<?xml version=\"1.0\" encoding=\"utf-8\"?>";
 /// Bytes a blob's entry takes, about.
@@ -72,12 +73,13 @@ pub(super) fn blobs(listing: &BlobListing, endpoint: &str, asked: &ListBlobs) ->
         escape::name(&mut out, "Delimiter", delimiter);
     }
     out.push_str("<Blobs>");
+    let mut dates = Dates::default();
     for item in &listing.items {
         match item {
             BlobItem::Blob { name, facts } => {
                 out.push_str("<Blob>");
                 escape::name(&mut out, "Name", name);
-                blob(&mut out, facts);
+                blob(&mut out, facts, &mut dates);
                 if asked.metadata {
                     metadata(&mut out, &facts.metadata);
                 }
@@ -104,11 +106,29 @@ pub(super) fn blobs(listing: &BlobListing, endpoint: &str, asked: &ListBlobs) ->
     out
 }
 
-fn blob(out: &mut String, facts: &BlobFacts) {
+/// The date written last: a blob's two dates are mostly one, and so are those of neighbours.
+#[derive(Default)]
+struct Dates {
+    second: Option<Timestamp>,
+    text: String,
+}
+
+impl Dates {
+    fn text(&mut self, time: Timestamp) -> &str {
+        let second = time.whole_seconds();
+        if self.second != Some(second) {
+            self.second = Some(second);
+            self.text = second.to_string();
+        }
+        &self.text
+    }
+}
+
+fn blob(out: &mut String, facts: &BlobFacts, dates: &mut Dates) {
     let properties = &facts.properties;
     out.push_str("<Properties>");
-    escape::plain(out, "Creation-Time", facts.created);
-    escape::plain(out, "Last-Modified", facts.change.last_modified);
+    escape::plain(out, "Creation-Time", dates.text(facts.created));
+    escape::plain(out, "Last-Modified", dates.text(facts.change.last_modified));
     escape::plain(out, "Etag", facts.change.etag);
     escape::plain(out, "Content-Length", facts.len);
     let content_type = properties.content_type.as_deref().unwrap_or("application/octet-stream");

@@ -521,3 +521,41 @@ fn block_list_kinds_are_read() {
         assert_eq!(kind, expected, "{query}");
     }
 }
+
+#[test]
+fn published_description_has_every_operation_and_only_codes_of_the_table() {
+    let yaml = include_str!("../../../api-spec/azure-blob.yaml");
+    let described: Vec<&str> =
+        yaml.lines().filter_map(|line| line.trim().strip_prefix("operationId: ")).collect();
+    let mut expected = vec![
+        "GetAccountInformation",
+        "ListContainers",
+        "CreateContainer",
+        "GetContainerProperties",
+        "SetContainerMetadata",
+        "DeleteContainer",
+        "ListBlobs",
+        "PutBlob",
+        "PutBlock",
+        "PutBlockList",
+        "GetBlockList",
+        "GetBlob",
+        "GetBlobProperties",
+        "SetBlobProperties",
+        "GetBlobMetadata",
+        "SetBlobMetadata",
+        "DeleteBlob",
+    ];
+    let mut sorted = described.clone();
+    sorted.sort_unstable();
+    expected.sort_unstable();
+    assert_eq!(sorted, expected);
+
+    let lists: Vec<&str> = yaml.split("x-error-codes: [").skip(1).collect();
+    assert_eq!(lists.len(), described.len());
+    for list in lists {
+        for name in list.split(']').next().unwrap().split(',').map(str::trim) {
+            assert!(ErrorCode::ALL.iter().any(|code| code.azure() == name), "{name}");
+        }
+    }
+}
