@@ -14,15 +14,44 @@ pub fn crc32c(bytes: &[u8]) -> u32 {
     narrow(crc_fast::checksum(CrcAlgorithm::Crc32Iscsi, bytes))
 }
 
-/// CRC-32C of a concatenation, from the CRCs of both parts and the length of the second.
+/// CRC-32C of a concatenation, from the CRCs of both parts and the length of the second. Takes well under a microsecond;
+/// `crc_fast` takes 10 and more, which showed in the profile of small writes.
 #[must_use]
 pub fn crc32c_combine(first: u32, second: u32, second_len: u64) -> u32 {
-    narrow(crc_fast::checksum_combine(
-        CrcAlgorithm::Crc32Iscsi,
-        u64::from(first),
-        u64::from(second),
-        second_len,
-    ))
+    // Moves `first` past the second part: times x^(8 * length), one factor for each bit of the length.
+    let mut shifted = first;
+    for (bit, power) in POWERS32.iter().enumerate() {
+        if second_len >> bit & 1 == 1 {
+            shifted = multiply32(*power, shifted);
+        }
+    }
+    shifted ^ second
+}
+
+/// CRC-32C's polynomial with the lowest power in the highest bit, like the checksums themselves.
+const CRC32C_POLYNOMIAL: u32 = 0x82F6_3B78;
+/// `x^(8 * 2^n)` modulo the polynomial.
+const POWERS32: [u32; 64] = {
+    let mut powers = [1 << (31 - 8); 64];
+    let mut n = 1;
+    while n < powers.len() {
+        powers[n] = multiply32(powers[n - 1], powers[n - 1]);
+        n += 1;
+    }
+    powers
+};
+
+/// The product of two polynomials over GF(2), modulo CRC-32C's.
+const fn multiply32(a: u32, mut b: u32) -> u32 {
+    let mut product = 0;
+    let mut bit = 1 << 31;
+    while bit != 0 {
+        // Masks instead of branches: the bits are as good as random.
+        product ^= b & 0_u32.wrapping_sub((a & bit != 0) as u32);
+        b = (b >> 1) ^ (CRC32C_POLYNOMIAL & 0_u32.wrapping_sub(b & 1));
+        bit >>= 1;
+    }
+    product
 }
 
 fn narrow(crc: u64) -> u32 {

@@ -33,6 +33,18 @@ fn pieces_and_halves_give_the_checksum_of_the_whole() {
 }
 
 #[test]
+fn crc32c_combines_as_crc_fast_does_at_any_length() {
+    let (a, b) = (crc32c(b"first"), crc32c(b"second"));
+    for shift in 0..63 {
+        for len in [0, 1u64 << shift, (1 << shift) + 1, (1 << shift) - 1, 1_000_003] {
+            let (first, second) = (u64::from(a), u64::from(b));
+            let expected = crc_fast::checksum_combine(CrcAlgorithm::Crc32Iscsi, first, second, len);
+            assert_eq!(u64::from(crc32c_combine(a, b, len)), expected, "length {len}");
+        }
+    }
+}
+
+#[test]
 fn combiner_agrees_with_crc_fast_at_any_length() {
     let mut combiner = Crc64Combiner::default();
     let (a, b) = (Crc64::of(b"first"), Crc64::of(b"second"));
