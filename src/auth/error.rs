@@ -8,6 +8,9 @@ pub enum Error {
     /// No `Authorization`.
     #[error("no authorization header")]
     Missing,
+    /// No `Authorization` but a shared access signature in the query, which is not served yet.
+    #[error("a shared access signature, which is not served")]
+    SharedAccessSignature,
     /// `Authorization` or the date cannot be read.
     #[error("malformed authentication information: {detail}")]
     Malformed {

@@ -4,10 +4,10 @@
 //! 2. `canonical.rs` builds the strings-to-sign from the raw head.
 //! 3. `shared_key.rs` reads `Authorization`, checks the date window and compares signatures in constant time.
 //!
-//! The front end maps [`Error`] to the dialect: `Missing` 401 `NoAuthenticationInformation`; `Malformed` and
-//! `UnknownScheme` 400 `InvalidAuthenticationInfo`; `WrongSignature` and `ClockSkew` 403 `AuthenticationFailed` with
-//! the detail as the element `AuthenticationErrorDetail`. An account that is not served is 403
-//! `AuthenticationFailed` as well: nobody learns which accounts exist.
+//! The front end maps [`Error`] to the dialect: `Missing` 401 `NoAuthenticationInformation`; `SharedAccessSignature`
+//! 501 `NotImplemented`; `Malformed` and `UnknownScheme` 400 `InvalidAuthenticationInfo`; `WrongSignature` and
+//! `ClockSkew` 403 `AuthenticationFailed`, as is an account that is not served. Details become the element
+//! `AuthenticationErrorDetail`.
 //!
 //! It deliberately knows no operation and grants no permission: whoever holds a key may do everything in the account.
 

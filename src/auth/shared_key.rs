@@ -54,7 +54,7 @@ pub fn authenticate(
     keys: &AccountKeys,
     now: Timestamp,
 ) -> Result<(), Error> {
-    let claim = read_claim(request.headers)?;
+    let claim = read_claim(request)?;
     check_date(request.headers, now)?;
     if claim.account != request.account {
         let detail = "the account in Authorization is not the account in the URL".to_owned();
@@ -100,9 +100,9 @@ fn signature_detail(text: &[u8]) -> String {
     format!("the signature in Authorization does not match; the string to sign was '{shown}'")
 }
 
-fn read_claim(headers: &HeaderMap) -> Result<Claim<'_>, Error> {
-    let mut values = headers.get_all("authorization").iter();
-    let value = values.next().ok_or(Error::Missing)?;
+fn read_claim<'a>(request: &SignedRequest<'a>) -> Result<Claim<'a>, Error> {
+    let mut values = request.headers.get_all("authorization").iter();
+    let value = values.next().ok_or_else(|| unsigned(request.query))?;
     if values.next().is_some() {
         return Err(malformed("Authorization is given twice"));
     }
@@ -120,6 +120,11 @@ fn read_claim(headers: &HeaderMap) -> Result<Claim<'_>, Error> {
     let signature =
         STANDARD.decode(signature).map_err(|_| malformed("the signature is not base64"))?;
     Ok(Claim { scheme, account, signature })
+}
+
+fn unsigned(query: Option<&str>) -> Error {
+    let shared = query.unwrap_or("").split('&').any(|piece| piece.starts_with("sig="));
+    if shared { Error::SharedAccessSignature } else { Error::Missing }
 }
 
 fn malformed(detail: &str) -> Error {

@@ -74,6 +74,9 @@ pub(crate) fn from_auth(error: &auth::Error) -> Error {
     match error {
         // Anonymous access is not served yet, and the service hides what a stranger may not see.
         E::Missing => ErrorCode::NoAuthenticationInformation.into(),
+        E::SharedAccessSignature => Error::new(ErrorCode::NotImplemented).message(
+            "Blockyard does not serve shared access signatures yet; sign with an account key.",
+        ),
         E::Malformed { detail } => Error::new(ErrorCode::InvalidAuthenticationInfo)
             .detail("AuthenticationErrorDetail", detail),
         E::UnknownScheme => Error::new(ErrorCode::InvalidAuthenticationInfo)

@@ -85,6 +85,7 @@ error_table! {
     AuthenticationFailed, 403, "Server failed to authenticate the request. Make sure the value of the Authorization header is formed correctly including the signature.";
     InvalidAuthenticationInfo, 400, "Authentication information is not given in the correct format. Check the value of the Authorization header.";
     NoAuthenticationInformation, 401, "Server failed to authenticate the request. Send an Authorization header.";
+    InsufficientAccountPermissions, 403, "Write operations to the secondary location are not allowed.";
     ResourceNotFound, 404, "The specified resource does not exist.";
     ContainerNotFound, 404, "The specified container does not exist.";
     BlobNotFound, 404, "The specified blob does not exist.";

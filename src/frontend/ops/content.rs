@@ -19,6 +19,7 @@ use crate::protocol::Error;
 use crate::protocol::ErrorCode;
 use crate::protocol::Precondition;
 use crate::protocol::Reply;
+use crate::protocol::azure::RANGE_CHECKSUM_BYTES_MAX;
 use crate::protocol::operation::BlobPath;
 use crate::protocol::operation::RangeChecksum;
 use crate::protocol::reply::BlobFacts;
@@ -28,9 +29,6 @@ use crate::types::ByteRange;
 use crate::types::Crc64Hasher;
 use crate::types::Md5Hasher;
 use crate::types::RoutingKey;
-
-/// The largest range a checksum is computed for (`x-ms-range-get-content-md5` and `-crc64`).
-const CHECKSUM_RANGE_MAX: u64 = 4 << 20;
 
 /// Get Blob.
 pub(crate) async fn get(
@@ -47,7 +45,7 @@ pub(crate) async fn get(
     let facts = ops::facts(view.record.clone());
     let wanted = view.range.clone();
     let checksum = match checksum {
-        Some(_) if wanted.end - wanted.start > CHECKSUM_RANGE_MAX => {
+        Some(_) if wanted.end - wanted.start > RANGE_CHECKSUM_BYTES_MAX => {
             return Err(ErrorCode::OutOfRangeInput.into());
         }
         Some(kind) => Some(range_checksum(front, &view, kind).await?),

@@ -45,6 +45,9 @@ pub fn parse(head: &Parts, address: &Address, context: &Context) -> Result<Opera
     if request.method == Method::OPTIONS || request.method == Method::PATCH {
         return Err(unserved::not_served(&format!("the verb {}", request.method)));
     }
+    if address.secondary && request.method != Method::GET && request.method != Method::HEAD {
+        return Err(ErrorCode::InsufficientAccountPermissions.into());
+    }
     unserved::check(request.headers, &query)?;
     check_timeout(&query)?;
     let restype = query.get("restype")?.map(str::to_ascii_lowercase);

@@ -239,6 +239,15 @@ fn what_is_not_served_says_so() {
 }
 
 #[test]
+fn the_secondary_is_for_reading() {
+    assert!(operation("GET /acct-secondary/con/b", &[]).is_ok());
+    assert!(operation("HEAD /acct-secondary/con?restype=container", &[]).is_ok());
+    for line in ["PUT /acct-secondary/con/b", "DELETE /acct-secondary/con?restype=container"] {
+        assert_eq!(refused(line, PUT_BLOB), ErrorCode::InsufficientAccountPermissions, "{line}");
+    }
+}
+
+#[test]
 fn the_default_tier_is_accepted() {
     let hot = with(PUT_BLOB, &["x-ms-access-tier: Hot"]);
     assert!(operation("PUT /acct/con/b", &hot).is_ok());
