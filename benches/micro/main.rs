@@ -7,6 +7,7 @@ mod bed;
 mod capacity;
 mod checksums;
 mod index;
+mod protocol;
 
 fn main() {
     divan::main();
