@@ -22,6 +22,9 @@ pub struct Cli {
 pub enum Command {
     /// Serve Blob from one or more data directories
     Serve(Box<ServeArgs>),
+    /// Verify a stopped node's data directories; replays their journals as a start does. Exit code 0 sound, 1 damaged,
+    /// 2 could not run
+    Check(CheckArgs),
     /// Print a new random account key
     Keygen,
     /// Ask a running node whether it can serve: exit code 0 yes, 1 no

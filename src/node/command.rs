@@ -2,9 +2,16 @@
 
 use std::future::Future;
 use std::io::Write;
+use std::sync::Arc;
 
+use crate::env::Env;
+use crate::env::OsClock;
+use crate::env::OsRand;
+use crate::env::Tasks;
 use crate::telemetry::log;
 
+use super::check;
+use super::cli::CheckArgs;
 use super::cli::Cli;
 use super::cli::Command;
 use super::cli::HealthArgs;
@@ -23,6 +30,7 @@ use super::serve::serve;
 pub fn run(cli: Cli) -> Result<i32, NodeError> {
     match cli.command {
         Command::Serve(args) => run_serve(*args),
+        Command::Check(args) => run_check(&args),
         Command::Keygen => run_keygen(),
         Command::Health(args) => run_health(&args),
     }
@@ -35,6 +43,32 @@ fn run_serve(args: ServeArgs) -> Result<i32, NodeError> {
         Ended::Drained => Ok(0),
         Ended::Cut => Ok(1),
     }
+}
+
+fn run_check(args: &CheckArgs) -> Result<i32, NodeError> {
+    let env = Env { clock: Arc::new(OsClock::new()), rand: Arc::new(OsRand), tasks: Tasks::new() };
+    let checked = block_on(async {
+        let report = check::check(&args.data, &env, &mut check::Terminal::default()).await;
+        env.tasks.shutdown().await;
+        report
+    })?;
+    let report = match checked {
+        Ok(report) => report,
+        Err(error) => {
+            let text = format!("blockyard: cannot check: {error}\n");
+            std::io::stderr()
+                .write_all(text.as_bytes())
+                .map_err(|e| system("standard error", &e))?;
+            return Ok(2);
+        }
+    };
+    if args.json {
+        let json = serde_json::to_string(&report).map_err(|error| system("the report", &error))?;
+        print(&format!("{json}\n"))?;
+    } else {
+        print(&report.to_string())?;
+    }
+    Ok(i32::from(!report.is_sound()))
 }
 
 fn run_keygen() -> Result<i32, NodeError> {

@@ -45,6 +45,12 @@ pub enum NodeError {
         /// Why.
         error: DiskError,
     },
+    /// There is nothing to verify.
+    #[error("{path} is no directory; give the data directories that `serve` was given")]
+    NoData {
+        /// The path.
+        path: PathBuf,
+    },
     /// The extents cannot be opened.
     #[error("the data directories cannot be opened: {0}")]
     Capacity(#[from] OpenError),

@@ -17,6 +17,7 @@
 
 pub mod accounts;
 pub mod banner;
+pub mod check;
 pub mod cli;
 pub mod command;
 pub mod config;

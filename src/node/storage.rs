@@ -1,6 +1,7 @@
 //! The durable half of a node: disks, extents, coordinator.
 
 use std::path::Path;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::capacity::Capacity;
@@ -37,14 +38,35 @@ impl Storage {
         env: &Env,
         metrics: CapacityMetrics,
     ) -> Result<Self, NodeError> {
+        Self::open_with(&config.data, env, capacity_config(config), metrics).await
+    }
+
+    /// As [`Self::open`], for verification: without the background scrub.
+    ///
+    /// # Errors
+    /// [`NodeError`].
+    pub async fn open_for_check(data: &[PathBuf], env: &Env) -> Result<Self, NodeError> {
+        let config = CapacityConfig {
+            scrub_bytes_per_second: 0,
+            catalog: CatalogPlace::Folders(data.to_vec()),
+            ..CapacityConfig::default()
+        };
+        Self::open_with(data, env, config, CapacityMetrics::default()).await
+    }
+
+    async fn open_with(
+        data: &[PathBuf],
+        env: &Env,
+        config: CapacityConfig,
+        metrics: CapacityMetrics,
+    ) -> Result<Self, NodeError> {
         let mut disks = Vec::new();
-        for path in &config.data {
+        for path in data {
             disks.push(open_disk(path, env)?);
         }
-        let file = config.data.first().expect("checked: a data directory").join(FILE_NAME);
+        let file = data.first().expect("checked: a data directory").join(FILE_NAME);
         let fresh = !file.exists();
-        let capacity =
-            CapacityNode::open(disks, env.clone(), capacity_config(config), metrics).await?;
+        let capacity = CapacityNode::open(disks, env.clone(), config, metrics).await?;
         if fresh && !capacity.extents().await.is_empty() {
             capacity.shutdown().await;
             return Err(NodeError::CoordinatorMissing { path: file });

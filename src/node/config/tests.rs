@@ -12,7 +12,7 @@ fn parse(args: &[&str]) -> Settings {
     let cli = Cli::try_parse_from(["blockyard", "serve"].iter().chain(args)).unwrap();
     match cli.command {
         Command::Serve(args) => args.settings,
-        Command::Keygen | Command::Health(_) => panic!("serve was given"),
+        Command::Keygen | Command::Health(_) | Command::Check(_) => panic!("serve was given"),
     }
 }
 
