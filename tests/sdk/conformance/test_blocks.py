@@ -4,7 +4,7 @@ import base64
 import concurrent.futures
 
 import pytest
-from azure.storage.blob import BlobBlock, BlockState, ContentSettings
+from azure.storage.blob import ContentSettings
 from conftest import block_id, refused
 from lib.content import content
 
@@ -42,28 +42,36 @@ def test_given_md5_is_stored(blob):
     assert blob.get_blob_properties().content_settings.content_md5 == bytearray(b"0123456789abcdef")
 
 
-def test_committed_uncommitted_latest(blob):
+def commit(wire, blob, entries):
+    """Commits [(element, block id)]. The SDK asks for everything as Latest, whatever state a BlobBlock names."""
+    body = "".join(f"<{element}>{name}</{element}>" for element, name in entries)
+    path = f"/{blob.container_name}/{blob.blob_name}"
+    answer = wire.request("PUT", path, {"comp": "blocklist"}, body=f"<BlockList>{body}</BlockList>".encode())
+    return answer.status, answer.code
+
+
+def test_committed_uncommitted_latest(wire, blob):
     for n in range(3):
         blob.stage_block(block_id(n), f"old{n} ".encode())
     blob.commit_block_list([block_id(n) for n in range(3)])
     blob.stage_block(block_id(1), b"new1 ")
     blob.stage_block(block_id(7), b"new7 ")
     assert blob.download_blob().readall() == b"old0 old1 old2 ", "staging changes nothing that is committed"
-    blob.commit_block_list([
-        BlobBlock(block_id(0), BlockState.COMMITTED), BlobBlock(block_id(1), BlockState.LATEST),
-        BlobBlock(block_id(7), BlockState.UNCOMMITTED), BlobBlock(block_id(0), BlockState.LATEST),
-    ])
-    assert blob.download_blob().readall() == b"old0 new1 new7 old0 "
-    refused(lambda: blob.commit_block_list([BlobBlock(block_id(2), BlockState.COMMITTED)]), 400, "InvalidBlockList")
+    assert commit(wire, blob, [
+        ("Committed", block_id(0)), ("Latest", block_id(1)), ("Committed", block_id(1)), ("Uncommitted", block_id(1)),
+        ("Uncommitted", block_id(7)), ("Latest", block_id(0)),
+    ]) == (201, "")
+    assert blob.download_blob().readall() == b"old0 new1 old1 new1 new7 old0 "
+    assert commit(wire, blob, [("Committed", block_id(2))]) == (400, "InvalidBlockList"), "dropped by the last commit"
 
 
-def test_committed_keeps_the_old_one(blob):
+def test_committed_keeps_the_old_one(wire, blob):
     blob.stage_block(block_id(0), b"old")
     blob.commit_block_list([block_id(0)])
     blob.stage_block(block_id(0), b"newer")
-    blob.commit_block_list([BlobBlock(block_id(0), BlockState.COMMITTED)])
+    assert commit(wire, blob, [("Committed", block_id(0))]) == (201, "")
     assert blob.download_blob().readall() == b"old"
-    refused(lambda: blob.commit_block_list([BlobBlock(block_id(0), BlockState.UNCOMMITTED)]), 400, "InvalidBlockList")
+    assert commit(wire, blob, [("Uncommitted", block_id(0))]) == (400, "InvalidBlockList")
 
 
 def test_commit_discards_every_other_block(blob):

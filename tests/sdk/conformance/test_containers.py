@@ -16,11 +16,11 @@ def unique(prefix="c"):
 def test_create_read_delete(service):
     name = unique()
     container = service.get_container_client(name)
-    made = container.create_container(metadata={"Colour": "green"})
+    made = container.create_container(metadata={"colour": "green"})
     assert made["etag"] and made["last_modified"].tzinfo
     found = container.get_container_properties()
     assert found.name == name
-    assert found.metadata == {"Colour": "green"}
+    assert found.metadata == {"colour": "green"}
     assert (found.etag, found.last_modified) == (made["etag"], made["last_modified"])
     assert (found.lease.status, found.lease.state) == ("unlocked", "available")
     assert not found.has_immutability_policy and not found.has_legal_hold

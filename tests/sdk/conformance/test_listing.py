@@ -114,7 +114,7 @@ def test_page_size_limits(wire, tree):
 
 
 def test_what_a_blob_shows(container):
-    container.upload_blob("b", b"12345", metadata={"Case": "Kept"},
+    container.upload_blob("b", b"12345", metadata={"case": "Kept"},
                           content_settings=ContentSettings(content_type="text/plain", content_language="nl"))
     plain = next(iter(container.list_blobs()))
     found = container.get_blob_client("b").get_blob_properties()
@@ -124,7 +124,7 @@ def test_what_a_blob_shows(container):
     assert plain.content_settings.content_md5 == found.content_settings.content_md5
     assert (plain.blob_type, plain.lease.state, plain.server_encrypted) == ("BlockBlob", "available", True)
     assert not plain.metadata
-    assert next(iter(container.list_blobs(include=["metadata"]))).metadata == {"Case": "Kept"}
+    assert next(iter(container.list_blobs(include=["metadata"]))).metadata == {"case": "Kept"}
 
 
 def test_uncommitted_blobs(container):
