@@ -43,8 +43,11 @@ def test_given_md5_is_stored(blob):
 
 
 def commit(wire, blob, entries):
-    """Commits [(element, block id)]. The SDK asks for everything as Latest, whatever state a BlobBlock names."""
-    body = "".join(f"<{element}>{name}</{element}>" for element, name in entries)
+    """Commits [(element, block id)]. The SDK asks for everything as Latest, whatever state a BlobBlock names.
+
+    It also encodes the ids it is given once more, so the same is done here.
+    """
+    body = "".join(f"<{element}>{base64.b64encode(name.encode()).decode()}</{element}>" for element, name in entries)
     path = f"/{blob.container_name}/{blob.blob_name}"
     answer = wire.request("PUT", path, {"comp": "blocklist"}, body=f"<BlockList>{body}</BlockList>".encode())
     return answer.status, answer.code
