@@ -1,7 +1,10 @@
-//! Integration tests: the real program over real connections.
+//! Integration tests: the real program over real connections, and the shape of the source tree.
 
 #![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 mod bad_input;
+mod layering;
 mod server;
+mod tidy;
+mod tree;
 mod wire;

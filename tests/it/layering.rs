@@ -1,0 +1,145 @@
+//! The layers: a module uses lower layers and itself. ARCHITECTURE.md shows the same table.
+
+use std::collections::BTreeMap;
+use std::collections::BTreeSet;
+
+use crate::tree;
+
+/// Layer of each module.
+const LAYERS: [(&str, u32); 12] = [
+    ("types", 0),
+    ("env", 1),
+    ("telemetry", 1),
+    ("protocol", 2),
+    ("auth", 2),
+    ("coordinator", 2),
+    ("capacity", 3),
+    ("index", 4),
+    ("frontend", 5),
+    ("reclaim", 5),
+    ("node", 6),
+    ("admin", 6),
+];
+/// Who may use a neighbour: the assembly starts the admin listener.
+const NEIGHBOURS: [(&str, &str); 1] = [("node", "admin")];
+/// Modules without I/O.
+const PURE: [&str; 3] = ["types", "protocol", "auth"];
+
+/// What a line of code names behind `crate::`, or `None` for a group, which would hide names from this test.
+fn named(line: &str) -> Option<Vec<&str>> {
+    let code = line.trim_start();
+    if code.starts_with("//") {
+        return Some(Vec::new());
+    }
+    let mut found = Vec::new();
+    for (at, _) in code.match_indices("crate::") {
+        if code[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_' || c == '$') {
+            continue;
+        }
+        let rest = &code[at + "crate::".len()..];
+        let end = rest.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(rest.len());
+        if end == 0 {
+            return None;
+        }
+        found.push(&rest[..end]);
+    }
+    Some(found)
+}
+
+/// Why `module` may not have this line.
+fn objection(module: &str, line: &str) -> Option<String> {
+    let layers = BTreeMap::from(LAYERS);
+    let Some(names) = named(line) else { return Some("groups crate names".to_owned()) };
+    for name in names {
+        let Some(layer) = layers.get(name) else { continue };
+        let allowed =
+            name == module || *layer < layers[module] || NEIGHBOURS.contains(&(module, name));
+        if !allowed {
+            return Some(format!("{module} may not use {name}"));
+        }
+    }
+    let world = ["tokio::", "async fn", "std::fs", "std::net::"];
+    let io = PURE.contains(&module) && !line.trim_start().starts_with("//");
+    let used = world.into_iter().find(|word| io && line.contains(word));
+    used.map(|word| format!("{module} may not use {word}"))
+}
+
+#[test]
+fn modules_use_only_lower_layers() {
+    let mut objections = Vec::new();
+    let mut seen = BTreeSet::new();
+    for file in tree::files("src", "rs") {
+        let Some((module, _)) = file.name.strip_prefix("src/").and_then(|p| p.split_once('/'))
+        else {
+            continue;
+        };
+        let known = LAYERS.iter().find(|(name, _)| *name == module);
+        let (module, _) = known.unwrap_or_else(|| panic!("{module} has no layer"));
+        seen.insert(*module);
+        for (number, line) in file.text.lines().enumerate() {
+            if let Some(why) = objection(module, line) {
+                objections.push(format!("{}:{}: {why}", file.name, number + 1));
+            }
+        }
+    }
+    assert!(objections.is_empty(), "{}", objections.join("\n"));
+    assert_eq!(seen.len(), LAYERS.len(), "each module has files: {seen:?}");
+}
+
+#[test]
+fn layering_refuses_upward_sideways_and_grouped_use() {
+    let refused = [
+        ("capacity", "use crate::frontend::Accounts;"),
+        ("capacity", "    let x = crate::index::Error::Full;"),
+        ("frontend", "use crate::reclaim::Reclaim;"),
+        ("auth", "use crate::protocol::Error;"),
+        ("admin", "use crate::node::config::Config;"),
+        ("index", "use crate::{capacity, frontend};"),
+        ("types", "use tokio::sync::Mutex;"),
+        ("protocol", "pub async fn parse() {}"),
+    ];
+    for (module, line) in refused {
+        assert!(objection(module, line).is_some(), "{module}: {line}");
+    }
+    let allowed = [
+        ("frontend", "use crate::capacity::Capacity;"),
+        ("index", "use crate::index::Error;"),
+        ("node", "use crate::admin::Phase;"),
+        ("types", "//! never crate::frontend, nor tokio::"),
+        ("protocol", "    $crate::frontend"),
+    ];
+    for (module, line) in allowed {
+        assert_eq!(objection(module, line), None, "{module}: {line}");
+    }
+}
+
+#[test]
+fn architecture_shows_the_same_layers() {
+    let text = tree::read("ARCHITECTURE.md");
+    let rows = text.lines().filter_map(|line| {
+        let mut cells = line.strip_prefix("| ")?.split(" | ");
+        let layer: u32 = cells.next()?.parse().ok()?;
+        Some((cells.next()?.trim_matches('`').to_owned(), layer))
+    });
+    let shown: BTreeMap<String, u32> = rows.collect();
+    let here: BTreeMap<String, u32> = LAYERS.map(|(name, layer)| (name.to_owned(), layer)).into();
+    assert_eq!(shown, here);
+}
+
+#[test]
+fn storage_libraries_stand_behind_one_file_each() {
+    let homes =
+        [("sled::", "src/capacity/catalog.rs"), ("redb::", "src/coordinator/embedded/file.rs")];
+    for (library, home) in homes {
+        let users: Vec<String> = tree::files("src", "rs")
+            .into_iter()
+            .filter(|file| {
+                file.text
+                    .lines()
+                    .any(|line| !line.trim_start().starts_with("//") && line.contains(library))
+            })
+            .map(|file| file.name)
+            .collect();
+        assert_eq!(users, [home], "{library}");
+    }
+}

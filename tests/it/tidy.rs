@@ -1,0 +1,149 @@
+//! What no compiler checks: sizes of files, and that the container files name what exists.
+
+use std::collections::BTreeSet;
+
+use blockyard::node::cli::Cli;
+use clap::CommandFactory;
+
+use crate::tree;
+
+/// Lines of a source file without its tests.
+const LINES_MAX: usize = 500;
+/// Longer ones, from before this test: may only shrink, and leave the list below the limit.
+const LONGER: [(&str, usize); 1] = [("src/index/api.rs", 700)];
+
+/// Lines before the tests of a file.
+fn lines(text: &str) -> usize {
+    let tests = text.find("\n#[cfg(test)]\nmod tests {").unwrap_or(text.len());
+    text[..tests].lines().count()
+}
+
+#[test]
+fn source_files_are_small() {
+    let mut long = Vec::new();
+    let mut unlisted: BTreeSet<&str> = LONGER.iter().map(|(name, _)| *name).collect();
+    for file in tree::files("src", "rs") {
+        let is_test = file.name.ends_with("/tests.rs") || file.name.contains("/tests/");
+        let listed = LONGER.iter().find(|(name, _)| *name == file.name);
+        let limit = listed.map_or(LINES_MAX, |(_, limit)| *limit);
+        let count = lines(&file.text);
+        if !is_test && count > limit {
+            long.push(format!("{}: {count} lines, at most {limit}", file.name));
+        }
+        if count > LINES_MAX {
+            unlisted.remove(file.name.as_str());
+        }
+    }
+    assert!(long.is_empty(), "{}", long.join("\n"));
+    assert!(unlisted.is_empty(), "short enough now, drop from the list: {unlisted:?}");
+}
+
+/// Names of `BLOCKYARD_...` variables in a text.
+fn variables(text: &str) -> BTreeSet<&str> {
+    text.match_indices("BLOCKYARD_")
+        .map(|(at, _)| {
+            let rest = &text[at..];
+            let is_name = |c: char| c.is_ascii_uppercase() || c == '_';
+            &rest[..rest.find(|c| !is_name(c)).unwrap_or(rest.len())]
+        })
+        .collect()
+}
+
+/// Variables the program reads.
+fn known_variables() -> BTreeSet<String> {
+    let cli = Cli::command();
+    let arguments = cli.get_subcommands().flat_map(clap::Command::get_arguments);
+    arguments.filter_map(|a| a.get_env()?.to_str().map(str::to_owned)).collect()
+}
+
+#[test]
+fn container_files_name_variables_that_exist() {
+    let known = known_variables();
+    assert!(known.len() > 15, "{known:?}");
+    for name in ["docker/Dockerfile", "docker/compose.single.yaml"] {
+        let text = tree::read(name);
+        let used = variables(&text);
+        assert!(!used.is_empty(), "{name}");
+        for variable in used {
+            assert!(known.contains(variable), "{name}: {variable} is no setting");
+        }
+    }
+}
+
+/// Arguments of a Dockerfile instruction.
+fn instruction<'a>(dockerfile: &'a str, name: &str) -> Vec<&'a str> {
+    let lines = dockerfile.lines();
+    lines.filter_map(|line| line.strip_prefix(name)?.strip_prefix(' ')).collect()
+}
+
+/// The words of an instruction in exec form.
+fn words(text: &str) -> Vec<String> {
+    let list = &text[text.find('[').expect("exec form")..];
+    serde_json::from_str(list).unwrap_or_else(|error| panic!("{list}: {error}"))
+}
+
+#[test]
+fn dockerfile_parses_and_its_commands_do_too() {
+    let text = tree::read("docker/Dockerfile");
+    let known = [
+        "FROM",
+        "RUN",
+        "WORKDIR",
+        "COPY",
+        "USER",
+        "VOLUME",
+        "ENV",
+        "EXPOSE",
+        "STOPSIGNAL",
+        "HEALTHCHECK",
+        "ENTRYPOINT",
+        "CMD",
+    ];
+    for line in text.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
+        let word = line.split(' ').next().unwrap();
+        assert!(known.contains(&word), "{line}");
+    }
+    assert_eq!(instruction(&text, "FROM").last(), Some(&"scratch"));
+    assert_ne!(instruction(&text, "USER"), ["0"], "not the superuser");
+    assert_eq!(words(instruction(&text, "ENTRYPOINT")[0]), ["/blockyard"]);
+    let health = words(instruction(&text, "HEALTHCHECK")[0]);
+    for command in [words(instruction(&text, "CMD")[0]), health[1..].to_vec()] {
+        let full = std::iter::once("blockyard".to_owned()).chain(command);
+        Cli::command().try_get_matches_from(full).unwrap();
+    }
+    let exposed: Vec<&str> = instruction(&text, "EXPOSE")[0].split(' ').collect();
+    for (variable, port) in ["BLOCKYARD_BLOB_LISTEN", "BLOCKYARD_ADMIN_LISTEN"].iter().zip(exposed)
+    {
+        let set = instruction(&text, "ENV").into_iter().find_map(|e| e.strip_prefix(variable));
+        assert!(set.unwrap().ends_with(&format!(":{port}")), "{variable} {port}");
+    }
+    for copied in instruction(&text, "COPY").iter().filter(|args| !args.starts_with("--")) {
+        let (sources, _) = copied.rsplit_once(' ').unwrap();
+        for source in sources.split(' ') {
+            let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(source);
+            assert!(path.exists(), "{source}");
+        }
+    }
+}
+
+#[test]
+fn compose_file_is_plain() {
+    let text = tree::read("docker/compose.single.yaml");
+    for line in text.lines().filter(|line| !line.trim_start().starts_with('#')) {
+        let indent = line.len() - line.trim_start().len();
+        assert!(!line.contains('\t') && indent % 2 == 0, "{line}");
+        let entry = line.trim_start();
+        assert!(entry.starts_with("- ") || entry.contains(':'), "{line}");
+    }
+    let command = text.lines().find_map(|line| line.trim_start().strip_prefix("command: "));
+    let full = std::iter::once("blockyard".to_owned()).chain(words(command.unwrap()));
+    Cli::command().try_get_matches_from(full).unwrap();
+    assert!(text.contains("dockerfile: docker/Dockerfile"));
+}
+
+#[test]
+fn licences_are_those_the_manifest_names() {
+    assert!(tree::read("Cargo.toml").contains("license = \"MIT OR Apache-2.0\""));
+    assert!(tree::read("LICENSE-MIT").contains("Permission is hereby granted, free of charge"));
+    assert!(tree::read("LICENSE-APACHE").contains("Version 2.0, January 2004"));
+}

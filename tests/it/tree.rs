@@ -1,0 +1,43 @@
+//! The repository's files, for tests about the code itself.
+
+#![expect(clippy::disallowed_methods, reason = "reads the source tree")]
+
+use std::path::Path;
+use std::path::PathBuf;
+
+/// A text file of the repository.
+pub(crate) struct File {
+    /// Path from the root, with `/`.
+    pub(crate) name: String,
+    pub(crate) text: String,
+}
+
+fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// The text of one file.
+pub(crate) fn read(name: &str) -> String {
+    std::fs::read_to_string(root().join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
+/// All files below a folder with that extension, by name.
+pub(crate) fn files(folder: &str, extension: &str) -> Vec<File> {
+    let mut found = Vec::new();
+    collect(&root().join(folder), extension, &mut found);
+    found.sort_by(|a, b| a.name.cmp(&b.name));
+    assert!(!found.is_empty(), "no .{extension} below {folder}");
+    found
+}
+
+fn collect(folder: &Path, extension: &str, found: &mut Vec<File>) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            collect(&path, extension, found);
+        } else if path.extension().is_some_and(|e| e == extension) {
+            let name = path.strip_prefix(root()).unwrap().to_str().unwrap().replace('\\', "/");
+            found.push(File { text: std::fs::read_to_string(&path).unwrap(), name });
+        }
+    }
+}
