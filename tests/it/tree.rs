@@ -1,7 +1,5 @@
 //! The repository's files, for tests about the code itself.
 
-#![expect(clippy::disallowed_methods, reason = "reads the source tree")]
-
 use std::path::Path;
 use std::path::PathBuf;
 
