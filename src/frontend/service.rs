@@ -151,7 +151,7 @@ impl FrontEnd {
         let host = head.headers.get(http::header::HOST).and_then(|h| h.to_str().ok());
         let host = host.or_else(|| head.uri.authority().map(http::uri::Authority::as_str));
         let address = azure::address(&head.method, &head.uri, host, &self.config.addressing)?;
-        // An account that does not exist cannot be told from a wrong key: neither can sign.
+        // Told plainly: a host name of Azure that names no account does not resolve either.
         let account = self.accounts.get(&address.account).ok_or_else(|| {
             Error::new(ErrorCode::AuthenticationFailed).detail(
                 "AuthenticationErrorDetail",

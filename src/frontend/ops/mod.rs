@@ -68,10 +68,11 @@ pub(crate) async fn commit(
 ) -> Result<WriteReply, index::Error> {
     let router = std::sync::Arc::clone(&front.router);
     let task = front.env.tasks.spawn("commit", async move {
+        let committing = stored.map(Stored::committing);
         let answer = router.write(write).await;
         let may_refer = matches!(answer, Ok(_) | Err(index::Error::Unavailable(_)));
-        if let (true, Some(stored)) = (may_refer, stored) {
-            stored.committed();
+        if let (false, Some(committing)) = (may_refer, committing) {
+            committing.refused();
         }
         answer
     });

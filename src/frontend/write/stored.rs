@@ -11,7 +11,7 @@ use crate::index::inflight::WriteGuard;
 use crate::types::ExtentId;
 use crate::types::Location;
 
-/// Durable bytes on their way into the index. Dropped without [`Stored::committed`] they are freed: a request that
+/// Durable bytes on their way into the index. Dropped before [`Stored::committing`] they are freed: a request that
 /// fails after storing leaves no garbage.
 #[derive(Debug)]
 pub struct Stored {
@@ -53,9 +53,25 @@ impl Stored {
         }
     }
 
-    /// The index refers to the bytes now, or may do so: never free them here.
-    pub fn committed(mut self) {
-        self.free = None;
+    /// From here on a row may name the bytes: they are freed only when the index says that none does.
+    #[must_use]
+    pub fn committing(mut self) -> Committing {
+        let free = self.free.take();
+        Committing { stored: self, free }
+    }
+}
+
+/// Bytes whose row is on its way. Dropped, they are left alone, whatever became of the row.
+#[derive(Debug)]
+pub struct Committing {
+    stored: Stored,
+    free: Option<(Arc<dyn Capacity>, Tasks)>,
+}
+
+impl Committing {
+    /// No row names the bytes, nor ever will: they are freed.
+    pub fn refused(mut self) {
+        self.stored.free = self.free.take();
     }
 }
 

@@ -140,12 +140,16 @@ async fn dropped_bytes_are_freed_and_committed_ones_are_not() {
     let dropped = rig.pool.store(vec![body.clone()], 100_000).await.unwrap();
     let (kept_at, dropped_at) = (locations(&kept)[0], locations(&dropped)[0]);
     assert!(rig.inflight.is_written(kept_at.extent));
-    kept.committed();
+    drop(kept.committing());
     drop(dropped);
+    let refused = rig.pool.store(vec![body.clone()], 100_000).await.unwrap();
+    let refused_at = locations(&refused)[0];
+    refused.committing().refused();
     tokio::time::sleep(std::time::Duration::from_secs(5)).await;
     assert!(!rig.inflight.is_written(kept_at.extent));
     assert!(rig.node.read(&kept_at, 0..kept_at.len).await.is_ok());
     assert!(rig.node.read(&dropped_at, 0..dropped_at.len).await.is_err());
+    assert!(rig.node.read(&refused_at, 0..refused_at.len).await.is_err());
 }
 
 #[tokio::test(start_paused = true)]
