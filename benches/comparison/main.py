@@ -40,7 +40,9 @@ def main():
         one = {"version": version, "divide": divide * server.divide, "durability": server.durability}
         results["servers"][server.name] = one
         try:
+            before = os.getloadavg()[0]
             one["speed"] = measure.speed(server, driver, work)
+            one["load"] = f"{before:.1f} to {os.getloadavg()[0]:.1f}"
             if not args.speed_only:
                 counts = measure.syncs(server, driver, work)
                 one["syncs"] = counts and {str(c): value for c, value in counts.items()}

@@ -36,9 +36,11 @@ def render(results):
 
 
 def versions(servers):
-    """A line for each server."""
+    """A line for each server. A load far above 1 tells that others used the machine: CPU figures read too high."""
     return [
-        f"- {name}: {server['version']}, 1/{server['divide']} of the operations" for name, server in servers.items()
+        f"- {name}: {server['version']}, 1/{server['divide']} of the operations, "
+        f"load average {server.get('load', 'not noted')} over its speed run"
+        for name, server in servers.items()
     ]
 
 
