@@ -66,7 +66,7 @@ impl Banner<'_> {
             text,
             "  python3 -c \"from azure.storage.blob import ContainerClient as C; \
              c = C.from_connection_string('{connection}', 'demo'); \
-             c.exists() or c.create_container(public_access='blob'); \
+             c.exists() or c.create_container(); \
              c.upload_blob('hello.txt', b'hello\\n', overwrite=True); \
              print(c.download_blob('hello.txt').readall())\""
         )?;
@@ -80,8 +80,8 @@ impl Banner<'_> {
             text,
             "  rclone lsf ':azureblob,account={name},key=\"{key}\",endpoint=\"{endpoint}\":'"
         )?;
-        writeln!(text, "curl (reads what the Python line made public):")?;
-        writeln!(text, "  curl {endpoint}/demo/hello.txt")
+        writeln!(text, "curl (health and metrics; Blob requests need a signature):")?;
+        writeln!(text, "  curl http://{}/metrics", reachable(self.admin))
     }
 }
 
@@ -118,7 +118,7 @@ mod tests {
              BlobEndpoint=http://127.0.0.1:10000/devstoreaccount1;"
         );
         assert!(text.contains(&expected), "{text}");
-        for client in ["python3 -c", "az storage", "rclone", "curl http://127.0.0.1:10000/"] {
+        for client in ["python3 -c", "az storage", "rclone", "curl http://127.0.0.1:10080/"] {
             assert!(text.contains(client), "{client} is missing in {text}");
         }
     }

@@ -48,7 +48,9 @@ pub async fn check(
         check_disk(number, path, env, progress, &mut report).await?;
     }
     if !data.first().is_some_and(|first| first.join(FILE_NAME).is_file()) {
-        report.problem(format!("{FILE_NAME} is missing from the first data directory"));
+        report.problem(format!(
+            "{FILE_NAME} is missing from the first data directory (the order is that of `serve`)"
+        ));
         return Ok(report);
     }
     match Storage::open_for_check(data, env).await {

@@ -4,6 +4,7 @@
 
 mod bad_input;
 mod layering;
+mod program;
 mod server;
 mod tidy;
 mod tree;

@@ -1,0 +1,181 @@
+//! The program's commands, as a shell sees them: exit codes and last words.
+
+use std::io::BufRead;
+use std::io::BufReader;
+use std::net::SocketAddr;
+use std::net::TcpListener;
+use std::path::Path;
+use std::process::Child;
+use std::process::Command;
+use std::process::Output;
+use std::process::Stdio;
+
+fn blockyard(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_blockyard"));
+    // The caller's settings are not this test's.
+    for (name, _) in std::env::vars_os() {
+        if name.to_str().is_some_and(|name| name.starts_with("BLOCKYARD_")) {
+            command.env_remove(name);
+        }
+    }
+    command.args(arguments);
+    command
+}
+
+fn run(arguments: &[&str]) -> Output {
+    blockyard(arguments).output().unwrap()
+}
+
+fn words(output: &Output) -> String {
+    let both = [&output.stdout[..], &output.stderr[..]].concat();
+    String::from_utf8(both).unwrap()
+}
+
+/// A node on ports of its own, started and with its banner read.
+struct Node {
+    child: Child,
+    banner: Vec<String>,
+}
+
+impl Node {
+    fn start(data: &Path) -> Self {
+        let mut child = blockyard(&["serve", "--data", data.to_str().unwrap()])
+            .args(["--blob-listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"])
+            .args(["--journal-bytes", "1048576"])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let mut banner = Vec::new();
+        while !banner
+            .last()
+            .is_some_and(|line: &String| line.contains("/metrics") && line.contains("curl"))
+        {
+            banner.push(lines.next().expect("the banner ends with curl").unwrap());
+        }
+        Self { child, banner }
+    }
+
+    fn admin(&self) -> SocketAddr {
+        let line = self.banner.iter().find(|line| line.contains("/readyz")).unwrap();
+        let (_, rest) = line.split_once("http://").unwrap();
+        rest.split('/').next().unwrap().parse().unwrap()
+    }
+
+    /// Sends a signal by name and returns the exit code.
+    fn end(mut self, signal: &str) -> Option<i32> {
+        let pid = self.child.id().to_string();
+        assert!(Command::new("kill").args([signal, &pid]).status().unwrap().success());
+        self.child.wait().unwrap().code()
+    }
+}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        // Ended already, most likely.
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
+
+#[test]
+fn node_serves_drains_and_checks_sound() {
+    let data = tempfile::tempdir().unwrap();
+    let folder = data.path().to_str().unwrap();
+    for signal in ["-TERM", "-INT"] {
+        let node = Node::start(data.path());
+        let admin = node.admin().to_string();
+        let health = run(&["health", "--admin-listen", &admin]);
+        assert_eq!((health.status.code(), words(&health).as_str()), (Some(0), "ready\n"));
+        let busy = run(&["check", folder]);
+        assert_eq!(busy.status.code(), Some(2), "{}", words(&busy));
+        assert!(words(&busy).contains("in use by another process"), "{}", words(&busy));
+        assert_eq!(node.end(signal), Some(0), "{signal}");
+        let health = run(&["health", "--admin-listen", &admin]);
+        assert_eq!(health.status.code(), Some(1));
+        let check = run(&["check", folder]);
+        assert_eq!(check.status.code(), Some(0), "{}", words(&check));
+        assert!(words(&check).ends_with("sound\n"), "{}", words(&check));
+    }
+}
+
+#[test]
+fn killed_node_checks_sound_and_as_json() {
+    let data = tempfile::tempdir().unwrap();
+    let node = Node::start(data.path());
+    assert_eq!(node.end("-KILL"), None);
+    let check = run(&["check", "--json", data.path().to_str().unwrap()]);
+    assert_eq!(check.status.code(), Some(0), "{}", words(&check));
+    let report: serde_json::Value = serde_json::from_slice(&check.stdout).unwrap();
+    assert_eq!(report["problems_count"], 0);
+    assert_eq!(report["index"]["partitions"], 1);
+}
+
+#[test]
+fn busy_port_is_named_with_the_flag_to_change() {
+    let data = tempfile::tempdir().unwrap();
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let folder = data.path().join("never");
+    let cases = [("--blob-listen", "--admin-listen"), ("--admin-listen", "--blob-listen")];
+    for (busy, free) in cases {
+        let output = blockyard(&["serve", busy, &address, free, "127.0.0.1:0", "--data"])
+            .arg(&folder)
+            .output()
+            .unwrap();
+        assert_eq!(output.status.code(), Some(1));
+        let text = words(&output);
+        assert!(text.contains(&address) && text.contains(busy), "{text}");
+        assert!(!folder.exists(), "data is touched only once the ports are had");
+    }
+}
+
+#[test]
+fn wrong_settings_end_with_two_and_say_which() {
+    let cases: [(&[&str], &str); 4] = [
+        (&["serve", "--initial-partitions", "0"], "initial_partitions must be 1 to 1024"),
+        (&["serve", "--blob-listen", "0.0.0.0:0"], "blockyard keygen"),
+        (&["serve", "--config", "missing.toml"], "missing.toml"),
+        (&["serve", "--partitions", "3"], "--partitions"),
+    ];
+    for (arguments, expected) in cases {
+        let output = run(arguments);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        assert!(words(&output).contains(expected), "{arguments:?}: {}", words(&output));
+    }
+    let variable = ("BLOCKYARD_INITIAL_PARTITIONS", "5000");
+    let output = blockyard(&["serve"]).env(variable.0, variable.1).output().unwrap();
+    assert!(words(&output).contains("not 5000"), "a variable is read: {}", words(&output));
+    let flag = ["serve", "--initial-partitions", "3000"];
+    let output = blockyard(&flag).env(variable.0, variable.1).output().unwrap();
+    assert!(words(&output).contains("not 3000"), "a flag wins: {}", words(&output));
+}
+
+#[test]
+fn keygen_prints_a_key_that_serve_takes() {
+    let output = run(&["keygen"]);
+    assert_eq!(output.status.code(), Some(0));
+    let key = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(key.trim_end().len(), 88, "64 bytes in base64");
+    let account = format!("mine:{}", key.trim_end());
+    // Accepted as an account; refused for what comes after it.
+    let output = run(&[
+        "serve",
+        "--blob-listen",
+        "0.0.0.0:0",
+        "--account",
+        &account,
+        "--journal-bytes",
+        "1",
+    ]);
+    assert!(words(&output).contains("journal_bytes"), "{}", words(&output));
+    assert!(!words(&output).contains(key.trim_end()));
+}
+
+#[test]
+fn check_of_nothing_cannot_run() {
+    let output = run(&["check", "no-such-folder"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(words(&output).contains("no-such-folder"), "{}", words(&output));
+}
