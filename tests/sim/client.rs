@@ -213,9 +213,10 @@ impl Client<'_> {
             }
             Change::Commit { .. } | Change::Mark { .. } | Change::Delete => unreachable!(),
         };
+        let committing = stored.committing();
         let answer = self.write(write).await?;
-        if matches!(answer, Answer::Done(_) | Answer::Unknown) {
-            stored.committed();
+        if !matches!(answer, Answer::Done(_) | Answer::Unknown) {
+            committing.refused();
         }
         Ok(answer)
     }
@@ -263,11 +264,11 @@ impl Client<'_> {
             content: stored.content(),
             crc64: Crc64::of(&bytes),
         });
+        // Whatever comes of it, these bytes are left to reclaim.
+        drop(stored.committing());
         if !matches!(self.write(write).await?, Answer::Done(_)) {
-            stored.committed();
             return Ok(false);
         }
-        stored.committed();
         let delete = DeleteBlob { key: key("probe"), guard: Guard::default() };
         Ok(matches!(self.write(Write::DeleteBlob(delete)).await?, Answer::Done(_)))
     }
@@ -519,13 +520,14 @@ impl Client<'_> {
         });
         // Until answered: a kill may come first.
         self.note(&name, tag, Some(Attempt::Unknown));
+        let committing = stored.committing();
         let attempt = match self.write(write).await? {
             Answer::Done(_) => Some(Attempt::Won),
             Answer::Unknown => Some(Attempt::Unknown),
             Answer::Refused | Answer::NotDone => None,
         };
-        if attempt.is_some() {
-            stored.committed();
+        if attempt.is_none() {
+            committing.refused();
         }
         self.note(&name, tag, attempt);
         Ok(())
