@@ -5,6 +5,7 @@ use std::collections::btree_map::Entry;
 use std::future::Future;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -192,11 +193,18 @@ async fn join(tasks: &Mutex<Vec<JoinHandle<()>>>) {
     }
 }
 
+/// From start to the first round of the scrub.
+const SCRUB_FIRST_PAUSE: Duration = Duration::from_secs(10);
+
 async fn scrub_loop(node: std::sync::Weak<CapacityNode>) {
+    let mut first = true;
     loop {
         let Some(strong) = node.upgrade() else { return };
         let (env, pace, pause) =
             (strong.env.clone(), strong.config.scrub_bytes_per_second, strong.config.scrub_pause);
+        // The first round starts soon: a node that is restarted more often than that would never be scrubbed.
+        let pause = if first { pause.min(SCRUB_FIRST_PAUSE) } else { pause };
+        first = false;
         let stop = strong.stop.clone();
         let ids: Vec<ExtentId> = {
             let extents = strong.extents.read().unwrap_or_else(PoisonError::into_inner);

@@ -16,6 +16,9 @@ pub struct ReclaimConfig {
     pub garbage_rows: usize,
     /// Garbage rows freed in one pass of one partition. Default 6,400.
     pub garbage_rows_per_pass: usize,
+    /// An open extent with so many bytes of garbage, and an eighth of its length, is sealed so that it gives them back.
+    /// Default 8 MiB.
+    pub open_waste_min: u64,
     /// Staged blocks live this long after the last Put Block to their blob. Default 7 days, as the service has it.
     pub staged_life: Duration,
     /// How often to look for expired ones. Default 1 hour.
@@ -51,6 +54,7 @@ impl Default for ReclaimConfig {
             grace: Duration::from_secs(2),
             garbage_rows: 64,
             garbage_rows_per_pass: 6_400,
+            open_waste_min: 8 << 20,
             staged_life: DAY * 7,
             expire_every: HOUR,
             blobs_per_write: 64,

@@ -11,6 +11,8 @@ pub struct ReclaimMetrics {
     pub freed_bytes: Counter,
     /// Garbage rows freed and forgotten.
     pub garbage_rows: Counter,
+    /// Open extents sealed because they held much garbage.
+    pub rolled_extents: Counter,
     /// Blobs whose staged blocks expired.
     pub expired_blobs: Counter,
     /// Writes that removed rows of deleted containers.
@@ -33,9 +35,10 @@ impl ReclaimMetrics {
     pub fn registered(registry: &mut Registry) -> Self {
         let metrics = Self::default();
         let inner = registry.sub_registry_with_prefix("reclaim");
-        let counters: [(&str, &str, &Counter); 9] = [
+        let counters: [(&str, &str, &Counter); 10] = [
             ("freed_bytes", "Payload bytes of garbage rows freed", &metrics.freed_bytes),
             ("garbage_rows", "Garbage rows freed and forgotten", &metrics.garbage_rows),
+            ("rolled_extents", "Open extents sealed for their garbage", &metrics.rolled_extents),
             ("expired_blobs", "Blobs whose staged blocks expired", &metrics.expired_blobs),
             ("purge_writes", "Writes that purged deleted containers", &metrics.purge_writes),
             ("purged_containers", "Deleted containers wholly gone", &metrics.purged_containers),

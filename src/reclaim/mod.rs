@@ -21,6 +21,7 @@ mod live;
 mod metrics;
 mod partitions;
 mod purge;
+mod roll;
 mod service;
 #[cfg(test)]
 mod tests;

@@ -21,6 +21,7 @@ use crate::reclaim::garbage;
 use crate::reclaim::partitions::target;
 use crate::reclaim::purge;
 use crate::reclaim::purge::Purged;
+use crate::reclaim::roll;
 use crate::types::ExtentId;
 
 /// What reclaim works on.
@@ -124,6 +125,7 @@ impl Reclaim {
                 }
             }
         }
+        roll::roll(self).await;
         if state.purge_again <= now {
             state.purge_again = now.saturating_add(self.config.purge_every);
             match purge::purge(self, &map, &mut state.purged).await {

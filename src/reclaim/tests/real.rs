@@ -120,6 +120,13 @@ impl Process {
 
     /// Stores payloads of these lengths in a new extent, sealed afterwards.
     async fn store(&self, lens: &[usize]) -> Vec<Location> {
+        let locations = self.store_open(lens).await;
+        self.capacity.seal(locations[0].extent, Epoch::new(1)).await.unwrap();
+        locations
+    }
+
+    /// Stores payloads of these lengths in a new extent that stays open.
+    async fn store_open(&self, lens: &[usize]) -> Vec<Location> {
         let extent = self.ids.next_extent().await.unwrap();
         let epoch = Epoch::new(1);
         self.capacity.create(extent, ExtentKind::Data, epoch).await.unwrap();
@@ -138,7 +145,6 @@ impl Process {
             locations.extend(appended.locations);
             offset = appended.end;
         }
-        self.capacity.seal(extent, epoch).await.unwrap();
         locations
     }
 
@@ -220,4 +226,33 @@ async fn audit_finds_again_what_was_freed_before_a_kill_and_what_was_never_commi
     }
     assert_eq!(report.problems, []);
     assert_eq!((report.blobs, report.staged_blocks, report.garbage_locations), (4, 1, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn open_extent_with_much_garbage_is_sealed_and_gives_its_space_back() {
+    let machine = Machine { disk: SimDisk::new(8, 1 << 30), coordinator: SimulatedStore::new() };
+    let process = machine.start().await;
+    let wasteful = process.store_open(&[3 << 20; 4]).await;
+    let frugal = process.store_open(&[3 << 20; 4]).await;
+    for (n, location) in wasteful.iter().chain(&frugal).enumerate() {
+        process.write(put(&format!("{n}"), &[*location])).await;
+    }
+    for name in ["0", "1", "2", "4"] {
+        process.write(delete(name)).await;
+    }
+    process.env.clock.sleep(Duration::from_secs(3)).await;
+    assert!(process.reclaim.pass(&mut PassState::default()).await);
+    let extents = process.capacity.extents().await;
+    let state = |location: &Location| {
+        extents.iter().find(|info| info.extent == location.extent).map(|info| info.state)
+    };
+    assert_eq!(state(&wasteful[0]), Some(ExtentState::Sealed), "9 MiB of 12 are garbage");
+    assert_eq!(
+        state(&frugal[0]),
+        Some(ExtentState::Open),
+        "3 MiB are below what is worth a new file"
+    );
+    for location in [&wasteful[3], &frugal[1], &frugal[2], &frugal[3]] {
+        assert!(process.readable(location).await);
+    }
 }
