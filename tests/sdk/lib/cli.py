@@ -5,6 +5,7 @@ import contextlib
 import logging
 import pathlib
 import shutil
+import signal
 import sys
 import tempfile
 
@@ -40,6 +41,8 @@ def run(main, options):
     """Runs `main(options, scratch)`, which answers an exit code, and ends the process with it."""
     scratch = options.work or pathlib.Path(tempfile.mkdtemp(prefix="blockyard-sdk-"))
     scratch.mkdir(parents=True, exist_ok=True)
+    # An end from outside must not leave a server behind: unwinding ends it.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     code = 1
     try:
         code = main(options, scratch)
