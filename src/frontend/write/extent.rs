@@ -56,7 +56,11 @@ impl ExtentWriter {
             // A full disk refuses a new extent as well; the old one goes on when there is space again.
             Err(capacity::Error::Full) => Err(capacity::Error::Full),
             Err(error) => {
-                tracing::warn!(%error, "an append failed: rolling to a new extent");
+                if matches!(error, capacity::Error::Sealed { .. }) {
+                    tracing::debug!(%error, "sealed for its garbage: rolling to a new extent");
+                } else {
+                    tracing::warn!(%error, "an append failed: rolling to a new extent");
+                }
                 self.seal();
                 let done = self.try_append(payloads, durability).await;
                 if done.is_err() {
