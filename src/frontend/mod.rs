@@ -8,7 +8,7 @@
 //! 5. `write/` appends it: small bodies of all requests share appends, large ones stream into an extent of their own.
 //!    **Here bytes become durable.**
 //! 6. `route.rs` sends the row change to the partition that owns the name. **Here the name becomes visible.**
-//! 7. `read.rs` streams a blob's pieces back, one read ahead.
+//! 7. `read.rs` streams a blob's pieces back, a step of at most 1 MiB at a time.
 //!
 //! Invariants: bytes before pointers (5 before 6, always); a body that ends early makes nothing visible; a short
 //! response body never looks complete (the connection is cut); a write runs on when its client leaves.
