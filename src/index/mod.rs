@@ -1,6 +1,6 @@
 //! The index: rows about accounts, containers and blobs, range-partitioned by routing key, stored in extents.
 //!
-//! 1. `api.rs`: what a front end, reclaim and the checker ask; `record.rs`: the records they get.
+//! 1. `api/`: what a front end, reclaim and the checker ask; `record.rs`: the records they get.
 //! 2. `map.rs`: who owns which range; `host.rs`: the partitions open here.
 //! 3. `engine/`: a partition: log, memtables, runs, recovery, over capacity's API.
 //! 4. `objects/`: what rows mean, behind the seam of `rows.rs`.

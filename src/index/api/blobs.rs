@@ -1,0 +1,108 @@
+//! Changes of blobs.
+
+use std::fmt::Debug;
+
+use bytes::Bytes;
+
+use crate::types::BlobKey;
+use crate::types::BlobProperties;
+use crate::types::BlockId;
+use crate::types::BlockListEntry;
+use crate::types::Conditions;
+use crate::types::Crc64;
+use crate::types::Location;
+use crate::types::Metadata;
+
+/// What a request demands of the current state before it is carried out.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Guard {
+    /// `If-*`.
+    pub conditions: Conditions,
+    /// `x-ms-lease-id`, if sent.
+    pub lease: Option<String>,
+}
+
+/// Content whose bytes are durable already, or small enough to live in the row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NewContent {
+    /// Kept in the row; may be empty.
+    Inline(Bytes),
+    /// Stored in extents, in order.
+    Stored(Vec<Location>),
+}
+
+/// Makes or replaces a blob; its staged blocks are discarded.
+#[derive(Clone, Debug)]
+pub struct PutBlob {
+    /// The blob.
+    pub key: BlobKey,
+    /// What must hold.
+    pub guard: Guard,
+    /// System properties.
+    pub properties: BlobProperties,
+    /// User metadata.
+    pub metadata: Metadata,
+    /// The bytes.
+    pub content: NewContent,
+    /// Their CRC-64/NVME.
+    pub crc64: Crc64,
+}
+
+/// Stages one block, replacing a staged one of the same id.
+#[derive(Clone, Debug)]
+pub struct StageBlock {
+    /// The blob.
+    pub key: BlobKey,
+    /// Only the lease counts: Put Block takes no conditions.
+    pub guard: Guard,
+    /// The block.
+    pub id: BlockId,
+    /// The bytes, not empty.
+    pub content: NewContent,
+    /// Their CRC-64/NVME.
+    pub crc64: Crc64,
+}
+
+/// Commits a block list: the named blocks become the blob, all other staged ones are discarded.
+#[derive(Clone, Debug)]
+pub struct CommitBlocks {
+    /// The blob.
+    pub key: BlobKey,
+    /// What must hold.
+    pub guard: Guard,
+    /// System properties, replacing all.
+    pub properties: BlobProperties,
+    /// User metadata, replacing all.
+    pub metadata: Metadata,
+    /// The blocks, at most [`crate::types::BLOCKS_COMMITTED_MAX`].
+    pub list: Vec<BlockListEntry>,
+}
+
+/// A change of a blob that leaves its content alone.
+#[derive(Clone, Debug)]
+pub enum BlobChange {
+    /// Replaces the system properties.
+    Properties(BlobProperties),
+    /// Replaces the user metadata.
+    Metadata(Metadata),
+}
+
+/// Changes properties or metadata.
+#[derive(Clone, Debug)]
+pub struct UpdateBlob {
+    /// The blob.
+    pub key: BlobKey,
+    /// What must hold.
+    pub guard: Guard,
+    /// The change.
+    pub change: BlobChange,
+}
+
+/// Deletes a blob and its staged blocks.
+#[derive(Clone, Debug)]
+pub struct DeleteBlob {
+    /// The blob.
+    pub key: BlobKey,
+    /// What must hold.
+    pub guard: Guard,
+}

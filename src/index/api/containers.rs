@@ -1,0 +1,97 @@
+//! Changes and pages of containers.
+
+use std::fmt::Debug;
+
+use bytes::Bytes;
+
+use crate::index::api::Guard;
+use crate::index::record::ContainerRecord;
+use crate::types::AccountId;
+use crate::types::Collation;
+use crate::types::ContainerId;
+use crate::types::ContainerName;
+use crate::types::Metadata;
+use crate::types::PublicAccess;
+use crate::types::RoutingKey;
+
+/// Creates a container under an id already issued.
+#[derive(Clone, Debug)]
+pub struct CreateContainer {
+    /// The account.
+    pub account: AccountId,
+    /// The name.
+    pub name: ContainerName,
+    /// A fresh id.
+    pub id: ContainerId,
+    /// The order of its names.
+    pub collation: Collation,
+    /// User metadata.
+    pub metadata: Metadata,
+    /// Anonymous access.
+    pub public_access: PublicAccess,
+}
+
+/// Replaces a container's metadata.
+#[derive(Clone, Debug)]
+pub struct UpdateContainer {
+    /// The account.
+    pub account: AccountId,
+    /// The container.
+    pub name: ContainerName,
+    /// What must hold.
+    pub guard: Guard,
+    /// The new metadata.
+    pub metadata: Metadata,
+}
+
+/// Deletes a container: its name is free at once, its rows are purged later.
+#[derive(Clone, Debug)]
+pub struct DeleteContainer {
+    /// The account.
+    pub account: AccountId,
+    /// The container.
+    pub name: ContainerName,
+    /// What must hold.
+    pub guard: Guard,
+}
+
+/// List Containers: one page.
+#[derive(Clone, Debug)]
+pub struct ListContainers {
+    /// The account.
+    pub account: AccountId,
+    /// Only names that start so.
+    pub prefix: String,
+    /// Where to go on: `next` of the page before.
+    pub from: Option<Bytes>,
+    /// Entries at most, above 0.
+    pub limit: usize,
+}
+
+impl ListContainers {
+    /// The position the page starts at, by which it is routed.
+    #[must_use]
+    pub fn position(&self) -> Bytes {
+        let table = ContainerId::new(0);
+        let start = RoutingKey::prefix(self.account, table, &self.prefix, Collation::Utf8);
+        self.from.clone().map_or(start.clone(), |from| from.max(start))
+    }
+}
+
+/// A container in a list.
+#[derive(Clone, Debug)]
+pub struct ContainerEntry {
+    /// The name.
+    pub name: String,
+    /// The record.
+    pub record: ContainerRecord,
+}
+
+/// A page of containers.
+#[derive(Clone, Debug)]
+pub struct ContainerPage {
+    /// In name order.
+    pub entries: Vec<ContainerEntry>,
+    /// Where to go on, possibly in the next partition; `None` at the end.
+    pub next: Option<Bytes>,
+}

@@ -1,0 +1,60 @@
+//! Why a request was refused.
+
+use std::fmt::Debug;
+
+use thiserror::Error as ThisError;
+
+use crate::types::Outcome;
+
+/// Why a request was refused; each variant is a different answer or a different next step.
+#[derive(Clone, Debug, PartialEq, Eq, ThisError)]
+pub enum Error {
+    /// The partition is not here, not at this epoch, or does not own the key: read the map again and retry.
+    #[error("wrong partition")]
+    WrongPartition,
+    /// No such account.
+    #[error("no such account")]
+    AccountNotFound,
+    /// No such container.
+    #[error("no such container")]
+    ContainerNotFound,
+    /// A container of that name exists.
+    #[error("the container exists")]
+    ContainerExists,
+    /// No such blob (one with staged blocks only does not exist either).
+    #[error("no such blob")]
+    BlobNotFound,
+    /// A condition failed; never [`Outcome::Proceed`].
+    #[error("a condition failed: {0:?}")]
+    Condition(Outcome),
+    /// A lease id was sent but there is no lease.
+    #[error("there is no lease")]
+    LeaseNotPresent,
+    /// The range starts past the end; the blob's length.
+    #[error("the range starts past the end, {len}")]
+    InvalidRange {
+        /// The blob's length.
+        len: u64,
+    },
+    /// A block list names a block that is not there.
+    #[error("the block list names an unknown block")]
+    UnknownBlock,
+    /// The block id's length differs from the blob's other blocks.
+    #[error("the block id's length differs from the blob's other blocks")]
+    BlockIdLength,
+    /// Too many staged blocks.
+    #[error("too many uncommitted blocks")]
+    TooManyBlocks,
+    /// No space for the index's own rows.
+    #[error("the disk is full")]
+    Full,
+    /// Rows cannot be read: their checksum does not match.
+    #[error("index rows are damaged: {0}")]
+    Corrupt(String),
+    /// The partition cannot serve now (stopping, or its disk is poisoned).
+    #[error("the partition is unavailable: {0}")]
+    Unavailable(String),
+    /// Too much is queued: retry later.
+    #[error("the partition is overloaded")]
+    Overloaded,
+}

@@ -1,0 +1,42 @@
+//! The trait a host of partitions offers.
+
+use std::fmt::Debug;
+
+use async_trait::async_trait;
+
+use crate::index::api::Error;
+use crate::index::api::Read;
+use crate::index::api::ReadReply;
+use crate::index::api::Write;
+use crate::index::api::WriteReply;
+use crate::types::Epoch;
+use crate::types::ExtentId;
+use crate::types::PartitionId;
+
+/// The partition a router believes to own the key, and the epoch it knows it by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Target {
+    /// The partition.
+    pub partition: PartitionId,
+    /// Its epoch in the router's map.
+    pub epoch: Epoch,
+}
+
+/// Hosts partitions.
+#[async_trait]
+pub trait IndexHost: Send + Sync + Debug {
+    /// Answers from one partition.
+    ///
+    /// # Errors
+    /// [`Error`].
+    async fn read(&self, target: Target, read: Read) -> Result<ReadReply, Error>;
+
+    /// Changes one partition; durable when it returns. Not cancel-safe: run it in a task of its own.
+    ///
+    /// # Errors
+    /// [`Error`]; after [`Error::Unavailable`] the change may or may not have happened.
+    async fn write(&self, target: Target, write: Write) -> Result<WriteReply, Error>;
+
+    /// The log and run extents of all partitions hosted here, for the audit.
+    async fn owned_extents(&self) -> Vec<ExtentId>;
+}

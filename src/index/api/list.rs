@@ -1,0 +1,78 @@
+//! Pages of blobs.
+
+use std::fmt::Debug;
+
+use bytes::Bytes;
+
+use crate::index::record::BlobRecord;
+use crate::types::AccountId;
+use crate::types::Collation;
+use crate::types::ContainerId;
+use crate::types::RoutingKey;
+
+/// List Blobs: one page of one container, as far as this partition reaches.
+#[derive(Clone, Debug)]
+pub struct ListBlobs {
+    /// The account.
+    pub account: AccountId,
+    /// The container.
+    pub container: ContainerId,
+    /// Its collation.
+    pub collation: Collation,
+    /// Only names that start so.
+    pub prefix: String,
+    /// Names that contain this after the prefix are folded into one entry.
+    pub delimiter: Option<String>,
+    /// Only names at or after this one.
+    pub start_from: Option<String>,
+    /// Where to go on: `next` of the page before.
+    pub from: Option<Bytes>,
+    /// Entries at most, above 0.
+    pub limit: usize,
+    /// Also blobs that have only staged blocks.
+    pub uncommitted: bool,
+}
+
+impl ListBlobs {
+    /// The position the page starts at, by which it is routed.
+    #[must_use]
+    pub fn position(&self) -> Bytes {
+        let start = RoutingKey::prefix(self.account, self.container, &self.prefix, self.collation);
+        let named = self
+            .start_from
+            .as_ref()
+            .map(|name| RoutingKey::prefix(self.account, self.container, name, self.collation));
+        [self.from.clone(), named].into_iter().flatten().fold(start, Ord::max)
+    }
+}
+
+/// An entry of a blob list.
+#[derive(Clone, Debug)]
+pub enum ListEntry {
+    /// A committed blob.
+    Blob {
+        /// The name.
+        name: String,
+        /// The record.
+        record: Box<BlobRecord>,
+    },
+    /// A blob with staged blocks only.
+    Uncommitted {
+        /// The name.
+        name: String,
+    },
+    /// All names up to and including the delimiter.
+    Prefix {
+        /// The common part.
+        name: String,
+    },
+}
+
+/// A page of blobs.
+#[derive(Clone, Debug)]
+pub struct ListPage {
+    /// In the container's order, prefixes among them.
+    pub entries: Vec<ListEntry>,
+    /// Where to go on, possibly in the next partition; `None` at the end of the container.
+    pub next: Option<Bytes>,
+}

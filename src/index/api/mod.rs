@@ -1,0 +1,29 @@
+//! The index trait: what a front end, reclaim and the checker ask of a partition. In process today, over RPC in a cluster.
+//!
+//! 1. `host.rs` is the trait · 2. `write.rs` (changes; messages in `blobs.rs`, `containers.rs`) · 3. `read.rs` (questions;
+//! pages in `list.rs`) · 4. `reclaim.rs` · 5. `error.rs`.
+//!
+//! Messages are plain values: whole, checked by the types they are made of, routed by one key each.
+
+mod blobs;
+mod containers;
+mod error;
+mod host;
+mod list;
+mod read;
+mod reclaim;
+mod write;
+
+pub use blobs::{
+    BlobChange, CommitBlocks, DeleteBlob, Guard, NewContent, PutBlob, StageBlock, UpdateBlob,
+};
+pub use containers::{
+    ContainerEntry, ContainerPage, CreateContainer, DeleteContainer, ListContainers,
+    UpdateContainer,
+};
+pub use error::Error;
+pub use host::{IndexHost, Target};
+pub use list::{ListBlobs, ListEntry, ListPage};
+pub use read::{BlobView, BlockListView, BlockView, Piece, Read, ReadBlob, ReadReply};
+pub use reclaim::{GarbageRow, References, StagedBlocks};
+pub use write::{Write, WriteReply, Written, purge_key};

@@ -1,0 +1,176 @@
+//! Every question to one partition, and its answer.
+
+use std::fmt::Debug;
+use std::ops::Range;
+
+use bytes::Bytes;
+
+use crate::index::api::ContainerPage;
+use crate::index::api::GarbageRow;
+use crate::index::api::Guard;
+use crate::index::api::ListBlobs;
+use crate::index::api::ListContainers;
+use crate::index::api::ListPage;
+use crate::index::api::References;
+use crate::index::api::StagedBlocks;
+use crate::index::record::AccountRecord;
+use crate::index::record::BlobRecord;
+use crate::index::record::ContainerRecord;
+use crate::types::AccountId;
+use crate::types::AccountName;
+use crate::types::BlobKey;
+use crate::types::BlockId;
+use crate::types::ByteRange;
+use crate::types::ContainerId;
+use crate::types::ContainerName;
+use crate::types::Location;
+use crate::types::RoutingKey;
+use crate::types::Timestamp;
+
+/// Get Blob, Get Blob Properties.
+#[derive(Clone, Debug)]
+pub struct ReadBlob {
+    /// The blob.
+    pub key: BlobKey,
+    /// What must hold.
+    pub guard: Guard,
+    /// Which bytes are wanted; `None` for all. A range past the end answers [`Error::InvalidRange`].
+    pub range: Option<ByteRange>,
+    /// Whether pieces are wanted at all.
+    pub pieces: bool,
+}
+
+/// A part of a blob's content.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Piece {
+    /// Here it is.
+    Inline(Bytes),
+    /// `range` of the payload of `location`.
+    Stored {
+        /// Where.
+        location: Location,
+        /// Which of its payload bytes.
+        range: Range<u64>,
+    },
+}
+
+/// A blob as of one instant.
+#[derive(Clone, Debug)]
+pub struct BlobView {
+    /// The blob.
+    pub record: BlobRecord,
+    /// The wanted bytes of the content, half-open; empty for an empty blob.
+    pub range: Range<u64>,
+    /// The first pieces of it; together they cover `range` up to `pieces_end`.
+    pub pieces: Vec<Piece>,
+    /// Where the pieces end: below `range.end` when the layout is long. Ask again from here with `If-Match`.
+    pub pieces_end: u64,
+}
+
+/// One block of a list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BlockView {
+    /// The block.
+    pub id: BlockId,
+    /// Its length, bytes.
+    pub len: u64,
+}
+
+/// Get Block List.
+#[derive(Clone, Debug)]
+pub struct BlockListView {
+    /// The committed blob, if there is one.
+    pub record: Option<BlobRecord>,
+    /// Its blocks in order; none when it was made by Put Blob.
+    pub committed: Vec<BlockView>,
+    /// Staged blocks in the order of their ids.
+    pub uncommitted: Vec<BlockView>,
+}
+
+/// A question to one partition; linearizable.
+#[derive(Clone, Debug)]
+pub enum Read {
+    /// An account.
+    Account(AccountName),
+    /// A container.
+    Container(AccountId, ContainerName),
+    /// A page of containers.
+    Containers(ListContainers),
+    /// A blob with the pieces that cover a range.
+    Blob(ReadBlob),
+    /// A blob's block lists.
+    BlockList(BlobKey, Guard),
+    /// A page of blobs.
+    Blobs(ListBlobs),
+    /// Garbage of the whole partition from a position.
+    Garbage {
+        /// Start; empty for the beginning.
+        from: Bytes,
+        /// Rows at most.
+        limit: usize,
+    },
+    /// Deleted containers whose rows are not yet purged.
+    DeadContainers,
+    /// Blobs last staged to before a time.
+    Expired {
+        /// Start; empty for the beginning.
+        from: Bytes,
+        /// The time.
+        before: Timestamp,
+        /// Blobs at most.
+        limit: usize,
+    },
+    /// Everything referred to by rows from a position; whole blobs, each as of one instant.
+    References {
+        /// Start; empty for the beginning.
+        from: Bytes,
+        /// Blobs at most.
+        limit: usize,
+    },
+}
+
+impl Read {
+    /// The position the request is routed by; `None` when it is about a whole partition, whatever its keys.
+    #[must_use]
+    pub fn routing_key(&self) -> Option<Bytes> {
+        match self {
+            Self::Account(name) => Some(RoutingKey::account(name).as_bytes().clone()),
+            Self::Container(account, name) => {
+                Some(RoutingKey::container(*account, name).as_bytes().clone())
+            }
+            Self::Containers(list) => Some(list.position()),
+            Self::Blob(read) => Some(RoutingKey::blob(&read.key).as_bytes().clone()),
+            Self::BlockList(key, _) => Some(RoutingKey::blob(key).as_bytes().clone()),
+            Self::Blobs(list) => Some(list.position()),
+            Self::Garbage { .. }
+            | Self::DeadContainers
+            | Self::Expired { .. }
+            | Self::References { .. } => None,
+        }
+    }
+}
+
+/// The answer to a [`Read`].
+#[derive(Clone, Debug)]
+pub enum ReadReply {
+    /// To [`Read::Account`].
+    Account(AccountRecord),
+    /// To [`Read::Container`].
+    Container(Box<ContainerRecord>),
+    /// To [`Read::Containers`].
+    Containers(ContainerPage),
+    /// To [`Read::Blob`].
+    Blob(Box<BlobView>),
+    /// To [`Read::BlockList`].
+    BlockList(Box<BlockListView>),
+    /// To [`Read::Blobs`].
+    Blobs(ListPage),
+    /// To [`Read::Garbage`]; with where to go on.
+    Garbage(Vec<GarbageRow>, Option<Bytes>),
+    /// To [`Read::DeadContainers`]; with when each was deleted.
+    DeadContainers(Vec<(AccountId, ContainerId, Timestamp)>),
+    /// To [`Read::Expired`]; with where to go on.
+    Expired(Vec<StagedBlocks>, Option<Bytes>),
+    /// To [`Read::References`].
+    References(References),
+}

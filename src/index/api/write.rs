@@ -1,0 +1,175 @@
+//! Every change of one partition, and its answer.
+
+use std::fmt::Debug;
+
+use bytes::Bytes;
+
+use crate::index::api::CommitBlocks;
+use crate::index::api::CreateContainer;
+use crate::index::api::DeleteBlob;
+use crate::index::api::DeleteContainer;
+use crate::index::api::NewContent;
+use crate::index::api::PutBlob;
+use crate::index::api::StageBlock;
+use crate::index::api::UpdateBlob;
+use crate::index::api::UpdateContainer;
+use crate::index::record::AccountRecord;
+use crate::types::AccountId;
+use crate::types::AccountName;
+use crate::types::ContainerId;
+use crate::types::Etag;
+use crate::types::RoutingKey;
+use crate::types::Timestamp;
+
+/// A change of one partition's rows, durable when answered.
+#[derive(Clone, Debug)]
+pub enum Write {
+    /// Makes an account under an id already issued; one that exists is left as it is and returned.
+    CreateAccount {
+        /// The name.
+        name: AccountName,
+        /// A fresh id.
+        id: AccountId,
+    },
+    /// Create Container.
+    CreateContainer(CreateContainer),
+    /// Set Container Metadata.
+    UpdateContainer(UpdateContainer),
+    /// Delete Container.
+    DeleteContainer(DeleteContainer),
+    /// Put Blob.
+    PutBlob(PutBlob),
+    /// Put Block.
+    StageBlock(StageBlock),
+    /// Put Block List.
+    CommitBlocks(CommitBlocks),
+    /// Set Blob Properties, Set Blob Metadata.
+    UpdateBlob(UpdateBlob),
+    /// Delete Blob.
+    DeleteBlob(DeleteBlob),
+    /// Reclaim: drops staged blocks of blobs last staged to before `before`; `key` as read by [`Read::Expired`].
+    ExpireStaged {
+        /// The blob's routing key.
+        key: RoutingKey,
+        /// Only if still not staged to since.
+        before: Timestamp,
+    },
+    /// Reclaim: removes up to `limit` blobs' rows of a deleted container, starting at its lowest; answers
+    /// [`WriteReply::Purged`].
+    PurgeContainer {
+        /// The account.
+        account: AccountId,
+        /// The dead container.
+        container: ContainerId,
+        /// Where to start: a position inside the partition.
+        from: Bytes,
+        /// Blobs at most.
+        limit: usize,
+    },
+    /// Reclaim: forgets that a container was deleted, after all its rows are gone.
+    ForgetContainer {
+        /// The account.
+        account: AccountId,
+        /// The dead container.
+        container: ContainerId,
+    },
+    /// Reclaim: these garbage rows have been freed.
+    ForgetGarbage {
+        /// Row keys from [`Read::Garbage`], all of this partition.
+        keys: Vec<Bytes>,
+    },
+}
+
+impl Write {
+    /// The position the request is routed by.
+    #[must_use]
+    pub fn routing_key(&self) -> Bytes {
+        match self {
+            Self::CreateAccount { name, .. } => RoutingKey::account(name).as_bytes().clone(),
+            Self::CreateContainer(c) => {
+                RoutingKey::container(c.account, &c.name).as_bytes().clone()
+            }
+            Self::UpdateContainer(c) => {
+                RoutingKey::container(c.account, &c.name).as_bytes().clone()
+            }
+            Self::DeleteContainer(c) => {
+                RoutingKey::container(c.account, &c.name).as_bytes().clone()
+            }
+            Self::PutBlob(b) => RoutingKey::blob(&b.key).as_bytes().clone(),
+            Self::StageBlock(b) => RoutingKey::blob(&b.key).as_bytes().clone(),
+            Self::CommitBlocks(b) => RoutingKey::blob(&b.key).as_bytes().clone(),
+            Self::UpdateBlob(b) => RoutingKey::blob(&b.key).as_bytes().clone(),
+            Self::DeleteBlob(b) => RoutingKey::blob(&b.key).as_bytes().clone(),
+            Self::ExpireStaged { key, .. } => key.as_bytes().clone(),
+            Self::PurgeContainer { from, .. } => from.clone(),
+            Self::ForgetContainer { account, container } => purge_key(*account, *container),
+            Self::ForgetGarbage { keys } => keys.first().cloned().unwrap_or_default(),
+        }
+    }
+}
+
+impl Write {
+    /// Roughly the bytes it occupies while it waits, for bounds on queues.
+    #[must_use]
+    pub fn weight(&self) -> usize {
+        const FIXED: usize = 1024;
+        const ENTRY: usize = 96;
+        let content = |content: &NewContent| match content {
+            NewContent::Inline(bytes) => bytes.len(),
+            NewContent::Stored(locations) => locations.len() * ENTRY,
+        };
+        FIXED
+            + match self {
+                Self::PutBlob(put) => content(&put.content),
+                Self::StageBlock(stage) => content(&stage.content),
+                Self::CommitBlocks(commit) => commit.list.len() * ENTRY,
+                Self::ForgetGarbage { keys } => keys.len() * ENTRY,
+                Self::CreateAccount { .. }
+                | Self::CreateContainer(_)
+                | Self::UpdateContainer(_)
+                | Self::DeleteContainer(_)
+                | Self::UpdateBlob(_)
+                | Self::DeleteBlob(_)
+                | Self::ExpireStaged { .. }
+                | Self::PurgeContainer { .. }
+                | Self::ForgetContainer { .. } => 0,
+            }
+    }
+}
+
+/// The row that remembers a deleted container until its rows are gone: account, container 0, then bytes no
+/// name starts with, then the id. In [`crate::index::rows::Family::Garbage`].
+#[must_use]
+pub fn purge_key(account: AccountId, container: ContainerId) -> Bytes {
+    let mut key = Vec::with_capacity(26);
+    key.extend_from_slice(&account.get().to_be_bytes());
+    key.extend_from_slice(&0u64.to_be_bytes());
+    key.extend_from_slice(&[0x00, 0x00]);
+    key.extend_from_slice(&container.get().to_be_bytes());
+    key.into()
+}
+
+/// What a change of a container or blob answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Written {
+    /// The new tag.
+    pub etag: Etag,
+    /// The new time.
+    pub last_modified: Timestamp,
+}
+
+/// The answer to a [`Write`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum WriteReply {
+    /// The account, new or not.
+    Account(AccountRecord),
+    /// A container or blob changed.
+    Written(Written),
+    /// Done, nothing to tell.
+    Done,
+    /// How far a purge came.
+    Purged {
+        /// Where to go on; `None` when the container has no rows left in this partition.
+        next: Option<Bytes>,
+    },
+}
