@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 use crate::env::net::Listener;
 use crate::env::net::Stream;
 use crate::frontend::service::FrontEnd;
+use crate::types::Peer;
 
 /// Limits of connections.
 #[derive(Clone, Copy, Debug)]
@@ -62,9 +63,10 @@ pub async fn serve(
             Ok((stream, peer)) => {
                 let (front, stop) = (Arc::clone(&front), stop.clone());
                 let tasks = front.env.tasks.clone();
+                let peer = Peer { address: peer, secure: false };
                 drop(tasks.spawn("connection", async move {
-                    tracing::trace!(%peer, "connected");
-                    connection(stream, front, config, stop).await;
+                    tracing::trace!(?peer, "connected");
+                    connection(stream, peer, front, config, stop).await;
                     drop(permit);
                 }));
             }
@@ -94,13 +96,14 @@ async fn pause(front: &FrontEnd, error: &io::Error) {
 
 async fn connection(
     stream: Box<dyn Stream>,
+    peer: Peer,
     front: Arc<FrontEnd>,
     config: ServerConfig,
     stop: CancellationToken,
 ) {
     let service = service_fn(move |request: Request<Incoming>| {
         let front = Arc::clone(&front);
-        async move { Ok::<_, std::convert::Infallible>(front.handle(request).await) }
+        async move { Ok::<_, std::convert::Infallible>(front.handle(request, peer).await) }
     });
     let mut builder = http1::Builder::new();
     builder

@@ -28,6 +28,7 @@ use crate::protocol::Error;
 use crate::protocol::ErrorCode;
 use crate::protocol::Operation;
 use crate::protocol::azure;
+use crate::types::Peer;
 
 /// Limits of requests.
 #[derive(Clone, Debug)]
@@ -94,8 +95,8 @@ impl FrontEnd {
         }
     }
 
-    /// Answers one request. Never fails: errors are responses.
-    pub async fn handle(&self, request: Request<Incoming>) -> Response<ResponseBody> {
+    /// Answers one request of the client at `peer`. Never fails: errors are responses.
+    pub async fn handle(&self, request: Request<Incoming>, peer: Peer) -> Response<ResponseBody> {
         let begun = self.env.clock.monotonic();
         let (head, incoming) = request.into_parts();
         let mut echo = azure::RequestEcho::new(&head, self.request_id(), self.env.clock.now());
@@ -103,7 +104,7 @@ impl FrontEnd {
         let mut name = "Refused";
 
         self.metrics.running.inc();
-        let answer = self.answer(&head, &mut body, &mut echo, &mut name).await;
+        let answer = self.answer((&head, peer), &mut body, &mut echo, &mut name).await;
         self.metrics.running.dec();
 
         let response = match answer {
@@ -130,13 +131,13 @@ impl FrontEnd {
 
     async fn answer(
         &self,
-        head: &http::request::Parts,
+        (head, peer): (&http::request::Parts, Peer),
         body: &mut RequestBody,
         echo: &mut azure::RequestEcho,
         name: &mut &'static str,
     ) -> dispatch::Answer {
         let Ok(_permit) = self.running.try_acquire() else { return Err(errors::busy()) };
-        let (account, operation) = self.admit(head, echo)?;
+        let (account, operation) = self.admit(head, peer, echo)?;
         *name = operation.name();
         dispatch(self, &account, operation, body).await
     }
@@ -145,6 +146,7 @@ impl FrontEnd {
     fn admit(
         &self,
         head: &http::request::Parts,
+        peer: Peer,
         echo: &mut azure::RequestEcho,
     ) -> Result<(Arc<Account>, Operation), Error> {
         let context = azure::Context::from_head(head)?;
@@ -169,7 +171,7 @@ impl FrontEnd {
         auth::authenticate(&signed, &account.keys, self.env.clock.now())
             .map_err(|e| errors::from_auth(&e))?;
         let operation = azure::parse(head, &address, &context)?;
-        echo.operation(&operation, &address, "http");
+        echo.operation(&operation, &address, peer.scheme());
         Ok((account, operation))
     }
 
