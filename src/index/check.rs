@@ -187,7 +187,7 @@ impl<'a> BlobCheck<'a> {
         let result = match family {
             Family::Main if sweep::is_blob(self.key) => self.main(row).await,
             Family::Main => self.table(row),
-            Family::Versions => Err(keys::corrupt(family, &row.key, "unknown row")),
+            Family::Versions | Family::Work => Err(keys::corrupt(family, &row.key, "unknown row")),
             Family::Staged => self.staged(row).await,
             Family::Layout => self.segment(row).await,
             Family::Garbage => self.garbage(row),
@@ -199,10 +199,11 @@ impl<'a> BlobCheck<'a> {
 
     fn table(&mut self, row: &Row) -> Result<(), Error> {
         if self.key.as_bytes().starts_with(&[0; 8]) {
-            let _record: AccountRecord = values::decode(Family::Main, &row.key, &row.value)?;
+            let _record: AccountRecord = values::decode_record(Family::Main, &row.key, &row.value)?;
             self.report.accounts += 1;
         } else {
-            let _record: ContainerRecord = values::decode(Family::Main, &row.key, &row.value)?;
+            let _record: ContainerRecord =
+                values::decode_record(Family::Main, &row.key, &row.value)?;
             self.report.containers += 1;
         }
         Ok(())
@@ -211,7 +212,7 @@ impl<'a> BlobCheck<'a> {
     async fn main(&mut self, row: &Row) -> Result<(), Error> {
         self.report.blobs += 1;
         let (record, content): (BlobRecord, _) =
-            values::decode_head(Family::Main, &row.key, &row.value)?;
+            values::decode_record_head(Family::Main, &row.key, &row.value)?;
         let content = values::decode_content(&row.key, content)?;
         match &content.layout {
             Layout::Whole(whole) => {
@@ -314,7 +315,7 @@ impl<'a> BlobCheck<'a> {
                 hasher.update(bytes);
                 self.report.bytes += content.len();
             }
-            Content::Stored(locations) => {
+            Content::Stored(locations) | Content::Shared(locations) => {
                 for location in locations {
                     self.live.insert((location.extent, location.offset));
                     if let Err(what) = self.location(location, &mut hasher).await {

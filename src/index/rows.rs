@@ -27,12 +27,14 @@ pub enum Family {
     Layout = 3,
     /// What to free.
     Garbage = 4,
+    /// What is yet to be done about a blob outside its partition: tag index changes, pending copies.
+    Work = 5,
 }
 
 impl Family {
     /// All of them, in number order.
-    pub const ALL: [Self; 5] =
-        [Self::Main, Self::Versions, Self::Staged, Self::Layout, Self::Garbage];
+    pub const ALL: [Self; 6] =
+        [Self::Main, Self::Versions, Self::Staged, Self::Layout, Self::Garbage, Self::Work];
 
     /// The family with this number.
     #[must_use]

@@ -62,7 +62,7 @@ fn bytes(len: usize, salt: u8) -> Bytes {
 fn locations(stored: &Stored) -> Vec<Location> {
     match stored.content() {
         NewContent::Inline(_) => Vec::new(),
-        NewContent::Stored(locations) => locations,
+        NewContent::Stored(locations) | NewContent::Shared(locations) => locations,
     }
 }
 

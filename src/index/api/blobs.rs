@@ -27,8 +27,10 @@ pub struct Guard {
 pub enum NewContent {
     /// Kept in the row; may be empty.
     Inline(Bytes),
-    /// Stored in extents, in order.
+    /// Stored in extents, in order, by this request alone.
     Stored(Vec<Location>),
+    /// Stored in extents, in order; other rows refer to them too.
+    Shared(Vec<Location>),
 }
 
 /// Makes or replaces a blob; its staged blocks are discarded.

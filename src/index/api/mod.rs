@@ -1,7 +1,9 @@
 //! The index trait: what a front end, reclaim and the checker ask of a partition. In process today, over RPC in a cluster.
 //!
-//! 1. `host.rs` is the trait · 2. `write.rs` (changes; messages in `blobs.rs`, `containers.rs`) · 3. `read.rs` (questions;
-//! pages in `list.rs`) · 4. `reclaim.rs` · 5. `error.rs`.
+//! 1. `host.rs`: the trait.
+//! 2. `write.rs`: changes, with messages in `blobs.rs` and `containers.rs`.
+//! 3. `read.rs`: questions, with pages in `list.rs` and `containers.rs`; `reclaim.rs`: what reclaim is told.
+//! 4. `error.rs`: why not.
 //!
 //! Messages are plain values: whole, checked by the types they are made of, routed by one key each.
 

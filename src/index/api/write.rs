@@ -116,7 +116,9 @@ impl Write {
         const ENTRY: usize = 96;
         let content = |content: &NewContent| match content {
             NewContent::Inline(bytes) => bytes.len(),
-            NewContent::Stored(locations) => locations.len() * ENTRY,
+            NewContent::Stored(locations) | NewContent::Shared(locations) => {
+                locations.len() * ENTRY
+            }
         };
         FIXED
             + match self {
@@ -162,7 +164,7 @@ pub struct Written {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WriteReply {
     /// The account, new or not.
-    Account(AccountRecord),
+    Account(Box<AccountRecord>),
     /// A container or blob changed.
     Written(Written),
     /// Done, nothing to tell.

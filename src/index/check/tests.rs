@@ -200,7 +200,8 @@ async fn rows_that_disagree_are_found() {
     let row = (Family::Main, blob.as_bytes().clone());
     let value = store.partition.memory.rows[&row].clone();
     let (mut record, content) =
-        values::decode_head::<crate::index::BlobRecord>(Family::Main, &row.1, &value).unwrap();
+        values::decode_record_head::<crate::index::BlobRecord>(Family::Main, &row.1, &value)
+            .unwrap();
     let content = values::decode_content(&row.1, content).unwrap();
     record.len += 1;
     record.crc64 = Crc64::of(b"other");

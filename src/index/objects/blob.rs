@@ -45,7 +45,7 @@ pub(super) async fn load(view: &dyn Rows, key: &RoutingKey) -> Result<Option<Blo
     let Some(value) = view.get(Family::Main, key.as_bytes()).await? else {
         return Ok(None);
     };
-    let (record, content) = values::decode_head(Family::Main, key.as_bytes(), &value)?;
+    let (record, content) = values::decode_record_head(Family::Main, key.as_bytes(), &value)?;
     let content = value.slice(value.len() - content.len()..);
     Ok(Some(Blob { record, content }))
 }
@@ -71,19 +71,16 @@ pub(super) async fn put(
     let old = load(view, &key).await?;
     guard::create(&put.guard, version(old.as_ref()))?;
     let content = Content::from(&put.content);
+    let created = old.as_ref().map_or(now, |old| old.record.created);
     let record = BlobRecord {
-        created: old.as_ref().map_or(now, |old| old.record.created),
-        last_modified: now,
-        etag: Etag::from_commit(now),
-        len: content.len(),
-        crc64: put.crc64,
         properties: put.properties.clone(),
         metadata: put.metadata.clone(),
+        ..BlobRecord::new(created, now, content.len(), put.crc64)
     };
     let mut dropped = staged::discard(view, &key, out).await?;
     if let Some(old) = old {
         let layout = old.content(&key)?.layout;
-        dropped.extend(layout::locations(view, &key, &layout).await?);
+        dropped.extend(layout::owned(view, &key, &layout).await?);
         layout::remove_segments(&key, &layout, out);
     }
     garbage::write(&key, now, &dropped, content.locations(), out);
@@ -137,7 +134,7 @@ pub(super) async fn remove(
     let mut dropped = staged::discard(view, key, out).await?;
     if let Some(blob) = load(view, key).await? {
         let layout = blob.content(key)?.layout;
-        dropped.extend(layout::locations(view, key, &layout).await?);
+        dropped.extend(layout::owned(view, key, &layout).await?);
         layout::remove_segments(key, &layout, out);
         out.delete(Family::Main, key.as_bytes().clone());
     }

@@ -25,7 +25,6 @@ use crate::types::BlockListEntry;
 use crate::types::BlockSource;
 use crate::types::Crc64;
 use crate::types::Crc64Combiner;
-use crate::types::Etag;
 use crate::types::Location;
 use crate::types::RoutingKey;
 use crate::types::Timestamp;
@@ -49,9 +48,9 @@ pub(super) async fn commit(
         let layout = old.content(&key)?.layout;
         committed = layout::entries(view, &key, &layout).await?;
         match &layout {
-            values::Layout::Whole(content) => dropped.extend_from_slice(content.locations()),
+            values::Layout::Whole(content) => dropped.extend_from_slice(content.owned()),
             values::Layout::Blocks(_) | values::Layout::Segments { .. } => {
-                dropped.extend(committed.iter().flat_map(|e| e.content.locations()).copied());
+                dropped.extend(committed.iter().flat_map(|e| e.content.owned()).copied());
             }
         }
         layout::remove_segments(&key, &layout, out);
@@ -62,14 +61,11 @@ pub(super) async fn commit(
     garbage::write(&key, now, &dropped, kept, out);
 
     let (len, crc64) = sum(&entries, &key)?;
+    let created = old.as_ref().map_or(now, |old| old.record.created);
     let record = BlobRecord {
-        created: old.as_ref().map_or(now, |old| old.record.created),
-        last_modified: now,
-        etag: Etag::from_commit(now),
-        len,
-        crc64,
         properties: commit.properties.clone(),
         metadata: commit.metadata.clone(),
+        ..BlobRecord::new(created, now, len, crc64)
     };
     let content = layout::build(&key, entries, now, out);
     out.put(Family::Main, key.as_bytes().clone(), values::encode_blob(&record, &content));
@@ -94,7 +90,7 @@ async fn unstage<'a>(
     };
     let mut blocks = StagedBlocks::new(view, key, &summary);
     while let Some((id, block)) = blocks.next().await? {
-        dropped.extend_from_slice(block.content.locations());
+        dropped.extend_from_slice(block.content.owned());
         out.delete(Family::Staged, keys::staged_block(key, &id));
         if let Some(slot) = wanted.get_mut(&id) {
             *slot = Some(block);

@@ -1,5 +1,7 @@
 //! Accounts and containers: one row each.
 
+use bytes::Bytes;
+
 use crate::index::api::ContainerEntry;
 use crate::index::api::ContainerPage;
 use crate::index::api::CreateContainer;
@@ -29,6 +31,7 @@ use crate::types::ContainerName;
 use crate::types::Etag;
 use crate::types::KeyRange;
 use crate::types::RoutingKey;
+use crate::types::ServiceProperties;
 use crate::types::Timestamp;
 
 /// Reads an account.
@@ -38,7 +41,7 @@ pub(super) async fn account(
 ) -> Result<Option<AccountRecord>, Error> {
     let key = RoutingKey::account(name);
     match view.get(Family::Main, key.as_bytes()).await? {
-        Some(value) => values::decode(Family::Main, key.as_bytes(), &value).map(Some),
+        Some(value) => values::decode_record(Family::Main, key.as_bytes(), &value).map(Some),
         None => Ok(None),
     }
 }
@@ -52,12 +55,19 @@ pub(super) async fn create_account(
     out: &mut RowBatch,
 ) -> Result<WriteReply, Error> {
     if let Some(record) = account(view, name).await? {
-        return Ok(WriteReply::Account(record));
+        return Ok(WriteReply::Account(Box::new(record)));
     }
-    let record = AccountRecord { id, created: now };
+    let record = AccountRecord {
+        id,
+        created: now,
+        keys: Vec::new(),
+        anonymous: true,
+        delegation_secret: Bytes::new(),
+        properties: ServiceProperties::default(),
+    };
     let key = RoutingKey::account(name).as_bytes().clone();
-    out.put(Family::Main, key, values::encode(&record));
-    Ok(WriteReply::Account(record))
+    out.put(Family::Main, key, values::encode_record(&record));
+    Ok(WriteReply::Account(Box::new(record)))
 }
 
 /// Reads a container.
@@ -68,7 +78,7 @@ pub(super) async fn load(
 ) -> Result<Option<ContainerRecord>, Error> {
     let key = RoutingKey::container(account, name);
     match view.get(Family::Main, key.as_bytes()).await? {
-        Some(value) => values::decode(Family::Main, key.as_bytes(), &value).map(Some),
+        Some(value) => values::decode_record(Family::Main, key.as_bytes(), &value).map(Some),
         None => Ok(None),
     }
 }
@@ -91,9 +101,12 @@ pub(super) async fn create(
         etag: Etag::from_commit(now),
         metadata: create.metadata.clone(),
         public_access: create.public_access,
+        policies: Vec::new(),
+        lease: None,
+        encryption_scope: None,
     };
     let key = RoutingKey::container(create.account, &create.name).as_bytes().clone();
-    out.put(Family::Main, key, values::encode(&record));
+    out.put(Family::Main, key, values::encode_record(&record));
     Ok(blob::written(now))
 }
 
@@ -111,7 +124,7 @@ pub(super) async fn update(
     record.last_modified = now;
     record.etag = Etag::from_commit(now);
     let key = RoutingKey::container(update.account, &update.name).as_bytes().clone();
-    out.put(Family::Main, key, values::encode(&record));
+    out.put(Family::Main, key, values::encode_record(&record));
     Ok(blob::written(now))
 }
 
@@ -152,7 +165,7 @@ pub(super) async fn list(
         let name = key
             .name(Collation::Utf8)
             .ok_or_else(|| keys::corrupt(Family::Main, &row.key, "no container name"))?;
-        let record = values::decode(Family::Main, &row.key, &row.value)?;
+        let record = values::decode_record(Family::Main, &row.key, &row.value)?;
         entries.push(ContainerEntry { name, record });
         window.position = keys::after(&key);
         rows.seek(&window.position);

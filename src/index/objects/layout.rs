@@ -115,15 +115,15 @@ pub(super) fn remove_segments(blob: &RoutingKey, layout: &Layout, out: &mut RowB
     }
 }
 
-/// Everything a layout refers to.
-pub(super) async fn locations(
+/// What becomes garbage when a layout goes.
+pub(super) async fn owned(
     view: &dyn Rows,
     blob: &RoutingKey,
     layout: &Layout,
 ) -> Result<Vec<Location>, Error> {
     if let Layout::Whole(content) = layout {
-        return Ok(content.locations().to_vec());
+        return Ok(content.owned().to_vec());
     }
     let entries = entries(view, blob, layout).await?;
-    Ok(entries.iter().flat_map(|entry| entry.content.locations()).copied().collect())
+    Ok(entries.iter().flat_map(|entry| entry.content.owned()).copied().collect())
 }

@@ -85,7 +85,7 @@ async fn blob_entry(committed: &mut Cursor<'_>, name: String) -> Result<ListEntr
     let Some(row) = committed.take().await? else {
         return Err(Error::Corrupt("a row vanished from a view".to_owned()));
     };
-    let (record, _content) = values::decode_head(Family::Main, &row.key, &row.value)?;
+    let (record, _content) = values::decode_record_head(Family::Main, &row.key, &row.value)?;
     Ok(ListEntry::Blob { name, record: Box::new(record) })
 }
 

@@ -95,7 +95,7 @@ impl Cut {
                     self.pieces.push(Piece::Inline(bytes.slice(part)));
                 }
             }
-            Content::Stored(locations) => {
+            Content::Stored(locations) | Content::Shared(locations) => {
                 for location in locations {
                     if let Some(range) = self.advance(location.len)? {
                         self.pieces.push(Piece::Stored { location: *location, range });

@@ -43,7 +43,7 @@ pub(super) async fn stage(
     match view.get(Family::Staged, &key).await? {
         Some(value) => {
             let old: StagedBlock = values::decode(Family::Staged, &key, &value)?;
-            garbage::write(&blob, now, old.content.locations(), content.locations(), out);
+            garbage::write(&blob, now, old.content.owned(), content.locations(), out);
         }
         None => {
             count = count.saturating_add(1);
@@ -127,7 +127,7 @@ pub(super) async fn discard(
     };
     let mut blocks = StagedBlocks::new(view, blob, &summary);
     while let Some((id, block)) = blocks.next().await? {
-        dropped.extend_from_slice(block.content.locations());
+        dropped.extend_from_slice(block.content.owned());
         out.delete(Family::Staged, keys::staged_block(blob, &id));
     }
     out.delete(Family::Staged, keys::staged_summary(blob));

@@ -179,7 +179,7 @@ fn refer(
     match family {
         Family::Main if is_blob(key) => {
             let (_record, content) =
-                values::decode_head::<BlobRecord>(family, &row.key, &row.value)?;
+                values::decode_record_head::<BlobRecord>(family, &row.key, &row.value)?;
             match values::decode_content(&row.key, content)?.layout {
                 Layout::Whole(content) => add(&content),
                 Layout::Blocks(entries) => entries.iter().for_each(|e| add(&e.content)),
@@ -201,7 +201,9 @@ fn refer(
             locations.extend(value.locations);
         }
         // Written by no version of this program: what such a row refers to is unknown, so nothing may be freed.
-        Family::Versions => return Err(keys::corrupt(family, &row.key, "unknown row")),
+        Family::Versions | Family::Work => {
+            return Err(keys::corrupt(family, &row.key, "unknown row"));
+        }
     }
     Ok(())
 }

@@ -22,11 +22,11 @@ pub fn decode_untrusted(bytes: &[u8]) -> usize {
     let row = Bytes::copy_from_slice(bytes);
     let staged = RoutingKey::of_row(&row).map(|blob| keys::parse_staged(&row, &blob).is_ok());
     let family = Family::Main;
-    let blob = values::decode_head::<BlobRecord>(family, bytes, bytes);
+    let blob = values::decode_record_head::<BlobRecord>(family, bytes, bytes);
     let taken = [
         blob.is_ok_and(|(_, content)| values::decode_content(bytes, content).is_ok()),
-        values::decode::<AccountRecord>(family, bytes, bytes).is_ok(),
-        values::decode::<ContainerRecord>(family, bytes, bytes).is_ok(),
+        values::decode_record::<AccountRecord>(family, bytes, bytes).is_ok(),
+        values::decode_record::<ContainerRecord>(family, bytes, bytes).is_ok(),
         values::decode::<BlobContent>(family, bytes, bytes).is_ok(),
         values::decode::<Vec<Entry>>(family, bytes, bytes).is_ok(),
         values::decode::<StagedBlock>(family, bytes, bytes).is_ok(),

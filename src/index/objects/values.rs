@@ -9,6 +9,7 @@ use crate::index::api::Error;
 use crate::index::api::NewContent;
 use crate::index::objects::keys::corrupt;
 use crate::index::record::BlobRecord;
+use crate::index::record::Upgrade;
 use crate::index::rows::Family;
 use crate::types::BlockId;
 use crate::types::Crc64;
@@ -16,16 +17,20 @@ use crate::types::Location;
 use crate::types::Timestamp;
 use crate::types::locations_len;
 
-/// The first byte of every value; another one is refused.
+/// The first byte of every value but records; another one is refused.
 pub(super) const VERSION: u8 = 1;
+/// The first byte of accounts, containers and blobs; their version 1 is read too.
+const RECORD_VERSION: u8 = 2;
 
 /// Bytes in the row, or where they lie.
 #[derive(Clone, Debug, PartialEq, Eq, DeriveSerialize, Deserialize)]
 pub(crate) enum Content {
     /// In the row.
     Inline(Bytes),
-    /// In extents, in order.
+    /// In extents, in order; nothing else refers to them.
     Stored(Vec<Location>),
+    /// In extents, in order; other rows may refer to them, so that only the audit may free them (ADR 0009).
+    Shared(Vec<Location>),
 }
 
 impl Content {
@@ -33,7 +38,7 @@ impl Content {
     pub(crate) fn len(&self) -> u64 {
         match self {
             Self::Inline(bytes) => u64::try_from(bytes.len()).unwrap_or(u64::MAX),
-            Self::Stored(locations) => locations_len(locations),
+            Self::Stored(locations) | Self::Shared(locations) => locations_len(locations),
         }
     }
 
@@ -41,6 +46,14 @@ impl Content {
     pub(crate) fn locations(&self) -> &[Location] {
         match self {
             Self::Inline(_) => &[],
+            Self::Stored(locations) | Self::Shared(locations) => locations,
+        }
+    }
+
+    /// What becomes garbage when the row that holds it goes.
+    pub(crate) fn owned(&self) -> &[Location] {
+        match self {
+            Self::Inline(_) | Self::Shared(_) => &[],
             Self::Stored(locations) => locations,
         }
     }
@@ -50,7 +63,9 @@ impl Content {
         const LOCATION: usize = 24;
         match self {
             Self::Inline(bytes) => bytes.len(),
-            Self::Stored(locations) => locations.len().saturating_mul(LOCATION),
+            Self::Stored(locations) | Self::Shared(locations) => {
+                locations.len().saturating_mul(LOCATION)
+            }
         }
     }
 }
@@ -60,6 +75,7 @@ impl From<&NewContent> for Content {
         match new {
             NewContent::Inline(bytes) => Self::Inline(bytes.clone()),
             NewContent::Stored(locations) => Self::Stored(locations.clone()),
+            NewContent::Shared(locations) => Self::Shared(locations.clone()),
         }
     }
 }
@@ -156,14 +172,19 @@ pub(in crate::index) fn encode<T: Serialize>(value: &T) -> Bytes {
     append(vec![VERSION], value).into()
 }
 
+/// Encodes an account or container.
+pub(in crate::index) fn encode_record<T: Upgrade>(record: &T) -> Bytes {
+    append(vec![RECORD_VERSION], record).into()
+}
+
 /// Encodes a blob's main row: the record first, so that HEAD and LIST stop there.
 pub(in crate::index) fn encode_blob(record: &BlobRecord, content: &BlobContent) -> Bytes {
-    append(append(vec![VERSION], record), content).into()
+    append(append(vec![RECORD_VERSION], record), content).into()
 }
 
 /// Encodes a blob's main row with the content part of an earlier one.
 pub(super) fn encode_blob_raw(record: &BlobRecord, content: &[u8]) -> Bytes {
-    let mut out = append(vec![VERSION], record);
+    let mut out = append(vec![RECORD_VERSION], record);
     out.extend_from_slice(content);
     out.into()
 }
@@ -178,8 +199,36 @@ pub(crate) fn decode<T: DeserializeOwned>(
     if rest.is_empty() { Ok(decoded) } else { Err(corrupt(family, key, "bytes after the value")) }
 }
 
-/// Decodes the first part of a value and returns the rest: of a blob's main row, the record and the encoded content.
-pub(crate) fn decode_head<'a, T: DeserializeOwned>(
+/// Decodes an account or container.
+pub(crate) fn decode_record<T: Upgrade>(
+    family: Family,
+    key: &[u8],
+    value: &[u8],
+) -> Result<T, Error> {
+    let (decoded, rest) = decode_record_head(family, key, value)?;
+    if rest.is_empty() { Ok(decoded) } else { Err(corrupt(family, key, "bytes after the value")) }
+}
+
+/// Decodes the record a value starts with and returns the rest: of a blob's row, the encoded content.
+pub(crate) fn decode_record_head<'a, T: Upgrade>(
+    family: Family,
+    key: &[u8],
+    value: &'a [u8],
+) -> Result<(T, &'a [u8]), Error> {
+    let bad = |_| corrupt(family, key, "bad record");
+    match value.split_first() {
+        Some((&RECORD_VERSION, rest)) => postcard::take_from_bytes(rest).map_err(bad),
+        Some((&VERSION, rest)) => {
+            let (old, rest) = postcard::take_from_bytes::<T::Version1>(rest).map_err(bad)?;
+            Ok((old.into(), rest))
+        }
+        Some((version, _)) => Err(corrupt(family, key, &format!("unknown version {version}"))),
+        None => Err(corrupt(family, key, "empty value")),
+    }
+}
+
+/// Decodes the first part of a value and returns the rest.
+fn decode_head<'a, T: DeserializeOwned>(
     family: Family,
     key: &[u8],
     value: &'a [u8],

@@ -1,0 +1,114 @@
+//! A blob without its layout.
+
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use crate::types::BlobKind;
+use crate::types::BlobProperties;
+use crate::types::Crc64;
+use crate::types::Etag;
+use crate::types::Lease;
+use crate::types::Metadata;
+use crate::types::Tags;
+use crate::types::TierState;
+use crate::types::Timestamp;
+
+/// A committed blob or a snapshot of one, without its layout.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BlobRecord {
+    /// First commit under this name since it last did not exist.
+    pub created: Timestamp,
+    /// Last change of content, properties or metadata.
+    pub last_modified: Timestamp,
+    /// Changes with `last_modified`.
+    pub etag: Etag,
+    /// Content length, bytes.
+    pub len: u64,
+    /// CRC-64/NVME of the whole content; of no meaning for page blobs.
+    pub crc64: Crc64,
+    /// System properties.
+    pub properties: BlobProperties,
+    /// User metadata.
+    pub metadata: Metadata,
+    /// Block, append or page blob.
+    pub kind: BlobKind,
+    /// Index tags; their changes leave `etag` and `last_modified` alone.
+    pub tags: Tags,
+    /// A lease that was acquired.
+    pub lease: Option<Lease>,
+    /// The tier, if it was ever set.
+    pub tier: Option<TierState>,
+    /// The last copy into this blob.
+    pub copy: Option<Box<CopyRecord>>,
+    /// How its bytes are encrypted beyond the disk.
+    pub encryption: Option<Encryption>,
+    /// Last read, at the grain of a day; when tracked.
+    pub accessed: Option<Timestamp>,
+    /// How many snapshots it has.
+    pub snapshots: u32,
+}
+
+impl BlobRecord {
+    /// A fresh block blob, changed last when it was made: what the writers of content start from.
+    #[must_use]
+    pub fn new(created: Timestamp, now: Timestamp, len: u64, crc64: Crc64) -> Self {
+        Self {
+            created,
+            last_modified: now,
+            etag: Etag::from_commit(now),
+            len,
+            crc64,
+            properties: BlobProperties::default(),
+            metadata: Metadata::default(),
+            kind: BlobKind::Block,
+            tags: Tags::default(),
+            lease: None,
+            tier: None,
+            copy: None,
+            encryption: None,
+            accessed: None,
+            snapshots: 0,
+        }
+    }
+}
+
+/// A copy into a blob. Source: Copy Blob.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CopyRecord {
+    /// `x-ms-copy-id`.
+    pub id: Uuid,
+    /// The source as shown, without its signature.
+    pub source: String,
+    /// How it stands.
+    pub status: CopyStatus,
+    /// Why it failed.
+    pub description: Option<String>,
+    /// Bytes copied so far.
+    pub copied: u64,
+    /// Bytes in all.
+    pub total: u64,
+    /// When it ended.
+    pub completed: Option<Timestamp>,
+}
+
+/// How a copy stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum CopyStatus {
+    /// Running.
+    Pending,
+    /// Done.
+    Success,
+    /// Aborted by the client.
+    Aborted,
+    /// Given up.
+    Failed,
+}
+
+/// Encryption beyond that of the disk.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Encryption {
+    /// By a key that comes with each request; its SHA-256.
+    Customer([u8; 32]),
+    /// Under a named scope.
+    Scope(String),
+}

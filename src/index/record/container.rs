@@ -1,0 +1,58 @@
+//! A container.
+
+use serde::{Deserialize, Serialize};
+
+use crate::types::Collation;
+use crate::types::ContainerId;
+use crate::types::Etag;
+use crate::types::Lease;
+use crate::types::Metadata;
+use crate::types::PublicAccess;
+use crate::types::Timestamp;
+
+/// A container.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ContainerRecord {
+    /// Its number in every key of its blobs.
+    pub id: ContainerId,
+    /// The order of its names.
+    pub collation: Collation,
+    /// When it was made.
+    pub created: Timestamp,
+    /// Last change of the container itself, not of its blobs.
+    pub last_modified: Timestamp,
+    /// Changes with `last_modified`.
+    pub etag: Etag,
+    /// User metadata.
+    pub metadata: Metadata,
+    /// Anonymous access.
+    pub public_access: PublicAccess,
+    /// Stored access policies, at most 5, in the order given.
+    pub policies: Vec<StoredPolicy>,
+    /// A lease that was acquired.
+    pub lease: Option<Lease>,
+    /// Under which scope blobs are encrypted that name none.
+    pub encryption_scope: Option<EncryptionScope>,
+}
+
+/// A stored access policy: what shared access signatures that name it may do. Source: Set Container ACL.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StoredPolicy {
+    /// At most 64 characters.
+    pub id: String,
+    /// From when.
+    pub start: Option<Timestamp>,
+    /// Until when.
+    pub expiry: Option<Timestamp>,
+    /// Letters.
+    pub permissions: Option<String>,
+}
+
+/// A container's encryption scope.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EncryptionScope {
+    /// Its name.
+    pub name: String,
+    /// Whether blobs must not name another.
+    pub deny_override: bool,
+}

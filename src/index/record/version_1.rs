@@ -1,0 +1,106 @@
+//! Records as version 1 wrote them, read for ever.
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::index::record::AccountRecord;
+use crate::index::record::BlobRecord;
+use crate::index::record::ContainerRecord;
+use crate::types::AccountId;
+use crate::types::BlobProperties;
+use crate::types::Collation;
+use crate::types::ContainerId;
+use crate::types::Crc64;
+use crate::types::Etag;
+use crate::types::Metadata;
+use crate::types::PublicAccess;
+use crate::types::ServiceProperties;
+use crate::types::Timestamp;
+
+/// A record that had an earlier shape.
+pub(in crate::index) trait Upgrade: Serialize + DeserializeOwned {
+    /// The shape of version 1.
+    type Version1: DeserializeOwned + Into<Self>;
+}
+
+#[derive(Debug, Deserialize)]
+pub(in crate::index) struct Account1 {
+    id: AccountId,
+    created: Timestamp,
+}
+
+impl Upgrade for AccountRecord {
+    type Version1 = Account1;
+}
+
+impl From<Account1> for AccountRecord {
+    fn from(old: Account1) -> Self {
+        Self {
+            id: old.id,
+            created: old.created,
+            keys: Vec::new(),
+            anonymous: true,
+            delegation_secret: bytes::Bytes::new(),
+            properties: ServiceProperties::default(),
+        }
+    }
+}
+
+#[derive(Debug, Deserialize)]
+pub(in crate::index) struct Container1 {
+    id: ContainerId,
+    collation: Collation,
+    created: Timestamp,
+    last_modified: Timestamp,
+    etag: Etag,
+    metadata: Metadata,
+    public_access: PublicAccess,
+}
+
+impl Upgrade for ContainerRecord {
+    type Version1 = Container1;
+}
+
+impl From<Container1> for ContainerRecord {
+    fn from(old: Container1) -> Self {
+        Self {
+            id: old.id,
+            collation: old.collation,
+            created: old.created,
+            last_modified: old.last_modified,
+            etag: old.etag,
+            metadata: old.metadata,
+            public_access: old.public_access,
+            policies: Vec::new(),
+            lease: None,
+            encryption_scope: None,
+        }
+    }
+}
+
+#[derive(Debug, Deserialize)]
+pub(in crate::index) struct Blob1 {
+    created: Timestamp,
+    last_modified: Timestamp,
+    etag: Etag,
+    len: u64,
+    crc64: Crc64,
+    properties: BlobProperties,
+    metadata: Metadata,
+}
+
+impl Upgrade for BlobRecord {
+    type Version1 = Blob1;
+}
+
+impl From<Blob1> for BlobRecord {
+    fn from(old: Blob1) -> Self {
+        Self {
+            last_modified: old.last_modified,
+            etag: old.etag,
+            properties: old.properties,
+            metadata: old.metadata,
+            ..Self::new(old.created, old.last_modified, old.len, old.crc64)
+        }
+    }
+}

@@ -1,0 +1,34 @@
+//! The three kinds of blobs.
+
+use serde::{Deserialize, Serialize};
+
+/// What a blob is, with what only its kind has; fixed when it is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum BlobKind {
+    /// `BlockBlob`.
+    Block,
+    /// `AppendBlob`.
+    Append {
+        /// Appends so far; `x-ms-blob-committed-block-count`.
+        blocks: u32,
+        /// Takes no more.
+        sealed: bool,
+    },
+    /// `PageBlob`.
+    Page {
+        /// `x-ms-blob-sequence-number`.
+        sequence: u64,
+    },
+}
+
+impl BlobKind {
+    /// As it stands in `x-ms-blob-type`.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Block => "BlockBlob",
+            Self::Append { .. } => "AppendBlob",
+            Self::Page { .. } => "PageBlob",
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! Blob index tags.
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+/// Tags of one blob.
+const TAGS_MAX: usize = 10;
+/// Characters of a key, at least 1.
+const KEY_CHARS_MAX: usize = 128;
+/// Characters of a value; may be empty.
+const VALUE_CHARS_MAX: usize = 256;
+
+/// Key/value pairs of a blob, sorted by key, each key once. Source: Set Blob Tags.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tags(Vec<(String, String)>);
+
+/// Why tags are refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum TagsError {
+    /// More than 10.
+    #[error("a blob has at most 10 tags")]
+    TooMany,
+    /// Length or characters.
+    #[error("a tag key has 1 to 128, a value 0 to 256 letters, digits, spaces and + - . / : = _")]
+    Invalid,
+    /// A key twice.
+    #[error("a tag key is given twice")]
+    Duplicate,
+}
+
+impl Tags {
+    /// Checks number, lengths and characters, and sorts.
+    ///
+    /// # Errors
+    /// [`TagsError`].
+    pub fn new(mut pairs: Vec<(String, String)>) -> Result<Self, TagsError> {
+        if pairs.len() > TAGS_MAX {
+            return Err(TagsError::TooMany);
+        }
+        let fits = |text: &str, range: std::ops::RangeInclusive<usize>| {
+            range.contains(&text.chars().count()) && text.chars().all(is_allowed)
+        };
+        if !pairs
+            .iter()
+            .all(|(key, value)| fits(key, 1..=KEY_CHARS_MAX) && fits(value, 0..=VALUE_CHARS_MAX))
+        {
+            return Err(TagsError::Invalid);
+        }
+        pairs.sort();
+        if pairs.windows(2).any(|pair| pair[0].0 == pair[1].0) {
+            return Err(TagsError::Duplicate);
+        }
+        Ok(Self(pairs))
+    }
+
+    /// The pairs, by key.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0.iter().map(|(key, value)| (key.as_str(), value.as_str()))
+    }
+
+    /// The value of a key.
+    #[must_use]
+    pub fn get(&self, key: &str) -> Option<&str> {
+        self.iter().find(|(k, _)| *k == key).map(|(_, value)| value)
+    }
+
+    /// How many; `x-ms-tag-count`.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+fn is_allowed(c: char) -> bool {
+    c.is_ascii_alphanumeric() || " +-./:=_".contains(c)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tags(pairs: &[(&str, &str)]) -> Result<Tags, TagsError> {
+        Tags::new(pairs.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect())
+    }
+
+    #[test]
+    fn tags_are_sorted_and_found() {
+        let tags = tags(&[("b", "2"), ("a", "")]).unwrap();
+        assert_eq!(tags.iter().collect::<Vec<_>>(), [("a", ""), ("b", "2")]);
+        assert_eq!(tags.get("b"), Some("2"));
+        assert_eq!(tags.get("c"), None);
+    }
+
+    #[test]
+    fn what_the_service_refuses_is_refused() {
+        assert_eq!(tags(&[("", "x")]), Err(TagsError::Invalid));
+        assert_eq!(tags(&[("k", "a&b")]), Err(TagsError::Invalid));
+        assert_eq!(tags(&[("k".repeat(129).as_str(), "")]), Err(TagsError::Invalid));
+        assert_eq!(tags(&[("k", "v".repeat(257).as_str())]), Err(TagsError::Invalid));
+        assert_eq!(tags(&[("k", "1"), ("k", "2")]), Err(TagsError::Duplicate));
+        let many: Vec<String> = (0..11).map(|n| n.to_string()).collect();
+        let many: Vec<(&str, &str)> = many.iter().map(|k| (k.as_str(), "")).collect();
+        assert_eq!(tags(&many), Err(TagsError::TooMany));
+        assert!(tags(&many[..10]).is_ok());
+    }
+}
