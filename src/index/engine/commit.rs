@@ -178,13 +178,18 @@ impl Committer {
             }
         };
         // Only if both tries surely wrote nothing may the caller be told so, and the partition go on.
-        let failed = match (first, second) {
-            (_, Failed::Fenced) => Failed::Fenced,
-            (Failed::Other(reason), _) | (_, Failed::Other(reason)) => Failed::Other(reason),
-            (Failed::Full | Failed::Fenced, Failed::Full) => Failed::Full,
+        let (told, stop) = match (first, second) {
+            // Another owner has the partition, and perhaps what the first try wrote: whoever waits must not try again
+            // there as if nothing had happened.
+            (Failed::Other(reason), Failed::Fenced) => (Failed::Other(reason), Failed::Fenced),
+            (_, Failed::Fenced) => (Failed::Fenced, Failed::Fenced),
+            (Failed::Other(reason), _) | (_, Failed::Other(reason)) => {
+                (Failed::Other(reason.clone()), Failed::Other(reason))
+            }
+            (Failed::Full | Failed::Fenced, Failed::Full) => (Failed::Full, Failed::Full),
         };
-        self.stop_after(&failed);
-        Err(failed)
+        self.stop_after(&stop);
+        Err(told)
     }
 
     async fn roll_and_append(&mut self, record: Bytes, highest: Sequence) -> Result<(), Failed> {

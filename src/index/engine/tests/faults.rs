@@ -6,10 +6,12 @@ use bytes::Bytes;
 
 use crate::capacity;
 use crate::capacity::ExtentKind;
+use crate::coordinator::Op;
 use crate::index::api::Error;
 use crate::index::engine::partition::Partition;
 use crate::index::engine::shared::Failed;
-use crate::index::engine::testing::{Fault, When, World, put, put_if_absent, remove};
+use crate::index::engine::testing::{Fault, PARTITION, When, World, put, put_if_absent, remove};
+use crate::index::map::PartitionDescriptor;
 use crate::types::ExtentId;
 
 const POISONED: capacity::Error = capacity::Error::Poisoned { disk: 0 };
@@ -155,6 +157,25 @@ async fn partition_is_lost_to_a_second_owner() {
     assert_eq!(first.core.may_read(), Err(Error::WrongPartition));
     second.apply(put("c", "3")).await.unwrap();
     assert_eq!(second.rows().await.len(), 2);
+}
+
+#[tokio::test]
+async fn write_of_unknown_outcome_is_not_said_to_be_undone_when_the_partition_is_lost() {
+    let world = World::new().await;
+    let first = world.open().await.unwrap();
+    first.apply(put("a", "1")).await.unwrap();
+    // Durable, but answered with an error; before the second try another owner takes the partition.
+    world.capacity.fail(When::Once(0), Fault::Lied(POISONED));
+    let coordinator = &first.core.shared.parts.coordinator;
+    let key = PartitionDescriptor::coordinator_key(PARTITION);
+    let found = coordinator.get(&key).await.unwrap().unwrap();
+    let mut descriptor = PartitionDescriptor::decode(&found.value).unwrap();
+    descriptor.epoch = descriptor.epoch.next();
+    coordinator.txn(&[], &[Op::Put(key, descriptor.encode())]).await.unwrap();
+    let told = first.apply(put("b", "2")).await;
+    assert!(matches!(told, Err(Error::Unavailable(_))), "{told:?}");
+    assert_eq!(first.apply(put("c", "3")).await, Err(Error::WrongPartition));
+    assert_eq!(world.open().await.unwrap().rows().await.len(), 2);
 }
 
 #[tokio::test]
