@@ -1,7 +1,7 @@
 //! The front end: stateless; parses, authenticates, routes, streams. Holds nothing a request needs to survive.
 //!
 //! The main path, PUT of a block:
-//! 1. `server.rs` accepts and drives HTTP; limits on heads, idle bodies and running requests stand there.
+//! 1. `server.rs` accepts; `connection.rs` tells TLS and HTTP versions apart (`sniff.rs`, `tls.rs`) and drives HTTP.
 //! 2. `service.rs` finds the account, authenticates, parses, dispatches, renders, measures.
 //! 3. `dispatch.rs` is one exhaustive match; `ops/` has a file per family of operations.
 //! 4. `body.rs` takes the body in pieces with an idle limit, `ingest.rs` hashes it on the way.
@@ -17,6 +17,7 @@
 
 pub mod accounts;
 pub mod body;
+mod connection;
 mod dispatch;
 mod errors;
 mod ingest;
@@ -26,9 +27,12 @@ mod read;
 pub mod route;
 pub mod server;
 pub mod service;
+mod sniff;
+pub mod tls;
 pub mod write;
 
 pub use accounts::Accounts;
 pub use route::Router;
 pub use server::serve;
 pub use service::{FrontEnd, FrontEndConfig, Parts};
+pub use tls::Tls;

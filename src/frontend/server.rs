@@ -1,21 +1,17 @@
-//! Accepts connections and drives HTTP/1.1 on them, within limits.
+//! Accepts connections, within limits.
 
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hyper::Request;
-use hyper::body::Incoming;
-use hyper::server::conn::http1;
-use hyper::service::service_fn;
-use hyper_util::rt::TokioIo;
-use hyper_util::rt::TokioTimer;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use crate::env::net::Listener;
-use crate::env::net::Stream;
+use crate::frontend::connection;
+use crate::frontend::connection::Shared;
 use crate::frontend::service::FrontEnd;
+use crate::frontend::tls::Tls;
 use crate::types::Peer;
 
 /// Limits of connections.
@@ -23,7 +19,8 @@ use crate::types::Peer;
 pub struct ServerConfig {
     /// Open connections; further ones wait to be accepted. Default 4,096.
     pub connections_max: usize,
-    /// A request head must be complete within this. Default 30 s.
+    /// A TLS handshake and a request head must each be complete within this; an HTTP/2 connection without requests is
+    /// closed after it. Default 30 s.
     pub head_timeout: Duration,
     /// Header lines of a request; more are refused with 431. Default 128.
     pub headers_max: usize,
@@ -45,13 +42,16 @@ impl Default for ServerConfig {
     }
 }
 
-/// Serves connections until `stop` fires, then drains: answers what runs, takes nothing new.
+/// Serves connections until `stop` fires, then drains: answers what runs, takes nothing new. With a certificate, the
+/// same port speaks both TLS and plain HTTP: the first byte tells.
 pub async fn serve(
     listener: Box<dyn Listener>,
     front: Arc<FrontEnd>,
+    tls: Option<Tls>,
     config: ServerConfig,
     stop: CancellationToken,
 ) {
+    let shared = Arc::new(Shared { front: Arc::clone(&front), tls, config, stop: stop.clone() });
     let permits = Arc::new(Semaphore::new(config.connections_max));
     loop {
         let Ok(permit) = Arc::clone(&permits).acquire_owned().await else { return };
@@ -61,12 +61,11 @@ pub async fn serve(
         };
         match accepted {
             Ok((stream, peer)) => {
-                let (front, stop) = (Arc::clone(&front), stop.clone());
-                let tasks = front.env.tasks.clone();
+                let shared = Arc::clone(&shared);
                 let peer = Peer { address: peer, secure: false };
-                drop(tasks.spawn("connection", async move {
+                drop(front.env.tasks.spawn("connection", async move {
                     tracing::trace!(?peer, "connected");
-                    connection(stream, peer, front, config, stop).await;
+                    connection::run(stream, peer, &shared).await;
                     drop(permit);
                 }));
             }
@@ -91,37 +90,5 @@ async fn pause(front: &FrontEnd, error: &io::Error) {
         !matches!(error.kind(), io::ErrorKind::ConnectionAborted | io::ErrorKind::ConnectionReset);
     if own_fault {
         front.env.clock.sleep(Duration::from_millis(100)).await;
-    }
-}
-
-async fn connection(
-    stream: Box<dyn Stream>,
-    peer: Peer,
-    front: Arc<FrontEnd>,
-    config: ServerConfig,
-    stop: CancellationToken,
-) {
-    let service = service_fn(move |request: Request<Incoming>| {
-        let front = Arc::clone(&front);
-        async move { Ok::<_, std::convert::Infallible>(front.handle(request, peer).await) }
-    });
-    let mut builder = http1::Builder::new();
-    builder
-        .timer(TokioTimer::new())
-        .header_read_timeout(config.head_timeout)
-        .max_headers(config.headers_max)
-        .max_buf_size(config.head_bytes_max)
-        .keep_alive(true)
-        .half_close(false);
-    let mut connection = std::pin::pin!(builder.serve_connection(TokioIo::new(stream), service));
-    let result = tokio::select! {
-        result = connection.as_mut() => result,
-        () = stop.cancelled() => {
-            connection.as_mut().graceful_shutdown();
-            connection.await
-        }
-    };
-    if let Err(error) = result {
-        tracing::debug!(%error, "a connection ended early");
     }
 }

@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use std::net::Ipv4Addr;
 use std::net::Ipv6Addr;
 use std::net::SocketAddr;
+use std::path::Path;
 
 use super::accounts::AccountConfig;
 use super::accounts::DEVELOPMENT_KEY;
@@ -23,6 +24,8 @@ pub struct Banner<'a> {
     pub accounts: &'a [AccountConfig],
     /// Where data lies, for people.
     pub data: &'a str,
+    /// Whether https is served; inside, the authority to trust when it is the node's own.
+    pub certificate: Option<Option<&'a Path>>,
     /// From the start of the program to serving.
     pub started_in_ms: u128,
 }
@@ -40,9 +43,16 @@ impl Banner<'_> {
         );
         for account in self.accounts {
             text += &format!("  endpoint           {}\n", self.endpoint(account));
+            if self.certificate.is_some() {
+                let endpoint = self.endpoint(account).replacen("http", "https", 1);
+                text += &format!("                     {endpoint}\n");
+            }
         }
         text +=
             &format!("  health, metrics    http://{}/readyz  /metrics\n", reachable(self.admin));
+        if let Some(Some(authority)) = self.certificate {
+            text += &format!("  trust https        {}\n", trust(authority));
+        }
         if let Some(account) = self.accounts.first() {
             self.examples(account, &mut text).expect("a string takes all text");
         }
@@ -85,6 +95,15 @@ impl Banner<'_> {
     }
 }
 
+/// The line that makes SDKs, AzCopy, rclone, curl and their like trust the node's own authority in one shell.
+fn trust(authority: &Path) -> String {
+    let path = authority.display();
+    format!(
+        "export REQUESTS_CA_BUNDLE='{path}' SSL_CERT_FILE='{path}' NODE_EXTRA_CA_CERTS='{path}' \
+         CURL_CA_BUNDLE='{path}'"
+    )
+}
+
 /// An address a client on this machine can use: one that means "all interfaces" is no address to connect to.
 fn reachable(address: SocketAddr) -> SocketAddr {
     let ip = match address.ip() {
@@ -105,6 +124,7 @@ mod tests {
             admin: "127.0.0.1:10080".parse().unwrap(),
             accounts: std::slice::from_ref(account),
             data: "./blockyard-data",
+            certificate: None,
             started_in_ms: 12,
         };
         banner.text()
@@ -140,5 +160,28 @@ mod tests {
         let account: AccountConfig = "prod:AAAAAAAAAAAAAAAAAAAAAAAAAAA=".parse().unwrap();
         assert!(text("0.0.0.0:9", &account).contains("http://127.0.0.1:9/prod"));
         assert!(text("[::]:9", &account).contains("http://[::1]:9/prod"));
+    }
+
+    #[test]
+    fn banner_with_a_certificate_has_both_schemes_and_the_trust_line() {
+        let account = AccountConfig::development();
+        let banner = Banner {
+            blob: "127.0.0.1:10000".parse().unwrap(),
+            admin: "127.0.0.1:10080".parse().unwrap(),
+            accounts: std::slice::from_ref(&account),
+            data: "d",
+            certificate: Some(Some(Path::new("/d/tls/ca.pem"))),
+            started_in_ms: 1,
+        };
+        let text = banner.text();
+        for line in [
+            " http://127.0.0.1:10000/devstoreaccount1\n",
+            " https://127.0.0.1:10000/devstoreaccount1\n",
+            " export REQUESTS_CA_BUNDLE='/d/tls/ca.pem' SSL_CERT_FILE='/d/tls/ca.pem' ",
+        ] {
+            assert!(text.contains(line), "{line} in {text}");
+        }
+        let given = Banner { certificate: Some(None), ..banner };
+        assert!(given.text().contains("https://") && !given.text().contains("export"));
     }
 }

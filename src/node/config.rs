@@ -19,6 +19,8 @@ use super::accounts::AccountConfig;
 use super::accounts::AccountError;
 use super::accounts::AccountText;
 use super::settings::Settings;
+use super::settings::TlsMode;
+use super::tls::TlsSource;
 
 const KIB: u64 = 1024;
 const MIB: u64 = 1024 * KIB;
@@ -63,6 +65,8 @@ pub struct Config {
     /// Domains under which hosts name accounts (`NAME.blob.DOMAIN`), lower case. Default `localhost`. A path names its
     /// account on any other host.
     pub blob_domains: Vec<String>,
+    /// Whether https is served beside http, and with which certificate. Default off.
+    pub tls: TlsSource,
     /// Partitions of a new store; an existing one keeps its own. Default 1, 1 to 1,024.
     pub initial_partitions: u32,
     /// Size of a new journal ring, for each disk. Default 64 MiB, 256 KiB to 16 GiB.
@@ -137,6 +141,14 @@ pub enum ConfigError {
     /// One port for two listeners.
     #[error("blob_listen and admin_listen are both {0}; give one of them another port")]
     SameAddress(SocketAddr),
+    /// A certificate without its key, or the reverse.
+    #[error("tls_cert and tls_key go together: give both, or --tls auto")]
+    TlsHalf,
+    /// Two certificates.
+    #[error(
+        "--tls auto makes a certificate of its own: leave tls_cert and tls_key out, or leave out --tls"
+    )]
+    TlsTwice,
     /// The log filter does not parse.
     #[error("log: {0}; write for example `info` or `warn,blockyard::index=debug`")]
     Log(#[from] log::LogError),
@@ -184,6 +196,7 @@ impl Config {
             admin_listen: s.admin_listen.unwrap_or(ADMIN_LISTEN),
             accounts: accounts(s.account, blob_listen)?,
             blob_domains: domains(s.blob_domain),
+            tls: tls(s.tls, s.tls_cert, s.tls_key)?,
             initial_partitions: INITIAL_PARTITIONS
                 .of("initial_partitions", s.initial_partitions)?,
             journal_bytes: JOURNAL_BYTES.of("journal_bytes", s.journal_bytes)?,
@@ -227,6 +240,20 @@ impl Config {
 fn domains(given: Option<Vec<String>>) -> Vec<String> {
     let given = given.unwrap_or_else(|| vec!["localhost".to_owned()]);
     given.into_iter().map(|domain| domain.trim_matches('.').to_ascii_lowercase()).collect()
+}
+
+fn tls(
+    mode: Option<TlsMode>,
+    cert: Option<PathBuf>,
+    key: Option<PathBuf>,
+) -> Result<TlsSource, ConfigError> {
+    match (mode, cert, key) {
+        (Some(TlsMode::Off), _, _) | (None, None, None) => Ok(TlsSource::Off),
+        (Some(TlsMode::Auto), None, None) => Ok(TlsSource::Auto),
+        (Some(TlsMode::Auto), _, _) => Err(ConfigError::TlsTwice),
+        (None, Some(cert), Some(key)) => Ok(TlsSource::Files { cert, key }),
+        (None, _, _) => Err(ConfigError::TlsHalf),
+    }
 }
 
 fn accounts(

@@ -14,6 +14,7 @@ use crate::telemetry::LogError;
 
 use super::accounts::AccountError;
 use super::config::ConfigError;
+use super::tls::CertificateError;
 
 /// Why the program cannot do what it was asked to.
 #[derive(Debug, Error)]
@@ -37,6 +38,9 @@ pub enum NodeError {
         /// Why.
         error: io::Error,
     },
+    /// There is no certificate to serve.
+    #[error("tls: {0}")]
+    Certificate(#[from] CertificateError),
     /// A data directory cannot be used.
     #[error("data directory {path}: {error}")]
     Data {

@@ -5,7 +5,7 @@
 //! 2. `config.rs`: merged, defaults filled in, checked once; `accounts.rs`: names and keys;
 //! 3. `listeners.rs`: both ports are taken before data is touched;
 //! 4. `storage.rs`: disks, extents, coordinator are opened and recovered;
-//! 5. `roles.rs`: index, front end, reclaim;
+//! 5. `tls.rs`: the certificate; `roles.rs`: index, front end, reclaim;
 //! 6. `serve.rs`: the roles are built from below, `banner.rs` tells the user, `signals.rs` ends it, the roles go down
 //!    from above.
 //!
@@ -24,6 +24,7 @@ pub mod config;
 pub mod error;
 pub mod settings;
 
+pub mod files;
 pub mod health;
 pub mod keygen;
 pub mod listeners;
@@ -31,3 +32,4 @@ pub mod roles;
 pub mod serve;
 pub mod signals;
 pub mod storage;
+pub mod tls;

@@ -17,6 +17,7 @@ use crate::frontend::Accounts;
 use crate::frontend::FrontEnd;
 use crate::frontend::FrontEndConfig;
 use crate::frontend::Router;
+use crate::frontend::Tls;
 use crate::frontend::accounts::Account;
 use crate::frontend::server::ServerConfig;
 use crate::frontend::write::WriteConfig;
@@ -76,7 +77,7 @@ impl Base {
 }
 
 impl Roles {
-    /// Recovers the index, makes the configured accounts, and serves on `blob`.
+    /// Recovers the index, makes the configured accounts, and serves on `blob`, https too when there is a certificate.
     ///
     /// # Errors
     /// [`NodeError`]; nothing was lost.
@@ -84,7 +85,7 @@ impl Roles {
         config: &Config,
         env: &Env,
         storage: &Storage,
-        blob: Bound,
+        (blob, tls): (Bound, Option<Tls>),
         registry: &mut Registry,
     ) -> Result<Self, NodeError> {
         let base = Base {
@@ -129,7 +130,7 @@ impl Roles {
             capacity: base.capacity,
             inflight: base.inflight,
         };
-        let (serving, stop_serving) = serve(config, parts, blob)?;
+        let (serving, stop_serving) = serve(config, parts, (blob, tls))?;
         Ok(Self { host, serving, stop_serving, front, reclaim })
     }
 
@@ -200,7 +201,7 @@ async fn make_accounts(
 fn serve(
     config: &Config,
     parts: frontend::Parts,
-    blob: Bound,
+    (blob, tls): (Bound, Option<Tls>),
 ) -> Result<(JoinHandle<()>, CancellationToken), NodeError> {
     let wide = |number: u32| {
         usize::try_from(number).map_err(|error| NodeError::System {
@@ -221,6 +222,6 @@ fn serve(
     let tasks = parts.env.tasks.clone();
     let stop = CancellationToken::new();
     let front = Arc::new(FrontEnd::new(parts, limits));
-    let serving = frontend::serve(blob.listener, front, server, stop.clone());
+    let serving = frontend::serve(blob.listener, front, tls, server, stop.clone());
     Ok((tasks.spawn("blob listener", serving), stop))
 }

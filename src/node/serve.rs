@@ -23,6 +23,8 @@ use super::listeners::Listeners;
 use super::roles::Roles;
 use super::signals::Signals;
 use super::storage::Storage;
+use super::tls;
+use super::tls::Certificate;
 
 /// How serving ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,10 +89,12 @@ impl Node {
         let storage =
             Storage::open(config, &env, CapacityMetrics::registered(&mut registry)).await?;
         let blob_address = blob.address;
-        let roles = Roles::start(config, &env, &storage, blob, &mut registry).await?;
+        let certificate = tls::certificate(config, env.clock.now())?;
+        let secure = certificate.as_ref().map(|certificate| certificate.tls.clone());
+        let roles = Roles::start(config, &env, &storage, (blob, secure), &mut registry).await?;
         admin.registry.set(registry).expect("set once");
         admin.readiness.set(Phase::Ready);
-        announce(config, blob_address, admin_bound.address, &env);
+        announce(config, (blob_address, admin_bound.address), certificate.as_ref(), &env);
         Ok(Self { env, admin, stop_admin, storage, roles })
     }
 
@@ -106,13 +110,19 @@ impl Node {
     }
 }
 
-fn announce(config: &Config, blob: SocketAddr, admin: SocketAddr, env: &Env) {
+fn announce(
+    config: &Config,
+    (blob, admin): (SocketAddr, SocketAddr),
+    certificate: Option<&Certificate>,
+    env: &Env,
+) {
     let data: Vec<String> = config.data.iter().map(|path| path.display().to_string()).collect();
     let banner = Banner {
         blob,
         admin,
         accounts: &config.accounts,
         data: &data.join(", "),
+        certificate: certificate.map(|certificate| certificate.authority.as_deref()),
         started_in_ms: env.clock.monotonic().as_millis(),
     };
     let text = banner.text();

@@ -10,6 +10,16 @@ use crate::telemetry::LogFormat;
 
 use super::accounts::AccountText;
 
+/// What `--tls` may say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum TlsMode {
+    /// No https, whatever else is said.
+    Off,
+    /// A certificate of the node's own making.
+    Auto,
+}
+
 /// Settings of `serve`, each as a flag, as a variable `BLOCKYARD_...`, and as a field of the configuration file under
 /// the flag's name with underscores. What is not given is `None`; [`super::config::Config`] has defaults and limits.
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -37,6 +47,16 @@ pub struct Settings {
     /// Domain under which hosts name accounts, as NAME.blob.DOMAIN; repeat for more [default: localhost]
     #[arg(long, value_name = "DOMAIN", env = "BLOCKYARD_BLOB_DOMAIN", value_delimiter = ',')]
     pub blob_domain: Option<Vec<String>>,
+    /// Serves https beside http on the same port: `auto` makes a certificate authority of its own under the first data
+    /// directory and prints the line that trusts it [default: off]
+    #[arg(long, value_name = "MODE", env = "BLOCKYARD_TLS")]
+    pub tls: Option<TlsMode>,
+    /// Serves https beside http with this certificate chain, a PEM file; needs --tls-key
+    #[arg(long, value_name = "FILE", env = "BLOCKYARD_TLS_CERT")]
+    pub tls_cert: Option<PathBuf>,
+    /// The private key of --tls-cert, a PEM file
+    #[arg(long, value_name = "FILE", env = "BLOCKYARD_TLS_KEY")]
+    pub tls_key: Option<PathBuf>,
     /// Partitions of a new store; an existing one keeps its own, 1 to 1024 [default: 1]
     #[arg(long, value_name = "N", env = "BLOCKYARD_INITIAL_PARTITIONS")]
     pub initial_partitions: Option<u32>,
@@ -85,6 +105,9 @@ impl Settings {
             admin_listen: self.admin_listen.or(below.admin_listen),
             account: self.account.or(below.account),
             blob_domain: self.blob_domain.or(below.blob_domain),
+            tls: self.tls.or(below.tls),
+            tls_cert: self.tls_cert.or(below.tls_cert),
+            tls_key: self.tls_key.or(below.tls_key),
             initial_partitions: self.initial_partitions.or(below.initial_partitions),
             journal_bytes: self.journal_bytes.or(below.journal_bytes),
             block_cache_bytes: self.block_cache_bytes.or(below.block_cache_bytes),

@@ -59,7 +59,7 @@ fn lists_of_a_flag_replace_those_of_the_file() {
 fn file_takes_every_setting() {
     let file = format!(
         "data = ['d']\nblob_listen = '0.0.0.0:1'\nadmin_listen = '[::1]:2'\naccount = ['one:{KEY}:{KEY}']\n\
-         blob_domain = ['Example.org.']\ninitial_partitions = 16\njournal_bytes = 1_048_576\n\
+         blob_domain = ['Example.org.']\ntls_cert = 'c.pem'\ntls_key = 'k.pem'\ninitial_partitions = 16\njournal_bytes = 1_048_576\n\
          block_cache_bytes = 2_097_152\nmemtable_bytes = 3_145_728\nreserve_bytes = 7\n\
          scrub_bytes_per_second = 0\nconnections_max = 8\nrequests_max = 9\nbody_idle_seconds = 10\n\
          drain_seconds = 0\nlog = 'warn,blockyard::index=debug'\nlog_format = 'json'\n"
@@ -71,6 +71,7 @@ fn file_takes_every_setting() {
         admin_listen: "[::1]:2".parse().unwrap(),
         accounts: vec![format!("one:{KEY}:{KEY}").parse().unwrap()],
         blob_domains: vec!["example.org".to_owned()],
+        tls: TlsSource::Files { cert: "c.pem".into(), key: "k.pem".into() },
         initial_partitions: 16,
         journal_bytes: 1 << 20,
         block_cache_bytes: 2 << 20,
@@ -183,6 +184,18 @@ fn wrong_accounts_are_refused_without_showing_keys() {
     assert!(text.contains("configured twice"), "{text}");
     let account: AccountConfig = format!("one:{KEY}").parse().unwrap();
     assert!(!format!("{account:?}").contains("AAAA"));
+}
+
+#[test]
+fn tls_is_off_own_or_of_files() {
+    assert_eq!(load(&[], "").unwrap().tls, TlsSource::Off);
+    assert_eq!(load(&["--tls", "auto"], "").unwrap().tls, TlsSource::Auto);
+    let files = "tls_cert = 'c'\ntls_key = 'k'\n";
+    assert_eq!(load(&["--tls", "off"], files).unwrap().tls, TlsSource::Off);
+    assert!(refusal(&["--tls", "auto"], files).contains("leave out --tls"));
+    for half in ["tls_cert = 'c'\n", "tls_key = 'k'\n"] {
+        assert!(refusal(&[], half).contains("--tls auto"), "{half}");
+    }
 }
 
 #[test]

@@ -1,0 +1,75 @@
+//! Small text files beside the data: made once, durable before they are used.
+
+use std::fs::OpenOptions;
+use std::io;
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+/// Who may read a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Readers {
+    /// Its owner only: it is a secret.
+    Owner,
+    /// Everyone.
+    All,
+}
+
+/// Writes a file whole: a crash leaves the old one or the new one.
+///
+/// # Errors
+/// The system's.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "not data: made once at a start, never on a request's way"
+)]
+pub fn write(path: &Path, text: &str, readers: Readers) -> io::Result<()> {
+    let mode = match readers {
+        Readers::Owner => 0o600,
+        Readers::All => 0o644,
+    };
+    let new = path.with_extension("new");
+    if new.exists() {
+        // Of a start that was cut short; its mode may not be ours.
+        std::fs::remove_file(&new)?;
+    }
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(mode).open(&new)?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()?;
+    std::fs::rename(&new, path)?;
+    if let Some(folder) = path.parent() {
+        std::fs::File::open(folder)?.sync_all()?;
+    }
+    Ok(())
+}
+
+/// Reads a file; `None` when there is none.
+///
+/// # Errors
+/// The system's.
+pub fn read(path: &Path) -> io::Result<Option<String>> {
+    match std::fs::read_to_string(path) {
+        Ok(text) => Ok(Some(text)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn secrets_are_for_their_owner_and_replaced_whole() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("token");
+        assert_eq!(read(&path).unwrap(), None);
+        write(&path, "first", Readers::All).unwrap();
+        write(&path, "second", Readers::Owner).unwrap();
+        assert_eq!(read(&path).unwrap().as_deref(), Some("second"));
+        assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+}
