@@ -7,4 +7,13 @@ content.py  reproducible, unique bytes of any size, cheap enough to keep up with
 measure.py  resident memory over time, allocated disk blocks
 report.py   progress while running, a table of verdicts at the end
 cli.py      the flags every script has, and its scratch folder
+
+and what the scripts of clients/ share besides:
+
+roster.py   which clients there are, and the table of what became of them
+install.py  clients from their registries, into a cache folder
+judged.py   one client's groups of operations: passed, failed, not run and why
+accounts.py a second account, and signatures
+trees.py    folders of files with odd names, compared
+azcopy.py   AzCopy's program, environment and reports
 """

@@ -1,0 +1,95 @@
+#!/usr/bin/env python3
+"""The Azure CLI: the README's `az` line verbatim on the default port, and a round of `az storage` by connection string."""
+
+import os
+import pathlib
+import socket
+import subprocess
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1]))
+
+# pylint: disable=wrong-import-position
+from lib import cli
+from lib.content import content
+from lib.install import Unavailable, python
+from lib.judged import Judged, NotRun, equal, must, parse
+from lib.measure import wait_until
+
+HERE = pathlib.Path(__file__).parent
+README = HERE.parents[2] / "README.md"
+REQUIREMENTS = HERE / "requirements-az.txt"
+BLOB_PORT, ADMIN_PORT = 10_000, 10_080
+READY_SECONDS = 60
+
+
+def listening(port):
+    """Whether something accepts connections on this port of the loopback address."""
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def verbatim(options, scratch, environment, folder):
+    """The README's line against `blockyard serve` without a flag."""
+    if listening(BLOB_PORT) or listening(ADMIN_PORT):
+        raise NotRun(f"something already listens on {BLOB_PORT} or {ADMIN_PORT}")
+    lines = [line for line in README.read_text(encoding="utf-8").splitlines() if line.startswith("az ")]
+    equal(bool(lines), True, "README has az lines:")
+    (scratch / "README.md").write_bytes(README.read_bytes())
+    with open(scratch / "default.log", "wb") as log:
+        process = subprocess.Popen([options.binary, "serve", *options.serve_arg], cwd=scratch, stdout=log, stderr=log,
+                                   stdin=subprocess.DEVNULL)
+    try:
+        equal(wait_until(lambda: listening(BLOB_PORT), READY_SECONDS, 0.05), True, "serves:")
+        must([folder / "az", "storage", "container", "create", "--connection-string", "UseDevelopmentStorage=true", "-n",
+              "first"], env=environment)
+        for line in lines:
+            must(["bash", "-c", line], env=environment, cwd=scratch)
+    finally:
+        process.kill()
+        process.wait()
+
+
+def main(options, scratch):
+    version = next(line.split("==")[1] for line in REQUIREMENTS.read_text().splitlines() if line.startswith("azure-cli="))
+    judged = Judged("az (azure-cli)", version, options)
+    try:
+        folder = python(REQUIREMENTS).parent
+    except Unavailable as missing:
+        judged.not_run("all", str(missing))
+        return judged.exit_code()
+    environment = {**os.environ, "PATH": f"{folder}:{os.environ['PATH']}", "AZURE_CONFIG_DIR": str(scratch / "az"),
+                   "AZURE_CORE_COLLECT_TELEMETRY": "false", "AZURE_CORE_NO_COLOR": "true",
+                   "AZURE_CORE_LOGIN_EXPERIENCE_V2": "false"}
+    with judged.group("the README's line"):
+        verbatim(options, scratch, environment, folder)
+    with cli.server(options, scratch) as server:
+        environment["AZURE_STORAGE_CONNECTION_STRING"] = server.account.connection_string
+        az = lambda *arguments: must([folder / "az", "storage", *arguments, "-o", "tsv"], env=environment)
+        source = scratch / "large.bin"
+        source.write_bytes(content("az", 70 << 20))
+        with judged.group("upload, list, download"):
+            az("container", "create", "-n", "azure")
+            az("blob", "upload", "-c", "azure", "-n", "dir/large.bin", "-f", source, "--metadata", "a=b")
+            equal(az("blob", "list", "-c", "azure", "--query", "[].name").split(), ["dir/large.bin"])
+            az("blob", "download", "-c", "azure", "-n", "dir/large.bin", "-f", scratch / "back.bin")
+            equal((scratch / "back.bin").read_bytes() == source.read_bytes(), True, "bytes:")
+        with judged.group("snapshot, lease, tier, tags"):
+            az("blob", "snapshot", "-c", "azure", "-n", "dir/large.bin")
+            lease = az("blob", "lease", "acquire", "-c", "azure", "-b", "dir/large.bin").strip()
+            az("blob", "lease", "release", "-c", "azure", "-b", "dir/large.bin", "--lease-id", lease)
+            az("blob", "set-tier", "-c", "azure", "-n", "dir/large.bin", "--tier", "Cool")
+            az("blob", "tag", "set", "-c", "azure", "-n", "dir/large.bin", "--tags", "k=v")
+        with judged.group("copy, SAS, batch delete"):
+            az("blob", "copy", "start", "--destination-container", "azure", "--destination-blob", "copied",
+               "--source-container", "azure", "--source-blob", "dir/large.bin")
+            signed = az("blob", "generate-sas", "-c", "azure", "-n", "copied", "--permissions", "r", "--expiry",
+                        "2099-01-01T00:00Z", "--full-uri").strip()
+            equal(signed.startswith(server.account.url), True, "address:")
+            az("blob", "delete-batch", "-s", "azure", "--pattern", "copied")
+            az("container", "delete", "-n", "azure")
+    return judged.exit_code()
+
+
+if __name__ == "__main__":
+    cli.run(main, parse(__doc__))

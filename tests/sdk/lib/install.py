@@ -1,0 +1,109 @@
+"""Where clients come from: virtual environments, npm folders, Debian packages, cargo builds. Nothing but the standard
+library, because this runs before anything is installed.
+
+Everything is kept in a cache folder under a name that depends on what was asked for, so a second run installs nothing.
+A registry that fails once is asked a second time; what fails twice raises `Unavailable`, whose text says why.
+"""
+
+import hashlib
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import time
+import venv
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+INSTALL_SECONDS = 1200
+RETRY_AFTER_SECONDS = 5
+
+
+class Unavailable(Exception):
+    """A client that cannot be had here, and why."""
+
+
+def cache():
+    """The folder that outlives a run."""
+    return pathlib.Path(os.environ.get("XDG_CACHE_HOME", ROOT / "target"))
+
+
+def _place(kind, wanted):
+    version = f"{sys.version_info.major}.{sys.version_info.minor}"
+    return cache() / f"{kind}-{version}-{hashlib.sha256(wanted).hexdigest()[:12]}"
+
+
+def _twice(command, **options):
+    """Runs an installer, once more if it fails. Raises `Unavailable` with the last lines it printed."""
+    text = ""
+    for wait in (0, RETRY_AFTER_SECONDS):
+        time.sleep(wait)
+        try:
+            done = subprocess.run([str(part) for part in command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                  text=True, errors="replace", timeout=INSTALL_SECONDS, stdin=subprocess.DEVNULL,
+                                  **options)
+        except FileNotFoundError:
+            raise Unavailable(f"no {command[0]} on this machine") from None
+        except subprocess.TimeoutExpired:
+            text = f"{command[0]} took longer than {INSTALL_SECONDS} s"
+            continue
+        if done.returncode == 0:
+            return done.stdout
+        text = done.stdout.strip()
+    print(text[-3000:], flush=True)
+    raise Unavailable(f"{pathlib.Path(str(command[0])).name} failed twice: {text.splitlines()[-1][:160] if text else ''}")
+
+
+def python(requirements):
+    """The Python of a virtual environment that has what this requirements file pins."""
+    folder = _place("sdk-venv", requirements.read_bytes())
+    program, complete = folder / "bin" / "python", folder / "complete"
+    if not complete.exists():
+        print(f"installing {requirements.name} into {folder} ...", flush=True)
+        venv.create(folder, with_pip=True, clear=True)
+        _twice([program, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--prefer-binary",
+                "-r", requirements])
+        complete.touch()
+    return program
+
+
+def npm(packages):
+    """A folder whose node_modules has these packages (`name@version`)."""
+    folder = _place("sdk-npm", "\n".join(packages).encode())
+    complete = folder / "complete"
+    if not complete.exists():
+        print(f"installing {' '.join(packages)} into {folder} ...", flush=True)
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        (folder / "package.json").write_text('{"private": true}\n')
+        _twice(["npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", "--save-exact", *packages], cwd=folder)
+        complete.touch()
+    return folder
+
+
+def debian(packages):
+    """Sees to it that these Debian packages are there."""
+    missing = [name for name in packages if not _debian_has(name)]
+    if not missing:
+        return
+    if os.geteuid() != 0:
+        raise Unavailable(f"needs root to install {' '.join(missing)}")
+    settings = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+    _twice(["apt-get", "update", "-qq"], env=settings)
+    _twice(["apt-get", "install", "-y", "-qq", "--no-install-recommends", *missing], env=settings)
+
+
+def _debian_has(package):
+    try:
+        done = subprocess.run(["dpkg-query", "-W", "-f", "${Status}", package], capture_output=True, text=True)
+    except FileNotFoundError:
+        raise Unavailable("not a Debian machine") from None
+    return done.stdout.endswith("ok installed")
+
+
+def cargo(project, binary):
+    """A program of a small cargo project, built as its lock file says."""
+    target = cache() / "sdk-cargo"
+    _twice(["cargo", "build", "--quiet", "--locked", "--bin", binary], cwd=project,
+           env={**os.environ, "CARGO_TARGET_DIR": str(target)})
+    return target / "debug" / binary

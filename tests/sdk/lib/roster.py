@@ -1,0 +1,91 @@
+"""Which clients there are, where each lives, and which of them continuous integration has time for.
+
+Nothing but the standard library: `tests/sdk/run` reads this before anything is installed.
+"""
+
+import dataclasses
+import json
+import pathlib
+import re
+import sys
+
+HERE = pathlib.Path(__file__).resolve().parents[1]
+
+
+@dataclasses.dataclass(frozen=True)
+class Client:
+    """One script of `clients/`."""
+
+    script: str
+    shows: str
+    # The environment its Python runs in.
+    requirements: str = "requirements.txt"
+    # Why continuous integration leaves it out, or nothing when it does not.
+    only_full: str = ""
+
+    @property
+    def path(self):
+        """Its file."""
+        return HERE / "clients" / f"{self.script}.py"
+
+
+_DATA = "clients/requirements-data.txt"
+
+CLIENTS = [
+    Client("azure_storage_blob_python", "azure-storage-blob, Python"),
+    Client("azure_storage_blob_js", "@azure/storage-blob, JavaScript"),
+    Client("azcopy", "AzCopy"),
+    Client("rclone", "rclone"),
+    Client("adlfs", "adlfs", _DATA),
+    Client("pyarrow", "pyarrow", _DATA),
+    Client("polars", "polars", _DATA),
+    Client("deltalake", "deltalake", _DATA),
+    Client("pyiceberg", "pyiceberg", _DATA),
+    Client("lance", "lance", _DATA),
+    Client("azure_cli", "az (azure-cli)", only_full="733 MB to install; tests/sdk/run --full"),
+]
+
+# Groups that are known to fail and why. A group that is listed and passes fails the run, so the list cannot go stale.
+GAPS = {}
+# How the server says that it does not serve an operation yet: that is shown, and fails nothing.
+_NOT_SERVED = r"does not serve|NotImplemented|\b501\b"
+
+
+def not_chosen(client):
+    """The row of a client that was left out."""
+    return {"client": client.shows, "version": "", "group": "all", "state": "not run", "why": client.only_full,
+            "seconds": 0}
+
+
+def rows(results, client, code):
+    """What a client's script wrote, judged against the list of known gaps."""
+    text = results.read_text(encoding="utf-8") if results.exists() else ""
+    found = [json.loads(line) for line in text.splitlines()]
+    if not found or (code not in (0, 1, 77)):
+        found.append({"client": client.shows, "version": "", "group": "all", "state": "FAILED",
+                      "why": f"the script ended with {code}", "seconds": 0})
+    for row in found:
+        gap = GAPS.get((row["client"], row["group"]))
+        if gap and row["state"] == "FAILED":
+            row.update(state="known gap", why=f"{gap}: {row['why']}")
+        elif row["state"] == "FAILED" and re.search(_NOT_SERVED, row["why"]):
+            row["state"] = "not served"
+        elif gap and row["state"] == "passed":
+            row.update(state="FAILED", why="listed as a known gap but passes: take it off the list")
+    return found
+
+
+def report(all_rows, path):
+    """Prints the table of clients, writes it as JSON; how many rows failed."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(all_rows, indent=1) + "\n", encoding="utf-8")
+    columns = ("client", "version", "group", "state", "why")
+    width = [max(len(column), *(len(row[column]) for row in all_rows)) for column in columns[:4]]
+    print("\nclients")
+    for cells in [columns, *[[row[column] for column in columns] for row in all_rows]]:
+        print("  ".join([cell.ljust(size) for cell, size in zip(cells, width)] + [cells[4][:110]]).rstrip())
+    states = [row["state"] for row in all_rows]
+    count = {state: states.count(state) for state in ("passed", "FAILED", "known gap", "not served", "not run")}
+    print(", ".join(f"{number} groups {state}" for state, number in count.items() if number) + f"; {path}")
+    sys.stdout.flush()
+    return count["FAILED"]
