@@ -8,6 +8,7 @@ use crate::frontend::ops::blocks;
 use crate::frontend::ops::containers;
 use crate::frontend::ops::content;
 use crate::frontend::ops::listing;
+use crate::frontend::ops::service_properties;
 use crate::frontend::service::FrontEnd;
 use crate::index::BlobChange;
 use crate::protocol::Error;
@@ -27,6 +28,11 @@ pub(crate) async fn dispatch(
     use Operation as O;
     let reply = match operation {
         O::GetAccountInformation => Ok(Reply::AccountInformation),
+        O::GetServiceProperties => Ok(service_properties::get(account)),
+        O::SetServiceProperties { upload } => {
+            service_properties::set(front, account, &upload, body).await
+        }
+        O::GetServiceStats => Ok(Reply::ServiceStats { last_sync: front.env.clock.now() }),
         O::ListContainers(list) => listing::containers(front, account, list).await,
         O::CreateContainer { container, metadata, public_access } => {
             containers::create(front, account, container, metadata, public_access).await

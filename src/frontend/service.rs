@@ -71,7 +71,7 @@ pub struct FrontEnd {
     pub(crate) inflight: InFlight,
     pub(crate) env: Env,
     pub(crate) container_ids: Arc<IdAllocator>,
-    accounts: Accounts,
+    pub(crate) accounts: Accounts,
     metrics: Metrics,
     running: Semaphore,
     config: FrontEndConfig,

@@ -21,11 +21,11 @@ pub mod record;
 pub mod rows;
 
 pub use api::{
-    BlobChange, BlobView, BlockListView, BlockView, CommitBlocks, ContainerEntry, ContainerPage,
-    CreateContainer, DeleteBlob, DeleteContainer, Error, GarbageRow, Guard, IndexHost, ListBlobs,
-    ListContainers, ListEntry, ListPage, NewContent, Piece, PutBlob, Read, ReadBlob, ReadReply,
-    References, StageBlock, StagedBlocks, Target, UpdateBlob, UpdateContainer, Write, WriteReply,
-    Written,
+    AccountChange, BlobChange, BlobView, BlockListView, BlockView, CommitBlocks, ContainerEntry,
+    ContainerPage, CreateContainer, DeleteBlob, DeleteContainer, Error, GarbageRow, Guard,
+    IndexHost, ListBlobs, ListContainers, ListEntry, ListPage, NewContent, Piece, PutBlob, Read,
+    ReadBlob, ReadReply, References, StageBlock, StagedBlocks, Target, UpdateBlob, UpdateContainer,
+    Write, WriteReply, Written,
 };
 pub use engine::{Config, ExtentIds, Offline, Parts, open_offline};
 pub use host::Host;

@@ -193,7 +193,7 @@ async fn make_accounts(
             let what = "the index's answer";
             return Err(NodeError::System { what, reason: "not an account".to_owned() });
         };
-        accounts.push(Account { name, id: record.id, keys: account.keys()? });
+        accounts.push(Account::new(name, account.keys()?, *record));
     }
     Ok(Accounts::new(accounts))
 }

@@ -99,6 +99,15 @@ pub struct ListBlobs {
 pub enum Operation {
     /// Get Account Information.
     GetAccountInformation,
+    /// Get Blob Service Properties.
+    GetServiceProperties,
+    /// Set Blob Service Properties. The body is XML, read by `azure::service_properties` once it is there.
+    SetServiceProperties {
+        /// The body.
+        upload: Upload,
+    },
+    /// Get Blob Service Stats; on the secondary only.
+    GetServiceStats,
     /// List Containers.
     ListContainers(ListContainers),
     /// Create Container.
@@ -239,6 +248,9 @@ impl Operation {
     pub const fn name(&self) -> &'static str {
         match self {
             Self::GetAccountInformation => "GetAccountInformation",
+            Self::GetServiceProperties => "GetServiceProperties",
+            Self::SetServiceProperties { .. } => "SetServiceProperties",
+            Self::GetServiceStats => "GetServiceStats",
             Self::ListContainers(_) => "ListContainers",
             Self::CreateContainer { .. } => "CreateContainer",
             Self::GetContainer { .. } => "GetContainerProperties",

@@ -9,6 +9,7 @@ use crate::types::Etag;
 use crate::types::Md5;
 use crate::types::Metadata;
 use crate::types::PublicAccess;
+use crate::types::ServiceProperties;
 use crate::types::Timestamp;
 
 /// Tag and time after a change.
@@ -118,6 +119,15 @@ pub struct BlockItem {
 pub enum Reply {
     /// Get Account Information.
     AccountInformation,
+    /// Get Blob Service Properties.
+    ServiceProperties(Box<ServiceProperties>),
+    /// Set Blob Service Properties.
+    ServicePropertiesSet,
+    /// Get Blob Service Stats.
+    ServiceStats {
+        /// How new the secondary is.
+        last_sync: Timestamp,
+    },
     /// List Containers.
     Containers(ContainerListing),
     /// Create Container.

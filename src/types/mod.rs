@@ -40,7 +40,9 @@ pub use name::{AccountName, BlobName, ContainerName, NameError};
 pub use peer::Peer;
 pub use properties::{BlobProperties, PublicAccess};
 pub use range::ByteRange;
-pub use service::{CorsRule, Logging, ServiceMetrics, ServiceProperties, Website};
+pub use service::{
+    CorsRule, Logging, ServiceMetrics, ServiceProperties, ServicePropertiesChange, Website,
+};
 pub use tags::{Tags, TagsError};
 pub use tier::{AccessTier, RehydratePriority, TierState};
 pub use timestamp::Timestamp;

@@ -70,3 +70,63 @@ pub struct Website {
     /// Served for the root, whatever it asks for.
     pub default_index_path: Option<String>,
 }
+
+/// A change of [`ServiceProperties`]: what is `None` stays as it is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ServicePropertiesChange {
+    /// Request logging.
+    pub logging: Option<Logging>,
+    /// Metrics by the hour.
+    pub hour_metrics: Option<ServiceMetrics>,
+    /// Metrics by the minute.
+    pub minute_metrics: Option<ServiceMetrics>,
+    /// Replaces all rules; at most 5.
+    pub cors: Option<Vec<CorsRule>>,
+    /// The version of requests that name none; `Some(None)` forgets it.
+    pub default_version: Option<Option<String>>,
+    /// Soft delete; `Some(None)` turns it off.
+    pub delete_retention_days: Option<Option<u32>>,
+    /// Static website; `Some(None)` turns it off.
+    pub website: Option<Option<Website>>,
+}
+
+impl ServicePropertiesChange {
+    /// Changes `properties`.
+    pub fn apply(&self, properties: &mut ServiceProperties) {
+        fn set<T: Clone>(from: Option<&T>, to: &mut T) {
+            if let Some(value) = from {
+                *to = value.clone();
+            }
+        }
+        set(self.logging.as_ref(), &mut properties.logging);
+        set(self.hour_metrics.as_ref(), &mut properties.hour_metrics);
+        set(self.minute_metrics.as_ref(), &mut properties.minute_metrics);
+        set(self.cors.as_ref(), &mut properties.cors);
+        set(self.default_version.as_ref(), &mut properties.default_version);
+        set(self.delete_retention_days.as_ref(), &mut properties.delete_retention_days);
+        set(self.website.as_ref(), &mut properties.website);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn change_leaves_alone_what_it_does_not_name() {
+        let mut properties = ServiceProperties {
+            cors: vec![CorsRule::default()],
+            website: Some(Website::default()),
+            ..ServiceProperties::default()
+        };
+        let logging = Logging { read: true, ..Logging::default() };
+        let change = ServicePropertiesChange {
+            logging: Some(logging.clone()),
+            website: Some(None),
+            ..ServicePropertiesChange::default()
+        };
+        change.apply(&mut properties);
+        assert_eq!((properties.logging, properties.website), (logging, None));
+        assert_eq!(properties.cors.len(), 1);
+    }
+}

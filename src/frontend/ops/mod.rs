@@ -5,6 +5,7 @@ pub(crate) mod blocks;
 pub(crate) mod containers;
 pub(crate) mod content;
 pub(crate) mod listing;
+pub(crate) mod service_properties;
 
 use crate::frontend::accounts::Account;
 use crate::frontend::errors;

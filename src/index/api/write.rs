@@ -4,6 +4,7 @@ use std::fmt::Debug;
 
 use bytes::Bytes;
 
+use crate::index::api::AccountChange;
 use crate::index::api::CommitBlocks;
 use crate::index::api::CreateContainer;
 use crate::index::api::DeleteBlob;
@@ -30,6 +31,13 @@ pub enum Write {
         name: AccountName,
         /// A fresh id.
         id: AccountId,
+    },
+    /// Changes an account; answers [`WriteReply::Account`].
+    UpdateAccount {
+        /// The name.
+        name: AccountName,
+        /// The change.
+        change: AccountChange,
     },
     /// Create Container.
     CreateContainer(CreateContainer),
@@ -85,7 +93,9 @@ impl Write {
     #[must_use]
     pub fn routing_key(&self) -> Bytes {
         match self {
-            Self::CreateAccount { name, .. } => RoutingKey::account(name).as_bytes().clone(),
+            Self::CreateAccount { name, .. } | Self::UpdateAccount { name, .. } => {
+                RoutingKey::account(name).as_bytes().clone()
+            }
             Self::CreateContainer(c) => {
                 RoutingKey::container(c.account, &c.name).as_bytes().clone()
             }
@@ -127,6 +137,7 @@ impl Write {
                 Self::CommitBlocks(commit) => commit.list.len() * ENTRY,
                 Self::ForgetGarbage { keys } => keys.len() * ENTRY,
                 Self::CreateAccount { .. }
+                | Self::UpdateAccount { .. }
                 | Self::CreateContainer(_)
                 | Self::UpdateContainer(_)
                 | Self::DeleteContainer(_)

@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 
+use crate::index::api::AccountChange;
 use crate::index::api::ContainerEntry;
 use crate::index::api::ContainerPage;
 use crate::index::api::CreateContainer;
@@ -65,6 +66,22 @@ pub(super) async fn create_account(
         delegation_secret: Bytes::new(),
         properties: ServiceProperties::default(),
     };
+    let key = RoutingKey::account(name).as_bytes().clone();
+    out.put(Family::Main, key, values::encode_record(&record));
+    Ok(WriteReply::Account(Box::new(record)))
+}
+
+/// Changes an account.
+pub(super) async fn update_account(
+    view: &dyn Rows,
+    name: &AccountName,
+    change: &AccountChange,
+    out: &mut RowBatch,
+) -> Result<WriteReply, Error> {
+    let mut record = account(view, name).await?.ok_or(Error::AccountNotFound)?;
+    match change {
+        AccountChange::Properties(properties) => properties.apply(&mut record.properties),
+    }
     let key = RoutingKey::account(name).as_bytes().clone();
     out.put(Family::Main, key, values::encode_record(&record));
     Ok(WriteReply::Account(Box::new(record)))

@@ -39,6 +39,9 @@ impl Machine for Objects {
             Write::CreateAccount { name, id } => {
                 container::create_account(view, name, *id, now, out).await
             }
+            Write::UpdateAccount { name, change } => {
+                container::update_account(view, name, change, out).await
+            }
             Write::CreateContainer(create) => container::create(view, create, now, out).await,
             Write::UpdateContainer(update) => container::update(view, update, now, out).await,
             Write::DeleteContainer(delete) => container::delete(view, delete, now, out).await,

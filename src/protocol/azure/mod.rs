@@ -4,7 +4,7 @@
 //! 2. `context.rs` reads what every answer echoes: `x-ms-version`, `x-ms-client-request-id`.
 //! 3. `parse.rs` routes to `containers.rs`, `blobs.rs`, `lists.rs`; `unserved.rs` refuses what would change meaning if
 //!    ignored; `limits.rs`, `conditions.rs`, `range.rs`, `headers.rs`, `query.rs` read the pieces.
-//! 4. `xml.rs` reads the body of Put Block List.
+//! 4. `xml.rs` reads the body of Put Block List, `xml/tree.rs` small documents, `service.rs` service properties.
 //! 5. `render.rs`, `listing.rs`, `escape.rs` write heads and XML bodies.
 //!
 //! Invariants: no input makes this module panic; a header that would change durability, retention, encryption or
@@ -26,6 +26,7 @@ mod parse;
 mod query;
 mod range;
 mod render;
+mod service;
 mod unserved;
 pub mod xml;
 
@@ -34,6 +35,7 @@ pub use context::{Context, ServiceVersion};
 pub use limits::RANGE_CHECKSUM_BYTES_MAX;
 pub use parse::parse;
 pub use render::{RequestEcho, render, render_error};
+pub use service::read_properties as service_properties;
 
 #[cfg(test)]
 mod tests;

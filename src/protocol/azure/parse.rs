@@ -12,9 +12,11 @@ use crate::protocol::azure::Context;
 use crate::protocol::azure::ServiceVersion;
 use crate::protocol::azure::blobs;
 use crate::protocol::azure::containers;
+use crate::protocol::azure::headers;
 use crate::protocol::azure::lists;
 use crate::protocol::azure::query;
 use crate::protocol::azure::query::Query;
+use crate::protocol::azure::service::SERVICE_PROPERTIES_BYTES_MAX;
 use crate::protocol::azure::unserved;
 use crate::protocol::operation::BlobPath;
 
@@ -27,8 +29,7 @@ pub(super) struct Request<'a> {
 }
 
 /// `comp` values of the account that exist in the service and not here.
-const ACCOUNT_COMPS_UNSERVED: &[&str] =
-    &["properties", "stats", "userdelegationkey", "batch", "blobs"];
+const ACCOUNT_COMPS_UNSERVED: &[&str] = &["userdelegationkey", "batch", "blobs"];
 
 /// Turns an authenticated head into an operation. The body of Put Block List is read later by `xml::block_list`.
 ///
@@ -56,7 +57,7 @@ pub fn parse(head: &Parts, address: &Address, context: &Context) -> Result<Opera
         return account_information(&request, comp.as_deref());
     }
     match (&address.container, &address.blob) {
-        (None, _) => account(&request, restype.as_deref(), comp.as_deref()),
+        (None, _) => account(&request, address.secondary, restype.as_deref(), comp.as_deref()),
         (Some(container), None) => {
             check_container_type(restype.as_deref())?;
             containers::parse(&request, container, comp.as_deref())
@@ -88,8 +89,29 @@ fn account_information(request: &Request<'_>, comp: Option<&str>) -> Result<Oper
     }
 }
 
+fn service_properties(request: &Request<'_>) -> Result<Operation, Error> {
+    match *request.method {
+        Method::GET => Ok(Operation::GetServiceProperties),
+        Method::PUT => {
+            let upload = headers::upload(request.headers, SERVICE_PROPERTIES_BYTES_MAX)?;
+            Ok(Operation::SetServiceProperties { upload })
+        }
+        _ => Err(ErrorCode::UnsupportedHttpVerb.into()),
+    }
+}
+
+fn service_stats(request: &Request<'_>, secondary: bool) -> Result<Operation, Error> {
+    match *request.method {
+        Method::GET if secondary => Ok(Operation::GetServiceStats),
+        // The primary knows nothing of how far the secondary is.
+        Method::GET => Err(query::invalid("comp", "stats")),
+        _ => Err(ErrorCode::UnsupportedHttpVerb.into()),
+    }
+}
+
 fn account(
     request: &Request<'_>,
+    secondary: bool,
     restype: Option<&str>,
     comp: Option<&str>,
 ) -> Result<Operation, Error> {
@@ -98,6 +120,8 @@ fn account(
             lists::containers(request.query).map(Operation::ListContainers)
         }
         (None, Some("list")) => Err(ErrorCode::UnsupportedHttpVerb.into()),
+        (Some("service"), Some("properties")) => service_properties(request),
+        (Some("service"), Some("stats")) => service_stats(request, secondary),
         (None | Some("service"), Some(comp)) if ACCOUNT_COMPS_UNSERVED.contains(&comp) => {
             Err(unserved::not_served(&format!("comp={comp} on the account")))
         }

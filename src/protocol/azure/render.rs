@@ -18,6 +18,7 @@ use crate::protocol::azure::Context;
 use crate::protocol::azure::ServiceVersion;
 use crate::protocol::azure::escape;
 use crate::protocol::azure::listing;
+use crate::protocol::azure::service;
 use crate::protocol::operation::ListBlobs;
 use crate::protocol::operation::ListContainers;
 use crate::protocol::reply::BlobFacts;
@@ -85,6 +86,13 @@ pub fn render(reply: &Reply, echo: &RequestEcho) -> Response<Bytes> {
             .set("x-ms-account-kind", "StorageV2")
             .set("x-ms-is-hns-enabled", "false")
             .empty(),
+        Reply::ServiceProperties(properties) => {
+            Head::new(200, echo).xml(service::write_properties(properties))
+        }
+        Reply::ServicePropertiesSet => Head::new(202, echo).empty(),
+        Reply::ServiceStats { last_sync } => {
+            Head::new(200, echo).xml(service::write_stats(*last_sync))
+        }
         Reply::Containers(listing) => {
             let body = match &echo.listing {
                 Some(Listing { endpoint, parameters: Parameters::Containers(asked) }) => {

@@ -1,4 +1,6 @@
-//! XML request bodies.
+//! XML request bodies: block lists here, small documents as trees in `xml/tree.rs`.
+
+pub mod tree;
 
 use std::borrow::Cow;
 
@@ -131,20 +133,24 @@ fn add_text(place: &mut Place, piece: &str) -> Result<(), Error> {
     }
 }
 
-fn add_reference(place: &mut Place, reference: &BytesRef<'_>) -> Result<(), Error> {
-    let character = match reference.resolve_char_ref().map_err(|_| not_xml())? {
-        Some(character) => character,
-        None => match AsRef::<str>::as_ref(reference) {
-            "amp" => '&',
-            "lt" => '<',
-            "gt" => '>',
-            "quot" => '"',
-            "apos" => '\'',
-            _ => return Err(not_xml()),
-        },
-    };
+fn add_reference(place: &mut Place, piece: &BytesRef<'_>) -> Result<(), Error> {
     let mut bytes = [0; 4];
-    add_text(place, character.encode_utf8(&mut bytes))
+    add_text(place, reference(piece)?.encode_utf8(&mut bytes))
+}
+
+/// The character a reference stands for: by number, or one of the predefined five.
+fn reference(piece: &BytesRef<'_>) -> Result<char, Error> {
+    match piece.resolve_char_ref().map_err(|_| not_xml())? {
+        Some(character) => Ok(character),
+        None => match AsRef::<str>::as_ref(piece) {
+            "amp" => Ok('&'),
+            "lt" => Ok('<'),
+            "gt" => Ok('>'),
+            "quot" => Ok('"'),
+            "apos" => Ok('\''),
+            _ => Err(not_xml()),
+        },
+    }
 }
 
 fn check_encoding<E>(encoding: Option<Result<Cow<'_, str>, E>>) -> Result<(), Error> {

@@ -25,8 +25,7 @@ pub(super) fn cases() -> Vec<Case> {
         ("restype=account", missing),
         ("restype=account&comp=stats", invalid),
         ("restype=other&comp=list", invalid),
-        ("restype=service&comp=properties", unserved),
-        ("restype=service&comp=stats", unserved),
+        ("restype=service&comp=stats", invalid),
         ("comp=blobs&where=x", unserved),
         ("comp=batch", unserved),
     ];

@@ -1,0 +1,10 @@
+//! Changes of accounts.
+
+use crate::types::ServicePropertiesChange;
+
+/// A change of an account's row.
+#[derive(Clone, Debug)]
+pub enum AccountChange {
+    /// Set Blob Service Properties.
+    Properties(Box<ServicePropertiesChange>),
+}

@@ -1,0 +1,184 @@
+//! A small XML document as a tree: for bodies of a few kilobytes with nested elements.
+//!
+//! No entity is expanded but the predefined five and character references; attributes are checked and dropped.
+
+use quick_xml::Reader;
+use quick_xml::events::Event;
+
+use crate::protocol::Error;
+use crate::protocol::ErrorCode;
+use crate::protocol::azure::xml::check_encoding;
+use crate::protocol::azure::xml::not_xml;
+use crate::protocol::azure::xml::reference;
+
+/// Elements inside elements; the deepest document of Blob REST has five levels.
+const DEPTH_MAX: usize = 16;
+/// Elements of one document.
+const ELEMENTS_MAX: usize = 4096;
+
+/// An element: either children or text counts, as the reader of it knows.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Element {
+    /// The tag.
+    pub name: String,
+    /// Its character data, as it stands.
+    pub text: String,
+    /// The elements inside, in order.
+    pub children: Vec<Self>,
+}
+
+impl Element {
+    /// The child of that name, if there is one; the first of several.
+    #[must_use]
+    pub fn child(&self, name: &str) -> Option<&Self> {
+        self.children.iter().find(|child| child.name == name)
+    }
+
+    /// The text of a child, without white space around; `None` when it is missing.
+    #[must_use]
+    pub fn child_text(&self, name: &str) -> Option<&str> {
+        self.child(name).map(|child| child.text.trim())
+    }
+
+    /// Refuses children that are not in `known`, and known ones that come twice unless they may.
+    ///
+    /// # Errors
+    /// `UnsupportedXmlNode`, `InvalidXmlDocument`.
+    pub fn only(&self, known: &[&str]) -> Result<(), Error> {
+        for (at, child) in self.children.iter().enumerate() {
+            if !known.contains(&child.name.as_str()) {
+                return Err(Error::new(ErrorCode::UnsupportedXmlNode)
+                    .detail("XmlNodeName", child.name.as_str()));
+            }
+            if self.children.iter().skip(at + 1).any(|other| other.name == child.name) {
+                return Err(Error::new(ErrorCode::InvalidXmlDocument)
+                    .detail("XmlNodeName", child.name.as_str()));
+            }
+        }
+        if self.text.trim().is_empty() {
+            return Ok(());
+        }
+        Err(Error::new(ErrorCode::InvalidXmlNodeValue).detail("XmlNodeName", self.name.as_str()))
+    }
+}
+
+/// A value an element must not have.
+#[must_use]
+pub fn invalid_value(name: &str, value: &str) -> Error {
+    Error::new(ErrorCode::InvalidXmlNodeValue)
+        .detail("XmlNodeName", name)
+        .detail("XmlNodeValue", value)
+}
+
+/// An element that has to be there and is not.
+#[must_use]
+pub fn missing(name: &str) -> Error {
+    Error::new(ErrorCode::MissingRequiredXmlNode).detail("XmlNodeName", name)
+}
+
+/// Reads a document whose root has the name `root`.
+///
+/// # Errors
+/// `InvalidXmlDocument` when it is not one XML document with that root, or too deep or large.
+pub fn parse(body: &[u8], root: &str) -> Result<Element, Error> {
+    let body = body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body);
+    let text = std::str::from_utf8(body).map_err(|_| not_xml())?;
+    let mut reader = Reader::from_str(text);
+    reader.config_mut().check_comments = true;
+    let mut open: Vec<Element> = Vec::new();
+    let mut done = None;
+    let mut count = 0;
+    loop {
+        let event = reader.read_event().map_err(|_| not_xml())?;
+        match event {
+            Event::Start(ref tag) | Event::Empty(ref tag) => {
+                count += 1;
+                let broken = tag.attributes().any(|attribute| attribute.is_err());
+                if broken || done.is_some() || open.len() >= DEPTH_MAX || count > ELEMENTS_MAX {
+                    return Err(not_xml());
+                }
+                let name: &str = tag.name().into_inner();
+                open.push(Element { name: name.to_owned(), ..Element::default() });
+                if matches!(event, Event::Empty(_)) {
+                    close(&mut open, &mut done)?;
+                }
+            }
+            Event::End(_) => close(&mut open, &mut done)?,
+            Event::Text(piece) => add(&mut open, &piece)?,
+            Event::CData(piece) => add(&mut open, &piece)?,
+            Event::GeneralRef(piece) => {
+                let mut bytes = [0; 4];
+                add(&mut open, reference(&piece)?.encode_utf8(&mut bytes))?;
+            }
+            Event::Decl(head) => check_encoding(head.encoding())?,
+            Event::Comment(_) | Event::PI(_) => {}
+            // A document type could define entities: none is needed here, so none is read.
+            Event::DocType(_) => return Err(not_xml()),
+            Event::Eof => {
+                let whole = done.filter(|found| found.name == root && open.is_empty());
+                return whole.ok_or_else(not_xml);
+            }
+        }
+    }
+}
+
+fn close(open: &mut Vec<Element>, done: &mut Option<Element>) -> Result<(), Error> {
+    let element = open.pop().ok_or_else(not_xml)?;
+    match open.last_mut() {
+        Some(parent) => parent.children.push(element),
+        None => *done = Some(element),
+    }
+    Ok(())
+}
+
+fn add(open: &mut [Element], piece: &str) -> Result<(), Error> {
+    match open.last_mut() {
+        Some(element) => {
+            element.text.push_str(piece);
+            Ok(())
+        }
+        None if piece.trim().is_empty() => Ok(()),
+        None => Err(not_xml()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn elements_nest_and_texts_are_joined() {
+        let found =
+            parse(b"<?xml version=\"1.0\"?><A x=\"1\"> <B>a&amp;b<![CDATA[<]]></B><C/></A>", "A");
+        let found = found.unwrap();
+        assert_eq!(found.child_text("B"), Some("a&b<"));
+        assert_eq!(found.child_text("C"), Some(""));
+        assert_eq!(found.child("D"), None);
+        assert!(found.only(&["B", "C"]).is_ok());
+        assert_eq!(found.only(&["B"]).unwrap_err().code, ErrorCode::UnsupportedXmlNode);
+    }
+
+    #[test]
+    fn what_is_not_one_document_is_refused() {
+        let deep = "<a>".repeat(17) + &"</a>".repeat(17);
+        let bad: [&str; 9] = [
+            "",
+            "<A>",
+            "<B/>",
+            "<A/><A/>",
+            "x<A/>",
+            "<A></B>",
+            "<!DOCTYPE x><A/>",
+            "<A>&x;</A>",
+            &deep,
+        ];
+        for text in bad {
+            assert_eq!(
+                parse(text.as_bytes(), "A").unwrap_err().code,
+                ErrorCode::InvalidXmlDocument
+            );
+        }
+        let twice = parse(b"<A><B/><B/></A>", "A").unwrap();
+        assert_eq!(twice.only(&["B"]).unwrap_err().code, ErrorCode::InvalidXmlDocument);
+    }
+}

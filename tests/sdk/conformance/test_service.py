@@ -1,0 +1,61 @@
+"""Properties of the account's Blob service, and what it says of its secondary."""
+
+import pytest
+from azure.core.exceptions import HttpResponseError
+from azure.storage.blob import (BlobAnalyticsLogging, BlobServiceClient, CorsRule, Metrics, RetentionPolicy, StaticWebsite)
+from conftest import refused
+
+
+@pytest.fixture(name="restored")
+def _restored(service):
+    """The account's service, put back as it was."""
+    yield service
+    service.set_service_properties(
+        analytics_logging=BlobAnalyticsLogging(), hour_metrics=Metrics(), minute_metrics=Metrics(), cors=[],
+        static_website=StaticWebsite(enabled=False))
+
+
+def test_properties_are_kept_and_parts_change_alone(restored):
+    rule = CorsRule(["https://a.example", "https://b.example"], ["GET", "PUT"], allowed_headers=["x-ms-meta-*"],
+                    exposed_headers=["x-ms-request-id"], max_age_in_seconds=77)
+    restored.set_service_properties(
+        analytics_logging=BlobAnalyticsLogging(read=True, retention_policy=RetentionPolicy(True, 5)),
+        hour_metrics=Metrics(enabled=True, include_apis=True, retention_policy=RetentionPolicy(True, 6)),
+        cors=[rule], static_website=StaticWebsite(enabled=True, index_document="index.html",
+                                                  error_document404_path="404.html"))
+    restored.set_service_properties(minute_metrics=Metrics(enabled=True, include_apis=False))
+    found = restored.get_service_properties()
+    logging = found["analytics_logging"]
+    assert (logging.read, logging.write, logging.delete) == (True, False, False)
+    assert (logging.retention_policy.enabled, logging.retention_policy.days) == (True, 5)
+    assert (found["hour_metrics"].enabled, found["hour_metrics"].include_apis) == (True, True)
+    assert (found["minute_metrics"].enabled, found["minute_metrics"].include_apis) == (True, False)
+    assert [(r.allowed_origins, r.allowed_methods, r.allowed_headers, r.exposed_headers, r.max_age_in_seconds)
+            for r in found["cors"]] == \
+        [("https://a.example,https://b.example", "GET,PUT", "x-ms-meta-*", "x-ms-request-id", 77)]
+    site = found["static_website"]
+    assert (site.enabled, site.index_document, site.error_document404_path) == (True, "index.html", "404.html")
+    assert not found["delete_retention_policy"].enabled
+
+
+def test_default_version_is_kept(restored):
+    restored.set_service_properties(target_version="2019-07-07")
+    assert restored.get_service_properties()["target_version"] == "2019-07-07"
+
+
+def test_soft_delete_is_not_pretended(service):
+    with pytest.raises(HttpResponseError) as caught:
+        service.set_service_properties(delete_retention_policy=RetentionPolicy(True, 3))
+    assert caught.value.status_code == 501
+
+
+def test_six_rules_are_too_many(service):
+    rules = [CorsRule(["*"], ["GET"])] * 6
+    refused(lambda: service.set_service_properties(cors=rules), 400, "InvalidXmlDocument")
+
+
+def test_stats_are_the_secondary_s(account):
+    both = account.connection_string + f"BlobSecondaryEndpoint={account.url}-secondary;"
+    stats = BlobServiceClient.from_connection_string(both, retry_total=0).get_service_stats()
+    assert stats["geo_replication"]["status"] == "live"
+    assert stats["geo_replication"]["last_sync_time"]
