@@ -26,6 +26,8 @@ pub struct Router {
     coordinator: Arc<dyn Coordinator>,
     env: Env,
     map: RwLock<Arc<PartitionMap>>,
+    /// One reads the map for all who found it stale.
+    refreshing: tokio::sync::Mutex<()>,
 }
 
 impl Router {
@@ -39,7 +41,7 @@ impl Router {
         env: Env,
     ) -> Result<Self, Error> {
         let map = RwLock::new(Arc::new(PartitionMap::load(coordinator.as_ref()).await?));
-        Ok(Self { host, coordinator, env, map })
+        Ok(Self { host, coordinator, env, map, refreshing: tokio::sync::Mutex::default() })
     }
 
     /// The map as last read.
@@ -54,9 +56,10 @@ impl Router {
     /// The owner's answer.
     pub async fn read(&self, key: &[u8], read: Read) -> Result<ReadReply, Error> {
         for round in 0..ROUNDS_MAX {
-            let target = self.owner(key)?;
+            let map = self.map();
+            let target = owner(&map, key)?;
             match self.host.read(target, read.clone()).await {
-                Err(Error::WrongPartition) => self.refresh(round).await?,
+                Err(Error::WrongPartition) => self.refresh(&map, round).await?,
                 answer => return answer,
             }
         }
@@ -70,22 +73,21 @@ impl Router {
     pub async fn write(&self, write: Write) -> Result<WriteReply, Error> {
         let key = write.routing_key();
         for round in 0..ROUNDS_MAX {
-            let target = self.owner(&key)?;
+            let map = self.map();
+            let target = owner(&map, &key)?;
             match self.host.write(target, write.clone()).await {
-                Err(Error::WrongPartition) => self.refresh(round).await?,
+                Err(Error::WrongPartition) => self.refresh(&map, round).await?,
                 answer => return answer,
             }
         }
         Err(Error::Overloaded)
     }
 
-    fn owner(&self, key: &[u8]) -> Result<Target, Error> {
-        let map = self.map();
-        let owner = map.owner(key).ok_or(Error::WrongPartition)?;
-        Ok(Target { partition: owner.id, epoch: owner.epoch })
-    }
-
-    async fn refresh(&self, round: u32) -> Result<(), Error> {
+    async fn refresh(&self, stale: &Arc<PartitionMap>, round: u32) -> Result<(), Error> {
+        let _one = self.refreshing.lock().await;
+        if !Arc::ptr_eq(stale, &self.map()) {
+            return Ok(());
+        }
         if round > 0 {
             // The coordinator's map itself is behind: an owner is changing. Wait a little longer each time.
             self.env.clock.sleep(Duration::from_millis(1 << round.min(6))).await;
@@ -94,6 +96,11 @@ impl Router {
         *self.map.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(map);
         Ok(())
     }
+}
+
+fn owner(map: &PartitionMap, key: &[u8]) -> Result<Target, Error> {
+    let owner = map.owner(key).ok_or(Error::WrongPartition)?;
+    Ok(Target { partition: owner.id, epoch: owner.epoch })
 }
 
 #[cfg(test)]

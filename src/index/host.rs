@@ -3,9 +3,12 @@
 //!
 //! 1. `bootstrap.rs`: the first map of a new store.
 //! 2. Here: opening, routing, closing.
-//! 3. `upkeep.rs`: which partition to flush or compact, and when.
+//! 3. `split.rs`: cuts an open partition; `opened.rs`: the set of them.
+//! 4. `upkeep.rs`: which partition to flush or compact, and when.
 
 mod bootstrap;
+mod opened;
+mod split;
 #[cfg(test)]
 mod tests;
 mod upkeep;
@@ -32,16 +35,22 @@ use crate::index::engine::Config;
 use crate::index::engine::Partition;
 use crate::index::engine::Parts;
 use crate::index::engine::Shared;
+use crate::index::host::opened::Opened;
 use crate::index::map::PartitionMap;
 use crate::types::ExtentId;
-use crate::types::PartitionId;
 use crate::types::RoutingKey;
+
+pub use split::{CHILDREN_MAX, SplitError, SplitReport};
 
 /// All partitions of one process.
 #[derive(Debug)]
 pub struct Host {
     shared: Arc<Shared>,
-    partitions: Arc<BTreeMap<PartitionId, Arc<Partition>>>,
+    opened: Arc<Opened>,
+    /// The highest id of a partition of a new store's first map there can be.
+    first_map_ids: u64,
+    /// One split at a time, and none during shutdown.
+    splitting: tokio::sync::Mutex<()>,
     stop: CancellationToken,
     upkeep: Mutex<Vec<JoinHandle<()>>>,
 }
@@ -91,15 +100,23 @@ impl Host {
             return Err(error);
         }
         tracing::info!(partitions = partitions.len(), "index serves");
-        let partitions = Arc::new(partitions);
+        let opened = Arc::new(Opened::new(partitions));
         let stop = CancellationToken::new();
-        let upkeep = upkeep::start(&shared, &partitions, &stop);
-        Ok(Self { shared, partitions, stop, upkeep: Mutex::new(upkeep) })
+        let upkeep = Mutex::new(upkeep::start(&shared, &opened, &stop));
+        Ok(Self {
+            shared,
+            opened,
+            first_map_ids: bootstrap::PARTITIONS_MAX,
+            splitting: tokio::sync::Mutex::default(),
+            stop,
+            upkeep,
+        })
     }
 
     /// Refuses writes from now on, flushes all partitions so that the next start has nothing to replay, and ends all tasks.
     /// Reads go on being answered.
     pub async fn shutdown(&self) {
+        let _no_split = self.splitting.lock().await;
         self.stop.cancel();
         let upkeep =
             std::mem::take(&mut *self.upkeep.lock().unwrap_or_else(PoisonError::into_inner));
@@ -108,13 +125,19 @@ impl Host {
                 tracing::error!("index upkeep panicked");
             }
         }
-        stream::iter(self.partitions.values())
-            .for_each_concurrent(self.shared.config.parallel_opens.max(1), |partition| {
-                partition.close()
+        stream::iter(self.opened.all())
+            .for_each_concurrent(self.shared.config.parallel_opens.max(1), |partition| async move {
+                partition.close().await;
             })
             .await;
         self.shared.do_chores().await;
         tracing::info!("index stopped");
+    }
+
+    /// How many partitions are open here.
+    #[must_use]
+    pub fn partitions(&self) -> usize {
+        self.opened.all().len()
     }
 
     /// Flushes all partitions now; for tests and before maintenance.
@@ -122,14 +145,14 @@ impl Host {
     /// # Errors
     /// [`Error::Full`], [`Error::Unavailable`], [`Error::WrongPartition`].
     pub async fn flush(&self) -> Result<(), Error> {
-        for partition in self.partitions.values() {
+        for partition in self.opened.all() {
             partition.flush().await?;
         }
         Ok(())
     }
 
-    fn partition(&self, target: Target) -> Result<&Arc<Partition>, Error> {
-        self.partitions.get(&target.partition).ok_or(Error::WrongPartition)
+    fn partition(&self, target: Target) -> Result<Arc<Partition>, Error> {
+        self.opened.get(target.partition).ok_or(Error::WrongPartition)
     }
 }
 

@@ -1,6 +1,7 @@
 //! Counters of the index.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::gauge::Gauge;
@@ -23,6 +24,8 @@ struct Counters {
     partitions: Gauge,
     rows: Gauge,
     memtable_bytes: Gauge,
+    splits: Counter,
+    split_pause: Histogram,
 }
 
 impl Default for Metrics {
@@ -38,6 +41,8 @@ impl Default for Metrics {
             partitions: Gauge::default(),
             rows: Gauge::default(),
             memtable_bytes: Gauge::default(),
+            splits: Counter::default(),
+            split_pause: Histogram::new(exponential_buckets(0.000_25, 2.0, 14)),
         }))
     }
 }
@@ -57,6 +62,9 @@ impl Metrics {
         index.register("open_partitions", "Partitions served here", c.partitions.clone());
         index.register("run_rows", "Rows in runs, old versions included", c.rows.clone());
         index.register("memtable_bytes", "Memory of memtables", c.memtable_bytes.clone());
+        index.register("splits", "Partitions split", c.splits.clone());
+        let pause = "Seconds in which no write of a range was made durable because it was split";
+        index.register("split_pause_seconds", pause, c.split_pause.clone());
     }
 
     pub(crate) fn committed(&self, ops: usize) {
@@ -74,6 +82,11 @@ impl Metrics {
 
     pub(crate) fn compacted(&self) {
         self.0.compactions.inc();
+    }
+
+    pub(crate) fn split(&self, pause: Duration) {
+        self.0.splits.inc();
+        self.0.split_pause.observe(pause.as_secs_f64());
     }
 
     pub(crate) fn cache(&self, hits: u64, misses: u64) {

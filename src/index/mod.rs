@@ -7,7 +7,7 @@
 //!
 //! Invariants: I5 descriptors tile the key space (`map.rs`) · I2, I6, I14, I16 in `engine/` · I7, I9, I10 in `objects/`.
 //!
-//! Not here: user bytes (they go to extents before their row is written), splits and moves of partitions.
+//! Not here: user bytes (they go to extents before their row is written), moves of partitions, and when to split.
 
 pub mod api;
 pub mod check;
@@ -28,7 +28,7 @@ pub use api::{
     Write, WriteReply, Written,
 };
 pub use engine::{Config, ExtentIds, Offline, Parts, open_offline};
-pub use host::Host;
+pub use host::{CHILDREN_MAX, Host, SplitError, SplitReport};
 pub use inflight::InFlight;
 pub use map::{PartitionDescriptor, PartitionMap};
 pub use metrics::Metrics;

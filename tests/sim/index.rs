@@ -17,6 +17,7 @@ use blockyard::types::BlobName;
 use blockyard::types::Collation;
 use blockyard::types::ContainerId;
 use blockyard::types::RoutingKey;
+use futures_util::future::join;
 use futures_util::future::join_all;
 
 use crate::client::Client;
@@ -31,10 +32,11 @@ use crate::rig::Rig;
 use crate::rig::Trouble;
 use crate::seeds::Run;
 use crate::seeds::Violation;
+use crate::splitter;
 use crate::stack::Stack;
 
 const DISK_BYTES: u64 = 24 << 20;
-const CLIENTS: u64 = 4;
+pub(crate) const CLIENTS: u64 = 4;
 
 /// Reads may fail, as with any failing disk; nothing else may.
 const FLIPPED: Plan = Plan { trouble: Trouble::ReadErrors, end: End::PowerCut };
@@ -185,17 +187,21 @@ impl Session<'_> {
             let client = Client { number, stack, session: self };
             client.run(steps)
         });
-        let work = join_all(clients);
+        let times = if self.draw.percent(60) { steps / 12 } else { 0 };
+        let work = async {
+            let (done, split) = join(join_all(clients), splitter::run(stack, self, times)).await;
+            done.into_iter().collect::<Result<(), Violation>>().and(split)
+        };
         if self.plan.end == End::Kill {
             // The process dies in the middle of things.
             let life = Duration::from_millis(self.draw.between(1, steps * 12));
             if let Ok(done) = tokio::time::timeout(life, work).await {
-                return done.into_iter().collect();
+                return done;
             }
             self.counts.add("kills at work", 1);
             return Ok(());
         }
-        work.await.into_iter().collect()
+        work.await
     }
 
     /// What must hold once the trouble is over, before any restart.

@@ -14,6 +14,7 @@ mod index;
 mod model;
 mod rig;
 mod seeds;
+mod splitter;
 mod stack;
 
 use crate::seeds::check_seeds;
@@ -80,6 +81,8 @@ fn index_histories_come_through_everything() {
         "flips",
         "index_flushes",
         "index_compactions",
+        "splits",
+        "splits that failed",
         "capacity_journal_batches",
         "capacity_removed_extents",
         "reclaim_garbage_rows",

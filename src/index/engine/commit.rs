@@ -4,6 +4,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::sync::{mpsc, oneshot};
@@ -16,7 +17,9 @@ use crate::index::engine::install::Edit;
 use crate::index::engine::log::manifest::Manifest;
 use crate::index::engine::log::record::BatchBuilder;
 use crate::index::engine::log::writer::Log;
+use crate::index::engine::recover::Recovered;
 use crate::index::engine::shared::Failed;
+use crate::index::engine::split::Child;
 use crate::index::engine::table::Tables;
 use crate::index::engine::view::{Snapshot, Sources};
 use crate::index::rows::Family;
@@ -41,6 +44,10 @@ pub(crate) enum Command {
     Freeze(oneshot::Sender<Option<(Arc<Tables>, Sequence)>>),
     /// Makes new runs part of the partition.
     Install(Edit, oneshot::Sender<Result<(), Failed>>),
+    /// Becomes these children, with the instant at which writes were frozen.
+    Split(Vec<Child>, oneshot::Sender<Result<(Vec<Recovered>, Duration), Failed>>),
+    /// Refuses whoever waits, and ends the task.
+    SendAway,
     /// Ends the task.
     Stop,
 }
@@ -77,6 +84,7 @@ impl Committer {
                     biased;
                     command = self.commands.recv() => match command {
                         Some(Command::Stop) | None => break,
+                        Some(Command::SendAway) => return self.send_away().await,
                         Some(command) => self.obey(command).await,
                     },
                     count = self.queue.recv_many(&mut fresh, ops) => {

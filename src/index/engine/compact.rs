@@ -11,6 +11,7 @@ use crate::index::engine::partition::Partition;
 use crate::index::engine::run::reader::Run;
 use crate::index::engine::shared::{Chore, Failed};
 use crate::index::rows::Family;
+use crate::types::KeyRange;
 
 /// So many runs of like size are merged.
 const LIKE_RUNS: usize = 4;
@@ -33,7 +34,7 @@ impl Partition {
         let (sources, _) = self.core.published();
         for family in Family::ALL {
             let runs = sources.runs(family);
-            if let Some(range) = pick(runs) {
+            if let Some(range) = pick(runs).or_else(|| foreign(runs, &self.core.range)) {
                 let bottom = range.end == runs.len();
                 let chosen = runs.get(range).unwrap_or_default();
                 self.merge(family, chosen, bottom).await?;
@@ -47,20 +48,26 @@ impl Partition {
     async fn merge(&self, family: Family, runs: &[Arc<Run>], bottom: bool) -> Result<(), Failed> {
         let shared = &self.core.shared;
         let rows = runs.iter().map(|run| run.entry().rows).sum();
-        let merge = Merge::of_runs(runs, family);
+        let merge = Merge::of_runs(runs, family, &self.core.range);
         let into = flush::write_run(shared, self.core.epoch, (family, rows, bottom), merge).await?;
         let merged = runs.iter().map(|run| run.extent()).collect();
         let new = into.clone();
         let install = |answer| Command::Install(Edit::Compacted { family, merged, into }, answer);
         let installed = self.command(install).await?;
         if let (Err(Failed::Full), Some(new)) = (&installed, new) {
-            shared.chores.add(Chore::Remove(new.extent()));
+            shared.chores.add(Chore::Leave(new.extent()));
         }
         installed?;
         shared.parts.metrics.compacted();
         shared.wake.notify_one();
         Ok(())
     }
+}
+
+/// The oldest run that still holds rows of a former neighbour: written anew alone, it is shared with nobody.
+fn foreign(runs: &[Arc<Run>], range: &KeyRange) -> Option<Range<usize>> {
+    let last = runs.iter().rposition(|run| !run.lies_in(range))?;
+    Some(last..last + 1)
 }
 
 /// Which of a family's runs, newest first, to merge now.

@@ -96,6 +96,11 @@ impl Core {
         }
     }
 
+    /// Serves nothing from now on: its range has other owners.
+    pub(crate) fn lose(&self) {
+        self.stop(Status::Lost);
+    }
+
     /// # Errors
     /// [`Error::WrongPartition`] when another owner has the partition.
     pub(crate) fn may_read(&self) -> Result<(), Error> {

@@ -16,6 +16,7 @@ use crate::index::engine::shared::{Chore, Failed, Shared};
 use crate::index::engine::table::Tables;
 use crate::index::rows::Family;
 use crate::types::Epoch;
+use crate::types::KeyRange;
 use crate::types::Sequence;
 
 impl Partition {
@@ -32,7 +33,8 @@ impl Partition {
             let (sources, _) = self.core.published();
             let mut runs = Vec::new();
             for family in Family::ALL {
-                let merge = Merge::of_tables(Arc::clone(&tables), family, through);
+                let merge =
+                    Merge::of_tables(Arc::clone(&tables), family, through, &self.core.range);
                 let rows = codec::wide(tables.len(family));
                 // A tombstone has nothing to hide when there is no older run.
                 let bottom = sources.runs(family).is_empty();
@@ -64,7 +66,7 @@ impl Partition {
 pub(crate) fn abandon(shared: &Shared, runs: &[Arc<Run>], failed: &Failed) {
     if *failed == Failed::Full {
         for run in runs {
-            shared.chores.add(Chore::Remove(run.extent()));
+            shared.chores.add(Chore::Leave(run.extent()));
         }
         shared.wake.notify_one();
     }
@@ -102,13 +104,13 @@ pub(crate) async fn write_run(
         writer.finish().await.map_err(Failed::from)
     };
     let opened = match entry.await {
-        Ok(Some(entry)) => open_run(shared, entry).await.map_err(unreadable).map(Some),
+        Ok(Some(entry)) => open_owned(shared, entry).await.map_err(unreadable).map(Some),
         Ok(None) => Ok(None),
         Err(failed) => Err(failed),
     };
     if !matches!(opened, Ok(Some(_))) {
         // No manifest names it yet.
-        shared.chores.add(Chore::Remove(extent));
+        shared.chores.add(Chore::Leave(extent));
     }
     opened
 }
@@ -119,6 +121,10 @@ pub(crate) async fn write_run(
 /// [`Error::Corrupt`], [`Error::Unavailable`].
 pub(crate) async fn open_run(shared: &Shared, entry: RunEntry) -> Result<Arc<Run>, Error> {
     shared.own(entry.footer.extent);
+    open_owned(shared, entry).await
+}
+
+async fn open_owned(shared: &Shared, entry: RunEntry) -> Result<Arc<Run>, Error> {
     let capacity = Arc::clone(&shared.parts.capacity);
     let cache = Arc::clone(&shared.cache);
     let run = Run::open(entry, capacity, cache, Arc::clone(&shared.chores)).await?;
@@ -129,12 +135,12 @@ pub(crate) async fn open_run(shared: &Shared, entry: RunEntry) -> Result<Arc<Run
 pub(crate) async fn spill(
     shared: &Arc<Shared>,
     epoch: Epoch,
-    tables: &Arc<Tables>,
-    through: Sequence,
+    (tables, through): (&Arc<Tables>, Sequence),
+    range: &KeyRange,
 ) -> Result<Vec<Arc<Run>>, Failed> {
     let mut runs = Vec::new();
     for family in Family::ALL {
-        let merge = Merge::of_tables(Arc::clone(tables), family, through);
+        let merge = Merge::of_tables(Arc::clone(tables), family, through, range);
         let rows = codec::wide(tables.len(family));
         runs.extend(write_run(shared, epoch, (family, rows, false), merge).await?);
     }

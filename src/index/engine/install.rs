@@ -38,7 +38,11 @@ impl Committer {
                 let installed = self.install(edit).await;
                 drop(answer.send(installed));
             }
-            Command::Stop => {}
+            Command::Split(children, answer) => {
+                let split = self.split(children).await;
+                drop(answer.send(split));
+            }
+            Command::SendAway | Command::Stop => {}
         }
     }
 

@@ -10,6 +10,7 @@ use crate::index::engine::run::reader::Run;
 use crate::index::engine::table::{From, Item, Tables};
 use crate::index::engine::view::Snapshot;
 use crate::index::rows::Family;
+use crate::types::KeyRange;
 use crate::types::Sequence;
 
 /// Rows taken from a memtable at a time.
@@ -62,25 +63,32 @@ impl Merge {
         }
     }
 
-    /// All newest rows of a memtable.
-    pub(crate) fn of_tables(tables: Arc<Tables>, family: Family, through: Sequence) -> Self {
+    /// The newest rows of a memtable in `range`.
+    pub(crate) fn of_tables(
+        tables: Arc<Tables>,
+        family: Family,
+        through: Sequence,
+        range: &KeyRange,
+    ) -> Self {
+        let from = range.low().as_bytes().clone();
         Self {
             family,
             sequence: through,
-            to: None,
+            to: range.high().map(|high| high.as_bytes().clone()),
             chunk: CHUNK,
             through_cache: false,
-            sources: vec![Source::at(Input::Tables(tables), Bytes::new())],
+            sources: vec![Source::at(Input::Tables(tables), from)],
         }
     }
 
-    /// All rows of runs of one family, newest first. They do not go through the cache: they are read once.
-    pub(crate) fn of_runs(runs: &[Arc<Run>], family: Family) -> Self {
-        let sources = runs.iter().map(|run| Source::at(Input::Run(Arc::clone(run)), Bytes::new()));
+    /// The rows in `range` of runs of one family, newest first. They do not go through the cache: they are read once.
+    pub(crate) fn of_runs(runs: &[Arc<Run>], family: Family, range: &KeyRange) -> Self {
+        let from = range.low().as_bytes();
+        let sources = runs.iter().map(|run| Source::at(Input::Run(Arc::clone(run)), from.clone()));
         Self {
             family,
             sequence: Sequence::new(u64::MAX),
-            to: None,
+            to: range.high().map(|high| high.as_bytes().clone()),
             chunk: CHUNK,
             through_cache: false,
             sources: sources.collect(),

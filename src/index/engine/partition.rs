@@ -17,6 +17,7 @@ use crate::index::api::WriteReply;
 use crate::index::engine::commit::{Command, Committer, Waiting};
 use crate::index::engine::core::{Core, Status};
 use crate::index::engine::recover;
+use crate::index::engine::recover::Recovered;
 use crate::index::engine::shared::{Failed, Shared};
 use crate::types::Epoch;
 use crate::types::PartitionId;
@@ -45,6 +46,11 @@ impl Partition {
     /// [`Error::Unavailable`], [`Error::Full`].
     pub(crate) async fn open(shared: &Arc<Shared>, id: PartitionId) -> Result<Self, Error> {
         let recovered = recover::take_over(shared, id).await?;
+        Ok(Self::start(shared, recovered))
+    }
+
+    /// Begins to serve.
+    pub(crate) fn start(shared: &Arc<Shared>, recovered: Recovered) -> Self {
         let (queue, queued) = mpsc::channel(shared.config.queue_ops);
         let (commands, obeyed) = mpsc::channel(COMMANDS);
         let queued_bytes = Arc::new(AtomicUsize::new(0));
@@ -63,7 +69,7 @@ impl Partition {
             failed: None,
         };
         let task = shared.parts.env.tasks.spawn("partition committer", committer.run());
-        Ok(Self {
+        Self {
             core,
             queue,
             queued_bytes,
@@ -71,7 +77,7 @@ impl Partition {
             committer: Mutex::new(Some(task)),
             flushing: tokio::sync::Mutex::new(()),
             compacting: tokio::sync::Mutex::new(()),
-        })
+        }
     }
 
     /// Answers from the durable rows.
@@ -107,7 +113,11 @@ impl Partition {
         let waiting = Waiting { write, weight, answer };
         // One write may be larger than the whole queue: it is let in when the queue is empty.
         let fits = queued == 0 || queued + weight <= self.core.shared.config.queue_bytes;
-        let closed = || Error::Unavailable("the partition is closed".into());
+        // Surely not carried out: the committer answers everything it took.
+        let closed = || match self.core.may_write() {
+            Err(Error::WrongPartition) => Error::WrongPartition,
+            Ok(()) | Err(_) => Error::Unavailable("the partition is closed".into()),
+        };
         let refused = if fits {
             match self.queue.try_send(waiting) {
                 Ok(()) => return answered.await.unwrap_or_else(|_| Err(closed())),
@@ -130,6 +140,17 @@ impl Partition {
         let (answer, answered) = oneshot::channel();
         self.commands.send(make(answer)).await.map_err(|_| closed())?;
         answered.await.map_err(|_| closed())
+    }
+
+    /// Ends the committer of a partition that belongs to others now; whoever waits is sent there.
+    pub(crate) async fn abandon(&self) {
+        drop(self.commands.send(Command::SendAway).await);
+        let task = self.committer.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(task) = task
+            && task.await.is_err()
+        {
+            tracing::error!(partition = %self.core.id, "the committer panicked");
+        }
     }
 
     /// Refuses writes from now on, writes all rows to runs so that the next start has nothing to replay, and ends the

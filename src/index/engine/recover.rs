@@ -23,6 +23,7 @@ use crate::types::Sequence;
 use crate::types::Timestamp;
 
 /// A partition ready to serve.
+#[derive(Debug)]
 pub(crate) struct Recovered {
     pub(crate) core: Core,
     pub(crate) log: Log,
@@ -35,9 +36,16 @@ pub(crate) struct Recovered {
 /// Takes a partition over: claims it in the coordinator, locks earlier owners out of its log, replays.
 pub(crate) async fn take_over(shared: &Arc<Shared>, id: PartitionId) -> Result<Recovered, Error> {
     let (descriptor, revision) = claim(shared, id).await?;
-    for extent in &descriptor.log {
+    for (number, extent) in descriptor.log.iter().enumerate() {
         shared.own(*extent);
-        shut(shared.parts.capacity.as_ref(), *extent, descriptor.epoch).await?;
+        let shut = shut(shared.parts.capacity.as_ref(), *extent, descriptor.epoch).await;
+        // Partitions split from one share its log; one of them may have shut it at a higher epoch. Where it ends for this
+        // one stands in the extent after it.
+        let inherited = number + 1 < descriptor.log.len();
+        match shut {
+            Err(Error::WrongPartition) if inherited => {}
+            shut => shut?,
+        }
     }
     let mut replay = Replay::start(shared.parts.capacity.as_ref(), &descriptor).await?;
     let mut tables = Arc::new(Tables::new(Arc::clone(&shared.budget)));
@@ -49,7 +57,9 @@ pub(crate) async fn take_over(shared: &Arc<Shared>, id: PartitionId) -> Result<R
     while replay.step(&tables).await? {
         if shared.budget.used() > replay_max && tables.bytes() > fair_share {
             let through = replay.sequence();
-            let runs = flush::spill(shared, descriptor.epoch, &tables, through).await?;
+            let runs =
+                flush::spill(shared, descriptor.epoch, (&tables, through), &descriptor.range)
+                    .await?;
             spilled.splice(0..0, runs);
             tables = Arc::new(Tables::new(Arc::clone(&shared.budget)));
             flushed = through;

@@ -10,6 +10,7 @@ use crate::index::engine::log::record::Batch;
 use crate::index::engine::table::Tables;
 use crate::index::map::PartitionDescriptor;
 use crate::types::ExtentId;
+use crate::types::KeyRange;
 use crate::types::PartitionId;
 use crate::types::Sequence;
 use crate::types::Timestamp;
@@ -18,6 +19,8 @@ use crate::types::Timestamp;
 #[derive(Debug)]
 pub(crate) struct Replay<'a> {
     capacity: &'a dyn Capacity,
+    /// Rows outside are of the partitions this one was split off with.
+    range: KeyRange,
     /// The log's extents and where each validly ends; the last one's end is found by reading it.
     extents: Vec<(ExtentId, Option<u64>)>,
     manifest: Manifest,
@@ -58,7 +61,7 @@ impl<'a> Replay<'a> {
         for number in 1..extents.len() {
             let (extent, _) = *extents.get(number).expect("counted");
             let (before, end) = extents.get_mut(number - 1).expect("counted");
-            let first = first_manifest(capacity, extent, descriptor.id).await?;
+            let first = first_manifest(capacity, extent).await?;
             let link = first.previous.filter(|link| link.extent == *before);
             let link = link.ok_or_else(|| damaged(extent, "it does not follow its log"))?;
             *end = Some(link.end);
@@ -76,6 +79,7 @@ impl<'a> Replay<'a> {
         };
         Ok(Self {
             capacity,
+            range: descriptor.range.clone(),
             extents,
             reader: None,
             at: 0,
@@ -150,7 +154,9 @@ impl<'a> Replay<'a> {
                 continue;
             }
             for (family, key, value) in commit.changes {
-                tables.insert(family, key, sequence, value);
+                if self.range.contains(&key) {
+                    tables.insert(family, key, sequence, value);
+                }
             }
         }
         self.sequence = batch.last();
@@ -158,14 +164,11 @@ impl<'a> Replay<'a> {
     }
 }
 
-async fn first_manifest(
-    capacity: &dyn Capacity,
-    extent: ExtentId,
-    partition: PartitionId,
-) -> Result<Manifest, Error> {
+/// The manifest an extent starts with: the partition's, or of one that it was split from.
+async fn first_manifest(capacity: &dyn Capacity, extent: ExtentId) -> Result<Manifest, Error> {
     match LogReader::new(capacity, extent, None).next().await? {
-        Some(Record::Manifest(manifest)) if manifest.partition == partition => Ok(manifest),
-        Some(_) | None => Err(damaged(extent, "it does not start with the partition's manifest")),
+        Some(Record::Manifest(manifest)) => Ok(manifest),
+        Some(_) | None => Err(damaged(extent, "it does not start with a manifest")),
     }
 }
 
@@ -175,7 +178,10 @@ async fn newest_manifest(
     end: Option<u64>,
     partition: PartitionId,
 ) -> Result<Manifest, Error> {
-    let mut newest = first_manifest(capacity, extent, partition).await?;
+    let mut newest = first_manifest(capacity, extent).await?;
+    if newest.partition != partition {
+        return Err(damaged(extent, "it does not start with the partition's manifest"));
+    }
     let mut reader = LogReader::new(capacity, extent, end);
     while let Some(record) = reader.next().await? {
         if let Record::Manifest(manifest) = record {

@@ -1,6 +1,6 @@
 //! What all partitions of a host share.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::sync::Arc;
 use std::sync::Mutex;
@@ -68,7 +68,8 @@ pub(crate) struct Shared {
     pub(crate) chores: Arc<Chores>,
     /// Rung when memory, logs or runs may need work.
     pub(crate) wake: Notify,
-    owned: Mutex<BTreeSet<ExtentId>>,
+    /// How many partitions here use an extent: after a split several share one.
+    owned: Mutex<BTreeMap<ExtentId, usize>>,
 }
 
 impl Shared {
@@ -99,9 +100,22 @@ impl Shared {
         }
     }
 
-    /// Notes an extent as in use by a partition here.
+    /// Notes an extent as in use by one more partition here.
     pub(crate) fn own(&self, extent: ExtentId) {
-        self.owned.lock().unwrap_or_else(PoisonError::into_inner).insert(extent);
+        let mut owned = self.owned.lock().unwrap_or_else(PoisonError::into_inner);
+        *owned.entry(extent).or_insert(0) += 1;
+    }
+
+    /// One partition less; true when it was the last, which then still counts until [`Self::disown`].
+    fn leave(&self, extent: ExtentId) -> bool {
+        let mut owned = self.owned.lock().unwrap_or_else(PoisonError::into_inner);
+        match owned.get_mut(&extent) {
+            Some(users) if *users > 1 => {
+                *users -= 1;
+                false
+            }
+            Some(_) | None => true,
+        }
     }
 
     fn disown(&self, extent: ExtentId) {
@@ -110,7 +124,7 @@ impl Shared {
 
     /// All extents in use here, those about to be removed too.
     pub(crate) fn owned(&self) -> Vec<ExtentId> {
-        self.owned.lock().unwrap_or_else(PoisonError::into_inner).iter().copied().collect()
+        self.owned.lock().unwrap_or_else(PoisonError::into_inner).keys().copied().collect()
     }
 
     /// Seals and removes what is due. What fails is dropped: recovery seals, the audit removes.
@@ -122,12 +136,15 @@ impl Shared {
                         tracing::debug!(%extent, %error, "could not seal a left log extent");
                     }
                 }
-                Chore::Remove(extent) => match self.parts.capacity.remove(extent).await {
-                    Ok(()) => self.disown(extent),
-                    Err(error) => {
-                        tracing::debug!(%extent, %error, "could not remove an unused extent");
+                Chore::Leave(extent) if self.leave(extent) => {
+                    match self.parts.capacity.remove(extent).await {
+                        Ok(()) => self.disown(extent),
+                        Err(error) => {
+                            tracing::debug!(%extent, %error, "could not remove an unused extent");
+                        }
                     }
-                },
+                }
+                Chore::Leave(_) => {}
             }
         }
     }
@@ -138,8 +155,8 @@ impl Shared {
 pub(crate) enum Chore {
     /// A log extent was left for a new one.
     Seal(ExtentId, Epoch),
-    /// Nothing refers to the extent any more.
-    Remove(ExtentId),
+    /// One partition uses the extent no more; it is removed after the last.
+    Leave(ExtentId),
 }
 
 /// Chores not yet done.

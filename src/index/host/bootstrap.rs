@@ -16,7 +16,7 @@ use crate::types::RoutingKey;
 /// The account whose containers are spread over the first partitions.
 const FIRST_ACCOUNT: AccountId = AccountId::new(1);
 /// A coordinator transaction takes no more changes.
-const PARTITIONS_MAX: usize = 128;
+pub(super) const PARTITIONS_MAX: u64 = 128;
 
 /// Bounds that cut the containers of the first account into `count` equal ranges of ids.
 pub(super) fn even_boundaries(count: u64) -> Vec<RoutingKey> {
@@ -41,7 +41,8 @@ pub(super) async fn create_map(
         return Ok(());
     }
     let descriptors = descriptors(boundaries);
-    if descriptors.len() > PARTITIONS_MAX || PartitionMap::new(descriptors.clone()).is_none() {
+    let count = u64::try_from(descriptors.len()).unwrap_or(u64::MAX);
+    if count > PARTITIONS_MAX || PartitionMap::new(descriptors.clone()).is_none() {
         return Err(Error::Unavailable("the initial partitions do not make a map".into()));
     }
     let keys = descriptors.iter().map(|d| PartitionDescriptor::coordinator_key(d.id));

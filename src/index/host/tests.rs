@@ -7,6 +7,7 @@ use crate::index::engine::testing::World;
 use crate::index::map::PartitionDescriptor;
 use crate::types::AccountName;
 use crate::types::Epoch;
+use crate::types::PartitionId;
 
 fn parts(world: &World) -> Parts {
     Parts { machine: Arc::new(crate::index::Objects), ..world.parts() }

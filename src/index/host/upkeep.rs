@@ -1,7 +1,6 @@
 //! Background work of a host: flush the largest memtables when memory or logs are long, merge runs, remove what is left
 //! over.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,9 +10,7 @@ use tokio_util::sync::CancellationToken;
 use crate::index::engine::Failed;
 use crate::index::engine::Partition;
 use crate::index::engine::Shared;
-use crate::types::PartitionId;
-
-type Partitions = Arc<BTreeMap<PartitionId, Arc<Partition>>>;
+use crate::index::host::opened::Opened;
 
 /// How often to look without being rung, and to try again after a failure.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -21,7 +18,7 @@ const PAUSE: Duration = Duration::from_secs(1);
 /// Starts the two tasks: a compaction may be long, and must not hold up flushes.
 pub(super) fn start(
     shared: &Arc<Shared>,
-    partitions: &Partitions,
+    partitions: &Arc<Opened>,
     stop: &CancellationToken,
 ) -> Vec<JoinHandle<()>> {
     let tasks = &shared.parts.env.tasks;
@@ -30,12 +27,12 @@ pub(super) fn start(
     vec![tasks.spawn("index flusher", flusher), tasks.spawn("index compactor", compactor)]
 }
 
-async fn flusher(shared: Arc<Shared>, partitions: Partitions, stop: CancellationToken) {
+async fn flusher(shared: Arc<Shared>, partitions: Arc<Opened>, stop: CancellationToken) {
     let clock = Arc::clone(&shared.parts.env.clock);
     while !stop.is_cancelled() {
         shared.do_chores().await;
         let mut failed = false;
-        while let Some(partition) = due(&shared, &partitions) {
+        while let Some(partition) = due(&shared, &partitions.all()) {
             if stop.is_cancelled() {
                 return;
             }
@@ -57,11 +54,10 @@ async fn flusher(shared: Arc<Shared>, partitions: Partitions, stop: Cancellation
 }
 
 /// The partition whose flush helps most: a long log first, then, with half of the memory in use, the most bytes.
-fn due<'a>(shared: &Shared, partitions: &'a Partitions) -> Option<&'a Arc<Partition>> {
-    let served = || partitions.values().filter(|partition| partition.core.may_write_log());
-    let long = served().find(|partition| partition.core.has_long_log());
-    if long.is_some() {
-        return long;
+fn due(shared: &Shared, partitions: &[Arc<Partition>]) -> Option<Arc<Partition>> {
+    let served = || partitions.iter().filter(|partition| partition.core.may_write_log());
+    if let Some(long) = served().find(|partition| partition.core.has_long_log()) {
+        return Some(Arc::clone(long));
     }
     // Not the budget: it also counts tables already flushed that a reader still holds, and flushing frees none of those.
     let bytes = || served().map(|partition| (partition.core.table_bytes(), partition));
@@ -69,13 +65,13 @@ fn due<'a>(shared: &Shared, partitions: &'a Partitions) -> Option<&'a Arc<Partit
     if all < shared.config.memtable_bytes_max / 2 {
         return None;
     }
-    bytes().max_by_key(|(bytes, _)| *bytes).map(|(_, partition)| partition)
+    bytes().max_by_key(|(bytes, _)| *bytes).map(|(_, partition)| Arc::clone(partition))
 }
 
-async fn compactor(shared: Arc<Shared>, partitions: Partitions, stop: CancellationToken) {
+async fn compactor(shared: Arc<Shared>, partitions: Arc<Opened>, stop: CancellationToken) {
     let clock = Arc::clone(&shared.parts.env.clock);
     while !stop.is_cancelled() {
-        for partition in partitions.values() {
+        for partition in &partitions.all() {
             while partition.core.may_write_log() {
                 let compaction = tokio::select! {
                     biased;
@@ -105,9 +101,10 @@ fn log(partition: &Partition, error: &Failed) {
     tracing::warn!(partition = %partition.core.id, ?error, "compaction failed");
 }
 
-fn report(shared: &Shared, partitions: &Partitions) {
+fn report(shared: &Shared, partitions: &Opened) {
     let (hits, misses) = shared.cache.hits_and_misses();
     shared.parts.metrics.cache(hits, misses);
-    let rows = partitions.values().map(|partition| partition.core.run_rows()).sum();
+    let partitions = partitions.all();
+    let rows = partitions.iter().map(|partition| partition.core.run_rows()).sum();
     shared.parts.metrics.size(partitions.len(), rows, shared.budget.used());
 }

@@ -10,6 +10,7 @@ use crate::coordinator::{Compare, Coordinator, Op, Revision, TxnReply};
 use crate::index::engine::log::manifest::{Link, Manifest};
 use crate::index::engine::shared::{Chore, Failed, Shared};
 use crate::index::map::PartitionDescriptor;
+use crate::types::Epoch;
 use crate::types::ExtentId;
 use crate::types::Sequence;
 
@@ -41,6 +42,36 @@ impl Log {
         let (descriptor, revision) = claimed;
         assert_eq!(descriptor.log.len(), highest.len(), "one highest commit for each log extent");
         Self { shared, descriptor, revision, highest, link, open: false }
+    }
+
+    /// The log of a partition split off from `parent`'s: that log, then an extent of its own of which `end` bytes are
+    /// written.
+    pub(crate) fn split_off(
+        parent: &Self,
+        claimed: (PartitionDescriptor, Revision),
+        end: u64,
+    ) -> Self {
+        let (descriptor, revision) = claimed;
+        let own = descriptor.log.last().copied();
+        let highest = parent.highest.iter().copied().chain([Sequence::new(0)]).collect();
+        let link = own.map(|extent| Link { extent, end });
+        let shared = Arc::clone(&parent.shared);
+        Self { shared, descriptor, revision, highest, link, open: true }
+    }
+
+    /// What the coordinator holds of the partition.
+    pub(crate) fn descriptor(&self) -> &PartitionDescriptor {
+        &self.descriptor
+    }
+
+    /// The last change of the descriptor.
+    pub(crate) fn revision(&self) -> Revision {
+        self.revision
+    }
+
+    /// Where the newest extent validly ends.
+    pub(crate) fn link(&self) -> Option<Link> {
+        self.link
     }
 
     /// Whether [`Self::append`] may be called.
@@ -84,7 +115,7 @@ impl Log {
         let end = match self.append_to(extent, 0, record).await {
             Ok(end) => end,
             Err(failed) => {
-                self.shared.chores.add(Chore::Remove(extent));
+                self.shared.chores.add(Chore::Leave(extent));
                 return Err(failed);
             }
         };
@@ -130,15 +161,34 @@ impl Log {
 
     fn remove(&self, extents: Vec<ExtentId>) {
         for extent in extents {
-            self.shared.chores.add(Chore::Remove(extent));
+            self.shared.chores.add(Chore::Leave(extent));
         }
         self.shared.wake.notify_one();
     }
 
     async fn append_to(&self, extent: ExtentId, at: u64, record: Bytes) -> Result<u64, Failed> {
+        self.append_at((extent, self.descriptor.epoch), at, record).await
+    }
+
+    /// Writes the first record of another partition's log; returns where it ends.
+    pub(crate) async fn append_first(
+        &self,
+        extent: ExtentId,
+        epoch: Epoch,
+        record: Bytes,
+    ) -> Result<u64, Failed> {
+        self.append_at((extent, epoch), 0, record).await
+    }
+
+    async fn append_at(
+        &self,
+        (extent, epoch): (ExtentId, Epoch),
+        at: u64,
+        record: Bytes,
+    ) -> Result<u64, Failed> {
         let request = AppendRequest {
             extent,
-            epoch: self.descriptor.epoch,
+            epoch,
             offset: at,
             payloads: vec![vec![record]],
             durability: Durability::Durable,

@@ -19,11 +19,20 @@ use crate::index::engine::shared::{Chore, Chores};
 use crate::index::engine::table::{From, Item};
 use crate::index::rows::Family;
 use crate::types::ExtentId;
+use crate::types::KeyRange;
 use crate::types::Location;
 
-/// Index and filter in memory, blocks on demand.
+/// One partition's use of a run.
 #[derive(Debug)]
 pub(crate) struct Run {
+    body: Arc<Body>,
+    retired: AtomicBool,
+    chores: Arc<Chores>,
+}
+
+/// Index and filter in memory, blocks on demand; the same for all partitions that use the run.
+#[derive(Debug)]
+struct Body {
     entry: RunEntry,
     family: Family,
     footer: Footer,
@@ -32,8 +41,6 @@ pub(crate) struct Run {
     filter: Filter,
     capacity: Arc<dyn Capacity>,
     cache: Arc<BlockCache>,
-    retired: AtomicBool,
-    chores: Arc<Chores>,
 }
 
 impl Run {
@@ -58,30 +65,42 @@ impl Run {
         let index = decode_index(extent, &index).ok_or_else(|| damaged("index"))?;
         let filter = Filter::new(read(capacity.as_ref(), &footer.filter).await?);
         let retired = AtomicBool::new(false);
-        Ok(Self { entry, family, footer, index, filter, capacity, cache, retired, chores })
+        let body = Arc::new(Body { entry, family, footer, index, filter, capacity, cache });
+        Ok(Self { body, retired, chores })
+    }
+
+    /// The use of another partition, which retires on its own. The caller notes it as an owner of the extent.
+    pub(crate) fn share(&self) -> Self {
+        let retired = AtomicBool::new(false);
+        Self { body: Arc::clone(&self.body), retired, chores: Arc::clone(&self.chores) }
+    }
+
+    /// Whether all its rows are in `range`.
+    pub(crate) fn lies_in(&self, range: &KeyRange) -> bool {
+        range.contains(&self.body.footer.first) && range.contains(&self.body.footer.last)
     }
 
     /// What the manifest says of it.
     pub(crate) fn entry(&self) -> &RunEntry {
-        &self.entry
+        &self.body.entry
     }
 
     /// Its extent.
     pub(crate) fn extent(&self) -> ExtentId {
-        self.entry.footer.extent
+        self.body.entry.footer.extent
     }
 
     /// Its family.
     pub(crate) fn family(&self) -> Family {
-        self.family
+        self.body.family
     }
 
     /// Tombstones in it.
     pub(crate) fn tombstones(&self) -> u64 {
-        self.footer.tombstones
+        self.body.footer.tombstones
     }
 
-    /// Has the extent removed once no view holds the run any more.
+    /// Has this use of the extent end once no view holds the run any more.
     pub(crate) fn retire(&self) {
         self.retired.store(true, Ordering::Release);
     }
@@ -91,8 +110,8 @@ impl Run {
     /// # Errors
     /// [`Error::Corrupt`], [`Error::Unavailable`].
     pub(crate) async fn get(&self, key: &[u8]) -> Result<Option<Option<Bytes>>, Error> {
-        let outside = key < self.footer.first.as_ref() || key > self.footer.last.as_ref();
-        if outside || !self.filter.may_contain(key) {
+        let outside = key < self.body.footer.first.as_ref() || key > self.body.footer.last.as_ref();
+        if outside || !self.body.filter.may_contain(key) {
             return Ok(None);
         }
         let Some(number) = self.block_of(key) else { return Ok(None) };
@@ -140,20 +159,20 @@ impl Run {
 
     /// The block that holds `key` if any does.
     fn block_of(&self, key: &[u8]) -> Option<usize> {
-        self.index.partition_point(|(first, _)| first.as_ref() <= key).checked_sub(1)
+        self.body.index.partition_point(|(first, _)| first.as_ref() <= key).checked_sub(1)
     }
 
     /// The data block of this number; `None` past the last.
     async fn block(&self, number: usize, through_cache: bool) -> Result<Option<Block>, Error> {
-        let Some((_, location)) = self.index.get(number) else { return Ok(None) };
+        let Some((_, location)) = self.body.index.get(number) else { return Ok(None) };
         let load = async {
-            let stored = read(self.capacity.as_ref(), location).await?;
+            let stored = read(self.body.capacity.as_ref(), location).await?;
             Block::decode(&stored).ok_or_else(|| self.damaged(number))
         };
         if !through_cache {
             return load.await.map(Some);
         }
-        self.cache.get((location.extent, location.offset), load).await.map(Some)
+        self.body.cache.get((location.extent, location.offset), load).await.map(Some)
     }
 
     fn damaged(&self, block: usize) -> Error {
@@ -164,7 +183,7 @@ impl Run {
 impl Drop for Run {
     fn drop(&mut self) {
         if self.retired.load(Ordering::Acquire) {
-            self.chores.add(Chore::Remove(self.extent()));
+            self.chores.add(Chore::Leave(self.extent()));
         }
     }
 }

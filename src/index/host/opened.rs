@@ -1,0 +1,36 @@
+//! The partitions open here, as a set that splits change.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::PoisonError;
+use std::sync::RwLock;
+
+use crate::index::engine::Partition;
+use crate::types::PartitionId;
+
+/// Partitions by id.
+#[derive(Debug)]
+pub(super) struct Opened(RwLock<BTreeMap<PartitionId, Arc<Partition>>>);
+
+impl Opened {
+    pub(super) fn new(partitions: BTreeMap<PartitionId, Arc<Partition>>) -> Self {
+        Self(RwLock::new(partitions))
+    }
+
+    pub(super) fn get(&self, id: PartitionId) -> Option<Arc<Partition>> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).get(&id).cloned()
+    }
+
+    /// All of them as of now, by id.
+    pub(super) fn all(&self) -> Vec<Arc<Partition>> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
+    }
+
+    /// Stops one partition, then lets others take its place: nobody is served by both (I6).
+    pub(super) fn replace(&self, old: &Partition, new: Vec<Partition>) {
+        let mut partitions = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        old.core.lose();
+        partitions.remove(&old.core.id);
+        partitions.extend(new.into_iter().map(|child| (child.core.id, Arc::new(child))));
+    }
+}
