@@ -1,19 +1,29 @@
-//! The admin listener: health and metrics, for machines. Read-only and without authentication: listen on an address
-//! that only those can reach who may know.
+//! The admin listener: health and metrics for machines, open to whoever reaches it; commands below `/admin`, for whoever
+//! shows the token. `api-spec/admin.yaml` describes it.
 //!
 //! | path | answers |
 //! |---|---|
 //! | `/healthz` | 200 as long as the process runs |
 //! | `/readyz` | 200 while requests are served, 503 with the reason while starting and draining |
 //! | `/metrics` | every role's metrics in the text form Prometheus scrapes |
+//! | `/admin/trace` | live requests, a JSON object a line |
+//! | `/admin/faults` | the fault dial |
 //!
 //! 1. `readiness.rs`: what `node` tells;
-//! 2. `server.rs`: the routes and the connections.
+//! 2. `server.rs`: the connections, the routes and their limits;
+//! 3. `token.rs`: who may command; `answer.rs`: how a command is refused;
+//! 4. `trace.rs`, `faults.rs`: the commands.
 //!
-//! Invariants: no path changes anything; no answer holds a key or a name of a blob.
+//! Invariants: no path outside `/admin` changes anything or shows a key or a name of a blob; no path below it answers
+//! without the token.
 
+mod answer;
+mod faults;
 mod readiness;
 mod server;
+mod token;
+mod trace;
 
 pub use readiness::{Phase, Readiness};
-pub use server::{AdminServer, AdminState};
+pub use server::{AdminServer, AdminState, Control};
+pub use token::Token;

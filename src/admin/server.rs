@@ -1,52 +1,92 @@
 //! Routes and connections of the admin listener.
 
 use std::io;
-use std::net::SocketAddr;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::OnceLock;
-use std::task::Context;
-use std::task::Poll;
 use std::time::Duration;
 
+use axum::BoxError;
 use axum::Router;
+use axum::error_handling::HandleErrorLayer;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
+use axum::middleware::from_fn_with_state;
 use axum::response::IntoResponse;
 use axum::response::Response;
+use axum::routing::delete;
 use axum::routing::get;
-use tokio::io::AsyncRead;
-use tokio::io::AsyncWrite;
-use tokio::io::ReadBuf;
-use tokio::sync::OwnedSemaphorePermit;
+use hyper::server::conn::http1;
+use hyper_util::rt::TokioIo;
+use hyper_util::rt::TokioTimer;
+use hyper_util::service::TowerToHyperService;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
+use tower::ServiceBuilder;
+use tower::timeout::error::Elapsed;
 
-use crate::env::Clock;
 use crate::env::Env;
 use crate::env::net::Listener;
 use crate::env::net::Stream;
+use crate::frontend::faults::Faults;
+use crate::frontend::trace::Trace;
 use crate::telemetry;
 use crate::telemetry::Registry;
 
+use super::answer::Failure;
+use super::faults;
 use super::readiness::Phase;
 use super::readiness::Readiness;
+use super::token;
+use super::token::Token;
+use super::trace;
 
 /// Open admin connections; more wait to be accepted.
 const CONNECTIONS_MAX: usize = 64;
 /// Pause after a failed accept, for descriptors to become free.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+/// An admin connection without a request is closed after this.
+const IDLE_MAX: Duration = Duration::from_secs(60);
+/// Admin commands at a time; more are refused at once.
+const COMMANDS_MAX: usize = 16;
+/// How long a command may take until its answer begins.
+const COMMAND_TIME_MAX: Duration = Duration::from_secs(60);
 /// What OpenMetrics asks scrapers to be told.
 const METRICS_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
+/// What commands look at and change; cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Control {
+    /// Live requests.
+    pub trace: Trace,
+    /// The fault dial.
+    pub faults: Faults,
+}
+
 /// What the routes show; cheap to clone.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct AdminState {
+    /// What commands must show.
+    pub(super) token: Token,
+    /// The roles' handles, once they run.
+    pub control: Arc<OnceLock<Control>>,
     /// Whether the node serves.
     pub readiness: Readiness,
     /// All metrics, once every role has registered its own.
     pub registry: Arc<OnceLock<Registry>>,
+}
+
+impl AdminState {
+    /// A node that starts, whose commands need `token`.
+    #[must_use]
+    pub fn new(token: Token) -> Self {
+        let (control, registry) = (Arc::default(), Arc::default());
+        Self { token, control, readiness: Readiness::default(), registry }
+    }
+
+    pub(super) fn control(&self) -> Result<&Control, Failure> {
+        self.control.get().ok_or_else(Failure::starting)
+    }
 }
 
 /// Serves the admin routes on a listener.
@@ -70,26 +110,90 @@ impl AdminServer {
     /// The listener's address cannot be read.
     pub async fn run(self, stop: CancellationToken) -> io::Result<()> {
         self.listener.local_addr()?;
-        let accepting = Accepting {
-            listener: self.listener,
-            clock: self.env.clock,
-            permits: Arc::new(Semaphore::new(CONNECTIONS_MAX)),
-        };
-        let serving = axum::serve(accepting, routes(self.state)).into_future();
-        tokio::select! {
-            served = serving => served,
-            // Nothing of value runs on these connections: they are cut.
-            () = stop.cancelled() => Ok(()),
+        let permits = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+        let service = TowerToHyperService::new(routes(self.state));
+        loop {
+            let Ok(permit) = Arc::clone(&permits).acquire_owned().await else { return Ok(()) };
+            let accepted = tokio::select! {
+                () = stop.cancelled() => return Ok(()),
+                accepted = self.listener.accept() => accepted,
+            };
+            match accepted {
+                Ok((stream, _)) => {
+                    let serving = connection(stream, service.clone(), stop.clone());
+                    drop(self.env.tasks.spawn("admin connection", async move {
+                        serving.await;
+                        drop(permit);
+                    }));
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "cannot accept on the admin listener");
+                    self.env.clock.sleep(ACCEPT_PAUSE).await;
+                }
+            }
         }
+    }
+}
+
+async fn connection(
+    stream: Box<dyn Stream>,
+    service: TowerToHyperService<Router>,
+    stop: CancellationToken,
+) {
+    let mut builder = http1::Builder::new();
+    builder.timer(TokioTimer::new()).header_read_timeout(IDLE_MAX).half_close(false);
+    let connection = builder.serve_connection(TokioIo::new(stream), service);
+    tokio::select! {
+        served = connection => {
+            if let Err(error) = served {
+                tracing::debug!(%error, "an admin connection ended early");
+            }
+        }
+        // Nothing of value runs on these connections: they are cut.
+        () = stop.cancelled() => {}
     }
 }
 
 fn routes(state: AdminState) -> Router {
     Router::new()
+        .nest("/admin", control(&state))
         .route("/healthz", get(async || "ok\n"))
         .route("/readyz", get(readyz))
         .route("/metrics", get(metrics))
         .with_state(state)
+}
+
+/// What needs the token: so many at a time, each within a time.
+fn control(state: &AdminState) -> Router<AdminState> {
+    let limits = ServiceBuilder::new()
+        .layer(HandleErrorLayer::new(overrun))
+        .load_shed()
+        .concurrency_limit(COMMANDS_MAX)
+        .timeout(COMMAND_TIME_MAX);
+    Router::new()
+        .route("/faults", get(faults::list).post(faults::set).delete(faults::clear))
+        .route("/faults/{id}", delete(faults::clear_one))
+        .route("/trace", get(trace::watch))
+        .fallback(no_such_path)
+        .layer(limits)
+        .layer(from_fn_with_state(state.clone(), token::required))
+}
+
+async fn no_such_path() -> Failure {
+    let text = "no such admin path: api-spec/admin.yaml lists them";
+    Failure::new(StatusCode::NOT_FOUND, "NoSuchPath", text)
+}
+
+/// A limit was met before the command was carried out, or while it was.
+async fn overrun(error: BoxError) -> Failure {
+    if error.is::<Elapsed>() {
+        let text =
+            "the command took too long; it may still be carried out: look before you repeat it";
+        Failure::new(StatusCode::GATEWAY_TIMEOUT, "Timeout", text)
+    } else {
+        let text = "too many admin commands at a time: repeat it";
+        Failure::new(StatusCode::SERVICE_UNAVAILABLE, "Busy", text)
+    }
 }
 
 async fn readyz(State(state): State<AdminState>) -> Response {
@@ -111,71 +215,6 @@ async fn metrics(State(state): State<AdminState>) -> Response {
             tracing::error!(%error, "a metric does not format");
             StatusCode::INTERNAL_SERVER_ERROR.into_response()
         }
-    }
-}
-
-/// [`Listener`] as axum wants it, with a bound on open connections.
-#[derive(Debug)]
-struct Accepting {
-    listener: Box<dyn Listener>,
-    clock: Arc<dyn Clock>,
-    permits: Arc<Semaphore>,
-}
-
-impl axum::serve::Listener for Accepting {
-    type Io = Connection;
-    type Addr = SocketAddr;
-
-    async fn accept(&mut self) -> (Connection, SocketAddr) {
-        let permits = Arc::clone(&self.permits);
-        let permit = permits.acquire_owned().await.expect("the semaphore is never closed");
-        loop {
-            match self.listener.accept().await {
-                Ok((stream, peer)) => return (Connection { stream, _permit: permit }, peer),
-                Err(error) => {
-                    tracing::warn!(%error, "cannot accept on the admin listener");
-                    self.clock.sleep(ACCEPT_PAUSE).await;
-                }
-            }
-        }
-    }
-
-    fn local_addr(&self) -> io::Result<SocketAddr> {
-        self.listener.local_addr()
-    }
-}
-
-/// A connection that holds its place among the open ones.
-struct Connection {
-    stream: Box<dyn Stream>,
-    _permit: OwnedSemaphorePermit,
-}
-
-impl AsyncRead for Connection {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buf: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        Pin::new(&mut *self.stream).poll_read(cx, buf)
-    }
-}
-
-impl AsyncWrite for Connection {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buf: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut *self.stream).poll_write(cx, buf)
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut *self.stream).poll_flush(cx)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut *self.stream).poll_shutdown(cx)
     }
 }
 

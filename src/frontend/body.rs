@@ -28,6 +28,7 @@ const DRAIN_TIME_MAX: Duration = Duration::from_secs(5);
 pub struct RequestBody {
     incoming: Incoming,
     idle: Duration,
+    received: u64,
     env: Env,
 }
 
@@ -41,7 +42,7 @@ impl RequestBody {
     /// Wraps hyper's body.
     #[must_use]
     pub const fn new(incoming: Incoming, idle: Duration, env: Env) -> Self {
-        Self { incoming, idle, env }
+        Self { incoming, idle, received: 0, env }
     }
 
     /// The next piece; `None` at the end. Cancel safe.
@@ -65,11 +66,20 @@ impl RequestBody {
                 // Trailers carry nothing we use.
                 Some(Ok(frame)) => match frame.into_data() {
                     Ok(data) if data.is_empty() => {}
-                    Ok(data) => return Ok(Some(data)),
+                    Ok(data) => {
+                        self.received += data.len() as u64;
+                        return Ok(Some(data));
+                    }
                     Err(_) => {}
                 },
             }
         }
+    }
+
+    /// Bytes read so far.
+    #[must_use]
+    pub const fn received(&self) -> u64 {
+        self.received
     }
 
     /// Reads and drops what still comes, within limits, so that a client still sending reads our answer instead of a

@@ -1,6 +1,5 @@
 //! One connection, from its first byte to its last: TLS or not, HTTP/1.1 or HTTP/2, each within limits.
 
-use std::convert::Infallible;
 use std::io;
 use std::pin::pin;
 use std::sync::Arc;
@@ -96,9 +95,7 @@ async fn within<T>(shared: &Shared, step: impl Future<Output = io::Result<T>>) -
 }
 
 async fn http1(stream: Rewound, peer: Peer, shared: &Shared) -> io::Result<()> {
-    let service = service_fn(|request: Request<Incoming>| async move {
-        Ok::<_, Infallible>(shared.front.handle(request, peer).await)
-    });
+    let service = service_fn(|request: Request<Incoming>| shared.front.handle(request, peer));
     let mut builder = http1::Builder::new();
     builder
         .timer(TokioTimer::new())
@@ -126,7 +123,7 @@ async fn http2(stream: Rewound, peer: Peer, shared: &Arc<Shared>) -> io::Result<
         async move {
             let response = front.handle(request, peer).await;
             drop(running);
-            Ok::<_, Infallible>(response)
+            response
         }
     });
     let mut builder = http2::Builder::new(Streams(shared.front.env.tasks.clone()));

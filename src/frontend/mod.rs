@@ -10,6 +10,8 @@
 //! 6. `route.rs` sends the row change to the partition that owns the name. **Here the name becomes visible.**
 //! 7. `read.rs` streams a blob's pieces back, a step of at most 1 MiB at a time.
 //!
+//! Beside it: `trace.rs` tells watchers of live requests, `faults.rs` is the fault dial, `observe.rs` joins both to the path.
+//!
 //! Invariants: bytes before pointers (5 before 6, always); a body that ends early makes nothing visible; a short
 //! response body never looks complete (the connection is cut); a write runs on when its client leaves.
 //!
@@ -20,8 +22,10 @@ pub mod body;
 mod connection;
 mod dispatch;
 mod errors;
+pub mod faults;
 mod ingest;
 pub mod metrics;
+pub mod observe;
 mod ops;
 mod read;
 pub mod route;
@@ -29,6 +33,7 @@ pub mod server;
 pub mod service;
 mod sniff;
 pub mod tls;
+pub mod trace;
 pub mod write;
 
 pub use accounts::Accounts;

@@ -20,8 +20,12 @@ use crate::frontend::body::ResponseBody;
 use crate::frontend::dispatch;
 use crate::frontend::dispatch::dispatch;
 use crate::frontend::errors;
+use crate::frontend::faults::Faults;
 use crate::frontend::metrics::Metrics;
+use crate::frontend::observe::Cut;
+use crate::frontend::observe::Seen;
 use crate::frontend::route::Router;
+use crate::frontend::trace::Trace;
 use crate::frontend::write::WritePool;
 use crate::index::InFlight;
 use crate::protocol::Error;
@@ -60,6 +64,10 @@ pub struct Parts {
     pub container_ids: Arc<IdAllocator>,
     /// Counters.
     pub metrics: Metrics,
+    /// Tells watchers.
+    pub trace: Trace,
+    /// The fault dial.
+    pub faults: Faults,
 }
 
 /// A front end. Stateless but for caches and running requests.
@@ -72,6 +80,8 @@ pub struct FrontEnd {
     pub(crate) env: Env,
     pub(crate) container_ids: Arc<IdAllocator>,
     pub(crate) accounts: Accounts,
+    pub(super) trace: Trace,
+    pub(super) faults: Faults,
     metrics: Metrics,
     running: Semaphore,
     config: FrontEndConfig,
@@ -89,22 +99,32 @@ impl FrontEnd {
             env: parts.env,
             container_ids: parts.container_ids,
             accounts: parts.accounts,
+            trace: parts.trace,
+            faults: parts.faults,
             metrics: parts.metrics,
             running: Semaphore::new(config.requests_max),
             config,
         }
     }
 
-    /// Answers one request of the client at `peer`. Never fails: errors are responses.
-    pub async fn handle(&self, request: Request<Incoming>, peer: Peer) -> Response<ResponseBody> {
+    /// Answers one request of the client at `peer`. Errors are responses.
+    ///
+    /// # Errors
+    /// [`Cut`] when the fault dial wants the client to get no answer.
+    pub async fn handle(
+        &self,
+        request: Request<Incoming>,
+        peer: Peer,
+    ) -> Result<Response<ResponseBody>, Cut> {
+        let came = self.env.clock.now();
         let begun = self.env.clock.monotonic();
         let (head, incoming) = request.into_parts();
-        let mut echo = azure::RequestEcho::new(&head, self.request_id(), self.env.clock.now());
+        let mut echo = azure::RequestEcho::new(&head, self.request_id(), came);
         let mut body = RequestBody::new(incoming, self.config.body_idle, self.env.clone());
-        let mut name = "Refused";
+        let mut seen = Seen { operation: "Refused", strike: None };
 
         self.metrics.running.inc();
-        let answer = self.answer((&head, peer), &mut body, &mut echo, &mut name).await;
+        let answer = self.answer((&head, peer), &mut body, &mut echo, &mut seen).await;
         self.metrics.running.dec();
 
         let response = match answer {
@@ -120,12 +140,16 @@ impl FrontEnd {
                 if !head.headers.contains_key(http::header::EXPECT) {
                     body.drain().await;
                 }
-                tracing::debug!(code = error.code.azure(), operation = name, "refused");
+                tracing::debug!(code = error.code.azure(), operation = seen.operation, "refused");
                 azure::render_error(&error, &echo).map(ResponseBody::full)
             }
         };
         let took = self.env.clock.monotonic().saturating_sub(begun);
-        self.metrics.finished(name, response.status().as_u16(), took.as_secs_f64());
+        self.metrics.finished(seen.operation, response.status().as_u16(), took.as_secs_f64());
+        let response = self.strike(seen.strike, response).await;
+        if self.trace.is_watched() {
+            self.tell((&head, peer), &seen, (came, took), body.received(), &response);
+        }
         response
     }
 
@@ -134,11 +158,12 @@ impl FrontEnd {
         (head, peer): (&http::request::Parts, Peer),
         body: &mut RequestBody,
         echo: &mut azure::RequestEcho,
-        name: &mut &'static str,
+        seen: &mut Seen,
     ) -> dispatch::Answer {
         let Ok(_permit) = self.running.try_acquire() else { return Err(errors::busy()) };
         let (account, operation) = self.admit(head, peer, echo)?;
-        *name = operation.name();
+        seen.operation = operation.name();
+        self.meet_faults(head, seen)?;
         dispatch(self, &account, operation, body).await
     }
 
@@ -173,6 +198,10 @@ impl FrontEnd {
         let operation = azure::parse(head, &address, &context)?;
         echo.operation(&operation, &address, peer.scheme());
         Ok((account, operation))
+    }
+
+    pub(super) const fn addressing(&self) -> &azure::Addressing {
+        &self.config.addressing
     }
 
     fn request_id(&self) -> String {

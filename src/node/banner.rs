@@ -1,14 +1,12 @@
 //! What a user reads once the node serves: how to connect, in lines to paste.
 
 use std::fmt::Write;
-use std::net::IpAddr;
-use std::net::Ipv4Addr;
-use std::net::Ipv6Addr;
 use std::net::SocketAddr;
 use std::path::Path;
 
 use super::accounts::AccountConfig;
 use super::accounts::DEVELOPMENT_KEY;
+use super::health::reachable;
 
 /// Stands where a secret would: only the published development key is ever printed.
 const KEY_PLACEHOLDER: &str = "<your key>";
@@ -22,6 +20,8 @@ pub struct Banner<'a> {
     pub admin: SocketAddr,
     /// The accounts; examples use the first.
     pub accounts: &'a [AccountConfig],
+    /// The file with the admin token.
+    pub token_file: &'a Path,
     /// Where data lies, for people.
     pub data: &'a str,
     /// Whether https is served; inside, the authority to trust when it is the node's own.
@@ -50,6 +50,12 @@ impl Banner<'_> {
         }
         text +=
             &format!("  health, metrics    http://{}/readyz  /metrics\n", reachable(self.admin));
+        text += &format!(
+            "  live requests      blockyard trace --admin-listen {} --admin-token-file '{}'\n",
+            reachable(self.admin),
+            self.token_file.display()
+        );
+        text += "  fault dial         off; `blockyard fault set` turns it on\n";
         if let Some(Some(authority)) = self.certificate {
             text += &format!("  trust https        {}\n", trust(authority));
         }
@@ -104,16 +110,6 @@ fn trust(authority: &Path) -> String {
     )
 }
 
-/// An address a client on this machine can use: one that means "all interfaces" is no address to connect to.
-fn reachable(address: SocketAddr) -> SocketAddr {
-    let ip = match address.ip() {
-        IpAddr::V4(ip) if ip.is_unspecified() => IpAddr::V4(Ipv4Addr::LOCALHOST),
-        IpAddr::V6(ip) if ip.is_unspecified() => IpAddr::V6(Ipv6Addr::LOCALHOST),
-        ip @ (IpAddr::V4(_) | IpAddr::V6(_)) => ip,
-    };
-    SocketAddr::new(ip, address.port())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -123,6 +119,7 @@ mod tests {
             blob: blob.parse().unwrap(),
             admin: "127.0.0.1:10080".parse().unwrap(),
             accounts: std::slice::from_ref(account),
+            token_file: Path::new("./blockyard-data/admin-token"),
             data: "./blockyard-data",
             certificate: None,
             started_in_ms: 12,
@@ -169,6 +166,7 @@ mod tests {
             blob: "127.0.0.1:10000".parse().unwrap(),
             admin: "127.0.0.1:10080".parse().unwrap(),
             accounts: std::slice::from_ref(&account),
+            token_file: Path::new("d/admin-token"),
             data: "d",
             certificate: Some(Some(Path::new("/d/tls/ca.pem"))),
             started_in_ms: 1,

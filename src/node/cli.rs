@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use clap::Parser;
 use clap::Subcommand;
 
+use crate::frontend::faults::FaultKind;
+
 use super::settings::Settings;
 
 /// A durable object store that speaks Azure Blob REST.
@@ -29,6 +31,11 @@ pub enum Command {
     Keygen,
     /// Ask a running node whether it can serve: exit code 0 yes, 1 no
     Health(HealthArgs),
+    /// Show the requests of a running node as they come, one line each
+    Trace(TraceArgs),
+    /// Make a running node answer wrongly on purpose, to test how your code takes it
+    #[command(subcommand)]
+    Fault(FaultCommand),
 }
 
 /// Arguments of `serve`.
@@ -64,4 +71,129 @@ pub struct HealthArgs {
         default_value_t = super::config::ADMIN_LISTEN
     )]
     pub admin_listen: SocketAddr,
+}
+
+/// How a running node is reached, and that one may.
+#[derive(clap::Args, Clone, Debug)]
+pub struct AdminArgs {
+    /// The admin address of the node
+    #[arg(
+        long,
+        value_name = "ADDR",
+        env = "BLOCKYARD_ADMIN_LISTEN",
+        default_value_t = super::config::ADMIN_LISTEN
+    )]
+    pub admin_listen: SocketAddr,
+    /// The node's data directory, whose first one holds the admin token [default: ./blockyard-data]
+    #[arg(long, value_name = "DIR", env = "BLOCKYARD_DATA", value_delimiter = ',')]
+    pub data: Vec<PathBuf>,
+    /// The file with the admin token
+    #[arg(long, value_name = "FILE", env = "BLOCKYARD_ADMIN_TOKEN_FILE")]
+    pub admin_token_file: Option<PathBuf>,
+    /// The admin token itself; a variable, for arguments can be seen by others
+    #[arg(long, hide = true, env = "BLOCKYARD_ADMIN_TOKEN", hide_env_values = true)]
+    pub admin_token: Option<String>,
+}
+
+/// Arguments of `trace`.
+#[derive(clap::Args, Debug)]
+pub struct TraceArgs {
+    /// Only this operation, such as PutBlob
+    #[arg(long, value_name = "NAME")]
+    pub operation: Option<String>,
+    /// Only this account
+    #[arg(long, value_name = "NAME")]
+    pub account: Option<String>,
+    /// Only this container
+    #[arg(long, value_name = "NAME")]
+    pub container: Option<String>,
+    /// Only this status, such as 404, or a class such as 5xx
+    #[arg(long, value_name = "STATUS")]
+    pub status: Option<String>,
+    /// Only requests that took so long or longer
+    #[arg(long, value_name = "MS")]
+    pub slow_ms: Option<u32>,
+    /// Print each request as one JSON object
+    #[arg(long)]
+    pub json: bool,
+    /// The node.
+    #[command(flatten)]
+    pub admin: AdminArgs,
+}
+
+/// What `fault` can do.
+#[derive(Debug, Subcommand)]
+pub enum FaultCommand {
+    /// Add a rule: busy (503), error (500), timeout (no answer, nothing done), lost (no answer, done), slow (body)
+    Set(FaultSetArgs),
+    /// Show the rules and what they struck
+    List(FaultListArgs),
+    /// End one rule, or all
+    Clear(FaultClearArgs),
+}
+
+/// Arguments of `fault set`.
+#[derive(clap::Args, Debug)]
+pub struct FaultSetArgs {
+    /// What happens to requests that are struck
+    #[arg(value_name = "KIND")]
+    pub kind: FaultKind,
+    /// Only this operation, such as PutBlob; repeat for more [default: all]
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    pub operation: Vec<String>,
+    /// Only this account; repeat for more [default: all]
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    pub account: Vec<String>,
+    /// Only this container; repeat for more [default: all]
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    pub container: Vec<String>,
+    /// The share of matching requests that is struck
+    #[arg(long, value_name = "SHARE", default_value_t = 1.0)]
+    pub rate: f64,
+    /// Which ones: the same seed strikes the same ones by number
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub seed: u64,
+    /// End after so many strikes
+    #[arg(long, value_name = "N")]
+    pub count: Option<u64>,
+    /// End after so many seconds
+    #[arg(long, value_name = "SECONDS")]
+    pub seconds: Option<u32>,
+    /// How long `timeout` and `lost` keep the client waiting before they cut the connection
+    #[arg(long, value_name = "MS", default_value_t = 0)]
+    pub delay_ms: u32,
+    /// The pace of `slow`
+    #[arg(long, value_name = "BYTES", default_value_t = 1024)]
+    pub bytes_per_second: u32,
+    /// Print the rule as one JSON object
+    #[arg(long)]
+    pub json: bool,
+    /// The node.
+    #[command(flatten)]
+    pub admin: AdminArgs,
+}
+
+/// Arguments of `fault list`.
+#[derive(clap::Args, Debug)]
+pub struct FaultListArgs {
+    /// Print the rules as one JSON array
+    #[arg(long)]
+    pub json: bool,
+    /// The node.
+    #[command(flatten)]
+    pub admin: AdminArgs,
+}
+
+/// Arguments of `fault clear`.
+#[derive(clap::Args, Debug)]
+pub struct FaultClearArgs {
+    /// The rule's number [default: all rules]
+    #[arg(value_name = "ID")]
+    pub id: Option<u64>,
+    /// Print the outcome as one JSON object
+    #[arg(long)]
+    pub json: bool,
+    /// The node.
+    #[command(flatten)]
+    pub admin: AdminArgs,
 }

@@ -10,6 +10,7 @@ use crate::env::OsRand;
 use crate::env::Tasks;
 use crate::telemetry::log;
 
+use super::admin_command;
 use super::check;
 use super::cli::CheckArgs;
 use super::cli::Cli;
@@ -33,6 +34,8 @@ pub fn run(cli: Cli) -> Result<i32, NodeError> {
         Command::Check(args) => run_check(&args),
         Command::Keygen => run_keygen(),
         Command::Health(args) => run_health(&args),
+        Command::Trace(args) => block_on(admin_command::trace(&args))?.map(|()| 0),
+        Command::Fault(command) => block_on(admin_command::fault(&command))?.map(|()| 0),
     }
 }
 

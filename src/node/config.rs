@@ -30,6 +30,8 @@ const GIB: u64 = 1024 * MIB;
 pub const BLOB_LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 10_000);
 /// Where health and metrics are served by default.
 pub const ADMIN_LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 10_080);
+/// The admin token's file, in the first data directory.
+pub const ADMIN_TOKEN: &str = "admin-token";
 /// Where data lies by default.
 pub const DATA: &str = "./blockyard-data";
 
@@ -60,6 +62,8 @@ pub struct Config {
     /// Where health and metrics are served, to anyone who can reach it. Default 127.0.0.1:10080; port 0 takes a free
     /// one.
     pub admin_listen: SocketAddr,
+    /// The file with the token that admin commands must show. Default: `admin-token` in the first data directory.
+    pub admin_token_file: PathBuf,
     /// Accounts. Default: the well-known development account, on loopback addresses only.
     pub accounts: Vec<AccountConfig>,
     /// Domains under which hosts name accounts (`NAME.blob.DOMAIN`), lower case. Default `localhost`. A path names its
@@ -190,10 +194,13 @@ impl Config {
     pub fn from_settings(s: Settings) -> Result<Self, ConfigError> {
         let seconds = |n: u32| Duration::from_secs(u64::from(n));
         let blob_listen = s.blob_listen.unwrap_or(BLOB_LISTEN);
+        let data = s.data.unwrap_or_else(|| vec![PathBuf::from(DATA)]);
+        let token_file = s.admin_token_file.or_else(|| Some(data.first()?.join(ADMIN_TOKEN)));
         let config = Self {
-            data: s.data.unwrap_or_else(|| vec![PathBuf::from(DATA)]),
+            data,
             blob_listen,
             admin_listen: s.admin_listen.unwrap_or(ADMIN_LISTEN),
+            admin_token_file: token_file.unwrap_or_else(|| PathBuf::from(ADMIN_TOKEN)),
             accounts: accounts(s.account, blob_listen)?,
             blob_domains: domains(s.blob_domain),
             tls: tls(s.tls, s.tls_cert, s.tls_key)?,

@@ -13,6 +13,7 @@ use crate::index;
 use crate::telemetry::LogError;
 
 use super::accounts::AccountError;
+use super::admin_client::ClientError;
 use super::config::ConfigError;
 use super::tls::CertificateError;
 
@@ -41,6 +42,17 @@ pub enum NodeError {
     /// There is no certificate to serve.
     #[error("tls: {0}")]
     Certificate(#[from] CertificateError),
+    /// The admin token's file cannot be read or made.
+    #[error("admin token file {path}: {error}; give another one with --admin-token-file")]
+    AdminToken {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+    /// A running node refuses an admin command, or does not answer.
+    #[error("{0}")]
+    Admin(#[from] ClientError),
     /// A data directory cannot be used.
     #[error("data directory {path}: {error}")]
     Data {

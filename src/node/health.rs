@@ -21,13 +21,18 @@ const ANSWER_BYTES_MAX: u64 = 64 * 1024;
 /// # Errors
 /// The node cannot be reached or does not answer within 5 s.
 pub async fn is_ready(admin: SocketAddr) -> io::Result<bool> {
-    let ip = match admin.ip() {
+    let asked = ask(reachable(admin));
+    tokio::time::timeout(PATIENCE, asked).await.map_err(|_| io::ErrorKind::TimedOut)?
+}
+
+/// An address a client on this machine can use: one that means "all interfaces" is no address to connect to.
+pub(super) fn reachable(address: SocketAddr) -> SocketAddr {
+    let ip = match address.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
         IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
         ip @ (IpAddr::V4(_) | IpAddr::V6(_)) => ip,
     };
-    let asked = ask(SocketAddr::new(ip, admin.port()));
-    tokio::time::timeout(PATIENCE, asked).await.map_err(|_| io::ErrorKind::TimedOut)?
+    SocketAddr::new(ip, address.port())
 }
 
 async fn ask(address: SocketAddr) -> io::Result<bool> {

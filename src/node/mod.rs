@@ -9,13 +9,17 @@
 //! 6. `serve.rs`: the roles are built from below, `banner.rs` tells the user, `signals.rs` ends it, the roles go down
 //!    from above.
 //!
-//! Beside it: `check.rs` verifies a stopped node, `keygen.rs` makes keys, `health.rs` asks a running node; `command.rs`
-//! maps commands to exit codes.
+//! Beside it: `check.rs` verifies a stopped node, `keygen.rs` makes keys, `health.rs` asks a running node;
+//! `admin_command.rs` sends commands to its admin listener through `admin_client.rs`, with the token of
+//! `admin_token.rs`; `command.rs` maps commands to exit codes.
 //!
 //! Invariants: nothing is announced before it can serve; no secret is printed or logged; the published development key
 //! is never served beyond loopback.
 
 pub mod accounts;
+pub mod admin_client;
+pub mod admin_command;
+pub mod admin_token;
 pub mod banner;
 pub mod check;
 pub mod cli;

@@ -6,6 +6,7 @@ use std::time::Duration;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
+use crate::admin::Control;
 use crate::capacity::Capacity;
 use crate::coordinator::Coordinator;
 use crate::coordinator::IdAllocator;
@@ -19,7 +20,9 @@ use crate::frontend::FrontEndConfig;
 use crate::frontend::Router;
 use crate::frontend::Tls;
 use crate::frontend::accounts::Account;
+use crate::frontend::faults::Faults;
 use crate::frontend::server::ServerConfig;
+use crate::frontend::trace::Trace;
 use crate::frontend::write::WriteConfig;
 use crate::frontend::write::WritePool;
 use crate::index;
@@ -52,6 +55,8 @@ pub struct Roles {
     host: Arc<Host>,
     serving: JoinHandle<()>,
     stop_serving: CancellationToken,
+    /// What the admin listener shows and changes.
+    pub control: Control,
     /// Each role has tasks of its own, so that one can be waited for while those below still work.
     front: Env,
     reclaim: Env,
@@ -120,6 +125,7 @@ impl Roles {
             base.inflight.clone(),
             front.tasks.clone(),
         );
+        let (trace, faults) = (Trace::default(), Faults::new(front.clone(), registry));
         let parts = frontend::Parts {
             router,
             pool,
@@ -127,11 +133,14 @@ impl Roles {
             env: front.clone(),
             container_ids: base.ids(counter::CONTAINER_IDS),
             metrics: frontend::metrics::Metrics::register(registry),
+            trace: trace.clone(),
+            faults: faults.clone(),
             capacity: base.capacity,
             inflight: base.inflight,
         };
         let (serving, stop_serving) = serve(config, parts, (blob, tls))?;
-        Ok(Self { host, serving, stop_serving, front, reclaim })
+        let control = Control { trace, faults };
+        Ok(Self { host, serving, stop_serving, control, front, reclaim })
     }
 
     /// Answers what runs, takes nothing new, and leaves nothing to replay for the next start.

@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 use crate::admin::AdminServer;
 use crate::admin::AdminState;
 use crate::admin::Phase;
+use crate::admin::Token;
 use crate::capacity::CapacityMetrics;
 use crate::env::Env;
 use crate::env::OsClock;
@@ -16,6 +17,7 @@ use crate::env::OsRand;
 use crate::env::Tasks;
 use crate::telemetry::Registry;
 
+use super::admin_token;
 use super::banner::Banner;
 use super::config::Config;
 use super::error::NodeError;
@@ -76,7 +78,9 @@ struct Node {
 impl Node {
     async fn start(config: &Config, env: Env, listeners: Listeners) -> Result<Self, NodeError> {
         let Listeners { blob, admin: admin_bound } = listeners;
-        let admin = AdminState::default();
+        // The folder may be new: storage makes it too, but the admin listener answers before storage is open.
+        let token = Token::new(&admin_token::read_or_make(&config.admin_token_file)?);
+        let admin = AdminState::new(token);
         let stop_admin = CancellationToken::new();
         let server = AdminServer::new(admin_bound.listener, admin.clone(), env.clone());
         let serving = server.run(stop_admin.clone());
@@ -93,6 +97,7 @@ impl Node {
         let secure = certificate.as_ref().map(|certificate| certificate.tls.clone());
         let roles = Roles::start(config, &env, &storage, (blob, secure), &mut registry).await?;
         admin.registry.set(registry).expect("set once");
+        admin.control.set(roles.control.clone()).expect("set once");
         admin.readiness.set(Phase::Ready);
         announce(config, (blob_address, admin_bound.address), certificate.as_ref(), &env);
         Ok(Self { env, admin, stop_admin, storage, roles })
@@ -121,6 +126,7 @@ fn announce(
         blob,
         admin,
         accounts: &config.accounts,
+        token_file: &config.admin_token_file,
         data: &data.join(", "),
         certificate: certificate.map(|certificate| certificate.authority.as_deref()),
         started_in_ms: env.clock.monotonic().as_millis(),

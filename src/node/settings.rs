@@ -34,6 +34,10 @@ pub struct Settings {
     /// Where /healthz, /readyz and /metrics are served; port 0 picks one [default: 127.0.0.1:10080]
     #[arg(long, value_name = "ADDR", env = "BLOCKYARD_ADMIN_LISTEN")]
     pub admin_listen: Option<SocketAddr>,
+    /// File with the token that admin commands must show; made at the first start [default: admin-token in the first
+    /// data directory]
+    #[arg(long, value_name = "FILE", env = "BLOCKYARD_ADMIN_TOKEN_FILE")]
+    pub admin_token_file: Option<PathBuf>,
     /// Account as NAME:BASE64KEY or NAME:BASE64KEY:BASE64KEY2; repeat for more [default: the development account, on
     /// loopback addresses only]
     #[arg(
@@ -103,6 +107,7 @@ impl Settings {
             data: self.data.or(below.data),
             blob_listen: self.blob_listen.or(below.blob_listen),
             admin_listen: self.admin_listen.or(below.admin_listen),
+            admin_token_file: self.admin_token_file.or(below.admin_token_file),
             account: self.account.or(below.account),
             blob_domain: self.blob_domain.or(below.blob_domain),
             tls: self.tls.or(below.tls),

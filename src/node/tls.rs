@@ -228,6 +228,7 @@ fn server(
 }
 
 #[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "tests arrange files")]
 mod tests {
     use super::*;
 

@@ -113,6 +113,38 @@ fn killed_node_checks_sound_and_as_json() {
 }
 
 #[test]
+fn faults_are_dialled_from_the_command_line() {
+    let data = tempfile::tempdir().unwrap();
+    let node = Node::start(data.path());
+    let admin = node.admin().to_string();
+    let folder = data.path().to_str().unwrap();
+    let command = |words: &[&str]| {
+        let mut all = words.to_vec();
+        all.extend(["--admin-listen", &admin, "--data", folder]);
+        run(&all)
+    };
+    let set = command(&["fault", "set", "busy", "--operation", "PutBlob", "--rate", "0.5"]);
+    assert_eq!(set.status.code(), Some(0), "{}", words(&set));
+    let list = command(&["fault", "list", "--json"]);
+    let rules: serde_json::Value = serde_json::from_slice(&list.stdout).unwrap();
+    assert_eq!(rules[0]["rule"]["operations"][0], "PutBlob");
+    assert!(words(&command(&["fault", "list"])).contains("struck 0 of 0  PutBlob, every account"));
+    assert!(words(&command(&["fault", "clear"])).starts_with("1 fault rules cleared"));
+    assert!(words(&command(&["fault", "list"])).contains("the dial is off"));
+    let refused = command(&["fault", "set", "busy", "--rate", "7"]);
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(words(&refused).contains("rate must be"), "{}", words(&refused));
+
+    let wrong = blockyard(&["fault", "list", "--admin-listen", &admin])
+        .env("BLOCKYARD_ADMIN_TOKEN", "wrong")
+        .output()
+        .unwrap();
+    assert!(words(&wrong).contains("not the admin token"), "{}", words(&wrong));
+    let lost = run(&["fault", "list", "--admin-listen", &admin, "--data", "nowhere"]);
+    assert!(words(&lost).contains("nowhere/admin-token"), "{}", words(&lost));
+}
+
+#[test]
 fn busy_port_is_named_with_the_flag_to_change() {
     let data = tempfile::tempdir().unwrap();
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();

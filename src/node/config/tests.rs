@@ -10,10 +10,8 @@ const KEY: &str = "AAAAAAAAAAAAAAAAAAAAAAAAAAA=";
 
 fn parse(args: &[&str]) -> Settings {
     let cli = Cli::try_parse_from(["blockyard", "serve"].iter().chain(args)).unwrap();
-    match cli.command {
-        Command::Serve(args) => args.settings,
-        Command::Keygen | Command::Health(_) | Command::Check(_) => panic!("serve was given"),
-    }
+    let Command::Serve(args) = cli.command else { panic!("serve was given") };
+    args.settings
 }
 
 fn load(args: &[&str], file: &str) -> Result<Config, ConfigError> {
@@ -58,7 +56,7 @@ fn lists_of_a_flag_replace_those_of_the_file() {
 #[test]
 fn file_takes_every_setting() {
     let file = format!(
-        "data = ['d']\nblob_listen = '0.0.0.0:1'\nadmin_listen = '[::1]:2'\naccount = ['one:{KEY}:{KEY}']\n\
+        "data = ['d']\nblob_listen = '0.0.0.0:1'\nadmin_listen = '[::1]:2'\nadmin_token_file = 't'\naccount = ['one:{KEY}:{KEY}']\n\
          blob_domain = ['Example.org.']\ntls_cert = 'c.pem'\ntls_key = 'k.pem'\ninitial_partitions = 16\njournal_bytes = 1_048_576\n\
          block_cache_bytes = 2_097_152\nmemtable_bytes = 3_145_728\nreserve_bytes = 7\n\
          scrub_bytes_per_second = 0\nconnections_max = 8\nrequests_max = 9\nbody_idle_seconds = 10\n\
@@ -69,6 +67,7 @@ fn file_takes_every_setting() {
         data: vec!["d".into()],
         blob_listen: "0.0.0.0:1".parse().unwrap(),
         admin_listen: "[::1]:2".parse().unwrap(),
+        admin_token_file: "t".into(),
         accounts: vec![format!("one:{KEY}:{KEY}").parse().unwrap()],
         blob_domains: vec!["example.org".to_owned()],
         tls: TlsSource::Files { cert: "c.pem".into(), key: "k.pem".into() },

@@ -1,0 +1,54 @@
+//! Who may use the paths below `/admin`: whoever shows the token.
+
+use std::fmt;
+
+use axum::extract::Request;
+use axum::extract::State;
+use axum::http::header::AUTHORIZATION;
+use axum::middleware::Next;
+use axum::response::Response;
+use sha2::Digest;
+use sha2::Sha256;
+
+use super::answer::Failure;
+use super::server::AdminState;
+
+/// The token, kept as a digest: comparing digests tells nothing about the token by the time it takes.
+#[derive(Clone, Copy)]
+pub struct Token([u8; 32]);
+
+impl fmt::Debug for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Token(..)")
+    }
+}
+
+impl Token {
+    /// Keeps the digest of `token`.
+    #[must_use]
+    pub fn new(token: &str) -> Self {
+        Self(Sha256::digest(token).into())
+    }
+
+    /// Whether `shown` is the token.
+    #[must_use]
+    pub fn is(&self, shown: &str) -> bool {
+        self.0 == Self::new(shown).0
+    }
+}
+
+/// Lets only requests with the token through.
+pub(super) async fn required(
+    State(state): State<AdminState>,
+    request: Request,
+    next: Next,
+) -> Result<Response, Failure> {
+    let shown = request.headers().get(AUTHORIZATION).and_then(|value| value.to_str().ok());
+    match shown.and_then(|value| value.strip_prefix("Bearer ")) {
+        Some(shown) if state.token.is(shown.trim()) => Ok(next.run(request).await),
+        Some(_) => Err(Failure::unauthorized("this is not the admin token of this node")),
+        None => Err(Failure::unauthorized(
+            "send the token of the file admin-token in the first data directory as `Authorization: Bearer TOKEN`",
+        )),
+    }
+}

@@ -1,0 +1,354 @@
+//! The fault dial: wrong answers on request, for people who test how their code takes them.
+//!
+//! Off unless somebody sets it by the admin listener. A rule meets requests that were let in and match it; which of them
+//! it strikes is drawn from its seed, so that the same seed strikes the same ones by number. The first rule that strikes
+//! decides. While any rule is set, the log says so every minute and `/metrics` counts.
+
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::registry::Registry;
+use serde::Deserialize;
+use serde::Serialize;
+
+use crate::env::Env;
+use crate::env::Rand;
+use crate::env::SeededRand;
+
+/// Rules at a time.
+const RULES_MAX: usize = 64;
+/// How often the log says that the dial is on.
+const REMINDER: Duration = Duration::from_secs(60);
+/// Rates are drawn with this many steps.
+const STEPS: u64 = 1 << 32;
+
+/// What happens to a request that is struck.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum FaultKind {
+    /// 503 `ServerBusy` with `Retry-After`; nothing is done.
+    Busy,
+    /// 500 `InternalError`; nothing is done.
+    Error,
+    /// No answer: the connection is cut after `delay_ms`; nothing is done.
+    Timeout,
+    /// The request is done, its answer is lost: the connection is cut after `delay_ms`.
+    Lost,
+    /// The request is done and its answer's body trickles at `bytes_per_second`.
+    Slow,
+}
+
+impl FaultKind {
+    /// One word, as in metrics and on the command line.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Busy => "busy",
+            Self::Error => "error",
+            Self::Timeout => "timeout",
+            Self::Lost => "lost",
+            Self::Slow => "slow",
+        }
+    }
+}
+
+/// A rule as people write it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FaultRule {
+    /// What happens.
+    pub kind: FaultKind,
+    /// Only these operations, by REST name without regard to case; all when empty.
+    #[serde(default)]
+    pub operations: Vec<String>,
+    /// Only these accounts; all when empty.
+    #[serde(default)]
+    pub accounts: Vec<String>,
+    /// Only these containers; all requests, also those without a container, when empty.
+    #[serde(default)]
+    pub containers: Vec<String>,
+    /// The share of matching requests that is struck, above 0 and up to 1.
+    #[serde(default = "always")]
+    pub rate: f64,
+    /// Which ones: the same seed strikes the same ones by number.
+    #[serde(default)]
+    pub seed: u64,
+    /// The rule ends after so many strikes.
+    #[serde(default)]
+    pub count: Option<u64>,
+    /// The rule ends after so many seconds.
+    #[serde(default)]
+    pub seconds: Option<u32>,
+    /// How long `timeout` and `lost` keep the client waiting, at most 10 minutes. Default 0: cut at once.
+    #[serde(default)]
+    pub delay_ms: u32,
+    /// The pace of `slow`. Default 1,024.
+    #[serde(default = "trickle")]
+    pub bytes_per_second: u32,
+}
+
+const fn always() -> f64 {
+    1.0
+}
+
+const fn trickle() -> u32 {
+    1024
+}
+
+/// A rule in force.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FaultState {
+    /// Its number.
+    pub id: u64,
+    /// The rule.
+    pub rule: FaultRule,
+    /// Requests that matched it.
+    pub matched: u64,
+    /// Requests it struck.
+    pub struck: u64,
+}
+
+/// Why a rule is refused; the text says what to change.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum FaultError {
+    /// The rate.
+    #[error("rate must be above 0 and at most 1")]
+    Rate,
+    /// The pace.
+    #[error("bytes_per_second must be above 0")]
+    Pace,
+    /// The delay.
+    #[error("delay_ms must be at most 600000")]
+    Delay,
+    /// Too many.
+    #[error("there are {RULES_MAX} rules already: clear some with `blockyard fault clear`")]
+    TooMany,
+}
+
+/// What a request is about, to match it with rules.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct FaultTarget<'a> {
+    pub(super) operation: &'a str,
+    pub(super) account: &'a str,
+    pub(super) container: Option<&'a str>,
+}
+
+/// What happens to a struck request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Strike {
+    pub(super) kind: FaultKind,
+    pub(super) delay: Duration,
+    pub(super) bytes_per_second: u32,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct KindLabels {
+    kind: &'static str,
+}
+
+#[derive(Debug)]
+struct InForce {
+    state: FaultState,
+    draws: SeededRand,
+    /// Monotonic time at which it ends.
+    ends: Option<Duration>,
+}
+
+#[derive(Debug, Default)]
+struct Rules {
+    in_force: Vec<InForce>,
+    last_id: u64,
+    reminding: bool,
+}
+
+/// The dial; cheap to clone, clones share the rules.
+#[derive(Clone, Debug)]
+pub struct Faults {
+    on: Arc<AtomicBool>,
+    rules: Arc<Mutex<Rules>>,
+    env: Env,
+    in_force: Gauge,
+    struck: Family<KindLabels, Counter>,
+}
+
+impl Faults {
+    /// A dial without rules, its metrics in `registry`.
+    #[must_use]
+    pub fn new(env: Env, registry: &mut Registry) -> Self {
+        let (in_force, struck) = (Gauge::default(), Family::<KindLabels, Counter>::default());
+        registry.register(
+            "fault_rules",
+            "Rules of the fault dial in force; 0 unless somebody tests their code",
+            in_force.clone(),
+        );
+        registry.register("faults_struck", "Requests the fault dial struck", struck.clone());
+        Self { on: Arc::new(AtomicBool::new(false)), rules: Arc::default(), env, in_force, struck }
+    }
+
+    /// Puts a rule in force and answers its number.
+    ///
+    /// # Errors
+    /// [`FaultError`].
+    pub fn set(&self, rule: FaultRule) -> Result<FaultState, FaultError> {
+        check(&rule)?;
+        let ends = rule
+            .seconds
+            .map(|seconds| self.env.clock.monotonic() + Duration::from_secs(u64::from(seconds)));
+        let mut rules = self.rules();
+        if rules.in_force.len() >= RULES_MAX {
+            return Err(FaultError::TooMany);
+        }
+        rules.last_id += 1;
+        let state = FaultState { id: rules.last_id, rule, matched: 0, struck: 0 };
+        tracing::warn!(id = state.id, rule = ?state.rule, "FAULT DIAL ON: requests will fail on purpose");
+        let draws = SeededRand::new(state.rule.seed);
+        rules.in_force.push(InForce { state: state.clone(), draws, ends });
+        self.changed(&rules);
+        if !rules.reminding {
+            rules.reminding = true;
+            let dial = self.clone();
+            drop(self.env.tasks.spawn("fault reminder", dial.remind()));
+        }
+        Ok(state)
+    }
+
+    /// The rules in force.
+    #[must_use]
+    pub fn list(&self) -> Vec<FaultState> {
+        let mut rules = self.rules();
+        self.end_due(&mut rules);
+        rules.in_force.iter().map(|rule| rule.state.clone()).collect()
+    }
+
+    /// Ends one rule, or all; answers how many ended.
+    pub fn clear(&self, id: Option<u64>) -> usize {
+        let mut rules = self.rules();
+        let before = rules.in_force.len();
+        rules.in_force.retain(|rule| id.is_some_and(|id| rule.state.id != id));
+        let ended = before - rules.in_force.len();
+        if ended > 0 {
+            tracing::warn!(ended, left = rules.in_force.len(), "fault dial: rules cleared");
+        }
+        self.changed(&rules);
+        ended
+    }
+
+    /// Whether any rule is in force: all a request pays for while none is.
+    pub(super) fn is_on(&self) -> bool {
+        self.on.load(Ordering::Relaxed)
+    }
+
+    /// Whether this request is struck, and how.
+    pub(super) fn strike(&self, target: FaultTarget<'_>) -> Option<Strike> {
+        let mut rules = self.rules();
+        self.end_due(&mut rules);
+        let strike = rules.in_force.iter_mut().find_map(|rule| rule.meet(target))?;
+        self.end_due(&mut rules);
+        drop(rules);
+        self.struck.get_or_create(&KindLabels { kind: strike.kind.word() }).inc();
+        tracing::debug!(?target, ?strike, "the fault dial struck");
+        Some(strike)
+    }
+
+    fn rules(&self) -> std::sync::MutexGuard<'_, Rules> {
+        self.rules.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Drops rules that have run out.
+    fn end_due(&self, rules: &mut Rules) {
+        let now = self.env.clock.monotonic();
+        let before = rules.in_force.len();
+        rules.in_force.retain(|rule| !rule.is_over(now));
+        if rules.in_force.len() != before {
+            tracing::warn!(left = rules.in_force.len(), "fault dial: rules ran out");
+            self.changed(rules);
+        }
+    }
+
+    fn changed(&self, rules: &Rules) {
+        self.on.store(!rules.in_force.is_empty(), Ordering::Relaxed);
+        self.in_force.set(i64::try_from(rules.in_force.len()).unwrap_or(i64::MAX));
+    }
+
+    /// Says every minute that the dial is on, until it is off.
+    async fn remind(self) {
+        loop {
+            tokio::select! {
+                () = self.env.clock.sleep(REMINDER) => {}
+                () = self.env.tasks.stopping().cancelled_owned() => return,
+            }
+            let mut rules = self.rules();
+            self.end_due(&mut rules);
+            if rules.in_force.is_empty() {
+                rules.reminding = false;
+                return;
+            }
+            let struck: u64 = rules.in_force.iter().map(|rule| rule.state.struck).sum();
+            tracing::warn!(
+                rules = rules.in_force.len(),
+                struck,
+                "FAULT DIAL IS ON: requests fail on purpose; `blockyard fault clear` ends it"
+            );
+        }
+    }
+}
+
+fn check(rule: &FaultRule) -> Result<(), FaultError> {
+    if !(rule.rate > 0.0 && rule.rate <= 1.0) {
+        return Err(FaultError::Rate);
+    }
+    if rule.bytes_per_second == 0 {
+        return Err(FaultError::Pace);
+    }
+    if rule.delay_ms > 600_000 {
+        return Err(FaultError::Delay);
+    }
+    Ok(())
+}
+
+impl InForce {
+    /// Draws for a request that matches; every such request costs exactly one draw, so that seeds repeat.
+    fn meet(&mut self, target: FaultTarget<'_>) -> Option<Strike> {
+        if !matches(&self.state.rule, target) {
+            return None;
+        }
+        self.state.matched += 1;
+        let rule = &self.state.rule;
+        let drawn = self.draws.below(STEPS);
+        #[expect(clippy::cast_precision_loss, reason = "below 2^32, exact")]
+        if drawn as f64 >= rule.rate * STEPS as f64 {
+            return None;
+        }
+        self.state.struck += 1;
+        Some(Strike {
+            kind: rule.kind,
+            delay: Duration::from_millis(u64::from(rule.delay_ms)),
+            bytes_per_second: rule.bytes_per_second,
+        })
+    }
+
+    fn is_over(&self, now: Duration) -> bool {
+        self.ends.is_some_and(|ends| now >= ends)
+            || self.state.rule.count.is_some_and(|count| self.state.struck >= count)
+    }
+}
+
+fn matches(rule: &FaultRule, target: FaultTarget<'_>) -> bool {
+    let among = |wanted: &[String], value: &str| {
+        wanted.is_empty() || wanted.iter().any(|name| name.eq_ignore_ascii_case(value))
+    };
+    among(&rule.operations, target.operation)
+        && among(&rule.accounts, target.account)
+        && among(&rule.containers, target.container.unwrap_or(""))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,225 @@
+//! Live requests for whoever watches: one line each, sent when the head of the answer is ready.
+//!
+//! Lines go to a bounded ring. A watcher that reads too slowly loses the oldest ones and is told how many. While nobody
+//! watches, a request pays for one atomic load.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering;
+
+use serde::Deserialize;
+use serde::Serialize;
+use tokio::sync::broadcast;
+use tokio::sync::broadcast::error::RecvError;
+
+/// Lines kept for watchers that have not read them yet.
+const RING: usize = 4096;
+
+/// One request.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TraceLine {
+    /// When it came, RFC 3339 in UTC with milliseconds.
+    pub time: String,
+    /// The HTTP method.
+    pub method: String,
+    /// REST name of the operation; `Refused` when it was not recognised or not let in.
+    pub operation: String,
+    /// The account that the URL names; empty when it names none.
+    pub account: String,
+    /// The container.
+    pub container: Option<String>,
+    /// The blob.
+    pub blob: Option<String>,
+    /// The HTTP status; 0 when the fault dial had the connection cut.
+    pub status: u16,
+    /// The error code.
+    pub code: Option<String>,
+    /// From the request's head to the answer's head, milliseconds.
+    pub ms: f64,
+    /// Bytes of the request's body that were read.
+    pub bytes_in: u64,
+    /// Bytes of the answer's body.
+    pub bytes_out: u64,
+    /// The client's address.
+    pub client: String,
+    /// `x-ms-client-request-id`.
+    pub client_request_id: Option<String>,
+    /// `x-ms-request-id`, as in the log.
+    pub request_id: String,
+    /// `http` or `https`.
+    pub scheme: String,
+}
+
+/// What a watcher gets.
+#[derive(Clone, Debug)]
+pub enum TraceEvent {
+    /// A request.
+    Line(Arc<TraceLine>),
+    /// So many lines were lost to a slow reader.
+    Lost(u64),
+}
+
+/// Sends lines to all watchers; cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Trace {
+    sender: broadcast::Sender<Arc<TraceLine>>,
+    watchers: Arc<AtomicUsize>,
+}
+
+/// A watcher: gets what happens from its making on.
+#[derive(Debug)]
+pub struct TraceWatch {
+    receiver: broadcast::Receiver<Arc<TraceLine>>,
+    watchers: Arc<AtomicUsize>,
+}
+
+impl Default for Trace {
+    fn default() -> Self {
+        let (sender, _) = broadcast::channel(RING);
+        Self { sender, watchers: Arc::new(AtomicUsize::new(0)) }
+    }
+}
+
+impl Trace {
+    /// Whether anybody watches.
+    #[must_use]
+    pub fn is_watched(&self) -> bool {
+        self.watchers.load(Ordering::Relaxed) > 0
+    }
+
+    /// Sends a line to everybody who watches.
+    pub fn send(&self, line: TraceLine) {
+        // Without a receiver there is nobody to miss it.
+        drop(self.sender.send(Arc::new(line)));
+    }
+
+    /// Begins to watch.
+    #[must_use]
+    pub fn watch(&self) -> TraceWatch {
+        let receiver = self.sender.subscribe();
+        self.watchers.fetch_add(1, Ordering::Relaxed);
+        TraceWatch { receiver, watchers: Arc::clone(&self.watchers) }
+    }
+}
+
+impl TraceWatch {
+    /// The next event; `None` when the front end is gone. Cancel safe.
+    pub async fn next(&mut self) -> Option<TraceEvent> {
+        match self.receiver.recv().await {
+            Ok(line) => Some(TraceEvent::Line(line)),
+            Err(RecvError::Lagged(lost)) => Some(TraceEvent::Lost(lost)),
+            Err(RecvError::Closed) => None,
+        }
+    }
+}
+
+impl Drop for TraceWatch {
+    fn drop(&mut self) {
+        self.watchers.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Which lines a watcher wants: all that are set must hold. Names compare without regard to case.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct TraceFilter {
+    /// This operation.
+    pub operation: Option<String>,
+    /// This account.
+    pub account: Option<String>,
+    /// This container.
+    pub container: Option<String>,
+    /// This status, or a class of them such as `5xx`.
+    pub status: Option<String>,
+    /// Not faster than this, milliseconds.
+    pub slow_ms: Option<u32>,
+}
+
+impl TraceFilter {
+    /// Whether the line is wanted.
+    #[must_use]
+    pub fn wants(&self, line: &TraceLine) -> bool {
+        let same = |wanted: &Option<String>, value: &str| {
+            wanted.as_ref().is_none_or(|wanted| wanted.eq_ignore_ascii_case(value))
+        };
+        same(&self.operation, &line.operation)
+            && same(&self.account, &line.account)
+            && same(&self.container, line.container.as_deref().unwrap_or(""))
+            && self.status.as_ref().is_none_or(|wanted| is_status(wanted, line.status))
+            && self.slow_ms.is_none_or(|least| line.ms >= f64::from(least))
+    }
+}
+
+/// Whether `wanted`, such as `404` or `4xx`, means `status`.
+fn is_status(wanted: &str, status: u16) -> bool {
+    match wanted.strip_suffix("xx").or_else(|| wanted.strip_suffix("XX")) {
+        Some(class) => class.parse() == Ok(status / 100),
+        None => wanted.parse() == Ok(status),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(operation: &str, status: u16, ms: f64) -> TraceLine {
+        TraceLine {
+            time: "2026-11-21T08:00:00.000Z".to_owned(),
+            method: "PUT".to_owned(),
+            operation: operation.to_owned(),
+            account: "acct".to_owned(),
+            container: Some("photos".to_owned()),
+            blob: None,
+            status,
+            code: None,
+            ms,
+            bytes_in: 0,
+            bytes_out: 0,
+            client: "127.0.0.1:1".to_owned(),
+            client_request_id: None,
+            request_id: "r".to_owned(),
+            scheme: "http".to_owned(),
+        }
+    }
+
+    #[test]
+    fn every_part_of_a_filter_must_hold() {
+        let slow = line("PutBlob", 503, 12.0);
+        let filter = |pairs: &str| serde_json::from_str::<TraceFilter>(pairs).unwrap();
+        let wanted = [
+            "{}",
+            r#"{"operation":"putblob"}"#,
+            r#"{"status":"503","container":"photos"}"#,
+            r#"{"status":"5xx","slow_ms":12,"account":"acct"}"#,
+        ];
+        for text in wanted {
+            assert!(filter(text).wants(&slow), "{text}");
+        }
+        let unwanted = [
+            r#"{"operation":"GetBlob"}"#,
+            r#"{"status":"50"}"#,
+            r#"{"status":"4xx"}"#,
+            r#"{"slow_ms":13}"#,
+            r#"{"operation":"PutBlob","container":"other"}"#,
+        ];
+        for text in unwanted {
+            assert!(!filter(text).wants(&slow), "{text}");
+        }
+    }
+
+    #[tokio::test]
+    async fn slow_watchers_are_told_what_they_lost() {
+        let trace = Trace::default();
+        assert!(!trace.is_watched());
+        let mut watch = trace.watch();
+        assert!(trace.is_watched());
+        let lost = 3;
+        for _ in 0..RING + lost {
+            trace.send(line("PutBlob", 201, 1.0));
+        }
+        assert!(matches!(watch.next().await, Some(TraceEvent::Lost(n)) if n == lost as u64));
+        assert!(matches!(watch.next().await, Some(TraceEvent::Line(_))));
+        drop(watch);
+        assert!(!trace.is_watched());
+    }
+}
