@@ -15,9 +15,7 @@ use blockyard::protocol::reply::BlobFacts;
 use blockyard::protocol::reply::BlobItem;
 use blockyard::protocol::reply::BlobListing;
 use blockyard::protocol::reply::Change;
-use blockyard::types::BlobProperties;
 use blockyard::types::Etag;
-use blockyard::types::Metadata;
 use blockyard::types::Timestamp;
 use divan::Bencher;
 use divan::black_box;
@@ -105,13 +103,7 @@ fn render_list(bencher: Bencher<'_, '_>) {
     let change = Change { etag: Etag::from_commit(now()), last_modified: now() };
     let item = |number| BlobItem::Blob {
         name: format!("names/{number:08}"),
-        facts: Box::new(BlobFacts {
-            change,
-            created: now(),
-            len: 64,
-            properties: BlobProperties::default(),
-            metadata: Metadata::default(),
-        }),
+        facts: Box::new(BlobFacts::new(change, now(), 64)),
     };
     let listing = BlobListing { items: (0..PAGE).map(item).collect(), next_marker: None };
     let reply = Reply::Blobs(listing);

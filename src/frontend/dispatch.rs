@@ -7,6 +7,7 @@ use crate::frontend::ops::blobs;
 use crate::frontend::ops::blocks;
 use crate::frontend::ops::containers;
 use crate::frontend::ops::content;
+use crate::frontend::ops::leases;
 use crate::frontend::ops::listing;
 use crate::frontend::ops::service_properties;
 use crate::frontend::service::FrontEnd;
@@ -46,6 +47,9 @@ pub(crate) async fn dispatch(
         O::DeleteContainer { container, precondition } => {
             containers::delete(front, account, container, precondition).await
         }
+        O::LeaseContainer { container, precondition, action } => {
+            leases::container(front, account, container, precondition, action).await
+        }
         O::ListBlobs(list) => listing::blobs(front, account, list).await,
         O::PutBlob { path, precondition, properties, metadata, upload } => {
             let put = blobs::Put { path, precondition, properties, metadata, upload };
@@ -81,6 +85,9 @@ pub(crate) async fn dispatch(
             blobs::update(front, account, path, precondition, change)
                 .await
                 .map(Reply::BlobMetadataSet)
+        }
+        O::LeaseBlob { path, precondition, action } => {
+            leases::blob(front, account, path, precondition, action).await
         }
         O::DeleteBlob { path, precondition } => {
             blobs::delete(front, account, path, precondition).await

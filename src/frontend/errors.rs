@@ -3,6 +3,7 @@
 use crate::auth;
 use crate::capacity;
 use crate::index;
+use crate::index::LeaseRefusal;
 use crate::protocol::Error;
 use crate::protocol::ErrorCode;
 use crate::types::Outcome;
@@ -24,10 +25,7 @@ pub(crate) fn from_index(error: &index::Error, subject: Subject) -> Error {
         E::Condition(Outcome::NotModified) => ErrorCode::NotModified.into(),
         E::Condition(Outcome::AlreadyExists) => ErrorCode::BlobAlreadyExists.into(),
         E::Condition(Outcome::Failed | Outcome::Proceed) => ErrorCode::ConditionNotMet.into(),
-        E::LeaseNotPresent => match subject {
-            Subject::Container => ErrorCode::LeaseNotPresentWithContainerOperation.into(),
-            Subject::Blob => ErrorCode::LeaseNotPresentWithBlobOperation.into(),
-        },
+        E::Lease(refusal) => from_lease(*refusal, subject).into(),
         E::InvalidRange { len } => {
             Error::new(ErrorCode::InvalidRange).header("content-range", format!("bytes */{len}"))
         }
@@ -46,6 +44,24 @@ pub(crate) fn from_index(error: &index::Error, subject: Subject) -> Error {
             tracing::error!(%why, "a partition is unavailable");
             internal("A part of the index is unavailable; see the server's log.")
         }
+    }
+}
+
+fn from_lease(refusal: LeaseRefusal, subject: Subject) -> ErrorCode {
+    use LeaseRefusal as R;
+    match (refusal, subject) {
+        (R::NotPresent, Subject::Container) => ErrorCode::LeaseNotPresentWithContainerOperation,
+        (R::NotPresent, Subject::Blob) => ErrorCode::LeaseNotPresentWithBlobOperation,
+        (R::Mismatch, Subject::Container) => ErrorCode::LeaseIdMismatchWithContainerOperation,
+        (R::Mismatch, Subject::Blob) => ErrorCode::LeaseIdMismatchWithBlobOperation,
+        (R::Lost, _) => ErrorCode::LeaseLost,
+        (R::Missing, _) => ErrorCode::LeaseIdMissing,
+        (R::NothingToActOn, _) => ErrorCode::LeaseNotPresentWithLeaseOperation,
+        (R::ActsOnOther, _) => ErrorCode::LeaseIdMismatchWithLeaseOperation,
+        (R::AlreadyPresent, _) => ErrorCode::LeaseAlreadyPresent,
+        (R::BreakingNotAcquired, _) => ErrorCode::LeaseIsBreakingAndCannotBeAcquired,
+        (R::BreakingNotChanged, _) => ErrorCode::LeaseIsBreakingAndCannotBeChanged,
+        (R::BrokenNotRenewed, _) => ErrorCode::LeaseIsBrokenAndCannotBeRenewed,
     }
 }
 

@@ -23,9 +23,10 @@ pub mod rows;
 pub use api::{
     AccountChange, BlobChange, BlobView, BlockListView, BlockView, CommitBlocks, ContainerEntry,
     ContainerPage, CreateContainer, DeleteBlob, DeleteContainer, Error, GarbageRow, Guard,
-    IndexHost, ListBlobs, ListContainers, ListEntry, ListPage, NewContent, Piece, PutBlob, Read,
-    ReadBlob, ReadReply, References, StageBlock, StagedBlocks, Target, UpdateBlob, UpdateContainer,
-    Write, WriteReply, Written,
+    IndexHost, LeaseBlob, LeaseContainer, LeaseRefusal, Leased, ListBlobs, ListContainers,
+    ListEntry, ListPage, NewContent, Piece, PutBlob, Read, ReadBlob, ReadReply, References,
+    StageBlock, StagedBlocks, Target, UpdateBlob, UpdateContainer, Write, WriteReply, Written,
+    check_lease,
 };
 pub use engine::{Config, ExtentIds, Offline, Parts, open_offline};
 pub use host::{CHILDREN_MAX, Host, SplitError, SplitReport};

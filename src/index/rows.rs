@@ -111,7 +111,8 @@ pub trait Machine: Send + Sync + Debug {
         out: &mut RowBatch,
     ) -> Result<WriteReply, Error>;
 
-    /// Answers `read` from `view`, which holds the rows of `range`, durable ones only.
+    /// Answers `read` from `view`, which holds the rows of `range`, durable ones only. Leases and tiers are shown as they
+    /// are at `now`.
     ///
     /// # Errors
     /// The refusal; [`Error::Corrupt`], [`Error::Unavailable`] from the rows.
@@ -120,5 +121,6 @@ pub trait Machine: Send + Sync + Debug {
         view: &dyn Rows,
         range: &KeyRange,
         read: &Read,
+        now: Timestamp,
     ) -> Result<ReadReply, Error>;
 }

@@ -95,6 +95,16 @@ error_table! {
     NotModified, 304, "The resource has not changed.";
     LeaseNotPresentWithBlobOperation, 412, "There is currently no lease on the blob.";
     LeaseNotPresentWithContainerOperation, 412, "There is currently no lease on the container.";
+    LeaseIdMissing, 412, "There is currently a lease on the resource and no lease ID was specified in the request.";
+    LeaseIdMismatchWithBlobOperation, 412, "The lease ID specified did not match the lease ID for the blob.";
+    LeaseIdMismatchWithContainerOperation, 412, "The lease ID specified did not match the lease ID for the container.";
+    LeaseLost, 412, "A lease ID was specified, but the lease has expired or was broken.";
+    LeaseNotPresentWithLeaseOperation, 409, "There is currently no lease to act on.";
+    LeaseIdMismatchWithLeaseOperation, 409, "The lease ID specified did not match the current lease ID.";
+    LeaseAlreadyPresent, 409, "There is already a lease present.";
+    LeaseIsBreakingAndCannotBeAcquired, 409, "The lease ID matched, but the lease is currently in breaking state and cannot be acquired until it is broken.";
+    LeaseIsBreakingAndCannotBeChanged, 409, "The lease ID matched, but the lease is currently in breaking state and cannot be changed.";
+    LeaseIsBrokenAndCannotBeRenewed, 409, "The lease ID matched, but the lease has been broken explicitly and cannot be renewed.";
     UnsatisfiableCondition, 400, "The request includes an unsatisfiable condition for this operation.";
     MultipleConditionHeadersNotSupported, 400, "Multiple condition headers are not supported.";
     ConditionHeadersNotSupported, 400, "Condition headers are not supported.";

@@ -1,5 +1,7 @@
 //! Every request, free of dialect.
 
+use uuid::Uuid;
+
 use crate::types::BlobName;
 use crate::types::BlobProperties;
 use crate::types::BlockId;
@@ -7,6 +9,7 @@ use crate::types::ByteRange;
 use crate::types::Conditions;
 use crate::types::ContainerName;
 use crate::types::Crc64;
+use crate::types::LeaseAction;
 use crate::types::Md5;
 use crate::types::Metadata;
 use crate::types::PublicAccess;
@@ -17,7 +20,7 @@ pub struct Precondition {
     /// `If-*`.
     pub conditions: Conditions,
     /// `x-ms-lease-id`.
-    pub lease: Option<String>,
+    pub lease: Option<Uuid>,
 }
 
 /// A blob by its names.
@@ -142,6 +145,15 @@ pub enum Operation {
         /// Dates and the lease.
         precondition: Precondition,
     },
+    /// Lease Container.
+    LeaseContainer {
+        /// The container.
+        container: ContainerName,
+        /// Dates.
+        precondition: Precondition,
+        /// What to do.
+        action: LeaseAction,
+    },
     /// List Blobs.
     ListBlobs(ListBlobs),
     /// Put Blob (block blob).
@@ -233,6 +245,15 @@ pub enum Operation {
         /// Replaces all.
         metadata: Metadata,
     },
+    /// Lease Blob.
+    LeaseBlob {
+        /// The blob.
+        path: BlobPath,
+        /// Conditions.
+        precondition: Precondition,
+        /// What to do.
+        action: LeaseAction,
+    },
     /// Delete Blob.
     DeleteBlob {
         /// The blob.
@@ -256,6 +277,7 @@ impl Operation {
             Self::GetContainer { .. } => "GetContainerProperties",
             Self::SetContainerMetadata { .. } => "SetContainerMetadata",
             Self::DeleteContainer { .. } => "DeleteContainer",
+            Self::LeaseContainer { .. } => "LeaseContainer",
             Self::ListBlobs(_) => "ListBlobs",
             Self::PutBlob { .. } => "PutBlob",
             Self::PutBlock { .. } => "PutBlock",
@@ -266,6 +288,7 @@ impl Operation {
             Self::SetBlobProperties { .. } => "SetBlobProperties",
             Self::GetBlobMetadata { .. } => "GetBlobMetadata",
             Self::SetBlobMetadata { .. } => "SetBlobMetadata",
+            Self::LeaseBlob { .. } => "LeaseBlob",
             Self::DeleteBlob { .. } => "DeleteBlob",
         }
     }

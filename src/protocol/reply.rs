@@ -2,10 +2,14 @@
 
 use std::ops::Range;
 
+use uuid::Uuid;
+
 use crate::types::BlobProperties;
 use crate::types::BlockId;
 use crate::types::Crc64;
 use crate::types::Etag;
+use crate::types::Lease;
+use crate::types::LeaseState;
 use crate::types::Md5;
 use crate::types::Metadata;
 use crate::types::PublicAccess;
@@ -21,6 +25,47 @@ pub struct Change {
     pub last_modified: Timestamp,
 }
 
+/// What clients see of a lease.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LeaseFacts {
+    /// As of the answer.
+    pub state: LeaseState,
+    /// Whether it never runs out.
+    pub infinite: bool,
+}
+
+impl LeaseFacts {
+    /// No lease.
+    pub const NONE: Self = Self { state: LeaseState::Available, infinite: false };
+
+    /// A lease as it is at `now`.
+    #[must_use]
+    pub fn at(now: Timestamp, lease: Option<&Lease>) -> Self {
+        lease.map_or(Self::NONE, |lease| Self {
+            state: lease.state(now),
+            infinite: lease.duration.is_none(),
+        })
+    }
+}
+
+/// What a lease action came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LeaseOutcome {
+    /// Taken, under this id.
+    Acquired(Uuid),
+    /// Renewed.
+    Renewed(Uuid),
+    /// Goes by this id now.
+    Changed(Uuid),
+    /// Gone.
+    Released,
+    /// Broken, or so after a while.
+    Broken {
+        /// Until it is broken, rounded up.
+        seconds: u64,
+    },
+}
+
 /// What clients see of a container.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ContainerFacts {
@@ -30,6 +75,8 @@ pub struct ContainerFacts {
     pub metadata: Metadata,
     /// Anonymous access.
     pub public_access: PublicAccess,
+    /// Its lease.
+    pub lease: LeaseFacts,
 }
 
 /// What clients see of a blob besides its content.
@@ -45,6 +92,23 @@ pub struct BlobFacts {
     pub properties: BlobProperties,
     /// User metadata.
     pub metadata: Metadata,
+    /// Its lease.
+    pub lease: LeaseFacts,
+}
+
+impl BlobFacts {
+    /// Facts of a blob of which nothing was ever set.
+    #[must_use]
+    pub fn new(change: Change, created: Timestamp, len: u64) -> Self {
+        Self {
+            change,
+            created,
+            len,
+            properties: BlobProperties::default(),
+            metadata: Metadata::default(),
+            lease: LeaseFacts::NONE,
+        }
+    }
 }
 
 /// A checksum of a request or response body.
@@ -179,6 +243,13 @@ pub enum Reply {
     BlobPropertiesSet(Change),
     /// Set Blob Metadata.
     BlobMetadataSet(Change),
+    /// Lease Blob, Lease Container.
+    Leased {
+        /// Tag and time, which a lease leaves alone.
+        change: Change,
+        /// What came of it.
+        outcome: LeaseOutcome,
+    },
     /// Delete Blob.
     BlobDeleted,
 }

@@ -60,6 +60,40 @@ impl Lease {
     }
 }
 
+/// What Lease Blob and Lease Container are asked to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LeaseAction {
+    /// Takes a lease, or takes the own one anew.
+    Acquire {
+        /// Its id; one is drawn when the client proposes none.
+        proposed: Option<Uuid>,
+        /// 15 to 60 s; `None` is infinite.
+        duration: Option<Duration>,
+    },
+    /// Starts the duration again.
+    Renew {
+        /// The holder's.
+        id: Uuid,
+    },
+    /// Gives the lease another id.
+    Change {
+        /// The holder's.
+        id: Uuid,
+        /// The new one.
+        to: Uuid,
+    },
+    /// Ends it at once.
+    Release {
+        /// The holder's.
+        id: Uuid,
+    },
+    /// Ends it without its id, after a while.
+    Break {
+        /// 0 to 60 s; `None` is what remains of the duration.
+        period: Option<Duration>,
+    },
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

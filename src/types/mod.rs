@@ -33,7 +33,7 @@ pub use etag::Etag;
 pub use ids::{AccountId, ContainerId, Epoch, ExtentId, PartitionId, Sequence};
 pub use key::{BlobKey, Collation, KeyRange, RoutingKey};
 pub use kind::BlobKind;
-pub use lease::{Lease, LeaseState};
+pub use lease::{Lease, LeaseAction, LeaseState};
 pub use location::{Location, locations_len};
 pub use metadata::{Metadata, MetadataError};
 pub use name::{AccountName, BlobName, ContainerName, NameError};

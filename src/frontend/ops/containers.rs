@@ -1,9 +1,11 @@
 //! Create, read, change and delete containers.
 
 use crate::frontend::accounts::Account;
+use crate::frontend::errors;
 use crate::frontend::errors::Subject;
 use crate::frontend::ops;
 use crate::frontend::service::FrontEnd;
+use crate::index;
 use crate::index::CreateContainer;
 use crate::index::DeleteContainer;
 use crate::index::UpdateContainer;
@@ -12,8 +14,6 @@ use crate::protocol::Error;
 use crate::protocol::ErrorCode;
 use crate::protocol::Precondition;
 use crate::protocol::Reply;
-use crate::protocol::reply::Change;
-use crate::protocol::reply::ContainerFacts;
 use crate::types::Collation;
 use crate::types::ContainerId;
 use crate::types::ContainerName;
@@ -53,14 +53,10 @@ pub(crate) async fn get(
     precondition: &Precondition,
 ) -> Result<Reply, Error> {
     let record = ops::container(front, account, name).await?;
-    if precondition.lease.is_some() {
-        return Err(ErrorCode::LeaseNotPresentWithContainerOperation.into());
-    }
-    Ok(Reply::Container(ContainerFacts {
-        change: Change { etag: record.etag, last_modified: record.last_modified },
-        metadata: record.metadata,
-        public_access: record.public_access,
-    }))
+    let now = front.env.clock.now();
+    index::check_lease(precondition.lease, record.lease, now)
+        .map_err(|refusal| errors::from_index(&refusal.into(), Subject::Container))?;
+    Ok(Reply::Container(ops::container_facts(record, now)))
 }
 
 /// Set Container Metadata.
@@ -89,6 +85,6 @@ pub(crate) async fn delete(
     let write = Write::DeleteContainer(DeleteContainer { account: account.id, name, guard });
     match ops::commit(front, write, None).await {
         Ok(_) => Ok(Reply::ContainerDeleted),
-        Err(error) => Err(crate::frontend::errors::from_index(&error, Subject::Container)),
+        Err(error) => Err(errors::from_index(&error, Subject::Container)),
     }
 }

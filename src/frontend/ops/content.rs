@@ -42,7 +42,7 @@ pub(crate) async fn get(
     // Before the look-up: what becomes garbage after this instant is not freed until the body is out.
     let guard = front.inflight.read(front.env.clock.now());
     let view = look_up(front, &key, precondition, range, true).await?;
-    let facts = ops::facts(view.record.clone());
+    let facts = ops::facts(view.record.clone(), front.env.clock.now());
     let wanted = view.range.clone();
     let checksum = match checksum {
         Some(_) if wanted.end - wanted.start > RANGE_CHECKSUM_BYTES_MAX => {
@@ -69,7 +69,7 @@ pub(crate) async fn facts(
 ) -> Result<Box<BlobFacts>, Error> {
     let key = ops::blob_key(front, account, path).await?;
     let view = look_up(front, &key, precondition, None, false).await?;
-    Ok(ops::facts(view.record))
+    Ok(ops::facts(view.record, front.env.clock.now()))
 }
 
 async fn look_up(

@@ -20,14 +20,13 @@ use crate::protocol::operation::ListBlobs;
 use crate::protocol::operation::ListContainers;
 use crate::protocol::reply::BlobItem;
 use crate::protocol::reply::BlobListing;
-use crate::protocol::reply::Change;
-use crate::protocol::reply::ContainerFacts;
 use crate::protocol::reply::ContainerItem;
 use crate::protocol::reply::ContainerListing;
 use crate::types::Collation;
 use crate::types::ContainerId;
 use crate::types::KeyRange;
 use crate::types::RoutingKey;
+use crate::types::Timestamp;
 
 /// Entries of a page when the client names no number, and the most it gets.
 const PAGE_MAX: usize = 5000;
@@ -47,6 +46,7 @@ pub(crate) async fn containers(
     let mut from = position(list.marker.as_deref(), &range)?;
     let prefix = list.prefix.unwrap_or_default();
     let limit = page_size(list.max_results);
+    let now = front.env.clock.now();
     let mut items = Vec::new();
     loop {
         let at = from
@@ -65,14 +65,7 @@ pub(crate) async fn containers(
         };
         items.extend(page.entries.into_iter().map(|entry| ContainerItem {
             name: entry.name,
-            facts: ContainerFacts {
-                change: Change {
-                    etag: entry.record.etag,
-                    last_modified: entry.record.last_modified,
-                },
-                metadata: entry.record.metadata,
-                public_access: entry.record.public_access,
-            },
+            facts: ops::container_facts(entry.record, now),
         }));
         from = page.next;
         if from.is_none() || items.len() >= limit {
@@ -102,6 +95,7 @@ pub(crate) async fn blobs(
         limit,
         uncommitted: list.uncommitted,
     };
+    let now = front.env.clock.now();
     let mut items = Vec::new();
     loop {
         query.limit = limit - items.len();
@@ -110,7 +104,7 @@ pub(crate) async fn blobs(
             Ok(_) => return Err(ops::mismatched()),
             Err(error) => return Err(errors::from_index(&error, Subject::Blob)),
         };
-        items.extend(page.entries.into_iter().map(item));
+        items.extend(page.entries.into_iter().map(|entry| item(entry, now)));
         query.from = page.next;
         if query.from.is_none() || items.len() >= limit {
             let next_marker = query.from.as_ref().map(marker);
@@ -119,9 +113,11 @@ pub(crate) async fn blobs(
     }
 }
 
-fn item(entry: ListEntry) -> BlobItem {
+fn item(entry: ListEntry, now: Timestamp) -> BlobItem {
     match entry {
-        ListEntry::Blob { name, record } => BlobItem::Blob { name, facts: ops::facts(*record) },
+        ListEntry::Blob { name, record } => {
+            BlobItem::Blob { name, facts: ops::facts(*record, now) }
+        }
         ListEntry::Uncommitted { name } => BlobItem::Uncommitted { name },
         ListEntry::Prefix { name } => BlobItem::Prefix { name },
     }

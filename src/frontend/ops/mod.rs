@@ -4,6 +4,7 @@ pub(crate) mod blobs;
 pub(crate) mod blocks;
 pub(crate) mod containers;
 pub(crate) mod content;
+pub(crate) mod leases;
 pub(crate) mod listing;
 pub(crate) mod service_properties;
 
@@ -26,9 +27,12 @@ use crate::protocol::Precondition;
 use crate::protocol::operation::BlobPath;
 use crate::protocol::reply::BlobFacts;
 use crate::protocol::reply::Change;
+use crate::protocol::reply::ContainerFacts;
+use crate::protocol::reply::LeaseFacts;
 use crate::types::BlobKey;
 use crate::types::ContainerName;
 use crate::types::RoutingKey;
+use crate::types::Timestamp;
 
 /// Looks a container up.
 pub(crate) async fn container(
@@ -104,13 +108,24 @@ pub(crate) fn guard(precondition: Precondition) -> Guard {
     Guard { conditions: precondition.conditions, lease: precondition.lease }
 }
 
-pub(crate) fn facts(record: BlobRecord) -> Box<BlobFacts> {
-    Box::new(BlobFacts {
+/// What clients see of a container now.
+pub(crate) fn container_facts(record: ContainerRecord, now: Timestamp) -> ContainerFacts {
+    ContainerFacts {
         change: Change { etag: record.etag, last_modified: record.last_modified },
-        created: record.created,
-        len: record.len,
+        lease: LeaseFacts::at(now, record.lease.as_ref()),
+        metadata: record.metadata,
+        public_access: record.public_access,
+    }
+}
+
+/// What clients see of a blob now.
+pub(crate) fn facts(record: BlobRecord, now: Timestamp) -> Box<BlobFacts> {
+    let change = Change { etag: record.etag, last_modified: record.last_modified };
+    Box::new(BlobFacts {
+        lease: LeaseFacts::at(now, record.lease.as_ref()),
         properties: record.properties,
         metadata: record.metadata,
+        ..BlobFacts::new(change, record.created, record.len)
     })
 }
 

@@ -3,6 +3,7 @@
 use std::fmt::Debug;
 
 use bytes::Bytes;
+use uuid::Uuid;
 
 use crate::types::BlobKey;
 use crate::types::BlobProperties;
@@ -19,7 +20,7 @@ pub struct Guard {
     /// `If-*`.
     pub conditions: Conditions,
     /// `x-ms-lease-id`, if sent.
-    pub lease: Option<String>,
+    pub lease: Option<Uuid>,
 }
 
 /// Content whose bytes are durable already, or small enough to live in the row.

@@ -6,6 +6,41 @@ use thiserror::Error as ThisError;
 
 use crate::types::Outcome;
 
+/// How a lease stands in the way of a request. Source: Lease Blob, Lease Container.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ThisError)]
+pub enum LeaseRefusal {
+    /// An id was sent but there is no lease.
+    #[error("there is no lease")]
+    NotPresent,
+    /// An id was sent but the lease has run out or was broken.
+    #[error("the lease is lost")]
+    Lost,
+    /// The id is not the holder's.
+    #[error("the lease has another id")]
+    Mismatch,
+    /// There is a lease but no id was sent.
+    #[error("the lease's id is missing")]
+    Missing,
+    /// There is no lease to act on.
+    #[error("there is no lease to act on")]
+    NothingToActOn,
+    /// The id is not that of the lease to act on.
+    #[error("the lease to act on has another id")]
+    ActsOnOther,
+    /// Somebody else holds it.
+    #[error("there is a lease already")]
+    AlreadyPresent,
+    /// Acquire of a lease that is breaking.
+    #[error("the lease is breaking and cannot be acquired")]
+    BreakingNotAcquired,
+    /// Change of a lease that is breaking.
+    #[error("the lease is breaking and cannot be changed")]
+    BreakingNotChanged,
+    /// Renew of a lease that was broken.
+    #[error("the lease was broken and cannot be renewed")]
+    BrokenNotRenewed,
+}
+
 /// Why a request was refused; each variant is a different answer or a different next step.
 #[derive(Clone, Debug, PartialEq, Eq, ThisError)]
 pub enum Error {
@@ -27,9 +62,9 @@ pub enum Error {
     /// A condition failed; never [`Outcome::Proceed`].
     #[error("a condition failed: {0:?}")]
     Condition(Outcome),
-    /// A lease id was sent but there is no lease.
-    #[error("there is no lease")]
-    LeaseNotPresent,
+    /// A lease stands in the way.
+    #[error("{0}")]
+    Lease(#[from] LeaseRefusal),
     /// The range starts past the end; the blob's length.
     #[error("the range starts past the end, {len}")]
     InvalidRange {

@@ -1,7 +1,7 @@
 //! The index trait: what a front end, reclaim and the checker ask of a partition. In process today, over RPC in a cluster.
 //!
 //! 1. `host.rs`: the trait.
-//! 2. `write.rs`: changes, with messages in `accounts.rs`, `blobs.rs` and `containers.rs`.
+//! 2. `write.rs`: changes, with messages in `accounts.rs`, `blobs.rs`, `containers.rs` and `lease.rs`.
 //! 3. `read.rs`: questions, with pages in `list.rs` and `containers.rs`; `reclaim.rs`: what reclaim is told.
 //! 4. `error.rs`: why not.
 //!
@@ -12,6 +12,7 @@ mod blobs;
 mod containers;
 mod error;
 mod host;
+mod lease;
 mod list;
 mod read;
 mod reclaim;
@@ -25,8 +26,9 @@ pub use containers::{
     ContainerEntry, ContainerPage, CreateContainer, DeleteContainer, ListContainers,
     UpdateContainer,
 };
-pub use error::Error;
+pub use error::{Error, LeaseRefusal};
 pub use host::{IndexHost, Target};
+pub use lease::{LeaseBlob, LeaseContainer, Leased, check_lease};
 pub use list::{ListBlobs, ListEntry, ListPage};
 pub use read::{BlobView, BlockListView, BlockView, Piece, Read, ReadBlob, ReadReply};
 pub use reclaim::{GarbageRow, References, StagedBlocks};

@@ -9,6 +9,9 @@ use crate::index::api::CommitBlocks;
 use crate::index::api::CreateContainer;
 use crate::index::api::DeleteBlob;
 use crate::index::api::DeleteContainer;
+use crate::index::api::LeaseBlob;
+use crate::index::api::LeaseContainer;
+use crate::index::api::Leased;
 use crate::index::api::NewContent;
 use crate::index::api::PutBlob;
 use crate::index::api::StageBlock;
@@ -45,6 +48,8 @@ pub enum Write {
     UpdateContainer(UpdateContainer),
     /// Delete Container.
     DeleteContainer(DeleteContainer),
+    /// Lease Container.
+    LeaseContainer(LeaseContainer),
     /// Put Blob.
     PutBlob(PutBlob),
     /// Put Block.
@@ -55,6 +60,8 @@ pub enum Write {
     UpdateBlob(UpdateBlob),
     /// Delete Blob.
     DeleteBlob(DeleteBlob),
+    /// Lease Blob.
+    LeaseBlob(LeaseBlob),
     /// Reclaim: drops staged blocks of blobs last staged to before `before`; `key` as read by [`Read::Expired`].
     ExpireStaged {
         /// The blob's routing key.
@@ -105,11 +112,13 @@ impl Write {
             Self::DeleteContainer(c) => {
                 RoutingKey::container(c.account, &c.name).as_bytes().clone()
             }
+            Self::LeaseContainer(c) => RoutingKey::container(c.account, &c.name).as_bytes().clone(),
             Self::PutBlob(b) => RoutingKey::blob(&b.key).as_bytes().clone(),
             Self::StageBlock(b) => RoutingKey::blob(&b.key).as_bytes().clone(),
             Self::CommitBlocks(b) => RoutingKey::blob(&b.key).as_bytes().clone(),
             Self::UpdateBlob(b) => RoutingKey::blob(&b.key).as_bytes().clone(),
             Self::DeleteBlob(b) => RoutingKey::blob(&b.key).as_bytes().clone(),
+            Self::LeaseBlob(b) => RoutingKey::blob(&b.key).as_bytes().clone(),
             Self::ExpireStaged { key, .. } => key.as_bytes().clone(),
             Self::PurgeContainer { from, .. } => from.clone(),
             Self::ForgetContainer { account, container } => purge_key(*account, *container),
@@ -143,6 +152,8 @@ impl Write {
                 | Self::DeleteContainer(_)
                 | Self::UpdateBlob(_)
                 | Self::DeleteBlob(_)
+                | Self::LeaseBlob(_)
+                | Self::LeaseContainer(_)
                 | Self::ExpireStaged { .. }
                 | Self::PurgeContainer { .. }
                 | Self::ForgetContainer { .. } => 0,
@@ -178,6 +189,8 @@ pub enum WriteReply {
     Account(Box<AccountRecord>),
     /// A container or blob changed.
     Written(Written),
+    /// A lease was acted on.
+    Leased(Leased),
     /// Done, nothing to tell.
     Done,
     /// How far a purge came.

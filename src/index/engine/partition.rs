@@ -92,7 +92,8 @@ impl Partition {
         self.core.may_read()?;
         let view = self.core.snapshot();
         let machine = &self.core.shared.parts.machine;
-        let reply = machine.answer(&view, &self.core.range, read).await;
+        let now = self.core.shared.parts.env.clock.now();
+        let reply = machine.answer(&view, &self.core.range, read, now).await;
         // Ownership is checked after the read, so that what is answered was true while it was ours (I6).
         self.core.may_read()?;
         reply

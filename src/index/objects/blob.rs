@@ -5,6 +5,8 @@ use bytes::Bytes;
 use crate::index::api::BlobChange;
 use crate::index::api::DeleteBlob;
 use crate::index::api::Error;
+use crate::index::api::LeaseBlob;
+use crate::index::api::Leased;
 use crate::index::api::PutBlob;
 use crate::index::api::UpdateBlob;
 use crate::index::api::WriteReply;
@@ -12,6 +14,7 @@ use crate::index::api::Written;
 use crate::index::objects::garbage;
 use crate::index::objects::guard;
 use crate::index::objects::layout;
+use crate::index::objects::lease as machine;
 use crate::index::objects::staged;
 use crate::index::objects::values;
 use crate::index::objects::values::BlobContent;
@@ -50,11 +53,6 @@ pub(super) async fn load(view: &dyn Rows, key: &RoutingKey) -> Result<Option<Blo
     Ok(Some(Blob { record, content }))
 }
 
-/// The tag and time conditions are held against.
-pub(super) fn version(blob: Option<&Blob>) -> Option<(Etag, Timestamp)> {
-    blob.map(|blob| (blob.record.etag, blob.record.last_modified))
-}
-
 /// The answer to a change made at `now`.
 pub(super) fn written(now: Timestamp) -> WriteReply {
     WriteReply::Written(Written { etag: Etag::from_commit(now), last_modified: now })
@@ -69,13 +67,14 @@ pub(super) async fn put(
 ) -> Result<WriteReply, Error> {
     let key = RoutingKey::blob(&put.key);
     let old = load(view, &key).await?;
-    guard::create(&put.guard, version(old.as_ref()))?;
+    let before = old.as_ref().map(|old| &old.record);
+    let lease = guard::create(&put.guard, before, now)?;
     let content = Content::from(&put.content);
-    let created = old.as_ref().map_or(now, |old| old.record.created);
     let record = BlobRecord {
         properties: put.properties.clone(),
         metadata: put.metadata.clone(),
-        ..BlobRecord::new(created, now, content.len(), put.crc64)
+        lease,
+        ..BlobRecord::after(before, now, content.len(), put.crc64)
     };
     let mut dropped = staged::discard(view, &key, out).await?;
     if let Some(old) = old {
@@ -98,7 +97,7 @@ pub(super) async fn update(
 ) -> Result<WriteReply, Error> {
     let key = RoutingKey::blob(&update.key);
     let mut blob = load(view, &key).await?.ok_or(Error::BlobNotFound)?;
-    guard::change(&update.guard, blob.record.etag, blob.record.last_modified)?;
+    blob.record.lease = guard::change(&update.guard, &blob.record, now)?;
     match &update.change {
         BlobChange::Properties(properties) => blob.record.properties = properties.clone(),
         BlobChange::Metadata(metadata) => blob.record.metadata = metadata.clone(),
@@ -110,6 +109,24 @@ pub(super) async fn update(
     Ok(written(now))
 }
 
+/// Lease Blob: tag and time stay as they are.
+pub(super) async fn lease(
+    view: &dyn Rows,
+    lease: &LeaseBlob,
+    now: Timestamp,
+    out: &mut RowBatch,
+) -> Result<WriteReply, Error> {
+    let key = RoutingKey::blob(&lease.key);
+    let mut blob = load(view, &key).await?.ok_or(Error::BlobNotFound)?;
+    guard::conditions(&lease.guard, &blob.record)?;
+    let after = machine::act(blob.record.lease, lease.action, now).map_err(Error::Lease)?;
+    blob.record.lease = after;
+    let BlobRecord { etag, last_modified, .. } = blob.record;
+    let value = values::encode_blob_raw(&blob.record, &blob.content);
+    out.put(Family::Main, key.as_bytes().clone(), value);
+    Ok(WriteReply::Leased(Leased { written: Written { etag, last_modified }, lease: after, now }))
+}
+
 /// Delete Blob.
 pub(super) async fn delete(
     view: &dyn Rows,
@@ -119,7 +136,7 @@ pub(super) async fn delete(
 ) -> Result<WriteReply, Error> {
     let key = RoutingKey::blob(&delete.key);
     let blob = load(view, &key).await?.ok_or(Error::BlobNotFound)?;
-    guard::change(&delete.guard, blob.record.etag, blob.record.last_modified)?;
+    guard::change(&delete.guard, &blob.record, now)?;
     remove(view, &key, now, out).await?;
     Ok(WriteReply::Done)
 }

@@ -38,7 +38,8 @@ pub(super) async fn commit(
 ) -> Result<WriteReply, Error> {
     let key = RoutingKey::blob(&commit.key);
     let old = blob::load(view, &key).await?;
-    guard::create(&commit.guard, blob::version(old.as_ref()))?;
+    let before = old.as_ref().map(|old| &old.record);
+    let lease = guard::create(&commit.guard, before, now)?;
     if commit.list.len() > BLOCKS_COMMITTED_MAX {
         return Err(Error::TooManyBlocks);
     }
@@ -61,11 +62,11 @@ pub(super) async fn commit(
     garbage::write(&key, now, &dropped, kept, out);
 
     let (len, crc64) = sum(&entries, &key)?;
-    let created = old.as_ref().map_or(now, |old| old.record.created);
     let record = BlobRecord {
         properties: commit.properties.clone(),
         metadata: commit.metadata.clone(),
-        ..BlobRecord::new(created, now, len, crc64)
+        lease,
+        ..BlobRecord::after(before, now, len, crc64)
     };
     let content = layout::build(&key, entries, now, out);
     out.put(Family::Main, key.as_bytes().clone(), values::encode_blob(&record, &content));

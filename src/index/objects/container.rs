@@ -8,14 +8,18 @@ use crate::index::api::ContainerPage;
 use crate::index::api::CreateContainer;
 use crate::index::api::DeleteContainer;
 use crate::index::api::Error;
+use crate::index::api::LeaseContainer;
+use crate::index::api::Leased;
 use crate::index::api::ListContainers;
 use crate::index::api::UpdateContainer;
 use crate::index::api::WriteReply;
+use crate::index::api::Written;
 use crate::index::api::purge_key;
 use crate::index::objects::blob;
 use crate::index::objects::cursor::Cursor;
 use crate::index::objects::guard;
 use crate::index::objects::keys;
+use crate::index::objects::lease as machine;
 use crate::index::objects::page::Window;
 use crate::index::objects::values;
 use crate::index::objects::values::DeadContainer;
@@ -136,13 +140,30 @@ pub(super) async fn update(
 ) -> Result<WriteReply, Error> {
     let found = load(view, update.account, &update.name).await?;
     let mut record = found.ok_or(Error::ContainerNotFound)?;
-    guard::change(&update.guard, record.etag, record.last_modified)?;
+    guard::change_beside_lease(&update.guard, &record, now)?;
     record.metadata = update.metadata.clone();
     record.last_modified = now;
     record.etag = Etag::from_commit(now);
     let key = RoutingKey::container(update.account, &update.name).as_bytes().clone();
     out.put(Family::Main, key, values::encode_record(&record));
     Ok(blob::written(now))
+}
+
+/// Lease Container: tag and time stay as they are.
+pub(super) async fn lease(
+    view: &dyn Rows,
+    lease: &LeaseContainer,
+    now: Timestamp,
+    out: &mut RowBatch,
+) -> Result<WriteReply, Error> {
+    let found = load(view, lease.account, &lease.name).await?;
+    let mut record = found.ok_or(Error::ContainerNotFound)?;
+    guard::conditions(&lease.guard, &record)?;
+    record.lease = machine::act(record.lease, lease.action, now).map_err(Error::Lease)?;
+    let key = RoutingKey::container(lease.account, &lease.name).as_bytes().clone();
+    out.put(Family::Main, key, values::encode_record(&record));
+    let written = Written { etag: record.etag, last_modified: record.last_modified };
+    Ok(WriteReply::Leased(Leased { written, lease: record.lease, now }))
 }
 
 /// Delete Container: the name is free at once; a purge row remembers whose rows are to go.
@@ -154,7 +175,7 @@ pub(super) async fn delete(
 ) -> Result<WriteReply, Error> {
     let found = load(view, delete.account, &delete.name).await?;
     let record = found.ok_or(Error::ContainerNotFound)?;
-    guard::change(&delete.guard, record.etag, record.last_modified)?;
+    guard::change(&delete.guard, &record, now)?;
     let key = RoutingKey::container(delete.account, &delete.name).as_bytes().clone();
     out.delete(Family::Main, key);
     let dead = DeadContainer { deleted: now };

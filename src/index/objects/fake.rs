@@ -93,7 +93,7 @@ impl Partition {
     /// Answers a read.
     pub(crate) fn read(&self, read: &Read) -> Result<ReadReply, Error> {
         Objects
-            .answer(&self.memory, &self.memory.range, read)
+            .answer(&self.memory, &self.memory.range, read, self.now)
             .now_or_never()
             .expect("rows in memory never wait")
     }

@@ -1,35 +1,122 @@
-//! What a request demands of the current state: existence, then the lease, then the conditions.
+//! What a request demands of the current state: existence (the caller asks), then the lease, then the conditions.
+//!
+//! Source: Lease Blob and Lease Container, "outcomes of use attempts by lease state"; a wrong id is 412 as in the table of
+//! error codes, not 409 as in that one.
+
+use uuid::Uuid;
 
 use crate::index::api::Error;
 use crate::index::api::Guard;
+use crate::index::api::LeaseRefusal;
+use crate::index::api::check_lease;
+use crate::index::record::BlobRecord;
+use crate::index::record::ContainerRecord;
 use crate::types::Etag;
+use crate::types::Lease;
 use crate::types::Outcome;
 use crate::types::Timestamp;
 
-/// There are no leases yet: any id sent is one too many.
-pub(super) fn lease(guard: &Guard) -> Result<(), Error> {
-    if guard.lease.is_some() { Err(Error::LeaseNotPresent) } else { Ok(()) }
+/// What a guard is held against.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Current {
+    etag: Etag,
+    last_modified: Timestamp,
+    lease: Option<Lease>,
+}
+
+impl From<&BlobRecord> for Current {
+    fn from(blob: &BlobRecord) -> Self {
+        Self { etag: blob.etag, last_modified: blob.last_modified, lease: blob.lease }
+    }
+}
+
+impl From<&ContainerRecord> for Current {
+    fn from(container: &ContainerRecord) -> Self {
+        let ContainerRecord { etag, last_modified, lease, .. } = container;
+        Self { etag: *etag, last_modified: *last_modified, lease: *lease }
+    }
 }
 
 /// A read of what exists.
-pub(super) fn read(guard: &Guard, etag: Etag, last_modified: Timestamp) -> Result<(), Error> {
-    lease(guard)?;
-    settle(guard.conditions.check_read(etag, last_modified))
+pub(super) fn read(
+    guard: &Guard,
+    current: impl Into<Current>,
+    now: Timestamp,
+) -> Result<(), Error> {
+    let current = current.into();
+    lease_of_read(guard.lease, current.lease, now)?;
+    settle(guard.conditions.check_read(current.etag, current.last_modified))
 }
 
-/// A write that makes what it names when that is missing.
-pub(super) fn create(guard: &Guard, current: Option<(Etag, Timestamp)>) -> Result<(), Error> {
-    lease(guard)?;
-    settle(guard.conditions.check_write(current))
+/// A write that makes what it names when that is missing. The lease that stays.
+pub(super) fn create(
+    guard: &Guard,
+    current: Option<impl Into<Current>>,
+    now: Timestamp,
+) -> Result<Option<Lease>, Error> {
+    let current = current.map(Into::into);
+    let lease = lease_of_write(guard.lease, current.and_then(|c| c.lease), now)?;
+    settle(guard.conditions.check_write(current.map(|c| (c.etag, c.last_modified))))?;
+    Ok(lease)
 }
 
-/// A change or removal of what exists: there `If-None-Match: *` is a plain failed condition.
-pub(super) fn change(guard: &Guard, etag: Etag, last_modified: Timestamp) -> Result<(), Error> {
-    lease(guard)?;
-    let outcome = guard.conditions.check_write(Some((etag, last_modified)));
+/// A change or removal of what exists. The lease that stays.
+pub(super) fn change(
+    guard: &Guard,
+    current: impl Into<Current>,
+    now: Timestamp,
+) -> Result<Option<Lease>, Error> {
+    let current = current.into();
+    let lease = lease_of_write(guard.lease, current.lease, now)?;
+    conditions(guard, current)?;
+    Ok(lease)
+}
+
+/// A change that a lease does not lock out, but whose id must be right when it is sent.
+pub(super) fn change_beside_lease(
+    guard: &Guard,
+    current: impl Into<Current>,
+    now: Timestamp,
+) -> Result<(), Error> {
+    let current = current.into();
+    lease_of_read(guard.lease, current.lease, now)?;
+    conditions(guard, current)
+}
+
+/// The conditions of a change alone: there `If-None-Match: *` is a plain failed condition.
+pub(super) fn conditions(guard: &Guard, current: impl Into<Current>) -> Result<(), Error> {
+    let current = current.into();
+    let outcome = guard.conditions.check_write(Some((current.etag, current.last_modified)));
     settle(if outcome == Outcome::AlreadyExists { Outcome::Failed } else { outcome })
+}
+
+/// A read needs no id, but one that is sent must be the holder's.
+pub(super) fn lease_of_read(
+    sent: Option<Uuid>,
+    lease: Option<Lease>,
+    now: Timestamp,
+) -> Result<(), Error> {
+    check_lease(sent, lease, now).map_err(Error::Lease)
+}
+
+/// A write of what is leased needs the holder's id. The lease that stays: one that ran out or was broken is gone after a
+/// write.
+pub(super) fn lease_of_write(
+    sent: Option<Uuid>,
+    lease: Option<Lease>,
+    now: Timestamp,
+) -> Result<Option<Lease>, Error> {
+    lease_of_read(sent, lease, now)?;
+    let active = lease.filter(|lease| lease.is_active(now));
+    if active.is_some() && sent.is_none() {
+        return Err(Error::Lease(LeaseRefusal::Missing));
+    }
+    Ok(active)
 }
 
 fn settle(outcome: Outcome) -> Result<(), Error> {
     if outcome == Outcome::Proceed { Ok(()) } else { Err(Error::Condition(outcome)) }
 }
+
+#[cfg(test)]
+mod tests;

@@ -45,11 +45,13 @@ impl Machine for Objects {
             Write::CreateContainer(create) => container::create(view, create, now, out).await,
             Write::UpdateContainer(update) => container::update(view, update, now, out).await,
             Write::DeleteContainer(delete) => container::delete(view, delete, now, out).await,
+            Write::LeaseContainer(lease) => container::lease(view, lease, now, out).await,
             Write::PutBlob(put) => blob::put(view, put, now, out).await,
             Write::StageBlock(stage) => staged::stage(view, stage, now, out).await,
             Write::CommitBlocks(list) => commit::commit(view, list, now, out).await,
             Write::UpdateBlob(update) => blob::update(view, update, now, out).await,
             Write::DeleteBlob(delete) => blob::delete(view, delete, now, out).await,
+            Write::LeaseBlob(lease) => blob::lease(view, lease, now, out).await,
             Write::ExpireStaged { key, before } => {
                 staged::expire(view, key, *before, now, out).await
             }
@@ -69,6 +71,7 @@ impl Machine for Objects {
         view: &dyn Rows,
         range: &KeyRange,
         read: &Read,
+        now: Timestamp,
     ) -> Result<ReadReply, Error> {
         Ok(match read {
             Read::Account(name) => {
@@ -82,9 +85,9 @@ impl Machine for Objects {
             Read::Containers(page) => {
                 ReadReply::Containers(container::list(view, range, page).await?)
             }
-            Read::Blob(read) => ReadReply::Blob(Box::new(blob_read::blob(view, read).await?)),
+            Read::Blob(read) => ReadReply::Blob(Box::new(blob_read::blob(view, read, now).await?)),
             Read::BlockList(key, guard) => {
-                ReadReply::BlockList(Box::new(blob_read::block_list(view, key, guard).await?))
+                ReadReply::BlockList(Box::new(blob_read::block_list(view, key, guard, now).await?))
             }
             Read::Blobs(page) => ReadReply::Blobs(list::list(view, range, page).await?),
             Read::Garbage { from, limit } => {

@@ -1,6 +1,7 @@
 //! What rows mean: accounts, containers, blobs, staged blocks and garbage, as changes and reads of rows.
 //!
-//! Main path: 1. `machine.rs` sends each request to its file · 2. `guard.rs` holds it against the current state ·
+//! Main path: 1. `machine.rs` sends each request to its file · 2. `guard.rs` holds it against the current state, `lease.rs` is
+//! the life of a lease ·
 //! 3. `blob.rs`, `staged.rs`, `commit.rs`, `container.rs` turn writes into row changes, with `layout.rs` for block
 //! lists and `garbage.rs` for what they drop · 4. `read.rs`, `list.rs` (with `page.rs`, `cursor.rs`) answer ·
 //! 5. `sweep.rs` (with `walk.rs`) serves reclaim. `keys.rs` and `values.rs` are the only places that know bytes; they are described in
@@ -21,6 +22,7 @@ mod garbage;
 mod guard;
 pub(in crate::index) mod keys;
 mod layout;
+mod lease;
 mod list;
 mod machine;
 mod page;

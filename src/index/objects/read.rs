@@ -22,15 +22,20 @@ use crate::index::rows::Family;
 use crate::index::rows::Rows;
 use crate::types::BlobKey;
 use crate::types::RoutingKey;
+use crate::types::Timestamp;
 
 /// Layout segments one answer reads: the caller asks again from where the pieces end.
 const SEGMENTS_MAX: usize = 2;
 
 /// Get Blob, Get Blob Properties.
-pub(super) async fn blob(view: &dyn Rows, read: &ReadBlob) -> Result<BlobView, Error> {
+pub(super) async fn blob(
+    view: &dyn Rows,
+    read: &ReadBlob,
+    now: Timestamp,
+) -> Result<BlobView, Error> {
     let key = RoutingKey::blob(&read.key);
     let blob = blob::load(view, &key).await?.ok_or(Error::BlobNotFound)?;
-    guard::read(&read.guard, blob.record.etag, blob.record.last_modified)?;
+    guard::read(&read.guard, &blob.record, now)?;
     let len = blob.record.len;
     let range = match read.range {
         Some(range) => range.within(len).ok_or(Error::InvalidRange { len })?,
@@ -123,14 +128,15 @@ pub(super) async fn block_list(
     view: &dyn Rows,
     key: &BlobKey,
     guard: &Guard,
+    now: Timestamp,
 ) -> Result<BlockListView, Error> {
     let key = RoutingKey::blob(key);
     let blob = blob::load(view, &key).await?;
     let summary = staged::summary(view, &key).await?;
     match &blob {
-        Some(blob) => guard::read(guard, blob.record.etag, blob.record.last_modified)?,
+        Some(blob) => guard::read(guard, &blob.record, now)?,
         None if summary.is_none() => return Err(Error::BlobNotFound),
-        None => guard::lease(guard)?,
+        None => guard::lease_of_read(guard.lease, None, now)?,
     }
     let mut committed = Vec::new();
     if let Some(blob) = &blob {

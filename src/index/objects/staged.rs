@@ -4,6 +4,7 @@ use crate::index::api::Error;
 use crate::index::api::StageBlock;
 use crate::index::api::WriteReply;
 use crate::index::objects::blob;
+use crate::index::objects::blob::Blob;
 use crate::index::objects::cursor::Cursor;
 use crate::index::objects::garbage;
 use crate::index::objects::guard;
@@ -30,11 +31,14 @@ pub(super) async fn stage(
     now: Timestamp,
     out: &mut RowBatch,
 ) -> Result<WriteReply, Error> {
-    guard::lease(&stage.guard)?;
     let blob = RoutingKey::blob(&stage.key);
+    let committed = blob::load(view, &blob).await?;
+    let lease = committed.as_ref().and_then(|committed| committed.record.lease);
+    guard::lease_of_write(stage.guard.lease, lease, now)?;
     let id_len = layout::id_len(stage.id.as_bytes());
     let summary = summary(view, &blob).await?;
-    if expected_id_len(view, &blob, summary).await?.is_some_and(|expected| expected != id_len) {
+    let expected = expected_id_len(&blob, committed.as_ref(), summary)?;
+    if expected.is_some_and(|expected| expected != id_len) {
         return Err(Error::BlockIdLength);
     }
     let key = keys::staged_block(&blob, &stage.id);
@@ -60,15 +64,15 @@ pub(super) async fn stage(
 }
 
 /// The id length the blob's other blocks have, staged or committed.
-async fn expected_id_len(
-    view: &dyn Rows,
+fn expected_id_len(
     blob: &RoutingKey,
+    committed: Option<&Blob>,
     summary: Option<StagedSummary>,
 ) -> Result<Option<u8>, Error> {
     if let Some(summary) = summary {
         return Ok(Some(summary.id_len));
     }
-    match blob::load(view, blob).await? {
+    match committed {
         Some(committed) => Ok(Some(committed.content(blob)?.id_len).filter(|&len| len > 0)),
         None => Ok(None),
     }

@@ -70,6 +70,16 @@ impl BlobRecord {
             snapshots: 0,
         }
     }
+
+    /// A fresh block blob in the place of `before`: what survives when a blob is written anew. The lease is the guard's.
+    #[must_use]
+    pub fn after(before: Option<&Self>, now: Timestamp, len: u64, crc64: Crc64) -> Self {
+        let created = before.map_or(now, |before| before.created);
+        Self {
+            snapshots: before.map_or(0, |before| before.snapshots),
+            ..Self::new(created, now, len, crc64)
+        }
+    }
 }
 
 /// A copy into a blob. Source: Copy Blob.

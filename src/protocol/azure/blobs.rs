@@ -9,6 +9,7 @@ use crate::protocol::Operation;
 use crate::protocol::azure::conditions;
 use crate::protocol::azure::conditions::Dates;
 use crate::protocol::azure::headers;
+use crate::protocol::azure::leases;
 use crate::protocol::azure::limits;
 use crate::protocol::azure::parse::Request;
 use crate::protocol::azure::query;
@@ -26,7 +27,6 @@ const UNSERVED: &[&str] = &[
     "page",
     "pagelist",
     "appendblock",
-    "lease",
     "snapshot",
     "copy",
     "incrementalcopy",
@@ -74,7 +74,12 @@ pub(super) fn parse(
             precondition: conditions::write(all)?,
             metadata: headers::metadata(all)?,
         }),
-        (None | Some("block" | "blocklist" | "properties" | "metadata"), _) => {
+        (Some("lease"), &Method::PUT) => Ok(Operation::LeaseBlob {
+            path,
+            precondition: conditions::write(all)?,
+            action: leases::action(all)?,
+        }),
+        (None | Some("block" | "blocklist" | "properties" | "metadata" | "lease"), _) => {
             Err(ErrorCode::UnsupportedHttpVerb.into())
         }
         (Some(comp), _) if UNSERVED.contains(&comp) => {

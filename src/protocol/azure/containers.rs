@@ -8,6 +8,7 @@ use crate::protocol::Operation;
 use crate::protocol::azure::conditions;
 use crate::protocol::azure::conditions::Dates;
 use crate::protocol::azure::headers;
+use crate::protocol::azure::leases;
 use crate::protocol::azure::lists;
 use crate::protocol::azure::parse::Request;
 use crate::protocol::azure::query;
@@ -16,7 +17,7 @@ use crate::types::ContainerName;
 use crate::types::PublicAccess;
 
 /// `comp` values of containers that exist in the service and not here.
-const UNSERVED: &[&str] = &["acl", "lease", "undelete", "rename", "batch", "blobs"];
+const UNSERVED: &[&str] = &["acl", "undelete", "rename", "batch", "blobs"];
 
 /// Routes by `comp` and method.
 pub(super) fn parse(
@@ -43,7 +44,14 @@ pub(super) fn parse(
         (Some("list"), &Method::GET) => {
             lists::blobs(request.query, container).map(Operation::ListBlobs)
         }
-        (None | Some("metadata" | "list"), _) => Err(ErrorCode::UnsupportedHttpVerb.into()),
+        (Some("lease"), &Method::PUT) => Ok(Operation::LeaseContainer {
+            container,
+            precondition: dated(Dates::Either)?,
+            action: leases::action(all)?,
+        }),
+        (None | Some("metadata" | "list" | "lease"), _) => {
+            Err(ErrorCode::UnsupportedHttpVerb.into())
+        }
         (Some(comp), _) if UNSERVED.contains(&comp) => {
             Err(unserved::not_served(&format!("comp={comp} on containers")))
         }

@@ -43,10 +43,14 @@ pub(super) fn flag(headers: &HeaderMap, name: &str) -> Result<bool, Error> {
 }
 
 /// `x-ms-lease-id`, a GUID.
-pub(super) fn lease(headers: &HeaderMap) -> Result<Option<String>, Error> {
-    let Some(value) = text(headers, "x-ms-lease-id")? else { return Ok(None) };
-    let id = Uuid::try_parse(value).map_err(|_| invalid("x-ms-lease-id", value))?;
-    Ok(Some(id.hyphenated().to_string()))
+pub(super) fn lease(headers: &HeaderMap) -> Result<Option<Uuid>, Error> {
+    guid(headers, "x-ms-lease-id")
+}
+
+/// A GUID, in any of its spellings.
+pub(super) fn guid(headers: &HeaderMap, name: &str) -> Result<Option<Uuid>, Error> {
+    let Some(value) = text(headers, name)? else { return Ok(None) };
+    Uuid::try_parse(value).map(Some).map_err(|_| invalid(name, value))
 }
 
 /// `x-ms-meta-*`. Names arrive in lower case: HTTP names have no case, and hyper keeps none.

@@ -1,6 +1,7 @@
 //! XML bodies: pages of containers and blobs, block lists.
 
 use crate::protocol::azure::escape;
+use crate::protocol::azure::render;
 use crate::protocol::operation::ListBlobs;
 use crate::protocol::operation::ListContainers;
 use crate::protocol::reply::BlobFacts;
@@ -9,6 +10,7 @@ use crate::protocol::reply::BlobListing;
 use crate::protocol::reply::BlockItem;
 use crate::protocol::reply::ContainerFacts;
 use crate::protocol::reply::ContainerListing;
+use crate::protocol::reply::LeaseFacts;
 use crate::types::Metadata;
 use crate::types::PublicAccess;
 use crate::types::Timestamp;
@@ -47,7 +49,7 @@ fn container(out: &mut String, facts: &ContainerFacts) {
     out.push_str("<Properties>");
     escape::plain(out, "Last-Modified", facts.change.last_modified);
     escape::plain(out, "Etag", format_args!("&quot;{}&quot;", facts.change.etag));
-    out.push_str("<LeaseStatus>unlocked</LeaseStatus><LeaseState>available</LeaseState>");
+    lease(out, facts.lease);
     match facts.public_access {
         PublicAccess::Private => {}
         PublicAccess::Blob => out.push_str("<PublicAccess>blob</PublicAccess>"),
@@ -143,10 +145,18 @@ fn blob(out: &mut String, facts: &BlobFacts, dates: &mut Dates) {
     or_empty(out, "Cache-Control", properties.cache_control.as_deref());
     or_empty(out, "Content-Disposition", properties.content_disposition.as_deref());
     out.push_str(
-        "<BlobType>BlockBlob</BlobType><AccessTier>Hot</AccessTier><AccessTierInferred>true</AccessTierInferred>\
-         <LeaseStatus>unlocked</LeaseStatus><LeaseState>available</LeaseState>\
-         <ServerEncrypted>true</ServerEncrypted></Properties>",
+        "<BlobType>BlockBlob</BlobType><AccessTier>Hot</AccessTier><AccessTierInferred>true</AccessTierInferred>",
     );
+    lease(out, facts.lease);
+    out.push_str("<ServerEncrypted>true</ServerEncrypted></Properties>");
+}
+
+fn lease(out: &mut String, lease: LeaseFacts) {
+    escape::plain(out, "LeaseStatus", render::lease_status(lease.state));
+    escape::plain(out, "LeaseState", render::lease_state(lease.state));
+    if let Some(duration) = render::lease_duration(lease) {
+        escape::plain(out, "LeaseDuration", duration);
+    }
 }
 
 /// Get Block List.

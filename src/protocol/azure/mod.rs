@@ -2,7 +2,7 @@
 //!
 //! 1. `address.rs` finds account, container and blob, path-style or host-style; decodes once.
 //! 2. `context.rs` reads what every answer echoes: `x-ms-version`, `x-ms-client-request-id`.
-//! 3. `parse.rs` routes to `containers.rs`, `blobs.rs`, `lists.rs`; `unserved.rs` refuses what would change meaning if
+//! 3. `parse.rs` routes to `containers.rs`, `blobs.rs`, `lists.rs`, `leases.rs`; `unserved.rs` refuses what would change meaning if
 //!    ignored; `limits.rs`, `conditions.rs`, `range.rs`, `headers.rs`, `query.rs` read the pieces.
 //! 4. `xml.rs` reads the body of Put Block List, `xml/tree.rs` small documents, `service.rs` service properties.
 //! 5. `render.rs`, `listing.rs`, `escape.rs` write heads and XML bodies.
@@ -19,6 +19,7 @@ mod containers;
 mod context;
 mod escape;
 mod headers;
+mod leases;
 mod limits;
 mod listing;
 mod lists;

@@ -8,6 +8,7 @@ use http::HeaderValue;
 use http::Response;
 use http::StatusCode;
 use http::request::Parts;
+use uuid::Uuid;
 
 use crate::protocol::Error;
 use crate::protocol::ErrorCode;
@@ -25,6 +26,9 @@ use crate::protocol::reply::BlobFacts;
 use crate::protocol::reply::BodyChecksum;
 use crate::protocol::reply::Change;
 use crate::protocol::reply::ContainerFacts;
+use crate::protocol::reply::LeaseFacts;
+use crate::protocol::reply::LeaseOutcome;
+use crate::types::LeaseState;
 use crate::types::Metadata;
 use crate::types::PublicAccess;
 use crate::types::Timestamp;
@@ -153,6 +157,7 @@ pub fn render(reply: &Reply, echo: &RequestEcho) -> Response<Bytes> {
             Head::new(200, echo).change(&facts.change).metadata(&facts.metadata).empty()
         }
         Reply::BlobMetadataSet(change) => Head::new(200, echo).change(change).encrypted().empty(),
+        Reply::Leased { change, outcome } => leased(change, *outcome, echo),
         Reply::BlobDeleted => {
             Head::new(202, echo).set("x-ms-delete-type-permanent", "true").empty()
         }
@@ -183,6 +188,19 @@ fn blob(
     match checksum {
         Some(checksum) => head.checksum(checksum).bodiless(),
         None => head.bodiless(),
+    }
+}
+
+fn leased(change: &Change, outcome: LeaseOutcome, echo: &RequestEcho) -> Response<Bytes> {
+    let head = |status| Head::new(status, echo).change(change);
+    let with_id = |status, id: Uuid| head(status).set("x-ms-lease-id", &id.to_string()).empty();
+    match outcome {
+        LeaseOutcome::Acquired(id) => with_id(201, id),
+        LeaseOutcome::Renewed(id) | LeaseOutcome::Changed(id) => with_id(200, id),
+        LeaseOutcome::Released => head(200).empty(),
+        LeaseOutcome::Broken { seconds } => {
+            head(202).set("x-ms-lease-time", &seconds.to_string()).empty()
+        }
     }
 }
 
@@ -245,6 +263,37 @@ fn civil(days: u64) -> (u64, u64, u64) {
     let month = if shifted_month < 10 { shifted_month + 3 } else { shifted_month - 9 };
     let year = year_of_era + era * 400 + u64::from(month <= 2);
     (year, month, day)
+}
+
+/// `x-ms-lease-status`: whether writes need an id.
+pub(super) const fn lease_status(state: LeaseState) -> &'static str {
+    match state {
+        LeaseState::Leased | LeaseState::Breaking => "locked",
+        LeaseState::Available | LeaseState::Expired | LeaseState::Broken => "unlocked",
+    }
+}
+
+/// `x-ms-lease-state`.
+pub(super) const fn lease_state(state: LeaseState) -> &'static str {
+    match state {
+        LeaseState::Available => "available",
+        LeaseState::Leased => "leased",
+        LeaseState::Expired => "expired",
+        LeaseState::Breaking => "breaking",
+        LeaseState::Broken => "broken",
+    }
+}
+
+/// `x-ms-lease-duration`, while it is leased.
+pub(super) const fn lease_duration(lease: LeaseFacts) -> Option<&'static str> {
+    match (lease.state, lease.infinite) {
+        (LeaseState::Leased, true) => Some("infinite"),
+        (LeaseState::Leased, false) => Some("fixed"),
+        (
+            LeaseState::Available | LeaseState::Expired | LeaseState::Breaking | LeaseState::Broken,
+            _,
+        ) => None,
+    }
 }
 
 /// A response head being written.
@@ -320,8 +369,7 @@ impl Head {
             PublicAccess::Container => Some("container"),
         };
         self.change(&facts.change)
-            .set("x-ms-lease-status", "unlocked")
-            .set("x-ms-lease-state", "available")
+            .lease(facts.lease)
             .set("x-ms-has-immutability-policy", "false")
             .set("x-ms-has-legal-hold", "false")
             .set("x-ms-default-encryption-scope", "$account-encryption-key")
@@ -343,10 +391,16 @@ impl Head {
             .set("accept-ranges", "bytes")
             .set("x-ms-blob-type", "BlockBlob")
             .set("x-ms-creation-time", &facts.created.to_string())
-            .set("x-ms-lease-status", "unlocked")
-            .set("x-ms-lease-state", "available")
+            .lease(facts.lease)
             .set("x-ms-server-encrypted", "true")
             .metadata(&facts.metadata)
+    }
+
+    fn lease(self, lease: LeaseFacts) -> Self {
+        let head = self
+            .set("x-ms-lease-status", lease_status(lease.state))
+            .set("x-ms-lease-state", lease_state(lease.state));
+        head.optional("x-ms-lease-duration", lease_duration(lease))
     }
 
     fn xml(self, body: String) -> Response<Bytes> {

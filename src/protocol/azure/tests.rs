@@ -189,8 +189,6 @@ fn what_is_not_served_says_so() {
         "POST /acct?comp=batch",
         "POST /acct?restype=service&comp=userdelegationkey",
         "GET /acct/con?restype=container&comp=acl",
-        "PUT /acct/con?restype=container&comp=lease",
-        "PUT /acct/con/b?comp=lease",
         "PUT /acct/con/b?comp=snapshot",
         "PUT /acct/con/b?comp=tier",
         "GET /acct/con/b?comp=tags",

@@ -65,7 +65,13 @@ impl Machine for Plain {
         Ok(WriteReply::Done)
     }
 
-    async fn answer(&self, _: &dyn Rows, _: &KeyRange, _: &Read) -> Result<ReadReply, Error> {
+    async fn answer(
+        &self,
+        _: &dyn Rows,
+        _: &KeyRange,
+        _: &Read,
+        _: Timestamp,
+    ) -> Result<ReadReply, Error> {
         Err(Error::AccountNotFound)
     }
 }

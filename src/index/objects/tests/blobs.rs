@@ -104,7 +104,7 @@ fn empty_blob_reads_without_a_range_only() {
 fn guards_are_checked_in_order() {
     let mut p = partition();
     let a = key("a");
-    let lease = Guard { lease: Some("id".to_owned()), ..Guard::default() };
+    let lease = Guard { lease: Some(uuid::Uuid::nil()), ..Guard::default() };
     let none_match_any = Guard {
         conditions: Conditions { if_none_match: Some(EtagMatch::Any), ..Conditions::default() },
         lease: None,
@@ -122,14 +122,17 @@ fn guards_are_checked_in_order() {
     list.guard = none_match_any.clone();
     assert_eq!(p.write(&Write::CommitBlocks(list)).unwrap_err(), exists);
 
-    assert_eq!(p.blob(&leased).unwrap_err(), Error::LeaseNotPresent);
+    assert_eq!(p.blob(&leased).unwrap_err(), Error::Lease(LeaseRefusal::NotPresent));
     let failed = Error::Condition(Outcome::Failed);
     let remove = DeleteBlob { key: a.clone(), guard: none_match_any };
     assert_eq!(p.write(&Write::DeleteBlob(remove)).unwrap_err(), failed);
     let mut both = put(&a, inline(b"2"));
     both.guard = lease;
     both.guard.conditions.if_match = Some(EtagMatch::Tags(vec![None]));
-    assert_eq!(p.write(&Write::PutBlob(both.clone())).unwrap_err(), Error::LeaseNotPresent);
+    assert_eq!(
+        p.write(&Write::PutBlob(both.clone())).unwrap_err(),
+        Error::Lease(LeaseRefusal::NotPresent)
+    );
     both.guard.lease = None;
     assert_eq!(p.write(&Write::PutBlob(both.clone())).unwrap_err(), failed);
     both.key = key("missing");

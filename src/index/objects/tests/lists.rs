@@ -83,7 +83,7 @@ fn group_is_skipped_by_a_seek() {
     let view = Counted(p.memory, Default::default());
     let list = with(|list| list.delimiter = Some("/".to_owned()));
     let reply = crate::index::objects::Objects
-        .answer(&view, &range, &Read::Blobs(list))
+        .answer(&view, &range, &Read::Blobs(list), Timestamp::ZERO)
         .now_or_never()
         .unwrap();
     let ReadReply::Blobs(page) = reply.unwrap() else { panic!("not a page") };

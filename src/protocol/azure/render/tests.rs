@@ -24,10 +24,12 @@ use crate::protocol::reply::Change;
 use crate::protocol::reply::ContainerFacts;
 use crate::protocol::reply::ContainerItem;
 use crate::protocol::reply::ContainerListing;
+use crate::protocol::reply::LeaseFacts;
 use crate::types::BlobProperties;
 use crate::types::BlockId;
 use crate::types::Crc64;
 use crate::types::Etag;
+use crate::types::LeaseState;
 use crate::types::Md5;
 use crate::types::Metadata;
 use crate::types::PublicAccess;
@@ -64,15 +66,13 @@ fn change() -> Change {
 
 fn facts() -> BlobFacts {
     BlobFacts {
-        change: change(),
-        created: NOW,
-        len: 100,
         properties: BlobProperties {
             content_language: Some("de".to_owned()),
             content_md5: Some(Md5::of(b"x")),
             ..BlobProperties::default()
         },
         metadata: Metadata::new(vec![("k".to_owned(), "a<b&c".to_owned())]).unwrap(),
+        ..BlobFacts::new(change(), NOW, 100)
     }
 }
 
@@ -218,11 +218,15 @@ fn containers_show_access_and_fixed_facts() {
         change: change(),
         metadata: Metadata::default(),
         public_access: PublicAccess::Blob,
+        lease: LeaseFacts { state: LeaseState::Leased, infinite: true },
     };
     let response = render(&Reply::Container(facts), &echo("GET", "/a/b?restype=container"));
     assert_eq!(get(&response, "x-ms-blob-public-access"), "blob");
     assert_eq!(get(&response, "x-ms-has-immutability-policy"), "false");
     assert_eq!(get(&response, "x-ms-has-legal-hold"), "false");
+    assert_eq!(get(&response, "x-ms-lease-status"), "locked");
+    assert_eq!(get(&response, "x-ms-lease-state"), "leased");
+    assert_eq!(get(&response, "x-ms-lease-duration"), "infinite");
     assert_eq!(get(&response, "x-ms-lease-state"), "available");
     assert_eq!(get(&response, "x-ms-default-encryption-scope"), "$account-encryption-key");
 }
@@ -309,6 +313,7 @@ fn container_lists_quote_their_tags() {
         change: change(),
         metadata: Metadata::default(),
         public_access: PublicAccess::Container,
+        lease: LeaseFacts { state: LeaseState::Breaking, infinite: false },
     };
     let items = vec![ContainerItem { name: "con".to_owned(), facts }];
     let listing = ContainerListing { items, next_marker: None };
@@ -318,7 +323,7 @@ fn container_lists_quote_their_tags() {
     for part in [
         "<Prefix>c</Prefix><Containers><Container><Name>con</Name><Properties>",
         "<Etag>&quot;0x8DE1&quot;</Etag>",
-        "<PublicAccess>container</PublicAccess>",
+        "<LeaseStatus>locked</LeaseStatus><LeaseState>breaking</LeaseState><PublicAccess>container",
         "<Metadata/>",
     ] {
         assert!(body.contains(part), "{part} in {body}");

@@ -1,0 +1,93 @@
+//! Lease Blob, Lease Container.
+
+use std::time::Duration;
+
+use uuid::Builder;
+
+use crate::frontend::accounts::Account;
+use crate::frontend::errors;
+use crate::frontend::errors::Subject;
+use crate::frontend::ops;
+use crate::frontend::service::FrontEnd;
+use crate::index::LeaseBlob;
+use crate::index::LeaseContainer;
+use crate::index::Leased;
+use crate::index::Write;
+use crate::index::WriteReply;
+use crate::protocol::Error;
+use crate::protocol::Precondition;
+use crate::protocol::Reply;
+use crate::protocol::operation::BlobPath;
+use crate::protocol::reply::Change;
+use crate::protocol::reply::LeaseOutcome;
+use crate::types::ContainerName;
+use crate::types::LeaseAction;
+
+/// Lease Blob.
+pub(crate) async fn blob(
+    front: &FrontEnd,
+    account: &Account,
+    path: BlobPath,
+    precondition: Precondition,
+    action: LeaseAction,
+) -> Result<Reply, Error> {
+    let key = ops::blob_key(front, account, path).await?;
+    let (guard, action) = (ops::guard(precondition), with_id(front, action));
+    let write = Write::LeaseBlob(LeaseBlob { key, guard, action });
+    carry_out(front, write, action, Subject::Blob).await
+}
+
+/// Lease Container.
+pub(crate) async fn container(
+    front: &FrontEnd,
+    account: &Account,
+    name: ContainerName,
+    precondition: Precondition,
+    action: LeaseAction,
+) -> Result<Reply, Error> {
+    let (guard, action) = (ops::guard(precondition), with_id(front, action));
+    let write = Write::LeaseContainer(LeaseContainer { account: account.id, name, guard, action });
+    carry_out(front, write, action, Subject::Container).await
+}
+
+/// Chance stays out of the index: an id is drawn here.
+fn with_id(front: &FrontEnd, action: LeaseAction) -> LeaseAction {
+    let LeaseAction::Acquire { proposed: None, duration } = action else { return action };
+    let mut bytes = [0; 16];
+    let (high, low) = (front.env.rand.next_u64(), front.env.rand.next_u64());
+    bytes[..8].copy_from_slice(&high.to_be_bytes());
+    bytes[8..].copy_from_slice(&low.to_be_bytes());
+    let drawn = Builder::from_random_bytes(bytes).into_uuid();
+    LeaseAction::Acquire { proposed: Some(drawn), duration }
+}
+
+async fn carry_out(
+    front: &FrontEnd,
+    write: Write,
+    action: LeaseAction,
+    subject: Subject,
+) -> Result<Reply, Error> {
+    let leased = match ops::commit(front, write, None).await {
+        Ok(WriteReply::Leased(leased)) => leased,
+        Ok(_) => return Err(ops::mismatched()),
+        Err(error) => return Err(errors::from_index(&error, subject)),
+    };
+    let change = Change { etag: leased.written.etag, last_modified: leased.written.last_modified };
+    let outcome = outcome(action, leased).ok_or_else(ops::mismatched)?;
+    Ok(Reply::Leased { change, outcome })
+}
+
+fn outcome(action: LeaseAction, leased: Leased) -> Option<LeaseOutcome> {
+    Some(match action {
+        LeaseAction::Acquire { .. } => LeaseOutcome::Acquired(leased.lease?.id),
+        LeaseAction::Renew { .. } => LeaseOutcome::Renewed(leased.lease?.id),
+        LeaseAction::Change { .. } => LeaseOutcome::Changed(leased.lease?.id),
+        LeaseAction::Release { .. } => LeaseOutcome::Released,
+        LeaseAction::Break { .. } => {
+            let left = leased.lease?.breaks_at?.since(leased.now);
+            // Rounded up: who waits so long finds it broken.
+            let seconds = left.as_secs() + u64::from(left > Duration::from_secs(left.as_secs()));
+            LeaseOutcome::Broken { seconds }
+        }
+    })
+}
