@@ -8,6 +8,7 @@ mod authorization;
 mod bodies;
 mod framing;
 mod headers;
+mod leases;
 mod parameters;
 mod xml;
 
@@ -60,6 +61,7 @@ fn malformed_requests_are_refused_with_their_codes_and_change_nothing() {
         addresses::cases(),
         parameters::cases(),
         headers::cases(),
+        leases::cases(),
         xml::cases(),
         bodies::cases(),
         framing::cases(),

@@ -42,7 +42,6 @@ pub(super) fn cases() -> Vec<Case> {
         ("restype=container&comp=list&prefix=a&prefix=b", invalid),
         ("restype=container&comp=list&showonly=deleted", unserved),
         ("restype=container&comp=acl", unserved),
-        ("restype=container&comp=lease", unserved),
         ("resource=filesystem", unserved),
         ("action=getAccessControl", "HierarchicalNamespaceNotEnabled"),
     ];
@@ -66,7 +65,6 @@ pub(super) fn cases() -> Vec<Case> {
         ("comp=block&blockid=YWF", invalid),
         ("comp=block&blockid=YW Fh", ""),
         ("comp=block&blockid=YWFh&blockid=YWFh", invalid),
-        ("comp=lease", unserved),
         ("comp=page", unserved),
         ("comp=appendblock", unserved),
         ("comp=snapshot", unserved),

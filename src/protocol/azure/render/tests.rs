@@ -227,7 +227,6 @@ fn containers_show_access_and_fixed_facts() {
     assert_eq!(get(&response, "x-ms-lease-status"), "locked");
     assert_eq!(get(&response, "x-ms-lease-state"), "leased");
     assert_eq!(get(&response, "x-ms-lease-duration"), "infinite");
-    assert_eq!(get(&response, "x-ms-lease-state"), "available");
     assert_eq!(get(&response, "x-ms-default-encryption-scope"), "$account-encryption-key");
 }
 
