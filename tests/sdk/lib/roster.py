@@ -30,10 +30,13 @@ class Client:
 
 
 _DATA = "clients/requirements-data.txt"
+_RUST = "two minutes to compile; tests/sdk/run --full"
 
 CLIENTS = [
     Client("azure_storage_blob_python", "azure-storage-blob, Python"),
     Client("azure_storage_blob_js", "@azure/storage-blob, JavaScript"),
+    Client("azure_storage_blob_rust", "azure_storage_blob, Rust", only_full=_RUST),
+    Client("object_store", "object_store, Rust", only_full=_RUST),
     Client("azcopy", "AzCopy"),
     Client("rclone", "rclone"),
     Client("adlfs", "adlfs", _DATA),
