@@ -7,6 +7,7 @@ content.py  reproducible, unique bytes of any size, cheap enough to keep up with
 measure.py  resident memory over time, allocated disk blocks
 report.py   progress while running, a table of verdicts at the end
 cli.py      the flags every script has, and its scratch folder
+linearizable.py  whether a recorded history can be explained by one thing at a time
 
 and what the scripts of clients/ share besides:
 
@@ -16,4 +17,5 @@ judged.py   one client's groups of operations: passed, failed, not run and why
 accounts.py a second account, and signatures
 trees.py    folders of files with odd names, compared
 azcopy.py   AzCopy's program, environment and reports
+rust.py     the binaries of clients/rust
 """

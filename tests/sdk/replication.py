@@ -1,0 +1,236 @@
+#!/usr/bin/env python3
+"""A replication job: AzCopy copies everything from one server to another, through kill -9 of either.
+
+Two `blockyard serve` processes. The source is filled with blobs of mixed size, kind, metadata, tags and tier; AzCopy
+copies service to service; at a random moment the source is killed with -9 and started again, then the destination; the
+job is resumed until it is done; then both sides are compared blob by blob, hash and properties. An undisturbed copy into
+another container gives the figures, beside `cp -r` of the same bytes as files.
+"""
+
+import concurrent.futures
+import os
+import random
+import shutil
+import subprocess
+import time
+
+from azure.storage.blob import StandardBlobTier
+from lib import accounts, cli
+from lib.azcopy import AzCopy, address, program, report
+from lib.account import PerThread
+from lib.content import content, sha256
+from lib.install import Unavailable
+from lib.report import Progress, Verdicts
+from lib.server import Server
+
+MIB = 1 << 20
+PAGE = 512
+WORKERS = 8
+RESUMES_MAX = 12
+JOB_SECONDS = 1800
+TIERS = (None, None, StandardBlobTier.HOT, StandardBlobTier.COOL, StandardBlobTier.COLD)
+# The destination fetches from the source, which is on the loopback address like everything here.
+FETCH_FROM_LOOPBACK = ()
+
+
+def plan(number):
+    """(name, kind, size, metadata, tags, tier) of one blob, always the same for its number."""
+    drawn = random.Random(number)
+    kind = drawn.choices(["BlockBlob", "AppendBlob", "PageBlob"], [80, 10, 10])[0]
+    size = drawn.choices([drawn.randrange(0, 4096), drawn.randrange(4096, 65_536), drawn.randrange(65_536, MIB),
+                          drawn.randrange(MIB, 8 * MIB)], [40, 48, 10, 2])[0]
+    size = -(-size // PAGE) * PAGE if kind == "PageBlob" else size
+    name = f"{drawn.choice('abc')}/{number % 37}/blob {number} + %41 ü.bin"
+    metadata = {"number": str(number)} if drawn.random() < 0.5 else {}
+    tags = {"number": str(number), "kind": kind} if drawn.random() < 0.3 else {}
+    return name, kind, size, metadata, tags, drawn.choice(TIERS) if kind == "BlockBlob" else None
+
+
+def fill(account, count):
+    """Writes the blobs; their bytes in all."""
+    account.service().create_container("data")
+    clients = PerThread(account, "data", retries=2)
+
+    def one(number):
+        name, kind, size, metadata, tags, tier = plan(number)
+        clients.blob(name).upload_blob(content(number, size), blob_type=kind, metadata=metadata, tags=tags or None,
+                                       standard_blob_tier=tier)
+        progress.advance()
+        return size
+
+    with Progress("filling the source", count, "blobs") as progress, concurrent.futures.ThreadPoolExecutor(WORKERS) as pool:
+        return sum(pool.map(one, range(count)))
+
+
+def state(account, container, title, count):
+    """{name: what must be equal on both sides}."""
+    clients = PerThread(account, container, retries=2)
+
+    def one(name):
+        blob = clients.blob(name)
+        found = blob.download_blob()
+        about = found.properties
+        tags = blob.get_blob_tags() if about.tag_count else {}
+        progress.advance()
+        return name, (about.blob_type, about.size, sha256(found.readall()), tuple(sorted(about.metadata.items())),
+                      tuple(sorted(tags.items())), about.content_settings.content_type)
+
+    tiers = {b.name: b.blob_tier for b in account.service(retries=2).get_container_client(container).list_blobs()}
+    with Progress(title, count, "blobs") as progress, concurrent.futures.ThreadPoolExecutor(WORKERS) as pool:
+        return {name: (*about, tiers[name]) for name, about in pool.map(one, tiers)}
+
+
+class Job:
+    """One AzCopy job between the two servers."""
+
+    def __init__(self, azcopy, source, target):
+        self.azcopy, self.source, self.target = azcopy, source, target
+        self.signatures = accounts.sas(source), accounts.sas(target)
+        self.id = None
+
+    def start(self, container, out):
+        """Starts the copy; the process."""
+        return self._spawn(out, "copy", address(self.source, self.signatures[0], "data"),
+                           address(self.target, self.signatures[1], container), "--recursive", "--from-to=BlobBlob",
+                           "--as-subdir=false", "--s2s-preserve-access-tier=true", "--s2s-preserve-blob-tags=true")
+
+    def resume(self, out):
+        """Resumes what was not done; the process."""
+        return self._spawn(out, "jobs", "resume", self.id, f"--source-sas={self.signatures[0]}",
+                           f"--destination-sas={self.signatures[1]}")
+
+    def _spawn(self, out, *arguments):
+        with open(out, "wb") as log:
+            return subprocess.Popen(self.azcopy.command(*arguments), env=self.azcopy.environment(), stdout=log,
+                                    stderr=log, stdin=subprocess.DEVNULL)
+
+    def learn(self, out):
+        """(done or not, how many failed) from what the process wrote; remembers the job's id."""
+        summary, said = report(out.read_text(errors="replace"))
+        self.id = summary.get("JobID", self.id)
+        return summary.get("JobStatus", said), int(summary.get("TransfersFailed", 0) or 0)
+
+
+def wait(process, out, job):
+    """Waits for a job's process; how it ended."""
+    try:
+        process.wait(JOB_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+    return job.learn(out)
+
+
+def killed_at_random(server, process, seconds, drawn):
+    """Kills the server at a random moment of the job and starts it again. Answers whether the job was still at it."""
+    time.sleep(drawn.uniform(0.1, 0.8) * seconds)
+    busy = process.poll() is None
+    server.kill()
+    time.sleep(drawn.uniform(0, 0.5))
+    server.start()
+    return busy
+
+
+def interrupted(job, servers, seconds, verdicts, folder, drawn):
+    """The whole job with two kills; how many times it was resumed."""
+    resumes = 0
+    out = folder / "job0.txt"
+    process = job.start("copied", out)
+    victims = [("source", servers[0]), ("destination", servers[1])]
+    status = ""
+    for victim, server in victims:
+        busy = killed_at_random(server, process, seconds, drawn)
+        verdicts.figure(f"kill -9 of the {victim}", "while copying" if busy else "after the job had ended")
+        if victim == "source" and process.poll() is None:
+            continue
+        if process.poll() is not None:
+            status, _ = wait(process, out, job)
+            resumes += 1
+            out = folder / f"job{resumes}.txt"
+            process = job.resume(out)
+    status, failed = wait(process, out, job)
+    while status != "Completed" and resumes < RESUMES_MAX:
+        resumes += 1
+        out = folder / f"job{resumes}.txt"
+        status, failed = wait(job.resume(out), out, job)
+    verdicts.check("the job ends completed", status == "Completed" and not failed, "Completed", f"{status} {failed} failed")
+    return resumes
+
+
+def copied_files(account, folder):
+    """Seconds that `cp -r` takes for the same bytes as files, written through."""
+    source, target = folder / "files", folder / "files-copied"
+    clients = account.service().get_container_client("data")
+    for name in (b.name for b in clients.list_blobs()):
+        path = source / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(clients.download_blob(name).readall())
+    os.sync()
+    began = time.monotonic()
+    subprocess.run(["cp", "-r", source, target], check=True)
+    os.sync()
+    took = time.monotonic() - began
+    shutil.rmtree(source)
+    shutil.rmtree(target)
+    return took
+
+
+def run(options, scratch, verdicts, servers, azcopy):
+    """Fill, copy undisturbed, copy interrupted, compare."""
+    source, target = (server.account for server in servers)
+    total = fill(source, options.blobs)
+    verdicts.figure("blobs in the source", f"{options.blobs:,}, {total / MIB:,.0f} MiB")
+    for container in ("undisturbed", "copied"):
+        target.service().create_container(container)
+    job = Job(azcopy, source, target)
+    out = scratch / "undisturbed.txt"
+    began = time.monotonic()
+    status, failed = wait(job.start("undisturbed", out), out, job)
+    seconds = time.monotonic() - began
+    if not verdicts.check("an undisturbed copy completes", status == "Completed" and not failed, "Completed",
+                          f"{status} {failed} failed"):
+        print(azcopy.refused())
+    verdicts.figure("AzCopy service to service", f"{options.blobs / seconds:,.0f} blobs/s, {total / MIB / seconds:,.1f} MiB/s")
+    took = copied_files(source, scratch)
+    verdicts.figure("cp -r of the same data and sync", f"{options.blobs / took:,.0f} files/s, {total / MIB / took:,.1f} MiB/s")
+    seed = options.seed if options.seed is not None else random.SystemRandom().randrange(1 << 30)
+    verdicts.figure("seed of the kills", seed)
+    resumes = interrupted(Job(azcopy, source, target), servers, seconds, verdicts, scratch, random.Random(seed))
+    verdicts.figure("resumed", f"{resumes} times")
+    wanted = state(source, "data", "reading the source", options.blobs)
+    verdicts.equal("blobs in the source", len(wanted), options.blobs)
+    for container in ("undisturbed", "copied"):
+        found = state(target, container, f"reading {container}", options.blobs)
+        verdicts.none(f"{container}: missing", sorted(set(wanted) - set(found)))
+        verdicts.none(f"{container}: not in the source", sorted(set(found) - set(wanted)))
+        verdicts.none(f"{container}: differ in hash or property",
+                      [f"{n}: {wanted[n]} became {found[n]}" for n in wanted if n in found and wanted[n] != found[n]])
+    for server, name in zip(servers, ("source", "destination")):
+        verdicts.equal(f"exit code of the {name} after SIGTERM", server.stop(), 0)
+        code, text = server.check()
+        verdicts.check(f"`blockyard check` of the {name}", code == 0, "0", f"{code} {text.strip()[-80:] if code else ''}")
+
+
+def main(options, scratch):
+    try:
+        azcopy = AzCopy(program(), scratch)
+    except Unavailable as missing:
+        print(f"skipped: {missing}")
+        return 77
+    verdicts = Verdicts("replication")
+    extra = [*FETCH_FROM_LOOPBACK, *options.serve_arg]
+    made = [Server(options.binary, [scratch / name], scratch / f"{name}.log", extra) for name in ("source", "destination")]
+    with made[0], made[1]:
+        for server in made:
+            server.start()
+        run(options, scratch, verdicts, made, azcopy)
+    return verdicts.exit_code()
+
+
+if __name__ == "__main__":
+    parsed = cli.parser(__doc__)
+    parsed.add_argument("--blobs", type=int, help="how many (default 10,000, small 400)")
+    parsed.add_argument("--seed", type=int, help="of the moments of the kills")
+    chosen = cli.parse(parsed)
+    chosen.blobs = chosen.blobs or (400 if chosen.small else 10_000)
+    cli.run(main, chosen)
