@@ -1,5 +1,7 @@
 //! Why a request is not let in.
 
+use std::net::IpAddr;
+
 use thiserror::Error;
 
 /// Why a request is not let in. Details name no key; a string-to-sign is the client's own data.
@@ -8,9 +10,33 @@ pub enum Error {
     /// No `Authorization`.
     #[error("no authorization header")]
     Missing,
-    /// No `Authorization` but a shared access signature in the query, which is not served yet.
-    #[error("a shared access signature, which is not served")]
-    SharedAccessSignature,
+    /// A shared access signature is malformed, not signed here, or does not hold now.
+    #[error("shared access signature refused")]
+    Refused {
+        /// Why, for the client.
+        detail: String,
+    },
+    /// The signature is for other addresses.
+    #[error("wrong source address {address}")]
+    SourceAddress {
+        /// The client's.
+        address: IpAddr,
+    },
+    /// The signature is for HTTPS.
+    #[error("plain HTTP")]
+    Protocol,
+    /// The signature is for other services.
+    #[error("wrong service")]
+    Service,
+    /// The signature is for other resource types.
+    #[error("wrong resource type")]
+    ResourceType,
+    /// The signature, or the role of whoever comes with a token, does not permit the operation.
+    #[error("permission missing")]
+    Permission,
+    /// No signature of this kind permits the operation.
+    #[error("not to be had this way")]
+    Unauthorized,
     /// `Authorization` or the date cannot be read.
     #[error("malformed authentication information: {detail}")]
     Malformed {
@@ -32,4 +58,11 @@ pub enum Error {
         /// By how much, for the client.
         detail: String,
     },
+}
+
+impl Error {
+    /// A shared access signature is refused.
+    pub(super) fn sas(detail: String) -> Self {
+        Self::Refused { detail }
+    }
 }

@@ -10,6 +10,8 @@ use hmac::Mac;
 use sha2::Sha256;
 use thiserror::Error;
 
+use crate::auth::DelegationSecret;
+
 /// Keys an account has at most: two, so that one can be replaced while clients use the other.
 const KEYS_MAX: usize = 2;
 /// Bytes a decoded key has at least; shorter ones are guessable.
@@ -60,6 +62,16 @@ impl AccountKeys {
     pub fn sign(&self, text: &[u8]) -> String {
         let key = self.0.first().expect("the constructor refuses no keys");
         STANDARD.encode(key.clone().chain_update(text).finalize().into_bytes())
+    }
+
+    /// What user delegation keys of an account that stores no secret are derived from: made from its first key, so a
+    /// new key revokes them.
+    #[must_use]
+    pub fn delegation_secret(&self) -> DelegationSecret {
+        let key = self.0.first().expect("the constructor refuses no keys");
+        DelegationSecret::new(
+            key.clone().chain_update("user delegation").finalize().into_bytes().into(),
+        )
     }
 }
 

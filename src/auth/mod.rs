@@ -1,23 +1,33 @@
-//! Who sent a request: Shared Key and Shared Key Lite signatures. Pure: no I/O, no clock.
+//! Who sent a request, and what that lets them do. Pure: no I/O, no clock.
 //!
 //! 1. `keys.rs` holds an account's keys, ready to sign.
-//! 2. `canonical.rs` builds the strings-to-sign from the raw head.
-//! 3. `shared_key.rs` reads `Authorization`, checks the date window and compares signatures in constant time.
+//! 2. `canonical.rs`, `shared_key.rs`: Shared Key and Shared Key Lite, strings-to-sign from the raw head, date window.
+//! 3. `sas/`: shared access signatures, verified and minted.
+//! 4. `letters.rs`, `role.rs`, `grant.rs`: what a signature or a token grants, what an operation needs.
 //!
-//! The front end maps [`Error`] to the dialect: `Missing` 401 `NoAuthenticationInformation`; `SharedAccessSignature`
-//! 501 `NotImplemented`; `Malformed` and `UnknownScheme` 400 `InvalidAuthenticationInfo`; `WrongSignature` and
-//! `ClockSkew` 403 `AuthenticationFailed`, as is an account that is not served. Details become the element
-//! `AuthenticationErrorDetail`.
+//! The front end maps [`Error`] to codes (`frontend/errors.rs`) and keeps the table of what each operation needs
+//! (`frontend/access/needs.rs`).
 //!
-//! It deliberately knows no operation and grants no permission: whoever holds a key may do everything in the account.
+//! It deliberately knows no operation and looks nothing up: policies, keys and public access are handed in.
 
 mod canonical;
 mod error;
+mod grant;
 mod keys;
+mod letters;
+mod role;
+mod sas;
 mod shared_key;
 
 pub use error::Error;
+pub use grant::{Exposure, Grant, Level, Need, Overrides, Permit, Reach};
 pub use keys::{AccountKeys, KeyError};
+pub use letters::Letters;
+pub use role::Role;
+pub use sas::{
+    Circumstances, DELEGATION_MAX, DelegationKey, DelegationSecret, MINT_VERSION, Policy,
+    SasRequest, Signature, Signers, Target, Terms, mint_account, mint_delegation, mint_service,
+};
 pub use shared_key::{DATE_WINDOW, SignedRequest, authenticate};
 
 #[cfg(test)]

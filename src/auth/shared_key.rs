@@ -102,7 +102,7 @@ fn signature_detail(text: &[u8]) -> String {
 
 fn read_claim<'a>(request: &SignedRequest<'a>) -> Result<Claim<'a>, Error> {
     let mut values = request.headers.get_all("authorization").iter();
-    let value = values.next().ok_or_else(|| unsigned(request.query))?;
+    let value = values.next().ok_or(Error::Missing)?;
     if values.next().is_some() {
         return Err(malformed("Authorization is given twice"));
     }
@@ -120,11 +120,6 @@ fn read_claim<'a>(request: &SignedRequest<'a>) -> Result<Claim<'a>, Error> {
     let signature =
         STANDARD.decode(signature).map_err(|_| malformed("the signature is not base64"))?;
     Ok(Claim { scheme, account, signature })
-}
-
-fn unsigned(query: Option<&str>) -> Error {
-    let shared = query.unwrap_or("").split('&').any(|piece| piece.starts_with("sig="));
-    if shared { Error::SharedAccessSignature } else { Error::Missing }
 }
 
 fn malformed(detail: &str) -> Error {

@@ -291,9 +291,6 @@ fn every_flipped_bit_of_a_signature_is_refused() {
 fn authorization_that_cannot_be_read_is_malformed_or_unknown() {
     let mut case = Case::get("/c/b");
     assert_eq!(case.check(), Err(Error::Missing));
-    case.query = Some("sv=2026-10-06&sig=AAAA");
-    assert_eq!(case.check(), Err(Error::SharedAccessSignature));
-    case.query = None;
     for value in ["SharedKey", "SharedKey acct", "SharedKey acct:***", "SharedKeyLite :a:b"] {
         case.authorization(value);
         assert!(matches!(case.check(), Err(Error::Malformed { .. })), "{value}");

@@ -90,16 +90,25 @@ pub(crate) fn from_auth(error: &auth::Error) -> Error {
     match error {
         // Anonymous access is not served yet, and the service hides what a stranger may not see.
         E::Missing => ErrorCode::NoAuthenticationInformation.into(),
-        E::SharedAccessSignature => Error::new(ErrorCode::NotImplemented).message(
-            "Blockyard does not serve shared access signatures yet; sign with an account key.",
-        ),
         E::Malformed { detail } => Error::new(ErrorCode::InvalidAuthenticationInfo)
             .detail("AuthenticationErrorDetail", detail),
         E::UnknownScheme => Error::new(ErrorCode::InvalidAuthenticationInfo)
             .detail("AuthenticationErrorDetail", "Sign with SharedKey or SharedKeyLite."),
-        E::WrongSignature { detail } | E::ClockSkew { detail } => {
+        E::WrongSignature { detail } | E::ClockSkew { detail } | E::Refused { detail } => {
             Error::new(ErrorCode::AuthenticationFailed).detail("AuthenticationErrorDetail", detail)
         }
+        E::SourceAddress { address } => {
+            let message = format!(
+                "{} Source IP: {address}",
+                ErrorCode::AuthorizationSourceIPMismatch.message()
+            );
+            Error::new(ErrorCode::AuthorizationSourceIPMismatch).message(message)
+        }
+        E::Protocol => ErrorCode::AuthorizationProtocolMismatch.into(),
+        E::Service => ErrorCode::AuthorizationServiceMismatch.into(),
+        E::ResourceType => ErrorCode::AuthorizationResourceTypeMismatch.into(),
+        E::Permission => ErrorCode::AuthorizationPermissionMismatch.into(),
+        E::Unauthorized => ErrorCode::AuthorizationFailure.into(),
     }
 }
 

@@ -2,7 +2,8 @@
 //!
 //! The main path, PUT of a block:
 //! 1. `server.rs` accepts; `connection.rs` tells TLS and HTTP versions apart (`sniff.rs`, `tls.rs`) and drives HTTP.
-//! 2. `service.rs` finds the account, authenticates, parses, dispatches, renders, measures.
+//! 2. `service.rs` has the request admitted (`access/`: account, signature, parse, permission), dispatches, renders,
+//!    measures.
 //! 3. `dispatch.rs` is one exhaustive match; `ops/` has a file per family of operations.
 //! 4. `body.rs` takes the body in pieces with an idle limit, `ingest.rs` hashes it on the way.
 //! 5. `write/` appends it: small bodies of all requests share appends, large ones stream into an extent of their own.
@@ -17,6 +18,7 @@
 //!
 //! Not here: what rows mean (`index`), where bytes lie (`capacity`), what headers are called (`protocol`).
 
+mod access;
 pub mod accounts;
 pub mod body;
 mod connection;

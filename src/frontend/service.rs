@@ -9,11 +9,12 @@ use hyper::body::Incoming;
 use tokio::sync::Semaphore;
 use uuid::Builder;
 
-use crate::auth;
 use crate::capacity::Capacity;
 use crate::coordinator::IdAllocator;
 use crate::env::Env;
-use crate::frontend::accounts::Account;
+use crate::frontend::access;
+use crate::frontend::access::admit::Admitted;
+use crate::frontend::access::admit::admit;
 use crate::frontend::accounts::Accounts;
 use crate::frontend::body::RequestBody;
 use crate::frontend::body::ResponseBody;
@@ -28,9 +29,6 @@ use crate::frontend::route::Router;
 use crate::frontend::trace::Trace;
 use crate::frontend::write::WritePool;
 use crate::index::InFlight;
-use crate::protocol::Error;
-use crate::protocol::ErrorCode;
-use crate::protocol::Operation;
 use crate::protocol::azure;
 use crate::types::Peer;
 
@@ -82,9 +80,9 @@ pub struct FrontEnd {
     pub(crate) accounts: Accounts,
     pub(super) trace: Trace,
     pub(super) faults: Faults,
+    pub(crate) config: FrontEndConfig,
     metrics: Metrics,
     running: Semaphore,
-    config: FrontEndConfig,
 }
 
 impl FrontEnd {
@@ -161,43 +159,18 @@ impl FrontEnd {
         seen: &mut Seen,
     ) -> dispatch::Answer {
         let Ok(_permit) = self.running.try_acquire() else { return Err(errors::busy()) };
-        let (account, operation) = self.admit(head, peer, echo)?;
+        let Admitted { account, operation, overrides, create_only } =
+            admit(self, (head, peer), echo).await?;
         seen.operation = operation.name();
         self.meet_faults(head, seen)?;
-        dispatch(self, &account, operation, body).await
-    }
-
-    /// Who asks, and for what.
-    fn admit(
-        &self,
-        head: &http::request::Parts,
-        peer: Peer,
-        echo: &mut azure::RequestEcho,
-    ) -> Result<(Arc<Account>, Operation), Error> {
-        let context = azure::Context::from_head(head)?;
-        let host = head.headers.get(http::header::HOST).and_then(|h| h.to_str().ok());
-        let host = host.or_else(|| head.uri.authority().map(http::uri::Authority::as_str));
-        let address = azure::address(&head.method, &head.uri, host, &self.config.addressing)?;
-        // Told plainly: a host name of Azure that names no account does not resolve either.
-        let account = self.accounts.get(&address.account).ok_or_else(|| {
-            Error::new(ErrorCode::AuthenticationFailed).detail(
-                "AuthenticationErrorDetail",
-                format!("This server has no account named {}.", address.account),
-            )
-        })?;
-        let signed = auth::SignedRequest {
-            method: &head.method,
-            path: head.uri.path(),
-            query: head.uri.query(),
-            headers: &head.headers,
-            account: account.name.as_str(),
-            secondary: address.secondary,
-        };
-        auth::authenticate(&signed, &account.keys, self.env.clock.now())
-            .map_err(|e| errors::from_auth(&e))?;
-        let operation = azure::parse(head, &address, &context)?;
-        echo.operation(&operation, &address, peer.scheme());
-        Ok((account, operation))
+        match dispatch(self, &account, operation, body).await {
+            Ok((mut reply, stream)) => {
+                access::overrides::apply(overrides, &mut reply);
+                Ok((reply, stream))
+            }
+            Err(error) if create_only => Err(access::replace::explain(error)),
+            Err(error) => Err(error),
+        }
     }
 
     pub(super) const fn addressing(&self) -> &azure::Addressing {

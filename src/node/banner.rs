@@ -3,13 +3,20 @@
 use std::fmt::Write;
 use std::net::SocketAddr;
 use std::path::Path;
+use std::time::Duration;
+
+use crate::types::Timestamp;
 
 use super::accounts::AccountConfig;
 use super::accounts::DEVELOPMENT_KEY;
 use super::health::reachable;
+use super::sas;
 
 /// Stands where a secret would: only the published development key is ever printed.
 const KEY_PLACEHOLDER: &str = "<your key>";
+
+/// How long the URLs of the development account hold that the banner shows.
+const LINK_LIFE: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
 /// What the banner is about.
 #[derive(Clone, Copy, Debug)]
@@ -26,6 +33,8 @@ pub struct Banner<'a> {
     pub data: &'a str,
     /// Whether https is served; inside, the authority to trust when it is the node's own.
     pub certificate: Option<Option<&'a Path>>,
+    /// The time of the start.
+    pub now: Timestamp,
     /// From the start of the program to serving.
     pub started_in_ms: u128,
 }
@@ -96,8 +105,29 @@ impl Banner<'_> {
             text,
             "  rclone lsf ':azureblob,account={name},key=\"{key}\",endpoint=\"{endpoint}\":'"
         )?;
-        writeln!(text, "curl (health and metrics; Blob requests need a signature):")?;
+        writeln!(
+            text,
+            "AzCopy (signs by URL only; `blockyard sas` makes such a URL for anything):"
+        )?;
+        writeln!(text, "  azcopy list \"{}\" --location=Blob", self.signed(account, "demo"))?;
+        writeln!(text, "curl:")?;
+        writeln!(text, "  curl \"{}\"", self.signed(account, "demo/hello.txt"))?;
         writeln!(text, "  curl http://{}/metrics", reachable(self.admin))
+    }
+
+    /// A URL with a signature: made here when the key is no secret, else the command that makes it.
+    fn signed(&self, account: &AccountConfig, path: &str) -> String {
+        let (name, endpoint) = (account.name().as_str(), self.endpoint(account));
+        let made = if account.is_public() {
+            sas::link(account, &endpoint, path, self.now.plus(LINK_LIFE)).ok()
+        } else {
+            None
+        };
+        made.unwrap_or_else(|| {
+            format!(
+                "$(blockyard sas {path} --account '{name}:{KEY_PLACEHOLDER}' --endpoint {endpoint})"
+            )
+        })
     }
 }
 
@@ -122,6 +152,7 @@ mod tests {
             token_file: Path::new("./blockyard-data/admin-token"),
             data: "./blockyard-data",
             certificate: None,
+            now: Timestamp::ZERO,
             started_in_ms: 12,
         };
         banner.text()
@@ -135,7 +166,14 @@ mod tests {
              BlobEndpoint=http://127.0.0.1:10000/devstoreaccount1;"
         );
         assert!(text.contains(&expected), "{text}");
-        for client in ["python3 -c", "az storage", "rclone", "curl http://127.0.0.1:10080/"] {
+        for client in [
+            "python3 -c",
+            "az storage",
+            "rclone",
+            "azcopy list",
+            "curl \"http",
+            "curl http://127.0.0.1:10080/",
+        ] {
             assert!(text.contains(client), "{client} is missing in {text}");
         }
     }
@@ -147,6 +185,7 @@ mod tests {
         let account: AccountConfig = format!("prod:{}:{}", secrets[0], secrets[1]).parse().unwrap();
         let text = text("127.0.0.1:10000", &account);
         assert!(text.contains("AccountKey=<your key>;"), "{text}");
+        assert!(text.contains("$(blockyard sas demo --account 'prod:<your key>'"), "{text}");
         for secret in &secrets {
             assert!(!text.contains(secret));
         }
@@ -169,6 +208,7 @@ mod tests {
             token_file: Path::new("d/admin-token"),
             data: "d",
             certificate: Some(Some(Path::new("/d/tls/ca.pem"))),
+            now: Timestamp::ZERO,
             started_in_ms: 1,
         };
         let text = banner.text();

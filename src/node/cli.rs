@@ -8,6 +8,7 @@ use clap::Subcommand;
 
 use crate::frontend::faults::FaultKind;
 
+use super::sas::SasArgs;
 use super::settings::Settings;
 
 /// A durable object store that speaks Azure Blob REST.
@@ -29,6 +30,8 @@ pub enum Command {
     Check(CheckArgs),
     /// Print a new random account key
     Keygen,
+    /// Print a URL with a shared access signature for an account, container or blob; needs no running server
+    Sas(Box<SasArgs>),
     /// Ask a running node whether it can serve: exit code 0 yes, 1 no
     Health(HealthArgs),
     /// Show the requests of a running node as they come, one line each

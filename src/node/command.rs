@@ -4,6 +4,7 @@ use std::future::Future;
 use std::io::Write;
 use std::sync::Arc;
 
+use crate::env::Clock;
 use crate::env::Env;
 use crate::env::OsClock;
 use crate::env::OsRand;
@@ -21,6 +22,8 @@ use super::config::Config;
 use super::error::NodeError;
 use super::health;
 use super::keygen;
+use super::sas;
+use super::sas::SasArgs;
 use super::serve::Ended;
 use super::serve::serve;
 
@@ -33,6 +36,7 @@ pub fn run(cli: Cli) -> Result<i32, NodeError> {
         Command::Serve(args) => run_serve(*args),
         Command::Check(args) => run_check(&args),
         Command::Keygen => run_keygen(),
+        Command::Sas(args) => run_sas(&args),
         Command::Health(args) => run_health(&args),
         Command::Trace(args) => block_on(admin_command::trace(&args))?.map(|()| 0),
         Command::Fault(command) => block_on(admin_command::fault(&command))?.map(|()| 0),
@@ -77,6 +81,18 @@ fn run_check(args: &CheckArgs) -> Result<i32, NodeError> {
 fn run_keygen() -> Result<i32, NodeError> {
     let key = keygen::new_key().map_err(|error| system("randomness", &error))?;
     print(&format!("{key}\n"))?;
+    Ok(0)
+}
+
+fn run_sas(args: &SasArgs) -> Result<i32, NodeError> {
+    let minted = sas::mint(args, OsClock::new().now())?;
+    if args.json {
+        let json =
+            serde_json::to_string(&minted).map_err(|error| system("the signature", &error))?;
+        print(&format!("{json}\n"))?;
+    } else {
+        print(&format!("{}\n", minted.url))?;
+    }
     Ok(0)
 }
 

@@ -15,6 +15,7 @@ use crate::telemetry::LogError;
 use super::accounts::AccountError;
 use super::admin_client::ClientError;
 use super::config::ConfigError;
+use super::sas::SasError;
 use super::tls::CertificateError;
 
 /// Why the program cannot do what it was asked to.
@@ -23,6 +24,9 @@ pub enum NodeError {
     /// The settings are refused.
     #[error("{0}")]
     Config(#[from] ConfigError),
+    /// No signature can be made.
+    #[error("{0}")]
+    Sas(#[from] SasError),
     /// A key is refused.
     #[error("{0}")]
     Account(#[from] AccountError),
@@ -107,7 +111,11 @@ impl NodeError {
     /// The program's exit code: 2 when the command was wrong, 1 otherwise.
     #[must_use]
     pub fn exit_code(&self) -> i32 {
-        if matches!(self, Self::Config(_) | Self::Account(_) | Self::Log(_)) { 2 } else { 1 }
+        if matches!(self, Self::Config(_) | Self::Account(_) | Self::Sas(_) | Self::Log(_)) {
+            2
+        } else {
+            1
+        }
     }
 }
 

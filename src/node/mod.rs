@@ -9,7 +9,8 @@
 //! 6. `serve.rs`: the roles are built from below, `banner.rs` tells the user, `signals.rs` ends it, the roles go down
 //!    from above.
 //!
-//! Beside it: `check.rs` verifies a stopped node, `keygen.rs` makes keys, `health.rs` asks a running node;
+//! Beside it: `check.rs` verifies a stopped node, `keygen.rs` makes keys, `sas.rs` shared access
+//! signatures, `health.rs` asks a running node;
 //! `admin_command.rs` sends commands to its admin listener through `admin_client.rs`, with the token of
 //! `admin_token.rs`; `command.rs` maps commands to exit codes.
 //!
@@ -33,6 +34,7 @@ pub mod health;
 pub mod keygen;
 pub mod listeners;
 pub mod roles;
+pub mod sas;
 pub mod serve;
 pub mod signals;
 pub mod storage;

@@ -129,6 +129,7 @@ fn announce(
         token_file: &config.admin_token_file,
         data: &data.join(", "),
         certificate: certificate.map(|certificate| certificate.authority.as_deref()),
+        now: env.clock.now(),
         started_in_ms: env.clock.monotonic().as_millis(),
     };
     let text = banner.text();

@@ -83,6 +83,13 @@ macro_rules! error_table {
 
 error_table! {
     AuthenticationFailed, 403, "Server failed to authenticate the request. Make sure the value of the Authorization header is formed correctly including the signature.";
+    AuthorizationFailure, 403, "This request is not authorized to perform this operation.";
+    AuthorizationPermissionMismatch, 403, "This request is not authorized to perform this operation using this permission.";
+    AuthorizationProtocolMismatch, 403, "This request is not authorized to perform this operation using this protocol.";
+    AuthorizationResourceTypeMismatch, 403, "This request is not authorized to perform this operation using this resource type.";
+    AuthorizationServiceMismatch, 403, "This request is not authorized to perform this operation using this service.";
+    AuthorizationSourceIPMismatch, 403, "This request is not authorized to perform this operation using this source IP.";
+    UnauthorizedBlobOverwrite, 403, "This request is not authorized to perform blob overwrites.";
     InvalidAuthenticationInfo, 400, "Authentication information is not given in the correct format. Check the value of the Authorization header.";
     NoAuthenticationInformation, 401, "Server failed to authenticate the request. Send an Authorization header.";
     InsufficientAccountPermissions, 403, "Write operations to the secondary location are not allowed.";

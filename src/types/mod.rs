@@ -7,6 +7,7 @@ mod checksum;
 mod condition;
 mod etag;
 mod ids;
+mod iso;
 mod key;
 mod kind;
 mod lease;

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What the README tells a new user to paste works, verbatim: its Python lines, its rclone line, its curl lines.
+"""What the README and the banner tell a new user to paste works, verbatim: Python, rclone, AzCopy and curl lines.
 
 They rely on the default ports, so the server runs there; where something else already listens on one of them the
 script says so and exits with 77 (skipped).
@@ -15,13 +15,16 @@ import subprocess
 import sys
 import time
 
-from lib import cli
+from lib import azcopy, cli
+from lib.install import Unavailable
 from lib.measure import wait_until
 from lib.report import Verdicts
 
 README = pathlib.Path(__file__).resolve().parents[2] / "README.md"
 BLOB_PORT, ADMIN_PORT = 10_000, 10_080
 READY_SECONDS = 60
+# What is run when a line starts with it; `az` needs an installation of its own.
+PROGRAMS = ("rclone", "curl", "azcopy")
 
 
 def listening(port):
@@ -35,10 +38,23 @@ def fenced(text, language):
     return re.findall(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
 
 
-def run_lines(text, scratch, verdicts):
-    """Runs the README's lines against the default ports."""
-    environment = {**os.environ, "PATH": f"{pathlib.Path(sys.executable).parent}:{os.environ['PATH']}",
-                   "RCLONE_CONFIG": str(scratch / "rclone.conf")}
+def programs(scratch, binary):
+    """A folder with what the lines call by name: the server's own program, and AzCopy where it can be had."""
+    folder = scratch / "bin"
+    folder.mkdir()
+    (folder / "blockyard").symlink_to(binary)
+    try:
+        (folder / "azcopy").symlink_to(azcopy.program())
+    except Unavailable as error:
+        print(f"no AzCopy: {error}")
+    return folder
+
+
+def run_lines(text, banner, scratch, options, verdicts):
+    """Runs the lines of the README, then those of the banner, against the default ports."""
+    path = [programs(scratch, pathlib.Path(options.binary).resolve()), pathlib.Path(sys.executable).parent]
+    environment = {**azcopy.AzCopy(None, scratch).environment(), "RCLONE_CONFIG": str(scratch / "rclone.conf"),
+                   "PATH": ":".join([*map(str, path), os.environ["PATH"]])}
 
     def works(what, command, wanted=""):
         done = subprocess.run(command, env=environment, cwd=scratch, capture_output=True, text=True, timeout=120)
@@ -46,6 +62,13 @@ def run_lines(text, scratch, verdicts):
         verdicts.check(what, passed, f"exit 0 {wanted!r}", f"exit {done.returncode} {done.stdout.strip()[:60]!r}")
         if not passed:
             print(done.stdout[-2000:] + done.stderr[-2000:])
+
+    def one_line(line, program):
+        if shutil.which(program, path=environment["PATH"]):
+            line_run = line.replace("curl", "curl -fsS", 1) if program == "curl" else line
+            works(line[:60], ["bash", "-c", line_run])
+        else:
+            verdicts.figure(line[:60], f"no {program} here", "not run")
 
     scripts = fenced(text, "python")
     verdicts.check("README has Python lines", bool(scripts), "some", len(scripts))
@@ -56,11 +79,12 @@ def run_lines(text, scratch, verdicts):
     for block in fenced(text, "sh"):
         for line in block.splitlines():
             program = line.split()[0] if line.split() else ""
-            if program in ("rclone", "curl"):
-                if shutil.which(program, path=environment["PATH"]):
-                    works(line[:60], ["bash", "-c", line if program == "rclone" else line.replace("curl", "curl -fsS", 1)])
-                else:
-                    verdicts.figure(line[:60], f"no {program} here", "not run")
+            if program in PROGRAMS:
+                one_line(line, program)
+    for line in banner().splitlines():
+        program = line.split()[0] if line.startswith("  ") and line.split() else ""
+        if program in (*PROGRAMS, "python3"):
+            one_line(line.strip(), program)
 
 
 def main(options, scratch):
@@ -80,7 +104,7 @@ def main(options, scratch):
                            READY_SECONDS, every=0.02)
         verdicts.check("`blockyard serve` with no flag serves", ready and process.poll() is None, "serves",
                        f"{time.monotonic() - began:.2f} s" if process.poll() is None else f"exit {process.returncode}")
-        run_lines(text, scratch, verdicts)
+        run_lines(text, lambda: log_path.read_text(errors="replace"), scratch, options, verdicts)
         process.send_signal(signal.SIGTERM)
         verdicts.equal("exit code after SIGTERM", process.wait(60), 0)
         banner = log_path.read_text(errors="replace")

@@ -9,6 +9,7 @@ use http::request::Parts;
 use crate::protocol::Error;
 use crate::protocol::ErrorCode;
 use crate::protocol::azure::headers;
+use crate::protocol::azure::query;
 
 /// A service version, `YYYY-MM-DD`. Any date is served: newer than known means at the highest known behaviour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -58,7 +59,7 @@ const CLIENT_REQUEST_ID_BYTES_MAX: usize = 1024;
 /// The parts of a head that no operation owns.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Context {
-    /// `x-ms-version`.
+    /// `x-ms-version`, else what the URL says.
     pub version: ServiceVersion,
     /// `x-ms-client-request-id`, at most 1 KiB.
     pub client_request_id: Option<HeaderValue>,
@@ -68,10 +69,11 @@ impl Context {
     /// Reads the head.
     ///
     /// # Errors
-    /// `InvalidHeaderValue` for a malformed version or a client request id above 1 KiB.
+    /// `InvalidHeaderValue` for a malformed version or a client request id above 1 KiB; `InvalidQueryParameterValue`
+    /// for a malformed `api-version`.
     pub fn from_head(head: &Parts) -> Result<Self, Error> {
         let version = match headers::text(&head.headers, "x-ms-version")? {
-            None => ServiceVersion::DEFAULT,
+            None => from_query(head)?.unwrap_or(ServiceVersion::DEFAULT),
             Some(text) => {
                 ServiceVersion::parse(text).ok_or_else(|| headers::invalid("x-ms-version", text))?
             }
@@ -88,9 +90,30 @@ impl Context {
     pub(super) fn lenient(head: &Parts) -> Self {
         let version = head.headers.get("x-ms-version").and_then(|v| v.to_str().ok());
         Self {
-            version: version.and_then(ServiceVersion::parse).unwrap_or(ServiceVersion::DEFAULT),
+            version: version
+                .and_then(ServiceVersion::parse)
+                .or_else(|| from_query(head).ok().flatten())
+                .unwrap_or(ServiceVersion::DEFAULT),
             client_request_id: client_request_id(&head.headers),
         }
+    }
+}
+
+/// The version a URL asks for: `api-version`, else that of its shared access signature. A signature's own version that
+/// cannot be read is left to whoever verifies it.
+fn from_query(head: &Parts) -> Result<Option<ServiceVersion>, Error> {
+    let value = |wanted: &str| {
+        let mut pairs = head.uri.query().unwrap_or("").split('&').filter_map(|p| p.split_once('='));
+        pairs
+            .find(|(name, value)| name.eq_ignore_ascii_case(wanted) && !value.is_empty())
+            .map(|(_, v)| v)
+    };
+    match value("api-version") {
+        Some(text) => {
+            let refused = || query::invalid("api-version", text);
+            ServiceVersion::parse(text).map(Some).ok_or_else(refused)
+        }
+        None => Ok(value("sv").and_then(ServiceVersion::parse)),
     }
 }
 

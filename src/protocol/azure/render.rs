@@ -229,7 +229,7 @@ pub fn render_error(error: &Error, echo: &RequestEcho) -> Response<Bytes> {
     body.push_str("\nRequestId:");
     body.push_str(&echo.request_id);
     body.push_str("\nTime:");
-    body.push_str(&precise(echo.time));
+    body.push_str(&echo.time.to_iso());
     body.push_str("</Message>");
     for (element, value) in &error.details {
         // What clients sent may hold what XML cannot.
@@ -238,31 +238,6 @@ pub fn render_error(error: &Error, echo: &RequestEcho) -> Response<Bytes> {
     }
     body.push_str("</Error>");
     head.xml(body)
-}
-
-/// `2026-11-21T02:13:18.1310000Z`, as the service writes times into bodies and snapshot ids.
-fn precise(time: Timestamp) -> String {
-    let since = time.since_unix();
-    let (days, seconds) = (since.as_secs() / 86_400, since.as_secs() % 86_400);
-    let (year, month, day) = civil(days);
-    let (hour, minute, second) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
-    let ticks = since.subsec_nanos() / 100;
-    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{ticks:07}Z")
-}
-
-/// Year, month and day of the `days`-th day after 1970-01-01, in the Gregorian calendar.
-fn civil(days: u64) -> (u64, u64, u64) {
-    // Counted from 0000-03-01, so that the leap day is the last of its year.
-    let shifted = days + 719_468;
-    let (era, day_of_era) = (shifted / 146_097, shifted % 146_097);
-    let year_of_era =
-        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let shifted_month = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * shifted_month + 2) / 5 + 1;
-    let month = if shifted_month < 10 { shifted_month + 3 } else { shifted_month - 9 };
-    let year = year_of_era + era * 400 + u64::from(month <= 2);
-    (year, month, day)
 }
 
 /// `x-ms-lease-status`: whether writes need an id.

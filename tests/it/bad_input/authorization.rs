@@ -99,9 +99,6 @@ pub(super) fn cases() -> Vec<Case> {
         case("type added", tampered("content-type", "a/b"), 403, failed),
         case("second authorization", tampered("authorization", "SharedKey acct1:AAAA"), 400, info),
     ];
-    let shared = Message::new("GET /acct1/con1/blob?sv=2026-10-06&sr=b&sp=r&sig=AAAA");
-    let shared = Message { sign: Sign::Not, ..shared };
-    cases.push(case("shared access signature", shared, 501, "NotImplemented"));
     let write = Message::new("PUT /acct1-secondary/con1/new").header("x-ms-blob-type: BlockBlob");
     cases.push(case("write to the secondary", write, 403, "InsufficientAccountPermissions"));
     let mut moved = get();

@@ -1,0 +1,140 @@
+//! What a caller may do, and what an operation needs.
+
+use crate::auth::Error;
+use crate::auth::Letters;
+use crate::auth::Role;
+
+/// Response headers that a signature puts in the place of a blob's own.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Overrides {
+    /// `rscc`.
+    pub cache_control: Option<String>,
+    /// `rscd`.
+    pub content_disposition: Option<String>,
+    /// `rsce`.
+    pub content_encoding: Option<String>,
+    /// `rscl`.
+    pub content_language: Option<String>,
+    /// `rsct`.
+    pub content_type: Option<String>,
+}
+
+/// How far a shared access signature reaches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reach {
+    /// An account signature: the services and resource types it names.
+    Account {
+        /// `ss` has b.
+        blob: bool,
+        /// `srt` has s: operations on the account.
+        service: bool,
+        /// `srt` has c: operations on containers.
+        container: bool,
+        /// `srt` has o: operations on blobs.
+        object: bool,
+    },
+    /// A service or user delegation signature: what the URL names, which was signed.
+    Resource {
+        /// A container with all blobs in it; else one blob.
+        container: bool,
+    },
+}
+
+/// What a shared access signature grants.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Grant {
+    /// Where.
+    pub reach: Reach,
+    /// What.
+    pub letters: Letters,
+    /// What answers carry.
+    pub overrides: Overrides,
+}
+
+/// On what an operation acts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Level {
+    /// The account.
+    Service,
+    /// A container.
+    Container,
+    /// A blob.
+    Object,
+    /// Whatever the URL names.
+    Any,
+}
+
+/// What an operation needs; a row of the table the front end keeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Need {
+    /// On what it acts.
+    pub level: Level,
+    /// Letters of which an account signature has to have one.
+    pub account: Letters,
+    /// Letters of which a service signature has to have one; none means that no service signature is enough.
+    pub service: Letters,
+    /// Letters that a signature has to have besides, each of them.
+    pub also: Letters,
+    /// Letters of which a signature has to have one to replace what exists; none when there is nothing to replace.
+    pub replace: Letters,
+    /// The least role of whoever comes with a token.
+    pub role: Role,
+    /// From which level of public access on nobody has to sign.
+    pub anonymous: Option<Exposure>,
+}
+
+/// Public access an operation takes to be open to all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Exposure {
+    /// Blobs can be read.
+    Blob,
+    /// The container can be read and listed too.
+    Container,
+}
+
+/// How far an operation is permitted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Permit {
+    /// As it stands.
+    Full,
+    /// Only if it replaces nothing.
+    CreateOnly,
+}
+
+impl Grant {
+    /// Whether the operation is permitted.
+    ///
+    /// # Errors
+    /// [`Error::Service`], [`Error::ResourceType`], [`Error::Permission`], [`Error::Unauthorized`].
+    pub fn permits(&self, need: &Need) -> Result<Permit, Error> {
+        let wanted = match self.reach {
+            Reach::Account { blob, service, container, object } => {
+                if !blob {
+                    return Err(Error::Service);
+                }
+                let typed = match need.level {
+                    Level::Service => service,
+                    Level::Container => container,
+                    Level::Object => object,
+                    Level::Any => true,
+                };
+                if !typed {
+                    return Err(Error::ResourceType);
+                }
+                need.account
+            }
+            Reach::Resource { container } => {
+                // A signature of a blob cannot have been made for a container's URL; this is the second lock.
+                if need.service.is_empty() || (need.level == Level::Container && !container) {
+                    return Err(Error::Unauthorized);
+                }
+                need.service
+            }
+        };
+        if !self.letters.any(wanted) || !self.letters.all(need.also) {
+            return Err(Error::Permission);
+        }
+        let replaces = need.replace.is_empty() || self.letters.any(need.replace);
+        Ok(if replaces { Permit::Full } else { Permit::CreateOnly })
+    }
+}

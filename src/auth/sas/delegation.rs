@@ -1,0 +1,132 @@
+//! User delegation keys: derived from a secret of the account and the words of the key itself, so nothing is stored and
+//! a new secret revokes them all.
+
+use std::fmt;
+use std::time::Duration;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use hmac::Hmac;
+use hmac::KeyInit;
+use hmac::Mac;
+use sha2::Sha256;
+
+use crate::auth::Error;
+use crate::types::Timestamp;
+
+/// How long a user delegation key lives at most.
+pub const DELEGATION_MAX: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+
+/// The words a key is derived from, in this order.
+const WORDS: [&str; 7] = ["skoid", "sktid", "skt", "ske", "sks", "skv", "skdutid"];
+
+/// What an account's user delegation keys are derived from: 32 random bytes.
+#[derive(Clone, PartialEq, Eq)]
+pub struct DelegationSecret([u8; 32]);
+
+impl DelegationSecret {
+    /// Wraps a secret.
+    #[must_use]
+    pub const fn new(bytes: [u8; 32]) -> Self {
+        Self(bytes)
+    }
+}
+
+impl fmt::Debug for DelegationSecret {
+    /// Never shows it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("DelegationSecret(..)")
+    }
+}
+
+/// A user delegation key: what it says, and in which words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DelegationKey {
+    /// Whose it is: the object id of the principal.
+    pub object: String,
+    /// The principal's tenant.
+    pub tenant: String,
+    /// From when on, as written.
+    pub start: String,
+    /// Until when, as written.
+    pub expiry: String,
+    /// The service version that issued it.
+    pub version: String,
+    /// The tenant of the users it is delegated to, or empty.
+    pub delegated_tenant: String,
+}
+
+impl DelegationKey {
+    /// The service it is for.
+    pub const SERVICE: &'static str = "b";
+
+    /// The base64 key a client signs with.
+    #[must_use]
+    pub fn value(&self, secret: &DelegationSecret) -> String {
+        STANDARD.encode(key(secret, |name| self.word(name)))
+    }
+
+    /// One of its words by the name it has in a signature.
+    #[must_use]
+    pub fn word(&self, name: &str) -> &str {
+        match name {
+            "skoid" => &self.object,
+            "sktid" => &self.tenant,
+            "skt" => &self.start,
+            "ske" => &self.expiry,
+            "sks" => Self::SERVICE,
+            "skv" => &self.version,
+            "skdutid" => &self.delegated_tenant,
+            _ => "",
+        }
+    }
+}
+
+/// The key of these words.
+pub(super) fn key<'a>(secret: &DelegationSecret, word: impl Fn(&str) -> &'a str) -> [u8; 32] {
+    // A line each: no word can hold a line break, or it would not be the same key.
+    let text = WORDS.map(|name| word(name).replace('\n', " ")).join("\n");
+    digest(&secret.0, text.as_bytes())
+}
+
+/// Whether `signature` is that of `text`, compared in constant time.
+pub(super) fn verify(key: &[u8], text: &[u8], signature: &[u8]) -> bool {
+    mac(key).chain_update(text).verify_slice(signature).is_ok()
+}
+
+/// Whether the key itself is valid now and as long as it may be, and the signature does not outlive it.
+pub(super) fn check<'a>(
+    word: impl Fn(&str) -> &'a str,
+    expiry: Timestamp,
+    now: Timestamp,
+) -> Result<(), Error> {
+    let time = |name: &str| {
+        Timestamp::from_iso(word(name)).ok_or_else(|| {
+            Error::sas(format!("{name}={} is not a time in ISO 8601 form.", word(name)))
+        })
+    };
+    let (from, until) = (time("skt")?, time("ske")?);
+    if word("sks") != DelegationKey::SERVICE {
+        return Err(Error::sas(format!("sks={} is not the blob service.", word("sks"))));
+    }
+    if until <= from || until.since(from) > DELEGATION_MAX {
+        return Err(Error::sas("A user delegation key lives at most 7 days.".to_owned()));
+    }
+    if now < from || until <= now {
+        return Err(Error::sas(format!(
+            "Signature not valid in the specified key time frame: Start [{from}] - Expiry [{until}] - Current [{now}]"
+        )));
+    }
+    if expiry.since(from) > DELEGATION_MAX {
+        return Err(Error::sas("se is more than 7 days behind skt.".to_owned()));
+    }
+    Ok(())
+}
+
+fn digest(key: &[u8], text: &[u8]) -> [u8; 32] {
+    mac(key).chain_update(text).finalize().into_bytes().into()
+}
+
+fn mac(key: &[u8]) -> Hmac<Sha256> {
+    Hmac::new_from_slice(key).expect("HMAC takes keys of any length")
+}

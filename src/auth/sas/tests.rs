@@ -1,0 +1,361 @@
+//! Shared access signatures against those of the real SDKs, and forgeries.
+
+use std::net::IpAddr;
+use std::net::Ipv4Addr;
+
+use http::HeaderMap;
+use http::HeaderValue;
+use serde_json::Value;
+
+use crate::auth::AccountKeys;
+use crate::auth::Circumstances;
+use crate::auth::DelegationKey;
+use crate::auth::DelegationSecret;
+use crate::auth::Error;
+use crate::auth::Grant;
+use crate::auth::Letters;
+use crate::auth::Overrides;
+use crate::auth::Policy;
+use crate::auth::Reach;
+use crate::auth::SasRequest;
+use crate::auth::Signature;
+use crate::auth::Signers;
+use crate::auth::Target;
+use crate::auth::Terms;
+use crate::auth::mint_account;
+use crate::auth::mint_delegation;
+use crate::auth::mint_service;
+use crate::auth::sas::fields::Fields;
+use crate::auth::sas::layout::Form;
+use crate::auth::sas::layout::Subject;
+use crate::auth::sas::layout::string_to_sign;
+use crate::types::Timestamp;
+
+const KEY: &str = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
+const OTHER_KEY: &str = "ZGlmZmVyZW50IGtleSwgbG9uZyBlbm91Z2ggdG8gYmUgb25l";
+
+fn keys(texts: &[&str]) -> AccountKeys {
+    AccountKeys::new(texts).unwrap()
+}
+
+fn secret() -> DelegationSecret {
+    DelegationSecret::new(std::array::from_fn(|i| u8::try_from(i).unwrap()))
+}
+
+fn time(text: &str) -> Timestamp {
+    Timestamp::from_iso(text).unwrap()
+}
+
+fn at(now: &str) -> Circumstances {
+    Circumstances { now: time(now), peer: IpAddr::V4(Ipv4Addr::LOCALHOST), secure: false }
+}
+
+/// Verifies a query for a URL below the account `acct`, keys [`OTHER_KEY`] and [`KEY`].
+fn verify(
+    query: &str,
+    container: Option<&str>,
+    blob: Option<&str>,
+) -> Result<Option<Signature>, Error> {
+    let headers = HeaderMap::new();
+    let request = SasRequest { query, headers: &headers, account: "acct", container, blob };
+    let keys = keys(&[OTHER_KEY, KEY]);
+    Signature::verify(&request, &Signers { keys: &keys, delegation: &secret() })
+}
+
+fn terms() -> Terms {
+    Terms {
+        permissions: "rl".to_owned(),
+        start: Some("2026-11-21T05:00:00Z".to_owned()),
+        expiry: Some("2026-11-21T09:00:00Z".to_owned()),
+        ..Terms::default()
+    }
+}
+
+const CONTAINER: Target<'static> =
+    Target { account: "acct", container: "c-1", blob: None, snapshot: None };
+
+fn detail(error: Error) -> String {
+    let Error::Refused { detail } = error else { panic!("{error:?}") };
+    detail
+}
+
+fn settled(query: &str, now: &str) -> Result<Grant, Error> {
+    verify(query, Some("c-1"), None)?.unwrap().settle(None, &at(now))
+}
+
+#[test]
+fn signatures_of_every_python_sdk_are_accepted_and_bound_to_what_they_name() {
+    let text = include_str!("../../../api-spec/vectors/sas.json");
+    let vectors: Value = serde_json::from_str(text).unwrap();
+    let account = vectors["account"].as_str().unwrap();
+    let keys = keys(&[vectors["key"].as_str().unwrap()]);
+    let mut headers = HeaderMap::new();
+    headers.insert("x-ms-client", HeaderValue::from_static("one"));
+    headers.insert("x-ms-other", HeaderValue::from_static("two"));
+    let signatures = vectors["signatures"].as_array().unwrap();
+    assert!(signatures.len() > 75, "{}", signatures.len());
+    for vector in signatures {
+        let name = format!("{} {}", vector["sdk"], vector["name"]);
+        let request = SasRequest {
+            query: vector["query"].as_str().unwrap(),
+            headers: &headers,
+            account,
+            container: vector["container"].as_str(),
+            blob: vector["blob"].as_str(),
+        };
+        let signers = Signers { keys: &keys, delegation: &secret() };
+        let signature = Signature::verify(&request, &signers).expect(&name).expect(&name);
+        let policy = Policy {
+            expiry: Some(time("2026-11-21T09:00:00Z")),
+            letters: Some(Letters::of("r")),
+            start: None,
+        };
+        let policy = signature.policy().map(|_| policy);
+        signature.settle(policy.as_ref(), &at("2026-11-21T06:00:00Z")).expect(&name);
+        if signature.policy().is_none() {
+            for now in ["2026-11-21T09:00:00Z", "2026-11-23T00:00:00Z"] {
+                let late = signature.settle(None, &at(now)).expect_err(&name);
+                assert!(detail(late).contains("time frame"), "{name}");
+            }
+        }
+        let elsewhere = SasRequest { account: "devstoreaccount2", ..request };
+        assert!(Signature::verify(&elsewhere, &signers).is_err(), "{name}");
+        if request.container.is_some() {
+            let elsewhere = SasRequest { container: Some("cont-2"), ..request };
+            assert!(Signature::verify(&elsewhere, &signers).is_err(), "{name}");
+            let account_url = SasRequest { container: None, blob: None, ..request };
+            assert!(Signature::verify(&account_url, &signers).is_err(), "{name}");
+        }
+        for name_of in ["sp=", "se=", "sv=", "srt=", "sr=", "skoid=", "sip=", "rsct="] {
+            let Some(at) = request.query.find(name_of) else { continue };
+            let mut forged = request.query.to_owned();
+            forged.insert_str(at + name_of.len(), "r");
+            let forged = SasRequest { query: &forged, ..request };
+            assert!(Signature::verify(&forged, &signers).is_err(), "{name} {name_of}");
+        }
+    }
+}
+
+#[test]
+fn oldest_string_to_sign_is_the_documented_one() {
+    let text =
+        "sv=2012-02-12&st=2009-02-09&se=2009-02-10&sr=c&sp=r&si=YWJjZGVmZw%3d%3d&sig=AA%3d%3d";
+    let fields = Fields::read(text).unwrap().unwrap();
+    let headers = HeaderMap::new();
+    let subject = Subject {
+        account: "myaccount",
+        container: Some("pictures"),
+        blob: Some("profile.jpg"),
+        time: "",
+        headers: &headers,
+        query: "",
+    };
+    assert_eq!(
+        string_to_sign(Form::Service, &fields, &subject).unwrap(),
+        "r\n2009-02-09\n2009-02-10\n/myaccount/pictures\nYWJjZGVmZw==\n2012-02-12"
+    );
+}
+
+#[test]
+fn minted_signatures_are_accepted() {
+    let keys = keys(&[KEY]);
+    let query = mint_account(&keys, "acct", "sco", &terms());
+    let grant = settled(&query, "2026-11-21T06:00:00Z").unwrap();
+    let reach = Reach::Account { blob: true, service: true, container: true, object: true };
+    assert_eq!((grant.reach, grant.letters), (reach, Letters::of("rl")));
+
+    let overrides =
+        Overrides { content_type: Some("text/html; x=ä".to_owned()), ..Overrides::default() };
+    let terms = Terms { overrides: overrides.clone(), ..terms() };
+    let blob = Target { blob: Some("dir/ä +%.txt"), ..CONTAINER };
+    let snapshot = Target { snapshot: Some("2026-11-21T05:01:02.1234567Z"), ..blob };
+    for (target, container) in [(CONTAINER, true), (blob, false), (snapshot, false)] {
+        let query = mint_service(&keys, &target, &terms);
+        let signature = verify(&query, Some("c-1"), target.blob).unwrap().unwrap();
+        let grant = signature.settle(None, &at("2026-11-21T06:00:00Z")).unwrap();
+        assert_eq!(grant.reach, Reach::Resource { container });
+        assert_eq!(grant.overrides, overrides);
+        assert!(verify(&query, Some("c-1"), Some("other")).is_err() || container);
+    }
+}
+
+#[test]
+fn signature_of_a_snapshot_is_not_one_of_another_or_of_the_blob() {
+    let target =
+        Target { blob: Some("b"), snapshot: Some("2026-11-21T05:01:02.1234567Z"), ..CONTAINER };
+    let query = mint_service(&keys(&[KEY]), &target, &terms());
+    assert!(verify(&query, Some("c-1"), Some("b")).is_ok());
+    let other = query.replace("1234567Z", "1234568Z");
+    assert!(detail(verify(&other, Some("c-1"), Some("b")).unwrap_err()).contains("did not match"));
+    let (_, base) = query.split_once('&').unwrap();
+    assert!(detail(verify(base, Some("c-1"), Some("b")).unwrap_err()).contains("snapshot"));
+}
+
+#[test]
+fn user_delegation_ends_with_its_key_and_lives_seven_days_at_most() {
+    let key = |start: &str, expiry: &str| DelegationKey {
+        object: "o".to_owned(),
+        tenant: "t".to_owned(),
+        start: start.to_owned(),
+        expiry: expiry.to_owned(),
+        version: "2022-11-02".to_owned(),
+        delegated_tenant: String::new(),
+    };
+    let mint = |key: &DelegationKey, terms: &Terms| {
+        let value = key.value(&secret());
+        mint_delegation(key, &keys(&[&value]), &CONTAINER, terms)
+    };
+    let good = key("2026-11-21T05:00:00Z", "2026-11-21T07:00:00Z");
+    let query = mint(&good, &terms());
+    settled(&query, "2026-11-21T06:00:00Z").unwrap();
+    assert!(
+        detail(settled(&query, "2026-11-21T08:00:00Z").unwrap_err()).contains("key time frame")
+    );
+    let early = key("2026-11-21T05:30:00Z", "2026-11-21T07:00:00Z");
+    let early = settled(&mint(&early, &terms()), "2026-11-21T05:15:00Z").unwrap_err();
+    assert!(detail(early).contains("key time frame"));
+
+    let long = key("2026-11-21T05:00:00Z", "2026-11-28T05:00:01Z");
+    assert!(
+        detail(settled(&mint(&long, &terms()), "2026-11-21T06:00:00Z").unwrap_err())
+            .contains("7 days")
+    );
+    let week = key("2026-11-21T05:00:00Z", "2026-11-28T05:00:00Z");
+    let far = Terms { expiry: Some("2026-11-28T05:00:01Z".to_owned()), ..terms() };
+    assert!(
+        detail(settled(&mint(&week, &far), "2026-11-21T06:00:00Z").unwrap_err()).contains("7 days")
+    );
+
+    for (name, forged) in
+        [("skoid=o", "skoid=p"), ("ske=2026-11-21T07", "ske=2026-11-21T08"), ("sktid=t", "sktid=u")]
+    {
+        let forged = query.replace("%3A", ":").replace(name, forged);
+        assert!(
+            detail(settled(&forged, "2026-11-21T06:00:00Z").unwrap_err()).contains("did not match"),
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn window_holds_its_start_and_not_its_end() {
+    let query = mint_service(&keys(&[KEY]), &CONTAINER, &terms());
+    for (now, inside) in [
+        ("2026-11-21T04:59:59.9999999Z", false),
+        ("2026-11-21T05:00:00Z", true),
+        ("2026-11-21T08:59:59.9999999Z", true),
+        ("2026-11-21T09:00:00Z", false),
+    ] {
+        assert_eq!(settled(&query, now).is_ok(), inside, "{now}");
+    }
+}
+
+#[test]
+fn addresses_and_protocol_are_those_of_the_signature() {
+    let mint = |terms: &Terms| mint_service(&keys(&[KEY]), &CONTAINER, terms);
+    let elsewhere = Terms { addresses: Some("10.0.0.1-10.0.0.9".to_owned()), ..terms() };
+    let refused = settled(&mint(&elsewhere), "2026-11-21T06:00:00Z").unwrap_err();
+    assert_eq!(refused, Error::SourceAddress { address: IpAddr::V4(Ipv4Addr::LOCALHOST) });
+    let here = Terms { addresses: Some("127.0.0.1".to_owned()), ..terms() };
+    settled(&mint(&here), "2026-11-21T06:00:00Z").unwrap();
+
+    let query = mint(&Terms { https_only: true, ..terms() });
+    assert_eq!(settled(&query, "2026-11-21T06:00:00Z").unwrap_err(), Error::Protocol);
+    let signature = verify(&query, Some("c-1"), None).unwrap().unwrap();
+    let secure = Circumstances { secure: true, ..at("2026-11-21T06:00:00Z") };
+    signature.settle(None, &secure).unwrap();
+}
+
+#[test]
+fn stored_policy_fills_what_the_signature_leaves_open_and_nothing_else() {
+    let expiry = time("2026-11-21T09:00:00Z");
+    let full = Policy { start: None, expiry: Some(expiry), letters: Some(Letters::of("r")) };
+    let bare = Terms { policy: Some("p".to_owned()), ..Terms::default() };
+    let query = mint_service(&keys(&[KEY]), &CONTAINER, &bare);
+    let signature = verify(&query, Some("c-1"), None).unwrap().unwrap();
+    assert_eq!(signature.policy(), Some("p"));
+    let now = at("2026-11-21T06:00:00Z");
+    assert_eq!(signature.settle(Some(&full), &now).unwrap().letters, Letters::of("r"));
+    assert!(detail(signature.settle(None, &now).unwrap_err()).contains("no access policy"));
+    let open = Policy { letters: None, ..full.clone() };
+    assert!(
+        detail(signature.settle(Some(&open), &now).unwrap_err()).starts_with("sp is mandatory")
+    );
+    let endless = Policy { expiry: None, ..full.clone() };
+    assert!(
+        detail(signature.settle(Some(&endless), &now).unwrap_err()).starts_with("se is mandatory")
+    );
+    let late = Policy { start: Some(expiry), ..full.clone() };
+    assert!(detail(signature.settle(Some(&late), &now).unwrap_err()).contains("time frame"));
+
+    let both = Terms { policy: Some("p".to_owned()), ..terms() };
+    let query = mint_service(&keys(&[KEY]), &CONTAINER, &both);
+    let signature = verify(&query, Some("c-1"), None).unwrap().unwrap();
+    assert!(detail(signature.settle(Some(&full), &now).unwrap_err()).contains("not both"));
+    signature.settle(Some(&Policy::default()), &now).unwrap();
+}
+
+#[test]
+fn malformed_signatures_say_what_is_wrong() {
+    let cases = [
+        ("sig=AAAA", "sv is mandatory"),
+        ("sv=&sig=AAAA", "sv is mandatory"),
+        ("sv=2022-11-02&sig=AAAA", "sr is mandatory"),
+        ("sv=2022-11-02&sr=c&sig=", "sig is mandatory"),
+        ("sv=2022-11-02&sr=c&sig=***", "sig is not base64"),
+        ("sv=2022-11-02&sr=q&sig=AAAA", "sr=q"),
+        ("sv=2022-11-02&sr=c&sr=c&sig=AAAA", "sr is given twice"),
+        ("sv=2022-11-02&SR=c&sr=b&sig=AAAA", "sr is given twice"),
+        ("sv=2022-11-2&sr=c&sig=AAAA", "is not a version"),
+        ("sv=tomorrow&sr=c&sig=AAAA", "is not a version"),
+        ("sv=2011-08-18&sr=c&sig=AAAA", "has no signatures of this kind"),
+        ("sv=2015-02-21&ss=b&srt=o&sig=AAAA", "has no signatures of this kind"),
+        ("sv=2017-07-29&sr=c&skoid=x&sig=AAAA", "has no signatures of this kind"),
+        ("sv=2022-11-02&sr=bs&sig=AAAA", "needs the parameter snapshot"),
+        ("sv=2022-11-02&sr=c&sp=%ff&sig=AAAA", "sp is not UTF-8"),
+        ("sv=2022-11-02&sr=c&sp=r&sig=AAAA", "Signature did not match"),
+    ];
+    for (query, expected) in cases {
+        let refused = detail(verify(query, Some("c-1"), None).unwrap_err());
+        assert!(refused.contains(expected), "{query}: {refused}");
+    }
+    for query in ["", "sv=2022-11-02&sr=c", "comp=list&signature=1", "xsig=1"] {
+        assert!(verify(query, Some("c-1"), None).unwrap().is_none(), "{query}");
+    }
+}
+
+#[test]
+fn well_signed_nonsense_is_refused_too() {
+    let forge = |terms: &Terms, types: &str| mint_account(&keys(&[KEY]), "acct", types, terms);
+    let cases = [
+        (Terms { permissions: String::new(), ..terms() }, "sco", "sp is mandatory"),
+        (Terms { expiry: None, ..terms() }, "sco", "se is mandatory"),
+        (Terms { permissions: "rz".to_owned(), ..terms() }, "sco", "no permission"),
+        (Terms { expiry: Some("soon".to_owned()), ..terms() }, "sco", "se=soon"),
+        (Terms { start: Some("2026-13-01".to_owned()), ..terms() }, "sco", "st=2026-13-01"),
+        (Terms { addresses: Some("localhost".to_owned()), ..terms() }, "sco", "sip=localhost"),
+        (terms(), "sx", "srt=sx"),
+    ];
+    for (terms, types, expected) in cases {
+        let refused = detail(settled(&forge(&terms, types), "2026-11-21T06:00:00Z").unwrap_err());
+        assert!(refused.contains(expected), "{expected}: {refused}");
+    }
+}
+
+#[test]
+fn every_flipped_bit_of_a_signature_is_refused() {
+    use base64::Engine;
+    use base64::engine::general_purpose::STANDARD;
+    let query = mint_service(&keys(&[KEY]), &CONTAINER, &terms());
+    let (rest, signature) = query.split_once("&sig=").unwrap();
+    let signature = percent_encoding::percent_decode_str(signature).decode_utf8().unwrap();
+    let bytes = STANDARD.decode(signature.as_bytes()).unwrap();
+    for bit in 0..bytes.len() * 8 {
+        let mut forged = bytes.clone();
+        forged[bit / 8] ^= 1 << (bit % 8);
+        let forged = STANDARD.encode(&forged).replace('+', "%2B");
+        assert!(verify(&format!("{rest}&sig={forged}"), Some("c-1"), None).is_err(), "bit {bit}");
+    }
+    let plain = format!("{rest}&sig={signature}");
+    assert!(verify(&plain, Some("c-1"), None).is_ok(), "a plus need not be escaped");
+}

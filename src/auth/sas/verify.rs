@@ -1,0 +1,289 @@
+//! Verifies a shared access signature: first who signed it, then whether it holds here and now.
+
+use std::net::IpAddr;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use http::HeaderMap;
+
+use crate::auth::AccountKeys;
+use crate::auth::DelegationSecret;
+use crate::auth::Error;
+use crate::auth::Grant;
+use crate::auth::Letters;
+use crate::auth::Overrides;
+use crate::auth::Reach;
+use crate::auth::sas::delegation;
+use crate::auth::sas::fields::Fields;
+use crate::auth::sas::layout::Form;
+use crate::auth::sas::layout::Subject;
+use crate::auth::sas::layout::string_to_sign;
+use crate::auth::sas::network;
+use crate::types::Timestamp;
+
+/// Bytes of a string-to-sign shown to the client.
+const DETAIL_BYTES_MAX: usize = 8 * 1024;
+
+/// A request that carries a signature in its query, names decoded.
+#[derive(Clone, Copy, Debug)]
+pub struct SasRequest<'a> {
+    /// The query without its `?`, still percent-encoded.
+    pub query: &'a str,
+    /// All headers.
+    pub headers: &'a HeaderMap,
+    /// The account the URL names, without `-secondary`.
+    pub account: &'a str,
+    /// The container the URL names.
+    pub container: Option<&'a str>,
+    /// The blob the URL names.
+    pub blob: Option<&'a str>,
+}
+
+/// What may have signed.
+#[derive(Clone, Copy, Debug)]
+pub struct Signers<'a> {
+    /// The account's keys.
+    pub keys: &'a AccountKeys,
+    /// What user delegation keys are derived from.
+    pub delegation: &'a DelegationSecret,
+}
+
+/// The circumstances of a request.
+#[derive(Clone, Copy, Debug)]
+pub struct Circumstances {
+    /// The time of the server.
+    pub now: Timestamp,
+    /// The client's address.
+    pub peer: IpAddr,
+    /// Whether the request came over TLS.
+    pub secure: bool,
+}
+
+/// What a stored access policy of the container says; what it leaves open the signature has to say.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Policy {
+    /// From when on.
+    pub start: Option<Timestamp>,
+    /// Until when.
+    pub expiry: Option<Timestamp>,
+    /// What may be done.
+    pub letters: Option<Letters>,
+}
+
+/// A signature that one of the account's keys made. Whether it holds is for [`Signature::settle`] to say.
+#[derive(Clone, Debug)]
+pub struct Signature {
+    form: Form,
+    fields: Fields,
+}
+
+impl Signature {
+    /// Reads a query and verifies the signature in it; `None` when there is none.
+    ///
+    /// # Errors
+    /// [`Error::Refused`]: a parameter is malformed, missing or given twice, or nobody here signed it.
+    pub fn verify(request: &SasRequest<'_>, signers: &Signers<'_>) -> Result<Option<Self>, Error> {
+        let Some(fields) = Fields::read(request.query)? else { return Ok(None) };
+        check_version(fields.required("sv")?)?;
+        let form = form(&fields)?;
+        let subject = Subject {
+            account: request.account,
+            container: request.container,
+            blob: request.blob,
+            time: &time(fields.text("sr"), request.query)?,
+            headers: request.headers,
+            query: request.query,
+        };
+        let text = string_to_sign(form, &fields, &subject).ok_or_else(|| {
+            Error::sas(format!("sv={} has no signatures of this kind.", fields.text("sv")))
+        })?;
+        // A plus that the client did not escape cannot have been a space: base64 has none.
+        let signature = STANDARD.decode(fields.required("sig")?.replace(' ', "+"));
+        let signature = signature.map_err(|_| Error::sas("sig is not base64.".to_owned()))?;
+        let signed = match form {
+            Form::Account | Form::Service => signers.keys.verify(text.as_bytes(), &signature),
+            Form::Delegation => {
+                let key = delegation::key(signers.delegation, |name| fields.text(name));
+                delegation::verify(&key, text.as_bytes(), &signature)
+            }
+        };
+        if !signed {
+            let shown = &text.as_bytes()[..text.len().min(DETAIL_BYTES_MAX)];
+            let shown = String::from_utf8_lossy(shown);
+            return Err(Error::sas(format!(
+                "Signature did not match. String to sign used was {shown}"
+            )));
+        }
+        Ok(Some(Self { form, fields }))
+    }
+
+    /// The stored access policy it refers to, to be looked up in the container.
+    #[must_use]
+    pub fn policy(&self) -> Option<&str> {
+        let id = self.fields.get("si").filter(|id| !id.is_empty())?;
+        (self.form == Form::Service).then_some(id)
+    }
+
+    /// Decides whether the signature holds here and now, and what it grants. `policy` is what the container has under
+    /// [`Signature::policy`].
+    ///
+    /// # Errors
+    /// [`Error::Refused`], [`Error::SourceAddress`], [`Error::Protocol`].
+    pub fn settle(&self, policy: Option<&Policy>, at: &Circumstances) -> Result<Grant, Error> {
+        let merged = self.merge(policy)?;
+        let letters = merged.letters.ok_or_else(|| mandatory("sp"))?;
+        let expiry = merged.expiry.ok_or_else(|| mandatory("se"))?;
+        check_window(merged.start, expiry, at.now)?;
+        if self.form == Form::Delegation {
+            delegation::check(|name| self.fields.text(name), expiry, at.now)?;
+        }
+        self.check_network(at)?;
+        Ok(Grant { reach: self.reach()?, letters, overrides: self.overrides() })
+    }
+
+    /// What the signature and the policy say together; nothing may be said twice.
+    fn merge(&self, policy: Option<&Policy>) -> Result<Policy, Error> {
+        let own =
+            Policy { start: self.time("st")?, expiry: self.time("se")?, letters: self.letters()? };
+        if self.policy().is_none() {
+            return Ok(own);
+        }
+        let stored = policy.ok_or_else(|| {
+            Error::sas("The container has no access policy of the name in si.".to_owned())
+        })?;
+        let twice = (own.start.is_some() && stored.start.is_some())
+            || (own.expiry.is_some() && stored.expiry.is_some())
+            || (own.letters.is_some() && stored.letters.is_some());
+        if twice {
+            let detail = "Access policy fields can be associated with signature or SAS identifier but not both.";
+            return Err(Error::sas(detail.to_owned()));
+        }
+        Ok(Policy {
+            start: own.start.or(stored.start),
+            expiry: own.expiry.or(stored.expiry),
+            letters: own.letters.or(stored.letters),
+        })
+    }
+
+    fn letters(&self) -> Result<Option<Letters>, Error> {
+        let text = self.fields.text("sp");
+        if text.is_empty() {
+            return Ok(None);
+        }
+        let letters = Letters::parse(text);
+        letters
+            .map(Some)
+            .ok_or_else(|| Error::sas(format!("sp={text} has a letter that is no permission.")))
+    }
+
+    fn time(&self, name: &str) -> Result<Option<Timestamp>, Error> {
+        let text = self.fields.text(name);
+        if text.is_empty() {
+            return Ok(None);
+        }
+        let time = Timestamp::from_iso(text);
+        time.map(Some)
+            .ok_or_else(|| Error::sas(format!("{name}={text} is not a time in ISO 8601 form.")))
+    }
+
+    fn check_network(&self, at: &Circumstances) -> Result<(), Error> {
+        let addresses = self.fields.text("sip");
+        if !addresses.is_empty() {
+            let range = network::address_range(addresses).ok_or_else(|| {
+                Error::sas(format!("sip={addresses} is neither an address nor a range."))
+            })?;
+            if !network::contains(range, at.peer) {
+                return Err(Error::SourceAddress { address: at.peer.to_canonical() });
+            }
+        }
+        let protocols = self.fields.text("spr");
+        if !protocols.is_empty() {
+            let plain = network::allows_http(protocols).ok_or_else(|| {
+                Error::sas(format!("spr={protocols} is neither https nor https,http."))
+            })?;
+            if !plain && !at.secure {
+                return Err(Error::Protocol);
+            }
+        }
+        Ok(())
+    }
+
+    fn reach(&self) -> Result<Reach, Error> {
+        if self.form != Form::Account {
+            return Ok(Reach::Resource { container: self.fields.text("sr") == "c" });
+        }
+        let services = self.fields.required("ss")?;
+        let types = self.fields.required("srt")?;
+        let known = |text: &str, letters: &str| text.chars().all(|c| letters.contains(c));
+        if !known(services, "bqtf") {
+            return Err(Error::sas(format!("ss={services} has a letter that is no service.")));
+        }
+        if !known(types, "sco") {
+            return Err(Error::sas(format!("srt={types} has a letter that is no resource type.")));
+        }
+        Ok(Reach::Account {
+            blob: services.contains('b'),
+            service: types.contains('s'),
+            container: types.contains('c'),
+            object: types.contains('o'),
+        })
+    }
+
+    fn overrides(&self) -> Overrides {
+        let value = |name: &str| self.fields.get(name).filter(|v| !v.is_empty()).map(str::to_owned);
+        Overrides {
+            cache_control: value("rscc"),
+            content_disposition: value("rscd"),
+            content_encoding: value("rsce"),
+            content_language: value("rscl"),
+            content_type: value("rsct"),
+        }
+    }
+}
+
+fn form(fields: &Fields) -> Result<Form, Error> {
+    if fields.get("ss").is_some() || fields.get("srt").is_some() {
+        return Ok(Form::Account);
+    }
+    match fields.required("sr")? {
+        "c" | "b" | "bs" | "bv" => {}
+        other => return Err(Error::sas(format!("sr={other} is not c, b, bs or bv."))),
+    }
+    Ok(if fields.get("skoid").is_some() { Form::Delegation } else { Form::Service })
+}
+
+/// `YYYY-MM-DD`: the layouts compare versions as texts.
+fn check_version(text: &str) -> Result<(), Error> {
+    if text.len() == 10 && Timestamp::from_iso(text).is_some() {
+        return Ok(());
+    }
+    Err(Error::sas(format!("sv={text} is not a version of the form YYYY-MM-DD.")))
+}
+
+/// The snapshot or version a signature of one is about: it stands in the URL's own parameter.
+fn time(kind: &str, query: &str) -> Result<String, Error> {
+    let wanted = match kind {
+        "bs" => "snapshot",
+        "bv" => "versionid",
+        _ => return Ok(String::new()),
+    };
+    let mut pairs = query.split('&').map(|piece| piece.split_once('=').unwrap_or((piece, "")));
+    let found = pairs.find(|(name, _)| name.eq_ignore_ascii_case(wanted));
+    let (_, value) =
+        found.ok_or_else(|| Error::sas(format!("sr={kind} needs the parameter {wanted}.")))?;
+    Ok(percent_encoding::percent_decode_str(value).decode_utf8_lossy().into_owned())
+}
+
+fn mandatory(name: &str) -> Error {
+    Error::sas(format!("{name} is mandatory. Cannot be empty."))
+}
+
+fn check_window(start: Option<Timestamp>, expiry: Timestamp, now: Timestamp) -> Result<(), Error> {
+    if start.is_none_or(|start| start <= now) && now < expiry {
+        return Ok(());
+    }
+    let start = start.map_or_else(String::new, |start| start.to_string());
+    Err(Error::sas(format!(
+        "Signature not valid in the specified time frame: Start [{start}] - Expiry [{expiry}] - Current [{now}]"
+    )))
+}

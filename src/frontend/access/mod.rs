@@ -1,0 +1,13 @@
+//! Who may do what.
+//!
+//! 1. `admit.rs` lets a request in: account, signature, stored policy, parse, permission.
+//! 2. `needs.rs` is the table of what each operation needs.
+//! 3. `replace.rs` and `overrides.rs` are what a signature changes about a request and its answer.
+//!
+//! Invariant: nothing is parsed before it is known who sends it, nothing is carried out before it is known that they
+//! may. A stored policy is read from its partition for each request: revoking it works at once.
+
+pub(crate) mod admit;
+mod needs;
+pub(crate) mod overrides;
+pub(crate) mod replace;

@@ -1,0 +1,87 @@
+//! What each operation needs: the one table of permissions.
+//!
+//! Source: Storage REST "Create an account SAS" (table of operations), "Create a service SAS" (permissions by resource),
+//! "Authorize with Microsoft Entra ID" (permissions by operation).
+
+use crate::auth::Exposure;
+use crate::auth::Letters;
+use crate::auth::Level;
+use crate::auth::Need;
+use crate::auth::Role;
+use crate::protocol::Operation;
+use crate::types::LeaseAction;
+
+const NONE: Letters = Letters::NONE;
+
+/// Reads of the account.
+const READ_ACCOUNT: Need = need(Level::Service, "r", "", Role::Owner);
+/// Changes of the account.
+const WRITE_ACCOUNT: Need = need(Level::Service, "w", "", Role::Owner);
+/// Lists of the account.
+const LIST_ACCOUNT: Need = need(Level::Service, "l", "", Role::Reader);
+/// Reads of a container itself: no service signature is enough.
+const READ_CONTAINER: Need =
+    open(need(Level::Container, "r", "", Role::Reader), Exposure::Container);
+/// Changes of a container itself.
+const WRITE_CONTAINER: Need = need(Level::Container, "w", "", Role::Contributor);
+const CREATE_CONTAINER: Need = need(Level::Container, "cw", "", Role::Contributor);
+const DELETE_CONTAINER: Need = need(Level::Container, "d", "", Role::Contributor);
+const LIST_BLOBS: Need = open(need(Level::Container, "l", "l", Role::Reader), Exposure::Container);
+const READ_BLOB: Need = open(need(Level::Object, "r", "r", Role::Reader), Exposure::Blob);
+const WRITE_BLOB: Need = need(Level::Object, "w", "w", Role::Contributor);
+/// Makes a blob: `c` is enough where there is none, `w` replaces one too.
+const PUT_BLOB: Need =
+    Need { replace: Letters::of("w"), ..need(Level::Object, "cw", "cw", Role::Contributor) };
+const DELETE_BLOB: Need = need(Level::Object, "d", "d", Role::Contributor);
+
+/// What `operation` needs.
+pub(super) fn needs(operation: &Operation) -> Need {
+    use Operation as O;
+    match operation {
+        // Any signature may ask what kind of account it is for, wherever its URL points.
+        O::GetAccountInformation => {
+            let any = Letters::ALL;
+            Need { account: any, service: any, level: Level::Any, ..READ_ACCOUNT }
+        }
+        O::ListContainers(_) => LIST_ACCOUNT,
+        O::GetServiceProperties | O::GetServiceStats => READ_ACCOUNT,
+        O::SetServiceProperties { .. } => WRITE_ACCOUNT,
+        O::CreateContainer { .. } => CREATE_CONTAINER,
+        O::GetContainer { .. } => READ_CONTAINER,
+        O::SetContainerMetadata { .. } => WRITE_CONTAINER,
+        O::DeleteContainer { .. } => DELETE_CONTAINER,
+        O::ListBlobs(_) => LIST_BLOBS,
+        O::PutBlob { .. } | O::PutBlockList { .. } => PUT_BLOB,
+        O::PutBlock { .. } | O::SetBlobProperties { .. } | O::SetBlobMetadata { .. } => WRITE_BLOB,
+        O::GetBlob { .. }
+        | O::GetBlobProperties { .. }
+        | O::GetBlobMetadata { .. }
+        | O::GetBlockList { .. } => READ_BLOB,
+        O::DeleteBlob { .. } => DELETE_BLOB,
+        O::LeaseContainer { action, .. } => lease(action, WRITE_CONTAINER),
+        O::LeaseBlob { action, .. } => lease(action, WRITE_BLOB),
+    }
+}
+
+/// Whoever may delete may break a lease too.
+const fn lease(action: &LeaseAction, write: Need) -> Need {
+    match action {
+        LeaseAction::Break { .. } => {
+            Need { account: Letters::of("wd"), service: Letters::of("wd"), ..write }
+        }
+        LeaseAction::Acquire { .. }
+        | LeaseAction::Renew { .. }
+        | LeaseAction::Change { .. }
+        | LeaseAction::Release { .. } => write,
+    }
+}
+
+/// A need of one letter of `account` in an account signature, of `service` in a service signature.
+const fn need(level: Level, account: &str, service: &str, role: Role) -> Need {
+    let (account, service) = (Letters::of(account), Letters::of(service));
+    Need { level, account, service, also: NONE, replace: NONE, role, anonymous: None }
+}
+
+const fn open(need: Need, exposure: Exposure) -> Need {
+    Need { anonymous: Some(exposure), ..need }
+}

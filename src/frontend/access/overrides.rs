@@ -1,0 +1,22 @@
+//! Response headers that a shared access signature asks for.
+
+use crate::auth::Overrides;
+use crate::protocol::Reply;
+
+/// Puts them in the place of the blob's own, in answers that show those.
+pub(crate) fn apply(overrides: Overrides, reply: &mut Reply) {
+    let (Reply::Blob { facts, .. } | Reply::BlobProperties(facts)) = reply else { return };
+    let properties = &mut facts.properties;
+    let pairs = [
+        (overrides.cache_control, &mut properties.cache_control),
+        (overrides.content_disposition, &mut properties.content_disposition),
+        (overrides.content_encoding, &mut properties.content_encoding),
+        (overrides.content_language, &mut properties.content_language),
+        (overrides.content_type, &mut properties.content_type),
+    ];
+    for (wanted, own) in pairs {
+        if wanted.is_some() {
+            *own = wanted;
+        }
+    }
+}

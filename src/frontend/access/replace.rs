@@ -1,0 +1,26 @@
+//! What a caller that may create but not write gets.
+
+use crate::protocol::Error;
+use crate::protocol::ErrorCode;
+use crate::protocol::Operation;
+use crate::types::EtagMatch;
+
+/// Conditions an operation to make something new, so that the partition decides and no race can replace a blob.
+/// Answers whether the caller had not asked for that itself; `None` when the operation cannot be conditioned so.
+pub(super) fn forbid(operation: &mut Operation) -> Option<bool> {
+    let (Operation::PutBlob { precondition, .. } | Operation::PutBlockList { precondition, .. }) =
+        operation
+    else {
+        return None;
+    };
+    let own = precondition.conditions.if_none_match.replace(EtagMatch::Any);
+    Some(own != Some(EtagMatch::Any))
+}
+
+/// Tells "it exists" as what it means to a caller that may not replace.
+pub(crate) fn explain(error: Error) -> Error {
+    if error.code == ErrorCode::BlobAlreadyExists {
+        return ErrorCode::UnauthorizedBlobOverwrite.into();
+    }
+    error
+}
