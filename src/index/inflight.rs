@@ -1,12 +1,18 @@
-//! What reclaim must leave alone: bytes that running requests may still read, or have stored but not yet committed.
+//! What reclaim must leave alone: bytes that running requests may still read, have stored but not yet committed,
+//! or have looked up to name once more.
+
+mod copies;
 
 use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::PoisonError;
 
 use crate::types::ExtentId;
 use crate::types::Timestamp;
+
+pub use copies::{CopyGuard, CopyWatch};
 
 /// Running reads and writes of this process; cheap to clone.
 #[derive(Clone, Debug, Default)]
@@ -17,6 +23,11 @@ struct State {
     reads: BTreeMap<(Timestamp, u64), ()>,
     next_read: u64,
     writes: BTreeMap<ExtentId, u64>,
+    /// Running copies; what they met, once they know.
+    copies: BTreeMap<u64, Option<BTreeSet<ExtentId>>>,
+    next_copy: u64,
+    /// Running audits; what copies named since they began.
+    watches: BTreeMap<u64, BTreeSet<ExtentId>>,
 }
 
 impl InFlight {

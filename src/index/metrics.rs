@@ -26,6 +26,7 @@ struct Counters {
     memtable_bytes: Gauge,
     splits: Counter,
     split_pause: Histogram,
+    shared_dropped: Counter,
 }
 
 impl Default for Metrics {
@@ -43,6 +44,7 @@ impl Default for Metrics {
             memtable_bytes: Gauge::default(),
             splits: Counter::default(),
             split_pause: Histogram::new(exponential_buckets(0.000_25, 2.0, 14)),
+            shared_dropped: Counter::default(),
         }))
     }
 }
@@ -65,6 +67,8 @@ impl Metrics {
         index.register("splits", "Partitions split", c.splits.clone());
         let pause = "Seconds in which no write of a range was made durable because it was split";
         index.register("split_pause_seconds", pause, c.split_pause.clone());
+        let dropped = "Bytes of shared content that rows stopped naming";
+        index.register("shared_dropped_bytes", dropped, c.shared_dropped.clone());
     }
 
     pub(crate) fn committed(&self, ops: usize) {
@@ -74,6 +78,16 @@ impl Metrics {
 
     pub(crate) fn log_bytes(&self, bytes: usize) {
         self.0.log_bytes.inc_by(u64::try_from(bytes).unwrap_or(u64::MAX));
+    }
+
+    pub(crate) fn shared_dropped(&self, bytes: u64) {
+        self.0.shared_dropped.inc_by(bytes);
+    }
+
+    /// Bytes of shared content that rows stopped naming since the start: what calls for an audit.
+    #[must_use]
+    pub fn shared_dropped_bytes(&self) -> u64 {
+        self.0.shared_dropped.get()
     }
 
     pub(crate) fn flushed(&self) {

@@ -28,6 +28,7 @@ pub use api::{
     StageBlock, StagedBlocks, Target, UpdateBlob, UpdateContainer, Write, WriteReply, Written,
     check_lease,
 };
+pub use api::{CopiedBlock, CopiedContent, PutCopy, Share, SharedBlob};
 pub use engine::{Config, ExtentIds, Offline, Parts, open_offline};
 pub use host::{CHILDREN_MAX, Host, SplitError, SplitReport};
 pub use inflight::InFlight;
@@ -35,3 +36,4 @@ pub use map::{PartitionDescriptor, PartitionMap};
 pub use metrics::Metrics;
 pub use objects::Objects;
 pub use record::{AccountRecord, BlobRecord, ContainerRecord};
+pub use record::{CopyRecord, CopyStatus, Encryption};

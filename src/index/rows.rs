@@ -80,6 +80,8 @@ pub trait Rows: Send + Sync {
 pub struct RowBatch {
     /// Puts and deletes (`None`), later ones win.
     pub changes: Vec<(Family, Bytes, Option<Bytes>)>,
+    /// Bytes of shared content that a row stops naming: only the audit can tell whether another one does.
+    pub shared_dropped: u64,
 }
 
 impl RowBatch {

@@ -101,7 +101,9 @@ impl Roles {
         };
         let extents_before_open = base.capacity.extents().await;
         let extent_ids = base.ids(counter::EXTENT_IDS);
-        let host = open_index(config, &base, &extent_ids, registry).await?;
+        let index_metrics = index::Metrics::default();
+        index_metrics.register(registry);
+        let host = open_index(config, &base, &extent_ids, &index_metrics).await?;
         let hosted = Arc::clone(&host) as Arc<dyn IndexHost>;
         let (front, reclaim) = (base.with_own_tasks(), base.with_own_tasks());
         let router =
@@ -116,6 +118,7 @@ impl Roles {
             env: reclaim.clone(),
             config: ReclaimConfig::default(),
             metrics: ReclaimMetrics::registered(registry),
+            index: index_metrics,
             extents_before_open,
         });
         let pool = WritePool::start(
@@ -164,17 +167,15 @@ async fn open_index(
     config: &Config,
     base: &Base,
     extent_ids: &Arc<IdAllocator>,
-    registry: &mut Registry,
+    metrics: &index::Metrics,
 ) -> Result<Arc<Host>, NodeError> {
-    let metrics = index::Metrics::default();
-    metrics.register(registry);
     let parts = index::Parts {
         env: base.env.clone(),
         capacity: Arc::clone(&base.capacity),
         coordinator: Arc::clone(&base.coordinator),
         extents: Arc::clone(extent_ids) as Arc<dyn index::ExtentIds>,
         machine: Arc::new(Objects),
-        metrics,
+        metrics: metrics.clone(),
     };
     let limits = index::Config {
         initial_partitions: u64::from(config.initial_partitions),

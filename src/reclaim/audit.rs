@@ -7,6 +7,7 @@ use crate::capacity;
 use crate::capacity::ExtentInfo;
 use crate::capacity::ExtentKind;
 use crate::capacity::ExtentState;
+use crate::index::inflight::CopyWatch;
 use crate::reclaim::Error;
 use crate::reclaim::live::Live;
 use crate::reclaim::service::Reclaim;
@@ -20,6 +21,8 @@ pub struct AuditReport {
     pub extents: u64,
     /// Walks over all rows that took.
     pub walks: u64,
+    /// Data extents left alone because a copy meanwhile named bytes of them.
+    pub copied: u64,
     /// Log and run extents removed.
     pub removed: u64,
 }
@@ -28,12 +31,14 @@ pub struct AuditReport {
 ///
 /// The order is what makes it safe: first the list of extents, then the walk. A write that was running at the list is
 /// excluded with its extent; one that had ended had committed, so the walk meets it; a later one cannot add to a sealed
-/// extent.
+/// extent. Copies name what lies in sealed extents: what keeps them safe stands in `index/inflight/copies.rs`. Shared bytes that
+/// lost their last row during the walk may still be streamed by a reader that looked them up before: the audit waits for it.
 pub(super) async fn audit(
     reclaim: &Reclaim,
     orphans: &BTreeSet<ExtentId>,
 ) -> Result<AuditReport, Error> {
     let mut report = AuditReport::default();
+    let copies = reclaim.inflight.watch_copies();
     let listed = reclaim.capacity.extents().await;
     let mut candidates: BTreeSet<ExtentId> = listed
         .iter()
@@ -48,9 +53,14 @@ pub(super) async fn audit(
         })
         .await?;
         report.walks += 1;
+        wait_for_look_ups(reclaim, &copies).await?;
         for (extent, ranges) in live.finish() {
             reclaim.go_on()?;
             candidates.remove(&extent);
+            if copies.is_named(extent) {
+                report.copied += 1;
+                continue;
+            }
             match reclaim.capacity.retain(extent, &ranges).await {
                 Ok(()) | Err(capacity::Error::NoSuchExtent { .. }) => report.extents += 1,
                 Err(error) => return Err(error.into()),
@@ -59,6 +69,18 @@ pub(super) async fn audit(
     }
     report.removed = remove_orphans(reclaim, &listed, orphans).await?;
     Ok(report)
+}
+
+/// Waits until every copy that began before the end of the walk has told what it met, and every read that began before it
+/// has ended.
+async fn wait_for_look_ups(reclaim: &Reclaim, copies: &CopyWatch) -> Result<(), Error> {
+    let (mark, end) = (copies.mark(), reclaim.env.clock.now());
+    let reading = || reclaim.inflight.oldest_read().is_some_and(|oldest| oldest <= end);
+    while copies.is_looking_up(mark) || reading() {
+        reclaim.go_on()?;
+        reclaim.env.clock.sleep(reclaim.config.audit_wait).await;
+    }
+    Ok(())
 }
 
 /// The logs and runs among `before`, listed before the partitions were opened, that none of them names now.

@@ -40,6 +40,12 @@ pub struct ReclaimConfig {
     pub audit_blobs: usize,
     /// Pause between such reads: an audit is never urgent. Default 2 ms.
     pub audit_pause: Duration,
+    /// Pause while an audit waits for reads and copies that began before it had walked all rows. Default 100 ms.
+    pub audit_wait: Duration,
+    /// An audit runs soon once so many bytes were dropped that only it can free. Default 64 MiB.
+    pub audit_dropped_min: u64,
+    /// Pause before such an audit, and least time between audits. Default 1 minute.
+    pub audit_soon: Duration,
     /// Ranges of live bytes held in memory, 16 bytes each: more makes further walks. Default 4 million.
     pub audit_ranges_max: usize,
 }
@@ -65,6 +71,9 @@ impl Default for ReclaimConfig {
             audit_every: DAY,
             audit_blobs: 256,
             audit_pause: Duration::from_millis(2),
+            audit_wait: Duration::from_millis(100),
+            audit_dropped_min: 64 << 20,
+            audit_soon: Duration::from_secs(60),
             audit_ranges_max: 4_000_000,
         }
     }

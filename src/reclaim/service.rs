@@ -41,6 +41,8 @@ pub struct Setup {
     pub config: ReclaimConfig,
     /// What is counted.
     pub metrics: ReclaimMetrics,
+    /// What the partitions count: dropped shared bytes call for an audit.
+    pub index: index::Metrics,
     /// What [`Capacity::extents`] answered before the partitions were opened: logs and runs among them that no
     /// partition names are left-overs of a crash. Later ones may be in the making.
     pub extents_before_open: Vec<ExtentInfo>,
@@ -56,6 +58,7 @@ pub struct Reclaim {
     pub(super) env: Env,
     pub(super) config: ReclaimConfig,
     pub(super) metrics: ReclaimMetrics,
+    index: index::Metrics,
     extents_before_open: Vec<ExtentInfo>,
 }
 
@@ -63,7 +66,7 @@ impl Reclaim {
     /// Reclaim that does nothing until it is started or told to.
     #[must_use]
     pub fn new(setup: Setup) -> Arc<Self> {
-        let Setup { host, partitions, capacity, inflight, env, config, metrics, .. } = setup;
+        let Setup { host, partitions, capacity, inflight, env, config, metrics, index, .. } = setup;
         let extents_before_open = setup.extents_before_open;
         Arc::new(Self {
             host,
@@ -73,6 +76,7 @@ impl Reclaim {
             env,
             config,
             metrics,
+            index,
             extents_before_open,
         })
     }
@@ -143,18 +147,37 @@ impl Reclaim {
     async fn run_audits(self: Arc<Self>) {
         let mut orphans = None;
         let mut pause = self.config.audit_delay;
+        let mut dropped = 0;
         loop {
             if orphans.is_none() {
                 orphans = self.orphans().await;
             }
-            if !self.wait(pause).await {
+            if !self.wait_for_audit(pause, dropped).await {
                 return;
             }
+            dropped = self.index.shared_dropped_bytes();
             pause = match self.audit(orphans.as_ref().unwrap_or(&BTreeSet::new())).await {
                 Ok(_) => self.config.audit_every,
                 Err(_) => pause.saturating_mul(2).min(self.config.audit_every),
             };
         }
+    }
+
+    /// Waits for the next audit, which comes early once much shared content was dropped: `dropped` had been at the last
+    /// one. False when the program stops.
+    async fn wait_for_audit(&self, pause: Duration, dropped: u64) -> bool {
+        let (step, mut left) = (self.config.audit_soon, pause);
+        while left > step {
+            if !self.wait(step).await {
+                return false;
+            }
+            left -= step;
+            let since = self.index.shared_dropped_bytes().saturating_sub(dropped);
+            if since >= self.config.audit_dropped_min {
+                return true;
+            }
+        }
+        self.wait(left).await
     }
 
     /// Left-over logs and runs; `None` when the partitions do not all serve.

@@ -71,7 +71,7 @@ impl Stack {
             coordinator: Arc::clone(&coordinator),
             extents: Arc::clone(&ids) as _,
             machine: Arc::new(Objects),
-            metrics,
+            metrics: metrics.clone(),
         };
         let host = Host::open_with(parts, index_config(), boundaries).await;
         let host = Arc::new(host.map_err(|error| format!("index does not open: {error}"))?);
@@ -94,6 +94,7 @@ impl Stack {
             env: env.clone(),
             config: reclaim_config(),
             metrics: ReclaimMetrics::registered(&mut registry),
+            index: metrics,
             extents_before_open,
         });
         Ok(Self {

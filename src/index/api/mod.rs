@@ -1,7 +1,7 @@
 //! The index trait: what a front end, reclaim and the checker ask of a partition. In process today, over RPC in a cluster.
 //!
 //! 1. `host.rs`: the trait.
-//! 2. `write.rs`: changes, with messages in `accounts.rs`, `blobs.rs`, `containers.rs` and `lease.rs`.
+//! 2. `write.rs`: changes, with messages in `accounts.rs`, `blobs.rs`, `containers.rs`, `copy.rs` and `lease.rs`.
 //! 3. `read.rs`: questions, with pages in `list.rs` and `containers.rs`; `reclaim.rs`: what reclaim is told.
 //! 4. `error.rs`: why not.
 //!
@@ -10,6 +10,7 @@
 mod accounts;
 mod blobs;
 mod containers;
+mod copy;
 mod error;
 mod host;
 mod lease;
@@ -26,6 +27,7 @@ pub use containers::{
     ContainerEntry, ContainerPage, CreateContainer, DeleteContainer, ListContainers,
     UpdateContainer,
 };
+pub use copy::{CopiedBlock, CopiedContent, PutCopy, Share, SharedBlob};
 pub use error::{Error, LeaseRefusal};
 pub use host::{IndexHost, Target};
 pub use lease::{LeaseBlob, LeaseContainer, Leased, check_lease};

@@ -6,6 +6,7 @@ use bytes::Bytes;
 
 use crate::index::api::AccountChange;
 use crate::index::api::CommitBlocks;
+use crate::index::api::CopiedContent;
 use crate::index::api::CreateContainer;
 use crate::index::api::DeleteBlob;
 use crate::index::api::DeleteContainer;
@@ -14,6 +15,9 @@ use crate::index::api::LeaseContainer;
 use crate::index::api::Leased;
 use crate::index::api::NewContent;
 use crate::index::api::PutBlob;
+use crate::index::api::PutCopy;
+use crate::index::api::Share;
+use crate::index::api::SharedBlob;
 use crate::index::api::StageBlock;
 use crate::index::api::UpdateBlob;
 use crate::index::api::UpdateContainer;
@@ -52,6 +56,10 @@ pub enum Write {
     LeaseContainer(LeaseContainer),
     /// Put Blob.
     PutBlob(PutBlob),
+    /// Put Blob From URL, Copy Blob: what the destination does.
+    PutCopy(Box<PutCopy>),
+    /// A copy by reference: what the source does; answers [`WriteReply::Shared`].
+    Share(Box<Share>),
     /// Put Block.
     StageBlock(StageBlock),
     /// Put Block List.
@@ -114,6 +122,8 @@ impl Write {
             }
             Self::LeaseContainer(c) => RoutingKey::container(c.account, &c.name).as_bytes().clone(),
             Self::PutBlob(b) => RoutingKey::blob(&b.key).as_bytes().clone(),
+            Self::PutCopy(b) => RoutingKey::blob(&b.key).as_bytes().clone(),
+            Self::Share(b) => RoutingKey::blob(&b.key).as_bytes().clone(),
             Self::StageBlock(b) => RoutingKey::blob(&b.key).as_bytes().clone(),
             Self::CommitBlocks(b) => RoutingKey::blob(&b.key).as_bytes().clone(),
             Self::UpdateBlob(b) => RoutingKey::blob(&b.key).as_bytes().clone(),
@@ -139,9 +149,13 @@ impl Write {
                 locations.len() * ENTRY
             }
         };
+        let copied = |copied: &CopiedContent| {
+            copied.pieces().map(|piece| content(piece).saturating_add(ENTRY)).sum()
+        };
         FIXED
             + match self {
                 Self::PutBlob(put) => content(&put.content),
+                Self::PutCopy(copy) => copied(&copy.content),
                 Self::StageBlock(stage) => content(&stage.content),
                 Self::CommitBlocks(commit) => commit.list.len() * ENTRY,
                 Self::ForgetGarbage { keys } => keys.len() * ENTRY,
@@ -150,6 +164,7 @@ impl Write {
                 | Self::CreateContainer(_)
                 | Self::UpdateContainer(_)
                 | Self::DeleteContainer(_)
+                | Self::Share(_)
                 | Self::UpdateBlob(_)
                 | Self::DeleteBlob(_)
                 | Self::LeaseBlob(_)
@@ -191,6 +206,8 @@ pub enum WriteReply {
     Written(Written),
     /// A lease was acted on.
     Leased(Leased),
+    /// What [`Write::Share`] marked.
+    Shared(Box<SharedBlob>),
     /// Done, nothing to tell.
     Done,
     /// How far a purge came.

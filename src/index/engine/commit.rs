@@ -154,6 +154,8 @@ impl Committer {
         if reply.is_ok() && !rows.changes.is_empty() {
             batch.last = batch.last.plus(1);
             batch.rows.push(&rows);
+            // Before it is durable: counted twice at worst, which makes an audit run early.
+            self.core.shared.parts.metrics.shared_dropped(rows.shared_dropped);
             for (family, key, value) in rows.changes {
                 // Not visible to readers before it is published; the next writes of the batch see it.
                 self.sources.active.insert(family, key.clone(), batch.last, value);

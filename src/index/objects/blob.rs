@@ -79,7 +79,7 @@ pub(super) async fn put(
     let mut dropped = staged::discard(view, &key, out).await?;
     if let Some(old) = old {
         let layout = old.content(&key)?.layout;
-        dropped.extend(layout::owned(view, &key, &layout).await?);
+        dropped.extend(layout::owned(view, &key, &layout, out).await?);
         layout::remove_segments(&key, &layout, out);
     }
     garbage::write(&key, now, &dropped, content.locations(), out);
@@ -151,7 +151,7 @@ pub(super) async fn remove(
     let mut dropped = staged::discard(view, key, out).await?;
     if let Some(blob) = load(view, key).await? {
         let layout = blob.content(key)?.layout;
-        dropped.extend(layout::owned(view, key, &layout).await?);
+        dropped.extend(layout::owned(view, key, &layout, out).await?);
         layout::remove_segments(key, &layout, out);
         out.delete(Family::Main, key.as_bytes().clone());
     }

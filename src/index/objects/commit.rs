@@ -49,8 +49,12 @@ pub(super) async fn commit(
         let layout = old.content(&key)?.layout;
         committed = layout::entries(view, &key, &layout).await?;
         match &layout {
-            values::Layout::Whole(content) => dropped.extend_from_slice(content.owned()),
+            values::Layout::Whole(content) => {
+                out.shared_dropped += content.shared_len();
+                dropped.extend_from_slice(content.owned());
+            }
             values::Layout::Blocks(_) | values::Layout::Segments { .. } => {
+                out.shared_dropped += committed.iter().map(|e| e.content.shared_len()).sum::<u64>();
                 dropped.extend(committed.iter().flat_map(|e| e.content.owned()).copied());
             }
         }
@@ -60,6 +64,8 @@ pub(super) async fn commit(
     let entries = resolve(&commit.list, &committed, &staged)?;
     let kept = entries.iter().flat_map(|entry| entry.content.locations());
     garbage::write(&key, now, &dropped, kept, out);
+    let named: u64 = entries.iter().map(|entry| entry.content.shared_len()).sum();
+    out.shared_dropped = out.shared_dropped.saturating_sub(named);
 
     let (len, crc64) = sum(&entries, &key)?;
     let record = BlobRecord {
@@ -92,6 +98,7 @@ async fn unstage<'a>(
     let mut blocks = StagedBlocks::new(view, key, &summary);
     while let Some((id, block)) = blocks.next().await? {
         dropped.extend_from_slice(block.content.owned());
+        out.shared_dropped += block.content.shared_len();
         out.delete(Family::Staged, keys::staged_block(key, &id));
         if let Some(slot) = wanted.get_mut(&id) {
             *slot = Some(block);

@@ -115,15 +115,18 @@ pub(super) fn remove_segments(blob: &RoutingKey, layout: &Layout, out: &mut RowB
     }
 }
 
-/// What becomes garbage when a layout goes.
+/// What becomes garbage when a layout goes; what the audit has to look for is counted in `out`.
 pub(super) async fn owned(
     view: &dyn Rows,
     blob: &RoutingKey,
     layout: &Layout,
+    out: &mut RowBatch,
 ) -> Result<Vec<Location>, Error> {
     if let Layout::Whole(content) = layout {
+        out.shared_dropped += content.shared_len();
         return Ok(content.owned().to_vec());
     }
     let entries = entries(view, blob, layout).await?;
+    out.shared_dropped += entries.iter().map(|entry| entry.content.shared_len()).sum::<u64>();
     Ok(entries.iter().flat_map(|entry| entry.content.owned()).copied().collect())
 }

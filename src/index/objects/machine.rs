@@ -11,8 +11,10 @@ use crate::index::api::purge_key;
 use crate::index::objects::blob;
 use crate::index::objects::commit;
 use crate::index::objects::container;
+use crate::index::objects::copy;
 use crate::index::objects::list;
 use crate::index::objects::read as blob_read;
+use crate::index::objects::share;
 use crate::index::objects::staged;
 use crate::index::objects::sweep;
 use crate::index::rows::Family;
@@ -47,6 +49,8 @@ impl Machine for Objects {
             Write::DeleteContainer(delete) => container::delete(view, delete, now, out).await,
             Write::LeaseContainer(lease) => container::lease(view, lease, now, out).await,
             Write::PutBlob(put) => blob::put(view, put, now, out).await,
+            Write::PutCopy(put) => copy::put(view, put, now, out).await,
+            Write::Share(share) => share::share(view, share, now, out).await,
             Write::StageBlock(stage) => staged::stage(view, stage, now, out).await,
             Write::CommitBlocks(list) => commit::commit(view, list, now, out).await,
             Write::UpdateBlob(update) => blob::update(view, update, now, out).await,

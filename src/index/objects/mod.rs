@@ -17,6 +17,7 @@
 mod blob;
 mod commit;
 mod container;
+mod copy;
 mod cursor;
 mod garbage;
 mod guard;
@@ -27,6 +28,7 @@ mod list;
 mod machine;
 mod page;
 mod read;
+mod share;
 mod staged;
 pub(in crate::index) mod sweep;
 mod untrusted;

@@ -47,6 +47,7 @@ pub(super) async fn stage(
     match view.get(Family::Staged, &key).await? {
         Some(value) => {
             let old: StagedBlock = values::decode(Family::Staged, &key, &value)?;
+            out.shared_dropped += old.content.shared_len();
             garbage::write(&blob, now, old.content.owned(), content.locations(), out);
         }
         None => {
@@ -132,6 +133,7 @@ pub(super) async fn discard(
     let mut blocks = StagedBlocks::new(view, blob, &summary);
     while let Some((id, block)) = blocks.next().await? {
         dropped.extend_from_slice(block.content.owned());
+        out.shared_dropped += block.content.shared_len();
         out.delete(Family::Staged, keys::staged_block(blob, &id));
     }
     out.delete(Family::Staged, keys::staged_summary(blob));

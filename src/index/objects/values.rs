@@ -50,11 +50,26 @@ impl Content {
         }
     }
 
+    /// From here on other rows may name it; never taken back.
+    pub(super) fn mark(&mut self) {
+        if let Self::Stored(locations) = self {
+            *self = Self::Shared(std::mem::take(locations));
+        }
+    }
+
     /// What becomes garbage when the row that holds it goes.
     pub(crate) fn owned(&self) -> &[Location] {
         match self {
             Self::Inline(_) | Self::Shared(_) => &[],
             Self::Stored(locations) => locations,
+        }
+    }
+
+    /// Bytes that the audit has to look for when the row that holds it goes.
+    pub(super) fn shared_len(&self) -> u64 {
+        match self {
+            Self::Inline(_) | Self::Stored(_) => 0,
+            Self::Shared(locations) => locations_len(locations),
         }
     }
 

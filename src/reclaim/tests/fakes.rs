@@ -286,6 +286,7 @@ pub(super) struct Bench {
     pub(super) clock: Arc<SimClock>,
     pub(super) env: Env,
     pub(super) metrics: ReclaimMetrics,
+    pub(super) counted: Metrics,
 }
 
 impl Bench {
@@ -318,6 +319,7 @@ impl Bench {
             clock,
             env,
             metrics: ReclaimMetrics::default(),
+            counted: Metrics::default(),
         }
     }
 
@@ -330,6 +332,7 @@ impl Bench {
             env: self.env.clone(),
             config: ReclaimConfig { audit_blobs: 1, ..ReclaimConfig::default() },
             metrics: self.metrics.clone(),
+            index: self.counted.clone(),
             extents_before_open: self.capacity.extents().await,
         }
     }

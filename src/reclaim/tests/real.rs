@@ -61,13 +61,14 @@ impl Machine {
         let coordinator = Arc::new(self.coordinator.open(&env));
         let ids = Arc::new(IdAllocator::new(Arc::clone(&coordinator) as _, EXTENT_IDS));
         let extents_before_open = capacity.extents().await;
+        let metrics = Metrics::default();
         let parts = Parts {
             env: env.clone(),
             capacity: Arc::clone(&capacity) as _,
             coordinator: Arc::clone(&coordinator) as _,
             extents: Arc::clone(&ids) as _,
             machine: Arc::new(Objects),
-            metrics: Metrics::default(),
+            metrics: metrics.clone(),
         };
         let border = |name| {
             RoutingKey::from_bytes(RoutingKey::prefix(ACCOUNT, CONTAINER, name, Collation::Utf16))
@@ -82,6 +83,7 @@ impl Machine {
             env: env.clone(),
             config: ReclaimConfig { audit_blobs: 2, ..ReclaimConfig::default() },
             metrics: ReclaimMetrics::default(),
+            index: metrics,
             extents_before_open,
         });
         Process { env, capacity, coordinator, ids, host, reclaim }

@@ -1,0 +1,96 @@
+//! Copies by reference: the source marks, the destination names (ADR 0009).
+
+use std::fmt::Debug;
+use std::ops::Range;
+
+use crate::index::api::Guard;
+use crate::index::api::NewContent;
+use crate::index::record::BlobRecord;
+use crate::index::record::CopyRecord;
+use crate::types::BlobKey;
+use crate::types::BlobKind;
+use crate::types::BlobProperties;
+use crate::types::BlockId;
+use crate::types::Crc64;
+use crate::types::Metadata;
+use crate::types::Tags;
+use crate::types::TierState;
+
+/// Marks a blob's content as shared, so that other rows may name it, and tells where it lies. Changes nothing that clients
+/// see. The caller has noted its copy in [`crate::index::InFlight`] before it asks.
+#[derive(Clone, Debug)]
+pub struct Share {
+    /// The source.
+    pub key: BlobKey,
+    /// What must hold; conditions as of a read.
+    pub guard: Guard,
+    /// The wanted bytes; `None` for all.
+    pub range: Option<Range<u64>>,
+}
+
+/// Content of a source, as its rows hold it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CopiedContent {
+    /// Without blocks.
+    Whole(NewContent),
+    /// Committed blocks, in order.
+    Blocks(Vec<CopiedBlock>),
+}
+
+impl CopiedContent {
+    /// All of it, piece by piece.
+    pub fn pieces(&self) -> impl Iterator<Item = &NewContent> {
+        let (whole, blocks) = match self {
+            Self::Whole(content) => (Some(content), [].as_slice()),
+            Self::Blocks(blocks) => (None, blocks.as_slice()),
+        };
+        whole.into_iter().chain(blocks.iter().map(|block| &block.content))
+    }
+}
+
+/// One committed block.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CopiedBlock {
+    /// The block.
+    pub id: BlockId,
+    /// Bytes.
+    pub len: u64,
+    /// Of its bytes.
+    pub crc64: Crc64,
+    /// Its bytes.
+    pub content: NewContent,
+}
+
+/// The answer to [`Share`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SharedBlob {
+    /// The source.
+    pub record: BlobRecord,
+    /// The wanted bytes; `None` when the range cuts a block, or bytes are encrypted by a customer's key: these cannot be shared.
+    pub content: Option<CopiedContent>,
+}
+
+/// Makes or replaces a blob with content that came from another; its staged blocks are discarded.
+#[derive(Clone, Debug)]
+pub struct PutCopy {
+    /// The destination.
+    pub key: BlobKey,
+    /// What must hold.
+    pub guard: Guard,
+    /// What it is to be; a blob of another kind is not replaced.
+    pub kind: BlobKind,
+    /// System properties.
+    pub properties: BlobProperties,
+    /// User metadata.
+    pub metadata: Metadata,
+    /// Index tags.
+    pub tags: Tags,
+    /// The tier, if it is set.
+    pub tier: Option<TierState>,
+    /// The bytes.
+    pub content: CopiedContent,
+    /// The CRC-64/NVME of all of them.
+    pub crc64: Crc64,
+    /// What is remembered of the copy.
+    pub copy: Option<Box<CopyRecord>>,
+}
