@@ -31,6 +31,7 @@ use blockyard::types::Collation;
 use blockyard::types::ContainerId;
 use blockyard::types::Crc64;
 use blockyard::types::Metadata;
+use blockyard::types::NewKind;
 use bytes::Bytes;
 use divan::Bencher;
 use divan::counter::ItemsCount;
@@ -82,6 +83,7 @@ impl Index {
                 guard: Guard::default(),
                 properties: BlobProperties::default(),
                 metadata: Metadata::default(),
+                kind: NewKind::Block,
                 content: NewContent::Inline(body.clone()),
                 crc64: Crc64::of(body),
             };

@@ -3,6 +3,7 @@
 use crate::frontend::accounts::Account;
 use crate::frontend::body::RequestBody;
 use crate::frontend::body::ResponseBody;
+use crate::frontend::ops::appends;
 use crate::frontend::ops::blobs;
 use crate::frontend::ops::blocks;
 use crate::frontend::ops::containers;
@@ -15,6 +16,7 @@ use crate::index::BlobChange;
 use crate::protocol::Error;
 use crate::protocol::Operation;
 use crate::protocol::Reply;
+use crate::types::NewKind;
 
 /// The answer; a body only for Get Blob.
 pub(crate) type Answer = Result<(Reply, Option<ResponseBody>), Error>;
@@ -51,15 +53,23 @@ pub(crate) async fn dispatch(
             leases::container(front, account, container, precondition, action).await
         }
         O::ListBlobs(list) => listing::blobs(front, account, list).await,
-        O::PutBlob { path, precondition, properties, metadata, upload } => {
-            let put = blobs::Put { path, precondition, properties, metadata, upload };
+        O::PutBlob { path, precondition, properties, metadata, kind, upload } => {
+            let put = blobs::Put { path, precondition, properties, metadata, kind, upload };
             blobs::put(front, account, put, body).await
+        }
+        O::AppendBlock { path, precondition, position, len_max, upload } => {
+            let bounds = appends::Bounds { position, len_max };
+            appends::append(front, account, (path, precondition, bounds), &upload, body).await
+        }
+        O::SealBlob { path, precondition, position } => {
+            appends::seal(front, account, path, precondition, position).await
         }
         O::PutBlock { path, id, precondition, upload } => {
             blocks::stage(front, account, (path, id, precondition), &upload, body).await
         }
         O::PutBlockList { path, precondition, properties, metadata, upload } => {
-            let put = blobs::Put { path, precondition, properties, metadata, upload };
+            let kind = NewKind::Block;
+            let put = blobs::Put { path, precondition, properties, metadata, kind, upload };
             blocks::commit(front, account, put, body).await
         }
         O::GetBlockList { path, precondition, kind } => {

@@ -31,6 +31,12 @@ pub(crate) fn from_index(error: &index::Error, subject: Subject) -> Error {
         }
         E::UnknownBlock => ErrorCode::InvalidBlockList.into(),
         E::BlockIdLength => ErrorCode::InvalidBlobOrBlock.into(),
+        E::WrongKind => ErrorCode::InvalidBlobType.into(),
+        E::Sealed => ErrorCode::BlobIsSealed.into(),
+        E::AppendPosition { .. } => ErrorCode::AppendPositionConditionNotMet.into(),
+        E::LongerThanAllowed => ErrorCode::MaxBlobSizeConditionNotMet.into(),
+        E::TooManyAppends => Error::new(ErrorCode::BlockCountExceedsLimit)
+            .message("The committed block count cannot exceed the maximum limit of 50,000 blocks."),
         E::TooManyBlocks => ErrorCode::BlockCountExceedsLimit.into(),
         E::Full => ErrorCode::InsufficientStorage.into(),
         E::WrongPartition | E::Overloaded => busy(),

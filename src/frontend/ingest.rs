@@ -63,12 +63,33 @@ pub(crate) async fn ingest(
     upload: &Upload,
     md5_wanted: bool,
 ) -> Result<Ingested, Error> {
+    let inline_max = pool.inline_bytes_max();
+    ingest_within(pool, body, upload, (md5_wanted, inline_max)).await
+}
+
+/// As [`ingest`], for a part of a blob with many parts: less of it is kept in the row, as rows with many parts are written
+/// and read together.
+pub(crate) async fn ingest_part(
+    pool: &WritePool,
+    body: &mut RequestBody,
+    upload: &Upload,
+) -> Result<Ingested, Error> {
+    let inline_max = pool.inline_part_bytes_max();
+    ingest_within(pool, body, upload, (false, inline_max)).await
+}
+
+async fn ingest_within(
+    pool: &WritePool,
+    body: &mut RequestBody,
+    upload: &Upload,
+    (md5_wanted, inline_max): (bool, u64),
+) -> Result<Ingested, Error> {
     let mut hashes = Hashes::new(upload, md5_wanted);
     if pool.fits_in_memory(upload.len) {
         let (pieces, _held) = collect(pool, body, upload.len, &mut hashes).await?;
         // Checked before anything is stored: a wrong body leaves no garbage.
         let (crc64, md5) = hashes.finish(upload)?;
-        let stored = pool.store(pieces, upload.len).await?;
+        let stored = pool.store_within(pieces, upload.len, inline_max).await?;
         return Ok(Ingested { stored, crc64, md5 });
     }
     let mut stream = pool.stream();

@@ -36,6 +36,8 @@ pub(crate) struct BlobSource {
     capacity: Arc<dyn Capacity>,
     key: BlobKey,
     etag: Etag,
+    /// Of a blob that changes in place, instead of the tag.
+    generation: Option<u64>,
     pieces: VecDeque<Piece>,
     /// The blob offsets that pieces cover, and that are wanted.
     pieces_end: u64,
@@ -61,6 +63,7 @@ pub(crate) async fn begin(
         capacity: Arc::clone(capacity),
         key,
         etag: view.record.etag,
+        generation: view.generation,
         pieces: view.pieces.into(),
         pieces_end: view.pieces_end,
         end: view.range.end,
@@ -112,10 +115,9 @@ impl BlobSource {
 
     /// Looks up the next stretch of a long layout, of the same version of the blob.
     async fn more(&mut self) -> Result<(), Failure> {
-        let conditions = Conditions {
-            if_match: Some(EtagMatch::Tags(vec![Some(self.etag)])),
-            ..Conditions::default()
-        };
+        let same = EtagMatch::Tags(vec![Some(self.etag)]);
+        let if_match = self.generation.is_none().then_some(same);
+        let conditions = Conditions { if_match, ..Conditions::default() };
         let range = ByteRange::new(self.pieces_end, Some(self.end - 1));
         let read = Read::Blob(ReadBlob {
             key: self.key.clone(),
@@ -126,6 +128,9 @@ impl BlobSource {
         let position = RoutingKey::blob(&self.key);
         let reply = self.router.read(position.as_bytes(), read).await.map_err(Failure::Index)?;
         if let ReadReply::Blob(view) = reply {
+            if view.generation != self.generation {
+                return Err(Failure::Index(crate::index::Error::BlobNotFound));
+            }
             self.pieces = view.pieces.into();
             self.pieces_end = view.pieces_end;
         }

@@ -24,6 +24,7 @@ use crate::index::record::ContainerRecord;
 use crate::index::rows::Family;
 use crate::index::rows::Row;
 use crate::index::rows::Rows;
+use crate::types::BlobKind;
 use crate::types::Collation;
 use crate::types::Crc32c;
 use crate::types::Crc64;
@@ -138,7 +139,7 @@ pub async fn check(
                 }
             }
         }
-        blob.finish();
+        blob.finish().await;
         progress(&report);
     }
 }
@@ -155,6 +156,8 @@ struct BlobCheck<'a> {
     crc64: Crc64,
     combiner: Crc64Combiner,
     segments: usize,
+    /// Of an append blob: the number of the next block.
+    appended: Option<u32>,
     summary: Option<StagedSummary>,
     staged: u32,
     /// What blocks name.
@@ -172,6 +175,7 @@ impl<'a> BlobCheck<'a> {
             crc64: Crc64::EMPTY,
             combiner: Crc64Combiner::default(),
             segments: 0,
+            appended: None,
             summary: None,
             staged: 0,
             live: HashSet::new(),
@@ -221,14 +225,20 @@ impl<'a> BlobCheck<'a> {
                 self.content(whole, record.crc64).await;
             }
             Layout::Blocks(entries) => self.entries(entries, content.id_len).await,
-            Layout::Segments { .. } => {}
+            // Their segments come first.
+            Layout::Segments { .. } | Layout::Appended { .. } => {}
         }
+        self.appended = matches!(record.kind, BlobKind::Append { .. }).then_some(0);
         self.blob = Some((record, content));
         Ok(())
     }
 
     async fn entries(&mut self, entries: &[Entry], id_len: u8) {
         for entry in entries {
+            if self.appended.is_some_and(|number| entry.id.as_bytes() != number.to_be_bytes()) {
+                self.problem("an appended block is out of its order");
+            }
+            self.appended = self.appended.map(|number| number.saturating_add(1));
             if entry.id.as_bytes().len() != usize::from(id_len) {
                 self.problem("committed block ids differ in length");
             }
@@ -254,7 +264,9 @@ impl<'a> BlobCheck<'a> {
         let Some((_, content)) = &self.blob else {
             return Err(keys::corrupt(Family::Layout, &row.key, "segment without a blob"));
         };
-        let Layout::Segments { generation, directory } = &content.layout else {
+        let (Layout::Segments { generation, directory }
+        | Layout::Appended { generation, directory, .. }) = &content.layout
+        else {
             return Err(keys::corrupt(Family::Layout, &row.key, "segment of a short layout"));
         };
         let number = u32::try_from(self.segments).unwrap_or(u32::MAX);
@@ -366,12 +378,21 @@ impl<'a> BlobCheck<'a> {
     }
 
     /// What can be said once all rows of the key were seen.
-    fn finish(mut self) {
+    async fn finish(mut self) {
         if let Some((record, content)) = self.blob.take() {
-            if let Layout::Segments { directory, .. } = &content.layout
+            if let Layout::Appended { tail, .. } = &content.layout {
+                self.entries(tail, content.id_len).await;
+            }
+            if let Layout::Segments { directory, .. } | Layout::Appended { directory, .. } =
+                &content.layout
                 && directory.len() != self.segments
             {
                 self.problem(format!("{} of {} segments", self.segments, directory.len()));
+            }
+            if let (BlobKind::Append { blocks, .. }, Some(found)) = (record.kind, self.appended)
+                && blocks != found
+            {
+                self.problem(format!("{found} appended blocks, the record says {blocks}"));
             }
             if record.len != self.len {
                 self.problem(format!("{} bytes, the record says {}", self.len, record.len));

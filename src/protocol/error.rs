@@ -142,6 +142,9 @@ error_table! {
     BlockListTooLong, 400, "The block list may not contain more than 50,000 blocks.";
     BlockCountExceedsLimit, 409, "The uncommitted block count cannot exceed the maximum limit of 100,000 blocks.";
     InvalidBlobType, 409, "The blob type is invalid for this operation.";
+    BlobIsSealed, 409, "The specified blob is sealed and its contents can't be modified unless the blob is re-created after a delete operation.";
+    AppendPositionConditionNotMet, 412, "The append position condition specified was not met.";
+    MaxBlobSizeConditionNotMet, 412, "The max blob size condition specified was not met.";
     InvalidRange, 416, "The range specified is invalid for the current size of the resource.";
     MissingContentLengthHeader, 411, "The Content-Length header was not specified.";
     RequestBodyTooLarge, 413, "The request body is too large and exceeds the maximum permissible limit.";

@@ -12,6 +12,7 @@ use crate::types::Crc64;
 use crate::types::LeaseAction;
 use crate::types::Md5;
 use crate::types::Metadata;
+use crate::types::NewKind;
 use crate::types::PublicAccess;
 
 /// What must hold before the operation is carried out.
@@ -156,7 +157,7 @@ pub enum Operation {
     },
     /// List Blobs.
     ListBlobs(ListBlobs),
-    /// Put Blob (block blob).
+    /// Put Blob.
     PutBlob {
         /// The blob.
         path: BlobPath,
@@ -166,8 +167,32 @@ pub enum Operation {
         properties: BlobProperties,
         /// User metadata.
         metadata: Metadata,
-        /// The body.
+        /// What to make.
+        kind: NewKind,
+        /// The body; empty but for block blobs.
         upload: Upload,
+    },
+    /// Append Block.
+    AppendBlock {
+        /// The blob.
+        path: BlobPath,
+        /// What must hold.
+        precondition: Precondition,
+        /// `x-ms-blob-condition-appendpos`, bytes.
+        position: Option<u64>,
+        /// `x-ms-blob-condition-maxsize`, bytes.
+        len_max: Option<u64>,
+        /// The body, not empty.
+        upload: Upload,
+    },
+    /// Append Blob Seal.
+    SealBlob {
+        /// The blob.
+        path: BlobPath,
+        /// What must hold.
+        precondition: Precondition,
+        /// `x-ms-blob-condition-appendpos`, bytes.
+        position: Option<u64>,
     },
     /// Put Block.
     PutBlock {
@@ -280,6 +305,8 @@ impl Operation {
             Self::LeaseContainer { .. } => "LeaseContainer",
             Self::ListBlobs(_) => "ListBlobs",
             Self::PutBlob { .. } => "PutBlob",
+            Self::AppendBlock { .. } => "AppendBlock",
+            Self::SealBlob { .. } => "SealBlob",
             Self::PutBlock { .. } => "PutBlock",
             Self::PutBlockList { .. } => "PutBlockList",
             Self::GetBlockList { .. } => "GetBlockList",

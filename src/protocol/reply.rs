@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use uuid::Uuid;
 
+use crate::types::BlobKind;
 use crate::types::BlobProperties;
 use crate::types::BlockId;
 use crate::types::Crc64;
@@ -86,6 +87,8 @@ pub struct BlobFacts {
     pub change: Change,
     /// When it was made.
     pub created: Timestamp,
+    /// Block, append or page blob.
+    pub kind: BlobKind,
     /// Content length, bytes.
     pub len: u64,
     /// System properties.
@@ -103,6 +106,7 @@ impl BlobFacts {
         Self {
             change,
             created,
+            kind: BlobKind::Block,
             len,
             properties: BlobProperties::default(),
             metadata: Metadata::default(),
@@ -208,11 +212,24 @@ pub enum Reply {
     BlobPut {
         /// Tag and time.
         change: Change,
-        /// Of the content, always sent as `Content-MD5`.
-        md5: Md5,
+        /// Of the content of a block blob, sent as `Content-MD5`.
+        md5: Option<Md5>,
         /// Of the content; sent as `x-ms-content-crc64` when the request carried one.
         crc64: Option<Crc64>,
     },
+    /// Append Block.
+    BlockAppended {
+        /// Tag and time.
+        change: Change,
+        /// Where the block begins, bytes.
+        offset: u64,
+        /// Blocks of the blob.
+        blocks: u32,
+        /// Of the body.
+        checksum: BodyChecksum,
+    },
+    /// Append Blob Seal.
+    BlobSealed(Change),
     /// Put Block.
     BlockPut(BodyChecksum),
     /// Put Block List; the checksum is of the request's XML.

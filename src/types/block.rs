@@ -7,6 +7,8 @@ use thiserror::Error;
 
 /// Committed blocks a blob may have (Put Block List).
 pub const BLOCKS_COMMITTED_MAX: usize = 50_000;
+/// Blocks an append blob may have (Append Block).
+pub const APPENDS_MAX: u32 = 50_000;
 /// Uncommitted blocks a blob may have (Put Block).
 pub const BLOCKS_UNCOMMITTED_MAX: usize = 100_000;
 

@@ -32,3 +32,13 @@ impl BlobKind {
         }
     }
 }
+
+/// What Put Blob is to make.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum NewKind {
+    /// A block blob of the content that comes along.
+    #[default]
+    Block,
+    /// An empty append blob.
+    Append,
+}

@@ -23,8 +23,8 @@ mod tier;
 mod timestamp;
 
 pub use block::{
-    BLOCKS_COMMITTED_MAX, BLOCKS_UNCOMMITTED_MAX, BlockId, BlockIdError, BlockListEntry,
-    BlockSource,
+    APPENDS_MAX, BLOCKS_COMMITTED_MAX, BLOCKS_UNCOMMITTED_MAX, BlockId, BlockIdError,
+    BlockListEntry, BlockSource,
 };
 pub use checksum::{
     Crc32c, Crc64, Crc64Combiner, Crc64Hasher, Md5, Md5Hasher, crc32c, crc32c_combine,
@@ -33,7 +33,7 @@ pub use condition::{Conditions, EtagMatch, Outcome};
 pub use etag::Etag;
 pub use ids::{AccountId, ContainerId, Epoch, ExtentId, PartitionId, Sequence};
 pub use key::{BlobKey, Collation, KeyRange, RoutingKey};
-pub use kind::BlobKind;
+pub use kind::{BlobKind, NewKind};
 pub use lease::{Lease, LeaseAction, LeaseState};
 pub use location::{Location, locations_len};
 pub use metadata::{Metadata, MetadataError};

@@ -30,6 +30,7 @@ use blockyard::types::Crc64;
 use blockyard::types::Etag;
 use blockyard::types::EtagMatch;
 use blockyard::types::Metadata;
+use blockyard::types::NewKind;
 use blockyard::types::RoutingKey;
 use bytes::Bytes;
 
@@ -204,6 +205,7 @@ impl Client<'_> {
                 guard,
                 properties: BlobProperties::default(),
                 metadata: metadata(*mark),
+                kind: NewKind::Block,
                 content,
                 crc64,
             }),
@@ -261,6 +263,7 @@ impl Client<'_> {
             guard: Guard::default(),
             properties: BlobProperties::default(),
             metadata: Metadata::default(),
+            kind: NewKind::Block,
             content: stored.content(),
             crc64: Crc64::of(&bytes),
         });
@@ -515,6 +518,7 @@ impl Client<'_> {
             guard: guard(Demand::IfAbsent),
             properties: BlobProperties::default(),
             metadata: metadata(tag),
+            kind: NewKind::Block,
             content: stored.content(),
             crc64: Crc64::of(&bytes),
         });

@@ -29,6 +29,8 @@ const DELETE_CONTAINER: Need = need(Level::Container, "d", "", Role::Contributor
 const LIST_BLOBS: Need = open(need(Level::Container, "l", "l", Role::Reader), Exposure::Container);
 const READ_BLOB: Need = open(need(Level::Object, "r", "r", Role::Reader), Exposure::Blob);
 const WRITE_BLOB: Need = need(Level::Object, "w", "w", Role::Contributor);
+/// Adds to what is there.
+const APPEND_BLOB: Need = need(Level::Object, "aw", "aw", Role::Contributor);
 /// Makes a blob: `c` is enough where there is none, `w` replaces one too.
 const PUT_BLOB: Need =
     Need { replace: Letters::of("w"), ..need(Level::Object, "cw", "cw", Role::Contributor) };
@@ -52,6 +54,8 @@ pub(super) fn needs(operation: &Operation) -> Need {
         O::DeleteContainer { .. } => DELETE_CONTAINER,
         O::ListBlobs(_) => LIST_BLOBS,
         O::PutBlob { .. } | O::PutBlockList { .. } => PUT_BLOB,
+        O::AppendBlock { .. } => APPEND_BLOB,
+        O::SealBlob { .. } => WRITE_BLOB,
         O::PutBlock { .. } | O::SetBlobProperties { .. } | O::SetBlobMetadata { .. } => WRITE_BLOB,
         O::GetBlob { .. }
         | O::GetBlobProperties { .. }

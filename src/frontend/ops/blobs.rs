@@ -22,6 +22,7 @@ use crate::protocol::reply::Change;
 use crate::types::BlobProperties;
 use crate::types::Md5;
 use crate::types::Metadata;
+use crate::types::NewKind;
 
 /// What Put Blob and Put Block List have in common.
 #[derive(Debug)]
@@ -30,6 +31,7 @@ pub(crate) struct Put {
     pub(crate) precondition: Precondition,
     pub(crate) properties: BlobProperties,
     pub(crate) metadata: Metadata,
+    pub(crate) kind: NewKind,
     pub(crate) upload: Upload,
 }
 
@@ -42,18 +44,23 @@ pub(crate) async fn put(
 ) -> Result<Reply, Error> {
     let key = ops::blob_key(front, account, put.path).await?;
     let ingested = ingest::ingest(&front.pool, body, &put.upload, true).await?;
-    let md5 = ingested.md5.ok_or(ErrorCode::InternalError)?;
     let mut properties = put.properties;
-    if let Some(claimed) = properties.content_md5.filter(|claimed| *claimed != md5) {
-        return Err(mismatch(claimed, md5));
+    let mut md5 = None;
+    if put.kind == NewKind::Block {
+        let computed = ingested.md5.ok_or(ErrorCode::InternalError)?;
+        if let Some(claimed) = properties.content_md5.filter(|claimed| *claimed != computed) {
+            return Err(mismatch(claimed, computed));
+        }
+        md5 = Some(computed);
+        properties.content_md5 = md5;
     }
-    properties.content_md5 = Some(md5);
     // Bytes before pointers: they are durable here, the row that names them comes next.
     let write = Write::PutBlob(PutBlob {
         key,
         guard: ops::guard(put.precondition),
         properties,
         metadata: put.metadata,
+        kind: put.kind,
         content: ingested.stored.content(),
         crc64: ingested.crc64,
     });

@@ -38,7 +38,7 @@ pub(crate) async fn stage(
     body: &mut RequestBody,
 ) -> Result<Reply, Error> {
     let key = ops::blob_key(front, account, path).await?;
-    let ingested = ingest::ingest(&front.pool, body, upload, false).await?;
+    let ingested = ingest::ingest_part(&front.pool, body, upload).await?;
     let write = Write::StageBlock(StageBlock {
         key,
         guard: ops::guard(precondition),
@@ -54,7 +54,7 @@ pub(crate) async fn stage(
 }
 
 /// The checksum a Put Block or Put Block List answers with: the kind the client used, else CRC-64.
-fn checksum(crc64: Crc64, md5: Option<Md5>) -> BodyChecksum {
+pub(crate) fn checksum(crc64: Crc64, md5: Option<Md5>) -> BodyChecksum {
     md5.map_or(BodyChecksum::Crc64(crc64), BodyChecksum::Md5)
 }
 

@@ -1,5 +1,6 @@
 //! The operations, a file per family. Each resolves the container first, as the service does.
 
+pub(crate) mod appends;
 pub(crate) mod blobs;
 pub(crate) mod blocks;
 pub(crate) mod containers;
@@ -123,6 +124,7 @@ pub(crate) fn facts(record: BlobRecord, now: Timestamp) -> Box<BlobFacts> {
     let change = Change { etag: record.etag, last_modified: record.last_modified };
     Box::new(BlobFacts {
         lease: LeaseFacts::at(now, record.lease.as_ref()),
+        kind: record.kind,
         properties: record.properties,
         metadata: record.metadata,
         ..BlobFacts::new(change, record.created, record.len)

@@ -2,7 +2,7 @@
 //!
 //! | body | where | syncs |
 //! |---|---|---|
-//! | up to 4 KiB | in the index row | the row's |
+//! | up to 4 KiB, blocks up to 512 bytes | in the index row | the row's |
 //! | up to 1 MiB | `shared.rs`: appended together with other requests' bodies | one shared with them |
 //! | larger | `stream.rs`: 1 MiB frames, deferred, into an extent of its own while there are enough | one at the end |
 //!

@@ -26,6 +26,8 @@ use crate::protocol::Error;
 pub struct WriteConfig {
     /// Bodies up to this many bytes live in the index row. Default 4 KiB.
     pub inline_bytes_max: u64,
+    /// Blocks up to this many bytes, staged or appended, live in the index row. Default 512 bytes.
+    pub inline_part_bytes_max: u64,
     /// Bodies up to this many bytes are held in memory and share appends. Default 1 MiB.
     pub memory_bytes_max: u64,
     /// Extents that large bodies are spread over; more of them at a time share. Default 64.
@@ -40,6 +42,7 @@ impl Default for WriteConfig {
     fn default() -> Self {
         Self {
             inline_bytes_max: 4 << 10,
+            inline_part_bytes_max: 512,
             memory_bytes_max: 1 << 20,
             lanes: 64,
             extent_bytes_max: 256 << 20,
@@ -93,6 +96,16 @@ impl WritePool {
         len <= self.config.memory_bytes_max
     }
 
+    /// Whole blobs up to this many bytes live in the row.
+    pub(crate) const fn inline_bytes_max(&self) -> u64 {
+        self.config.inline_bytes_max
+    }
+
+    /// Blocks up to this many bytes live in the row.
+    pub(crate) const fn inline_part_bytes_max(&self) -> u64 {
+        self.config.inline_part_bytes_max
+    }
+
     /// Memory for bodies.
     pub(crate) const fn budget(&self) -> &Budget {
         &self.budget
@@ -103,7 +116,20 @@ impl WritePool {
     /// # Errors
     /// `InsufficientStorage` when the disks are full, `InternalError` when they fail.
     pub async fn store(&self, pieces: Vec<Bytes>, len: u64) -> Result<Stored, Error> {
-        if len <= self.config.inline_bytes_max {
+        self.store_within(pieces, len, self.config.inline_bytes_max).await
+    }
+
+    /// As [`Self::store`], with another limit for what goes into the row.
+    ///
+    /// # Errors
+    /// As [`Self::store`].
+    pub async fn store_within(
+        &self,
+        pieces: Vec<Bytes>,
+        len: u64,
+        inline_max: u64,
+    ) -> Result<Stored, Error> {
+        if len <= inline_max {
             // Copied even when it is one piece: a slice would keep the connection's whole read buffer.
             return Ok(Stored::inline(Bytes::copy_from_slice(&join(pieces))));
         }

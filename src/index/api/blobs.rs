@@ -13,6 +13,7 @@ use crate::types::Conditions;
 use crate::types::Crc64;
 use crate::types::Location;
 use crate::types::Metadata;
+use crate::types::NewKind;
 
 /// What a request demands of the current state before it is carried out.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -45,7 +46,9 @@ pub struct PutBlob {
     pub properties: BlobProperties,
     /// User metadata.
     pub metadata: Metadata,
-    /// The bytes.
+    /// What to make.
+    pub kind: NewKind,
+    /// The bytes; of a block blob, else empty and inline.
     pub content: NewContent,
     /// Their CRC-64/NVME.
     pub crc64: Crc64,

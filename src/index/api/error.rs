@@ -77,6 +77,24 @@ pub enum Error {
     /// The block id's length differs from the blob's other blocks.
     #[error("the block id's length differs from the blob's other blocks")]
     BlockIdLength,
+    /// The blob is of a kind the operation does not know.
+    #[error("the blob is of another kind")]
+    WrongKind,
+    /// The append blob is sealed.
+    #[error("the blob is sealed")]
+    Sealed,
+    /// The append blob does not end where it was demanded to; it ends at `len`.
+    #[error("the blob ends at {len}")]
+    AppendPosition {
+        /// The blob's length.
+        len: u64,
+    },
+    /// The append would make the blob longer than was demanded.
+    #[error("the blob would be too long")]
+    LongerThanAllowed,
+    /// The append blob has as many blocks as one may have.
+    #[error("too many appended blocks")]
+    TooManyAppends,
     /// Too many staged blocks.
     #[error("too many uncommitted blocks")]
     TooManyBlocks,

@@ -1,13 +1,14 @@
 //! The index trait: what a front end, reclaim and the checker ask of a partition. In process today, over RPC in a cluster.
 //!
 //! 1. `host.rs`: the trait.
-//! 2. `write.rs`: changes, with messages in `accounts.rs`, `blobs.rs`, `containers.rs`, `copy.rs` and `lease.rs`.
+//! 2. `write.rs`: changes, with messages in `accounts.rs`, `blobs.rs`, `appends.rs`, `containers.rs`, `copy.rs` and `lease.rs`.
 //! 3. `read.rs`: questions, with pages in `list.rs` and `containers.rs`; `reclaim.rs`: what reclaim is told.
 //! 4. `error.rs`: why not.
 //!
 //! Messages are plain values: whole, checked by the types they are made of, routed by one key each.
 
 mod accounts;
+mod appends;
 mod blobs;
 mod containers;
 mod copy;
@@ -20,6 +21,7 @@ mod reclaim;
 mod write;
 
 pub use accounts::AccountChange;
+pub use appends::{AppendBlock, SealBlob};
 pub use blobs::{
     BlobChange, CommitBlocks, DeleteBlob, Guard, NewContent, PutBlob, StageBlock, UpdateBlob,
 };

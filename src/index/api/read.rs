@@ -63,8 +63,12 @@ pub struct BlobView {
     pub range: Range<u64>,
     /// The first pieces of it; together they cover `range` up to `pieces_end`.
     pub pieces: Vec<Piece>,
-    /// Where the pieces end: below `range.end` when the layout is long. Ask again from here with `If-Match`.
+    /// Where the pieces end: below `range.end` when the layout is long. Ask again from here: with `If-Match`, or when there
+    /// is a `generation`, holding the answer's against this one.
     pub pieces_end: u64,
+    /// Of blobs that change in place: which making of the blob this is. While it is the same, bytes of an append blob
+    /// are too, whatever its tag.
+    pub generation: Option<u64>,
 }
 
 /// One block of a list.

@@ -5,6 +5,7 @@ use std::fmt::Debug;
 use bytes::Bytes;
 
 use crate::index::api::AccountChange;
+use crate::index::api::AppendBlock;
 use crate::index::api::CommitBlocks;
 use crate::index::api::CopiedContent;
 use crate::index::api::CreateContainer;
@@ -16,6 +17,7 @@ use crate::index::api::Leased;
 use crate::index::api::NewContent;
 use crate::index::api::PutBlob;
 use crate::index::api::PutCopy;
+use crate::index::api::SealBlob;
 use crate::index::api::Share;
 use crate::index::api::SharedBlob;
 use crate::index::api::StageBlock;
@@ -64,6 +66,10 @@ pub enum Write {
     StageBlock(StageBlock),
     /// Put Block List.
     CommitBlocks(CommitBlocks),
+    /// Append Block; answers [`WriteReply::Appended`].
+    AppendBlock(AppendBlock),
+    /// Append Blob Seal.
+    SealBlob(SealBlob),
     /// Set Blob Properties, Set Blob Metadata.
     UpdateBlob(UpdateBlob),
     /// Delete Blob.
@@ -126,6 +132,8 @@ impl Write {
             Self::Share(b) => RoutingKey::blob(&b.key).as_bytes().clone(),
             Self::StageBlock(b) => RoutingKey::blob(&b.key).as_bytes().clone(),
             Self::CommitBlocks(b) => RoutingKey::blob(&b.key).as_bytes().clone(),
+            Self::AppendBlock(b) => RoutingKey::blob(&b.key).as_bytes().clone(),
+            Self::SealBlob(b) => RoutingKey::blob(&b.key).as_bytes().clone(),
             Self::UpdateBlob(b) => RoutingKey::blob(&b.key).as_bytes().clone(),
             Self::DeleteBlob(b) => RoutingKey::blob(&b.key).as_bytes().clone(),
             Self::LeaseBlob(b) => RoutingKey::blob(&b.key).as_bytes().clone(),
@@ -157,6 +165,7 @@ impl Write {
                 Self::PutBlob(put) => content(&put.content),
                 Self::PutCopy(copy) => copied(&copy.content),
                 Self::StageBlock(stage) => content(&stage.content),
+                Self::AppendBlock(append) => content(&append.content),
                 Self::CommitBlocks(commit) => commit.list.len() * ENTRY,
                 Self::ForgetGarbage { keys } => keys.len() * ENTRY,
                 Self::CreateAccount { .. }
@@ -165,6 +174,7 @@ impl Write {
                 | Self::UpdateContainer(_)
                 | Self::DeleteContainer(_)
                 | Self::Share(_)
+                | Self::SealBlob(_)
                 | Self::UpdateBlob(_)
                 | Self::DeleteBlob(_)
                 | Self::LeaseBlob(_)
@@ -208,6 +218,15 @@ pub enum WriteReply {
     Leased(Leased),
     /// What [`Write::Share`] marked.
     Shared(Box<SharedBlob>),
+    /// A block was appended.
+    Appended {
+        /// The blob's new tag and time.
+        written: Written,
+        /// Where the block begins, bytes.
+        offset: u64,
+        /// Blocks of the blob, this one included.
+        blocks: u32,
+    },
     /// Done, nothing to tell.
     Done,
     /// How far a purge came.

@@ -60,6 +60,7 @@ impl Store {
             guard: Guard::default(),
             properties: BlobProperties::default(),
             metadata: Metadata::default(),
+            kind: NewKind::Block,
             content,
             crc64,
         };

@@ -11,6 +11,7 @@ use crate::index::api::PutBlob;
 use crate::index::api::UpdateBlob;
 use crate::index::api::WriteReply;
 use crate::index::api::Written;
+use crate::index::objects::append;
 use crate::index::objects::garbage;
 use crate::index::objects::guard;
 use crate::index::objects::layout;
@@ -24,7 +25,10 @@ use crate::index::record::BlobRecord;
 use crate::index::rows::Family;
 use crate::index::rows::RowBatch;
 use crate::index::rows::Rows;
+use crate::types::BlobKind;
+use crate::types::Crc64;
 use crate::types::Etag;
+use crate::types::NewKind;
 use crate::types::RoutingKey;
 use crate::types::Timestamp;
 
@@ -40,6 +44,11 @@ impl Blob {
     /// How its content is laid out.
     pub(super) fn content(&self, key: &RoutingKey) -> Result<BlobContent, Error> {
         values::decode_content(key.as_bytes(), &self.content)
+    }
+
+    /// The row with the record as it is now and the content as it was.
+    pub(super) fn encode(&self) -> Bytes {
+        values::encode_blob_raw(&self.record, &self.content)
     }
 }
 
@@ -70,11 +79,14 @@ pub(super) async fn put(
     let before = old.as_ref().map(|old| &old.record);
     let lease = guard::create(&put.guard, before, now)?;
     let content = Content::from(&put.content);
+    let kept = content.locations().to_vec();
+    let (kind, len, crc64, content) = begin(put.kind, content, put.crc64, now);
     let record = BlobRecord {
         properties: put.properties.clone(),
         metadata: put.metadata.clone(),
+        kind,
         lease,
-        ..BlobRecord::after(before, now, content.len(), put.crc64)
+        ..BlobRecord::after(before, now, len, crc64)
     };
     let mut dropped = staged::discard(view, &key, out).await?;
     if let Some(old) = old {
@@ -82,10 +94,31 @@ pub(super) async fn put(
         dropped.extend(layout::owned(view, &key, &layout, out).await?);
         layout::remove_segments(&key, &layout, out);
     }
-    garbage::write(&key, now, &dropped, content.locations(), out);
-    let content = BlobContent { id_len: 0, layout: Layout::Whole(content) };
+    garbage::write(&key, now, &dropped, &kept, out);
     out.put(Family::Main, key.as_bytes().clone(), values::encode_blob(&record, &content));
     Ok(written(now))
+}
+
+/// Kind, length, checksum and layout of what Put Blob makes.
+fn begin(
+    kind: NewKind,
+    content: Content,
+    crc64: Crc64,
+    now: Timestamp,
+) -> (BlobKind, u64, Crc64, BlobContent) {
+    match kind {
+        NewKind::Block => {
+            let len = content.len();
+            let content = BlobContent { id_len: 0, layout: Layout::Whole(content) };
+            (BlobKind::Block, len, crc64, content)
+        }
+        NewKind::Append => {
+            let (generation, directory, tail) = (now.ticks(), Vec::new(), Vec::new());
+            let layout = Layout::Appended { generation, directory, tail };
+            let content = BlobContent { id_len: append::ID_LEN, layout };
+            (BlobKind::Append { blocks: 0, sealed: false }, 0, Crc64::EMPTY, content)
+        }
+    }
 }
 
 /// Set Blob Properties, Set Blob Metadata.
@@ -104,8 +137,7 @@ pub(super) async fn update(
     }
     blob.record.last_modified = now;
     blob.record.etag = Etag::from_commit(now);
-    let value = values::encode_blob_raw(&blob.record, &blob.content);
-    out.put(Family::Main, key.as_bytes().clone(), value);
+    out.put(Family::Main, key.as_bytes().clone(), blob.encode());
     Ok(written(now))
 }
 

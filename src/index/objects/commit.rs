@@ -20,6 +20,7 @@ use crate::index::rows::Family;
 use crate::index::rows::RowBatch;
 use crate::index::rows::Rows;
 use crate::types::BLOCKS_COMMITTED_MAX;
+use crate::types::BlobKind;
 use crate::types::BlockId;
 use crate::types::BlockListEntry;
 use crate::types::BlockSource;
@@ -39,6 +40,9 @@ pub(super) async fn commit(
     let key = RoutingKey::blob(&commit.key);
     let old = blob::load(view, &key).await?;
     let before = old.as_ref().map(|old| &old.record);
+    if before.is_some_and(|old| old.kind != BlobKind::Block) {
+        return Err(Error::WrongKind);
+    }
     let lease = guard::create(&commit.guard, before, now)?;
     if commit.list.len() > BLOCKS_COMMITTED_MAX {
         return Err(Error::TooManyBlocks);
@@ -53,7 +57,9 @@ pub(super) async fn commit(
                 out.shared_dropped += content.shared_len();
                 dropped.extend_from_slice(content.owned());
             }
-            values::Layout::Blocks(_) | values::Layout::Segments { .. } => {
+            values::Layout::Blocks(_)
+            | values::Layout::Segments { .. }
+            | values::Layout::Appended { .. } => {
                 out.shared_dropped += committed.iter().map(|e| e.content.shared_len()).sum::<u64>();
                 dropped.extend(committed.iter().flat_map(|e| e.content.owned()).copied());
             }

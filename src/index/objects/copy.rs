@@ -4,6 +4,7 @@ use crate::index::api::CopiedContent;
 use crate::index::api::Error;
 use crate::index::api::PutCopy;
 use crate::index::api::WriteReply;
+use crate::index::objects::append;
 use crate::index::objects::blob;
 use crate::index::objects::garbage;
 use crate::index::objects::guard;
@@ -18,6 +19,7 @@ use crate::index::record::BlobRecord;
 use crate::index::rows::Family;
 use crate::index::rows::RowBatch;
 use crate::index::rows::Rows;
+use crate::types::BlobKind;
 use crate::types::RoutingKey;
 use crate::types::Timestamp;
 
@@ -50,6 +52,11 @@ pub(super) async fn put(
         layout::remove_segments(&key, &layout, out);
     }
     let (content, kept) = match &put.content {
+        CopiedContent::Whole(new) if matches!(put.kind, BlobKind::Append { .. }) => {
+            let content = Content::from(new);
+            let kept = content.locations().to_vec();
+            (append::of_one(&key, (content, put.crc64), now, out), kept)
+        }
         CopiedContent::Whole(new) => {
             let content = Content::from(new);
             let kept = content.locations().to_vec();
@@ -66,7 +73,11 @@ pub(super) async fn put(
                 })
                 .collect();
             let kept = entries.iter().flat_map(|e| e.content.locations()).copied().collect();
-            (layout::build(&key, entries, now, out), kept)
+            let content = match put.kind {
+                BlobKind::Append { .. } => append::build(&key, entries, now, out),
+                BlobKind::Block | BlobKind::Page { .. } => layout::build(&key, entries, now, out),
+            };
+            (content, kept)
         }
     };
     garbage::write(&key, now, &dropped, &kept, out);

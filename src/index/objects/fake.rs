@@ -74,6 +74,12 @@ impl Partition {
 
     /// Carries out a write, a tick after the one before.
     pub(crate) fn write(&mut self, write: &Write) -> Result<WriteReply, Error> {
+        self.write_weighed(write).map(|(reply, _)| reply)
+    }
+
+    /// As [`Self::write`]; also how many bytes of rows changed.
+    pub(crate) fn write_weighed(&mut self, write: &Write) -> Result<(WriteReply, usize), Error> {
+        let mut weight = 0;
         self.now = self.now.next();
         let mut batch = RowBatch::default();
         let reply = Objects
@@ -82,12 +88,13 @@ impl Partition {
             .expect("rows in memory never wait")?;
         for (family, key, value) in batch.changes {
             assert!(self.memory.range.contains(&key), "row outside of the partition");
+            weight += key.len() + value.as_ref().map_or(0, Bytes::len);
             match value {
                 Some(value) => self.memory.rows.insert((family, key), value),
                 None => self.memory.rows.remove(&(family, key)),
             };
         }
-        Ok(reply)
+        Ok((reply, weight))
     }
 
     /// Answers a read.

@@ -67,24 +67,31 @@ fn cut(entries: &[Entry]) -> usize {
     fitting.count().max(1)
 }
 
-fn weight_of(entry: &Entry) -> usize {
+/// About how many bytes a block takes in a row.
+pub(super) fn weight_of(entry: &Entry) -> usize {
     const NUMBERS: usize = 16;
     entry.content.weight() + entry.id.as_bytes().len() + NUMBERS
 }
 
-/// Reads one segment of a long layout.
+/// Reads the first `entries` blocks of one segment of a long layout: the row of an append blob's segment may have more by
+/// now than a snapshot knows of.
 pub(super) async fn segment(
     view: &dyn Rows,
     blob: &RoutingKey,
-    generation: u64,
-    number: usize,
+    (generation, number): (u64, u32),
+    entries: u32,
 ) -> Result<Vec<Entry>, Error> {
-    let number = u32::try_from(number).unwrap_or(u32::MAX);
     let key = keys::layout_segment(blob, generation, number);
-    match view.get(Family::Layout, &key).await? {
-        Some(value) => values::decode(Family::Layout, &key, &value),
-        None => Err(keys::corrupt(Family::Layout, &key, "missing segment")),
+    let Some(value) = view.get(Family::Layout, &key).await? else {
+        return Err(keys::corrupt(Family::Layout, &key, "missing segment"));
+    };
+    let mut found: Vec<Entry> = values::decode(Family::Layout, &key, &value)?;
+    let wanted = usize::try_from(entries).unwrap_or(usize::MAX);
+    if found.len() < wanted {
+        return Err(keys::corrupt(Family::Layout, &key, "short segment"));
     }
+    found.truncate(wanted);
+    Ok(found)
 }
 
 /// All blocks of a layout in order; none when it was made by Put Blob.
@@ -97,18 +104,34 @@ pub(super) async fn entries(
         Layout::Whole(_) => Ok(Vec::new()),
         Layout::Blocks(entries) => Ok(entries.clone()),
         Layout::Segments { generation, directory } => {
-            let mut all = Vec::new();
-            for number in 0..directory.len() {
-                all.append(&mut segment(view, blob, *generation, number).await?);
-            }
+            segments(view, blob, *generation, directory).await
+        }
+        Layout::Appended { generation, directory, tail } => {
+            let mut all = segments(view, blob, *generation, directory).await?;
+            all.extend_from_slice(tail);
             Ok(all)
         }
     }
 }
 
+async fn segments(
+    view: &dyn Rows,
+    blob: &RoutingKey,
+    generation: u64,
+    directory: &[SegmentStart],
+) -> Result<Vec<Entry>, Error> {
+    let mut all = Vec::new();
+    for (number, start) in (0u32..).zip(directory) {
+        all.append(&mut segment(view, blob, (generation, number), start.entries).await?);
+    }
+    Ok(all)
+}
+
 /// Removes a layout's segment rows.
 pub(super) fn remove_segments(blob: &RoutingKey, layout: &Layout, out: &mut RowBatch) {
-    if let Layout::Segments { generation, directory } = layout {
+    if let Layout::Segments { generation, directory }
+    | Layout::Appended { generation, directory, .. } = layout
+    {
         for (number, _) in (0u32..).zip(directory) {
             out.delete(Family::Layout, keys::layout_segment(blob, *generation, number));
         }

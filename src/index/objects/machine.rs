@@ -8,6 +8,7 @@ use crate::index::api::ReadReply;
 use crate::index::api::Write;
 use crate::index::api::WriteReply;
 use crate::index::api::purge_key;
+use crate::index::objects::append;
 use crate::index::objects::blob;
 use crate::index::objects::commit;
 use crate::index::objects::container;
@@ -53,6 +54,8 @@ impl Machine for Objects {
             Write::Share(share) => share::share(view, share, now, out).await,
             Write::StageBlock(stage) => staged::stage(view, stage, now, out).await,
             Write::CommitBlocks(list) => commit::commit(view, list, now, out).await,
+            Write::AppendBlock(block) => append::append(view, block, now, out).await,
+            Write::SealBlob(seal) => append::seal(view, seal, now, out).await,
             Write::UpdateBlob(update) => blob::update(view, update, now, out).await,
             Write::DeleteBlob(delete) => blob::delete(view, delete, now, out).await,
             Write::LeaseBlob(lease) => blob::lease(view, lease, now, out).await,

@@ -2,7 +2,7 @@
 //!
 //! Main path: 1. `machine.rs` sends each request to its file · 2. `guard.rs` holds it against the current state, `lease.rs` is
 //! the life of a lease ·
-//! 3. `blob.rs`, `staged.rs`, `commit.rs`, `container.rs` turn writes into row changes, with `layout.rs` for block
+//! 3. `blob.rs`, `staged.rs`, `commit.rs`, `append.rs`, `container.rs` turn writes into row changes, with `layout.rs` for block
 //! lists and `garbage.rs` for what they drop · 4. `read.rs`, `list.rs` (with `page.rs`, `cursor.rs`) answer ·
 //! 5. `sweep.rs` (with `walk.rs`) serves reclaim. `keys.rs` and `values.rs` are the only places that know bytes; they are described in
 //! `api-spec/keys.md` and `api-spec/rows.md`.
@@ -14,6 +14,7 @@
 //! Does not: know partitions beyond the range a page is clipped to, check that a blob's container exists (the front end
 //! did; what lands in a dead container is purged), read content.
 
+mod append;
 mod blob;
 mod commit;
 mod container;

@@ -18,9 +18,11 @@ use crate::index::objects::staged::StagedBlocks;
 use crate::index::objects::values::Content;
 use crate::index::objects::values::Entry;
 use crate::index::objects::values::Layout;
+use crate::index::objects::values::SegmentStart;
 use crate::index::rows::Family;
 use crate::index::rows::Rows;
 use crate::types::BlobKey;
+use crate::types::BlobKind;
 use crate::types::RoutingKey;
 use crate::types::Timestamp;
 
@@ -41,22 +43,34 @@ pub(super) async fn blob(
         Some(range) => range.within(len).ok_or(Error::InvalidRange { len })?,
         None => 0..len,
     };
+    let mut view_of = BlobView {
+        pieces_end: range.start,
+        range: range.clone(),
+        pieces: Vec::new(),
+        generation: None,
+        record: blob.record.clone(),
+    };
     if !read.pieces || range.is_empty() {
-        let pieces_end = range.start;
-        return Ok(BlobView { record: blob.record, range, pieces: Vec::new(), pieces_end });
+        return Ok(view_of);
     }
     let mut cut = Cut { range: range.clone(), at: 0, pieces: Vec::new() };
     match blob.content(&key)?.layout {
         Layout::Whole(content) => cut.add(&content)?,
         Layout::Blocks(entries) => cut.add_all(&entries)?,
         Layout::Segments { generation, directory } => {
-            let after = directory.partition_point(|segment| segment.start <= range.start);
-            let first = after.saturating_sub(1);
-            cut.at = directory.get(first).map_or(0, |segment| segment.start);
-            for number in (first..directory.len()).take(SEGMENTS_MAX) {
-                if cut.at < range.end {
-                    cut.add_all(&layout::segment(view, &key, generation, number).await?)?;
-                }
+            cut.add_segments(view, &key, (generation, &directory)).await?;
+        }
+        Layout::Appended { generation, directory, tail } => {
+            view_of.generation = Some(generation);
+            let tail_len = tail.iter().fold(0u64, |sum, entry| sum.saturating_add(entry.len));
+            let tail_start = len.saturating_sub(tail_len);
+            if range.start < tail_start {
+                cut.add_segments(view, &key, (generation, &directory)).await?;
+            } else {
+                cut.at = tail_start;
+            }
+            if cut.at == tail_start {
+                cut.add_all(&tail)?;
             }
         }
     }
@@ -64,7 +78,7 @@ pub(super) async fn blob(
     if pieces_end <= range.start {
         return Err(keys::corrupt(Family::Main, key.as_bytes(), "layout shorter than the blob"));
     }
-    Ok(BlobView { record: blob.record, range, pieces: cut.pieces, pieces_end })
+    Ok(BlobView { pieces: cut.pieces, pieces_end, ..view_of })
 }
 
 /// Cuts the pieces that cover a range out of content laid end to end.
@@ -78,6 +92,25 @@ struct Cut {
 }
 
 impl Cut {
+    /// Adds what is wanted of the first few segments that the range touches.
+    async fn add_segments(
+        &mut self,
+        view: &dyn Rows,
+        key: &RoutingKey,
+        (generation, directory): (u64, &[SegmentStart]),
+    ) -> Result<(), Error> {
+        let after = directory.partition_point(|segment| segment.start <= self.range.start);
+        let first = after.saturating_sub(1);
+        self.at = directory.get(first).map_or(0, |segment| segment.start);
+        for (number, start) in (0u32..).zip(directory).skip(first).take(SEGMENTS_MAX) {
+            if self.at < self.range.end {
+                let place = (generation, number);
+                self.add_all(&layout::segment(view, key, place, start.entries).await?)?;
+            }
+        }
+        Ok(())
+    }
+
     fn add_all(&mut self, entries: &[Entry]) -> Result<(), Error> {
         for entry in entries {
             if self.at >= self.range.end {
@@ -140,6 +173,9 @@ pub(super) async fn block_list(
     }
     let mut committed = Vec::new();
     if let Some(blob) = &blob {
+        if blob.record.kind != BlobKind::Block {
+            return Err(Error::WrongKind);
+        }
         let layout = blob.content(&key)?.layout;
         let entries = layout::entries(view, &key, &layout).await?;
         committed = entries.into_iter().map(|e| BlockView { id: e.id, len: e.len }).collect();

@@ -73,10 +73,15 @@ async fn wanted(
             let (first, last) = segments(directory, range);
             let start = directory.get(first).map_or(0, |segment| segment.start);
             let mut entries = Vec::new();
-            for number in first..last {
-                entries.append(&mut layout::segment(view, key, *generation, number).await?);
+            for (number, segment) in (0u32..).zip(directory).take(last).skip(first) {
+                let place = (*generation, number);
+                entries.append(&mut layout::segment(view, key, place, segment.entries).await?);
             }
             cut(start, &entries, range).map(CopiedContent::Blocks)
+        }
+        Layout::Appended { .. } => {
+            let entries = layout::entries(view, key, layout).await?;
+            cut(0, &entries, range).map(CopiedContent::Blocks)
         }
     })
 }
@@ -147,16 +152,30 @@ async fn mark(
         Layout::Whole(whole) => whole.mark(),
         Layout::Blocks(entries) => entries.iter_mut().for_each(|entry| entry.content.mark()),
         Layout::Segments { generation, directory } => {
-            for (number, index) in (0u32..).zip(0..directory.len()) {
-                let mut entries = layout::segment(view, key, *generation, index).await?;
-                entries.iter_mut().for_each(|entry| entry.content.mark());
-                let row = keys::layout_segment(key, *generation, number);
-                out.put(Family::Layout, row, values::encode(&entries));
-            }
-            return Ok(());
+            return mark_segments(view, key, (*generation, directory), out).await;
+        }
+        Layout::Appended { generation, directory, tail } => {
+            mark_segments(view, key, (*generation, directory), out).await?;
+            tail.iter_mut().for_each(|entry| entry.content.mark());
         }
     }
     let row = values::encode_blob(record, &content);
     out.put(Family::Main, key.as_bytes().clone(), row);
+    Ok(())
+}
+
+async fn mark_segments(
+    view: &dyn Rows,
+    key: &RoutingKey,
+    (generation, directory): (u64, &[SegmentStart]),
+    out: &mut RowBatch,
+) -> Result<(), Error> {
+    for (number, segment) in (0u32..).zip(directory) {
+        let place = (generation, number);
+        let mut entries = layout::segment(view, key, place, segment.entries).await?;
+        entries.iter_mut().for_each(|entry| entry.content.mark());
+        let row = keys::layout_segment(key, generation, number);
+        out.put(Family::Layout, row, values::encode(&entries));
+    }
     Ok(())
 }

@@ -19,6 +19,7 @@ use crate::index::rows::Family;
 use crate::index::rows::RowBatch;
 use crate::index::rows::Rows;
 use crate::types::BLOCKS_UNCOMMITTED_MAX;
+use crate::types::BlobKind;
 use crate::types::BlockId;
 use crate::types::Location;
 use crate::types::RoutingKey;
@@ -74,6 +75,7 @@ fn expected_id_len(
         return Ok(Some(summary.id_len));
     }
     match committed {
+        Some(committed) if committed.record.kind != BlobKind::Block => Err(Error::WrongKind),
         Some(committed) => Ok(Some(committed.content(blob)?.id_len).filter(|&len| len > 0)),
         None => Ok(None),
     }

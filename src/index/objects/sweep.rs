@@ -183,6 +183,7 @@ fn refer(
             match values::decode_content(&row.key, content)?.layout {
                 Layout::Whole(content) => add(&content),
                 Layout::Blocks(entries) => entries.iter().for_each(|e| add(&e.content)),
+                Layout::Appended { tail, .. } => tail.iter().for_each(|e| add(&e.content)),
                 Layout::Segments { .. } => {}
             }
         }

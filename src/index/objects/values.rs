@@ -131,6 +131,16 @@ pub(crate) enum Layout {
         /// One for each row, in order.
         directory: Vec<SegmentStart>,
     },
+    /// Of an append blob: full segments in rows of [`Family::Layout`], and what was appended since. The id of a block is its
+    /// number, u32 big endian. A segment's row may have more blocks than the directory says: those of later appends.
+    Appended {
+        /// In the keys: the ticks of the blob's making.
+        generation: u64,
+        /// One for each row, in order.
+        directory: Vec<SegmentStart>,
+        /// The last blocks.
+        tail: Vec<Entry>,
+    },
 }
 
 /// What follows the record in the main row of a blob.

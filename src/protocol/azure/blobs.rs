@@ -6,6 +6,7 @@ use http::Method;
 use crate::protocol::Error;
 use crate::protocol::ErrorCode;
 use crate::protocol::Operation;
+use crate::protocol::azure::appends;
 use crate::protocol::azure::conditions;
 use crate::protocol::azure::conditions::Dates;
 use crate::protocol::azure::headers;
@@ -21,19 +22,22 @@ use crate::protocol::operation::BlobPath;
 use crate::protocol::operation::BlockListKind;
 use crate::types::BlockId;
 use crate::types::BlockIdError;
+use crate::types::NewKind;
+
+/// `comp` values of blobs that are served, by some methods.
+const SERVED: &[&str] =
+    &["appendblock", "seal", "block", "blocklist", "properties", "metadata", "lease"];
 
 /// `comp` values of blobs that exist in the service and not here.
 const UNSERVED: &[&str] = &[
     "page",
     "pagelist",
-    "appendblock",
     "snapshot",
     "copy",
     "incrementalcopy",
     "tier",
     "tags",
     "undelete",
-    "seal",
     "expiry",
     "immutabilitypolicies",
     "legalhold",
@@ -54,6 +58,8 @@ pub(super) fn parse(
         }
         (None, &Method::PUT) => put(request, path),
         (None, &Method::DELETE) => delete(all, path),
+        (Some("appendblock"), &Method::PUT) => appends::append(request, path),
+        (Some("seal"), &Method::PUT) => appends::seal(all, path),
         (Some("block"), &Method::PUT) => put_block(request, path),
         (Some("blocklist"), &Method::PUT) => put_block_list(all, path),
         (Some("blocklist"), &Method::GET) => Ok(Operation::GetBlockList {
@@ -79,9 +85,8 @@ pub(super) fn parse(
             precondition: conditions::write(all)?,
             action: leases::action(all)?,
         }),
-        (None | Some("block" | "blocklist" | "properties" | "metadata" | "lease"), _) => {
-            Err(ErrorCode::UnsupportedHttpVerb.into())
-        }
+        (None, _) => Err(ErrorCode::UnsupportedHttpVerb.into()),
+        (Some(comp), _) if SERVED.contains(&comp) => Err(ErrorCode::UnsupportedHttpVerb.into()),
         (Some(comp), _) if UNSERVED.contains(&comp) => {
             Err(unserved::not_served(&format!("comp={comp} on blobs")))
         }
@@ -97,9 +102,10 @@ fn get(all: &HeaderMap, path: BlobPath) -> Result<Operation, Error> {
 
 fn put(request: &Request<'_>, path: BlobPath) -> Result<Operation, Error> {
     let all = request.headers;
-    match headers::text(all, "x-ms-blob-type")? {
-        Some("BlockBlob") => {}
-        Some(kind @ ("PageBlob" | "AppendBlob")) => {
+    let kind = match headers::text(all, "x-ms-blob-type")? {
+        Some("BlockBlob") => NewKind::Block,
+        Some("AppendBlob") => NewKind::Append,
+        Some(kind @ "PageBlob") => {
             return Err(unserved::not_served(&format!("blobs of type {kind}"))
                 .detail("HeaderName", "x-ms-blob-type"));
         }
@@ -109,13 +115,18 @@ fn put(request: &Request<'_>, path: BlobPath) -> Result<Operation, Error> {
                 Error::new(ErrorCode::MissingRequiredHeader).detail("HeaderName", "x-ms-blob-type")
             );
         }
+    };
+    let upload = headers::upload(all, limits::put_blob(request.version))?;
+    if kind != NewKind::Block && upload.len != 0 {
+        return Err(headers::invalid("Content-Length", &upload.len.to_string()));
     }
     Ok(Operation::PutBlob {
         path,
         precondition: conditions::write(all)?,
         properties: headers::properties(all, true)?,
         metadata: headers::metadata(all)?,
-        upload: headers::upload(all, limits::put_blob(request.version))?,
+        kind,
+        upload,
     })
 }
 

@@ -42,6 +42,14 @@ pub(super) fn flag(headers: &HeaderMap, name: &str) -> Result<bool, Error> {
     }
 }
 
+/// A whole number, 0 or more.
+pub(super) fn number(headers: &HeaderMap, name: &str) -> Result<Option<u64>, Error> {
+    let Some(value) = text(headers, name)? else { return Ok(None) };
+    let digits = value.bytes().all(|byte| byte.is_ascii_digit());
+    let number = digits.then(|| value.parse().ok()).flatten();
+    number.map(Some).ok_or_else(|| invalid(name, value))
+}
+
 /// `x-ms-lease-id`, a GUID.
 pub(super) fn lease(headers: &HeaderMap) -> Result<Option<Uuid>, Error> {
     guid(headers, "x-ms-lease-id")

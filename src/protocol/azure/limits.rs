@@ -1,12 +1,13 @@
 //! Body limits by service version.
 //!
-//! Source: "Scalability and performance targets for Blob storage", "Put Blob", "Put Block".
+//! Source: "Scalability and performance targets for Blob storage", "Put Blob", "Put Block", "Append Block".
 
 use crate::protocol::azure::ServiceVersion;
 
 const MIB: u64 = 1024 * 1024;
 const LARGE_SINCE: ServiceVersion = ServiceVersion::new(2019, 12, 12);
 const MEDIUM_SINCE: ServiceVersion = ServiceVersion::new(2016, 5, 31);
+const LARGE_APPENDS_SINCE: ServiceVersion = ServiceVersion::new(2022, 11, 2);
 
 /// Bytes of a range whose checksum may be asked for.
 pub const RANGE_CHECKSUM_BYTES_MAX: u64 = 4 * MIB;
@@ -14,6 +15,11 @@ pub const RANGE_CHECKSUM_BYTES_MAX: u64 = 4 * MIB;
 /// Bytes of a Put Blob body.
 pub(super) fn put_blob(version: ServiceVersion) -> u64 {
     by_version(version, [5000, 256, 64])
+}
+
+/// Bytes of an Append Block body.
+pub(super) fn append_block(version: ServiceVersion) -> u64 {
+    if version >= LARGE_APPENDS_SINCE { 100 * MIB } else { 4 * MIB }
 }
 
 /// Bytes of a Put Block body.

@@ -11,6 +11,7 @@ use crate::protocol::reply::BlockItem;
 use crate::protocol::reply::ContainerFacts;
 use crate::protocol::reply::ContainerListing;
 use crate::protocol::reply::LeaseFacts;
+use crate::types::BlobKind;
 use crate::types::Metadata;
 use crate::types::PublicAccess;
 use crate::types::Timestamp;
@@ -144,9 +145,7 @@ fn blob(out: &mut String, facts: &BlobFacts, dates: &mut Dates) {
     }
     or_empty(out, "Cache-Control", properties.cache_control.as_deref());
     or_empty(out, "Content-Disposition", properties.content_disposition.as_deref());
-    out.push_str(
-        "<BlobType>BlockBlob</BlobType><AccessTier>Hot</AccessTier><AccessTierInferred>true</AccessTierInferred>",
-    );
+    kind(out, facts.kind);
     lease(out, facts.lease);
     out.push_str("<ServerEncrypted>true</ServerEncrypted></Properties>");
 }
@@ -156,6 +155,20 @@ fn lease(out: &mut String, lease: LeaseFacts) {
     escape::plain(out, "LeaseState", render::lease_state(lease.state));
     if let Some(duration) = render::lease_duration(lease) {
         escape::plain(out, "LeaseDuration", duration);
+    }
+}
+
+/// The type, and what only it has. Tiers are of block blobs.
+fn kind(out: &mut String, kind: BlobKind) {
+    if let BlobKind::Page { sequence } = kind {
+        escape::plain(out, "x-ms-blob-sequence-number", sequence);
+    }
+    escape::plain(out, "BlobType", kind.as_str());
+    match kind {
+        BlobKind::Block => out
+            .push_str("<AccessTier>Hot</AccessTier><AccessTierInferred>true</AccessTierInferred>"),
+        BlobKind::Append { sealed: true, .. } => out.push_str("<Sealed>true</Sealed>"),
+        BlobKind::Append { .. } | BlobKind::Page { .. } => {}
     }
 }
 

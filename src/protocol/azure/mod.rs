@@ -13,6 +13,7 @@
 //! It deliberately does no I/O, reads no clock, checks no signature and knows no container's existence.
 
 mod address;
+mod appends;
 mod blobs;
 mod conditions;
 mod containers;

@@ -28,7 +28,9 @@ use crate::protocol::reply::Change;
 use crate::protocol::reply::ContainerFacts;
 use crate::protocol::reply::LeaseFacts;
 use crate::protocol::reply::LeaseOutcome;
+use crate::types::BlobKind;
 use crate::types::LeaseState;
+use crate::types::Md5;
 use crate::types::Metadata;
 use crate::types::PublicAccess;
 use crate::types::Timestamp;
@@ -119,14 +121,22 @@ pub fn render(reply: &Reply, echo: &RequestEcho) -> Response<Bytes> {
         Reply::Container(facts) => Head::new(200, echo).container(facts).empty(),
         Reply::ContainerDeleted => Head::new(202, echo).empty(),
         Reply::BlobPut { change, md5, crc64 } => {
-            let head = Head::new(201, echo)
-                .change(change)
-                .encrypted()
-                .set("content-md5", &md5.to_base64());
+            let head = Head::new(201, echo).change(change).encrypted();
+            let head = head.optional("content-md5", md5.map(Md5::to_base64).as_deref());
             match crc64 {
                 Some(crc64) => head.set("x-ms-content-crc64", &crc64.to_base64()).empty(),
                 None => head.empty(),
             }
+        }
+        Reply::BlockAppended { change, offset, blocks, checksum } => Head::new(201, echo)
+            .change(change)
+            .checksum(checksum)
+            .encrypted()
+            .set("x-ms-blob-append-offset", &offset.to_string())
+            .set("x-ms-blob-committed-block-count", &blocks.to_string())
+            .empty(),
+        Reply::BlobSealed(change) => {
+            Head::new(200, echo).change(change).set("x-ms-blob-sealed", "true").empty()
         }
         Reply::BlockPut(checksum) => Head::new(201, echo).checksum(checksum).encrypted().empty(),
         Reply::BlockListPut(change, checksum) => {
@@ -151,7 +161,14 @@ pub fn render(reply: &Reply, echo: &RequestEcho) -> Response<Bytes> {
                 Some(md5) => head.set("content-md5", &md5.to_base64()),
                 None => head,
             };
-            head.set("x-ms-access-tier", "Hot").set("x-ms-access-tier-inferred", "true").bodiless()
+            match facts.kind {
+                BlobKind::Block => head
+                    .set("x-ms-access-tier", "Hot")
+                    .set("x-ms-access-tier-inferred", "true")
+                    .bodiless(),
+                // Tiers are of block blobs.
+                BlobKind::Append { .. } | BlobKind::Page { .. } => head.bodiless(),
+            }
         }
         Reply::BlobMetadata(facts) => {
             Head::new(200, echo).change(&facts.change).metadata(&facts.metadata).empty()
@@ -364,7 +381,7 @@ impl Head {
             .optional("content-disposition", properties.content_disposition.as_deref())
             .optional("cache-control", properties.cache_control.as_deref())
             .set("accept-ranges", "bytes")
-            .set("x-ms-blob-type", "BlockBlob")
+            .kind(facts.kind)
             .set("x-ms-creation-time", &facts.created.to_string())
             .lease(facts.lease)
             .set("x-ms-server-encrypted", "true")
@@ -376,6 +393,21 @@ impl Head {
             .set("x-ms-lease-status", lease_status(lease.state))
             .set("x-ms-lease-state", lease_state(lease.state));
         head.optional("x-ms-lease-duration", lease_duration(lease))
+    }
+
+    fn kind(self, kind: BlobKind) -> Self {
+        let head = self.set("x-ms-blob-type", kind.as_str());
+        match kind {
+            BlobKind::Block => head,
+            BlobKind::Append { blocks, sealed } => {
+                let count = blocks.to_string();
+                let head = head.set("x-ms-blob-committed-block-count", &count);
+                if sealed { head.set("x-ms-blob-sealed", "true") } else { head }
+            }
+            BlobKind::Page { sequence } => {
+                head.set("x-ms-blob-sequence-number", &sequence.to_string())
+            }
+        }
     }
 
     fn xml(self, body: String) -> Response<Bytes> {

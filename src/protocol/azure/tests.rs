@@ -193,7 +193,6 @@ fn what_is_not_served_says_so() {
         "PUT /acct/con/b?comp=tier",
         "GET /acct/con/b?comp=tags",
         "PUT /acct/con/b?comp=page",
-        "PUT /acct/con/b?comp=appendblock",
         "GET /acct/con/b?snapshot=2026-11-21T00:00:00.0000000Z",
         "GET /acct/con/b?versionid=x",
         "DELETE /acct/con/b?deletetype=permanent",

@@ -22,7 +22,6 @@ const HEADERS: &[&str] = &[
     "x-ms-legal-hold",
     "x-ms-structured-",
     "x-ms-if-sequence-number-",
-    "x-ms-blob-condition-",
     "x-ms-blob-content-length",
     "x-ms-blob-sequence-number",
     "x-ms-sequence-number-action",

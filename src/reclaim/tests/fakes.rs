@@ -361,6 +361,7 @@ pub(super) fn put(name: &str, locations: &[Location]) -> Write {
         guard: Guard::default(),
         properties: BlobProperties::default(),
         metadata: Metadata::default(),
+        kind: NewKind::Block,
         content: NewContent::Stored(locations.to_vec()),
         crc64: Crc64::EMPTY,
     })

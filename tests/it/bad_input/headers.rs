@@ -19,7 +19,6 @@ const ROWS: &[Row] = &[
     (GET, "x-ms-version: 20261006", 400, "InvalidHeaderValue"),
     (PUT, "x-ms-blob-type: Blob", 400, "InvalidHeaderValue"),
     (PUT, "x-ms-blob-type: PageBlob", 501, "NotImplemented"),
-    (PUT, "x-ms-blob-type: AppendBlob", 501, "NotImplemented"),
     (PUT, "x-ms-meta-a: b", 400, "MissingRequiredHeader"),
     (GET, "x-ms-lease-id: mine", 400, "InvalidHeaderValue"),
     (

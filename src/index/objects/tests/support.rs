@@ -41,6 +41,7 @@ pub(super) fn put(key: &BlobKey, content: (NewContent, Crc64)) -> PutBlob {
         guard: Guard::default(),
         properties: BlobProperties::default(),
         metadata: Metadata::default(),
+        kind: NewKind::Block,
         content: content.0,
         crc64: content.1,
     }
@@ -77,6 +78,25 @@ pub(super) fn commit(key: &BlobKey, ids: &[&str]) -> CommitBlocks {
         metadata: Metadata::default(),
         list: ids.iter().map(entry).collect(),
     }
+}
+
+pub(super) fn make(key: &BlobKey, kind: NewKind) -> Write {
+    Write::PutBlob(PutBlob { kind, ..put(key, inline(b"")) })
+}
+
+pub(super) fn append(key: &BlobKey, content: (NewContent, Crc64)) -> AppendBlock {
+    AppendBlock {
+        key: key.clone(),
+        guard: Guard::default(),
+        position: None,
+        len_max: None,
+        content: content.0,
+        crc64: content.1,
+    }
+}
+
+pub(super) fn seal(key: &BlobKey) -> SealBlob {
+    SealBlob { key: key.clone(), guard: Guard::default(), position: None }
 }
 
 pub(super) fn delete(key: &BlobKey) -> Write {

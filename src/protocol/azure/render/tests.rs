@@ -191,7 +191,8 @@ fn properties_show_the_tier_and_the_length_without_a_body() {
 #[test]
 fn statuses_are_the_documented_ones() {
     let md5 = BodyChecksum::Md5(Md5::of(b""));
-    let put = Reply::BlobPut { change: change(), md5: Md5::of(b""), crc64: Some(Crc64::EMPTY) };
+    let put =
+        Reply::BlobPut { change: change(), md5: Some(Md5::of(b"")), crc64: Some(Crc64::EMPTY) };
     let cases = [
         (Reply::AccountInformation, 200),
         (Reply::ContainerCreated(change()), 201),

@@ -1,0 +1,81 @@
+//! Append Block and Append Blob Seal.
+
+use crate::frontend::accounts::Account;
+use crate::frontend::body::RequestBody;
+use crate::frontend::errors;
+use crate::frontend::errors::Subject;
+use crate::frontend::ingest;
+use crate::frontend::ingest::Ingested;
+use crate::frontend::ops;
+use crate::frontend::ops::blocks;
+use crate::frontend::service::FrontEnd;
+use crate::index::AppendBlock;
+use crate::index::SealBlob;
+use crate::index::Write;
+use crate::index::WriteReply;
+use crate::protocol::Error;
+use crate::protocol::Precondition;
+use crate::protocol::Reply;
+use crate::protocol::operation::BlobPath;
+use crate::protocol::operation::Upload;
+use crate::protocol::reply::Change;
+use crate::types::BlobKey;
+
+/// Where an append may go.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Bounds {
+    pub(crate) position: Option<u64>,
+    pub(crate) len_max: Option<u64>,
+}
+
+/// Append Block: bytes, then the row; where they come to stand is decided with the row.
+pub(crate) async fn append(
+    front: &FrontEnd,
+    account: &Account,
+    (path, precondition, bounds): (BlobPath, Precondition, Bounds),
+    upload: &Upload,
+    body: &mut RequestBody,
+) -> Result<Reply, Error> {
+    let key = ops::blob_key(front, account, path).await?;
+    let ingested = ingest::ingest_part(&front.pool, body, upload).await?;
+    append_stored(front, key, (precondition, bounds), ingested).await
+}
+
+/// Appends bytes that are stored already.
+pub(crate) async fn append_stored(
+    front: &FrontEnd,
+    key: BlobKey,
+    (precondition, bounds): (Precondition, Bounds),
+    ingested: Ingested,
+) -> Result<Reply, Error> {
+    let write = Write::AppendBlock(AppendBlock {
+        key,
+        guard: ops::guard(precondition),
+        position: bounds.position,
+        len_max: bounds.len_max,
+        content: ingested.stored.content(),
+        crc64: ingested.crc64,
+    });
+    let checksum = blocks::checksum(ingested.crc64, ingested.md5);
+    match ops::commit(front, write, Some(ingested.stored)).await {
+        Ok(WriteReply::Appended { written, offset, blocks }) => {
+            let change = Change { etag: written.etag, last_modified: written.last_modified };
+            Ok(Reply::BlockAppended { change, offset, blocks, checksum })
+        }
+        Ok(_) => Err(ops::mismatched()),
+        Err(error) => Err(errors::from_index(&error, Subject::Blob)),
+    }
+}
+
+/// Append Blob Seal.
+pub(crate) async fn seal(
+    front: &FrontEnd,
+    account: &Account,
+    path: BlobPath,
+    precondition: Precondition,
+    position: Option<u64>,
+) -> Result<Reply, Error> {
+    let key = ops::blob_key(front, account, path).await?;
+    let write = Write::SealBlob(SealBlob { key, guard: ops::guard(precondition), position });
+    ops::commit_blob(front, write, None).await.map(Reply::BlobSealed)
+}

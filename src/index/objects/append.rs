@@ -1,0 +1,213 @@
+//! Append Block and Append Blob Seal. One append writes the main row with its short tail; a full tail moves into the last
+//! segment row, so that the bytes written for an append do not grow with the blob.
+
+use crate::index::api::AppendBlock;
+use crate::index::api::Error;
+use crate::index::api::SealBlob;
+use crate::index::api::WriteReply;
+use crate::index::api::Written;
+use crate::index::objects::blob;
+use crate::index::objects::blob::Blob;
+use crate::index::objects::guard;
+use crate::index::objects::keys;
+use crate::index::objects::layout;
+use crate::index::objects::values;
+use crate::index::objects::values::BlobContent;
+use crate::index::objects::values::Content;
+use crate::index::objects::values::Entry;
+use crate::index::objects::values::Layout;
+use crate::index::objects::values::SegmentStart;
+use crate::index::rows::Family;
+use crate::index::rows::RowBatch;
+use crate::index::rows::Rows;
+use crate::types::APPENDS_MAX;
+use crate::types::BlobKind;
+use crate::types::BlockId;
+use crate::types::Crc64;
+use crate::types::Etag;
+use crate::types::RoutingKey;
+use crate::types::Timestamp;
+
+/// Blocks the main row holds itself.
+const TAIL_ENTRIES_MAX: usize = 64;
+/// About how many bytes of them: every append writes them again.
+const TAIL_WEIGHT_MAX: usize = 8 * 1024;
+/// Blocks of a segment.
+const SEGMENT_ENTRIES_MAX: usize = 1_000;
+/// About how many bytes a segment grows to: every full tail writes them again.
+const SEGMENT_WEIGHT_MAX: usize = 64 * 1024;
+/// Bytes of a block's number.
+pub(super) const ID_LEN: u8 = 4;
+
+/// Append Block.
+pub(super) async fn append(
+    view: &dyn Rows,
+    append: &AppendBlock,
+    now: Timestamp,
+    out: &mut RowBatch,
+) -> Result<WriteReply, Error> {
+    let key = RoutingKey::blob(&append.key);
+    let (mut blob, blocks, sealed) = load(view, &key).await?;
+    blob.record.lease = guard::change(&append.guard, &blob.record, now)?;
+    if sealed {
+        return Err(Error::Sealed);
+    }
+    let content = Content::from(&append.content);
+    let (offset, len) = (blob.record.len, content.len());
+    check_position(append.position, offset)?;
+    let end = offset.checked_add(len).ok_or(Error::LongerThanAllowed)?;
+    if append.len_max.is_some_and(|max| end > max) {
+        return Err(Error::LongerThanAllowed);
+    }
+    if blocks >= APPENDS_MAX {
+        return Err(Error::TooManyAppends);
+    }
+    let mut layout = blob.content(&key)?.layout;
+    let Layout::Appended { generation, directory, tail } = &mut layout else {
+        return Err(keys::corrupt(
+            Family::Main,
+            key.as_bytes(),
+            "not the layout of an append blob",
+        ));
+    };
+    tail.push(Entry { id: id(blocks), len, crc64: append.crc64, content });
+    if is_full(tail) {
+        let spilled = std::mem::take(tail);
+        spill(view, (&key, *generation), directory, (spilled, end), out).await?;
+    }
+    let blocks = blocks.saturating_add(1);
+    let record = &mut blob.record;
+    record.kind = BlobKind::Append { blocks, sealed: false };
+    record.len = end;
+    record.crc64 = record.crc64.combine(append.crc64, len);
+    record.last_modified = now;
+    record.etag = Etag::from_commit(now);
+    let content = BlobContent { id_len: ID_LEN, layout };
+    out.put(Family::Main, key.as_bytes().clone(), values::encode_blob(record, &content));
+    let written = Written { etag: record.etag, last_modified: now };
+    Ok(WriteReply::Appended { written, offset, blocks })
+}
+
+/// Append Blob Seal.
+pub(super) async fn seal(
+    view: &dyn Rows,
+    seal: &SealBlob,
+    now: Timestamp,
+    out: &mut RowBatch,
+) -> Result<WriteReply, Error> {
+    let key = RoutingKey::blob(&seal.key);
+    let (mut blob, blocks, sealed) = load(view, &key).await?;
+    let lease = guard::change(&seal.guard, &blob.record, now)?;
+    check_position(seal.position, blob.record.len)?;
+    if !sealed {
+        blob.record.kind = BlobKind::Append { blocks, sealed: true };
+        blob.record.lease = lease;
+        blob.record.last_modified = now;
+        blob.record.etag = Etag::from_commit(now);
+        out.put(Family::Main, key.as_bytes().clone(), blob.encode());
+    }
+    let Blob { record, .. } = blob;
+    Ok(WriteReply::Written(Written { etag: record.etag, last_modified: record.last_modified }))
+}
+
+/// The layout of a new append blob of these blocks, which are numbered anew.
+pub(super) fn build(
+    key: &RoutingKey,
+    mut entries: Vec<Entry>,
+    now: Timestamp,
+    out: &mut RowBatch,
+) -> BlobContent {
+    for (number, entry) in (0u32..).zip(&mut entries) {
+        entry.id = id(number);
+    }
+    let generation = now.ticks();
+    let mut directory: Vec<SegmentStart> = Vec::new();
+    let mut start = 0u64;
+    while is_full(&entries) {
+        let mut weight = 0usize;
+        let fitting = entries.iter().take(SEGMENT_ENTRIES_MAX).take_while(|entry| {
+            weight = weight.saturating_add(layout::weight_of(entry));
+            weight <= SEGMENT_WEIGHT_MAX
+        });
+        let rest = entries.split_off(fitting.count().max(1));
+        let number = u32::try_from(directory.len()).unwrap_or(u32::MAX);
+        let row = keys::layout_segment(key, generation, number);
+        out.put(Family::Layout, row, values::encode(&entries));
+        let count = u32::try_from(entries.len()).unwrap_or(u32::MAX);
+        directory.push(SegmentStart { start, entries: count });
+        start = entries.iter().fold(start, |sum, entry| sum.saturating_add(entry.len));
+        entries = rest;
+    }
+    let layout = Layout::Appended { generation, directory, tail: entries };
+    BlobContent { id_len: ID_LEN, layout }
+}
+
+/// The same of one block, or none when it is empty.
+pub(super) fn of_one(
+    key: &RoutingKey,
+    (content, crc64): (Content, Crc64),
+    now: Timestamp,
+    out: &mut RowBatch,
+) -> BlobContent {
+    let len = content.len();
+    let entry = Entry { id: id(0), len, crc64, content };
+    build(key, if len == 0 { Vec::new() } else { vec![entry] }, now, out)
+}
+
+fn id(number: u32) -> BlockId {
+    BlockId::from_bytes(&number.to_be_bytes()).expect("four bytes")
+}
+
+async fn load(view: &dyn Rows, key: &RoutingKey) -> Result<(Blob, u32, bool), Error> {
+    let blob = blob::load(view, key).await?.ok_or(Error::BlobNotFound)?;
+    match blob.record.kind {
+        BlobKind::Append { blocks, sealed } => Ok((blob, blocks, sealed)),
+        BlobKind::Block | BlobKind::Page { .. } => Err(Error::WrongKind),
+    }
+}
+
+fn check_position(wanted: Option<u64>, len: u64) -> Result<(), Error> {
+    if wanted.is_some_and(|wanted| wanted != len) {
+        return Err(Error::AppendPosition { len });
+    }
+    Ok(())
+}
+
+fn is_full(tail: &[Entry]) -> bool {
+    let weight: usize = tail.iter().map(layout::weight_of).sum();
+    tail.len() >= TAIL_ENTRIES_MAX || weight >= TAIL_WEIGHT_MAX
+}
+
+/// Moves a tail that ends the blob at `end` into the last segment, or into a new one when that is full.
+async fn spill(
+    view: &dyn Rows,
+    (key, generation): (&RoutingKey, u64),
+    directory: &mut Vec<SegmentStart>,
+    (mut tail, end): (Vec<Entry>, u64),
+    out: &mut RowBatch,
+) -> Result<(), Error> {
+    let segments = directory.len();
+    if let Some(last) = directory.last_mut() {
+        let number = last_number(key, segments)?;
+        let mut entries = layout::segment(view, key, (generation, number), last.entries).await?;
+        let weight: usize = entries.iter().chain(&tail).map(layout::weight_of).sum();
+        if entries.len() + tail.len() <= SEGMENT_ENTRIES_MAX && weight <= SEGMENT_WEIGHT_MAX {
+            entries.append(&mut tail);
+            last.entries = u32::try_from(entries.len()).unwrap_or(u32::MAX);
+            let row = keys::layout_segment(key, generation, number);
+            out.put(Family::Layout, row, values::encode(&entries));
+            return Ok(());
+        }
+    }
+    let len = tail.iter().fold(0u64, |sum, entry| sum.saturating_add(entry.len));
+    let entries = u32::try_from(tail.len()).unwrap_or(u32::MAX);
+    directory.push(SegmentStart { start: end.saturating_sub(len), entries });
+    let row = keys::layout_segment(key, generation, last_number(key, directory.len())?);
+    out.put(Family::Layout, row, values::encode(&tail));
+    Ok(())
+}
+
+fn last_number(key: &RoutingKey, segments: usize) -> Result<u32, Error> {
+    u32::try_from(segments.saturating_sub(1))
+        .map_err(|_| keys::corrupt(Family::Main, key.as_bytes(), "too many segments"))
+}

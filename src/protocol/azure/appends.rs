@@ -1,0 +1,36 @@
+//! Append Block and Append Blob Seal.
+
+use http::HeaderMap;
+
+use crate::protocol::Error;
+use crate::protocol::Operation;
+use crate::protocol::azure::conditions;
+use crate::protocol::azure::headers;
+use crate::protocol::azure::limits;
+use crate::protocol::azure::parse::Request;
+use crate::protocol::operation::BlobPath;
+
+/// Append Block.
+pub(super) fn append(request: &Request<'_>, path: BlobPath) -> Result<Operation, Error> {
+    let all = request.headers;
+    let upload = headers::upload(all, limits::append_block(request.version))?;
+    if upload.len == 0 {
+        return Err(headers::invalid("Content-Length", "0"));
+    }
+    Ok(Operation::AppendBlock {
+        path,
+        precondition: conditions::write(all)?,
+        position: headers::number(all, "x-ms-blob-condition-appendpos")?,
+        len_max: headers::number(all, "x-ms-blob-condition-maxsize")?,
+        upload,
+    })
+}
+
+/// Append Blob Seal.
+pub(super) fn seal(all: &HeaderMap, path: BlobPath) -> Result<Operation, Error> {
+    Ok(Operation::SealBlob {
+        path,
+        precondition: conditions::write(all)?,
+        position: headers::number(all, "x-ms-blob-condition-appendpos")?,
+    })
+}
