@@ -7,6 +7,7 @@ AzCopy takes the account from the path only when the host is an IP address, neve
 import dataclasses
 import json
 import os
+import re
 import subprocess
 from urllib.parse import quote
 
@@ -50,16 +51,18 @@ class AzCopy:
         if done.returncode or int(summary.get("TransfersFailed", 0)):
             print(done.stdout[-3000:], done.stderr[-1000:], flush=True)
             refused = self.refused()
-            raise CommandFailed(f"azcopy {arguments[0]}: exit {done.returncode}: {telling(refused or said)}")
+            raise CommandFailed(f"azcopy {arguments[0]}: exit {done.returncode}: {refused or telling(said)}")
         return summary
 
     def refused(self):
-        """What the newest log says about the first request that was refused."""
+        """What the newest log says about the first request that was refused, or nothing."""
         logs = sorted((self.folder / "azcopy-log").glob("*.log"), key=lambda path: path.stat().st_mtime)
-        text = "".join(log.read_text(errors="replace") for log in logs[-2:])
-        at = text.find("RESPONSE ERROR")
-        at = at if at >= 0 else text.find("ERROR CODE")
-        return text[max(at - 700, 0):at + 700] if at >= 0 else ""
+        for log in reversed(logs[-2:]):
+            for line in log.read_text(errors="replace").splitlines():
+                failed = re.search(r"ERR: .*?FAILED.*?(\d{3}\b.*?)(?:X-Ms-Request-Id|$)", line)
+                if failed:
+                    return failed[1].strip(" .-:")
+        return ""
 
 
 def report(text):
