@@ -121,6 +121,9 @@ impl Grant {
                 if !typed {
                     return Err(Error::ResourceType);
                 }
+                if need.account.is_empty() {
+                    return Err(Error::Unauthorized);
+                }
                 need.account
             }
             Reach::Resource { container } => {

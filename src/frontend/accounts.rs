@@ -27,6 +27,8 @@ pub struct Account {
     pub id: AccountId,
     /// Its signing keys.
     pub keys: AccountKeys,
+    /// Whether its containers may be opened to everybody.
+    pub anonymous: bool,
     /// Properties of its Blob service.
     pub properties: ServiceProperties,
 }
@@ -35,7 +37,8 @@ impl Account {
     /// The account of a row, signed for with `keys`.
     #[must_use]
     pub fn new(name: AccountName, keys: AccountKeys, record: AccountRecord) -> Self {
-        Self { name, id: record.id, keys, properties: record.properties }
+        let AccountRecord { id, anonymous, properties, .. } = record;
+        Self { name, id, keys, anonymous, properties }
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::frontend::accounts::Account;
 use crate::frontend::body::RequestBody;
 use crate::frontend::body::ResponseBody;
+use crate::frontend::ops::acl;
 use crate::frontend::ops::appends;
 use crate::frontend::ops::blobs;
 use crate::frontend::ops::blocks;
@@ -42,6 +43,13 @@ pub(crate) async fn dispatch(
         }
         O::GetContainer { container, precondition } => {
             containers::get(front, account, &container, &precondition).await
+        }
+        O::GetContainerAcl { container, precondition } => {
+            acl::get(front, account, &container, &precondition).await
+        }
+        O::SetContainerAcl { container, precondition, public_access, upload } => {
+            acl::set(front, account, (container, precondition), public_access, (&upload, body))
+                .await
         }
         O::SetContainerMetadata { container, precondition, metadata } => {
             containers::set_metadata(front, account, container, precondition, metadata).await

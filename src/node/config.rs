@@ -69,6 +69,8 @@ pub struct Config {
     /// Domains under which hosts name accounts (`NAME.blob.DOMAIN`), lower case. Default `localhost`. A path names its
     /// account on any other host.
     pub blob_domains: Vec<String>,
+    /// Whether containers may be opened to everybody; `None` leaves each account as it is.
+    pub public_access: Option<bool>,
     /// Whether https is served beside http, and with which certificate. Default off.
     pub tls: TlsSource,
     /// Partitions of a new store; an existing one keeps its own. Default 1, 1 to 1,024.
@@ -202,6 +204,7 @@ impl Config {
             admin_listen: s.admin_listen.unwrap_or(ADMIN_LISTEN),
             admin_token_file: token_file.unwrap_or_else(|| PathBuf::from(ADMIN_TOKEN)),
             accounts: accounts(s.account, blob_listen)?,
+            public_access: s.public_access,
             blob_domains: domains(s.blob_domain),
             tls: tls(s.tls, s.tls_cert, s.tls_key)?,
             initial_partitions: INITIAL_PARTITIONS

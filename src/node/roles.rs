@@ -26,6 +26,8 @@ use crate::frontend::trace::Trace;
 use crate::frontend::write::WriteConfig;
 use crate::frontend::write::WritePool;
 use crate::index;
+use crate::index::AccountChange;
+use crate::index::AccountRecord;
 use crate::index::Host;
 use crate::index::InFlight;
 use crate::index::IndexHost;
@@ -40,6 +42,7 @@ use crate::reclaim::ReclaimMetrics;
 use crate::reclaim::Setup;
 use crate::telemetry::Registry;
 use crate::types::AccountId;
+use crate::types::AccountName;
 
 use super::config::Config;
 use super::error::NodeError;
@@ -203,9 +206,25 @@ async fn make_accounts(
             let what = "the index's answer";
             return Err(NodeError::System { what, reason: "not an account".to_owned() });
         };
-        accounts.push(Account::new(name, account.keys()?, *record));
+        let record = switched(config, router, &name, *record).await?;
+        accounts.push(Account::new(name, account.keys()?, record));
     }
     Ok(Accounts::new(accounts))
+}
+
+/// The account with its switch for public access as the configuration wants it.
+async fn switched(
+    config: &Config,
+    router: &Router,
+    name: &AccountName,
+    record: AccountRecord,
+) -> Result<AccountRecord, NodeError> {
+    let Some(open) = config.public_access.filter(|open| *open != record.anonymous) else {
+        return Ok(record);
+    };
+    let change = AccountChange::Anonymous(open);
+    router.write(Write::UpdateAccount { name: name.clone(), change }).await?;
+    Ok(AccountRecord { anonymous: open, ..record })
 }
 
 fn serve(

@@ -48,6 +48,10 @@ pub struct Settings {
         value_delimiter = ','
     )]
     pub account: Option<Vec<AccountText>>,
+    /// Whether containers of the accounts may be opened to everybody; off refuses what nobody signed, in containers that
+    /// are open too [default: as it was, on in a new account]
+    #[arg(long, value_name = "BOOL", env = "BLOCKYARD_PUBLIC_ACCESS")]
+    pub public_access: Option<bool>,
     /// Domain under which hosts name accounts, as NAME.blob.DOMAIN; repeat for more [default: localhost]
     #[arg(long, value_name = "DOMAIN", env = "BLOCKYARD_BLOB_DOMAIN", value_delimiter = ',')]
     pub blob_domain: Option<Vec<String>>,
@@ -109,6 +113,7 @@ impl Settings {
             admin_listen: self.admin_listen.or(below.admin_listen),
             admin_token_file: self.admin_token_file.or(below.admin_token_file),
             account: self.account.or(below.account),
+            public_access: self.public_access.or(below.public_access),
             blob_domain: self.blob_domain.or(below.blob_domain),
             tls: self.tls.or(below.tls),
             tls_cert: self.tls_cert.or(below.tls_cert),

@@ -90,6 +90,7 @@ error_table! {
     AuthorizationServiceMismatch, 403, "This request is not authorized to perform this operation using this service.";
     AuthorizationSourceIPMismatch, 403, "This request is not authorized to perform this operation using this source IP.";
     UnauthorizedBlobOverwrite, 403, "This request is not authorized to perform blob overwrites.";
+    PublicAccessNotPermitted, 409, "Public access is not permitted on this storage account.";
     InvalidAuthenticationInfo, 400, "Authentication information is not given in the correct format. Check the value of the Authorization header.";
     NoAuthenticationInformation, 401, "Server failed to authenticate the request. Send an Authorization header.";
     InsufficientAccountPermissions, 403, "Write operations to the secondary location are not allowed.";

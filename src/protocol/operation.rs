@@ -14,6 +14,7 @@ use crate::types::Md5;
 use crate::types::Metadata;
 use crate::types::NewKind;
 use crate::types::PublicAccess;
+use crate::types::Timestamp;
 
 /// What must hold before the operation is carried out.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -42,6 +43,19 @@ pub struct Upload {
     pub md5: Option<Md5>,
     /// `x-ms-content-crc64` of the body: a mismatch is `Crc64Mismatch`.
     pub crc64: Option<Crc64>,
+}
+
+/// A stored access policy of a container, as clients see it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AccessPolicy {
+    /// What signatures name it by; 1 to 64 characters.
+    pub id: String,
+    /// From when on.
+    pub start: Option<Timestamp>,
+    /// Until when.
+    pub expiry: Option<Timestamp>,
+    /// Letters of permissions.
+    pub permissions: Option<String>,
 }
 
 /// Which checksum of the returned range a Get Blob asks for; ranges up to 4 MiB only.
@@ -129,6 +143,24 @@ pub enum Operation {
         container: ContainerName,
         /// Only the lease counts.
         precondition: Precondition,
+    },
+    /// Get Container ACL.
+    GetContainerAcl {
+        /// The container.
+        container: ContainerName,
+        /// Only the lease counts.
+        precondition: Precondition,
+    },
+    /// Set Container ACL. The body is XML, read by `azure::access_policies` once it is there.
+    SetContainerAcl {
+        /// The container.
+        container: ContainerName,
+        /// Dates and the lease.
+        precondition: Precondition,
+        /// Anonymous access.
+        public_access: PublicAccess,
+        /// The body.
+        upload: Upload,
     },
     /// Set Container Metadata.
     SetContainerMetadata {
@@ -300,6 +332,8 @@ impl Operation {
             Self::ListContainers(_) => "ListContainers",
             Self::CreateContainer { .. } => "CreateContainer",
             Self::GetContainer { .. } => "GetContainerProperties",
+            Self::GetContainerAcl { .. } => "GetContainerAcl",
+            Self::SetContainerAcl { .. } => "SetContainerAcl",
             Self::SetContainerMetadata { .. } => "SetContainerMetadata",
             Self::DeleteContainer { .. } => "DeleteContainer",
             Self::LeaseContainer { .. } => "LeaseContainer",

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use uuid::Uuid;
 
+use crate::protocol::operation::AccessPolicy;
 use crate::types::BlobKind;
 use crate::types::BlobProperties;
 use crate::types::BlockId;
@@ -185,6 +186,15 @@ pub struct BlockItem {
 /// What the service did. A body of [`Reply::Blob`] is streamed beside it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reply {
+    /// Get Container ACL.
+    ContainerAcl {
+        /// The container's tag and time.
+        change: Change,
+        /// Anonymous access.
+        public_access: PublicAccess,
+        /// Its policies, in the order they were given.
+        policies: Vec<AccessPolicy>,
+    },
     /// Get Account Information.
     AccountInformation,
     /// Get Blob Service Properties.

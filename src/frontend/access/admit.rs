@@ -15,6 +15,7 @@ use crate::auth::SasRequest;
 use crate::auth::Signature;
 use crate::auth::SignedRequest;
 use crate::auth::Signers;
+use crate::frontend::access::anonymous;
 use crate::frontend::access::needs::needs;
 use crate::frontend::access::replace;
 use crate::frontend::accounts::Account;
@@ -46,6 +47,8 @@ pub(crate) struct Admitted {
 /// Who sends a request.
 #[derive(Debug)]
 enum Caller {
+    /// Nobody says who.
+    Anyone,
     /// Whoever has a key may do everything.
     Key,
     /// The holder of a signature that holds here and now.
@@ -73,7 +76,14 @@ pub(crate) async fn admit(
         )
     })?;
     let caller = identify(front, (head, peer), &address, &account).await?;
-    let operation = azure::parse(head, &address, &context)?;
+    let parsed = azure::parse(head, &address, &context);
+    if let Caller::Anyone = caller {
+        // Who does not say who they are is not told what is wrong with a request they may not send.
+        let need = parsed.as_ref().ok().map(needs);
+        let stated = head.headers.contains_key("x-ms-version").then_some(context.version);
+        anonymous::permit(front, &account, &address, need.as_ref(), stated).await?;
+    }
+    let operation = parsed?;
     echo.operation(&operation, &address, peer.scheme());
     permit(account, caller, operation)
 }
@@ -105,6 +115,7 @@ async fn identify(
             let grant = signature.settle(policy.as_ref(), &at).map_err(refused)?;
             return Ok(Caller::Signature(grant));
         }
+        return Ok(Caller::Anyone);
     }
     let signed = SignedRequest {
         method: &head.method,
@@ -148,7 +159,7 @@ fn permit(
     mut operation: Operation,
 ) -> Result<Admitted, Error> {
     let grant = match caller {
-        Caller::Key => {
+        Caller::Key | Caller::Anyone => {
             let overrides = Overrides::default();
             return Ok(Admitted { account, operation, overrides, create_only: false });
         }

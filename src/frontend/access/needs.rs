@@ -24,6 +24,8 @@ const READ_CONTAINER: Need =
     open(need(Level::Container, "r", "", Role::Reader), Exposure::Container);
 /// Changes of a container itself.
 const WRITE_CONTAINER: Need = need(Level::Container, "w", "", Role::Contributor);
+/// Who may do what is for whoever has a key, or owns the account.
+const ACL: Need = need(Level::Container, "", "", Role::Owner);
 const CREATE_CONTAINER: Need = need(Level::Container, "cw", "", Role::Contributor);
 const DELETE_CONTAINER: Need = need(Level::Container, "d", "", Role::Contributor);
 const LIST_BLOBS: Need = open(need(Level::Container, "l", "l", Role::Reader), Exposure::Container);
@@ -50,6 +52,7 @@ pub(super) fn needs(operation: &Operation) -> Need {
         O::SetServiceProperties { .. } => WRITE_ACCOUNT,
         O::CreateContainer { .. } => CREATE_CONTAINER,
         O::GetContainer { .. } => READ_CONTAINER,
+        O::GetContainerAcl { .. } | O::SetContainerAcl { .. } => ACL,
         O::SetContainerMetadata { .. } => WRITE_CONTAINER,
         O::DeleteContainer { .. } => DELETE_CONTAINER,
         O::ListBlobs(_) => LIST_BLOBS,

@@ -4,8 +4,10 @@ use crate::frontend::accounts::Account;
 use crate::frontend::errors;
 use crate::frontend::errors::Subject;
 use crate::frontend::ops;
+use crate::frontend::ops::acl;
 use crate::frontend::service::FrontEnd;
 use crate::index;
+use crate::index::ContainerChange;
 use crate::index::CreateContainer;
 use crate::index::DeleteContainer;
 use crate::index::UpdateContainer;
@@ -28,6 +30,7 @@ pub(crate) async fn create(
     metadata: Metadata,
     public_access: PublicAccess,
 ) -> Result<Reply, Error> {
+    acl::check_switch(account, public_access)?;
     let counter = front.container_ids.next().await.map_err(|error| {
         tracing::error!(%error, "no container id to be had");
         Error::from(ErrorCode::InternalError)
@@ -68,8 +71,9 @@ pub(crate) async fn set_metadata(
     metadata: Metadata,
 ) -> Result<Reply, Error> {
     let guard = ops::guard(precondition);
+    let change = ContainerChange::Metadata(metadata);
     let write =
-        Write::UpdateContainer(UpdateContainer { account: account.id, name, guard, metadata });
+        Write::UpdateContainer(UpdateContainer { account: account.id, name, guard, change });
     let answer = ops::commit(front, write, None).await;
     ops::changed(answer, Subject::Container).map(Reply::ContainerChanged)
 }

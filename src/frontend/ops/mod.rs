@@ -1,5 +1,6 @@
 //! The operations, a file per family. Each resolves the container first, as the service does.
 
+pub(crate) mod acl;
 pub(crate) mod appends;
 pub(crate) mod blobs;
 pub(crate) mod blocks;

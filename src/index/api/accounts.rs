@@ -7,4 +7,6 @@ use crate::types::ServicePropertiesChange;
 pub enum AccountChange {
     /// Set Blob Service Properties.
     Properties(Box<ServicePropertiesChange>),
+    /// Whether its containers may be opened to everybody.
+    Anonymous(bool),
 }

@@ -6,6 +6,7 @@ use bytes::Bytes;
 
 use crate::index::api::Guard;
 use crate::index::record::ContainerRecord;
+use crate::index::record::StoredPolicy;
 use crate::types::AccountId;
 use crate::types::Collation;
 use crate::types::ContainerId;
@@ -31,7 +32,21 @@ pub struct CreateContainer {
     pub public_access: PublicAccess,
 }
 
-/// Replaces a container's metadata.
+/// What changes about a container.
+#[derive(Clone, Debug)]
+pub enum ContainerChange {
+    /// Replaces its metadata.
+    Metadata(Metadata),
+    /// Replaces who may do what in it.
+    Access {
+        /// Anonymous access.
+        public_access: PublicAccess,
+        /// Stored access policies, at most 5.
+        policies: Vec<StoredPolicy>,
+    },
+}
+
+/// Changes a container.
 #[derive(Clone, Debug)]
 pub struct UpdateContainer {
     /// The account.
@@ -40,8 +55,8 @@ pub struct UpdateContainer {
     pub name: ContainerName,
     /// What must hold.
     pub guard: Guard,
-    /// The new metadata.
-    pub metadata: Metadata,
+    /// What changes.
+    pub change: ContainerChange,
 }
 
 /// Deletes a container: its name is free at once, its rows are purged later.

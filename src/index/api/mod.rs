@@ -26,8 +26,8 @@ pub use blobs::{
     BlobChange, CommitBlocks, DeleteBlob, Guard, NewContent, PutBlob, StageBlock, UpdateBlob,
 };
 pub use containers::{
-    ContainerEntry, ContainerPage, CreateContainer, DeleteContainer, ListContainers,
-    UpdateContainer,
+    ContainerChange, ContainerEntry, ContainerPage, CreateContainer, DeleteContainer,
+    ListContainers, UpdateContainer,
 };
 pub use copy::{CopiedBlock, CopiedContent, PutCopy, Share, SharedBlob};
 pub use error::{Error, LeaseRefusal};

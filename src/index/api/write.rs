@@ -50,7 +50,7 @@ pub enum Write {
     },
     /// Create Container.
     CreateContainer(CreateContainer),
-    /// Set Container Metadata.
+    /// Set Container Metadata, Set Container ACL.
     UpdateContainer(UpdateContainer),
     /// Delete Container.
     DeleteContainer(DeleteContainer),

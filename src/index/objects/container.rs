@@ -3,6 +3,7 @@
 use bytes::Bytes;
 
 use crate::index::api::AccountChange;
+use crate::index::api::ContainerChange;
 use crate::index::api::ContainerEntry;
 use crate::index::api::ContainerPage;
 use crate::index::api::CreateContainer;
@@ -85,6 +86,7 @@ pub(super) async fn update_account(
     let mut record = account(view, name).await?.ok_or(Error::AccountNotFound)?;
     match change {
         AccountChange::Properties(properties) => properties.apply(&mut record.properties),
+        AccountChange::Anonymous(open) => record.anonymous = *open,
     }
     let key = RoutingKey::account(name).as_bytes().clone();
     out.put(Family::Main, key, values::encode_record(&record));
@@ -131,7 +133,7 @@ pub(super) async fn create(
     Ok(blob::written(now))
 }
 
-/// Set Container Metadata.
+/// Set Container Metadata, Set Container ACL.
 pub(super) async fn update(
     view: &dyn Rows,
     update: &UpdateContainer,
@@ -141,7 +143,13 @@ pub(super) async fn update(
     let found = load(view, update.account, &update.name).await?;
     let mut record = found.ok_or(Error::ContainerNotFound)?;
     guard::change_beside_lease(&update.guard, &record, now)?;
-    record.metadata = update.metadata.clone();
+    match &update.change {
+        ContainerChange::Metadata(metadata) => record.metadata = metadata.clone(),
+        ContainerChange::Access { public_access, policies } => {
+            record.public_access = *public_access;
+            record.policies.clone_from(policies);
+        }
+    }
     record.last_modified = now;
     record.etag = Etag::from_commit(now);
     let key = RoutingKey::container(update.account, &update.name).as_bytes().clone();

@@ -5,6 +5,7 @@ use http::Method;
 use crate::protocol::Error;
 use crate::protocol::ErrorCode;
 use crate::protocol::Operation;
+use crate::protocol::azure::acl;
 use crate::protocol::azure::conditions;
 use crate::protocol::azure::conditions::Dates;
 use crate::protocol::azure::headers;
@@ -14,10 +15,9 @@ use crate::protocol::azure::parse::Request;
 use crate::protocol::azure::query;
 use crate::protocol::azure::unserved;
 use crate::types::ContainerName;
-use crate::types::PublicAccess;
 
 /// `comp` values of containers that exist in the service and not here.
-const UNSERVED: &[&str] = &["acl", "undelete", "rename", "batch", "blobs"];
+const UNSERVED: &[&str] = &["undelete", "rename", "batch", "blobs"];
 
 /// Routes by `comp` and method.
 pub(super) fn parse(
@@ -41,6 +41,15 @@ pub(super) fn parse(
             precondition: dated(Dates::ModifiedSince)?,
             metadata: headers::metadata(all)?,
         }),
+        (Some("acl"), &Method::GET | &Method::HEAD) => {
+            Ok(Operation::GetContainerAcl { container, precondition: dated(Dates::None)? })
+        }
+        (Some("acl"), &Method::PUT) => Ok(Operation::SetContainerAcl {
+            container,
+            precondition: dated(Dates::Either)?,
+            public_access: acl::public_access(all)?,
+            upload: headers::upload(all, acl::POLICIES_BYTES_MAX)?,
+        }),
         (Some("list"), &Method::GET) => {
             lists::blobs(request.query, container).map(Operation::ListBlobs)
         }
@@ -49,7 +58,7 @@ pub(super) fn parse(
             precondition: dated(Dates::Either)?,
             action: leases::action(all)?,
         }),
-        (None | Some("metadata" | "list" | "lease"), _) => {
+        (None | Some("metadata" | "list" | "lease" | "acl"), _) => {
             Err(ErrorCode::UnsupportedHttpVerb.into())
         }
         (Some(comp), _) if UNSERVED.contains(&comp) => {
@@ -61,12 +70,7 @@ pub(super) fn parse(
 
 fn create(request: &Request<'_>, container: ContainerName) -> Result<Operation, Error> {
     conditions::dated(request.headers, Dates::None)?;
-    let public_access = match headers::text(request.headers, "x-ms-blob-public-access")? {
-        None => PublicAccess::Private,
-        Some(text) if text.eq_ignore_ascii_case("blob") => PublicAccess::Blob,
-        Some(text) if text.eq_ignore_ascii_case("container") => PublicAccess::Container,
-        Some(text) => return Err(headers::invalid("x-ms-blob-public-access", text)),
-    };
+    let public_access = acl::public_access(request.headers)?;
     let metadata = headers::metadata(request.headers)?;
     Ok(Operation::CreateContainer { container, metadata, public_access })
 }

@@ -4,7 +4,7 @@
 //! 2. `context.rs` reads what every answer echoes: `x-ms-version`, `x-ms-client-request-id`.
 //! 3. `parse.rs` routes to `containers.rs`, `blobs.rs`, `lists.rs`, `leases.rs`; `unserved.rs` refuses what would change meaning if
 //!    ignored; `limits.rs`, `conditions.rs`, `range.rs`, `headers.rs`, `query.rs` read the pieces.
-//! 4. `xml.rs` reads the body of Put Block List, `xml/tree.rs` small documents, `service.rs` service properties.
+//! 4. `acl.rs` reads and writes access policies; `xml.rs` reads the body of Put Block List, `xml/tree.rs` small documents, `service.rs` service properties.
 //! 5. `render.rs`, `listing.rs`, `escape.rs` write heads and XML bodies.
 //!
 //! Invariants: no input makes this module panic; a header that would change durability, retention, encryption or
@@ -12,6 +12,7 @@
 //!
 //! It deliberately does no I/O, reads no clock, checks no signature and knows no container's existence.
 
+mod acl;
 mod address;
 mod appends;
 mod blobs;
@@ -32,6 +33,7 @@ mod service;
 mod unserved;
 pub mod xml;
 
+pub use acl::read_policies as access_policies;
 pub use address::{Address, Addressing, address};
 pub use context::{Context, ServiceVersion};
 pub use limits::RANGE_CHECKSUM_BYTES_MAX;

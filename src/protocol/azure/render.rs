@@ -17,6 +17,7 @@ use crate::protocol::Reply;
 use crate::protocol::azure::Address;
 use crate::protocol::azure::Context;
 use crate::protocol::azure::ServiceVersion;
+use crate::protocol::azure::acl;
 use crate::protocol::azure::escape;
 use crate::protocol::azure::listing;
 use crate::protocol::azure::service;
@@ -118,6 +119,10 @@ pub fn render(reply: &Reply, echo: &RequestEcho) -> Response<Bytes> {
         Reply::ContainerChanged(change) | Reply::BlobPropertiesSet(change) => {
             Head::new(200, echo).change(change).empty()
         }
+        Reply::ContainerAcl { change, public_access, policies } => Head::new(200, echo)
+            .change(change)
+            .optional("x-ms-blob-public-access", public_access_name(*public_access))
+            .xml(acl::write_policies(policies)),
         Reply::Container(facts) => Head::new(200, echo).container(facts).empty(),
         Reply::ContainerDeleted => Head::new(202, echo).empty(),
         Reply::BlobPut { change, md5, crc64 } => {
@@ -288,6 +293,15 @@ pub(super) const fn lease_duration(lease: LeaseFacts) -> Option<&'static str> {
     }
 }
 
+/// `x-ms-blob-public-access`; none says private.
+const fn public_access_name(access: PublicAccess) -> Option<&'static str> {
+    match access {
+        PublicAccess::Private => None,
+        PublicAccess::Blob => Some("blob"),
+        PublicAccess::Container => Some("container"),
+    }
+}
+
 /// A response head being written.
 struct Head(Response<Bytes>);
 
@@ -355,11 +369,7 @@ impl Head {
     }
 
     fn container(self, facts: &ContainerFacts) -> Self {
-        let access = match facts.public_access {
-            PublicAccess::Private => None,
-            PublicAccess::Blob => Some("blob"),
-            PublicAccess::Container => Some("container"),
-        };
+        let access = public_access_name(facts.public_access);
         self.change(&facts.change)
             .lease(facts.lease)
             .set("x-ms-has-immutability-policy", "false")

@@ -41,7 +41,6 @@ pub(super) fn cases() -> Vec<Case> {
         ("restype=container&comp=list&marker=%E2%28%A1", invalid),
         ("restype=container&comp=list&prefix=a&prefix=b", invalid),
         ("restype=container&comp=list&showonly=deleted", unserved),
-        ("restype=container&comp=acl", unserved),
         ("resource=filesystem", unserved),
         ("action=getAccessControl", "HierarchicalNamespaceNotEnabled"),
     ];

@@ -63,7 +63,7 @@ fn container_lives_once_under_its_name() {
         account: ACCOUNT,
         name: name("abc"),
         guard: Guard::default(),
-        metadata: metadata.clone(),
+        change: ContainerChange::Metadata(metadata.clone()),
     };
     p.must(&Write::UpdateContainer(update.clone()));
     let ReadReply::Container(record) = get(&p).unwrap() else { panic!("not a container") };

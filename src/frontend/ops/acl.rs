@@ -1,0 +1,77 @@
+//! Get and Set Container ACL.
+
+use crate::frontend::accounts::Account;
+use crate::frontend::body::RequestBody;
+use crate::frontend::errors;
+use crate::frontend::errors::Subject;
+use crate::frontend::ingest;
+use crate::frontend::ops;
+use crate::frontend::service::FrontEnd;
+use crate::index;
+use crate::index::ContainerChange;
+use crate::index::UpdateContainer;
+use crate::index::Write;
+use crate::index::record::StoredPolicy;
+use crate::protocol::Error;
+use crate::protocol::ErrorCode;
+use crate::protocol::Precondition;
+use crate::protocol::Reply;
+use crate::protocol::azure;
+use crate::protocol::operation::AccessPolicy;
+use crate::protocol::operation::Upload;
+use crate::protocol::reply::Change;
+use crate::types::ContainerName;
+use crate::types::PublicAccess;
+
+/// Get Container ACL.
+pub(crate) async fn get(
+    front: &FrontEnd,
+    account: &Account,
+    name: &ContainerName,
+    precondition: &Precondition,
+) -> Result<Reply, Error> {
+    let record = ops::container(front, account, name).await?;
+    index::check_lease(precondition.lease, record.lease, front.env.clock.now())
+        .map_err(|refusal| errors::from_index(&refusal.into(), Subject::Container))?;
+    let policies = record.policies.into_iter().map(|stored| {
+        let StoredPolicy { id, start, expiry, permissions } = stored;
+        AccessPolicy { id, start, expiry, permissions }
+    });
+    Ok(Reply::ContainerAcl {
+        change: Change { etag: record.etag, last_modified: record.last_modified },
+        public_access: record.public_access,
+        policies: policies.collect(),
+    })
+}
+
+/// Set Container ACL: replaces everything, and is in force for the next request.
+pub(crate) async fn set(
+    front: &FrontEnd,
+    account: &Account,
+    (name, precondition): (ContainerName, Precondition),
+    public_access: PublicAccess,
+    (upload, body): (&Upload, &mut RequestBody),
+) -> Result<Reply, Error> {
+    check_switch(account, public_access)?;
+    let (xml, _crc64, _md5) = ingest::read_whole(&front.pool, body, upload).await?;
+    let policies = azure::access_policies(&xml)?.into_iter().map(|policy| {
+        let AccessPolicy { id, start, expiry, permissions } = policy;
+        StoredPolicy { id, start, expiry, permissions }
+    });
+    let change = ContainerChange::Access { public_access, policies: policies.collect() };
+    let guard = ops::guard(precondition);
+    let write =
+        Write::UpdateContainer(UpdateContainer { account: account.id, name, guard, change });
+    let answer = ops::commit(front, write, None).await;
+    ops::changed(answer, Subject::Container).map(Reply::ContainerChanged)
+}
+
+/// A container is not opened in an account that forbids it.
+pub(crate) fn check_switch(account: &Account, wanted: PublicAccess) -> Result<(), Error> {
+    match wanted {
+        PublicAccess::Blob | PublicAccess::Container if !account.anonymous => {
+            Err(ErrorCode::PublicAccessNotPermitted.into())
+        }
+        PublicAccess::Private | PublicAccess::Blob | PublicAccess::Container => Ok(()),
+    }
+}
