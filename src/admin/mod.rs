@@ -6,24 +6,30 @@
 //! | `/healthz` | 200 as long as the process runs |
 //! | `/readyz` | 200 while requests are served, 503 with the reason while starting and draining |
 //! | `/metrics` | every role's metrics in the text form Prometheus scrapes |
+//! | `/admin/accounts` | accounts and their keys |
 //! | `/admin/trace` | live requests, a JSON object a line |
 //! | `/admin/faults` | the fault dial |
 //!
 //! 1. `readiness.rs`: what `node` tells;
 //! 2. `server.rs`: the connections, the routes and their limits;
 //! 3. `token.rs`: who may command; `answer.rs`: how a command is refused;
-//! 4. `trace.rs`, `faults.rs`: the commands.
+//! 4. `accounts.rs` over `account_store.rs` (with keys of `keygen.rs`), `trace.rs`, `faults.rs`: the commands.
 //!
 //! Invariants: no path outside `/admin` changes anything or shows a key or a name of a blob; no path below it answers
 //! without the token.
 
+mod account_store;
+mod accounts;
 mod answer;
 mod faults;
+mod keygen;
 mod readiness;
 mod server;
 mod token;
 mod trace;
 
+pub use account_store::{AccountStore, Endpoints};
+pub use keygen::new_key;
 pub use readiness::{Phase, Readiness};
 pub use server::{AdminServer, AdminState, Control};
 pub use token::Token;

@@ -16,6 +16,7 @@ use axum::response::IntoResponse;
 use axum::response::Response;
 use axum::routing::delete;
 use axum::routing::get;
+use axum::routing::post;
 use hyper::server::conn::http1;
 use hyper_util::rt::TokioIo;
 use hyper_util::rt::TokioTimer;
@@ -33,6 +34,8 @@ use crate::frontend::trace::Trace;
 use crate::telemetry;
 use crate::telemetry::Registry;
 
+use super::account_store::AccountStore;
+use super::accounts;
 use super::answer::Failure;
 use super::faults;
 use super::readiness::Phase;
@@ -57,6 +60,8 @@ const METRICS_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset
 /// What commands look at and change; cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Control {
+    /// Accounts.
+    pub accounts: AccountStore,
     /// Live requests.
     pub trace: Trace,
     /// The fault dial.
@@ -171,6 +176,12 @@ fn control(state: &AdminState) -> Router<AdminState> {
         .concurrency_limit(COMMANDS_MAX)
         .timeout(COMMAND_TIME_MAX);
     Router::new()
+        .route("/accounts", get(accounts::list).post(accounts::create))
+        .route(
+            "/accounts/{name}",
+            get(accounts::show).patch(accounts::change).delete(accounts::remove),
+        )
+        .route("/accounts/{name}/rotate", post(accounts::rotate))
         .route("/faults", get(faults::list).post(faults::set).delete(faults::clear))
         .route("/faults/{id}", delete(faults::clear_one))
         .route("/trace", get(trace::watch))

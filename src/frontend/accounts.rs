@@ -5,6 +5,8 @@ use std::sync::Arc;
 use std::sync::PoisonError;
 use std::sync::RwLock;
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use tokio::sync::Mutex;
 
 use crate::auth::AccountKeys;
@@ -31,14 +33,24 @@ pub struct Account {
     pub anonymous: bool,
     /// Properties of its Blob service.
     pub properties: ServiceProperties,
+    /// Whether its keys come from the configuration, whatever the row holds.
+    pub configured: bool,
 }
 
 impl Account {
-    /// The account of a row, signed for with `keys`.
+    /// The account of a row, signed for with the configuration's `keys`.
     #[must_use]
     pub fn new(name: AccountName, keys: AccountKeys, record: AccountRecord) -> Self {
         let AccountRecord { id, anonymous, properties, .. } = record;
-        Self { name, id, keys, anonymous, properties }
+        Self { name, id, keys, properties, anonymous, configured: true }
+    }
+
+    /// The account of a row, signed for with the row's own keys; `None` when it has none that can be used.
+    #[must_use]
+    pub fn stored(name: AccountName, record: AccountRecord) -> Option<Self> {
+        let keys: Vec<String> = record.keys.iter().map(|key| STANDARD.encode(key)).collect();
+        let keys = AccountKeys::new(&keys).ok()?;
+        Some(Self { configured: false, ..Self::new(name, keys, record) })
     }
 }
 
@@ -65,19 +77,38 @@ impl Accounts {
         self.known.read().unwrap_or_else(PoisonError::into_inner).get(name.as_str()).cloned()
     }
 
-    /// Reads the row of a known account again; requests that are admitted later see it.
+    /// Reads an account's row again; requests that are admitted later see it. An account that is gone, or has lost its
+    /// keys, is forgotten.
     ///
     /// # Errors
     /// The index's.
     pub async fn refresh(&self, router: &Router, name: &AccountName) -> Result<(), Error> {
         let _one_at_a_time = self.refreshing.lock().await;
         let key = RoutingKey::account(name);
-        let reply = router.read(key.as_bytes(), Read::Account(name.clone())).await?;
-        let (ReadReply::Account(record), Some(old)) = (reply, self.get(name)) else {
-            return Err(Error::AccountNotFound);
+        let reply = match router.read(key.as_bytes(), Read::Account(name.clone())).await {
+            Err(Error::AccountNotFound) => {
+                self.forget(name);
+                return Err(Error::AccountNotFound);
+            }
+            reply => reply?,
         };
-        self.put(Account::new(name.clone(), old.keys.clone(), record));
+        let ReadReply::Account(record) = reply else { return Err(Error::AccountNotFound) };
+        let configured = self.get(name).filter(|old| old.configured);
+        let account = match configured {
+            Some(old) => Some(Account::new(name.clone(), old.keys.clone(), record)),
+            None => Account::stored(name.clone(), record),
+        };
+        match account {
+            Some(account) => self.put(account),
+            None => self.forget(name),
+        }
         Ok(())
+    }
+
+    /// Serves an account no longer.
+    pub fn forget(&self, name: &AccountName) {
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        known.remove(name.as_str());
     }
 
     fn put(&self, account: Account) {

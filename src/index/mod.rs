@@ -21,12 +21,12 @@ pub mod record;
 pub mod rows;
 
 pub use api::{
-    AccountChange, AppendBlock, BlobChange, BlobView, BlockListView, BlockView, CommitBlocks,
-    ContainerChange, ContainerEntry, ContainerPage, CreateContainer, DeleteBlob, DeleteContainer,
-    Error, GarbageRow, Guard, IndexHost, LeaseBlob, LeaseContainer, LeaseRefusal, Leased,
-    ListBlobs, ListContainers, ListEntry, ListPage, NewContent, Piece, PutBlob, Read, ReadBlob,
-    ReadReply, References, SealBlob, StageBlock, StagedBlocks, Target, UpdateBlob, UpdateContainer,
-    Write, WriteReply, Written, check_lease,
+    AccountChange, AccountPage, AppendBlock, BlobChange, BlobView, BlockListView, BlockView,
+    CommitBlocks, ContainerChange, ContainerEntry, ContainerPage, CreateContainer, DeleteBlob,
+    DeleteContainer, Error, GarbageRow, Guard, IndexHost, LeaseBlob, LeaseContainer, LeaseRefusal,
+    Leased, ListAccounts, ListBlobs, ListContainers, ListEntry, ListPage, NewContent, Piece,
+    PutBlob, Read, ReadBlob, ReadReply, References, SealBlob, StageBlock, StagedBlocks, Target,
+    UpdateBlob, UpdateContainer, Write, WriteReply, Written, check_lease,
 };
 pub use api::{CopiedBlock, CopiedContent, PutCopy, Share, SharedBlob};
 pub use engine::{Config, ExtentIds, Offline, Parts, open_offline};

@@ -180,8 +180,7 @@ mod tests {
 
     #[test]
     fn banner_never_shows_a_secret() {
-        let secrets =
-            [super::super::keygen::new_key().unwrap(), super::super::keygen::new_key().unwrap()];
+        let secrets = [crate::admin::new_key().unwrap(), crate::admin::new_key().unwrap()];
         let account: AccountConfig = format!("prod:{}:{}", secrets[0], secrets[1]).parse().unwrap();
         let text = text("127.0.0.1:10000", &account);
         assert!(text.contains("AccountKey=<your key>;"), "{text}");

@@ -34,6 +34,9 @@ pub enum Command {
     Sas(Box<SasArgs>),
     /// Ask a running node whether it can serve: exit code 0 yes, 1 no
     Health(HealthArgs),
+    /// Make, show, change and delete accounts of a running node
+    #[command(subcommand)]
+    Account(AccountCommand),
     /// Show the requests of a running node as they come, one line each
     Trace(TraceArgs),
     /// Make a running node answer wrongly on purpose, to test how your code takes it
@@ -193,6 +196,166 @@ pub struct FaultClearArgs {
     /// The rule's number [default: all rules]
     #[arg(value_name = "ID")]
     pub id: Option<u64>,
+    /// Print the outcome as one JSON object
+    #[arg(long)]
+    pub json: bool,
+    /// The node.
+    #[command(flatten)]
+    pub admin: AdminArgs,
+}
+
+/// On or off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Whether {
+    /// Yes.
+    On,
+    /// No.
+    Off,
+}
+
+/// Which of an account's two keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum KeyName {
+    /// The first.
+    Key1,
+    /// The second.
+    Key2,
+}
+
+impl KeyName {
+    /// As the admin listener calls it.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Key1 => "key1",
+            Self::Key2 => "key2",
+        }
+    }
+}
+
+/// What `account` can do.
+#[derive(Debug, Subcommand)]
+pub enum AccountCommand {
+    /// Make an account with two new keys, durable and served at once
+    Create(AccountCreateArgs),
+    /// Show all accounts
+    List(AccountListArgs),
+    /// Show one account
+    Show(AccountShowArgs),
+    /// Change an account
+    Set(AccountSetArgs),
+    /// Replace one of the two keys; what it signed is refused at once
+    Rotate(AccountRotateArgs),
+    /// Delete an account that has no containers
+    Delete(AccountDeleteArgs),
+}
+
+impl AccountCommand {
+    /// The node it is for.
+    #[must_use]
+    pub const fn admin(&self) -> &AdminArgs {
+        match self {
+            Self::Create(args) => &args.admin,
+            Self::List(args) => &args.admin,
+            Self::Show(args) => &args.admin,
+            Self::Set(args) => &args.admin,
+            Self::Rotate(args) => &args.admin,
+            Self::Delete(args) => &args.admin,
+        }
+    }
+}
+
+/// Arguments of `account create`.
+#[derive(clap::Args, Debug)]
+pub struct AccountCreateArgs {
+    /// 3 to 24 lower-case letters and digits
+    pub name: String,
+    /// The first key, base64 [default: a new one]
+    #[arg(long, value_name = "KEY")]
+    pub key1: Option<String>,
+    /// The second key, base64 [default: a new one]
+    #[arg(long, value_name = "KEY")]
+    pub key2: Option<String>,
+    /// Whether its containers may be opened to everybody
+    #[arg(long, value_name = "WHETHER", default_value = "on")]
+    pub anonymous: Whether,
+    /// Print the account as one JSON object
+    #[arg(long)]
+    pub json: bool,
+    /// The node.
+    #[command(flatten)]
+    pub admin: AdminArgs,
+}
+
+/// Arguments of `account list`.
+#[derive(clap::Args, Debug)]
+pub struct AccountListArgs {
+    /// Print the accounts as one JSON array
+    #[arg(long)]
+    pub json: bool,
+    /// The node.
+    #[command(flatten)]
+    pub admin: AdminArgs,
+}
+
+/// Arguments of `account show`.
+#[derive(clap::Args, Debug)]
+pub struct AccountShowArgs {
+    /// The account
+    pub name: String,
+    /// Show its keys and a connection string too
+    #[arg(long)]
+    pub keys: bool,
+    /// Print the account as one JSON object
+    #[arg(long)]
+    pub json: bool,
+    /// The node.
+    #[command(flatten)]
+    pub admin: AdminArgs,
+}
+
+/// Arguments of `account set`.
+#[derive(clap::Args, Debug)]
+pub struct AccountSetArgs {
+    /// The account
+    pub name: String,
+    /// Whether its containers may be opened to everybody
+    #[arg(long, value_name = "WHETHER")]
+    pub anonymous: Whether,
+    /// Print the account as one JSON object
+    #[arg(long)]
+    pub json: bool,
+    /// The node.
+    #[command(flatten)]
+    pub admin: AdminArgs,
+}
+
+/// Arguments of `account rotate`.
+#[derive(clap::Args, Debug)]
+pub struct AccountRotateArgs {
+    /// The account
+    pub name: String,
+    /// Which key
+    pub key: KeyName,
+    /// The new key, base64 [default: a random one]
+    #[arg(long, value_name = "KEY")]
+    pub value: Option<String>,
+    /// Print the account as one JSON object
+    #[arg(long)]
+    pub json: bool,
+    /// The node.
+    #[command(flatten)]
+    pub admin: AdminArgs,
+}
+
+/// Arguments of `account delete`.
+#[derive(clap::Args, Debug)]
+pub struct AccountDeleteArgs {
+    /// The account
+    pub name: String,
+    /// Delete all of its containers too
+    #[arg(long)]
+    pub force: bool,
     /// Print the outcome as one JSON object
     #[arg(long)]
     pub json: bool,

@@ -4,6 +4,7 @@ use std::future::Future;
 use std::io::Write;
 use std::sync::Arc;
 
+use crate::admin::new_key;
 use crate::env::Clock;
 use crate::env::Env;
 use crate::env::OsClock;
@@ -11,6 +12,7 @@ use crate::env::OsRand;
 use crate::env::Tasks;
 use crate::telemetry::log;
 
+use super::account_command;
 use super::admin_command;
 use super::check;
 use super::cli::CheckArgs;
@@ -21,7 +23,6 @@ use super::cli::ServeArgs;
 use super::config::Config;
 use super::error::NodeError;
 use super::health;
-use super::keygen;
 use super::sas;
 use super::sas::SasArgs;
 use super::serve::Ended;
@@ -38,6 +39,7 @@ pub fn run(cli: Cli) -> Result<i32, NodeError> {
         Command::Keygen => run_keygen(),
         Command::Sas(args) => run_sas(&args),
         Command::Health(args) => run_health(&args),
+        Command::Account(command) => block_on(account_command::account(&command))?.map(|()| 0),
         Command::Trace(args) => block_on(admin_command::trace(&args))?.map(|()| 0),
         Command::Fault(command) => block_on(admin_command::fault(&command))?.map(|()| 0),
     }
@@ -79,7 +81,7 @@ fn run_check(args: &CheckArgs) -> Result<i32, NodeError> {
 }
 
 fn run_keygen() -> Result<i32, NodeError> {
-    let key = keygen::new_key().map_err(|error| system("randomness", &error))?;
+    let key = new_key().map_err(|error| system("randomness", &error))?;
     print(&format!("{key}\n"))?;
     Ok(0)
 }

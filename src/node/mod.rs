@@ -9,14 +9,15 @@
 //! 6. `serve.rs`: the roles are built from below, `banner.rs` tells the user, `signals.rs` ends it, the roles go down
 //!    from above.
 //!
-//! Beside it: `check.rs` verifies a stopped node, `keygen.rs` makes keys, `sas.rs` shared access
+//! Beside it: `check.rs` verifies a stopped node, `sas.rs` shared access
 //! signatures, `health.rs` asks a running node;
-//! `admin_command.rs` sends commands to its admin listener through `admin_client.rs`, with the token of
+//! `account_command.rs` and `admin_command.rs` send commands to its admin listener through `admin_client.rs`, with the token of
 //! `admin_token.rs`; `command.rs` maps commands to exit codes.
 //!
 //! Invariants: nothing is announced before it can serve; no secret is printed or logged; the published development key
 //! is never served beyond loopback.
 
+pub mod account_command;
 pub mod accounts;
 pub mod admin_client;
 pub mod admin_command;
@@ -31,7 +32,6 @@ pub mod settings;
 
 pub mod files;
 pub mod health;
-pub mod keygen;
 pub mod listeners;
 pub mod roles;
 pub mod sas;

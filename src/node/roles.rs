@@ -6,7 +6,9 @@ use std::time::Duration;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
+use crate::admin::AccountStore;
 use crate::admin::Control;
+use crate::admin::Endpoints;
 use crate::capacity::Capacity;
 use crate::coordinator::Coordinator;
 use crate::coordinator::IdAllocator;
@@ -31,7 +33,10 @@ use crate::index::AccountRecord;
 use crate::index::Host;
 use crate::index::InFlight;
 use crate::index::IndexHost;
+use crate::index::ListAccounts;
 use crate::index::Objects;
+use crate::index::Read;
+use crate::index::ReadReply;
 use crate::index::Write;
 use crate::index::WriteReply;
 use crate::protocol::azure::Addressing;
@@ -46,9 +51,12 @@ use crate::types::AccountName;
 
 use super::config::Config;
 use super::error::NodeError;
+use super::health::reachable;
 use super::listeners::Bound;
 use super::storage::Storage;
 
+/// Accounts read at a time.
+const ACCOUNTS_PAGE: usize = 1000;
 /// What tasks of connections that outlived the drain get before the roles below them stop.
 const CUT_GRACE: Duration = Duration::from_secs(1);
 
@@ -131,6 +139,12 @@ impl Roles {
             base.inflight.clone(),
             front.tasks.clone(),
         );
+        let endpoints = Endpoints { blob: reachable(blob.address), https: tls.is_some() };
+        let accounts_admin = AccountStore::new(
+            (accounts.clone(), Arc::clone(&router)),
+            base.ids(counter::ACCOUNT_IDS),
+            endpoints,
+        );
         let (trace, faults) = (Trace::default(), Faults::new(front.clone(), registry));
         let parts = frontend::Parts {
             router,
@@ -145,7 +159,7 @@ impl Roles {
             inflight: base.inflight,
         };
         let (serving, stop_serving) = serve(config, parts, (blob, tls))?;
-        let control = Control { trace, faults };
+        let control = Control { accounts: accounts_admin, trace, faults };
         Ok(Self { host, serving, stop_serving, control, front, reclaim })
     }
 
@@ -189,7 +203,7 @@ async fn open_index(
     Ok(Arc::new(Host::open(parts, limits).await?))
 }
 
-/// Looks the configured accounts up, making those that are new.
+/// Looks the configured accounts up, making those that are new, and those that were made while a node ran.
 async fn make_accounts(
     config: &Config,
     base: &Base,
@@ -209,7 +223,24 @@ async fn make_accounts(
         let record = switched(config, router, &name, *record).await?;
         accounts.push(Account::new(name, account.keys()?, record));
     }
-    Ok(Accounts::new(accounts))
+    let mut list = ListAccounts { from: None, limit: ACCOUNTS_PAGE };
+    loop {
+        let reply = router.read(&list.position(), Read::Accounts(list.clone())).await?;
+        let ReadReply::Accounts(page) = reply else {
+            let what = "the index's answer";
+            return Err(NodeError::System { what, reason: "not a page of accounts".to_owned() });
+        };
+        for (name, record) in page.entries {
+            let Ok(name) = AccountName::new(&name) else { continue };
+            if accounts.iter().all(|known| known.name != name) {
+                accounts.extend(Account::stored(name, record));
+            }
+        }
+        list.from = page.next;
+        if list.from.is_none() {
+            return Ok(Accounts::new(accounts));
+        }
+    }
 }
 
 /// The account with its switch for public access as the configuration wants it.

@@ -61,7 +61,10 @@ fn objection(module: &str, line: &str) -> Option<String> {
     let world = ["tokio::", "async fn", "std::fs", "std::net::"];
     let io = PURE.contains(&module) && !line.trim_start().starts_with("//");
     // An address is a value.
-    let line = line.replace("std::net::SocketAddr", "").replace("std::net::IpAddr", "");
+    let values = ["SocketAddr", "IpAddr", "Ipv4Addr", "Ipv6Addr"];
+    let line = values
+        .iter()
+        .fold(line.to_owned(), |line, name| line.replace(&format!("std::net::{name}"), ""));
     let used = world.into_iter().find(|word| io && line.contains(word));
     used.map(|word| format!("{module} may not use {word}"))
 }

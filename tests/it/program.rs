@@ -113,6 +113,39 @@ fn killed_node_checks_sound_and_as_json() {
 }
 
 #[test]
+fn accounts_made_while_serving_survive_a_kill() {
+    let data = tempfile::tempdir().unwrap();
+    let folder = data.path().to_str().unwrap();
+    let node = Node::start(data.path());
+    let admin = node.admin().to_string();
+    let command = |admin: &str, words: &[&str]| {
+        let mut all = words.to_vec();
+        all.extend(["--json", "--admin-listen", admin, "--data", folder]);
+        let output = run(&all);
+        assert_eq!(output.status.code(), Some(0), "{words:?}: {}", self::words(&output));
+        serde_json::from_slice::<serde_json::Value>(&output.stdout).unwrap()
+    };
+    let made = command(&admin, &["account", "create", "fresh"]);
+    command(&admin, &["account", "create", "gone"]);
+    command(&admin, &["account", "delete", "gone"]);
+    let rotated = command(&admin, &["account", "rotate", "fresh", "key1"]);
+    assert_ne!(rotated["keys"][0], made["keys"][0]);
+    assert_eq!(node.end("-KILL"), None);
+
+    let node = Node::start(data.path());
+    let admin = node.admin().to_string();
+    assert_eq!(command(&admin, &["account", "show", "fresh", "--keys"])["keys"], rotated["keys"]);
+    let names: Vec<_> = command(&admin, &["account", "list"])
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|account| account["name"].as_str().unwrap().to_owned())
+        .collect();
+    assert_eq!(names, ["devstoreaccount1", "fresh"]);
+    assert_eq!(node.end("-TERM"), Some(0));
+}
+
+#[test]
 fn faults_are_dialled_from_the_command_line() {
     let data = tempfile::tempdir().unwrap();
     let node = Node::start(data.path());

@@ -1,15 +1,92 @@
+use std::sync::Mutex;
+
+use async_trait::async_trait;
 use prometheus_client::metrics::counter::Counter;
 use tokio::io::AsyncReadExt;
 use tokio::io::AsyncWriteExt;
 
 use super::*;
+use crate::admin::AccountStore;
+use crate::admin::Endpoints;
+use crate::auth::AccountKeys;
+use crate::coordinator::Coordinator;
+use crate::coordinator::IdAllocator;
+use crate::coordinator::Op;
+use crate::coordinator::SimulatedStore;
+use crate::coordinator::counter;
 use crate::env::clock::SimClock;
 use crate::env::net::PipeConnect;
 use crate::env::net::PipeListen;
 use crate::env::rand::SeededRand;
 use crate::env::tasks::Tasks;
+use crate::frontend::Accounts;
+use crate::frontend::Router;
+use crate::frontend::accounts::Account;
+use crate::index::Error;
+use crate::index::IndexHost;
+use crate::index::PartitionDescriptor;
+use crate::index::Read;
+use crate::index::ReadReply;
+use crate::index::Target;
+use crate::index::Write;
+use crate::index::WriteReply;
+use crate::index::objects::fake::Partition;
+use crate::types::AccountId;
+use crate::types::AccountName;
+use crate::types::Epoch;
+use crate::types::ExtentId;
+use crate::types::KeyRange;
+use crate::types::PartitionId;
 
 const TOKEN: &str = "a-token-of-thirty-two-characters-or-more";
+
+/// One partition in memory.
+#[derive(Debug)]
+struct Index(Mutex<Partition>);
+
+#[async_trait]
+impl IndexHost for Index {
+    async fn read(&self, _: Target, read: Read) -> Result<ReadReply, Error> {
+        self.0.lock().unwrap().read(&read)
+    }
+
+    async fn write(&self, _: Target, write: Write) -> Result<WriteReply, Error> {
+        self.0.lock().unwrap().write(&write)
+    }
+
+    async fn owned_extents(&self) -> Vec<ExtentId> {
+        Vec::new()
+    }
+}
+
+/// One configured account, and a store for more.
+async fn accounts(env: &Env) -> AccountStore {
+    let coordinator: Arc<dyn Coordinator> = Arc::new(SimulatedStore::new().open(env));
+    let descriptor = PartitionDescriptor {
+        id: PartitionId::new(1),
+        range: KeyRange::all(),
+        epoch: Epoch::new(1),
+        log: Vec::new(),
+    };
+    let key = PartitionDescriptor::coordinator_key(descriptor.id);
+    coordinator.txn(&[], &[Op::Put(key, descriptor.encode())]).await.unwrap();
+    let host = Arc::new(Index(Mutex::new(Partition::new(KeyRange::all()))));
+    let router = Router::new(host, Arc::clone(&coordinator), env.clone()).await.unwrap();
+    let name = AccountName::new("configured").unwrap();
+    let create = Write::CreateAccount { name: name.clone(), id: AccountId::new(99) };
+    let WriteReply::Account(record) = router.write(create).await.unwrap() else {
+        panic!("account")
+    };
+    let keys = AccountKeys::new(&["AAAAAAAAAAAAAAAAAAAAAAAAAAA="]).unwrap();
+    let known = Accounts::new(vec![Account::new(name, keys, *record)]);
+    let ids = Arc::new(IdAllocator::new(coordinator, counter::ACCOUNT_IDS));
+    let endpoints = Endpoints { blob: "127.0.0.1:10000".parse().unwrap(), https: true };
+    AccountStore::new((known, Arc::new(router)), ids, endpoints)
+}
+
+fn token() -> String {
+    format!("Authorization: Bearer {TOKEN}\r\nContent-Type: application/json\r\n")
+}
 
 struct Served {
     state: AdminState,
@@ -29,9 +106,10 @@ fn serve() -> Served {
 
 impl Served {
     /// As once every role runs.
-    fn ready(&self) -> Control {
+    async fn ready(&self) -> Control {
         let mut registry = Registry::default();
         let control = Control {
+            accounts: accounts(&self.env).await,
             trace: Trace::default(),
             faults: Faults::new(self.env.clone(), &mut registry),
         };
@@ -44,8 +122,7 @@ impl Served {
     }
 
     async fn command(&self, method: &str, path: &str, body: &str) -> (u16, serde_json::Value) {
-        let token = format!("Authorization: Bearer {TOKEN}\r\nContent-Type: application/json\r\n");
-        let (status, text) = self.ask(method, path, &token, body).await;
+        let (status, text) = self.ask(method, path, &token(), body).await;
         (status, serde_json::from_str(&text).unwrap())
     }
 
@@ -116,7 +193,7 @@ async fn idle_connections_are_bounded() {
 #[tokio::test]
 async fn commands_need_the_token() {
     let served = serve();
-    served.ready();
+    served.ready().await;
     for path in ["/admin/faults", "/admin/trace", "/admin", "/admin/nothing"] {
         for shown in ["", "Authorization: Bearer wrong\r\n", "Authorization: Basic x\r\n"] {
             let (status, text) = served.ask("GET", path, shown, "").await;
@@ -141,7 +218,7 @@ async fn commands_wait_for_the_roles() {
 #[tokio::test]
 async fn fault_rules_are_set_listed_and_cleared() {
     let served = serve();
-    let control = served.ready();
+    let control = served.ready().await;
     let rule = r#"{"kind":"busy","operations":["PutBlob"],"rate":0.5,"seed":3}"#;
     let (status, set) = served.command("POST", "/admin/faults", rule).await;
     assert_eq!((status, set["id"].as_u64()), (201, Some(1)));
@@ -167,5 +244,73 @@ async fn a_connection_without_a_request_is_closed() {
     let mut idle = served.connect.connect().await.unwrap();
     let mut nothing = Vec::new();
     idle.read_to_end(&mut nothing).await.unwrap();
+    served.env.tasks.shutdown().await;
+}
+
+#[tokio::test]
+async fn accounts_are_made_shown_rotated_and_deleted() {
+    let served = serve();
+    served.ready().await;
+    let (status, made) = served.command("POST", "/admin/accounts", r#"{"name":"fresh"}"#).await;
+    assert_eq!(status, 201, "{made}");
+    assert_eq!(made["keys"].as_array().unwrap().len(), 2);
+    assert_eq!(made["endpoints"][1], "https://127.0.0.1:10000/fresh");
+    let (status, again) = served.command("POST", "/admin/accounts", r#"{"name":"fresh"}"#).await;
+    assert_eq!((status, again["error"]["code"].as_str()), (409, Some("AccountExists")));
+    let (_, list) = served.command("GET", "/admin/accounts", "").await;
+    let shown: Vec<_> = list
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|a| (a["name"].clone(), a["keys_from"].clone()))
+        .collect();
+    assert_eq!(
+        shown,
+        [("configured".into(), "configuration".into()), ("fresh".into(), "store".into())]
+    );
+    assert!(!list.to_string().contains(made["keys"][0].as_str().unwrap()), "no keys in a list");
+
+    let rotate = r#"{"key":"key2"}"#;
+    let (_, rotated) = served.command("POST", "/admin/accounts/fresh/rotate", rotate).await;
+    assert_eq!(rotated["keys"][0], made["keys"][0]);
+    assert_ne!(rotated["keys"][1], made["keys"][1]);
+    let (_, shown) = served.command("GET", "/admin/accounts/fresh?keys=true", "").await;
+    assert_eq!(shown, rotated);
+    let (_, changed) =
+        served.command("PATCH", "/admin/accounts/fresh", r#"{"anonymous":false}"#).await;
+    assert_eq!((changed["anonymous"].as_bool(), changed.get("keys")), (Some(false), None));
+
+    let (status, _) = served.ask("DELETE", "/admin/accounts/fresh", &token(), "").await;
+    assert_eq!(status, 204);
+    let (status, gone) = served.command("GET", "/admin/accounts/fresh", "").await;
+    assert_eq!((status, gone["error"]["code"].as_str()), (404, Some("NoSuchAccount")));
+    served.env.tasks.shutdown().await;
+}
+
+#[tokio::test]
+async fn accounts_with_data_or_of_the_configuration_are_kept() {
+    let served = serve();
+    let control = served.ready().await;
+    served.command("POST", "/admin/accounts", r#"{"name":"fresh"}"#).await;
+    control.accounts.add_container("fresh", "photos").await;
+    let (status, kept) = served.command("DELETE", "/admin/accounts/fresh", "").await;
+    assert_eq!((status, kept["error"]["code"].as_str()), (409, Some("AccountNotEmpty")));
+    assert!(kept["error"]["message"].as_str().unwrap().contains("photos"), "{kept}");
+    let (_, shown) = served.command("GET", "/admin/accounts/fresh", "").await;
+    assert_eq!(shown["keys_from"], "store", "it is served again");
+    let (status, _) = served.ask("DELETE", "/admin/accounts/fresh?force=true", &token(), "").await;
+    assert_eq!(status, 204);
+
+    for (method, path) in
+        [("DELETE", "/admin/accounts/configured"), ("POST", "/admin/accounts/configured/rotate")]
+    {
+        let (status, kept) = served.command(method, path, r#"{"key":"key1"}"#).await;
+        assert_eq!((status, kept["error"]["code"].as_str()), (409, Some("AccountConfigured")));
+    }
+    let (status, _) = served.command("POST", "/admin/accounts", r#"{"name":"Not A Name"}"#).await;
+    assert_eq!(status, 400);
+    let weak = r#"{"name":"weak","key1":"c2hvcnQ="}"#;
+    let (status, refused) = served.command("POST", "/admin/accounts", weak).await;
+    assert_eq!(status, 400, "{refused}");
     served.env.tasks.shutdown().await;
 }

@@ -1,5 +1,12 @@
-//! Changes of accounts.
+//! Changes and pages of accounts.
 
+use bytes::Bytes;
+
+use crate::index::record::AccountRecord;
+use crate::types::AccountId;
+use crate::types::Collation;
+use crate::types::ContainerId;
+use crate::types::RoutingKey;
 use crate::types::ServicePropertiesChange;
 
 /// A change of an account's row.
@@ -7,6 +14,36 @@ use crate::types::ServicePropertiesChange;
 pub enum AccountChange {
     /// Set Blob Service Properties.
     Properties(Box<ServicePropertiesChange>),
+    /// Replaces its shared keys: first and second, decoded; none when they come from the configuration.
+    Keys(Vec<Bytes>),
     /// Whether its containers may be opened to everybody.
     Anonymous(bool),
+}
+
+/// A page of all accounts, in name order, as far as this partition reaches.
+#[derive(Clone, Debug)]
+pub struct ListAccounts {
+    /// Where to go on: `next` of the page before.
+    pub from: Option<Bytes>,
+    /// Entries at most, above 0.
+    pub limit: usize,
+}
+
+impl ListAccounts {
+    /// The position the page starts at, by which it is routed.
+    #[must_use]
+    pub fn position(&self) -> Bytes {
+        let table = (AccountId::new(0), ContainerId::new(0));
+        let start = RoutingKey::prefix(table.0, table.1, "", Collation::Utf8);
+        self.from.clone().map_or(start.clone(), |from| from.max(start))
+    }
+}
+
+/// A page of accounts.
+#[derive(Clone, Debug)]
+pub struct AccountPage {
+    /// Names and records.
+    pub entries: Vec<(String, AccountRecord)>,
+    /// Where to go on, possibly in the next partition; `None` at the end.
+    pub next: Option<Bytes>,
 }

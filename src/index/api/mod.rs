@@ -20,7 +20,7 @@ mod read;
 mod reclaim;
 mod write;
 
-pub use accounts::AccountChange;
+pub use accounts::{AccountChange, AccountPage, ListAccounts};
 pub use appends::{AppendBlock, SealBlob};
 pub use blobs::{
     BlobChange, CommitBlocks, DeleteBlob, Guard, NewContent, PutBlob, StageBlock, UpdateBlob,

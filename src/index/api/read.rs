@@ -5,9 +5,11 @@ use std::ops::Range;
 
 use bytes::Bytes;
 
+use crate::index::api::AccountPage;
 use crate::index::api::ContainerPage;
 use crate::index::api::GarbageRow;
 use crate::index::api::Guard;
+use crate::index::api::ListAccounts;
 use crate::index::api::ListBlobs;
 use crate::index::api::ListContainers;
 use crate::index::api::ListPage;
@@ -96,6 +98,8 @@ pub struct BlockListView {
 pub enum Read {
     /// An account.
     Account(AccountName),
+    /// A page of accounts.
+    Accounts(ListAccounts),
     /// A container.
     Container(AccountId, ContainerName),
     /// A page of containers.
@@ -139,6 +143,7 @@ impl Read {
     pub fn routing_key(&self) -> Option<Bytes> {
         match self {
             Self::Account(name) => Some(RoutingKey::account(name).as_bytes().clone()),
+            Self::Accounts(list) => Some(list.position()),
             Self::Container(account, name) => {
                 Some(RoutingKey::container(*account, name).as_bytes().clone())
             }
@@ -159,6 +164,8 @@ impl Read {
 pub enum ReadReply {
     /// To [`Read::Account`].
     Account(AccountRecord),
+    /// To [`Read::Accounts`].
+    Accounts(AccountPage),
     /// To [`Read::Container`].
     Container(Box<ContainerRecord>),
     /// To [`Read::Containers`].

@@ -48,6 +48,13 @@ pub enum Write {
         /// The change.
         change: AccountChange,
     },
+    /// Removes an account's row, if it is still that account's. Its containers are for the caller to remove first.
+    DeleteAccount {
+        /// The name.
+        name: AccountName,
+        /// The account.
+        id: AccountId,
+    },
     /// Create Container.
     CreateContainer(CreateContainer),
     /// Set Container Metadata, Set Container ACL.
@@ -114,9 +121,9 @@ impl Write {
     #[must_use]
     pub fn routing_key(&self) -> Bytes {
         match self {
-            Self::CreateAccount { name, .. } | Self::UpdateAccount { name, .. } => {
-                RoutingKey::account(name).as_bytes().clone()
-            }
+            Self::CreateAccount { name, .. }
+            | Self::UpdateAccount { name, .. }
+            | Self::DeleteAccount { name, .. } => RoutingKey::account(name).as_bytes().clone(),
             Self::CreateContainer(c) => {
                 RoutingKey::container(c.account, &c.name).as_bytes().clone()
             }
@@ -170,6 +177,7 @@ impl Write {
                 Self::ForgetGarbage { keys } => keys.len() * ENTRY,
                 Self::CreateAccount { .. }
                 | Self::UpdateAccount { .. }
+                | Self::DeleteAccount { .. }
                 | Self::CreateContainer(_)
                 | Self::UpdateContainer(_)
                 | Self::DeleteContainer(_)

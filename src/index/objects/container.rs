@@ -3,6 +3,7 @@
 use bytes::Bytes;
 
 use crate::index::api::AccountChange;
+use crate::index::api::AccountPage;
 use crate::index::api::ContainerChange;
 use crate::index::api::ContainerEntry;
 use crate::index::api::ContainerPage;
@@ -11,6 +12,7 @@ use crate::index::api::DeleteContainer;
 use crate::index::api::Error;
 use crate::index::api::LeaseContainer;
 use crate::index::api::Leased;
+use crate::index::api::ListAccounts;
 use crate::index::api::ListContainers;
 use crate::index::api::UpdateContainer;
 use crate::index::api::WriteReply;
@@ -86,11 +88,51 @@ pub(super) async fn update_account(
     let mut record = account(view, name).await?.ok_or(Error::AccountNotFound)?;
     match change {
         AccountChange::Properties(properties) => properties.apply(&mut record.properties),
+        AccountChange::Keys(keys) => record.keys.clone_from(keys),
         AccountChange::Anonymous(open) => record.anonymous = *open,
     }
     let key = RoutingKey::account(name).as_bytes().clone();
     out.put(Family::Main, key, values::encode_record(&record));
     Ok(WriteReply::Account(Box::new(record)))
+}
+
+/// Removes an account's row.
+pub(super) async fn delete_account(
+    view: &dyn Rows,
+    name: &AccountName,
+    id: AccountId,
+    out: &mut RowBatch,
+) -> Result<WriteReply, Error> {
+    let found = account(view, name).await?.filter(|record| record.id == id);
+    let record = found.ok_or(Error::AccountNotFound)?;
+    out.delete(Family::Main, RoutingKey::account(name).as_bytes().clone());
+    Ok(WriteReply::Account(Box::new(record)))
+}
+
+/// One page of all accounts, as far as this partition reaches.
+pub(super) async fn list_accounts(
+    view: &dyn Rows,
+    range: &KeyRange,
+    list: &ListAccounts,
+) -> Result<AccountPage, Error> {
+    let low = ListAccounts { from: None, limit: 1 }.position();
+    let mut window = Window::new(&low, list.from.clone().unwrap_or_default(), range);
+    let mut rows = Cursor::new(view, Family::Main, window.position.clone(), window.to.clone())
+        .expecting(list.limit.saturating_add(1));
+    let mut entries = Vec::new();
+    while let Some(row) = rows.peek().await? {
+        if entries.len() >= list.limit {
+            return Ok(AccountPage { entries, next: Some(window.position) });
+        }
+        let key = keys::routing_key(Family::Main, &row.key)?;
+        let name = key
+            .name(Collation::Utf8)
+            .ok_or_else(|| keys::corrupt(Family::Main, &row.key, "no account name"))?;
+        entries.push((name, values::decode_record(Family::Main, &row.key, &row.value)?));
+        window.position = keys::after(&key);
+        rows.seek(&window.position);
+    }
+    Ok(AccountPage { entries, next: window.end() })
 }
 
 /// Reads a container.

@@ -45,6 +45,9 @@ impl Machine for Objects {
             Write::UpdateAccount { name, change } => {
                 container::update_account(view, name, change, out).await
             }
+            Write::DeleteAccount { name, id } => {
+                container::delete_account(view, name, *id, out).await
+            }
             Write::CreateContainer(create) => container::create(view, create, now, out).await,
             Write::UpdateContainer(update) => container::update(view, update, now, out).await,
             Write::DeleteContainer(delete) => container::delete(view, delete, now, out).await,
@@ -84,6 +87,9 @@ impl Machine for Objects {
             Read::Account(name) => {
                 let found = container::account(view, name).await?;
                 ReadReply::Account(found.ok_or(Error::AccountNotFound)?)
+            }
+            Read::Accounts(page) => {
+                ReadReply::Accounts(container::list_accounts(view, range, page).await?)
             }
             Read::Container(account, name) => {
                 let found = container::load(view, *account, name).await?;

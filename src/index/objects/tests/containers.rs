@@ -1,5 +1,7 @@
 //! Accounts and containers.
 
+use bytes::Bytes;
+
 use super::support::*;
 use crate::index::api::*;
 use crate::index::objects::fake::Partition;
@@ -49,6 +51,45 @@ fn account_made_twice_stays_the_first() {
         panic!("not an account")
     };
     assert_eq!(record.id.get(), 5);
+}
+
+#[test]
+fn accounts_change_are_listed_in_pages_and_removed_by_id() {
+    let mut p = partition();
+    let account = |name: &str| AccountName::new(name).unwrap();
+    for (id, name) in [(7, "zeta"), (8, "alpha"), (9, "mid")] {
+        p.must(&Write::CreateAccount { name: account(name), id: AccountId::new(id) });
+    }
+    // A container of an account is no account.
+    p.must(&create("abc", 1));
+    let keys = vec![Bytes::from_static(b"first"), Bytes::from_static(b"second")];
+    for change in [AccountChange::Keys(keys.clone()), AccountChange::Anonymous(false)] {
+        p.must(&Write::UpdateAccount { name: account("mid"), change });
+    }
+    let list = |p: &Partition, limit| {
+        let (mut found, mut from) = (Vec::new(), None);
+        loop {
+            let read = Read::Accounts(ListAccounts { from, limit });
+            let ReadReply::Accounts(page) = p.read(&read).unwrap() else { panic!("no page") };
+            assert!(page.entries.len() <= limit);
+            found.extend(page.entries);
+            from = page.next;
+            if from.is_none() {
+                return found;
+            }
+        }
+    };
+    for limit in [1, 2, 10] {
+        let found = list(&p, limit);
+        let names: Vec<_> = found.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, ["alpha", "mid", "zeta"], "{limit} a page");
+        assert_eq!((&found[1].1.keys, found[1].1.anonymous), (&keys, false));
+    }
+    let delete = |id| Write::DeleteAccount { name: account("mid"), id: AccountId::new(id) };
+    assert_eq!(p.write(&delete(8)).unwrap_err(), Error::AccountNotFound, "another account");
+    p.must(&delete(9));
+    assert_eq!(p.write(&delete(9)).unwrap_err(), Error::AccountNotFound);
+    assert_eq!(list(&p, 10).len(), 2);
 }
 
 #[test]

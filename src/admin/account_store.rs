@@ -1,0 +1,400 @@
+//! Accounts made while the node runs: durable in the index, known to the front end before the command is answered.
+//!
+//! Accounts of the configuration are shown too, and keep the keys that stand there.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use serde::Deserialize;
+use serde::Serialize;
+use thiserror::Error as ThisError;
+use tokio::sync::Mutex;
+
+use crate::auth::AccountKeys;
+use crate::auth::KeyError;
+use crate::coordinator;
+use crate::coordinator::IdAllocator;
+use crate::frontend::Accounts;
+use crate::frontend::Router;
+use crate::index;
+use crate::index::AccountChange;
+use crate::index::AccountRecord;
+use crate::index::DeleteContainer;
+use crate::index::ListAccounts;
+use crate::index::ListContainers;
+use crate::index::Read;
+use crate::index::ReadReply;
+use crate::index::Write;
+use crate::index::WriteReply;
+use crate::types::AccountId;
+use crate::types::AccountName;
+use crate::types::ContainerName;
+use crate::types::RoutingKey;
+
+use super::keygen::new_key;
+
+/// Rows read at a time.
+const PAGE: usize = 1000;
+
+/// Where clients find Blob.
+#[derive(Clone, Copy, Debug)]
+pub struct Endpoints {
+    /// An address clients on this machine can use.
+    pub blob: SocketAddr,
+    /// Whether https is served there beside http.
+    pub https: bool,
+}
+
+/// Which of an account's two keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum KeySlot {
+    /// The first.
+    #[serde(rename = "key1")]
+    First,
+    /// The second.
+    #[serde(rename = "key2")]
+    Second,
+}
+
+/// An account as shown.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AccountView {
+    /// The name.
+    pub name: String,
+    /// When it was made, as HTTP dates are written.
+    pub created: String,
+    /// `configuration` or `store`: where its keys come from; `none` when it has none and nobody can sign in.
+    pub keys_from: String,
+    /// Whether its containers may be opened to everybody.
+    pub anonymous: bool,
+    /// Where it is served.
+    pub endpoints: Vec<String>,
+    /// Its stored keys, when they were asked for.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub keys: Option<Vec<String>>,
+}
+
+/// Why a command is refused; the text says what to do.
+#[derive(Debug, ThisError)]
+pub enum StoreError {
+    /// The name breaks the rule.
+    #[error("`{0}` is no account name: 3 to 24 lower-case letters and digits")]
+    Name(String),
+    /// A key is refused.
+    #[error("{0}; leave the key out and the node makes a good one")]
+    Key(#[from] KeyError),
+    /// There is no such account.
+    #[error("there is no account {0}: `blockyard account list` shows them")]
+    NotFound(String),
+    /// There is one already.
+    #[error(
+        "account {0} exists: `blockyard account show --keys {0}` has its keys, `account rotate` makes new ones"
+    )]
+    Exists(String),
+    /// Its keys are not ours to change.
+    #[error(
+        "account {0} has its keys from the configuration (--account): change them there and restart"
+    )]
+    Configured(String),
+    /// It holds data.
+    #[error(
+        "account {0} still has containers, such as {1}: delete them first, or give --force to delete all of its data"
+    )]
+    NotEmpty(String, String),
+    /// A container cannot be deleted.
+    #[error("container {0} cannot be deleted: {1}")]
+    Container(String, index::Error),
+    /// The operating system has no randomness.
+    #[error("no randomness for a key: {0}")]
+    Random(String),
+    /// The index refuses.
+    #[error("the index refuses: {0}")]
+    Index(#[from] index::Error),
+    /// No account number can be had.
+    #[error("the coordinator refuses: {0}")]
+    Coordinator(#[from] coordinator::Error),
+}
+
+/// Makes, shows, changes and removes accounts; cheap to clone.
+#[derive(Clone, Debug)]
+pub struct AccountStore {
+    accounts: Accounts,
+    router: Arc<Router>,
+    ids: Arc<IdAllocator>,
+    endpoints: Endpoints,
+    /// One change at a time: each reads what it changes.
+    changing: Arc<Mutex<()>>,
+}
+
+impl AccountStore {
+    /// Over the accounts a front end serves, and the router to their rows.
+    #[must_use]
+    pub fn new(
+        (accounts, router): (Accounts, Arc<Router>),
+        ids: Arc<IdAllocator>,
+        endpoints: Endpoints,
+    ) -> Self {
+        Self { accounts, router, ids, endpoints, changing: Arc::default() }
+    }
+
+    /// All accounts, in name order, without keys.
+    ///
+    /// # Errors
+    /// [`StoreError::Index`].
+    pub async fn list(&self) -> Result<Vec<AccountView>, StoreError> {
+        let mut list = ListAccounts { from: None, limit: PAGE };
+        let mut all = Vec::new();
+        loop {
+            let read = Read::Accounts(list.clone());
+            let reply = self.router.read(&list.position(), read).await?;
+            let ReadReply::Accounts(page) = reply else { return Err(mismatched()) };
+            all.extend(page.entries.iter().map(|(name, record)| self.view(name, record, false)));
+            list.from = page.next;
+            if list.from.is_none() {
+                return Ok(all);
+            }
+        }
+    }
+
+    /// One account; with its stored keys when `keys` is set.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn show(&self, name: &str, keys: bool) -> Result<AccountView, StoreError> {
+        let name = parse(name)?;
+        let record = self.record(&name).await?;
+        Ok(self.view(name.as_str(), &record, keys))
+    }
+
+    /// Makes an account with the given keys, or new ones. One whose row is there without keys, because they came from a
+    /// configuration that no longer names it, gets them and its data back.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn create(
+        &self,
+        name: &str,
+        keys: [Option<String>; 2],
+        anonymous: bool,
+    ) -> Result<AccountView, StoreError> {
+        let name = parse(name)?;
+        let keys = keys.into_iter().map(key).collect::<Result<Vec<_>, _>>()?;
+        let _one = self.changing.lock().await;
+        if self.accounts.get(&name).is_some() {
+            return Err(StoreError::Exists(name.as_str().to_owned()));
+        }
+        let id = AccountId::new(self.ids.next().await?);
+        self.router.write(Write::CreateAccount { name: name.clone(), id }).await?;
+        self.change(&name, AccountChange::Anonymous(anonymous)).await?;
+        // Last: an account without keys is none, so a crash before this line leaves nothing that half works.
+        self.change(&name, AccountChange::Keys(keys)).await?;
+        tracing::info!(account = name.as_str(), "account created");
+        let record = self.record(&name).await?;
+        Ok(self.view(name.as_str(), &record, true))
+    }
+
+    /// Replaces one key by the given one, or a new one, at once: what the old one signed is refused from now on.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn rotate(
+        &self,
+        name: &str,
+        slot: KeySlot,
+        value: Option<String>,
+    ) -> Result<AccountView, StoreError> {
+        let name = parse(name)?;
+        let new = key(value)?;
+        let _one = self.changing.lock().await;
+        self.refuse_configured(&name)?;
+        let mut keys = self.record(&name).await?.keys;
+        match slot {
+            KeySlot::First if keys.is_empty() => keys.push(new),
+            KeySlot::First => keys[0] = new,
+            KeySlot::Second => {
+                if keys.is_empty() {
+                    return Err(StoreError::NotFound(name.as_str().to_owned()));
+                }
+                keys.truncate(1);
+                keys.push(new);
+            }
+        }
+        self.change(&name, AccountChange::Keys(keys)).await?;
+        tracing::info!(account = name.as_str(), ?slot, "key rotated");
+        let record = self.record(&name).await?;
+        Ok(self.view(name.as_str(), &record, true))
+    }
+
+    /// Sets whether containers may be opened to everybody.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn set_anonymous(&self, name: &str, open: bool) -> Result<AccountView, StoreError> {
+        let name = parse(name)?;
+        let _one = self.changing.lock().await;
+        self.record(&name).await?;
+        self.change(&name, AccountChange::Anonymous(open)).await?;
+        tracing::info!(account = name.as_str(), open, "anonymous access set");
+        let record = self.record(&name).await?;
+        Ok(self.view(name.as_str(), &record, false))
+    }
+
+    /// Removes an account; with `force`, all of its containers first. Requests are refused from the beginning of this on.
+    ///
+    /// # Errors
+    /// [`StoreError`]; the account is served again.
+    pub async fn remove(&self, name: &str, force: bool) -> Result<(), StoreError> {
+        let name = parse(name)?;
+        let _one = self.changing.lock().await;
+        self.refuse_configured(&name)?;
+        let record = self.record(&name).await?;
+        self.accounts.forget(&name);
+        match self.empty_and_remove(&name, record.id, force).await {
+            Ok(()) => {
+                // A request that was let in before may have had its row read again.
+                self.accounts.forget(&name);
+                tracing::info!(account = name.as_str(), force, "account deleted");
+                Ok(())
+            }
+            Err(error) => {
+                self.accounts.refresh(&self.router, &name).await?;
+                Err(error)
+            }
+        }
+    }
+
+    async fn empty_and_remove(
+        &self,
+        name: &AccountName,
+        id: AccountId,
+        force: bool,
+    ) -> Result<(), StoreError> {
+        while let Some(container) = self.any_container(id).await? {
+            if !force {
+                let container = container.as_str().to_owned();
+                return Err(StoreError::NotEmpty(name.as_str().to_owned(), container));
+            }
+            self.delete_container(id, container).await?;
+        }
+        self.router.write(Write::DeleteAccount { name: name.clone(), id }).await?;
+        // Requests let in before the account was forgotten may have made a container meanwhile.
+        while let Some(container) = self.any_container(id).await? {
+            self.delete_container(id, container).await?;
+        }
+        Ok(())
+    }
+
+    async fn any_container(&self, account: AccountId) -> Result<Option<ContainerName>, StoreError> {
+        let mut list = ListContainers { account, prefix: String::new(), from: None, limit: 1 };
+        loop {
+            let read = Read::Containers(list.clone());
+            let reply = self.router.read(&list.position(), read).await?;
+            let ReadReply::Containers(page) = reply else { return Err(mismatched()) };
+            if let Some(entry) = page.entries.into_iter().next() {
+                return ContainerName::new(&entry.name).map(Some).map_err(|_| mismatched());
+            }
+            list.from = page.next;
+            if list.from.is_none() {
+                return Ok(None);
+            }
+        }
+    }
+
+    async fn delete_container(
+        &self,
+        account: AccountId,
+        name: ContainerName,
+    ) -> Result<(), StoreError> {
+        let text = name.as_str().to_owned();
+        let guard = index::Guard::default();
+        let write = Write::DeleteContainer(DeleteContainer { account, name, guard });
+        match self.router.write(write).await {
+            Ok(_) | Err(index::Error::ContainerNotFound) => Ok(()),
+            Err(error) => Err(StoreError::Container(text, error)),
+        }
+    }
+
+    /// Changes the row, then what the front end knows.
+    async fn change(&self, name: &AccountName, change: AccountChange) -> Result<(), StoreError> {
+        let reply = self.router.write(Write::UpdateAccount { name: name.clone(), change }).await?;
+        let WriteReply::Account(_) = reply else { return Err(mismatched()) };
+        Ok(self.accounts.refresh(&self.router, name).await?)
+    }
+
+    async fn record(&self, name: &AccountName) -> Result<AccountRecord, StoreError> {
+        let key = RoutingKey::account(name);
+        match self.router.read(key.as_bytes(), Read::Account(name.clone())).await {
+            Ok(ReadReply::Account(record)) => Ok(record),
+            Ok(_) => Err(mismatched()),
+            Err(index::Error::AccountNotFound) => {
+                Err(StoreError::NotFound(name.as_str().to_owned()))
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn refuse_configured(&self, name: &AccountName) -> Result<(), StoreError> {
+        if self.accounts.get(name).is_some_and(|account| account.configured) {
+            return Err(StoreError::Configured(name.as_str().to_owned()));
+        }
+        Ok(())
+    }
+
+    fn view(&self, name: &str, record: &AccountRecord, keys: bool) -> AccountView {
+        let known = AccountName::new(name).ok().and_then(|name| self.accounts.get(&name));
+        let keys_from = match known {
+            Some(account) if account.configured => "configuration",
+            Some(_) => "store",
+            None => "none",
+        };
+        let schemes: &[&str] = if self.endpoints.https { &["http", "https"] } else { &["http"] };
+        let address = self.endpoints.blob;
+        AccountView {
+            name: name.to_owned(),
+            created: record.created.to_string(),
+            keys_from: keys_from.to_owned(),
+            anonymous: record.anonymous,
+            endpoints: schemes.iter().map(|s| format!("{s}://{address}/{name}")).collect(),
+            keys: keys.then(|| record.keys.iter().map(|key| STANDARD.encode(key)).collect()),
+        }
+    }
+}
+
+fn parse(name: &str) -> Result<AccountName, StoreError> {
+    AccountName::new(name).map_err(|_| StoreError::Name(name.to_owned()))
+}
+
+/// The given key, decoded, or a new one.
+fn key(given: Option<String>) -> Result<Bytes, StoreError> {
+    let text = match given {
+        Some(text) => text.trim().to_owned(),
+        None => new_key().map_err(|error| StoreError::Random(error.to_string()))?,
+    };
+    AccountKeys::new(std::slice::from_ref(&text))?;
+    let bytes = STANDARD.decode(&text).map_err(|_| KeyError::NotBase64)?;
+    Ok(bytes.into())
+}
+
+fn mismatched() -> StoreError {
+    StoreError::Index(index::Error::Unavailable("an answer of another kind".to_owned()))
+}
+
+#[cfg(test)]
+impl AccountStore {
+    /// Makes a container, as a client would.
+    pub(super) async fn add_container(&self, account: &str, name: &str) {
+        let account = self.record(&parse(account).unwrap()).await.unwrap().id;
+        let create = index::CreateContainer {
+            account,
+            name: ContainerName::new(name).unwrap(),
+            id: crate::types::ContainerId::new(1),
+            collation: crate::types::Collation::Utf16,
+            metadata: crate::types::Metadata::default(),
+            public_access: crate::types::PublicAccess::Private,
+        };
+        self.router.write(Write::CreateContainer(create)).await.unwrap();
+    }
+}

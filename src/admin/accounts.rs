@@ -1,0 +1,151 @@
+//! The accounts' paths.
+
+use axum::Json;
+use axum::extract::Path;
+use axum::extract::Query;
+use axum::extract::State;
+use axum::extract::rejection::JsonRejection;
+use axum::extract::rejection::QueryRejection;
+use axum::http::StatusCode;
+use serde::Deserialize;
+
+use super::account_store::AccountView;
+use super::account_store::KeySlot;
+use super::account_store::StoreError;
+use super::answer::Failure;
+use super::server::AdminState;
+
+/// Body of `POST /admin/accounts`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Create {
+    name: String,
+    #[serde(default)]
+    key1: Option<String>,
+    #[serde(default)]
+    key2: Option<String>,
+    #[serde(default = "open")]
+    anonymous: bool,
+}
+
+const fn open() -> bool {
+    true
+}
+
+/// Body of `PATCH /admin/accounts/{name}`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Change {
+    anonymous: bool,
+}
+
+/// Body of `POST /admin/accounts/{name}/rotate`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Rotate {
+    key: KeySlot,
+    #[serde(default)]
+    value: Option<String>,
+}
+
+/// Query of `GET /admin/accounts/{name}`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Show {
+    #[serde(default)]
+    keys: bool,
+}
+
+/// Query of `DELETE /admin/accounts/{name}`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Remove {
+    #[serde(default)]
+    force: bool,
+}
+
+type Answer = Result<Json<AccountView>, Failure>;
+
+/// `GET /admin/accounts`
+pub(super) async fn list(
+    State(state): State<AdminState>,
+) -> Result<Json<Vec<AccountView>>, Failure> {
+    state.control()?.accounts.list().await.map(Json).map_err(|error| refused(&error))
+}
+
+/// `POST /admin/accounts`
+pub(super) async fn create(
+    State(state): State<AdminState>,
+    body: Result<Json<Create>, JsonRejection>,
+) -> Result<(StatusCode, Json<AccountView>), Failure> {
+    let Json(body) = body.map_err(|error| Failure::invalid(error.body_text()))?;
+    let keys = [body.key1, body.key2];
+    let made = state.control()?.accounts.create(&body.name, keys, body.anonymous).await;
+    made.map(|account| (StatusCode::CREATED, Json(account))).map_err(|error| refused(&error))
+}
+
+/// `GET /admin/accounts/{name}?keys=true`
+pub(super) async fn show(
+    State(state): State<AdminState>,
+    Path(name): Path<String>,
+    query: Result<Query<Show>, QueryRejection>,
+) -> Answer {
+    let Query(query) = query.map_err(|error| Failure::invalid(error.body_text()))?;
+    state
+        .control()?
+        .accounts
+        .show(&name, query.keys)
+        .await
+        .map(Json)
+        .map_err(|error| refused(&error))
+}
+
+/// `PATCH /admin/accounts/{name}`
+pub(super) async fn change(
+    State(state): State<AdminState>,
+    Path(name): Path<String>,
+    body: Result<Json<Change>, JsonRejection>,
+) -> Answer {
+    let Json(body) = body.map_err(|error| Failure::invalid(error.body_text()))?;
+    let accounts = &state.control()?.accounts;
+    accounts.set_anonymous(&name, body.anonymous).await.map(Json).map_err(|error| refused(&error))
+}
+
+/// `POST /admin/accounts/{name}/rotate`
+pub(super) async fn rotate(
+    State(state): State<AdminState>,
+    Path(name): Path<String>,
+    body: Result<Json<Rotate>, JsonRejection>,
+) -> Answer {
+    let Json(body) = body.map_err(|error| Failure::invalid(error.body_text()))?;
+    let accounts = &state.control()?.accounts;
+    accounts.rotate(&name, body.key, body.value).await.map(Json).map_err(|error| refused(&error))
+}
+
+/// `DELETE /admin/accounts/{name}?force=true`
+pub(super) async fn remove(
+    State(state): State<AdminState>,
+    Path(name): Path<String>,
+    query: Result<Query<Remove>, QueryRejection>,
+) -> Result<StatusCode, Failure> {
+    let Query(query) = query.map_err(|error| Failure::invalid(error.body_text()))?;
+    let removed = state.control()?.accounts.remove(&name, query.force).await;
+    removed.map(|()| StatusCode::NO_CONTENT).map_err(|error| refused(&error))
+}
+
+fn refused(error: &StoreError) -> Failure {
+    use StoreError as E;
+    let (status, code) = match error {
+        E::Name(_) | E::Key(_) => (StatusCode::BAD_REQUEST, "Invalid"),
+        E::NotFound(_) => (StatusCode::NOT_FOUND, "NoSuchAccount"),
+        E::Exists(_) => (StatusCode::CONFLICT, "AccountExists"),
+        E::Configured(_) => (StatusCode::CONFLICT, "AccountConfigured"),
+        E::NotEmpty(..) => (StatusCode::CONFLICT, "AccountNotEmpty"),
+        E::Container(..) => (StatusCode::CONFLICT, "ContainerNotDeleted"),
+        E::Random(_) | E::Index(_) | E::Coordinator(_) => {
+            tracing::error!(%error, "an admin command failed");
+            (StatusCode::INTERNAL_SERVER_ERROR, "Failed")
+        }
+    };
+    Failure::new(status, code, error.to_string())
+}
