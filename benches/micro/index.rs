@@ -84,6 +84,7 @@ impl Index {
                 properties: BlobProperties::default(),
                 metadata: Metadata::default(),
                 kind: NewKind::Block,
+                tags: blockyard::types::Tags::default(),
                 content: NewContent::Inline(body.clone()),
                 crc64: Crc64::of(body),
             };

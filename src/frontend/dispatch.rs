@@ -9,9 +9,11 @@ use crate::frontend::ops::blobs;
 use crate::frontend::ops::blocks;
 use crate::frontend::ops::containers;
 use crate::frontend::ops::content;
+use crate::frontend::ops::find;
 use crate::frontend::ops::leases;
 use crate::frontend::ops::listing;
 use crate::frontend::ops::service_properties;
+use crate::frontend::ops::tags;
 use crate::frontend::service::FrontEnd;
 use crate::index::BlobChange;
 use crate::protocol::Error;
@@ -61,8 +63,8 @@ pub(crate) async fn dispatch(
             leases::container(front, account, container, precondition, action).await
         }
         O::ListBlobs(list) => listing::blobs(front, account, list).await,
-        O::PutBlob { path, precondition, properties, metadata, kind, upload } => {
-            let put = blobs::Put { path, precondition, properties, metadata, kind, upload };
+        O::PutBlob { path, precondition, properties, metadata, tags, kind, upload } => {
+            let put = blobs::Put { path, precondition, properties, metadata, tags, kind, upload };
             blobs::put(front, account, put, body).await
         }
         O::AppendBlock { path, precondition, position, len_max, upload } => {
@@ -75,9 +77,9 @@ pub(crate) async fn dispatch(
         O::PutBlock { path, id, precondition, upload } => {
             blocks::stage(front, account, (path, id, precondition), &upload, body).await
         }
-        O::PutBlockList { path, precondition, properties, metadata, upload } => {
+        O::PutBlockList { path, precondition, properties, metadata, tags, upload } => {
             let kind = NewKind::Block;
-            let put = blobs::Put { path, precondition, properties, metadata, kind, upload };
+            let put = blobs::Put { path, precondition, properties, metadata, tags, kind, upload };
             blocks::commit(front, account, put, body).await
         }
         O::GetBlockList { path, precondition, kind } => {
@@ -107,6 +109,13 @@ pub(crate) async fn dispatch(
         O::LeaseBlob { path, precondition, action } => {
             leases::blob(front, account, path, precondition, action).await
         }
+        O::GetBlobTags { path, precondition } => {
+            tags::get(front, account, path, precondition).await
+        }
+        O::SetBlobTags { path, precondition, upload } => {
+            tags::set(front, account, (path, precondition), &upload, body).await
+        }
+        O::FindBlobs(asked) => find::find(front, account, asked).await,
         O::DeleteBlob { path, precondition } => {
             blobs::delete(front, account, path, precondition).await
         }

@@ -121,7 +121,7 @@ impl BlobSource {
         let range = ByteRange::new(self.pieces_end, Some(self.end - 1));
         let read = Read::Blob(ReadBlob {
             key: self.key.clone(),
-            guard: Guard { conditions, lease: None },
+            guard: Guard { conditions, ..Guard::default() },
             range,
             pieces: true,
         });

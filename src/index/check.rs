@@ -9,6 +9,7 @@ use crate::index::api::Error;
 use crate::index::objects::keys;
 use crate::index::objects::keys::StagedKey;
 use crate::index::objects::sweep;
+use crate::index::objects::tags;
 use crate::index::objects::values;
 use crate::index::objects::values::BlobContent;
 use crate::index::objects::values::Content;
@@ -33,6 +34,7 @@ use crate::types::Crc64Hasher;
 use crate::types::ExtentId;
 use crate::types::Location;
 use crate::types::RoutingKey;
+use crate::types::TAG_INDEX;
 
 /// Problems kept in a report; more are only counted.
 const PROBLEMS_KEPT: usize = 1_000;
@@ -65,6 +67,8 @@ pub struct CheckReport {
     pub containers: u64,
     /// Committed blobs.
     pub blobs: u64,
+    /// Entries of the tag index.
+    pub tag_entries: u64,
     /// Staged blocks.
     pub staged_blocks: u64,
     /// Locations that await being freed; not read, they may be freed already.
@@ -95,6 +99,7 @@ impl CheckReport {
         self.accounts += other.accounts;
         self.containers += other.containers;
         self.blobs += other.blobs;
+        self.tag_entries += other.tag_entries;
         self.staged_blocks += other.staged_blocks;
         self.garbage_locations += other.garbage_locations;
         self.locations += other.locations;
@@ -144,6 +149,10 @@ pub async fn check(
     }
 }
 
+fn is_tag_entry(key: &RoutingKey) -> bool {
+    key.as_bytes().get(8..16) == Some(TAG_INDEX.get().to_be_bytes().as_slice())
+}
+
 /// The check of the rows of one routing key, which come in the order of families.
 struct BlobCheck<'a> {
     capacity: &'a dyn Capacity,
@@ -190,7 +199,11 @@ impl<'a> BlobCheck<'a> {
         self.report.rows += 1;
         let result = match family {
             Family::Main if sweep::is_blob(self.key) => self.main(row).await,
+            Family::Main if is_tag_entry(self.key) => self.tag_entry(row),
             Family::Main => self.table(row),
+            Family::Work if keys::parse_tag_work(&row.key, self.key).is_some() => {
+                tags::decode_work(row).map(drop)
+            }
             Family::Versions | Family::Work => Err(keys::corrupt(family, &row.key, "unknown row")),
             Family::Staged => self.staged(row).await,
             Family::Layout => self.segment(row).await,
@@ -199,6 +212,12 @@ impl<'a> BlobCheck<'a> {
         if let Err(error) = result {
             self.problem(error.to_string());
         }
+    }
+
+    fn tag_entry(&mut self, row: &Row) -> Result<(), Error> {
+        tags::decode_entry(self.key, &row.value)?;
+        self.report.tag_entries += 1;
+        Ok(())
     }
 
     fn table(&mut self, row: &Row) -> Result<(), Error> {

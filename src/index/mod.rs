@@ -29,6 +29,7 @@ pub use api::{
     UpdateBlob, UpdateContainer, Write, WriteReply, Written, check_lease,
 };
 pub use api::{CopiedBlock, CopiedContent, PutCopy, Share, SharedBlob};
+pub use api::{EntryChange, IndexTag, ListTags, TagEntry, TagPage, TagWork};
 pub use engine::{Config, ExtentIds, Offline, Parts, open_offline};
 pub use host::{CHILDREN_MAX, Host, SplitError, SplitReport};
 pub use inflight::InFlight;

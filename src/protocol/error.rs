@@ -129,6 +129,10 @@ error_table! {
     InvalidMetadata, 400, "The metadata specified is invalid. It has characters that are not permitted.";
     EmptyMetadataKey, 400, "The key for one of the metadata key-value pairs is empty.";
     MetadataTooLarge, 400, "The size of the specified metadata exceeds the maximum size permitted.";
+    InvalidTag, 400, "The tags specified are invalid. They have characters that are not permitted or are too long.";
+    EmptyTagName, 400, "The name of one of the tag key-value pairs is empty.";
+    DuplicateTagNames, 400, "The tags specified contain duplicate names.";
+    TagsTooLarge, 400, "The tags specified exceed the maximum permissible limit.";
     InvalidMd5, 400, "The MD5 value specified in the request is invalid. The MD5 value must be 128 bits and Base64-encoded.";
     Md5Mismatch, 400, "The MD5 value specified in the request did not match with the MD5 value calculated by the server.";
     Crc64Mismatch, 400, "The CRC64 value specified in the request did not match with the CRC64 value calculated by the server.";

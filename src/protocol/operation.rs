@@ -14,6 +14,9 @@ use crate::types::Md5;
 use crate::types::Metadata;
 use crate::types::NewKind;
 use crate::types::PublicAccess;
+use crate::types::TagCondition;
+use crate::types::TagQuery;
+use crate::types::Tags;
 use crate::types::Timestamp;
 
 /// What must hold before the operation is carried out.
@@ -23,6 +26,8 @@ pub struct Precondition {
     pub conditions: Conditions,
     /// `x-ms-lease-id`.
     pub lease: Option<Uuid>,
+    /// `x-ms-if-tags`.
+    pub if_tags: Option<TagCondition>,
 }
 
 /// A blob by its names.
@@ -110,6 +115,23 @@ pub struct ListBlobs {
     pub metadata: bool,
     /// `include=uncommittedblobs`.
     pub uncommitted: bool,
+    /// `include=tags`.
+    pub tags: bool,
+}
+
+/// Find Blobs by Tags, in one container or all.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FindBlobs {
+    /// The container in the URL.
+    pub container: Option<ContainerName>,
+    /// `where` as sent.
+    pub text: String,
+    /// What it says.
+    pub query: TagQuery,
+    /// `NextMarker` of the page before, as sent.
+    pub marker: Option<String>,
+    /// As sent, cut to 5,000; `None` means 5,000.
+    pub max_results: Option<u32>,
 }
 
 /// Everything a client can ask for.
@@ -199,6 +221,8 @@ pub enum Operation {
         properties: BlobProperties,
         /// User metadata.
         metadata: Metadata,
+        /// Index tags.
+        tags: Tags,
         /// What to make.
         kind: NewKind,
         /// The body; empty but for block blobs.
@@ -247,6 +271,8 @@ pub enum Operation {
         properties: BlobProperties,
         /// User metadata.
         metadata: Metadata,
+        /// Index tags.
+        tags: Tags,
         /// The body: its checksums are of the XML.
         upload: Upload,
     },
@@ -311,6 +337,24 @@ pub enum Operation {
         /// What to do.
         action: LeaseAction,
     },
+    /// Get Blob Tags.
+    GetBlobTags {
+        /// The blob.
+        path: BlobPath,
+        /// Conditions and lease.
+        precondition: Precondition,
+    },
+    /// Set Blob Tags. The body is XML, read by `azure::blob_tags` once it is there.
+    SetBlobTags {
+        /// The blob.
+        path: BlobPath,
+        /// Conditions and lease.
+        precondition: Precondition,
+        /// The body.
+        upload: Upload,
+    },
+    /// Find Blobs by Tags.
+    FindBlobs(FindBlobs),
     /// Delete Blob.
     DeleteBlob {
         /// The blob.
@@ -350,6 +394,10 @@ impl Operation {
             Self::GetBlobMetadata { .. } => "GetBlobMetadata",
             Self::SetBlobMetadata { .. } => "SetBlobMetadata",
             Self::LeaseBlob { .. } => "LeaseBlob",
+            Self::GetBlobTags { .. } => "GetBlobTags",
+            Self::SetBlobTags { .. } => "SetBlobTags",
+            Self::FindBlobs(FindBlobs { container: None, .. }) => "FindBlobsByTags",
+            Self::FindBlobs(_) => "FindBlobsByTagsInContainer",
             Self::DeleteBlob { .. } => "DeleteBlob",
         }
     }

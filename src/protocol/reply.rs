@@ -16,6 +16,7 @@ use crate::types::Md5;
 use crate::types::Metadata;
 use crate::types::PublicAccess;
 use crate::types::ServiceProperties;
+use crate::types::Tags;
 use crate::types::Timestamp;
 
 /// Tag and time after a change.
@@ -96,6 +97,8 @@ pub struct BlobFacts {
     pub properties: BlobProperties,
     /// User metadata.
     pub metadata: Metadata,
+    /// Index tags.
+    pub tags: Tags,
     /// Its lease.
     pub lease: LeaseFacts,
 }
@@ -111,6 +114,7 @@ impl BlobFacts {
             len,
             properties: BlobProperties::default(),
             metadata: Metadata::default(),
+            tags: Tags::default(),
             lease: LeaseFacts::NONE,
         }
     }
@@ -170,6 +174,26 @@ pub enum BlobItem {
 pub struct BlobListing {
     /// In the container's order.
     pub items: Vec<BlobItem>,
+    /// Opaque; `None` at the end.
+    pub next_marker: Option<String>,
+}
+
+/// A blob that Find Blobs by Tags met.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FoundBlob {
+    /// The name.
+    pub name: String,
+    /// Its container.
+    pub container: String,
+    /// Those of its tags that the search names.
+    pub tags: Tags,
+}
+
+/// A page of found blobs; the request's own parameters are echoed by the renderer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FoundBlobs {
+    /// By tag value, container and name, as far as the search follows one tag.
+    pub items: Vec<FoundBlob>,
     /// Opaque; `None` at the end.
     pub next_marker: Option<String>,
 }
@@ -277,6 +301,12 @@ pub enum Reply {
         /// What came of it.
         outcome: LeaseOutcome,
     },
+    /// Get Blob Tags.
+    BlobTags(Tags),
+    /// Set Blob Tags.
+    BlobTagsSet,
+    /// Find Blobs by Tags.
+    FoundBlobs(FoundBlobs),
     /// Delete Blob.
     BlobDeleted,
 }

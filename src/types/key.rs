@@ -2,12 +2,16 @@
 //!
 //! Byte layout: `api-spec/keys.md`.
 
+mod tag;
+
 use std::fmt;
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
 use crate::types::{AccountId, AccountName, BlobName, ContainerId, ContainerName};
+
+pub use tag::{TAG_INDEX, TagEntryKey};
 
 /// In which order a container lists its names; fixed when the container is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]

@@ -18,6 +18,7 @@ mod peer;
 mod properties;
 mod range;
 mod service;
+mod tag_filter;
 mod tags;
 mod tier;
 mod timestamp;
@@ -32,7 +33,7 @@ pub use checksum::{
 pub use condition::{Conditions, EtagMatch, Outcome};
 pub use etag::Etag;
 pub use ids::{AccountId, ContainerId, Epoch, ExtentId, PartitionId, Sequence};
-pub use key::{BlobKey, Collation, KeyRange, RoutingKey};
+pub use key::{BlobKey, Collation, KeyRange, RoutingKey, TAG_INDEX, TagEntryKey};
 pub use kind::{BlobKind, NewKind};
 pub use lease::{Lease, LeaseAction, LeaseState};
 pub use location::{Location, locations_len};
@@ -44,6 +45,7 @@ pub use range::ByteRange;
 pub use service::{
     CorsRule, Logging, ServiceMetrics, ServiceProperties, ServicePropertiesChange, Website,
 };
+pub use tag_filter::{Comparison, TagClause, TagCondition, TagFilterError, TagQuery};
 pub use tags::{Tags, TagsError};
 pub use tier::{AccessTier, RehydratePriority, TierState};
 pub use timestamp::Timestamp;

@@ -64,6 +64,19 @@ impl Tags {
         self.iter().find(|(k, _)| *k == key).map(|(_, value)| value)
     }
 
+    /// The pairs that `other` does not have.
+    #[must_use]
+    pub fn without(&self, other: &Self) -> Self {
+        let left = self.0.iter().filter(|(key, value)| other.get(key) != Some(value.as_str()));
+        Self(left.cloned().collect())
+    }
+
+    /// The pairs whose keys are `wanted`.
+    #[must_use]
+    pub fn only(&self, wanted: impl Fn(&str) -> bool) -> Self {
+        Self(self.0.iter().filter(|(key, _)| wanted(key)).cloned().collect())
+    }
+
     /// How many; `x-ms-tag-count`.
     #[must_use]
     pub fn len(&self) -> usize {

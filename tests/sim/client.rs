@@ -206,6 +206,7 @@ impl Client<'_> {
                 properties: BlobProperties::default(),
                 metadata: metadata(*mark),
                 kind: NewKind::Block,
+                tags: blockyard::types::Tags::default(),
                 content,
                 crc64,
             }),
@@ -264,6 +265,7 @@ impl Client<'_> {
             properties: BlobProperties::default(),
             metadata: Metadata::default(),
             kind: NewKind::Block,
+            tags: blockyard::types::Tags::default(),
             content: stored.content(),
             crc64: Crc64::of(&bytes),
         });
@@ -519,6 +521,7 @@ impl Client<'_> {
             properties: BlobProperties::default(),
             metadata: metadata(tag),
             kind: NewKind::Block,
+            tags: blockyard::types::Tags::default(),
             content: stored.content(),
             crc64: Crc64::of(&bytes),
         });
@@ -593,6 +596,7 @@ fn request(name: &str, change: &Change, demand: Demand) -> Write {
             guard,
             properties: BlobProperties::default(),
             metadata: metadata(*mark),
+            tags: blockyard::types::Tags::default(),
             list: list
                 .iter()
                 .map(|(source, id)| BlockListEntry { source: *source, id: block_id(*id) })
@@ -614,7 +618,7 @@ fn guard(demand: Demand) -> Guard {
         Demand::IfMatch(etag) => conditions.if_match = Some(EtagMatch::Tags(vec![Some(etag)])),
         Demand::IfAbsent => conditions.if_none_match = Some(EtagMatch::Any),
     }
-    Guard { conditions, lease: None }
+    Guard { conditions, ..Guard::default() }
 }
 
 fn metadata(mark: u64) -> Metadata {

@@ -36,6 +36,10 @@ const APPEND_BLOB: Need = need(Level::Object, "aw", "aw", Role::Contributor);
 /// Makes a blob: `c` is enough where there is none, `w` replaces one too.
 const PUT_BLOB: Need =
     Need { replace: Letters::of("w"), ..need(Level::Object, "cw", "cw", Role::Contributor) };
+/// Tags are for those who own the data: with a role, Contributor is not enough on the service either.
+const TAGS_READ: Need = need(Level::Object, "t", "t", Role::Owner);
+const TAGS_WRITE: Need = need(Level::Object, "t", "t", Role::Owner);
+const FIND_BLOBS: Need = need(Level::Object, "f", "f", Role::Owner);
 const DELETE_BLOB: Need = need(Level::Object, "d", "d", Role::Contributor);
 
 /// What `operation` needs.
@@ -56,7 +60,10 @@ pub(super) fn needs(operation: &Operation) -> Need {
         O::SetContainerMetadata { .. } => WRITE_CONTAINER,
         O::DeleteContainer { .. } => DELETE_CONTAINER,
         O::ListBlobs(_) => LIST_BLOBS,
-        O::PutBlob { .. } | O::PutBlockList { .. } => PUT_BLOB,
+        O::PutBlob { tags, .. } | O::PutBlockList { tags, .. } => {
+            let also = if tags.is_empty() { NONE } else { Letters::of("t") };
+            Need { also, ..PUT_BLOB }
+        }
         O::AppendBlock { .. } => APPEND_BLOB,
         O::SealBlob { .. } => WRITE_BLOB,
         O::PutBlock { .. } | O::SetBlobProperties { .. } | O::SetBlobMetadata { .. } => WRITE_BLOB,
@@ -64,6 +71,9 @@ pub(super) fn needs(operation: &Operation) -> Need {
         | O::GetBlobProperties { .. }
         | O::GetBlobMetadata { .. }
         | O::GetBlockList { .. } => READ_BLOB,
+        O::GetBlobTags { .. } => TAGS_READ,
+        O::SetBlobTags { .. } => TAGS_WRITE,
+        O::FindBlobs(_) => FIND_BLOBS,
         O::DeleteBlob { .. } => DELETE_BLOB,
         O::LeaseContainer { action, .. } => lease(action, WRITE_CONTAINER),
         O::LeaseBlob { action, .. } => lease(action, WRITE_BLOB),

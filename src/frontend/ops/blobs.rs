@@ -6,6 +6,8 @@ use crate::frontend::errors;
 use crate::frontend::errors::Subject;
 use crate::frontend::ingest;
 use crate::frontend::ops;
+use crate::frontend::ops::tags;
+use crate::frontend::ops::tags::Tagged;
 use crate::frontend::service::FrontEnd;
 use crate::index::BlobChange;
 use crate::index::DeleteBlob;
@@ -23,6 +25,7 @@ use crate::types::BlobProperties;
 use crate::types::Md5;
 use crate::types::Metadata;
 use crate::types::NewKind;
+use crate::types::Tags;
 
 /// What Put Blob and Put Block List have in common.
 #[derive(Debug)]
@@ -32,6 +35,7 @@ pub(crate) struct Put {
     pub(crate) properties: BlobProperties,
     pub(crate) metadata: Metadata,
     pub(crate) kind: NewKind,
+    pub(crate) tags: Tags,
     pub(crate) upload: Upload,
 }
 
@@ -42,7 +46,9 @@ pub(crate) async fn put(
     put: Put,
     body: &mut RequestBody,
 ) -> Result<Reply, Error> {
+    let container = put.path.container.clone();
     let key = ops::blob_key(front, account, put.path).await?;
+    let tagged = Tagged::new(&key, &container, &put.tags);
     let ingested = ingest::ingest(&front.pool, body, &put.upload, true).await?;
     let mut properties = put.properties;
     let mut md5 = None;
@@ -61,10 +67,12 @@ pub(crate) async fn put(
         properties,
         metadata: put.metadata,
         kind: put.kind,
+        tags: put.tags,
         content: ingested.stored.content(),
         crc64: ingested.crc64,
     });
-    let change = ops::commit_blob(front, write, Some(ingested.stored)).await?;
+    let answer = tags::commit(front, write, Some(ingested.stored), tagged).await;
+    let change = ops::changed(answer, Subject::Blob)?;
     let crc64 = put.upload.crc64.map(|_| ingested.crc64);
     Ok(Reply::BlobPut { change, md5, crc64 })
 }

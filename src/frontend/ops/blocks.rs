@@ -7,6 +7,8 @@ use crate::frontend::errors::Subject;
 use crate::frontend::ingest;
 use crate::frontend::ops;
 use crate::frontend::ops::blobs::Put;
+use crate::frontend::ops::tags;
+use crate::frontend::ops::tags::Tagged;
 use crate::frontend::service::FrontEnd;
 use crate::index::BlockView;
 use crate::index::CommitBlocks;
@@ -67,15 +69,19 @@ pub(crate) async fn commit(
 ) -> Result<Reply, Error> {
     let (xml, crc64, md5) = ingest::read_whole(&front.pool, body, &put.upload).await?;
     let list = azure::xml::block_list(&xml)?;
+    let container = put.path.container.clone();
     let key = ops::blob_key(front, account, put.path).await?;
+    let tagged = Tagged::new(&key, &container, &put.tags);
     let write = Write::CommitBlocks(CommitBlocks {
         key,
         guard: ops::guard(put.precondition),
         properties: put.properties,
         metadata: put.metadata,
+        tags: put.tags,
         list,
     });
-    let change = ops::commit_blob(front, write, None).await?;
+    let answer = tags::commit(front, write, None, tagged).await;
+    let change = ops::changed(answer, Subject::Blob)?;
     Ok(Reply::BlockListPut(change, checksum(crc64, md5)))
 }
 

@@ -31,7 +31,7 @@ use crate::types::Timestamp;
 /// Entries of a page when the client names no number, and the most it gets.
 const PAGE_MAX: usize = 5000;
 
-fn page_size(max_results: Option<u32>) -> usize {
+pub(crate) fn page_size(max_results: Option<u32>) -> usize {
     max_results.map_or(PAGE_MAX, |n| usize::try_from(n).unwrap_or(PAGE_MAX).min(PAGE_MAX))
 }
 

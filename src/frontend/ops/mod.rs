@@ -6,9 +6,11 @@ pub(crate) mod blobs;
 pub(crate) mod blocks;
 pub(crate) mod containers;
 pub(crate) mod content;
+pub(crate) mod find;
 pub(crate) mod leases;
 pub(crate) mod listing;
 pub(crate) mod service_properties;
+pub(crate) mod tags;
 
 use crate::frontend::accounts::Account;
 use crate::frontend::errors;
@@ -107,7 +109,11 @@ pub(crate) fn changed(
 }
 
 pub(crate) fn guard(precondition: Precondition) -> Guard {
-    Guard { conditions: precondition.conditions, lease: precondition.lease }
+    Guard {
+        conditions: precondition.conditions,
+        lease: precondition.lease,
+        if_tags: precondition.if_tags,
+    }
 }
 
 /// What clients see of a container now.
@@ -128,6 +134,7 @@ pub(crate) fn facts(record: BlobRecord, now: Timestamp) -> Box<BlobFacts> {
         kind: record.kind,
         properties: record.properties,
         metadata: record.metadata,
+        tags: record.tags,
         ..BlobFacts::new(change, record.created, record.len)
     })
 }

@@ -14,6 +14,8 @@ use crate::types::Crc64;
 use crate::types::Location;
 use crate::types::Metadata;
 use crate::types::NewKind;
+use crate::types::TagCondition;
+use crate::types::Tags;
 
 /// What a request demands of the current state before it is carried out.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -22,6 +24,8 @@ pub struct Guard {
     pub conditions: Conditions,
     /// `x-ms-lease-id`, if sent.
     pub lease: Option<Uuid>,
+    /// `x-ms-if-tags`, if sent.
+    pub if_tags: Option<TagCondition>,
 }
 
 /// Content whose bytes are durable already, or small enough to live in the row.
@@ -46,6 +50,8 @@ pub struct PutBlob {
     pub properties: BlobProperties,
     /// User metadata.
     pub metadata: Metadata,
+    /// Index tags.
+    pub tags: Tags,
     /// What to make.
     pub kind: NewKind,
     /// The bytes; of a block blob, else empty and inline.
@@ -80,6 +86,8 @@ pub struct CommitBlocks {
     pub properties: BlobProperties,
     /// User metadata, replacing all.
     pub metadata: Metadata,
+    /// Index tags, replacing all.
+    pub tags: Tags,
     /// The blocks, at most [`crate::types::BLOCKS_COMMITTED_MAX`].
     pub list: Vec<BlockListEntry>,
 }
@@ -91,6 +99,8 @@ pub enum BlobChange {
     Properties(BlobProperties),
     /// Replaces the user metadata.
     Metadata(Metadata),
+    /// Replaces the tags; leaves the blob's tag and time alone.
+    Tags(Tags),
 }
 
 /// Changes properties or metadata.

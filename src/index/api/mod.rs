@@ -2,7 +2,8 @@
 //!
 //! 1. `host.rs`: the trait.
 //! 2. `write.rs`: changes, with messages in `accounts.rs`, `blobs.rs`, `appends.rs`, `containers.rs`, `copy.rs` and `lease.rs`.
-//! 3. `read.rs`: questions, with pages in `list.rs` and `containers.rs`; `reclaim.rs`: what reclaim is told.
+//! 3. `read.rs`: questions, with pages in `list.rs` and `containers.rs`; `reclaim.rs`: what reclaim is told;
+//!    `tags.rs`: the tag index.
 //! 4. `error.rs`: why not.
 //!
 //! Messages are plain values: whole, checked by the types they are made of, routed by one key each.
@@ -18,6 +19,7 @@ mod lease;
 mod list;
 mod read;
 mod reclaim;
+mod tags;
 mod write;
 
 pub use accounts::{AccountChange, AccountPage, ListAccounts};
@@ -36,4 +38,5 @@ pub use lease::{LeaseBlob, LeaseContainer, Leased, check_lease};
 pub use list::{ListBlobs, ListEntry, ListPage};
 pub use read::{BlobView, BlockListView, BlockView, Piece, Read, ReadBlob, ReadReply};
 pub use reclaim::{GarbageRow, References, StagedBlocks};
+pub use tags::{EntryChange, IndexTag, ListTags, TagEntry, TagPage, TagWork};
 pub use write::{Write, WriteReply, Written, purge_key};

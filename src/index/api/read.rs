@@ -13,8 +13,11 @@ use crate::index::api::ListAccounts;
 use crate::index::api::ListBlobs;
 use crate::index::api::ListContainers;
 use crate::index::api::ListPage;
+use crate::index::api::ListTags;
 use crate::index::api::References;
 use crate::index::api::StagedBlocks;
+use crate::index::api::TagPage;
+use crate::index::api::TagWork;
 use crate::index::record::AccountRecord;
 use crate::index::record::BlobRecord;
 use crate::index::record::ContainerRecord;
@@ -110,6 +113,17 @@ pub enum Read {
     BlockList(BlobKey, Guard),
     /// A page of blobs.
     Blobs(ListBlobs),
+    /// Entries of the tag index.
+    Tags(ListTags),
+    /// Changes of tags that the tag index may not show yet.
+    TagWork {
+        /// Of this blob; `None` for all of the partition.
+        blob: Option<RoutingKey>,
+        /// Start; empty for the beginning.
+        from: Bytes,
+        /// Rows at most.
+        limit: usize,
+    },
     /// Garbage of the whole partition from a position.
     Garbage {
         /// Start; empty for the beginning.
@@ -151,6 +165,8 @@ impl Read {
             Self::Blob(read) => Some(RoutingKey::blob(&read.key).as_bytes().clone()),
             Self::BlockList(key, _) => Some(RoutingKey::blob(key).as_bytes().clone()),
             Self::Blobs(list) => Some(list.position()),
+            Self::Tags(list) => Some(list.from.clone()),
+            Self::TagWork { blob, .. } => blob.as_ref().map(|blob| blob.as_bytes().clone()),
             Self::Garbage { .. }
             | Self::DeadContainers
             | Self::Expired { .. }
@@ -176,6 +192,10 @@ pub enum ReadReply {
     BlockList(Box<BlockListView>),
     /// To [`Read::Blobs`].
     Blobs(ListPage),
+    /// To [`Read::Tags`].
+    Tags(TagPage),
+    /// To [`Read::TagWork`]; with where to go on.
+    TagWork(Vec<TagWork>, Option<Bytes>),
     /// To [`Read::Garbage`]; with where to go on.
     Garbage(Vec<GarbageRow>, Option<Bytes>),
     /// To [`Read::DeadContainers`]; with when each was deleted.

@@ -11,6 +11,7 @@ use crate::index::api::CopiedContent;
 use crate::index::api::CreateContainer;
 use crate::index::api::DeleteBlob;
 use crate::index::api::DeleteContainer;
+use crate::index::api::IndexTag;
 use crate::index::api::LeaseBlob;
 use crate::index::api::LeaseContainer;
 use crate::index::api::Leased;
@@ -109,6 +110,13 @@ pub enum Write {
         /// The dead container.
         container: ContainerId,
     },
+    /// Puts or removes an entry of the tag index.
+    IndexTag(IndexTag),
+    /// The tag index shows what these work rows say.
+    ForgetTagWork {
+        /// Rows from [`crate::index::Read::TagWork`], all of this partition.
+        rows: Vec<Bytes>,
+    },
     /// Reclaim: these garbage rows have been freed.
     ForgetGarbage {
         /// Row keys from [`Read::Garbage`], all of this partition.
@@ -147,7 +155,10 @@ impl Write {
             Self::ExpireStaged { key, .. } => key.as_bytes().clone(),
             Self::PurgeContainer { from, .. } => from.clone(),
             Self::ForgetContainer { account, container } => purge_key(*account, *container),
-            Self::ForgetGarbage { keys } => keys.first().cloned().unwrap_or_default(),
+            Self::IndexTag(tag) => tag.entry.as_bytes().clone(),
+            Self::ForgetGarbage { keys: rows } | Self::ForgetTagWork { rows } => {
+                rows.first().cloned().unwrap_or_default()
+            }
         }
     }
 }
@@ -174,10 +185,13 @@ impl Write {
                 Self::StageBlock(stage) => content(&stage.content),
                 Self::AppendBlock(append) => content(&append.content),
                 Self::CommitBlocks(commit) => commit.list.len() * ENTRY,
-                Self::ForgetGarbage { keys } => keys.len() * ENTRY,
+                Self::ForgetGarbage { keys: rows } | Self::ForgetTagWork { rows } => {
+                    rows.len() * ENTRY
+                }
                 Self::CreateAccount { .. }
                 | Self::UpdateAccount { .. }
                 | Self::DeleteAccount { .. }
+                | Self::IndexTag(_)
                 | Self::CreateContainer(_)
                 | Self::UpdateContainer(_)
                 | Self::DeleteContainer(_)

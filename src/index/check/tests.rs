@@ -61,6 +61,7 @@ impl Store {
             properties: BlobProperties::default(),
             metadata: Metadata::default(),
             kind: NewKind::Block,
+            tags: Tags::default(),
             content,
             crc64,
         };
@@ -86,6 +87,7 @@ impl Store {
             guard: Guard::default(),
             properties: BlobProperties::default(),
             metadata: Metadata::default(),
+            tags: Tags::default(),
             list: ids.iter().map(entry).collect(),
         };
         self.partition.write(&Write::CommitBlocks(commit)).unwrap();

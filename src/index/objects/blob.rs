@@ -17,6 +17,7 @@ use crate::index::objects::guard;
 use crate::index::objects::layout;
 use crate::index::objects::lease as machine;
 use crate::index::objects::staged;
+use crate::index::objects::tags;
 use crate::index::objects::values;
 use crate::index::objects::values::BlobContent;
 use crate::index::objects::values::Content;
@@ -30,6 +31,7 @@ use crate::types::Crc64;
 use crate::types::Etag;
 use crate::types::NewKind;
 use crate::types::RoutingKey;
+use crate::types::Tags;
 use crate::types::Timestamp;
 
 /// A blob's main row.
@@ -62,6 +64,11 @@ pub(super) async fn load(view: &dyn Rows, key: &RoutingKey) -> Result<Option<Blo
     Ok(Some(Blob { record, content }))
 }
 
+/// The index tags of what is replaced.
+pub(super) fn tags_of(blob: Option<&Blob>) -> Tags {
+    blob.map(|blob| blob.record.tags.clone()).unwrap_or_default()
+}
+
 /// The answer to a change made at `now`.
 pub(super) fn written(now: Timestamp) -> WriteReply {
     WriteReply::Written(Written { etag: Etag::from_commit(now), last_modified: now })
@@ -86,8 +93,10 @@ pub(super) async fn put(
         metadata: put.metadata.clone(),
         kind,
         lease,
+        tags: put.tags.clone(),
         ..BlobRecord::after(before, now, len, crc64)
     };
+    tags::changed(&key, (&tags_of(old.as_ref()), &put.tags), now, out);
     let mut dropped = staged::discard(view, &key, out).await?;
     if let Some(old) = old {
         let layout = old.content(&key)?.layout;
@@ -134,9 +143,15 @@ pub(super) async fn update(
     match &update.change {
         BlobChange::Properties(properties) => blob.record.properties = properties.clone(),
         BlobChange::Metadata(metadata) => blob.record.metadata = metadata.clone(),
+        BlobChange::Tags(new) => {
+            tags::changed(&key, (&blob.record.tags, new), now, out);
+            blob.record.tags = new.clone();
+        }
     }
-    blob.record.last_modified = now;
-    blob.record.etag = Etag::from_commit(now);
+    if !matches!(update.change, BlobChange::Tags(_)) {
+        blob.record.last_modified = now;
+        blob.record.etag = Etag::from_commit(now);
+    }
     out.put(Family::Main, key.as_bytes().clone(), blob.encode());
     Ok(written(now))
 }
@@ -182,6 +197,7 @@ pub(super) async fn remove(
 ) -> Result<(), Error> {
     let mut dropped = staged::discard(view, key, out).await?;
     if let Some(blob) = load(view, key).await? {
+        tags::changed(key, (&blob.record.tags, &Tags::default()), now, out);
         let layout = blob.content(key)?.layout;
         dropped.extend(layout::owned(view, key, &layout, out).await?);
         layout::remove_segments(key, &layout, out);

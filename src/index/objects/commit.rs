@@ -12,6 +12,7 @@ use crate::index::objects::keys;
 use crate::index::objects::layout;
 use crate::index::objects::staged;
 use crate::index::objects::staged::StagedBlocks;
+use crate::index::objects::tags;
 use crate::index::objects::values;
 use crate::index::objects::values::Entry;
 use crate::index::objects::values::StagedBlock;
@@ -73,11 +74,13 @@ pub(super) async fn commit(
     let named: u64 = entries.iter().map(|entry| entry.content.shared_len()).sum();
     out.shared_dropped = out.shared_dropped.saturating_sub(named);
 
+    tags::changed(&key, (&blob::tags_of(old.as_ref()), &commit.tags), now, out);
     let (len, crc64) = sum(&entries, &key)?;
     let record = BlobRecord {
         properties: commit.properties.clone(),
         metadata: commit.metadata.clone(),
         lease,
+        tags: commit.tags.clone(),
         ..BlobRecord::after(before, now, len, crc64)
     };
     let content = layout::build(&key, entries, now, out);

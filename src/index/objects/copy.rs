@@ -10,6 +10,7 @@ use crate::index::objects::garbage;
 use crate::index::objects::guard;
 use crate::index::objects::layout;
 use crate::index::objects::staged;
+use crate::index::objects::tags;
 use crate::index::objects::values;
 use crate::index::objects::values::BlobContent;
 use crate::index::objects::values::Content;
@@ -45,6 +46,7 @@ pub(super) async fn put(
         lease,
         ..BlobRecord::after(before, now, len, put.crc64)
     };
+    tags::changed(&key, (&blob::tags_of(old.as_ref()), &put.tags), now, out);
     let mut dropped = staged::discard(view, &key, out).await?;
     if let Some(old) = old {
         let layout = old.content(&key)?.layout;

@@ -14,56 +14,62 @@ use crate::index::record::ContainerRecord;
 use crate::types::Etag;
 use crate::types::Lease;
 use crate::types::Outcome;
+use crate::types::Tags;
 use crate::types::Timestamp;
 
 /// What a guard is held against.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Current {
+pub(super) struct Current<'a> {
     etag: Etag,
     last_modified: Timestamp,
     lease: Option<Lease>,
+    /// Of a blob.
+    tags: Option<&'a Tags>,
 }
 
-impl From<&BlobRecord> for Current {
-    fn from(blob: &BlobRecord) -> Self {
-        Self { etag: blob.etag, last_modified: blob.last_modified, lease: blob.lease }
+impl<'a> From<&'a BlobRecord> for Current<'a> {
+    fn from(blob: &'a BlobRecord) -> Self {
+        let BlobRecord { etag, last_modified, lease, tags, .. } = blob;
+        Self { etag: *etag, last_modified: *last_modified, lease: *lease, tags: Some(tags) }
     }
 }
 
-impl From<&ContainerRecord> for Current {
-    fn from(container: &ContainerRecord) -> Self {
+impl<'a> From<&'a ContainerRecord> for Current<'a> {
+    fn from(container: &'a ContainerRecord) -> Self {
         let ContainerRecord { etag, last_modified, lease, .. } = container;
-        Self { etag: *etag, last_modified: *last_modified, lease: *lease }
+        Self { etag: *etag, last_modified: *last_modified, lease: *lease, tags: None }
     }
 }
 
 /// A read of what exists.
-pub(super) fn read(
+pub(super) fn read<'a>(
     guard: &Guard,
-    current: impl Into<Current>,
+    current: impl Into<Current<'a>>,
     now: Timestamp,
 ) -> Result<(), Error> {
     let current = current.into();
     lease_of_read(guard.lease, current.lease, now)?;
+    tags(guard, current.tags)?;
     settle(guard.conditions.check_read(current.etag, current.last_modified))
 }
 
 /// A write that makes what it names when that is missing. The lease that stays.
-pub(super) fn create(
+pub(super) fn create<'a>(
     guard: &Guard,
-    current: Option<impl Into<Current>>,
+    current: Option<impl Into<Current<'a>>>,
     now: Timestamp,
 ) -> Result<Option<Lease>, Error> {
     let current = current.map(Into::into);
     let lease = lease_of_write(guard.lease, current.and_then(|c| c.lease), now)?;
+    tags(guard, current.and_then(|c| c.tags))?;
     settle(guard.conditions.check_write(current.map(|c| (c.etag, c.last_modified))))?;
     Ok(lease)
 }
 
 /// A change or removal of what exists. The lease that stays.
-pub(super) fn change(
+pub(super) fn change<'a>(
     guard: &Guard,
-    current: impl Into<Current>,
+    current: impl Into<Current<'a>>,
     now: Timestamp,
 ) -> Result<Option<Lease>, Error> {
     let current = current.into();
@@ -73,9 +79,9 @@ pub(super) fn change(
 }
 
 /// A change that a lease does not lock out, but whose id must be right when it is sent.
-pub(super) fn change_beside_lease(
+pub(super) fn change_beside_lease<'a>(
     guard: &Guard,
-    current: impl Into<Current>,
+    current: impl Into<Current<'a>>,
     now: Timestamp,
 ) -> Result<(), Error> {
     let current = current.into();
@@ -84,8 +90,9 @@ pub(super) fn change_beside_lease(
 }
 
 /// The conditions of a change alone: there `If-None-Match: *` is a plain failed condition.
-pub(super) fn conditions(guard: &Guard, current: impl Into<Current>) -> Result<(), Error> {
+pub(super) fn conditions<'a>(guard: &Guard, current: impl Into<Current<'a>>) -> Result<(), Error> {
     let current = current.into();
+    tags(guard, current.tags)?;
     let outcome = guard.conditions.check_write(Some((current.etag, current.last_modified)));
     settle(if outcome == Outcome::AlreadyExists { Outcome::Failed } else { outcome })
 }
@@ -112,6 +119,16 @@ pub(super) fn lease_of_write(
         return Err(Error::Lease(LeaseRefusal::Missing));
     }
     Ok(active)
+}
+
+/// What is demanded of the tags of what exists; what does not exist satisfies no demand.
+fn tags(guard: &Guard, current: Option<&Tags>) -> Result<(), Error> {
+    match &guard.if_tags {
+        Some(condition) if !current.is_some_and(|tags| condition.matches(tags)) => {
+            Err(Error::Condition(Outcome::Failed))
+        }
+        Some(_) | None => Ok(()),
+    }
 }
 
 fn settle(outcome: Outcome) -> Result<(), Error> {

@@ -14,6 +14,8 @@ use crate::types::Timestamp;
 const PURGE_KEY_LEN: usize = 26;
 const STAGED_SUMMARY: u8 = 0x00;
 const STAGED_BLOCK: u8 = 0x01;
+/// The kind of a work row: a change of tags.
+const WORK_TAGS: u8 = 0x00;
 
 /// The summary of a blob's staged blocks; sorts before them, so that a walk of blobs reads one row of each.
 pub(in crate::index) fn staged_summary(blob: &RoutingKey) -> Bytes {
@@ -59,6 +61,21 @@ pub(crate) fn layout_segment(blob: &RoutingKey, generation: u64, segment: u32) -
 /// The `n`-th garbage row of the change of a blob made at `now`.
 pub(in crate::index) fn garbage(blob: &RoutingKey, now: Timestamp, n: u32) -> Bytes {
     join(blob, &[&now.ticks().to_be_bytes(), &n.to_be_bytes()])
+}
+
+/// The work row of a change of a blob's tags made at `now`.
+pub(in crate::index) fn tag_work(blob: &RoutingKey, now: Timestamp) -> Bytes {
+    join(blob, &[&[WORK_TAGS], &now.ticks().to_be_bytes()])
+}
+
+/// When the change of tags was made that a row of the work family is about; `None` when it is another kind of work.
+pub(crate) fn parse_tag_work(row: &[u8], blob: &RoutingKey) -> Option<Timestamp> {
+    match row.get(blob.as_bytes().len()..)?.split_first()? {
+        (&WORK_TAGS, ticks) => {
+            Some(Timestamp::from_ticks(u64::from_be_bytes(ticks.try_into().ok()?)))
+        }
+        _ => None,
+    }
 }
 
 /// The dead container a row of the garbage family remembers; `None` when it is a row of locations.

@@ -18,6 +18,7 @@ use crate::index::objects::read as blob_read;
 use crate::index::objects::share;
 use crate::index::objects::staged;
 use crate::index::objects::sweep;
+use crate::index::objects::tags;
 use crate::index::rows::Family;
 use crate::index::rows::Machine;
 use crate::index::rows::RowBatch;
@@ -72,6 +73,8 @@ impl Machine for Objects {
                 out.delete(Family::Garbage, purge_key(*account, *container));
                 Ok(WriteReply::Done)
             }
+            Write::IndexTag(change) => tags::index(view, change, out).await,
+            Write::ForgetTagWork { rows } => Ok(tags::forget(rows, out)),
             Write::ForgetGarbage { keys } => Ok(sweep::forget_garbage(keys, out)),
         }
     }
@@ -103,6 +106,11 @@ impl Machine for Objects {
                 ReadReply::BlockList(Box::new(blob_read::block_list(view, key, guard, now).await?))
             }
             Read::Blobs(page) => ReadReply::Blobs(list::list(view, range, page).await?),
+            Read::TagWork { blob, from, limit } => {
+                let (work, next) = tags::work(view, blob.as_ref(), from, *limit).await?;
+                ReadReply::TagWork(work, next)
+            }
+            Read::Tags(page) => ReadReply::Tags(tags::list(view, range, page).await?),
             Read::Garbage { from, limit } => {
                 let (rows, next) = sweep::garbage(view, from, *limit).await?;
                 ReadReply::Garbage(rows, next)

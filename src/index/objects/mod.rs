@@ -4,7 +4,7 @@
 //! the life of a lease ·
 //! 3. `blob.rs`, `staged.rs`, `commit.rs`, `append.rs`, `container.rs` turn writes into row changes, with `layout.rs` for block
 //! lists and `garbage.rs` for what they drop · 4. `read.rs`, `list.rs` (with `page.rs`, `cursor.rs`) answer ·
-//! 5. `sweep.rs` (with `walk.rs`) serves reclaim. `keys.rs` and `values.rs` are the only places that know bytes; they are described in
+//! 5. `sweep.rs` (with `walk.rs`) serves reclaim · 6. `tags.rs` keeps the tag index behind blobs' tags. `keys.rs` and `values.rs` are the only places that know bytes; they are described in
 //! `api-spec/keys.md` and `api-spec/rows.md`.
 //!
 //! Invariants: a location is referred to by exactly one of: a blob's layout (any number of times), a staged block, a
@@ -32,6 +32,7 @@ mod read;
 mod share;
 mod staged;
 pub(in crate::index) mod sweep;
+pub(in crate::index) mod tags;
 mod untrusted;
 pub(in crate::index) mod values;
 pub(in crate::index) mod walk;

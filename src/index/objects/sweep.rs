@@ -29,6 +29,7 @@ use crate::types::AccountId;
 use crate::types::ContainerId;
 use crate::types::Location;
 use crate::types::RoutingKey;
+use crate::types::TAG_INDEX;
 use crate::types::Timestamp;
 
 /// Garbage rows from a position.
@@ -188,6 +189,7 @@ fn refer(
             }
         }
         Family::Main => {}
+        Family::Work if keys::parse_tag_work(&row.key, key).is_some() => {}
         Family::Staged => {
             if keys::parse_staged(&row.key, key)? != StagedKey::Summary {
                 add(&values::decode::<StagedBlock>(family, &row.key, &row.value)?.content);
@@ -209,7 +211,9 @@ fn refer(
     Ok(())
 }
 
-/// Whether a routing key of the main family is a blob's: accounts and containers stand in container 0.
+/// Whether a routing key of the main family is a blob's: accounts and containers stand in container 0, entries of the tag
+/// index in the highest.
 pub(crate) fn is_blob(key: &RoutingKey) -> bool {
-    key.as_bytes().get(8..16).is_some_and(|container| container != [0u8; 8])
+    let container = key.as_bytes().get(8..16);
+    container.is_some_and(|c| c != [0; 8] && c != TAG_INDEX.get().to_be_bytes())
 }

@@ -16,6 +16,8 @@ use crate::protocol::azure::parse::Request;
 use crate::protocol::azure::query;
 use crate::protocol::azure::query::Query;
 use crate::protocol::azure::range;
+use crate::protocol::azure::tags;
+use crate::protocol::azure::tags::TAGS_BYTES_MAX;
 use crate::protocol::azure::unserved;
 use crate::protocol::azure::xml::BLOCK_LIST_BYTES_MAX;
 use crate::protocol::operation::BlobPath;
@@ -36,7 +38,6 @@ const UNSERVED: &[&str] = &[
     "copy",
     "incrementalcopy",
     "tier",
-    "tags",
     "undelete",
     "expiry",
     "immutabilitypolicies",
@@ -71,6 +72,14 @@ pub(super) fn parse(
             path,
             precondition: conditions::write(all)?,
             properties: headers::properties(all, false)?,
+        }),
+        (Some("tags"), &Method::GET) => {
+            Ok(Operation::GetBlobTags { path, precondition: conditions::read(all)? })
+        }
+        (Some("tags"), &Method::PUT) => Ok(Operation::SetBlobTags {
+            path,
+            precondition: conditions::write(all)?,
+            upload: headers::upload(all, TAGS_BYTES_MAX)?,
         }),
         (Some("metadata"), &Method::GET | &Method::HEAD) => {
             Ok(Operation::GetBlobMetadata { path, precondition: conditions::read(all)? })
@@ -125,6 +134,7 @@ fn put(request: &Request<'_>, path: BlobPath) -> Result<Operation, Error> {
         precondition: conditions::write(all)?,
         properties: headers::properties(all, true)?,
         metadata: headers::metadata(all)?,
+        tags: tags::header(all)?,
         kind,
         upload,
     })
@@ -169,6 +179,7 @@ fn put_block_list(all: &HeaderMap, path: BlobPath) -> Result<Operation, Error> {
         precondition: conditions::write(all)?,
         properties: headers::properties(all, false)?,
         metadata: headers::metadata(all)?,
+        tags: tags::header(all)?,
         upload: headers::upload(all, BLOCK_LIST_BYTES_MAX)?,
     })
 }

@@ -7,6 +7,7 @@ use http::HeaderMap;
 use crate::protocol::Error;
 use crate::protocol::ErrorCode;
 use crate::protocol::azure::headers;
+use crate::protocol::azure::tags;
 use crate::protocol::operation::Precondition;
 use crate::types::Conditions;
 use crate::types::Etag;
@@ -19,7 +20,7 @@ pub(super) fn read(all: &HeaderMap) -> Result<Precondition, Error> {
     if conditions.if_none_match == Some(EtagMatch::Any) {
         return Err(ErrorCode::UnsatisfiableCondition.into());
     }
-    Ok(Precondition { conditions, lease: headers::lease(all)? })
+    Ok(Precondition { conditions, lease: headers::lease(all)?, if_tags: tags::condition(all)? })
 }
 
 /// Conditions and lease of a write: one condition, or a tag with its paired date; one tag only.
@@ -34,7 +35,7 @@ pub(super) fn write(all: &HeaderMap) -> Result<Precondition, Error> {
     {
         return Err(ErrorCode::MultipleConditionHeadersNotSupported.into());
     }
-    Ok(Precondition { conditions, lease: headers::lease(all)? })
+    Ok(Precondition { conditions, lease: headers::lease(all)?, if_tags: tags::condition(all)? })
 }
 
 /// Which dates an operation without tags takes.
@@ -58,19 +59,20 @@ pub(super) fn dated(all: &HeaderMap, dates: Dates) -> Result<Precondition, Error
         Dates::ModifiedSince => unmodified,
         Dates::Either => false,
     };
-    if refused || conditions.if_match.is_some() || conditions.if_none_match.is_some() {
+    let by_tags = all.contains_key("x-ms-if-tags");
+    if refused || by_tags || conditions.if_match.is_some() || conditions.if_none_match.is_some() {
         return Err(ErrorCode::ConditionHeadersNotSupported.into());
     }
     if modified && unmodified {
         return Err(ErrorCode::MultipleConditionHeadersNotSupported.into());
     }
-    Ok(Precondition { conditions, lease: headers::lease(all)? })
+    Ok(Precondition { conditions, lease: headers::lease(all)?, if_tags: tags::condition(all)? })
 }
 
 fn conditions(all: &HeaderMap) -> Result<Conditions, Error> {
     Ok(Conditions {
-        if_match: tags(all, "if-match")?,
-        if_none_match: tags(all, "if-none-match")?,
+        if_match: etags(all, "if-match")?,
+        if_none_match: etags(all, "if-none-match")?,
         if_modified_since: date(all, "if-modified-since")?,
         if_unmodified_since: date(all, "if-unmodified-since")?,
     })
@@ -84,7 +86,7 @@ fn date(all: &HeaderMap, name: &str) -> Result<Option<Timestamp>, Error> {
     since_epoch.map(|d| Some(Timestamp::from_unix(d))).ok_or_else(|| headers::invalid(name, text))
 }
 
-fn tags(all: &HeaderMap, name: &str) -> Result<Option<EtagMatch>, Error> {
+fn etags(all: &HeaderMap, name: &str) -> Result<Option<EtagMatch>, Error> {
     let mut tags = Vec::new();
     let mut any = false;
     for value in all.get_all(name) {

@@ -13,11 +13,12 @@ use crate::protocol::azure::leases;
 use crate::protocol::azure::lists;
 use crate::protocol::azure::parse::Request;
 use crate::protocol::azure::query;
+use crate::protocol::azure::tags;
 use crate::protocol::azure::unserved;
 use crate::types::ContainerName;
 
 /// `comp` values of containers that exist in the service and not here.
-const UNSERVED: &[&str] = &["undelete", "rename", "batch", "blobs"];
+const UNSERVED: &[&str] = &["undelete", "rename", "batch"];
 
 /// Routes by `comp` and method.
 pub(super) fn parse(
@@ -58,7 +59,10 @@ pub(super) fn parse(
             precondition: dated(Dates::Either)?,
             action: leases::action(all)?,
         }),
-        (None | Some("metadata" | "list" | "lease" | "acl"), _) => {
+        (Some("blobs"), &Method::GET) => {
+            tags::find(request.query, Some(container)).map(Operation::FindBlobs)
+        }
+        (None | Some("metadata" | "list" | "lease" | "acl" | "blobs"), _) => {
             Err(ErrorCode::UnsupportedHttpVerb.into())
         }
         (Some(comp), _) if UNSERVED.contains(&comp) => {

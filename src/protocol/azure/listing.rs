@@ -2,6 +2,7 @@
 
 use crate::protocol::azure::escape;
 use crate::protocol::azure::render;
+use crate::protocol::azure::tags;
 use crate::protocol::operation::ListBlobs;
 use crate::protocol::operation::ListContainers;
 use crate::protocol::reply::BlobFacts;
@@ -86,6 +87,9 @@ pub(super) fn blobs(listing: &BlobListing, endpoint: &str, asked: &ListBlobs) ->
                 if asked.metadata {
                     metadata(&mut out, &facts.metadata);
                 }
+                if asked.tags && !facts.tags.is_empty() {
+                    tags::write_tags(&mut out, &facts.tags);
+                }
                 out.push_str("<OrMetadata/></Blob>");
             }
             BlobItem::Uncommitted { name } => {
@@ -147,7 +151,11 @@ fn blob(out: &mut String, facts: &BlobFacts, dates: &mut Dates) {
     or_empty(out, "Content-Disposition", properties.content_disposition.as_deref());
     kind(out, facts.kind);
     lease(out, facts.lease);
-    out.push_str("<ServerEncrypted>true</ServerEncrypted></Properties>");
+    out.push_str("<ServerEncrypted>true</ServerEncrypted>");
+    if !facts.tags.is_empty() {
+        escape::plain(out, "TagCount", facts.tags.len());
+    }
+    out.push_str("</Properties>");
 }
 
 fn lease(out: &mut String, lease: LeaseFacts) {

@@ -17,7 +17,6 @@ const BLOBS_INCLUDE_EMPTY: &[&str] = &[
     "snapshots",
     "deleted",
     "versions",
-    "tags",
     "immutabilitypolicy",
     "legalhold",
     "deletedwithversions",
@@ -35,7 +34,7 @@ pub(super) fn containers(query: &Query) -> Result<ListContainers, Error> {
 }
 
 pub(super) fn blobs(query: &Query, container: ContainerName) -> Result<ListBlobs, Error> {
-    let include = include(query, &["metadata", "uncommittedblobs"], BLOBS_INCLUDE_EMPTY)?;
+    let include = include(query, &["metadata", "uncommittedblobs", "tags"], BLOBS_INCLUDE_EMPTY)?;
     Ok(ListBlobs {
         container,
         prefix: owned(query, "prefix")?,
@@ -45,14 +44,15 @@ pub(super) fn blobs(query: &Query, container: ContainerName) -> Result<ListBlobs
         max_results: max_results(query)?,
         metadata: include.contains(&"metadata"),
         uncommitted: include.contains(&"uncommittedblobs"),
+        tags: include.contains(&"tags"),
     })
 }
 
-fn owned(query: &Query, name: &str) -> Result<Option<String>, Error> {
+pub(super) fn owned(query: &Query, name: &str) -> Result<Option<String>, Error> {
     Ok(query.get(name)?.map(str::to_owned))
 }
 
-fn max_results(query: &Query) -> Result<Option<u32>, Error> {
+pub(super) fn max_results(query: &Query) -> Result<Option<u32>, Error> {
     let Some(text) = query.get("maxresults")? else { return Ok(None) };
     let (sign, digits) = text.strip_prefix('-').map_or((1, text), |digits| (-1, digits));
     if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {

@@ -4,7 +4,8 @@
 //! 2. `context.rs` reads what every answer echoes: `x-ms-version`, `x-ms-client-request-id`.
 //! 3. `parse.rs` routes to `containers.rs`, `blobs.rs`, `lists.rs`, `leases.rs`; `unserved.rs` refuses what would change meaning if
 //!    ignored; `limits.rs`, `conditions.rs`, `range.rs`, `headers.rs`, `query.rs` read the pieces.
-//! 4. `acl.rs` reads and writes access policies; `xml.rs` reads the body of Put Block List, `xml/tree.rs` small documents, `service.rs` service properties.
+//! 4. `acl.rs` reads and writes access policies; `xml.rs` reads the body of Put Block List, `xml/tree.rs` small documents,
+//!    `service.rs` service properties, `tags.rs` tags.
 //! 5. `render.rs`, `listing.rs`, `escape.rs` write heads and XML bodies.
 //!
 //! Invariants: no input makes this module panic; a header that would change durability, retention, encryption or
@@ -30,6 +31,7 @@ mod query;
 mod range;
 mod render;
 mod service;
+mod tags;
 mod unserved;
 pub mod xml;
 
@@ -40,6 +42,7 @@ pub use limits::RANGE_CHECKSUM_BYTES_MAX;
 pub use parse::parse;
 pub use render::{RequestEcho, render, render_error};
 pub use service::read_properties as service_properties;
+pub use tags::read_tags as blob_tags;
 
 #[cfg(test)]
 mod tests;

@@ -17,6 +17,7 @@ use crate::protocol::azure::lists;
 use crate::protocol::azure::query;
 use crate::protocol::azure::query::Query;
 use crate::protocol::azure::service::SERVICE_PROPERTIES_BYTES_MAX;
+use crate::protocol::azure::tags;
 use crate::protocol::azure::unserved;
 use crate::protocol::operation::BlobPath;
 
@@ -29,7 +30,7 @@ pub(super) struct Request<'a> {
 }
 
 /// `comp` values of the account that exist in the service and not here.
-const ACCOUNT_COMPS_UNSERVED: &[&str] = &["userdelegationkey", "batch", "blobs"];
+const ACCOUNT_COMPS_UNSERVED: &[&str] = &["userdelegationkey", "batch"];
 
 /// Turns an authenticated head into an operation. The body of Put Block List is read later by `xml::block_list`.
 ///
@@ -120,6 +121,10 @@ fn account(
             lists::containers(request.query).map(Operation::ListContainers)
         }
         (None, Some("list")) => Err(ErrorCode::UnsupportedHttpVerb.into()),
+        (None, Some("blobs")) if request.method == Method::GET => {
+            tags::find(request.query, None).map(Operation::FindBlobs)
+        }
+        (None, Some("blobs")) => Err(ErrorCode::UnsupportedHttpVerb.into()),
         (Some("service"), Some("properties")) => service_properties(request),
         (Some("service"), Some("stats")) => service_stats(request, secondary),
         (None | Some("service"), Some(comp)) if ACCOUNT_COMPS_UNSERVED.contains(&comp) => {

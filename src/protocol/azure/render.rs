@@ -21,6 +21,8 @@ use crate::protocol::azure::acl;
 use crate::protocol::azure::escape;
 use crate::protocol::azure::listing;
 use crate::protocol::azure::service;
+use crate::protocol::azure::tags;
+use crate::protocol::operation::FindBlobs;
 use crate::protocol::operation::ListBlobs;
 use crate::protocol::operation::ListContainers;
 use crate::protocol::reply::BlobFacts;
@@ -58,6 +60,7 @@ struct Listing {
 enum Parameters {
     Containers(ListContainers),
     Blobs(ListBlobs),
+    Find(FindBlobs),
 }
 
 impl RequestEcho {
@@ -76,6 +79,8 @@ impl RequestEcho {
             Parameters::Containers(list.clone())
         } else if let Operation::ListBlobs(list) = operation {
             Parameters::Blobs(list.clone())
+        } else if let Operation::FindBlobs(find) = operation {
+            Parameters::Find(find.clone())
         } else {
             return;
         };
@@ -180,6 +185,14 @@ pub fn render(reply: &Reply, echo: &RequestEcho) -> Response<Bytes> {
         }
         Reply::BlobMetadataSet(change) => Head::new(200, echo).change(change).encrypted().empty(),
         Reply::Leased { change, outcome } => leased(change, *outcome, echo),
+        Reply::BlobTags(pairs) => Head::new(200, echo).xml(tags::write_document(pairs)),
+        Reply::BlobTagsSet => Head::new(204, echo).bodiless(),
+        Reply::FoundBlobs(found) => match &echo.listing {
+            Some(Listing { endpoint, parameters: Parameters::Find(asked) }) => {
+                Head::new(200, echo).xml(tags::write_found(found, endpoint, asked))
+            }
+            _ => render_error(&ErrorCode::InternalError.into(), echo),
+        },
         Reply::BlobDeleted => {
             Head::new(202, echo).set("x-ms-delete-type-permanent", "true").empty()
         }
@@ -357,6 +370,10 @@ impl Head {
         }
     }
 
+    fn tag_count(self, tags: usize) -> Self {
+        if tags == 0 { self } else { self.set("x-ms-tag-count", &tags.to_string()) }
+    }
+
     fn encrypted(self) -> Self {
         self.set("x-ms-request-server-encrypted", "true")
     }
@@ -395,6 +412,7 @@ impl Head {
             .set("x-ms-creation-time", &facts.created.to_string())
             .lease(facts.lease)
             .set("x-ms-server-encrypted", "true")
+            .tag_count(facts.tags.len())
             .metadata(&facts.metadata)
     }
 

@@ -13,8 +13,6 @@ const HEADERS: &[&str] = &[
     "x-ms-encryption-",
     "x-ms-default-encryption-scope",
     "x-ms-deny-encryption-scope-override",
-    "x-ms-if-tags",
-    "x-ms-tags",
     "x-ms-copy-source",
     "x-ms-copy-source-",
     "x-ms-source-",

@@ -362,6 +362,7 @@ pub(super) fn put(name: &str, locations: &[Location]) -> Write {
         properties: BlobProperties::default(),
         metadata: Metadata::default(),
         kind: NewKind::Block,
+        tags: Tags::default(),
         content: NewContent::Stored(locations.to_vec()),
         crc64: Crc64::EMPTY,
     })
@@ -387,6 +388,7 @@ pub(super) fn commit(name: &str, ids: &[&str]) -> Write {
         guard: Guard::default(),
         properties: BlobProperties::default(),
         metadata: Metadata::default(),
+        tags: Tags::default(),
         list: ids.iter().map(entry).collect(),
     })
 }

@@ -26,7 +26,7 @@ pub(super) fn cases() -> Vec<Case> {
         ("restype=account&comp=stats", invalid),
         ("restype=other&comp=list", invalid),
         ("restype=service&comp=stats", invalid),
-        ("comp=blobs&where=x", unserved),
+        ("comp=blobs&where=x", invalid),
         ("comp=batch", unserved),
     ];
     let container = [
@@ -54,7 +54,6 @@ pub(super) fn cases() -> Vec<Case> {
         ("snapshot=", invalid),
         ("snapshot=2026-11-21T00:00:00.0000000Z", unserved),
         ("versionid=2026-11-21T00:00:00.0000000Z", unserved),
-        ("comp=tags", unserved),
         ("comp=pagelist", unserved),
     ];
     let block = [

@@ -55,7 +55,8 @@ def test_six_rules_are_too_many(service):
 
 
 def test_stats_are_the_secondary_s(account):
-    both = account.connection_string + f"BlobSecondaryEndpoint={account.url}-secondary;"
-    stats = BlobServiceClient.from_connection_string(both, retry_total=0).get_service_stats()
+    secondary = f"{account.address}/{account.name}-secondary"
+    both = BlobServiceClient(account.url, account.key, secondary_hostname=secondary, retry_total=0)
+    stats = both.get_service_stats()
     assert stats["geo_replication"]["status"] == "live"
     assert stats["geo_replication"]["last_sync_time"]

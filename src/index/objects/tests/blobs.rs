@@ -107,7 +107,7 @@ fn guards_are_checked_in_order() {
     let lease = Guard { lease: Some(uuid::Uuid::nil()), ..Guard::default() };
     let none_match_any = Guard {
         conditions: Conditions { if_none_match: Some(EtagMatch::Any), ..Conditions::default() },
-        lease: None,
+        ..Guard::default()
     };
     let mut leased = read(&a);
     leased.guard = lease.clone();

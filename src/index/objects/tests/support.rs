@@ -42,6 +42,7 @@ pub(super) fn put(key: &BlobKey, content: (NewContent, Crc64)) -> PutBlob {
         properties: BlobProperties::default(),
         metadata: Metadata::default(),
         kind: NewKind::Block,
+        tags: Tags::default(),
         content: content.0,
         crc64: content.1,
     }
@@ -76,6 +77,7 @@ pub(super) fn commit(key: &BlobKey, ids: &[&str]) -> CommitBlocks {
         guard: Guard::default(),
         properties: BlobProperties::default(),
         metadata: Metadata::default(),
+        tags: Tags::default(),
         list: ids.iter().map(entry).collect(),
     }
 }

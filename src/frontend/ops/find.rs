@@ -1,0 +1,349 @@
+//! Find Blobs by Tags: candidates from the tag index, each held against its blob's own record.
+//!
+//! The index may show what a blob no longer has, or not yet what it just got; the record decides, so no answer is wrong
+//! for what it shows.
+
+use std::collections::HashMap;
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use bytes::Bytes;
+use futures_util::StreamExt;
+use futures_util::TryStreamExt;
+use futures_util::future;
+use futures_util::stream;
+
+use crate::frontend::accounts::Account;
+use crate::frontend::errors;
+use crate::frontend::errors::Subject;
+use crate::frontend::ops;
+use crate::frontend::ops::listing;
+use crate::frontend::service::FrontEnd;
+use crate::index;
+use crate::index::ContainerRecord;
+use crate::index::Guard;
+use crate::index::IndexTag;
+use crate::index::ListTags;
+use crate::index::Read;
+use crate::index::ReadBlob;
+use crate::index::ReadReply;
+use crate::index::TagEntry;
+use crate::index::TagPage;
+use crate::index::Write;
+use crate::protocol::Error;
+use crate::protocol::ErrorCode;
+use crate::protocol::Reply;
+use crate::protocol::operation::FindBlobs;
+use crate::protocol::reply::FoundBlob;
+use crate::protocol::reply::FoundBlobs;
+use crate::types::AccountId;
+use crate::types::BlobKey;
+use crate::types::BlobName;
+use crate::types::Comparison;
+use crate::types::ContainerId;
+use crate::types::ContainerName;
+use crate::types::RoutingKey;
+use crate::types::TagClause;
+use crate::types::TagEntryKey;
+use crate::types::TagQuery;
+use crate::types::Tags;
+
+/// Candidates read at once.
+const CANDIDATES: usize = 512;
+/// Candidates one request looks at; a search that meets few of them answers a short page with a marker, as the service
+/// does.
+const CANDIDATES_MAX: usize = 20_000;
+/// Records read at a time.
+const PARALLEL_READS: usize = 16;
+
+/// Find Blobs by Tags.
+pub(crate) async fn find(
+    front: &FrontEnd,
+    account: &Account,
+    find: FindBlobs,
+) -> Result<Reply, Error> {
+    let scope = match find.container.as_ref().or(find.query.container.as_ref()) {
+        None => None,
+        Some(name) => match ops::container(front, account, name).await {
+            Ok(record) => Some(record.id),
+            // Named by the search and not by the URL: nothing is in it.
+            Err(e) if e.code == ErrorCode::ContainerNotFound && find.container.is_none() => {
+                return Ok(Reply::FoundBlobs(FoundBlobs { items: Vec::new(), next_marker: None }));
+            }
+            Err(error) => return Err(error),
+        },
+    };
+    let limit = listing::page_size(find.max_results);
+    let ranges = ranges(account.id, &find.query, scope);
+    let mut search =
+        Search { front, account, query: &find.query, scope, containers: HashMap::new() };
+    let (range, from) = match start(find.marker.as_deref(), &ranges)? {
+        Some(start) => start,
+        None => search.narrowest(&ranges).await?,
+    };
+    let (mut items, mut seen) = (Vec::new(), 0);
+    let mut from = Some(from);
+    while let Some(position) = from.take() {
+        let wanted = (limit - items.len()).clamp(1, CANDIDATES);
+        let page = search.candidates(range, position, wanted).await?;
+        seen += page.entries.len();
+        items.extend(search.verify(page.entries).await?);
+        from = page.next;
+        if items.len() >= limit || seen >= CANDIDATES_MAX {
+            break;
+        }
+    }
+    let next_marker = from.map(|position| URL_SAFE_NO_PAD.encode(position));
+    Ok(Reply::FoundBlobs(FoundBlobs { items, next_marker }))
+}
+
+/// A part of the tag index that holds every blob the search can find.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Range {
+    from: Bytes,
+    to: Option<Bytes>,
+}
+
+/// One range for each tag the search names: by its equality, else by its bounds.
+fn ranges(account: AccountId, query: &TagQuery, scope: Option<ContainerId>) -> Vec<Range> {
+    let mut keys: Vec<&str> = query.clauses.iter().map(|clause| clause.key.as_str()).collect();
+    keys.sort_unstable();
+    keys.dedup();
+    keys.into_iter().map(|key| range(account, key, &query.clauses, scope)).collect()
+}
+
+fn range(
+    account: AccountId,
+    key: &str,
+    clauses: &[TagClause],
+    scope: Option<ContainerId>,
+) -> Range {
+    let exact = |value: &str, scope| TagEntryKey::exact(account, key, value, scope);
+    let after = |prefix: &Bytes| RoutingKey::after_prefix(prefix).unwrap_or_default();
+    let whole = TagEntryKey::start(account, key, "");
+    let mut range = Range { to: RoutingKey::after_prefix(&whole), from: whole };
+    for clause in clauses.iter().filter(|clause| clause.key == key) {
+        let value = clause.value.as_str();
+        let (from, to) = match clause.comparison {
+            Comparison::Equal => {
+                let prefix = exact(value, scope);
+                (Some(prefix.clone()), RoutingKey::after_prefix(&prefix))
+            }
+            Comparison::Greater => (Some(after(&exact(value, None))), None),
+            Comparison::GreaterOrEqual => (Some(exact(value, None)), None),
+            Comparison::Less => (None, Some(exact(value, None))),
+            Comparison::LessOrEqual => (None, Some(after(&exact(value, None)))),
+            Comparison::NotEqual => (None, None),
+        };
+        range.from = from.map_or(range.from.clone(), |from| from.max(range.from.clone()));
+        range.to = match (to, range.to.take()) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        };
+    }
+    range
+}
+
+/// Where a marker goes on.
+fn start<'a>(
+    marker: Option<&str>,
+    ranges: &'a [Range],
+) -> Result<Option<(&'a Range, Bytes)>, Error> {
+    let Some(marker) = marker.filter(|marker| !marker.is_empty()) else { return Ok(None) };
+    let position = URL_SAFE_NO_PAD.decode(marker).ok().map(Bytes::from);
+    let found = position.and_then(|position| {
+        let inside = |range: &&Range| {
+            range.from <= position && range.to.as_ref().is_none_or(|to| position < *to)
+        };
+        Some((ranges.iter().find(inside)?, position.clone()))
+    });
+    found.map(Some).ok_or_else(|| {
+        Error::new(ErrorCode::InvalidQueryParameterValue)
+            .detail("QueryParameterName", "marker")
+            .detail("QueryParameterValue", marker)
+            .detail("Reason", "Send the NextMarker of the page before, unchanged.")
+    })
+}
+
+/// A search under way.
+struct Search<'a> {
+    front: &'a FrontEnd,
+    account: &'a Account,
+    query: &'a TagQuery,
+    scope: Option<ContainerId>,
+    /// Containers met, by name; `None` for those that are gone.
+    containers: HashMap<ContainerName, Option<ContainerRecord>>,
+}
+
+impl Search<'_> {
+    async fn candidates(&self, range: &Range, from: Bytes, limit: usize) -> Result<TagPage, Error> {
+        let list = ListTags { from: from.clone(), to: range.to.clone(), limit };
+        match self.front.router.read(&from, Read::Tags(list)).await {
+            Ok(ReadReply::Tags(page)) => Ok(page),
+            Ok(_) => Err(ops::mismatched()),
+            Err(error) => Err(errors::from_index(&error, Subject::Blob)),
+        }
+    }
+
+    /// The range with the fewest candidates, as far as one look shows.
+    async fn narrowest<'r>(&self, ranges: &'r [Range]) -> Result<(&'r Range, Bytes), Error> {
+        let mut best: Option<(usize, &Range)> = None;
+        for range in ranges {
+            let count = if ranges.len() == 1 {
+                0
+            } else {
+                let page = self.candidates(range, range.from.clone(), CANDIDATES).await?;
+                page.entries.len() + usize::from(page.next.is_some()) * CANDIDATES
+            };
+            if best.is_none_or(|(fewest, _)| count < fewest) {
+                best = Some((count, range));
+            }
+        }
+        best.map(|(_, range)| (range, range.from.clone())).ok_or_else(ops::mismatched)
+    }
+
+    /// Those candidates that the search finds, in order.
+    async fn verify(&mut self, entries: Vec<TagEntry>) -> Result<Vec<FoundBlob>, Error> {
+        for entry in &entries {
+            if !self.containers.contains_key(&entry.container) {
+                let found = ops::container(self.front, self.account, &entry.container).await;
+                let record = match found {
+                    Ok(record) => Some(record),
+                    Err(error) if error.code == ErrorCode::ContainerNotFound => None,
+                    Err(error) => return Err(error),
+                };
+                self.containers.insert(entry.container.clone(), record);
+            }
+        }
+        let this = &*self;
+        stream::iter(entries)
+            .map(|entry| this.verify_one(entry))
+            .buffered(PARALLEL_READS)
+            .try_filter_map(future::ok)
+            .try_collect()
+            .await
+    }
+
+    async fn verify_one(&self, entry: TagEntry) -> Result<Option<FoundBlob>, Error> {
+        let record = self.containers.get(&entry.container).and_then(Option::as_ref);
+        let Some(container) = record.filter(|record| is_of(&entry.key.blob, record.id)) else {
+            // The container is gone, or another has its name: nothing of the old one is left to find.
+            self.forget(&entry).await;
+            return Ok(None);
+        };
+        if self.scope.is_some_and(|scope| scope != container.id) {
+            return Ok(None);
+        }
+        let Some(name) = entry.key.blob.name(container.collation) else { return Ok(None) };
+        let Some(tags) = self.tags(container, &name).await? else {
+            self.forget(&entry).await;
+            return Ok(None);
+        };
+        if tags.get(&entry.key.key) != Some(entry.key.value.as_str()) {
+            self.forget(&entry).await;
+            return Ok(None);
+        }
+        if !self.query.matches(&tags) {
+            return Ok(None);
+        }
+        let named = |key: &str| self.query.clauses.iter().any(|clause| clause.key == key);
+        let tags = tags.only(named);
+        Ok(Some(FoundBlob { name, container: entry.container.as_str().to_owned(), tags }))
+    }
+
+    /// The tags a blob has now; `None` when there is no such blob.
+    async fn tags(&self, container: &ContainerRecord, name: &str) -> Result<Option<Tags>, Error> {
+        let Ok(name) = BlobName::new(name) else { return Ok(None) };
+        let key = BlobKey {
+            account: self.account.id,
+            container: container.id,
+            collation: container.collation,
+            name,
+        };
+        let position = RoutingKey::blob(&key);
+        let read = ReadBlob { key, guard: Guard::default(), range: None, pieces: false };
+        match self.front.router.read(position.as_bytes(), Read::Blob(read)).await {
+            Ok(ReadReply::Blob(view)) => Ok(Some(view.record.tags)),
+            Ok(_) => Err(ops::mismatched()),
+            Err(index::Error::BlobNotFound) => Ok(None),
+            Err(error) => Err(errors::from_index(&error, Subject::Blob)),
+        }
+    }
+
+    /// Takes an entry out that says what is no longer so; one that was set anew meanwhile stays.
+    async fn forget(&self, entry: &TagEntry) {
+        let remove = IndexTag { entry: entry.key.routing_key(), time: entry.time, container: None };
+        if let Err(error) = self.front.router.write(Write::IndexTag(remove)).await {
+            tracing::debug!(%error, "an outdated entry of the tag index stays");
+        }
+    }
+}
+
+fn is_of(blob: &RoutingKey, container: ContainerId) -> bool {
+    blob.as_bytes().get(8..16) == Some(container.get().to_be_bytes().as_slice())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(key: &str, value: &str, container: u64) -> Bytes {
+        let blob = RoutingKey::blob(&BlobKey {
+            account: AccountId::new(7),
+            container: ContainerId::new(container),
+            collation: crate::types::Collation::Utf16,
+            name: BlobName::new("n").unwrap(),
+        });
+        let entry = TagEntryKey { key: key.to_owned(), value: value.to_owned(), blob };
+        entry.routing_key().as_bytes().clone()
+    }
+
+    fn covered(search: &str, scope: Option<u64>) -> Vec<Vec<String>> {
+        let query = TagQuery::parse(search).unwrap();
+        let found = ranges(AccountId::new(7), &query, scope.map(ContainerId::new));
+        let values = ["", "1", "10", "11", "2", "20"];
+        let inside = |range: &Range| {
+            let mut inside = Vec::new();
+            for key in ["a", "ab", "b"] {
+                for value in values {
+                    for container in [1, 2] {
+                        let at = entry(key, value, container);
+                        if range.from <= at && range.to.as_ref().is_none_or(|to| at < *to) {
+                            inside.push(format!("{key}{value}/{container}"));
+                        }
+                    }
+                }
+            }
+            inside
+        };
+        found.iter().map(inside).collect()
+    }
+
+    #[test]
+    fn each_range_holds_what_its_tag_allows() {
+        assert_eq!(covered("a = '1'", None), [["a1/1", "a1/2"]]);
+        assert_eq!(covered("a = '1'", Some(2)), [["a1/2"]]);
+        assert_eq!(
+            covered("a > '1' AND a <= '2'", None),
+            [["a10/1", "a10/2", "a11/1", "a11/2", "a2/1", "a2/2"]]
+        );
+        assert_eq!(covered("a >= '11' AND a < '2'", None), [["a11/1", "a11/2"]]);
+        assert_eq!(covered("a < '1'", None), [["a/1", "a/2"]]);
+        assert_eq!(covered("a = '1' AND a = '2'", None), [Vec::<String>::new()]);
+        let two = covered("b = '20' AND a = ''", None);
+        assert_eq!(two, [["a/1", "a/2"], ["b20/1", "b20/2"]]);
+    }
+
+    #[test]
+    fn marker_leads_back_into_its_range_or_is_refused() {
+        let query = TagQuery::parse("a = '1' AND b = '2'").unwrap();
+        let ranges = ranges(AccountId::new(7), &query, None);
+        let marker = URL_SAFE_NO_PAD.encode(entry("b", "2", 1));
+        let (range, from) = start(Some(&marker), &ranges).unwrap().unwrap();
+        assert_eq!((range, from), (&ranges[1], entry("b", "2", 1)));
+        assert_eq!(start(None, &ranges).unwrap(), None);
+        for bad in ["?", "AAAA", &URL_SAFE_NO_PAD.encode(entry("b", "3", 1))] {
+            assert!(start(Some(bad), &ranges).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! Get and Set Blob Tags, and bringing the tag index up to them.
+
+use bytes::Bytes;
+use futures_util::future;
+
+use crate::frontend::accounts::Account;
+use crate::frontend::body::RequestBody;
+use crate::frontend::errors;
+use crate::frontend::errors::Subject;
+use crate::frontend::ingest;
+use crate::frontend::ops;
+use crate::frontend::route::Router;
+use crate::frontend::service::FrontEnd;
+use crate::frontend::write::Stored;
+use crate::index;
+use crate::index::BlobChange;
+use crate::index::IndexTag;
+use crate::index::Read;
+use crate::index::ReadReply;
+use crate::index::TagWork;
+use crate::index::UpdateBlob;
+use crate::index::Write;
+use crate::index::WriteReply;
+use crate::protocol::Error;
+use crate::protocol::Precondition;
+use crate::protocol::Reply;
+use crate::protocol::azure;
+use crate::protocol::operation::BlobPath;
+use crate::protocol::operation::Upload;
+use crate::types::BlobKey;
+use crate::types::ContainerName;
+use crate::types::RoutingKey;
+use crate::types::Tags;
+
+/// Work rows of one blob that are brought into the index at once; more wait for reclaim.
+const WORK_MAX: usize = 64;
+
+/// A blob whose new tags the index is to show when its write is answered.
+#[derive(Clone, Debug)]
+pub(crate) struct Tagged {
+    blob: RoutingKey,
+    container: ContainerName,
+}
+
+impl Tagged {
+    /// `None` when a write sets no tags: what it removes, reclaim takes out of the index, and no search shows it.
+    pub(crate) fn new(key: &BlobKey, container: &ContainerName, tags: &Tags) -> Option<Self> {
+        let tagged = || Self { blob: RoutingKey::blob(key), container: container.clone() };
+        (!tags.is_empty()).then(tagged)
+    }
+}
+
+/// As [`ops::commit`], and then brings the tag index up to the blob's tags.
+pub(crate) async fn commit(
+    front: &FrontEnd,
+    write: Write,
+    stored: Option<Stored>,
+    tagged: Option<Tagged>,
+) -> Result<WriteReply, index::Error> {
+    let answer = ops::commit(front, write, stored).await?;
+    if let Some(tagged) = tagged {
+        let router = std::sync::Arc::clone(&front.router);
+        let indexing = front.env.tasks.spawn("tag index", async move {
+            // The work row stays when this fails, and reclaim takes it up: the tags themselves are durable.
+            if let Err(error) = bring_up(&router, &tagged).await {
+                tracing::debug!(%error, "the tag index lags behind");
+            }
+        });
+        if let Err(error) = indexing.await {
+            tracing::debug!(%error, "the tag index lags behind");
+        }
+    }
+    Ok(answer)
+}
+
+async fn bring_up(router: &Router, tagged: &Tagged) -> Result<(), index::Error> {
+    let read =
+        Read::TagWork { blob: Some(tagged.blob.clone()), from: Bytes::new(), limit: WORK_MAX };
+    let ReadReply::TagWork(work, _) = router.read(tagged.blob.as_bytes(), read).await? else {
+        return Ok(());
+    };
+    let writes = TagWork::changes(&work).into_iter().map(|change| {
+        let container = change.present.then(|| tagged.container.clone());
+        let entry = change.entry.routing_key();
+        router.write(Write::IndexTag(IndexTag { entry, time: change.time, container }))
+    });
+    future::try_join_all(writes).await?;
+    let rows: Vec<Bytes> = work.into_iter().map(|work| work.row).collect();
+    if !rows.is_empty() {
+        router.write(Write::ForgetTagWork { rows }).await?;
+    }
+    Ok(())
+}
+
+/// Get Blob Tags.
+pub(crate) async fn get(
+    front: &FrontEnd,
+    account: &Account,
+    path: BlobPath,
+    precondition: Precondition,
+) -> Result<Reply, Error> {
+    let facts = ops::content::facts(front, account, path, precondition).await?;
+    Ok(Reply::BlobTags(facts.tags))
+}
+
+/// Set Blob Tags.
+pub(crate) async fn set(
+    front: &FrontEnd,
+    account: &Account,
+    (path, precondition): (BlobPath, Precondition),
+    upload: &Upload,
+    body: &mut RequestBody,
+) -> Result<Reply, Error> {
+    let (xml, _crc64, _md5) = ingest::read_whole(&front.pool, body, upload).await?;
+    let tags = azure::blob_tags(&xml)?;
+    let container = path.container.clone();
+    let key = ops::blob_key(front, account, path).await?;
+    let tagged = Tagged::new(&key, &container, &tags);
+    let change = BlobChange::Tags(tags);
+    let write = Write::UpdateBlob(UpdateBlob { key, guard: ops::guard(precondition), change });
+    match commit(front, write, None, tagged).await {
+        Ok(_) => Ok(Reply::BlobTagsSet),
+        Err(error) => Err(errors::from_index(&error, Subject::Blob)),
+    }
+}
