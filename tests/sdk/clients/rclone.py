@@ -6,19 +6,14 @@ Its configuration is in the environment, so nothing of the person who runs this 
 
 import os
 import pathlib
-import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1]))
 
 # pylint: disable=wrong-import-position
-from lib import accounts, cli, trees
+from lib import accounts, cli, mounted, trees
 from lib.content import content
-from lib.judged import Judged, NotRun, equal, must, parse
-from lib.install import Unavailable, debian
-from lib.measure import wait_until
-
-MOUNT_SECONDS = 20
+from lib.judged import Judged, equal, must, parse
 
 
 class Rclone:
@@ -84,45 +79,15 @@ def server_side(rclone, tree):
     return text
 
 
-def mount(rclone, tree, scratch):
-    """A folder that is a container: write, read, rename, remove, and what is left on the server."""
-    if not os.path.exists("/dev/fuse"):
-        raise NotRun("no /dev/fuse")
-    try:
-        debian(["fuse3"])
-    except Unavailable as missing:
-        raise NotRun(str(missing)) from missing
+def mount(rclone, judged, scratch):
+    """A folder that is a container, and what is left on the server."""
     rclone("mkdir", "one:mounted")
-    point = scratch / "mounted"
-    point.mkdir()
-    log = open(scratch / "mount.log", "wb")
-    process = subprocess.Popen([rclone.binary, "mount", "one:mounted", point, "--vfs-cache-mode", "writes",
-                                "--vfs-write-back", "0s"], env=rclone.environment, stdout=log, stderr=log)
-    try:
-        up = wait_until(lambda: os.path.ismount(point) or process.poll() is not None, MOUNT_SECONDS, 0.05)
-        if not up or process.poll() is not None:
-            text = (scratch / "mount.log").read_text(errors="replace").strip()
-            if "Operation not permitted" in text:
-                raise NotRun("this machine does not allow mounting")
-            raise AssertionError(f"no mount: {text[-160:]}")
-        for name, data in trees.read(tree).items():
-            (point / name).parent.mkdir(parents=True, exist_ok=True)
-            (point / name).write_bytes(data)
-        trees.same(tree, point)
-        with open(point / "dir" / "inner.bin", "rb") as file:
-            file.seek(1234)
-            equal(file.read(10), content("dir/inner.bin", 300_000)[1234:1244])
-        os.rename(point / "plain.txt", point / "renamed.txt")
-        os.remove(point / "empty")
-    finally:
-        subprocess.run(["fusermount3", "-u", str(point)], check=False, capture_output=True)
-        try:
-            process.wait(60)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-        log.close()
-    wanted = sorted({*trees.read(tree), "renamed.txt"} - {"plain.txt", "empty"})
+    command = [rclone.binary, "mount", "one:mounted", scratch / "mounted", "--vfs-cache-mode", "writes",
+               "--vfs-write-back", "0s"]
+    with mounted.at(scratch / "mounted", command, rclone.environment, scratch / "mount.log") as point:
+        mounted.groups(judged, point, scratch, "mount")
+    wanted = sorted([*(f"tree/{name}" for name in trees.FILES), "large.bin",
+                     *(f"process{n}/{count}" for n in range(mounted.PROCESSES) for count in range(1, 20))])
     equal(sorted(rclone("lsf", "-R", "--files-only", "one:mounted").splitlines()), wanted)
 
 
@@ -139,8 +104,8 @@ def main(options, scratch):
             sync(rclone, scratch)
         with judged.group("server-side copy and move"):
             server_side(rclone, tree)
-        with judged.group("mount"):
-            mount(rclone, tree, scratch)
+        with judged.group("mount: what is left"):
+            mount(rclone, judged, scratch)
     return judged.exit_code()
 
 

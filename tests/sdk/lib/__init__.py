@@ -17,5 +17,6 @@ judged.py   one client's groups of operations: passed, failed, not run and why
 accounts.py a second account, and signatures
 trees.py    folders of files with odd names, compared
 azcopy.py   AzCopy's program, environment and reports
+mounted.py  what is asked of a mounted container
 rust.py     the binaries of clients/rust
 """

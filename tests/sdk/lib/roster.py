@@ -45,6 +45,7 @@ CLIENTS = [
     Client("deltalake", "deltalake", _DATA),
     Client("pyiceberg", "pyiceberg", _DATA),
     Client("lance", "lance", _DATA),
+    Client("blobfuse2", "blobfuse2", only_full="built from its Go module; tests/sdk/run --full"),
     Client("azstoragetorch", "azstoragetorch", "clients/requirements-torch.txt",
            "torch from PyPI comes with CUDA: 5.5 GB; tests/sdk/run --full"),
     Client("azure_cli", "az (azure-cli)", only_full="733 MB to install; tests/sdk/run --full"),
