@@ -3,9 +3,10 @@
 //!
 //! 1. `bootstrap.rs`: the first map of a new store.
 //! 2. Here: opening, routing, closing.
-//! 3. `split.rs`: cuts an open partition; `opened.rs`: the set of them.
+//! 3. `split.rs`: cuts an open partition; `opened.rs`: the set of them; `balance.rs`: when.
 //! 4. `upkeep.rs`: which partition to flush or compact, and when.
 
+mod balance;
 mod bootstrap;
 mod opened;
 mod split;

@@ -3,7 +3,8 @@
 //! 1. `api/`: what a front end, reclaim and the checker ask; `record.rs`: the records they get.
 //! 2. `map.rs`: who owns which range; `host.rs`: the partitions open here.
 //! 3. `engine/`: a partition: log, memtables, runs, recovery, over capacity's API.
-//! 4. `objects/`: what rows mean, behind the seam of `rows.rs`.
+//! 4. `load/`: what a partition notes of its load, and when to split it.
+//! 5. `objects/`: what rows mean, behind the seam of `rows.rs`.
 //!
 //! Invariants: I5 descriptors tile the key space (`map.rs`) · I2, I6, I14, I16 in `engine/` · I7, I9, I10 in `objects/`.
 //!
@@ -14,6 +15,7 @@ pub mod check;
 pub mod engine;
 pub mod host;
 pub mod inflight;
+pub mod load;
 pub mod map;
 pub mod metrics;
 pub mod objects;
@@ -33,6 +35,7 @@ pub use api::{EntryChange, IndexTag, ListTags, TagEntry, TagPage, TagWork};
 pub use engine::{Config, ExtentIds, Offline, Parts, open_offline};
 pub use host::{CHILDREN_MAX, Host, SplitError, SplitReport};
 pub use inflight::InFlight;
+pub use load::PolicyConfig;
 pub use map::{PartitionDescriptor, PartitionMap};
 pub use metrics::Metrics;
 pub use objects::Objects;

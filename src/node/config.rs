@@ -41,7 +41,8 @@ struct Limit<T> {
     range: RangeInclusive<T>,
 }
 
-const INITIAL_PARTITIONS: Limit<u32> = Limit { default: 1, range: 1..=1024 };
+const INITIAL_PARTITIONS: Limit<u32> = Limit { default: 1, range: 1..=128 };
+const SPLIT_REQUESTS: Limit<u32> = Limit { default: 0, range: 0..=10_000_000 };
 const JOURNAL_BYTES: Limit<u64> = Limit { default: 64 * MIB, range: 256 * KIB..=16 * GIB };
 const BLOCK_CACHE_BYTES: Limit<u64> = Limit { default: 64 * MIB, range: MIB..=1024 * GIB };
 const MEMTABLE_BYTES: Limit<u64> = Limit { default: 64 * MIB, range: MIB..=64 * GIB };
@@ -75,6 +76,8 @@ pub struct Config {
     pub tls: TlsSource,
     /// Partitions of a new store; an existing one keeps its own. Default 1, 1 to 1,024.
     pub initial_partitions: u32,
+    /// Requests a second above which a partition splits by itself; 0, the default, turns it off.
+    pub split_requests: u32,
     /// Size of a new journal ring, for each disk. Default 64 MiB, 256 KiB to 16 GiB.
     pub journal_bytes: u64,
     /// Cached blocks of index runs, in memory. Default 64 MiB, 1 MiB to 1 TiB.
@@ -209,6 +212,7 @@ impl Config {
             tls: tls(s.tls, s.tls_cert, s.tls_key)?,
             initial_partitions: INITIAL_PARTITIONS
                 .of("initial_partitions", s.initial_partitions)?,
+            split_requests: SPLIT_REQUESTS.of("split_requests", s.split_requests)?,
             journal_bytes: JOURNAL_BYTES.of("journal_bytes", s.journal_bytes)?,
             block_cache_bytes: BLOCK_CACHE_BYTES.of("block_cache_bytes", s.block_cache_bytes)?,
             memtable_bytes: MEMTABLE_BYTES.of("memtable_bytes", s.memtable_bytes)?,

@@ -35,6 +35,7 @@ use crate::index::InFlight;
 use crate::index::IndexHost;
 use crate::index::ListAccounts;
 use crate::index::Objects;
+use crate::index::PolicyConfig;
 use crate::index::Read;
 use crate::index::ReadReply;
 use crate::index::Write;
@@ -116,6 +117,13 @@ impl Roles {
         index_metrics.register(registry);
         let host = open_index(config, &base, &extent_ids, &index_metrics).await?;
         let hosted = Arc::clone(&host) as Arc<dyn IndexHost>;
+        if config.split_requests > 0 {
+            let hot = PolicyConfig {
+                hot_requests: f64::from(config.split_requests),
+                ..PolicyConfig::default()
+            };
+            drop(base.env.tasks.spawn("index balancer", Arc::clone(&host).balance(hot)));
+        }
         let (front, reclaim) = (base.with_own_tasks(), base.with_own_tasks());
         let router =
             Router::new(Arc::clone(&hosted), Arc::clone(&base.coordinator), front.clone()).await?;

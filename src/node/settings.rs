@@ -65,9 +65,12 @@ pub struct Settings {
     /// The private key of --tls-cert, a PEM file
     #[arg(long, value_name = "FILE", env = "BLOCKYARD_TLS_KEY")]
     pub tls_key: Option<PathBuf>,
-    /// Partitions of a new store; an existing one keeps its own, 1 to 1024 [default: 1]
+    /// Partitions of a new store; an existing one keeps its own, 1 to 128 [default: 1]
     #[arg(long, value_name = "N", env = "BLOCKYARD_INITIAL_PARTITIONS")]
     pub initial_partitions: Option<u32>,
+    /// Requests a second above which a partition of the index splits by itself, 0 turns it off [default: 0]
+    #[arg(long, value_name = "N", env = "BLOCKYARD_SPLIT_REQUESTS")]
+    pub split_requests: Option<u32>,
     /// Size of a new journal for each disk [default: 67108864]
     #[arg(long, value_name = "BYTES", env = "BLOCKYARD_JOURNAL_BYTES")]
     pub journal_bytes: Option<u64>,
@@ -119,6 +122,7 @@ impl Settings {
             tls_cert: self.tls_cert.or(below.tls_cert),
             tls_key: self.tls_key.or(below.tls_key),
             initial_partitions: self.initial_partitions.or(below.initial_partitions),
+            split_requests: self.split_requests.or(below.split_requests),
             journal_bytes: self.journal_bytes.or(below.journal_bytes),
             block_cache_bytes: self.block_cache_bytes.or(below.block_cache_bytes),
             memtable_bytes: self.memtable_bytes.or(below.memtable_bytes),

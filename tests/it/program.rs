@@ -199,7 +199,7 @@ fn busy_port_is_named_with_the_flag_to_change() {
 #[test]
 fn wrong_settings_end_with_two_and_say_which() {
     let cases: [(&[&str], &str); 4] = [
-        (&["serve", "--initial-partitions", "0"], "initial_partitions must be 1 to 1024"),
+        (&["serve", "--initial-partitions", "0"], "initial_partitions must be 1 to 128"),
         (&["serve", "--blob-listen", "0.0.0.0:0"], "blockyard keygen"),
         (&["serve", "--config", "missing.toml"], "missing.toml"),
         (&["serve", "--partitions", "3"], "--partitions"),

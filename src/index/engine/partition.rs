@@ -19,6 +19,7 @@ use crate::index::engine::core::{Core, Status};
 use crate::index::engine::recover;
 use crate::index::engine::recover::Recovered;
 use crate::index::engine::shared::{Failed, Shared};
+use crate::index::load::Meter;
 use crate::types::Epoch;
 use crate::types::PartitionId;
 
@@ -33,6 +34,8 @@ pub(crate) struct Partition {
     queued_bytes: Arc<AtomicUsize>,
     commands: mpsc::Sender<Command>,
     committer: Mutex<Option<JoinHandle<()>>>,
+    /// What comes in, before it waits.
+    pub(crate) meter: Meter,
     /// One flush and one compaction at a time.
     pub(crate) flushing: tokio::sync::Mutex<()>,
     pub(crate) compacting: tokio::sync::Mutex<()>,
@@ -75,6 +78,7 @@ impl Partition {
             queued_bytes,
             commands,
             committer: Mutex::new(Some(task)),
+            meter: Meter::default(),
             flushing: tokio::sync::Mutex::new(()),
             compacting: tokio::sync::Mutex::new(()),
         }
@@ -90,6 +94,8 @@ impl Partition {
             return Err(Error::WrongPartition);
         }
         self.core.may_read()?;
+        let clock = &self.core.shared.parts.env.clock;
+        self.meter.note(|| clock.monotonic(), || read.routing_key());
         let view = self.core.snapshot();
         let machine = &self.core.shared.parts.machine;
         let now = self.core.shared.parts.env.clock.now();
@@ -108,6 +114,8 @@ impl Partition {
             return Err(Error::WrongPartition);
         }
         self.core.may_write()?;
+        let clock = &self.core.shared.parts.env.clock;
+        self.meter.note(|| clock.monotonic(), || Some(write.routing_key()));
         let weight = write.weight();
         let queued = self.queued_bytes.fetch_add(weight, Ordering::Relaxed);
         let (answer, answered) = oneshot::channel();

@@ -99,7 +99,7 @@ fn cut(range: &KeyRange, keys: &[RoutingKey]) -> Option<Vec<KeyRange>> {
 }
 
 /// Whether a key lies among an account's containers, which stay together (`api-spec/keys.md`).
-fn is_inside_a_table(key: &RoutingKey) -> bool {
+pub(super) fn is_inside_a_table(key: &RoutingKey) -> bool {
     const CONTAINER: std::ops::Range<usize> = 8..16;
     key.as_bytes().len() > CONTAINER.end
         && key.as_bytes().get(..8).is_some_and(|account| account != [0; 8])

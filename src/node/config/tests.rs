@@ -57,7 +57,7 @@ fn lists_of_a_flag_replace_those_of_the_file() {
 fn file_takes_every_setting() {
     let file = format!(
         "data = ['d']\nblob_listen = '0.0.0.0:1'\nadmin_listen = '[::1]:2'\nadmin_token_file = 't'\naccount = ['one:{KEY}:{KEY}']\n\
-         blob_domain = ['Example.org.']\npublic_access = false\ntls_cert = 'c.pem'\ntls_key = 'k.pem'\ninitial_partitions = 16\njournal_bytes = 1_048_576\n\
+         blob_domain = ['Example.org.']\npublic_access = false\ntls_cert = 'c.pem'\ntls_key = 'k.pem'\ninitial_partitions = 16\nsplit_requests = 6\njournal_bytes = 1_048_576\n\
          block_cache_bytes = 2_097_152\nmemtable_bytes = 3_145_728\nreserve_bytes = 7\n\
          scrub_bytes_per_second = 0\nconnections_max = 8\nrequests_max = 9\nbody_idle_seconds = 10\n\
          drain_seconds = 0\nlog = 'warn,blockyard::index=debug'\nlog_format = 'json'\n"
@@ -73,6 +73,7 @@ fn file_takes_every_setting() {
         public_access: Some(false),
         tls: TlsSource::Files { cert: "c.pem".into(), key: "k.pem".into() },
         initial_partitions: 16,
+        split_requests: 6,
         journal_bytes: 1 << 20,
         block_cache_bytes: 2 << 20,
         memtable_bytes: 3 << 20,
@@ -124,8 +125,8 @@ fn missing_file_is_named() {
 #[test]
 fn numbers_out_of_range_are_refused_with_the_range() {
     let cases = [
-        ("initial_partitions = 0", "initial_partitions must be 1 to 1024, not 0"),
-        ("initial_partitions = 1025", "initial_partitions must be 1 to 1024, not 1025"),
+        ("initial_partitions = 0", "initial_partitions must be 1 to 128, not 0"),
+        ("initial_partitions = 129", "initial_partitions must be 1 to 128, not 129"),
         ("journal_bytes = 1", "journal_bytes must be 262144 to 17179869184, not 1"),
         ("block_cache_bytes = 0", "block_cache_bytes must be"),
         ("memtable_bytes = 0", "memtable_bytes must be"),

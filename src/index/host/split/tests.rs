@@ -9,6 +9,7 @@ use crate::index::api::Target;
 use crate::index::api::Write;
 use crate::index::engine::Parts;
 use crate::index::engine::testing::World;
+use crate::index::load::PolicyConfig;
 use crate::index::map::PartitionMap;
 use crate::types::AccountId;
 use crate::types::AccountName;
@@ -177,4 +178,36 @@ async fn full_disk_leaves_the_parent_as_it_was() {
     rig.check(2).await;
     rig.host.shutdown().await;
     assert!(rig.parts.coordinator.range(b"partition/").await.unwrap().entries.len() == 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn hot_partition_is_split_by_itself_and_loses_nothing() {
+    let world = World::empty();
+    let mut rig = open(&world).await;
+    let host = Arc::new(rig.host);
+    let config = PolicyConfig { hot_requests: 200.0, ..PolicyConfig::default() };
+    let tasks = &rig.parts.env.tasks;
+    let balancing = tasks.spawn("balance", Arc::clone(&host).balance(config));
+    for number in 1..=2_000u64 {
+        // In no order, a thousand a second.
+        let number = number * 7 % 2_003;
+        let write = Write::CreateAccount { name: name(number), id: AccountId::new(number) };
+        loop {
+            let map = PartitionMap::load(rig.parts.coordinator.as_ref()).await.unwrap();
+            let owner = map.owner(&write.routing_key()).unwrap();
+            let target = Target { partition: owner.id, epoch: owner.epoch };
+            match host.write(target, write.clone()).await {
+                Err(Error::WrongPartition) => {}
+                answer => break drop(answer.unwrap()),
+            }
+        }
+        rig.parts.env.clock.sleep(Duration::from_millis(1)).await;
+    }
+    assert!(host.partitions() >= 4, "{} partitions", host.partitions());
+    host.shutdown().await;
+    balancing.await.unwrap();
+    rig.host = Arc::try_unwrap(host).unwrap();
+    for number in 1..=2_000u64 {
+        assert!(rig.has(number * 7 % 2_003).await, "{number}");
+    }
 }
