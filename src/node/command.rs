@@ -27,6 +27,7 @@ use super::sas;
 use super::sas::SasArgs;
 use super::serve::Ended;
 use super::serve::serve;
+use super::variables;
 
 /// Runs the command and returns the exit code; what went wrong is for the caller to print.
 ///
@@ -46,6 +47,7 @@ pub fn run(cli: Cli) -> Result<i32, NodeError> {
 }
 
 fn run_serve(args: ServeArgs) -> Result<i32, NodeError> {
+    variables::check(std::env::vars_os().filter_map(|(name, _)| name.into_string().ok()))?;
     let config = Config::load(args.settings, args.config.as_deref())?;
     log::start(&config.log, config.log_format)?;
     match block_on(serve(config))?? {

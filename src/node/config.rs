@@ -158,6 +158,16 @@ pub enum ConfigError {
         "--tls auto makes a certificate of its own: leave tls_cert and tls_key out, or leave out --tls"
     )]
     TlsTwice,
+    /// A variable that is no setting.
+    #[error(
+        "{name} is no setting of Blockyard and would be ignored; do you mean {nearest}? (or unset it)"
+    )]
+    UnknownVariable {
+        /// The variable.
+        name: String,
+        /// The nearest there is.
+        nearest: String,
+    },
     /// The log filter does not parse.
     #[error("log: {0}; write for example `info` or `warn,blockyard::index=debug`")]
     Log(#[from] log::LogError),

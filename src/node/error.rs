@@ -91,6 +91,19 @@ pub enum NodeError {
         /// The file.
         path: PathBuf,
     },
+    /// Fewer directories than last time.
+    #[error(
+        "{given} data directories are given and this store has {known}: add --data {missing} (as last given), in the \
+         same order; nothing was changed"
+    )]
+    DiskMissing {
+        /// Directories given.
+        given: usize,
+        /// Directories of the last start.
+        known: usize,
+        /// Those of the last start that come behind the given ones.
+        missing: String,
+    },
     /// The coordinator failed while the node started.
     #[error("cannot start: {0}")]
     CoordinatorFailed(#[from] coordinator::Error),

@@ -2,9 +2,10 @@
 //!
 //! The main path, `blockyard serve`:
 //! 1. `cli.rs` and `settings.rs`: flags, variables and the file are one list;
+//!    `variables.rs` refuses misspelled ones;
 //! 2. `config.rs`: merged, defaults filled in, checked once; `accounts.rs`: names and keys;
 //! 3. `listeners.rs`: both ports are taken before data is touched;
-//! 4. `storage.rs`: disks, extents, coordinator are opened and recovered;
+//! 4. `storage.rs`: disks, extents, coordinator are opened and recovered; `disks.rs` misses a forgotten one;
 //! 5. `tls.rs`: the certificate; `roles.rs`: index, front end, reclaim;
 //! 6. `serve.rs`: the roles are built from below, `banner.rs` tells the user, `signals.rs` ends it, the roles go down
 //!    from above.
@@ -30,6 +31,7 @@ pub mod config;
 pub mod error;
 pub mod settings;
 
+pub mod disks;
 pub mod files;
 pub mod health;
 pub mod listeners;
@@ -39,3 +41,4 @@ pub mod serve;
 pub mod signals;
 pub mod storage;
 pub mod tls;
+pub mod variables;

@@ -66,16 +66,30 @@ impl Storage {
         }
         let file = data.first().expect("checked: a data directory").join(FILE_NAME);
         let fresh = !file.exists();
+        let mut coordinator = None;
+        if !fresh {
+            let opened = open_coordinator(&file, env).await?;
+            super::disks::check(&opened, data).await?;
+            coordinator = Some(opened);
+        }
         let capacity = CapacityNode::open(disks, env.clone(), config, metrics).await?;
         if fresh && !capacity.extents().await.is_empty() {
             capacity.shutdown().await;
             return Err(NodeError::CoordinatorMissing { path: file });
         }
-        let coordinator = EmbeddedCoordinator::open(&file, env)
-            .await
-            .map_err(|error| NodeError::Coordinator { path: file, error })?;
+        let coordinator = match coordinator {
+            Some(opened) => opened,
+            None => open_coordinator(&file, env).await?,
+        };
+        super::disks::remember(&coordinator, data).await?;
         Ok(Self { capacity, coordinator: Arc::new(coordinator) })
     }
+}
+
+async fn open_coordinator(file: &Path, env: &Env) -> Result<EmbeddedCoordinator, NodeError> {
+    EmbeddedCoordinator::open(file, env)
+        .await
+        .map_err(|error| NodeError::Coordinator { path: file.to_owned(), error })
 }
 
 /// Locks one data directory.

@@ -39,7 +39,12 @@ struct Node {
 
 impl Node {
     fn start(data: &Path) -> Self {
-        let mut child = blockyard(&["serve", "--data", data.to_str().unwrap()])
+        Self::start_on(&[data])
+    }
+
+    fn start_on(data: &[&Path]) -> Self {
+        let mut child = blockyard(&["serve"])
+            .args(data.iter().flat_map(|folder| ["--data", folder.to_str().unwrap()]))
             .args(["--blob-listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"])
             .args(["--journal-bytes", "1048576"])
             .stdout(Stdio::piped())
@@ -143,6 +148,33 @@ fn accounts_made_while_serving_survive_a_kill() {
         .collect();
     assert_eq!(names, ["devstoreaccount1", "fresh"]);
     assert_eq!(node.end("-TERM"), Some(0));
+}
+
+#[test]
+fn misspelled_variable_is_refused() {
+    let data = tempfile::tempdir().unwrap();
+    let output = blockyard(&["serve", "--data", data.path().to_str().unwrap()])
+        .env("BLOCKYARD_BLOB_LISTN", "127.0.0.1:0")
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(words(&output).contains("do you mean BLOCKYARD_BLOB_LISTEN?"), "{}", words(&output));
+}
+
+#[test]
+fn forgotten_disk_is_missed_by_name() {
+    let first = tempfile::tempdir().unwrap();
+    let second = tempfile::tempdir().unwrap();
+    let node = Node::start_on(&[first.path(), second.path()]);
+    assert_eq!(node.end("-TERM"), Some(0));
+    let output = blockyard(&["serve", "--data", first.path().to_str().unwrap()])
+        .args(["--blob-listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"])
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(words(&output).contains(second.path().to_str().unwrap()), "{}", words(&output));
+    let node = Node::start_on(&[first.path(), second.path()]);
+    assert_eq!(node.end("-TERM"), Some(0), "nothing was changed");
 }
 
 #[test]
