@@ -30,7 +30,7 @@ RESUMES_MAX = 12
 JOB_SECONDS = 1800
 TIERS = (None, None, StandardBlobTier.HOT, StandardBlobTier.COOL, StandardBlobTier.COLD)
 # The destination fetches from the source, which is on the loopback address like everything here.
-FETCH_FROM_LOOPBACK = ()
+FETCH_FROM_LOOPBACK = ("--copy-source-allow=127.0.0.1",)
 
 
 def plan(number):
@@ -54,7 +54,7 @@ def fill(account, count):
     def one(number):
         name, kind, size, metadata, tags, tier = plan(number)
         clients.blob(name).upload_blob(content(number, size), blob_type=kind, metadata=metadata, tags=tags or None,
-                                       standard_blob_tier=tier)
+                                       standard_blob_tier=tier, overwrite=True)
         progress.advance()
         return size
 

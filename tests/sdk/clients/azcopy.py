@@ -129,7 +129,7 @@ def between(yard, kind, size):
     source, target = yard.container(0, name), yard.container(1, name)
     blob = source.get_blob_client("dir/one + two%.bin")
     blob.upload_blob(pieces(name, size, 4 * MIB), blob_type=kind, length=size, metadata={"a": "1"},
-                     tags={"k": "v"}, max_concurrency=1)
+                     tags={"k": "v"}, max_concurrency=1, overwrite=True)
     yard.azcopy.run("copy", yard.at(0, name), yard.at(1, name), "--recursive", "--from-to=BlobBlob",
                     "--s2s-preserve-blob-tags", "--as-subdir=false")
     copied = target.get_blob_client("dir/one + two%.bin")

@@ -59,7 +59,7 @@ class AzCopy:
         logs = sorted((self.folder / "azcopy-log").glob("*.log"), key=lambda path: path.stat().st_mtime)
         for log in reversed(logs[-2:]):
             for line in log.read_text(errors="replace").splitlines():
-                failed = re.search(r"ERR: .*?FAILED.*?(\d{3}\b.*?)(?:X-Ms-Request-Id|$)", line)
+                failed = re.search(r"ERR: .*(?:FAILED|SET-PROP).*?: -?([45]\d\d\b.*?)(?:X-Ms-Request-Id|$)", line)
                 if failed:
                     return failed[1].strip(" .-:")
         return ""
