@@ -1,4 +1,4 @@
-//! The network seam: accepting byte streams.
+//! The network seam: accepting and opening byte streams.
 
 use std::fmt::Debug;
 use std::io;
@@ -9,6 +9,7 @@ use tokio::io::AsyncRead;
 use tokio::io::AsyncWrite;
 use tokio::io::DuplexStream;
 use tokio::net::TcpListener;
+use tokio::net::TcpStream;
 use tokio::sync::Mutex;
 use tokio::sync::mpsc;
 
@@ -58,6 +59,39 @@ impl Listener for TcpListen {
 
     fn local_addr(&self) -> io::Result<SocketAddr> {
         self.listener.local_addr()
+    }
+}
+
+/// Opens connections.
+#[async_trait]
+pub trait Dial: Send + Sync + Debug {
+    /// The addresses of a name, or the address that `host` is.
+    ///
+    /// # Errors
+    /// The resolver's error.
+    async fn resolve(&self, host: &str, port: u16) -> io::Result<Vec<SocketAddr>>;
+
+    /// Connects. Cancel safe.
+    ///
+    /// # Errors
+    /// The system's error.
+    async fn connect(&self, address: SocketAddr) -> io::Result<Box<dyn Stream>>;
+}
+
+/// Connects over TCP, without delaying small packets.
+#[derive(Clone, Copy, Debug)]
+pub struct TcpDial;
+
+#[async_trait]
+impl Dial for TcpDial {
+    async fn resolve(&self, host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
+        Ok(tokio::net::lookup_host((host, port)).await?.collect())
+    }
+
+    async fn connect(&self, address: SocketAddr) -> io::Result<Box<dyn Stream>> {
+        let stream = TcpStream::connect(address).await?;
+        stream.set_nodelay(true)?;
+        Ok(Box::new(stream))
     }
 }
 
@@ -125,7 +159,6 @@ impl Listener for PipeListen {
 mod tests {
     use tokio::io::AsyncReadExt;
     use tokio::io::AsyncWriteExt;
-    use tokio::net::TcpStream;
 
     use super::*;
 

@@ -24,9 +24,44 @@ const DRAIN_BYTES_MAX: u64 = 64 << 20;
 /// How long an unwanted body is read.
 const DRAIN_TIME_MAX: Duration = Duration::from_secs(5);
 
+/// Where a body comes from.
+enum Origin {
+    /// The client's connection.
+    Client(Incoming),
+    /// A blob of this store.
+    Inside(ResponseBody),
+    /// Another server, until a time by the monotonic clock.
+    Outside(Incoming, Duration),
+}
+
+impl Origin {
+    async fn frame(&mut self) -> Option<Result<Frame<Bytes>, String>> {
+        match self {
+            Self::Client(body) | Self::Outside(body, _) => {
+                body.frame().await.map(|frame| frame.map_err(|error| error.to_string()))
+            }
+            Self::Inside(body) => {
+                body.frame().await.map(|frame| frame.map_err(|error| error.to_string()))
+            }
+        }
+    }
+
+    /// What the client is told when it broke off or stalled.
+    fn broken(&self, stalled: bool) -> Error {
+        match self {
+            Self::Client(_) if stalled => ErrorCode::RequestTimeout.into(),
+            Self::Client(_) => Error::new(ErrorCode::InvalidInput)
+                .message("The request body ended early or its framing is broken."),
+            Self::Inside(_) | Self::Outside(..) => Error::new(ErrorCode::CannotVerifyCopySource)
+                .status(500)
+                .message("The copy source broke off before its end; try again."),
+        }
+    }
+}
+
 /// A request body under an idle limit: a client that sends nothing for so long is cut off.
 pub struct RequestBody {
-    incoming: Incoming,
+    origin: Origin,
     idle: Duration,
     received: u64,
     env: Env,
@@ -42,7 +77,19 @@ impl RequestBody {
     /// Wraps hyper's body.
     #[must_use]
     pub const fn new(incoming: Incoming, idle: Duration, env: Env) -> Self {
-        Self { incoming, idle, received: 0, env }
+        Self { origin: Origin::Client(incoming), idle, received: 0, env }
+    }
+
+    /// A blob of this store in the place of a client's body.
+    #[must_use]
+    pub const fn of_source(body: ResponseBody, idle: Duration, env: Env) -> Self {
+        Self { origin: Origin::Inside(body), idle, received: 0, env }
+    }
+
+    /// Another server's answer in the place of a client's body; `until` by the monotonic clock.
+    #[must_use]
+    pub const fn of_outside(body: Incoming, idle: Duration, until: Duration, env: Env) -> Self {
+        Self { origin: Origin::Outside(body, until), idle, received: 0, env }
     }
 
     /// The next piece; `None` at the end. Cancel safe.
@@ -51,17 +98,17 @@ impl RequestBody {
     /// `OperationTimedOut` (408) when the client stalls, `InvalidInput` when the connection or its framing broke.
     pub async fn next(&mut self) -> Result<Option<Bytes>, Error> {
         loop {
+            let patience = self.patience();
             let frame = tokio::select! {
                 biased;
-                frame = self.incoming.frame() => frame,
-                () = self.env.clock.sleep(self.idle) => return Err(ErrorCode::RequestTimeout.into()),
+                frame = self.origin.frame() => frame,
+                () = self.env.clock.sleep(patience) => return Err(self.origin.broken(true)),
             };
             match frame {
                 None => return Ok(None),
                 Some(Err(error)) => {
                     tracing::debug!(%error, "the request body broke off");
-                    return Err(Error::new(ErrorCode::InvalidInput)
-                        .message("The request body ended early or its framing is broken."));
+                    return Err(self.origin.broken(false));
                 }
                 // Trailers carry nothing we use.
                 Some(Ok(frame)) => match frame.into_data() {
@@ -80,6 +127,16 @@ impl RequestBody {
     #[must_use]
     pub const fn received(&self) -> u64 {
         self.received
+    }
+
+    /// How long the next piece is waited for.
+    fn patience(&self) -> Duration {
+        match &self.origin {
+            Origin::Client(_) | Origin::Inside(_) => self.idle,
+            Origin::Outside(_, until) => {
+                self.idle.min(until.saturating_sub(self.env.clock.monotonic()))
+            }
+        }
     }
 
     /// Reads and drops what still comes, within limits, so that a client still sending reads our answer instead of a

@@ -9,12 +9,14 @@ use crate::frontend::ops::blobs;
 use crate::frontend::ops::blocks;
 use crate::frontend::ops::containers;
 use crate::frontend::ops::content;
+use crate::frontend::ops::copies;
 use crate::frontend::ops::find;
 use crate::frontend::ops::leases;
 use crate::frontend::ops::listing;
 use crate::frontend::ops::service_properties;
 use crate::frontend::ops::tags;
 use crate::frontend::service::FrontEnd;
+use crate::frontend::source::Requester;
 use crate::index::BlobChange;
 use crate::protocol::Error;
 use crate::protocol::Operation;
@@ -27,7 +29,7 @@ pub(crate) type Answer = Result<(Reply, Option<ResponseBody>), Error>;
 /// Carries out one operation.
 pub(crate) async fn dispatch(
     front: &FrontEnd,
-    account: &Account,
+    (requester, account): (Requester<'_>, &Account),
     operation: Operation,
     body: &mut RequestBody,
 ) -> Answer {
@@ -73,6 +75,15 @@ pub(crate) async fn dispatch(
         }
         O::SealBlob { path, precondition, position } => {
             appends::seal(front, account, path, precondition, position).await
+        }
+        O::PutBlobFromUrl(put) => copies::put_blob(front, (requester, account), *put).await,
+        O::CopyBlob(copy) => copies::copy(front, (requester, account), *copy).await,
+        O::AbortCopy { path, id: _, precondition } => {
+            copies::abort(front, account, path, precondition).await
+        }
+        O::PutBlockFromUrl { path, id, precondition, source } => {
+            let block = (path, id, precondition);
+            copies::put_block(front, (requester, account), block, &source).await
         }
         O::PutBlock { path, id, precondition, upload } => {
             blocks::stage(front, account, (path, id, precondition), &upload, body).await

@@ -106,6 +106,26 @@ async fn ingest_within(
     Ok(Ingested { stored: stream.finish().await?, crc64, md5 })
 }
 
+/// Reads a body that is stored already and checks what was claimed of it; its MD5.
+pub(crate) async fn verify(body: &mut RequestBody, upload: &Upload) -> Result<Md5, Error> {
+    let mut hashes = Hashes::new(upload, true);
+    while let Some(piece) = body.next().await? {
+        hashes.update(&piece);
+    }
+    let (_, md5) = hashes.finish(upload)?;
+    md5.ok_or_else(|| ErrorCode::InternalError.into())
+}
+
+/// Checks a claimed CRC-64 against the one that is known of bytes stored already.
+pub(crate) fn check_crc64(upload: &Upload, known: Crc64) -> Result<(), Error> {
+    match upload.crc64 {
+        Some(claimed) if claimed != known => Err(Error::new(ErrorCode::Crc64Mismatch)
+            .detail("UserSpecifiedCrc", claimed.to_base64())
+            .detail("ServerCalculatedCrc", known.to_base64())),
+        Some(_) | None => Ok(()),
+    }
+}
+
 /// Reads a small body whole, such as the XML of a block list, and checks its checksums.
 pub(crate) async fn read_whole(
     pool: &WritePool,

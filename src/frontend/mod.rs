@@ -34,6 +34,7 @@ pub mod route;
 pub mod server;
 pub mod service;
 mod sniff;
+pub mod source;
 pub mod tls;
 pub mod trace;
 pub mod write;

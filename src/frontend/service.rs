@@ -26,6 +26,9 @@ use crate::frontend::metrics::Metrics;
 use crate::frontend::observe::Cut;
 use crate::frontend::observe::Seen;
 use crate::frontend::route::Router;
+use crate::frontend::source::Listening;
+use crate::frontend::source::Outside;
+use crate::frontend::source::Requester;
 use crate::frontend::trace::Trace;
 use crate::frontend::write::WritePool;
 use crate::index::InFlight;
@@ -41,6 +44,10 @@ pub struct FrontEndConfig {
     pub requests_max: usize,
     /// A client that sends nothing of its body for so long is cut off. Default 60 s.
     pub body_idle: Duration,
+    /// Where this process listens: URLs of copy sources that lead there are read inside.
+    pub listening: Listening,
+    /// How sources elsewhere are reached, and which may be.
+    pub outside: Outside,
 }
 
 /// What a front end is made of.
@@ -163,7 +170,7 @@ impl FrontEnd {
             admit(self, (head, peer), echo).await?;
         seen.operation = operation.name();
         self.meet_faults(head, seen)?;
-        match dispatch(self, &account, operation, body).await {
+        match dispatch(self, (Requester { head, peer }, &account), operation, body).await {
             Ok((mut reply, stream)) => {
                 access::overrides::apply(overrides, &mut reply);
                 Ok((reply, stream))

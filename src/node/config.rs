@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use thiserror::Error;
 
+use crate::frontend::source::Rules;
 use crate::telemetry::LogFormat;
 use crate::telemetry::log;
 
@@ -95,6 +96,8 @@ pub struct Config {
     pub requests_max: u32,
     /// A client that sends nothing of its body for so long is cut off. Default 60 s, 1 s to 1 h.
     pub body_idle: Duration,
+    /// Which other servers blobs may be copied from. Default: those at public addresses.
+    pub copy_source: Rules,
     /// How long running requests may take to end at a stop. Default 30 s, 0 s to 1 h.
     pub drain: Duration,
     /// Which log lines are written. Default `info`.
@@ -235,6 +238,10 @@ impl Config {
             connections_max: CONNECTIONS_MAX.of("connections_max", s.connections_max)?,
             requests_max: REQUESTS_MAX.of("requests_max", s.requests_max)?,
             body_idle: seconds(BODY_IDLE_SECONDS.of("body_idle_seconds", s.body_idle_seconds)?),
+            copy_source: Rules {
+                allow: s.copy_source_allow.unwrap_or_default(),
+                deny: s.copy_source_deny.unwrap_or_default(),
+            },
             drain: seconds(DRAIN_SECONDS.of("drain_seconds", s.drain_seconds)?),
             log: s.log.unwrap_or_else(|| "info".to_owned()),
             log_format: s.log_format.unwrap_or_default(),

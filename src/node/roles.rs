@@ -24,6 +24,8 @@ use crate::frontend::Tls;
 use crate::frontend::accounts::Account;
 use crate::frontend::faults::Faults;
 use crate::frontend::server::ServerConfig;
+use crate::frontend::source::Listening;
+use crate::frontend::source::Outside;
 use crate::frontend::trace::Trace;
 use crate::frontend::write::WriteConfig;
 use crate::frontend::write::WritePool;
@@ -281,6 +283,8 @@ fn serve(
         addressing: Addressing { domains: config.blob_domains.clone() },
         requests_max: wide(config.requests_max)?,
         body_idle: config.body_idle,
+        listening: Listening(vec![blob.address]),
+        outside: Outside::new(config.copy_source.clone()),
     };
     let server = ServerConfig {
         connections_max: wide(config.connections_max)?,

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 use serde::Deserialize;
 
+use crate::frontend::source::Pattern;
 use crate::telemetry::LogFormat;
 
 use super::accounts::AccountText;
@@ -92,6 +93,18 @@ pub struct Settings {
     /// Requests answered at a time; more get 503 [default: 1024]
     #[arg(long, value_name = "N", env = "BLOCKYARD_REQUESTS_MAX")]
     pub requests_max: Option<u32>,
+    /// Server that blobs may be copied from though its address is not public: host.example, *.example, 10.0.0.0/8 or *;
+    /// repeat for more
+    #[arg(
+        long,
+        value_name = "PATTERN",
+        env = "BLOCKYARD_COPY_SOURCE_ALLOW",
+        value_delimiter = ','
+    )]
+    pub copy_source_allow: Option<Vec<Pattern>>,
+    /// Server that blobs are never copied from; * denies all that are not allowed by name; repeat for more
+    #[arg(long, value_name = "PATTERN", env = "BLOCKYARD_COPY_SOURCE_DENY", value_delimiter = ',')]
+    pub copy_source_deny: Option<Vec<Pattern>>,
     /// Seconds a client may send nothing of its body [default: 60]
     #[arg(long, value_name = "SECONDS", env = "BLOCKYARD_BODY_IDLE_SECONDS")]
     pub body_idle_seconds: Option<u32>,
@@ -130,6 +143,8 @@ impl Settings {
             scrub_bytes_per_second: self.scrub_bytes_per_second.or(below.scrub_bytes_per_second),
             connections_max: self.connections_max.or(below.connections_max),
             requests_max: self.requests_max.or(below.requests_max),
+            copy_source_allow: self.copy_source_allow.or(below.copy_source_allow),
+            copy_source_deny: self.copy_source_deny.or(below.copy_source_deny),
             body_idle_seconds: self.body_idle_seconds.or(below.body_idle_seconds),
             drain_seconds: self.drain_seconds.or(below.drain_seconds),
             log: self.log.or(below.log),

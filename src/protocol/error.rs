@@ -5,6 +5,8 @@
 pub struct Error {
     /// The row.
     pub code: ErrorCode,
+    /// Replaces the row's status: a copy tells that of its source.
+    pub status: Option<u16>,
     /// Replaces the row's message; says what to do next.
     pub message: Option<String>,
     /// Further elements of the body, such as `QueryParameterName`, in order.
@@ -17,7 +19,7 @@ impl Error {
     /// The row alone.
     #[must_use]
     pub const fn new(code: ErrorCode) -> Self {
-        Self { code, message: None, details: Vec::new(), headers: Vec::new() }
+        Self { code, status: None, message: None, details: Vec::new(), headers: Vec::new() }
     }
 
     /// With an element in the body.
@@ -25,6 +27,19 @@ impl Error {
     pub fn detail(mut self, element: &'static str, value: impl Into<String>) -> Self {
         self.details.push((element, value.into()));
         self
+    }
+
+    /// With another status.
+    #[must_use]
+    pub const fn status(mut self, status: u16) -> Self {
+        self.status = Some(status);
+        self
+    }
+
+    /// The status to answer with.
+    #[must_use]
+    pub fn http_status(&self) -> u16 {
+        self.status.unwrap_or(self.code.status())
     }
 
     /// With another message.
@@ -146,6 +161,11 @@ error_table! {
     InvalidBlockList, 400, "The specified block list is invalid.";
     BlockListTooLong, 400, "The block list may not contain more than 50,000 blocks.";
     BlockCountExceedsLimit, 409, "The uncommitted block count cannot exceed the maximum limit of 100,000 blocks.";
+    CannotVerifyCopySource, 404, "Could not verify the copy source.";
+    SourceConditionNotMet, 412, "The source condition specified using HTTP conditional header(s) is not met.";
+    PendingCopyOperation, 409, "There is currently a pending copy operation.";
+    NoPendingCopyOperation, 409, "There is currently no pending copy operation.";
+    CopyIdMismatch, 409, "The specified copy ID did not match the copy ID for the pending copy operation.";
     InvalidBlobType, 409, "The blob type is invalid for this operation.";
     BlobIsSealed, 409, "The specified blob is sealed and its contents can't be modified unless the blob is re-created after a delete operation.";
     AppendPositionConditionNotMet, 412, "The append position condition specified was not met.";

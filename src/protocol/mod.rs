@@ -8,6 +8,7 @@
 //! One error table (`error.rs`, `api-spec/errors.json`) serves all dialects.
 
 pub mod azure;
+pub mod copy;
 pub mod error;
 pub mod operation;
 pub mod reply;

@@ -2,6 +2,9 @@
 
 use uuid::Uuid;
 
+use crate::protocol::copy::CopyBlob;
+use crate::protocol::copy::CopySource;
+use crate::protocol::copy::PutBlobFromUrl;
 use crate::types::BlobName;
 use crate::types::BlobProperties;
 use crate::types::BlockId;
@@ -117,6 +120,8 @@ pub struct ListBlobs {
     pub uncommitted: bool,
     /// `include=tags`.
     pub tags: bool,
+    /// `include=copy`.
+    pub copy: bool,
 }
 
 /// Find Blobs by Tags, in one container or all.
@@ -249,6 +254,30 @@ pub enum Operation {
         precondition: Precondition,
         /// `x-ms-blob-condition-appendpos`, bytes.
         position: Option<u64>,
+    },
+    /// Put Blob From URL.
+    PutBlobFromUrl(Box<PutBlobFromUrl>),
+    /// Copy Blob, Copy Blob From URL.
+    CopyBlob(Box<CopyBlob>),
+    /// Abort Copy Blob.
+    AbortCopy {
+        /// The destination.
+        path: BlobPath,
+        /// `copyid`.
+        id: Uuid,
+        /// Only the lease counts.
+        precondition: Precondition,
+    },
+    /// Put Block From URL.
+    PutBlockFromUrl {
+        /// The blob.
+        path: BlobPath,
+        /// The block.
+        id: BlockId,
+        /// Only the lease counts.
+        precondition: Precondition,
+        /// The bytes.
+        source: Box<CopySource>,
     },
     /// Put Block.
     PutBlock {
@@ -385,6 +414,11 @@ impl Operation {
             Self::PutBlob { .. } => "PutBlob",
             Self::AppendBlock { .. } => "AppendBlock",
             Self::SealBlob { .. } => "SealBlob",
+            Self::PutBlobFromUrl(_) => "PutBlobFromUrl",
+            Self::CopyBlob(copy) if copy.sync => "CopyBlobFromUrl",
+            Self::CopyBlob(_) => "CopyBlob",
+            Self::AbortCopy { .. } => "AbortCopy",
+            Self::PutBlockFromUrl { .. } => "PutBlockFromUrl",
             Self::PutBlock { .. } => "PutBlock",
             Self::PutBlockList { .. } => "PutBlockList",
             Self::GetBlockList { .. } => "GetBlockList",

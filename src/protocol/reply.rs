@@ -4,6 +4,8 @@ use std::ops::Range;
 
 use uuid::Uuid;
 
+use crate::protocol::copy::CopyFacts;
+use crate::protocol::copy::CopyState;
 use crate::protocol::operation::AccessPolicy;
 use crate::types::BlobKind;
 use crate::types::BlobProperties;
@@ -101,6 +103,8 @@ pub struct BlobFacts {
     pub tags: Tags,
     /// Its lease.
     pub lease: LeaseFacts,
+    /// The last copy into it.
+    pub copy: Option<Box<CopyFacts>>,
 }
 
 impl BlobFacts {
@@ -116,6 +120,7 @@ impl BlobFacts {
             metadata: Metadata::default(),
             tags: Tags::default(),
             lease: LeaseFacts::NONE,
+            copy: None,
         }
     }
 }
@@ -264,6 +269,19 @@ pub enum Reply {
     },
     /// Append Blob Seal.
     BlobSealed(Change),
+    /// Copy Blob, Copy Blob From URL.
+    BlobCopied {
+        /// Tag and time.
+        change: Change,
+        /// `x-ms-copy-id`.
+        id: Uuid,
+        /// `x-ms-copy-status`.
+        state: CopyState,
+        /// Of the content, of a copy that was waited for.
+        checksum: Option<BodyChecksum>,
+    },
+    /// Abort Copy Blob.
+    CopyAborted,
     /// Put Block.
     BlockPut(BodyChecksum),
     /// Put Block List; the checksum is of the request's XML.

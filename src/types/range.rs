@@ -1,5 +1,6 @@
 //! Byte ranges of a blob.
 
+use std::fmt;
 use std::ops::Range;
 
 /// A range as asked for: `bytes=first-` or `bytes=first-last`, both ends inclusive, `first <= last`.
@@ -16,6 +17,18 @@ impl ByteRange {
         if last.is_some_and(|last| last < first) { None } else { Some(Self { first, last }) }
     }
 
+    /// The first byte wanted.
+    #[must_use]
+    pub const fn first(&self) -> u64 {
+        self.first
+    }
+
+    /// The last byte wanted; `None` for the end of the blob.
+    #[must_use]
+    pub const fn last(&self) -> Option<u64> {
+        self.last
+    }
+
     /// The half-open part of a blob of `len` bytes that this range covers; `None` when it starts past the end.
     #[must_use]
     pub fn within(&self, len: u64) -> Option<Range<u64>> {
@@ -24,6 +37,16 @@ impl ByteRange {
         }
         let end = self.last.map_or(len, |last| last.saturating_add(1).min(len));
         Some(self.first..end)
+    }
+}
+
+impl fmt::Display for ByteRange {
+    /// As headers carry it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.last {
+            Some(last) => write!(f, "bytes={}-{last}", self.first),
+            None => write!(f, "bytes={}-", self.first),
+        }
     }
 }
 

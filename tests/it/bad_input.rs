@@ -6,6 +6,7 @@
 mod addresses;
 mod authorization;
 mod bodies;
+mod copies;
 mod framing;
 mod headers;
 mod leases;
@@ -61,6 +62,7 @@ fn malformed_requests_are_refused_with_their_codes_and_change_nothing() {
         addresses::cases(),
         parameters::cases(),
         headers::cases(),
+        copies::cases(),
         leases::cases(),
         xml::cases(),
         bodies::cases(),

@@ -60,13 +60,16 @@ pub(super) fn needs(operation: &Operation) -> Need {
         O::SetContainerMetadata { .. } => WRITE_CONTAINER,
         O::DeleteContainer { .. } => DELETE_CONTAINER,
         O::ListBlobs(_) => LIST_BLOBS,
-        O::PutBlob { tags, .. } | O::PutBlockList { tags, .. } => {
-            let also = if tags.is_empty() { NONE } else { Letters::of("t") };
-            Need { also, ..PUT_BLOB }
-        }
+        O::PutBlob { tags, .. } | O::PutBlockList { tags, .. } => tagging(!tags.is_empty()),
+        O::PutBlobFromUrl(put) => tagging(put.tags.sets_any()),
+        O::CopyBlob(copy) => tagging(copy.tags.sets_any()),
         O::AppendBlock { .. } => APPEND_BLOB,
         O::SealBlob { .. } => WRITE_BLOB,
-        O::PutBlock { .. } | O::SetBlobProperties { .. } | O::SetBlobMetadata { .. } => WRITE_BLOB,
+        O::PutBlock { .. }
+        | O::PutBlockFromUrl { .. }
+        | O::AbortCopy { .. }
+        | O::SetBlobProperties { .. }
+        | O::SetBlobMetadata { .. } => WRITE_BLOB,
         O::GetBlob { .. }
         | O::GetBlobProperties { .. }
         | O::GetBlobMetadata { .. }
@@ -78,6 +81,12 @@ pub(super) fn needs(operation: &Operation) -> Need {
         O::LeaseContainer { action, .. } => lease(action, WRITE_CONTAINER),
         O::LeaseBlob { action, .. } => lease(action, WRITE_BLOB),
     }
+}
+
+/// Makes a blob, with tags or without.
+const fn tagging(tags: bool) -> Need {
+    let also = if tags { Letters::of("t") } else { NONE };
+    Need { also, ..PUT_BLOB }
 }
 
 /// Whoever may delete may break a lease too.

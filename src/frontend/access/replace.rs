@@ -8,9 +8,15 @@ use crate::types::EtagMatch;
 /// Conditions an operation to make something new, so that the partition decides and no race can replace a blob.
 /// Answers whether the caller had not asked for that itself; `None` when the operation cannot be conditioned so.
 pub(super) fn forbid(operation: &mut Operation) -> Option<bool> {
-    let (Operation::PutBlob { precondition, .. } | Operation::PutBlockList { precondition, .. }) =
-        operation
-    else {
+    let precondition = if let Operation::PutBlobFromUrl(put) = operation {
+        &mut put.precondition
+    } else if let Operation::CopyBlob(copy) = operation {
+        &mut copy.precondition
+    } else if let Operation::PutBlob { precondition, .. }
+    | Operation::PutBlockList { precondition, .. } = operation
+    {
+        precondition
+    } else {
         return None;
     };
     let own = precondition.conditions.if_none_match.replace(EtagMatch::Any);

@@ -6,6 +6,7 @@ pub(crate) mod blobs;
 pub(crate) mod blocks;
 pub(crate) mod containers;
 pub(crate) mod content;
+pub(crate) mod copies;
 pub(crate) mod find;
 pub(crate) mod leases;
 pub(crate) mod listing;
@@ -20,6 +21,8 @@ use crate::frontend::write::Stored;
 use crate::index;
 use crate::index::BlobRecord;
 use crate::index::ContainerRecord;
+use crate::index::CopyRecord;
+use crate::index::CopyStatus;
 use crate::index::Guard;
 use crate::index::Read;
 use crate::index::ReadReply;
@@ -28,6 +31,8 @@ use crate::index::WriteReply;
 use crate::protocol::Error;
 use crate::protocol::ErrorCode;
 use crate::protocol::Precondition;
+use crate::protocol::copy::CopyFacts;
+use crate::protocol::copy::CopyState;
 use crate::protocol::operation::BlobPath;
 use crate::protocol::reply::BlobFacts;
 use crate::protocol::reply::Change;
@@ -135,8 +140,27 @@ pub(crate) fn facts(record: BlobRecord, now: Timestamp) -> Box<BlobFacts> {
         properties: record.properties,
         metadata: record.metadata,
         tags: record.tags,
+        copy: record.copy.map(|copy| Box::new(copied(*copy))),
         ..BlobFacts::new(change, record.created, record.len)
     })
+}
+
+/// What clients see of a copy.
+fn copied(copy: CopyRecord) -> CopyFacts {
+    CopyFacts {
+        id: copy.id,
+        source: copy.source,
+        state: match copy.status {
+            CopyStatus::Pending => CopyState::Pending,
+            CopyStatus::Success => CopyState::Success,
+            CopyStatus::Aborted => CopyState::Aborted,
+            CopyStatus::Failed => CopyState::Failed,
+        },
+        description: copy.description,
+        copied: copy.copied,
+        total: copy.total,
+        completed: copy.completed,
+    }
 }
 
 /// The index answered another question than it was asked: a bug, told as one.

@@ -58,6 +58,12 @@ pub(crate) async fn commit(
     tagged: Option<Tagged>,
 ) -> Result<WriteReply, index::Error> {
     let answer = ops::commit(front, write, stored).await?;
+    show(front, tagged).await;
+    Ok(answer)
+}
+
+/// Brings the tag index up to the tags of a blob that was written.
+pub(crate) async fn show(front: &FrontEnd, tagged: Option<Tagged>) {
     if let Some(tagged) = tagged {
         let router = std::sync::Arc::clone(&front.router);
         let indexing = front.env.tasks.spawn("tag index", async move {
@@ -70,7 +76,6 @@ pub(crate) async fn commit(
             tracing::debug!(%error, "the tag index lags behind");
         }
     }
-    Ok(answer)
 }
 
 async fn bring_up(router: &Router, tagged: &Tagged) -> Result<(), index::Error> {

@@ -9,6 +9,7 @@ use crate::protocol::Operation;
 use crate::protocol::azure::appends;
 use crate::protocol::azure::conditions;
 use crate::protocol::azure::conditions::Dates;
+use crate::protocol::azure::copy;
 use crate::protocol::azure::headers;
 use crate::protocol::azure::leases;
 use crate::protocol::azure::limits;
@@ -35,7 +36,6 @@ const UNSERVED: &[&str] = &[
     "page",
     "pagelist",
     "snapshot",
-    "copy",
     "incrementalcopy",
     "tier",
     "undelete",
@@ -52,15 +52,18 @@ pub(super) fn parse(
     comp: Option<&str>,
 ) -> Result<Operation, Error> {
     let all = request.headers;
+    copy::check(comp, all)?;
     match (comp, request.method) {
         (None, &Method::GET) => get(all, path),
         (None, &Method::HEAD) => {
             Ok(Operation::GetBlobProperties { path, precondition: conditions::read(all)? })
         }
+        (None, &Method::PUT) if copy::has_source(all) => copy::put(request, path),
         (None, &Method::PUT) => put(request, path),
         (None, &Method::DELETE) => delete(all, path),
         (Some("appendblock"), &Method::PUT) => appends::append(request, path),
         (Some("seal"), &Method::PUT) => appends::seal(all, path),
+        (Some("copy"), &Method::PUT) => copy::abort(request, path),
         (Some("block"), &Method::PUT) => put_block(request, path),
         (Some("blocklist"), &Method::PUT) => put_block_list(all, path),
         (Some("blocklist"), &Method::GET) => Ok(Operation::GetBlockList {
@@ -155,6 +158,9 @@ fn delete(all: &HeaderMap, path: BlobPath) -> Result<Operation, Error> {
 fn put_block(request: &Request<'_>, path: BlobPath) -> Result<Operation, Error> {
     let all = request.headers;
     let id = block_id(request.query)?;
+    if copy::has_source(all) {
+        return copy::put_block(request, path, id);
+    }
     let upload = headers::upload(all, limits::put_block(request.version))?;
     if upload.len == 0 {
         return Err(headers::invalid("Content-Length", "0"));

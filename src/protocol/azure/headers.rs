@@ -96,7 +96,8 @@ pub(super) fn properties(headers: &HeaderMap, standard: bool) -> Result<BlobProp
     })
 }
 
-fn md5(headers: &HeaderMap, name: &str) -> Result<Option<Md5>, Error> {
+/// A header that holds an MD5.
+pub(super) fn md5(headers: &HeaderMap, name: &str) -> Result<Option<Md5>, Error> {
     let Some(value) = text(headers, name)? else { return Ok(None) };
     let refused = || {
         Error::new(ErrorCode::InvalidMd5).detail("HeaderName", name).detail("HeaderValue", value)

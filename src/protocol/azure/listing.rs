@@ -3,6 +3,7 @@
 use crate::protocol::azure::escape;
 use crate::protocol::azure::render;
 use crate::protocol::azure::tags;
+use crate::protocol::copy::CopyFacts;
 use crate::protocol::operation::ListBlobs;
 use crate::protocol::operation::ListContainers;
 use crate::protocol::reply::BlobFacts;
@@ -83,7 +84,7 @@ pub(super) fn blobs(listing: &BlobListing, endpoint: &str, asked: &ListBlobs) ->
             BlobItem::Blob { name, facts } => {
                 out.push_str("<Blob>");
                 escape::name(&mut out, "Name", name);
-                blob(&mut out, facts, &mut dates);
+                blob(&mut out, facts, &mut dates, asked.copy);
                 if asked.metadata {
                     metadata(&mut out, &facts.metadata);
                 }
@@ -131,7 +132,7 @@ impl Dates {
     }
 }
 
-fn blob(out: &mut String, facts: &BlobFacts, dates: &mut Dates) {
+fn blob(out: &mut String, facts: &BlobFacts, dates: &mut Dates, copy: bool) {
     let properties = &facts.properties;
     out.push_str("<Properties>");
     escape::plain(out, "Creation-Time", dates.text(facts.created));
@@ -151,11 +152,25 @@ fn blob(out: &mut String, facts: &BlobFacts, dates: &mut Dates) {
     or_empty(out, "Content-Disposition", properties.content_disposition.as_deref());
     kind(out, facts.kind);
     lease(out, facts.lease);
+    if let Some(copied) = facts.copy.as_deref().filter(|_| copy) {
+        copy_state(out, copied);
+    }
     out.push_str("<ServerEncrypted>true</ServerEncrypted>");
     if !facts.tags.is_empty() {
         escape::plain(out, "TagCount", facts.tags.len());
     }
     out.push_str("</Properties>");
+}
+
+fn copy_state(out: &mut String, copy: &CopyFacts) {
+    escape::plain(out, "CopyId", copy.id.hyphenated());
+    escape::element(out, "CopySource", &copy.source);
+    escape::plain(out, "CopyStatus", copy.state.as_str());
+    escape::plain(out, "CopyProgress", format_args!("{}/{}", copy.copied, copy.total));
+    if let Some(completed) = copy.completed {
+        escape::plain(out, "CopyCompletionTime", completed);
+    }
+    optional(out, "CopyStatusDescription", copy.description.as_deref());
 }
 
 fn lease(out: &mut String, lease: LeaseFacts) {

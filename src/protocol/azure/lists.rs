@@ -13,7 +13,6 @@ const MAX_RESULTS: u32 = 5_000;
 
 /// `include` values of List Blobs that have nothing to show here: what they list cannot exist yet.
 const BLOBS_INCLUDE_EMPTY: &[&str] = &[
-    "copy",
     "snapshots",
     "deleted",
     "versions",
@@ -34,7 +33,8 @@ pub(super) fn containers(query: &Query) -> Result<ListContainers, Error> {
 }
 
 pub(super) fn blobs(query: &Query, container: ContainerName) -> Result<ListBlobs, Error> {
-    let include = include(query, &["metadata", "uncommittedblobs", "tags"], BLOBS_INCLUDE_EMPTY)?;
+    let served = ["metadata", "uncommittedblobs", "tags", "copy"];
+    let include = include(query, &served, BLOBS_INCLUDE_EMPTY)?;
     Ok(ListBlobs {
         container,
         prefix: owned(query, "prefix")?,
@@ -45,6 +45,7 @@ pub(super) fn blobs(query: &Query, container: ContainerName) -> Result<ListBlobs
         metadata: include.contains(&"metadata"),
         uncommitted: include.contains(&"uncommittedblobs"),
         tags: include.contains(&"tags"),
+        copy: include.contains(&"copy"),
     })
 }
 

@@ -2,7 +2,7 @@
 //!
 //! 1. `address.rs` finds account, container and blob, path-style or host-style; decodes once.
 //! 2. `context.rs` reads what every answer echoes: `x-ms-version`, `x-ms-client-request-id`.
-//! 3. `parse.rs` routes to `containers.rs`, `blobs.rs`, `lists.rs`, `leases.rs`; `unserved.rs` refuses what would change meaning if
+//! 3. `parse.rs` routes to `containers.rs`, `blobs.rs`, `copy.rs`, `lists.rs`, `leases.rs`; `unserved.rs` refuses what would change meaning if
 //!    ignored; `limits.rs`, `conditions.rs`, `range.rs`, `headers.rs`, `query.rs` read the pieces.
 //! 4. `acl.rs` reads and writes access policies; `xml.rs` reads the body of Put Block List, `xml/tree.rs` small documents,
 //!    `service.rs` service properties, `tags.rs` tags.
@@ -20,6 +20,7 @@ mod blobs;
 mod conditions;
 mod containers;
 mod context;
+mod copy;
 mod escape;
 mod headers;
 mod leases;
@@ -38,6 +39,7 @@ pub mod xml;
 pub use acl::read_policies as access_policies;
 pub use address::{Address, Addressing, address};
 pub use context::{Context, ServiceVersion};
+pub use copy::read_blob_headers;
 pub use limits::RANGE_CHECKSUM_BYTES_MAX;
 pub use parse::parse;
 pub use render::{RequestEcho, render, render_error};

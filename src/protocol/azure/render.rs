@@ -22,6 +22,7 @@ use crate::protocol::azure::escape;
 use crate::protocol::azure::listing;
 use crate::protocol::azure::service;
 use crate::protocol::azure::tags;
+use crate::protocol::copy::CopyFacts;
 use crate::protocol::operation::FindBlobs;
 use crate::protocol::operation::ListBlobs;
 use crate::protocol::operation::ListContainers;
@@ -148,6 +149,17 @@ pub fn render(reply: &Reply, echo: &RequestEcho) -> Response<Bytes> {
         Reply::BlobSealed(change) => {
             Head::new(200, echo).change(change).set("x-ms-blob-sealed", "true").empty()
         }
+        Reply::BlobCopied { change, id, state, checksum } => {
+            let head = Head::new(202, echo)
+                .change(change)
+                .set("x-ms-copy-id", &id.hyphenated().to_string())
+                .set("x-ms-copy-status", state.as_str());
+            match checksum {
+                Some(checksum) => head.checksum(checksum).empty(),
+                None => head.empty(),
+            }
+        }
+        Reply::CopyAborted => Head::new(204, echo).bodiless(),
         Reply::BlockPut(checksum) => Head::new(201, echo).checksum(checksum).encrypted().empty(),
         Reply::BlockListPut(change, checksum) => {
             Head::new(201, echo).change(change).checksum(checksum).encrypted().empty()
@@ -243,8 +255,8 @@ fn leased(change: &Change, outcome: LeaseOutcome, echo: &RequestEcho) -> Respons
 #[must_use]
 pub fn render_error(error: &Error, echo: &RequestEcho) -> Response<Bytes> {
     let code = error.code;
-    let mut head = Head::new(code.status(), echo);
-    if code.status() == 304 {
+    let mut head = Head::new(error.http_status(), echo);
+    if error.http_status() == 304 {
         head = head.set("x-ms-error-code", ErrorCode::ConditionNotMet.azure());
     } else {
         head = head.set("x-ms-error-code", code.azure());
@@ -252,7 +264,7 @@ pub fn render_error(error: &Error, echo: &RequestEcho) -> Response<Bytes> {
     for (name, value) in &error.headers {
         head = head.set(name, value);
     }
-    if echo.head || code.status() == 304 {
+    if echo.head || error.http_status() == 304 {
         return head.bodiless();
     }
     let message = error.message.as_deref().unwrap_or(code.message());
@@ -414,6 +426,18 @@ impl Head {
             .set("x-ms-server-encrypted", "true")
             .tag_count(facts.tags.len())
             .metadata(&facts.metadata)
+            .copy(facts.copy.as_deref())
+    }
+
+    fn copy(self, copy: Option<&CopyFacts>) -> Self {
+        let Some(copy) = copy else { return self };
+        let completed = copy.completed.map(|time| time.to_string());
+        self.set("x-ms-copy-id", &copy.id.hyphenated().to_string())
+            .set("x-ms-copy-source", &copy.source)
+            .set("x-ms-copy-status", copy.state.as_str())
+            .set("x-ms-copy-progress", &format!("{}/{}", copy.copied, copy.total))
+            .optional("x-ms-copy-completion-time", completed.as_deref())
+            .optional("x-ms-copy-status-description", copy.description.as_deref())
     }
 
     fn lease(self, lease: LeaseFacts) -> Self {

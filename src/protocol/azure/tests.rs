@@ -204,8 +204,6 @@ fn what_is_not_served_says_so() {
     let headers = [
         "x-ms-encryption-key: k",
         "x-ms-encryption-scope: s",
-        "x-ms-copy-source: http://h/a/b/c",
-        "x-ms-source-if-match: x",
         "x-ms-immutability-policy-mode: unlocked",
         "x-ms-legal-hold: true",
         "x-ms-structured-body: XSM/1.0; properties=crc64",

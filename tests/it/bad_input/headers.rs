@@ -89,8 +89,6 @@ const PUT_ROWS: &[Row] = &[
     (PUT, "x-ms-encryption-key: a2V5", 501, "NotImplemented"),
     (PUT, "x-ms-encryption-scope: s", 501, "NotImplemented"),
     (PUT, "x-ms-tags: a", 400, "InvalidHeaderValue"),
-    (PUT, "x-ms-copy-source: http://127.0.0.1/acct1/con1/blob", 501, "NotImplemented"),
-    (PUT, "x-ms-source-if-match: *", 501, "NotImplemented"),
     (PUT, "x-ms-immutability-policy-until-date: 2030", 501, "NotImplemented"),
     (PUT, "x-ms-legal-hold: true", 501, "NotImplemented"),
     (PUT, "x-ms-structured-body: XSM/1.0; properties=crc64", 501, "NotImplemented"),

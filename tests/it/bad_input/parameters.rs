@@ -67,7 +67,6 @@ pub(super) fn cases() -> Vec<Case> {
         ("comp=appendblock", unserved),
         ("comp=snapshot", unserved),
         ("comp=tier", unserved),
-        ("comp=copy&copyid=x", unserved),
         ("comp=undelete", unserved),
         ("comp=immutabilityPolicies", unserved),
     ];

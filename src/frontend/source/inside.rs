@@ -1,0 +1,240 @@
+//! Sources in this same store.
+
+use std::sync::Arc;
+
+use http::HeaderValue;
+use http::Request;
+use http::header::AUTHORIZATION;
+use http::header::HOST;
+use http::request::Parts;
+
+use crate::frontend::access::admit::admit;
+use crate::frontend::accounts::Account;
+use crate::frontend::body::RequestBody;
+use crate::frontend::body::ResponseBody;
+use crate::frontend::ops;
+use crate::frontend::read;
+use crate::frontend::service::FrontEnd;
+use crate::frontend::source::Facts;
+use crate::frontend::source::Requester;
+use crate::frontend::source::refusal;
+use crate::index;
+use crate::index::BlobRecord;
+use crate::index::BlobView;
+use crate::index::CopiedContent;
+use crate::index::Guard;
+use crate::index::NewContent;
+use crate::index::Read;
+use crate::index::ReadBlob;
+use crate::index::ReadReply;
+use crate::index::Share;
+use crate::index::Write;
+use crate::index::WriteReply;
+use crate::index::inflight::CopyGuard;
+use crate::protocol::Error;
+use crate::protocol::ErrorCode;
+use crate::protocol::Operation;
+use crate::protocol::azure;
+use crate::protocol::copy::CopySource;
+use crate::types::BlobKey;
+use crate::types::ByteRange;
+use crate::types::Conditions;
+use crate::types::Crc64;
+use crate::types::EtagMatch;
+use crate::types::RoutingKey;
+
+/// A blob of this store that was looked up, as of that instant.
+#[derive(Debug)]
+pub(crate) struct Inside {
+    key: BlobKey,
+    /// Record, range and first pieces.
+    view: BlobView,
+    guard: index::inflight::ReadGuard,
+}
+
+/// Content that the source's rows have marked as shared.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    /// Where it lies.
+    pub(crate) content: CopiedContent,
+    /// Held until the commit that names it was answered.
+    pub(crate) guard: CopyGuard,
+}
+
+/// Authorizes and looks up.
+pub(super) async fn open(
+    front: &FrontEnd,
+    (requester, account): (Requester<'_>, &Account),
+    source: &CopySource,
+) -> Result<Inside, Error> {
+    let head = head(requester, account, source)?;
+    let (owner, operation) = authorize(front, (requester, account), &head).await?;
+    let Operation::GetBlob { path, precondition, range, .. } = operation else {
+        return Err(Error::new(ErrorCode::CannotVerifyCopySource)
+            .status(400)
+            .message("The source URL names no blob."));
+    };
+    let key = ops::blob_key(front, &owner, path).await.map_err(refusal::explain)?;
+    // Before the look-up: what becomes garbage after this instant is not freed until the copy has read it.
+    let guard = front.inflight.read(front.env.clock.now());
+    let view = look_up(front, &key, ops::guard(precondition), range).await?;
+    Ok(Inside { key, view, guard })
+}
+
+/// The head of the request that a client would send for the source.
+fn head(requester: Requester<'_>, account: &Account, source: &CopySource) -> Result<Parts, Error> {
+    let refused = |_| Error::from(ErrorCode::InvalidHeaderValue);
+    let (mut head, ()) = Request::get(source.url.clone())
+        .body(())
+        .map_err(|_| Error::from(ErrorCode::InvalidHeaderValue))?
+        .into_parts();
+    head.headers = source.conditions.clone();
+    let host = source.url.authority().map_or("", http::uri::Authority::as_str);
+    head.headers.insert(HOST, HeaderValue::from_str(host).map_err(refused)?);
+    if let Some(version) = requester.head.headers.get("x-ms-version") {
+        head.headers.insert("x-ms-version", version.clone());
+    }
+    if let Some(range) = source.range {
+        let text = range.to_string();
+        head.headers.insert("x-ms-range", HeaderValue::from_str(&text).map_err(refused)?);
+    }
+    if let Some(token) = &source.authorization {
+        head.headers.insert(AUTHORIZATION, HeaderValue::from_str(token).map_err(refused)?);
+    } else if !is_signed(source)
+        && let Some(own) = requester.head.headers.get(AUTHORIZATION)
+        && names(&head, account)
+        && starts_with(own, "bearer ")
+    {
+        // A copy within an account: its token is good for the source as well.
+        head.headers.insert(AUTHORIZATION, own.clone());
+    }
+    Ok(head)
+}
+
+/// Whether the URL brings its own signature.
+fn is_signed(source: &CopySource) -> bool {
+    source.url.query().unwrap_or("").split('&').any(|piece| piece.starts_with("sig="))
+}
+
+fn names(head: &Parts, account: &Account) -> bool {
+    let host = head.uri.host().unwrap_or("");
+    let name = account.name.as_str();
+    let first = head.uri.path().trim_start_matches('/').split('/').next().unwrap_or("");
+    first == name || host.split('.').next() == Some(name)
+}
+
+fn starts_with(value: &HeaderValue, scheme: &str) -> bool {
+    let start = value.as_bytes().get(..scheme.len());
+    start.is_some_and(|start| start.eq_ignore_ascii_case(scheme.as_bytes()))
+}
+
+/// Lets the source's request in, or says why not. A source in the requester's own account needs no further signature
+/// when the request was signed with the account's key, which may do everything there.
+async fn authorize(
+    front: &FrontEnd,
+    (requester, account): (Requester<'_>, &Account),
+    head: &Parts,
+) -> Result<(Arc<Account>, Operation), Error> {
+    let mut echo = azure::RequestEcho::new(head, String::new(), front.env.clock.now());
+    let by_key = requester.head.headers.get(AUTHORIZATION);
+    let by_key = by_key.is_some_and(|own| starts_with(own, "sharedkey"));
+    let signed = head.headers.contains_key(AUTHORIZATION)
+        || head.uri.query().unwrap_or("").split('&').any(|piece| piece.starts_with("sig="));
+    if by_key && !signed {
+        let context = azure::Context::from_head(head)?;
+        let host = head.uri.authority().map(http::uri::Authority::as_str);
+        let address = azure::address(&head.method, &head.uri, host, &front.config.addressing)
+            .map_err(refusal::explain)?;
+        if address.account == account.name {
+            let operation = azure::parse(head, &address, &context).map_err(refusal::explain)?;
+            let owner = front.accounts.get(&address.account).ok_or(ErrorCode::InternalError)?;
+            return Ok((owner, operation));
+        }
+    }
+    let admitted = admit(front, (head, requester.peer), &mut echo).await;
+    admitted.map(|a| (a.account, a.operation)).map_err(refusal::explain)
+}
+
+async fn look_up(
+    front: &FrontEnd,
+    key: &BlobKey,
+    guard: Guard,
+    range: Option<ByteRange>,
+) -> Result<BlobView, Error> {
+    let position = RoutingKey::blob(key);
+    let read = Read::Blob(ReadBlob { key: key.clone(), guard, range, pieces: true });
+    match front.router.read(position.as_bytes(), read).await {
+        Ok(ReadReply::Blob(view)) => Ok(*view),
+        Ok(_) => Err(ops::mismatched()),
+        Err(error) => Err(refusal::of_index(&error)),
+    }
+}
+
+impl Inside {
+    /// What is known of it.
+    pub(super) fn facts(&self) -> Facts {
+        let BlobRecord { kind, properties, metadata, tags, .. } = self.view.record.clone();
+        Facts { kind, properties, metadata, tags }
+    }
+
+    /// The checksum of the whole blob.
+    pub(crate) const fn crc64(&self) -> Crc64 {
+        self.view.record.crc64
+    }
+
+    /// Bytes that are wanted.
+    pub(crate) const fn len(&self) -> u64 {
+        self.view.range.end - self.view.range.start
+    }
+
+    /// Has the source mark its content, so that the destination may name it; `None` when the wanted bytes cannot be shared.
+    pub(crate) async fn share(&self, front: &FrontEnd) -> Result<Option<Shared>, Error> {
+        if self.view.record.encryption.is_some() {
+            return Ok(None);
+        }
+        // Before the look-up, so that an audit knows of the copy.
+        let guard = front.inflight.copy();
+        let tag = EtagMatch::Tags(vec![Some(self.view.record.etag)]);
+        let conditions = Conditions { if_match: Some(tag), ..Conditions::default() };
+        let share = Share {
+            key: self.key.clone(),
+            guard: Guard { conditions, ..Guard::default() },
+            range: Some(self.view.range.clone()),
+        };
+        let answer = ops::commit(front, Write::Share(Box::new(share)), None).await;
+        let shared = match answer {
+            Ok(WriteReply::Shared(shared)) => *shared,
+            Ok(_) => return Err(ops::mismatched()),
+            Err(error) => return Err(refusal::of_index(&error)),
+        };
+        let Some(content) = shared.content else { return Ok(None) };
+        guard.met(content.pieces().flat_map(locations).map(|location| location.extent));
+        Ok(Some(Shared { content, guard }))
+    }
+
+    /// Reads the wanted bytes.
+    pub(crate) async fn body(self, front: &FrontEnd) -> Result<RequestBody, Error> {
+        let idle = front.config.body_idle;
+        let body = if self.view.range.is_empty() {
+            ResponseBody::full(bytes::Bytes::new())
+        } else {
+            read::begin(&front.router, &front.capacity, self.key, self.view, self.guard).await?
+        };
+        Ok(RequestBody::of_source(body, idle, front.env.clone()))
+    }
+
+    /// Reads the wanted bytes beside the copy, for a checksum.
+    pub(crate) async fn again(&self, front: &FrontEnd) -> Result<RequestBody, Error> {
+        let guard = front.inflight.read(front.env.clock.now());
+        let again = Self { key: self.key.clone(), view: self.view.clone(), guard };
+        again.body(front).await
+    }
+}
+
+/// Where content lies.
+fn locations(content: &NewContent) -> &[crate::types::Location] {
+    match content {
+        NewContent::Inline(_) => &[],
+        NewContent::Stored(locations) | NewContent::Shared(locations) => locations,
+    }
+}

@@ -1,0 +1,240 @@
+//! Sources on other servers, over HTTP/1.1: one request, one connection, no redirects.
+//!
+//! The address that the rules permitted is the one that is connected to: a name is resolved once, so that it cannot turn
+//! to another address in between.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::HeaderMap;
+use http::HeaderValue;
+use http::Request;
+use http::Response;
+use http::StatusCode;
+use http::header::AUTHORIZATION;
+use http::header::CONTENT_LENGTH;
+use http::header::HOST;
+use http::header::RANGE;
+use http_body_util::Empty;
+use hyper::body::Incoming;
+use hyper_util::rt::TokioIo;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::rustls;
+use tokio_rustls::rustls::pki_types::ServerName;
+
+use crate::env::net::Dial;
+use crate::env::net::Stream;
+use crate::env::net::TcpDial;
+use crate::frontend::body::RequestBody;
+use crate::frontend::service::FrontEnd;
+use crate::frontend::source::Facts;
+use crate::frontend::source::Rules;
+use crate::frontend::source::local::port;
+use crate::frontend::source::refusal;
+use crate::protocol::Error;
+use crate::protocol::ErrorCode;
+use crate::protocol::azure;
+use crate::protocol::copy::CopySource;
+use crate::types::BlobKind;
+
+/// Until the answer's head is there, from the look-up of the name on.
+const HEAD_TIME_MAX: Duration = Duration::from_secs(30);
+/// Until the last byte is there: 5000 MiB at 1.4 MiB/s.
+const TOTAL_TIME_MAX: Duration = Duration::from_secs(3_600);
+/// Header lines of an answer.
+const HEADERS_MAX: usize = 128;
+/// Bytes of an answer's head.
+const HEAD_BYTES_MAX: usize = 64 << 10;
+
+/// How other servers are reached.
+#[derive(Clone, Debug)]
+pub struct Outside {
+    dial: Arc<dyn Dial>,
+    rules: Arc<Rules>,
+    /// None when the machine has no roots of trust.
+    tls: Option<Arc<rustls::ClientConfig>>,
+}
+
+impl Outside {
+    /// Over TCP, trusting what the machine trusts.
+    #[must_use]
+    pub fn new(rules: Rules) -> Self {
+        Self { dial: Arc::new(TcpDial), rules: Arc::new(rules), tls: trust() }
+    }
+}
+
+/// The machine's roots of trust.
+fn trust() -> Option<Arc<rustls::ClientConfig>> {
+    let mut roots = rustls::RootCertStore::empty();
+    let found = rustls_native_certs::load_native_certs();
+    let (added, _unreadable) = roots.add_parsable_certificates(found.certs);
+    if added == 0 {
+        return None;
+    }
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = rustls::ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .ok()?
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    Some(Arc::new(config))
+}
+
+/// An answer whose body is on its way.
+#[derive(Debug)]
+pub(crate) struct Fetched {
+    /// What its head says.
+    pub(crate) facts: Facts,
+    /// Bytes to come.
+    pub(crate) len: u64,
+    body: Incoming,
+    /// When it has to be there, by the monotonic clock.
+    deadline: Duration,
+}
+
+impl Fetched {
+    /// The bytes.
+    pub(crate) fn body(self, front: &FrontEnd) -> RequestBody {
+        let (idle, env) = (front.config.body_idle, front.env.clone());
+        RequestBody::of_outside(self.body, idle, self.deadline, env)
+    }
+}
+
+/// Asks the source's server.
+pub(super) async fn open(front: &FrontEnd, source: &CopySource) -> Result<Fetched, Error> {
+    let deadline = front.env.clock.monotonic() + TOTAL_TIME_MAX;
+    let response = tokio::select! {
+        response = ask(front, source) => response?,
+        () = front.env.clock.sleep(HEAD_TIME_MAX) => {
+            return Err(unreachable("The copy source did not answer in time."));
+        }
+    };
+    let (head, body) = response.into_parts();
+    let wanted = if source.range.is_some() { StatusCode::PARTIAL_CONTENT } else { StatusCode::OK };
+    match head.status {
+        status if status == wanted => {}
+        StatusCode::NOT_MODIFIED | StatusCode::PRECONDITION_FAILED => {
+            return Err(ErrorCode::SourceConditionNotMet.into());
+        }
+        StatusCode::RANGE_NOT_SATISFIABLE => return Err(ErrorCode::InvalidRange.into()),
+        status if status.is_client_error() => return Err(refused(status.as_u16(), &head.headers)),
+        status if status.is_server_error() => return Err(refused(500, &head.headers)),
+        status => {
+            let text = format!("The copy source answered {status}, which is not followed.");
+            return Err(cannot(409, &text));
+        }
+    }
+    let len = head.headers.get(CONTENT_LENGTH).and_then(|v| v.to_str().ok()?.parse().ok());
+    let len = len.ok_or_else(|| cannot(409, "The copy source does not say how long it is."))?;
+    let most = source.range.and_then(|range| range.within(u64::MAX)).map(|r| r.end - r.start);
+    if most.is_some_and(|most| len > most) {
+        return Err(cannot(409, "The copy source answered with more than was asked for."));
+    }
+    Ok(Fetched { facts: facts(&head.headers), len, body, deadline })
+}
+
+async fn ask(front: &FrontEnd, source: &CopySource) -> Result<Response<Incoming>, Error> {
+    let outside = &front.config.outside;
+    let authority = source.url.authority().ok_or(ErrorCode::InvalidHeaderValue)?;
+    let host = authority.host();
+    let address = resolve(outside, host, port(&source.url, authority)).await?;
+    let gone = |error: std::io::Error| {
+        tracing::debug!(%error, host, "a copy source cannot be reached");
+        unreachable("The copy source cannot be reached.")
+    };
+    let stream = outside.dial.connect(address).await.map_err(gone)?;
+    let stream: Box<dyn Stream> = if source.url.scheme_str() == Some("https") {
+        let tls = outside.tls.clone().ok_or_else(|| {
+            cannot(409, "This server has no roots of trust; give it some to copy over https.")
+        })?;
+        let name = ServerName::try_from(host.trim_matches(['[', ']']).to_owned())
+            .map_err(|_| cannot(400, "The copy source has no host name."))?;
+        Box::new(TlsConnector::from(tls).connect(name, stream).await.map_err(gone)?)
+    } else {
+        stream
+    };
+    let broken = |error: hyper::Error| {
+        tracing::debug!(%error, host, "a copy source does not speak HTTP");
+        unreachable("The copy source broke off.")
+    };
+    let (mut sender, connection) = hyper::client::conn::http1::Builder::new()
+        .max_headers(HEADERS_MAX)
+        .max_buf_size(HEAD_BYTES_MAX)
+        .handshake(TokioIo::new(stream))
+        .await
+        .map_err(broken)?;
+    // Ends with the body: whoever drops that closes the connection.
+    drop(front.env.tasks.spawn("copy source", async move {
+        if let Err(error) = connection.await {
+            tracing::debug!(%error, "a connection to a copy source ended early");
+        }
+    }));
+    sender.send_request(request(source)?).await.map_err(broken)
+}
+
+/// An address that the rules permit; each one the name has is held against them.
+async fn resolve(outside: &Outside, host: &str, port: u16) -> Result<SocketAddr, Error> {
+    let found =
+        outside.dial.resolve(host.trim_matches(['[', ']']), port).await.map_err(|error| {
+            tracing::debug!(%error, host, "a copy source has no address");
+            unreachable("The name of the copy source does not resolve.")
+        })?;
+    let permitted = found.iter().find(|address| outside.rules.permit(host, address.ip()));
+    permitted.copied().ok_or_else(|| {
+        let text = "This server does not copy from there; its operator can open it with --copy-source-allow.";
+        cannot(403, text)
+    })
+}
+
+fn request(source: &CopySource) -> Result<Request<Empty<Bytes>>, Error> {
+    let refused = || Error::from(ErrorCode::InvalidHeaderValue);
+    let authority = source.url.authority().ok_or_else(refused)?;
+    let target = source.url.path_and_query().map_or("/", http::uri::PathAndQuery::as_str);
+    let mut request = Request::get(target).body(Empty::new()).map_err(|_| refused())?;
+    let headers = request.headers_mut();
+    *headers = source.conditions.clone();
+    let text = |text: &str| HeaderValue::from_str(text).map_err(|_| refused());
+    headers.insert(HOST, text(authority.as_str())?);
+    headers
+        .insert(http::header::USER_AGENT, text(concat!("Blockyard/", env!("CARGO_PKG_VERSION")))?);
+    if let Some(range) = source.range {
+        headers.insert(RANGE, text(&range.to_string())?);
+    }
+    if let Some(token) = &source.authorization {
+        headers.insert(AUTHORIZATION, text(token)?);
+        // A storage service takes tokens of versions that know them only.
+        headers.insert("x-ms-version", HeaderValue::from_static("2021-12-02"));
+    }
+    Ok(request)
+}
+
+/// What a storage service says of a blob, or any server of a file.
+fn facts(headers: &HeaderMap) -> Facts {
+    let (properties, metadata) = azure::read_blob_headers(headers);
+    let kind = match headers.get("x-ms-blob-type").and_then(|kind| kind.to_str().ok()) {
+        Some("AppendBlob") => BlobKind::Append { blocks: 0, sealed: false },
+        Some("PageBlob") => BlobKind::Page { sequence: 0 },
+        Some(_) | None => BlobKind::Block,
+    };
+    Facts { kind, properties, metadata, tags: crate::types::Tags::default() }
+}
+
+fn refused(status: u16, headers: &HeaderMap) -> Error {
+    let code = headers.get("x-ms-error-code").and_then(|code| code.to_str().ok());
+    let error = cannot(status, "The copy source refused the request.");
+    let error = error.detail("CopySourceStatusCode", status.to_string());
+    match code {
+        Some(code) => error.detail("CopySourceErrorCode", code),
+        None => error,
+    }
+}
+
+fn unreachable(text: &str) -> Error {
+    cannot(refusal::UNREACHABLE, text)
+}
+
+fn cannot(status: u16, text: &str) -> Error {
+    Error::new(ErrorCode::CannotVerifyCopySource).status(status).message(text)
+}

@@ -1,0 +1,257 @@
+//! Heads of operations that take their bytes from a URL.
+//!
+//! Source: Blob REST "Put Blob From URL", "Put Block From URL", "Copy Blob", "Copy Blob From URL", "Abort Copy Blob".
+
+use http::HeaderMap;
+use http::HeaderName;
+use http::Uri;
+use uuid::Uuid;
+
+use crate::protocol::Error;
+use crate::protocol::ErrorCode;
+use crate::protocol::Operation;
+use crate::protocol::azure::conditions;
+use crate::protocol::azure::conditions::Dates;
+use crate::protocol::azure::headers;
+use crate::protocol::azure::parse::Request;
+use crate::protocol::azure::query;
+use crate::protocol::azure::range;
+use crate::protocol::azure::tags;
+use crate::protocol::azure::unserved;
+use crate::protocol::copy::CopyBlob;
+use crate::protocol::copy::CopySource;
+use crate::protocol::copy::PutBlobFromUrl;
+use crate::protocol::copy::TagOption;
+use crate::protocol::operation::BlobPath;
+use crate::types::BlobProperties;
+use crate::types::BlockId;
+use crate::types::Crc64;
+use crate::types::Metadata;
+
+/// The header that makes an operation one of these.
+pub(super) const SOURCE: &str = "x-ms-copy-source";
+/// Bytes of a source URL, as the service has it.
+const URL_BYTES_MAX: usize = 2048;
+/// Prefix of the source's conditions.
+const SOURCE_PREFIX: &str = "x-ms-source-";
+
+/// Whether the request takes its bytes from a URL.
+pub(super) fn has_source(all: &HeaderMap) -> bool {
+    all.contains_key(SOURCE)
+}
+
+/// Refuses a source where none can be taken: ignored, it would make an empty blob.
+pub(super) fn check(comp: Option<&str>, all: &HeaderMap) -> Result<(), Error> {
+    if !has_source(all) || matches!(comp, None | Some("block")) {
+        return Ok(());
+    }
+    let what = format!("the header {SOURCE} on comp={}", comp.unwrap_or_default());
+    Err(unserved::not_served(&what).detail("HeaderName", SOURCE))
+}
+
+/// Put Blob with a source: with a blob type Put Blob From URL, without one Copy Blob.
+pub(super) fn put(request: &Request<'_>, path: BlobPath) -> Result<Operation, Error> {
+    let all = request.headers;
+    no_body(all)?;
+    match headers::text(all, "x-ms-blob-type")? {
+        None => copy(all, path),
+        Some("BlockBlob") => put_blob(all, path),
+        Some(other) => Err(headers::invalid("x-ms-blob-type", other)),
+    }
+}
+
+fn put_blob(all: &HeaderMap, path: BlobPath) -> Result<Operation, Error> {
+    let source = source(all)?;
+    if source.range.is_some() {
+        return Err(
+            Error::new(ErrorCode::UnsupportedHeader).detail("HeaderName", "x-ms-source-range")
+        );
+    }
+    let source_properties = match headers::text(all, "x-ms-copy-source-blob-properties")? {
+        None => true,
+        Some(_) => headers::flag(all, "x-ms-copy-source-blob-properties")?,
+    };
+    Ok(Operation::PutBlobFromUrl(Box::new(PutBlobFromUrl {
+        path,
+        precondition: conditions::write(all)?,
+        source,
+        properties: headers::properties(all, false)?,
+        source_properties,
+        metadata: headers::metadata(all)?,
+        tags: tag_option(all)?,
+    })))
+}
+
+fn copy(all: &HeaderMap, path: BlobPath) -> Result<Operation, Error> {
+    let source = source(all)?;
+    let sync = match headers::text(all, "x-ms-requires-sync")? {
+        None => false,
+        Some(value) if value.eq_ignore_ascii_case("true") => true,
+        Some(value) => return Err(headers::invalid("x-ms-requires-sync", value)),
+    };
+    if source.range.is_some() {
+        return Err(
+            Error::new(ErrorCode::UnsupportedHeader).detail("HeaderName", "x-ms-source-range")
+        );
+    }
+    Ok(Operation::CopyBlob(Box::new(CopyBlob {
+        path,
+        precondition: conditions::write(all)?,
+        source,
+        metadata: headers::metadata(all)?,
+        tags: tag_option(all)?,
+        sync,
+    })))
+}
+
+/// Put Block with a source.
+pub(super) fn put_block(
+    request: &Request<'_>,
+    path: BlobPath,
+    id: BlockId,
+) -> Result<Operation, Error> {
+    no_body(request.headers)?;
+    let precondition = conditions::dated(request.headers, Dates::None)?;
+    let source = Box::new(source(request.headers)?);
+    Ok(Operation::PutBlockFromUrl { path, id, precondition, source })
+}
+
+/// Abort Copy Blob.
+pub(super) fn abort(request: &Request<'_>, path: BlobPath) -> Result<Operation, Error> {
+    let all = request.headers;
+    match headers::text(all, "x-ms-copy-action")? {
+        Some(action) if action.eq_ignore_ascii_case("abort") => {}
+        Some(other) => return Err(headers::invalid("x-ms-copy-action", other)),
+        None => {
+            return Err(Error::new(ErrorCode::MissingRequiredHeader)
+                .detail("HeaderName", "x-ms-copy-action"));
+        }
+    }
+    let text = request.query.get("copyid")?.ok_or_else(|| query::missing("copyid"))?;
+    let id = Uuid::try_parse(text).map_err(|_| query::invalid("copyid", text))?;
+    Ok(Operation::AbortCopy { path, id, precondition: conditions::dated(all, Dates::None)? })
+}
+
+/// The source: its URL, authorization, conditions, range and checksums.
+pub(super) fn source(all: &HeaderMap) -> Result<CopySource, Error> {
+    let text = headers::text(all, SOURCE)?
+        .ok_or_else(|| Error::new(ErrorCode::MissingRequiredHeader).detail("HeaderName", SOURCE))?;
+    let md5 = headers::md5(all, "x-ms-source-content-md5")?;
+    let crc64 = match headers::text(all, "x-ms-source-content-crc64")? {
+        None => None,
+        Some(value) => Some(
+            Crc64::from_base64(value)
+                .ok_or_else(|| headers::invalid("x-ms-source-content-crc64", value))?,
+        ),
+    };
+    if md5.is_some() && crc64.is_some() {
+        return Err(ErrorCode::BothCrc64AndMd5HeaderPresent.into());
+    }
+    let range = match headers::text(all, "x-ms-source-range")? {
+        None => None,
+        Some(value) => {
+            Some(range::parse(value).ok_or_else(|| headers::invalid("x-ms-source-range", value))?)
+        }
+    };
+    Ok(CopySource {
+        url: url(text)?,
+        authorization: authorization(all)?,
+        conditions: source_conditions(all)?,
+        range,
+        md5,
+        crc64,
+    })
+}
+
+fn url(text: &str) -> Result<Uri, Error> {
+    let refused = || headers::invalid(SOURCE, without_query(text));
+    if text.len() > URL_BYTES_MAX {
+        return Err(refused());
+    }
+    let url: Uri = text.parse().map_err(|_| refused())?;
+    let known = matches!(url.scheme_str(), Some("http" | "https"));
+    // A name and a password before the host would be sent nowhere.
+    let plain = url.authority().is_some_and(|a| !a.host().is_empty() && !a.as_str().contains('@'));
+    if known && plain { Ok(url) } else { Err(refused()) }
+}
+
+/// A refused URL is shown without its signature.
+fn without_query(text: &str) -> &str {
+    text.split_once('?').map_or(text, |(url, _)| url)
+}
+
+fn authorization(all: &HeaderMap) -> Result<Option<String>, Error> {
+    const NAME: &str = "x-ms-copy-source-authorization";
+    let Some(value) = headers::text(all, NAME)? else { return Ok(None) };
+    let token = value.split_once(' ').filter(|(scheme, token)| {
+        scheme.eq_ignore_ascii_case("bearer") && !token.trim().is_empty()
+    });
+    // The value is a secret, or was meant to be one.
+    token
+        .map(|_| Some(value.to_owned()))
+        .ok_or_else(|| Error::new(ErrorCode::InvalidHeaderValue).detail("HeaderName", NAME))
+}
+
+/// The source's conditions and lease under their plain names.
+fn source_conditions(all: &HeaderMap) -> Result<HeaderMap, Error> {
+    let mut plain = HeaderMap::new();
+    for (own, name) in [
+        ("if-match", http::header::IF_MATCH),
+        ("if-none-match", http::header::IF_NONE_MATCH),
+        ("if-modified-since", http::header::IF_MODIFIED_SINCE),
+        ("if-unmodified-since", http::header::IF_UNMODIFIED_SINCE),
+        ("lease-id", HeaderName::from_static("x-ms-lease-id")),
+        ("if-tags", HeaderName::from_static("x-ms-if-tags")),
+    ] {
+        if let Some(value) = all.get(format!("{SOURCE_PREFIX}{own}")) {
+            plain.insert(name, value.clone());
+        }
+    }
+    conditions::read(&plain)?;
+    Ok(plain)
+}
+
+fn tag_option(all: &HeaderMap) -> Result<TagOption, Error> {
+    const NAME: &str = "x-ms-copy-source-tag-option";
+    match headers::text(all, NAME)? {
+        None => Ok(TagOption::Replace(tags::header(all)?)),
+        Some(value) if value.eq_ignore_ascii_case("replace") => {
+            Ok(TagOption::Replace(tags::header(all)?))
+        }
+        Some(value) if value.eq_ignore_ascii_case("copy") => {
+            if all.contains_key("x-ms-tags") {
+                return Err(headers::invalid(NAME, value).detail(
+                    "Reason",
+                    "x-ms-tags says which tags to set, COPY to take the source's.",
+                ));
+            }
+            Ok(TagOption::Copy)
+        }
+        Some(value) => Err(headers::invalid(NAME, value)),
+    }
+}
+
+/// These operations have no body: one that is sent was meant for another operation.
+fn no_body(all: &HeaderMap) -> Result<(), Error> {
+    match headers::text(all, "content-length")? {
+        None | Some("0") => Ok(()),
+        Some(other) => Err(headers::invalid("Content-Length", other)),
+    }
+}
+
+/// Properties and metadata of a blob, or of any file, by the headers of an answer that brings it. What cannot be read is
+/// left out: it was not the client who sent it.
+#[must_use]
+pub fn read_blob_headers(all: &HeaderMap) -> (BlobProperties, Metadata) {
+    let text = |name: &str| headers::text(all, name).ok().flatten().map(str::to_owned);
+    let md5 = |name| headers::md5(all, name).ok().flatten();
+    let properties = BlobProperties {
+        content_type: text("content-type"),
+        content_encoding: text("content-encoding"),
+        content_language: text("content-language"),
+        content_disposition: text("content-disposition"),
+        cache_control: text("cache-control"),
+        content_md5: md5("x-ms-blob-content-md5").or_else(|| md5("content-md5")),
+    };
+    (properties, headers::metadata(all).unwrap_or_default())
+}

@@ -1,0 +1,164 @@
+//! Operations that take their bytes from a URL.
+
+use std::fmt;
+
+use http::HeaderMap;
+use http::Uri;
+use uuid::Uuid;
+
+use crate::protocol::Precondition;
+use crate::protocol::operation::BlobPath;
+use crate::types::BlobProperties;
+use crate::types::ByteRange;
+use crate::types::Crc64;
+use crate::types::Md5;
+use crate::types::Metadata;
+use crate::types::Tags;
+use crate::types::Timestamp;
+
+/// Where bytes are taken from, and what must hold of them. Its `Debug` hides signatures and tokens.
+#[derive(Clone, PartialEq, Eq)]
+pub struct CopySource {
+    /// `x-ms-copy-source`: absolute, `http` or `https`.
+    pub url: Uri,
+    /// `x-ms-copy-source-authorization`: `Bearer` and a token.
+    pub authorization: Option<String>,
+    /// The source's `If-*`, under their plain names; each one is well formed.
+    pub conditions: HeaderMap,
+    /// `x-ms-source-range`; none for all.
+    pub range: Option<ByteRange>,
+    /// `x-ms-source-content-md5`: of the bytes taken.
+    pub md5: Option<Md5>,
+    /// `x-ms-source-content-crc64`: of the bytes taken.
+    pub crc64: Option<Crc64>,
+}
+
+impl CopySource {
+    /// The URL as others may see it: without its signature.
+    #[must_use]
+    pub fn shown(&self) -> String {
+        let snapshot = self.url.query().into_iter().flat_map(|query| query.split('&'));
+        let mut kept = snapshot.filter(|piece| {
+            let name = piece.split_once('=').map_or(*piece, |(name, _)| name);
+            ["snapshot", "versionid"].iter().any(|known| name.eq_ignore_ascii_case(known))
+        });
+        let scheme = self.url.scheme_str().unwrap_or("http");
+        let authority = self.url.authority().map_or("", http::uri::Authority::as_str);
+        let path = self.url.path();
+        match kept.next() {
+            Some(snapshot) => format!("{scheme}://{authority}{path}?{snapshot}"),
+            None => format!("{scheme}://{authority}{path}"),
+        }
+    }
+}
+
+impl fmt::Debug for CopySource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CopySource")
+            .field("url", &self.shown())
+            .field("conditions", &self.conditions)
+            .field("range", &self.range)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Which tags a copy gets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TagOption {
+    /// Those of the request.
+    Replace(Tags),
+    /// Those of the source.
+    Copy,
+}
+
+impl TagOption {
+    /// Whether the copy may get tags.
+    #[must_use]
+    pub fn sets_any(&self) -> bool {
+        match self {
+            Self::Replace(tags) => !tags.is_empty(),
+            Self::Copy => true,
+        }
+    }
+}
+
+/// Put Blob From URL.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PutBlobFromUrl {
+    /// The blob.
+    pub path: BlobPath,
+    /// What must hold of it.
+    pub precondition: Precondition,
+    /// The bytes.
+    pub source: CopySource,
+    /// System properties; what is not given is the source's, where those are taken over.
+    pub properties: BlobProperties,
+    /// `x-ms-copy-source-blob-properties`: whether the source's properties are taken over.
+    pub source_properties: bool,
+    /// User metadata.
+    pub metadata: Metadata,
+    /// `x-ms-copy-source-tag-option`.
+    pub tags: TagOption,
+}
+
+/// Copy Blob, Copy Blob From URL.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CopyBlob {
+    /// The destination.
+    pub path: BlobPath,
+    /// What must hold of it.
+    pub precondition: Precondition,
+    /// The bytes.
+    pub source: CopySource,
+    /// User metadata; empty means that of the source.
+    pub metadata: Metadata,
+    /// `x-ms-copy-source-tag-option`.
+    pub tags: TagOption,
+    /// `x-ms-requires-sync`: the answer waits for the end, and the source has at most 256 MiB.
+    pub sync: bool,
+}
+
+/// How a copy stands, as clients see it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CopyState {
+    /// Running.
+    Pending,
+    /// Done.
+    Success,
+    /// Aborted by a client.
+    Aborted,
+    /// Given up.
+    Failed,
+}
+
+impl CopyState {
+    /// As it stands in `x-ms-copy-status`.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::Success => "success",
+            Self::Aborted => "aborted",
+            Self::Failed => "failed",
+        }
+    }
+}
+
+/// What clients see of the last copy into a blob.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CopyFacts {
+    /// `x-ms-copy-id`.
+    pub id: Uuid,
+    /// `x-ms-copy-source`.
+    pub source: String,
+    /// `x-ms-copy-status`.
+    pub state: CopyState,
+    /// `x-ms-copy-status-description`.
+    pub description: Option<String>,
+    /// Bytes so far.
+    pub copied: u64,
+    /// Bytes in all.
+    pub total: u64,
+    /// `x-ms-copy-completion-time`.
+    pub completed: Option<Timestamp>,
+}

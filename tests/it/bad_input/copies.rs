@@ -1,0 +1,89 @@
+//! Sources of copies: the URL, its authorization, conditions, range and checksums; and what cannot be taken.
+
+use crate::bad_input::Case;
+use crate::bad_input::case;
+use crate::wire::Message;
+
+const PUT: &str = "PUT /acct1/con1/copied";
+const BLOCK: &str = "PUT /acct1/con1/copied?comp=block&blockid=YWFh";
+const SOURCE: &str = "x-ms-copy-source: http://127.0.0.1:1/acct1/con1/blob";
+const KIND: &str = "x-ms-blob-type: BlockBlob";
+
+/// Sources that are no URLs to copy from; for every operation that takes one.
+const URLS: &[&str] = &[
+    "x-ms-copy-source: blob",
+    "x-ms-copy-source: /acct1/con1/blob",
+    "x-ms-copy-source: ftp://127.0.0.1/acct1/con1/blob",
+    "x-ms-copy-source: file:///etc/passwd",
+    "x-ms-copy-source: http://",
+    "x-ms-copy-source: http:///acct1/con1/blob",
+    "x-ms-copy-source: http://user:word@127.0.0.1/acct1/con1/blob",
+    "x-ms-copy-source: http://127.0.0.1:99999/acct1/con1/blob",
+    "x-ms-copy-source: http://[::1/acct1/con1/blob",
+];
+
+/// Headers beside a good source: header, status, code.
+const BESIDE: &[(&str, u16, &str)] = &[
+    ("x-ms-copy-source-authorization: Basic YTpi", 400, "InvalidHeaderValue"),
+    ("x-ms-copy-source-authorization: Bearer", 400, "InvalidHeaderValue"),
+    ("x-ms-source-content-md5: YWFh", 400, "InvalidMd5"),
+    ("x-ms-source-content-md5: ***", 400, "InvalidMd5"),
+    ("x-ms-source-content-crc64: YWFh", 400, "InvalidHeaderValue"),
+    ("x-ms-source-if-modified-since: yesterday", 400, "InvalidHeaderValue"),
+    ("x-ms-source-if-unmodified-since: 2026-11-21", 400, "InvalidHeaderValue"),
+    ("x-ms-source-if-none-match: *", 400, "UnsatisfiableCondition"),
+    ("x-ms-source-if-tags: a b", 400, "InvalidHeaderValue"),
+    ("x-ms-source-encryption-key: a2V5", 501, "NotImplemented"),
+    ("x-ms-source-lease-id: mine", 400, "InvalidHeaderValue"),
+    ("content-length: 1", 400, "InvalidHeaderValue"),
+];
+
+/// Headers of whole copies: header, status, code.
+const WHOLE: &[(&str, u16, &str)] = &[
+    ("x-ms-copy-source-tag-option: MERGE", 400, "InvalidHeaderValue"),
+    ("x-ms-source-range: bytes=0-1", 400, "UnsupportedHeader"),
+    ("x-ms-tags: a", 400, "InvalidHeaderValue"),
+];
+
+fn message(line: &str, headers: &[&str]) -> Message {
+    headers.iter().fold(Message::new(line), |message, header| message.header(header))
+}
+
+pub(super) fn cases() -> Vec<Case> {
+    let mut cases = Vec::new();
+    let mut add = |line: &str, headers: &[&str], status: u16, code: &'static str| {
+        cases.push(case(&format!("{line} {headers:?}"), message(line, headers), status, code));
+    };
+    for url in URLS {
+        add(PUT, &[url], 400, "InvalidHeaderValue");
+        add(PUT, &[KIND, url], 400, "InvalidHeaderValue");
+        add(BLOCK, &[url], 400, "InvalidHeaderValue");
+    }
+    for (header, status, code) in BESIDE {
+        add(PUT, &[SOURCE, header], *status, code);
+        add(BLOCK, &[SOURCE, header], *status, code);
+    }
+    for (header, status, code) in WHOLE {
+        add(PUT, &[SOURCE, header], *status, code);
+        add(PUT, &[SOURCE, KIND, header], *status, code);
+    }
+    add(BLOCK, &[SOURCE, "x-ms-source-range: bytes=9-1"], 400, "InvalidHeaderValue");
+    add(BLOCK, &[SOURCE, "x-ms-source-range: chars=0-1"], 400, "InvalidHeaderValue");
+    add(PUT, &[SOURCE, "x-ms-requires-sync: maybe"], 400, "InvalidHeaderValue");
+    add(PUT, &[SOURCE, "x-ms-blob-type: PageBlob"], 400, "InvalidHeaderValue");
+    let properties = "x-ms-copy-source-blob-properties: some";
+    add(PUT, &[SOURCE, KIND, properties], 400, "InvalidHeaderValue");
+    let list = "PUT /acct1/con1/copied?comp=blocklist";
+    add(list, &[SOURCE], 501, "NotImplemented");
+    let abort = "PUT /acct1/con1/blob?comp=copy";
+    let id = "copyid=5f6b2f9a-7c1d-4f6e-8a90-0123456789ab";
+    let action = "x-ms-copy-action: abort";
+    add(&format!("{abort}&{id}"), &[], 400, "MissingRequiredHeader");
+    add(&format!("{abort}&{id}"), &["x-ms-copy-action: go"], 400, "InvalidHeaderValue");
+    add(abort, &[action], 400, "MissingRequiredQueryParameter");
+    add(&format!("{abort}&copyid=x"), &[action], 400, "InvalidQueryParameterValue");
+    add(&format!("{abort}&{id}"), &[action], 409, "NoPendingCopyOperation");
+    let none = format!("PUT /acct1/con1/none?comp=copy&{id}");
+    add(&none, &[action], 404, "BlobNotFound");
+    cases
+}

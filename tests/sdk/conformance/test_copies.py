@@ -1,0 +1,190 @@
+"""Blobs and blocks from URLs of the same server: by whom, what is taken over, what is refused."""
+
+import datetime
+import hashlib
+
+import pytest
+from azure.core import MatchConditions
+from azure.core.exceptions import HttpResponseError, ResourceExistsError
+from azure.storage.blob import BlobBlock, ContentSettings, generate_blob_sas
+
+MIB = 1 << 20
+
+
+def data(size, salt=0):
+    """Bytes that do not repeat soon."""
+    return b"".join(hashlib.sha256(f"{salt}:{n}".encode()).digest() for n in range(size // 32 + 1))[:size]
+
+
+def signed(account, blob, permission="r"):
+    """The blob's URL with a signature."""
+    expiry = datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(hours=1)
+    sas = generate_blob_sas(account.name, blob.container_name, blob.blob_name, account_key=account.key,
+                            permission=permission, expiry=expiry)
+    return f"{blob.url}?{sas}"
+
+
+def refusal(call, *arguments, **options):
+    """Status and code of a call that must fail."""
+    with pytest.raises(HttpResponseError) as refused:
+        call(*arguments, **options)
+    return refused.value.status_code, refused.value.error_code
+
+
+@pytest.fixture
+def other(two_keys):
+    """A new container in another account."""
+    client = two_keys[0].service().create_container(f"other{datetime.datetime.now().strftime('%H%M%S%f')}")
+    yield client
+    client.delete_container()
+
+
+@pytest.mark.parametrize("size", [0, 100, 5_000, 3 * MIB + 7])
+def test_copy_blob_takes_content_properties_and_metadata(account, container, size):
+    content = data(size)
+    source = container.get_blob_client("source")
+    source.upload_blob(content, metadata={"k": "v"}, content_settings=ContentSettings(content_type="text/x"))
+    copy = container.get_blob_client("copy")
+    started = copy.start_copy_from_url(source.url)
+    assert started["copy_status"] == "success"
+    facts = copy.get_blob_properties()
+    assert copy.download_blob().readall() == content
+    assert (facts.metadata, facts.content_settings.content_type) == ({"k": "v"}, "text/x")
+    assert (facts.copy.id, facts.copy.status, facts.copy.source) == (started["copy_id"], "success", source.url)
+    assert facts.copy.progress == f"{size}/{size}"
+    assert facts.copy.completion_time is not None
+    listed = next(b for b in container.list_blobs(include=["copy"]) if b.name == "copy")
+    assert listed.copy.id == started["copy_id"]
+    assert refusal(copy.abort_copy, started["copy_id"]) == (409, "NoPendingCopyOperation")
+
+
+def test_copy_keeps_the_block_list_and_outlives_its_source(container):
+    source = container.get_blob_client("source")
+    blocks = [data(2 * MIB, n) for n in range(3)] + [b"small"]
+    for n, block in enumerate(blocks):
+        source.stage_block(f"{n:04}", block)
+    source.commit_block_list([BlobBlock(f"{n:04}") for n in (0, 1, 2, 3, 1)])
+    copy = container.get_blob_client("copy")
+    copy.start_copy_from_url(source.url, metadata={"own": "1"})
+    listed = [(b.id, b.size) for b in copy.get_block_list("committed")[0]]
+    assert listed == [(b.id, b.size) for b in source.get_block_list("committed")[0]]
+    assert copy.get_blob_properties().metadata == {"own": "1"}
+    source.delete_blob()
+    assert copy.download_blob().readall() == b"".join(blocks[n] for n in (0, 1, 2, 3, 1))
+
+
+def test_copy_onto_itself_and_over_another(container):
+    blob = container.get_blob_client("a")
+    blob.upload_blob(data(MIB))
+    blob.start_copy_from_url(blob.url, metadata={"again": "1"})
+    assert blob.download_blob().readall() == data(MIB)
+    second = container.get_blob_client("b")
+    second.upload_blob(data(2 * MIB, 2))
+    second.start_copy_from_url(blob.url)
+    assert second.download_blob().readall() == data(MIB)
+
+
+def test_sync_copy(account, container):
+    source = container.get_blob_client("source")
+    source.upload_blob(data(MIB))
+    copy = container.get_blob_client("copy")
+    done = copy.start_copy_from_url(signed(account, source), requires_sync=True)
+    assert done["copy_status"] == "success"
+    assert copy.download_blob().readall() == data(MIB)
+
+
+def test_put_blob_from_url(account, container):
+    content = data(MIB + 3)
+    source = container.get_blob_client("source")
+    source.upload_blob(content, content_settings=ContentSettings(content_type="text/x", content_language="de"))
+    blob = container.get_blob_client("copy")
+    blob.upload_blob_from_url(signed(account, source), metadata={"a": "b"},
+                              content_settings=ContentSettings(content_type="text/y"))
+    facts = blob.get_blob_properties()
+    assert blob.download_blob().readall() == content
+    settings = facts.content_settings
+    assert (settings.content_type, settings.content_language) == ("text/y", "de")
+    assert settings.content_md5 == bytearray(hashlib.md5(content).digest())
+    assert (facts.metadata, facts.copy.id) == ({"a": "b"}, None)
+    blob.upload_blob_from_url(signed(account, source), overwrite=True, include_source_blob_properties=False)
+    assert blob.get_blob_properties().content_settings.content_language is None
+    with pytest.raises(ResourceExistsError):
+        blob.upload_blob_from_url(signed(account, source), overwrite=False)
+
+
+def test_put_block_from_url(account, container):
+    content = data(5 * MIB)
+    source = container.get_blob_client("source")
+    for n in range(5):
+        source.stage_block(f"{n}", content[n * MIB:(n + 1) * MIB])
+    source.commit_block_list([BlobBlock(f"{n}") for n in range(5)])
+    url = signed(account, source)
+    blob = container.get_blob_client("copy")
+    # One block of the source, two of them, a part of one, a part of two.
+    parts = [(0, MIB), (MIB, 2 * MIB), (3 * MIB, 1000), (4 * MIB - 10, 20)]
+    for n, (start, length) in enumerate(parts):
+        blob.stage_block_from_url(f"{n}", url, source_offset=start, source_length=length)
+    blob.commit_block_list([BlobBlock(f"{n}") for n in range(len(parts))])
+    expected = b"".join(content[start:start + length] for start, length in parts)
+    assert blob.download_blob().readall() == expected
+    source.delete_blob()
+    assert blob.download_blob().readall() == expected
+
+
+def test_checksums_of_the_source_are_checked(account, container):
+    content = data(MIB)
+    source = container.get_blob_client("source")
+    source.upload_blob(content)
+    url, blob = signed(account, source), container.get_blob_client("copy")
+    right, wrong = hashlib.md5(content).digest(), hashlib.md5(b"other").digest()
+    blob.stage_block_from_url("1", url, 0, MIB, source_content_md5=right)
+    assert refusal(blob.stage_block_from_url, "1", url, 0, MIB, source_content_md5=wrong) == (400, "Md5Mismatch")
+    assert refusal(blob.upload_blob_from_url, url, source_content_md5=wrong) == (400, "Md5Mismatch")
+    assert not blob.exists()
+
+
+def test_source_of_another_account_needs_a_signature(two_keys, container, other):
+    source = other.get_blob_client("source")
+    source.upload_blob(data(MIB))
+    blob = container.get_blob_client("copy")
+    status, code = refusal(blob.start_copy_from_url, source.url)
+    assert (status in (401, 403, 404), code) == (True, "CannotVerifyCopySource")
+    assert refusal(blob.start_copy_from_url, signed(two_keys[0], source, "w")) == (403, "CannotVerifyCopySource")
+    blob.start_copy_from_url(signed(two_keys[0], source))
+    assert blob.download_blob().readall() == data(MIB)
+    blob.upload_blob_from_url(signed(two_keys[0], source), overwrite=True)
+    assert blob.download_blob().readall() == data(MIB)
+
+
+def test_missing_sources(account, container):
+    blob = container.get_blob_client("copy")
+    gone = container.get_blob_client("gone")
+    assert refusal(blob.start_copy_from_url, gone.url) == (404, "CannotVerifyCopySource")
+    assert refusal(blob.upload_blob_from_url, signed(account, gone)) == (404, "CannotVerifyCopySource")
+    assert refusal(blob.start_copy_from_url, "http://127.0.0.1:9/a/b/c")[1] == "CannotVerifyCopySource"
+    assert refusal(blob.start_copy_from_url, "ftp://x/y")[1] == "InvalidHeaderValue"
+
+
+def test_conditions_of_source_and_destination(container):
+    source, blob = container.get_blob_client("source"), container.get_blob_client("copy")
+    etag = source.upload_blob(b"one")["etag"]
+    blob.start_copy_from_url(source.url, source_etag=etag, source_match_condition=MatchConditions.IfNotModified)
+    not_met = (412, "SourceConditionNotMet")
+    assert refusal(blob.start_copy_from_url, source.url, source_etag=etag,
+                   source_match_condition=MatchConditions.IfModified) == not_met
+    later = datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(minutes=10)
+    assert refusal(blob.start_copy_from_url, source.url, source_if_modified_since=later) == not_met
+    assert refusal(blob.start_copy_from_url, source.url, etag='"0x1"',
+                   match_condition=MatchConditions.IfNotModified) == (412, "ConditionNotMet")
+
+
+def test_append_blob_stays_one(container):
+    source, copy = container.get_blob_client("log"), container.get_blob_client("copy")
+    source.create_append_blob()
+    source.append_block(b"one ")
+    source.append_block(b"two ")
+    copy.start_copy_from_url(source.url)
+    assert copy.get_blob_properties().blob_type == "AppendBlob"
+    copy.append_block(b"three")
+    source.append_block(b"3")
+    assert (copy.download_blob().readall(), source.download_blob().readall()) == (b"one two three", b"one two 3")
