@@ -12,20 +12,20 @@ pub(super) const UNREACHABLE: u16 = 500;
 /// The refusal of the source as the answer of the copy: the source's status under the copy's code.
 pub(super) fn explain(error: Error) -> Error {
     let status = error.http_status();
-    match error.code {
-        ErrorCode::ConditionNotMet | ErrorCode::NotModified => {
-            ErrorCode::SourceConditionNotMet.into()
-        }
-        ErrorCode::ServerBusy | ErrorCode::InvalidRange | ErrorCode::SourceConditionNotMet => error,
-        code => {
-            let message = error.message.unwrap_or_else(|| code.message().to_owned());
-            Error::new(ErrorCode::CannotVerifyCopySource)
-                .status(status)
-                .message(message)
-                .detail("CopySourceStatusCode", status.to_string())
-                .detail("CopySourceErrorCode", code.azure())
-        }
+    let code = error.code;
+    if matches!(code, ErrorCode::ConditionNotMet | ErrorCode::NotModified) {
+        return ErrorCode::SourceConditionNotMet.into();
     }
+    let own = [ErrorCode::ServerBusy, ErrorCode::InvalidRange, ErrorCode::SourceConditionNotMet];
+    if own.contains(&code) {
+        return error;
+    }
+    let message = error.message.unwrap_or_else(|| code.message().to_owned());
+    Error::new(ErrorCode::CannotVerifyCopySource)
+        .status(status)
+        .message(message)
+        .detail("CopySourceStatusCode", status.to_string())
+        .detail("CopySourceErrorCode", code.azure())
 }
 
 /// The index's refusal of a look-up of the source.

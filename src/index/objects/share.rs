@@ -128,7 +128,7 @@ fn new(content: &Content) -> NewContent {
 fn shared(content: CopiedContent) -> CopiedContent {
     let mark = |content: NewContent| match content {
         NewContent::Stored(locations) => NewContent::Shared(locations),
-        other => other,
+        NewContent::Inline(_) | NewContent::Shared(_) => content,
     };
     match content {
         CopiedContent::Whole(content) => CopiedContent::Whole(mark(content)),

@@ -60,6 +60,7 @@ fn file_takes_every_setting() {
          blob_domain = ['Example.org.']\npublic_access = false\ntls_cert = 'c.pem'\ntls_key = 'k.pem'\ninitial_partitions = 16\nsplit_requests = 6\njournal_bytes = 1_048_576\n\
          block_cache_bytes = 2_097_152\nmemtable_bytes = 3_145_728\nreserve_bytes = 7\n\
          scrub_bytes_per_second = 0\nconnections_max = 8\nrequests_max = 9\nbody_idle_seconds = 10\n\
+         copy_source_allow = ['*.example']\ncopy_source_deny = ['10.0.0.0/8', '*']\n\
          drain_seconds = 0\nlog = 'warn,blockyard::index=debug'\nlog_format = 'json'\n"
     );
     let config = load(&[], &file).unwrap();
@@ -82,6 +83,10 @@ fn file_takes_every_setting() {
         connections_max: 8,
         requests_max: 9,
         body_idle: Duration::from_secs(10),
+        copy_source: Rules {
+            allow: vec!["*.example".parse().unwrap()],
+            deny: vec!["10.0.0.0/8".parse().unwrap(), "*".parse().unwrap()],
+        },
         drain: Duration::ZERO,
         log: "warn,blockyard::index=debug".to_owned(),
         log_format: LogFormat::Json,
