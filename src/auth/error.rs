@@ -16,6 +16,12 @@ pub enum Error {
         /// Why, for the client.
         detail: String,
     },
+    /// A bearer token is refused.
+    #[error("token refused")]
+    Token {
+        /// Why, for the client.
+        detail: String,
+    },
     /// The signature is for other addresses.
     #[error("wrong source address {address}")]
     SourceAddress {

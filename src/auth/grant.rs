@@ -2,6 +2,7 @@
 
 use crate::auth::Error;
 use crate::auth::Letters;
+use crate::auth::Principal;
 use crate::auth::Role;
 
 /// Response headers that a signature puts in the place of a blob's own.
@@ -47,6 +48,8 @@ pub struct Grant {
     pub reach: Reach,
     /// What.
     pub letters: Letters,
+    /// The role of whoever delegated it; `None` when an account key signed, which may do everything.
+    pub role: Option<Role>,
     /// What answers carry.
     pub overrides: Overrides,
 }
@@ -77,8 +80,8 @@ pub struct Need {
     pub also: Letters,
     /// Letters of which a signature has to have one to replace what exists; none when there is nothing to replace.
     pub replace: Letters,
-    /// The least role of whoever comes with a token.
-    pub role: Role,
+    /// The least role of whoever comes with a token; `None` means that no token is enough.
+    pub role: Option<Role>,
     /// From which level of public access on nobody has to sign.
     pub anonymous: Option<Exposure>,
 }
@@ -99,6 +102,17 @@ pub enum Permit {
     Full,
     /// Only if it replaces nothing.
     CreateOnly,
+}
+
+impl Principal {
+    /// Whether whoever has this token may do it.
+    ///
+    /// # Errors
+    /// [`Error::Unauthorized`], [`Error::Permission`].
+    pub fn permits(&self, need: &Need) -> Result<(), Error> {
+        let least = need.role.ok_or(Error::Unauthorized)?;
+        if self.role.is_some_and(|role| role >= least) { Ok(()) } else { Err(Error::Permission) }
+    }
 }
 
 impl Grant {
@@ -135,6 +149,9 @@ impl Grant {
             }
         };
         if !self.letters.any(wanted) || !self.letters.all(need.also) {
+            return Err(Error::Permission);
+        }
+        if self.role.is_some_and(|role| need.role.is_none_or(|least| role < least)) {
             return Err(Error::Permission);
         }
         let replaces = need.replace.is_empty() || self.letters.any(need.replace);

@@ -3,13 +3,15 @@
 //! 1. `keys.rs` holds an account's keys, ready to sign.
 //! 2. `canonical.rs`, `shared_key.rs`: Shared Key and Shared Key Lite, strings-to-sign from the raw head, date window.
 //! 3. `sas/`: shared access signatures, verified and minted.
-//! 4. `letters.rs`, `role.rs`, `grant.rs`: what a signature or a token grants, what an operation needs.
+//! 4. `bearer/`: tokens of OpenID Connect issuers.
+//! 5. `letters.rs`, `role.rs`, `grant.rs`: what a signature or a token grants, what an operation needs.
 //!
 //! The front end maps [`Error`] to codes (`frontend/errors.rs`) and keeps the table of what each operation needs
 //! (`frontend/access/needs.rs`).
 //!
 //! It deliberately knows no operation and looks nothing up: policies, keys and public access are handed in.
 
+mod bearer;
 mod canonical;
 mod error;
 mod grant;
@@ -19,6 +21,8 @@ mod role;
 mod sas;
 mod shared_key;
 
+pub(crate) use bearer::claimed_key;
+pub use bearer::{Issuer, KeySet, KeySetError, Principal, RoleMap, verify_token};
 pub use error::Error;
 pub use grant::{Exposure, Grant, Level, Need, Overrides, Permit, Reach};
 pub use keys::{AccountKeys, KeyError};

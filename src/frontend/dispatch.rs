@@ -10,6 +10,7 @@ use crate::frontend::ops::blocks;
 use crate::frontend::ops::containers;
 use crate::frontend::ops::content;
 use crate::frontend::ops::copies;
+use crate::frontend::ops::delegation;
 use crate::frontend::ops::find;
 use crate::frontend::ops::leases;
 use crate::frontend::ops::listing;
@@ -39,6 +40,9 @@ pub(crate) async fn dispatch(
         O::GetServiceProperties => Ok(service_properties::get(account)),
         O::SetServiceProperties { upload } => {
             service_properties::set(front, account, &upload, body).await
+        }
+        O::GetUserDelegationKey { upload, version, holder } => {
+            delegation::get(front, account, (holder, version), (&upload, body)).await
         }
         O::GetServiceStats => Ok(Reply::ServiceStats { last_sync: front.env.clock.now() }),
         O::ListContainers(list) => listing::containers(front, account, list).await,

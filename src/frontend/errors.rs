@@ -96,10 +96,15 @@ pub(crate) fn from_auth(error: &auth::Error) -> Error {
     match error {
         // Anonymous access is not served yet, and the service hides what a stranger may not see.
         E::Missing => ErrorCode::NoAuthenticationInformation.into(),
+        E::Token { detail } => Error::new(ErrorCode::InvalidAuthenticationInfo)
+            .status(401)
+            .detail("AuthenticationErrorDetail", detail),
         E::Malformed { detail } => Error::new(ErrorCode::InvalidAuthenticationInfo)
             .detail("AuthenticationErrorDetail", detail),
-        E::UnknownScheme => Error::new(ErrorCode::InvalidAuthenticationInfo)
-            .detail("AuthenticationErrorDetail", "Sign with SharedKey or SharedKeyLite."),
+        E::UnknownScheme => Error::new(ErrorCode::InvalidAuthenticationInfo).detail(
+            "AuthenticationErrorDetail",
+            "Sign with SharedKey or SharedKeyLite, or send a Bearer token.",
+        ),
         E::WrongSignature { detail } | E::ClockSkew { detail } | E::Refused { detail } => {
             Error::new(ErrorCode::AuthenticationFailed).detail("AuthenticationErrorDetail", detail)
         }

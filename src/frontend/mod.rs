@@ -36,6 +36,7 @@ pub mod service;
 mod sniff;
 pub mod source;
 pub mod tls;
+pub mod tokens;
 pub mod trace;
 pub mod write;
 
@@ -44,3 +45,4 @@ pub use route::Router;
 pub use server::serve;
 pub use service::{FrontEnd, FrontEndConfig, Parts};
 pub use tls::Tls;
+pub use tokens::{TokenSource, Tokens};

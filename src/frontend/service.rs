@@ -29,6 +29,7 @@ use crate::frontend::route::Router;
 use crate::frontend::source::Listening;
 use crate::frontend::source::Outside;
 use crate::frontend::source::Requester;
+use crate::frontend::tokens::Tokens;
 use crate::frontend::trace::Trace;
 use crate::frontend::write::WritePool;
 use crate::index::InFlight;
@@ -61,6 +62,8 @@ pub struct Parts {
     pub pool: WritePool,
     /// The accounts served.
     pub accounts: Accounts,
+    /// Whose bearer tokens are believed.
+    pub tokens: Tokens,
     /// What reclaim must leave alone.
     pub inflight: InFlight,
     /// The world.
@@ -85,6 +88,7 @@ pub struct FrontEnd {
     pub(crate) env: Env,
     pub(crate) container_ids: Arc<IdAllocator>,
     pub(crate) accounts: Accounts,
+    pub(crate) tokens: Tokens,
     pub(super) trace: Trace,
     pub(super) faults: Faults,
     pub(crate) config: FrontEndConfig,
@@ -104,6 +108,7 @@ impl FrontEnd {
             env: parts.env,
             container_ids: parts.container_ids,
             accounts: parts.accounts,
+            tokens: parts.tokens,
             trace: parts.trace,
             faults: parts.faults,
             metrics: parts.metrics,

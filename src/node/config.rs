@@ -19,6 +19,7 @@ use crate::telemetry::log;
 use super::accounts::AccountConfig;
 use super::accounts::AccountError;
 use super::accounts::AccountText;
+use super::oidc::OidcConfig;
 use super::settings::Settings;
 use super::settings::TlsMode;
 use super::tls::TlsSource;
@@ -71,6 +72,8 @@ pub struct Config {
     /// Domains under which hosts name accounts (`NAME.blob.DOMAIN`), lower case. Default `localhost`. A path names its
     /// account on any other host.
     pub blob_domains: Vec<String>,
+    /// Whose bearer tokens are taken.
+    pub oidc: Vec<OidcConfig>,
     /// Whether containers may be opened to everybody; `None` leaves each account as it is.
     pub public_access: Option<bool>,
     /// Whether https is served beside http, and with which certificate. Default off.
@@ -221,6 +224,7 @@ impl Config {
             admin_token_file: token_file.unwrap_or_else(|| PathBuf::from(ADMIN_TOKEN)),
             accounts: accounts(s.account, blob_listen)?,
             public_access: s.public_access,
+            oidc: s.oidc.unwrap_or_default(),
             blob_domains: domains(s.blob_domain),
             tls: tls(s.tls, s.tls_cert, s.tls_key)?,
             initial_partitions: INITIAL_PARTITIONS

@@ -15,6 +15,7 @@ use crate::telemetry::LogError;
 use super::accounts::AccountError;
 use super::admin_client::ClientError;
 use super::config::ConfigError;
+use super::oidc::OidcError;
 use super::sas::SasError;
 use super::tls::CertificateError;
 
@@ -24,6 +25,9 @@ pub enum NodeError {
     /// The settings are refused.
     #[error("{0}")]
     Config(#[from] ConfigError),
+    /// An issuer of bearer tokens is refused.
+    #[error("{0}")]
+    Oidc(#[from] OidcError),
     /// No signature can be made.
     #[error("{0}")]
     Sas(#[from] SasError),
@@ -124,7 +128,10 @@ impl NodeError {
     /// The program's exit code: 2 when the command was wrong, 1 otherwise.
     #[must_use]
     pub fn exit_code(&self) -> i32 {
-        if matches!(self, Self::Config(_) | Self::Account(_) | Self::Sas(_) | Self::Log(_)) {
+        if matches!(
+            self,
+            Self::Config(_) | Self::Account(_) | Self::Oidc(_) | Self::Sas(_) | Self::Log(_)
+        ) {
             2
         } else {
             1

@@ -3,7 +3,8 @@
 //! The main path, `blockyard serve`:
 //! 1. `cli.rs` and `settings.rs`: flags, variables and the file are one list;
 //!    `variables.rs` refuses misspelled ones;
-//! 2. `config.rs`: merged, defaults filled in, checked once; `accounts.rs`: names and keys;
+//! 2. `config.rs`: merged, defaults filled in, checked once; `accounts.rs`: names and keys; `oidc.rs`: issuers of bearer
+//!    tokens;
 //! 3. `listeners.rs`: both ports are taken before data is touched;
 //! 4. `storage.rs`: disks, extents, coordinator are opened and recovered; `disks.rs` misses a forgotten one;
 //! 5. `tls.rs`: the certificate; `roles.rs`: index, front end, reclaim;
@@ -35,6 +36,7 @@ pub mod disks;
 pub mod files;
 pub mod health;
 pub mod listeners;
+pub mod oidc;
 pub mod roles;
 pub mod sas;
 pub mod serve;

@@ -21,6 +21,7 @@ use crate::frontend::FrontEnd;
 use crate::frontend::FrontEndConfig;
 use crate::frontend::Router;
 use crate::frontend::Tls;
+use crate::frontend::Tokens;
 use crate::frontend::accounts::Account;
 use crate::frontend::faults::Faults;
 use crate::frontend::server::ServerConfig;
@@ -56,6 +57,7 @@ use super::config::Config;
 use super::error::NodeError;
 use super::health::reachable;
 use super::listeners::Bound;
+use super::oidc::OidcConfig;
 use super::storage::Storage;
 
 /// Accounts read at a time.
@@ -160,6 +162,10 @@ impl Roles {
             router,
             pool,
             accounts,
+            tokens: Tokens::new(
+                config.oidc.iter().map(OidcConfig::open).collect::<Result<_, _>>()?,
+                env,
+            ),
             env: front.clone(),
             container_ids: base.ids(counter::CONTAINER_IDS),
             metrics: frontend::metrics::Metrics::register(registry),

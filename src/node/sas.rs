@@ -1,5 +1,7 @@
 //! `blockyard sas`: makes a shared access signature of any kind, offline, as a URL to paste.
 
+use std::path::Path;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
@@ -9,12 +11,16 @@ use percent_encoding::utf8_percent_encode;
 use serde::Serialize;
 use thiserror::Error;
 
+use crate::auth::AccountKeys;
+use crate::auth::DelegationKey;
 use crate::auth::Letters;
 use crate::auth::Overrides;
 use crate::auth::Target;
 use crate::auth::Terms;
 use crate::auth::mint_account;
+use crate::auth::mint_delegation;
 use crate::auth::mint_service;
+use crate::protocol::azure;
 use crate::types::BlobName;
 use crate::types::ContainerName;
 use crate::types::Timestamp;
@@ -76,6 +82,9 @@ pub struct SasArgs {
         hide_env_values = true
     )]
     pub account: Option<AccountText>,
+    /// Sign with the user delegation key in this file, the answer of Get User Delegation Key; for a container or blob
+    #[arg(long, value_name = "FILE")]
+    pub delegation_key: Option<PathBuf>,
     /// Where the account is served; default <http://127.0.0.1:10000/NAME>
     #[arg(long, value_name = "URL")]
     pub endpoint: Option<String>,
@@ -108,6 +117,16 @@ pub enum SasError {
         flag: &'static str,
         /// As given.
         text: String,
+    },
+    /// A user delegation key that cannot be read.
+    #[error(
+        "--delegation-key {file}: {reason}; give the XML that Get User Delegation Key answered"
+    )]
+    DelegationKey {
+        /// The file.
+        file: PathBuf,
+        /// Why.
+        reason: String,
     },
     /// A flag that needs a path.
     #[error("--{0} needs a container or blob")]
@@ -152,7 +171,10 @@ pub fn mint(args: &SasArgs, now: Timestamp) -> Result<Minted, SasError> {
             let blob = blob.as_ref().map(BlobName::as_str);
             let snapshot = args.snapshot.as_deref();
             let target = Target { account: name, container: container.as_str(), blob, snapshot };
-            mint_service(&keys, &target, &terms)
+            match &args.delegation_key {
+                None => mint_service(&keys, &target, &terms),
+                Some(file) => delegated(file, &target, &terms)?,
+            }
         }
     };
     let path = args.path.as_deref().unwrap_or("");
@@ -184,10 +206,29 @@ pub fn link(
     Ok(format!("{endpoint}/{}?{query}", utf8_percent_encode(path, &PATH)))
 }
 
+/// Signs with the key in a file.
+fn delegated(file: &Path, target: &Target<'_>, terms: &Terms) -> Result<String, SasError> {
+    let unreadable = |reason: String| SasError::DelegationKey { file: file.to_owned(), reason };
+    let text = std::fs::read_to_string(file).map_err(|error| unreadable(error.to_string()))?;
+    let given = azure::delegation_key(text.as_bytes())
+        .map_err(|error| unreadable(error.code.message().to_owned()))?;
+    let value = AccountKeys::new(&[&given.value]).map_err(|error| unreadable(error.to_string()))?;
+    let key = DelegationKey {
+        object: given.object,
+        tenant: given.tenant,
+        start: given.start,
+        expiry: given.expiry,
+        version: given.version,
+        delegated_tenant: given.delegated_tenant,
+    };
+    Ok(mint_delegation(&key, &value, target, terms))
+}
+
 fn names(args: &SasArgs) -> Result<(Option<ContainerName>, Option<BlobName>), SasError> {
     let Some(path) = args.path.as_deref().filter(|path| !path.is_empty()) else {
         let flags = [
             ("policy", args.policy.is_some()),
+            ("delegation-key", args.delegation_key.is_some()),
             ("snapshot", args.snapshot.is_some()),
             ("content-type", args.content_type.is_some()),
             ("content-disposition", args.content_disposition.is_some()),
@@ -284,6 +325,8 @@ fn endpoint(given: Option<&str>, account: &str) -> Result<String, SasError> {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write;
+
     use clap::Parser;
 
     use super::*;
@@ -324,6 +367,25 @@ mod tests {
         let snapshot = line(&["c-1/b", "--snapshot", "2026-11-21T04:00:00.0000000Z"]).unwrap();
         assert!(snapshot.query.starts_with("snapshot=2026%2D11%2D21T04%3A00%3A00%2E0000000Z&"));
         assert!(snapshot.query.contains("&sr=bs&sp=r&"), "{}", snapshot.query);
+    }
+
+    #[test]
+    fn delegation_key_of_a_file_signs() {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        let xml = "<UserDelegationKey><SignedOid>o-1</SignedOid><SignedTid>t-1</SignedTid>\
+            <SignedStart>2026-11-21T05:00:00Z</SignedStart><SignedExpiry>2026-11-22T05:00:00Z</SignedExpiry>\
+            <SignedService>b</SignedService><SignedVersion>2022-11-02</SignedVersion>\
+            <Value>AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=</Value></UserDelegationKey>";
+        file.as_file_mut().write_all(xml.as_bytes()).unwrap();
+        let path = file.path().to_str().unwrap();
+        let minted = line(&["c-1/b", "--delegation-key", path]).unwrap();
+        assert!(
+            minted.query.contains("&skoid=o-1&sktid=t-1&skt=2026-11-21T05%3A00%3A00Z&"),
+            "{}",
+            minted.query
+        );
+        assert!(line(&["--delegation-key", path]).is_err(), "not for an account");
+        assert!(line(&["c-1", "--delegation-key", "/nonexistent"]).is_err());
     }
 
     #[test]

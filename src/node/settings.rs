@@ -10,6 +10,7 @@ use crate::frontend::source::Pattern;
 use crate::telemetry::LogFormat;
 
 use super::accounts::AccountText;
+use super::oidc::OidcConfig;
 
 /// What `--tls` may say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, clap::ValueEnum)]
@@ -53,6 +54,11 @@ pub struct Settings {
     /// are open too [default: as it was, on in a new account]
     #[arg(long, value_name = "BOOL", env = "BLOCKYARD_PUBLIC_ACCESS")]
     pub public_access: Option<bool>,
+    /// Issuer whose bearer tokens are taken: issuer=URL;jwks=FILE, and as wanted audience=A (default
+    /// <https://storage.azure.com>), claim=C (default roles), and values of it: reader=V, contributor=V, owner=V; repeat
+    /// for more
+    #[arg(long, value_name = "ISSUER", env = "BLOCKYARD_OIDC", value_delimiter = ',')]
+    pub oidc: Option<Vec<OidcConfig>>,
     /// Domain under which hosts name accounts, as NAME.blob.DOMAIN; repeat for more [default: localhost]
     #[arg(long, value_name = "DOMAIN", env = "BLOCKYARD_BLOB_DOMAIN", value_delimiter = ',')]
     pub blob_domain: Option<Vec<String>>,
@@ -130,6 +136,7 @@ impl Settings {
             admin_token_file: self.admin_token_file.or(below.admin_token_file),
             account: self.account.or(below.account),
             public_access: self.public_access.or(below.public_access),
+            oidc: self.oidc.or(below.oidc),
             blob_domain: self.blob_domain.or(below.blob_domain),
             tls: self.tls.or(below.tls),
             tls_cert: self.tls_cert.or(below.tls_cert),

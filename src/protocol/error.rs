@@ -5,7 +5,7 @@
 pub struct Error {
     /// The row.
     pub code: ErrorCode,
-    /// Replaces the row's status: a copy tells that of its source.
+    /// Replaces the row's status: a copy tells that of its source, a refused token is 401.
     pub status: Option<u16>,
     /// Replaces the row's message; says what to do next.
     pub message: Option<String>,
@@ -107,7 +107,7 @@ error_table! {
     UnauthorizedBlobOverwrite, 403, "This request is not authorized to perform blob overwrites.";
     PublicAccessNotPermitted, 409, "Public access is not permitted on this storage account.";
     InvalidAuthenticationInfo, 400, "Authentication information is not given in the correct format. Check the value of the Authorization header.";
-    NoAuthenticationInformation, 401, "Server failed to authenticate the request. Send an Authorization header.";
+    NoAuthenticationInformation, 401, "Server failed to authenticate the request. Please refer to the information in the www-authenticate header.";
     InsufficientAccountPermissions, 403, "Write operations to the secondary location are not allowed.";
     ResourceNotFound, 404, "The specified resource does not exist.";
     ContainerNotFound, 404, "The specified container does not exist.";

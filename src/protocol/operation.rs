@@ -66,6 +66,17 @@ pub struct AccessPolicy {
     pub permissions: Option<String>,
 }
 
+/// Whoever a user delegation key is made for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Holder {
+    /// The object id.
+    pub object: String,
+    /// The tenant.
+    pub tenant: String,
+    /// The role, by its name.
+    pub role: String,
+}
+
 /// Which checksum of the returned range a Get Blob asks for; ranges up to 4 MiB only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RangeChecksum {
@@ -150,6 +161,15 @@ pub enum Operation {
     SetServiceProperties {
         /// The body.
         upload: Upload,
+    },
+    /// Get User Delegation Key. The body is XML, read by `azure::key_info` once it is there.
+    GetUserDelegationKey {
+        /// The body.
+        upload: Upload,
+        /// The version it is asked at.
+        version: String,
+        /// Who asks, once that is known; none when they came without a token.
+        holder: Option<Holder>,
     },
     /// Get Blob Service Stats; on the secondary only.
     GetServiceStats,
@@ -401,6 +421,7 @@ impl Operation {
             Self::GetAccountInformation => "GetAccountInformation",
             Self::GetServiceProperties => "GetServiceProperties",
             Self::SetServiceProperties { .. } => "SetServiceProperties",
+            Self::GetUserDelegationKey { .. } => "GetUserDelegationKey",
             Self::GetServiceStats => "GetServiceStats",
             Self::ListContainers(_) => "ListContainers",
             Self::CreateContainer { .. } => "CreateContainer",

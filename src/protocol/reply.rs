@@ -30,6 +30,27 @@ pub struct Change {
     pub last_modified: Timestamp,
 }
 
+/// A user delegation key and what it is signed as.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UserDelegationKey {
+    /// The object id of whoever it is for.
+    pub object: String,
+    /// Their tenant.
+    pub tenant: String,
+    /// From when on, ISO 8601.
+    pub start: String,
+    /// Until when, ISO 8601.
+    pub expiry: String,
+    /// The service.
+    pub service: String,
+    /// The version.
+    pub version: String,
+    /// The tenant of the users it is delegated to, or empty.
+    pub delegated_tenant: String,
+    /// The key, base64.
+    pub value: String,
+}
+
 /// What clients see of a lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LeaseFacts {
@@ -215,6 +236,8 @@ pub struct BlockItem {
 /// What the service did. A body of [`Reply::Blob`] is streamed beside it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reply {
+    /// Get User Delegation Key.
+    UserDelegationKey(Box<UserDelegationKey>),
     /// Get Container ACL.
     ContainerAcl {
         /// The container's tag and time.

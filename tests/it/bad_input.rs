@@ -11,6 +11,7 @@ mod framing;
 mod headers;
 mod leases;
 mod parameters;
+mod signatures;
 mod xml;
 
 use std::collections::HashSet;
@@ -59,6 +60,7 @@ fn malformed_requests_are_refused_with_their_codes_and_change_nothing() {
     let state = State::make(server.address);
     let tables = [
         authorization::cases(),
+        signatures::cases(),
         addresses::cases(),
         parameters::cases(),
         headers::cases(),

@@ -12,6 +12,7 @@ use hmac::Mac;
 use sha2::Sha256;
 
 use crate::auth::Error;
+use crate::auth::Role;
 use crate::types::Timestamp;
 
 /// How long a user delegation key lives at most.
@@ -60,10 +61,10 @@ impl DelegationKey {
     /// The service it is for.
     pub const SERVICE: &'static str = "b";
 
-    /// The base64 key a client signs with.
+    /// The base64 key that whoever has `role` signs with.
     #[must_use]
-    pub fn value(&self, secret: &DelegationSecret) -> String {
-        STANDARD.encode(key(secret, |name| self.word(name)))
+    pub fn value(&self, secret: &DelegationSecret, role: Role) -> String {
+        STANDARD.encode(key(secret, role, |name| self.word(name)))
     }
 
     /// One of its words by the name it has in a signature.
@@ -82,15 +83,25 @@ impl DelegationKey {
     }
 }
 
-/// The key of these words.
-pub(super) fn key<'a>(secret: &DelegationSecret, word: impl Fn(&str) -> &'a str) -> [u8; 32] {
+/// The key of these words in the hands of whoever has `role`: a signature by it grants no more than the role does.
+fn key<'a>(secret: &DelegationSecret, role: Role, word: impl Fn(&str) -> &'a str) -> [u8; 32] {
     // A line each: no word can hold a line break, or it would not be the same key.
-    let text = WORDS.map(|name| word(name).replace('\n', " ")).join("\n");
-    digest(&secret.0, text.as_bytes())
+    let words = WORDS.map(|name| word(name).replace('\n', " ")).join("\n");
+    digest(&secret.0, format!("{}\n{words}", role.name()).as_bytes())
+}
+
+/// The role of whoever has the key that made `signature` over `text`; `None` when none of these keys did.
+pub(super) fn signer<'a>(
+    secret: &DelegationSecret,
+    word: impl Fn(&str) -> &'a str,
+    text: &[u8],
+    signature: &[u8],
+) -> Option<Role> {
+    Role::ALL.into_iter().find(|role| verify(&key(secret, *role, &word), text, signature))
 }
 
 /// Whether `signature` is that of `text`, compared in constant time.
-pub(super) fn verify(key: &[u8], text: &[u8], signature: &[u8]) -> bool {
+fn verify(key: &[u8], text: &[u8], signature: &[u8]) -> bool {
     mac(key).chain_update(text).verify_slice(signature).is_ok()
 }
 

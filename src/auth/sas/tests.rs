@@ -17,6 +17,7 @@ use crate::auth::Letters;
 use crate::auth::Overrides;
 use crate::auth::Policy;
 use crate::auth::Reach;
+use crate::auth::Role;
 use crate::auth::SasRequest;
 use crate::auth::Signature;
 use crate::auth::Signers;
@@ -202,7 +203,7 @@ fn user_delegation_ends_with_its_key_and_lives_seven_days_at_most() {
         delegated_tenant: String::new(),
     };
     let mint = |key: &DelegationKey, terms: &Terms| {
-        let value = key.value(&secret());
+        let value = key.value(&secret(), Role::Reader);
         mint_delegation(key, &keys(&[&value]), &CONTAINER, terms)
     };
     let good = key("2026-11-21T05:00:00Z", "2026-11-21T07:00:00Z");

@@ -13,6 +13,7 @@ use crate::auth::Grant;
 use crate::auth::Letters;
 use crate::auth::Overrides;
 use crate::auth::Reach;
+use crate::auth::Role;
 use crate::auth::sas::delegation;
 use crate::auth::sas::fields::Fields;
 use crate::auth::sas::layout::Form;
@@ -75,6 +76,8 @@ pub struct Policy {
 pub struct Signature {
     form: Form,
     fields: Fields,
+    /// Of whoever has the user delegation key that made it.
+    role: Option<Role>,
 }
 
 impl Signature {
@@ -100,12 +103,16 @@ impl Signature {
         // A plus that the client did not escape cannot have been a space: base64 has none.
         let signature = STANDARD.decode(fields.required("sig")?.replace(' ', "+"));
         let signature = signature.map_err(|_| Error::sas("sig is not base64.".to_owned()))?;
+        let role = match form {
+            Form::Account | Form::Service => None,
+            Form::Delegation => {
+                let word = |name: &str| fields.text(name);
+                delegation::signer(signers.delegation, word, text.as_bytes(), &signature)
+            }
+        };
         let signed = match form {
             Form::Account | Form::Service => signers.keys.verify(text.as_bytes(), &signature),
-            Form::Delegation => {
-                let key = delegation::key(signers.delegation, |name| fields.text(name));
-                delegation::verify(&key, text.as_bytes(), &signature)
-            }
+            Form::Delegation => role.is_some(),
         };
         if !signed {
             let shown = &text.as_bytes()[..text.len().min(DETAIL_BYTES_MAX)];
@@ -114,7 +121,7 @@ impl Signature {
                 "Signature did not match. String to sign used was {shown}"
             )));
         }
-        Ok(Some(Self { form, fields }))
+        Ok(Some(Self { form, fields, role }))
     }
 
     /// The stored access policy it refers to, to be looked up in the container.
@@ -136,9 +143,14 @@ impl Signature {
         check_window(merged.start, expiry, at.now)?;
         if self.form == Form::Delegation {
             delegation::check(|name| self.fields.text(name), expiry, at.now)?;
+            if !self.fields.text("sduoid").is_empty() {
+                return Err(Error::sas(
+                    "Signatures bound to a user (sduoid) are not served.".to_owned(),
+                ));
+            }
         }
         self.check_network(at)?;
-        Ok(Grant { reach: self.reach()?, letters, overrides: self.overrides() })
+        Ok(Grant { reach: self.reach()?, letters, role: self.role, overrides: self.overrides() })
     }
 
     /// What the signature and the policy say together; nothing may be said twice.

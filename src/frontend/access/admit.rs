@@ -11,6 +11,7 @@ use crate::auth::Letters;
 use crate::auth::Overrides;
 use crate::auth::Permit;
 use crate::auth::Policy;
+use crate::auth::Principal;
 use crate::auth::SasRequest;
 use crate::auth::Signature;
 use crate::auth::SignedRequest;
@@ -21,6 +22,7 @@ use crate::frontend::access::replace;
 use crate::frontend::accounts::Account;
 use crate::frontend::errors;
 use crate::frontend::ops;
+use crate::frontend::ops::delegation;
 use crate::frontend::service::FrontEnd;
 use crate::index::record::StoredPolicy;
 use crate::protocol::Error;
@@ -53,6 +55,8 @@ enum Caller {
     Key,
     /// The holder of a signature that holds here and now.
     Signature(Grant),
+    /// Whoever a token speaks of.
+    Principal(Principal),
 }
 
 /// Lets a request in: finds the account, verifies who sends it, parses it, and checks that they may.
@@ -60,6 +64,21 @@ enum Caller {
 /// # Errors
 /// The code of the first thing wrong, in that order.
 pub(crate) async fn admit(
+    front: &FrontEnd,
+    request: (&Parts, Peer),
+    echo: &mut azure::RequestEcho,
+) -> Result<Admitted, Error> {
+    let refused = match let_in(front, request, echo).await {
+        Err(error) if error.http_status() == 401 => error,
+        settled => return settled,
+    };
+    match front.tokens.challenge() {
+        Some(challenge) => Err(refused.header("www-authenticate", challenge)),
+        None => Err(refused),
+    }
+}
+
+async fn let_in(
     front: &FrontEnd,
     (head, peer): (&Parts, Peer),
     echo: &mut azure::RequestEcho,
@@ -117,6 +136,14 @@ async fn identify(
         }
         return Ok(Caller::Anyone);
     }
+    if let Some(token) = bearer(head) {
+        if !peer.secure && !peer.address.ip().to_canonical().is_loopback() {
+            let detail = "A bearer token is taken over https only.".to_owned();
+            return Err(refused(auth::Error::Refused { detail }));
+        }
+        let principal = front.tokens.verify(token, &front.env).await;
+        return principal.map(Caller::Principal).map_err(refused);
+    }
     let signed = SignedRequest {
         method: &head.method,
         path: head.uri.path(),
@@ -127,6 +154,13 @@ async fn identify(
     };
     auth::authenticate(&signed, &account.keys, now).map_err(refused)?;
     Ok(Caller::Key)
+}
+
+/// The token of a request that comes with one.
+fn bearer(head: &Parts) -> Option<&str> {
+    let value = head.headers.get(http::header::AUTHORIZATION)?.to_str().ok()?;
+    let (scheme, token) = value.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
 }
 
 /// The stored access policy of that name: read from the partition each time, so that an edit revokes at once.
@@ -158,14 +192,22 @@ fn permit(
     caller: Caller,
     mut operation: Operation,
 ) -> Result<Admitted, Error> {
+    let refused = |error: auth::Error| errors::from_auth(&error);
     let grant = match caller {
+        Caller::Principal(principal) => {
+            principal.permits(&needs(&operation)).map_err(refused)?;
+            if let Operation::GetUserDelegationKey { holder, .. } = &mut operation {
+                *holder = principal.role.map(|role| delegation::holder(&principal, role));
+            }
+            let overrides = Overrides::default();
+            return Ok(Admitted { account, operation, overrides, create_only: false });
+        }
         Caller::Key | Caller::Anyone => {
             let overrides = Overrides::default();
             return Ok(Admitted { account, operation, overrides, create_only: false });
         }
         Caller::Signature(grant) => grant,
     };
-    let refused = |error: auth::Error| errors::from_auth(&error);
     let create_only = match grant.permits(&needs(&operation)).map_err(refused)? {
         Permit::Full => false,
         Permit::CreateOnly => {

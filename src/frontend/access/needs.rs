@@ -49,9 +49,11 @@ pub(super) fn needs(operation: &Operation) -> Need {
         // Any signature may ask what kind of account it is for, wherever its URL points.
         O::GetAccountInformation => {
             let any = Letters::ALL;
-            Need { account: any, service: any, level: Level::Any, ..READ_ACCOUNT }
+            Need { account: any, service: any, level: Level::Any, role: None, ..READ_ACCOUNT }
         }
         O::ListContainers(_) => LIST_ACCOUNT,
+        // Whoever may read may delegate that: what a key signs grants no more than its holder may.
+        O::GetUserDelegationKey { .. } => need(Level::Service, "", "", Role::Reader),
         O::GetServiceProperties | O::GetServiceStats => READ_ACCOUNT,
         O::SetServiceProperties { .. } => WRITE_ACCOUNT,
         O::CreateContainer { .. } => CREATE_CONTAINER,
@@ -105,7 +107,7 @@ const fn lease(action: &LeaseAction, write: Need) -> Need {
 /// A need of one letter of `account` in an account signature, of `service` in a service signature.
 const fn need(level: Level, account: &str, service: &str, role: Role) -> Need {
     let (account, service) = (Letters::of(account), Letters::of(service));
-    Need { level, account, service, also: NONE, replace: NONE, role, anonymous: None }
+    Need { level, account, service, also: NONE, replace: NONE, role: Some(role), anonymous: None }
 }
 
 const fn open(need: Need, exposure: Exposure) -> Need {

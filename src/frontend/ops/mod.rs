@@ -7,6 +7,7 @@ pub(crate) mod blocks;
 pub(crate) mod containers;
 pub(crate) mod content;
 pub(crate) mod copies;
+pub(crate) mod delegation;
 pub(crate) mod find;
 pub(crate) mod leases;
 pub(crate) mod listing;

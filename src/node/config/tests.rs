@@ -57,7 +57,7 @@ fn lists_of_a_flag_replace_those_of_the_file() {
 fn file_takes_every_setting() {
     let file = format!(
         "data = ['d']\nblob_listen = '0.0.0.0:1'\nadmin_listen = '[::1]:2'\nadmin_token_file = 't'\naccount = ['one:{KEY}:{KEY}']\n\
-         blob_domain = ['Example.org.']\npublic_access = false\ntls_cert = 'c.pem'\ntls_key = 'k.pem'\ninitial_partitions = 16\nsplit_requests = 6\njournal_bytes = 1_048_576\n\
+         blob_domain = ['Example.org.']\npublic_access = false\noidc = ['issuer=i;jwks=k']\ntls_cert = 'c.pem'\ntls_key = 'k.pem'\ninitial_partitions = 16\nsplit_requests = 6\njournal_bytes = 1_048_576\n\
          block_cache_bytes = 2_097_152\nmemtable_bytes = 3_145_728\nreserve_bytes = 7\n\
          scrub_bytes_per_second = 0\nconnections_max = 8\nrequests_max = 9\nbody_idle_seconds = 10\n\
          copy_source_allow = ['*.example']\ncopy_source_deny = ['10.0.0.0/8', '*']\n\
@@ -72,6 +72,7 @@ fn file_takes_every_setting() {
         accounts: vec![format!("one:{KEY}:{KEY}").parse().unwrap()],
         blob_domains: vec!["example.org".to_owned()],
         public_access: Some(false),
+        oidc: vec!["issuer=i;jwks=k".parse().unwrap()],
         tls: TlsSource::Files { cert: "c.pem".into(), key: "k.pem".into() },
         initial_partitions: 16,
         split_requests: 6,

@@ -4,8 +4,8 @@
 //! 2. `context.rs` reads what every answer echoes: `x-ms-version`, `x-ms-client-request-id`.
 //! 3. `parse.rs` routes to `containers.rs`, `blobs.rs`, `copy.rs`, `lists.rs`, `leases.rs`; `unserved.rs` refuses what would change meaning if
 //!    ignored; `limits.rs`, `conditions.rs`, `range.rs`, `headers.rs`, `query.rs` read the pieces.
-//! 4. `acl.rs` reads and writes access policies; `xml.rs` reads the body of Put Block List, `xml/tree.rs` small documents,
-//!    `service.rs` service properties, `tags.rs` tags.
+//! 4. `acl.rs` reads and writes access policies, `delegation.rs` user delegation keys, `service.rs` service properties,
+//!    `tags.rs` tags; `xml.rs` reads the body of Put Block List, `xml/tree.rs` small documents.
 //! 5. `render.rs`, `listing.rs`, `escape.rs` write heads and XML bodies.
 //!
 //! Invariants: no input makes this module panic; a header that would change durability, retention, encryption or
@@ -21,6 +21,7 @@ mod conditions;
 mod containers;
 mod context;
 mod copy;
+mod delegation;
 mod escape;
 mod headers;
 mod leases;
@@ -40,6 +41,7 @@ pub use acl::read_policies as access_policies;
 pub use address::{Address, Addressing, address};
 pub use context::{Context, ServiceVersion};
 pub use copy::read_blob_headers;
+pub use delegation::{KeyInfo, read_key as delegation_key, read_key_info as key_info};
 pub use limits::RANGE_CHECKSUM_BYTES_MAX;
 pub use parse::parse;
 pub use render::{RequestEcho, render, render_error};

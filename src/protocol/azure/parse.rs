@@ -12,6 +12,7 @@ use crate::protocol::azure::Context;
 use crate::protocol::azure::ServiceVersion;
 use crate::protocol::azure::blobs;
 use crate::protocol::azure::containers;
+use crate::protocol::azure::delegation::KEY_INFO_BYTES_MAX;
 use crate::protocol::azure::headers;
 use crate::protocol::azure::lists;
 use crate::protocol::azure::query;
@@ -30,7 +31,7 @@ pub(super) struct Request<'a> {
 }
 
 /// `comp` values of the account that exist in the service and not here.
-const ACCOUNT_COMPS_UNSERVED: &[&str] = &["userdelegationkey", "batch"];
+const ACCOUNT_COMPS_UNSERVED: &[&str] = &["batch"];
 
 /// Turns an authenticated head into an operation. The body of Put Block List is read later by `xml::block_list`.
 ///
@@ -101,6 +102,15 @@ fn service_properties(request: &Request<'_>) -> Result<Operation, Error> {
     }
 }
 
+fn delegation_key(request: &Request<'_>) -> Result<Operation, Error> {
+    if request.method != Method::POST {
+        return Err(ErrorCode::UnsupportedHttpVerb.into());
+    }
+    let upload = headers::upload(request.headers, KEY_INFO_BYTES_MAX)?;
+    let version = request.version.to_string();
+    Ok(Operation::GetUserDelegationKey { upload, version, holder: None })
+}
+
 fn service_stats(request: &Request<'_>, secondary: bool) -> Result<Operation, Error> {
     match *request.method {
         Method::GET if secondary => Ok(Operation::GetServiceStats),
@@ -126,6 +136,7 @@ fn account(
         }
         (None, Some("blobs")) => Err(ErrorCode::UnsupportedHttpVerb.into()),
         (Some("service"), Some("properties")) => service_properties(request),
+        (Some("service"), Some("userdelegationkey")) => delegation_key(request),
         (Some("service"), Some("stats")) => service_stats(request, secondary),
         (None | Some("service"), Some(comp)) if ACCOUNT_COMPS_UNSERVED.contains(&comp) => {
             Err(unserved::not_served(&format!("comp={comp} on the account")))

@@ -18,6 +18,7 @@ use crate::protocol::azure::Address;
 use crate::protocol::azure::Context;
 use crate::protocol::azure::ServiceVersion;
 use crate::protocol::azure::acl;
+use crate::protocol::azure::delegation;
 use crate::protocol::azure::escape;
 use crate::protocol::azure::listing;
 use crate::protocol::azure::service;
@@ -129,6 +130,7 @@ pub fn render(reply: &Reply, echo: &RequestEcho) -> Response<Bytes> {
             .change(change)
             .optional("x-ms-blob-public-access", public_access_name(*public_access))
             .xml(acl::write_policies(policies)),
+        Reply::UserDelegationKey(key) => Head::new(200, echo).xml(delegation::write_key(key)),
         Reply::Container(facts) => Head::new(200, echo).container(facts).empty(),
         Reply::ContainerDeleted => Head::new(202, echo).empty(),
         Reply::BlobPut { change, md5, crc64 } => {

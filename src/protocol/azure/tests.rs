@@ -186,7 +186,6 @@ fn requests_are_routed_to_their_operations() {
 fn what_is_not_served_says_so() {
     let queries = [
         "POST /acct?comp=batch",
-        "POST /acct?restype=service&comp=userdelegationkey",
         "PUT /acct/con/b?comp=snapshot",
         "PUT /acct/con/b?comp=tier",
         "PUT /acct/con/b?comp=page",
@@ -534,6 +533,7 @@ fn published_description_has_every_operation_and_only_codes_of_the_table() {
         "SetBlobTags",
         "FindBlobsByTags",
         "FindBlobsByTagsInContainer",
+        "GetUserDelegationKey",
         "ListContainers",
         "CreateContainer",
         "GetContainerProperties",

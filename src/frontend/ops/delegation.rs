@@ -1,0 +1,80 @@
+//! Get User Delegation Key.
+
+use crate::auth::DELEGATION_MAX;
+use crate::auth::DelegationKey;
+use crate::auth::Principal;
+use crate::auth::Role;
+use crate::frontend::accounts::Account;
+use crate::frontend::body::RequestBody;
+use crate::frontend::ingest;
+use crate::frontend::service::FrontEnd;
+use crate::protocol::Error;
+use crate::protocol::ErrorCode;
+use crate::protocol::Reply;
+use crate::protocol::azure;
+use crate::protocol::operation::Holder;
+use crate::protocol::operation::Upload;
+use crate::protocol::reply::UserDelegationKey;
+
+/// Names whoever the token speaks of as the holder of the key to be made.
+pub(crate) fn holder(principal: &Principal, role: Role) -> Holder {
+    Holder {
+        object: principal.object.clone(),
+        tenant: principal.tenant.clone(),
+        role: role.name().to_owned(),
+    }
+}
+
+/// Get User Delegation Key: derived, so nothing is stored.
+pub(crate) async fn get(
+    front: &FrontEnd,
+    account: &Account,
+    (holder, version): (Option<Holder>, String),
+    (upload, body): (&Upload, &mut RequestBody),
+) -> Result<Reply, Error> {
+    let holder =
+        holder.ok_or_else(|| only_bearer("Only authentication scheme Bearer is supported"))?;
+    let role = Role::named(&holder.role).ok_or(ErrorCode::InternalError)?;
+    let (xml, _crc64, _md5) = ingest::read_whole(&front.pool, body, upload).await?;
+    let asked = azure::key_info(&xml)?;
+    let now = front.env.clock.now();
+    let start = asked.start.unwrap_or(now);
+    let invalid = |name: &'static str| {
+        Error::new(ErrorCode::InvalidXmlNodeValue).detail("XmlNodeName", name).message(
+            "A user delegation key ends after it begins, in the future, and lives at most 7 days.",
+        )
+    };
+    if asked.expiry <= now || asked.expiry <= start {
+        return Err(invalid("Expiry"));
+    }
+    if asked.expiry.since(start) > DELEGATION_MAX || asked.expiry.since(now) > DELEGATION_MAX {
+        return Err(invalid("Expiry"));
+    }
+    let key = DelegationKey {
+        object: holder.object,
+        tenant: holder.tenant,
+        start: start.to_iso_seconds(),
+        expiry: asked.expiry.to_iso_seconds(),
+        version,
+        delegated_tenant: asked.delegated_tenant,
+    };
+    let value = key.value(&account.keys.delegation_secret(), role);
+    let words = ["skoid", "sktid", "skt", "ske", "sks", "skv", "skdutid"]
+        .map(|name| key.word(name).to_owned());
+    let [object, tenant, start, expiry, service, version, delegated_tenant] = words;
+    let key = UserDelegationKey {
+        object,
+        tenant,
+        start,
+        expiry,
+        service,
+        version,
+        delegated_tenant,
+        value,
+    };
+    Ok(Reply::UserDelegationKey(Box::new(key)))
+}
+
+fn only_bearer(detail: &str) -> Error {
+    Error::new(ErrorCode::AuthenticationFailed).detail("AuthenticationErrorDetail", detail)
+}

@@ -1,0 +1,163 @@
+//! Issuers of bearer tokens as users configure them.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use serde::Deserialize;
+use thiserror::Error;
+
+use crate::auth::Issuer;
+use crate::auth::KeySet;
+use crate::auth::KeySetError;
+use crate::auth::Role;
+use crate::auth::RoleMap;
+use crate::frontend::TokenSource;
+
+/// What tokens for Azure's storage are made for.
+const AUDIENCE: &str = "https://storage.azure.com";
+
+/// Why an issuer is refused.
+#[derive(Debug, Error)]
+pub enum OidcError {
+    /// Not pairs of names and values.
+    #[error(
+        "--oidc is written issuer=URL;jwks=FILE[;audience=A][;claim=C][;reader=V][;contributor=V][;owner=V]; `{0}` is not"
+    )]
+    Shape(String),
+    /// Something that has to be there.
+    #[error("--oidc lacks {0}=; it is written issuer=URL;jwks=FILE")]
+    Missing(&'static str),
+    /// The key set cannot be read.
+    #[error("the key set {path} of --oidc: {error}")]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        error: std::io::Error,
+    },
+    /// The key set is refused.
+    #[error("the key set {path} of --oidc: {error}")]
+    Keys {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        error: KeySetError,
+    },
+}
+
+/// A configured issuer; its keys are not read yet.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub struct OidcConfig {
+    issuer: String,
+    keys_file: PathBuf,
+    audiences: Vec<String>,
+    roles: RoleMap,
+}
+
+impl TryFrom<String> for OidcConfig {
+    type Error = OidcError;
+
+    fn try_from(text: String) -> Result<Self, OidcError> {
+        text.parse()
+    }
+}
+
+impl FromStr for OidcConfig {
+    type Err = OidcError;
+
+    fn from_str(text: &str) -> Result<Self, OidcError> {
+        let (mut issuer, mut keys_file) = (None, None);
+        let (mut audiences, mut claim, mut values) = (Vec::new(), None, Vec::new());
+        for piece in text.split(';').map(str::trim).filter(|piece| !piece.is_empty()) {
+            let refused = || OidcError::Shape(piece.to_owned());
+            let (name, value) = piece.split_once('=').ok_or_else(refused)?;
+            let value = value.trim().to_owned();
+            if value.is_empty() {
+                return Err(refused());
+            }
+            match name.trim() {
+                "issuer" => issuer = Some(value),
+                "jwks" => keys_file = Some(PathBuf::from(value)),
+                "audience" => audiences.push(value),
+                "claim" => claim = Some(value),
+                "reader" => values.push((value, Role::Reader)),
+                "contributor" => values.push((value, Role::Contributor)),
+                "owner" => values.push((value, Role::Owner)),
+                _ => return Err(refused()),
+            }
+        }
+        if audiences.is_empty() {
+            audiences.push(AUDIENCE.to_owned());
+        }
+        let mut roles = RoleMap::default();
+        if !values.is_empty() {
+            roles.values = values;
+        }
+        if let Some(claim) = claim {
+            roles.claim = claim;
+        }
+        Ok(Self {
+            issuer: issuer.ok_or(OidcError::Missing("issuer"))?,
+            keys_file: keys_file.ok_or(OidcError::Missing("jwks"))?,
+            audiences,
+            roles,
+        })
+    }
+}
+
+impl OidcConfig {
+    /// Reads the key set.
+    ///
+    /// # Errors
+    /// [`OidcError::Unreadable`], [`OidcError::Keys`].
+    pub fn open(&self) -> Result<TokenSource, OidcError> {
+        let path = self.keys_file.clone();
+        let text = std::fs::read_to_string(&path)
+            .map_err(|error| OidcError::Unreadable { path: path.clone(), error })?;
+        let keys =
+            KeySet::parse(&text).map_err(|error| OidcError::Keys { path: path.clone(), error })?;
+        let issuer = Issuer {
+            name: self.issuer.clone(),
+            audiences: self.audiences.clone(),
+            keys,
+            roles: self.roles.clone(),
+        };
+        Ok(TokenSource { issuer, keys_file: path })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn issuer_and_key_set_are_enough() {
+        let config: OidcConfig =
+            "issuer=https://a.example/t/v2.0;jwks=/etc/keys.json".parse().unwrap();
+        assert_eq!(config.issuer, "https://a.example/t/v2.0");
+        assert_eq!(config.audiences, ["https://storage.azure.com"]);
+        assert_eq!(config.roles, RoleMap::default());
+    }
+
+    #[test]
+    fn everything_can_be_said() {
+        let text =
+            "issuer=i; jwks=k; audience=a; audience=b; claim=groups; reader=r1; reader=r2; owner=o";
+        let config: OidcConfig = text.parse().unwrap();
+        assert_eq!(config.audiences, ["a", "b"]);
+        assert_eq!(config.roles.claim, "groups");
+        assert_eq!(config.roles.values.len(), 3);
+    }
+
+    #[test]
+    fn what_is_not_understood_is_refused() {
+        for text in
+            ["", "issuer=i", "jwks=k", "issuer=i;jwks=", "issuer", "issuer=i;jwks=k;admin=x"]
+        {
+            assert!(text.parse::<OidcConfig>().is_err(), "{text}");
+        }
+        let config: OidcConfig = "issuer=i;jwks=/nonexistent/keys.json".parse().unwrap();
+        assert!(matches!(config.open(), Err(OidcError::Unreadable { .. })));
+    }
+}

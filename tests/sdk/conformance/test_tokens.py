@@ -1,0 +1,217 @@
+"""Bearer tokens of a local issuer, user delegation keys, and the signatures made with them."""
+
+import datetime
+import http.client
+import time
+import uuid
+from xml.etree import ElementTree
+
+import pytest
+from azure.storage.blob import BlobClient, ContainerClient, UserDelegationKey, generate_blob_sas, generate_container_sas
+from conftest import refused
+from lib.issuer import AUDIENCE, ISSUER, Issuer
+from lib.server import Server
+from lib.wire import VERSION
+
+NOW = datetime.datetime.now(datetime.timezone.utc).replace(microsecond=0)
+HOUR = datetime.timedelta(hours=1)
+READER, CONTRIBUTOR, OWNER = (f"Storage Blob Data {name}" for name in ("Reader", "Contributor", "Owner"))
+
+
+@pytest.fixture(scope="module")
+def issuer():
+    """The issuer whose tokens the server takes."""
+    return Issuer()
+
+
+@pytest.fixture(scope="module")
+def yard(request, issuer, tmp_path_factory):
+    """A server that takes them; its key set stands in `yard.keys`."""
+    folder = tmp_path_factory.mktemp("tokens")
+    keys = folder / "keys.json"
+    keys.write_text(issuer.key_set())
+    extra = [f"--oidc=issuer={ISSUER};jwks={keys}", *request.config.getoption("--serve-arg")]
+    with Server(request.config.getoption("--binary"), [folder / "data"], folder / "server.log", extra) as made:
+        made.start()
+        made.keys = keys
+        yield made
+        assert made.stop() == 0
+
+
+@pytest.fixture
+def box(yard):
+    """A container with one blob, made with the account's key."""
+    client = yard.account.service().create_container(f"c{uuid.uuid4().hex}")
+    client.upload_blob("b", b"x")
+    return client
+
+
+def ask(yard, token, method, path, body=b"", **headers):
+    """One request with a token: (status, code, headers, body)."""
+    connection = http.client.HTTPConnection(yard.blob_address, timeout=20)
+    every = {"x-ms-version": VERSION, **{name.replace("_", "-"): value for name, value in headers.items()}}
+    if token:
+        every["Authorization"] = f"Bearer {token}"
+    if body or method in ("PUT", "POST"):
+        every["Content-Length"] = str(len(body))
+    connection.request(method, f"/{yard.account.name}{path}", body=body or None, headers=every)
+    answer = connection.getresponse()
+    data = answer.read()
+    connection.close()
+    return answer.status, answer.getheader("x-ms-error-code", ""), dict(answer.getheaders()), data
+
+
+def put(yard, token, box, name):
+    """A Put Blob."""
+    return ask(yard, token, "PUT", f"/{box.container_name}/{name}", b"new", x_ms_blob_type="BlockBlob")[:2]
+
+
+def test_roles(yard, issuer, box):
+    name = box.container_name
+    listing, blob, acl = f"/{name}?restype=container&comp=list", f"/{name}/b", f"/{name}?restype=container&comp=acl"
+    missing = (403, "AuthorizationPermissionMismatch")
+    for role, writes, owns in ((READER, False, False), (CONTRIBUTOR, True, False), (OWNER, True, True)):
+        token = issuer.token(role)
+        assert ask(yard, token, "GET", blob)[3] == b"x"
+        assert ask(yard, token, "GET", listing)[0] == 200
+        assert ask(yard, token, "GET", "/?comp=list")[0] == 200
+        assert put(yard, token, box, "new") == ((201, "") if writes else missing)
+        assert ask(yard, token, "DELETE", f"/{name}/new")[:2] == ((202, "") if writes else missing)
+        assert ask(yard, token, "GET", acl)[:2] == ((200, "") if owns else missing)
+        assert ask(yard, token, "GET", f"/{name}?restype=account&comp=properties")[:2] == (403, "AuthorizationFailure")
+    for nobody in ("Storage Queue Data Reader", None):
+        assert ask(yard, issuer.token(roles=[nobody] if nobody else None), "GET", blob)[:2] == missing
+
+
+def test_challenge_of_whoever_does_not_sign(yard, box):
+    status, code, headers, _ = ask(yard, None, "GET", f"/{box.container_name}/b")
+    assert (status, code) == (401, "NoAuthenticationInformation")
+    assert headers["www-authenticate"] == (
+        "Bearer authorization_uri=https://issuer.example/tenant-1/oauth2/authorize resource_id=https://storage.azure.com")
+
+
+def test_refused_tokens(yard, issuer, box):
+    now = int(time.time())
+    cases = {
+        "expired": issuer.token(exp=now - 3600), "early": issuer.token(nbf=now + 3600), "endless": issuer.token(exp=None),
+        "audience": issuer.token(aud="https://vault.azure.net"), "issuer": issuer.token(iss="https://evil.example"),
+        "key": Issuer().token(), "nobody": issuer.token(oid=None), "garbage": "garbage", "dots": "a.b.c", "long": "a." * 9000,
+        "signature": issuer.token()[:-6] + "AAAAAA",
+    }
+    for what, token in cases.items():
+        status, code, headers, body = ask(yard, token, "GET", f"/{box.container_name}/b")
+        assert (status, code) == (401, "InvalidAuthenticationInfo"), what
+        assert headers["www-authenticate"].startswith("Bearer authorization_uri="), what
+        assert b"AuthenticationErrorDetail" in body, what
+
+
+def test_audience_with_a_slash_and_among_others(yard, issuer, box):
+    for audience in (f"{AUDIENCE}/", ["https://other.example", AUDIENCE]):
+        assert ask(yard, issuer.token(aud=audience), "GET", f"/{box.container_name}/b")[0] == 200
+
+
+def test_tokens_need_a_configured_issuer(account, container, issuer):
+    connection = http.client.HTTPConnection(account.address)
+    connection.request("GET", f"/{account.name}/{container.container_name}?restype=container",
+                       headers={"Authorization": f"Bearer {issuer.token()}", "x-ms-version": VERSION})
+    answer = connection.getresponse()
+    assert (answer.status, answer.getheader("x-ms-error-code")) == (401, "InvalidAuthenticationInfo")
+    connection.close()
+
+
+def delegation_key(yard, token, start=None, expiry=NOW + HOUR):
+    """Get User Delegation Key as the SDK's own object; the SDK's clients send tokens over https only."""
+    when = f"<Start>{start.strftime('%Y-%m-%dT%H:%M:%SZ')}</Start>" if start else ""
+    body = f"<KeyInfo>{when}<Expiry>{expiry.strftime('%Y-%m-%dT%H:%M:%SZ')}</Expiry></KeyInfo>".encode()
+    status, code, _, data = ask(yard, token, "POST", "/?restype=service&comp=userdelegationkey", body)
+    if status != 200:
+        return status, code
+    found = {element.tag: element.text for element in ElementTree.fromstring(data)}
+    key = UserDelegationKey()
+    key.signed_oid, key.signed_tid = found["SignedOid"], found["SignedTid"]
+    key.signed_start, key.signed_expiry = found["SignedStart"], found["SignedExpiry"]
+    key.signed_service, key.signed_version, key.value = found["SignedService"], found["SignedVersion"], found["Value"]
+    key.signed_delegated_user_tid = found.get("SignedDelegatedUserTid")
+    return key
+
+
+def by_key(yard, box, key, permission, **more):
+    """A container client that signs with a user delegation key."""
+    more.setdefault("expiry", NOW + HOUR)
+    made = generate_container_sas(yard.account.name, box.container_name, user_delegation_key=key, permission=permission,
+                                  **more)
+    return ContainerClient(yard.account.url, box.container_name, credential=made, retry_total=0)
+
+
+def test_delegation_key_signs(yard, issuer, box):
+    key = delegation_key(yard, issuer.token(), start=NOW - HOUR)
+    assert (key.signed_oid, key.signed_tid) == ("11111111-2222-3333-4444-555555555555", "tenant-1")
+    mine = by_key(yard, box, key, "racwdl")
+    assert mine.download_blob("b").readall() == b"x"
+    mine.upload_blob("dir/ä +%", b"by delegation")
+    assert [b.name for b in mine.list_blobs()] == ["b", "dir/ä +%"]
+    made = generate_blob_sas(yard.account.name, box.container_name, "dir/ä +%", user_delegation_key=key, permission="r",
+                             expiry=NOW + HOUR, content_type="text/x-own", correlation_id=str(uuid.uuid4()))
+    blob = BlobClient(yard.account.url, box.container_name, "dir/ä +%", credential=made, retry_total=0)
+    assert blob.download_blob().properties.content_settings.content_type == "text/x-own"
+    refused(lambda: by_key(yard, box, key, "r").upload_blob("c", b"x"), 403, "AuthorizationPermissionMismatch")
+
+
+def test_delegation_grants_no_more_than_the_role(yard, issuer, box):
+    mine = by_key(yard, box, delegation_key(yard, issuer.token(READER)), "racwdl")
+    assert mine.download_blob("b").readall() == b"x"
+    refused(lambda: mine.upload_blob("c", b"x"), 403, "AuthorizationPermissionMismatch")
+    refused(lambda: mine.delete_blob("b"), 403, "AuthorizationPermissionMismatch")
+
+
+def test_delegation_is_bound_to_the_words_of_the_key(yard, issuer, box):
+    key = delegation_key(yard, issuer.token())
+    for name, value in (("signed_oid", "22222222-2222-3333-4444-555555555555"), ("signed_tid", "tenant-2"),
+                        ("signed_expiry", (NOW + 2 * HOUR).strftime("%Y-%m-%dT%H:%M:%SZ")), ("signed_version", "2021-12-02")):
+        old = getattr(key, name)
+        setattr(key, name, value)
+        refused(lambda: list(by_key(yard, box, key, "rl").list_blobs()), 403, "AuthenticationFailed")
+        setattr(key, name, old)
+    assert len(list(by_key(yard, box, key, "rl").list_blobs())) == 1
+
+
+def test_delegation_ends_with_its_key(yard, issuer, box):
+    key = delegation_key(yard, issuer.token(), expiry=NOW + datetime.timedelta(days=2))
+    late = by_key(yard, box, key, "rl", expiry=NOW + datetime.timedelta(days=8))
+    refused(lambda: list(late.list_blobs()), 403, "AuthenticationFailed")
+    key = delegation_key(yard, issuer.token(), start=NOW + HOUR, expiry=NOW + 2 * HOUR)
+    refused(lambda: list(by_key(yard, box, key, "rl").list_blobs()), 403, "AuthenticationFailed")
+
+
+def test_delegation_key_has_limits(yard, issuer):
+    token = issuer.token()
+    assert delegation_key(yard, token, expiry=NOW + datetime.timedelta(days=8)) == (400, "InvalidXmlNodeValue")
+    assert delegation_key(yard, token, expiry=NOW - HOUR) == (400, "InvalidXmlNodeValue")
+    assert delegation_key(yard, token, start=NOW + 2 * HOUR) == (400, "InvalidXmlNodeValue")
+    assert ask(yard, token, "POST", "/?restype=service&comp=userdelegationkey", b"<KeyInfo/>")[:2] == (
+        400, "MissingRequiredXmlNode")
+    assert ask(yard, token, "GET", "/?restype=service&comp=userdelegationkey")[:2] == (405, "UnsupportedHttpVerb")
+    assert delegation_key(yard, issuer.token(roles=None)) == (403, "AuthorizationPermissionMismatch")
+
+
+def test_delegation_key_needs_a_token(yard):
+    """Not with the account's key, and not without anything."""
+    assert delegation_key(yard, None) == (401, "NoAuthenticationInformation")
+    import lib.wire as wire  # pylint: disable=import-outside-toplevel
+    asking = wire.Wire(yard.account)
+    answer = asking.request("POST", "/", {"restype": "service", "comp": "userdelegationkey"}, body=b"<KeyInfo/>")
+    asking.close()
+    assert (answer.status, answer.code) == (403, "AuthenticationFailed")
+
+
+def test_keys_are_rotated_without_a_restart(yard, issuer, box):
+    """The key set is read again when a token names a key that is not known."""
+    second = Issuer("key-2")
+    path = f"/{box.container_name}/b"
+    assert ask(yard, second.token(), "GET", path)[0] == 401
+    yard.keys.write_text(issuer.key_set(second))
+    deadline = time.monotonic() + 30
+    while ask(yard, second.token(), "GET", path)[0] != 200:
+        assert time.monotonic() < deadline, "the new key is not taken"
+        time.sleep(0.5)
+    assert ask(yard, issuer.token(), "GET", path)[0] == 200
