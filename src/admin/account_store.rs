@@ -14,6 +14,7 @@ use thiserror::Error as ThisError;
 use tokio::sync::Mutex;
 
 use crate::auth::AccountKeys;
+use crate::auth::DEVELOPMENT_KEY;
 use crate::auth::KeyError;
 use crate::coordinator;
 use crate::coordinator::IdAllocator;
@@ -86,6 +87,11 @@ pub enum StoreError {
     /// A key is refused.
     #[error("{0}; leave the key out and the node makes a good one")]
     Key(#[from] KeyError),
+    /// Everybody knows the key.
+    #[error(
+        "this is the published development key: leave the key out and the node makes a good one"
+    )]
+    Published,
     /// There is no such account.
     #[error("there is no account {0}: `blockyard account list` shows them")]
     NotFound(String),
@@ -373,6 +379,10 @@ fn key(given: Option<String>) -> Result<Bytes, StoreError> {
         Some(text) => text.trim().to_owned(),
         None => new_key().map_err(|error| StoreError::Random(error.to_string()))?,
     };
+    // The node may be started on an outside address later.
+    if text == DEVELOPMENT_KEY {
+        return Err(StoreError::Published);
+    }
     AccountKeys::new(std::slice::from_ref(&text))?;
     let bytes = STANDARD.decode(&text).map_err(|_| KeyError::NotBase64)?;
     Ok(bytes.into())

@@ -136,7 +136,7 @@ pub(super) async fn remove(
 fn refused(error: &StoreError) -> Failure {
     use StoreError as E;
     let (status, code) = match error {
-        E::Name(_) | E::Key(_) => (StatusCode::BAD_REQUEST, "Invalid"),
+        E::Name(_) | E::Key(_) | E::Published => (StatusCode::BAD_REQUEST, "Invalid"),
         E::NotFound(_) => (StatusCode::NOT_FOUND, "NoSuchAccount"),
         E::Exists(_) => (StatusCode::CONFLICT, "AccountExists"),
         E::Configured(_) => (StatusCode::CONFLICT, "AccountConfigured"),

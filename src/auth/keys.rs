@@ -12,6 +12,9 @@ use thiserror::Error;
 
 use crate::auth::DelegationSecret;
 
+/// The published key of the account that every Azure tool knows for development: no secret.
+pub const DEVELOPMENT_KEY: &str =
+    "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==";
 /// Keys an account has at most: two, so that one can be replaced while clients use the other.
 const KEYS_MAX: usize = 2;
 /// Bytes a decoded key has at least; shorter ones are guessable.

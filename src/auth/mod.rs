@@ -25,7 +25,7 @@ pub(crate) use bearer::claimed_key;
 pub use bearer::{Issuer, KeySet, KeySetError, Principal, RoleMap, verify_token};
 pub use error::Error;
 pub use grant::{Exposure, Grant, Level, Need, Overrides, Permit, Reach};
-pub use keys::{AccountKeys, KeyError};
+pub use keys::{AccountKeys, DEVELOPMENT_KEY, KeyError};
 pub use letters::Letters;
 pub use role::Role;
 pub use sas::{

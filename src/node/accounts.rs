@@ -8,14 +8,12 @@ use serde::Deserialize;
 use thiserror::Error;
 
 use crate::auth::AccountKeys;
+pub use crate::auth::DEVELOPMENT_KEY;
 use crate::auth::KeyError;
 use crate::types::AccountName;
 
 /// The account that every Azure tool knows for development.
 pub const DEVELOPMENT_NAME: &str = "devstoreaccount1";
-/// Its published key: no secret.
-pub const DEVELOPMENT_KEY: &str =
-    "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==";
 
 /// Why an account is refused. Never shows a key.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]

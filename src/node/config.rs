@@ -67,7 +67,7 @@ pub struct Config {
     pub admin_listen: SocketAddr,
     /// The file with the token that admin commands must show. Default: `admin-token` in the first data directory.
     pub admin_token_file: PathBuf,
-    /// Accounts. Default: the well-known development account, on loopback addresses only.
+    /// Accounts, beside those made while a node ran. Default: the well-known development account, on loopback addresses only.
     pub accounts: Vec<AccountConfig>,
     /// Domains under which hosts name accounts (`NAME.blob.DOMAIN`), lower case. Default `localhost`. A path names its
     /// account on any other host.
@@ -140,8 +140,9 @@ pub enum ConfigError {
     Account(#[from] AccountError),
     /// Nobody could sign in.
     #[error(
-        "no account is configured, and the development account is served on loopback addresses only: give one with \
-         --account NAME:KEY (`blockyard keygen` prints a key)"
+        "there is no account, and the development account is served on loopback addresses only: give one with \
+         --account NAME:KEY (`blockyard keygen` prints a key), or listen on 127.0.0.1 and make one with `blockyard \
+         account create`"
     )]
     NoAccount,
     /// Two accounts of one name.
@@ -299,7 +300,8 @@ fn accounts(
     let accounts = match given.filter(|accounts| !accounts.is_empty()) {
         Some(texts) => texts.iter().map(AccountText::parse).collect::<Result<Vec<_>, _>>()?,
         None if loopback => vec![AccountConfig::development()],
-        None => return Err(ConfigError::NoAccount),
+        // Those made while a node ran may be enough: the start knows.
+        None => Vec::new(),
     };
     let mut names = BTreeSet::new();
     for account in &accounts {

@@ -54,6 +54,7 @@ use crate::types::AccountId;
 use crate::types::AccountName;
 
 use super::config::Config;
+use super::config::ConfigError;
 use super::error::NodeError;
 use super::health::reachable;
 use super::listeners::Bound;
@@ -254,9 +255,13 @@ async fn make_accounts(
         }
         list.from = page.next;
         if list.from.is_none() {
-            return Ok(Accounts::new(accounts));
+            break;
         }
     }
+    if accounts.is_empty() {
+        return Err(ConfigError::NoAccount.into());
+    }
+    Ok(Accounts::new(accounts))
 }
 
 /// The account with its switch for public access as the configuration wants it.

@@ -20,6 +20,7 @@ use crate::telemetry::Registry;
 use super::admin_token;
 use super::banner::Banner;
 use super::config::Config;
+use super::config::ConfigError;
 use super::error::NodeError;
 use super::listeners::Listeners;
 use super::roles::Roles;
@@ -42,6 +43,9 @@ pub enum Ended {
 /// # Errors
 /// [`NodeError`] when the node cannot start.
 pub async fn serve(config: Config) -> Result<Ended, NodeError> {
+    if config.accounts.is_empty() && Storage::is_new(&config.data) {
+        return Err(ConfigError::NoAccount.into());
+    }
     let mut signals = Signals::new()
         .map_err(|error| NodeError::System { what: "signals", reason: error.to_string() })?;
     let env = Env { clock: Arc::new(OsClock::new()), rand: Arc::new(OsRand), tasks: Tasks::new() };

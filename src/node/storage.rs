@@ -41,6 +41,12 @@ impl Storage {
         Self::open_with(&config.data, env, capacity_config(config), metrics).await
     }
 
+    /// Whether there is no store yet in these directories.
+    #[must_use]
+    pub fn is_new(data: &[PathBuf]) -> bool {
+        !data.first().is_some_and(|first| first.join(FILE_NAME).is_file())
+    }
+
     /// As [`Self::open`], for verification: without the background scrub.
     ///
     /// # Errors
