@@ -22,6 +22,7 @@ use crate::reclaim::partitions::target;
 use crate::reclaim::purge;
 use crate::reclaim::purge::Purged;
 use crate::reclaim::roll;
+use crate::reclaim::tags;
 use crate::types::ExtentId;
 
 /// What reclaim works on.
@@ -117,10 +118,15 @@ impl Reclaim {
         let due = |last: Duration| now.saturating_sub(last) >= self.config.expire_every;
         let expire_now = state.expired.is_none_or(due);
         let mut busy = false;
+        let mut names = tags::Names::default();
         for partition in map.partitions() {
             match garbage::free(self, target(partition)).await {
                 Ok(freed) => busy |= freed,
                 Err(error) => log_failure("garbage", &error),
+            }
+            match tags::index(self, &map, target(partition), &mut names).await {
+                Ok(done) => busy |= done,
+                Err(error) => log_failure("tags", &error),
             }
             if expire_now {
                 state.expired = Some(now);

@@ -4,3 +4,4 @@ mod fakes;
 mod races;
 mod real;
 mod steps;
+mod tags;
