@@ -86,6 +86,12 @@ impl RequestBody {
         Self { origin: Origin::Inside(body), idle, received: 0, env }
     }
 
+    /// No body.
+    #[must_use]
+    pub fn empty(env: Env) -> Self {
+        Self::of_source(ResponseBody::full(Bytes::new()), DRAIN_TIME_MAX, env)
+    }
+
     /// Another server's answer in the place of a client's body; `until` by the monotonic clock.
     #[must_use]
     pub const fn of_outside(body: Incoming, idle: Duration, until: Duration, env: Env) -> Self {

@@ -5,6 +5,7 @@ use crate::frontend::body::RequestBody;
 use crate::frontend::body::ResponseBody;
 use crate::frontend::ops::acl;
 use crate::frontend::ops::appends;
+use crate::frontend::ops::batch;
 use crate::frontend::ops::blobs;
 use crate::frontend::ops::blocks;
 use crate::frontend::ops::containers;
@@ -130,6 +131,7 @@ pub(crate) async fn dispatch(
         O::SetBlobTags { path, precondition, upload } => {
             tags::set(front, account, (path, precondition), &upload, body).await
         }
+        O::Batch(batch) => return batch::run(front, requester, batch, body).await,
         O::FindBlobs(asked) => find::find(front, account, asked).await,
         O::DeleteBlob { path, precondition } => {
             blobs::delete(front, account, path, precondition).await

@@ -189,7 +189,8 @@ impl FrontEnd {
         &self.config.addressing
     }
 
-    fn request_id(&self) -> String {
+    /// A fresh GUID.
+    pub(crate) fn request_id(&self) -> String {
         let mut bytes = [0; 16];
         let (high, low) = (self.env.rand.next_u64(), self.env.rand.next_u64());
         bytes[..8].copy_from_slice(&high.to_be_bytes());

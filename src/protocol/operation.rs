@@ -5,6 +5,7 @@ use uuid::Uuid;
 use crate::protocol::copy::CopyBlob;
 use crate::protocol::copy::CopySource;
 use crate::protocol::copy::PutBlobFromUrl;
+use crate::types::AccountName;
 use crate::types::BlobName;
 use crate::types::BlobProperties;
 use crate::types::BlockId;
@@ -148,6 +149,21 @@ pub struct FindBlobs {
     pub marker: Option<String>,
     /// As sent, cut to 5,000; `None` means 5,000.
     pub max_results: Option<u32>,
+}
+
+/// Blob Batch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Batch {
+    /// The account in the URL.
+    pub account: AccountName,
+    /// The container in the URL: then all parts are about its blobs.
+    pub container: Option<ContainerName>,
+    /// Whether the URL has the account in its path.
+    pub path_style: bool,
+    /// Between the parts.
+    pub boundary: String,
+    /// The body.
+    pub upload: Upload,
 }
 
 /// Everything a client can ask for.
@@ -404,6 +420,8 @@ pub enum Operation {
     },
     /// Find Blobs by Tags.
     FindBlobs(FindBlobs),
+    /// Blob Batch. The body is multipart, read by `azure::read_batch` once it is there.
+    Batch(Batch),
     /// Delete Blob.
     DeleteBlob {
         /// The blob.
@@ -452,6 +470,7 @@ impl Operation {
             Self::GetBlobTags { .. } => "GetBlobTags",
             Self::SetBlobTags { .. } => "SetBlobTags",
             Self::FindBlobs(FindBlobs { container: None, .. }) => "FindBlobsByTags",
+            Self::Batch(_) => "BlobBatch",
             Self::FindBlobs(_) => "FindBlobsByTagsInContainer",
             Self::DeleteBlob { .. } => "DeleteBlob",
         }

@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use bytes::Bytes;
+
 use uuid::Uuid;
 
 use crate::protocol::copy::CopyFacts;
@@ -348,6 +350,13 @@ pub enum Reply {
     BlobTagsSet,
     /// Find Blobs by Tags.
     FoundBlobs(FoundBlobs),
+    /// Blob Batch.
+    Batch {
+        /// Between the answers.
+        boundary: String,
+        /// The answers, written by `azure::write_batch`.
+        body: Bytes,
+    },
     /// Delete Blob.
     BlobDeleted,
 }

@@ -83,10 +83,20 @@ async fn let_in(
     (head, peer): (&Parts, Peer),
     echo: &mut azure::RequestEcho,
 ) -> Result<Admitted, Error> {
-    let context = azure::Context::from_head(head)?;
     let host = head.headers.get(http::header::HOST).and_then(|h| h.to_str().ok());
     let host = host.or_else(|| head.uri.authority().map(http::uri::Authority::as_str));
     let address = azure::address(&head.method, &head.uri, host, &front.config.addressing)?;
+    admit_at(front, (head, peer), &address, echo).await
+}
+
+/// [`admit`] of a request whose address is known: a part of a batch may leave out of its path what the batch has.
+pub(crate) async fn admit_at(
+    front: &FrontEnd,
+    (head, peer): (&Parts, Peer),
+    address: &Address,
+    echo: &mut azure::RequestEcho,
+) -> Result<Admitted, Error> {
+    let context = azure::Context::from_head(head)?;
     // Told plainly: a host name of Azure that names no account does not resolve either.
     let account = front.accounts.get(&address.account).ok_or_else(|| {
         Error::new(ErrorCode::AuthenticationFailed).detail(
@@ -94,16 +104,16 @@ async fn let_in(
             format!("This server has no account named {}.", address.account),
         )
     })?;
-    let caller = identify(front, (head, peer), &address, &account).await?;
-    let parsed = azure::parse(head, &address, &context);
+    let caller = identify(front, (head, peer), address, &account).await?;
+    let parsed = azure::parse(head, address, &context);
     if let Caller::Anyone = caller {
         // Who does not say who they are is not told what is wrong with a request they may not send.
         let need = parsed.as_ref().ok().map(needs);
         let stated = head.headers.contains_key("x-ms-version").then_some(context.version);
-        anonymous::permit(front, &account, &address, need.as_ref(), stated).await?;
+        anonymous::permit(front, &account, address, need.as_ref(), stated).await?;
     }
     let operation = parsed?;
-    echo.operation(&operation, &address, peer.scheme());
+    echo.operation(&operation, address, peer.scheme());
     permit(account, caller, operation)
 }
 

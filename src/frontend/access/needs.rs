@@ -51,6 +51,11 @@ pub(super) fn needs(operation: &Operation) -> Need {
             let any = Letters::ALL;
             Need { account: any, service: any, level: Level::Any, role: None, ..READ_ACCOUNT }
         }
+        // Each part is signed for what it does.
+        O::Batch(_) => {
+            let any = Letters::ALL;
+            Need { account: any, service: any, level: Level::Any, ..WRITE_BLOB }
+        }
         O::ListContainers(_) => LIST_ACCOUNT,
         // Whoever may read may delegate that: what a key signs grants no more than its holder may.
         O::GetUserDelegationKey { .. } => need(Level::Service, "", "", Role::Reader),

@@ -18,7 +18,7 @@ use crate::protocol::azure::unserved;
 use crate::types::ContainerName;
 
 /// `comp` values of containers that exist in the service and not here.
-const UNSERVED: &[&str] = &["undelete", "rename", "batch"];
+const UNSERVED: &[&str] = &["undelete", "rename"];
 
 /// Routes by `comp` and method.
 pub(super) fn parse(

@@ -5,7 +5,8 @@
 //! 3. `parse.rs` routes to `containers.rs`, `blobs.rs`, `copy.rs`, `lists.rs`, `leases.rs`; `unserved.rs` refuses what would change meaning if
 //!    ignored; `limits.rs`, `conditions.rs`, `range.rs`, `headers.rs`, `query.rs` read the pieces.
 //! 4. `acl.rs` reads and writes access policies, `delegation.rs` user delegation keys, `service.rs` service properties,
-//!    `tags.rs` tags; `xml.rs` reads the body of Put Block List, `xml/tree.rs` small documents.
+//!    `tags.rs` tags, `batch.rs` batches and their answers; `xml.rs` reads the body of Put Block List, `xml/tree.rs` small
+//!    documents.
 //! 5. `render.rs`, `listing.rs`, `escape.rs` write heads and XML bodies.
 //!
 //! Invariants: no input makes this module panic; a header that would change durability, retention, encryption or
@@ -16,6 +17,7 @@
 mod acl;
 mod address;
 mod appends;
+mod batch;
 mod blobs;
 mod conditions;
 mod containers;
@@ -39,6 +41,7 @@ pub mod xml;
 
 pub use acl::read_policies as access_policies;
 pub use address::{Address, Addressing, address};
+pub use batch::{BatchPart, read_batch, write_batch};
 pub use context::{Context, ServiceVersion};
 pub use copy::read_blob_headers;
 pub use delegation::{KeyInfo, read_key as delegation_key, read_key_info as key_info};

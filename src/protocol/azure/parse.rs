@@ -10,6 +10,8 @@ use crate::protocol::Operation;
 use crate::protocol::azure::Address;
 use crate::protocol::azure::Context;
 use crate::protocol::azure::ServiceVersion;
+use crate::protocol::azure::batch;
+use crate::protocol::azure::batch::BATCH_BYTES_MAX;
 use crate::protocol::azure::blobs;
 use crate::protocol::azure::containers;
 use crate::protocol::azure::delegation::KEY_INFO_BYTES_MAX;
@@ -20,6 +22,7 @@ use crate::protocol::azure::query::Query;
 use crate::protocol::azure::service::SERVICE_PROPERTIES_BYTES_MAX;
 use crate::protocol::azure::tags;
 use crate::protocol::azure::unserved;
+use crate::protocol::operation::Batch;
 use crate::protocol::operation::BlobPath;
 
 /// One request on its way through the router.
@@ -29,9 +32,6 @@ pub(super) struct Request<'a> {
     pub(super) query: &'a Query,
     pub(super) version: ServiceVersion,
 }
-
-/// `comp` values of the account that exist in the service and not here.
-const ACCOUNT_COMPS_UNSERVED: &[&str] = &["batch"];
 
 /// Turns an authenticated head into an operation. The body of Put Block List is read later by `xml::block_list`.
 ///
@@ -59,9 +59,12 @@ pub fn parse(head: &Parts, address: &Address, context: &Context) -> Result<Opera
         return account_information(&request, comp.as_deref());
     }
     match (&address.container, &address.blob) {
-        (None, _) => account(&request, address.secondary, restype.as_deref(), comp.as_deref()),
+        (None, _) => account(&request, address, restype.as_deref(), comp.as_deref()),
         (Some(container), None) => {
             check_container_type(restype.as_deref())?;
+            if comp.as_deref() == Some("batch") {
+                return batch(&request, address);
+            }
             containers::parse(&request, container, comp.as_deref())
         }
         (Some(container), Some(blob)) => {
@@ -120,9 +123,23 @@ fn service_stats(request: &Request<'_>, secondary: bool) -> Result<Operation, Er
     }
 }
 
+/// Blob Batch, on the account or on one container.
+pub(super) fn batch(request: &Request<'_>, address: &Address) -> Result<Operation, Error> {
+    if request.method != Method::POST {
+        return Err(ErrorCode::UnsupportedHttpVerb.into());
+    }
+    Ok(Operation::Batch(Batch {
+        account: address.account.clone(),
+        container: address.container.clone(),
+        path_style: address.endpoint.matches('/').count() > 1,
+        boundary: batch::boundary(request.headers)?,
+        upload: headers::upload(request.headers, BATCH_BYTES_MAX)?,
+    }))
+}
+
 fn account(
     request: &Request<'_>,
-    secondary: bool,
+    address: &Address,
     restype: Option<&str>,
     comp: Option<&str>,
 ) -> Result<Operation, Error> {
@@ -135,12 +152,10 @@ fn account(
             tags::find(request.query, None).map(Operation::FindBlobs)
         }
         (None, Some("blobs")) => Err(ErrorCode::UnsupportedHttpVerb.into()),
+        (None, Some("batch")) => batch(request, address),
         (Some("service"), Some("properties")) => service_properties(request),
         (Some("service"), Some("userdelegationkey")) => delegation_key(request),
-        (Some("service"), Some("stats")) => service_stats(request, secondary),
-        (None | Some("service"), Some(comp)) if ACCOUNT_COMPS_UNSERVED.contains(&comp) => {
-            Err(unserved::not_served(&format!("comp={comp} on the account")))
-        }
+        (Some("service"), Some("stats")) => service_stats(request, address.secondary),
         (Some(other), _) if other != "service" => Err(query::invalid("restype", other)),
         (_, Some(other)) => Err(query::invalid("comp", other)),
         (_, None) => Err(query::missing("comp")),

@@ -207,6 +207,12 @@ pub fn render(reply: &Reply, echo: &RequestEcho) -> Response<Bytes> {
             }
             _ => render_error(&ErrorCode::InternalError.into(), echo),
         },
+        Reply::Batch { boundary, body } => {
+            let kind = format!("multipart/mixed; boundary={boundary}");
+            let head = Head::new(202, echo).set("content-type", &kind);
+            let head = head.set("content-length", &body.len().to_string());
+            head.bodiless().map(|_| body.clone())
+        }
         Reply::BlobDeleted => {
             Head::new(202, echo).set("x-ms-delete-type-permanent", "true").empty()
         }

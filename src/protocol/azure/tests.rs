@@ -185,7 +185,6 @@ fn requests_are_routed_to_their_operations() {
 #[test]
 fn what_is_not_served_says_so() {
     let queries = [
-        "POST /acct?comp=batch",
         "PUT /acct/con/b?comp=snapshot",
         "PUT /acct/con/b?comp=tier",
         "PUT /acct/con/b?comp=page",
@@ -529,6 +528,7 @@ fn published_description_has_every_operation_and_only_codes_of_the_table() {
         "GetServiceProperties",
         "SetServiceProperties",
         "GetServiceStats",
+        "BlobBatch",
         "GetBlobTags",
         "SetBlobTags",
         "FindBlobsByTags",

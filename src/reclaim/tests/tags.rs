@@ -38,11 +38,8 @@ fn tagged(name: &str, tags: Tags) -> Write {
 
 /// Key, value and blob of every entry, with the name of its container.
 fn entries(bench: &Bench) -> BTreeSet<(String, String, String, String)> {
-    let list = ListTags {
-        from: TagEntryKey::start(ACCOUNT, "", ""),
-        to: None,
-        limit: usize::MAX - 1,
-    };
+    let list =
+        ListTags { from: TagEntryKey::start(ACCOUNT, "", ""), to: None, limit: usize::MAX - 1 };
     let mut found = BTreeSet::new();
     for partition in bench.index.partitions.lock().unwrap().iter() {
         let from = list.from.clone().max(partition.memory.range.low().as_bytes().clone());

@@ -27,7 +27,6 @@ pub(super) fn cases() -> Vec<Case> {
         ("restype=other&comp=list", invalid),
         ("restype=service&comp=stats", invalid),
         ("comp=blobs&where=x", invalid),
-        ("comp=batch", unserved),
     ];
     let container = [
         ("restype=directory", invalid),

@@ -1,0 +1,144 @@
+//! Blob Batch: every part is a request of its own, signed for itself and answered for itself.
+
+use bytes::Bytes;
+use futures_util::StreamExt;
+use futures_util::stream;
+use http::HeaderValue;
+use http::Response;
+use http::Uri;
+use http::request::Parts;
+
+use crate::frontend::access::admit::Admitted;
+use crate::frontend::access::admit::admit_at;
+use crate::frontend::body::RequestBody;
+use crate::frontend::dispatch::Answer;
+use crate::frontend::dispatch::dispatch;
+use crate::frontend::ingest;
+use crate::frontend::service::FrontEnd;
+use crate::frontend::source::Requester;
+use crate::protocol::Error;
+use crate::protocol::ErrorCode;
+use crate::protocol::Reply;
+use crate::protocol::azure;
+use crate::protocol::azure::BatchPart;
+use crate::protocol::azure::RequestEcho;
+use crate::protocol::operation::Batch;
+use crate::types::Peer;
+
+/// Parts carried out at a time.
+const PARALLEL_PARTS: usize = 16;
+
+/// A part that was let in, or its refusal.
+struct Ready {
+    id: Option<String>,
+    head: Parts,
+    peer: Peer,
+    echo: RequestEcho,
+    admitted: Result<Admitted, Error>,
+}
+
+/// Blob Batch.
+pub(crate) async fn run(
+    front: &FrontEnd,
+    Requester { head, peer }: Requester<'_>,
+    batch: Batch,
+    body: &mut RequestBody,
+) -> Answer {
+    let (bytes, _crc64, _md5) = ingest::read_whole(&front.pool, body, &batch.upload).await?;
+    let parts = azure::read_batch(&bytes, &batch.boundary)?;
+    let mut ready = Vec::with_capacity(parts.len());
+    for part in parts {
+        ready.push(admit_part(front, (head, peer), &batch, part).await);
+    }
+    check_kinds(&ready)?;
+    let answers: Vec<(Option<String>, Response<Bytes>)> = stream::iter(ready)
+        .map(|ready| answer(front, ready))
+        .buffered(PARALLEL_PARTS)
+        .collect()
+        .await;
+    let boundary = format!("batchresponse_{}", front.request_id());
+    let body = azure::write_batch(&answers, &boundary);
+    Ok((Reply::Batch { boundary, body }, None))
+}
+
+/// Deletions or changes of tier, not both: decided before any is carried out.
+fn check_kinds(ready: &[Ready]) -> Result<(), Error> {
+    let mut kind = None;
+    for admitted in ready.iter().filter_map(|ready| ready.admitted.as_ref().ok()) {
+        let name = admitted.operation.name();
+        if !matches!(name, "DeleteBlob" | "SetBlobTier") {
+            return Err(Error::new(ErrorCode::InvalidInput)
+                .message(format!("A batch may delete blobs or set their tiers; {name} may not.")));
+        }
+        if *kind.get_or_insert(name) != name {
+            return Err(Error::new(ErrorCode::InvalidInput)
+                .message("A batch may delete blobs or set their tiers, not both."));
+        }
+    }
+    Ok(())
+}
+
+async fn admit_part(
+    front: &FrontEnd,
+    (outer, peer): (&Parts, Peer),
+    batch: &Batch,
+    mut part: BatchPart,
+) -> Ready {
+    for name in [http::header::HOST] {
+        if let (None, Some(value)) = (part.head.headers.get(&name), outer.headers.get(&name)) {
+            let value: HeaderValue = value.clone();
+            part.head.headers.insert(name, value);
+        }
+    }
+    let mut echo = RequestEcho::new(&part.head, front.request_id(), front.env.clock.now());
+    let admitted = admit_head(front, (&part.head, outer, peer), batch, &mut echo).await;
+    Ready { id: part.id, head: part.head, peer, echo, admitted }
+}
+
+async fn admit_head(
+    front: &FrontEnd,
+    (head, outer, peer): (&Parts, &Parts, Peer),
+    batch: &Batch,
+    echo: &mut RequestEcho,
+) -> Result<Admitted, Error> {
+    let host = head.headers.get(http::header::HOST).and_then(|h| h.to_str().ok());
+    let host = outer.uri.authority().map(http::uri::Authority::as_str).or(host);
+    let uri = whole_uri(&head.uri, batch)?;
+    let address = azure::address(&head.method, &uri, host, &front.config.addressing)?;
+    let inside = batch.container.is_none() || batch.container == address.container;
+    if address.account != batch.account || !inside {
+        return Err(Error::new(ErrorCode::InvalidInput)
+            .message("The part is about another account or container than the batch."));
+    }
+    admit_at(front, (head, peer), &address, echo).await
+}
+
+/// Clients leave the account out of the paths of parts even when the URL of the batch has it in its own.
+fn whole_uri(uri: &Uri, batch: &Batch) -> Result<Uri, Error> {
+    let prefix = format!("/{}/", batch.account);
+    let has_account =
+        uri.path().strip_prefix(&prefix).is_some_and(|rest| rest.trim_matches('/').contains('/'));
+    if !batch.path_style || has_account {
+        return Ok(uri.clone());
+    }
+    let target = uri.path_and_query().map_or("/", http::uri::PathAndQuery::as_str);
+    format!("/{}{target}", batch.account).parse().map_err(|_| ErrorCode::InvalidUri.into())
+}
+
+async fn answer(front: &FrontEnd, ready: Ready) -> (Option<String>, Response<Bytes>) {
+    let Ready { id, head, peer, echo, admitted } = ready;
+    let done = match admitted {
+        Ok(Admitted { account, operation, .. }) => {
+            let mut none = RequestBody::empty(front.env.clone());
+            // Boxed, since a batch itself is dispatched.
+            let requester = Requester { head: &head, peer };
+            Box::pin(dispatch(front, (requester, &account), operation, &mut none)).await
+        }
+        Err(error) => Err(error),
+    };
+    let response = match done {
+        Ok((reply, _)) => azure::render(&reply, &echo),
+        Err(error) => azure::render_error(&error, &echo),
+    };
+    (id, response)
+}
