@@ -99,7 +99,7 @@ impl Tokens {
         match KeySet::parse(&text) {
             Ok(keys) => lock(known).source.issuer.keys = keys,
             Err(error) => {
-                tracing::warn!(file = shown, %error, "a key set is refused; the old one stays")
+                tracing::warn!(file = shown, %error, "a key set is refused; the old one stays");
             }
         }
     }

@@ -269,7 +269,7 @@ fn terms(args: &SasArgs, of_blob: Option<bool>, now: Timestamp) -> Result<Terms,
     let expiry = open(args.expiry.as_deref(), DEFAULT_LIFE);
     Ok(Terms {
         permissions: letters.to_string(),
-        start: args.start.as_deref().map(|text| start(text)).transpose()?,
+        start: args.start.as_deref().map(start).transpose()?,
         expiry: (!expiry.is_empty()).then(|| self::expiry(&expiry, now)).transpose()?,
         addresses: args.ip.clone(),
         https_only: args.https_only,
