@@ -87,6 +87,7 @@ impl Index {
                 tags: blockyard::types::Tags::default(),
                 content: NewContent::Inline(body.clone()),
                 crc64: Crc64::of(body),
+                tier: None,
             };
             self.host.write(self.target, Write::PutBlob(put))
         });
@@ -124,7 +125,13 @@ fn read_blob(bencher: Bencher<'_, '_>) {
         index.put(&body);
     }
     bencher.bench_local(|| {
-        let read = ReadBlob { key: key(500), guard: Guard::default(), range: None, pieces: true };
+        let read = ReadBlob {
+            key: key(500),
+            snapshot: None,
+            guard: Guard::default(),
+            range: None,
+            pieces: true,
+        };
         index.read(Read::Blob(read))
     });
 }
@@ -151,6 +158,7 @@ fn list_page(bencher: Bencher<'_, '_>, flushed: bool) {
             from: None,
             limit: PAGE,
             uncommitted: false,
+            snapshots: false,
         };
         index.read(Read::Blobs(list))
     });

@@ -103,6 +103,7 @@ fn render_list(bencher: Bencher<'_, '_>) {
     let change = Change { etag: Etag::from_commit(now()), last_modified: now() };
     let item = |number| BlobItem::Blob {
         name: format!("names/{number:08}"),
+        snapshot: None,
         facts: Box::new(BlobFacts::new(change, now(), 64)),
     };
     let listing = BlobListing { items: (0..PAGE).map(item).collect(), next_marker: None };

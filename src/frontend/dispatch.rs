@@ -17,11 +17,13 @@ use crate::frontend::ops::leases;
 use crate::frontend::ops::listing;
 use crate::frontend::ops::service_properties;
 use crate::frontend::ops::tags;
+use crate::frontend::ops::versions;
 use crate::frontend::service::FrontEnd;
 use crate::frontend::source::Requester;
 use crate::index::BlobChange;
 use crate::protocol::Error;
 use crate::protocol::Operation;
+use crate::protocol::Precondition;
 use crate::protocol::Reply;
 use crate::types::NewKind;
 
@@ -66,12 +68,14 @@ pub(crate) async fn dispatch(
         O::DeleteContainer { container, precondition } => {
             containers::delete(front, account, container, precondition).await
         }
+        O::RestoreContainer { container } => versions::restore(front, account, &container).await,
         O::LeaseContainer { container, precondition, action } => {
             leases::container(front, account, container, precondition, action).await
         }
         O::ListBlobs(list) => listing::blobs(front, account, list).await,
-        O::PutBlob { path, precondition, properties, metadata, tags, kind, upload } => {
-            let put = blobs::Put { path, precondition, properties, metadata, tags, kind, upload };
+        O::PutBlob { path, precondition, properties, metadata, tags, tier, kind, upload } => {
+            let put =
+                blobs::Put { path, precondition, properties, metadata, tags, tier, kind, upload };
             blobs::put(front, account, put, body).await
         }
         O::AppendBlock { path, precondition, position, len_max, upload } => {
@@ -93,9 +97,10 @@ pub(crate) async fn dispatch(
         O::PutBlock { path, id, precondition, upload } => {
             blocks::stage(front, account, (path, id, precondition), &upload, body).await
         }
-        O::PutBlockList { path, precondition, properties, metadata, tags, upload } => {
+        O::PutBlockList { path, precondition, properties, metadata, tags, tier, upload } => {
             let kind = NewKind::Block;
-            let put = blobs::Put { path, precondition, properties, metadata, tags, kind, upload };
+            let put =
+                blobs::Put { path, precondition, properties, metadata, tags, tier, kind, upload };
             blocks::commit(front, account, put, body).await
         }
         O::GetBlockList { path, precondition, kind } => {
@@ -122,6 +127,17 @@ pub(crate) async fn dispatch(
                 .await
                 .map(Reply::BlobMetadataSet)
         }
+        O::SnapshotBlob { path, precondition, metadata } => {
+            versions::snapshot(front, account, path, precondition, metadata).await
+        }
+        O::SetBlobTier { path, precondition, tier, priority } => {
+            let tier = (tier, priority);
+            versions::set_tier(front, account, path, precondition, tier).await
+        }
+        // What is there needs no restoring, and of what is not there nothing was kept.
+        O::UndeleteBlob { path } => content::facts(front, account, path, Precondition::default())
+            .await
+            .map(|_| Reply::BlobUndeleted),
         O::LeaseBlob { path, precondition, action } => {
             leases::blob(front, account, path, precondition, action).await
         }
@@ -133,8 +149,8 @@ pub(crate) async fn dispatch(
         }
         O::Batch(batch) => return batch::run(front, requester, batch, body).await,
         O::FindBlobs(asked) => find::find(front, account, asked).await,
-        O::DeleteBlob { path, precondition } => {
-            blobs::delete(front, account, path, precondition).await
+        O::DeleteBlob { path, precondition, scope } => {
+            blobs::delete(front, account, path, precondition, scope).await
         }
     };
     reply.map(|reply| (reply, None))

@@ -26,6 +26,10 @@ pub(crate) fn from_index(error: &index::Error, subject: Subject) -> Error {
         E::Condition(Outcome::AlreadyExists) => ErrorCode::BlobAlreadyExists.into(),
         E::Condition(Outcome::Failed | Outcome::Proceed) => ErrorCode::ConditionNotMet.into(),
         E::Lease(refusal) => from_lease(*refusal, subject).into(),
+        E::SnapshotsPresent => ErrorCode::SnapshotsPresent.into(),
+        E::Archived => ErrorCode::BlobArchived.into(),
+        E::Rehydrating => ErrorCode::BlobBeingRehydrated.into(),
+        E::TierOfKind => ErrorCode::InvalidBlobType.into(),
         E::InvalidRange { len } => {
             Error::new(ErrorCode::InvalidRange).header("content-range", format!("bytes */{len}"))
         }

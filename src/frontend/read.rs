@@ -26,6 +26,7 @@ use crate::types::Conditions;
 use crate::types::Etag;
 use crate::types::EtagMatch;
 use crate::types::RoutingKey;
+use crate::types::Timestamp;
 
 /// Payload bytes read at once: what one response holds in memory.
 const STEP_BYTES: u64 = 1 << 20;
@@ -35,6 +36,7 @@ pub(crate) struct BlobSource {
     router: Arc<Router>,
     capacity: Arc<dyn Capacity>,
     key: BlobKey,
+    snapshot: Option<Timestamp>,
     etag: Etag,
     /// Of a blob that changes in place, instead of the tag.
     generation: Option<u64>,
@@ -50,7 +52,7 @@ pub(crate) struct BlobSource {
 pub(crate) async fn begin(
     router: &Arc<Router>,
     capacity: &Arc<dyn Capacity>,
-    key: BlobKey,
+    (key, snapshot): (BlobKey, Option<Timestamp>),
     view: BlobView,
     guard: ReadGuard,
 ) -> Result<ResponseBody, Error> {
@@ -62,6 +64,7 @@ pub(crate) async fn begin(
         router: Arc::clone(router),
         capacity: Arc::clone(capacity),
         key,
+        snapshot,
         etag: view.record.etag,
         generation: view.generation,
         pieces: view.pieces.into(),
@@ -121,6 +124,7 @@ impl BlobSource {
         let range = ByteRange::new(self.pieces_end, Some(self.end - 1));
         let read = Read::Blob(ReadBlob {
             key: self.key.clone(),
+            snapshot: self.snapshot,
             guard: Guard { conditions, ..Guard::default() },
             range,
             pieces: true,

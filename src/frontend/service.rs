@@ -43,6 +43,8 @@ pub struct FrontEndConfig {
     pub addressing: azure::Addressing,
     /// Requests answered at a time; more get 503 at once. Default 1,024.
     pub requests_max: usize,
+    /// How long a blob takes out of the archive. Default 1 s, where the service takes hours.
+    pub rehydration: Duration,
     /// A client that sends nothing of its body for so long is cut off. Default 60 s.
     pub body_idle: Duration,
     /// Where this process listens: URLs of copy sources that lead there are read inside.
@@ -187,6 +189,11 @@ impl FrontEnd {
 
     pub(super) const fn addressing(&self) -> &azure::Addressing {
         &self.config.addressing
+    }
+
+    /// Its limits.
+    pub(crate) const fn config(&self) -> &FrontEndConfig {
+        &self.config
     }
 
     /// A fresh GUID.

@@ -1,17 +1,19 @@
 //! The check of a stopped store: every row decodes, every byte they name is there and is what was ingested, and the rows
 //! of each blob agree with each other.
 
+mod committed;
+
 use std::collections::HashSet;
 use std::fmt;
 
 use crate::capacity::Capacity;
 use crate::index::api::Error;
+use crate::index::check::committed::Committed;
 use crate::index::objects::keys;
 use crate::index::objects::keys::StagedKey;
 use crate::index::objects::sweep;
 use crate::index::objects::tags;
 use crate::index::objects::values;
-use crate::index::objects::values::BlobContent;
 use crate::index::objects::values::Content;
 use crate::index::objects::values::Entry;
 use crate::index::objects::values::GarbageValue;
@@ -25,11 +27,9 @@ use crate::index::record::ContainerRecord;
 use crate::index::rows::Family;
 use crate::index::rows::Row;
 use crate::index::rows::Rows;
-use crate::types::BlobKind;
 use crate::types::Collation;
 use crate::types::Crc32c;
 use crate::types::Crc64;
-use crate::types::Crc64Combiner;
 use crate::types::Crc64Hasher;
 use crate::types::ExtentId;
 use crate::types::Location;
@@ -69,6 +69,8 @@ pub struct CheckReport {
     pub blobs: u64,
     /// Entries of the tag index.
     pub tag_entries: u64,
+    /// Snapshots of them.
+    pub snapshots: u64,
     /// Staged blocks.
     pub staged_blocks: u64,
     /// Locations that await being freed; not read, they may be freed already.
@@ -100,6 +102,7 @@ impl CheckReport {
         self.containers += other.containers;
         self.blobs += other.blobs;
         self.tag_entries += other.tag_entries;
+        self.snapshots += other.snapshots;
         self.staged_blocks += other.staged_blocks;
         self.garbage_locations += other.garbage_locations;
         self.locations += other.locations;
@@ -158,15 +161,8 @@ struct BlobCheck<'a> {
     capacity: &'a dyn Capacity,
     key: &'a RoutingKey,
     report: &'a mut CheckReport,
-    /// The main row.
-    blob: Option<(BlobRecord, BlobContent)>,
-    /// Committed blocks so far: their length, checksum and number of segments.
-    len: u64,
-    crc64: Crc64,
-    combiner: Crc64Combiner,
-    segments: usize,
-    /// Of an append blob: the number of the next block.
-    appended: Option<u32>,
+    /// The main row, then snapshots.
+    committed: Vec<Committed>,
     summary: Option<StagedSummary>,
     staged: u32,
     /// What blocks name.
@@ -179,12 +175,7 @@ impl<'a> BlobCheck<'a> {
             capacity,
             key,
             report,
-            blob: None,
-            len: 0,
-            crc64: Crc64::EMPTY,
-            combiner: Crc64Combiner::default(),
-            segments: 0,
-            appended: None,
+            committed: Vec::new(),
             summary: None,
             staged: 0,
             live: HashSet::new(),
@@ -198,13 +189,17 @@ impl<'a> BlobCheck<'a> {
     async fn row(&mut self, family: Family, row: &Row) {
         self.report.rows += 1;
         let result = match family {
-            Family::Main if sweep::is_blob(self.key) => self.main(row).await,
+            Family::Main if sweep::is_blob(self.key) => {
+                self.report.blobs += 1;
+                self.committed(family, row).await
+            }
             Family::Main if is_tag_entry(self.key) => self.tag_entry(row),
             Family::Main => self.table(row),
             Family::Work if keys::parse_tag_work(&row.key, self.key).is_some() => {
                 tags::decode_work(row).map(drop)
             }
-            Family::Versions | Family::Work => Err(keys::corrupt(family, &row.key, "unknown row")),
+            Family::Versions => self.snapshot(row).await,
+            Family::Work => Err(keys::corrupt(family, &row.key, "unknown row")),
             Family::Staged => self.staged(row).await,
             Family::Layout => self.segment(row).await,
             Family::Garbage => self.garbage(row),
@@ -232,74 +227,73 @@ impl<'a> BlobCheck<'a> {
         Ok(())
     }
 
-    async fn main(&mut self, row: &Row) -> Result<(), Error> {
-        self.report.blobs += 1;
+    async fn snapshot(&mut self, row: &Row) -> Result<(), Error> {
+        keys::parse_snapshot(&row.key, self.key)?;
+        if self.committed.is_empty() {
+            return Err(keys::corrupt(Family::Versions, &row.key, "snapshot without a blob"));
+        }
+        self.report.snapshots += 1;
+        self.committed(Family::Versions, row).await
+    }
+
+    async fn committed(&mut self, family: Family, row: &Row) -> Result<(), Error> {
         let (record, content): (BlobRecord, _) =
-            values::decode_record_head(Family::Main, &row.key, &row.value)?;
+            values::decode_record_head(family, &row.key, &row.value)?;
         let content = values::decode_content(&row.key, content)?;
-        match &content.layout {
+        let mut committed = Committed::new(record, content);
+        match committed.content.layout.clone() {
             Layout::Whole(whole) => {
-                self.len = whole.len();
-                self.crc64 = record.crc64;
-                self.content(whole, record.crc64).await;
+                committed.len = whole.len();
+                committed.crc64 = committed.record.crc64;
+                self.content_once(&whole, committed.crc64).await;
             }
-            Layout::Blocks(entries) => self.entries(entries, content.id_len).await,
+            Layout::Blocks(entries) => self.entries(&mut committed, &entries).await,
             // Their segments come first.
             Layout::Segments { .. } | Layout::Appended { .. } => {}
         }
-        self.appended = matches!(record.kind, BlobKind::Append { .. }).then_some(0);
-        self.blob = Some((record, content));
+        self.committed.push(committed);
         Ok(())
     }
 
-    async fn entries(&mut self, entries: &[Entry], id_len: u8) {
+    async fn entries(&mut self, committed: &mut Committed, entries: &[Entry]) {
         for entry in entries {
-            if self.appended.is_some_and(|number| entry.id.as_bytes() != number.to_be_bytes()) {
-                self.problem("an appended block is out of its order");
-            }
-            self.appended = self.appended.map(|number| number.saturating_add(1));
-            if entry.id.as_bytes().len() != usize::from(id_len) {
+            if entry.id.as_bytes().len() != usize::from(committed.content.id_len) {
                 self.problem("committed block ids differ in length");
             }
             if entry.content.len() != entry.len {
                 self.problem("a committed block is not as long as its bytes");
             }
-            // A list may name a block many times; its bytes are read once.
-            let seen = entry
-                .content
-                .locations()
-                .first()
-                .is_some_and(|first| self.live.contains(&(first.extent, first.offset)));
-            if !seen {
-                self.content(&entry.content, entry.crc64).await;
-            }
-            self.len = self.len.saturating_add(entry.len);
-            self.crc64 = self.combiner.combine(self.crc64, entry.crc64, entry.len);
+            self.content_once(&entry.content, entry.crc64).await;
+            committed.add(entry);
+        }
+    }
+
+    /// A list may name a block many times, and snapshots share them; bytes are read once.
+    async fn content_once(&mut self, content: &Content, crc64: Crc64) {
+        let seen = content
+            .locations()
+            .first()
+            .is_some_and(|first| self.live.contains(&(first.extent, first.offset)));
+        if !seen {
+            self.content(content, crc64).await;
         }
     }
 
     async fn segment(&mut self, row: &Row) -> Result<(), Error> {
         let entries: Vec<Entry> = values::decode(Family::Layout, &row.key, &row.value)?;
-        let Some((_, content)) = &self.blob else {
-            return Err(keys::corrupt(Family::Layout, &row.key, "segment without a blob"));
+        let is_next = |c: &Committed| c.next_segment(self.key).is_some_and(|key| key == row.key);
+        let Some(at) = self.committed.iter().position(is_next) else {
+            return Err(keys::corrupt(Family::Layout, &row.key, "segment of no layout"));
         };
-        let (Layout::Segments { generation, directory }
-        | Layout::Appended { generation, directory, .. }) = &content.layout
-        else {
-            return Err(keys::corrupt(Family::Layout, &row.key, "segment of a short layout"));
-        };
-        let number = u32::try_from(self.segments).unwrap_or(u32::MAX);
-        if row.key != keys::layout_segment(self.key, *generation, number) {
-            return Err(keys::corrupt(Family::Layout, &row.key, "segment out of place"));
-        }
-        let expected = directory.get(self.segments).copied();
-        let id_len = content.id_len;
-        self.segments += 1;
+        let mut committed = self.committed.remove(at);
+        let start = committed.directory().get(committed.segments).copied();
+        committed.segments += 1;
         let count = u32::try_from(entries.len()).unwrap_or(u32::MAX);
-        if expected.is_none_or(|segment| segment.start != self.len || segment.entries != count) {
-            self.problem(format!("segment {number} differs from the directory"));
+        if start.is_none_or(|s| s.start != committed.len || s.entries != count) {
+            self.problem(format!("segment {} differs from the directory", committed.segments - 1));
         }
-        self.entries(&entries, id_len).await;
+        self.entries(&mut committed, &entries).await;
+        self.committed.insert(at, committed);
         Ok(())
     }
 
@@ -398,30 +392,26 @@ impl<'a> BlobCheck<'a> {
 
     /// What can be said once all rows of the key were seen.
     async fn finish(mut self) {
-        if let Some((record, content)) = self.blob.take() {
-            if let Layout::Appended { tail, .. } = &content.layout {
-                self.entries(tail, content.id_len).await;
+        let staged = self.summary.map_or(0, |summary| summary.id_len);
+        let mut all = std::mem::take(&mut self.committed);
+        for committed in &mut all {
+            for tail in committed.take_tail() {
+                self.entries(committed, &[tail]).await;
             }
-            if let Layout::Segments { directory, .. } | Layout::Appended { directory, .. } =
-                &content.layout
-                && directory.len() != self.segments
-            {
-                self.problem(format!("{} of {} segments", self.segments, directory.len()));
+            for problem in committed.problems() {
+                self.problem(problem);
             }
-            if let (BlobKind::Append { blocks, .. }, Some(found)) = (record.kind, self.appended)
-                && blocks != found
-            {
-                self.problem(format!("{found} appended blocks, the record says {blocks}"));
-            }
-            if record.len != self.len {
-                self.problem(format!("{} bytes, the record says {}", self.len, record.len));
-            }
-            if record.crc64 != self.crc64 {
-                self.problem("the blocks' CRC-64 is not that of the record");
-            }
-            let staged = self.summary.map_or(0, |summary| summary.id_len);
-            if staged != 0 && content.id_len != 0 && staged != content.id_len {
+        }
+        if let Some((blob, snapshots)) = all.split_first() {
+            if staged != 0 && blob.content.id_len != 0 && staged != blob.content.id_len {
                 self.problem("staged and committed block ids differ in length");
+            }
+            let count = u32::try_from(snapshots.len()).unwrap_or(u32::MAX);
+            if blob.record.snapshots != count {
+                self.problem(format!(
+                    "{count} snapshots, the record says {}",
+                    blob.record.snapshots
+                ));
             }
         }
         if self.summary.map_or(0, |summary| summary.count) != self.staged {

@@ -27,8 +27,9 @@ pub use api::{
     CommitBlocks, ContainerChange, ContainerEntry, ContainerPage, CreateContainer, DeleteBlob,
     DeleteContainer, Error, GarbageRow, Guard, IndexHost, LeaseBlob, LeaseContainer, LeaseRefusal,
     Leased, ListAccounts, ListBlobs, ListContainers, ListEntry, ListPage, NewContent, Piece,
-    PutBlob, Read, ReadBlob, ReadReply, References, SealBlob, StageBlock, StagedBlocks, Target,
-    UpdateBlob, UpdateContainer, Write, WriteReply, Written, check_lease,
+    PutBlob, Read, ReadBlob, ReadReply, References, SealBlob, SetTier, SnapshotBlob, Snapshotted,
+    StageBlock, StagedBlocks, Target, UpdateBlob, UpdateContainer, Write, WriteReply, Written,
+    check_lease,
 };
 pub use api::{CopiedBlock, CopiedContent, PutCopy, Share, SharedBlob};
 pub use api::{EntryChange, IndexTag, ListTags, TagEntry, TagPage, TagWork};

@@ -53,6 +53,7 @@ const RESERVE_BYTES: RangeInclusive<u64> = 0..=1024 * 1024 * GIB;
 const CONNECTIONS_MAX: Limit<u32> = Limit { default: 4096, range: 1..=1_000_000 };
 const REQUESTS_MAX: Limit<u32> = Limit { default: 1024, range: 1..=1_000_000 };
 const BODY_IDLE_SECONDS: Limit<u32> = Limit { default: 60, range: 1..=3600 };
+const REHYDRATION_SECONDS: Limit<u32> = Limit { default: 1, range: 0..=1_000_000 };
 const DRAIN_SECONDS: Limit<u32> = Limit { default: 30, range: 0..=3600 };
 
 /// Everything `blockyard serve` needs to know, checked.
@@ -101,6 +102,8 @@ pub struct Config {
     pub body_idle: Duration,
     /// Which other servers blobs may be copied from. Default: those at public addresses.
     pub copy_source: Rules,
+    /// How long a blob takes out of the archive. Default 1 s.
+    pub rehydration: Duration,
     /// How long running requests may take to end at a stop. Default 30 s, 0 s to 1 h.
     pub drain: Duration,
     /// Which log lines are written. Default `info`.
@@ -247,6 +250,9 @@ impl Config {
                 allow: s.copy_source_allow.unwrap_or_default(),
                 deny: s.copy_source_deny.unwrap_or_default(),
             },
+            rehydration: seconds(
+                REHYDRATION_SECONDS.of("rehydration_seconds", s.rehydration_seconds)?,
+            ),
             drain: seconds(DRAIN_SECONDS.of("drain_seconds", s.drain_seconds)?),
             log: s.log.unwrap_or_else(|| "info".to_owned()),
             log_format: s.log_format.unwrap_or_default(),

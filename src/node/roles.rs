@@ -296,6 +296,7 @@ fn serve(
         body_idle: config.body_idle,
         listening: Listening(vec![blob.address]),
         outside: Outside::new(config.copy_source.clone()),
+        rehydration: config.rehydration,
     };
     let server = ServerConfig {
         connections_max: wide(config.connections_max)?,

@@ -114,6 +114,10 @@ pub struct Settings {
     /// Seconds a client may send nothing of its body [default: 60]
     #[arg(long, value_name = "SECONDS", env = "BLOCKYARD_BODY_IDLE_SECONDS")]
     pub body_idle_seconds: Option<u32>,
+    /// Seconds a blob takes out of the archive tier; bytes lie as ready there as anywhere, so this is for show [default:
+    /// 1]
+    #[arg(long, value_name = "SECONDS", env = "BLOCKYARD_REHYDRATION_SECONDS")]
+    pub rehydration_seconds: Option<u32>,
     /// Seconds running requests may take to end at a stop [default: 30]
     #[arg(long, value_name = "SECONDS", env = "BLOCKYARD_DRAIN_SECONDS")]
     pub drain_seconds: Option<u32>,
@@ -153,6 +157,7 @@ impl Settings {
             copy_source_allow: self.copy_source_allow.or(below.copy_source_allow),
             copy_source_deny: self.copy_source_deny.or(below.copy_source_deny),
             body_idle_seconds: self.body_idle_seconds.or(below.body_idle_seconds),
+            rehydration_seconds: self.rehydration_seconds.or(below.rehydration_seconds),
             drain_seconds: self.drain_seconds.or(below.drain_seconds),
             log: self.log.or(below.log),
             log_format: self.log_format.or(below.log_format),

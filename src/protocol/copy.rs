@@ -8,6 +8,7 @@ use uuid::Uuid;
 
 use crate::protocol::Precondition;
 use crate::protocol::operation::BlobPath;
+use crate::types::AccessTier;
 use crate::types::BlobProperties;
 use crate::types::ByteRange;
 use crate::types::Crc64;
@@ -97,6 +98,8 @@ pub struct PutBlobFromUrl {
     pub source_properties: bool,
     /// User metadata.
     pub metadata: Metadata,
+    /// `x-ms-access-tier`.
+    pub tier: Option<AccessTier>,
     /// `x-ms-copy-source-tag-option`.
     pub tags: TagOption,
 }
@@ -112,6 +115,8 @@ pub struct CopyBlob {
     pub source: CopySource,
     /// User metadata; empty means that of the source.
     pub metadata: Metadata,
+    /// `x-ms-access-tier`.
+    pub tier: Option<AccessTier>,
     /// `x-ms-copy-source-tag-option`.
     pub tags: TagOption,
     /// `x-ms-requires-sync`: the answer waits for the end, and the source has at most 256 MiB.

@@ -128,6 +128,10 @@ error_table! {
     LeaseIsBreakingAndCannotBeAcquired, 409, "The lease ID matched, but the lease is currently in breaking state and cannot be acquired until it is broken.";
     LeaseIsBreakingAndCannotBeChanged, 409, "The lease ID matched, but the lease is currently in breaking state and cannot be changed.";
     LeaseIsBrokenAndCannotBeRenewed, 409, "The lease ID matched, but the lease has been broken explicitly and cannot be renewed.";
+    SnapshotsPresent, 409, "This operation is not permitted because the blob has snapshots.";
+    BlobArchived, 409, "This operation is not permitted on an archived blob.";
+    BlobBeingRehydrated, 409, "This operation is not permitted because the blob is being rehydrated.";
+    BlobAccessTierNotSupportedForAccountType, 409, "The access tier is not supported for this account type.";
     UnsatisfiableCondition, 400, "The request includes an unsatisfiable condition for this operation.";
     MultipleConditionHeadersNotSupported, 400, "Multiple condition headers are not supported.";
     ConditionHeadersNotSupported, 400, "Condition headers are not supported.";

@@ -5,6 +5,7 @@ use uuid::Uuid;
 use crate::protocol::copy::CopyBlob;
 use crate::protocol::copy::CopySource;
 use crate::protocol::copy::PutBlobFromUrl;
+use crate::types::AccessTier;
 use crate::types::AccountName;
 use crate::types::BlobName;
 use crate::types::BlobProperties;
@@ -13,11 +14,13 @@ use crate::types::ByteRange;
 use crate::types::Conditions;
 use crate::types::ContainerName;
 use crate::types::Crc64;
+use crate::types::DeleteScope;
 use crate::types::LeaseAction;
 use crate::types::Md5;
 use crate::types::Metadata;
 use crate::types::NewKind;
 use crate::types::PublicAccess;
+use crate::types::RehydratePriority;
 use crate::types::TagCondition;
 use crate::types::TagQuery;
 use crate::types::Tags;
@@ -41,6 +44,8 @@ pub struct BlobPath {
     pub container: ContainerName,
     /// The blob.
     pub blob: BlobName,
+    /// A snapshot of it.
+    pub snapshot: Option<Timestamp>,
 }
 
 /// A body to be streamed, and what the client says of it.
@@ -130,6 +135,8 @@ pub struct ListBlobs {
     pub metadata: bool,
     /// `include=uncommittedblobs`.
     pub uncommitted: bool,
+    /// `include=snapshots`.
+    pub snapshots: bool,
     /// `include=tags`.
     pub tags: bool,
     /// `include=copy`.
@@ -241,6 +248,11 @@ pub enum Operation {
         /// Dates and the lease.
         precondition: Precondition,
     },
+    /// Restore Container.
+    RestoreContainer {
+        /// The name it is to have.
+        container: ContainerName,
+    },
     /// Lease Container.
     LeaseContainer {
         /// The container.
@@ -266,6 +278,8 @@ pub enum Operation {
         tags: Tags,
         /// What to make.
         kind: NewKind,
+        /// The tier, when it is given.
+        tier: Option<AccessTier>,
         /// The body; empty but for block blobs.
         upload: Upload,
     },
@@ -338,6 +352,8 @@ pub enum Operation {
         metadata: Metadata,
         /// Index tags.
         tags: Tags,
+        /// The tier, when it is given.
+        tier: Option<AccessTier>,
         /// The body: its checksums are of the XML.
         upload: Upload,
     },
@@ -393,6 +409,31 @@ pub enum Operation {
         /// Replaces all.
         metadata: Metadata,
     },
+    /// Snapshot Blob.
+    SnapshotBlob {
+        /// The blob.
+        path: BlobPath,
+        /// What must hold.
+        precondition: Precondition,
+        /// Of the snapshot; `None` for that of the blob.
+        metadata: Option<Metadata>,
+    },
+    /// Set Blob Tier.
+    SetBlobTier {
+        /// The blob or snapshot.
+        path: BlobPath,
+        /// Only the lease and tags count.
+        precondition: Precondition,
+        /// The tier.
+        tier: AccessTier,
+        /// How fast out of the archive.
+        priority: RehydratePriority,
+    },
+    /// Undelete Blob.
+    UndeleteBlob {
+        /// The blob.
+        path: BlobPath,
+    },
     /// Lease Blob.
     LeaseBlob {
         /// The blob.
@@ -428,6 +469,8 @@ pub enum Operation {
         path: BlobPath,
         /// What must hold.
         precondition: Precondition,
+        /// What of it; of a snapshot, the path names it.
+        scope: DeleteScope,
     },
 }
 
@@ -448,6 +491,7 @@ impl Operation {
             Self::SetContainerAcl { .. } => "SetContainerAcl",
             Self::SetContainerMetadata { .. } => "SetContainerMetadata",
             Self::DeleteContainer { .. } => "DeleteContainer",
+            Self::RestoreContainer { .. } => "RestoreContainer",
             Self::LeaseContainer { .. } => "LeaseContainer",
             Self::ListBlobs(_) => "ListBlobs",
             Self::PutBlob { .. } => "PutBlob",
@@ -466,6 +510,9 @@ impl Operation {
             Self::SetBlobProperties { .. } => "SetBlobProperties",
             Self::GetBlobMetadata { .. } => "GetBlobMetadata",
             Self::SetBlobMetadata { .. } => "SetBlobMetadata",
+            Self::SnapshotBlob { .. } => "SnapshotBlob",
+            Self::SetBlobTier { .. } => "SetBlobTier",
+            Self::UndeleteBlob { .. } => "UndeleteBlob",
             Self::LeaseBlob { .. } => "LeaseBlob",
             Self::GetBlobTags { .. } => "GetBlobTags",
             Self::SetBlobTags { .. } => "SetBlobTags",

@@ -9,6 +9,7 @@ use uuid::Uuid;
 use crate::protocol::copy::CopyFacts;
 use crate::protocol::copy::CopyState;
 use crate::protocol::operation::AccessPolicy;
+use crate::types::AccessTier;
 use crate::types::BlobKind;
 use crate::types::BlobProperties;
 use crate::types::BlockId;
@@ -19,8 +20,10 @@ use crate::types::LeaseState;
 use crate::types::Md5;
 use crate::types::Metadata;
 use crate::types::PublicAccess;
+use crate::types::Rehydration;
 use crate::types::ServiceProperties;
 use crate::types::Tags;
+use crate::types::TierState;
 use crate::types::Timestamp;
 
 /// Tag and time after a change.
@@ -76,6 +79,38 @@ impl LeaseFacts {
     }
 }
 
+/// What clients see of a tier.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TierFacts {
+    /// The tier.
+    pub tier: AccessTier,
+    /// When it was set; `None` when it never was, and is that of the account.
+    pub changed: Option<Timestamp>,
+    /// On the way out of the archive.
+    pub rehydrating: Option<Rehydration>,
+}
+
+impl TierFacts {
+    /// The tier of a blob of which none was set.
+    pub const INFERRED: Self = Self { tier: AccessTier::Hot, changed: None, rehydrating: None };
+
+    /// A tier as it is at `now`.
+    #[must_use]
+    pub fn at(now: Timestamp, state: Option<&TierState>) -> Self {
+        state.map_or(Self::INFERRED, |state| {
+            let TierState { tier, changed, rehydrating } = state.at(now);
+            Self { tier, changed: Some(changed), rehydrating }
+        })
+    }
+
+    /// `x-ms-archive-status`.
+    #[must_use]
+    pub fn archive_status(&self) -> Option<String> {
+        let to = self.rehydrating.as_ref()?.to;
+        Some(format!("rehydrate-pending-to-{}", to.as_str().to_ascii_lowercase()))
+    }
+}
+
 /// What a lease action came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LeaseOutcome {
@@ -128,6 +163,8 @@ pub struct BlobFacts {
     pub lease: LeaseFacts,
     /// The last copy into it.
     pub copy: Option<Box<CopyFacts>>,
+    /// Its tier; only block blobs have one.
+    pub tier: Option<TierFacts>,
 }
 
 impl BlobFacts {
@@ -144,6 +181,7 @@ impl BlobFacts {
             tags: Tags::default(),
             lease: LeaseFacts::NONE,
             copy: None,
+            tier: Some(TierFacts::INFERRED),
         }
     }
 }
@@ -178,10 +216,12 @@ pub struct ContainerListing {
 /// An entry of a blob list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BlobItem {
-    /// A blob.
+    /// A blob, or a snapshot of one.
     Blob {
         /// The name.
         name: String,
+        /// When the snapshot was taken.
+        snapshot: Option<Timestamp>,
         /// The facts.
         facts: Box<BlobFacts>,
     },
@@ -357,6 +397,20 @@ pub enum Reply {
         /// The answers, written by `azure::write_batch`.
         body: Bytes,
     },
+    /// Snapshot Blob.
+    Snapshotted {
+        /// Its time.
+        snapshot: Timestamp,
+        /// Its tag and time of last change.
+        change: Change,
+    },
+    /// Set Blob Tier.
+    TierSet {
+        /// The blob is on its way out of the archive.
+        pending: bool,
+    },
+    /// Undelete Blob.
+    BlobUndeleted,
     /// Delete Blob.
     BlobDeleted,
 }

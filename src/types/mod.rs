@@ -17,6 +17,7 @@ mod name;
 mod peer;
 mod properties;
 mod range;
+mod scope;
 mod service;
 mod tag_filter;
 mod tags;
@@ -42,10 +43,11 @@ pub use name::{AccountName, BlobName, ContainerName, NameError};
 pub use peer::Peer;
 pub use properties::{BlobProperties, PublicAccess};
 pub use range::ByteRange;
+pub use scope::DeleteScope;
 pub use service::{
     CorsRule, Logging, ServiceMetrics, ServiceProperties, ServicePropertiesChange, Website,
 };
 pub use tag_filter::{Comparison, TagClause, TagCondition, TagFilterError, TagQuery};
 pub use tags::{Tags, TagsError};
-pub use tier::{AccessTier, RehydratePriority, TierState};
+pub use tier::{AccessTier, RehydratePriority, Rehydration, TierState};
 pub use timestamp::Timestamp;

@@ -12,6 +12,7 @@ mod headers;
 mod leases;
 mod parameters;
 mod signatures;
+mod versions;
 mod xml;
 
 use std::collections::HashSet;
@@ -66,6 +67,7 @@ fn malformed_requests_are_refused_with_their_codes_and_change_nothing() {
         headers::cases(),
         copies::cases(),
         leases::cases(),
+        versions::cases(),
         xml::cases(),
         bodies::cases(),
         framing::cases(),

@@ -27,6 +27,7 @@ use blockyard::types::BlockSource;
 use blockyard::types::ByteRange;
 use blockyard::types::Conditions;
 use blockyard::types::Crc64;
+use blockyard::types::DeleteScope;
 use blockyard::types::Etag;
 use blockyard::types::EtagMatch;
 use blockyard::types::Metadata;
@@ -209,6 +210,7 @@ impl Client<'_> {
                 tags: blockyard::types::Tags::default(),
                 content,
                 crc64,
+                tier: None,
             }),
             Change::Stage { segment } => {
                 let id = block_id(segment.id.unwrap());
@@ -268,13 +270,15 @@ impl Client<'_> {
             tags: blockyard::types::Tags::default(),
             content: stored.content(),
             crc64: Crc64::of(&bytes),
+            tier: None,
         });
         // Whatever comes of it, these bytes are left to reclaim.
         drop(stored.committing());
         if !matches!(self.write(write).await?, Answer::Done(_)) {
             return Ok(false);
         }
-        let delete = DeleteBlob { key: key("probe"), guard: Guard::default() };
+        let delete =
+            DeleteBlob { key: key("probe"), guard: Guard::default(), scope: DeleteScope::Blob };
         Ok(matches!(self.write(Write::DeleteBlob(delete)).await?, Answer::Done(_)))
     }
 
@@ -385,7 +389,8 @@ impl Client<'_> {
     ) -> Result<Box<BlobView>, Error> {
         let key = key(name);
         let position = RoutingKey::blob(&key);
-        let read = Read::Blob(ReadBlob { key, guard: guard(demand), range, pieces: true });
+        let read =
+            Read::Blob(ReadBlob { key, snapshot: None, guard: guard(demand), range, pieces: true });
         let reply = self.stack.router.read(position.as_bytes(), read).await?;
         let ReadReply::Blob(view) = reply else { panic!("a blob was asked for: {reply:?}") };
         Ok(view)
@@ -401,7 +406,7 @@ impl Client<'_> {
     async fn check_blocks(&self, name: &str) -> Result<(), Violation> {
         let key = key(name);
         let position = RoutingKey::blob(&key);
-        let read = Read::BlockList(key, Guard::default());
+        let read = Read::BlockList(key, None, Guard::default());
         let (committed, uncommitted) = match self.stack.router.read(position.as_bytes(), read).await
         {
             Ok(ReadReply::BlockList(list)) => (list.committed, list.uncommitted),
@@ -439,6 +444,7 @@ impl Client<'_> {
             from: None,
             limit: usize::try_from(draw.between(1, 4)).unwrap(),
             uncommitted: staged_too,
+            snapshots: false,
         };
         let mut entries = Vec::new();
         loop {
@@ -524,6 +530,7 @@ impl Client<'_> {
             tags: blockyard::types::Tags::default(),
             content: stored.content(),
             crc64: Crc64::of(&bytes),
+            tier: None,
         });
         // Until answered: a kill may come first.
         self.note(&name, tag, Some(Attempt::Unknown));
@@ -601,12 +608,13 @@ fn request(name: &str, change: &Change, demand: Demand) -> Write {
                 .iter()
                 .map(|(source, id)| BlockListEntry { source: *source, id: block_id(*id) })
                 .collect(),
+            tier: None,
         }),
         Change::Mark { mark } => {
             let change = BlobChange::Metadata(metadata(*mark));
             Write::UpdateBlob(UpdateBlob { key, guard, change })
         }
-        Change::Delete => Write::DeleteBlob(DeleteBlob { key, guard }),
+        Change::Delete => Write::DeleteBlob(DeleteBlob { key, guard, scope: DeleteScope::Blob }),
         Change::Put { .. } | Change::Stage { .. } => unreachable!("these have a body"),
     }
 }

@@ -40,6 +40,7 @@ const PUT_BLOB: Need =
 const TAGS_READ: Need = need(Level::Object, "t", "t", Role::Owner);
 const TAGS_WRITE: Need = need(Level::Object, "t", "t", Role::Owner);
 const FIND_BLOBS: Need = need(Level::Object, "f", "f", Role::Owner);
+const SNAPSHOT_BLOB: Need = need(Level::Object, "cw", "cw", Role::Contributor);
 const DELETE_BLOB: Need = need(Level::Object, "d", "d", Role::Contributor);
 
 /// What `operation` needs.
@@ -84,6 +85,9 @@ pub(super) fn needs(operation: &Operation) -> Need {
         O::GetBlobTags { .. } => TAGS_READ,
         O::SetBlobTags { .. } => TAGS_WRITE,
         O::FindBlobs(_) => FIND_BLOBS,
+        O::SnapshotBlob { .. } => SNAPSHOT_BLOB,
+        O::SetBlobTier { .. } | O::UndeleteBlob { .. } => WRITE_BLOB,
+        O::RestoreContainer { .. } => WRITE_CONTAINER,
         O::DeleteBlob { .. } => DELETE_BLOB,
         O::LeaseContainer { action, .. } => lease(action, WRITE_CONTAINER),
         O::LeaseBlob { action, .. } => lease(action, WRITE_BLOB),

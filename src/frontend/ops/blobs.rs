@@ -21,7 +21,9 @@ use crate::protocol::Reply;
 use crate::protocol::operation::BlobPath;
 use crate::protocol::operation::Upload;
 use crate::protocol::reply::Change;
+use crate::types::AccessTier;
 use crate::types::BlobProperties;
+use crate::types::DeleteScope;
 use crate::types::Md5;
 use crate::types::Metadata;
 use crate::types::NewKind;
@@ -36,6 +38,7 @@ pub(crate) struct Put {
     pub(crate) metadata: Metadata,
     pub(crate) kind: NewKind,
     pub(crate) tags: Tags,
+    pub(crate) tier: Option<AccessTier>,
     pub(crate) upload: Upload,
 }
 
@@ -68,6 +71,7 @@ pub(crate) async fn put(
         metadata: put.metadata,
         kind: put.kind,
         tags: put.tags,
+        tier: put.tier,
         content: ingested.stored.content(),
         crc64: ingested.crc64,
     });
@@ -102,9 +106,10 @@ pub(crate) async fn delete(
     account: &Account,
     path: BlobPath,
     precondition: Precondition,
+    scope: DeleteScope,
 ) -> Result<Reply, Error> {
     let key = ops::blob_key(front, account, path).await?;
-    let write = Write::DeleteBlob(DeleteBlob { key, guard: ops::guard(precondition) });
+    let write = Write::DeleteBlob(DeleteBlob { key, guard: ops::guard(precondition), scope });
     match ops::commit(front, write, None).await {
         Ok(_) => Ok(Reply::BlobDeleted),
         Err(error) => Err(errors::from_index(&error, Subject::Blob)),

@@ -78,6 +78,7 @@ pub(crate) async fn commit(
         properties: put.properties,
         metadata: put.metadata,
         tags: put.tags,
+        tier: put.tier,
         list,
     });
     let answer = tags::commit(front, write, None, tagged).await;
@@ -93,9 +94,10 @@ pub(crate) async fn list(
     precondition: Precondition,
     kind: BlockListKind,
 ) -> Result<Reply, Error> {
+    let snapshot = path.snapshot;
     let key = ops::blob_key(front, account, path).await?;
     let position = RoutingKey::blob(&key);
-    let read = Read::BlockList(key, ops::guard(precondition));
+    let read = Read::BlockList(key, snapshot, ops::guard(precondition));
     let view = match front.router.read(position.as_bytes(), read).await {
         Ok(ReadReply::BlockList(view)) => *view,
         Ok(_) => return Err(ops::mismatched()),

@@ -29,6 +29,7 @@ use crate::types::ByteRange;
 use crate::types::Crc64Hasher;
 use crate::types::Md5Hasher;
 use crate::types::RoutingKey;
+use crate::types::Timestamp;
 
 /// Get Blob.
 pub(crate) async fn get(
@@ -38,10 +39,11 @@ pub(crate) async fn get(
     range: Option<ByteRange>,
     checksum: Option<RangeChecksum>,
 ) -> Answer {
+    let snapshot = path.snapshot;
     let key = ops::blob_key(front, account, path).await?;
     // Before the look-up: what becomes garbage after this instant is not freed until the body is out.
     let guard = front.inflight.read(front.env.clock.now());
-    let view = look_up(front, &key, precondition, range, true).await?;
+    let view = look_up(front, (&key, snapshot), precondition, range, true).await?;
     let facts = ops::facts(view.record.clone(), front.env.clock.now());
     let wanted = view.range.clone();
     let checksum = match checksum {
@@ -54,7 +56,7 @@ pub(crate) async fn get(
     let body = if wanted.is_empty() {
         ResponseBody::full(Bytes::new())
     } else {
-        read::begin(&front.router, &front.capacity, key, view, guard).await?
+        read::begin(&front.router, &front.capacity, (key, snapshot), view, guard).await?
     };
     let range = range.map(|_| wanted);
     Ok((Reply::Blob { facts, range, checksum }, Some(body)))
@@ -67,21 +69,22 @@ pub(crate) async fn facts(
     path: BlobPath,
     precondition: Precondition,
 ) -> Result<Box<BlobFacts>, Error> {
+    let snapshot = path.snapshot;
     let key = ops::blob_key(front, account, path).await?;
-    let view = look_up(front, &key, precondition, None, false).await?;
+    let view = look_up(front, (&key, snapshot), precondition, None, false).await?;
     Ok(ops::facts(view.record, front.env.clock.now()))
 }
 
 async fn look_up(
     front: &FrontEnd,
-    key: &BlobKey,
+    (key, snapshot): (&BlobKey, Option<Timestamp>),
     precondition: Precondition,
     range: Option<ByteRange>,
     pieces: bool,
 ) -> Result<BlobView, Error> {
     let position = RoutingKey::blob(key);
     let guard = ops::guard(precondition);
-    let read = Read::Blob(ReadBlob { key: key.clone(), guard, range, pieces });
+    let read = Read::Blob(ReadBlob { key: key.clone(), snapshot, guard, range, pieces });
     match front.router.read(position.as_bytes(), read).await {
         Ok(ReadReply::Blob(view)) => Ok(*view),
         Ok(_) => Err(ops::mismatched()),

@@ -44,6 +44,7 @@ use crate::types::Crc64;
 use crate::types::Crc64Combiner;
 use crate::types::Md5;
 use crate::types::Tags;
+use crate::types::TierState;
 
 /// Bytes of a source that Put Blob From URL takes.
 const PUT_BYTES_MAX: u64 = 5_000 << 20;
@@ -125,7 +126,7 @@ pub(crate) async fn put_blob(
         properties,
         metadata: put.metadata,
         tags,
-        tier: None,
+        tier: put.tier.map(|tier| TierState::new(tier, front.env.clock.now())),
         content,
         crc64: taken.crc64,
         copy: None,
@@ -163,7 +164,7 @@ pub(crate) async fn copy(
         properties: facts.properties.clone(),
         metadata,
         tags,
-        tier: None,
+        tier: copy.tier.map(|tier| TierState::new(tier, front.env.clock.now())),
         content: taken.content,
         crc64: taken.crc64,
         copy: Some(Box::new(CopyRecord {

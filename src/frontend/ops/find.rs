@@ -261,7 +261,8 @@ impl Search<'_> {
             name,
         };
         let position = RoutingKey::blob(&key);
-        let read = ReadBlob { key, guard: Guard::default(), range: None, pieces: false };
+        let guard = Guard::default();
+        let read = ReadBlob { key, snapshot: None, guard, range: None, pieces: false };
         match self.front.router.read(position.as_bytes(), Read::Blob(read)).await {
             Ok(ReadReply::Blob(view)) => Ok(Some(view.record.tags)),
             Ok(_) => Err(ops::mismatched()),

@@ -94,6 +94,7 @@ pub(crate) async fn blobs(
         from: position(list.marker.as_deref(), &range)?,
         limit,
         uncommitted: list.uncommitted,
+        snapshots: list.snapshots,
     };
     let now = front.env.clock.now();
     let mut items = Vec::new();
@@ -115,8 +116,8 @@ pub(crate) async fn blobs(
 
 fn item(entry: ListEntry, now: Timestamp) -> BlobItem {
     match entry {
-        ListEntry::Blob { name, record } => {
-            BlobItem::Blob { name, facts: ops::facts(*record, now) }
+        ListEntry::Blob { name, snapshot, record } => {
+            BlobItem::Blob { name, snapshot, facts: ops::facts(*record, now) }
         }
         ListEntry::Uncommitted { name } => BlobItem::Uncommitted { name },
         ListEntry::Prefix { name } => BlobItem::Prefix { name },

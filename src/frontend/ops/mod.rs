@@ -14,6 +14,7 @@ pub(crate) mod leases;
 pub(crate) mod listing;
 pub(crate) mod service_properties;
 pub(crate) mod tags;
+pub(crate) mod versions;
 
 use crate::frontend::accounts::Account;
 use crate::frontend::errors;
@@ -40,7 +41,9 @@ use crate::protocol::reply::BlobFacts;
 use crate::protocol::reply::Change;
 use crate::protocol::reply::ContainerFacts;
 use crate::protocol::reply::LeaseFacts;
+use crate::protocol::reply::TierFacts;
 use crate::types::BlobKey;
+use crate::types::BlobKind;
 use crate::types::ContainerName;
 use crate::types::RoutingKey;
 use crate::types::Timestamp;
@@ -139,6 +142,7 @@ pub(crate) fn facts(record: BlobRecord, now: Timestamp) -> Box<BlobFacts> {
     Box::new(BlobFacts {
         lease: LeaseFacts::at(now, record.lease.as_ref()),
         kind: record.kind,
+        tier: (record.kind == BlobKind::Block).then(|| TierFacts::at(now, record.tier.as_ref())),
         properties: record.properties,
         metadata: record.metadata,
         tags: record.tags,

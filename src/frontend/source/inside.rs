@@ -162,7 +162,8 @@ async fn look_up(
     range: Option<ByteRange>,
 ) -> Result<BlobView, Error> {
     let position = RoutingKey::blob(key);
-    let read = Read::Blob(ReadBlob { key: key.clone(), guard, range, pieces: true });
+    let read =
+        Read::Blob(ReadBlob { key: key.clone(), snapshot: None, guard, range, pieces: true });
     match front.router.read(position.as_bytes(), read).await {
         Ok(ReadReply::Blob(view)) => Ok(*view),
         Ok(_) => Err(ops::mismatched()),
@@ -218,7 +219,8 @@ impl Inside {
         let body = if self.view.range.is_empty() {
             ResponseBody::full(bytes::Bytes::new())
         } else {
-            read::begin(&front.router, &front.capacity, self.key, self.view, self.guard).await?
+            read::begin(&front.router, &front.capacity, (self.key, None), self.view, self.guard)
+                .await?
         };
         Ok(RequestBody::of_source(body, idle, front.env.clone()))
     }

@@ -5,12 +5,14 @@ use std::fmt::Debug;
 use bytes::Bytes;
 use uuid::Uuid;
 
+use crate::types::AccessTier;
 use crate::types::BlobKey;
 use crate::types::BlobProperties;
 use crate::types::BlockId;
 use crate::types::BlockListEntry;
 use crate::types::Conditions;
 use crate::types::Crc64;
+use crate::types::DeleteScope;
 use crate::types::Location;
 use crate::types::Metadata;
 use crate::types::NewKind;
@@ -58,6 +60,8 @@ pub struct PutBlob {
     pub content: NewContent,
     /// Their CRC-64/NVME.
     pub crc64: Crc64,
+    /// The tier, when it is given.
+    pub tier: Option<AccessTier>,
 }
 
 /// Stages one block, replacing a staged one of the same id.
@@ -90,6 +94,8 @@ pub struct CommitBlocks {
     pub tags: Tags,
     /// The blocks, at most [`crate::types::BLOCKS_COMMITTED_MAX`].
     pub list: Vec<BlockListEntry>,
+    /// The tier, when it is given.
+    pub tier: Option<AccessTier>,
 }
 
 /// A change of a blob that leaves its content alone.
@@ -114,11 +120,13 @@ pub struct UpdateBlob {
     pub change: BlobChange,
 }
 
-/// Deletes a blob and its staged blocks.
+/// Deletes a blob with its staged blocks, or snapshots of it.
 #[derive(Clone, Debug)]
 pub struct DeleteBlob {
     /// The blob.
     pub key: BlobKey,
     /// What must hold.
     pub guard: Guard,
+    /// What of it.
+    pub scope: DeleteScope,
 }

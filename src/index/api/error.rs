@@ -65,6 +65,18 @@ pub enum Error {
     /// A lease stands in the way.
     #[error("{0}")]
     Lease(#[from] LeaseRefusal),
+    /// The blob has snapshots, and the request does not say what to do with them.
+    #[error("the blob has snapshots")]
+    SnapshotsPresent,
+    /// The blob is in the archive.
+    #[error("the blob is in the archive")]
+    Archived,
+    /// The blob is on its way out of the archive.
+    #[error("the blob is on its way out of the archive")]
+    Rehydrating,
+    /// Only block blobs have tiers.
+    #[error("only block blobs have tiers")]
+    TierOfKind,
     /// The range starts past the end; the blob's length.
     #[error("the range starts past the end, {len}")]
     InvalidRange {

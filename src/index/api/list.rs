@@ -9,6 +9,7 @@ use crate::types::AccountId;
 use crate::types::Collation;
 use crate::types::ContainerId;
 use crate::types::RoutingKey;
+use crate::types::Timestamp;
 
 /// List Blobs: one page of one container, as far as this partition reaches.
 #[derive(Clone, Debug)]
@@ -31,6 +32,8 @@ pub struct ListBlobs {
     pub limit: usize,
     /// Also blobs that have only staged blocks.
     pub uncommitted: bool,
+    /// Also snapshots: those of a blob by time, before it.
+    pub snapshots: bool,
 }
 
 impl ListBlobs {
@@ -49,10 +52,12 @@ impl ListBlobs {
 /// An entry of a blob list.
 #[derive(Clone, Debug)]
 pub enum ListEntry {
-    /// A committed blob.
+    /// A committed blob, or a snapshot of one.
     Blob {
         /// The name.
         name: String,
+        /// When the snapshot was taken; `None` for the blob itself.
+        snapshot: Option<Timestamp>,
         /// The record.
         record: Box<BlobRecord>,
     },

@@ -1,7 +1,8 @@
 //! The index trait: what a front end, reclaim and the checker ask of a partition. In process today, over RPC in a cluster.
 //!
 //! 1. `host.rs`: the trait.
-//! 2. `write.rs`: changes, with messages in `accounts.rs`, `blobs.rs`, `appends.rs`, `containers.rs`, `copy.rs` and `lease.rs`.
+//! 2. `write.rs`: changes, with messages in `accounts.rs`, `blobs.rs`, `appends.rs`, `containers.rs`, `copy.rs`,
+//!    `lease.rs` and `versions.rs`.
 //! 3. `read.rs`: questions, with pages in `list.rs` and `containers.rs`; `reclaim.rs`: what reclaim is told;
 //!    `tags.rs`: the tag index.
 //! 4. `error.rs`: why not.
@@ -20,6 +21,7 @@ mod list;
 mod read;
 mod reclaim;
 mod tags;
+mod versions;
 mod write;
 
 pub use accounts::{AccountChange, AccountPage, ListAccounts};
@@ -39,4 +41,5 @@ pub use list::{ListBlobs, ListEntry, ListPage};
 pub use read::{BlobView, BlockListView, BlockView, Piece, Read, ReadBlob, ReadReply};
 pub use reclaim::{GarbageRow, References, StagedBlocks};
 pub use tags::{EntryChange, IndexTag, ListTags, TagEntry, TagPage, TagWork};
+pub use versions::{SetTier, SnapshotBlob, Snapshotted};
 pub use write::{Write, WriteReply, Written, purge_key};

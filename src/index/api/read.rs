@@ -37,6 +37,8 @@ use crate::types::Timestamp;
 pub struct ReadBlob {
     /// The blob.
     pub key: BlobKey,
+    /// A snapshot of it.
+    pub snapshot: Option<Timestamp>,
     /// What must hold.
     pub guard: Guard,
     /// Which bytes are wanted; `None` for all. A range past the end answers [`Error::InvalidRange`].
@@ -109,8 +111,8 @@ pub enum Read {
     Containers(ListContainers),
     /// A blob with the pieces that cover a range.
     Blob(ReadBlob),
-    /// A blob's block lists.
-    BlockList(BlobKey, Guard),
+    /// A blob's block lists; of a snapshot, the committed one.
+    BlockList(BlobKey, Option<Timestamp>, Guard),
     /// A page of blobs.
     Blobs(ListBlobs),
     /// Entries of the tag index.
@@ -163,7 +165,7 @@ impl Read {
             }
             Self::Containers(list) => Some(list.position()),
             Self::Blob(read) => Some(RoutingKey::blob(&read.key).as_bytes().clone()),
-            Self::BlockList(key, _) => Some(RoutingKey::blob(key).as_bytes().clone()),
+            Self::BlockList(key, _, _) => Some(RoutingKey::blob(key).as_bytes().clone()),
             Self::Blobs(list) => Some(list.position()),
             Self::Tags(list) => Some(list.from.clone()),
             Self::TagWork { blob, .. } => blob.as_ref().map(|blob| blob.as_bytes().clone()),

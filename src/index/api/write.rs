@@ -19,8 +19,11 @@ use crate::index::api::NewContent;
 use crate::index::api::PutBlob;
 use crate::index::api::PutCopy;
 use crate::index::api::SealBlob;
+use crate::index::api::SetTier;
 use crate::index::api::Share;
 use crate::index::api::SharedBlob;
+use crate::index::api::SnapshotBlob;
+use crate::index::api::Snapshotted;
 use crate::index::api::StageBlock;
 use crate::index::api::UpdateBlob;
 use crate::index::api::UpdateContainer;
@@ -84,6 +87,10 @@ pub enum Write {
     DeleteBlob(DeleteBlob),
     /// Lease Blob.
     LeaseBlob(LeaseBlob),
+    /// Snapshot Blob.
+    SnapshotBlob(SnapshotBlob),
+    /// Set Blob Tier.
+    SetTier(SetTier),
     /// Reclaim: drops staged blocks of blobs last staged to before `before`; `key` as read by [`Read::Expired`].
     ExpireStaged {
         /// The blob's routing key.
@@ -152,6 +159,8 @@ impl Write {
             Self::UpdateBlob(b) => RoutingKey::blob(&b.key).as_bytes().clone(),
             Self::DeleteBlob(b) => RoutingKey::blob(&b.key).as_bytes().clone(),
             Self::LeaseBlob(b) => RoutingKey::blob(&b.key).as_bytes().clone(),
+            Self::SnapshotBlob(b) => RoutingKey::blob(&b.key).as_bytes().clone(),
+            Self::SetTier(b) => RoutingKey::blob(&b.key).as_bytes().clone(),
             Self::ExpireStaged { key, .. } => key.as_bytes().clone(),
             Self::PurgeContainer { from, .. } => from.clone(),
             Self::ForgetContainer { account, container } => purge_key(*account, *container),
@@ -200,6 +209,8 @@ impl Write {
                 | Self::UpdateBlob(_)
                 | Self::DeleteBlob(_)
                 | Self::LeaseBlob(_)
+                | Self::SnapshotBlob(_)
+                | Self::SetTier(_)
                 | Self::LeaseContainer(_)
                 | Self::ExpireStaged { .. }
                 | Self::PurgeContainer { .. }
@@ -248,6 +259,13 @@ pub enum WriteReply {
         offset: u64,
         /// Blocks of the blob, this one included.
         blocks: u32,
+    },
+    /// A snapshot was taken.
+    Snapshotted(Snapshotted),
+    /// A tier was set.
+    TierSet {
+        /// The blob is on its way out of the archive.
+        pending: bool,
     },
     /// Done, nothing to tell.
     Done,

@@ -64,6 +64,7 @@ impl Store {
             tags: Tags::default(),
             content,
             crc64,
+            tier: None,
         };
         self.partition.write(&Write::PutBlob(put)).unwrap();
     }
@@ -89,6 +90,7 @@ impl Store {
             metadata: Metadata::default(),
             tags: Tags::default(),
             list: ids.iter().map(entry).collect(),
+            tier: None,
         };
         self.partition.write(&Write::CommitBlocks(commit)).unwrap();
     }
@@ -173,7 +175,7 @@ async fn missing_rows_are_found() {
     let whole = filled().await;
     let blob = |name: &str| RoutingKey::blob(&key(name));
     for (family, name, expected) in [
-        (Family::Main, "long", "segment without a blob"),
+        (Family::Main, "long", "segment of no layout"),
         (Family::Layout, "long", " of 2 segments"),
         (Family::Staged, "staged", "staged blocks, summary"),
     ] {

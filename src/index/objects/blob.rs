@@ -14,8 +14,10 @@ use crate::index::api::Written;
 use crate::index::objects::append;
 use crate::index::objects::garbage;
 use crate::index::objects::guard;
+use crate::index::objects::keys;
 use crate::index::objects::layout;
 use crate::index::objects::lease as machine;
+use crate::index::objects::snapshot;
 use crate::index::objects::staged;
 use crate::index::objects::tags;
 use crate::index::objects::values;
@@ -28,10 +30,12 @@ use crate::index::rows::RowBatch;
 use crate::index::rows::Rows;
 use crate::types::BlobKind;
 use crate::types::Crc64;
+use crate::types::DeleteScope;
 use crate::types::Etag;
 use crate::types::NewKind;
 use crate::types::RoutingKey;
 use crate::types::Tags;
+use crate::types::TierState;
 use crate::types::Timestamp;
 
 /// A blob's main row.
@@ -56,10 +60,26 @@ impl Blob {
 
 /// Reads a committed blob.
 pub(super) async fn load(view: &dyn Rows, key: &RoutingKey) -> Result<Option<Blob>, Error> {
-    let Some(value) = view.get(Family::Main, key.as_bytes()).await? else {
+    load_row(view, Family::Main, key.as_bytes()).await
+}
+
+/// Reads a committed blob or a snapshot of it.
+pub(super) async fn load_version(
+    view: &dyn Rows,
+    key: &RoutingKey,
+    snapshot: Option<Timestamp>,
+) -> Result<Option<Blob>, Error> {
+    match snapshot {
+        None => load(view, key).await,
+        Some(taken) => load_row(view, Family::Versions, &keys::snapshot(key, taken)).await,
+    }
+}
+
+async fn load_row(view: &dyn Rows, family: Family, key: &[u8]) -> Result<Option<Blob>, Error> {
+    let Some(value) = view.get(family, key).await? else {
         return Ok(None);
     };
-    let (record, content) = values::decode_record_head(Family::Main, key.as_bytes(), &value)?;
+    let (record, content) = values::decode_record_head(family, key, &value)?;
     let content = value.slice(value.len() - content.len()..);
     Ok(Some(Blob { record, content }))
 }
@@ -85,6 +105,7 @@ pub(super) async fn put(
     let old = load(view, &key).await?;
     let before = old.as_ref().map(|old| &old.record);
     let lease = guard::create(&put.guard, before, now)?;
+    before.map_or(Ok(()), |before| guard::not_archived(before, now))?;
     let content = Content::from(&put.content);
     let kept = content.locations().to_vec();
     let (kind, len, crc64, content) = begin(put.kind, content, put.crc64, now);
@@ -92,6 +113,7 @@ pub(super) async fn put(
         properties: put.properties.clone(),
         metadata: put.metadata.clone(),
         kind,
+        tier: put.tier.map(|tier| TierState::new(tier, now)),
         lease,
         tags: put.tags.clone(),
         ..BlobRecord::after(before, now, len, crc64)
@@ -140,6 +162,7 @@ pub(super) async fn update(
     let key = RoutingKey::blob(&update.key);
     let mut blob = load(view, &key).await?.ok_or(Error::BlobNotFound)?;
     blob.record.lease = guard::change(&update.guard, &blob.record, now)?;
+    guard::not_archived(&blob.record, now)?;
     match &update.change {
         BlobChange::Properties(properties) => blob.record.properties = properties.clone(),
         BlobChange::Metadata(metadata) => blob.record.metadata = metadata.clone(),
@@ -169,8 +192,7 @@ pub(super) async fn lease(
     let after = machine::act(blob.record.lease, lease.action, now).map_err(Error::Lease)?;
     blob.record.lease = after;
     let BlobRecord { etag, last_modified, .. } = blob.record;
-    let value = values::encode_blob_raw(&blob.record, &blob.content);
-    out.put(Family::Main, key.as_bytes().clone(), value);
+    out.put(Family::Main, key.as_bytes().clone(), blob.encode());
     Ok(WriteReply::Leased(Leased { written: Written { etag, last_modified }, lease: after, now }))
 }
 
@@ -182,13 +204,49 @@ pub(super) async fn delete(
     out: &mut RowBatch,
 ) -> Result<WriteReply, Error> {
     let key = RoutingKey::blob(&delete.key);
-    let blob = load(view, &key).await?.ok_or(Error::BlobNotFound)?;
-    guard::change(&delete.guard, &blob.record, now)?;
-    remove(view, &key, now, out).await?;
+    let mut blob = load(view, &key).await?.ok_or(Error::BlobNotFound)?;
+    match delete.scope {
+        DeleteScope::Snapshot(taken) => {
+            return delete_snapshot(view, (&key, blob), delete, taken, (now, out)).await;
+        }
+        DeleteScope::Blob | DeleteScope::BlobAndSnapshots | DeleteScope::Snapshots => {
+            guard::change(&delete.guard, &blob.record, now)?;
+        }
+    }
+    match delete.scope {
+        DeleteScope::Blob if blob.record.snapshots > 0 => return Err(Error::SnapshotsPresent),
+        DeleteScope::Snapshots => {
+            let dropped = snapshot::remove_all(view, &key, out).await?;
+            garbage::write(&key, now, &dropped, &[], out);
+            blob.record.snapshots = 0;
+            out.put(Family::Main, key.as_bytes().clone(), blob.encode());
+        }
+        DeleteScope::Blob | DeleteScope::BlobAndSnapshots | DeleteScope::Snapshot(_) => {
+            remove(view, &key, now, out).await?;
+        }
+    }
     Ok(WriteReply::Done)
 }
 
-/// Removes all rows of a blob, committed and staged, leaving garbage rows.
+/// Removes one snapshot. Snapshots have no leases, and a lease on the blob does not hold them.
+async fn delete_snapshot(
+    view: &dyn Rows,
+    (key, mut blob): (&RoutingKey, Blob),
+    delete: &DeleteBlob,
+    taken: Timestamp,
+    (now, out): (Timestamp, &mut RowBatch),
+) -> Result<WriteReply, Error> {
+    let found = load_version(view, key, Some(taken)).await?.ok_or(Error::BlobNotFound)?;
+    guard::change(&delete.guard, &found.record, now)?;
+    let row = keys::snapshot(key, taken);
+    let dropped = snapshot::remove(view, key, &row, &found.content(key)?, out).await?;
+    garbage::write(key, now, &dropped, &[], out);
+    blob.record.snapshots = blob.record.snapshots.saturating_sub(1);
+    out.put(Family::Main, key.as_bytes().clone(), blob.encode());
+    Ok(WriteReply::Done)
+}
+
+/// Removes all rows of a blob, committed, staged and snapshots, leaving garbage rows.
 pub(super) async fn remove(
     view: &dyn Rows,
     key: &RoutingKey,
@@ -196,6 +254,7 @@ pub(super) async fn remove(
     out: &mut RowBatch,
 ) -> Result<(), Error> {
     let mut dropped = staged::discard(view, key, out).await?;
+    dropped.extend(snapshot::remove_all(view, key, out).await?);
     if let Some(blob) = load(view, key).await? {
         tags::changed(key, (&blob.record.tags, &Tags::default()), now, out);
         let layout = blob.content(key)?.layout;

@@ -29,6 +29,7 @@ use crate::types::Crc64;
 use crate::types::Crc64Combiner;
 use crate::types::Location;
 use crate::types::RoutingKey;
+use crate::types::TierState;
 use crate::types::Timestamp;
 
 /// Put Block List.
@@ -45,6 +46,7 @@ pub(super) async fn commit(
         return Err(Error::WrongKind);
     }
     let lease = guard::create(&commit.guard, before, now)?;
+    before.map_or(Ok(()), |before| guard::not_archived(before, now))?;
     if commit.list.len() > BLOCKS_COMMITTED_MAX {
         return Err(Error::TooManyBlocks);
     }
@@ -79,6 +81,7 @@ pub(super) async fn commit(
     let record = BlobRecord {
         properties: commit.properties.clone(),
         metadata: commit.metadata.clone(),
+        tier: commit.tier.map(|tier| TierState::new(tier, now)),
         lease,
         tags: commit.tags.clone(),
         ..BlobRecord::after(before, now, len, crc64)

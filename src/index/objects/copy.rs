@@ -35,6 +35,7 @@ pub(super) async fn put(
     let old = blob::load(view, &key).await?;
     let before = old.as_ref().map(|old| &old.record);
     let lease = guard::create(&put.guard, before, now)?;
+    before.map_or(Ok(()), |before| guard::not_archived(before, now))?;
     let len = put.content.pieces().map(|piece| Content::from(piece).len()).sum();
     let record = BlobRecord {
         properties: put.properties.clone(),

@@ -11,10 +11,12 @@ use crate::index::api::LeaseRefusal;
 use crate::index::api::check_lease;
 use crate::index::record::BlobRecord;
 use crate::index::record::ContainerRecord;
+use crate::types::AccessTier;
 use crate::types::Etag;
 use crate::types::Lease;
 use crate::types::Outcome;
 use crate::types::Tags;
+use crate::types::TierState;
 use crate::types::Timestamp;
 
 /// What a guard is held against.
@@ -127,6 +129,16 @@ fn tags(guard: &Guard, current: Option<&Tags>) -> Result<(), Error> {
         Some(condition) if !current.is_some_and(|tags| condition.matches(tags)) => {
             Err(Error::Condition(Outcome::Failed))
         }
+        Some(_) | None => Ok(()),
+    }
+}
+
+/// What the archive refuses: reading and changing content, properties and metadata. A blob on its way out of it is not
+/// out yet.
+pub(super) fn not_archived(blob: &BlobRecord, now: Timestamp) -> Result<(), Error> {
+    match blob.tier.as_ref().map(|tier| tier.at(now)) {
+        Some(TierState { rehydrating: Some(_), .. }) => Err(Error::Rehydrating),
+        Some(TierState { tier: AccessTier::Archive, .. }) => Err(Error::Archived),
         Some(_) | None => Ok(()),
     }
 }

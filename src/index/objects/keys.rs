@@ -53,9 +53,23 @@ pub(crate) fn parse_staged(row: &Bytes, blob: &RoutingKey) -> Result<StagedKey, 
     }
 }
 
-/// One segment of a long layout; `generation` is the ticks of the commit that wrote it.
+/// One segment of a long layout; `generation` is the ticks of the commit or snapshot that wrote it.
 pub(crate) fn layout_segment(blob: &RoutingKey, generation: u64, segment: u32) -> Bytes {
     join(blob, &[&generation.to_be_bytes(), &segment.to_be_bytes()])
+}
+
+/// A snapshot of a blob.
+pub(in crate::index) fn snapshot(blob: &RoutingKey, taken: Timestamp) -> Bytes {
+    join(blob, &[&taken.ticks().to_be_bytes()])
+}
+
+/// When the snapshot of a row was taken.
+pub(crate) fn parse_snapshot(row: &Bytes, blob: &RoutingKey) -> Result<Timestamp, Error> {
+    let suffix = row.get(blob.as_bytes().len()..).unwrap_or_default();
+    match suffix.try_into() {
+        Ok(ticks) => Ok(Timestamp::from_ticks(u64::from_be_bytes(ticks))),
+        Err(_) => Err(corrupt(Family::Versions, row, "bad key")),
+    }
 }
 
 /// The `n`-th garbage row of the change of a blob made at `now`.

@@ -127,6 +127,56 @@ async fn segments(
     Ok(all)
 }
 
+/// Marks all bytes of a layout as shared and lays it out a second time, with segments of the generation `now`: the layout
+/// that stays, and the copy.
+pub(super) async fn share(
+    view: &dyn Rows,
+    blob: &RoutingKey,
+    mut layout: Layout,
+    now: Timestamp,
+    out: &mut RowBatch,
+) -> Result<(Layout, Layout), Error> {
+    match &mut layout {
+        Layout::Whole(content) => content.mark(),
+        Layout::Blocks(entries) => entries.iter_mut().for_each(|entry| entry.content.mark()),
+        Layout::Segments { generation, directory } => {
+            share_segments(view, blob, (*generation, directory), now, out).await?;
+        }
+        Layout::Appended { generation, directory, tail } => {
+            share_segments(view, blob, (*generation, directory), now, out).await?;
+            tail.iter_mut().for_each(|entry| entry.content.mark());
+        }
+    }
+    let mut copy = layout.clone();
+    match &mut copy {
+        Layout::Segments { generation, .. } | Layout::Appended { generation, .. } => {
+            *generation = now.ticks();
+        }
+        Layout::Whole(_) | Layout::Blocks(_) => {}
+    }
+    Ok((layout, copy))
+}
+
+async fn share_segments(
+    view: &dyn Rows,
+    blob: &RoutingKey,
+    (generation, directory): (u64, &[SegmentStart]),
+    now: Timestamp,
+    out: &mut RowBatch,
+) -> Result<(), Error> {
+    for (number, start) in (0u32..).zip(directory) {
+        let mut entries = segment(view, blob, (generation, number), start.entries).await?;
+        let owns = entries.iter().any(|entry| !entry.content.owned().is_empty());
+        entries.iter_mut().for_each(|entry| entry.content.mark());
+        let value = values::encode(&entries);
+        if owns {
+            out.put(Family::Layout, keys::layout_segment(blob, generation, number), value.clone());
+        }
+        out.put(Family::Layout, keys::layout_segment(blob, now.ticks(), number), value);
+    }
+    Ok(())
+}
+
 /// Removes a layout's segment rows.
 pub(super) fn remove_segments(blob: &RoutingKey, layout: &Layout, out: &mut RowBatch) {
     if let Layout::Segments { generation, directory }

@@ -1,5 +1,8 @@
-//! List Blobs: a merge of committed and (if asked) staged names, with groups folded at the delimiter and skipped by a
-//! seek.
+//! List Blobs: a merge of committed and (if asked) staged names and snapshots, with groups folded at the delimiter and
+//! skipped by a seek.
+//!
+//! A position is a row key or a prefix of some. One inside the snapshots of a blob stands for the later ones and the blob
+//! itself, whose own row sorts before it.
 
 use bytes::Bytes;
 
@@ -12,9 +15,11 @@ use crate::index::objects::keys;
 use crate::index::objects::page::Window;
 use crate::index::objects::values;
 use crate::index::rows::Family;
+use crate::index::rows::Row;
 use crate::index::rows::Rows;
 use crate::types::KeyRange;
 use crate::types::RoutingKey;
+use crate::types::Timestamp;
 
 /// List Blobs: one page.
 pub(super) async fn list(
@@ -28,65 +33,97 @@ pub(super) async fn list(
     let open = |family| {
         Cursor::new(view, family, window.position.clone(), window.to.clone()).expecting(hint)
     };
-    let mut committed = open(Family::Main);
-    let mut staged = list.uncommitted.then(|| open(Family::Staged));
+    let mut rows = Merge {
+        committed: Cursor::new(view, Family::Main, blob_of(&window.position), window.to.clone())
+            .expecting(hint),
+        staged: list.uncommitted.then(|| open(Family::Staged)),
+        snapshots: list.snapshots.then(|| open(Family::Versions)),
+    };
     let mut entries = Vec::new();
-    while let Some((family, key)) = first(&mut committed, staged.as_mut()).await? {
+    while let Some((family, key)) = rows.first().await? {
         if entries.len() >= list.limit {
             return Ok(ListPage { entries, next: Some(window.position) });
         }
         let name = key
             .name(list.collation)
             .ok_or_else(|| keys::corrupt(family, key.as_bytes(), "no blob name"))?;
-        let entry = if let Some(group) = group(list, &name) {
+        if let Some(group) = group(list, &name) {
             window.position = after_group(list, &group);
-            ListEntry::Prefix { name: group }
+            entries.push(ListEntry::Prefix { name: group });
+        } else if family == Family::Versions {
+            let row = taken(rows.snapshots.as_mut()).await?;
+            window.position = keys::just_after(&row.key);
+            let snapshot = Some(keys::parse_snapshot(&row.key, &key)?);
+            entries.push(blob_entry(family, &row, name, snapshot)?);
+            continue;
         } else {
             window.position = keys::after(&key);
-            if family == Family::Main {
-                blob_entry(&mut committed, name).await?
+            entries.push(if family == Family::Main {
+                blob_entry(family, &taken(Some(&mut rows.committed)).await?, name, None)?
             } else {
                 ListEntry::Uncommitted { name }
-            }
-        };
-        entries.push(entry);
-        committed.seek(&window.position);
-        if let Some(staged) = &mut staged {
-            staged.seek(&window.position);
+            });
         }
+        rows.seek(&window.position);
     }
     Ok(ListPage { entries, next: window.end() })
 }
 
-/// The next blob that is committed or has staged blocks; committed wins where it has both.
-async fn first(
-    committed: &mut Cursor<'_>,
-    staged: Option<&mut Cursor<'_>>,
-) -> Result<Option<(Family, RoutingKey)>, Error> {
-    let main = match committed.peek().await? {
-        Some(row) => Some(keys::routing_key(Family::Main, &row.key)?),
-        None => None,
-    };
-    let Some(staged) = staged else {
-        return Ok(main.map(|key| (Family::Main, key)));
-    };
-    let other = match staged.peek().await? {
-        Some(row) => Some(keys::routing_key(Family::Staged, &row.key)?),
-        None => None,
-    };
-    Ok(match (main, other) {
-        (Some(main), Some(other)) if other < main => Some((Family::Staged, other)),
-        (Some(main), _) => Some((Family::Main, main)),
-        (None, other) => other.map(|key| (Family::Staged, key)),
-    })
+/// The families a listing is made of.
+struct Merge<'a> {
+    committed: Cursor<'a>,
+    staged: Option<Cursor<'a>>,
+    snapshots: Option<Cursor<'a>>,
 }
 
-async fn blob_entry(committed: &mut Cursor<'_>, name: String) -> Result<ListEntry, Error> {
-    let Some(row) = committed.take().await? else {
-        return Err(Error::Corrupt("a row vanished from a view".to_owned()));
+impl Merge<'_> {
+    /// The next name, and what is to be shown of it first: a snapshot, then the blob, then staged blocks alone.
+    async fn first(&mut self) -> Result<Option<(Family, RoutingKey)>, Error> {
+        let mut first: Option<(Family, RoutingKey)> = None;
+        for (family, cursor) in [
+            (Family::Versions, self.snapshots.as_mut()),
+            (Family::Main, Some(&mut self.committed)),
+            (Family::Staged, self.staged.as_mut()),
+        ] {
+            let Some(cursor) = cursor else { continue };
+            let Some(row) = cursor.peek().await? else { continue };
+            let key = keys::routing_key(family, &row.key)?;
+            if first.as_ref().is_none_or(|(_, lowest)| key < *lowest) {
+                first = Some((family, key));
+            }
+        }
+        Ok(first)
+    }
+
+    fn seek(&mut self, position: &Bytes) {
+        self.committed.seek(position);
+        for cursor in [&mut self.staged, &mut self.snapshots].into_iter().flatten() {
+            cursor.seek(position);
+        }
+    }
+}
+
+/// Where the committed blobs of a page start: at the blob itself when the page starts among its snapshots.
+fn blob_of(position: &Bytes) -> Bytes {
+    RoutingKey::of_row(position).map_or(position.clone(), |blob| blob.as_bytes().clone())
+}
+
+async fn taken(cursor: Option<&mut Cursor<'_>>) -> Result<Row, Error> {
+    let row = match cursor {
+        Some(cursor) => cursor.take().await?,
+        None => None,
     };
-    let (record, _content) = values::decode_record_head(Family::Main, &row.key, &row.value)?;
-    Ok(ListEntry::Blob { name, record: Box::new(record) })
+    row.ok_or_else(|| Error::Corrupt("a row vanished from a view".to_owned()))
+}
+
+fn blob_entry(
+    family: Family,
+    row: &Row,
+    name: String,
+    snapshot: Option<Timestamp>,
+) -> Result<ListEntry, Error> {
+    let (record, _content) = values::decode_record_head(family, &row.key, &row.value)?;
+    Ok(ListEntry::Blob { name, snapshot, record: Box::new(record) })
 }
 
 /// The group a name is folded into: up to and including the first delimiter after the prefix.

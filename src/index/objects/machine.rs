@@ -16,9 +16,11 @@ use crate::index::objects::copy;
 use crate::index::objects::list;
 use crate::index::objects::read as blob_read;
 use crate::index::objects::share;
+use crate::index::objects::snapshot;
 use crate::index::objects::staged;
 use crate::index::objects::sweep;
 use crate::index::objects::tags;
+use crate::index::objects::tier;
 use crate::index::rows::Family;
 use crate::index::rows::Machine;
 use crate::index::rows::RowBatch;
@@ -63,6 +65,8 @@ impl Machine for Objects {
             Write::UpdateBlob(update) => blob::update(view, update, now, out).await,
             Write::DeleteBlob(delete) => blob::delete(view, delete, now, out).await,
             Write::LeaseBlob(lease) => blob::lease(view, lease, now, out).await,
+            Write::SnapshotBlob(snapshot) => snapshot::take(view, snapshot, now, out).await,
+            Write::SetTier(set) => tier::set(view, set, now, out).await,
             Write::ExpireStaged { key, before } => {
                 staged::expire(view, key, *before, now, out).await
             }
@@ -102,8 +106,9 @@ impl Machine for Objects {
                 ReadReply::Containers(container::list(view, range, page).await?)
             }
             Read::Blob(read) => ReadReply::Blob(Box::new(blob_read::blob(view, read, now).await?)),
-            Read::BlockList(key, guard) => {
-                ReadReply::BlockList(Box::new(blob_read::block_list(view, key, guard, now).await?))
+            Read::BlockList(key, snapshot, guard) => {
+                let of = (key, *snapshot);
+                ReadReply::BlockList(Box::new(blob_read::block_list(view, of, guard, now).await?))
             }
             Read::Blobs(page) => ReadReply::Blobs(list::list(view, range, page).await?),
             Read::TagWork { blob, from, limit } => {

@@ -2,7 +2,7 @@
 //!
 //! Main path: 1. `machine.rs` sends each request to its file · 2. `guard.rs` holds it against the current state, `lease.rs` is
 //! the life of a lease ·
-//! 3. `blob.rs`, `staged.rs`, `commit.rs`, `append.rs`, `container.rs` turn writes into row changes, with `layout.rs` for block
+//! 3. `blob.rs`, `snapshot.rs`, `tier.rs`, `staged.rs`, `commit.rs`, `append.rs`, `container.rs` turn writes into row changes, with `layout.rs` for block
 //! lists and `garbage.rs` for what they drop · 4. `read.rs`, `list.rs` (with `page.rs`, `cursor.rs`) answer ·
 //! 5. `sweep.rs` (with `walk.rs`) serves reclaim · 6. `tags.rs` keeps the tag index behind blobs' tags. `keys.rs` and `values.rs` are the only places that know bytes; they are described in
 //! `api-spec/keys.md` and `api-spec/rows.md`.
@@ -30,9 +30,11 @@ mod machine;
 mod page;
 mod read;
 mod share;
+mod snapshot;
 mod staged;
 pub(in crate::index) mod sweep;
 pub(in crate::index) mod tags;
+mod tier;
 mod untrusted;
 pub(in crate::index) mod values;
 pub(in crate::index) mod walk;

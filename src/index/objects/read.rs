@@ -36,8 +36,11 @@ pub(super) async fn blob(
     now: Timestamp,
 ) -> Result<BlobView, Error> {
     let key = RoutingKey::blob(&read.key);
-    let blob = blob::load(view, &key).await?.ok_or(Error::BlobNotFound)?;
+    let blob = blob::load_version(view, &key, read.snapshot).await?.ok_or(Error::BlobNotFound)?;
     guard::read(&read.guard, &blob.record, now)?;
+    if read.pieces {
+        guard::not_archived(&blob.record, now)?;
+    }
     let len = blob.record.len;
     let range = match read.range {
         Some(range) => range.within(len).ok_or(Error::InvalidRange { len })?,
@@ -159,13 +162,16 @@ impl Cut {
 /// Get Block List.
 pub(super) async fn block_list(
     view: &dyn Rows,
-    key: &BlobKey,
+    (key, snapshot): (&BlobKey, Option<Timestamp>),
     guard: &Guard,
     now: Timestamp,
 ) -> Result<BlockListView, Error> {
     let key = RoutingKey::blob(key);
-    let blob = blob::load(view, &key).await?;
-    let summary = staged::summary(view, &key).await?;
+    let blob = blob::load_version(view, &key, snapshot).await?;
+    let summary = match snapshot {
+        None => staged::summary(view, &key).await?,
+        Some(_) => None,
+    };
     match &blob {
         Some(blob) => guard::read(guard, &blob.record, now)?,
         None if summary.is_none() => return Err(Error::BlobNotFound),

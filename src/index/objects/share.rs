@@ -40,6 +40,7 @@ pub(super) async fn share(
     let key = RoutingKey::blob(&share.key);
     let blob = blob::load(view, &key).await?.ok_or(Error::BlobNotFound)?;
     guard::read(&share.guard, &blob.record, now)?;
+    guard::not_archived(&blob.record, now)?;
     let found = blob.content(&key)?;
     let range = share.range.clone().unwrap_or(0..blob.record.len);
     let encrypted = matches!(blob.record.encryption, Some(Encryption::Customer(_)));

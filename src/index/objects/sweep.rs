@@ -131,7 +131,8 @@ pub(super) async fn purge(
     let whole = RoutingKey::container_range(container.0, container.1);
     let low = whole.low().as_bytes().max(from).clone();
     let high = whole.high().map(|high| high.as_bytes().clone());
-    let mut blobs = Blobs::new(view, &[Family::Main, Family::Staged], &low, high.as_ref());
+    let mut blobs =
+        Blobs::new(view, &[Family::Main, Family::Versions, Family::Staged], &low, high.as_ref());
     for _ in 0..limit {
         let Some(key) = blobs.next().await? else {
             return Ok(WriteReply::Purged { next: None });
@@ -178,7 +179,7 @@ fn refer(
 ) -> Result<(), Error> {
     let mut add = |content: &Content| locations.extend_from_slice(content.locations());
     match family {
-        Family::Main if is_blob(key) => {
+        Family::Versions | Family::Main if is_blob(key) => {
             let (_record, content) =
                 values::decode_record_head::<BlobRecord>(family, &row.key, &row.value)?;
             match values::decode_content(&row.key, content)?.layout {
@@ -188,7 +189,7 @@ fn refer(
                 Layout::Segments { .. } => {}
             }
         }
-        Family::Main => {}
+        Family::Main | Family::Versions => {}
         Family::Work if keys::parse_tag_work(&row.key, key).is_some() => {}
         Family::Staged => {
             if keys::parse_staged(&row.key, key)? != StagedKey::Summary {
@@ -204,7 +205,7 @@ fn refer(
             locations.extend(value.locations);
         }
         // Written by no version of this program: what such a row refers to is unknown, so nothing may be freed.
-        Family::Versions | Family::Work => {
+        Family::Work => {
             return Err(keys::corrupt(family, &row.key, "unknown row"));
         }
     }

@@ -7,5 +7,7 @@ mod containers;
 mod golden;
 mod lists;
 mod model;
+mod snapshots;
 mod support;
 mod sweeps;
+mod tiers;

@@ -126,7 +126,7 @@ pub(crate) enum Layout {
     Blocks(Vec<Entry>),
     /// A long one, in rows of [`Family::Layout`].
     Segments {
-        /// In their keys: the ticks of the commit.
+        /// In their keys: the ticks of the commit or snapshot.
         generation: u64,
         /// One for each row, in order.
         directory: Vec<SegmentStart>,

@@ -17,8 +17,10 @@ use crate::protocol::azure::parse::Request;
 use crate::protocol::azure::query;
 use crate::protocol::azure::query::Query;
 use crate::protocol::azure::range;
+use crate::protocol::azure::snapshots;
 use crate::protocol::azure::tags;
 use crate::protocol::azure::tags::TAGS_BYTES_MAX;
+use crate::protocol::azure::tiers;
 use crate::protocol::azure::unserved;
 use crate::protocol::azure::xml::BLOCK_LIST_BYTES_MAX;
 use crate::protocol::operation::BlobPath;
@@ -28,17 +30,24 @@ use crate::types::BlockIdError;
 use crate::types::NewKind;
 
 /// `comp` values of blobs that are served, by some methods.
-const SERVED: &[&str] =
-    &["appendblock", "seal", "block", "blocklist", "properties", "metadata", "lease"];
+const SERVED: &[&str] = &[
+    "appendblock",
+    "seal",
+    "block",
+    "blocklist",
+    "properties",
+    "metadata",
+    "lease",
+    "snapshot",
+    "tier",
+    "undelete",
+];
 
 /// `comp` values of blobs that exist in the service and not here.
 const UNSERVED: &[&str] = &[
     "page",
     "pagelist",
-    "snapshot",
     "incrementalcopy",
-    "tier",
-    "undelete",
     "expiry",
     "immutabilitypolicies",
     "legalhold",
@@ -60,10 +69,17 @@ pub(super) fn parse(
         }
         (None, &Method::PUT) if copy::has_source(all) => copy::put(request, path),
         (None, &Method::PUT) => put(request, path),
-        (None, &Method::DELETE) => delete(all, path),
         (Some("appendblock"), &Method::PUT) => appends::append(request, path),
         (Some("seal"), &Method::PUT) => appends::seal(all, path),
         (Some("copy"), &Method::PUT) => copy::abort(request, path),
+        (None, &Method::DELETE) => Ok(Operation::DeleteBlob {
+            precondition: conditions::write(all)?,
+            scope: snapshots::scope(all, request.query, &path)?,
+            path,
+        }),
+        (Some("snapshot"), &Method::PUT) => snapshots::take(all, path),
+        (Some("tier"), &Method::PUT) => tiers::set(all, path),
+        (Some("undelete"), &Method::PUT) => Ok(Operation::UndeleteBlob { path }),
         (Some("block"), &Method::PUT) => put_block(request, path),
         (Some("blocklist"), &Method::PUT) => put_block_list(all, path),
         (Some("blocklist"), &Method::GET) => Ok(Operation::GetBlockList {
@@ -139,20 +155,9 @@ fn put(request: &Request<'_>, path: BlobPath) -> Result<Operation, Error> {
         metadata: headers::metadata(all)?,
         tags: tags::header(all)?,
         kind,
+        tier: tiers::tier(all)?,
         upload,
     })
-}
-
-fn delete(all: &HeaderMap, path: BlobPath) -> Result<Operation, Error> {
-    match headers::text(all, "x-ms-delete-snapshots")? {
-        // No blob has snapshots, so there is nothing to include.
-        None | Some("include") => {}
-        Some("only") => {
-            return Err(unserved::not_served("snapshots (x-ms-delete-snapshots: only)"));
-        }
-        Some(other) => return Err(headers::invalid("x-ms-delete-snapshots", other)),
-    }
-    Ok(Operation::DeleteBlob { path, precondition: conditions::write(all)? })
 }
 
 fn put_block(request: &Request<'_>, path: BlobPath) -> Result<Operation, Error> {
@@ -186,6 +191,7 @@ fn put_block_list(all: &HeaderMap, path: BlobPath) -> Result<Operation, Error> {
         properties: headers::properties(all, false)?,
         metadata: headers::metadata(all)?,
         tags: tags::header(all)?,
+        tier: tiers::tier(all)?,
         upload: headers::upload(all, BLOCK_LIST_BYTES_MAX)?,
     })
 }

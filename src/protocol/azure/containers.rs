@@ -1,5 +1,6 @@
 //! Operations on one container.
 
+use http::HeaderMap;
 use http::Method;
 
 use crate::protocol::Error;
@@ -18,7 +19,7 @@ use crate::protocol::azure::unserved;
 use crate::types::ContainerName;
 
 /// `comp` values of containers that exist in the service and not here.
-const UNSERVED: &[&str] = &["undelete", "rename"];
+const UNSERVED: &[&str] = &["rename"];
 
 /// Routes by `comp` and method.
 pub(super) fn parse(
@@ -62,7 +63,8 @@ pub(super) fn parse(
         (Some("blobs"), &Method::GET) => {
             tags::find(request.query, Some(container)).map(Operation::FindBlobs)
         }
-        (None | Some("metadata" | "list" | "lease" | "acl" | "blobs"), _) => {
+        (Some("undelete"), &Method::PUT) => restore(all, container),
+        (None | Some("metadata" | "list" | "lease" | "acl" | "blobs" | "undelete"), _) => {
             Err(ErrorCode::UnsupportedHttpVerb.into())
         }
         (Some(comp), _) if UNSERVED.contains(&comp) => {
@@ -70,6 +72,16 @@ pub(super) fn parse(
         }
         (Some(other), _) => Err(query::invalid("comp", other)),
     }
+}
+
+/// The version that is to come back matters no more than its name: nothing is kept.
+fn restore(all: &HeaderMap, container: ContainerName) -> Result<Operation, Error> {
+    for name in ["x-ms-deleted-container-name", "x-ms-deleted-container-version"] {
+        if headers::text(all, name)?.is_none() {
+            return Err(Error::new(ErrorCode::MissingRequiredHeader).detail("HeaderName", name));
+        }
+    }
+    Ok(Operation::RestoreContainer { container })
 }
 
 fn create(request: &Request<'_>, container: ContainerName) -> Result<Operation, Error> {

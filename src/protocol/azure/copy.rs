@@ -17,6 +17,7 @@ use crate::protocol::azure::parse::Request;
 use crate::protocol::azure::query;
 use crate::protocol::azure::range;
 use crate::protocol::azure::tags;
+use crate::protocol::azure::tiers;
 use crate::protocol::azure::unserved;
 use crate::protocol::copy::CopyBlob;
 use crate::protocol::copy::CopySource;
@@ -78,6 +79,7 @@ fn put_blob(all: &HeaderMap, path: BlobPath) -> Result<Operation, Error> {
         properties: headers::properties(all, false)?,
         source_properties,
         metadata: headers::metadata(all)?,
+        tier: tiers::tier(all)?,
         tags: tag_option(all)?,
     })))
 }
@@ -99,6 +101,7 @@ fn copy(all: &HeaderMap, path: BlobPath) -> Result<Operation, Error> {
         precondition: conditions::write(all)?,
         source,
         metadata: headers::metadata(all)?,
+        tier: tiers::tier(all)?,
         tags: tag_option(all)?,
         sync,
     })))

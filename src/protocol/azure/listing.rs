@@ -13,6 +13,7 @@ use crate::protocol::reply::BlockItem;
 use crate::protocol::reply::ContainerFacts;
 use crate::protocol::reply::ContainerListing;
 use crate::protocol::reply::LeaseFacts;
+use crate::protocol::reply::TierFacts;
 use crate::types::BlobKind;
 use crate::types::Metadata;
 use crate::types::PublicAccess;
@@ -81,9 +82,12 @@ pub(super) fn blobs(listing: &BlobListing, endpoint: &str, asked: &ListBlobs) ->
     let mut dates = Dates::default();
     for item in &listing.items {
         match item {
-            BlobItem::Blob { name, facts } => {
+            BlobItem::Blob { name, snapshot, facts } => {
                 out.push_str("<Blob>");
                 escape::name(&mut out, "Name", name);
+                if let Some(snapshot) = snapshot {
+                    escape::plain(&mut out, "Snapshot", snapshot.to_iso());
+                }
                 blob(&mut out, facts, &mut dates, asked.copy);
                 if asked.metadata {
                     metadata(&mut out, &facts.metadata);
@@ -151,6 +155,7 @@ fn blob(out: &mut String, facts: &BlobFacts, dates: &mut Dates, copy: bool) {
     or_empty(out, "Cache-Control", properties.cache_control.as_deref());
     or_empty(out, "Content-Disposition", properties.content_disposition.as_deref());
     kind(out, facts.kind);
+    tier(out, facts.tier.as_ref());
     lease(out, facts.lease);
     if let Some(copied) = facts.copy.as_deref().filter(|_| copy) {
         copy_state(out, copied);
@@ -171,6 +176,21 @@ fn copy_state(out: &mut String, copy: &CopyFacts) {
         escape::plain(out, "CopyCompletionTime", completed);
     }
     optional(out, "CopyStatusDescription", copy.description.as_deref());
+}
+
+fn tier(out: &mut String, tier: Option<&TierFacts>) {
+    let Some(tier) = tier else { return };
+    escape::plain(out, "AccessTier", tier.tier.as_str());
+    match tier.changed {
+        None => out.push_str("<AccessTierInferred>true</AccessTierInferred>"),
+        Some(changed) => escape::plain(out, "AccessTierChangeTime", changed),
+    }
+    if let Some(status) = tier.archive_status() {
+        escape::plain(out, "ArchiveStatus", status);
+    }
+    if let Some(rehydration) = tier.rehydrating {
+        escape::plain(out, "RehydratePriority", rehydration.priority.as_str());
+    }
 }
 
 fn lease(out: &mut String, lease: LeaseFacts) {

@@ -13,7 +13,6 @@ const MAX_RESULTS: u32 = 5_000;
 
 /// `include` values of List Blobs that have nothing to show here: what they list cannot exist yet.
 const BLOBS_INCLUDE_EMPTY: &[&str] = &[
-    "snapshots",
     "deleted",
     "versions",
     "immutabilitypolicy",
@@ -33,7 +32,7 @@ pub(super) fn containers(query: &Query) -> Result<ListContainers, Error> {
 }
 
 pub(super) fn blobs(query: &Query, container: ContainerName) -> Result<ListBlobs, Error> {
-    let served = ["metadata", "uncommittedblobs", "tags", "copy"];
+    let served = ["metadata", "uncommittedblobs", "snapshots", "tags", "copy"];
     let include = include(query, &served, BLOBS_INCLUDE_EMPTY)?;
     Ok(ListBlobs {
         container,
@@ -43,6 +42,7 @@ pub(super) fn blobs(query: &Query, container: ContainerName) -> Result<ListBlobs
         start_from: owned(query, "startfrom")?,
         max_results: max_results(query)?,
         metadata: include.contains(&"metadata"),
+        snapshots: include.contains(&"snapshots"),
         uncommitted: include.contains(&"uncommittedblobs"),
         tags: include.contains(&"tags"),
         copy: include.contains(&"copy"),

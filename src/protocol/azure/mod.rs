@@ -2,7 +2,8 @@
 //!
 //! 1. `address.rs` finds account, container and blob, path-style or host-style; decodes once.
 //! 2. `context.rs` reads what every answer echoes: `x-ms-version`, `x-ms-client-request-id`.
-//! 3. `parse.rs` routes to `containers.rs`, `blobs.rs`, `copy.rs`, `lists.rs`, `leases.rs`; `unserved.rs` refuses what would change meaning if
+//! 3. `parse.rs` routes to `containers.rs`, `blobs.rs`, `copy.rs`, `lists.rs`, `leases.rs`, `snapshots.rs`,
+//!    `tiers.rs`; `unserved.rs` refuses what would change meaning if
 //!    ignored; `limits.rs`, `conditions.rs`, `range.rs`, `headers.rs`, `query.rs` read the pieces.
 //! 4. `acl.rs` reads and writes access policies, `delegation.rs` user delegation keys, `service.rs` service properties,
 //!    `tags.rs` tags, `batch.rs` batches and their answers; `xml.rs` reads the body of Put Block List, `xml/tree.rs` small
@@ -35,7 +36,9 @@ mod query;
 mod range;
 mod render;
 mod service;
+mod snapshots;
 mod tags;
+mod tiers;
 mod unserved;
 pub mod xml;
 

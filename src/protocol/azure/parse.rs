@@ -20,6 +20,7 @@ use crate::protocol::azure::lists;
 use crate::protocol::azure::query;
 use crate::protocol::azure::query::Query;
 use crate::protocol::azure::service::SERVICE_PROPERTIES_BYTES_MAX;
+use crate::protocol::azure::snapshots;
 use crate::protocol::azure::tags;
 use crate::protocol::azure::unserved;
 use crate::protocol::operation::Batch;
@@ -71,7 +72,8 @@ pub fn parse(head: &Parts, address: &Address, context: &Context) -> Result<Opera
             if let Some(restype) = restype {
                 return Err(query::invalid("restype", &restype));
             }
-            let path = BlobPath { container: container.clone(), blob: blob.clone() };
+            let snapshot = snapshots::time(&request, comp.as_deref())?;
+            let path = BlobPath { container: container.clone(), blob: blob.clone(), snapshot };
             blobs::parse(&request, path, comp.as_deref())
         }
     }

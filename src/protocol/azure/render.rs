@@ -33,6 +33,7 @@ use crate::protocol::reply::Change;
 use crate::protocol::reply::ContainerFacts;
 use crate::protocol::reply::LeaseFacts;
 use crate::protocol::reply::LeaseOutcome;
+use crate::protocol::reply::TierFacts;
 use crate::types::BlobKind;
 use crate::types::LeaseState;
 use crate::types::Md5;
@@ -185,19 +186,19 @@ pub fn render(reply: &Reply, echo: &RequestEcho) -> Response<Bytes> {
                 Some(md5) => head.set("content-md5", &md5.to_base64()),
                 None => head,
             };
-            match facts.kind {
-                BlobKind::Block => head
-                    .set("x-ms-access-tier", "Hot")
-                    .set("x-ms-access-tier-inferred", "true")
-                    .bodiless(),
-                // Tiers are of block blobs.
-                BlobKind::Append { .. } | BlobKind::Page { .. } => head.bodiless(),
-            }
+            head.tier(facts.tier.as_ref()).bodiless()
         }
         Reply::BlobMetadata(facts) => {
             Head::new(200, echo).change(&facts.change).metadata(&facts.metadata).empty()
         }
         Reply::BlobMetadataSet(change) => Head::new(200, echo).change(change).encrypted().empty(),
+        Reply::Snapshotted { snapshot, change } => Head::new(201, echo)
+            .change(change)
+            .encrypted()
+            .set("x-ms-snapshot", &snapshot.to_iso())
+            .empty(),
+        Reply::TierSet { pending } => Head::new(if *pending { 202 } else { 200 }, echo).empty(),
+        Reply::BlobUndeleted => Head::new(200, echo).empty(),
         Reply::Leased { change, outcome } => leased(change, *outcome, echo),
         Reply::BlobTags(pairs) => Head::new(200, echo).xml(tags::write_document(pairs)),
         Reply::BlobTagsSet => Head::new(204, echo).bodiless(),
@@ -468,6 +469,17 @@ impl Head {
                 head.set("x-ms-blob-sequence-number", &sequence.to_string())
             }
         }
+    }
+
+    fn tier(self, tier: Option<&TierFacts>) -> Self {
+        let Some(tier) = tier else { return self };
+        let head = self.set("x-ms-access-tier", tier.tier.as_str());
+        let head = match tier.changed {
+            None => head.set("x-ms-access-tier-inferred", "true"),
+            Some(changed) => head.set("x-ms-access-tier-change-time", &changed.to_string()),
+        };
+        head.optional("x-ms-archive-status", tier.archive_status().as_deref())
+            .optional("x-ms-rehydrate-priority", tier.rehydrating.map(|r| r.priority.as_str()))
     }
 
     fn xml(self, body: String) -> Response<Bytes> {

@@ -14,10 +14,13 @@ use crate::protocol::azure::address;
 use crate::protocol::azure::parse;
 use crate::protocol::operation::BlockListKind;
 use crate::protocol::operation::RangeChecksum;
+use crate::types::AccessTier;
 use crate::types::ByteRange;
+use crate::types::DeleteScope;
 use crate::types::Etag;
 use crate::types::EtagMatch;
 use crate::types::PublicAccess;
+use crate::types::Timestamp;
 
 /// `METHOD URL` and `Name: value` lines.
 fn head(line: &str, headers: &[&str]) -> Parts {
@@ -176,6 +179,20 @@ fn requests_are_routed_to_their_operations() {
         ("HEAD /acct/con/b?comp=metadata", &[], "GetBlobMetadata"),
         ("PUT /acct/con/b?comp=metadata", &[], "SetBlobMetadata"),
         ("DELETE /acct/con/b", &["x-ms-delete-snapshots: include"], "DeleteBlob"),
+        ("PUT /acct/con/b?comp=lease", &["x-ms-lease-action: break"], "LeaseBlob"),
+        (
+            "PUT /acct/con?restype=container&comp=lease",
+            &["x-ms-lease-action: break"],
+            "LeaseContainer",
+        ),
+        ("PUT /acct/con/b?comp=snapshot", &[], "SnapshotBlob"),
+        ("PUT /acct/con/b?comp=tier", &["x-ms-access-tier: cool"], "SetBlobTier"),
+        ("PUT /acct/con/b?comp=undelete", &[], "UndeleteBlob"),
+        (
+            "PUT /acct/con?restype=container&comp=undelete",
+            &["x-ms-deleted-container-name: con", "x-ms-deleted-container-version: 1"],
+            "RestoreContainer",
+        ),
     ];
     for (line, headers, name) in cases {
         assert_eq!(operation(line, headers).unwrap().name(), *name, "{line}");
@@ -185,12 +202,8 @@ fn requests_are_routed_to_their_operations() {
 #[test]
 fn what_is_not_served_says_so() {
     let queries = [
-        "PUT /acct/con/b?comp=snapshot",
-        "PUT /acct/con/b?comp=tier",
         "PUT /acct/con/b?comp=page",
-        "GET /acct/con/b?snapshot=2026-11-21T00:00:00.0000000Z",
         "GET /acct/con/b?versionid=x",
-        "DELETE /acct/con/b?deletetype=permanent",
         "GET /acct/con?restype=container&comp=list&showonly=deleted",
         "PUT /acct/files?resource=filesystem",
         "PATCH /acct/files/p?action=append&position=0",
@@ -205,8 +218,7 @@ fn what_is_not_served_says_so() {
         "x-ms-immutability-policy-mode: unlocked",
         "x-ms-legal-hold: true",
         "x-ms-structured-body: XSM/1.0; properties=crc64",
-        "x-ms-access-tier: Cool",
-        "x-ms-blob-condition-maxsize: 1",
+        "x-ms-access-tier: Smart",
     ];
     for header in headers {
         let error = operation("PUT /acct/con/b", &with(PUT_BLOB, &[header])).unwrap_err();
@@ -215,12 +227,10 @@ fn what_is_not_served_says_so() {
         let named = error.details.iter().any(|(_, value)| value == name);
         assert!(named, "{header}: {error:?}");
     }
-    for kind in ["PageBlob", "AppendBlob"] {
+    for kind in ["PageBlob"] {
         let header = format!("x-ms-blob-type: {kind}");
         assert_eq!(refused("PUT /acct/con/b", &[&header]), ErrorCode::NotImplemented);
     }
-    let only = &["x-ms-delete-snapshots: only"];
-    assert_eq!(refused("DELETE /acct/con/b", only), ErrorCode::NotImplemented);
     let acl = "HEAD /acct/con?action=getAccessControl";
     assert_eq!(refused(acl, &[]), ErrorCode::HierarchicalNamespaceNotEnabled);
 }
@@ -235,9 +245,13 @@ fn the_secondary_is_for_reading() {
 }
 
 #[test]
-fn the_default_tier_is_accepted() {
-    let hot = with(PUT_BLOB, &["x-ms-access-tier: Hot"]);
-    assert!(operation("PUT /acct/con/b", &hot).is_ok());
+fn tiers_are_read_in_any_case() {
+    for (text, expected) in [("Hot", AccessTier::Hot), ("cOLD", AccessTier::Cold)] {
+        let header = format!("x-ms-access-tier: {text}");
+        let put = operation("PUT /acct/con/b", &with(PUT_BLOB, &[&header])).unwrap();
+        let Operation::PutBlob { tier, .. } = put else { panic!("{put:?}") };
+        assert_eq!(tier, Some(expected));
+    }
     let bad = with(PUT_BLOB, &["x-ms-access-tier: Lukewarm"]);
     assert_eq!(refused("PUT /acct/con/b", &bad), ErrorCode::InvalidHeaderValue);
 }
@@ -554,6 +568,10 @@ fn published_description_has_every_operation_and_only_codes_of_the_table() {
         "LeaseBlob",
         "LeaseContainer",
         "DeleteBlob",
+        "SnapshotBlob",
+        "SetBlobTier",
+        "UndeleteBlob",
+        "RestoreContainer",
     ];
     let mut sorted = described.clone();
     sorted.sort_unstable();
@@ -566,5 +584,44 @@ fn published_description_has_every_operation_and_only_codes_of_the_table() {
         for name in list.split(']').next().unwrap().split(',').map(str::trim) {
             assert!(ErrorCode::ALL.iter().any(|code| code.azure() == name), "{name}");
         }
+    }
+}
+
+#[test]
+fn deletions_say_what_of_the_blob() {
+    const TAKEN: &str = "2026-11-21T02:13:18.1310000Z";
+    let taken = Timestamp::from_iso(TAKEN).unwrap();
+    let only = format!("DELETE /acct/con/b?snapshot={TAKEN}");
+    let permanent = format!("{only}&deletetype=permanent");
+    let cases: [(&str, &[&str], DeleteScope); 5] = [
+        ("DELETE /acct/con/b", &[], DeleteScope::Blob),
+        ("DELETE /acct/con/b", &["x-ms-delete-snapshots: include"], DeleteScope::BlobAndSnapshots),
+        ("DELETE /acct/con/b", &["x-ms-delete-snapshots: Only"], DeleteScope::Snapshots),
+        (&only, &[], DeleteScope::Snapshot(taken)),
+        (&permanent, &[], DeleteScope::Snapshot(taken)),
+    ];
+    for (line, headers, expected) in cases {
+        let got = operation(line, headers).unwrap();
+        let Operation::DeleteBlob { scope, .. } = got else { panic!("{got:?}") };
+        assert_eq!(scope, expected, "{line} {headers:?}");
+    }
+}
+
+#[test]
+fn snapshots_are_read_deleted_and_tiered_only() {
+    const TAKEN: &str = "snapshot=2026-11-21T02:13:18.1310000Z";
+    for line in ["GET /acct/con/b?", "HEAD /acct/con/b?", "GET /acct/con/b?comp=metadata&"] {
+        let got = operation(&format!("{line}{TAKEN}"), &[]).unwrap();
+        let (Operation::GetBlob { path, .. }
+        | Operation::GetBlobProperties { path, .. }
+        | Operation::GetBlobMetadata { path, .. }) = got
+        else {
+            panic!("{got:?}")
+        };
+        assert_eq!(path.snapshot, Timestamp::from_iso("2026-11-21T02:13:18.131Z"));
+    }
+    for comp in ["metadata", "properties", "snapshot", "lease", "undelete", "blocklist"] {
+        let line = format!("PUT /acct/con/b?comp={comp}&{TAKEN}");
+        assert_eq!(refused(&line, &[]), ErrorCode::InvalidQueryParameterValue, "{line}");
     }
 }

@@ -4,7 +4,6 @@ use http::HeaderMap;
 
 use crate::protocol::Error;
 use crate::protocol::ErrorCode;
-use crate::protocol::azure::headers;
 use crate::protocol::azure::query::Query;
 use crate::protocol::azure::query::invalid as invalid_parameter;
 
@@ -28,25 +27,14 @@ const HEADERS: &[&str] = &[
 ];
 
 /// Parameters refused wherever they stand, and what they ask for.
-const PARAMETERS: &[(&str, &str)] = &[
-    ("snapshot", "snapshots"),
-    ("versionid", "versions"),
-    ("prevsnapshot", "snapshots"),
-    ("deletetype", "permanent deletion"),
-    ("showonly", "listing by kind"),
-];
+const PARAMETERS: &[(&str, &str)] =
+    &[("versionid", "versions"), ("prevsnapshot", "snapshots"), ("showonly", "listing by kind")];
 
 /// Parameters of the file-system dialect, which shares URLs with this one.
 const FILE_SYSTEM: &[&str] = &["resource", "action", "recursive"];
 
 /// Values of `action` that ask for access control lists, which only hierarchical accounts have.
 const ACL_ACTIONS: &[&str] = &["getaccesscontrol", "setaccesscontrol", "setaccesscontrolrecursive"];
-
-/// Tiers that exist but are not served; `Hot` is what every blob has.
-const OTHER_TIERS: &[&str] = &[
-    "Cool", "Cold", "Archive", "Smart", "Premium", "P4", "P6", "P10", "P15", "P20", "P30", "P40",
-    "P50", "P60", "P70", "P80",
-];
 
 /// 501 that names what is not served.
 pub(super) fn not_served(what: &str) -> Error {
@@ -71,7 +59,7 @@ pub(super) fn check(all: &HeaderMap, query: &Query) -> Result<(), Error> {
             return Err(not_served(&format!("the header {name}")).detail("HeaderName", name));
         }
     }
-    check_tier(all)
+    Ok(())
 }
 
 fn check_file_system(query: &Query) -> Result<(), Error> {
@@ -83,17 +71,4 @@ fn check_file_system(query: &Query) -> Result<(), Error> {
         Some(name) => Err(not_served(&format!("the Data Lake dialect ({name}=)"))),
         None => Ok(()),
     }
-}
-
-fn check_tier(all: &HeaderMap) -> Result<(), Error> {
-    let Some(tier) = headers::text(all, "x-ms-access-tier")? else { return Ok(()) };
-    if tier.eq_ignore_ascii_case("Hot") {
-        return Ok(());
-    }
-    if OTHER_TIERS.iter().any(|known| known.eq_ignore_ascii_case(tier)) {
-        return Err(
-            not_served(&format!("the access tier {tier}")).detail("HeaderName", "x-ms-access-tier")
-        );
-    }
-    Err(headers::invalid("x-ms-access-tier", tier))
 }

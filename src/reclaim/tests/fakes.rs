@@ -365,6 +365,7 @@ pub(super) fn put(name: &str, locations: &[Location]) -> Write {
         tags: Tags::default(),
         content: NewContent::Stored(locations.to_vec()),
         crc64: Crc64::EMPTY,
+        tier: None,
     })
 }
 
@@ -390,9 +391,14 @@ pub(super) fn commit(name: &str, ids: &[&str]) -> Write {
         metadata: Metadata::default(),
         tags: Tags::default(),
         list: ids.iter().map(entry).collect(),
+        tier: None,
     })
 }
 
 pub(super) fn delete(name: &str) -> Write {
-    Write::DeleteBlob(DeleteBlob { key: key(name), guard: Guard::default() })
+    Write::DeleteBlob(DeleteBlob {
+        key: key(name),
+        guard: Guard::default(),
+        scope: DeleteScope::Blob,
+    })
 }

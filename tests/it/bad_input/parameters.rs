@@ -51,7 +51,6 @@ pub(super) fn cases() -> Vec<Case> {
         ("timeout=99999999999", invalid),
         ("comp=blocklist&blocklisttype=none", invalid),
         ("snapshot=", invalid),
-        ("snapshot=2026-11-21T00:00:00.0000000Z", unserved),
         ("versionid=2026-11-21T00:00:00.0000000Z", unserved),
         ("comp=pagelist", unserved),
     ];
@@ -63,10 +62,6 @@ pub(super) fn cases() -> Vec<Case> {
         ("comp=block&blockid=YW Fh", ""),
         ("comp=block&blockid=YWFh&blockid=YWFh", invalid),
         ("comp=page", unserved),
-        ("comp=appendblock", unserved),
-        ("comp=snapshot", unserved),
-        ("comp=tier", unserved),
-        ("comp=undelete", unserved),
         ("comp=immutabilityPolicies", unserved),
     ];
     let mut cases = Vec::new();

@@ -124,7 +124,7 @@ fn guards_are_checked_in_order() {
 
     assert_eq!(p.blob(&leased).unwrap_err(), Error::Lease(LeaseRefusal::NotPresent));
     let failed = Error::Condition(Outcome::Failed);
-    let remove = DeleteBlob { key: a.clone(), guard: none_match_any };
+    let remove = DeleteBlob { key: a.clone(), guard: none_match_any, scope: DeleteScope::Blob };
     assert_eq!(p.write(&Write::DeleteBlob(remove)).unwrap_err(), failed);
     let mut both = put(&a, inline(b"2"));
     both.guard = lease;

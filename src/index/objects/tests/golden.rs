@@ -209,7 +209,7 @@ fn ask_everything(p: &Partition) -> Vec<Result<ReadReply, Error>> {
     ];
     for name in ["b", "i", "l", "s"] {
         reads.push(Read::Blob(read(&key(name))));
-        reads.push(Read::BlockList(key(name), Guard::default()));
+        reads.push(Read::BlockList(key(name), None, Guard::default()));
     }
     reads.iter().map(|read| p.read(read)).collect()
 }

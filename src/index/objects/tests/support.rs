@@ -45,6 +45,7 @@ pub(super) fn put(key: &BlobKey, content: (NewContent, Crc64)) -> PutBlob {
         tags: Tags::default(),
         content: content.0,
         crc64: content.1,
+        tier: None,
     }
 }
 
@@ -79,6 +80,7 @@ pub(super) fn commit(key: &BlobKey, ids: &[&str]) -> CommitBlocks {
         metadata: Metadata::default(),
         tags: Tags::default(),
         list: ids.iter().map(entry).collect(),
+        tier: None,
     }
 }
 
@@ -102,11 +104,16 @@ pub(super) fn seal(key: &BlobKey) -> SealBlob {
 }
 
 pub(super) fn delete(key: &BlobKey) -> Write {
-    Write::DeleteBlob(DeleteBlob { key: key.clone(), guard: Guard::default() })
+    delete_of(key, DeleteScope::Blob)
+}
+
+pub(super) fn delete_of(key: &BlobKey, scope: DeleteScope) -> Write {
+    Write::DeleteBlob(DeleteBlob { key: key.clone(), guard: Guard::default(), scope })
 }
 
 pub(super) fn read(key: &BlobKey) -> ReadBlob {
-    ReadBlob { key: key.clone(), guard: Guard::default(), range: None, pieces: true }
+    let guard = Guard::default();
+    ReadBlob { key: key.clone(), snapshot: None, guard, range: None, pieces: true }
 }
 
 impl Partition {
@@ -123,7 +130,7 @@ impl Partition {
 
     pub(super) fn block_list(&self, key: &BlobKey) -> Result<BlockListView, Error> {
         let ReadReply::BlockList(view) =
-            self.read(&Read::BlockList(key.clone(), Guard::default()))?
+            self.read(&Read::BlockList(key.clone(), None, Guard::default()))?
         else {
             panic!("not a block list")
         };
@@ -160,10 +167,11 @@ impl Partition {
     }
 }
 
-/// An entry as text: `name`, `name?` with staged blocks only, `group>` for a prefix.
+/// An entry as text: `name`, `name@ticks` for a snapshot, `name?` with staged blocks only, `group>` for a prefix.
 pub(super) fn show(entry: &ListEntry) -> String {
     match entry {
-        ListEntry::Blob { name, .. } => name.clone(),
+        ListEntry::Blob { name, snapshot: None, .. } => name.clone(),
+        ListEntry::Blob { name, snapshot: Some(taken), .. } => format!("{name}@{}", taken.ticks()),
         ListEntry::Uncommitted { name } => format!("{name}?"),
         ListEntry::Prefix { name } => format!("{name}>"),
     }
@@ -180,5 +188,6 @@ pub(super) fn list() -> ListBlobs {
         from: None,
         limit: 3,
         uncommitted: false,
+        snapshots: false,
     }
 }

@@ -63,7 +63,7 @@ fn references_name_current_staged_layout_and_garbage() {
 fn unknown_rows_stop_the_references() {
     let mut p = partition();
     let blob = RoutingKey::blob(&key("a")).as_bytes().clone();
-    p.memory.rows.insert((Family::Versions, blob), Bytes::from_static(b"?"));
+    p.memory.rows.insert((Family::Work, blob), Bytes::from_static(b"?"));
     let reply = p.read(&Read::References { from: Bytes::new(), limit: 10 });
     assert!(matches!(reply, Err(Error::Corrupt(_))));
 }

@@ -236,7 +236,11 @@ fn blob_lists_are_well_formed_and_keep_every_name() {
     let names = ["a", "b&<>\"'", "tab\tline\nreturn\r", "\u{1}", "\u{fffe}x/", "\u{fffd}", "%41"];
     let mut items: Vec<BlobItem> = names
         .iter()
-        .map(|name| BlobItem::Blob { name: (*name).to_owned(), facts: Box::new(facts()) })
+        .map(|name| BlobItem::Blob {
+            name: (*name).to_owned(),
+            snapshot: None,
+            facts: Box::new(facts()),
+        })
         .collect();
     items.push(BlobItem::Uncommitted { name: "u".to_owned() });
     items.push(BlobItem::Prefix { name: "p/\u{7}".to_owned() });
@@ -299,7 +303,8 @@ fn names_in(body: &str) -> Vec<String> {
 
 #[test]
 fn lists_without_metadata_leave_it_out() {
-    let items = vec![BlobItem::Blob { name: "a".to_owned(), facts: Box::new(facts()) }];
+    let items =
+        vec![BlobItem::Blob { name: "a".to_owned(), snapshot: None, facts: Box::new(facts()) }];
     let listing = BlobListing { items, next_marker: None };
     let echo = list_echo("/acct/con?restype=container&comp=list");
     let response = render(&Reply::Blobs(listing), &echo);

@@ -1,0 +1,73 @@
+//! Snapshots, tiers, and what is asked of deleted blobs.
+
+use crate::frontend::accounts::Account;
+use crate::frontend::errors;
+use crate::frontend::errors::Subject;
+use crate::frontend::ops;
+use crate::frontend::service::FrontEnd;
+use crate::index::SetTier;
+use crate::index::SnapshotBlob;
+use crate::index::Write;
+use crate::index::WriteReply;
+use crate::protocol::Error;
+use crate::protocol::ErrorCode;
+use crate::protocol::Precondition;
+use crate::protocol::Reply;
+use crate::protocol::operation::BlobPath;
+use crate::protocol::reply::Change;
+use crate::types::AccessTier;
+use crate::types::ContainerName;
+use crate::types::Metadata;
+use crate::types::RehydratePriority;
+
+/// Snapshot Blob.
+pub(crate) async fn snapshot(
+    front: &FrontEnd,
+    account: &Account,
+    path: BlobPath,
+    precondition: Precondition,
+    metadata: Option<Metadata>,
+) -> Result<Reply, Error> {
+    let key = ops::blob_key(front, account, path).await?;
+    let guard = ops::guard(precondition);
+    let write = Write::SnapshotBlob(SnapshotBlob { key, guard, metadata });
+    match ops::commit(front, write, None).await {
+        Ok(WriteReply::Snapshotted(taken)) => {
+            let (etag, last_modified) = (taken.written.etag, taken.written.last_modified);
+            let change = Change { etag, last_modified };
+            Ok(Reply::Snapshotted { snapshot: taken.snapshot, change })
+        }
+        Ok(_) => Err(ops::mismatched()),
+        Err(error) => Err(errors::from_index(&error, Subject::Blob)),
+    }
+}
+
+/// Set Blob Tier.
+pub(crate) async fn set_tier(
+    front: &FrontEnd,
+    account: &Account,
+    path: BlobPath,
+    precondition: Precondition,
+    (tier, priority): (AccessTier, RehydratePriority),
+) -> Result<Reply, Error> {
+    let snapshot = path.snapshot;
+    let key = ops::blob_key(front, account, path).await?;
+    let guard = ops::guard(precondition);
+    let rehydration = front.config().rehydration;
+    let write = Write::SetTier(SetTier { key, snapshot, guard, tier, priority, rehydration });
+    match ops::commit(front, write, None).await {
+        Ok(WriteReply::TierSet { pending }) => Ok(Reply::TierSet { pending }),
+        Ok(_) => Err(ops::mismatched()),
+        Err(error) => Err(errors::from_index(&error, Subject::Blob)),
+    }
+}
+
+/// Restore Container: nothing is kept of a deleted one, as in an account without soft delete.
+pub(crate) async fn restore(
+    front: &FrontEnd,
+    account: &Account,
+    name: &ContainerName,
+) -> Result<Reply, Error> {
+    ops::container(front, account, name).await?;
+    Err(ErrorCode::ContainerAlreadyExists.into())
+}

@@ -1,0 +1,48 @@
+//! Snapshots and tiers.
+
+use std::time::Duration;
+
+use crate::index::api::Guard;
+use crate::index::api::Written;
+use crate::types::AccessTier;
+use crate::types::BlobKey;
+use crate::types::Metadata;
+use crate::types::RehydratePriority;
+use crate::types::Timestamp;
+
+/// Snapshot Blob.
+#[derive(Clone, Debug)]
+pub struct SnapshotBlob {
+    /// The blob.
+    pub key: BlobKey,
+    /// What must hold; a lease does not keep others from taking snapshots.
+    pub guard: Guard,
+    /// Metadata of the snapshot; `None` for that of the blob.
+    pub metadata: Option<Metadata>,
+}
+
+/// A snapshot was taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Snapshotted {
+    /// Its time, by which it is read.
+    pub snapshot: Timestamp,
+    /// Its tag and time of last change: those of the blob, unless it has metadata of its own.
+    pub written: Written,
+}
+
+/// Set Blob Tier.
+#[derive(Clone, Debug)]
+pub struct SetTier {
+    /// The blob.
+    pub key: BlobKey,
+    /// A snapshot of it.
+    pub snapshot: Option<Timestamp>,
+    /// Only the lease and tags count.
+    pub guard: Guard,
+    /// The tier.
+    pub tier: AccessTier,
+    /// How fast out of the archive.
+    pub priority: RehydratePriority,
+    /// How long that takes.
+    pub rehydration: Duration,
+}

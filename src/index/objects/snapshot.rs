@@ -1,0 +1,91 @@
+//! Snapshots: a blob's row and layout once more, under the time they were taken. The bytes are shared, not copied
+//! (ADR 0009).
+//!
+//! Source: "Snapshot Blob", "Delete Blob".
+
+use bytes::Bytes;
+
+use crate::index::api::Error;
+use crate::index::api::SnapshotBlob;
+use crate::index::api::Snapshotted;
+use crate::index::api::WriteReply;
+use crate::index::api::Written;
+use crate::index::objects::blob;
+use crate::index::objects::cursor::Cursor;
+use crate::index::objects::guard;
+use crate::index::objects::keys;
+use crate::index::objects::layout;
+use crate::index::objects::values;
+use crate::index::objects::values::BlobContent;
+use crate::index::record::BlobRecord;
+use crate::index::rows::Family;
+use crate::index::rows::RowBatch;
+use crate::index::rows::Rows;
+use crate::types::Etag;
+use crate::types::Location;
+use crate::types::RoutingKey;
+use crate::types::Timestamp;
+
+/// Snapshot Blob. Tag and time of the blob stay as they are, and the snapshot has the same unless it gets metadata of its
+/// own.
+pub(super) async fn take(
+    view: &dyn Rows,
+    snapshot: &SnapshotBlob,
+    now: Timestamp,
+    out: &mut RowBatch,
+) -> Result<WriteReply, Error> {
+    let key = RoutingKey::blob(&snapshot.key);
+    let mut blob = blob::load(view, &key).await?.ok_or(Error::BlobNotFound)?;
+    guard::change_beside_lease(&snapshot.guard, &blob.record, now)?;
+    guard::not_archived(&blob.record, now)?;
+    let BlobContent { id_len, layout } = blob.content(&key)?;
+    let (ours, theirs) = layout::share(view, &key, layout, now, out).await?;
+
+    let mut record = BlobRecord { lease: None, snapshots: 0, ..blob.record.clone() };
+    if let Some(metadata) = &snapshot.metadata {
+        record.metadata = metadata.clone();
+        record.last_modified = now;
+        record.etag = Etag::from_commit(now);
+    }
+    let written = Written { etag: record.etag, last_modified: record.last_modified };
+    let content = BlobContent { id_len, layout: theirs };
+    let row = keys::snapshot(&key, now);
+    out.put(Family::Versions, row, values::encode_blob(&record, &content));
+
+    blob.record.snapshots = blob.record.snapshots.saturating_add(1);
+    let content = BlobContent { id_len, layout: ours };
+    out.put(Family::Main, key.as_bytes().clone(), values::encode_blob(&blob.record, &content));
+    Ok(WriteReply::Snapshotted(Snapshotted { snapshot: now, written }))
+}
+
+/// Removes one snapshot, whose row holds `record` and `content`, and returns what it alone referred to.
+pub(super) async fn remove(
+    view: &dyn Rows,
+    blob: &RoutingKey,
+    row: &Bytes,
+    content: &BlobContent,
+    out: &mut RowBatch,
+) -> Result<Vec<Location>, Error> {
+    let dropped = layout::owned(view, blob, &content.layout, out).await?;
+    layout::remove_segments(blob, &content.layout, out);
+    out.delete(Family::Versions, row.clone());
+    Ok(dropped)
+}
+
+/// Removes all snapshots of a blob and returns what they alone referred to.
+pub(super) async fn remove_all(
+    view: &dyn Rows,
+    blob: &RoutingKey,
+    out: &mut RowBatch,
+) -> Result<Vec<Location>, Error> {
+    let low = blob.as_bytes().clone();
+    let mut rows = Cursor::new(view, Family::Versions, low, Some(keys::after(blob)));
+    let mut dropped = Vec::new();
+    while let Some(row) = rows.take().await? {
+        let (_record, content) =
+            values::decode_record_head::<BlobRecord>(Family::Versions, &row.key, &row.value)?;
+        let content = values::decode_content(&row.key, content)?;
+        dropped.extend(remove(view, blob, &row.key, &content, out).await?);
+    }
+    Ok(dropped)
+}

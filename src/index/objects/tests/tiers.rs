@@ -1,0 +1,122 @@
+//! Tiers, the archive and the way out of it.
+
+use std::time::Duration;
+
+use super::support::*;
+use crate::index::api::*;
+use crate::index::objects::fake::Partition;
+use crate::index::record::BlobRecord;
+use crate::types::*;
+
+/// Ticks of a test's clock pass one a write; a rehydration takes this many of them.
+const REHYDRATION: Duration = Duration::from_nanos(1_000);
+
+fn set(p: &mut Partition, key: &BlobKey, tier: AccessTier) -> Result<WriteReply, Error> {
+    set_of(p, key, None, tier)
+}
+
+fn set_of(
+    p: &mut Partition,
+    key: &BlobKey,
+    snapshot: Option<Timestamp>,
+    tier: AccessTier,
+) -> Result<WriteReply, Error> {
+    p.write(&Write::SetTier(SetTier {
+        key: key.clone(),
+        snapshot,
+        guard: Guard::default(),
+        tier,
+        priority: RehydratePriority::Standard,
+        rehydration: REHYDRATION,
+    }))
+}
+
+const DONE: Result<WriteReply, Error> = Ok(WriteReply::TierSet { pending: false });
+const PENDING: Result<WriteReply, Error> = Ok(WriteReply::TierSet { pending: true });
+
+#[test]
+fn tier_changes_neither_tag_nor_time() {
+    let mut p = partition();
+    let a = key("a");
+    p.must(&Write::PutBlob(put(&a, stored(&[location(1, 0, 4)]))));
+    let before = p.blob(&read(&a)).unwrap();
+    assert_eq!(before.record.tier, None);
+    assert_eq!(set(&mut p, &a, AccessTier::Cool), DONE);
+    let after = p.blob(&read(&a)).unwrap();
+    assert_eq!(after.record.tier, Some(TierState::new(AccessTier::Cool, p.now)));
+    assert_eq!(BlobRecord { tier: None, ..after.record.clone() }, before.record);
+    assert_eq!(after.pieces, before.pieces);
+    assert_eq!(set(&mut p, &a, AccessTier::Cool), DONE);
+    let again = p.blob(&read(&a)).unwrap().record.tier;
+    assert_eq!(again, after.record.tier, "the same tier is not set anew");
+    assert_eq!(set(&mut p, &key("none"), AccessTier::Cool), Err(Error::BlobNotFound));
+}
+
+#[test]
+fn archive_refuses_reads_and_writes_and_lets_go_of_the_blob_later() {
+    let mut p = partition();
+    let a = key("a");
+    let mut archived = put(&a, inline(b"1"));
+    archived.tier = Some(AccessTier::Archive);
+    p.must(&Write::PutBlob(archived));
+    let metadata = Write::UpdateBlob(UpdateBlob {
+        key: a.clone(),
+        guard: Guard::default(),
+        change: BlobChange::Metadata(Metadata::default()),
+    });
+    let snapshot = SnapshotBlob { key: a.clone(), guard: Guard::default(), metadata: None };
+    let writes = [
+        Write::PutBlob(put(&a, inline(b"2"))),
+        stage(&a, "x", inline(b"2")),
+        Write::CommitBlocks(commit(&a, &[])),
+        metadata,
+        Write::SnapshotBlob(snapshot),
+    ];
+    let refused = |p: &mut Partition, error: &Error| {
+        assert_eq!(p.blob(&read(&a)).unwrap_err(), *error);
+        for write in &writes {
+            assert_eq!(p.write(write).unwrap_err(), *error, "{write:?}");
+        }
+        let head = ReadBlob { pieces: false, ..read(&a) };
+        assert!(p.blob(&head).is_ok(), "properties are still shown");
+    };
+    refused(&mut p, &Error::Archived);
+    assert_eq!(set(&mut p, &a, AccessTier::Cool), PENDING);
+    let asked = p.now;
+    assert_eq!(set(&mut p, &a, AccessTier::Hot), Err(Error::Rehydrating));
+    assert_eq!(set(&mut p, &a, AccessTier::Cool), PENDING);
+    refused(&mut p, &Error::Rehydrating);
+    p.now = asked.plus(REHYDRATION);
+    let view = p.blob(&read(&a)).unwrap();
+    assert_eq!(view.pieces.len(), 1);
+    let state = view.record.tier.unwrap();
+    assert_eq!(state.at(p.now), TierState::new(AccessTier::Cool, asked.plus(REHYDRATION)));
+    p.must(&writes[0]);
+    assert_eq!(p.blob(&read(&a)).unwrap().record.tier, None, "a new blob has the default tier");
+}
+
+#[test]
+fn archived_blob_can_be_deleted() {
+    let mut p = partition();
+    let a = key("a");
+    p.must(&Write::PutBlob(put(&a, inline(b"1"))));
+    assert_eq!(set(&mut p, &a, AccessTier::Archive), DONE);
+    p.must(&delete(&a));
+    assert!(p.memory.rows.is_empty());
+}
+
+#[test]
+fn snapshot_has_a_tier_of_its_own() {
+    let mut p = partition();
+    let a = key("a");
+    p.must(&Write::PutBlob(put(&a, inline(b"1"))));
+    let snapshot = SnapshotBlob { key: a.clone(), guard: Guard::default(), metadata: None };
+    p.must(&Write::SnapshotBlob(snapshot));
+    let taken = p.now;
+    assert_eq!(set_of(&mut p, &a, Some(taken), AccessTier::Archive), DONE);
+    assert!(p.blob(&read(&a)).is_ok());
+    let of = ReadBlob { snapshot: Some(taken), ..read(&a) };
+    assert_eq!(p.blob(&of).unwrap_err(), Error::Archived);
+    let none = set_of(&mut p, &a, Some(taken.next()), AccessTier::Archive);
+    assert_eq!(none, Err(Error::BlobNotFound));
+}

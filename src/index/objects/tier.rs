@@ -1,0 +1,65 @@
+//! Set Blob Tier. A tier is a label here: bytes lie where they lie; what counts is what the archive refuses.
+//!
+//! Source: "Set Blob Tier", "Rehydrate blob data".
+
+use crate::index::api::Error;
+use crate::index::api::SetTier;
+use crate::index::api::WriteReply;
+use crate::index::objects::blob;
+use crate::index::objects::guard;
+use crate::index::objects::keys;
+use crate::index::rows::Family;
+use crate::index::rows::RowBatch;
+use crate::index::rows::Rows;
+use crate::types::AccessTier;
+use crate::types::BlobKind;
+use crate::types::Rehydration;
+use crate::types::RoutingKey;
+use crate::types::TierState;
+use crate::types::Timestamp;
+
+/// Set Blob Tier, of a blob or a snapshot of it. Tag and time stay as they are.
+pub(super) async fn set(
+    view: &dyn Rows,
+    set: &SetTier,
+    now: Timestamp,
+    out: &mut RowBatch,
+) -> Result<WriteReply, Error> {
+    let key = RoutingKey::blob(&set.key);
+    let mut blob =
+        blob::load_version(view, &key, set.snapshot).await?.ok_or(Error::BlobNotFound)?;
+    guard::change_beside_lease(&set.guard, &blob.record, now)?;
+    if blob.record.kind != BlobKind::Block {
+        return Err(Error::TierOfKind);
+    }
+    let before = blob.record.tier.as_ref().map(|tier| tier.at(now));
+    let (state, pending) = match before {
+        Some(TierState { rehydrating: Some(_), .. }) if set.tier == AccessTier::Archive => {
+            return Err(Error::Rehydrating);
+        }
+        // Asked again: the first request stands, only its haste may grow.
+        Some(TierState { rehydrating: Some(rehydration), tier, changed }) => {
+            if rehydration.to != set.tier {
+                return Err(Error::Rehydrating);
+            }
+            let priority = rehydration.priority.max(set.priority);
+            let rehydrating = Some(Rehydration { priority, ..rehydration });
+            (TierState { tier, changed, rehydrating }, true)
+        }
+        Some(TierState { tier: AccessTier::Archive, .. }) if set.tier != AccessTier::Archive => {
+            let ready = now.plus(set.rehydration);
+            let rehydration = Rehydration { to: set.tier, priority: set.priority, ready };
+            let tier = AccessTier::Archive;
+            (TierState { tier, changed: now, rehydrating: Some(rehydration) }, true)
+        }
+        Some(same) if same.tier == set.tier => (same, false),
+        Some(_) | None => (TierState::new(set.tier, now), false),
+    };
+    blob.record.tier = Some(state);
+    let (family, row) = match set.snapshot {
+        Some(time) => (Family::Versions, keys::snapshot(&key, time)),
+        None => (Family::Main, key.as_bytes().clone()),
+    };
+    out.put(family, row, blob.encode());
+    Ok(WriteReply::TierSet { pending })
+}

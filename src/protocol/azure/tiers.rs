@@ -1,0 +1,53 @@
+//! Access tiers in requests.
+//!
+//! Source: "Set Blob Tier", "Put Blob".
+
+use http::HeaderMap;
+
+use crate::protocol::Error;
+use crate::protocol::ErrorCode;
+use crate::protocol::Operation;
+use crate::protocol::azure::conditions;
+use crate::protocol::azure::conditions::Dates;
+use crate::protocol::azure::headers;
+use crate::protocol::azure::unserved;
+use crate::protocol::operation::BlobPath;
+use crate::types::AccessTier;
+use crate::types::RehydratePriority;
+
+const NAME: &str = "x-ms-access-tier";
+/// Tiers of premium accounts, which this is none of.
+const PREMIUM: &[&str] = &[
+    "Premium", "P1", "P2", "P3", "P4", "P6", "P10", "P15", "P20", "P30", "P40", "P50", "P60",
+    "P70", "P80",
+];
+
+/// `x-ms-access-tier`, if given.
+pub(super) fn tier(all: &HeaderMap) -> Result<Option<AccessTier>, Error> {
+    let Some(text) = headers::text(all, NAME)? else { return Ok(None) };
+    if let Some(tier) = AccessTier::parse(text) {
+        return Ok(Some(tier));
+    }
+    if PREMIUM.iter().any(|known| known.eq_ignore_ascii_case(text)) {
+        return Err(ErrorCode::BlobAccessTierNotSupportedForAccountType.into());
+    }
+    if text.eq_ignore_ascii_case("Smart") {
+        return Err(unserved::not_served("the access tier Smart").detail("HeaderName", NAME));
+    }
+    Err(headers::invalid(NAME, text))
+}
+
+/// Set Blob Tier.
+pub(super) fn set(all: &HeaderMap, path: BlobPath) -> Result<Operation, Error> {
+    const PRIORITY: &str = "x-ms-rehydrate-priority";
+    let precondition = conditions::dated(all, Dates::None)?;
+    let tier = tier(all)?
+        .ok_or_else(|| Error::new(ErrorCode::MissingRequiredHeader).detail("HeaderName", NAME))?;
+    let priority = match headers::text(all, PRIORITY)? {
+        None => RehydratePriority::Standard,
+        Some(text) => {
+            RehydratePriority::parse(text).ok_or_else(|| headers::invalid(PRIORITY, text))?
+        }
+    };
+    Ok(Operation::SetBlobTier { path, precondition, tier, priority })
+}
