@@ -54,7 +54,7 @@ def fill(account, count):
     def one(number):
         name, kind, size, metadata, tags, tier = plan(number)
         clients.blob(name).upload_blob(content(number, size), blob_type=kind, metadata=metadata, tags=tags or None,
-                                       standard_blob_tier=tier, overwrite=True)
+                                       overwrite=True, **({"standard_blob_tier": tier} if tier else {}))
         progress.advance()
         return size
 
