@@ -14,6 +14,7 @@ import shutil
 import subprocess
 import time
 
+from azure.core.exceptions import HttpResponseError
 from azure.storage.blob import StandardBlobTier
 from lib import accounts, cli
 from lib.azcopy import AzCopy, address, program, report
@@ -33,26 +34,52 @@ TIERS = (None, None, StandardBlobTier.HOT, StandardBlobTier.COOL, StandardBlobTi
 FETCH_FROM_LOOPBACK = ("--copy-source-allow=127.0.0.1",)
 
 
-def plan(number):
+def not_served(account):
+    """What of a blob's kind and tier this server answers 501 to: left out of the job, and shown."""
+    container = account.service().create_container("probe")
+    block, append, page = (container.get_blob_client(name) for name in ("block", "append", "page"))
+    block.upload_blob(bytes(PAGE))
+    url = f"{block.url}?{accounts.sas(account)}"
+    probes = {
+        "AppendBlob": lambda: (append.create_append_blob(), append.append_block_from_url(url, 0, PAGE)),
+        "PageBlob": lambda: (page.create_page_blob(PAGE), page.upload_pages_from_url(url, 0, PAGE, 0)),
+        "tier": lambda: block.set_standard_blob_tier(StandardBlobTier.COLD),
+        "tags": lambda: block.set_blob_tags({"a": "b"}),
+    }
+    missing = set()
+    for what, call in probes.items():
+        try:
+            call()
+        except HttpResponseError as error:
+            if error.status_code != 501:
+                raise
+            missing.add(what)
+    container.delete_container()
+    return missing
+
+
+def plan(number, missing):
     """(name, kind, size, metadata, tags, tier) of one blob, always the same for its number."""
     drawn = random.Random(number)
     kind = drawn.choices(["BlockBlob", "AppendBlob", "PageBlob"], [80, 10, 10])[0]
+    kind = "BlockBlob" if kind in missing else kind
     size = drawn.choices([drawn.randrange(0, 4096), drawn.randrange(4096, 65_536), drawn.randrange(65_536, MIB),
                           drawn.randrange(MIB, 8 * MIB)], [40, 48, 10, 2])[0]
     size = -(-size // PAGE) * PAGE if kind == "PageBlob" else size
     name = f"{drawn.choice('abc')}/{number % 37}/blob {number} + %41 ü.bin"
     metadata = {"number": str(number)} if drawn.random() < 0.5 else {}
     tags = {"number": str(number), "kind": kind} if drawn.random() < 0.3 else {}
-    return name, kind, size, metadata, tags, drawn.choice(TIERS) if kind == "BlockBlob" else None
+    tier = drawn.choice(TIERS) if kind == "BlockBlob" else None
+    return name, kind, size, metadata, {} if "tags" in missing else tags, None if "tier" in missing else tier
 
 
-def fill(account, count):
+def fill(account, count, missing):
     """Writes the blobs; their bytes in all."""
     account.service().create_container("data")
     clients = PerThread(account, "data", retries=2)
 
     def one(number):
-        name, kind, size, metadata, tags, tier = plan(number)
+        name, kind, size, metadata, tags, tier = plan(number, missing)
         clients.blob(name).upload_blob(content(number, size), blob_type=kind, metadata=metadata, tags=tags or None,
                                        overwrite=True, **({"standard_blob_tier": tier} if tier else {}))
         progress.advance()
@@ -178,7 +205,10 @@ def copied_files(account, folder):
 def run(options, scratch, verdicts, servers, azcopy):
     """Fill, copy undisturbed, copy interrupted, compare."""
     source, target = (server.account for server in servers)
-    total = fill(source, options.blobs)
+    missing = not_served(source)
+    if missing:
+        verdicts.figure("left out, answered 501", ", ".join(sorted(missing)))
+    total = fill(source, options.blobs, missing)
     verdicts.figure("blobs in the source", f"{options.blobs:,}, {total / MIB:,.0f} MiB")
     for container in ("undisturbed", "copied"):
         target.service().create_container(container)
