@@ -404,6 +404,7 @@ impl AccountStore {
             collation: crate::types::Collation::Utf16,
             metadata: crate::types::Metadata::default(),
             public_access: crate::types::PublicAccess::Private,
+            encryption_scope: None,
         };
         self.router.write(Write::CreateContainer(create)).await.unwrap();
     }

@@ -18,6 +18,9 @@ use hyper::body::Incoming;
 use crate::env::Env;
 use crate::protocol::Error;
 use crate::protocol::ErrorCode;
+use crate::protocol::azure::structured::Decoder;
+use crate::protocol::azure::structured::Encoder;
+use crate::protocol::operation::Upload;
 
 /// Bytes of an unwanted body that are read all the same.
 const DRAIN_BYTES_MAX: u64 = 64 << 20;
@@ -65,6 +68,10 @@ pub struct RequestBody {
     idle: Duration,
     received: u64,
     env: Env,
+    /// Takes a structured message apart.
+    decoder: Option<Decoder>,
+    /// Bytes of the message that the decoder has not seen.
+    undecoded: Bytes,
 }
 
 impl fmt::Debug for RequestBody {
@@ -77,13 +84,27 @@ impl RequestBody {
     /// Wraps hyper's body.
     #[must_use]
     pub const fn new(incoming: Incoming, idle: Duration, env: Env) -> Self {
-        Self { origin: Origin::Client(incoming), idle, received: 0, env }
+        Self {
+            origin: Origin::Client(incoming),
+            idle,
+            received: 0,
+            env,
+            decoder: None,
+            undecoded: Bytes::new(),
+        }
     }
 
     /// A blob of this store in the place of a client's body.
     #[must_use]
     pub const fn of_source(body: ResponseBody, idle: Duration, env: Env) -> Self {
-        Self { origin: Origin::Inside(body), idle, received: 0, env }
+        Self {
+            origin: Origin::Inside(body),
+            idle,
+            received: 0,
+            env,
+            decoder: None,
+            undecoded: Bytes::new(),
+        }
     }
 
     /// No body.
@@ -95,14 +116,44 @@ impl RequestBody {
     /// Another server's answer in the place of a client's body; `until` by the monotonic clock.
     #[must_use]
     pub const fn of_outside(body: Incoming, idle: Duration, until: Duration, env: Env) -> Self {
-        Self { origin: Origin::Outside(body, until), idle, received: 0, env }
+        Self {
+            origin: Origin::Outside(body, until),
+            idle,
+            received: 0,
+            env,
+            decoder: None,
+            undecoded: Bytes::new(),
+        }
     }
 
-    /// The next piece; `None` at the end. Cancel safe.
+    /// What the head says of the body: from here on [`Self::next`] gives the content of a structured message.
+    pub fn expect(&mut self, upload: &Upload) {
+        self.decoder = upload.message_len.map(|len| Decoder::new(len, upload.len));
+    }
+
+    /// The next piece of content; `None` at the end. Cancel safe.
     ///
     /// # Errors
-    /// `OperationTimedOut` (408) when the client stalls, `InvalidInput` when the connection or its framing broke.
+    /// `OperationTimedOut` (408) when the client stalls, `InvalidInput` when the connection, its framing or the
+    /// structured message broke, `Crc64Mismatch` when its content is not what it was.
     pub async fn next(&mut self) -> Result<Option<Bytes>, Error> {
+        loop {
+            if let Some(decoder) = &mut self.decoder
+                && let Some(content) = decoder.next(&mut self.undecoded)?
+            {
+                return Ok(Some(content));
+            }
+            let piece = self.arrived().await?;
+            match (&self.decoder, piece) {
+                (None, piece) => return Ok(piece),
+                (Some(_), Some(piece)) => self.undecoded = piece,
+                (Some(decoder), None) => return decoder.finish().map(|()| None),
+            }
+        }
+    }
+
+    /// The next piece as it came.
+    async fn arrived(&mut self) -> Result<Option<Bytes>, Error> {
         loop {
             let patience = self.patience();
             let frame = tokio::select! {
@@ -151,7 +202,7 @@ impl RequestBody {
         let limit = self.env.clock.monotonic() + DRAIN_TIME_MAX;
         let mut left = DRAIN_BYTES_MAX;
         self.idle = DRAIN_TIME_MAX;
-        while let Ok(Some(piece)) = self.next().await {
+        while let Ok(Some(piece)) = self.arrived().await {
             match left.checked_sub(piece.len() as u64) {
                 Some(rest) if self.env.clock.monotonic() < limit => left = rest,
                 _ => return,
@@ -183,6 +234,10 @@ pub struct ResponseBody {
     ready: VecDeque<Bytes>,
     remaining: u64,
     next: Option<Next>,
+    /// Makes it a structured message.
+    encoder: Option<Encoder>,
+    /// Pieces of the message, to be sent before anything else.
+    encoded: VecDeque<Bytes>,
 }
 
 impl fmt::Debug for ResponseBody {
@@ -197,13 +252,23 @@ impl ResponseBody {
     pub fn full(bytes: Bytes) -> Self {
         let remaining = bytes.len() as u64;
         let ready = if bytes.is_empty() { VecDeque::new() } else { VecDeque::from([bytes]) };
-        Self { ready, remaining, next: None }
+        Self { ready, remaining, next: None, encoder: None, encoded: VecDeque::new() }
     }
 
     /// A body of `len` bytes: the first pieces are here, the rest comes from `source`.
     #[must_use]
     pub fn stream(first: VecDeque<Bytes>, source: Option<Source>, len: u64) -> Self {
-        Self { ready: first, remaining: len, next: source.map(Pull::pull) }
+        let next = source.map(Pull::pull);
+        Self { ready: first, remaining: len, next, encoder: None, encoded: VecDeque::new() }
+    }
+
+    /// The same content as a structured message.
+    #[must_use]
+    pub fn structured(mut self, mut encoder: Encoder) -> Self {
+        self.remaining = encoder.message_len();
+        encoder.start(&mut self.encoded);
+        self.encoder = Some(encoder);
+        self
     }
 }
 
@@ -216,7 +281,16 @@ impl Body for ResponseBody {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
         loop {
+            if let Some(piece) = self.encoded.pop_front() {
+                self.remaining = self.remaining.saturating_sub(piece.len() as u64);
+                return Poll::Ready(Some(Ok(Frame::data(piece))));
+            }
             if let Some(piece) = self.ready.pop_front() {
+                let body = &mut *self;
+                if let Some(encoder) = &mut body.encoder {
+                    encoder.push(piece, &mut body.encoded);
+                    continue;
+                }
                 self.remaining = self.remaining.saturating_sub(piece.len() as u64);
                 return Poll::Ready(Some(Ok(Frame::data(piece))));
             }

@@ -49,8 +49,9 @@ pub(crate) async fn dispatch(
         }
         O::GetServiceStats => Ok(Reply::ServiceStats { last_sync: front.env.clock.now() }),
         O::ListContainers(list) => listing::containers(front, account, list).await,
-        O::CreateContainer { container, metadata, public_access } => {
-            containers::create(front, account, container, metadata, public_access).await
+        O::CreateContainer { container, metadata, public_access, encryption_scope } => {
+            let new = containers::New { metadata, public_access, encryption_scope };
+            containers::create(front, account, container, new).await
         }
         O::GetContainer { container, precondition } => {
             containers::get(front, account, &container, &precondition).await

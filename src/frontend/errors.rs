@@ -2,7 +2,9 @@
 
 use crate::auth;
 use crate::capacity;
+use crate::frontend::seal::Fault;
 use crate::index;
+use crate::index::EncryptionFault;
 use crate::index::LeaseRefusal;
 use crate::protocol::Error;
 use crate::protocol::ErrorCode;
@@ -30,6 +32,13 @@ pub(crate) fn from_index(error: &index::Error, subject: Subject) -> Error {
         E::Archived => ErrorCode::BlobArchived.into(),
         E::Rehydrating => ErrorCode::BlobBeingRehydrated.into(),
         E::TierOfKind => ErrorCode::InvalidBlobType.into(),
+        E::Encryption(fault) => match fault {
+            EncryptionFault::KeyMissing => ErrorCode::BlobUsesCustomerSpecifiedEncryption.into(),
+            EncryptionFault::NotEncrypted => {
+                ErrorCode::BlobDoesNotUseCustomerSpecifiedEncryption.into()
+            }
+            EncryptionFault::Mismatch => ErrorCode::BlobCustomerSpecifiedEncryptionMismatch.into(),
+        },
         E::InvalidRange { len } => {
             Error::new(ErrorCode::InvalidRange).header("content-range", format!("bytes */{len}"))
         }
@@ -92,6 +101,13 @@ pub(crate) fn from_capacity(error: &capacity::Error) -> Error {
             tracing::error!(%error, "a capacity call failed");
             internal("Storage failed; see the server's log.")
         }
+    }
+}
+
+pub(crate) fn from_fetch(fault: &Fault) -> Error {
+    match fault {
+        Fault::Capacity(error) => from_capacity(error),
+        Fault::Locked => ErrorCode::BlobUsesCustomerSpecifiedEncryption.into(),
     }
 }
 

@@ -3,6 +3,7 @@
 use bytes::Bytes;
 
 use crate::frontend::body::RequestBody;
+use crate::frontend::seal::Sealing;
 use crate::frontend::write::Held;
 use crate::frontend::write::Stored;
 use crate::frontend::write::WritePool;
@@ -57,14 +58,16 @@ impl Hashes {
 }
 
 /// Reads exactly `upload.len` bytes and stores them durably. Nothing refers to them yet: dropping the result frees them.
+/// Checksums are of the plain text; with `sealing` the stored bytes are its ciphertext.
 pub(crate) async fn ingest(
     pool: &WritePool,
     body: &mut RequestBody,
     upload: &Upload,
     md5_wanted: bool,
+    sealing: Option<Sealing>,
 ) -> Result<Ingested, Error> {
     let inline_max = pool.inline_bytes_max();
-    ingest_within(pool, body, upload, (md5_wanted, inline_max)).await
+    ingest_within(pool, body, upload, (md5_wanted, inline_max), sealing).await
 }
 
 /// As [`ingest`], for a part of a blob with many parts: less of it is kept in the row, as rows with many parts are written
@@ -73,9 +76,10 @@ pub(crate) async fn ingest_part(
     pool: &WritePool,
     body: &mut RequestBody,
     upload: &Upload,
+    sealing: Option<Sealing>,
 ) -> Result<Ingested, Error> {
     let inline_max = pool.inline_part_bytes_max();
-    ingest_within(pool, body, upload, (false, inline_max)).await
+    ingest_within(pool, body, upload, (false, inline_max), sealing).await
 }
 
 async fn ingest_within(
@@ -83,13 +87,21 @@ async fn ingest_within(
     body: &mut RequestBody,
     upload: &Upload,
     (md5_wanted, inline_max): (bool, u64),
+    mut sealing: Option<Sealing>,
 ) -> Result<Ingested, Error> {
+    body.expect(upload);
     let mut hashes = Hashes::new(upload, md5_wanted);
     if pool.fits_in_memory(upload.len) {
-        let (pieces, _held) = collect(pool, body, upload.len, &mut hashes).await?;
+        let (mut pieces, _held) = collect(pool, body, upload.len, &mut hashes).await?;
         // Checked before anything is stored: a wrong body leaves no garbage.
         let (crc64, md5) = hashes.finish(upload)?;
-        let stored = pool.store_within(pieces, upload.len, inline_max).await?;
+        if let Some(sealing) = &mut sealing {
+            pieces = pieces.iter().map(|piece| sealing.apply(piece)).collect();
+        }
+        let stored = pool
+            .store_within(pieces, upload.len, inline_max)
+            .await?
+            .under(sealing.map(|s| s.seal()));
         return Ok(Ingested { stored, crc64, md5 });
     }
     let mut stream = pool.stream();
@@ -97,13 +109,18 @@ async fn ingest_within(
     while let Some(piece) = body.next().await? {
         left = left.checked_sub(piece.len() as u64).ok_or(ErrorCode::InvalidInput)?;
         hashes.update(&piece);
+        let piece = match &mut sealing {
+            Some(sealing) => sealing.apply(&piece),
+            None => piece,
+        };
         stream.push(piece).await?;
     }
     if left > 0 {
         return Err(short());
     }
     let (crc64, md5) = hashes.finish(upload)?;
-    Ok(Ingested { stored: stream.finish().await?, crc64, md5 })
+    let stored = stream.finish().await?.under(sealing.map(|s| s.seal()));
+    Ok(Ingested { stored, crc64, md5 })
 }
 
 /// Reads a body that is stored already and checks what was claimed of it; its MD5.
@@ -132,6 +149,7 @@ pub(crate) async fn read_whole(
     body: &mut RequestBody,
     upload: &Upload,
 ) -> Result<(Bytes, Crc64, Option<Md5>), Error> {
+    body.expect(upload);
     let mut hashes = Hashes::new(upload, false);
     let (pieces, _held) = collect(pool, body, upload.len, &mut hashes).await?;
     let (crc64, md5) = hashes.finish(upload)?;

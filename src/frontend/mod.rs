@@ -5,7 +5,8 @@
 //! 2. `service.rs` has the request admitted (`access/`: account, signature, parse, permission), dispatches, renders,
 //!    measures.
 //! 3. `dispatch.rs` is one exhaustive match; `ops/` has a file per family of operations.
-//! 4. `body.rs` takes the body in pieces with an idle limit, `ingest.rs` hashes it on the way.
+//! 4. `body.rs` takes the body in pieces with an idle limit, `ingest.rs` hashes it on the way, `seal.rs` encrypts it when
+//!    it comes with a key.
 //! 5. `write/` appends it: small bodies of all requests share appends, large ones stream into an extent of their own.
 //!    **Here bytes become durable.**
 //! 6. `route.rs` sends the row change to the partition that owns the name. **Here the name becomes visible.**
@@ -31,6 +32,7 @@ pub mod observe;
 mod ops;
 mod read;
 pub mod route;
+mod seal;
 pub mod server;
 pub mod service;
 mod sniff;

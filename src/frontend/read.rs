@@ -12,6 +12,8 @@ use crate::frontend::body::ResponseBody;
 use crate::frontend::body::Source;
 use crate::frontend::errors;
 use crate::frontend::route::Router;
+use crate::frontend::seal;
+use crate::frontend::seal::Fault;
 use crate::index::BlobView;
 use crate::index::Guard;
 use crate::index::Piece;
@@ -23,6 +25,7 @@ use crate::protocol::Error;
 use crate::types::BlobKey;
 use crate::types::ByteRange;
 use crate::types::Conditions;
+use crate::types::CustomerKey;
 use crate::types::Etag;
 use crate::types::EtagMatch;
 use crate::types::RoutingKey;
@@ -44,6 +47,8 @@ pub(crate) struct BlobSource {
     /// The blob offsets that pieces cover, and that are wanted.
     pieces_end: u64,
     end: u64,
+    /// The key of the request.
+    customer_key: Option<CustomerKey>,
     /// Keeps reclaim from freeing what became garbage since this read began.
     _guard: ReadGuard,
 }
@@ -55,6 +60,7 @@ pub(crate) async fn begin(
     (key, snapshot): (BlobKey, Option<Timestamp>),
     view: BlobView,
     guard: ReadGuard,
+    customer_key: Option<CustomerKey>,
 ) -> Result<ResponseBody, Error> {
     let len = view.range.end - view.range.start;
     if let [Piece::Inline(bytes)] = view.pieces.as_slice() {
@@ -70,11 +76,12 @@ pub(crate) async fn begin(
         pieces: view.pieces.into(),
         pieces_end: view.pieces_end,
         end: view.range.end,
+        customer_key,
         _guard: guard,
     };
     let first = match source.step().await {
         Ok(first) => first.unwrap_or_default(),
-        Err(Failure::Capacity(error)) => return Err(errors::from_capacity(&error)),
+        Err(Failure::Fetch(fault)) => return Err(errors::from_fetch(&fault)),
         Err(Failure::Index(error)) => {
             return Err(errors::from_index(&error, errors::Subject::Blob));
         }
@@ -84,7 +91,7 @@ pub(crate) async fn begin(
 }
 
 enum Failure {
-    Capacity(crate::capacity::Error),
+    Fetch(Fault),
     Index(crate::index::Error),
 }
 
@@ -99,20 +106,12 @@ impl BlobSource {
             self.more().await?;
         }
         let Some(piece) = self.pieces.pop_front() else { return Ok(None) };
-        let (location, range) = match piece {
-            Piece::Inline(bytes) => return Ok(Some(VecDeque::from([bytes]))),
-            Piece::Stored { location, range } => (location, range),
-        };
-        // Steps end on whole frames of the payload, so that no frame is read twice.
-        let step_end = (range.start - range.start % STEP_BYTES + STEP_BYTES).min(range.end);
-        if step_end < range.end {
-            self.pieces.push_front(Piece::Stored { location, range: step_end..range.end });
+        let (piece, rest) = seal::cut(piece, STEP_BYTES);
+        if let Some(rest) = rest {
+            self.pieces.push_front(rest);
         }
-        let bytes = self
-            .capacity
-            .read(&location, range.start..step_end)
-            .await
-            .map_err(Failure::Capacity)?;
+        let key = self.customer_key.as_ref();
+        let bytes = seal::fetch(&*self.capacity, key, &piece).await.map_err(Failure::Fetch)?;
         Ok(Some(bytes.into()))
     }
 
@@ -150,7 +149,7 @@ impl Pull for BlobSource {
                 Ok(None) => None,
                 Err(failure) => {
                     let reason = match failure {
-                        Failure::Capacity(error) => error.to_string(),
+                        Failure::Fetch(fault) => fault.to_string(),
                         Failure::Index(error) => error.to_string(),
                     };
                     tracing::error!(%reason, "a response body is cut short");

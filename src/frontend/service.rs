@@ -34,6 +34,7 @@ use crate::frontend::trace::Trace;
 use crate::frontend::write::WritePool;
 use crate::index::InFlight;
 use crate::protocol::azure;
+use crate::protocol::azure::structured;
 use crate::types::Peer;
 
 /// Limits of requests.
@@ -98,6 +99,24 @@ pub struct FrontEnd {
     running: Semaphore,
 }
 
+/// Answers a request that named the structured format in it: a Get Blob with such a body, an upload with the header.
+fn structured(
+    request: &http::request::Parts,
+    mut response: Response<ResponseBody>,
+) -> Response<ResponseBody> {
+    if !request.headers.contains_key(structured::BODY_HEADER) {
+        return response;
+    }
+    if request.method != http::Method::GET {
+        structured::confirm(response.headers_mut());
+        return response;
+    }
+    match structured::announce(response.headers_mut()) {
+        Some(encoder) => response.map(|body| body.structured(encoder)),
+        None => response,
+    }
+}
+
 impl FrontEnd {
     /// Puts the parts together.
     #[must_use]
@@ -141,11 +160,12 @@ impl FrontEnd {
 
         let response = match answer {
             Ok((reply, stream)) => {
-                let head = azure::render(&reply, &echo);
-                match stream {
-                    Some(stream) => head.map(|_| stream),
-                    None => head.map(ResponseBody::full),
-                }
+                let rendered = azure::render(&reply, &echo);
+                let response = match stream {
+                    Some(stream) => rendered.map(|_| stream),
+                    None => rendered.map(ResponseBody::full),
+                };
+                structured(&head, response)
             }
             Err(error) => {
                 // A client that asked first has sent nothing yet, and will not.

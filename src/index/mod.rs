@@ -25,11 +25,11 @@ pub mod rows;
 pub use api::{
     AccountChange, AccountPage, AppendBlock, BlobChange, BlobView, BlockListView, BlockView,
     CommitBlocks, ContainerChange, ContainerEntry, ContainerPage, CreateContainer, DeleteBlob,
-    DeleteContainer, Error, GarbageRow, Guard, IndexHost, LeaseBlob, LeaseContainer, LeaseRefusal,
-    Leased, ListAccounts, ListBlobs, ListContainers, ListEntry, ListPage, NewContent, Piece,
-    PutBlob, Read, ReadBlob, ReadReply, References, SealBlob, SetTier, SnapshotBlob, Snapshotted,
-    StageBlock, StagedBlocks, Target, UpdateBlob, UpdateContainer, Write, WriteReply, Written,
-    check_lease,
+    DeleteContainer, EncryptionClaim, EncryptionFault, Error, GarbageRow, Guard, IndexHost,
+    LeaseBlob, LeaseContainer, LeaseRefusal, Leased, ListAccounts, ListBlobs, ListContainers,
+    ListEntry, ListPage, NewContent, Piece, PutBlob, Read, ReadBlob, ReadReply, References,
+    SealBlob, SetTier, SnapshotBlob, Snapshotted, StageBlock, StagedBlocks, Target, UpdateBlob,
+    UpdateContainer, Write, WriteReply, Written, check_lease,
 };
 pub use api::{CopiedBlock, CopiedContent, PutCopy, Share, SharedBlob};
 pub use api::{EntryChange, IndexTag, ListTags, TagEntry, TagPage, TagWork};

@@ -175,6 +175,10 @@ error_table! {
     BlobIsSealed, 409, "The specified blob is sealed and its contents can't be modified unless the blob is re-created after a delete operation.";
     AppendPositionConditionNotMet, 412, "The append position condition specified was not met.";
     MaxBlobSizeConditionNotMet, 412, "The max blob size condition specified was not met.";
+    BlobUsesCustomerSpecifiedEncryption, 409, "The blob is encrypted with customer specified encryption, but it was not provided in the request.";
+    BlobDoesNotUseCustomerSpecifiedEncryption, 409, "The blob is not encrypted with customer specified encryption, but one was provided in the request.";
+    BlobCustomerSpecifiedEncryptionMismatch, 409, "The given customer specified encryption does not match the encryption used to encrypt the blob.";
+    RequestForbiddenByContainerEncryptionPolicy, 403, "The request is forbidden by the container encryption policy.";
     InvalidRange, 416, "The range specified is invalid for the current size of the resource.";
     MissingContentLengthHeader, 411, "The Content-Length header was not specified.";
     RequestBodyTooLarge, 413, "The request body is too large and exceeds the maximum permissible limit.";

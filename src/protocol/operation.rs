@@ -14,7 +14,9 @@ use crate::types::ByteRange;
 use crate::types::Conditions;
 use crate::types::ContainerName;
 use crate::types::Crc64;
+use crate::types::CustomerKey;
 use crate::types::DeleteScope;
+use crate::types::EncryptionScope;
 use crate::types::LeaseAction;
 use crate::types::Md5;
 use crate::types::Metadata;
@@ -35,6 +37,33 @@ pub struct Precondition {
     pub lease: Option<Uuid>,
     /// `x-ms-if-tags`.
     pub if_tags: Option<TagCondition>,
+    /// The encryption headers.
+    pub encryption: RequestEncryption,
+}
+
+/// What a request says of the encryption of the content it writes, or of the blob it is about.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum RequestEncryption {
+    /// The operation needs no key: it neither reads nor writes content or metadata.
+    #[default]
+    Unchecked,
+    /// No key and no scope.
+    Plain,
+    /// `x-ms-encryption-key`.
+    Key(CustomerKey),
+    /// `x-ms-encryption-scope`.
+    Scope(String),
+}
+
+impl RequestEncryption {
+    /// The key that came with the request.
+    #[must_use]
+    pub const fn key(&self) -> Option<&CustomerKey> {
+        match self {
+            Self::Key(key) => Some(key),
+            Self::Unchecked | Self::Plain | Self::Scope(_) => None,
+        }
+    }
 }
 
 /// A blob by its names.
@@ -51,8 +80,10 @@ pub struct BlobPath {
 /// A body to be streamed, and what the client says of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Upload {
-    /// `Content-Length`, checked against the operation's limit already.
+    /// Bytes of content: `Content-Length`, or what a structured message holds. Checked against the operation's limit.
     pub len: u64,
+    /// Bytes of the structured message that holds the content; `None` when the body is the content.
+    pub message_len: Option<u64>,
     /// `Content-MD5` of the body: a mismatch is `Md5Mismatch`.
     pub md5: Option<Md5>,
     /// `x-ms-content-crc64` of the body: a mismatch is `Crc64Mismatch`.
@@ -206,6 +237,8 @@ pub enum Operation {
         metadata: Metadata,
         /// Anonymous access.
         public_access: PublicAccess,
+        /// `x-ms-default-encryption-scope` and `x-ms-deny-encryption-scope-override`.
+        encryption_scope: Option<EncryptionScope>,
     },
     /// Get Container Properties, Get Container Metadata (the reply is the same).
     GetContainer {

@@ -14,6 +14,8 @@ use crate::types::BlobKind;
 use crate::types::BlobProperties;
 use crate::types::BlockId;
 use crate::types::Crc64;
+use crate::types::Encryption;
+use crate::types::EncryptionScope;
 use crate::types::Etag;
 use crate::types::Lease;
 use crate::types::LeaseState;
@@ -140,6 +142,8 @@ pub struct ContainerFacts {
     pub public_access: PublicAccess,
     /// Its lease.
     pub lease: LeaseFacts,
+    /// The scope of blobs that name none.
+    pub encryption_scope: Option<EncryptionScope>,
 }
 
 /// What clients see of a blob besides its content.
@@ -165,6 +169,8 @@ pub struct BlobFacts {
     pub copy: Option<Box<CopyFacts>>,
     /// Its tier; only block blobs have one.
     pub tier: Option<TierFacts>,
+    /// Encryption by a customer-provided key or under a scope.
+    pub encryption: Option<Encryption>,
 }
 
 impl BlobFacts {
@@ -182,6 +188,7 @@ impl BlobFacts {
             lease: LeaseFacts::NONE,
             copy: None,
             tier: Some(TierFacts::INFERRED),
+            encryption: None,
         }
     }
 }
@@ -411,6 +418,8 @@ pub enum Reply {
     },
     /// Undelete Blob.
     BlobUndeleted,
+    /// A change that was encrypted, and how.
+    Encrypted(Box<Reply>, Encryption),
     /// Delete Blob.
     BlobDeleted,
 }

@@ -108,6 +108,18 @@ impl Crc64 {
         Some(Self(u64::from_le_bytes(bytes)))
     }
 
+    /// A checksum by its bytes, little endian.
+    #[must_use]
+    pub const fn from_le_bytes(bytes: [u8; 8]) -> Self {
+        Self(u64::from_le_bytes(bytes))
+    }
+
+    /// Its bytes, little endian.
+    #[must_use]
+    pub const fn to_le_bytes(self) -> [u8; 8] {
+        self.0.to_le_bytes()
+    }
+
     /// The header value.
     #[must_use]
     pub fn to_base64(self) -> String {

@@ -4,7 +4,9 @@
 
 mod block;
 mod checksum;
+mod cipher;
 mod condition;
+mod encryption;
 mod etag;
 mod ids;
 mod iso;
@@ -31,7 +33,9 @@ pub use block::{
 pub use checksum::{
     Crc32c, Crc64, Crc64Combiner, Crc64Hasher, Md5, Md5Hasher, crc32c, crc32c_combine,
 };
+pub use cipher::{ContentCipher, CustomerKey, KeySha256, Seal};
 pub use condition::{Conditions, EtagMatch, Outcome};
+pub use encryption::{Encryption, EncryptionScope};
 pub use etag::Etag;
 pub use ids::{AccountId, ContainerId, Epoch, ExtentId, PartitionId, Sequence};
 pub use key::{BlobKey, Collation, KeyRange, RoutingKey, TAG_INDEX, TagEntryKey};

@@ -367,6 +367,7 @@ impl Client<'_> {
                             Err(error) => return self.excuse(&error),
                         }
                     }
+                    Piece::Encrypted { .. } => panic!("no request came with a key"),
                 }
             }
             if end >= view.range.end {

@@ -113,6 +113,7 @@ pub(crate) async fn admit_at(
         anonymous::permit(front, &account, address, need.as_ref(), stated).await?;
     }
     let operation = parsed?;
+    azure::check_key_is_safe(&head.headers, peer)?;
     echo.operation(&operation, address, peer.scheme());
     permit(account, caller, operation)
 }

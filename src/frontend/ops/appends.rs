@@ -8,6 +8,8 @@ use crate::frontend::ingest;
 use crate::frontend::ingest::Ingested;
 use crate::frontend::ops;
 use crate::frontend::ops::blocks;
+use crate::frontend::ops::encryption::told;
+use crate::frontend::seal::Sealing;
 use crate::frontend::service::FrontEnd;
 use crate::index::AppendBlock;
 use crate::index::SealBlob;
@@ -37,7 +39,8 @@ pub(crate) async fn append(
     body: &mut RequestBody,
 ) -> Result<Reply, Error> {
     let key = ops::blob_key(front, account, path).await?;
-    let ingested = ingest::ingest_part(&front.pool, body, upload).await?;
+    let sealing = Sealing::new(&front.env, precondition.encryption.key());
+    let ingested = ingest::ingest_part(&front.pool, body, upload, sealing).await?;
     append_stored(front, key, (precondition, bounds), ingested).await
 }
 
@@ -48,9 +51,11 @@ pub(crate) async fn append_stored(
     (precondition, bounds): (Precondition, Bounds),
     ingested: Ingested,
 ) -> Result<Reply, Error> {
+    let guard = ops::guard(precondition);
+    let encryption = guard.encryption.clone();
     let write = Write::AppendBlock(AppendBlock {
         key,
-        guard: ops::guard(precondition),
+        guard,
         position: bounds.position,
         len_max: bounds.len_max,
         content: ingested.stored.content(),
@@ -60,7 +65,7 @@ pub(crate) async fn append_stored(
     match ops::commit(front, write, Some(ingested.stored)).await {
         Ok(WriteReply::Appended { written, offset, blocks }) => {
             let change = Change { etag: written.etag, last_modified: written.last_modified };
-            Ok(Reply::BlockAppended { change, offset, blocks, checksum })
+            Ok(told(Reply::BlockAppended { change, offset, blocks, checksum }, &encryption))
         }
         Ok(_) => Err(ops::mismatched()),
         Err(error) => Err(errors::from_index(&error, Subject::Blob)),

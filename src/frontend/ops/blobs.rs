@@ -6,8 +6,10 @@ use crate::frontend::errors;
 use crate::frontend::errors::Subject;
 use crate::frontend::ingest;
 use crate::frontend::ops;
+use crate::frontend::ops::encryption::told;
 use crate::frontend::ops::tags;
 use crate::frontend::ops::tags::Tagged;
+use crate::frontend::seal::Sealing;
 use crate::frontend::service::FrontEnd;
 use crate::index::BlobChange;
 use crate::index::DeleteBlob;
@@ -46,13 +48,14 @@ pub(crate) struct Put {
 pub(crate) async fn put(
     front: &FrontEnd,
     account: &Account,
-    put: Put,
+    mut put: Put,
     body: &mut RequestBody,
 ) -> Result<Reply, Error> {
     let container = put.path.container.clone();
-    let key = ops::blob_key(front, account, put.path).await?;
+    let key = ops::content_key(front, account, put.path, &mut put.precondition).await?;
     let tagged = Tagged::new(&key, &container, &put.tags);
-    let ingested = ingest::ingest(&front.pool, body, &put.upload, true).await?;
+    let sealing = Sealing::new(&front.env, put.precondition.encryption.key());
+    let ingested = ingest::ingest(&front.pool, body, &put.upload, true, sealing).await?;
     let mut properties = put.properties;
     let mut md5 = None;
     if put.kind == NewKind::Block {
@@ -64,9 +67,11 @@ pub(crate) async fn put(
         properties.content_md5 = md5;
     }
     // Bytes before pointers: they are durable here, the row that names them comes next.
+    let guard = ops::guard(put.precondition);
+    let encryption = guard.encryption.clone();
     let write = Write::PutBlob(PutBlob {
         key,
-        guard: ops::guard(put.precondition),
+        guard,
         properties,
         metadata: put.metadata,
         kind: put.kind,
@@ -78,7 +83,7 @@ pub(crate) async fn put(
     let answer = tags::commit(front, write, Some(ingested.stored), tagged).await;
     let change = ops::changed(answer, Subject::Blob)?;
     let crc64 = put.upload.crc64.map(|_| ingested.crc64);
-    Ok(Reply::BlobPut { change, md5, crc64 })
+    Ok(told(Reply::BlobPut { change, md5, crc64 }, &encryption))
 }
 
 fn mismatch(claimed: Md5, computed: Md5) -> Error {

@@ -7,8 +7,10 @@ use crate::frontend::errors::Subject;
 use crate::frontend::ingest;
 use crate::frontend::ops;
 use crate::frontend::ops::blobs::Put;
+use crate::frontend::ops::encryption::told;
 use crate::frontend::ops::tags;
 use crate::frontend::ops::tags::Tagged;
+use crate::frontend::seal::Sealing;
 use crate::frontend::service::FrontEnd;
 use crate::index::BlockView;
 use crate::index::CommitBlocks;
@@ -35,22 +37,25 @@ use crate::types::RoutingKey;
 pub(crate) async fn stage(
     front: &FrontEnd,
     account: &Account,
-    (path, id, precondition): (BlobPath, BlockId, Precondition),
+    (path, id, mut precondition): (BlobPath, BlockId, Precondition),
     upload: &Upload,
     body: &mut RequestBody,
 ) -> Result<Reply, Error> {
-    let key = ops::blob_key(front, account, path).await?;
-    let ingested = ingest::ingest_part(&front.pool, body, upload).await?;
+    let key = ops::content_key(front, account, path, &mut precondition).await?;
+    let sealing = Sealing::new(&front.env, precondition.encryption.key());
+    let ingested = ingest::ingest_part(&front.pool, body, upload, sealing).await?;
+    let guard = ops::guard(precondition);
+    let encryption = guard.encryption.clone();
     let write = Write::StageBlock(StageBlock {
         key,
-        guard: ops::guard(precondition),
+        guard,
         id,
         content: ingested.stored.content(),
         crc64: ingested.crc64,
     });
     let checksum = checksum(ingested.crc64, ingested.md5);
     match ops::commit(front, write, Some(ingested.stored)).await {
-        Ok(_) => Ok(Reply::BlockPut(checksum)),
+        Ok(_) => Ok(told(Reply::BlockPut(checksum), &encryption)),
         Err(error) => Err(errors::from_index(&error, Subject::Blob)),
     }
 }
@@ -64,17 +69,19 @@ pub(crate) fn checksum(crc64: Crc64, md5: Option<Md5>) -> BodyChecksum {
 pub(crate) async fn commit(
     front: &FrontEnd,
     account: &Account,
-    put: Put,
+    mut put: Put,
     body: &mut RequestBody,
 ) -> Result<Reply, Error> {
     let (xml, crc64, md5) = ingest::read_whole(&front.pool, body, &put.upload).await?;
     let list = azure::xml::block_list(&xml)?;
     let container = put.path.container.clone();
-    let key = ops::blob_key(front, account, put.path).await?;
+    let key = ops::content_key(front, account, put.path, &mut put.precondition).await?;
     let tagged = Tagged::new(&key, &container, &put.tags);
+    let guard = ops::guard(put.precondition);
+    let encryption = guard.encryption.clone();
     let write = Write::CommitBlocks(CommitBlocks {
         key,
-        guard: ops::guard(put.precondition),
+        guard,
         properties: put.properties,
         metadata: put.metadata,
         tags: put.tags,
@@ -83,7 +90,7 @@ pub(crate) async fn commit(
     });
     let answer = tags::commit(front, write, None, tagged).await;
     let change = ops::changed(answer, Subject::Blob)?;
-    Ok(Reply::BlockListPut(change, checksum(crc64, md5)))
+    Ok(told(Reply::BlockListPut(change, checksum(crc64, md5)), &encryption))
 }
 
 /// Get Block List.

@@ -19,18 +19,25 @@ use crate::protocol::Reply;
 use crate::types::Collation;
 use crate::types::ContainerId;
 use crate::types::ContainerName;
+use crate::types::EncryptionScope;
 use crate::types::Metadata;
 use crate::types::PublicAccess;
+
+/// What a new container is given.
+pub(crate) struct New {
+    pub(crate) metadata: Metadata,
+    pub(crate) public_access: PublicAccess,
+    pub(crate) encryption_scope: Option<EncryptionScope>,
+}
 
 /// Create Container.
 pub(crate) async fn create(
     front: &FrontEnd,
     account: &Account,
     name: ContainerName,
-    metadata: Metadata,
-    public_access: PublicAccess,
+    new: New,
 ) -> Result<Reply, Error> {
-    acl::check_switch(account, public_access)?;
+    acl::check_switch(account, new.public_access)?;
     let counter = front.container_ids.next().await.map_err(|error| {
         tracing::error!(%error, "no container id to be had");
         Error::from(ErrorCode::InternalError)
@@ -41,8 +48,9 @@ pub(crate) async fn create(
         // Reversed so that containers spread over the key space (see `ContainerId`).
         id: ContainerId::new(counter.reverse_bits()),
         collation: Collation::Utf16,
-        metadata,
-        public_access,
+        metadata: new.metadata,
+        public_access: new.public_access,
+        encryption_scope: new.encryption_scope,
     });
     let answer = ops::commit(front, write, None).await;
     ops::changed(answer, Subject::Container).map(Reply::ContainerCreated)

@@ -9,9 +9,9 @@ use crate::frontend::errors;
 use crate::frontend::errors::Subject;
 use crate::frontend::ops;
 use crate::frontend::read;
+use crate::frontend::seal;
 use crate::frontend::service::FrontEnd;
 use crate::index::BlobView;
-use crate::index::Piece;
 use crate::index::Read;
 use crate::index::ReadBlob;
 use crate::index::ReadReply;
@@ -27,6 +27,7 @@ use crate::protocol::reply::BodyChecksum;
 use crate::types::BlobKey;
 use crate::types::ByteRange;
 use crate::types::Crc64Hasher;
+use crate::types::CustomerKey;
 use crate::types::Md5Hasher;
 use crate::types::RoutingKey;
 use crate::types::Timestamp;
@@ -43,6 +44,7 @@ pub(crate) async fn get(
     let key = ops::blob_key(front, account, path).await?;
     // Before the look-up: what becomes garbage after this instant is not freed until the body is out.
     let guard = front.inflight.read(front.env.clock.now());
+    let customer_key = precondition.encryption.key().cloned();
     let view = look_up(front, (&key, snapshot), precondition, range, true).await?;
     let facts = ops::facts(view.record.clone(), front.env.clock.now());
     let wanted = view.range.clone();
@@ -50,13 +52,14 @@ pub(crate) async fn get(
         Some(_) if wanted.end - wanted.start > RANGE_CHECKSUM_BYTES_MAX => {
             return Err(ErrorCode::OutOfRangeInput.into());
         }
-        Some(kind) => Some(range_checksum(front, &view, kind).await?),
+        Some(kind) => Some(range_checksum(front, &view, kind, customer_key.as_ref()).await?),
         None => None,
     };
     let body = if wanted.is_empty() {
         ResponseBody::full(Bytes::new())
     } else {
-        read::begin(&front.router, &front.capacity, (key, snapshot), view, guard).await?
+        read::begin(&front.router, &front.capacity, (key, snapshot), view, guard, customer_key)
+            .await?
     };
     let range = range.map(|_| wanted);
     Ok((Reply::Blob { facts, range, checksum }, Some(body)))
@@ -97,6 +100,7 @@ async fn range_checksum(
     front: &FrontEnd,
     view: &BlobView,
     kind: RangeChecksum,
+    key: Option<&CustomerKey>,
 ) -> Result<BodyChecksum, Error> {
     let (mut md5, mut crc64) = (Md5Hasher::default(), Crc64Hasher::default());
     let mut update = |bytes: &Bytes| match kind {
@@ -104,16 +108,8 @@ async fn range_checksum(
         RangeChecksum::Crc64 => crc64.update(bytes),
     };
     for piece in &view.pieces {
-        match piece {
-            Piece::Inline(bytes) => update(bytes),
-            Piece::Stored { location, range } => front
-                .capacity
-                .read(location, range.clone())
-                .await
-                .map_err(|e| errors::from_capacity(&e))?
-                .iter()
-                .for_each(&mut update),
-        }
+        let bytes = seal::fetch(&*front.capacity, key, piece).await;
+        bytes.map_err(|e| errors::from_fetch(&e))?.iter().for_each(&mut update);
     }
     Ok(match kind {
         RangeChecksum::Md5 => BodyChecksum::Md5(md5.finish()),

@@ -250,7 +250,8 @@ async fn take(
     source: &CopySource,
     form: Form,
 ) -> Result<Taken, Error> {
-    let upload = Upload { len: found.len(), md5: source.md5, crc64: source.crc64 };
+    let upload =
+        Upload { len: found.len(), message_len: None, md5: source.md5, crc64: source.crc64 };
     if let Source::Inside(inside) = &found
         && let Some(shared) = inside.share(front).await?
     {
@@ -269,9 +270,9 @@ async fn take(
     }
     let mut body = found.body(front).await?;
     let ingested = match form {
-        Form::Part => ingest::ingest_part(&front.pool, &mut body, &upload).await?,
-        Form::Whole => ingest::ingest(&front.pool, &mut body, &upload, true).await?,
-        Form::Blob => ingest::ingest(&front.pool, &mut body, &upload, false).await?,
+        Form::Part => ingest::ingest_part(&front.pool, &mut body, &upload, None).await?,
+        Form::Whole => ingest::ingest(&front.pool, &mut body, &upload, true, None).await?,
+        Form::Blob => ingest::ingest(&front.pool, &mut body, &upload, false, None).await?,
     };
     Ok(Taken {
         content: CopiedContent::Whole(ingested.stored.content()),
@@ -301,7 +302,7 @@ fn flat(content: &CopiedContent) -> Option<NewContent> {
     for piece in content.pieces() {
         match piece {
             NewContent::Inline(bytes) => inline.extend_from_slice(bytes),
-            NewContent::Stored(_) => return None,
+            NewContent::Stored(_) | NewContent::Encrypted(..) => return None,
             NewContent::Shared(more) => locations.extend_from_slice(more),
         }
     }

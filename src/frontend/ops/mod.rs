@@ -9,6 +9,7 @@ pub(crate) mod containers;
 pub(crate) mod content;
 pub(crate) mod copies;
 pub(crate) mod delegation;
+pub(crate) mod encryption;
 pub(crate) mod find;
 pub(crate) mod leases;
 pub(crate) mod listing;
@@ -44,6 +45,7 @@ use crate::protocol::reply::LeaseFacts;
 use crate::protocol::reply::TierFacts;
 use crate::types::BlobKey;
 use crate::types::BlobKind;
+use crate::types::BlobName;
 use crate::types::ContainerName;
 use crate::types::RoutingKey;
 use crate::types::Timestamp;
@@ -70,12 +72,24 @@ pub(crate) async fn blob_key(
     path: BlobPath,
 ) -> Result<BlobKey, Error> {
     let record = container(front, account, &path.container).await?;
-    Ok(BlobKey {
-        account: account.id,
-        container: record.id,
-        collation: record.collation,
-        name: path.blob,
-    })
+    Ok(key_in(account, &record, path.blob))
+}
+
+/// [`blob_key`] of a request that makes content: its encryption is settled with the container.
+pub(crate) async fn content_key(
+    front: &FrontEnd,
+    account: &Account,
+    path: BlobPath,
+    precondition: &mut Precondition,
+) -> Result<BlobKey, Error> {
+    let record = container(front, account, &path.container).await?;
+    encryption::settle(&record, precondition)?;
+    Ok(key_in(account, &record, path.blob))
+}
+
+fn key_in(account: &Account, container: &ContainerRecord, name: BlobName) -> BlobKey {
+    let (account, id, collation) = (account.id, container.id, container.collation);
+    BlobKey { account, container: id, collation, name }
 }
 
 /// Commits a row change in a task of its own, so that a client that leaves cannot stop it half-way, then lets go of the
@@ -119,10 +133,12 @@ pub(crate) fn changed(
 }
 
 pub(crate) fn guard(precondition: Precondition) -> Guard {
+    let encryption = encryption::claim(&precondition.encryption);
     Guard {
         conditions: precondition.conditions,
         lease: precondition.lease,
         if_tags: precondition.if_tags,
+        encryption,
     }
 }
 
@@ -133,6 +149,7 @@ pub(crate) fn container_facts(record: ContainerRecord, now: Timestamp) -> Contai
         lease: LeaseFacts::at(now, record.lease.as_ref()),
         metadata: record.metadata,
         public_access: record.public_access,
+        encryption_scope: record.encryption_scope,
     }
 }
 
@@ -147,6 +164,7 @@ pub(crate) fn facts(record: BlobRecord, now: Timestamp) -> Box<BlobFacts> {
         metadata: record.metadata,
         tags: record.tags,
         copy: record.copy.map(|copy| Box::new(copied(*copy))),
+        encryption: record.encryption,
         ..BlobFacts::new(change, record.created, record.len)
     })
 }

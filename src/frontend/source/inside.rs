@@ -219,8 +219,15 @@ impl Inside {
         let body = if self.view.range.is_empty() {
             ResponseBody::full(bytes::Bytes::new())
         } else {
-            read::begin(&front.router, &front.capacity, (self.key, None), self.view, self.guard)
-                .await?
+            read::begin(
+                &front.router,
+                &front.capacity,
+                (self.key, None),
+                self.view,
+                self.guard,
+                None,
+            )
+            .await?
         };
         Ok(RequestBody::of_source(body, idle, front.env.clone()))
     }
@@ -238,5 +245,6 @@ fn locations(content: &NewContent) -> &[crate::types::Location] {
     match content {
         NewContent::Inline(_) => &[],
         NewContent::Stored(locations) | NewContent::Shared(locations) => locations,
+        NewContent::Encrypted(_, bytes) => locations(bytes),
     }
 }

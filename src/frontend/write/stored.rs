@@ -10,6 +10,7 @@ use crate::index::NewContent;
 use crate::index::inflight::WriteGuard;
 use crate::types::ExtentId;
 use crate::types::Location;
+use crate::types::Seal;
 
 /// Durable bytes on their way into the index. Dropped before [`Stored::committing`] they are freed: a request that
 /// fails after storing leaves no garbage.
@@ -20,12 +21,14 @@ pub struct Stored {
     /// Keep the audit away until the row is committed.
     pub(super) guards: Vec<WriteGuard>,
     free: Option<(Arc<dyn Capacity>, Tasks)>,
+    /// How to decrypt them, when they are encrypted.
+    seal: Option<Seal>,
 }
 
 impl Stored {
     /// Bytes that go into the row.
     pub(super) const fn inline(bytes: Bytes) -> Self {
-        Self { inline: bytes, locations: Vec::new(), guards: Vec::new(), free: None }
+        Self { inline: bytes, locations: Vec::new(), guards: Vec::new(), free: None, seal: None }
     }
 
     /// Bytes in extents.
@@ -35,7 +38,7 @@ impl Stored {
         capacity: Arc<dyn Capacity>,
         tasks: Tasks,
     ) -> Self {
-        Self { inline: Bytes::new(), locations, guards, free: Some((capacity, tasks)) }
+        Self { inline: Bytes::new(), locations, guards, free: Some((capacity, tasks)), seal: None }
     }
 
     /// The extents the bytes lie in.
@@ -46,11 +49,21 @@ impl Stored {
     /// What the index is told.
     #[must_use]
     pub fn content(&self) -> NewContent {
-        if self.free.is_none() {
+        let content = if self.free.is_none() {
             NewContent::Inline(self.inline.clone())
         } else {
             NewContent::Stored(self.locations.clone())
+        };
+        match self.seal {
+            Some(seal) => NewContent::Encrypted(seal, Box::new(content)),
+            None => content,
         }
+    }
+
+    /// The same bytes, which are encrypted.
+    pub(crate) fn under(mut self, seal: Option<Seal>) -> Self {
+        self.seal = seal;
+        self
     }
 
     /// From here on a row may name the bytes: they are freed only when the index says that none does.

@@ -61,7 +61,7 @@ fn bytes(len: usize, salt: u8) -> Bytes {
 
 fn locations(stored: &Stored) -> Vec<Location> {
     match stored.content() {
-        NewContent::Inline(_) => Vec::new(),
+        NewContent::Inline(_) | NewContent::Encrypted(..) => Vec::new(),
         NewContent::Stored(locations) | NewContent::Shared(locations) => locations,
     }
 }

@@ -13,9 +13,11 @@ use crate::types::BlockListEntry;
 use crate::types::Conditions;
 use crate::types::Crc64;
 use crate::types::DeleteScope;
+use crate::types::Encryption;
 use crate::types::Location;
 use crate::types::Metadata;
 use crate::types::NewKind;
+use crate::types::Seal;
 use crate::types::TagCondition;
 use crate::types::Tags;
 
@@ -28,6 +30,29 @@ pub struct Guard {
     pub lease: Option<Uuid>,
     /// `x-ms-if-tags`, if sent.
     pub if_tags: Option<TagCondition>,
+    /// What the request says of encryption.
+    pub encryption: EncryptionClaim,
+}
+
+/// What a request says of encryption: of new content what it is under, of a blob there is what it should be under.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum EncryptionClaim {
+    /// Not looked at: neither content nor metadata are read or written.
+    #[default]
+    Unchecked,
+    /// A key, a scope, or neither.
+    Given(Option<Encryption>),
+}
+
+impl EncryptionClaim {
+    /// What a blob made by the request is under.
+    #[must_use]
+    pub fn applied(&self) -> Option<Encryption> {
+        match self {
+            Self::Unchecked => None,
+            Self::Given(encryption) => encryption.clone(),
+        }
+    }
 }
 
 /// Content whose bytes are durable already, or small enough to live in the row.
@@ -39,6 +64,8 @@ pub enum NewContent {
     Stored(Vec<Location>),
     /// Stored in extents, in order; other rows refer to them too.
     Shared(Vec<Location>),
+    /// Any of the others, encrypted; their bytes are ciphertext.
+    Encrypted(Seal, Box<Self>),
 }
 
 /// Makes or replaces a blob; its staged blocks are discarded.

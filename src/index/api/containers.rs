@@ -11,6 +11,7 @@ use crate::types::AccountId;
 use crate::types::Collation;
 use crate::types::ContainerId;
 use crate::types::ContainerName;
+use crate::types::EncryptionScope;
 use crate::types::Metadata;
 use crate::types::PublicAccess;
 use crate::types::RoutingKey;
@@ -30,6 +31,8 @@ pub struct CreateContainer {
     pub metadata: Metadata,
     /// Anonymous access.
     pub public_access: PublicAccess,
+    /// The scope of blobs that name none.
+    pub encryption_scope: Option<EncryptionScope>,
 }
 
 /// What changes about a container.

@@ -41,6 +41,17 @@ pub enum LeaseRefusal {
     BrokenNotRenewed,
 }
 
+/// How the encryption headers of a request differ from how a blob or block is encrypted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EncryptionFault {
+    /// It is under a customer-provided key, and none came.
+    KeyMissing,
+    /// A key or scope came, and it is under none.
+    NotEncrypted,
+    /// It is under another key or scope.
+    Mismatch,
+}
+
 /// Why a request was refused; each variant is a different answer or a different next step.
 #[derive(Clone, Debug, PartialEq, Eq, ThisError)]
 pub enum Error {
@@ -77,6 +88,9 @@ pub enum Error {
     /// Only block blobs have tiers.
     #[error("only block blobs have tiers")]
     TierOfKind,
+    /// The request's encryption headers do not fit the blob or block.
+    #[error("encryption: {0:?}")]
+    Encryption(EncryptionFault),
     /// The range starts past the end; the blob's length.
     #[error("the range starts past the end, {len}")]
     InvalidRange {

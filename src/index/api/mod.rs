@@ -27,14 +27,15 @@ mod write;
 pub use accounts::{AccountChange, AccountPage, ListAccounts};
 pub use appends::{AppendBlock, SealBlob};
 pub use blobs::{
-    BlobChange, CommitBlocks, DeleteBlob, Guard, NewContent, PutBlob, StageBlock, UpdateBlob,
+    BlobChange, CommitBlocks, DeleteBlob, EncryptionClaim, Guard, NewContent, PutBlob, StageBlock,
+    UpdateBlob,
 };
 pub use containers::{
     ContainerChange, ContainerEntry, ContainerPage, CreateContainer, DeleteContainer,
     ListContainers, UpdateContainer,
 };
 pub use copy::{CopiedBlock, CopiedContent, PutCopy, Share, SharedBlob};
-pub use error::{Error, LeaseRefusal};
+pub use error::{EncryptionFault, Error, LeaseRefusal};
 pub use host::{IndexHost, Target};
 pub use lease::{LeaseBlob, LeaseContainer, Leased, check_lease};
 pub use list::{ListBlobs, ListEntry, ListPage};

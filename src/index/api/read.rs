@@ -30,6 +30,7 @@ use crate::types::ContainerId;
 use crate::types::ContainerName;
 use crate::types::Location;
 use crate::types::RoutingKey;
+use crate::types::Seal;
 use crate::types::Timestamp;
 
 /// Get Blob, Get Blob Properties.
@@ -58,6 +59,15 @@ pub enum Piece {
         location: Location,
         /// Which of its payload bytes.
         range: Range<u64>,
+    },
+    /// Either of the others, encrypted.
+    Encrypted {
+        /// How to decrypt.
+        seal: Seal,
+        /// Where the piece begins in what was encrypted as one.
+        at: u64,
+        /// The ciphertext.
+        piece: Box<Self>,
     },
 }
 

@@ -178,12 +178,15 @@ impl Write {
     pub fn weight(&self) -> usize {
         const FIXED: usize = 1024;
         const ENTRY: usize = 96;
-        let content = |content: &NewContent| match content {
-            NewContent::Inline(bytes) => bytes.len(),
-            NewContent::Stored(locations) | NewContent::Shared(locations) => {
-                locations.len() * ENTRY
+        fn content(new: &NewContent) -> usize {
+            match new {
+                NewContent::Inline(bytes) => bytes.len(),
+                NewContent::Stored(locations) | NewContent::Shared(locations) => {
+                    locations.len() * ENTRY
+                }
+                NewContent::Encrypted(_, bytes) => content(bytes),
             }
-        };
+        }
         let copied = |copied: &CopiedContent| {
             copied.pieces().map(|piece| content(piece).saturating_add(ENTRY)).sum()
         };

@@ -122,6 +122,7 @@ async fn filled() -> Store {
         collation: Collation::Utf16,
         metadata: Metadata::default(),
         public_access: PublicAccess::Private,
+        encryption_scope: None,
     };
     store.partition.write(&Write::CreateContainer(create)).unwrap();
     store.put("inline", NewContent::Inline("hello".into()), Crc64::of(b"hello"));

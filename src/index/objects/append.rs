@@ -8,6 +8,7 @@ use crate::index::api::WriteReply;
 use crate::index::api::Written;
 use crate::index::objects::blob;
 use crate::index::objects::blob::Blob;
+use crate::index::objects::encryption;
 use crate::index::objects::guard;
 use crate::index::objects::keys;
 use crate::index::objects::layout;
@@ -49,6 +50,7 @@ pub(super) async fn append(
     let key = RoutingKey::blob(&append.key);
     let (mut blob, blocks, sealed) = load(view, &key).await?;
     blob.record.lease = guard::change(&append.guard, &blob.record, now)?;
+    encryption::check_content(&append.guard.encryption, blob.record.encryption.as_ref())?;
     if sealed {
         return Err(Error::Sealed);
     }

@@ -12,6 +12,7 @@ use crate::index::api::UpdateBlob;
 use crate::index::api::WriteReply;
 use crate::index::api::Written;
 use crate::index::objects::append;
+use crate::index::objects::encryption;
 use crate::index::objects::garbage;
 use crate::index::objects::guard;
 use crate::index::objects::keys;
@@ -114,6 +115,7 @@ pub(super) async fn put(
         metadata: put.metadata.clone(),
         kind,
         tier: put.tier.map(|tier| TierState::new(tier, now)),
+        encryption: put.guard.encryption.applied(),
         lease,
         tags: put.tags.clone(),
         ..BlobRecord::after(before, now, len, crc64)
@@ -163,6 +165,7 @@ pub(super) async fn update(
     let mut blob = load(view, &key).await?.ok_or(Error::BlobNotFound)?;
     blob.record.lease = guard::change(&update.guard, &blob.record, now)?;
     guard::not_archived(&blob.record, now)?;
+    encryption::check(&update.guard.encryption, blob.record.encryption.as_ref())?;
     match &update.change {
         BlobChange::Properties(properties) => blob.record.properties = properties.clone(),
         BlobChange::Metadata(metadata) => blob.record.metadata = metadata.clone(),

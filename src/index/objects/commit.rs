@@ -6,6 +6,7 @@ use crate::index::api::CommitBlocks;
 use crate::index::api::Error;
 use crate::index::api::WriteReply;
 use crate::index::objects::blob;
+use crate::index::objects::encryption;
 use crate::index::objects::garbage;
 use crate::index::objects::guard;
 use crate::index::objects::keys;
@@ -71,6 +72,7 @@ pub(super) async fn commit(
     }
     let staged = unstage(view, &key, &commit.list, &mut dropped, out).await?;
     let entries = resolve(&commit.list, &committed, &staged)?;
+    encryption::check_blocks(&commit.guard.encryption, &entries)?;
     let kept = entries.iter().flat_map(|entry| entry.content.locations());
     garbage::write(&key, now, &dropped, kept, out);
     let named: u64 = entries.iter().map(|entry| entry.content.shared_len()).sum();
@@ -82,6 +84,7 @@ pub(super) async fn commit(
         properties: commit.properties.clone(),
         metadata: commit.metadata.clone(),
         tier: commit.tier.map(|tier| TierState::new(tier, now)),
+        encryption: commit.guard.encryption.applied(),
         lease,
         tags: commit.tags.clone(),
         ..BlobRecord::after(before, now, len, crc64)

@@ -168,7 +168,7 @@ pub(super) async fn create(
         public_access: create.public_access,
         policies: Vec::new(),
         lease: None,
-        encryption_scope: None,
+        encryption_scope: create.encryption_scope.clone(),
     };
     let key = RoutingKey::container(create.account, &create.name).as_bytes().clone();
     out.put(Family::Main, key, values::encode_record(&record));

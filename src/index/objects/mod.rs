@@ -1,6 +1,6 @@
 //! What rows mean: accounts, containers, blobs, staged blocks and garbage, as changes and reads of rows.
 //!
-//! Main path: 1. `machine.rs` sends each request to its file · 2. `guard.rs` holds it against the current state, `lease.rs` is
+//! Main path: 1. `machine.rs` sends each request to its file · 2. `guard.rs` and `encryption.rs` hold it against the current state, `lease.rs` is
 //! the life of a lease ·
 //! 3. `blob.rs`, `snapshot.rs`, `tier.rs`, `staged.rs`, `commit.rs`, `append.rs`, `container.rs` turn writes into row changes, with `layout.rs` for block
 //! lists and `garbage.rs` for what they drop · 4. `read.rs`, `list.rs` (with `page.rs`, `cursor.rs`) answer ·
@@ -20,6 +20,7 @@ mod commit;
 mod container;
 mod copy;
 mod cursor;
+mod encryption;
 mod garbage;
 mod guard;
 pub(in crate::index) mod keys;

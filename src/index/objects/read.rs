@@ -10,6 +10,7 @@ use crate::index::api::Guard;
 use crate::index::api::Piece;
 use crate::index::api::ReadBlob;
 use crate::index::objects::blob;
+use crate::index::objects::encryption;
 use crate::index::objects::guard;
 use crate::index::objects::keys;
 use crate::index::objects::layout;
@@ -18,12 +19,14 @@ use crate::index::objects::staged::StagedBlocks;
 use crate::index::objects::values::Content;
 use crate::index::objects::values::Entry;
 use crate::index::objects::values::Layout;
+use crate::index::objects::values::Parts;
 use crate::index::objects::values::SegmentStart;
 use crate::index::rows::Family;
 use crate::index::rows::Rows;
 use crate::types::BlobKey;
 use crate::types::BlobKind;
 use crate::types::RoutingKey;
+use crate::types::Seal;
 use crate::types::Timestamp;
 
 /// Layout segments one answer reads: the caller asks again from where the pieces end.
@@ -41,6 +44,7 @@ pub(super) async fn blob(
     if read.pieces {
         guard::not_archived(&blob.record, now)?;
     }
+    encryption::check(&read.guard.encryption, blob.record.encryption.as_ref())?;
     let len = blob.record.len;
     let range = match read.range {
         Some(range) => range.within(len).ok_or(Error::InvalidRange { len })?,
@@ -128,23 +132,34 @@ impl Cut {
     }
 
     fn add(&mut self, content: &Content) -> Result<(), Error> {
-        match content {
-            Content::Inline(bytes) => {
+        let (seal, start) = (content.seal(), self.at);
+        match content.parts() {
+            Parts::Inline(bytes) => {
                 if let Some(part) = self.advance(content.len())? {
-                    let part = usize::try_from(part.start).unwrap_or(usize::MAX)
+                    let range = usize::try_from(part.start).unwrap_or(usize::MAX)
                         ..usize::try_from(part.end).unwrap_or(usize::MAX);
-                    self.pieces.push(Piece::Inline(bytes.slice(part)));
+                    self.push(seal, part.start, Piece::Inline(bytes.slice(range)));
                 }
             }
-            Content::Stored(locations) | Content::Shared(locations) => {
+            Parts::Locations(locations) => {
                 for location in locations {
+                    let before = self.at - start;
                     if let Some(range) = self.advance(location.len)? {
-                        self.pieces.push(Piece::Stored { location: *location, range });
+                        let at = before + range.start;
+                        self.push(seal, at, Piece::Stored { location: *location, range });
                     }
                 }
             }
         }
         Ok(())
+    }
+
+    /// Adds a piece that begins at byte `at` of its content.
+    fn push(&mut self, seal: Option<Seal>, at: u64, piece: Piece) {
+        self.pieces.push(match seal {
+            Some(seal) => Piece::Encrypted { seal, at, piece: Box::new(piece) },
+            None => piece,
+        });
     }
 
     /// Moves past the next `len` bytes of the blob; which of them are wanted.

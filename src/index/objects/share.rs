@@ -18,6 +18,7 @@ use crate::index::objects::keys;
 use crate::index::objects::layout;
 use crate::index::objects::values;
 use crate::index::objects::values::BlobContent;
+use crate::index::objects::values::Ciphertext;
 use crate::index::objects::values::Content;
 use crate::index::objects::values::Entry;
 use crate::index::objects::values::Layout;
@@ -122,6 +123,14 @@ fn new(content: &Content) -> NewContent {
         Content::Inline(bytes) => NewContent::Inline(bytes.clone()),
         Content::Stored(locations) => NewContent::Stored(locations.clone()),
         Content::Shared(locations) => NewContent::Shared(locations.clone()),
+        Content::Encrypted(encrypted) => {
+            let bytes = match &encrypted.bytes {
+                Ciphertext::Inline(bytes) => NewContent::Inline(bytes.clone()),
+                Ciphertext::Stored(locations) => NewContent::Stored(locations.clone()),
+                Ciphertext::Shared(locations) => NewContent::Shared(locations.clone()),
+            };
+            NewContent::Encrypted(encrypted.seal, Box::new(bytes))
+        }
     }
 }
 
@@ -129,7 +138,7 @@ fn new(content: &Content) -> NewContent {
 fn shared(content: CopiedContent) -> CopiedContent {
     let mark = |content: NewContent| match content {
         NewContent::Stored(locations) => NewContent::Shared(locations),
-        NewContent::Inline(_) | NewContent::Shared(_) => content,
+        NewContent::Inline(_) | NewContent::Shared(_) | NewContent::Encrypted(..) => content,
     };
     match content {
         CopiedContent::Whole(content) => CopiedContent::Whole(mark(content)),

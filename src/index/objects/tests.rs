@@ -4,6 +4,7 @@ mod appends;
 mod blobs;
 mod blocks;
 mod containers;
+mod encrypted;
 mod golden;
 mod lists;
 mod model;

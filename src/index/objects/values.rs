@@ -14,6 +14,7 @@ use crate::index::rows::Family;
 use crate::types::BlockId;
 use crate::types::Crc64;
 use crate::types::Location;
+use crate::types::Seal;
 use crate::types::Timestamp;
 use crate::types::locations_len;
 
@@ -31,29 +32,86 @@ pub(crate) enum Content {
     Stored(Vec<Location>),
     /// In extents, in order; other rows may refer to them, so that only the audit may free them (ADR 0009).
     Shared(Vec<Location>),
+    /// Encrypted under a customer-provided key.
+    Encrypted(Box<EncryptedContent>),
+}
+
+/// Encrypted bytes, and what is needed beside the key to decrypt them.
+#[derive(Clone, Debug, PartialEq, Eq, DeriveSerialize, Deserialize)]
+pub(crate) struct EncryptedContent {
+    pub(crate) seal: Seal,
+    pub(crate) bytes: Ciphertext,
+}
+
+/// Encrypted bytes: kept as plain ones are.
+#[derive(Clone, Debug, PartialEq, Eq, DeriveSerialize, Deserialize)]
+pub(crate) enum Ciphertext {
+    /// As [`Content::Inline`].
+    Inline(Bytes),
+    /// As [`Content::Stored`].
+    Stored(Vec<Location>),
+    /// As [`Content::Shared`].
+    Shared(Vec<Location>),
+}
+
+/// What content is made of, encrypted or not.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Parts<'a> {
+    /// In the row.
+    Inline(&'a Bytes),
+    /// In extents, in order.
+    Locations(&'a [Location]),
 }
 
 impl Content {
+    /// What it is made of.
+    pub(crate) fn parts(&self) -> Parts<'_> {
+        match self {
+            Self::Inline(bytes) => Parts::Inline(bytes),
+            Self::Stored(locations) | Self::Shared(locations) => Parts::Locations(locations),
+            Self::Encrypted(encrypted) => match &encrypted.bytes {
+                Ciphertext::Inline(bytes) => Parts::Inline(bytes),
+                Ciphertext::Stored(locations) | Ciphertext::Shared(locations) => {
+                    Parts::Locations(locations)
+                }
+            },
+        }
+    }
+
+    /// How to decrypt it, when it is encrypted.
+    pub(crate) fn seal(&self) -> Option<Seal> {
+        match self {
+            Self::Inline(_) | Self::Stored(_) | Self::Shared(_) => None,
+            Self::Encrypted(encrypted) => Some(encrypted.seal),
+        }
+    }
+
     /// Bytes.
     pub(crate) fn len(&self) -> u64 {
-        match self {
-            Self::Inline(bytes) => u64::try_from(bytes.len()).unwrap_or(u64::MAX),
-            Self::Stored(locations) | Self::Shared(locations) => locations_len(locations),
+        match self.parts() {
+            Parts::Inline(bytes) => u64::try_from(bytes.len()).unwrap_or(u64::MAX),
+            Parts::Locations(locations) => locations_len(locations),
         }
     }
 
     /// Where its bytes lie; none when inline.
     pub(crate) fn locations(&self) -> &[Location] {
-        match self {
-            Self::Inline(_) => &[],
-            Self::Stored(locations) | Self::Shared(locations) => locations,
+        match self.parts() {
+            Parts::Inline(_) => &[],
+            Parts::Locations(locations) => locations,
         }
     }
 
     /// From here on other rows may name it; never taken back.
     pub(super) fn mark(&mut self) {
-        if let Self::Stored(locations) = self {
-            *self = Self::Shared(std::mem::take(locations));
+        match self {
+            Self::Stored(locations) => *self = Self::Shared(std::mem::take(locations)),
+            Self::Encrypted(encrypted) => {
+                if let Ciphertext::Stored(locations) = &mut encrypted.bytes {
+                    encrypted.bytes = Ciphertext::Shared(std::mem::take(locations));
+                }
+            }
+            Self::Inline(_) | Self::Shared(_) => {}
         }
     }
 
@@ -62,6 +120,10 @@ impl Content {
         match self {
             Self::Inline(_) | Self::Shared(_) => &[],
             Self::Stored(locations) => locations,
+            Self::Encrypted(encrypted) => match &encrypted.bytes {
+                Ciphertext::Inline(_) | Ciphertext::Shared(_) => &[],
+                Ciphertext::Stored(locations) => locations,
+            },
         }
     }
 
@@ -70,17 +132,19 @@ impl Content {
         match self {
             Self::Inline(_) | Self::Stored(_) => 0,
             Self::Shared(locations) => locations_len(locations),
+            Self::Encrypted(encrypted) => match &encrypted.bytes {
+                Ciphertext::Inline(_) | Ciphertext::Stored(_) => 0,
+                Ciphertext::Shared(locations) => locations_len(locations),
+            },
         }
     }
 
     /// About how many bytes it takes in a row.
     pub(super) fn weight(&self) -> usize {
         const LOCATION: usize = 24;
-        match self {
-            Self::Inline(bytes) => bytes.len(),
-            Self::Stored(locations) | Self::Shared(locations) => {
-                locations.len().saturating_mul(LOCATION)
-            }
+        match self.parts() {
+            Parts::Inline(bytes) => bytes.len(),
+            Parts::Locations(locations) => locations.len().saturating_mul(LOCATION),
         }
     }
 }
@@ -91,6 +155,15 @@ impl From<&NewContent> for Content {
             NewContent::Inline(bytes) => Self::Inline(bytes.clone()),
             NewContent::Stored(locations) => Self::Stored(locations.clone()),
             NewContent::Shared(locations) => Self::Shared(locations.clone()),
+            NewContent::Encrypted(seal, bytes) => {
+                let bytes = match Self::from(&**bytes) {
+                    Self::Inline(bytes) => Ciphertext::Inline(bytes),
+                    Self::Stored(locations) => Ciphertext::Stored(locations),
+                    Self::Shared(locations) => Ciphertext::Shared(locations),
+                    Self::Encrypted(inner) => inner.bytes,
+                };
+                Self::Encrypted(Box::new(EncryptedContent { seal: *seal, bytes }))
+            }
         }
     }
 }

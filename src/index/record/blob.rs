@@ -6,6 +6,7 @@ use uuid::Uuid;
 use crate::types::BlobKind;
 use crate::types::BlobProperties;
 use crate::types::Crc64;
+use crate::types::Encryption;
 use crate::types::Etag;
 use crate::types::Lease;
 use crate::types::Metadata;
@@ -112,13 +113,4 @@ pub enum CopyStatus {
     Aborted,
     /// Given up.
     Failed,
-}
-
-/// Encryption beyond that of the disk.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Encryption {
-    /// By a key that comes with each request; its SHA-256.
-    Customer([u8; 32]),
-    /// Under a named scope.
-    Scope(String),
 }

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::types::Collation;
 use crate::types::ContainerId;
+use crate::types::EncryptionScope;
 use crate::types::Etag;
 use crate::types::Lease;
 use crate::types::Metadata;
@@ -46,13 +47,4 @@ pub struct StoredPolicy {
     pub expiry: Option<Timestamp>,
     /// Letters.
     pub permissions: Option<String>,
-}
-
-/// A container's encryption scope.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct EncryptionScope {
-    /// Its name.
-    pub name: String,
-    /// Whether blobs must not name another.
-    pub deny_override: bool,
 }

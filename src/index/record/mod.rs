@@ -7,7 +7,8 @@ mod blob;
 mod container;
 mod version_1;
 
+pub use crate::types::Encryption;
 pub use account::AccountRecord;
-pub use blob::{BlobRecord, CopyRecord, CopyStatus, Encryption};
-pub use container::{ContainerRecord, EncryptionScope, StoredPolicy};
+pub use blob::{BlobRecord, CopyRecord, CopyStatus};
+pub use container::{ContainerRecord, StoredPolicy};
 pub(in crate::index) use version_1::Upgrade;

@@ -43,6 +43,8 @@ pub struct Index {
     pub locations: u64,
     /// Bytes of blobs and blocks read and compared with the checksums taken at ingest.
     pub content_bytes: u64,
+    /// Those under customer-provided keys, of which only the checksums as stored could be compared.
+    pub encrypted_bytes: u64,
     /// Locations waiting to be freed.
     pub garbage_locations: u64,
 }
@@ -102,6 +104,7 @@ impl Report {
             staged_blocks: found.staged_blocks,
             locations: found.locations,
             content_bytes: found.bytes,
+            encrypted_bytes: found.encrypted_bytes,
             garbage_locations: found.garbage_locations,
         };
     }
@@ -119,7 +122,8 @@ impl fmt::Display for Report {
         let index = &self.index;
         writeln!(
             f,
-            "index: {} partitions, {} rows, {} containers, {} blobs, {} staged blocks; {} bytes of content verified; \
+            "index: {} partitions, {} rows, {} containers, {} blobs, {} staged blocks; {} bytes of content verified, \
+             {} of them as ciphertext only; \
              {} locations waiting to be freed",
             index.partitions,
             index.rows,
@@ -127,6 +131,7 @@ impl fmt::Display for Report {
             index.blobs,
             index.staged_blocks,
             index.content_bytes,
+            index.encrypted_bytes,
             index.garbage_locations
         )?;
         for problem in &self.problems {

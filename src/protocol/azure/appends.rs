@@ -5,6 +5,7 @@ use http::HeaderMap;
 use crate::protocol::Error;
 use crate::protocol::Operation;
 use crate::protocol::azure::conditions;
+use crate::protocol::azure::encryption;
 use crate::protocol::azure::headers;
 use crate::protocol::azure::limits;
 use crate::protocol::azure::parse::Request;
@@ -19,7 +20,7 @@ pub(super) fn append(request: &Request<'_>, path: BlobPath) -> Result<Operation,
     }
     Ok(Operation::AppendBlock {
         path,
-        precondition: conditions::write(all)?,
+        precondition: encryption::with(all, conditions::write(all)?)?,
         position: headers::number(all, "x-ms-blob-condition-appendpos")?,
         len_max: headers::number(all, "x-ms-blob-condition-maxsize")?,
         upload,

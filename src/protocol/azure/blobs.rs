@@ -10,6 +10,7 @@ use crate::protocol::azure::appends;
 use crate::protocol::azure::conditions;
 use crate::protocol::azure::conditions::Dates;
 use crate::protocol::azure::copy;
+use crate::protocol::azure::encryption;
 use crate::protocol::azure::headers;
 use crate::protocol::azure::leases;
 use crate::protocol::azure::limits;
@@ -18,6 +19,7 @@ use crate::protocol::azure::query;
 use crate::protocol::azure::query::Query;
 use crate::protocol::azure::range;
 use crate::protocol::azure::snapshots;
+use crate::protocol::azure::structured;
 use crate::protocol::azure::tags;
 use crate::protocol::azure::tags::TAGS_BYTES_MAX;
 use crate::protocol::azure::tiers;
@@ -65,7 +67,8 @@ pub(super) fn parse(
     match (comp, request.method) {
         (None, &Method::GET) => get(all, path),
         (None, &Method::HEAD) => {
-            Ok(Operation::GetBlobProperties { path, precondition: conditions::read(all)? })
+            let precondition = encryption::with(all, conditions::read(all)?)?;
+            Ok(Operation::GetBlobProperties { path, precondition })
         }
         (None, &Method::PUT) if copy::has_source(all) => copy::put(request, path),
         (None, &Method::PUT) => put(request, path),
@@ -101,11 +104,12 @@ pub(super) fn parse(
             upload: headers::upload(all, TAGS_BYTES_MAX)?,
         }),
         (Some("metadata"), &Method::GET | &Method::HEAD) => {
-            Ok(Operation::GetBlobMetadata { path, precondition: conditions::read(all)? })
+            let precondition = encryption::with(all, conditions::read(all)?)?;
+            Ok(Operation::GetBlobMetadata { path, precondition })
         }
         (Some("metadata"), &Method::PUT) => Ok(Operation::SetBlobMetadata {
             path,
-            precondition: conditions::write(all)?,
+            precondition: encryption::with(all, conditions::write(all)?)?,
             metadata: headers::metadata(all)?,
         }),
         (Some("lease"), &Method::PUT) => Ok(Operation::LeaseBlob {
@@ -123,9 +127,11 @@ pub(super) fn parse(
 }
 
 fn get(all: &HeaderMap, path: BlobPath) -> Result<Operation, Error> {
+    structured::named(all)?;
     let range = range::range(all)?;
     let checksum = range::checksum(all, range)?;
-    Ok(Operation::GetBlob { path, precondition: conditions::read(all)?, range, checksum })
+    let precondition = encryption::with(all, conditions::read(all)?)?;
+    Ok(Operation::GetBlob { path, precondition, range, checksum })
 }
 
 fn put(request: &Request<'_>, path: BlobPath) -> Result<Operation, Error> {
@@ -150,7 +156,7 @@ fn put(request: &Request<'_>, path: BlobPath) -> Result<Operation, Error> {
     }
     Ok(Operation::PutBlob {
         path,
-        precondition: conditions::write(all)?,
+        precondition: encryption::with(all, conditions::write(all)?)?,
         properties: headers::properties(all, true)?,
         metadata: headers::metadata(all)?,
         tags: tags::header(all)?,
@@ -170,7 +176,7 @@ fn put_block(request: &Request<'_>, path: BlobPath) -> Result<Operation, Error> 
     if upload.len == 0 {
         return Err(headers::invalid("Content-Length", "0"));
     }
-    let precondition = conditions::dated(all, Dates::None)?;
+    let precondition = encryption::with(all, conditions::dated(all, Dates::None)?)?;
     Ok(Operation::PutBlock { path, id, precondition, upload })
 }
 
@@ -187,7 +193,7 @@ fn block_id(parameters: &Query) -> Result<BlockId, Error> {
 fn put_block_list(all: &HeaderMap, path: BlobPath) -> Result<Operation, Error> {
     Ok(Operation::PutBlockList {
         path,
-        precondition: conditions::write(all)?,
+        precondition: encryption::with(all, conditions::write(all)?)?,
         properties: headers::properties(all, false)?,
         metadata: headers::metadata(all)?,
         tags: tags::header(all)?,

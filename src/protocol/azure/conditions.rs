@@ -20,7 +20,12 @@ pub(super) fn read(all: &HeaderMap) -> Result<Precondition, Error> {
     if conditions.if_none_match == Some(EtagMatch::Any) {
         return Err(ErrorCode::UnsatisfiableCondition.into());
     }
-    Ok(Precondition { conditions, lease: headers::lease(all)?, if_tags: tags::condition(all)? })
+    Ok(Precondition {
+        conditions,
+        lease: headers::lease(all)?,
+        if_tags: tags::condition(all)?,
+        ..Precondition::default()
+    })
 }
 
 /// Conditions and lease of a write: one condition, or a tag with its paired date; one tag only.
@@ -35,7 +40,12 @@ pub(super) fn write(all: &HeaderMap) -> Result<Precondition, Error> {
     {
         return Err(ErrorCode::MultipleConditionHeadersNotSupported.into());
     }
-    Ok(Precondition { conditions, lease: headers::lease(all)?, if_tags: tags::condition(all)? })
+    Ok(Precondition {
+        conditions,
+        lease: headers::lease(all)?,
+        if_tags: tags::condition(all)?,
+        ..Precondition::default()
+    })
 }
 
 /// Which dates an operation without tags takes.
@@ -66,7 +76,12 @@ pub(super) fn dated(all: &HeaderMap, dates: Dates) -> Result<Precondition, Error
     if modified && unmodified {
         return Err(ErrorCode::MultipleConditionHeadersNotSupported.into());
     }
-    Ok(Precondition { conditions, lease: headers::lease(all)?, if_tags: tags::condition(all)? })
+    Ok(Precondition {
+        conditions,
+        lease: headers::lease(all)?,
+        if_tags: tags::condition(all)?,
+        ..Precondition::default()
+    })
 }
 
 fn conditions(all: &HeaderMap) -> Result<Conditions, Error> {

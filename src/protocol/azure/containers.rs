@@ -9,6 +9,7 @@ use crate::protocol::Operation;
 use crate::protocol::azure::acl;
 use crate::protocol::azure::conditions;
 use crate::protocol::azure::conditions::Dates;
+use crate::protocol::azure::encryption;
 use crate::protocol::azure::headers;
 use crate::protocol::azure::leases;
 use crate::protocol::azure::lists;
@@ -88,5 +89,6 @@ fn create(request: &Request<'_>, container: ContainerName) -> Result<Operation, 
     conditions::dated(request.headers, Dates::None)?;
     let public_access = acl::public_access(request.headers)?;
     let metadata = headers::metadata(request.headers)?;
-    Ok(Operation::CreateContainer { container, metadata, public_access })
+    let encryption_scope = encryption::default_scope(request.headers)?;
+    Ok(Operation::CreateContainer { container, metadata, public_access, encryption_scope })
 }

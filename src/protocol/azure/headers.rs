@@ -5,6 +5,7 @@ use uuid::Uuid;
 
 use crate::protocol::Error;
 use crate::protocol::ErrorCode;
+use crate::protocol::azure::structured;
 use crate::protocol::operation::Upload;
 use crate::types::BlobProperties;
 use crate::types::Crc64;
@@ -124,10 +125,14 @@ pub(super) fn upload(headers: &HeaderMap, len_max: u64) -> Result<Upload, Error>
     } else {
         return Err(invalid("Content-Length", text));
     };
+    let (len, message_len) = match structured::content_len(headers)? {
+        None => (len, None),
+        Some(content_len) => (content_len, Some(len)),
+    };
     if len > len_max {
         return Err(
             Error::new(ErrorCode::RequestBodyTooLarge).detail("MaxLimit", len_max.to_string())
         );
     }
-    Ok(Upload { len, md5, crc64 })
+    Ok(Upload { len, message_len, md5, crc64 })
 }

@@ -1,5 +1,6 @@
 //! XML bodies: pages of containers and blobs, block lists.
 
+use crate::protocol::azure::encryption;
 use crate::protocol::azure::escape;
 use crate::protocol::azure::render;
 use crate::protocol::azure::tags;
@@ -15,6 +16,7 @@ use crate::protocol::reply::ContainerListing;
 use crate::protocol::reply::LeaseFacts;
 use crate::protocol::reply::TierFacts;
 use crate::types::BlobKind;
+use crate::types::Encryption;
 use crate::types::Metadata;
 use crate::types::PublicAccess;
 use crate::types::Timestamp;
@@ -59,10 +61,11 @@ fn container(out: &mut String, facts: &ContainerFacts) {
         PublicAccess::Blob => out.push_str("<PublicAccess>blob</PublicAccess>"),
         PublicAccess::Container => out.push_str("<PublicAccess>container</PublicAccess>"),
     }
+    let scope = facts.encryption_scope.as_ref();
+    escape::element(out, "DefaultEncryptionScope", encryption::name(scope));
+    escape::element(out, "DenyEncryptionScopeOverride", encryption::denies(scope));
     out.push_str(
-        "<DefaultEncryptionScope>$account-encryption-key</DefaultEncryptionScope>\
-         <DenyEncryptionScopeOverride>false</DenyEncryptionScopeOverride>\
-         <HasImmutabilityPolicy>false</HasImmutabilityPolicy><HasLegalHold>false</HasLegalHold></Properties>",
+        "<HasImmutabilityPolicy>false</HasImmutabilityPolicy><HasLegalHold>false</HasLegalHold></Properties>",
     );
 }
 
@@ -89,7 +92,10 @@ pub(super) fn blobs(listing: &BlobListing, endpoint: &str, asked: &ListBlobs) ->
                     escape::plain(&mut out, "Snapshot", snapshot.to_iso());
                 }
                 blob(&mut out, facts, &mut dates, asked.copy);
-                if asked.metadata {
+                if asked.metadata && matches!(facts.encryption, Some(Encryption::Customer(_))) {
+                    // Without the key it is not for the reader.
+                    out.push_str("<Metadata Encrypted=\"true\"/>");
+                } else if asked.metadata {
                     metadata(&mut out, &facts.metadata);
                 }
                 if asked.tags && !facts.tags.is_empty() {
@@ -163,6 +169,13 @@ fn blob(out: &mut String, facts: &BlobFacts, dates: &mut Dates, copy: bool) {
     out.push_str("<ServerEncrypted>true</ServerEncrypted>");
     if !facts.tags.is_empty() {
         escape::plain(out, "TagCount", facts.tags.len());
+    }
+    match &facts.encryption {
+        Some(encryption @ Encryption::Customer(_)) => {
+            escape::element(out, "CustomerProvidedKeySha256", &encryption.header().1);
+        }
+        Some(Encryption::Scope(name)) => escape::element(out, "EncryptionScope", name),
+        None => {}
     }
     out.push_str("</Properties>");
 }

@@ -4,11 +4,12 @@
 //! 2. `context.rs` reads what every answer echoes: `x-ms-version`, `x-ms-client-request-id`.
 //! 3. `parse.rs` routes to `containers.rs`, `blobs.rs`, `copy.rs`, `lists.rs`, `leases.rs`, `snapshots.rs`,
 //!    `tiers.rs`; `unserved.rs` refuses what would change meaning if
-//!    ignored; `limits.rs`, `conditions.rs`, `range.rs`, `headers.rs`, `query.rs` read the pieces.
+//!    ignored; `limits.rs`, `conditions.rs`, `encryption.rs`, `range.rs`, `headers.rs`, `query.rs` read the pieces.
 //! 4. `acl.rs` reads and writes access policies, `delegation.rs` user delegation keys, `service.rs` service properties,
 //!    `tags.rs` tags, `batch.rs` batches and their answers; `xml.rs` reads the body of Put Block List, `xml/tree.rs` small
 //!    documents.
 //! 5. `render.rs`, `listing.rs`, `escape.rs` write heads and XML bodies.
+//! 6. `structured.rs` decodes and encodes bodies that carry their checksums.
 //!
 //! Invariants: no input makes this module panic; a header that would change durability, retention, encryption or
 //! conditions is never ignored; every error carries a documented code.
@@ -25,6 +26,7 @@ mod containers;
 mod context;
 mod copy;
 mod delegation;
+mod encryption;
 mod escape;
 mod headers;
 mod leases;
@@ -37,6 +39,7 @@ mod range;
 mod render;
 mod service;
 mod snapshots;
+pub mod structured;
 mod tags;
 mod tiers;
 mod unserved;
@@ -48,6 +51,7 @@ pub use batch::{BatchPart, read_batch, write_batch};
 pub use context::{Context, ServiceVersion};
 pub use copy::read_blob_headers;
 pub use delegation::{KeyInfo, read_key as delegation_key, read_key_info as key_info};
+pub use encryption::check_key_is_safe;
 pub use limits::RANGE_CHECKSUM_BYTES_MAX;
 pub use parse::parse;
 pub use render::{RequestEcho, render, render_error};

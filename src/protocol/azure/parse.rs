@@ -52,7 +52,7 @@ pub fn parse(head: &Parts, address: &Address, context: &Context) -> Result<Opera
     if address.secondary && request.method != Method::GET && request.method != Method::HEAD {
         return Err(ErrorCode::InsufficientAccountPermissions.into());
     }
-    unserved::check(request.headers, &query)?;
+    unserved::check(request.method, request.headers, &query)?;
     check_timeout(&query)?;
     let restype = query.get("restype")?.map(str::to_ascii_lowercase);
     let comp = query.get("comp")?.map(str::to_ascii_lowercase);

@@ -19,6 +19,7 @@ use crate::protocol::azure::Context;
 use crate::protocol::azure::ServiceVersion;
 use crate::protocol::azure::acl;
 use crate::protocol::azure::delegation;
+use crate::protocol::azure::encryption;
 use crate::protocol::azure::escape;
 use crate::protocol::azure::listing;
 use crate::protocol::azure::service;
@@ -35,6 +36,7 @@ use crate::protocol::reply::LeaseFacts;
 use crate::protocol::reply::LeaseOutcome;
 use crate::protocol::reply::TierFacts;
 use crate::types::BlobKind;
+use crate::types::Encryption;
 use crate::types::LeaseState;
 use crate::types::Md5;
 use crate::types::Metadata;
@@ -188,9 +190,11 @@ pub fn render(reply: &Reply, echo: &RequestEcho) -> Response<Bytes> {
             };
             head.tier(facts.tier.as_ref()).bodiless()
         }
-        Reply::BlobMetadata(facts) => {
-            Head::new(200, echo).change(&facts.change).metadata(&facts.metadata).empty()
-        }
+        Reply::BlobMetadata(facts) => Head::new(200, echo)
+            .change(&facts.change)
+            .encryption(facts.encryption.as_ref())
+            .metadata(&facts.metadata)
+            .empty(),
         Reply::BlobMetadataSet(change) => Head::new(200, echo).change(change).encrypted().empty(),
         Reply::Snapshotted { snapshot, change } => Head::new(201, echo)
             .change(change)
@@ -213,6 +217,10 @@ pub fn render(reply: &Reply, echo: &RequestEcho) -> Response<Bytes> {
             let head = Head::new(202, echo).set("content-type", &kind);
             let head = head.set("content-length", &body.len().to_string());
             head.bodiless().map(|_| body.clone())
+        }
+        Reply::Encrypted(reply, encryption) => {
+            let (name, value) = encryption.header();
+            Head(render(reply, echo)).set(name, &value).0
         }
         Reply::BlobDeleted => {
             Head::new(202, echo).set("x-ms-delete-type-permanent", "true").empty()
@@ -399,6 +407,13 @@ impl Head {
         self.set("x-ms-request-server-encrypted", "true")
     }
 
+    fn encryption(self, encryption: Option<&Encryption>) -> Self {
+        match encryption.map(Encryption::header) {
+            Some((name, value)) => self.set(name, &value),
+            None => self,
+        }
+    }
+
     fn metadata(mut self, metadata: &Metadata) -> Self {
         for (name, value) in metadata.iter() {
             self = self.set(&format!("x-ms-meta-{name}"), value);
@@ -412,8 +427,11 @@ impl Head {
             .lease(facts.lease)
             .set("x-ms-has-immutability-policy", "false")
             .set("x-ms-has-legal-hold", "false")
-            .set("x-ms-default-encryption-scope", "$account-encryption-key")
-            .set("x-ms-deny-encryption-scope-override", "false")
+            .set("x-ms-default-encryption-scope", encryption::name(facts.encryption_scope.as_ref()))
+            .set(
+                "x-ms-deny-encryption-scope-override",
+                encryption::denies(facts.encryption_scope.as_ref()),
+            )
             .optional("x-ms-blob-public-access", access)
             .metadata(&facts.metadata)
     }
@@ -434,6 +452,7 @@ impl Head {
             .lease(facts.lease)
             .set("x-ms-server-encrypted", "true")
             .tag_count(facts.tags.len())
+            .encryption(facts.encryption.as_ref())
             .metadata(&facts.metadata)
             .copy(facts.copy.as_deref())
     }

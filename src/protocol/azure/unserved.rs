@@ -1,21 +1,20 @@
 //! What is not served yet and may not be ignored: it would change conditions, retention, encryption or placement.
 
 use http::HeaderMap;
+use http::Method;
 
 use crate::protocol::Error;
 use crate::protocol::ErrorCode;
+use crate::protocol::azure::encryption;
 use crate::protocol::azure::query::Query;
 use crate::protocol::azure::query::invalid as invalid_parameter;
+use crate::protocol::azure::structured;
 
 /// Headers refused wherever they stand; an entry ending in `-` is a prefix.
 const HEADERS: &[&str] = &[
-    "x-ms-encryption-",
-    "x-ms-default-encryption-scope",
-    "x-ms-deny-encryption-scope-override",
     "x-ms-source-encryption-",
     "x-ms-immutability-",
     "x-ms-legal-hold",
-    "x-ms-structured-",
     "x-ms-if-sequence-number-",
     "x-ms-blob-content-length",
     "x-ms-blob-sequence-number",
@@ -42,7 +41,7 @@ pub(super) fn not_served(what: &str) -> Error {
 }
 
 /// Refuses headers and parameters whose meaning would be lost.
-pub(super) fn check(all: &HeaderMap, query: &Query) -> Result<(), Error> {
+pub(super) fn check(method: &Method, all: &HeaderMap, query: &Query) -> Result<(), Error> {
     check_file_system(query)?;
     for (name, what) in PARAMETERS {
         match query.get(name)? {
@@ -51,7 +50,15 @@ pub(super) fn check(all: &HeaderMap, query: &Query) -> Result<(), Error> {
             None => {}
         }
     }
+    let comp = query.get("comp")?.map(str::to_ascii_lowercase);
+    let encryption = encryption::is_served(method, comp.as_deref(), all);
+    let structured = structured::is_served(method, comp.as_deref(), all);
     for name in all.keys().map(http::HeaderName::as_str).filter(|n| n.starts_with("x-ms-")) {
+        if (name.starts_with("x-ms-encryption-") && !encryption)
+            || (name.starts_with("x-ms-structured-") && !structured)
+        {
+            return Err(Error::new(ErrorCode::UnsupportedHeader).detail("HeaderName", name));
+        }
         let refused = |entry: &&&str| {
             if entry.ends_with('-') { name.starts_with(**entry) } else { name == **entry }
         };

@@ -129,6 +129,7 @@ fn make_and_delete_container(bench: &Bench) {
         collation: Collation::Utf16,
         metadata: Metadata::default(),
         public_access: PublicAccess::Private,
+        encryption_scope: None,
     }));
     for n in 0..300 {
         let name = format!("{}{n}", if n % 2 == 0 { "a" } else { "p" });

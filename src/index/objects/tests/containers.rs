@@ -19,6 +19,7 @@ fn create(text: &str, id: u64) -> Write {
         collation: Collation::Utf16,
         metadata: Metadata::default(),
         public_access: PublicAccess::Private,
+        encryption_scope: None,
     })
 }
 

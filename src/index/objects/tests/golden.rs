@@ -37,6 +37,7 @@ fn everything() -> Partition {
             collation: Collation::Utf16,
             metadata: metadata(),
             public_access: PublicAccess::Blob,
+            encryption_scope: None,
         }));
     }
     let (name, guard) = (ContainerName::new("dead").unwrap(), Guard::default());

@@ -371,6 +371,7 @@ impl World {
                         let start = usize::try_from(range.start).unwrap();
                         bytes.extend(&all[start..usize::try_from(range.end).unwrap()]);
                     }
+                    Piece::Encrypted { .. } => panic!("nothing was encrypted"),
                 }
             }
             if view.pieces_end > last {

@@ -142,6 +142,7 @@ fn dead_container_is_remembered_until_forgotten() {
             collation: Collation::Utf16,
             metadata: Metadata::default(),
             public_access: PublicAccess::Private,
+            encryption_scope: None,
         }));
         let blob = key("a");
         p.must(&Write::PutBlob(put(&blob, stored(&[location(account.get(), 0, 1)]))));

@@ -28,6 +28,8 @@ use crate::protocol::reply::LeaseFacts;
 use crate::types::BlobProperties;
 use crate::types::BlockId;
 use crate::types::Crc64;
+use crate::types::Encryption;
+use crate::types::EncryptionScope;
 use crate::types::Etag;
 use crate::types::LeaseState;
 use crate::types::Md5;
@@ -72,6 +74,7 @@ fn facts() -> BlobFacts {
             ..BlobProperties::default()
         },
         metadata: Metadata::new(vec![("k".to_owned(), "a<b&c".to_owned())]).unwrap(),
+        encryption: None,
         ..BlobFacts::new(change(), NOW, 100)
     }
 }
@@ -220,6 +223,7 @@ fn containers_show_access_and_fixed_facts() {
         metadata: Metadata::default(),
         public_access: PublicAccess::Blob,
         lease: LeaseFacts { state: LeaseState::Leased, infinite: true },
+        encryption_scope: None,
     };
     let response = render(&Reply::Container(facts), &echo("GET", "/a/b?restype=container"));
     assert_eq!(get(&response, "x-ms-blob-public-access"), "blob");
@@ -313,12 +317,39 @@ fn lists_without_metadata_leave_it_out() {
 }
 
 #[test]
+fn encryption_is_shown_and_hides_metadata() {
+    let hash = "CQkJCQkJCQkJCQkJCQkJCQkJCQkJCQkJCQkJCQkJCQk=";
+    let by_key = BlobFacts { encryption: Some(Encryption::Customer([9; 32])), ..facts() };
+    let scope = Encryption::Scope("s-1".to_owned());
+    let by_scope = BlobFacts { encryption: Some(scope.clone()), ..facts() };
+    let item =
+        |facts: &BlobFacts| BlobItem::Blob { name: "a".to_owned(), facts: Box::new(facts.clone()) };
+    let listing = BlobListing { items: vec![item(&by_key), item(&by_scope)], next_marker: None };
+    let echo = list_echo("/acct/con?restype=container&comp=list&include=metadata");
+    let response = render(&Reply::Blobs(listing), &echo);
+    let (first, second) = text(&response).split_once("</Blob>").unwrap();
+    assert!(
+        first.contains(&format!("<CustomerProvidedKeySha256>{hash}</CustomerProvidedKeySha256>"))
+    );
+    assert!(first.contains("<Metadata Encrypted=\"true\"/>"), "{first}");
+    assert!(second.contains("<EncryptionScope>s-1</EncryptionScope>"), "{second}");
+    assert!(second.contains("<Metadata><k>"), "{second}");
+    let response = render(&Reply::BlobProperties(Box::new(by_key)), &echo);
+    assert_eq!(get(&response, "x-ms-encryption-key-sha256"), hash);
+    let made = Reply::Encrypted(Box::new(Reply::BlobMetadataSet(change())), scope);
+    let response = render(&made, &echo);
+    assert_eq!(get(&response, "x-ms-encryption-scope"), "s-1");
+    assert_eq!(get(&response, "x-ms-request-server-encrypted"), "true");
+}
+
+#[test]
 fn container_lists_quote_their_tags() {
     let facts = ContainerFacts {
         change: change(),
         metadata: Metadata::default(),
         public_access: PublicAccess::Container,
         lease: LeaseFacts { state: LeaseState::Breaking, infinite: false },
+        encryption_scope: Some(EncryptionScope { name: "own".to_owned(), deny_override: true }),
     };
     let items = vec![ContainerItem { name: "con".to_owned(), facts }];
     let listing = ContainerListing { items, next_marker: None };
@@ -329,6 +360,8 @@ fn container_lists_quote_their_tags() {
         "<Prefix>c</Prefix><Containers><Container><Name>con</Name><Properties>",
         "<Etag>&quot;0x8DE1&quot;</Etag>",
         "<LeaseStatus>locked</LeaseStatus><LeaseState>breaking</LeaseState><PublicAccess>container",
+        "<DefaultEncryptionScope>own</DefaultEncryptionScope>",
+        "<DenyEncryptionScopeOverride>true</DenyEncryptionScopeOverride>",
         "<Metadata/>",
     ] {
         assert!(body.contains(part), "{part} in {body}");

@@ -1,0 +1,59 @@
+//! What a write is encrypted under: what the request names, else the container's default scope.
+
+use crate::index::ContainerRecord;
+use crate::index::EncryptionClaim;
+use crate::protocol::Error;
+use crate::protocol::ErrorCode;
+use crate::protocol::Precondition;
+use crate::protocol::Reply;
+use crate::protocol::operation::RequestEncryption;
+use crate::types::Encryption;
+
+/// What the index is told of a request's headers.
+pub(crate) fn claim(request: &RequestEncryption) -> EncryptionClaim {
+    EncryptionClaim::Given(match request {
+        RequestEncryption::Unchecked => return EncryptionClaim::Unchecked,
+        RequestEncryption::Plain => None,
+        RequestEncryption::Key(key) => Some(key.encryption()),
+        RequestEncryption::Scope(name) => Some(Encryption::Scope(name.clone())),
+    })
+}
+
+/// Holds a request that makes content against its container, and fills the default scope in.
+///
+/// # Errors
+/// `RequestForbiddenByContainerEncryptionPolicy` when the container allows its own scope only.
+pub(crate) fn settle(
+    container: &ContainerRecord,
+    precondition: &mut Precondition,
+) -> Result<(), Error> {
+    let Some(default) = &container.encryption_scope else { return Ok(()) };
+    let request = &mut precondition.encryption;
+    let own = match request {
+        RequestEncryption::Unchecked => return Ok(()),
+        RequestEncryption::Plain => {
+            // The account's own scope may be a container's default: that is no scope.
+            if !default.name.starts_with('$') {
+                *request = RequestEncryption::Scope(default.name.clone());
+            }
+            return Ok(());
+        }
+        RequestEncryption::Key(_) => false,
+        RequestEncryption::Scope(name) => *name == default.name,
+    };
+    if own || !default.deny_override {
+        return Ok(());
+    }
+    Err(ErrorCode::RequestForbiddenByContainerEncryptionPolicy.into())
+}
+
+/// Adds to a reply what the change was encrypted under.
+pub(crate) fn told(reply: Reply, claim: &EncryptionClaim) -> Reply {
+    match claim.applied() {
+        Some(encryption) => Reply::Encrypted(Box::new(reply), encryption),
+        None => reply,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,71 @@
+//! Whether a request brings the key that a blob or block is under.
+
+use crate::index::api::EncryptionClaim;
+use crate::index::api::EncryptionFault;
+use crate::index::api::Error;
+use crate::index::objects::values::Entry;
+use crate::types::Encryption;
+
+/// Holds a request against a blob it reads or changes. A blob under a scope is read and changed without naming it.
+pub(super) fn check(claim: &EncryptionClaim, blob: Option<&Encryption>) -> Result<(), Error> {
+    use Encryption as E;
+    let EncryptionClaim::Given(given) = claim else { return Ok(()) };
+    let fault = match (given, blob) {
+        (None, None | Some(E::Scope(_))) => return Ok(()),
+        (given, blob) if given.as_ref() == blob => return Ok(()),
+        (None | Some(E::Scope(_)), Some(E::Customer(_))) => EncryptionFault::KeyMissing,
+        (Some(E::Customer(_)), Some(E::Scope(_))) | (Some(_), None) => {
+            EncryptionFault::NotEncrypted
+        }
+        (Some(_), Some(_)) => EncryptionFault::Mismatch,
+    };
+    Err(Error::Encryption(fault))
+}
+
+/// As [`check`] for a request that adds content: what says nothing brings plain content.
+pub(super) fn check_content(
+    claim: &EncryptionClaim,
+    blob: Option<&Encryption>,
+) -> Result<(), Error> {
+    check(&EncryptionClaim::Given(claim.applied()), blob)
+}
+
+/// Holds a block list against its blocks: all are under the key of the list, or none under any.
+pub(super) fn check_blocks(claim: &EncryptionClaim, entries: &[Entry]) -> Result<(), Error> {
+    let key = claim.applied().filter(|e| matches!(e, Encryption::Customer(_)));
+    let claim = EncryptionClaim::Given(key);
+    entries.iter().try_for_each(|entry| {
+        let under = entry.content.seal().map(|seal| Encryption::Customer(seal.key_sha256));
+        check(&claim, under.as_ref())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_claim_is_held_against_the_blob() {
+        let key = |n: u8| Some(Encryption::Customer([n; 32]));
+        let scope = |s: &str| Some(Encryption::Scope(s.to_owned()));
+        let rows = [
+            (None, None, None),
+            (None, scope("a"), None),
+            (scope("a"), scope("a"), None),
+            (key(1), key(1), None),
+            (None, key(1), Some(EncryptionFault::KeyMissing)),
+            (scope("a"), key(1), Some(EncryptionFault::KeyMissing)),
+            (key(1), None, Some(EncryptionFault::NotEncrypted)),
+            (scope("a"), None, Some(EncryptionFault::NotEncrypted)),
+            (key(1), scope("a"), Some(EncryptionFault::NotEncrypted)),
+            (key(1), key(2), Some(EncryptionFault::Mismatch)),
+            (scope("a"), scope("b"), Some(EncryptionFault::Mismatch)),
+        ];
+        for (given, blob, fault) in rows {
+            let expected = fault.map_or(Ok(()), |fault| Err(Error::Encryption(fault)));
+            let claim = EncryptionClaim::Given(given);
+            assert_eq!(check(&claim, blob.as_ref()), expected, "{claim:?} {blob:?}");
+            assert_eq!(check(&EncryptionClaim::Unchecked, blob.as_ref()), Ok(()));
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! Content under customer-provided keys, and blobs under scopes.
+
+use super::support::*;
+use crate::index::api::*;
+use crate::index::objects::keys;
+use crate::index::objects::values;
+use crate::index::objects::values::Content;
+use crate::index::objects::values::StagedBlock;
+use crate::index::rows::Family;
+use crate::types::*;
+
+const SEAL: Seal = Seal { nonce: [0x11; 16], key_sha256: [0x22; 32] };
+
+fn sealed((content, crc64): (NewContent, Crc64)) -> (NewContent, Crc64) {
+    (NewContent::Encrypted(SEAL, Box::new(content)), crc64)
+}
+
+fn key_claim(n: u8) -> Guard {
+    let encryption = EncryptionClaim::Given(Some(Encryption::Customer([n; 32])));
+    Guard { encryption, ..Guard::default() }
+}
+
+fn no_key() -> Guard {
+    Guard { encryption: EncryptionClaim::Given(None), ..Guard::default() }
+}
+
+fn fault(fault: EncryptionFault) -> Error {
+    Error::Encryption(fault)
+}
+
+fn encrypted(at: u64, piece: Piece) -> Piece {
+    Piece::Encrypted { seal: SEAL, at, piece: Box::new(piece) }
+}
+
+#[test]
+fn a_blob_under_a_key_is_read_with_that_key() {
+    let mut p = partition();
+    let locations = [location(1, 0, 10), location(2, 0, 20)];
+    let mut new = put(&key("a"), sealed(stored(&locations)));
+    new.guard = key_claim(0x22);
+    p.must(&Write::PutBlob(new));
+    let with = |guard: Guard| ReadBlob { guard, ..read(&key("a")) };
+    assert_eq!(p.blob(&with(no_key())).unwrap_err(), fault(EncryptionFault::KeyMissing));
+    assert_eq!(p.blob(&with(key_claim(1))).unwrap_err(), fault(EncryptionFault::Mismatch));
+    let mut middle = with(key_claim(0x22));
+    middle.range = ByteRange::new(5, Some(14));
+    let view = p.blob(&middle).unwrap();
+    assert_eq!(view.record.encryption, Some(Encryption::Customer([0x22; 32])));
+    let piece = |location, range| Piece::Stored { location, range };
+    let expected =
+        [encrypted(5, piece(locations[0], 5..10)), encrypted(10, piece(locations[1], 0..5))];
+    assert_eq!(view.pieces, expected);
+    p.must(&delete(&key("a")));
+    let garbage = p.memory.rows.keys().filter(|(family, _)| *family == Family::Garbage).count();
+    assert_eq!(garbage, 1, "encrypted bytes are freed like others");
+}
+
+#[test]
+fn metadata_of_a_blob_under_a_key_changes_with_the_key_and_the_blob_is_replaced_without() {
+    let mut p = partition();
+    let mut new = put(&key("a"), sealed(inline(b"secret")));
+    new.guard = key_claim(0x22);
+    p.must(&Write::PutBlob(new));
+    let change = |guard: Guard| {
+        let change = BlobChange::Metadata(Metadata::default());
+        Write::UpdateBlob(UpdateBlob { key: key("a"), guard, change })
+    };
+    assert_eq!(p.write(&change(no_key())).unwrap_err(), fault(EncryptionFault::KeyMissing));
+    p.must(&change(key_claim(0x22)));
+    // Without a claim, as of Set Blob Properties, nothing is looked at.
+    p.must(&change(Guard::default()));
+    let mut plain = put(&key("a"), inline(b"plain"));
+    plain.guard = no_key();
+    p.must(&Write::PutBlob(plain));
+    let found = p.blob(&read(&key("a"))).unwrap();
+    assert_eq!(
+        (found.record.encryption, found.pieces),
+        (None, vec![Piece::Inline("plain".into())])
+    );
+}
+
+#[test]
+fn a_block_list_takes_blocks_under_its_own_key_only() {
+    let mut p = partition();
+    p.must(&stage(&key("a"), "x", sealed(inline(b"one"))));
+    p.must(&stage(&key("a"), "y", inline(b"two")));
+    let mut commit_with = |ids: &[&str], guard: Guard| {
+        let mut list = commit(&key("a"), ids);
+        list.guard = guard;
+        p.write(&Write::CommitBlocks(list))
+    };
+    let missing = fault(EncryptionFault::KeyMissing);
+    assert_eq!(commit_with(&["x"], no_key()).unwrap_err(), missing);
+    assert_eq!(commit_with(&["x"], Guard::default()).unwrap_err(), missing);
+    let mixed = fault(EncryptionFault::NotEncrypted);
+    assert_eq!(commit_with(&["x", "y"], key_claim(0x22)).unwrap_err(), mixed);
+    let other = fault(EncryptionFault::Mismatch);
+    assert_eq!(commit_with(&["x"], key_claim(1)).unwrap_err(), other);
+    commit_with(&["x"], key_claim(0x22)).unwrap();
+    let mut with = read(&key("a"));
+    with.guard = key_claim(0x22);
+    assert_eq!(p.blob(&with).unwrap().pieces, [encrypted(0, Piece::Inline("one".into()))]);
+}
+
+#[test]
+fn a_scope_is_shown_and_needs_no_naming() {
+    let mut p = partition();
+    let scope = Encryption::Scope("s-1".to_owned());
+    let mut new = put(&key("a"), inline(b"x"));
+    new.guard.encryption = EncryptionClaim::Given(Some(scope.clone()));
+    p.must(&Write::PutBlob(new));
+    let found = p.blob(&ReadBlob { guard: no_key(), ..read(&key("a")) }).unwrap();
+    assert_eq!(found.record.encryption, Some(scope));
+}
+
+#[test]
+fn encrypted_content_has_the_documented_bytes() {
+    let mut p = partition();
+    p.must(&stage(&key("a"), "x", sealed(inline(b"hi"))));
+    p.must(&stage(&key("a"), "y", sealed(stored(&[location(1, 2, 3)]))));
+    let value = |id: &str| {
+        let row = keys::staged_block(&RoutingKey::blob(&key("a")), &block_id(id));
+        let value = p.memory.rows[&(Family::Staged, row.clone())].clone();
+        let block: StagedBlock = values::decode(Family::Staged, &row, &value).unwrap();
+        assert!(
+            matches!(block.content, Content::Encrypted(_)) && block.content.seal() == Some(SEAL)
+        );
+        value.iter().map(|byte| format!("{byte:02x}")).collect::<String>()
+    };
+    let seal = format!("03{}{}", "11".repeat(16), "22".repeat(32));
+    assert!(value("x").ends_with(&format!("{seal}00026869")), "{}", value("x"));
+    assert!(value("y").ends_with(&format!("{seal}010101020307")), "{}", value("y"));
+}

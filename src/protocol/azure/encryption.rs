@@ -1,0 +1,149 @@
+//! `x-ms-encryption-*`: customer-provided keys and encryption scopes.
+//!
+//! Source: "Provide an encryption key on a request to Blob storage", "Encryption scopes for Blob storage". A key's text
+//! is never repeated in an answer.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use http::HeaderMap;
+use http::Method;
+
+use crate::protocol::Error;
+use crate::protocol::ErrorCode;
+use crate::protocol::Precondition;
+use crate::protocol::azure::headers;
+use crate::protocol::operation::RequestEncryption;
+use crate::types::CustomerKey;
+use crate::types::Encryption;
+use crate::types::EncryptionScope;
+use crate::types::Peer;
+
+const KEY: &str = "x-ms-encryption-key";
+const SHA256: &str = "x-ms-encryption-key-sha256";
+const ALGORITHM: &str = "x-ms-encryption-algorithm";
+const DEFAULT: &str = "x-ms-default-encryption-scope";
+const DENY: &str = "x-ms-deny-encryption-scope-override";
+const SCOPE: &str = "x-ms-encryption-scope";
+/// The scope every account has: its own key.
+pub(super) const ACCOUNT_SCOPE: &str = "$account-encryption-key";
+
+/// Operations that take a key or a scope, by `comp`.
+const WRITES: &[&str] = &["block", "blocklist", "metadata", "appendblock"];
+const READS: &[&str] = &["metadata"];
+
+/// Whether an operation on a blob takes the headers. Where it does not, they are refused, not ignored.
+pub(super) fn is_served(method: &Method, comp: Option<&str>, all: &HeaderMap) -> bool {
+    let page_blob = all.get("x-ms-blob-type").is_some_and(|kind| kind == "PageBlob");
+    let copy = all.contains_key("x-ms-copy-source");
+    match (method, comp) {
+        (&Method::PUT, None) => !page_blob && !copy,
+        (&Method::PUT, Some(comp)) => WRITES.contains(&comp) && !copy,
+        (&Method::GET | &Method::HEAD, None) => true,
+        (&Method::GET | &Method::HEAD, Some(comp)) => READS.contains(&comp),
+        _ => false,
+    }
+}
+
+/// A key may not travel in the clear; on the machine's own loopback it does not travel.
+///
+/// # Errors
+/// `InvalidHeaderValue` for a key over http from elsewhere.
+pub fn check_key_is_safe(all: &HeaderMap, peer: Peer) -> Result<(), Error> {
+    if peer.secure || peer.address.ip().is_loopback() || !all.contains_key(KEY) {
+        return Ok(());
+    }
+    Err(Error::new(ErrorCode::InvalidHeaderValue)
+        .message("A customer-provided key may be sent over https only.")
+        .detail("HeaderName", KEY))
+}
+
+/// Adds the headers to what must hold.
+pub(super) fn with(all: &HeaderMap, precondition: Precondition) -> Result<Precondition, Error> {
+    Ok(Precondition { encryption: read(all)?, ..precondition })
+}
+
+fn read(all: &HeaderMap) -> Result<RequestEncryption, Error> {
+    let scope = headers::text(all, SCOPE)?;
+    let (sha256, algorithm) = (headers::text(all, SHA256)?, headers::text(all, ALGORITHM)?);
+    let Some(key) = secret(all)? else {
+        return match (sha256.or(algorithm), scope) {
+            (Some(_), _) => Err(missing(KEY)),
+            (None, Some(name)) => scope_name(SCOPE, name),
+            (None, None) => Ok(RequestEncryption::Plain),
+        };
+    };
+    if let Some(name) = scope {
+        return Err(headers::invalid(SCOPE, name)
+            .message("Send a customer-provided key or an encryption scope, not both."));
+    }
+    let key = CustomerKey::from_base64(key).ok_or_else(|| {
+        Error::new(ErrorCode::InvalidHeaderValue)
+            .message("A customer-provided key is the base64 text of 32 bytes.")
+            .detail("HeaderName", KEY)
+    })?;
+    let claimed = sha256.ok_or_else(|| missing(SHA256))?;
+    if STANDARD.decode(claimed).ok().and_then(|hash| hash.try_into().ok()).map(Encryption::Customer)
+        != Some(key.encryption())
+    {
+        return Err(headers::invalid(SHA256, claimed)
+            .message("This is not the SHA-256 of the key that was sent."));
+    }
+    match algorithm {
+        Some("AES256") => Ok(RequestEncryption::Key(key)),
+        Some(other) => Err(headers::invalid(ALGORITHM, other)),
+        None => Err(missing(ALGORITHM)),
+    }
+}
+
+/// The key's text; errors about it do not repeat it.
+fn secret(all: &HeaderMap) -> Result<Option<&str>, Error> {
+    headers::text(all, KEY)
+        .map_err(|_| Error::new(ErrorCode::InvalidHeaderValue).detail("HeaderName", KEY))
+}
+
+fn missing(name: &'static str) -> Error {
+    Error::new(ErrorCode::MissingRequiredHeader).detail("HeaderName", name)
+}
+
+fn scope_name(header: &str, name: &str) -> Result<RequestEncryption, Error> {
+    if name == ACCOUNT_SCOPE {
+        return Ok(RequestEncryption::Plain);
+    }
+    check_name(header, name).map(|()| RequestEncryption::Scope(name.to_owned()))
+}
+
+/// A container's default scope as shown.
+pub(super) fn name(scope: Option<&EncryptionScope>) -> &str {
+    scope.map_or(ACCOUNT_SCOPE, |scope| &scope.name)
+}
+
+/// Whether a container's blobs must not name another, as shown.
+pub(super) fn denies(scope: Option<&EncryptionScope>) -> &'static str {
+    if scope.is_some_and(|scope| scope.deny_override) { "true" } else { "false" }
+}
+
+/// The default scope of a container being made; `None` is the account's own.
+pub(super) fn default_scope(all: &HeaderMap) -> Result<Option<EncryptionScope>, Error> {
+    let deny_override = headers::flag(all, DENY)?;
+    match headers::text(all, DEFAULT)? {
+        None if all.contains_key(DENY) => Err(missing(DEFAULT)),
+        None => Ok(None),
+        Some(name) if name == ACCOUNT_SCOPE && !deny_override => Ok(None),
+        Some(name) => {
+            if name != ACCOUNT_SCOPE {
+                check_name(DEFAULT, name)?;
+            }
+            Ok(Some(EncryptionScope { name: name.to_owned(), deny_override }))
+        }
+    }
+}
+
+/// Scopes are named by 3 to 63 letters, digits and hyphens.
+fn check_name(header: &str, name: &str) -> Result<(), Error> {
+    let fits = (3..=63).contains(&name.len())
+        && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
+    if fits { Ok(()) } else { Err(headers::invalid(header, name)) }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,96 @@
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use http::HeaderMap;
+use http::HeaderName;
+use http::Method;
+
+use super::*;
+
+const KEY_TEXT: &str = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
+const KEY_SHA: &str = "Yw3NKWbEM2aRElRIu7JbT/QSpJxzLbLIq8G4WBvXEN0=";
+
+fn all(pairs: &[(&'static str, &str)]) -> HeaderMap {
+    let pair = |&(name, value): &(&'static str, &str)| {
+        (HeaderName::from_static(name), value.parse().unwrap())
+    };
+    pairs.iter().map(pair).collect()
+}
+
+fn sha256() -> String {
+    CustomerKey::from_base64(KEY_TEXT).unwrap().encryption().header().1
+}
+
+fn refused(pairs: &[(&'static str, &str)]) -> (ErrorCode, String) {
+    let error = read(&all(pairs)).unwrap_err();
+    (error.code, format!("{error:?}"))
+}
+
+#[test]
+fn the_hash_of_a_key_is_its_name() {
+    assert_eq!(sha256(), KEY_SHA);
+}
+
+#[test]
+fn a_whole_key_is_taken() {
+    let headers = all(&[(KEY, KEY_TEXT), (SHA256, KEY_SHA), (ALGORITHM, "AES256")]);
+    let key = CustomerKey::from_base64(KEY_TEXT).unwrap();
+    assert_eq!(read(&headers), Ok(RequestEncryption::Key(key)));
+    assert_eq!(read(&all(&[])), Ok(RequestEncryption::Plain));
+    assert_eq!(read(&all(&[(SCOPE, ACCOUNT_SCOPE)])), Ok(RequestEncryption::Plain));
+    let scope = RequestEncryption::Scope("a-1".to_owned());
+    assert_eq!(read(&all(&[(SCOPE, "a-1")])), Ok(scope));
+}
+
+#[test]
+fn part_of_a_key_is_refused() {
+    let missing = ErrorCode::MissingRequiredHeader;
+    assert_eq!(refused(&[(KEY, KEY_TEXT)]).0, missing);
+    assert_eq!(refused(&[(KEY, KEY_TEXT), (SHA256, KEY_SHA)]).0, missing);
+    assert_eq!(refused(&[(SHA256, KEY_SHA)]).0, missing);
+    assert_eq!(refused(&[(ALGORITHM, "AES256")]).0, missing);
+}
+
+#[test]
+fn a_wrong_key_is_refused_and_not_repeated() {
+    let short = STANDARD.encode([3; 31]);
+    for key in [short.as_str(), "secret-not-base64"] {
+        let (code, text) = refused(&[(KEY, key), (SHA256, KEY_SHA), (ALGORITHM, "AES256")]);
+        assert_eq!(code, ErrorCode::InvalidHeaderValue);
+        assert!(!text.contains(key), "{text}");
+    }
+    let invalid = ErrorCode::InvalidHeaderValue;
+    let other = STANDARD.encode([0; 32]);
+    let (code, text) = refused(&[(KEY, KEY_TEXT), (SHA256, &other), (ALGORITHM, "AES256")]);
+    assert_eq!(code, invalid);
+    assert!(!text.contains(KEY_TEXT), "{text}");
+    assert_eq!(refused(&[(KEY, KEY_TEXT), (SHA256, KEY_SHA), (ALGORITHM, "AES128")]).0, invalid);
+    let both = [(KEY, KEY_TEXT), (SHA256, KEY_SHA), (ALGORITHM, "AES256"), (SCOPE, "abc")];
+    assert_eq!(refused(&both).0, invalid);
+    for scope in ["ab", "a b", &"s".repeat(64)] {
+        assert_eq!(refused(&[(SCOPE, scope)]).0, invalid);
+    }
+}
+
+#[test]
+fn operations_without_content_or_metadata_take_no_key() {
+    let none = all(&[]);
+    assert!(is_served(&Method::PUT, None, &none));
+    assert!(is_served(&Method::HEAD, Some("metadata"), &none));
+    assert!(!is_served(&Method::DELETE, None, &none));
+    assert!(!is_served(&Method::PUT, Some("tier"), &none));
+    assert!(!is_served(&Method::GET, Some("blocklist"), &none));
+    assert!(!is_served(&Method::PUT, None, &all(&[("x-ms-blob-type", "PageBlob")])));
+    assert!(!is_served(&Method::PUT, None, &all(&[("x-ms-copy-source", "http://h/")])));
+}
+
+#[test]
+fn a_key_travels_over_https_or_not_at_all() {
+    let with_key = all(&[(KEY, KEY_TEXT)]);
+    let peer = |address: &str, secure| Peer { address: address.parse().unwrap(), secure };
+    let far = "192.0.2.1:1";
+    assert!(check_key_is_safe(&with_key, peer(far, false)).is_err());
+    assert!(check_key_is_safe(&with_key, peer(far, true)).is_ok());
+    assert!(check_key_is_safe(&with_key, peer("127.0.0.1:1", false)).is_ok());
+    assert!(check_key_is_safe(&with_key, peer("[::1]:1", false)).is_ok());
+    assert!(check_key_is_safe(&all(&[]), peer(far, false)).is_ok());
+}

@@ -1,0 +1,34 @@
+//! How content is encrypted beyond the disk's own encryption.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde::{Deserialize, Serialize};
+
+/// Encryption beyond that of the disk.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Encryption {
+    /// By a key that comes with each request; its SHA-256.
+    Customer([u8; 32]),
+    /// Under a named scope.
+    Scope(String),
+}
+
+/// A container's default scope.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EncryptionScope {
+    /// Its name.
+    pub name: String,
+    /// Whether blobs must not name another, nor bring a key.
+    pub deny_override: bool,
+}
+
+impl Encryption {
+    /// The header that shows it, with its value.
+    #[must_use]
+    pub fn header(&self) -> (&'static str, String) {
+        match self {
+            Self::Customer(sha256) => ("x-ms-encryption-key-sha256", STANDARD.encode(sha256)),
+            Self::Scope(name) => ("x-ms-encryption-scope", name.clone()),
+        }
+    }
+}
