@@ -202,7 +202,8 @@ fn not_enough() -> Vec<Case> {
         ),
         row(
             "delegation key",
-            with("POST /acct1/?restype=service&comp=userdelegationkey", &account("sco", "racwdl")),
+            with("POST /acct1/?restype=service&comp=userdelegationkey", &account("sco", "racwdl"))
+                .body("<KeyInfo/>"),
             never,
         ),
     ]
