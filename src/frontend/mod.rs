@@ -23,6 +23,7 @@ mod access;
 pub mod accounts;
 pub mod body;
 mod connection;
+mod cors;
 mod dispatch;
 mod errors;
 pub mod faults;

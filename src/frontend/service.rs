@@ -18,6 +18,7 @@ use crate::frontend::access::admit::admit;
 use crate::frontend::accounts::Accounts;
 use crate::frontend::body::RequestBody;
 use crate::frontend::body::ResponseBody;
+use crate::frontend::cors;
 use crate::frontend::dispatch;
 use crate::frontend::dispatch::dispatch;
 use crate::frontend::errors;
@@ -176,6 +177,7 @@ impl FrontEnd {
                 azure::render_error(&error, &echo).map(ResponseBody::full)
             }
         };
+        let response = cors::decorate(self, &head, response);
         let took = self.env.clock.monotonic().saturating_sub(begun);
         self.metrics.finished(seen.operation, response.status().as_u16(), took.as_secs_f64());
         let response = self.strike(seen.strike, response).await;
@@ -193,6 +195,10 @@ impl FrontEnd {
         seen: &mut Seen,
     ) -> dispatch::Answer {
         let Ok(_permit) = self.running.try_acquire() else { return Err(errors::busy()) };
+        if head.method == http::Method::OPTIONS {
+            seen.operation = "PreflightBlobRequest";
+            return cors::preflight(self, head).map(|reply| (reply, None));
+        }
         let Admitted { account, operation, overrides, create_only } =
             admit(self, (head, peer), echo).await?;
         seen.operation = operation.name();

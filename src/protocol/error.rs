@@ -156,6 +156,7 @@ error_table! {
     Md5Mismatch, 400, "The MD5 value specified in the request did not match with the MD5 value calculated by the server.";
     Crc64Mismatch, 400, "The CRC64 value specified in the request did not match with the CRC64 value calculated by the server.";
     BothCrc64AndMd5HeaderPresent, 400, "Both x-ms-content-crc64 header and Content-MD5 header are present.";
+    CorsPreflightFailure, 403, "CORS not enabled or no matching rule found for this request.";
     ExceedsMaxBatchRequestCount, 400, "The batch operation exceeds maximum number of allowed subrequests.";
     InvalidXmlDocument, 400, "XML specified is not syntactically valid.";
     InvalidXmlNodeValue, 400, "The value for one of the XML nodes is not in the correct format.";

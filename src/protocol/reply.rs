@@ -397,6 +397,8 @@ pub enum Reply {
     BlobTagsSet,
     /// Find Blobs by Tags.
     FoundBlobs(FoundBlobs),
+    /// Preflight Blob Request: these headers.
+    Preflight(Vec<(&'static str, String)>),
     /// Blob Batch.
     Batch {
         /// Between the answers.

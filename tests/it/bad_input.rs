@@ -12,6 +12,7 @@ mod headers;
 mod leases;
 mod parameters;
 mod signatures;
+mod tags;
 mod versions;
 mod xml;
 
@@ -69,6 +70,7 @@ fn malformed_requests_are_refused_with_their_codes_and_change_nothing() {
         leases::cases(),
         versions::cases(),
         xml::cases(),
+        tags::cases(),
         bodies::cases(),
         framing::cases(),
     ];

@@ -8,6 +8,7 @@
 //! 4. `acl.rs` reads and writes access policies, `delegation.rs` user delegation keys, `service.rs` service properties,
 //!    `tags.rs` tags, `batch.rs` batches and their answers; `xml.rs` reads the body of Put Block List, `xml/tree.rs` small
 //!    documents.
+//!    `cors.rs` holds cross-origin requests against an account's rules.
 //! 5. `render.rs`, `listing.rs`, `escape.rs` write heads and XML bodies.
 //! 6. `structured.rs` decodes and encodes bodies that carry their checksums.
 //!
@@ -25,6 +26,7 @@ mod conditions;
 mod containers;
 mod context;
 mod copy;
+mod cors;
 mod delegation;
 mod encryption;
 mod escape;
@@ -50,6 +52,7 @@ pub use address::{Address, Addressing, address};
 pub use batch::{BatchPart, read_batch, write_batch};
 pub use context::{Context, ServiceVersion};
 pub use copy::read_blob_headers;
+pub use cors::{actual as cors_headers, preflight};
 pub use delegation::{KeyInfo, read_key as delegation_key, read_key_info as key_info};
 pub use encryption::check_key_is_safe;
 pub use limits::RANGE_CHECKSUM_BYTES_MAX;

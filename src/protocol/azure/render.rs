@@ -212,6 +212,10 @@ pub fn render(reply: &Reply, echo: &RequestEcho) -> Response<Bytes> {
             }
             _ => render_error(&ErrorCode::InternalError.into(), echo),
         },
+        Reply::Preflight(headers) => {
+            let head = Head::new(200, echo);
+            headers.iter().fold(head, |head, (name, value)| head.set(name, value)).empty()
+        }
         Reply::Batch { boundary, body } => {
             let kind = format!("multipart/mixed; boundary={boundary}");
             let head = Head::new(202, echo).set("content-type", &kind);

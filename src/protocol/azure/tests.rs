@@ -540,6 +540,7 @@ fn published_description_has_every_operation_and_only_codes_of_the_table() {
         "SetServiceProperties",
         "GetServiceStats",
         "BlobBatch",
+        "PreflightBlobRequest",
         "GetBlobTags",
         "SetBlobTags",
         "FindBlobsByTags",

@@ -1,0 +1,49 @@
+//! Cross-origin requests: preflights, which nobody signs, and what answers to browsers carry.
+
+use std::sync::Arc;
+
+use http::HeaderValue;
+use http::Response;
+use http::request::Parts;
+
+use crate::frontend::accounts::Account;
+use crate::frontend::body::ResponseBody;
+use crate::frontend::service::FrontEnd;
+use crate::protocol::Error;
+use crate::protocol::ErrorCode;
+use crate::protocol::Reply;
+use crate::protocol::azure;
+
+/// The account that a request names, signed or not.
+fn account(front: &FrontEnd, head: &Parts) -> Result<Arc<Account>, Error> {
+    let host = head.headers.get(http::header::HOST).and_then(|h| h.to_str().ok());
+    let host = host.or_else(|| head.uri.authority().map(http::uri::Authority::as_str));
+    let address = azure::address(&head.method, &head.uri, host, &front.config.addressing)?;
+    // As for an account without rules: who may not know it learns nothing of it.
+    front.accounts.get(&address.account).ok_or_else(|| ErrorCode::CorsPreflightFailure.into())
+}
+
+/// Answers a preflight request.
+pub(crate) fn preflight(front: &FrontEnd, head: &Parts) -> Result<Reply, Error> {
+    let account = account(front, head)?;
+    azure::preflight(&head.headers, &account.properties.cors).map(Reply::Preflight)
+}
+
+/// Adds what the account's rules say to an answer.
+pub(crate) fn decorate(
+    front: &FrontEnd,
+    head: &Parts,
+    mut response: Response<ResponseBody>,
+) -> Response<ResponseBody> {
+    if !head.headers.contains_key(http::header::ORIGIN) || head.method == http::Method::OPTIONS {
+        return response;
+    }
+    let Ok(account) = account(front, head) else { return response };
+    let rules = &account.properties.cors;
+    for (name, value) in azure::cors_headers(&head.headers, head.method.as_str(), rules) {
+        if let Ok(value) = HeaderValue::from_str(&value) {
+            response.headers_mut().insert(name, value);
+        }
+    }
+    response
+}

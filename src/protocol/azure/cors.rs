@@ -1,0 +1,169 @@
+//! Cross-origin rules: which of an account's rules a browser's request meets, and what its answer carries then.
+//!
+//! Source: "Cross-Origin Resource Sharing (CORS) support for Azure Storage". Rules are tried in order, the first that fits
+//! counts; origins are compared exactly, headers without case, a header of a rule may end in `*`.
+
+use http::HeaderMap;
+
+use crate::protocol::Error;
+use crate::protocol::ErrorCode;
+use crate::protocol::azure::headers;
+use crate::types::CorsRule;
+
+/// Headers of an answer, by name.
+pub(super) type CorsHeaders = Vec<(&'static str, String)>;
+
+/// What a preflight request is answered with.
+///
+/// # Errors
+/// `MissingRequiredHeader` without origin or method; `CorsPreflightFailure` when no rule fits.
+pub fn preflight(all: &HeaderMap, rules: &[CorsRule]) -> Result<CorsHeaders, Error> {
+    let needed = |name: &'static str| {
+        let missing = || Error::new(ErrorCode::MissingRequiredHeader).detail("HeaderName", name);
+        headers::text(all, name)?.ok_or_else(missing)
+    };
+    let (origin, method) = (needed("origin")?, needed("access-control-request-method")?);
+    let asked = headers::text(all, "access-control-request-headers")?.unwrap_or("");
+    let fits = |rule: &&CorsRule| {
+        allows_origin(rule, origin)
+            && list(&rule.allowed_methods).any(|allowed| allowed == method)
+            && list(asked).all(|name| allows_header(rule, name))
+    };
+    let rule = rules.iter().find(fits).ok_or(ErrorCode::CorsPreflightFailure)?;
+    let mut out = origin_headers(rule, origin);
+    out.push(("access-control-allow-methods", method.to_owned()));
+    if !asked.is_empty() {
+        out.push(("access-control-allow-headers", asked.to_owned()));
+    }
+    out.push(("access-control-max-age", rule.max_age.to_string()));
+    Ok(out)
+}
+
+/// What the answer to an actual request carries besides: nothing without an `Origin`.
+#[must_use]
+pub fn actual(all: &HeaderMap, method: &str, rules: &[CorsRule]) -> CorsHeaders {
+    let Some(origin) = all.get("origin").and_then(|origin| origin.to_str().ok()) else {
+        return Vec::new();
+    };
+    let fits = |rule: &&CorsRule| {
+        allows_origin(rule, origin) && list(&rule.allowed_methods).any(|allowed| allowed == method)
+    };
+    match rules.iter().find(fits) {
+        Some(rule) => {
+            let mut out = origin_headers(rule, origin);
+            if !rule.exposed_headers.is_empty() {
+                out.push(("access-control-expose-headers", rule.exposed_headers.clone()));
+            }
+            out
+        }
+        // Another origin may be answered otherwise, which a cache has to know.
+        None if rules.iter().any(|rule| !is_open(rule)) => vec![("vary", "Origin".to_owned())],
+        None => Vec::new(),
+    }
+}
+
+fn list(text: &str) -> impl Iterator<Item = &str> {
+    text.split(',').map(str::trim).filter(|item| !item.is_empty())
+}
+
+fn is_open(rule: &CorsRule) -> bool {
+    list(&rule.allowed_origins).any(|origin| origin == "*")
+}
+
+fn allows_origin(rule: &CorsRule, origin: &str) -> bool {
+    is_open(rule) || list(&rule.allowed_origins).any(|allowed| allowed == origin)
+}
+
+fn allows_header(rule: &CorsRule, name: &str) -> bool {
+    list(&rule.allowed_headers).any(|allowed| match allowed.strip_suffix('*') {
+        Some(prefix) => {
+            name.get(..prefix.len()).is_some_and(|start| start.eq_ignore_ascii_case(prefix))
+        }
+        None => allowed.eq_ignore_ascii_case(name),
+    })
+}
+
+fn origin_headers(rule: &CorsRule, origin: &str) -> CorsHeaders {
+    if is_open(rule) {
+        return vec![("access-control-allow-origin", "*".to_owned())];
+    }
+    vec![
+        ("access-control-allow-origin", origin.to_owned()),
+        ("access-control-allow-credentials", "true".to_owned()),
+        ("vary", "Origin".to_owned()),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rule(origins: &str, methods: &str, headers: &str) -> CorsRule {
+        CorsRule {
+            allowed_origins: origins.to_owned(),
+            allowed_methods: methods.to_owned(),
+            allowed_headers: headers.to_owned(),
+            exposed_headers: "x-ms-meta-*".to_owned(),
+            max_age: 60,
+        }
+    }
+
+    fn asked(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
+        let header = |(name, value): &(&'static str, &'static str)| {
+            (http::HeaderName::from_static(name), http::HeaderValue::from_static(value))
+        };
+        pairs.iter().map(header).collect()
+    }
+
+    fn get<'a>(headers: &'a CorsHeaders, name: &str) -> Option<&'a str> {
+        headers.iter().find(|(n, _)| *n == name).map(|(_, value)| value.as_str())
+    }
+
+    #[test]
+    fn preflight_meets_the_first_rule_that_fits() {
+        let rules = [rule("http://a", "PUT", "x-ms-meta-*, Accept"), rule("*", "GET", "")];
+        let put = |origin, headers| {
+            preflight(
+                &asked(&[
+                    ("origin", origin),
+                    ("access-control-request-method", "PUT"),
+                    ("access-control-request-headers", headers),
+                ]),
+                &rules,
+            )
+        };
+        let found = put("http://a", "X-MS-META-one, accept").unwrap();
+        assert_eq!(get(&found, "access-control-allow-origin"), Some("http://a"));
+        assert_eq!(get(&found, "access-control-allow-credentials"), Some("true"));
+        assert_eq!(get(&found, "access-control-allow-methods"), Some("PUT"));
+        assert_eq!(get(&found, "access-control-allow-headers"), Some("X-MS-META-one, accept"));
+        assert_eq!(get(&found, "access-control-max-age"), Some("60"));
+        let refused = ErrorCode::CorsPreflightFailure;
+        assert_eq!(put("http://A", "").unwrap_err().code, refused);
+        assert_eq!(put("http://a", "x-ms-date").unwrap_err().code, refused);
+        assert_eq!(put("http://b", "accept").unwrap_err().code, refused);
+        let open = preflight(
+            &asked(&[("origin", "http://b"), ("access-control-request-method", "GET")]),
+            &rules,
+        );
+        let open = open.unwrap();
+        assert_eq!(get(&open, "access-control-allow-origin"), Some("*"));
+        assert_eq!(get(&open, "access-control-allow-credentials"), None);
+        let bare = preflight(&asked(&[("origin", "http://a")]), &rules);
+        assert_eq!(bare.unwrap_err().code, ErrorCode::MissingRequiredHeader);
+    }
+
+    #[test]
+    fn answers_to_actual_requests_name_the_origin_and_what_it_may_read() {
+        let rules = [rule("http://a", "GET", "")];
+        let of = |origin, method| actual(&asked(&[("origin", origin)]), method, &rules);
+        let found = of("http://a", "GET");
+        assert_eq!(get(&found, "access-control-allow-origin"), Some("http://a"));
+        assert_eq!(get(&found, "access-control-expose-headers"), Some("x-ms-meta-*"));
+        assert_eq!(get(&found, "vary"), Some("Origin"));
+        assert_eq!(of("http://b", "GET"), [("vary", "Origin".to_owned())]);
+        assert_eq!(of("http://a", "PUT"), [("vary", "Origin".to_owned())]);
+        assert!(actual(&HeaderMap::new(), "GET", &rules).is_empty());
+        assert!(actual(&asked(&[("origin", "http://a")]), "GET", &[]).is_empty());
+    }
+}
