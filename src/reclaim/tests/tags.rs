@@ -27,6 +27,7 @@ fn container() -> Write {
         collation: Collation::Utf16,
         metadata: Metadata::default(),
         public_access: PublicAccess::Private,
+        encryption_scope: None,
     })
 }
 

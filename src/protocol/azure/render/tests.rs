@@ -322,8 +322,11 @@ fn encryption_is_shown_and_hides_metadata() {
     let by_key = BlobFacts { encryption: Some(Encryption::Customer([9; 32])), ..facts() };
     let scope = Encryption::Scope("s-1".to_owned());
     let by_scope = BlobFacts { encryption: Some(scope.clone()), ..facts() };
-    let item =
-        |facts: &BlobFacts| BlobItem::Blob { name: "a".to_owned(), facts: Box::new(facts.clone()) };
+    let item = |facts: &BlobFacts| BlobItem::Blob {
+        name: "a".to_owned(),
+        snapshot: None,
+        facts: Box::new(facts.clone()),
+    };
     let listing = BlobListing { items: vec![item(&by_key), item(&by_scope)], next_marker: None };
     let echo = list_echo("/acct/con?restype=container&comp=list&include=metadata");
     let response = render(&Reply::Blobs(listing), &echo);
