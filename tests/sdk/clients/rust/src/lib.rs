@@ -12,7 +12,7 @@ where
         Ok(Err(error)) => (None, error),
         Err(panic) => (None, told(panic)),
     };
-    let short: String = error.chars().take(400).collect();
+    let short: String = error.chars().take(1500).collect();
     println!("{}", serde_json::json!({"group": name, "error": short}));
     value
 }
