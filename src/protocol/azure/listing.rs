@@ -214,17 +214,15 @@ fn lease(out: &mut String, lease: LeaseFacts) {
     }
 }
 
-/// The type, and what only it has. Tiers are of block blobs.
+/// The type, and what only it has.
 fn kind(out: &mut String, kind: BlobKind) {
     if let BlobKind::Page { sequence } = kind {
         escape::plain(out, "x-ms-blob-sequence-number", sequence);
     }
     escape::plain(out, "BlobType", kind.as_str());
     match kind {
-        BlobKind::Block => out
-            .push_str("<AccessTier>Hot</AccessTier><AccessTierInferred>true</AccessTierInferred>"),
         BlobKind::Append { sealed: true, .. } => out.push_str("<Sealed>true</Sealed>"),
-        BlobKind::Append { .. } | BlobKind::Page { .. } => {}
+        BlobKind::Block | BlobKind::Append { .. } | BlobKind::Page { .. } => {}
     }
 }
 

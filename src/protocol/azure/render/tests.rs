@@ -317,6 +317,18 @@ fn lists_without_metadata_leave_it_out() {
 }
 
 #[test]
+fn a_listed_blob_has_each_property_once() {
+    let items =
+        vec![BlobItem::Blob { name: "a".to_owned(), snapshot: None, facts: Box::new(facts()) }];
+    let listing = BlobListing { items, next_marker: None };
+    let response =
+        render(&Reply::Blobs(listing), &list_echo("/acct/con?restype=container&comp=list"));
+    for tag in ["<BlobType>", "<AccessTier>", "<AccessTierInferred>", "<LeaseState>"] {
+        assert_eq!(text(&response).matches(tag).count(), 1, "{tag} {}", text(&response));
+    }
+}
+
+#[test]
 fn encryption_is_shown_and_hides_metadata() {
     let hash = "CQkJCQkJCQkJCQkJCQkJCQkJCQkJCQkJCQkJCQkJCQk=";
     let by_key = BlobFacts { encryption: Some(Encryption::Customer([9; 32])), ..facts() };
