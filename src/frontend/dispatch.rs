@@ -15,6 +15,7 @@ use crate::frontend::ops::delegation;
 use crate::frontend::ops::find;
 use crate::frontend::ops::leases;
 use crate::frontend::ops::listing;
+use crate::frontend::ops::pages;
 use crate::frontend::ops::service_properties;
 use crate::frontend::ops::tags;
 use crate::frontend::ops::versions;
@@ -82,6 +83,18 @@ pub(crate) async fn dispatch(
         O::AppendBlock { path, precondition, position, len_max, upload } => {
             let bounds = appends::Bounds { position, len_max };
             appends::append(front, account, (path, precondition, bounds), &upload, body).await
+        }
+        O::PutPage { path, precondition, sequence, write, range, upload } => {
+            let put = pages::Put { path, precondition, sequence, write, range, upload };
+            pages::put(front, account, put, body).await
+        }
+        O::SetPageProperties { path, precondition, properties, len, sequence } => {
+            let blob = (path, precondition);
+            pages::set(front, account, blob, properties, (len, sequence)).await
+        }
+        O::GetPageRanges { path, precondition, range, marker, max_results } => {
+            let blob = (path, precondition);
+            pages::ranges(front, account, blob, (range, marker), max_results).await
         }
         O::SealBlob { path, precondition, position } => {
             appends::seal(front, account, path, precondition, position).await

@@ -50,6 +50,10 @@ pub(crate) fn from_index(error: &index::Error, subject: Subject) -> Error {
         E::LongerThanAllowed => ErrorCode::MaxBlobSizeConditionNotMet.into(),
         E::TooManyAppends => Error::new(ErrorCode::BlockCountExceedsLimit)
             .message("The committed block count cannot exceed the maximum limit of 50,000 blocks."),
+        E::InvalidPages { len } => Error::new(ErrorCode::InvalidPageRange)
+            .header("content-range", format!("bytes */{len}")),
+        E::SequenceCondition => ErrorCode::SequenceNumberConditionNotMet.into(),
+        E::SequenceExhausted => ErrorCode::SequenceNumberIncrementTooLarge.into(),
         E::TooManyBlocks => ErrorCode::BlockCountExceedsLimit.into(),
         E::Full => ErrorCode::InsufficientStorage.into(),
         E::WrongPartition | E::Overloaded => busy(),

@@ -143,6 +143,20 @@ pub(crate) fn check_crc64(upload: &Upload, known: Crc64) -> Result<(), Error> {
     }
 }
 
+/// As [`ingest`], for pages that begin at offset `start` of their blob: at most 4 MiB, held in memory.
+pub(crate) async fn ingest_pages(
+    pool: &WritePool,
+    body: &mut RequestBody,
+    upload: &Upload,
+    start: u64,
+) -> Result<Ingested, Error> {
+    let mut hashes = Hashes::new(upload, false);
+    let (pieces, _held) = collect(pool, body, upload.len, &mut hashes).await?;
+    let (crc64, md5) = hashes.finish(upload)?;
+    let stored = pool.store_pages(pieces, start).await?;
+    Ok(Ingested { stored, crc64, md5 })
+}
+
 /// Reads a small body whole, such as the XML of a block list, and checks its checksums.
 pub(crate) async fn read_whole(
     pool: &WritePool,

@@ -1,6 +1,7 @@
 //! Streams a blob's pieces out, asking the index for more of a long layout on the way.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -14,6 +15,7 @@ use crate::frontend::errors;
 use crate::frontend::route::Router;
 use crate::frontend::seal;
 use crate::frontend::seal::Fault;
+use crate::index;
 use crate::index::BlobView;
 use crate::index::Guard;
 use crate::index::Piece;
@@ -90,9 +92,22 @@ pub(crate) async fn begin(
     Ok(ResponseBody::stream(first, rest.then(|| Box::new(source) as Source), len))
 }
 
+/// So many zeros, at most a few MiB; nothing is allocated for them.
+pub(crate) fn zeros(len: u64) -> VecDeque<Bytes> {
+    static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
+    let mut left = usize::try_from(len).unwrap_or(usize::MAX);
+    let mut pieces = VecDeque::new();
+    while left > 0 {
+        let part = left.min(ZEROS.len());
+        pieces.push_back(Bytes::from_static(&ZEROS[..part]));
+        left -= part;
+    }
+    pieces
+}
+
 enum Failure {
     Fetch(Fault),
-    Index(crate::index::Error),
+    Index(index::Error),
 }
 
 impl BlobSource {
@@ -115,30 +130,61 @@ impl BlobSource {
         Ok(Some(bytes.into()))
     }
 
-    /// Looks up the next stretch of a long layout, of the same version of the blob.
     async fn more(&mut self) -> Result<(), Failure> {
-        let same = EtagMatch::Tags(vec![Some(self.etag)]);
-        let if_match = self.generation.is_none().then_some(same);
-        let conditions = Conditions { if_match, ..Conditions::default() };
-        let range = ByteRange::new(self.pieces_end, Some(self.end - 1));
-        let read = Read::Blob(ReadBlob {
-            key: self.key.clone(),
-            snapshot: self.snapshot,
-            guard: Guard { conditions, ..Guard::default() },
-            range,
-            pieces: true,
-        });
-        let position = RoutingKey::blob(&self.key);
-        let reply = self.router.read(position.as_bytes(), read).await.map_err(Failure::Index)?;
-        if let ReadReply::Blob(view) = reply {
-            if view.generation != self.generation {
-                return Err(Failure::Index(crate::index::Error::BlobNotFound));
-            }
-            self.pieces = view.pieces.into();
-            self.pieces_end = view.pieces_end;
-        }
+        let version = (self.etag, self.generation);
+        let range = self.pieces_end..self.end;
+        let view = look_up_on(&self.router, (&self.key, self.snapshot), version, range)
+            .await
+            .map_err(Failure::Index)?;
+        self.pieces = view.pieces.into();
+        self.pieces_end = view.pieces_end;
         Ok(())
     }
+}
+
+/// Looks up the next stretch of a long layout, of the same version of the blob.
+async fn look_up_on(
+    router: &Router,
+    (key, snapshot): (&BlobKey, Option<Timestamp>),
+    (etag, generation): (Etag, Option<u64>),
+    range: Range<u64>,
+) -> Result<BlobView, index::Error> {
+    let same = EtagMatch::Tags(vec![Some(etag)]);
+    let if_match = generation.is_none().then_some(same);
+    let conditions = Conditions { if_match, ..Conditions::default() };
+    let read = Read::Blob(ReadBlob {
+        key: key.clone(),
+        snapshot,
+        guard: Guard { conditions, ..Guard::default() },
+        range: ByteRange::new(range.start, Some(range.end.saturating_sub(1))),
+        pieces: true,
+    });
+    let position = RoutingKey::blob(key);
+    let ReadReply::Blob(view) = router.read(position.as_bytes(), read).await? else {
+        return Err(index::Error::Unavailable("the wrong kind of reply".to_owned()));
+    };
+    // Another blob under the same name, or not that long any more.
+    if view.generation != generation || view.pieces_end <= range.start {
+        return Err(index::Error::BlobNotFound);
+    }
+    Ok(*view)
+}
+
+/// All pieces of a short range, however long its layout.
+pub(crate) async fn all_pieces(
+    router: &Router,
+    blob: (&BlobKey, Option<Timestamp>),
+    view: &BlobView,
+) -> Result<Vec<Piece>, index::Error> {
+    let mut pieces = view.pieces.clone();
+    let mut at = view.pieces_end;
+    while at < view.range.end {
+        let version = (view.record.etag, view.generation);
+        let more = look_up_on(router, blob, version, at..view.range.end).await?;
+        pieces.extend(more.pieces);
+        at = more.pieces_end;
+    }
+    Ok(pieces)
 }
 
 impl Pull for BlobSource {

@@ -6,6 +6,7 @@ use bytes::Bytes;
 use crate::capacity;
 use crate::capacity::Capacity;
 use crate::env::Env;
+use crate::frontend::read;
 use crate::index::Piece;
 use crate::types::ContentCipher;
 use crate::types::CustomerKey;
@@ -68,6 +69,7 @@ pub(crate) async fn fetch(
         Piece::Inline(bytes) => vec![bytes.clone()],
         Piece::Stored { location, range } => capacity.read(location, range.clone()).await?,
         Piece::Encrypted { .. } => return Err(Fault::Locked),
+        Piece::Zeros(len) => read::zeros(*len).into(),
     };
     let Some((mut cipher, mut at)) = sealed else { return Ok(pieces) };
     let decrypt = pieces.iter().map(|sealed| {
@@ -92,6 +94,10 @@ pub(crate) fn cut(piece: Piece, step: u64) -> (Piece, Option<Piece>) {
             let wrap = |at, piece| Piece::Encrypted { seal, at, piece: Box::new(piece) };
             (wrap(at, first), rest.map(|rest| wrap(past, rest)))
         }
+        Piece::Zeros(len) => {
+            let first = len.min(step);
+            (Piece::Zeros(first), (first < len).then(|| Piece::Zeros(len - first)))
+        }
         inline @ Piece::Inline(_) => (inline, None),
     }
 }
@@ -101,6 +107,7 @@ fn length(piece: &Piece) -> u64 {
         Piece::Inline(bytes) => bytes.len() as u64,
         Piece::Stored { range, .. } => range.end - range.start,
         Piece::Encrypted { piece, .. } => length(piece),
+        Piece::Zeros(len) => *len,
     }
 }
 

@@ -11,10 +11,12 @@ use crate::index::api::Error;
 use crate::index::check::committed::Committed;
 use crate::index::objects::keys;
 use crate::index::objects::keys::StagedKey;
+use crate::index::objects::spans;
 use crate::index::objects::sweep;
 use crate::index::objects::tags;
 use crate::index::objects::values;
 use crate::index::objects::values::Content;
+use crate::index::objects::values::DeadLayer;
 use crate::index::objects::values::Entry;
 use crate::index::objects::values::GarbageValue;
 use crate::index::objects::values::Layout;
@@ -167,6 +169,9 @@ struct BlobCheck<'a> {
     report: &'a mut CheckReport,
     /// The main row, then snapshots.
     committed: Vec<Committed>,
+    /// Layers of page blobs that have spans, with the end of the last one.
+    layers: Vec<(u64, u64)>,
+    dead_layers: Vec<u64>,
     summary: Option<StagedSummary>,
     staged: u32,
     /// What blocks name.
@@ -180,6 +185,8 @@ impl<'a> BlobCheck<'a> {
             key,
             report,
             committed: Vec::new(),
+            layers: Vec::new(),
+            dead_layers: Vec::new(),
             summary: None,
             staged: 0,
             live: HashSet::new(),
@@ -205,8 +212,14 @@ impl<'a> BlobCheck<'a> {
             Family::Versions => self.snapshot(row).await,
             Family::Work => Err(keys::corrupt(family, &row.key, "unknown row")),
             Family::Staged => self.staged(row).await,
+            Family::Layout if keys::parse_span(&row.key, self.key).is_some() => {
+                self.span(row).await
+            }
             Family::Layout => self.segment(row).await,
-            Family::Garbage => self.garbage(row),
+            Family::Garbage => match keys::parse_dead_layer(&row.key, self.key) {
+                Some(layer) => self.dead_layer(row, layer),
+                None => self.garbage(row),
+            },
         };
         if let Err(error) = result {
             self.problem(error.to_string());
@@ -252,6 +265,10 @@ impl<'a> BlobCheck<'a> {
                 self.content_once(&whole, committed.crc64).await;
             }
             Layout::Blocks(entries) => self.entries(&mut committed, &entries).await,
+            Layout::Pages { .. } => {
+                committed.len = committed.record.len;
+                committed.crc64 = committed.record.crc64;
+            }
             // Their segments come first.
             Layout::Segments { .. } | Layout::Appended { .. } => {}
         }
@@ -298,6 +315,45 @@ impl<'a> BlobCheck<'a> {
         }
         self.entries(&mut committed, &entries).await;
         self.committed.insert(at, committed);
+        Ok(())
+    }
+
+    async fn span(&mut self, row: &Row) -> Result<(), Error> {
+        let (layer, range, span) = spans::parse_row(&row.key, &row.value, self.key)?;
+        let (seen, end) = self.layers.last().copied().unwrap_or_default();
+        if self.layers.is_empty() || seen != layer {
+            self.layers.push((layer, range.end));
+        } else if range.start < end {
+            self.problem(format!("pages {range:?} of layer {layer} overlap"));
+        }
+        if let Some(last) = self.layers.last_mut() {
+            last.1 = range.end;
+        }
+        match &span.content {
+            None => {}
+            // Pages are not encrypted by customers' keys.
+            Some(Content::Encrypted(_)) => self.problem("encrypted pages"),
+            Some(Content::Inline(bytes)) => {
+                self.report.bytes += u64::try_from(bytes.len()).unwrap_or(u64::MAX);
+            }
+            Some(Content::Stored(locations) | Content::Shared(locations)) => {
+                for location in locations {
+                    // Cut spans name a location several times; it is read once.
+                    if self.live.insert((location.extent, location.offset)) {
+                        let read = self.location(location, &mut Crc64Hasher::default()).await;
+                        if let Err(what) = read {
+                            self.problem(what);
+                        }
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn dead_layer(&mut self, row: &Row, layer: u64) -> Result<(), Error> {
+        let _dead: DeadLayer = values::decode(Family::Garbage, &row.key, &row.value)?;
+        self.dead_layers.push(layer);
         Ok(())
     }
 
@@ -397,8 +453,31 @@ impl<'a> BlobCheck<'a> {
         ))
     }
 
+    /// Every layer with spans is of the blob, or dead.
+    fn finish_layers(&mut self) {
+        let mut known = std::mem::take(&mut self.dead_layers);
+        let mut first = None;
+        for (number, committed) in self.committed.iter().enumerate() {
+            if let Layout::Pages { layers } = &committed.content.layout {
+                known.extend(layers);
+                if number == 0 {
+                    first = layers.first().map(|layer| (*layer, committed.record.len));
+                }
+            }
+        }
+        for (layer, end) in std::mem::take(&mut self.layers) {
+            if !known.contains(&layer) {
+                self.problem(format!("layer {layer} of pages belongs to nothing"));
+            }
+            if let Some((_, len)) = first.filter(|(newest, len)| *newest == layer && end > *len) {
+                self.problem(format!("pages of layer {layer} lie beyond the end {len}"));
+            }
+        }
+    }
+
     /// What can be said once all rows of the key were seen.
     async fn finish(mut self) {
+        self.finish_layers();
         let staged = self.summary.map_or(0, |summary| summary.id_len);
         let mut all = std::mem::take(&mut self.committed);
         for committed in &mut all {

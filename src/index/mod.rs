@@ -33,6 +33,10 @@ pub use api::{
 };
 pub use api::{CopiedBlock, CopiedContent, PutCopy, Share, SharedBlob};
 pub use api::{EntryChange, IndexTag, ListTags, TagEntry, TagPage, TagWork};
+pub use api::{
+    PageRange, PageRanges, PagesWritten, ReadPages, SequenceAction, SequenceBounds, UpdatePages,
+    WritePages,
+};
 pub use engine::{Config, ExtentIds, Offline, Parts, open_offline};
 pub use host::{CHILDREN_MAX, Host, SplitError, SplitReport};
 pub use inflight::InFlight;

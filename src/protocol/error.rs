@@ -174,6 +174,9 @@ error_table! {
     CopyIdMismatch, 409, "The specified copy ID did not match the copy ID for the pending copy operation.";
     InvalidBlobType, 409, "The blob type is invalid for this operation.";
     BlobIsSealed, 409, "The specified blob is sealed and its contents can't be modified unless the blob is re-created after a delete operation.";
+    SequenceNumberIncrementTooLarge, 409, "The sequence number increment cannot be performed because it would result in overflow of the sequence number.";
+    SequenceNumberConditionNotMet, 412, "The sequence number condition specified was not met.";
+    InvalidPageRange, 416, "The page range specified is invalid.";
     AppendPositionConditionNotMet, 412, "The append position condition specified was not met.";
     MaxBlobSizeConditionNotMet, 412, "The max blob size condition specified was not met.";
     BlobUsesCustomerSpecifiedEncryption, 409, "The blob is encrypted with customer specified encryption, but it was not provided in the request.";

@@ -1,5 +1,7 @@
 //! Every request, free of dialect.
 
+use std::ops::Range;
+
 use uuid::Uuid;
 
 use crate::protocol::copy::CopyBlob;
@@ -204,6 +206,37 @@ pub struct Batch {
     pub upload: Upload,
 }
 
+/// `x-ms-page-write`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PageWrite {
+    /// Writes the body.
+    Update,
+    /// Makes the pages zeros again.
+    Clear,
+}
+
+/// `x-ms-if-sequence-number-*`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SequenceBounds {
+    /// `-le`.
+    pub at_most: Option<u64>,
+    /// `-lt`.
+    pub below: Option<u64>,
+    /// `-eq`.
+    pub equal: Option<u64>,
+}
+
+/// `x-ms-sequence-number-action`, with its number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SequenceChange {
+    /// The higher of the two.
+    Max(u64),
+    /// This one.
+    Update(u64),
+    /// One more.
+    Increment,
+}
+
 /// Everything a client can ask for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Operation {
@@ -328,6 +361,47 @@ pub enum Operation {
         len_max: Option<u64>,
         /// The body, not empty.
         upload: Upload,
+    },
+    /// Put Page.
+    PutPage {
+        /// The blob.
+        path: BlobPath,
+        /// What must hold.
+        precondition: Precondition,
+        /// What must hold of the sequence number.
+        sequence: SequenceBounds,
+        /// Update or clear.
+        write: PageWrite,
+        /// Whole pages, half-open, bytes.
+        range: Range<u64>,
+        /// The body: as long as the range, or empty.
+        upload: Upload,
+    },
+    /// Set Blob Properties, with what only page blobs have.
+    SetPageProperties {
+        /// The blob.
+        path: BlobPath,
+        /// What must hold.
+        precondition: Precondition,
+        /// Replaces all, when any is given.
+        properties: Option<BlobProperties>,
+        /// The new length, bytes.
+        len: Option<u64>,
+        /// The new sequence number.
+        sequence: Option<SequenceChange>,
+    },
+    /// Get Page Ranges.
+    GetPageRanges {
+        /// The blob.
+        path: BlobPath,
+        /// Conditions and lease.
+        precondition: Precondition,
+        /// Only pages this touches.
+        range: Option<ByteRange>,
+        /// `NextMarker` of the answer before: an offset.
+        marker: Option<u64>,
+        /// Ranges at most.
+        max_results: u32,
     },
     /// Append Blob Seal.
     SealBlob {
@@ -529,6 +603,9 @@ impl Operation {
             Self::ListBlobs(_) => "ListBlobs",
             Self::PutBlob { .. } => "PutBlob",
             Self::AppendBlock { .. } => "AppendBlock",
+            Self::PutPage { .. } => "PutPage",
+            Self::SetPageProperties { .. } => "SetBlobProperties",
+            Self::GetPageRanges { .. } => "GetPageRanges",
             Self::SealBlob { .. } => "SealBlob",
             Self::PutBlobFromUrl(_) => "PutBlobFromUrl",
             Self::CopyBlob(copy) if copy.sync => "CopyBlobFromUrl",

@@ -282,6 +282,15 @@ pub struct BlockItem {
     pub len: u64,
 }
 
+/// A range of pages.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PageItem {
+    /// Bytes, half-open.
+    pub range: Range<u64>,
+    /// Cleared since the snapshot compared with.
+    pub cleared: bool,
+}
+
 /// What the service did. A body of [`Reply::Blob`] is streamed beside it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reply {
@@ -338,6 +347,33 @@ pub enum Reply {
         blocks: u32,
         /// Of the body.
         checksum: BodyChecksum,
+    },
+    /// Put Page.
+    PagesPut {
+        /// Tag and time.
+        change: Change,
+        /// The sequence number.
+        sequence: u64,
+        /// Of the body, when there was one.
+        checksum: Option<BodyChecksum>,
+    },
+    /// Set Blob Properties of a page blob.
+    PagePropertiesSet {
+        /// Tag and time.
+        change: Change,
+        /// The sequence number.
+        sequence: u64,
+    },
+    /// Get Page Ranges.
+    PageRanges {
+        /// Tag and time.
+        change: Change,
+        /// Length of the blob, bytes.
+        len: u64,
+        /// In order.
+        items: Vec<PageItem>,
+        /// Where to go on, an offset; `None` at the end.
+        next: Option<u64>,
     },
     /// Append Blob Seal.
     BlobSealed(Change),

@@ -41,4 +41,16 @@ pub enum NewKind {
     Block,
     /// An empty append blob.
     Append,
+    /// A page blob of zeros.
+    Page {
+        /// `x-ms-blob-content-length`, a multiple of 512.
+        len: u64,
+        /// `x-ms-blob-sequence-number`.
+        sequence: u64,
+    },
 }
+
+/// Bytes of a page: ranges of page blobs begin and end between pages.
+pub const PAGE_BYTES: u64 = 512;
+/// Bytes a page blob may have: 8 TiB.
+pub const PAGE_BLOB_BYTES_MAX: u64 = 8 << 40;

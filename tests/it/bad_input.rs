@@ -9,6 +9,7 @@ mod bodies;
 mod copies;
 mod framing;
 mod headers;
+mod kinds;
 mod leases;
 mod parameters;
 mod signatures;
@@ -67,6 +68,7 @@ fn malformed_requests_are_refused_with_their_codes_and_change_nothing() {
         parameters::cases(),
         headers::cases(),
         copies::cases(),
+        kinds::cases(),
         leases::cases(),
         versions::cases(),
         xml::cases(),
@@ -136,6 +138,7 @@ impl State {
         );
         let block = "PUT /acct1/con1/staged?comp=block&blockid=c3RhZ2Vk";
         good(Message::new(block).body("staged"));
+        kinds::make().into_iter().for_each(good);
         Self::read(address)
     }
 

@@ -361,6 +361,9 @@ impl Client<'_> {
             for piece in std::mem::take(&mut pieces) {
                 match piece {
                     Piece::Inline(inline) => bytes.extend_from_slice(&inline),
+                    Piece::Zeros(len) => {
+                        bytes.resize(bytes.len() + usize::try_from(len).unwrap(), 0);
+                    }
                     Piece::Stored { location, range } => {
                         match self.stack.capacity.read(&location, range).await {
                             Ok(parts) => bytes.extend_from_slice(&parts.concat()),

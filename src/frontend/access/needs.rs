@@ -72,7 +72,8 @@ pub(super) fn needs(operation: &Operation) -> Need {
         O::PutBlobFromUrl(put) => tagging(put.tags.sets_any()),
         O::CopyBlob(copy) => tagging(copy.tags.sets_any()),
         O::AppendBlock { .. } => APPEND_BLOB,
-        O::SealBlob { .. } => WRITE_BLOB,
+        O::SealBlob { .. } | O::PutPage { .. } | O::SetPageProperties { .. } => WRITE_BLOB,
+        O::GetPageRanges { .. } => READ_BLOB,
         O::PutBlock { .. }
         | O::PutBlockFromUrl { .. }
         | O::AbortCopy { .. }

@@ -52,7 +52,10 @@ pub(crate) async fn get(
         Some(_) if wanted.end - wanted.start > RANGE_CHECKSUM_BYTES_MAX => {
             return Err(ErrorCode::OutOfRangeInput.into());
         }
-        Some(kind) => Some(range_checksum(front, &view, kind, customer_key.as_ref()).await?),
+        Some(kind) => {
+            let of = (&key, snapshot);
+            Some(range_checksum(front, of, &view, kind, customer_key.as_ref()).await?)
+        }
         None => None,
     };
     let body = if wanted.is_empty() {
@@ -98,16 +101,20 @@ async fn look_up(
 /// Reads the range once more for its checksum: at most 4 MiB, just read into the page cache or about to be.
 async fn range_checksum(
     front: &FrontEnd,
+    blob: (&BlobKey, Option<Timestamp>),
     view: &BlobView,
     kind: RangeChecksum,
     key: Option<&CustomerKey>,
 ) -> Result<BodyChecksum, Error> {
+    let pieces = read::all_pieces(&front.router, blob, view)
+        .await
+        .map_err(|error| errors::from_index(&error, Subject::Blob))?;
     let (mut md5, mut crc64) = (Md5Hasher::default(), Crc64Hasher::default());
     let mut update = |bytes: &Bytes| match kind {
         RangeChecksum::Md5 => md5.update(bytes),
         RangeChecksum::Crc64 => crc64.update(bytes),
     };
-    for piece in &view.pieces {
+    for piece in &pieces {
         let bytes = seal::fetch(&*front.capacity, key, piece).await;
         bytes.map_err(|e| errors::from_fetch(&e))?.iter().for_each(&mut update);
     }

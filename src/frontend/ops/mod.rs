@@ -13,6 +13,7 @@ pub(crate) mod encryption;
 pub(crate) mod find;
 pub(crate) mod leases;
 pub(crate) mod listing;
+pub(crate) mod pages;
 pub(crate) mod service_properties;
 pub(crate) mod tags;
 pub(crate) mod versions;

@@ -5,6 +5,7 @@ use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
+use futures_util::future::join_all;
 use tokio::sync::Mutex;
 
 use crate::capacity::Capacity;
@@ -20,6 +21,9 @@ use crate::frontend::write::stored::Stored;
 use crate::frontend::write::stream::StreamWriter;
 use crate::index::InFlight;
 use crate::protocol::Error;
+
+/// Bytes of a page blob that one location holds at most.
+const PAGES_PART_BYTES: u64 = 64 << 10;
 
 /// Sizes of the write path.
 #[derive(Clone, Copy, Debug)]
@@ -141,6 +145,42 @@ impl WritePool {
             Arc::clone(&self.shared.capacity),
             self.shared.tasks.clone(),
         ))
+    }
+
+    /// Stores pages that begin at offset `start` of their blob. They are cut at multiples of 64 KiB of the blob, each cut a
+    /// location of its own, so that writing over a part gives that part's space back.
+    ///
+    /// # Errors
+    /// As [`Self::store`].
+    pub async fn store_pages(&self, pieces: Vec<Bytes>, start: u64) -> Result<Stored, Error> {
+        let mut whole = join(pieces);
+        if whole.len() as u64 <= self.config.inline_bytes_max {
+            return Ok(Stored::inline(Bytes::copy_from_slice(&whole)));
+        }
+        let mut parts = Vec::new();
+        let mut room =
+            usize::try_from(PAGES_PART_BYTES - start % PAGES_PART_BYTES).unwrap_or(usize::MAX);
+        while !whole.is_empty() {
+            parts.push(self.small.append(vec![whole.split_to(room.min(whole.len()))]));
+            room = usize::try_from(PAGES_PART_BYTES).unwrap_or(usize::MAX);
+        }
+        let (mut locations, mut guards, mut failed) = (Vec::new(), Vec::new(), None);
+        for answer in join_all(parts).await {
+            match answer {
+                Ok((location, guard)) => {
+                    locations.push(location);
+                    guards.push(guard);
+                }
+                Err(error) => failed = Some(error),
+            }
+        }
+        let (capacity, tasks) = (Arc::clone(&self.shared.capacity), self.shared.tasks.clone());
+        let stored = Stored::in_extents(locations, guards, capacity, tasks);
+        // Dropped on a failure, which frees what was stored.
+        match failed {
+            None => Ok(stored),
+            Some(error) => Err(errors::from_capacity(&error)),
+        }
     }
 
     /// Begins a large body, in the least used lane; the first ones are preferred so that few extents stay open.

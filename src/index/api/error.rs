@@ -121,6 +121,18 @@ pub enum Error {
     /// The append blob has as many blocks as one may have.
     #[error("too many appended blocks")]
     TooManyAppends,
+    /// The pages lie beyond the end of the blob, which is at `len`.
+    #[error("the pages lie beyond the end, {len}")]
+    InvalidPages {
+        /// The blob's length.
+        len: u64,
+    },
+    /// The sequence number is not as demanded.
+    #[error("the sequence number is not as demanded")]
+    SequenceCondition,
+    /// The sequence number cannot grow any more.
+    #[error("the sequence number cannot grow")]
+    SequenceExhausted,
     /// Too many staged blocks.
     #[error("too many uncommitted blocks")]
     TooManyBlocks,

@@ -1,7 +1,7 @@
 //! The index trait: what a front end, reclaim and the checker ask of a partition. In process today, over RPC in a cluster.
 //!
 //! 1. `host.rs`: the trait.
-//! 2. `write.rs`: changes, with messages in `accounts.rs`, `blobs.rs`, `appends.rs`, `containers.rs`, `copy.rs`,
+//! 2. `write.rs`: changes, with messages in `accounts.rs`, `blobs.rs`, `appends.rs`, `pages.rs`, `containers.rs`, `copy.rs`,
 //!    `lease.rs` and `versions.rs`.
 //! 3. `read.rs`: questions, with pages in `list.rs` and `containers.rs`; `reclaim.rs`: what reclaim is told;
 //!    `tags.rs`: the tag index.
@@ -18,6 +18,7 @@ mod error;
 mod host;
 mod lease;
 mod list;
+mod pages;
 mod read;
 mod reclaim;
 mod tags;
@@ -39,6 +40,10 @@ pub use error::{EncryptionFault, Error, LeaseRefusal};
 pub use host::{IndexHost, Target};
 pub use lease::{LeaseBlob, LeaseContainer, Leased, check_lease};
 pub use list::{ListBlobs, ListEntry, ListPage};
+pub use pages::{
+    PageRange, PageRanges, PagesWritten, ReadPages, SequenceAction, SequenceBounds, UpdatePages,
+    WritePages,
+};
 pub use read::{BlobView, BlockListView, BlockView, Piece, Read, ReadBlob, ReadReply};
 pub use reclaim::{GarbageRow, References, StagedBlocks};
 pub use tags::{EntryChange, IndexTag, ListTags, TagEntry, TagPage, TagWork};

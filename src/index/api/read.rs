@@ -14,6 +14,8 @@ use crate::index::api::ListBlobs;
 use crate::index::api::ListContainers;
 use crate::index::api::ListPage;
 use crate::index::api::ListTags;
+use crate::index::api::PageRanges;
+use crate::index::api::ReadPages;
 use crate::index::api::References;
 use crate::index::api::StagedBlocks;
 use crate::index::api::TagPage;
@@ -69,6 +71,8 @@ pub enum Piece {
         /// The ciphertext.
         piece: Box<Self>,
     },
+    /// So many zeros.
+    Zeros(u64),
 }
 
 /// A blob as of one instant.
@@ -123,6 +127,8 @@ pub enum Read {
     Blob(ReadBlob),
     /// A blob's block lists; of a snapshot, the committed one.
     BlockList(BlobKey, Option<Timestamp>, Guard),
+    /// Page ranges of a page blob.
+    Pages(ReadPages),
     /// A page of blobs.
     Blobs(ListBlobs),
     /// Entries of the tag index.
@@ -176,6 +182,7 @@ impl Read {
             Self::Containers(list) => Some(list.position()),
             Self::Blob(read) => Some(RoutingKey::blob(&read.key).as_bytes().clone()),
             Self::BlockList(key, _, _) => Some(RoutingKey::blob(key).as_bytes().clone()),
+            Self::Pages(read) => Some(RoutingKey::blob(&read.key).as_bytes().clone()),
             Self::Blobs(list) => Some(list.position()),
             Self::Tags(list) => Some(list.from.clone()),
             Self::TagWork { blob, .. } => blob.as_ref().map(|blob| blob.as_bytes().clone()),
@@ -202,6 +209,8 @@ pub enum ReadReply {
     Blob(Box<BlobView>),
     /// To [`Read::BlockList`].
     BlockList(Box<BlockListView>),
+    /// To [`Read::Pages`].
+    Pages(Box<PageRanges>),
     /// To [`Read::Blobs`].
     Blobs(ListPage),
     /// To [`Read::Tags`].

@@ -16,6 +16,7 @@ use crate::index::api::LeaseBlob;
 use crate::index::api::LeaseContainer;
 use crate::index::api::Leased;
 use crate::index::api::NewContent;
+use crate::index::api::PagesWritten;
 use crate::index::api::PutBlob;
 use crate::index::api::PutCopy;
 use crate::index::api::SealBlob;
@@ -27,6 +28,8 @@ use crate::index::api::Snapshotted;
 use crate::index::api::StageBlock;
 use crate::index::api::UpdateBlob;
 use crate::index::api::UpdateContainer;
+use crate::index::api::UpdatePages;
+use crate::index::api::WritePages;
 use crate::index::record::AccountRecord;
 use crate::types::AccountId;
 use crate::types::AccountName;
@@ -81,6 +84,10 @@ pub enum Write {
     AppendBlock(AppendBlock),
     /// Append Blob Seal.
     SealBlob(SealBlob),
+    /// Put Page; answers [`WriteReply::Pages`].
+    WritePages(WritePages),
+    /// Set Blob Properties of a page blob; answers [`WriteReply::Pages`].
+    UpdatePages(UpdatePages),
     /// Set Blob Properties, Set Blob Metadata.
     UpdateBlob(UpdateBlob),
     /// Delete Blob.
@@ -156,6 +163,8 @@ impl Write {
             Self::CommitBlocks(b) => RoutingKey::blob(&b.key).as_bytes().clone(),
             Self::AppendBlock(b) => RoutingKey::blob(&b.key).as_bytes().clone(),
             Self::SealBlob(b) => RoutingKey::blob(&b.key).as_bytes().clone(),
+            Self::WritePages(b) => RoutingKey::blob(&b.key).as_bytes().clone(),
+            Self::UpdatePages(b) => RoutingKey::blob(&b.key).as_bytes().clone(),
             Self::UpdateBlob(b) => RoutingKey::blob(&b.key).as_bytes().clone(),
             Self::DeleteBlob(b) => RoutingKey::blob(&b.key).as_bytes().clone(),
             Self::LeaseBlob(b) => RoutingKey::blob(&b.key).as_bytes().clone(),
@@ -196,6 +205,7 @@ impl Write {
                 Self::PutCopy(copy) => copied(&copy.content),
                 Self::StageBlock(stage) => content(&stage.content),
                 Self::AppendBlock(append) => content(&append.content),
+                Self::WritePages(pages) => pages.content.as_ref().map_or(0, content),
                 Self::CommitBlocks(commit) => commit.list.len() * ENTRY,
                 Self::ForgetGarbage { keys: rows } | Self::ForgetTagWork { rows } => {
                     rows.len() * ENTRY
@@ -209,6 +219,7 @@ impl Write {
                 | Self::DeleteContainer(_)
                 | Self::Share(_)
                 | Self::SealBlob(_)
+                | Self::UpdatePages(_)
                 | Self::UpdateBlob(_)
                 | Self::DeleteBlob(_)
                 | Self::LeaseBlob(_)
@@ -254,6 +265,8 @@ pub enum WriteReply {
     Leased(Leased),
     /// What [`Write::Share`] marked.
     Shared(Box<SharedBlob>),
+    /// Pages changed.
+    Pages(PagesWritten),
     /// A block was appended.
     Appended {
         /// The blob's new tag and time.

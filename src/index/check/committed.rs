@@ -57,7 +57,7 @@ impl Committed {
     pub(super) fn directory(&self) -> &[SegmentStart] {
         match &self.content.layout {
             Layout::Segments { directory, .. } | Layout::Appended { directory, .. } => directory,
-            Layout::Whole(_) | Layout::Blocks(_) => &[],
+            Layout::Whole(_) | Layout::Blocks(_) | Layout::Pages { .. } => &[],
         }
     }
 
@@ -65,7 +65,10 @@ impl Committed {
     pub(super) fn take_tail(&mut self) -> Vec<Entry> {
         match &mut self.content.layout {
             Layout::Appended { tail, .. } => std::mem::take(tail),
-            Layout::Whole(_) | Layout::Blocks(_) | Layout::Segments { .. } => Vec::new(),
+            Layout::Whole(_)
+            | Layout::Blocks(_)
+            | Layout::Segments { .. }
+            | Layout::Pages { .. } => Vec::new(),
         }
     }
 

@@ -125,7 +125,7 @@ pub(super) async fn put(
     if let Some(old) = old {
         let layout = old.content(&key)?.layout;
         dropped.extend(layout::owned(view, &key, &layout, out).await?);
-        layout::remove_segments(&key, &layout, out);
+        layout::remove_rows(&key, &layout, now, out);
     }
     garbage::write(&key, now, &dropped, &kept, out);
     out.put(Family::Main, key.as_bytes().clone(), values::encode_blob(&record, &content));
@@ -150,6 +150,11 @@ fn begin(
             let layout = Layout::Appended { generation, directory, tail };
             let content = BlobContent { id_len: append::ID_LEN, layout };
             (BlobKind::Append { blocks: 0, sealed: false }, 0, Crc64::EMPTY, content)
+        }
+        NewKind::Page { len, sequence } => {
+            let layout = Layout::Pages { layers: vec![now.ticks()] };
+            let content = BlobContent { id_len: 0, layout };
+            (BlobKind::Page { sequence }, len, Crc64::EMPTY, content)
         }
     }
 }
@@ -262,7 +267,7 @@ pub(super) async fn remove(
         tags::changed(key, (&blob.record.tags, &Tags::default()), now, out);
         let layout = blob.content(key)?.layout;
         dropped.extend(layout::owned(view, key, &layout, out).await?);
-        layout::remove_segments(key, &layout, out);
+        layout::remove_rows(key, &layout, now, out);
         out.delete(Family::Main, key.as_bytes().clone());
     }
     garbage::write(key, now, &dropped, &[], out);

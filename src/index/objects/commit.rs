@@ -63,12 +63,13 @@ pub(super) async fn commit(
             }
             values::Layout::Blocks(_)
             | values::Layout::Segments { .. }
-            | values::Layout::Appended { .. } => {
+            | values::Layout::Appended { .. }
+            | values::Layout::Pages { .. } => {
                 out.shared_dropped += committed.iter().map(|e| e.content.shared_len()).sum::<u64>();
                 dropped.extend(committed.iter().flat_map(|e| e.content.owned()).copied());
             }
         }
-        layout::remove_segments(&key, &layout, out);
+        layout::remove_rows(&key, &layout, now, out);
     }
     let staged = unstage(view, &key, &commit.list, &mut dropped, out).await?;
     let entries = resolve(&commit.list, &committed, &staged)?;

@@ -52,7 +52,7 @@ pub(super) async fn put(
     if let Some(old) = old {
         let layout = old.content(&key)?.layout;
         dropped.extend(layout::owned(view, &key, &layout, out).await?);
-        layout::remove_segments(&key, &layout, out);
+        layout::remove_rows(&key, &layout, now, out);
     }
     let (content, kept) = match &put.content {
         CopiedContent::Whole(new) if matches!(put.kind, BlobKind::Append { .. }) => {

@@ -72,6 +72,30 @@ pub(crate) fn parse_snapshot(row: &Bytes, blob: &RoutingKey) -> Result<Timestamp
     }
 }
 
+/// The span of a layer of a page blob that ends at `end`: by its end, so that the first span that reaches into a range is
+/// the first row after where the range begins.
+pub(crate) fn span(blob: &RoutingKey, layer: u64, end: u64) -> Bytes {
+    join(blob, &[&layer.to_be_bytes(), &end.to_be_bytes()])
+}
+
+/// Takes the key of a row of the layout family apart: layer and end of a span, `None` for a segment.
+pub(crate) fn parse_span(row: &[u8], blob: &RoutingKey) -> Option<(u64, u64)> {
+    let suffix: [u8; 16] = row.get(blob.as_bytes().len()..)?.try_into().ok()?;
+    let (layer, end) = suffix.split_at(8);
+    Some((u64::from_be_bytes(layer.try_into().ok()?), u64::from_be_bytes(end.try_into().ok()?)))
+}
+
+/// A layer no row names any more.
+pub(crate) fn dead_layer(blob: &RoutingKey, layer: u64) -> Bytes {
+    join(blob, &[&layer.to_be_bytes()])
+}
+
+/// The dead layer that a row of the garbage family stands for; `None` when it is a row of locations.
+pub(crate) fn parse_dead_layer(row: &[u8], blob: &RoutingKey) -> Option<u64> {
+    let suffix: [u8; 8] = row.get(blob.as_bytes().len()..)?.try_into().ok()?;
+    Some(u64::from_be_bytes(suffix))
+}
+
 /// The `n`-th garbage row of the change of a blob made at `now`.
 pub(in crate::index) fn garbage(blob: &RoutingKey, now: Timestamp, n: u32) -> Bytes {
     join(blob, &[&now.ticks().to_be_bytes(), &n.to_be_bytes()])

@@ -2,6 +2,7 @@
 
 use crate::index::api::Error;
 use crate::index::objects::keys;
+use crate::index::objects::pages;
 use crate::index::objects::values;
 use crate::index::objects::values::BlobContent;
 use crate::index::objects::values::Entry;
@@ -94,14 +95,14 @@ pub(super) async fn segment(
     Ok(found)
 }
 
-/// All blocks of a layout in order; none when it was made by Put Blob.
+/// All blocks of a layout in order; none when it was made by Put Blob, or has pages.
 pub(super) async fn entries(
     view: &dyn Rows,
     blob: &RoutingKey,
     layout: &Layout,
 ) -> Result<Vec<Entry>, Error> {
     match layout {
-        Layout::Whole(_) => Ok(Vec::new()),
+        Layout::Whole(_) | Layout::Pages { .. } => Ok(Vec::new()),
         Layout::Blocks(entries) => Ok(entries.clone()),
         Layout::Segments { generation, directory } => {
             segments(view, blob, *generation, directory).await
@@ -146,13 +147,19 @@ pub(super) async fn share(
             share_segments(view, blob, (*generation, directory), now, out).await?;
             tail.iter_mut().for_each(|entry| entry.content.mark());
         }
+        Layout::Pages { layers } => {
+            // What is there freezes; the blob goes on in a layer of its own.
+            let copy = Layout::Pages { layers: layers.clone() };
+            layers.insert(0, now.ticks());
+            return Ok((layout, copy));
+        }
     }
     let mut copy = layout.clone();
     match &mut copy {
         Layout::Segments { generation, .. } | Layout::Appended { generation, .. } => {
             *generation = now.ticks();
         }
-        Layout::Whole(_) | Layout::Blocks(_) => {}
+        Layout::Whole(_) | Layout::Blocks(_) | Layout::Pages { .. } => {}
     }
     Ok((layout, copy))
 }
@@ -177,14 +184,17 @@ async fn share_segments(
     Ok(())
 }
 
-/// Removes a layout's segment rows.
-pub(super) fn remove_segments(blob: &RoutingKey, layout: &Layout, out: &mut RowBatch) {
-    if let Layout::Segments { generation, directory }
-    | Layout::Appended { generation, directory, .. } = layout
-    {
-        for (number, _) in (0u32..).zip(directory) {
-            out.delete(Family::Layout, keys::layout_segment(blob, *generation, number));
+/// Removes the rows a layout has beside the main row; those of page blobs are left to reclaim.
+pub(super) fn remove_rows(blob: &RoutingKey, layout: &Layout, now: Timestamp, out: &mut RowBatch) {
+    match layout {
+        Layout::Whole(_) | Layout::Blocks(_) => {}
+        Layout::Segments { generation, directory }
+        | Layout::Appended { generation, directory, .. } => {
+            for (number, _) in (0u32..).zip(directory) {
+                out.delete(Family::Layout, keys::layout_segment(blob, *generation, number));
+            }
         }
+        Layout::Pages { layers } => pages::drop_layers(blob, layers, now, out),
     }
 }
 

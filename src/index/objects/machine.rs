@@ -14,6 +14,8 @@ use crate::index::objects::commit;
 use crate::index::objects::container;
 use crate::index::objects::copy;
 use crate::index::objects::list;
+use crate::index::objects::page_ranges;
+use crate::index::objects::pages;
 use crate::index::objects::read as blob_read;
 use crate::index::objects::share;
 use crate::index::objects::snapshot;
@@ -62,6 +64,8 @@ impl Machine for Objects {
             Write::CommitBlocks(list) => commit::commit(view, list, now, out).await,
             Write::AppendBlock(block) => append::append(view, block, now, out).await,
             Write::SealBlob(seal) => append::seal(view, seal, now, out).await,
+            Write::WritePages(write) => pages::write(view, write, now, out).await,
+            Write::UpdatePages(update) => pages::update(view, update, now, out).await,
             Write::UpdateBlob(update) => blob::update(view, update, now, out).await,
             Write::DeleteBlob(delete) => blob::delete(view, delete, now, out).await,
             Write::LeaseBlob(lease) => blob::lease(view, lease, now, out).await,
@@ -79,7 +83,7 @@ impl Machine for Objects {
             }
             Write::IndexTag(change) => tags::index(view, change, out).await,
             Write::ForgetTagWork { rows } => Ok(tags::forget(rows, out)),
-            Write::ForgetGarbage { keys } => Ok(sweep::forget_garbage(keys, out)),
+            Write::ForgetGarbage { keys } => sweep::forget_garbage(view, keys, now, out).await,
         }
     }
 
@@ -109,6 +113,9 @@ impl Machine for Objects {
             Read::BlockList(key, snapshot, guard) => {
                 let of = (key, *snapshot);
                 ReadReply::BlockList(Box::new(blob_read::block_list(view, of, guard, now).await?))
+            }
+            Read::Pages(read) => {
+                ReadReply::Pages(Box::new(page_ranges::ranges(view, read, now).await?))
             }
             Read::Blobs(page) => ReadReply::Blobs(list::list(view, range, page).await?),
             Read::TagWork { blob, from, limit } => {

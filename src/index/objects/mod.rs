@@ -2,12 +2,12 @@
 //!
 //! Main path: 1. `machine.rs` sends each request to its file · 2. `guard.rs` and `encryption.rs` hold it against the current state, `lease.rs` is
 //! the life of a lease ·
-//! 3. `blob.rs`, `snapshot.rs`, `tier.rs`, `staged.rs`, `commit.rs`, `append.rs`, `container.rs` turn writes into row changes, with `layout.rs` for block
-//! lists and `garbage.rs` for what they drop · 4. `read.rs`, `list.rs` (with `page.rs`, `cursor.rs`) answer ·
+//! 3. `blob.rs`, `snapshot.rs`, `tier.rs`, `staged.rs`, `commit.rs`, `append.rs`, `pages.rs` (with `spans.rs`), `container.rs` turn writes into row changes, with `layout.rs` for block
+//! lists and `garbage.rs` for what they drop · 4. `read.rs`, `page_ranges.rs`, `list.rs` (with `page.rs`, `cursor.rs`) answer ·
 //! 5. `sweep.rs` (with `walk.rs`) serves reclaim · 6. `tags.rs` keeps the tag index behind blobs' tags. `keys.rs` and `values.rs` are the only places that know bytes; they are described in
 //! `api-spec/keys.md` and `api-spec/rows.md`.
 //!
-//! Invariants: a location is referred to by exactly one of: a blob's layout (any number of times), a staged block, a
+//! Invariants: a location is referred to by exactly one of: a blob's layout or layer of pages (any number of times), a staged block, a
 //! garbage row; it moves between them in one batch (I10, I11). A request is decided by the rows and its `now` alone. No
 //! stored byte makes it panic: what cannot be read answers [`crate::index::Error::Corrupt`].
 //!
@@ -29,9 +29,12 @@ mod lease;
 mod list;
 mod machine;
 mod page;
+mod page_ranges;
+mod pages;
 mod read;
 mod share;
 mod snapshot;
+pub(in crate::index) mod spans;
 mod staged;
 pub(in crate::index) mod sweep;
 pub(in crate::index) mod tags;

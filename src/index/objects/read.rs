@@ -14,6 +14,7 @@ use crate::index::objects::encryption;
 use crate::index::objects::guard;
 use crate::index::objects::keys;
 use crate::index::objects::layout;
+use crate::index::objects::spans::Overlay;
 use crate::index::objects::staged;
 use crate::index::objects::staged::StagedBlocks;
 use crate::index::objects::values::Content;
@@ -29,6 +30,8 @@ use crate::types::RoutingKey;
 use crate::types::Seal;
 use crate::types::Timestamp;
 
+/// Stretches of a page blob one answer has: more than 4 MiB of single pages.
+const SPANS_MAX: usize = 10_000;
 /// Layout segments one answer reads: the caller asks again from where the pieces end.
 const SEGMENTS_MAX: usize = 2;
 
@@ -66,6 +69,11 @@ pub(super) async fn blob(
         Layout::Blocks(entries) => cut.add_all(&entries)?,
         Layout::Segments { generation, directory } => {
             cut.add_segments(view, &key, (generation, &directory)).await?;
+        }
+        Layout::Pages { layers } => {
+            view_of.generation = layers.last().copied();
+            cut.at = range.start;
+            cut.add_spans(view, &key, &layers).await?;
         }
         Layout::Appended { generation, directory, tail } => {
             view_of.generation = Some(generation);
@@ -116,6 +124,44 @@ impl Cut {
             }
         }
         Ok(())
+    }
+
+    /// Adds what the layers of a page blob show of the range, so many stretches at most.
+    async fn add_spans(
+        &mut self,
+        view: &dyn Rows,
+        key: &RoutingKey,
+        layers: &[u64],
+    ) -> Result<(), Error> {
+        let mut overlay = Overlay::new(view, key, layers, &self.range).await?;
+        while self.pieces.len() < SPANS_MAX
+            && let Some(seen) = overlay.next().await?
+        {
+            let len = seen.range.end - seen.range.start;
+            match seen.span.as_ref().and_then(|span| Some((span.skip, span.content.as_ref()?))) {
+                Some((_, Content::Inline(bytes))) => {
+                    self.pieces.push(Piece::Inline(bytes.clone()));
+                }
+                Some((skip, Content::Stored(locations) | Content::Shared(locations))) => {
+                    let Some(location) = locations.first() else { continue };
+                    let range = skip..skip.saturating_add(len);
+                    self.pieces.push(Piece::Stored { location: *location, range });
+                }
+                Some((_, Content::Encrypted(_))) => {
+                    return Err(Error::Corrupt("encrypted pages".to_owned()));
+                }
+                None => self.add_zeros(len),
+            }
+            self.at = seen.range.end;
+        }
+        Ok(())
+    }
+
+    fn add_zeros(&mut self, more: u64) {
+        match self.pieces.last_mut() {
+            Some(Piece::Zeros(len)) => *len = len.saturating_add(more),
+            _ => self.pieces.push(Piece::Zeros(more)),
+        }
     }
 
     fn add_all(&mut self, entries: &[Entry]) -> Result<(), Error> {

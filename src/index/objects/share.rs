@@ -81,6 +81,8 @@ async fn wanted(
             }
             cut(start, &entries, range).map(CopiedContent::Blocks)
         }
+        // Spans of page blobs are not shared: their copies are of bytes.
+        Layout::Pages { .. } => None,
         Layout::Appended { .. } => {
             let entries = layout::entries(view, key, layout).await?;
             cut(0, &entries, range).map(CopiedContent::Blocks)
@@ -159,6 +161,7 @@ async fn mark(
     out: &mut RowBatch,
 ) -> Result<(), Error> {
     match &mut content.layout {
+        Layout::Pages { .. } => return Ok(()),
         Layout::Whole(whole) => whole.mark(),
         Layout::Blocks(entries) => entries.iter_mut().for_each(|entry| entry.content.mark()),
         Layout::Segments { generation, directory } => {

@@ -67,7 +67,8 @@ pub(super) async fn remove(
     out: &mut RowBatch,
 ) -> Result<Vec<Location>, Error> {
     let dropped = layout::owned(view, blob, &content.layout, out).await?;
-    layout::remove_segments(blob, &content.layout, out);
+    // Layers may go at once: nobody finds them without the row. What their spans name waits as garbage.
+    layout::remove_rows(blob, &content.layout, Timestamp::ZERO, out);
     out.delete(Family::Versions, row.clone());
     Ok(dropped)
 }

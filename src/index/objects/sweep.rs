@@ -11,9 +11,12 @@ use crate::index::objects::blob;
 use crate::index::objects::cursor::Cursor;
 use crate::index::objects::keys;
 use crate::index::objects::keys::StagedKey;
+use crate::index::objects::pages;
+use crate::index::objects::spans;
 use crate::index::objects::values;
 use crate::index::objects::values::Content;
 use crate::index::objects::values::DeadContainer;
+use crate::index::objects::values::DeadLayer;
 use crate::index::objects::values::Entry;
 use crate::index::objects::values::GarbageValue;
 use crate::index::objects::values::Layout;
@@ -48,18 +51,41 @@ pub(super) async fn garbage(
         if rows.len() >= limit {
             return Ok((rows, Some(row.key)));
         }
+        let blob = keys::routing_key(Family::Garbage, &row.key)?;
+        if keys::parse_dead_layer(&row.key, &blob).is_some() {
+            let dead: DeadLayer = values::decode(Family::Garbage, &row.key, &row.value)?;
+            let locations = Vec::new();
+            rows.push(GarbageRow { key: row.key, since: dead.since, locations });
+            continue;
+        }
         let value: GarbageValue = values::decode(Family::Garbage, &row.key, &row.value)?;
         rows.push(GarbageRow { key: row.key, since: value.since, locations: value.locations });
     }
     Ok((rows, None))
 }
 
-/// Removes garbage rows that have been freed.
-pub(super) fn forget_garbage(keys: &[Bytes], out: &mut RowBatch) -> WriteReply {
-    for key in keys {
-        out.delete(Family::Garbage, key.clone());
+/// Removes garbage rows that have been freed. A dead layer among them gives up its next spans, as garbage.
+pub(super) async fn forget_garbage(
+    view: &dyn Rows,
+    keys: &[Bytes],
+    now: Timestamp,
+    out: &mut RowBatch,
+) -> Result<WriteReply, Error> {
+    // One layer at a time: its spans make a long batch.
+    let mut buried = false;
+    for row in keys {
+        let dead = RoutingKey::of_row(row)
+            .and_then(|blob| Some((keys::parse_dead_layer(row, &blob)?, blob)));
+        match dead {
+            Some((layer, blob)) if !buried => {
+                buried = true;
+                pages::bury(view, &blob, layer, now, out).await?;
+            }
+            Some(_) => {}
+            None => out.delete(Family::Garbage, row.clone()),
+        }
     }
-    WriteReply::Done
+    Ok(WriteReply::Done)
 }
 
 /// Containers whose rows are not yet purged.
@@ -186,7 +212,7 @@ fn refer(
                 Layout::Whole(content) => add(&content),
                 Layout::Blocks(entries) => entries.iter().for_each(|e| add(&e.content)),
                 Layout::Appended { tail, .. } => tail.iter().for_each(|e| add(&e.content)),
-                Layout::Segments { .. } => {}
+                Layout::Segments { .. } | Layout::Pages { .. } => {}
             }
         }
         Family::Main | Family::Versions => {}
@@ -196,9 +222,16 @@ fn refer(
                 add(&values::decode::<StagedBlock>(family, &row.key, &row.value)?.content);
             }
         }
+        Family::Layout if keys::parse_span(&row.key, key).is_some() => {
+            let (_layer, _range, span) = spans::parse_row(&row.key, &row.value, key)?;
+            span.content.iter().for_each(add);
+        }
         Family::Layout => {
             let entries: Vec<Entry> = values::decode(family, &row.key, &row.value)?;
             entries.iter().for_each(|e| add(&e.content));
+        }
+        Family::Garbage if keys::parse_dead_layer(&row.key, key).is_some() => {
+            let _dead: DeadLayer = values::decode(family, &row.key, &row.value)?;
         }
         Family::Garbage => {
             let value: GarbageValue = values::decode(family, &row.key, &row.value)?;

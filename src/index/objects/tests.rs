@@ -8,6 +8,7 @@ mod encrypted;
 mod golden;
 mod lists;
 mod model;
+mod pages;
 mod snapshots;
 mod support;
 mod sweeps;

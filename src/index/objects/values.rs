@@ -214,6 +214,30 @@ pub(crate) enum Layout {
         /// The last blocks.
         tail: Vec<Entry>,
     },
+    /// Of a page blob: spans of layers, in rows of [`Family::Layout`]. Where no layer has a span there are zeros.
+    Pages {
+        /// Ticks, newest first: where a newer layer has a span it hides those of the older ones. Writes go to the first; the
+        /// others are of snapshots and no longer change.
+        layers: Vec<u64>,
+    },
+}
+
+/// A stretch of a layer of a page blob; the key says where it ends.
+#[derive(Clone, Debug, PartialEq, Eq, DeriveSerialize, Deserialize)]
+pub(crate) struct Span {
+    /// Bytes.
+    pub(crate) len: u64,
+    /// Bytes of the content before it: what was written over since.
+    pub(crate) skip: u64,
+    /// Where its bytes are, one location at most; `None` for zeros that hide an older layer.
+    pub(crate) content: Option<Content>,
+}
+
+/// A layer of a page blob that no row names any more: its spans are removed bit by bit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, DeriveSerialize, Deserialize)]
+pub(crate) struct DeadLayer {
+    /// When it was dropped.
+    pub(crate) since: Timestamp,
 }
 
 /// What follows the record in the main row of a blob.

@@ -14,6 +14,7 @@ use crate::protocol::azure::encryption;
 use crate::protocol::azure::headers;
 use crate::protocol::azure::leases;
 use crate::protocol::azure::limits;
+use crate::protocol::azure::pages;
 use crate::protocol::azure::parse::Request;
 use crate::protocol::azure::query;
 use crate::protocol::azure::query::Query;
@@ -35,6 +36,8 @@ use crate::types::NewKind;
 const SERVED: &[&str] = &[
     "appendblock",
     "seal",
+    "page",
+    "pagelist",
     "block",
     "blocklist",
     "properties",
@@ -46,15 +49,8 @@ const SERVED: &[&str] = &[
 ];
 
 /// `comp` values of blobs that exist in the service and not here.
-const UNSERVED: &[&str] = &[
-    "page",
-    "pagelist",
-    "incrementalcopy",
-    "expiry",
-    "immutabilitypolicies",
-    "legalhold",
-    "query",
-];
+const UNSERVED: &[&str] =
+    &["incrementalcopy", "expiry", "immutabilitypolicies", "legalhold", "query"];
 
 /// Routes by `comp` and method.
 pub(super) fn parse(
@@ -83,6 +79,8 @@ pub(super) fn parse(
         (Some("snapshot"), &Method::PUT) => snapshots::take(all, path),
         (Some("tier"), &Method::PUT) => tiers::set(all, path),
         (Some("undelete"), &Method::PUT) => Ok(Operation::UndeleteBlob { path }),
+        (Some("page"), &Method::PUT) => pages::put(request, path),
+        (Some("pagelist"), &Method::GET) => pages::ranges(all, request.query, path),
         (Some("block"), &Method::PUT) => put_block(request, path),
         (Some("blocklist"), &Method::PUT) => put_block_list(all, path),
         (Some("blocklist"), &Method::GET) => Ok(Operation::GetBlockList {
@@ -90,11 +88,14 @@ pub(super) fn parse(
             precondition: conditions::read(all)?,
             kind: block_list_kind(request.query)?,
         }),
-        (Some("properties"), &Method::PUT) => Ok(Operation::SetBlobProperties {
-            path,
-            precondition: conditions::write(all)?,
-            properties: headers::properties(all, false)?,
-        }),
+        (Some("properties"), &Method::PUT) => match pages::set(all, &path)? {
+            Some(operation) => Ok(operation),
+            None => Ok(Operation::SetBlobProperties {
+                path,
+                precondition: conditions::write(all)?,
+                properties: headers::properties(all, false)?,
+            }),
+        },
         (Some("tags"), &Method::GET) => {
             Ok(Operation::GetBlobTags { path, precondition: conditions::read(all)? })
         }
@@ -139,10 +140,7 @@ fn put(request: &Request<'_>, path: BlobPath) -> Result<Operation, Error> {
     let kind = match headers::text(all, "x-ms-blob-type")? {
         Some("BlockBlob") => NewKind::Block,
         Some("AppendBlob") => NewKind::Append,
-        Some(kind @ "PageBlob") => {
-            return Err(unserved::not_served(&format!("blobs of type {kind}"))
-                .detail("HeaderName", "x-ms-blob-type"));
-        }
+        Some("PageBlob") => pages::kind(all)?,
         Some(other) => return Err(headers::invalid("x-ms-blob-type", other)),
         None => {
             return Err(

@@ -12,6 +12,9 @@ const LARGE_APPENDS_SINCE: ServiceVersion = ServiceVersion::new(2022, 11, 2);
 /// Bytes of a range whose checksum may be asked for.
 pub const RANGE_CHECKSUM_BYTES_MAX: u64 = 4 * MIB;
 
+/// Bytes of a Put Page body.
+pub(super) const PUT_PAGE_BYTES_MAX: u64 = 4 * MIB;
+
 /// Bytes of a Put Blob body.
 pub(super) fn put_blob(version: ServiceVersion) -> u64 {
     by_version(version, [5000, 256, 64])

@@ -14,6 +14,7 @@ use crate::protocol::reply::BlockItem;
 use crate::protocol::reply::ContainerFacts;
 use crate::protocol::reply::ContainerListing;
 use crate::protocol::reply::LeaseFacts;
+use crate::protocol::reply::PageItem;
 use crate::protocol::reply::TierFacts;
 use crate::types::BlobKind;
 use crate::types::Encryption;
@@ -224,6 +225,23 @@ fn kind(out: &mut String, kind: BlobKind) {
         BlobKind::Append { sealed: true, .. } => out.push_str("<Sealed>true</Sealed>"),
         BlobKind::Block | BlobKind::Append { .. } | BlobKind::Page { .. } => {}
     }
+}
+
+/// Get Page Ranges; ends are inclusive there.
+pub(super) fn page_list(items: &[PageItem], next: Option<u64>) -> String {
+    let mut out = String::with_capacity(128 + items.len() * 80);
+    out.push_str(DECLARATION);
+    out.push_str("<PageList>");
+    for item in items {
+        let tag = if item.cleared { "ClearRange" } else { "PageRange" };
+        let (start, end) = (item.range.start, item.range.end.saturating_sub(1));
+        out.push_str(&format!("<{tag}><Start>{start}</Start><End>{end}</End></{tag}>"));
+    }
+    if let Some(next) = next {
+        escape::plain(&mut out, "NextMarker", next);
+    }
+    out.push_str("</PageList>");
+    out
 }
 
 /// Get Block List.

@@ -35,6 +35,7 @@ mod leases;
 mod limits;
 mod listing;
 mod lists;
+mod pages;
 mod parse;
 mod query;
 mod range;

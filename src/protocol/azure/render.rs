@@ -151,6 +151,22 @@ pub fn render(reply: &Reply, echo: &RequestEcho) -> Response<Bytes> {
             .set("x-ms-blob-append-offset", &offset.to_string())
             .set("x-ms-blob-committed-block-count", &blocks.to_string())
             .empty(),
+        Reply::PagesPut { change, sequence, checksum } => {
+            let head = Head::new(201, echo).change(change).encrypted();
+            let head = head.set("x-ms-blob-sequence-number", &sequence.to_string());
+            match checksum {
+                Some(checksum) => head.checksum(checksum).empty(),
+                None => head.empty(),
+            }
+        }
+        Reply::PagePropertiesSet { change, sequence } => Head::new(200, echo)
+            .change(change)
+            .set("x-ms-blob-sequence-number", &sequence.to_string())
+            .empty(),
+        Reply::PageRanges { change, len, items, next } => Head::new(200, echo)
+            .change(change)
+            .set("x-ms-blob-content-length", &len.to_string())
+            .xml(listing::page_list(items, *next)),
         Reply::BlobSealed(change) => {
             Head::new(200, echo).change(change).set("x-ms-blob-sealed", "true").empty()
         }

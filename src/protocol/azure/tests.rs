@@ -152,6 +152,11 @@ fn client_request_ids_have_a_limit() {
 
 const PUT_BLOB: &[&str] = &["x-ms-blob-type: BlockBlob", "content-length: 5"];
 
+const MAKE_PAGES: &[&str] =
+    &["x-ms-blob-type: PageBlob", "x-ms-blob-content-length: 1024", "content-length: 0"];
+const CLEAR_PAGES: &[&str] =
+    &["x-ms-page-write: clear", "x-ms-range: bytes=512-1023", "content-length: 0"];
+
 fn with<'a>(base: &[&'a str], more: &[&'a str]) -> Vec<&'a str> {
     [base, more].concat()
 }
@@ -174,7 +179,18 @@ fn requests_are_routed_to_their_operations() {
         ("GET /acct/con/b?comp=blocklist", &[], "GetBlockList"),
         ("GET /acct/con/b", &[], "GetBlob"),
         ("HEAD /acct/con/b", &[], "GetBlobProperties"),
+        ("PUT /acct/con/b", &["x-ms-blob-type: AppendBlob", "content-length: 0"], "PutBlob"),
+        ("PUT /acct/con/b", MAKE_PAGES, "PutBlob"),
+        ("PUT /acct/con/b?comp=appendblock", &["content-length: 1"], "AppendBlock"),
+        ("PUT /acct/con/b?comp=seal", &[], "SealBlob"),
+        ("PUT /acct/con/b?comp=page", CLEAR_PAGES, "PutPage"),
+        ("GET /acct/con/b?comp=pagelist", &[], "GetPageRanges"),
         ("PUT /acct/con/b?comp=properties", &[], "SetBlobProperties"),
+        (
+            "PUT /acct/con/b?comp=properties",
+            &["x-ms-blob-content-length: 512"],
+            "SetBlobProperties",
+        ),
         ("GET /acct/con/b?comp=metadata", &[], "GetBlobMetadata"),
         ("HEAD /acct/con/b?comp=metadata", &[], "GetBlobMetadata"),
         ("PUT /acct/con/b?comp=metadata", &[], "SetBlobMetadata"),
@@ -202,7 +218,6 @@ fn requests_are_routed_to_their_operations() {
 #[test]
 fn what_is_not_served_says_so() {
     let queries = [
-        "PUT /acct/con/b?comp=page",
         "GET /acct/con/b?versionid=x",
         "GET /acct/con?restype=container&comp=list&showonly=deleted",
         "PUT /acct/files?resource=filesystem",
@@ -223,10 +238,6 @@ fn what_is_not_served_says_so() {
         let name = header.split_once(':').unwrap().0;
         let named = error.details.iter().any(|(_, value)| value == name);
         assert!(named, "{header}: {error:?}");
-    }
-    for kind in ["PageBlob"] {
-        let header = format!("x-ms-blob-type: {kind}");
-        assert_eq!(refused("PUT /acct/con/b", &[&header]), ErrorCode::NotImplemented);
     }
     let acl = "HEAD /acct/con?action=getAccessControl";
     assert_eq!(refused(acl, &[]), ErrorCode::HierarchicalNamespaceNotEnabled);
@@ -555,6 +566,10 @@ fn published_description_has_every_operation_and_only_codes_of_the_table() {
         "DeleteContainer",
         "ListBlobs",
         "PutBlob",
+        "AppendBlock",
+        "SealBlob",
+        "PutPage",
+        "GetPageRanges",
         "PutBlock",
         "PutBlockList",
         "GetBlockList",

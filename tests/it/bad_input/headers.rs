@@ -18,7 +18,7 @@ const ROWS: &[Row] = &[
     (GET, "x-ms-version: 2026-13-01", 400, "InvalidHeaderValue"),
     (GET, "x-ms-version: 20261006", 400, "InvalidHeaderValue"),
     (PUT, "x-ms-blob-type: Blob", 400, "InvalidHeaderValue"),
-    (PUT, "x-ms-blob-type: PageBlob", 501, "NotImplemented"),
+    (PUT, "x-ms-blob-type: PageBlob", 400, "MissingRequiredHeader"),
     (PUT, "x-ms-meta-a: b", 400, "MissingRequiredHeader"),
     (GET, "x-ms-lease-id: mine", 400, "InvalidHeaderValue"),
     (
@@ -79,8 +79,8 @@ const ROWS: &[Row] = &[
     (
         "PUT /acct1/con1/blob?comp=properties",
         "x-ms-blob-content-length: 512",
-        501,
-        "NotImplemented",
+        409,
+        "InvalidBlobType",
     ),
 ];
 

@@ -366,6 +366,7 @@ impl World {
             for piece in view.pieces {
                 match piece {
                     Piece::Inline(part) => bytes.extend(part),
+                    Piece::Zeros(_) => panic!("zeros in a block blob"),
                     Piece::Stored { location, range } => {
                         let all = &self.extents[&place(&location)];
                         let start = usize::try_from(range.start).unwrap();

@@ -1,0 +1,117 @@
+//! Changes and ranges of page blobs. All offsets and lengths are bytes and multiples of [`crate::types::PAGE_BYTES`].
+
+use std::ops::Range;
+
+use crate::index::api::Guard;
+use crate::index::api::NewContent;
+use crate::index::record::BlobRecord;
+use crate::types::BlobKey;
+use crate::types::BlobProperties;
+use crate::types::ByteRange;
+
+/// `x-ms-if-sequence-number-*`: what the sequence number must be.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SequenceBounds {
+    /// At most.
+    pub at_most: Option<u64>,
+    /// Less than.
+    pub below: Option<u64>,
+    /// Equal to.
+    pub equal: Option<u64>,
+}
+
+impl SequenceBounds {
+    /// Whether `sequence` is as demanded.
+    #[must_use]
+    pub fn hold(&self, sequence: u64) -> bool {
+        self.at_most.is_none_or(|bound| sequence <= bound)
+            && self.below.is_none_or(|bound| sequence < bound)
+            && self.equal.is_none_or(|bound| sequence == bound)
+    }
+}
+
+/// Writes or clears a range of pages.
+#[derive(Clone, Debug)]
+pub struct WritePages {
+    /// The blob.
+    pub key: BlobKey,
+    /// What must hold.
+    pub guard: Guard,
+    /// What must hold of the sequence number.
+    pub sequence: SequenceBounds,
+    /// The pages, half-open, not empty.
+    pub range: Range<u64>,
+    /// The bytes, as long as the range, each location on its own; `None` clears.
+    pub content: Option<NewContent>,
+}
+
+/// What becomes of the sequence number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SequenceAction {
+    /// The higher of this and what it is.
+    Max(u64),
+    /// This.
+    Update(u64),
+    /// One more.
+    Increment,
+}
+
+/// Set Blob Properties of a page blob: its length, sequence number, and properties.
+#[derive(Clone, Debug)]
+pub struct UpdatePages {
+    /// The blob.
+    pub key: BlobKey,
+    /// What must hold.
+    pub guard: Guard,
+    /// Replaces the system properties, if any is given.
+    pub properties: Option<BlobProperties>,
+    /// The new length.
+    pub len: Option<u64>,
+    /// The new sequence number.
+    pub sequence: Option<SequenceAction>,
+}
+
+/// What a change of pages answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PagesWritten {
+    /// The new tag and time.
+    pub written: super::Written,
+    /// The sequence number.
+    pub sequence: u64,
+    /// When not all could be done at once (very many small writes lie in the range): where to go on clearing. A new
+    /// length is not set yet then.
+    pub rest: Option<u64>,
+}
+
+/// Get Page Ranges, with and without a difference.
+#[derive(Clone, Debug)]
+pub struct ReadPages {
+    /// The blob.
+    pub key: BlobKey,
+    /// What must hold.
+    pub guard: Guard,
+    /// Only pages that this touches.
+    pub range: Option<ByteRange>,
+    /// Ranges at most, above 0.
+    pub limit: usize,
+}
+
+/// A range of pages.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PageRange {
+    /// Bytes, half-open.
+    pub range: Range<u64>,
+    /// Cleared since the snapshot compared with; never so without one.
+    pub cleared: bool,
+}
+
+/// A part of a blob's page ranges.
+#[derive(Clone, Debug)]
+pub struct PageRanges {
+    /// The blob.
+    pub record: BlobRecord,
+    /// In order; neighbours are joined.
+    pub ranges: Vec<PageRange>,
+    /// Where to go on; `None` at the end.
+    pub next: Option<u64>,
+}

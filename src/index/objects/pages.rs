@@ -1,0 +1,381 @@
+//! Put Page, and length and sequence number of page blobs.
+//!
+//! A span that is written over in part is cut; its location is garbage once no span of its layer shows any of it. All spans
+//! of one location lie where it was written, so that a short walk around a cut finds the others.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use crate::index::api::Error;
+use crate::index::api::PagesWritten;
+use crate::index::api::SequenceAction;
+use crate::index::api::UpdatePages;
+use crate::index::api::WritePages;
+use crate::index::api::WriteReply;
+use crate::index::api::Written;
+use crate::index::objects::blob;
+use crate::index::objects::blob::Blob;
+use crate::index::objects::cursor::Cursor;
+use crate::index::objects::garbage;
+use crate::index::objects::guard;
+use crate::index::objects::keys;
+use crate::index::objects::spans::LayerSpans;
+use crate::index::objects::spans::Placed;
+use crate::index::objects::values;
+use crate::index::objects::values::BlobContent;
+use crate::index::objects::values::Content;
+use crate::index::objects::values::DeadLayer;
+use crate::index::objects::values::Layout;
+use crate::index::objects::values::Span;
+use crate::index::record::BlobRecord;
+use crate::index::rows::Family;
+use crate::index::rows::RowBatch;
+use crate::index::rows::Rows;
+use crate::types::BlobKind;
+use crate::types::Etag;
+use crate::types::ExtentId;
+use crate::types::Location;
+use crate::types::PAGE_BYTES;
+use crate::types::RoutingKey;
+use crate::types::Timestamp;
+
+/// Spans that one change takes away; a change of more is made in steps. Above what a Put Page of 4 MiB can meet: 8,192.
+const SPANS_MAX: usize = 10_000;
+
+/// Put Page.
+pub(super) async fn write(
+    view: &dyn Rows,
+    write: &WritePages,
+    now: Timestamp,
+    out: &mut RowBatch,
+) -> Result<WriteReply, Error> {
+    let key = RoutingKey::blob(&write.key);
+    let (mut blob, sequence, layers) = load(view, &key).await?;
+    blob.record.lease = guard::change(&write.guard, &blob.record, now)?;
+    if !write.sequence.hold(sequence) {
+        return Err(Error::SequenceCondition);
+    }
+    let Range { start, end } = write.range;
+    let len = blob.record.len;
+    let whole = |offset: u64| offset.is_multiple_of(PAGE_BYTES);
+    if start >= end || end > len || !whole(start) || !whole(end) {
+        return Err(Error::InvalidPages { len });
+    }
+    let content = write.content.as_ref().map(Content::from);
+    if content.as_ref().is_some_and(|content| content.len() != end - start) {
+        return Err(Error::InvalidPages { len });
+    }
+    let mut change = Change::new(view, &key, &layers);
+    let done = change.take(&write.range).await?;
+    let hides = (layers.len() > 1).then_some(Span { len: done - start, skip: 0, content: None });
+    match content {
+        Some(_) if done < end => return Err(Error::InvalidPages { len }),
+        Some(content) => change.add(start, &content),
+        None => change.put_span(done, hides),
+    }
+    change.finish(now, out);
+    let written = touch(&mut blob, &key, now, out);
+    let rest = (done < end).then_some(done);
+    Ok(WriteReply::Pages(PagesWritten { written, sequence, rest }))
+}
+
+/// Set Blob Properties of a page blob.
+pub(super) async fn update(
+    view: &dyn Rows,
+    update: &UpdatePages,
+    now: Timestamp,
+    out: &mut RowBatch,
+) -> Result<WriteReply, Error> {
+    let key = RoutingKey::blob(&update.key);
+    let (mut blob, old, layers) = load(view, &key).await?;
+    blob.record.lease = guard::change(&update.guard, &blob.record, now)?;
+    let sequence = match update.sequence {
+        None => old,
+        Some(SequenceAction::Max(new)) => old.max(new),
+        Some(SequenceAction::Update(new)) => new,
+        Some(SequenceAction::Increment) => {
+            let highest = u64::try_from(i64::MAX).unwrap_or(u64::MAX);
+            if old >= highest {
+                return Err(Error::SequenceExhausted);
+            }
+            old.saturating_add(1)
+        }
+    };
+    let mut rest = None;
+    if let Some(len) = update.len {
+        let cut = len..blob.record.len;
+        if !cut.is_empty() {
+            let mut change = Change::new(view, &key, &layers);
+            let done = change.take(&cut).await?;
+            let span = Span { len: done - len, skip: 0, content: None };
+            change.put_span(done, (layers.len() > 1).then_some(span));
+            change.finish(now, out);
+            rest = (done < cut.end).then_some(done);
+        }
+        if rest.is_none() {
+            blob.record.len = len;
+        }
+    }
+    if rest.is_none() {
+        blob.record.kind = BlobKind::Page { sequence };
+        if let Some(properties) = &update.properties {
+            blob.record.properties = properties.clone();
+        }
+    }
+    let written = touch(&mut blob, &key, now, out);
+    Ok(WriteReply::Pages(PagesWritten { written, sequence, rest }))
+}
+
+fn touch(blob: &mut Blob, key: &RoutingKey, now: Timestamp, out: &mut RowBatch) -> Written {
+    blob.record.last_modified = now;
+    blob.record.etag = Etag::from_commit(now);
+    out.put(Family::Main, key.as_bytes().clone(), blob.encode());
+    Written { etag: blob.record.etag, last_modified: now }
+}
+
+async fn load(view: &dyn Rows, key: &RoutingKey) -> Result<(Blob, u64, Vec<u64>), Error> {
+    let blob = blob::load(view, key).await?.ok_or(Error::BlobNotFound)?;
+    let sequence = match blob.record.kind {
+        BlobKind::Page { sequence } => sequence,
+        BlobKind::Block | BlobKind::Append { .. } => return Err(Error::WrongKind),
+    };
+    let Layout::Pages { layers } = blob.content(key)?.layout else {
+        return Err(keys::corrupt(Family::Main, key.as_bytes(), "not the layout of a page blob"));
+    };
+    if layers.is_empty() {
+        return Err(keys::corrupt(Family::Main, key.as_bytes(), "a page blob without layers"));
+    }
+    Ok((blob, sequence, layers))
+}
+
+/// A change of the newest layer in the making.
+struct Change<'a> {
+    view: &'a dyn Rows,
+    key: &'a RoutingKey,
+    layer: u64,
+    /// Rows by the end of their span; `None` removes.
+    rows: BTreeMap<u64, Option<Span>>,
+    dropped: Vec<Location>,
+}
+
+impl<'a> Change<'a> {
+    fn new(view: &'a dyn Rows, key: &'a RoutingKey, layers: &[u64]) -> Self {
+        let layer = layers.first().copied().unwrap_or_default();
+        Self { view, key, layer, rows: BTreeMap::new(), dropped: Vec::new() }
+    }
+
+    /// Takes what the layer has of `range` away; how far it came.
+    async fn take(&mut self, range: &Range<u64>) -> Result<u64, Error> {
+        let mut spans = LayerSpans::new(self.view, self.key, self.layer, range);
+        let mut taken = Vec::new();
+        let mut done = range.end;
+        while let Some(placed) = spans.next().await? {
+            if taken.len() >= SPANS_MAX {
+                done = placed.range.start;
+                break;
+            }
+            taken.push(placed);
+        }
+        let mut kept: Vec<Location> = Vec::new();
+        for placed in &taken {
+            self.rows.insert(placed.range.end, None);
+            let Range { start, end } = placed.range;
+            if end > done {
+                let right = placed.cut(&(done..end));
+                kept.extend(right.location().copied());
+                self.rows.insert(end, Some(right.span));
+            }
+            if start < range.start {
+                let left = placed.cut(&(start..range.start));
+                kept.extend(left.location().copied());
+                self.rows.insert(range.start, Some(left.span));
+            }
+        }
+        self.drop_unseen(&taken, &kept, &(range.start..done)).await?;
+        Ok(done)
+    }
+
+    /// Finds which locations of what was taken no span shows any more.
+    async fn drop_unseen(
+        &mut self,
+        taken: &[Placed],
+        kept: &[Location],
+        range: &Range<u64>,
+    ) -> Result<(), Error> {
+        let mut seen: BTreeMap<(ExtentId, u64), bool> =
+            kept.iter().map(|location| (place(location), true)).collect();
+        for placed in taken {
+            let Some(Content::Stored(_)) = &placed.span.content else { continue };
+            let Some(location) = placed.location() else { continue };
+            if seen.contains_key(&place(location)) {
+                continue;
+            }
+            let whole = placed.span.skip == 0 && placed.span.len == location.len;
+            let shown = !whole && self.is_shown(placed, location, range).await?;
+            seen.insert(place(location), shown);
+            if !shown {
+                self.dropped.push(*location);
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a span outside of `range` shows a part of the location.
+    async fn is_shown(
+        &self,
+        placed: &Placed,
+        location: &Location,
+        range: &Range<u64>,
+    ) -> Result<bool, Error> {
+        let origin = placed.range.start.saturating_sub(placed.span.skip);
+        let written = origin..origin.saturating_add(location.len);
+        for part in [written.start..range.start, range.end..written.end] {
+            if part.is_empty() {
+                continue;
+            }
+            let mut spans = LayerSpans::new(self.view, self.key, self.layer, &part);
+            while let Some(other) = spans.next().await? {
+                if other.location().is_some_and(|l| place(l) == place(location)) {
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
+    }
+
+    /// Adds content at `start`: each location is a span.
+    fn add(&mut self, start: u64, content: &Content) {
+        let mut at = start;
+        match content {
+            // Refused at the edge.
+            Content::Encrypted(_) => {}
+            Content::Inline(bytes) => {
+                let len = content.len();
+                let content = Some(Content::Inline(bytes.clone()));
+                self.put_span(at.saturating_add(len), Some(Span { len, skip: 0, content }));
+            }
+            Content::Stored(locations) | Content::Shared(locations) => {
+                for location in locations {
+                    let one = vec![*location];
+                    let one = match content {
+                        Content::Shared(_) => Content::Shared(one),
+                        Content::Inline(_) | Content::Stored(_) | Content::Encrypted(_) => {
+                            Content::Stored(one)
+                        }
+                    };
+                    at = at.saturating_add(location.len);
+                    self.put_span(
+                        at,
+                        Some(Span { len: location.len, skip: 0, content: Some(one) }),
+                    );
+                }
+            }
+        }
+    }
+
+    fn put_span(&mut self, end: u64, span: Option<Span>) {
+        if let Some(span) = span.filter(|span| span.len > 0) {
+            self.rows.insert(end, Some(span));
+        }
+    }
+
+    fn finish(self, now: Timestamp, out: &mut RowBatch) {
+        let kept: Vec<Location> = self
+            .rows
+            .values()
+            .flatten()
+            .flat_map(|span| span.content.iter().flat_map(Content::locations))
+            .copied()
+            .collect();
+        garbage::write(self.key, now, &self.dropped, &kept, out);
+        for (end, span) in self.rows {
+            let key = keys::span(self.key, self.layer, end);
+            match span {
+                Some(span) => out.put(Family::Layout, key, values::encode(&span)),
+                None => out.delete(Family::Layout, key),
+            }
+        }
+    }
+}
+
+fn place(location: &Location) -> (ExtentId, u64) {
+    (location.extent, location.offset)
+}
+
+/// Leaves layers that a row named to reclaim: they may have millions of spans. Other rows, of snapshots, may name them
+/// still; that is looked at when their turn comes.
+pub(super) fn drop_layers(key: &RoutingKey, layers: &[u64], now: Timestamp, out: &mut RowBatch) {
+    for &layer in layers {
+        let row = keys::dead_layer(key, layer);
+        out.put(Family::Garbage, row, values::encode(&DeadLayer { since: now }));
+    }
+}
+
+/// Whether the blob or a snapshot of it names a layer.
+async fn is_named(view: &dyn Rows, key: &RoutingKey, layer: u64) -> Result<bool, Error> {
+    let names = |content: BlobContent| match content.layout {
+        Layout::Pages { layers } => layers.contains(&layer),
+        Layout::Whole(_)
+        | Layout::Blocks(_)
+        | Layout::Segments { .. }
+        | Layout::Appended { .. } => false,
+    };
+    if let Some(blob) = blob::load(view, key).await?
+        && names(blob.content(key)?)
+    {
+        return Ok(true);
+    }
+    let (low, high) = (key.as_bytes().clone(), keys::after(key));
+    let mut snapshots = Cursor::new(view, Family::Versions, low, Some(high));
+    while let Some(row) = snapshots.take().await? {
+        let (_record, content) =
+            values::decode_record_head::<BlobRecord>(Family::Versions, &row.key, &row.value)?;
+        if names(values::decode_content(&row.key, content)?) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Removes the next spans of a dead layer, and its row after the last, or at once when the layer is not dead at all.
+pub(super) async fn bury(
+    view: &dyn Rows,
+    key: &RoutingKey,
+    layer: u64,
+    now: Timestamp,
+    out: &mut RowBatch,
+) -> Result<(), Error> {
+    const SPANS_PER_STEP: usize = 1_000;
+    if is_named(view, key, layer).await? {
+        out.delete(Family::Garbage, keys::dead_layer(key, layer));
+        return Ok(());
+    }
+    let mut spans = LayerSpans::new(view, key, layer, &(0..u64::MAX));
+    let mut dropped = Vec::new();
+    let mut count = 0;
+    let mut last = None;
+    while let Some(placed) = spans.next().await? {
+        // A location is garbage with the last span of it: all of them lie side by side.
+        let owned = matches!(placed.span.content, Some(Content::Stored(_)));
+        let reach = owned.then(|| placed.location().map(|l| reach_of(&placed, l))).flatten();
+        if count >= SPANS_PER_STEP && last.is_none_or(|end| placed.range.start >= end) {
+            garbage::write(key, now, &dropped, &[], out);
+            return Ok(());
+        }
+        last = last.max(reach);
+        count += 1;
+        out.delete(Family::Layout, keys::span(key, layer, placed.range.end));
+        if let (true, Some(location)) = (owned, placed.location()) {
+            dropped.push(*location);
+        }
+        out.shared_dropped += placed.span.content.as_ref().map_or(0, Content::shared_len);
+    }
+    garbage::write(key, now, &dropped, &[], out);
+    out.delete(Family::Garbage, keys::dead_layer(key, layer));
+    Ok(())
+}
+
+/// Where in the blob the location ended when it was written.
+fn reach_of(placed: &Placed, location: &Location) -> u64 {
+    placed.range.start.saturating_sub(placed.span.skip).saturating_add(location.len)
+}

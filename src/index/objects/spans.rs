@@ -1,0 +1,167 @@
+//! Spans of page blobs: walks over one layer, and over all layers as a reader sees them.
+
+use std::ops::Range;
+
+use bytes::Bytes;
+
+use crate::index::api::Error;
+use crate::index::objects::cursor::Cursor;
+use crate::index::objects::keys;
+use crate::index::objects::values;
+use crate::index::objects::values::Content;
+use crate::index::objects::values::Span;
+use crate::index::rows::Family;
+use crate::index::rows::Rows;
+use crate::types::Location;
+use crate::types::RoutingKey;
+
+/// A span with where it lies in the blob.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Placed {
+    /// Bytes of the blob, half-open.
+    pub(super) range: Range<u64>,
+    /// The span.
+    pub(super) span: Span,
+}
+
+impl Placed {
+    /// The one location its bytes lie in.
+    pub(super) fn location(&self) -> Option<&Location> {
+        self.span.content.as_ref().and_then(|content| content.locations().first())
+    }
+
+    /// The part of the span that lies in `part`, which it covers.
+    pub(super) fn cut(&self, part: &Range<u64>) -> Self {
+        let before = part.start.saturating_sub(self.range.start);
+        let len = part.end.saturating_sub(part.start);
+        let content = match &self.span.content {
+            Some(Content::Inline(bytes)) => {
+                let from = usize::try_from(before).unwrap_or(usize::MAX).min(bytes.len());
+                let to = from.saturating_add(usize::try_from(len).unwrap_or(usize::MAX));
+                // Copied, so that the row does not keep what it no longer shows.
+                let part = bytes.get(from..to.min(bytes.len())).unwrap_or_default();
+                Some(Content::Inline(Bytes::copy_from_slice(part)))
+            }
+            other => other.clone(),
+        };
+        let skip = match &content {
+            Some(Content::Stored(_) | Content::Shared(_)) => self.span.skip.saturating_add(before),
+            Some(Content::Inline(_) | Content::Encrypted(_)) | None => 0,
+        };
+        Self { range: part.clone(), span: Span { len, skip, content } }
+    }
+}
+
+/// A walk over the spans of one layer that reach into a range, in order.
+pub(super) struct LayerSpans<'a> {
+    blob: &'a RoutingKey,
+    end: u64,
+    cursor: Cursor<'a>,
+}
+
+impl<'a> LayerSpans<'a> {
+    /// A walk of `range` of `layer`.
+    pub(super) fn new(
+        view: &'a dyn Rows,
+        blob: &'a RoutingKey,
+        layer: u64,
+        range: &Range<u64>,
+    ) -> Self {
+        let from = keys::span(blob, layer, range.start.saturating_add(1));
+        let to = keys::just_after(&keys::span(blob, layer, u64::MAX));
+        Self { blob, end: range.end, cursor: Cursor::new(view, Family::Layout, from, Some(to)) }
+    }
+
+    /// The next span.
+    pub(super) async fn next(&mut self) -> Result<Option<Placed>, Error> {
+        let Some(row) = self.cursor.take().await? else { return Ok(None) };
+        let placed = parse(&row.key, &row.value, self.blob)?;
+        Ok((placed.range.start < self.end).then_some(placed))
+    }
+}
+
+/// Reads the row of a span.
+pub(in crate::index) fn parse_row(
+    key: &Bytes,
+    value: &Bytes,
+    blob: &RoutingKey,
+) -> Result<(u64, Range<u64>, Span), Error> {
+    let bad = |what| keys::corrupt(Family::Layout, key, what);
+    let (layer, end) = keys::parse_span(key, blob).ok_or_else(|| bad("not a span"))?;
+    let span: Span = values::decode(Family::Layout, key, value)?;
+    let start = end.checked_sub(span.len).ok_or_else(|| bad("a span before the blob"))?;
+    let held = span.content.as_ref().map(|content| (content.len(), content.locations().len()));
+    let reach = span.skip.checked_add(span.len);
+    let fits = held.is_none_or(|(len, pieces)| pieces <= 1 && reach.is_some_and(|to| to <= len));
+    if span.len == 0 || !fits {
+        return Err(bad("a span beyond its bytes"));
+    }
+    Ok((layer, start..end, span))
+}
+
+fn parse(key: &Bytes, value: &Bytes, blob: &RoutingKey) -> Result<Placed, Error> {
+    let (_layer, range, span) = parse_row(key, value, blob)?;
+    Ok(Placed { range, span })
+}
+
+/// A walk over a range of a page blob as its layers show it: every byte once, holes too.
+pub(super) struct Overlay<'a> {
+    layers: Vec<(LayerSpans<'a>, Option<Placed>)>,
+    at: u64,
+    end: u64,
+}
+
+/// A stretch a reader sees.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Seen {
+    /// Bytes of the blob, half-open.
+    pub(super) range: Range<u64>,
+    /// The span's part; none where no layer has one.
+    pub(super) span: Option<Span>,
+}
+
+impl<'a> Overlay<'a> {
+    /// A walk of `range` over `layers`, newest first.
+    pub(super) async fn new(
+        view: &'a dyn Rows,
+        blob: &'a RoutingKey,
+        layers: &[u64],
+        range: &Range<u64>,
+    ) -> Result<Self, Error> {
+        let mut all = Vec::with_capacity(layers.len());
+        for &layer in layers {
+            let mut spans = LayerSpans::new(view, blob, layer, range);
+            let first = spans.next().await?;
+            all.push((spans, first));
+        }
+        Ok(Self { layers: all, at: range.start, end: range.end })
+    }
+
+    /// The next stretch.
+    pub(super) async fn next(&mut self) -> Result<Option<Seen>, Error> {
+        if self.at >= self.end {
+            return Ok(None);
+        }
+        let at = self.at;
+        let mut limit = self.end;
+        let mut found = None;
+        for (spans, front) in &mut self.layers {
+            while front.as_ref().is_some_and(|placed| placed.range.end <= at) {
+                *front = spans.next().await?;
+            }
+            let Some(placed) = front else { continue };
+            if placed.range.start <= at {
+                let part = at..placed.range.end.min(limit);
+                found = Some(placed.cut(&part));
+                break;
+            }
+            limit = limit.min(placed.range.start);
+        }
+        let seen = match found {
+            Some(Placed { range, span }) => Seen { range, span: Some(span) },
+            None => Seen { range: at..limit, span: None },
+        };
+        self.at = seen.range.end;
+        Ok(Some(seen))
+    }
+}

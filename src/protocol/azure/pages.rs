@@ -1,0 +1,186 @@
+//! Put Page, Get Page Ranges, and what is said of pages elsewhere.
+//!
+//! Source: Blob REST "Put Page", "Get Page Ranges", "Put Blob", "Set Blob Properties".
+
+use std::ops::Range;
+
+use http::HeaderMap;
+
+use crate::protocol::Error;
+use crate::protocol::ErrorCode;
+use crate::protocol::Operation;
+use crate::protocol::azure::conditions;
+use crate::protocol::azure::headers;
+use crate::protocol::azure::limits;
+use crate::protocol::azure::parse::Request;
+use crate::protocol::azure::query;
+use crate::protocol::azure::query::Query;
+use crate::protocol::azure::range;
+use crate::protocol::azure::unserved;
+use crate::protocol::operation::BlobPath;
+use crate::protocol::operation::PageWrite;
+use crate::protocol::operation::SequenceBounds;
+use crate::protocol::operation::SequenceChange;
+use crate::types::NewKind;
+use crate::types::PAGE_BLOB_BYTES_MAX;
+use crate::types::PAGE_BYTES;
+
+/// Ranges of one answer, when the request does not ask for fewer.
+const RANGES_MAX: u32 = 10_000;
+
+/// Put Page.
+pub(super) fn put(request: &Request<'_>, path: BlobPath) -> Result<Operation, Error> {
+    let all = request.headers;
+    no_customer_key(all)?;
+    let update = match headers::text(all, "x-ms-page-write")? {
+        Some(text) if text.eq_ignore_ascii_case("update") => true,
+        Some(text) if text.eq_ignore_ascii_case("clear") => false,
+        Some(other) => return Err(headers::invalid("x-ms-page-write", other)),
+        None => {
+            return Err(Error::new(ErrorCode::MissingRequiredHeader)
+                .detail("HeaderName", "x-ms-page-write"));
+        }
+    };
+    let upload = headers::upload(all, limits::PUT_PAGE_BYTES_MAX)?;
+    let range = range_of_pages(all)?;
+    let len = range.end - range.start;
+    if update && len > limits::PUT_PAGE_BYTES_MAX {
+        return Err(Error::new(ErrorCode::RequestBodyTooLarge)
+            .detail("MaxLimit", limits::PUT_PAGE_BYTES_MAX.to_string()));
+    }
+    if update && upload.len != len {
+        return Err(ErrorCode::InvalidPageRange.into());
+    }
+    if !update && upload.len != 0 {
+        return Err(headers::invalid("Content-Length", &upload.len.to_string()));
+    }
+    Ok(Operation::PutPage {
+        path,
+        precondition: conditions::write(all)?,
+        sequence: sequence_bounds(all)?,
+        write: if update { PageWrite::Update } else { PageWrite::Clear },
+        range,
+        upload,
+    })
+}
+
+/// Pages are not encrypted by keys of customers.
+fn no_customer_key(all: &HeaderMap) -> Result<(), Error> {
+    match all.keys().find(|name| name.as_str().starts_with("x-ms-encryption-")) {
+        Some(name) => Err(unserved::not_served("encryption headers on page blobs")
+            .detail("HeaderName", name.as_str())),
+        None => Ok(()),
+    }
+}
+
+/// The range of a Put Page: closed, and of whole pages.
+fn range_of_pages(all: &HeaderMap) -> Result<Range<u64>, Error> {
+    let name = if all.contains_key("x-ms-range") { "x-ms-range" } else { "range" };
+    let text = headers::text(all, name)?.ok_or_else(|| {
+        Error::new(ErrorCode::MissingRequiredHeader).detail("HeaderName", "Range")
+    })?;
+    let parsed = range::parse(text).ok_or_else(|| headers::invalid(name, text))?;
+    let refused = || Error::new(ErrorCode::InvalidPageRange);
+    let range = parsed.within(u64::MAX).ok_or_else(refused)?;
+    let aligned = |offset: u64| offset.is_multiple_of(PAGE_BYTES);
+    if !aligned(range.start) || !aligned(range.end) || range.end > PAGE_BLOB_BYTES_MAX {
+        return Err(refused());
+    }
+    Ok(range)
+}
+
+/// `x-ms-if-sequence-number-*`.
+fn sequence_bounds(all: &HeaderMap) -> Result<SequenceBounds, Error> {
+    Ok(SequenceBounds {
+        at_most: headers::number(all, "x-ms-if-sequence-number-le")?,
+        below: headers::number(all, "x-ms-if-sequence-number-lt")?,
+        equal: headers::number(all, "x-ms-if-sequence-number-eq")?,
+    })
+}
+
+/// What Put Blob is to make of a page blob.
+pub(super) fn kind(all: &HeaderMap) -> Result<NewKind, Error> {
+    no_customer_key(all)?;
+    let len = len(all)?.ok_or_else(|| {
+        Error::new(ErrorCode::MissingRequiredHeader)
+            .detail("HeaderName", "x-ms-blob-content-length")
+    })?;
+    Ok(NewKind::Page { len, sequence: sequence(all)?.unwrap_or(0) })
+}
+
+/// `x-ms-blob-content-length`.
+fn len(all: &HeaderMap) -> Result<Option<u64>, Error> {
+    const NAME: &str = "x-ms-blob-content-length";
+    let Some(len) = headers::number(all, NAME)? else { return Ok(None) };
+    if !len.is_multiple_of(PAGE_BYTES) || len > PAGE_BLOB_BYTES_MAX {
+        return Err(headers::invalid(NAME, &len.to_string()));
+    }
+    Ok(Some(len))
+}
+
+/// `x-ms-blob-sequence-number`: 0 to 2^63 - 1.
+fn sequence(all: &HeaderMap) -> Result<Option<u64>, Error> {
+    const NAME: &str = "x-ms-blob-sequence-number";
+    let Some(number) = headers::number(all, NAME)? else { return Ok(None) };
+    if i64::try_from(number).is_err() {
+        return Err(headers::invalid(NAME, &number.to_string()));
+    }
+    Ok(Some(number))
+}
+
+/// Set Blob Properties with what only page blobs have; `None` when the request says nothing of that.
+pub(super) fn set(all: &HeaderMap, path: &BlobPath) -> Result<Option<Operation>, Error> {
+    const ACTION: &str = "x-ms-sequence-number-action";
+    let missing = |name| Error::new(ErrorCode::MissingRequiredHeader).detail("HeaderName", name);
+    let number = sequence(all)?;
+    let required = || number.ok_or_else(|| missing("x-ms-blob-sequence-number"));
+    let change = match headers::text(all, ACTION)?.map(str::to_ascii_lowercase).as_deref() {
+        None if number.is_some() => return Err(missing(ACTION)),
+        None => None,
+        Some("max") => Some(SequenceChange::Max(required()?)),
+        Some("update") => Some(SequenceChange::Update(required()?)),
+        Some("increment") if number.is_none() => Some(SequenceChange::Increment),
+        // With a number it would say two things.
+        Some("increment") => return Err(headers::invalid(ACTION, "increment")),
+        Some(other) => return Err(headers::invalid(ACTION, other)),
+    };
+    let len = len(all)?;
+    if len.is_none() && change.is_none() {
+        return Ok(None);
+    }
+    let properties = headers::properties(all, false)?;
+    // Properties are set together or, when none is given, not at all.
+    let properties = (properties != crate::types::BlobProperties::default()).then_some(properties);
+    let precondition = conditions::write(all)?;
+    let path = path.clone();
+    Ok(Some(Operation::SetPageProperties { path, precondition, properties, len, sequence: change }))
+}
+
+/// Get Page Ranges.
+pub(super) fn ranges(
+    all: &HeaderMap,
+    parameters: &Query,
+    path: BlobPath,
+) -> Result<Operation, Error> {
+    let max_results = match parameters.get("maxresults")? {
+        None => None,
+        Some(text) => match text.parse::<u32>() {
+            Ok(0) | Err(_) => {
+                let code = ErrorCode::OutOfRangeQueryParameterValue;
+                return Err(query::parameter(code, "maxresults", text));
+            }
+            Ok(number) => Some(number.min(RANGES_MAX)),
+        },
+    };
+    let marker = match parameters.get("marker")? {
+        None => None,
+        Some(text) => Some(text.parse::<u64>().map_err(|_| query::invalid("marker", text))?),
+    };
+    Ok(Operation::GetPageRanges {
+        path,
+        precondition: conditions::read(all)?,
+        range: range::range(all)?,
+        marker,
+        max_results: max_results.unwrap_or(RANGES_MAX),
+    })
+}
