@@ -151,6 +151,10 @@ pub(crate) async fn copy(
         ));
     }
     let facts = found.facts();
+    if matches!(facts.kind, BlobKind::Page { .. }) {
+        return Err(Error::new(ErrorCode::NotImplemented)
+            .message("Blockyard does not copy page blobs yet."));
+    }
     let len = found.len();
     let taken = take(front, found, &copy.source, Form::Blob).await?;
     let id = fresh_id(front);
