@@ -53,7 +53,10 @@ CLIENTS = [
 
 # Groups that are known to fail, and why: shown as that, and failing nothing. One that passes is pointed out.
 GAPS = {
-    ("@azure/storage-blob (JS)", "batch"): "Blob Batch is not served, and on the account not answered with 501",
+    ("@azure/storage-blob (JS)", "batch"): "Blob Batch on the account is not served, and not answered with 501",
+    # Not yet known whether the client's write-back or the server is the cause.
+    ("rclone", "mount: rename and remove"): "a folder renamed at once after its file was written seems empty",
+    ("rclone", "mount: what is left"): "follows from the rename",
 }
 # How the server says that it does not serve an operation yet: that is shown, and fails nothing.
 _NOT_SERVED = r"does not serve|NotImplemented|\b501\b"
