@@ -32,7 +32,7 @@ enum Origin {
     /// The client's connection.
     Client(Incoming),
     /// A blob of this store.
-    Inside(ResponseBody),
+    Inside(Box<ResponseBody>),
     /// Another server, until a time by the monotonic clock.
     Outside(Incoming, Duration),
 }
@@ -96,9 +96,9 @@ impl RequestBody {
 
     /// A blob of this store in the place of a client's body.
     #[must_use]
-    pub const fn of_source(body: ResponseBody, idle: Duration, env: Env) -> Self {
+    pub fn of_source(body: ResponseBody, idle: Duration, env: Env) -> Self {
         Self {
-            origin: Origin::Inside(body),
+            origin: Origin::Inside(Box::new(body)),
             idle,
             received: 0,
             env,
