@@ -130,7 +130,7 @@ fn signatures_of_every_python_sdk_are_accepted_and_bound_to_what_they_name() {
         for name_of in ["sp=", "se=", "sv=", "srt=", "sr=", "skoid=", "sip=", "rsct="] {
             let Some(at) = request.query.find(name_of) else { continue };
             let mut forged = request.query.to_owned();
-            forged.insert_str(at + name_of.len(), "r");
+            forged.insert(at + name_of.len(), 'r');
             let forged = SasRequest { query: &forged, ..request };
             assert!(Signature::verify(&forged, &signers).is_err(), "{name} {name_of}");
         }

@@ -174,7 +174,10 @@ fn url(text: &str) -> Result<Uri, Error> {
     let url: Uri = text.parse().map_err(|_| refused())?;
     let known = matches!(url.scheme_str(), Some("http" | "https"));
     // A name and a password before the host would be sent nowhere.
-    let plain = url.authority().is_some_and(|a| !a.host().is_empty() && !a.as_str().contains('@'));
+    let plain = url.authority().is_some_and(|authority| {
+        let port = authority.port().is_none() || authority.port_u16().is_some();
+        port && !authority.host().is_empty() && !authority.as_str().contains('@')
+    });
     if known && plain { Ok(url) } else { Err(refused()) }
 }
 

@@ -346,7 +346,7 @@ impl World {
                 match piece {
                     Piece::Inline(part) => bytes.extend(part),
                     Piece::Zeros(len) => {
-                        bytes.resize(bytes.len() + usize::try_from(len).unwrap(), 0)
+                        bytes.resize(bytes.len() + usize::try_from(len).unwrap(), 0);
                     }
                     Piece::Encrypted { .. } => panic!("nothing here is encrypted"),
                     Piece::Stored { location, range } => {
