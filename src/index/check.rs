@@ -2,9 +2,9 @@
 //! of each blob agree with each other.
 
 mod committed;
+mod report;
 
 use std::collections::HashSet;
-use std::fmt;
 
 use crate::capacity::Capacity;
 use crate::index::api::Error;
@@ -30,7 +30,6 @@ use crate::index::record::ContainerRecord;
 use crate::index::rows::Family;
 use crate::index::rows::Row;
 use crate::index::rows::Rows;
-use crate::types::Collation;
 use crate::types::Crc32c;
 use crate::types::Crc64;
 use crate::types::Crc64Hasher;
@@ -39,85 +38,10 @@ use crate::types::Location;
 use crate::types::RoutingKey;
 use crate::types::TAG_INDEX;
 
-/// Problems kept in a report; more are only counted.
-const PROBLEMS_KEPT: usize = 1_000;
+pub use report::{CheckReport, Problem};
+
 /// Payload bytes read at once.
 const READ_BYTES: u64 = 1024 * 1024;
-
-/// Something wrong.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Problem {
-    /// Where: the name in the key, as far as it can be read.
-    pub name: String,
-    /// What.
-    pub what: String,
-}
-
-impl fmt::Display for Problem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?}: {}", self.name, self.what)
-    }
-}
-
-/// What was looked at, and what is wrong.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct CheckReport {
-    /// Rows decoded.
-    pub rows: u64,
-    /// Accounts.
-    pub accounts: u64,
-    /// Containers.
-    pub containers: u64,
-    /// Committed blobs.
-    pub blobs: u64,
-    /// Entries of the tag index.
-    pub tag_entries: u64,
-    /// Snapshots of them.
-    pub snapshots: u64,
-    /// Staged blocks.
-    pub staged_blocks: u64,
-    /// Locations that await being freed; not read, they may be freed already.
-    pub garbage_locations: u64,
-    /// Locations read.
-    pub locations: u64,
-    /// Payload bytes read and verified, inline ones too.
-    pub bytes: u64,
-    /// Those of them under customer-provided keys: as stored, but their CRC-64 cannot be computed without the key.
-    pub encrypted_bytes: u64,
-    /// The first 1,000 problems.
-    pub problems: Vec<Problem>,
-    /// All of them.
-    pub problems_count: u64,
-}
-
-impl CheckReport {
-    fn problem(&mut self, key: &RoutingKey, what: impl Into<String>) {
-        self.problems_count += 1;
-        if self.problems.len() < PROBLEMS_KEPT {
-            let name = key.name(Collation::Utf16).or_else(|| key.name(Collation::Utf8));
-            let name = name.unwrap_or_else(|| format!("{key:?}"));
-            self.problems.push(Problem { name, what: what.into() });
-        }
-    }
-
-    /// Adds another partition's report.
-    pub fn add(&mut self, other: Self) {
-        self.rows += other.rows;
-        self.accounts += other.accounts;
-        self.containers += other.containers;
-        self.blobs += other.blobs;
-        self.tag_entries += other.tag_entries;
-        self.snapshots += other.snapshots;
-        self.staged_blocks += other.staged_blocks;
-        self.garbage_locations += other.garbage_locations;
-        self.locations += other.locations;
-        self.bytes += other.bytes;
-        self.encrypted_bytes += other.encrypted_bytes;
-        self.problems_count += other.problems_count;
-        self.problems.extend(other.problems);
-        self.problems.truncate(PROBLEMS_KEPT);
-    }
-}
 
 /// Checks one partition. `progress` is called after each blob, with the report so far.
 ///

@@ -1,5 +1,7 @@
 //! Every request, free of dialect.
 
+mod parts;
+
 use std::ops::Range;
 
 use uuid::Uuid;
@@ -8,234 +10,24 @@ use crate::protocol::copy::CopyBlob;
 use crate::protocol::copy::CopySource;
 use crate::protocol::copy::PutBlobFromUrl;
 use crate::types::AccessTier;
-use crate::types::AccountName;
-use crate::types::BlobName;
 use crate::types::BlobProperties;
 use crate::types::BlockId;
 use crate::types::ByteRange;
-use crate::types::Conditions;
 use crate::types::ContainerName;
-use crate::types::Crc64;
-use crate::types::CustomerKey;
 use crate::types::DeleteScope;
 use crate::types::EncryptionScope;
 use crate::types::LeaseAction;
-use crate::types::Md5;
 use crate::types::Metadata;
 use crate::types::NewKind;
 use crate::types::PublicAccess;
 use crate::types::RehydratePriority;
-use crate::types::TagCondition;
-use crate::types::TagQuery;
 use crate::types::Tags;
-use crate::types::Timestamp;
 
-/// What must hold before the operation is carried out.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Precondition {
-    /// `If-*`.
-    pub conditions: Conditions,
-    /// `x-ms-lease-id`.
-    pub lease: Option<Uuid>,
-    /// `x-ms-if-tags`.
-    pub if_tags: Option<TagCondition>,
-    /// The encryption headers.
-    pub encryption: RequestEncryption,
-}
-
-/// What a request says of the encryption of the content it writes, or of the blob it is about.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum RequestEncryption {
-    /// The operation needs no key: it neither reads nor writes content or metadata.
-    #[default]
-    Unchecked,
-    /// No key and no scope.
-    Plain,
-    /// `x-ms-encryption-key`.
-    Key(CustomerKey),
-    /// `x-ms-encryption-scope`.
-    Scope(String),
-}
-
-impl RequestEncryption {
-    /// The key that came with the request.
-    #[must_use]
-    pub const fn key(&self) -> Option<&CustomerKey> {
-        match self {
-            Self::Key(key) => Some(key),
-            Self::Unchecked | Self::Plain | Self::Scope(_) => None,
-        }
-    }
-}
-
-/// A blob by its names.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BlobPath {
-    /// The container.
-    pub container: ContainerName,
-    /// The blob.
-    pub blob: BlobName,
-    /// A snapshot of it.
-    pub snapshot: Option<Timestamp>,
-}
-
-/// A body to be streamed, and what the client says of it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Upload {
-    /// Bytes of content: `Content-Length`, or what a structured message holds. Checked against the operation's limit.
-    pub len: u64,
-    /// Bytes of the structured message that holds the content; `None` when the body is the content.
-    pub message_len: Option<u64>,
-    /// `Content-MD5` of the body: a mismatch is `Md5Mismatch`.
-    pub md5: Option<Md5>,
-    /// `x-ms-content-crc64` of the body: a mismatch is `Crc64Mismatch`.
-    pub crc64: Option<Crc64>,
-}
-
-/// A stored access policy of a container, as clients see it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct AccessPolicy {
-    /// What signatures name it by; 1 to 64 characters.
-    pub id: String,
-    /// From when on.
-    pub start: Option<Timestamp>,
-    /// Until when.
-    pub expiry: Option<Timestamp>,
-    /// Letters of permissions.
-    pub permissions: Option<String>,
-}
-
-/// Whoever a user delegation key is made for.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Holder {
-    /// The object id.
-    pub object: String,
-    /// The tenant.
-    pub tenant: String,
-    /// The role, by its name.
-    pub role: String,
-}
-
-/// Which checksum of the returned range a Get Blob asks for; ranges up to 4 MiB only.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RangeChecksum {
-    /// `x-ms-range-get-content-md5`.
-    Md5,
-    /// `x-ms-range-get-content-crc64`.
-    Crc64,
-}
-
-/// Which lists Get Block List returns.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BlockListKind {
-    /// The committed list (the default).
-    Committed,
-    /// Staged blocks.
-    Uncommitted,
-    /// Both.
-    All,
-}
-
-/// List Containers.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ListContainers {
-    /// Only names that start so.
-    pub prefix: Option<String>,
-    /// `NextMarker` of the page before, as sent.
-    pub marker: Option<String>,
-    /// As sent, cut to 5,000; `None` means 5,000.
-    pub max_results: Option<u32>,
-    /// `include=metadata`.
-    pub metadata: bool,
-}
-
-/// List Blobs, flat or by hierarchy.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ListBlobs {
-    /// The container.
-    pub container: ContainerName,
-    /// Only names that start so.
-    pub prefix: Option<String>,
-    /// Folds names.
-    pub delimiter: Option<String>,
-    /// `NextMarker` of the page before, as sent.
-    pub marker: Option<String>,
-    /// Only names at or after this one.
-    pub start_from: Option<String>,
-    /// As sent, cut to 5,000; `None` means 5,000.
-    pub max_results: Option<u32>,
-    /// `include=metadata`.
-    pub metadata: bool,
-    /// `include=uncommittedblobs`.
-    pub uncommitted: bool,
-    /// `include=snapshots`.
-    pub snapshots: bool,
-    /// `include=tags`.
-    pub tags: bool,
-    /// `include=copy`.
-    pub copy: bool,
-}
-
-/// Find Blobs by Tags, in one container or all.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FindBlobs {
-    /// The container in the URL.
-    pub container: Option<ContainerName>,
-    /// `where` as sent.
-    pub text: String,
-    /// What it says.
-    pub query: TagQuery,
-    /// `NextMarker` of the page before, as sent.
-    pub marker: Option<String>,
-    /// As sent, cut to 5,000; `None` means 5,000.
-    pub max_results: Option<u32>,
-}
-
-/// Blob Batch.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Batch {
-    /// The account in the URL.
-    pub account: AccountName,
-    /// The container in the URL: then all parts are about its blobs.
-    pub container: Option<ContainerName>,
-    /// Whether the URL has the account in its path.
-    pub path_style: bool,
-    /// Between the parts.
-    pub boundary: String,
-    /// The body.
-    pub upload: Upload,
-}
-
-/// `x-ms-page-write`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PageWrite {
-    /// Writes the body.
-    Update,
-    /// Makes the pages zeros again.
-    Clear,
-}
-
-/// `x-ms-if-sequence-number-*`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SequenceBounds {
-    /// `-le`.
-    pub at_most: Option<u64>,
-    /// `-lt`.
-    pub below: Option<u64>,
-    /// `-eq`.
-    pub equal: Option<u64>,
-}
-
-/// `x-ms-sequence-number-action`, with its number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SequenceChange {
-    /// The higher of the two.
-    Max(u64),
-    /// This one.
-    Update(u64),
-    /// One more.
-    Increment,
-}
+pub use parts::{
+    AccessPolicy, Batch, BlobPath, BlockListKind, FindBlobs, Holder, ListBlobs, ListContainers,
+    PageWrite, Precondition, RangeChecksum, RequestEncryption, SequenceBounds, SequenceChange,
+    Upload,
+};
 
 /// Everything a client can ask for.
 #[derive(Clone, Debug, PartialEq, Eq)]

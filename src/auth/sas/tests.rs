@@ -278,15 +278,16 @@ fn stored_policy_fills_what_the_signature_leaves_open_and_nothing_else() {
     let now = at("2026-11-21T06:00:00Z");
     assert_eq!(signature.settle(Some(&full), &now).unwrap().letters, Letters::of("r"));
     assert!(detail(signature.settle(None, &now).unwrap_err()).contains("no access policy"));
-    let open = Policy { letters: None, ..full.clone() };
+    let open = Policy { start: None, expiry: Some(expiry), letters: None };
     assert!(
         detail(signature.settle(Some(&open), &now).unwrap_err()).starts_with("sp is mandatory")
     );
-    let endless = Policy { expiry: None, ..full.clone() };
+    let endless = Policy { start: None, expiry: None, letters: Some(Letters::of("r")) };
     assert!(
         detail(signature.settle(Some(&endless), &now).unwrap_err()).starts_with("se is mandatory")
     );
-    let late = Policy { start: Some(expiry), ..full.clone() };
+    let late =
+        Policy { start: Some(expiry), expiry: Some(expiry), letters: Some(Letters::of("r")) };
     assert!(detail(signature.settle(Some(&late), &now).unwrap_err()).contains("time frame"));
 
     let both = Terms { policy: Some("p".to_owned()), ..terms() };

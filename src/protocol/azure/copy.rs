@@ -175,7 +175,10 @@ fn url(text: &str) -> Result<Uri, Error> {
     let known = matches!(url.scheme_str(), Some("http" | "https"));
     // A name and a password before the host would be sent nowhere.
     let plain = url.authority().is_some_and(|authority| {
-        let port = authority.port().is_none() || authority.port_u16().is_some();
+        // A port too large for one is no port to this reader.
+        let after = authority.as_str().rsplit_once(':').map_or("", |(_, after)| after);
+        let numbered = !after.is_empty() && after.bytes().all(|byte| byte.is_ascii_digit());
+        let port = !numbered || authority.port_u16().is_some();
         port && !authority.host().is_empty() && !authority.as_str().contains('@')
     });
     if known && plain { Ok(url) } else { Err(refused()) }

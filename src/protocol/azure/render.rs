@@ -1,12 +1,12 @@
 //! Replies and errors to response heads and bodies.
 
+mod head;
+
 use std::ops::Range;
 
 use bytes::Bytes;
-use http::HeaderName;
 use http::HeaderValue;
 use http::Response;
-use http::StatusCode;
 use http::request::Parts;
 use uuid::Uuid;
 
@@ -19,27 +19,21 @@ use crate::protocol::azure::Context;
 use crate::protocol::azure::ServiceVersion;
 use crate::protocol::azure::acl;
 use crate::protocol::azure::delegation;
-use crate::protocol::azure::encryption;
 use crate::protocol::azure::escape;
 use crate::protocol::azure::listing;
+use crate::protocol::azure::render::head::Head;
 use crate::protocol::azure::service;
 use crate::protocol::azure::tags;
-use crate::protocol::copy::CopyFacts;
 use crate::protocol::operation::FindBlobs;
 use crate::protocol::operation::ListBlobs;
 use crate::protocol::operation::ListContainers;
 use crate::protocol::reply::BlobFacts;
 use crate::protocol::reply::BodyChecksum;
 use crate::protocol::reply::Change;
-use crate::protocol::reply::ContainerFacts;
 use crate::protocol::reply::LeaseFacts;
 use crate::protocol::reply::LeaseOutcome;
-use crate::protocol::reply::TierFacts;
-use crate::types::BlobKind;
-use crate::types::Encryption;
 use crate::types::LeaseState;
 use crate::types::Md5;
-use crate::types::Metadata;
 use crate::types::PublicAccess;
 use crate::types::Timestamp;
 
@@ -361,181 +355,6 @@ const fn public_access_name(access: PublicAccess) -> Option<&'static str> {
         PublicAccess::Private => None,
         PublicAccess::Blob => Some("blob"),
         PublicAccess::Container => Some("container"),
-    }
-}
-
-/// A response head being written.
-struct Head(Response<Bytes>);
-
-impl Head {
-    /// What every answer carries.
-    fn new(status: u16, echo: &RequestEcho) -> Self {
-        let mut response = Response::new(Bytes::new());
-        *response.status_mut() =
-            StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-        response.headers_mut().reserve(24);
-        let head = Self(response)
-            .set("server", concat!("Blockyard/", env!("CARGO_PKG_VERSION")))
-            .set("x-ms-request-id", &echo.request_id)
-            .set("x-ms-version", &echo.version.to_string())
-            .set("date", &echo.time.to_string());
-        match &echo.client_request_id {
-            Some(id) => head.insert("x-ms-client-request-id", id.clone()),
-            None => head,
-        }
-    }
-
-    /// Sets a header; a value that no header can hold is left out.
-    fn set(self, name: &str, value: &str) -> Self {
-        match HeaderValue::from_str(value) {
-            Ok(value) => self.insert(name, value),
-            Err(_) => self,
-        }
-    }
-
-    fn insert(mut self, name: &str, value: HeaderValue) -> Self {
-        if let Ok(name) = HeaderName::from_bytes(name.as_bytes()) {
-            self.0.headers_mut().insert(name, value);
-        }
-        self
-    }
-
-    fn optional(self, name: &str, value: Option<&str>) -> Self {
-        match value {
-            Some(value) => self.set(name, value),
-            None => self,
-        }
-    }
-
-    fn change(self, change: &Change) -> Self {
-        self.set("etag", &format!("\"{}\"", change.etag))
-            .set("last-modified", &change.last_modified.to_string())
-    }
-
-    fn checksum(self, checksum: &BodyChecksum) -> Self {
-        match checksum {
-            BodyChecksum::Md5(md5) => self.set("content-md5", &md5.to_base64()),
-            BodyChecksum::Crc64(crc64) => self.set("x-ms-content-crc64", &crc64.to_base64()),
-        }
-    }
-
-    fn tag_count(self, tags: usize) -> Self {
-        if tags == 0 { self } else { self.set("x-ms-tag-count", &tags.to_string()) }
-    }
-
-    fn encrypted(self) -> Self {
-        self.set("x-ms-request-server-encrypted", "true")
-    }
-
-    fn encryption(self, encryption: Option<&Encryption>) -> Self {
-        match encryption.map(Encryption::header) {
-            Some((name, value)) => self.set(name, &value),
-            None => self,
-        }
-    }
-
-    fn metadata(mut self, metadata: &Metadata) -> Self {
-        for (name, value) in metadata.iter() {
-            self = self.set(&format!("x-ms-meta-{name}"), value);
-        }
-        self
-    }
-
-    fn container(self, facts: &ContainerFacts) -> Self {
-        let access = public_access_name(facts.public_access);
-        self.change(&facts.change)
-            .lease(facts.lease)
-            .set("x-ms-has-immutability-policy", "false")
-            .set("x-ms-has-legal-hold", "false")
-            .set("x-ms-default-encryption-scope", encryption::name(facts.encryption_scope.as_ref()))
-            .set(
-                "x-ms-deny-encryption-scope-override",
-                encryption::denies(facts.encryption_scope.as_ref()),
-            )
-            .optional("x-ms-blob-public-access", access)
-            .metadata(&facts.metadata)
-    }
-
-    fn blob(self, facts: &BlobFacts, content_length: u64) -> Self {
-        let properties = &facts.properties;
-        let content_type = properties.content_type.as_deref().unwrap_or("application/octet-stream");
-        self.change(&facts.change)
-            .set("content-length", &content_length.to_string())
-            .set("content-type", content_type)
-            .optional("content-encoding", properties.content_encoding.as_deref())
-            .optional("content-language", properties.content_language.as_deref())
-            .optional("content-disposition", properties.content_disposition.as_deref())
-            .optional("cache-control", properties.cache_control.as_deref())
-            .set("accept-ranges", "bytes")
-            .kind(facts.kind)
-            .set("x-ms-creation-time", &facts.created.to_string())
-            .lease(facts.lease)
-            .set("x-ms-server-encrypted", "true")
-            .tag_count(facts.tags.len())
-            .encryption(facts.encryption.as_ref())
-            .metadata(&facts.metadata)
-            .copy(facts.copy.as_deref())
-    }
-
-    fn copy(self, copy: Option<&CopyFacts>) -> Self {
-        let Some(copy) = copy else { return self };
-        let completed = copy.completed.map(|time| time.to_string());
-        self.set("x-ms-copy-id", &copy.id.hyphenated().to_string())
-            .set("x-ms-copy-source", &copy.source)
-            .set("x-ms-copy-status", copy.state.as_str())
-            .set("x-ms-copy-progress", &format!("{}/{}", copy.copied, copy.total))
-            .optional("x-ms-copy-completion-time", completed.as_deref())
-            .optional("x-ms-copy-status-description", copy.description.as_deref())
-    }
-
-    fn lease(self, lease: LeaseFacts) -> Self {
-        let head = self
-            .set("x-ms-lease-status", lease_status(lease.state))
-            .set("x-ms-lease-state", lease_state(lease.state));
-        head.optional("x-ms-lease-duration", lease_duration(lease))
-    }
-
-    fn kind(self, kind: BlobKind) -> Self {
-        let head = self.set("x-ms-blob-type", kind.as_str());
-        match kind {
-            BlobKind::Block => head,
-            BlobKind::Append { blocks, sealed } => {
-                let count = blocks.to_string();
-                let head = head.set("x-ms-blob-committed-block-count", &count);
-                if sealed { head.set("x-ms-blob-sealed", "true") } else { head }
-            }
-            BlobKind::Page { sequence } => {
-                head.set("x-ms-blob-sequence-number", &sequence.to_string())
-            }
-        }
-    }
-
-    fn tier(self, tier: Option<&TierFacts>) -> Self {
-        let Some(tier) = tier else { return self };
-        let head = self.set("x-ms-access-tier", tier.tier.as_str());
-        let head = match tier.changed {
-            None => head.set("x-ms-access-tier-inferred", "true"),
-            Some(changed) => head.set("x-ms-access-tier-change-time", &changed.to_string()),
-        };
-        head.optional("x-ms-archive-status", tier.archive_status().as_deref())
-            .optional("x-ms-rehydrate-priority", tier.rehydrating.map(|r| r.priority.as_str()))
-    }
-
-    fn xml(self, body: String) -> Response<Bytes> {
-        let length = body.len().to_string();
-        let mut response =
-            self.set("content-type", "application/xml").set("content-length", &length).0;
-        *response.body_mut() = body.into();
-        response
-    }
-
-    fn empty(self) -> Response<Bytes> {
-        self.set("content-length", "0").0
-    }
-
-    /// The body is none, or the caller's.
-    fn bodiless(self) -> Response<Bytes> {
-        self.0
     }
 }
 

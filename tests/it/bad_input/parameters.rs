@@ -52,7 +52,6 @@ pub(super) fn cases() -> Vec<Case> {
         ("comp=blocklist&blocklisttype=none", invalid),
         ("snapshot=", invalid),
         ("versionid=2026-11-21T00:00:00.0000000Z", unserved),
-        ("comp=pagelist", unserved),
     ];
     let block = [
         ("comp=block", missing),
@@ -61,7 +60,6 @@ pub(super) fn cases() -> Vec<Case> {
         ("comp=block&blockid=YWF", invalid),
         ("comp=block&blockid=YW Fh", ""),
         ("comp=block&blockid=YWFh&blockid=YWFh", invalid),
-        ("comp=page", unserved),
         ("comp=immutabilityPolicies", unserved),
     ];
     let mut cases = Vec::new();

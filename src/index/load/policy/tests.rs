@@ -142,13 +142,13 @@ fn many_requests_or_many_rows_are_reasons() {
         samples,
     };
     for load in [
-        PartitionLoad { requests: 6_000.0, ..calm.clone() },
+        PartitionLoad { requests: 5_000.1, ..calm.clone() },
         PartitionLoad { rows: 30_000_000, ..calm.clone() },
     ] {
         let mut policy = Policy::new(PolicyConfig::default());
         let plans: Vec<_> =
             (0..10u32).flat_map(|n| policy.tick(TICK * n, std::slice::from_ref(&load))).collect();
-        assert_eq!(plans[0].keys, [RoutingKey::from_bytes(key(50))]);
+        assert!(plans[0].keys.iter().all(|at| (20..80).any(|n| at.as_bytes() == &key(n))));
     }
     let mut policy = Policy::new(PolicyConfig::default());
     assert!((0..10u32).all(|n| policy.tick(TICK * n, std::slice::from_ref(&calm)).is_empty()));
