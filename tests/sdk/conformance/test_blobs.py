@@ -219,8 +219,7 @@ def test_echoes(wire, container):
 
 
 def test_what_is_not_served_says_so(wire, container):
-    answer = wire.request("PUT", f"/{container.container_name}/b", headers={
-        "x-ms-blob-type": "PageBlob", "x-ms-blob-content-length": "512"})
+    answer = wire.request("PUT", f"/{container.container_name}/b?comp=legalhold", headers={"x-ms-legal-hold": "true"})
     assert answer.status == 501 and answer.code
 
 
