@@ -13,8 +13,8 @@ use crate::rig::Trouble;
 use crate::seeds::Violation;
 use crate::stack::Stack;
 
-/// More would only slow a history down.
-const PARTITIONS_MAX: usize = 40;
+/// The reserve of a full disk holds a log for each of so many.
+const PARTITIONS_MAX: usize = 14;
 
 /// Splits up to `times` times.
 pub(crate) async fn run(stack: &Stack, session: &Session<'_>, times: u64) -> Result<(), Violation> {

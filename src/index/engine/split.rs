@@ -65,27 +65,36 @@ impl Partition {
         let _no_compaction = self.compacting.lock().await;
         let shared = &self.core.shared;
         let epoch = self.core.epoch.next();
-        let extents: Vec<ExtentId> =
-            try_join_all(ranges.iter().map(|_| shared.create(ExtentKind::Log, epoch))).await?;
-        let children: Vec<Child> = ranges
-            .into_iter()
-            .zip(&extents)
-            .map(|((id, range), &extent)| Child { id, range, extent })
-            .collect();
-        let split = |answer| Command::Split(children, answer);
+        let mut children = Vec::new();
+        for (id, range) in ranges {
+            match shared.create(ExtentKind::Log, epoch).await {
+                Ok(extent) => children.push(Child { id, range, extent }),
+                Err(failed) => {
+                    self.forget(&children);
+                    return Err(failed);
+                }
+            }
+        }
+        let split = |answer| Command::Split(children.clone(), answer);
         let answer = self.command(split).await.and_then(|answer| answer);
         let (recovered, frozen_at) = match answer {
             Ok(done) => done,
             Err(failed) => {
                 if failed == Failed::Full {
-                    extents.iter().for_each(|extent| shared.chores.add(Chore::Leave(*extent)));
-                    shared.wake.notify_one();
+                    self.forget(&children);
                 }
                 return Err(failed);
             }
         };
         let children = recovered.into_iter().map(|child| Self::start(shared, child)).collect();
         Ok(Split { children, frozen_at })
+    }
+
+    /// Removes the logs of children that are not to be.
+    fn forget(&self, children: &[Child]) {
+        let shared = &self.core.shared;
+        children.iter().for_each(|child| shared.chores.add(Chore::Leave(child.extent)));
+        shared.wake.notify_one();
     }
 
     async fn flush_frozen(&self) -> Result<(), Failed> {

@@ -8,7 +8,7 @@ use crate::index::api::ReadReply;
 use crate::index::api::Target;
 use crate::index::api::Write;
 use crate::index::engine::Parts;
-use crate::index::engine::testing::World;
+use crate::index::engine::testing::{Fault, When, World};
 use crate::index::load::PolicyConfig;
 use crate::index::map::PartitionMap;
 use crate::types::AccountId;
@@ -171,9 +171,17 @@ async fn full_disk_leaves_the_parent_as_it_was() {
     rig.write(1).await;
     let target = rig.target(&name(1)).await;
     world.capacity.set_full(true);
+    let before = world.capacity.extents_of_index();
     let refused = rig.host.split(target.partition, &[RoutingKey::account(&name(1))]).await;
     assert_eq!(refused, Err(SplitError::Failed(Error::Full)));
     world.capacity.set_full(false);
+    // The first child's log can be made, the second's not.
+    let full = Fault::Refused(crate::capacity::Error::Full);
+    world.capacity.fail(When::Once(1), full);
+    let refused = rig.host.split(target.partition, &[RoutingKey::account(&name(1))]).await;
+    assert_eq!(refused, Err(SplitError::Failed(Error::Full)));
+    rig.host.shared.do_chores().await;
+    assert_eq!(world.capacity.extents_of_index(), before, "nothing is left behind");
     rig.write(2).await;
     rig.check(2).await;
     rig.host.shutdown().await;
