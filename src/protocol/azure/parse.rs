@@ -154,7 +154,8 @@ fn account(
             tags::find(request.query, None).map(Operation::FindBlobs)
         }
         (None, Some("blobs")) => Err(ErrorCode::UnsupportedHttpVerb.into()),
-        (None, Some("batch")) => batch(request, address),
+        // The JavaScript client takes the account in a path-style URL for a container.
+        (None | Some("container"), Some("batch")) => batch(request, address),
         (Some("service"), Some("properties")) => service_properties(request),
         (Some("service"), Some("userdelegationkey")) => delegation_key(request),
         (Some("service"), Some("stats")) => service_stats(request, address.secondary),

@@ -53,7 +53,6 @@ CLIENTS = [
 
 # Groups that are known to fail, and why: shown as that, and failing nothing. One that passes is pointed out.
 GAPS = {
-    ("@azure/storage-blob (JS)", "batch"): "Blob Batch on the account is not served, and not answered with 501",
     # Not yet known whether the client's write-back or the server is the cause.
     ("rclone", "mount: rename and remove"): "a folder renamed at once after its file was written seems empty",
     ("rclone", "mount: what is left"): "follows from the rename",
