@@ -18,7 +18,7 @@ const SAMPLES_PER_SECOND: f64 = 512.0;
 #[derive(Debug)]
 pub struct Meter {
     requests: AtomicU64,
-    /// Every so-manieth request is sampled.
+    /// Every so-manieth request is sampled; almost none until somebody asks for samples.
     stride: AtomicU64,
     samples: Mutex<Ring>,
 }
@@ -31,7 +31,11 @@ struct Ring {
 
 impl Default for Meter {
     fn default() -> Self {
-        Self { requests: AtomicU64::new(0), stride: AtomicU64::new(1), samples: Mutex::default() }
+        Self {
+            requests: AtomicU64::new(0),
+            stride: AtomicU64::new(u64::MAX),
+            samples: Mutex::default(),
+        }
     }
 }
 
@@ -87,8 +91,25 @@ mod tests {
     }
 
     #[test]
+    fn nobody_pays_for_samples_that_nobody_asks_for() {
+        let meter = Meter::default();
+        let mut asked = 0;
+        for n in 0..1_000 {
+            meter.note(
+                || Duration::ZERO,
+                || {
+                    asked += 1;
+                    Some(key(n))
+                },
+            );
+        }
+        assert_eq!((asked, meter.requests()), (1, 1_000));
+    }
+
+    #[test]
     fn samples_are_the_newest_keys_in_order_and_grow_old() {
         let meter = Meter::default();
+        assert!(meter.samples(Duration::ZERO, 0.0).is_empty());
         for n in (0..300).rev() {
             meter.note(|| Duration::from_secs(1), || Some(key(n)));
         }
