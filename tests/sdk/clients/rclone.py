@@ -14,6 +14,13 @@ sys.path.insert(0, str(pathlib.Path(__file__).parents[1]))
 from lib import accounts, cli, mounted, trees
 from lib.content import content
 from lib.judged import Judged, equal, must, parse
+from lib.measure import wait_until
+
+# With "0s" rclone 1.75.2 uploads while a file is closed and cannot take that upload back: a rename right then leaves the
+# upload without its cached file ("hash: failed to open ... no such file"), and the file stays under both names. It does so
+# against its own local backend and against any server. With a delay it renames what waits.
+WRITE_BACK = "1s"
+WRITTEN_BACK_SECONDS = 60
 
 
 class Rclone:
@@ -83,12 +90,17 @@ def mount(rclone, judged, scratch):
     """A folder that is a container, and what is left on the server."""
     rclone("mkdir", "one:mounted")
     command = [rclone.binary, "mount", "one:mounted", scratch / "mounted", "--vfs-cache-mode", "writes",
-               "--vfs-write-back", "0s"]
-    with mounted.at(scratch / "mounted", command, rclone.environment, scratch / "mount.log") as point:
-        mounted.groups(judged, point, scratch, "mount")
+               "--vfs-write-back", WRITE_BACK]
     wanted = sorted([*(f"tree/{name}" for name in trees.FILES), "large.bin",
                      *(f"process{n}/{count}" for n in range(mounted.PROCESSES) for count in range(1, 20))])
-    equal(sorted(rclone("lsf", "-R", "--files-only", "one:mounted").splitlines()), wanted)
+    left = lambda: sorted(rclone("lsf", "-R", "--files-only", "one:mounted").splitlines())
+    with mounted.at(scratch / "mounted", command, rclone.environment, scratch / "mount.log") as point:
+        mounted.groups(judged, point, scratch, "mount")
+        # What waits in the cache when a mount ends is uploaded by the next mount only.
+        wait_until(lambda: left() == wanted, WRITTEN_BACK_SECONDS)
+    equal(left(), wanted)
+    said = [line for line in (scratch / "mount.log").read_text(errors="replace").splitlines() if "ERROR" in line]
+    equal(said, [], "errors of the mount:")
 
 
 def main(options, scratch):
