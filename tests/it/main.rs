@@ -3,6 +3,8 @@
 #![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 mod bad_input;
+mod compatibility;
+mod contract;
 mod layering;
 mod program;
 mod server;

@@ -19,6 +19,12 @@ pub(crate) fn read(name: &str) -> String {
     std::fs::read_to_string(root().join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
+/// Writes one file anew.
+#[expect(clippy::disallowed_methods, reason = "a document made by a test, on request only")]
+pub(crate) fn write(name: &str, text: &str) {
+    std::fs::write(root().join(name), text).unwrap_or_else(|error| panic!("{name}: {error}"));
+}
+
 /// All files below a folder with that extension, by name.
 pub(crate) fn files(folder: &str, extension: &str) -> Vec<File> {
     let mut found = Vec::new();

@@ -1,0 +1,146 @@
+//! docs/compatibility.md is made from api-spec/compatibility.json: one source, no deviation is silent.
+//!
+//! `UPDATE=1 cargo test --test it compatibility` writes the document anew.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+use serde_json::Value;
+
+use crate::contract;
+use crate::tree;
+
+const SOURCE: &str = "api-spec/compatibility.json";
+const DOCUMENT: &str = "docs/compatibility.md";
+/// Stands for every operation.
+const ALL: &str = "*";
+
+fn source() -> Value {
+    serde_json::from_str(&tree::read(SOURCE)).unwrap_or_else(|error| panic!("{SOURCE}: {error}"))
+}
+
+/// The rows of one list.
+fn rows<'a>(source: &'a Value, list: &str) -> &'a [Value] {
+    source[list].as_array().unwrap_or_else(|| panic!("{SOURCE}: {list}"))
+}
+
+/// A text that has to say something.
+fn text<'a>(row: &'a Value, key: &str) -> &'a str {
+    let found = row[key].as_str().unwrap_or_default();
+    assert!(!found.trim().is_empty(), "{SOURCE}: {key} is missing in {row}");
+    found
+}
+
+/// The operations a deviation is about.
+fn about(row: &Value) -> Vec<&str> {
+    let list = row["operations"].as_array().unwrap_or_else(|| panic!("operations of {row}"));
+    assert!(!list.is_empty(), "no operation in {row}");
+    list.iter().map(|name| name.as_str().unwrap()).collect()
+}
+
+/// `GetBlockList` as `Get Block List`; `FromUrl` as the service writes it.
+fn spaced(name: &str) -> String {
+    let mut out = String::new();
+    for c in name.chars() {
+        if c.is_ascii_uppercase() && !out.is_empty() {
+            out.push(' ');
+        }
+        out.push(c);
+    }
+    out.replace("From Url", "From URL")
+        .replace("Acl", "ACL")
+        .replace(" By ", " by ")
+        .replace(" In ", " in ")
+}
+
+fn operations(out: &mut String, source: &Value) {
+    out.push_str("## Operations\n\n| operation | since | deviations |\n|---|---|---|\n");
+    let deviations = rows(source, "deviations");
+    for row in rows(source, "operations") {
+        let name = text(row, "name");
+        let own = deviations.iter().enumerate().filter(|(_, row)| about(row).contains(&name));
+        let own: Vec<String> = own.map(|(at, _)| (at + 1).to_string()).collect();
+        let own = own.join(", ");
+        writeln!(out, "| {} | {} | {own} |", spaced(name), text(row, "since")).unwrap();
+    }
+}
+
+fn deviations(out: &mut String, source: &Value) {
+    let mut area = "";
+    for (at, row) in rows(source, "deviations").iter().enumerate() {
+        if text(row, "area") != area {
+            area = text(row, "area");
+            write!(out, "\n## {area}\n\n| | what | here | why |\n|---|---|---|---|\n").unwrap();
+        }
+        let (what, here, why) = (text(row, "what"), text(row, "here"), text(row, "why"));
+        let every = if about(row).contains(&ALL) { " (every operation)" } else { "" };
+        writeln!(out, "| {} | {what}{every} | {here} | {why} |", at + 1).unwrap();
+    }
+}
+
+fn not_served(out: &mut String, source: &Value) {
+    out.push_str("\n## Not served\n\n| what | answer | why |\n|---|---|---|\n");
+    for row in rows(source, "not_served") {
+        let (what, here, why) = (text(row, "what"), text(row, "here"), text(row, "why"));
+        writeln!(out, "| {what} | {here} | {why} |").unwrap();
+    }
+}
+
+/// The whole document.
+fn document() -> String {
+    let source = source();
+    let mut out = "# Where this server differs from Azure\n\n\
+        <!-- Made from api-spec/compatibility.json by `UPDATE=1 cargo test --test it compatibility`. Change that file. -->\n\n\
+        Every operation that is served, the first `x-ms-version` the service documents it for (`all`: every version from\n\
+        2009-09-19 on; this server serves an operation at every version), and the numbers of the deviations below that are\n\
+        about it. Those marked \"every operation\" are not repeated in the table.\n\n"
+        .to_owned();
+    operations(&mut out, &source);
+    deviations(&mut out, &source);
+    not_served(&mut out, &source);
+    out
+}
+
+#[test]
+fn every_operation_has_one_row() {
+    let source = source();
+    let names: Vec<String> =
+        rows(&source, "operations").iter().map(|row| text(row, "name").to_owned()).collect();
+    let distinct: BTreeSet<String> = names.iter().cloned().collect();
+    assert_eq!(names.len(), distinct.len(), "{SOURCE}: an operation twice");
+    assert_eq!(distinct, contract::served(), "{SOURCE}: operations that are served, and no other");
+}
+
+#[test]
+fn deviations_are_about_operations_that_are_served_and_say_why() {
+    let (source, served) = (source(), contract::served());
+    let mut areas = Vec::new();
+    for row in rows(&source, "deviations") {
+        for key in ["area", "what", "here", "why"] {
+            assert!(!text(row, key).contains(['|', '\n']), "{row}");
+        }
+        let known = |name: &&str| *name == ALL || served.contains(*name);
+        let about = about(row);
+        assert!(about.iter().all(known), "{SOURCE}: not an operation in {row}");
+        assert!(about.len() == 1 || !about.contains(&ALL), "{SOURCE}: all and some in {row}");
+        if areas.last() != Some(&text(row, "area")) {
+            assert!(
+                !areas.contains(&text(row, "area")),
+                "{SOURCE}: rows of an area stand together"
+            );
+            areas.push(text(row, "area"));
+        }
+    }
+}
+
+#[test]
+fn document_is_what_its_source_says() {
+    let made = document();
+    if std::env::var_os("UPDATE").is_some() {
+        tree::write(DOCUMENT, &made);
+    }
+    let stale = format!(
+        "stale: run `UPDATE=1 cargo test --test it compatibility` after a change of {SOURCE}"
+    );
+    assert!(tree::read(DOCUMENT) == made, "{DOCUMENT} is {stale}");
+}

@@ -1,0 +1,133 @@
+//! The published description of the protocol is held against the source.
+
+use std::collections::BTreeMap;
+use std::collections::BTreeSet;
+
+use blockyard::protocol::ErrorCode;
+
+use crate::tree;
+use crate::tree::File;
+
+/// Served by the front end before a request becomes an operation.
+const NOT_AN_OPERATION: &str = "PreflightBlobRequest";
+
+/// Every name an operation goes by, from the one place that gives them.
+pub(crate) fn served() -> BTreeSet<String> {
+    let source = tree::read("src/protocol/operation.rs");
+    let names = source.split("fn name(&self)").nth(1).expect("Operation::name");
+    let arms = names.lines().filter_map(|line| line.split_once("=> \"")?.1.strip_suffix("\","));
+    let found: BTreeSet<String> = arms.map(str::to_owned).collect();
+    assert!(found.len() > 30, "{found:?}");
+    found.into_iter().chain([NOT_AN_OPERATION.to_owned()]).collect()
+}
+
+/// The description: its index and a file for each kind of thing.
+fn description() -> Vec<File> {
+    let index = File {
+        name: "api-spec/azure-blob.yaml".into(),
+        text: tree::read("api-spec/azure-blob.yaml"),
+    };
+    std::iter::once(index).chain(tree::files("api-spec/blob", "yaml")).collect()
+}
+
+/// What follows a key, wherever it stands.
+fn values<'a>(files: &'a [File], key: &'a str) -> impl Iterator<Item = &'a str> {
+    files.iter().flat_map(|file| file.text.lines()).filter_map(move |l| l.trim().strip_prefix(key))
+}
+
+#[test]
+fn every_operation_is_described_exactly_once() {
+    let files = description();
+    let mut count: BTreeMap<&str, usize> = BTreeMap::new();
+    for id in values(&files, "operationId: ") {
+        *count.entry(id).or_default() += 1;
+    }
+    let twice: Vec<&str> = count.iter().filter(|(_, n)| **n > 1).map(|(id, _)| *id).collect();
+    assert!(twice.is_empty(), "described twice in api-spec/blob: {twice:?}");
+    let described: BTreeSet<String> = count.into_keys().map(str::to_owned).collect();
+    let served = served();
+    let missing: Vec<&String> = served.difference(&described).collect();
+    assert!(missing.is_empty(), "served and not described in api-spec/blob: {missing:?}");
+    let unknown: Vec<&String> = described.difference(&served).collect();
+    assert!(unknown.is_empty(), "described in api-spec/blob and not served: {unknown:?}");
+}
+
+/// The words of every list behind `key`, which may run over several lines.
+fn lists<'a>(text: &'a str, key: &str) -> Vec<Vec<&'a str>> {
+    let lists = text.split(key).skip(1).map(|rest| {
+        let (_, rest) = rest.split_once('[').expect("a list in brackets");
+        let (words, _) = rest.split_once(']').expect("the list ends");
+        words.split(',').map(str::trim).filter(|word| !word.is_empty()).collect()
+    });
+    lists.collect()
+}
+
+#[test]
+fn every_error_code_described_is_a_row_of_the_table() {
+    let files = description();
+    let mut described = 0;
+    for file in &files {
+        described += lists(&file.text, " x-error-codes:").len();
+        for key in [" x-error-codes:", "x-common-error-codes:", "x-signature-error-codes:"] {
+            for list in lists(&file.text, key) {
+                let distinct: BTreeSet<&str> = list.iter().copied().collect();
+                assert_eq!(distinct.len(), list.len(), "{}: {list:?}", file.name);
+                for name in list {
+                    let known = ErrorCode::ALL.iter().any(|code| code.azure() == name);
+                    assert!(known, "{}: {name} is not in src/protocol/error.rs", file.name);
+                }
+            }
+        }
+    }
+    assert_eq!(described, values(&files, "operationId: ").count(), "each has its x-error-codes");
+}
+
+#[test]
+fn every_error_code_of_the_table_is_described() {
+    let files = description();
+    let described: BTreeSet<&str> = files
+        .iter()
+        .flat_map(|file| {
+            ["x-error-codes:", "x-common-error-codes:"].map(|key| lists(&file.text, key))
+        })
+        .flatten()
+        .flatten()
+        .collect();
+    // It goes by another name on the wire.
+    let silent = [ErrorCode::NotModified];
+    let missing = ErrorCode::ALL.iter().filter(|code| !described.contains(code.azure()));
+    let missing: Vec<_> = missing.filter(|code| !silent.contains(code)).collect();
+    assert!(missing.is_empty(), "no operation in api-spec/blob can answer {missing:?}");
+}
+
+#[test]
+fn every_reference_names_something_and_every_part_is_used() {
+    let files = description();
+    let keys: BTreeSet<String> = files
+        .iter()
+        .flat_map(|file| {
+            let base = file.name.rsplit('/').next().unwrap();
+            let top = file.text.lines().filter(|line| !line.starts_with([' ', '#']));
+            top.filter_map(|line| line.split_once(':'))
+                .map(move |(key, _)| format!("{base}#/{key}"))
+        })
+        .collect();
+    let mut used = BTreeSet::new();
+    for file in &files {
+        let base = file.name.rsplit('/').next().unwrap();
+        for rest in file.text.split("$ref: '").skip(1) {
+            let target = rest.split('\'').next().unwrap();
+            let target = target.strip_prefix("blob/").unwrap_or(target);
+            let target =
+                if target.starts_with('#') { format!("{base}{target}") } else { target.to_owned() };
+            assert!(keys.contains(&target), "{}: nothing is called {target}", file.name);
+            used.insert(target);
+        }
+    }
+    let index = "azure-blob.yaml#/";
+    let unused: Vec<&String> =
+        keys.difference(&used).filter(|key| !key.starts_with(index)).collect();
+    // Only the test of CORS answers names these: they are no operation's own.
+    let unused: Vec<_> = unused.into_iter().filter(|k| !k.contains("Access-Control-Ex")).collect();
+    assert!(unused.is_empty(), "parts that nothing refers to: {unused:?}");
+}
