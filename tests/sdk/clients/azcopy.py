@@ -1,16 +1,21 @@
 #!/usr/bin/env python3
-"""AzCopy: upload, download, sync, remove, set-properties, and service-to-service of every kind of blob."""
+"""AzCopy: upload, download, sync, remove, set-properties, and service-to-service of every kind of blob, between two
+accounts of a server and between two servers."""
 
+import base64
+import hashlib
 import pathlib
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1]))
 
 # pylint: disable=wrong-import-position
+from azure.storage.blob import ContentSettings, StandardBlobTier
 from lib import accounts, cli, trees
 from lib.azcopy import VERSION, AzCopy, address, program
 from lib.content import content, pieces, sha256
 from lib.judged import Judged, equal, parse
+from lib.server import Server
 
 KINDS = ("BlockBlob", "AppendBlob", "PageBlob")
 MIB = 1 << 20
@@ -18,6 +23,12 @@ MIB = 1 << 20
 LARGE_MIB = 260
 LARGE_SMALL_TIER_MIB = 20
 BLOCK_MIB = 8
+# The accounts: two of one server, one of another.
+FIRST, SECOND, ELSEWHERE = range(3)
+# AzCopy takes two addresses that differ in the port alone for the same blob ("source and destination are the same").
+COPY_OF = "copy-of-"
+# The other server fetches from the first one, which is on the loopback address like everything here.
+FETCH_FROM_LOOPBACK = "--copy-source-allow=127.0.0.1"
 
 
 def write_file(path, size):
@@ -34,11 +45,11 @@ def digest(blob):
 
 
 class Yard:
-    """Two accounts, their signatures and AzCopy."""
+    """The accounts, their signatures and AzCopy."""
 
-    def __init__(self, server, scratch):
+    def __init__(self, server, other, scratch):
         self.scratch = scratch
-        self.accounts = (server.account, accounts.second(server))
+        self.accounts = (server.account, accounts.second(server), other.account)
         self.signatures = [accounts.sas(account) for account in self.accounts]
         self.azcopy = AzCopy(program(), scratch)
 
@@ -54,8 +65,8 @@ class Yard:
 def up_and_down(yard):
     """A tree up, listed, down again."""
     tree = trees.make(yard.scratch / "tree")
-    container = yard.container(0, "tree")
-    yard.azcopy.run("copy", f"{tree}/*", yard.at(0, "tree"), "--recursive", "--put-md5", "--from-to=LocalBlob",
+    container = yard.container(FIRST, "tree")
+    yard.azcopy.run("copy", f"{tree}/*", yard.at(FIRST, "tree"), "--recursive", "--put-md5", "--from-to=LocalBlob",
                     "--blob-tags=kind=test&by=azcopy", "--metadata=origin=tree")
     equal(sorted(b.name for b in container.list_blobs()), sorted(trees.FILES))
     found = container.get_blob_client("dir/inner.bin")
@@ -63,7 +74,7 @@ def up_and_down(yard):
           ("tree", {"kind": "test", "by": "azcopy"}))
     back = yard.scratch / "back"
     back.mkdir()
-    yard.azcopy.run("copy", yard.at(0, "tree", "*").replace("%2A", "*"), back, "--recursive", "--check-md5=FailIfDifferent",
+    yard.azcopy.run("copy", yard.at(FIRST, "tree", "*").replace("%2A", "*"), back, "--recursive", "--check-md5=FailIfDifferent",
                     "--from-to=BlobLocal")
     trees.same(tree, back)
 
@@ -71,12 +82,12 @@ def up_and_down(yard):
 def kind_up_and_down(yard, kind, size):
     """One file up as a kind of blob, down again."""
     name = f"{kind.lower()}-{size}"
-    yard.container(0, name)
+    yard.container(FIRST, name)
     source = write_file(yard.scratch / f"{name}.bin", size)
-    yard.azcopy.run("copy", source, yard.at(0, name, "x.vhd"), f"--blob-type={kind}", "--put-md5", "--from-to=LocalBlob",
+    yard.azcopy.run("copy", source, yard.at(FIRST, name, "x.vhd"), f"--blob-type={kind}", "--put-md5", "--from-to=LocalBlob",
                     f"--block-size-mb={BLOCK_MIB if kind != 'PageBlob' else 4}")
     back = yard.scratch / f"{name}.back"
-    yard.azcopy.run("copy", yard.at(0, name, "x.vhd"), back, "--check-md5=FailIfDifferent", "--from-to=BlobLocal")
+    yard.azcopy.run("copy", yard.at(FIRST, name, "x.vhd"), back, "--check-md5=FailIfDifferent", "--from-to=BlobLocal")
     equal(sha256(back.read_bytes()), sha256(source.read_bytes()))
     back.unlink()
     source.unlink()
@@ -85,90 +96,131 @@ def kind_up_and_down(yard, kind, size):
 def sync(yard):
     """Changes and removals follow, in both directions and between accounts."""
     tree = trees.make(yard.scratch / "synced")
-    container = yard.container(0, "synced")
-    yard.azcopy.run("sync", tree, yard.at(0, "synced"), "--delete-destination=true", "--from-to=LocalBlob")
+    container = yard.container(FIRST, "synced")
+    yard.azcopy.run("sync", tree, yard.at(FIRST, "synced"), "--delete-destination=true", "--from-to=LocalBlob")
     equal(sorted(b.name for b in container.list_blobs()), sorted(trees.FILES))
     (tree / "empty").unlink()
     (tree / "added.txt").write_bytes(b"added")
-    yard.azcopy.run("sync", tree, yard.at(0, "synced"), "--delete-destination=true", "--from-to=LocalBlob")
+    yard.azcopy.run("sync", tree, yard.at(FIRST, "synced"), "--delete-destination=true", "--from-to=LocalBlob")
     equal(sorted(b.name for b in container.list_blobs()), sorted({*trees.FILES, "added.txt"} - {"empty"}))
-    other = yard.container(1, "synced")
-    yard.azcopy.run("sync", yard.at(0, "synced"), yard.at(1, "synced"), "--from-to=BlobBlob")
+    other = yard.container(SECOND, "synced")
+    yard.azcopy.run("sync", yard.at(FIRST, "synced"), yard.at(SECOND, "synced"), "--from-to=BlobBlob")
     equal(sorted(b.name for b in other.list_blobs()), sorted(b.name for b in container.list_blobs()))
     back = yard.scratch / "synced-back"
     back.mkdir()
-    yard.azcopy.run("sync", yard.at(1, "synced"), back, "--from-to=BlobLocal")
+    yard.azcopy.run("sync", yard.at(SECOND, "synced"), back, "--from-to=BlobLocal")
     trees.same(tree, back)
 
 
 def set_properties(yard):
-    """Tier, metadata and tags of what is there."""
-    container = yard.container(0, "properties")
-    container.upload_blob("a/b", b"x")
-    yard.azcopy.run("set-properties", yard.at(0, "properties", "a/b"), "--from-to=BlobNone", "--block-blob-tier=cool",
+    """Tier, metadata and tags of one blob; then the tier of a whole folder."""
+    container = yard.container(FIRST, "properties")
+    for name in ("a/b", "a/c", "d"):
+        container.upload_blob(name, b"x")
+    yard.azcopy.run("set-properties", yard.at(FIRST, "properties", "a/b"), "--from-to=BlobNone", "--block-blob-tier=cool",
                     "--metadata=one=1", "--blob-tags=two=2")
     blob = container.get_blob_client("a/b")
     found = blob.get_blob_properties()
     equal((found.blob_tier, found.metadata, blob.get_blob_tags()), ("Cool", {"one": "1"}, {"two": "2"}))
+    yard.azcopy.run("set-properties", yard.at(FIRST, "properties", "a"), "--from-to=BlobNone", "--block-blob-tier=cold",
+                    "--recursive")
+    equal({b.name: b.blob_tier for b in container.list_blobs()}, {"a/b": "Cold", "a/c": "Cold", "d": "Hot"})
 
 
 def remove(yard):
-    """One blob, then a whole tree."""
-    container = yard.container(0, "removed")
+    """One blob, one with its snapshots, then a whole tree."""
+    container = yard.container(FIRST, "removed")
     for name in trees.FILES:
         container.upload_blob(name, b"x")
-    yard.azcopy.run("remove", yard.at(0, "removed", "plain.txt"), "--from-to=BlobTrash")
+    container.get_blob_client("empty").create_snapshot()
+    yard.azcopy.run("remove", yard.at(FIRST, "removed", "plain.txt"), "--from-to=BlobTrash")
     equal("plain.txt" in [b.name for b in container.list_blobs()], False)
-    yard.azcopy.run("remove", yard.at(0, "removed"), "--recursive", "--from-to=BlobTrash")
+    yard.azcopy.run("remove", yard.at(FIRST, "removed", "empty"), "--from-to=BlobTrash", "--delete-snapshots=include")
+    equal([b.name for b in container.list_blobs(include=["snapshots"]) if b.name == "empty"], [])
+    yard.azcopy.run("remove", yard.at(FIRST, "removed"), "--recursive", "--from-to=BlobTrash")
     equal([b.name for b in container.list_blobs()], [])
 
 
-def between(yard, kind, size):
-    """One blob of a kind from one account to the other, with its properties."""
-    name = f"s2s-{kind.lower()}-{size}"
-    source, target = yard.container(0, name), yard.container(1, name)
+def between(yard, kind, size, to):
+    """One blob of a kind from the first account to another one, with everything that is said about it."""
+    name = f"s2s-{kind.lower()}-{size}-{to}"
+    source, target = yard.container(FIRST, name), yard.container(to, COPY_OF + name)
     blob = source.get_blob_client("dir/one + two%.bin")
-    blob.upload_blob(pieces(name, size, 4 * MIB), blob_type=kind, length=size, metadata={"a": "1"},
-                     tags={"k": "v"}, max_concurrency=1, overwrite=True)
-    yard.azcopy.run("copy", yard.at(0, name), yard.at(1, name), "--recursive", "--from-to=BlobBlob",
+    whole = hashlib.md5()
+    for piece in pieces(name, size, 4 * MIB):
+        whole.update(piece)
+    about = ContentSettings(content_type="text/x-test; charset=utf-8", content_encoding="identity", content_language="de-CH",
+                            content_disposition='attachment; filename="a b.bin"', cache_control="max-age=7, private",
+                            content_md5=bytearray(whole.digest()))
+    blob.upload_blob(pieces(name, size, 4 * MIB), blob_type=kind, length=size, metadata={"a": "1", "b": "x y"},
+                     tags={"k": "v w"}, content_settings=about, max_concurrency=1, overwrite=True)
+    if kind == "BlockBlob":
+        blob.set_standard_blob_tier(StandardBlobTier.COOL)
+    wanted = described(blob)
+    equal(base64.b64encode(wanted[3]["content_md5"]), base64.b64encode(whole.digest()))
+    yard.azcopy.run("copy", yard.at(FIRST, name), yard.at(to, COPY_OF + name), "--recursive", "--from-to=BlobBlob",
                     "--s2s-preserve-blob-tags", "--as-subdir=false")
     copied = target.get_blob_client("dir/one + two%.bin")
-    found, wanted = copied.get_blob_properties(), blob.get_blob_properties()
-    equal((found.blob_type, found.size, found.metadata), (wanted.blob_type, size, {"a": "1"}))
-    equal(copied.get_blob_tags(), {"k": "v"})
+    equal(described(copied), wanted)
     equal(digest(copied), digest(blob))
     source.delete_container()
     target.delete_container()
 
 
-def tree_between(yard):
-    """Odd names between accounts."""
-    source, target = yard.container(0, "from-tree"), yard.container(1, "to-tree")
-    for name, size in trees.FILES.items():
-        source.upload_blob(name, content(name, size))
-    yard.azcopy.run("copy", yard.at(0, "from-tree"), yard.at(1, "to-tree"), "--recursive", "--from-to=BlobBlob",
+def described(blob):
+    """What is said about a blob, and must be said about its copy."""
+    found = blob.get_blob_properties()
+    return found.blob_type, found.size, found.metadata, dict(found.content_settings), found.blob_tier, blob.get_blob_tags()
+
+
+def tree_between(yard, to):
+    """Odd names between accounts; what changes and goes afterwards follows with sync."""
+    name = f"tree-to-{to}"
+    source, target = yard.container(FIRST, name), yard.container(to, COPY_OF + name)
+    files = {blob: content(blob, size) for blob, size in trees.FILES.items()}
+    for blob, data in files.items():
+        source.upload_blob(blob, data)
+    yard.azcopy.run("copy", yard.at(FIRST, name), yard.at(to, COPY_OF + name), "--recursive", "--from-to=BlobBlob",
                     "--as-subdir=false")
-    found = {b.name: target.download_blob(b.name).readall() for b in target.list_blobs()}
-    equal(sorted(found), sorted(trees.FILES))
-    equal([n for n, size in trees.FILES.items() if found[n] != content(n, size)], [], "differ:")
+    found = lambda: {b.name: target.download_blob(b.name).readall() for b in target.list_blobs()}
+    same(found(), files)
+    source.delete_blob("with space.txt")
+    source.upload_blob("dir/inner.bin", b"other", overwrite=True)
+    del files["with space.txt"]
+    files["dir/inner.bin"] = b"other"
+    yard.azcopy.run("sync", yard.at(FIRST, name), yard.at(to, COPY_OF + name), "--from-to=BlobBlob", "--delete-destination=true")
+    same(found(), files)
+
+
+def same(found, wanted):
+    """Raises unless two containers' blobs are the same."""
+    equal(sorted(found), sorted(wanted), "names:")
+    equal([name for name in wanted if found[name] != wanted[name]], [], "blobs that differ:")
 
 
 def main(options, scratch):
     judged = Judged("AzCopy", VERSION, options)
     large = (LARGE_SMALL_TIER_MIB if options.small else LARGE_MIB) * MIB
-    with cli.server(options, scratch, extra=accounts.BOTH) as server:
-        yard = Yard(server, scratch)
+    elsewhere = Server(options.binary, [scratch / "elsewhere"], scratch / "elsewhere.log", [FETCH_FROM_LOOPBACK])
+    with elsewhere, cli.server(options, scratch, extra=accounts.BOTH) as server:
+        elsewhere.start()
+        yard = Yard(server, elsewhere, scratch)
         for name, run in (("upload and download", up_and_down), ("sync", sync), ("set-properties", set_properties),
-                          ("remove", remove), ("service to service, tree", tree_between)):
+                          ("remove", remove)):
             with judged.group(name):
                 run(yard)
+        sizes = (("small", 3 * MIB), (f"{large // MIB} MiB", large))
         for kind in KINDS:
-            with judged.group(f"upload and download, {kind}"):
-                kind_up_and_down(yard, kind, 3 * MIB)
-        for kind in KINDS:
-            for label, size in (("small", 3 * MIB), (f"{large // MIB} MiB", large)):
-                with judged.group(f"service to service, {kind}, {label}"):
-                    between(yard, kind, size)
+            for label, size in sizes:
+                with judged.group(f"upload and download, {kind}, {label}"):
+                    kind_up_and_down(yard, kind, size)
+        for where, to in (("account to account", SECOND), ("server to server", ELSEWHERE)):
+            with judged.group(f"{where}, tree and sync"):
+                tree_between(yard, to)
+            for kind in KINDS:
+                for label, size in sizes:
+                    with judged.group(f"{where}, {kind}, {label}"):
+                        between(yard, kind, size, to)
     return judged.exit_code()
 
 

@@ -59,7 +59,7 @@ class AzCopy:
         logs = sorted((self.folder / "azcopy-log").glob("*.log"), key=lambda path: path.stat().st_mtime)
         for log in reversed(logs[-2:]):
             for line in log.read_text(errors="replace").splitlines():
-                failed = re.search(r"ERR: .*(?:FAILED|SET-PROP).*?: -?([45]\d\d\b.*?)(?:X-Ms-Request-Id|$)", line)
+                failed = re.search(r"ERR: .*(?:FAILED|SET-PROP).*?: -?([045]\d\d\b.*?)(?:X-Ms-Request-Id|$)", line)
                 if failed:
                     return failed[1].strip(" .-:")
         return ""
@@ -75,9 +75,9 @@ def report(text):
             said = line
             continue
         content = entry.get("MessageContent", "")
-        if entry.get("MessageType") in ("EndOfJob", "Progress"):
+        if entry.get("MessageType") in ("Init", "EndOfJob", "Progress"):
             try:
-                summary = json.loads(content)
+                summary = {**summary, **json.loads(content)}
             except json.JSONDecodeError:
                 pass
         elif entry.get("MessageType") == "Error":
