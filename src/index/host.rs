@@ -3,13 +3,13 @@
 //!
 //! 1. `bootstrap.rs`: the first map of a new store.
 //! 2. Here: opening, routing, closing.
-//! 3. `split.rs`: cuts an open partition; `opened.rs`: the set of them; `balance.rs`: when.
+//! 3. `change.rs`: splits and merges open partitions; `opened.rs`: the set of them; `balance.rs`: when.
 //! 4. `upkeep.rs`: which partition to flush or compact, and when.
 
 mod balance;
 mod bootstrap;
+mod change;
 mod opened;
-mod split;
 #[cfg(test)]
 mod tests;
 mod upkeep;
@@ -41,7 +41,7 @@ use crate::index::map::PartitionMap;
 use crate::types::ExtentId;
 use crate::types::RoutingKey;
 
-pub use split::{CHILDREN_MAX, SplitError, SplitReport};
+pub use change::{CHILDREN_MAX, ChangeError, Changed};
 
 /// All partitions of one process.
 #[derive(Debug)]
@@ -50,8 +50,8 @@ pub struct Host {
     opened: Arc<Opened>,
     /// The highest id of a partition of a new store's first map there can be.
     first_map_ids: u64,
-    /// One split at a time, and none during shutdown.
-    splitting: tokio::sync::Mutex<()>,
+    /// One change of the map at a time, and none during shutdown.
+    changing: tokio::sync::Mutex<()>,
     stop: CancellationToken,
     upkeep: Mutex<Vec<JoinHandle<()>>>,
 }
@@ -108,7 +108,7 @@ impl Host {
             shared,
             opened,
             first_map_ids: bootstrap::PARTITIONS_MAX,
-            splitting: tokio::sync::Mutex::default(),
+            changing: tokio::sync::Mutex::default(),
             stop,
             upkeep,
         })
@@ -117,7 +117,7 @@ impl Host {
     /// Refuses writes from now on, flushes all partitions so that the next start has nothing to replay, and ends all tasks.
     /// Reads go on being answered.
     pub async fn shutdown(&self) {
-        let _no_split = self.splitting.lock().await;
+        let _no_change = self.changing.lock().await;
         self.stop.cancel();
         let upkeep =
             std::mem::take(&mut *self.upkeep.lock().unwrap_or_else(PoisonError::into_inner));

@@ -25,7 +25,9 @@ struct Counters {
     rows: Gauge,
     memtable_bytes: Gauge,
     splits: Counter,
+    merges: Counter,
     split_pause: Histogram,
+    merge_pause: Histogram,
     shared_dropped: Counter,
 }
 
@@ -43,7 +45,9 @@ impl Default for Metrics {
             rows: Gauge::default(),
             memtable_bytes: Gauge::default(),
             splits: Counter::default(),
-            split_pause: Histogram::new(exponential_buckets(0.000_25, 2.0, 14)),
+            merges: Counter::default(),
+            split_pause: pauses(),
+            merge_pause: pauses(),
             shared_dropped: Counter::default(),
         }))
     }
@@ -67,6 +71,9 @@ impl Metrics {
         index.register("splits", "Partitions split", c.splits.clone());
         let pause = "Seconds in which no write of a range was made durable because it was split";
         index.register("split_pause_seconds", pause, c.split_pause.clone());
+        index.register("merges", "Merges of neighbouring partitions", c.merges.clone());
+        let pause = "Seconds in which no write of a range was made durable because of a merge";
+        index.register("merge_pause_seconds", pause, c.merge_pause.clone());
         let dropped = "Bytes of shared content that rows stopped naming";
         index.register("shared_dropped_bytes", dropped, c.shared_dropped.clone());
     }
@@ -103,6 +110,11 @@ impl Metrics {
         self.0.split_pause.observe(pause.as_secs_f64());
     }
 
+    pub(crate) fn merged(&self, pause: Duration) {
+        self.0.merges.inc();
+        self.0.merge_pause.observe(pause.as_secs_f64());
+    }
+
     pub(crate) fn cache(&self, hits: u64, misses: u64) {
         self.0.cache_hits.set(i64::try_from(hits).unwrap_or(i64::MAX));
         self.0.cache_misses.set(i64::try_from(misses).unwrap_or(i64::MAX));
@@ -113,4 +125,9 @@ impl Metrics {
         self.0.rows.set(i64::try_from(rows).unwrap_or(i64::MAX));
         self.0.memtable_bytes.set(i64::try_from(memtable_bytes).unwrap_or(i64::MAX));
     }
+}
+
+/// A quarter of a millisecond to two seconds.
+fn pauses() -> Histogram {
+    Histogram::new(exponential_buckets(0.000_25, 2.0, 14))
 }

@@ -8,7 +8,7 @@
 //!
 //! Invariants: I5 descriptors tile the key space (`map.rs`) · I2, I6, I14, I16 in `engine/` · I7, I9, I10 in `objects/`.
 //!
-//! Not here: user bytes (they go to extents before their row is written), moves of partitions, and when to split.
+//! Not here: user bytes (they go to extents before their row is written).
 
 pub mod api;
 pub mod check;
@@ -38,7 +38,7 @@ pub use api::{
     WritePages,
 };
 pub use engine::{Config, ExtentIds, Offline, Parts, open_offline};
-pub use host::{CHILDREN_MAX, Host, SplitError, SplitReport};
+pub use host::{CHILDREN_MAX, ChangeError, Changed, Host};
 pub use inflight::InFlight;
 pub use load::PolicyConfig;
 pub use map::{PartitionDescriptor, PartitionMap};

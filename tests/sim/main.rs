@@ -83,6 +83,7 @@ fn index_histories_come_through_everything() {
         "index_compactions",
         "splits",
         "splits that failed",
+        "merges",
         "capacity_journal_batches",
         "capacity_removed_extents",
         "reclaim_garbage_rows",

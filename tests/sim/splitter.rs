@@ -1,8 +1,10 @@
-//! Splits partitions while clients work: at any border, of any partition, also one that is being recovered or full.
+//! Splits and merges partitions while clients work: at any border, of any partition, also one that is being recovered.
 
 use std::time::Duration;
 
-use blockyard::index::SplitError;
+use blockyard::index::ChangeError;
+use blockyard::index::Changed;
+use blockyard::types::PartitionId;
 use blockyard::types::RoutingKey;
 
 use crate::index::CLIENTS;
@@ -16,16 +18,32 @@ use crate::stack::Stack;
 /// The reserve of a full disk holds a log for each of so many.
 const PARTITIONS_MAX: usize = 14;
 
-/// Splits up to `times` times.
+/// Splits and merges up to `times` times.
 pub(crate) async fn run(stack: &Stack, session: &Session<'_>, times: u64) -> Result<(), Violation> {
     let draw = session.draw;
     for _ in 0..times {
         stack.env.clock.sleep(Duration::from_millis(draw.between(1, 60))).await;
-        if stack.host.partitions() < PARTITIONS_MAX && !session.is_down() {
+        if session.is_down() {
+            continue;
+        }
+        if stack.host.partitions() > 1 && draw.percent(40) {
+            merge(stack, session).await?;
+        } else if stack.host.partitions() < PARTITIONS_MAX {
             split(stack, session).await?;
         }
     }
     Ok(())
+}
+
+async fn merge(stack: &Stack, session: &Session<'_>) -> Result<(), Violation> {
+    let map = stack.router.map();
+    let count = session.draw.between(2, 3);
+    let first = session.draw.between(0, map.partitions().len() as u64 - 1);
+    let first = usize::try_from(first).unwrap();
+    let few = map.partitions().iter().skip(first).take(usize::try_from(count).unwrap());
+    let ids: Vec<PartitionId> = few.map(|partition| partition.id).collect();
+    let done = stack.host.merge(&ids).await;
+    judge(session, "merges", done)
 }
 
 async fn split(stack: &Stack, session: &Session<'_>) -> Result<(), Violation> {
@@ -42,22 +60,36 @@ async fn split(stack: &Stack, session: &Session<'_>) -> Result<(), Violation> {
         return Ok(());
     };
     keys.retain(|key| owner.range.contains(key.as_bytes()) && key != owner.range.low());
-    match stack.host.split(owner.id, &keys).await {
-        Ok(report) => {
-            session.counts.add("splits", 1);
-            session.counts.add("children", report.children.len() as u64);
+    let done = stack.host.split(owner.id, &keys).await;
+    judge(session, "splits", done)
+}
+
+fn judge(
+    session: &Session<'_>,
+    what: &str,
+    done: Result<Changed, ChangeError>,
+) -> Result<(), Violation> {
+    match done {
+        Ok(changed) => {
+            session.counts.add(what, 1);
+            session
+                .counts
+                .add(&format!("partitions made by {what}"), changed.partitions.len() as u64);
             Ok(())
         }
         // The router's map is as old as its last request.
-        Err(SplitError::BadKeys | SplitError::NoSuchPartition) => Ok(()),
-        Err(SplitError::Failed(_)) if session.plan.trouble != Trouble::None => {
-            session.counts.add("splits that failed", 1);
+        Err(ChangeError::BadKeys | ChangeError::NoSuchPartition | ChangeError::NotNeighbours) => {
             Ok(())
         }
-        Err(SplitError::Failed(error)) if session.is_down() => {
-            drop(error);
+        Err(ChangeError::Busy) => {
+            session.counts.add("merges put off", 1);
             Ok(())
         }
-        Err(SplitError::Failed(error)) => Err(format!("a split failed without cause: {error}")),
+        Err(ChangeError::Failed(_)) if session.plan.trouble != Trouble::None => {
+            session.counts.add(&format!("{what} that failed"), 1);
+            Ok(())
+        }
+        Err(ChangeError::Failed(_)) if session.is_down() => Ok(()),
+        Err(ChangeError::Failed(error)) => Err(format!("{what} failed without cause: {error}")),
     }
 }

@@ -4,7 +4,6 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::sync::{mpsc, oneshot};
@@ -12,14 +11,13 @@ use tokio::sync::{mpsc, oneshot};
 use crate::index::api::Error;
 use crate::index::api::Write;
 use crate::index::api::WriteReply;
+use crate::index::engine::change::Held;
 use crate::index::engine::core::{Core, Status};
 use crate::index::engine::install::Edit;
 use crate::index::engine::log::manifest::Manifest;
 use crate::index::engine::log::record::BatchBuilder;
 use crate::index::engine::log::writer::Log;
-use crate::index::engine::recover::Recovered;
 use crate::index::engine::shared::Failed;
-use crate::index::engine::split::Child;
 use crate::index::engine::table::Tables;
 use crate::index::engine::view::{Snapshot, Sources};
 use crate::index::rows::Family;
@@ -44,8 +42,8 @@ pub(crate) enum Command {
     Freeze(oneshot::Sender<Option<(Arc<Tables>, Sequence)>>),
     /// Makes new runs part of the partition.
     Install(Edit, oneshot::Sender<Result<(), Failed>>),
-    /// Becomes these children, with the instant at which writes were frozen.
-    Split(Vec<Child>, oneshot::Sender<Result<(Vec<Recovered>, Duration), Failed>>),
+    /// Stands still between two batches until the holder lets go.
+    Hold(oneshot::Sender<Result<Held, Failed>>),
     /// Refuses whoever waits, and ends the task.
     SendAway,
     /// Ends the task.
@@ -216,7 +214,7 @@ impl Committer {
             previous: None,
             flushed,
             time: self.time,
-            runs: sources.runs.iter().flatten().map(|run| *run.entry()).collect(),
+            runs: sources.entries(),
         }
     }
 

@@ -38,10 +38,7 @@ impl Committer {
                 let installed = self.install(edit).await;
                 drop(answer.send(installed));
             }
-            Command::Split(children, answer) => {
-                let split = self.split(children).await;
-                drop(answer.send(split));
-            }
+            Command::Hold(answer) => self.hold(answer).await,
             Command::SendAway | Command::Stop => {}
         }
     }

@@ -5,17 +5,18 @@
 //! 2. `commit.rs`: the committer: batch, evaluate, one durable append (`log/`), publish, answer.
 //! 3. `flush.rs`, `compact.rs`: memtables (`table.rs`) to runs (`run/`), runs to fewer runs; `install.rs` makes
 //!    either part of the partition by a manifest record.
-//! 4. `split.rs`: one partition becomes several, by metadata alone.
+//! 4. `change/`: one partition becomes several, several become one.
 //! 5. `recover.rs`, `replay.rs`: from a descriptor in the coordinator to a serving partition; `offline.rs`: to a view for
 //!    the checker, changing nothing.
 //!
 //! Invariants: I2 one owner extends a log (`recover.rs` claims and fences, `log/writer.rs` swaps) · I6 readers see only
-//! what is durable, writers see all that is ordered before them (`commit.rs`) · I8 a split
-//! happens in one transaction (`split.rs`) · I14 replay is idempotent (`replay.rs`) ·
+//! what is durable, writers see all that is ordered before them (`commit.rs`) · I8 a split or
+//! merge happens in one transaction (`change/`) · I14 replay is idempotent (`replay.rs`) ·
 //! I16 queue, batch, memtables and cache are bounded (`config.rs`).
 //!
 //! Not here: who owns which partition (`host.rs` and the coordinator), what rows mean (`objects/`), when to split.
 
+mod change;
 mod codec;
 mod commit;
 mod compact;
@@ -32,7 +33,6 @@ mod recover;
 mod replay;
 mod run;
 mod shared;
-mod split;
 mod table;
 mod untrusted;
 mod view;
@@ -47,5 +47,6 @@ pub use offline::{Offline, open_offline};
 pub use shared::{ExtentIds, Parts};
 pub use untrusted::decode_untrusted;
 
+pub(crate) use change::{NotMerged, merge};
 pub(crate) use partition::Partition;
 pub(crate) use shared::{Failed, Shared};

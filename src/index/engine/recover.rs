@@ -10,7 +10,7 @@ use crate::index::engine::core::Core;
 use crate::index::engine::failure;
 use crate::index::engine::flush;
 use crate::index::engine::log::writer;
-use crate::index::engine::log::writer::Log;
+use crate::index::engine::log::writer::{Log, LogState};
 use crate::index::engine::replay::Replay;
 use crate::index::engine::run::reader::Run;
 use crate::index::engine::shared::Shared;
@@ -77,13 +77,14 @@ pub(crate) async fn take_over(shared: &Arc<Shared>, id: PartitionId) -> Result<R
     }
     let identity = (descriptor.id, descriptor.epoch);
     let range = descriptor.range.clone();
-    let mut log = Log::new(Arc::clone(shared), (descriptor, revision), done.highest, done.link);
+    let state = LogState { descriptor, revision, highest: done.highest, link: done.link };
+    let mut log = Log::recovered(Arc::clone(shared), state);
     if dirty {
         let mut manifest = done.manifest;
         manifest.epoch = identity.1;
         manifest.flushed = flushed;
         manifest.time = done.time;
-        manifest.runs = sources.runs.iter().flatten().map(|run| *run.entry()).collect();
+        manifest.runs = sources.entries();
         log.roll(manifest).await?;
     }
     let sources = Arc::new(sources);

@@ -6,6 +6,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 
 use crate::index::api::Error;
+use crate::index::engine::log::manifest::RunEntry;
 use crate::index::engine::merge::Merge;
 use crate::index::engine::run::reader::Run;
 use crate::index::engine::table::Tables;
@@ -35,6 +36,11 @@ impl Sources {
     /// The same, to change.
     pub(crate) fn runs_mut(&mut self, family: Family) -> &mut Vec<Arc<Run>> {
         self.runs.get_mut(usize::from(family as u8)).expect("one list for each family")
+    }
+
+    /// What a manifest says of the runs.
+    pub(crate) fn entries(&self) -> Vec<RunEntry> {
+        self.runs.iter().flatten().map(|run| *run.entry()).collect()
     }
 
     /// Memtables, newest first.

@@ -8,7 +8,7 @@ use bytes::Bytes;
 
 use crate::index::engine::Partition;
 use crate::index::host::Host;
-use crate::index::host::split::is_inside_a_table;
+use crate::index::host::change::is_inside_a_table;
 use crate::index::load::PartitionLoad;
 use crate::index::load::Policy;
 use crate::index::load::PolicyConfig;

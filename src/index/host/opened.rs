@@ -26,11 +26,13 @@ impl Opened {
         self.0.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
     }
 
-    /// Stops one partition, then lets others take its place: nobody is served by both (I6).
-    pub(super) fn replace(&self, old: &Partition, new: Vec<Partition>) {
+    /// Stops partitions, then lets others take their place: nobody is served by both (I6).
+    pub(super) fn replace(&self, old: &[Arc<Partition>], new: Vec<Partition>) {
         let mut partitions = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        old.core.lose();
-        partitions.remove(&old.core.id);
-        partitions.extend(new.into_iter().map(|child| (child.core.id, Arc::new(child))));
+        for old in old {
+            old.core.lose();
+            partitions.remove(&old.core.id);
+        }
+        partitions.extend(new.into_iter().map(|new| (new.core.id, Arc::new(new))));
     }
 }

@@ -1,0 +1,244 @@
+//! Merge: neighbours become one. Runs are taken over as they are: each is first brought to hold rows of one of the
+//! partitions only. While they still serve, they are flushed; what was written since is copied into the log of the new
+//! one, which needs neither of the old logs.
+//!
+//! A crash before the transaction leaves the old partitions and an orphaned extent, after it the new one (I8).
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use crate::capacity::ExtentKind;
+use crate::index::api::Error;
+use crate::index::engine::change::descriptors;
+use crate::index::engine::change::hold::Held;
+use crate::index::engine::core::Core;
+use crate::index::engine::log::manifest::{Link, Manifest};
+use crate::index::engine::log::record::BatchBuilder;
+use crate::index::engine::log::writer;
+use crate::index::engine::log::writer::{Log, LogState};
+use crate::index::engine::merge::Merge;
+use crate::index::engine::partition::Partition;
+use crate::index::engine::recover::Recovered;
+use crate::index::engine::shared::{Chore, Failed, Shared};
+use crate::index::engine::table::Tables;
+use crate::index::engine::view::Sources;
+use crate::index::map::PartitionDescriptor;
+use crate::index::rows::Family;
+use crate::index::rows::RowBatch;
+use crate::types::Epoch;
+use crate::types::ExtentId;
+use crate::types::KeyRange;
+use crate::types::PartitionId;
+use crate::types::Sequence;
+use crate::types::Timestamp;
+
+/// Rows copied while writes wait are at most this; more means that the partitions are too busy to be merged.
+const TAIL_BYTES_MAX: usize = 1 << 20;
+/// Bytes of rows in one record of the copied tail, as in a batch of the committer.
+const RECORD_BYTES: usize = 40 << 10;
+/// Tries to bring partitions into runs of their own while they go on writing.
+const TRIES: usize = 4;
+
+/// A partition that serves as soon as those it was made of are stopped.
+#[derive(Debug)]
+pub(crate) struct Merged {
+    pub(crate) partition: Partition,
+    /// Monotonic time since which no write of the first partition was made durable.
+    pub(crate) frozen_at: Duration,
+}
+
+/// Why partitions were not merged.
+#[derive(Debug)]
+pub(crate) enum NotMerged {
+    /// They change too fast; nothing has happened.
+    Busy,
+    /// As for a split.
+    Failed(Failed),
+}
+
+impl From<Failed> for NotMerged {
+    fn from(failed: Failed) -> Self {
+        Self::Failed(failed)
+    }
+}
+
+/// Merges neighbours, given in key order, into partition `id`. When it returns the coordinator names that one; the old
+/// ones take no write, and their reads are right until the new one is given its first write: the caller stops them first.
+///
+/// # Errors
+/// [`NotMerged::Busy`] and [`Failed::Full`]: nothing has changed and they go on; the others stop them.
+pub(crate) async fn merge(
+    shared: &Arc<Shared>,
+    id: PartitionId,
+    parts: &[Arc<Partition>],
+) -> Result<Merged, NotMerged> {
+    for _ in 0..TRIES {
+        for part in parts {
+            part.flush().await?;
+            while !part.is_separate() && part.compact().await? {}
+        }
+        // Always in key order: nobody else takes locks of two partitions.
+        let mut kept_out = Vec::new();
+        for part in parts {
+            kept_out.push((part.flushing.lock().await, part.compacting.lock().await));
+        }
+        if parts.iter().all(|part| part.is_separate()) {
+            return quiet(shared, id, parts).await;
+        }
+    }
+    Err(NotMerged::Busy)
+}
+
+impl Partition {
+    /// Whether nothing waits to be flushed and no run holds rows of others.
+    fn is_separate(&self) -> bool {
+        let (sources, _) = self.core.published();
+        let own = sources.runs.iter().flatten().all(|run| run.lies_in(&self.core.range));
+        sources.frozen.is_none() && own
+    }
+}
+
+/// Merges partitions that neither flush nor compact.
+async fn quiet(
+    shared: &Arc<Shared>,
+    id: PartitionId,
+    parts: &[Arc<Partition>],
+) -> Result<Merged, NotMerged> {
+    let epoch = parts.iter().map(|part| part.core.epoch).max().unwrap_or(Epoch::new(0)).next();
+    let extent = shared.create(ExtentKind::Log, epoch).await?;
+    let forget = || {
+        shared.chores.add(Chore::Leave(extent));
+        shared.wake.notify_one();
+    };
+    let mut held: Vec<Held> = Vec::new();
+    for part in parts {
+        match part.hold().await {
+            Ok(one) => held.push(one),
+            Err(failed) => {
+                held.into_iter().for_each(Held::resume);
+                forget();
+                return Err(failed.into());
+            }
+        }
+    }
+    match unite(shared, (id, epoch, extent), &held).await {
+        Ok(recovered) => {
+            let frozen_at = held.iter().map(|held| held.since).min().unwrap_or_default();
+            let partition = Partition::start(shared, recovered);
+            held.into_iter().for_each(Held::gone);
+            Ok(Merged { partition, frozen_at })
+        }
+        Err(NotMerged::Failed(failed @ (Failed::Fenced | Failed::Other(_)))) => {
+            held.into_iter().for_each(|held| held.stop(&failed));
+            Err(failed.into())
+        }
+        Err(unchanged) => {
+            held.into_iter().for_each(Held::resume);
+            forget();
+            Err(unchanged)
+        }
+    }
+}
+
+/// Writes the new partition's log and makes it true.
+async fn unite(
+    shared: &Arc<Shared>,
+    (id, epoch, extent): (PartitionId, Epoch, ExtentId),
+    held: &[Held],
+) -> Result<Recovered, NotMerged> {
+    let flushed = held.iter().map(|held| held.sequence).max().unwrap_or(Sequence::new(0));
+    let time = held.iter().map(|held| held.time).max().unwrap_or(Timestamp::ZERO);
+    let range = joined(held).ok_or(Failed::Full)?;
+    let tail = tail(held).await?;
+    let sources = Sources {
+        active: Arc::new(Tables::new(Arc::clone(&shared.budget))),
+        frozen: None,
+        runs: std::array::from_fn(|family| {
+            let of_all = held.iter().filter_map(|held| held.sources.runs.get(family));
+            of_all.flatten().cloned().collect()
+        }),
+    };
+    let manifest =
+        Manifest { partition: id, epoch, previous: None, flushed, time, runs: sources.entries() };
+    let mut records = vec![manifest.encode().ok_or(Failed::Full)?];
+    let mut sequence = flushed;
+    for rows in tail {
+        sequence = sequence.plus(1);
+        let mut batch = BatchBuilder::new(sequence);
+        batch.push(&rows);
+        records.push(batch.finish(time).ok_or(Failed::Full)?);
+        for (family, key, value) in rows.changes {
+            sources.active.insert(family, key, sequence, value);
+        }
+    }
+    let parts = &shared.parts;
+    // Whatever goes wrong, no descriptor names that log: the old partitions are as they were.
+    let end = writer::write_first(parts.capacity.as_ref(), (extent, epoch), records)
+        .await
+        .map_err(|_| Failed::Full)?;
+    let descriptor = PartitionDescriptor { id, range: range.clone(), epoch, log: vec![extent] };
+    let old: Vec<&LogState> = held.iter().map(|held| &held.log).collect();
+    let revision =
+        descriptors::replace(parts.coordinator.as_ref(), &old, std::slice::from_ref(&descriptor))
+            .await?;
+    let sources = Arc::new(own(shared, sources));
+    let published = (Arc::clone(&sources), sequence);
+    let core = Core::new(Arc::clone(shared), (id, epoch), range, published);
+    let link = Some(Link { extent, end });
+    let state = LogState { descriptor, revision, highest: vec![sequence], link };
+    let log = Log::begun(Arc::clone(shared), state);
+    Ok(Recovered { core, log, sources, sequence, time, flushed })
+}
+
+/// The same sources with uses of the runs of its own.
+fn own(shared: &Shared, mut sources: Sources) -> Sources {
+    for run in sources.runs.iter_mut().flatten() {
+        shared.own(run.extent());
+        *run = Arc::new(run.share());
+    }
+    sources
+}
+
+/// The range of neighbours in key order; `None` when they are none.
+fn joined(held: &[Held]) -> Option<KeyRange> {
+    let (first, last) = (held.first()?, held.last()?);
+    let touch = held.windows(2).all(|pair| match pair {
+        [a, b] => a.core.range.high() == Some(b.core.range.low()),
+        _ => false,
+    });
+    let range = || KeyRange::new(first.core.range.low().clone(), last.core.range.high().cloned());
+    touch.then(range)
+}
+
+/// What is in memory only, newest versions, in pieces that fit a record each.
+async fn tail(held: &[Held]) -> Result<Vec<RowBatch>, NotMerged> {
+    let unreadable = |error: Error| Failed::Other(error.to_string());
+    let mut pieces = vec![RowBatch::default()];
+    let (mut all, mut bytes) = (0, 0);
+    for held in held {
+        for family in Family::ALL {
+            let active = Arc::clone(&held.sources.active);
+            let mut rows = Merge::of_tables(active, family, held.sequence, &held.core.range);
+            // Memory only: there is nothing to fail on.
+            while let Some((key, value)) = rows.next().await.map_err(unreadable)? {
+                let cost = key.len() + value.as_ref().map_or(0, Bytes::len);
+                all += cost;
+                if all > TAIL_BYTES_MAX {
+                    return Err(NotMerged::Busy);
+                }
+                if bytes + cost > RECORD_BYTES && bytes > 0 {
+                    pieces.push(RowBatch::default());
+                    bytes = 0;
+                }
+                bytes += cost;
+                if let Some(piece) = pieces.last_mut() {
+                    piece.changes.push((family, key, value));
+                }
+            }
+        }
+    }
+    pieces.retain(|piece| !piece.changes.is_empty());
+    Ok(pieces)
+}
