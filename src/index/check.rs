@@ -86,6 +86,17 @@ fn is_tag_entry(key: &RoutingKey) -> bool {
     key.as_bytes().get(8..16) == Some(TAG_INDEX.get().to_be_bytes().as_slice())
 }
 
+/// How far the spans of a layer seen so far reach.
+#[derive(Clone, Copy, Debug, Default)]
+struct LayerEnds {
+    layer: u64,
+    /// The end of the last span.
+    all: u64,
+    /// The end of the last span with bytes. One without, which hides an older layer, may lie beyond the blob's end: were
+    /// the blob longer again, it would show zeros there.
+    bytes: u64,
+}
+
 /// The check of the rows of one routing key, which come in the order of families.
 struct BlobCheck<'a> {
     capacity: &'a dyn Capacity,
@@ -93,8 +104,8 @@ struct BlobCheck<'a> {
     report: &'a mut CheckReport,
     /// The main row, then snapshots.
     committed: Vec<Committed>,
-    /// Layers of page blobs that have spans, with the end of the last one.
-    layers: Vec<(u64, u64)>,
+    /// Layers of page blobs that have spans.
+    layers: Vec<LayerEnds>,
     dead_layers: Vec<u64>,
     summary: Option<StagedSummary>,
     staged: u32,
@@ -244,15 +255,18 @@ impl<'a> BlobCheck<'a> {
 
     async fn span(&mut self, row: &Row) -> Result<(), Error> {
         let (layer, range, span) = spans::parse_row(&row.key, &row.value, self.key)?;
-        let (seen, end) = self.layers.last().copied().unwrap_or_default();
-        if self.layers.is_empty() || seen != layer {
-            self.layers.push((layer, range.end));
-        } else if range.start < end {
+        let mut ends = match self.layers.pop_if(|last| last.layer == layer) {
+            Some(ends) => ends,
+            None => LayerEnds { layer, ..LayerEnds::default() },
+        };
+        if range.start < ends.all {
             self.problem(format!("pages {range:?} of layer {layer} overlap"));
         }
-        if let Some(last) = self.layers.last_mut() {
-            last.1 = range.end;
+        ends.all = range.end;
+        if span.content.is_some() {
+            ends.bytes = range.end;
         }
+        self.layers.push(ends);
         match &span.content {
             None => {}
             // Pages are not encrypted by customers' keys.
@@ -389,11 +403,11 @@ impl<'a> BlobCheck<'a> {
                 }
             }
         }
-        for (layer, end) in std::mem::take(&mut self.layers) {
+        for LayerEnds { layer, all: _, bytes } in std::mem::take(&mut self.layers) {
             if !known.contains(&layer) {
                 self.problem(format!("layer {layer} of pages belongs to nothing"));
             }
-            if let Some((_, len)) = first.filter(|(newest, len)| *newest == layer && end > *len) {
+            if let Some((_, len)) = first.filter(|(newest, len)| *newest == layer && bytes > *len) {
                 self.problem(format!("pages of layer {layer} lie beyond the end {len}"));
             }
         }

@@ -245,3 +245,65 @@ async fn unreadable_key_ends_the_check_with_a_problem() {
     rows.insert((Family::Layout, Bytes::from_static(b"short")), Bytes::new());
     assert!(store.problems().await.contains("rows cannot be read on"));
 }
+
+/// A page blob of four written pages, with a snapshot, cut to two.
+async fn cut_page_blob() -> Store {
+    let mut store = filled().await;
+    let (key, guard) = (key("pages"), Guard::default());
+    let put = PutBlob {
+        key: key.clone(),
+        guard: guard.clone(),
+        properties: BlobProperties::default(),
+        metadata: Metadata::default(),
+        kind: NewKind::Page { len: 4 * PAGE_BYTES, sequence: 0 },
+        tags: Tags::default(),
+        content: NewContent::Inline(Bytes::new()),
+        crc64: Crc64::of(b""),
+        tier: None,
+    };
+    let content = NewContent::Inline(vec![7; 4 * usize::try_from(PAGE_BYTES).unwrap()].into());
+    let write = WritePages {
+        key: key.clone(),
+        guard: guard.clone(),
+        sequence: SequenceBounds::default(),
+        range: 0..4 * PAGE_BYTES,
+        content: Some(content),
+    };
+    let len = Some(2 * PAGE_BYTES);
+    let cut = UpdatePages {
+        key: key.clone(),
+        guard: guard.clone(),
+        properties: None,
+        len,
+        sequence: None,
+    };
+    for write in [
+        Write::PutBlob(put),
+        Write::WritePages(write),
+        Write::SnapshotBlob(SnapshotBlob { key, guard, metadata: None }),
+        Write::UpdatePages(cut),
+    ] {
+        store.partition.write(&write).unwrap();
+    }
+    store
+}
+
+#[tokio::test]
+async fn what_hides_older_pages_may_lie_beyond_the_end() {
+    assert_eq!(cut_page_blob().await.problems().await, "");
+}
+
+#[tokio::test]
+async fn pages_beyond_the_end_are_found() {
+    let mut store = cut_page_blob().await;
+    let blob = RoutingKey::blob(&key("pages"));
+    let rows = &mut store.partition.memory.rows;
+    let hidden =
+        rows.keys().filter(|(f, row)| *f == Family::Layout && row.starts_with(blob.as_bytes()));
+    let last = hidden.last().unwrap().clone();
+    let content = Some(values::Content::Inline(vec![9; 512].into()));
+    let span = values::Span { len: 512, skip: 0, content };
+    rows.insert(last, values::encode(&span));
+    let problems = store.problems().await;
+    assert!(problems.contains("lie beyond the end 1024"), "{problems}");
+}

@@ -7,6 +7,7 @@ content.py  reproducible, unique bytes of any size, cheap enough to keep up with
 measure.py  resident memory over time, allocated disk blocks
 report.py   progress while running, a table of verdicts at the end
 cli.py      the flags every script has, and its scratch folder
+killed/     what kill9.py changes, and whether what is found after a kill can be explained
 linearizable.py  whether a recorded history can be explained by one thing at a time
 
 and what the scripts of clients/ share besides:

@@ -1,0 +1,11 @@
+"""What a worker of kill9.py keeps changing while the server is killed, and whether what is found afterwards can be explained.
+
+base.py     a subject: what was acknowledged, what was in doubt, what the server shows
+block.py    puts, overwrites, staged blocks and commits, deletes, metadata
+append.py   appends with and without a position, seals
+page.py     pages written and cleared, resizes, sequence numbers, snapshots and their deletion
+snapshot.py snapshots of a block blob that is overwritten
+copy.py     copies of all shapes, of a source that is overwritten and deleted
+lease.py    leases taken, changed, given back, broken
+tags.py     tags, and the search for them
+"""
