@@ -92,8 +92,8 @@ pub(crate) async fn dispatch(
             let blob = (path, precondition);
             pages::set(front, account, blob, properties, (len, sequence)).await
         }
-        O::GetPageRanges { path, precondition, range, marker, max_results } => {
-            let blob = (path, precondition);
+        O::GetPageRanges { path, since, precondition, range, marker, max_results } => {
+            let blob = (path, since, precondition);
             pages::ranges(front, account, blob, (range, marker), max_results).await
         }
         O::SealBlob { path, precondition, position } => {

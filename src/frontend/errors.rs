@@ -52,6 +52,9 @@ pub(crate) fn from_index(error: &index::Error, subject: Subject) -> Error {
             .message("The committed block count cannot exceed the maximum limit of 50,000 blocks."),
         E::InvalidPages { len } => Error::new(ErrorCode::InvalidPageRange)
             .header("content-range", format!("bytes */{len}")),
+        E::ComparedWithNewer => ErrorCode::PreviousSnapshotCannotBeNewer.into(),
+        E::ComparedWithNothing => ErrorCode::PreviousSnapshotNotFound.into(),
+        E::MadeAnew => ErrorCode::BlobOverwritten.into(),
         E::SequenceCondition => ErrorCode::SequenceNumberConditionNotMet.into(),
         E::SequenceExhausted => ErrorCode::SequenceNumberIncrementTooLarge.into(),
         E::TooManyBlocks => ErrorCode::BlockCountExceedsLimit.into(),

@@ -177,6 +177,10 @@ error_table! {
     SequenceNumberIncrementTooLarge, 409, "The sequence number increment cannot be performed because it would result in overflow of the sequence number.";
     SequenceNumberConditionNotMet, 412, "The sequence number condition specified was not met.";
     InvalidPageRange, 416, "The page range specified is invalid.";
+    PreviousSnapshotCannotBeNewer, 400, "The prevsnapshot query parameter value cannot be newer than snapshot query parameter value.";
+    PreviousSnapshotNotFound, 409, "The previous snapshot is not found.";
+    PreviousSnapshotOperationNotSupported, 409, "Differential Get Page Ranges is not supported on the previous snapshot.";
+    BlobOverwritten, 409, "The blob has been recreated since the previous snapshot was taken.";
     AppendPositionConditionNotMet, 412, "The append position condition specified was not met.";
     MaxBlobSizeConditionNotMet, 412, "The max blob size condition specified was not met.";
     BlobUsesCustomerSpecifiedEncryption, 409, "The blob is encrypted with customer specified encryption, but it was not provided in the request.";

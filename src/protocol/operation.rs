@@ -22,6 +22,7 @@ use crate::types::NewKind;
 use crate::types::PublicAccess;
 use crate::types::RehydratePriority;
 use crate::types::Tags;
+use crate::types::Timestamp;
 
 pub use parts::{
     AccessPolicy, Batch, BlobPath, BlockListKind, FindBlobs, Holder, ListBlobs, ListContainers,
@@ -182,10 +183,12 @@ pub enum Operation {
         /// The new sequence number.
         sequence: Option<SequenceChange>,
     },
-    /// Get Page Ranges.
+    /// Get Page Ranges, or what changed since a snapshot.
     GetPageRanges {
-        /// The blob.
+        /// The blob or snapshot.
         path: BlobPath,
+        /// `prevsnapshot`: the older snapshot to compare with.
+        since: Option<Timestamp>,
         /// Conditions and lease.
         precondition: Precondition,
         /// Only pages this touches.

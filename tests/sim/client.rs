@@ -616,7 +616,7 @@ fn request(name: &str, change: &Change, demand: Demand) -> Write {
         }),
         Change::Mark { mark } => {
             let change = BlobChange::Metadata(metadata(*mark));
-            Write::UpdateBlob(UpdateBlob { key, guard, change })
+            Write::UpdateBlob(UpdateBlob { key, snapshot: None, guard, change })
         }
         Change::Delete => Write::DeleteBlob(DeleteBlob { key, guard, scope: DeleteScope::Blob }),
         Change::Put { .. } | Change::Stage { .. } => unreachable!("these have a body"),

@@ -101,7 +101,12 @@ pub(crate) async fn update(
     change: BlobChange,
 ) -> Result<Change, Error> {
     let key = ops::blob_key(front, account, path).await?;
-    let write = Write::UpdateBlob(UpdateBlob { key, guard: ops::guard(precondition), change });
+    let write = Write::UpdateBlob(UpdateBlob {
+        key,
+        snapshot: None,
+        guard: ops::guard(precondition),
+        change,
+    });
     ops::commit_blob(front, write, None).await
 }
 

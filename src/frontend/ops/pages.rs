@@ -40,6 +40,7 @@ use crate::types::BlobProperties;
 use crate::types::ByteRange;
 use crate::types::Conditions;
 use crate::types::RoutingKey;
+use crate::types::Timestamp;
 
 /// A Put Page.
 #[derive(Debug)]
@@ -156,10 +157,11 @@ pub(crate) async fn set(
 pub(crate) async fn ranges(
     front: &FrontEnd,
     account: &Account,
-    (path, precondition): (BlobPath, Precondition),
+    (path, since, precondition): (BlobPath, Option<Timestamp>, Precondition),
     (range, marker): (Option<ByteRange>, Option<u64>),
     max_results: u32,
 ) -> Result<Reply, Error> {
+    let snapshot = path.snapshot;
     let key = ops::blob_key(front, account, path).await?;
     let position = RoutingKey::blob(&key);
     let limit = usize::try_from(max_results).unwrap_or(usize::MAX).max(1);
@@ -172,8 +174,8 @@ pub(crate) async fn ranges(
             None => range,
         };
         let guard = ops::guard(precondition.clone());
-        let read =
-            Read::Pages(ReadPages { key: key.clone(), guard, range, limit: limit - items.len() });
+        let (key, limit) = (key.clone(), limit - items.len());
+        let read = Read::Pages(ReadPages { key, snapshot, since, guard, range, limit });
         let found = match front.router.read(position.as_bytes(), read).await {
             Ok(ReadReply::Pages(found)) => *found,
             Ok(_) => return Err(ops::mismatched()),

@@ -118,11 +118,12 @@ pub(crate) async fn set(
 ) -> Result<Reply, Error> {
     let (xml, _crc64, _md5) = ingest::read_whole(&front.pool, body, upload).await?;
     let tags = azure::blob_tags(&xml)?;
-    let container = path.container.clone();
+    let (container, snapshot) = (path.container.clone(), path.snapshot);
     let key = ops::blob_key(front, account, path).await?;
-    let tagged = Tagged::new(&key, &container, &tags);
+    let tagged = Tagged::new(&key, &container, &tags).filter(|_| snapshot.is_none());
     let change = BlobChange::Tags(tags);
-    let write = Write::UpdateBlob(UpdateBlob { key, guard: ops::guard(precondition), change });
+    let write =
+        Write::UpdateBlob(UpdateBlob { key, snapshot, guard: ops::guard(precondition), change });
     match commit(front, write, None, tagged).await {
         Ok(_) => Ok(Reply::BlobTagsSet),
         Err(error) => Err(errors::from_index(&error, Subject::Blob)),

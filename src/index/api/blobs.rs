@@ -20,6 +20,7 @@ use crate::types::NewKind;
 use crate::types::Seal;
 use crate::types::TagCondition;
 use crate::types::Tags;
+use crate::types::Timestamp;
 
 /// What a request demands of the current state before it is carried out.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -141,6 +142,8 @@ pub enum BlobChange {
 pub struct UpdateBlob {
     /// The blob.
     pub key: BlobKey,
+    /// A snapshot of it: only its tags may change.
+    pub snapshot: Option<Timestamp>,
     /// What must hold.
     pub guard: Guard,
     /// The change.

@@ -133,6 +133,15 @@ pub enum Error {
     /// The sequence number cannot grow any more.
     #[error("the sequence number cannot grow")]
     SequenceExhausted,
+    /// The snapshot to compare with is newer than what it is compared with.
+    #[error("the snapshot to compare with is the newer one")]
+    ComparedWithNewer,
+    /// There is no snapshot of that time to compare with.
+    #[error("there is no such snapshot to compare with")]
+    ComparedWithNothing,
+    /// The snapshot to compare with is of another making of the blob.
+    #[error("the blob was made anew since the snapshot to compare with")]
+    MadeAnew,
     /// Too many staged blocks.
     #[error("too many uncommitted blocks")]
     TooManyBlocks,

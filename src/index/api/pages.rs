@@ -8,6 +8,7 @@ use crate::index::record::BlobRecord;
 use crate::types::BlobKey;
 use crate::types::BlobProperties;
 use crate::types::ByteRange;
+use crate::types::Timestamp;
 
 /// `x-ms-if-sequence-number-*`: what the sequence number must be.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -88,6 +89,10 @@ pub struct PagesWritten {
 pub struct ReadPages {
     /// The blob.
     pub key: BlobKey,
+    /// A snapshot of it.
+    pub snapshot: Option<Timestamp>,
+    /// The older snapshot it is compared with: only what changed since then is wanted.
+    pub since: Option<Timestamp>,
     /// What must hold.
     pub guard: Guard,
     /// Only pages that this touches.

@@ -167,6 +167,9 @@ pub(super) async fn update(
     out: &mut RowBatch,
 ) -> Result<WriteReply, Error> {
     let key = RoutingKey::blob(&update.key);
+    if let Some(taken) = update.snapshot {
+        return snapshot::set_tags(view, (&key, taken), update, now, out).await;
+    }
     let mut blob = load(view, &key).await?.ok_or(Error::BlobNotFound)?;
     blob.record.lease = guard::change(&update.guard, &blob.record, now)?;
     guard::not_archived(&blob.record, now)?;

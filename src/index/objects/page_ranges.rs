@@ -1,4 +1,7 @@
-//! Get Page Ranges.
+//! Get Page Ranges, and what changed since a snapshot.
+//!
+//! A snapshot takes the layers a blob has at its time and the blob goes on in a new one, so what changed between two of
+//! them is what the layers show that only the later one has: spans with bytes were written, spans without were cleared.
 
 use std::ops::Range;
 
@@ -28,14 +31,20 @@ pub(super) async fn ranges(
     now: Timestamp,
 ) -> Result<PageRanges, Error> {
     let key = RoutingKey::blob(&read.key);
-    let blob = blob::load(view, &key).await?.ok_or(Error::BlobNotFound)?;
+    let blob = blob::load_version(view, &key, read.snapshot).await?.ok_or(Error::BlobNotFound)?;
     if !matches!(blob.record.kind, BlobKind::Page { .. }) {
         return Err(Error::WrongKind);
     }
     guard::read(&read.guard, &blob.record, now)?;
-    let Layout::Pages { layers } = blob.content(&key)?.layout else {
+    let Layout::Pages { mut layers } = blob.content(&key)?.layout else {
         return Err(keys::corrupt(Family::Main, key.as_bytes(), "not the layout of a page blob"));
     };
+    if let Some(since) = read.since {
+        if read.snapshot.is_some_and(|snapshot| snapshot < since) {
+            return Err(Error::ComparedWithNewer);
+        }
+        layers = layers_since(view, &key, layers, since).await?;
+    }
     let len = blob.record.len;
     let wanted = match read.range {
         None => 0..len,
@@ -47,14 +56,39 @@ pub(super) async fn ranges(
         let Some(seen) = overlay.next().await? else {
             return Ok(PageRanges { record: blob.record, ranges: found.ranges, next: None });
         };
-        let written = seen.span.is_some_and(|span| span.content.is_some());
-        if written && !found.add(seen.range.clone(), false, read.limit) {
+        let cleared = match seen.span {
+            None => continue,
+            Some(span) if span.content.is_some() => false,
+            // Without a comparison it says no more than that nothing is there.
+            Some(_) if read.since.is_none() => continue,
+            Some(_) => true,
+        };
+        if !found.add(seen.range.clone(), cleared, read.limit) {
             let next = Some(seen.range.start);
             return Ok(PageRanges { record: blob.record, ranges: found.ranges, next });
         }
     }
     let next = overlay.next().await?.map(|seen| seen.range.start);
     Ok(PageRanges { record: blob.record, ranges: found.ranges, next })
+}
+
+/// Those of `layers` that the snapshot taken at `since` does not have.
+async fn layers_since(
+    view: &dyn Rows,
+    key: &RoutingKey,
+    mut layers: Vec<u64>,
+    since: Timestamp,
+) -> Result<Vec<u64>, Error> {
+    let before = blob::load_version(view, key, Some(since)).await?;
+    let before = before.ok_or(Error::ComparedWithNothing)?;
+    let Layout::Pages { layers: old } = before.content(key)?.layout else {
+        return Err(Error::MadeAnew);
+    };
+    if old.is_empty() || !layers.ends_with(&old) {
+        return Err(Error::MadeAnew);
+    }
+    layers.truncate(layers.len() - old.len());
+    Ok(layers)
 }
 
 /// The pages a range of bytes touches.

@@ -5,9 +5,11 @@
 
 use bytes::Bytes;
 
+use crate::index::api::BlobChange;
 use crate::index::api::Error;
 use crate::index::api::SnapshotBlob;
 use crate::index::api::Snapshotted;
+use crate::index::api::UpdateBlob;
 use crate::index::api::WriteReply;
 use crate::index::api::Written;
 use crate::index::objects::blob;
@@ -56,6 +58,25 @@ pub(super) async fn take(
     let content = BlobContent { id_len, layout: ours };
     out.put(Family::Main, key.as_bytes().clone(), values::encode_blob(&blob.record, &content));
     Ok(WriteReply::Snapshotted(Snapshotted { snapshot: now, written }))
+}
+
+/// Set Blob Tags of a snapshot. Searches find the tags of blobs only, so the tag index does not hear of it.
+pub(super) async fn set_tags(
+    view: &dyn Rows,
+    (key, taken): (&RoutingKey, Timestamp),
+    update: &UpdateBlob,
+    now: Timestamp,
+    out: &mut RowBatch,
+) -> Result<WriteReply, Error> {
+    let mut found = blob::load_version(view, key, Some(taken)).await?.ok_or(Error::BlobNotFound)?;
+    guard::change(&update.guard, &found.record, now)?;
+    let BlobChange::Tags(tags) = &update.change else {
+        // The front end takes no other change of a snapshot.
+        return Err(Error::WrongKind);
+    };
+    found.record.tags = tags.clone();
+    out.put(Family::Versions, keys::snapshot(key, taken), found.encode());
+    Ok(blob::written(now))
 }
 
 /// Removes one snapshot, whose row holds `record` and `content`, and returns what it alone referred to.

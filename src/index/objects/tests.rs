@@ -8,6 +8,7 @@ mod encrypted;
 mod golden;
 mod lists;
 mod model;
+mod page_differences;
 mod pages;
 mod snapshots;
 mod support;

@@ -24,6 +24,7 @@ use crate::protocol::operation::SequenceChange;
 use crate::types::NewKind;
 use crate::types::PAGE_BLOB_BYTES_MAX;
 use crate::types::PAGE_BYTES;
+use crate::types::Timestamp;
 
 /// Ranges of one answer, when the request does not ask for fewer.
 const RANGES_MAX: u32 = 10_000;
@@ -156,6 +157,21 @@ pub(super) fn set(all: &HeaderMap, path: &BlobPath) -> Result<Option<Operation>,
     Ok(Some(Operation::SetPageProperties { path, precondition, properties, len, sequence: change }))
 }
 
+/// `prevsnapshot`. The other way to name the snapshot, by its URL, is for the accounts of managed disks, and this is none.
+fn compared_with(all: &HeaderMap, parameters: &Query) -> Result<Option<Timestamp>, Error> {
+    const NAME: &str = "prevsnapshot";
+    const BY_URL: &str = "x-ms-previous-snapshot-url";
+    if all.contains_key(BY_URL) {
+        return Err(Error::new(ErrorCode::PreviousSnapshotOperationNotSupported)
+            .detail("HeaderName", BY_URL));
+    }
+    match parameters.get(NAME)? {
+        Some(text) => Timestamp::from_iso(text).map(Some).ok_or_else(|| query::invalid(NAME, text)),
+        None if parameters.has(NAME) => Err(query::invalid(NAME, "")),
+        None => Ok(None),
+    }
+}
+
 /// Get Page Ranges.
 pub(super) fn ranges(
     all: &HeaderMap,
@@ -178,6 +194,7 @@ pub(super) fn ranges(
     };
     Ok(Operation::GetPageRanges {
         path,
+        since: compared_with(all, parameters)?,
         precondition: conditions::read(all)?,
         range: range::range(all)?,
         marker,

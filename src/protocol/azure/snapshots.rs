@@ -12,12 +12,12 @@ use crate::protocol::azure::headers;
 use crate::protocol::azure::parse::Request;
 use crate::protocol::azure::query;
 use crate::protocol::azure::query::Query;
-use crate::protocol::azure::unserved;
 use crate::protocol::operation::BlobPath;
 use crate::types::DeleteScope;
 use crate::types::Timestamp;
 
-/// `snapshot=` of a request about a blob. Snapshots are read, deleted and moved between tiers, nothing else.
+/// `snapshot=` of a request about a blob. Snapshots are read, deleted, tagged and moved between
+/// tiers, nothing else.
 pub(super) fn time(request: &Request<'_>, comp: Option<&str>) -> Result<Option<Timestamp>, Error> {
     const NAME: &str = "snapshot";
     let Some(text) = request.query.get(NAME)? else {
@@ -25,11 +25,9 @@ pub(super) fn time(request: &Request<'_>, comp: Option<&str>) -> Result<Option<T
     };
     let taken = Timestamp::from_iso(text).ok_or_else(|| query::invalid(NAME, text))?;
     match (request.method, comp) {
-        // Answering for the blob itself would be a wrong answer.
-        (_, Some("tags" | "pagelist")) => Err(unserved::not_served("snapshot= here")),
-        (&Method::GET | &Method::HEAD, _) | (&Method::DELETE, None) | (_, Some("tier")) => {
-            Ok(Some(taken))
-        }
+        (&Method::GET | &Method::HEAD, _)
+        | (&Method::DELETE, None)
+        | (_, Some("tier" | "tags")) => Ok(Some(taken)),
         _ => Err(query::invalid(NAME, text)),
     }
 }

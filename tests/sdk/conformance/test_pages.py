@@ -127,6 +127,38 @@ def test_refusals(container, blob):
     refused(lambda: list(other.list_page_ranges()), 409, "InvalidBlobType")
 
 
+def test_ranges_of_a_snapshot_and_since_one(container, blob):
+    blob.create_page_blob(8 * PAGE)
+    blob.upload_page(b"a" * 4 * PAGE, 0, 4 * PAGE)
+    first = blob.create_snapshot()["snapshot"]
+    blob.upload_page(b"b" * PAGE, 6 * PAGE, PAGE)
+    blob.clear_page(PAGE, PAGE)
+    second = blob.create_snapshot()["snapshot"]
+    blob.upload_page(b"c" * PAGE, PAGE, PAGE)
+    kept = container.get_blob_client(blob.blob_name, snapshot=second)
+    assert ranges(container.get_blob_client(blob.blob_name, snapshot=first)) == [(0, 4 * PAGE - 1)]
+    assert ranges(kept) == [(0, PAGE - 1), (2 * PAGE, 4 * PAGE - 1), (6 * PAGE, 7 * PAGE - 1)]
+
+    def since(client, older, **wanted):
+        return [(r.start // PAGE, r.end // PAGE, r.cleared)
+                for r in client.list_page_ranges(previous_snapshot=older, **wanted)]
+
+    assert since(kept, first) == [(1, 1, True), (6, 6, False)]
+    assert since(kept, first, results_per_page=1) == since(kept, first)
+    assert since(blob, second) == [(1, 1, False)]
+    assert since(blob, first) == [(1, 1, False), (6, 6, False)]
+    assert since(blob, first, offset=2 * PAGE, length=6 * PAGE) == [(6, 6, False)]
+    assert blob.get_page_ranges(previous_snapshot_diff=first)[1] == []
+    assert kept.get_page_ranges(previous_snapshot_diff=first)[1] == [{"start": PAGE, "end": 2 * PAGE - 1}]
+    older = container.get_blob_client(blob.blob_name, snapshot=first)
+    refused(lambda: since(older, second), 400, "PreviousSnapshotCannotBeNewer")
+    refused(lambda: since(blob, "2001-01-01T00:00:00.0000000Z"), 409, "PreviousSnapshotNotFound")
+    refused(lambda: blob.get_page_range_diff_for_managed_disk(f"{blob.url}?snapshot={first}"), 409,
+            "PreviousSnapshotOperationNotSupported")
+    blob.create_page_blob(8 * PAGE)
+    refused(lambda: since(blob, first), 409, "BlobOverwritten")
+
+
 def test_upload_whole(blob):
     """The SDK leaves out pages of zeros."""
     data = content(5, 1 << 20) + bytes(9 << 20) + content(6, 1 << 20)

@@ -159,8 +159,14 @@ fn property_change_keeps_content_and_changes_the_tag() {
     let before = p.blob(&read(&a)).unwrap();
     let properties =
         BlobProperties { content_type: Some("text/plain".to_owned()), ..BlobProperties::default() };
-    let change =
-        |change| Write::UpdateBlob(UpdateBlob { key: a.clone(), guard: Guard::default(), change });
+    let change = |change| {
+        Write::UpdateBlob(UpdateBlob {
+            key: a.clone(),
+            snapshot: None,
+            guard: Guard::default(),
+            change,
+        })
+    };
     let reply = p.must(&change(BlobChange::Properties(properties.clone())));
     let after = p.blob(&read(&a)).unwrap();
     let WriteReply::Written(written) = reply else { panic!("not written") };

@@ -225,7 +225,7 @@ fn change_everything(p: &Partition) {
             Write::PutBlob(put(&key(name), inline(b"1"))),
             stage(&key(name), "z", inline(b"1")),
             Write::CommitBlocks(commit(&key(name), &["z", "w"])),
-            Write::UpdateBlob(UpdateBlob { key: key(name), guard, change }),
+            Write::UpdateBlob(UpdateBlob { key: key(name), snapshot: None, guard, change }),
             Write::ExpireStaged { key: RoutingKey::blob(&key(name)), before: p.now },
         ] {
             drop(p.clone().write(&write));

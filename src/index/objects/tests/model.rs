@@ -258,7 +258,7 @@ impl World {
 
     fn metadata(&mut self, name: &'static str) {
         let change = BlobChange::Metadata(Metadata::default());
-        let update = UpdateBlob { key: key(name), guard: Guard::default(), change };
+        let update = UpdateBlob { key: key(name), snapshot: None, guard: Guard::default(), change };
         let reply = self.write(&Write::UpdateBlob(update));
         let exists = self.model[name].committed.is_some();
         assert_eq!(reply.is_ok(), exists, "{reply:?}");

@@ -48,7 +48,8 @@ fn ranges(p: &Partition, key: &BlobKey, limit: usize) -> Vec<(u64, u64)> {
     let mut all: Vec<(u64, u64)> = Vec::new();
     let mut range = None;
     loop {
-        let read = ReadPages { key: key.clone(), guard: Guard::default(), range, limit };
+        let (guard, key) = (Guard::default(), key.clone());
+        let read = ReadPages { key, snapshot: None, since: None, guard, range, limit };
         let ReadReply::Pages(found) = p.read(&Read::Pages(read)).unwrap() else {
             panic!("not pages")
         };
@@ -94,7 +95,8 @@ fn pages_beyond_the_end_and_of_other_kinds_are_refused() {
     ] {
         assert_eq!(p.write(&write).unwrap_err(), Error::WrongKind, "{write:?}");
     }
-    let read = ReadPages { key: b, guard: Guard::default(), range: None, limit: 1 };
+    let guard = Guard::default();
+    let read = ReadPages { key: b, snapshot: None, since: None, guard, range: None, limit: 1 };
     assert_eq!(p.read(&Read::Pages(read)).unwrap_err(), Error::WrongKind);
 }
 

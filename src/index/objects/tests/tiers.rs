@@ -61,6 +61,7 @@ fn archive_refuses_reads_and_writes_and_lets_go_of_the_blob_later() {
     p.must(&Write::PutBlob(archived));
     let metadata = Write::UpdateBlob(UpdateBlob {
         key: a.clone(),
+        snapshot: None,
         guard: Guard::default(),
         change: BlobChange::Metadata(Metadata::default()),
     });
