@@ -112,10 +112,35 @@ fn check(address: SocketAddr, case: &Case) -> Result<(), String> {
     let body = answer.text();
     let expected = format!("<Error><Code>{}</Code><Message>", case.code);
     let bodiless = head || case.status == 304;
+    if !body.chars().all(fits_xml) {
+        return Err(format!("the body is not XML: {body:?}"));
+    }
     if bodiless == body.is_empty() && (bodiless || body.contains(&expected)) {
         return Ok(());
     }
     Err(format!("the body is {body:?}"))
+}
+
+/// Whether XML 1.0 can hold a character.
+fn fits_xml(c: char) -> bool {
+    matches!(c, '\t' | '\n' | '\r' | '\u{20}'..='\u{fffd}' | '\u{10000}'..)
+}
+
+#[test]
+fn parameters_that_xml_cannot_hold_come_back_encoded() {
+    let server = Server::start(&[]);
+    State::make(server.address);
+    let odd = "%01%EF%BF%BE%EF%BF%BF";
+    for (line, element) in [
+        ("GET /acct1/?comp=list&prefix=", "Prefix"),
+        ("GET /acct1/con1?restype=container&comp=list&prefix=", "Prefix"),
+        ("GET /acct1/con1?restype=container&comp=list&delimiter=", "Delimiter"),
+    ] {
+        let text = body(server.address, &format!("{line}{odd}"));
+        assert!(text.chars().all(fits_xml), "{line}: {text:?}");
+        let expected = format!("<{element} Encoded=\"true\">{odd}</{element}>");
+        assert!(text.contains(&expected), "{line}: {text:?}");
+    }
 }
 
 /// What the account looks like, as its owner sees it.

@@ -74,14 +74,10 @@ fn container(out: &mut String, facts: &ContainerFacts) {
 pub(super) fn blobs(listing: &BlobListing, endpoint: &str, asked: &ListBlobs) -> String {
     let mut out = String::with_capacity(512 + listing.items.len() * ENTRY_BYTES);
     begin(&mut out, endpoint, Some(asked.container.as_str()));
-    if let Some(prefix) = &asked.prefix {
-        escape::name(&mut out, "Prefix", prefix);
-    }
+    optional(&mut out, "Prefix", asked.prefix.as_deref());
     optional(&mut out, "Marker", asked.marker.as_deref());
     max_results(&mut out, asked.max_results);
-    if let Some(delimiter) = &asked.delimiter {
-        escape::name(&mut out, "Delimiter", delimiter);
-    }
+    optional(&mut out, "Delimiter", asked.delimiter.as_deref());
     out.push_str("<Blobs>");
     let mut dates = Dates::default();
     for item in &listing.items {
@@ -294,9 +290,10 @@ fn end(out: &mut String, next_marker: Option<&str>) {
     out.push_str("</EnumerationResults>");
 }
 
+/// What the client sent may hold what XML cannot.
 fn optional(out: &mut String, tag: &str, value: Option<&str>) {
     if let Some(value) = value {
-        escape::element(out, tag, value);
+        escape::name(out, tag, value);
     }
 }
 

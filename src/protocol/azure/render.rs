@@ -303,19 +303,22 @@ pub fn render_error(error: &Error, echo: &RequestEcho) -> Response<Bytes> {
     body.push_str("<?xml version=\"1.0\" encoding=\"utf-8\"?><Error>");
     escape::element(&mut body, "Code", code.azure());
     body.push_str("<Message>");
-    escape::text(&mut body, message);
+    escape::text(&mut body, &fitting(message));
     body.push_str("\nRequestId:");
     body.push_str(&echo.request_id);
     body.push_str("\nTime:");
     body.push_str(&echo.time.to_iso());
     body.push_str("</Message>");
     for (element, value) in &error.details {
-        // What clients sent may hold what XML cannot.
-        let value: String = value.chars().filter(|&c| escape::fits_xml(c)).collect();
-        escape::element(&mut body, element, &value);
+        escape::element(&mut body, element, &fitting(value));
     }
     body.push_str("</Error>");
     head.xml(body)
+}
+
+/// What clients sent may hold what XML cannot.
+fn fitting(text: &str) -> String {
+    text.chars().filter(|&c| escape::fits_xml(c)).collect()
 }
 
 /// `x-ms-lease-status`: whether writes need an id.

@@ -131,7 +131,7 @@ pub(super) fn write_found(found: &FoundBlobs, endpoint: &str, asked: &FindBlobs)
     );
     escape::text(&mut out, endpoint);
     out.push_str("\">");
-    escape::element(&mut out, "Where", &asked.text);
+    escape::name(&mut out, "Where", &asked.text);
     out.push_str("<Blobs>");
     for item in &found.items {
         out.push_str("<Blob>");

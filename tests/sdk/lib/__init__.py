@@ -9,6 +9,8 @@ report.py   progress while running, a table of verdicts at the end
 cli.py      the flags every script has, and its scratch folder
 killed/     what kill9.py changes, and whether what is found after a kill can be explained
 linearizable.py  whether a recorded history can be explained by one thing at a time
+openapi.py  the published description, and answers held against it
+fuzzing.py  requests that contract.py draws, about things that exist
 
 and what the scripts of clients/ share besides:
 
