@@ -7,15 +7,27 @@
 #![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 mod capacity;
+mod change;
+mod changes;
 mod client;
+mod content;
+mod contests;
+mod copies;
 mod counts;
 mod draw;
 mod index;
+mod lease;
 mod model;
+mod reads;
+mod requests;
 mod rig;
+mod search;
 mod seeds;
 mod splitter;
 mod stack;
+mod state;
+mod tier;
+mod when;
 
 use crate::seeds::check_seeds;
 use crate::seeds::find_violation;
@@ -72,6 +84,33 @@ fn index_histories_come_through_everything() {
         "changes refused",
         "changes not done",
         "changes unknown",
+        "made blocks",
+        "made append blobs",
+        "made page blobs",
+        "staged",
+        "committed",
+        "appended",
+        "sealed",
+        "pages written",
+        "pages cleared",
+        "reshaped",
+        "marked",
+        "tagged",
+        "tiers set",
+        "leases acquired",
+        "leases renewed",
+        "leases changed",
+        "leases released",
+        "leases broken",
+        "snapshots taken",
+        "deleted",
+        "deleted with snapshots",
+        "all snapshots deleted",
+        "snapshots deleted",
+        "batches",
+        "copies",
+        "blocks copied",
+        "blobs found by tag",
         "starts that failed",
         "power cuts at work",
         "kills at work",

@@ -3,136 +3,56 @@
 //! A change whose answer never came may or may not have happened, so a blob is a set of possible states. An answer or a
 //! read that fits none of them is a broken promise; one that fits some rules the others out, because what was once seen
 //! must stay (I1, I6): for good after a restart, before it but for changes still on their way.
+//!
+//! `state.rs` says what a change (`change.rs`) makes of one state, `content.rs` what blobs hold, `lease.rs`, `tier.rs` and
+//! `when.rs` what time decides.
 
-use std::collections::BTreeMap;
-
-use blockyard::types::BlockSource;
+use blockyard::index::Leased;
 use blockyard::types::Etag;
-use bytes::Bytes;
+use blockyard::types::Timestamp;
 
-use crate::draw::content;
+use crate::change::Change;
+use crate::change::Demand;
+use crate::content::Body;
+use crate::lease;
 use crate::seeds::Violation;
-
-/// A stretch of a blob: a block, or the body of a Put Blob, which has no id.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Segment {
-    pub(crate) id: Option<u32>,
-    pub(crate) tag: u64,
-    pub(crate) len: u64,
-}
-
-/// A committed blob.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Committed {
-    pub(crate) segments: Vec<Segment>,
-    /// What its metadata says.
-    pub(crate) mark: u64,
-    /// Unknown after a change whose answer never came.
-    pub(crate) etag: Option<Etag>,
-}
-
-impl Committed {
-    pub(crate) fn len(&self) -> u64 {
-        self.segments.iter().map(|segment| segment.len).sum()
-    }
-
-    pub(crate) fn bytes(&self) -> Bytes {
-        let parts: Vec<Bytes> =
-            self.segments.iter().map(|segment| content(segment.tag, segment.len)).collect();
-        parts.concat().into()
-    }
-}
-
-/// One possible state of a blob.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct State {
-    pub(crate) committed: Option<Committed>,
-    pub(crate) staged: BTreeMap<u32, Segment>,
-}
-
-/// What a change demands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Demand {
-    None,
-    IfMatch(Etag),
-    IfAbsent,
-}
-
-/// A change asked for.
-#[derive(Clone, Debug)]
-pub(crate) enum Change {
-    Put { segment: Segment, mark: u64 },
-    Stage { segment: Segment },
-    Commit { list: Vec<(BlockSource, u32)>, mark: u64 },
-    Mark { mark: u64 },
-    Delete,
-}
-
-impl State {
-    /// The state after the change; none when it is to be refused.
-    fn after(&self, change: &Change, demand: Demand) -> Option<Self> {
-        let current = self.committed.as_ref();
-        match demand {
-            Demand::None => {}
-            Demand::IfAbsent if current.is_some() => return None,
-            Demand::IfAbsent => {}
-            Demand::IfMatch(etag) if current.and_then(|c| c.etag) != Some(etag) => return None,
-            Demand::IfMatch(_) => {}
-        }
-        let mut next = self.clone();
-        match change {
-            Change::Put { segment, mark } => {
-                next = Self::default();
-                let segments = vec![*segment];
-                next.committed = Some(Committed { segments, mark: *mark, etag: None });
-            }
-            Change::Stage { segment } => {
-                next.staged.insert(segment.id?, *segment);
-            }
-            Change::Commit { list, mark } => {
-                let segments = list.iter().map(|(source, id)| self.block(*source, *id));
-                let segments = segments.collect::<Option<Vec<Segment>>>()?;
-                next = Self::default();
-                next.committed = Some(Committed { segments, mark: *mark, etag: None });
-            }
-            Change::Mark { mark } => {
-                let committed = next.committed.as_mut()?;
-                committed.mark = *mark;
-                committed.etag = None;
-            }
-            Change::Delete => {
-                current?;
-                next = Self::default();
-            }
-        }
-        Some(next)
-    }
-
-    fn block(&self, source: BlockSource, id: u32) -> Option<Segment> {
-        let staged = self.staged.get(&id).copied();
-        let committed = || {
-            let segments = &self.committed.as_ref()?.segments;
-            segments.iter().find(|segment| segment.id == Some(id)).copied()
-        };
-        match source {
-            BlockSource::Committed => committed(),
-            BlockSource::Uncommitted => staged,
-            BlockSource::Latest => staged.or_else(committed),
-        }
-    }
-}
+use crate::state::Outcomes;
+use crate::state::State;
+use crate::when::When;
 
 /// How a change was answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Answer {
-    /// Done, with the new tag if there is one.
-    Done(Option<Etag>),
+    Done(Done),
     /// Not done, because of what the blob is.
     Refused,
     /// Not done, for reasons that are not the blob's.
     NotDone,
     /// Nobody knows.
     Unknown,
+}
+
+/// What an answer to a change tells.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Done {
+    pub(crate) etag: Option<Etag>,
+    /// When it was done, exactly.
+    pub(crate) at: Option<Timestamp>,
+    pub(crate) more: More,
+}
+
+/// What only some changes tell.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum More {
+    #[default]
+    Nothing,
+    Appended {
+        offset: u64,
+        blocks: u32,
+    },
+    Sequence(u64),
+    Taken(Timestamp),
+    Leased(Leased),
 }
 
 impl Answer {
@@ -147,14 +67,22 @@ impl Answer {
     }
 }
 
+/// A change that was asked for.
+#[derive(Clone, Debug)]
+struct Asked {
+    change: Change,
+    demand: Demand,
+    when: When,
+}
+
 /// A blob.
 #[derive(Clone, Debug)]
 pub(crate) struct Blob {
     states: Vec<State>,
-    /// Asked for and not yet answered.
-    asked: Option<(Change, Demand)>,
+    /// Not yet answered.
+    asked: Option<Asked>,
     /// Answered with "nobody knows": may take effect at any time until the process is gone, or never.
-    lingering: Vec<(Change, Demand)>,
+    lingering: Vec<Asked>,
     seen: Vec<Etag>,
 }
 
@@ -178,61 +106,66 @@ impl Blob {
         }
     }
 
+    /// What it holds, when that is sure though a lease or tier may not be.
+    pub(crate) fn body(&self) -> Option<&Body> {
+        let body = |state: &State| state.committed.as_ref().map(|committed| committed.body.clone());
+        let first = self.states.first()?;
+        let sure =
+            self.lingering.is_empty() && self.states.iter().all(|state| body(state) == body(first));
+        first.committed.as_ref().map(|committed| &committed.body).filter(|_| sure)
+    }
+
+    /// One of the states it may be in: to draw changes by.
+    pub(crate) fn likely(&self) -> &State {
+        self.states.last().expect("a blob is in some state")
+    }
+
     /// Whether so many changes linger that another would only blur the picture.
     pub(crate) fn is_blurred(&self) -> bool {
         self.lingering.len() >= 3
     }
 
-    pub(crate) fn ask(&mut self, change: Change, demand: Demand) {
+    pub(crate) fn ask(&mut self, change: Change, demand: Demand, now: Timestamp) {
         assert!(self.asked.is_none(), "one change at a time");
-        self.asked = Some((change, demand));
+        self.asked = Some(Asked { change, demand, when: When::since(now) });
     }
 
-    /// Bytes of frames it may take, at most: every segment of every possible state, each with its head and the rest of
-    /// two pages.
-    pub(crate) fn stored_max(&self) -> u64 {
-        let mut segments = BTreeMap::new();
-        for state in self.possible() {
-            let committed = state.committed.into_iter().flat_map(|committed| committed.segments);
-            for segment in committed.chain(state.staged.into_values()) {
-                segments.insert(segment.tag, segment.len);
-            }
-        }
-        segments.values().map(|len| len + len / 1000 + 2 * 4096).sum()
-    }
-
-    /// An answer to what was asked.
-    pub(crate) fn answer(&mut self, answer: Answer) -> Result<(), Violation> {
-        let (change, demand) = self.asked.take().expect("asked before answered");
-        let after = |state: State| state.after(&change, demand);
+    /// An answer to what was asked, no later than `until`.
+    pub(crate) fn answer(&mut self, answer: Answer, until: Timestamp) -> Result<(), Violation> {
+        let mut asked = self.asked.take().expect("asked before answered");
         let states: Vec<State> = match answer {
             Answer::NotDone => return Ok(()),
             Answer::Unknown => {
-                self.lingering.push((change, demand));
+                self.lingering.push(asked);
                 return Ok(());
             }
             Answer::Refused => {
-                self.possible().into_iter().filter(|state| after(state.clone()).is_none()).collect()
+                asked.when.to = until;
+                let mut states = self.possible();
+                states.retain(|state| after(state, &asked).refused);
+                states
             }
-            Answer::Done(etag) => {
-                self.check_etag(etag)?;
-                let mut changed: Vec<State> =
-                    self.possible().into_iter().filter_map(after).collect();
-                for committed in changed.iter_mut().filter_map(|state| state.committed.as_mut()) {
-                    // Staging leaves the committed blob's tag alone.
-                    if committed.etag.is_none() && !matches!(change, Change::Stage { .. }) {
-                        committed.etag = etag;
+            Answer::Done(done) => {
+                asked.when.to = until;
+                // One that was sealed before tells of then.
+                if let Some(at) = done.at.filter(|_| !matches!(asked.change, Change::Seal { .. })) {
+                    if !asked.when.contains(at) {
+                        return Err(format!("{asked:?} was done at {at:?}"));
                     }
+                    asked.when = When::at(at);
                 }
+                self.check_etag(&asked.change, done.etag)?;
+                let mut changed: Vec<State> =
+                    self.possible().iter().flat_map(|state| after(state, &asked).done).collect();
+                changed.retain_mut(|state| settle(state, &asked.change, done));
                 changed
             }
         };
-        let about = || format!("{answer:?} to {change:?} if {demand:?} fits none of");
-        self.narrow(states, about)
+        self.narrow(states, || format!("{answer:?} to {asked:?} fits none of"))
     }
 
-    fn check_etag(&mut self, etag: Option<Etag>) -> Result<(), Violation> {
-        let Some(etag) = etag else { return Ok(()) };
+    fn check_etag(&mut self, change: &Change, etag: Option<Etag>) -> Result<(), Violation> {
+        let Some(etag) = etag.filter(|_| change.renews_etag()) else { return Ok(()) };
         if self.seen.contains(&etag) {
             return Err(format!("the tag {etag} was given twice"));
         }
@@ -240,9 +173,10 @@ impl Blob {
         Ok(())
     }
 
-    /// The process is gone, and with it what was on its way: it happened, or it never will.
-    pub(crate) fn cut_off(&mut self) {
+    /// The process is gone, no later than `until`, and with it what was on its way: it happened, or it never will.
+    pub(crate) fn cut_off(&mut self, until: Timestamp) {
         self.lingering.extend(self.asked.take());
+        self.lingering.iter_mut().for_each(|asked| asked.when.to = until);
         self.states = self.possible();
         self.lingering.clear();
     }
@@ -259,12 +193,12 @@ impl Blob {
     }
 
     /// The states with what lingers done or not.
-    fn possible(&self) -> Vec<State> {
+    pub(crate) fn possible(&self) -> Vec<State> {
         let mut states = self.states.clone();
-        for (change, demand) in &self.lingering {
-            for after in states.clone().iter().filter_map(|state| state.after(change, *demand)) {
-                if !states.contains(&after) {
-                    states.push(after);
+        for asked in &self.lingering {
+            for state in states.clone().iter().flat_map(|state| after(state, asked).done) {
+                if !states.contains(&state) {
+                    states.push(state);
                 }
             }
         }
@@ -286,5 +220,44 @@ impl Blob {
             }
         }
         Ok(())
+    }
+}
+
+fn after(state: &State, asked: &Asked) -> Outcomes {
+    state.after(&asked.change, asked.demand, asked.when)
+}
+
+/// Whether the answer tells of this state; what it tells is then known.
+fn settle(state: &mut State, change: &Change, done: Done) -> bool {
+    let renewed = change.renews_etag() || matches!(change, Change::Seal { .. });
+    if let Some(committed) = state.committed.as_mut().filter(|_| renewed) {
+        if committed.etag.is_some() && committed.etag != done.etag {
+            return false;
+        }
+        committed.etag = done.etag;
+    }
+    match done.more {
+        More::Nothing => true,
+        More::Appended { offset, blocks } => {
+            let Some(body) = state.committed.as_ref().map(|committed| &committed.body) else {
+                return false;
+            };
+            let last = body.segments().last().map_or(0, |segment| segment.len);
+            body.len() - last == offset && body.segments().len() == blocks as usize
+        }
+        More::Sequence(sequence) => {
+            let body = state.committed.as_ref().map(|committed| &committed.body);
+            matches!(body, Some(Body::Pages(pages)) if pages.sequence == sequence)
+        }
+        More::Taken(at) => {
+            let Some(taken) = state.snapshots.last_mut() else { return false };
+            let fits = taken.was.etag.is_none_or(|etag| Some(etag) == done.etag);
+            (taken.at, taken.was.etag) = (Some(at), done.etag);
+            fits
+        }
+        More::Leased(leased) => state
+            .committed
+            .as_mut()
+            .is_some_and(|committed| lease::answered(&mut committed.lease, &leased)),
     }
 }

@@ -1,0 +1,143 @@
+//! Changes of a blob, and what they demand.
+
+use std::ops::Range;
+
+use blockyard::index::SequenceAction;
+use blockyard::types::AccessTier;
+use blockyard::types::BlockSource;
+use blockyard::types::Etag;
+use blockyard::types::LeaseAction;
+use blockyard::types::Timestamp;
+use uuid::Uuid;
+
+use crate::content::Body;
+use crate::content::Segment;
+use crate::state::Marks;
+
+/// What a change demands of the tag.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum TagDemand {
+    #[default]
+    None,
+    IfMatch(Etag),
+    IfAbsent,
+}
+
+/// What a change demands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Demand {
+    pub(crate) tag: TagDemand,
+    pub(crate) lease: Option<Uuid>,
+}
+
+/// What a deletion is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Scope {
+    Blob,
+    WithSnapshots,
+    Snapshots,
+    One(Timestamp),
+}
+
+/// A change asked for.
+#[derive(Clone, Debug)]
+pub(crate) enum Change {
+    /// A new blob with these bytes, an empty one of the other kinds, or a copy: what it is then.
+    Make {
+        body: Body,
+        marks: Marks,
+    },
+    Stage {
+        segment: Segment,
+    },
+    Commit {
+        list: Vec<(BlockSource, u32)>,
+        marks: Marks,
+    },
+    Append {
+        segment: Segment,
+        position: Option<u64>,
+        len_max: Option<u64>,
+    },
+    Seal {
+        position: Option<u64>,
+    },
+    /// Without a tag the pages are cleared.
+    Write {
+        range: Range<u64>,
+        tag: Option<u64>,
+        sequence: Option<u64>,
+    },
+    Reshape {
+        len: Option<u64>,
+        sequence: Option<SequenceAction>,
+    },
+    Mark {
+        mark: u64,
+    },
+    Tags {
+        tags: u64,
+    },
+    Tier {
+        tier: AccessTier,
+    },
+    Lease {
+        action: LeaseAction,
+    },
+    Snapshot {
+        mark: Option<u64>,
+    },
+    Delete {
+        scope: Scope,
+    },
+}
+
+impl Change {
+    /// For counting.
+    pub(crate) const fn name(&self) -> &'static str {
+        match self {
+            Self::Make { body: Body::Blocks(_), .. } => "made blocks",
+            Self::Make { body: Body::Appended { .. }, .. } => "made append blobs",
+            Self::Make { body: Body::Pages(_), .. } => "made page blobs",
+            Self::Stage { .. } => "staged",
+            Self::Commit { .. } => "committed",
+            Self::Append { .. } => "appended",
+            Self::Seal { .. } => "sealed",
+            Self::Write { tag: Some(_), .. } => "pages written",
+            Self::Write { tag: None, .. } => "pages cleared",
+            Self::Reshape { .. } => "reshaped",
+            Self::Mark { .. } => "marked",
+            Self::Tags { .. } => "tagged",
+            Self::Tier { .. } => "tiers set",
+            Self::Lease { action: LeaseAction::Acquire { .. } } => "leases acquired",
+            Self::Lease { action: LeaseAction::Renew { .. } } => "leases renewed",
+            Self::Lease { action: LeaseAction::Change { .. } } => "leases changed",
+            Self::Lease { action: LeaseAction::Release { .. } } => "leases released",
+            Self::Lease { action: LeaseAction::Break { .. } } => "leases broken",
+            Self::Snapshot { .. } => "snapshots taken",
+            Self::Delete { scope: Scope::Blob } => "deleted",
+            Self::Delete { scope: Scope::WithSnapshots } => "deleted with snapshots",
+            Self::Delete { scope: Scope::Snapshots } => "all snapshots deleted",
+            Self::Delete { scope: Scope::One(_) } => "snapshots deleted",
+        }
+    }
+
+    /// Whether the blob has a tag of its own afterwards.
+    pub(crate) const fn renews_etag(&self) -> bool {
+        match self {
+            Self::Make { .. }
+            | Self::Commit { .. }
+            | Self::Append { .. }
+            | Self::Write { .. }
+            | Self::Reshape { .. }
+            | Self::Mark { .. } => true,
+            Self::Stage { .. }
+            | Self::Seal { .. }
+            | Self::Tags { .. }
+            | Self::Tier { .. }
+            | Self::Lease { .. }
+            | Self::Snapshot { .. }
+            | Self::Delete { .. } => false,
+        }
+    }
+}

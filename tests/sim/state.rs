@@ -1,0 +1,386 @@
+//! The reference of one blob with its snapshots, and what a change makes of it.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use blockyard::index::BlobRecord;
+use blockyard::index::SequenceAction;
+use blockyard::types::AccessTier;
+use blockyard::types::BlockSource;
+use blockyard::types::Etag;
+use blockyard::types::Timestamp;
+
+use crate::change::Change;
+use crate::change::Demand;
+use crate::change::Scope;
+use crate::change::TagDemand;
+use crate::content::Body;
+use crate::content::Pages;
+use crate::content::Segment;
+use crate::lease::Lease;
+use crate::requests::metadata;
+use crate::requests::tags;
+use crate::tier::Tier;
+use crate::when::When;
+
+/// A committed blob, or a snapshot of one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Committed {
+    pub(crate) body: Body,
+    /// What its metadata says.
+    pub(crate) mark: u64,
+    /// Which tags it has.
+    pub(crate) tags: u64,
+    pub(crate) tier: Option<Tier>,
+    pub(crate) lease: Option<Lease>,
+    /// Unknown after a change whose answer never came.
+    pub(crate) etag: Option<Etag>,
+}
+
+/// What is given for a new blob beside its content.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Marks {
+    pub(crate) mark: u64,
+    pub(crate) tags: u64,
+    pub(crate) tier: Option<AccessTier>,
+}
+
+impl Committed {
+    fn new(body: Body, marks: Marks, lease: Option<Lease>) -> Self {
+        let Marks { mark, tags, tier } = marks;
+        Self { body, mark, tags, tier: tier.map(Tier::new), lease, etag: None }
+    }
+
+    /// Whether a record read at `when` shows it. Its tag is then known, and when its lease ends.
+    pub(crate) fn see(&mut self, record: &BlobRecord, when: When) -> bool {
+        let same = record.kind == self.body.kind()
+            && record.len == self.body.len()
+            && record.metadata == metadata(self.mark)
+            && record.tags == tags(self.tags)
+            && self.etag.is_none_or(|etag| etag == record.etag)
+            && self.body.crc64().is_none_or(|crc64| crc64 == record.crc64);
+        self.etag = Some(record.etag);
+        let leased = match (&mut self.lease, &record.lease) {
+            (None, None) => true,
+            (Some(lease), Some(seen)) => lease.see(seen),
+            (None, Some(_)) | (Some(_), None) => false,
+        };
+        let tier = match (self.tier, &record.tier) {
+            (None, None) => true,
+            (Some(tier), Some(seen)) => tier.is_shown(seen, when),
+            (None, Some(_)) | (Some(_), None) => false,
+        };
+        same && leased && tier
+    }
+
+    /// Whether it may be, or may not be, in the archive.
+    pub(crate) fn may_be_archived(&self, archived: bool, when: When) -> bool {
+        match self.tier {
+            None => !archived,
+            Some(tier) => tier.at(when).iter().any(|tier| tier.archived() == archived),
+        }
+    }
+}
+
+/// A snapshot.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Taken {
+    /// Unknown after an answer that never came.
+    pub(crate) at: Option<Timestamp>,
+    pub(crate) was: Committed,
+}
+
+/// One possible state of a blob.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct State {
+    pub(crate) committed: Option<Committed>,
+    pub(crate) staged: BTreeMap<u32, Segment>,
+    /// By time.
+    pub(crate) snapshots: Vec<Taken>,
+}
+
+/// What may come of a change.
+#[derive(Debug, Default)]
+pub(crate) struct Outcomes {
+    pub(crate) done: Vec<State>,
+    pub(crate) refused: bool,
+}
+
+/// What the time of a change decides.
+#[derive(Clone, Copy)]
+struct Moment {
+    when: When,
+    /// The lease is held.
+    held: bool,
+    tier: Option<Tier>,
+}
+
+impl State {
+    /// What may come of a change made at some time in `when`.
+    pub(crate) fn after(&self, change: &Change, demand: Demand, when: When) -> Outcomes {
+        let current = self.committed.as_ref();
+        let lease = current.and_then(|current| current.lease);
+        let held = [true, false].into_iter().filter(|held| match lease {
+            Some(lease) => lease.may_be(*held, when),
+            None => !*held,
+        });
+        let tier = current.and_then(|current| current.tier);
+        let tiers: Vec<Option<Tier>> = match tier {
+            Some(tier) => tier.at(when).into_iter().map(Some).collect(),
+            None => vec![None],
+        };
+        let mut outcomes = Outcomes::default();
+        for held in held {
+            for &tier in &tiers {
+                match self.step(change, demand, Moment { when, held, tier }) {
+                    Some(state) if outcomes.done.contains(&state) => {}
+                    Some(state) => outcomes.done.push(state),
+                    None => outcomes.refused = true,
+                }
+            }
+        }
+        outcomes
+    }
+
+    /// The state afterwards; none when the change is refused.
+    fn step(&self, change: &Change, demand: Demand, moment: Moment) -> Option<Self> {
+        self.holds(demand.tag)?;
+        let mut next = self.clone();
+        match change {
+            Change::Make { body, marks } => {
+                let lease = self.writable(demand, moment)?;
+                next.make(Committed::new(body.clone(), *marks, lease));
+            }
+            Change::Stage { segment } => {
+                self.writable(demand, moment)?;
+                if self.committed.as_ref().is_some_and(|c| !matches!(c.body, Body::Blocks(_))) {
+                    return None;
+                }
+                next.staged.insert(segment.id?, *segment);
+            }
+            Change::Commit { list, marks } => {
+                let lease = self.writable(demand, moment)?;
+                if self.committed.as_ref().is_some_and(|c| !matches!(c.body, Body::Blocks(_))) {
+                    return None;
+                }
+                let segments = list.iter().map(|(source, id)| self.block(*source, *id));
+                let segments = segments.collect::<Option<Vec<Segment>>>()?;
+                next.make(Committed::new(Body::Blocks(segments), *marks, lease));
+            }
+            Change::Append { segment, position, len_max } => {
+                let lease = self.kept(demand, moment)?;
+                next.append(*segment, *position, *len_max)?;
+                next.changed(lease);
+            }
+            Change::Seal { position } => {
+                let lease = self.kept(demand, moment)?;
+                if next.seal(*position)? {
+                    next.changed(lease);
+                }
+            }
+            Change::Write { range, tag, sequence } => {
+                let lease = self.kept(demand, moment)?;
+                next.write(range, *tag, *sequence)?;
+                next.changed(lease);
+            }
+            Change::Reshape { len, sequence } => {
+                let lease = self.kept(demand, moment)?;
+                next.reshape(*len, *sequence)?;
+                next.changed(lease);
+            }
+            Change::Mark { mark } => {
+                let lease = self.writable(demand, moment)?;
+                next.committed.as_mut()?.mark = *mark;
+                next.changed(lease);
+            }
+            Change::Tags { tags } => {
+                let lease = self.writable(demand, moment)?;
+                let committed = next.committed.as_mut()?;
+                (committed.tags, committed.lease) = (*tags, lease);
+            }
+            Change::Tier { tier } => {
+                self.right(demand, moment)?;
+                let committed = next.committed.as_mut()?;
+                if !matches!(committed.body, Body::Blocks(_)) {
+                    return None;
+                }
+                committed.tier = Some(Tier::after(moment.tier, *tier, moment.when)?);
+            }
+            Change::Lease { action } => {
+                let committed = next.committed.as_mut()?;
+                let (held, when) = (moment.held, moment.when);
+                committed.lease = Lease::act(committed.lease, held, *action, when).ok()?;
+            }
+            Change::Snapshot { mark } => {
+                self.right(demand, moment)?;
+                next.snapshot(*mark, moment)?;
+            }
+            Change::Delete { scope } => next.delete(*scope, || self.kept(demand, moment))?,
+        }
+        Some(next)
+    }
+
+    fn holds(&self, demand: TagDemand) -> Option<()> {
+        let current = self.committed.as_ref();
+        match demand {
+            TagDemand::None => Some(()),
+            TagDemand::IfAbsent => current.is_none().then_some(()),
+            TagDemand::IfMatch(etag) => (current?.etag == Some(etag)).then_some(()),
+        }
+    }
+
+    /// An id that is sent must be the holder's.
+    fn right(&self, demand: Demand, moment: Moment) -> Option<()> {
+        let lease = self.committed.as_ref().and_then(|committed| committed.lease);
+        let right = demand.lease.is_none_or(|id| moment.held && lease.is_some_and(|l| l.id == id));
+        right.then_some(())
+    }
+
+    /// The lease that stays after a write; none when it stands in the way.
+    fn kept(&self, demand: Demand, moment: Moment) -> Option<Option<Lease>> {
+        self.right(demand, moment)?;
+        let lease = self.committed.as_ref().and_then(|committed| committed.lease);
+        match (moment.held, demand.lease) {
+            (true, None) => None,
+            (true, Some(_)) => Some(lease),
+            (false, _) => Some(None),
+        }
+    }
+
+    /// The same of a write that the archive refuses.
+    fn writable(&self, demand: Demand, moment: Moment) -> Option<Option<Lease>> {
+        if moment.tier.is_some_and(Tier::archived) {
+            return None;
+        }
+        self.kept(demand, moment)
+    }
+
+    fn make(&mut self, committed: Committed) {
+        self.committed = Some(committed);
+        self.staged.clear();
+    }
+
+    /// A change of the blob itself, which gives it a new tag.
+    fn changed(&mut self, kept: Option<Lease>) {
+        if let Some(committed) = &mut self.committed {
+            (committed.lease, committed.etag) = (kept, None);
+        }
+    }
+
+    fn append(
+        &mut self,
+        segment: Segment,
+        position: Option<u64>,
+        len_max: Option<u64>,
+    ) -> Option<()> {
+        let body = &mut self.committed.as_mut()?.body;
+        let at = body.len();
+        let Body::Appended { segments, sealed: false } = body else { return None };
+        let fits = len_max.is_none_or(|len_max| at + segment.len <= len_max);
+        if !fits || position.is_some_and(|position| position != at) {
+            return None;
+        }
+        segments.push(segment);
+        Some(())
+    }
+
+    /// Whether it was not sealed before.
+    fn seal(&mut self, position: Option<u64>) -> Option<bool> {
+        let body = &mut self.committed.as_mut()?.body;
+        let at = body.len();
+        let Body::Appended { sealed, .. } = body else { return None };
+        if position.is_some_and(|position| position != at) {
+            return None;
+        }
+        Some(!std::mem::replace(sealed, true))
+    }
+
+    fn pages(&mut self) -> Option<&mut Pages> {
+        match &mut self.committed.as_mut()?.body {
+            Body::Pages(pages) => Some(pages),
+            Body::Blocks(_) | Body::Appended { .. } => None,
+        }
+    }
+
+    fn write(&mut self, range: &Range<u64>, tag: Option<u64>, sequence: Option<u64>) -> Option<()> {
+        let pages = self.pages()?;
+        if range.end > pages.len || sequence.is_some_and(|wanted| wanted != pages.sequence) {
+            return None;
+        }
+        pages.write(range, tag);
+        Some(())
+    }
+
+    fn reshape(&mut self, len: Option<u64>, sequence: Option<SequenceAction>) -> Option<()> {
+        let pages = self.pages()?;
+        pages.sequence = match sequence {
+            None => pages.sequence,
+            Some(SequenceAction::Max(new)) => pages.sequence.max(new),
+            Some(SequenceAction::Update(new)) => new,
+            Some(SequenceAction::Increment) => pages.sequence + 1,
+        };
+        pages.resize(len.unwrap_or(pages.len));
+        Some(())
+    }
+
+    fn snapshot(&mut self, mark: Option<u64>, moment: Moment) -> Option<()> {
+        let committed = self.committed.as_mut()?;
+        if moment.tier.is_some_and(Tier::archived) {
+            return None;
+        }
+        let mut was = Committed { lease: None, ..committed.clone() };
+        if let Some(mark) = mark {
+            (was.mark, was.etag) = (mark, None);
+        }
+        if let Some(pages) = self.pages() {
+            pages.freeze();
+        }
+        self.snapshots.push(Taken { at: None, was });
+        Some(())
+    }
+
+    fn delete(&mut self, scope: Scope, kept: impl FnOnce() -> Option<Option<Lease>>) -> Option<()> {
+        self.committed.as_ref()?;
+        match scope {
+            Scope::Blob if !self.snapshots.is_empty() => return None,
+            Scope::Blob | Scope::WithSnapshots => {
+                kept()?;
+                *self = Self::default();
+            }
+            Scope::Snapshots => {
+                kept()?;
+                self.snapshots.clear();
+            }
+            Scope::One(at) => {
+                let found = self.snapshots.iter().position(|taken| taken.at == Some(at))?;
+                self.snapshots.remove(found);
+            }
+        }
+        Some(())
+    }
+
+    fn block(&self, source: BlockSource, id: u32) -> Option<Segment> {
+        let staged = self.staged.get(&id).copied();
+        let committed = || {
+            let segments = self.committed.as_ref()?.body.segments();
+            segments.iter().find(|segment| segment.id == Some(id)).copied()
+        };
+        match source {
+            BlockSource::Committed => committed(),
+            BlockSource::Uncommitted => staged,
+            BlockSource::Latest => staged.or_else(committed),
+        }
+    }
+
+    /// Bytes that may be stored for it, by tag.
+    pub(crate) fn stored(&self, all: &mut BTreeMap<u64, u64>) {
+        let bodies = self.committed.iter().chain(self.snapshots.iter().map(|taken| &taken.was));
+        bodies.for_each(|committed| committed.body.stored(all));
+        all.extend(self.staged.values().map(|segment| (segment.tag, segment.len)));
+    }
+}
+
+/// A page blob of zeros.
+pub(crate) const fn zeros(len: u64, sequence: u64) -> Body {
+    Body::Pages(Pages::new(len, sequence))
+}

@@ -1,0 +1,47 @@
+//! When something happened, as far as a client can tell: commits have times of their own, which the clock only bounds.
+
+use std::time::Duration;
+
+use blockyard::types::Timestamp;
+
+/// No earlier than `from`, no later than `to`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct When {
+    pub(crate) from: Timestamp,
+    pub(crate) to: Timestamp,
+}
+
+impl When {
+    /// An instant that is known.
+    pub(crate) const fn at(time: Timestamp) -> Self {
+        Self { from: time, to: time }
+    }
+
+    /// At some time from then on.
+    pub(crate) const fn since(from: Timestamp) -> Self {
+        Self { from, to: Timestamp::from_ticks(u64::MAX) }
+    }
+
+    pub(crate) fn plus(self, by: Duration) -> Self {
+        Self { from: self.from.plus(by), to: self.to.plus(by) }
+    }
+
+    /// The earlier of both.
+    pub(crate) fn min(self, other: Self) -> Self {
+        Self { from: self.from.min(other.from), to: self.to.min(other.to) }
+    }
+
+    /// Whether it may have been before `end`.
+    pub(crate) fn may_precede(self, end: Self) -> bool {
+        self.from < end.to
+    }
+
+    /// Whether it may have been at `end` or after it.
+    pub(crate) fn may_follow(self, end: Self) -> bool {
+        self.to >= end.from
+    }
+
+    pub(crate) fn contains(self, time: Timestamp) -> bool {
+        (self.from..=self.to).contains(&time)
+    }
+}
