@@ -74,18 +74,23 @@ def main(options, scratch):
             equal(az("blob", "list", "-c", "azure", "--query", "[].name").split(), ["dir/large.bin"])
             az("blob", "download", "-c", "azure", "-n", "dir/large.bin", "-f", scratch / "back.bin")
             equal((scratch / "back.bin").read_bytes() == source.read_bytes(), True, "bytes:")
-        with judged.group("snapshot, lease, tier, tags"):
+        with judged.group("snapshot, lease, tier, metadata"):
             az("blob", "snapshot", "-c", "azure", "-n", "dir/large.bin")
             lease = az("blob", "lease", "acquire", "-c", "azure", "-b", "dir/large.bin").strip()
             az("blob", "lease", "release", "-c", "azure", "-b", "dir/large.bin", "--lease-id", lease)
             az("blob", "set-tier", "-c", "azure", "-n", "dir/large.bin", "--tier", "Cool")
-            az("blob", "tag", "set", "-c", "azure", "-n", "dir/large.bin", "--tags", "k=v")
+            az("blob", "metadata", "update", "-c", "azure", "-n", "dir/large.bin", "--metadata", "k=v")
+            equal(az("blob", "show", "-c", "azure", "-n", "dir/large.bin", "--query", "[metadata.k, properties.blobTier]").split(),
+                  ["v", "Cool"])
         with judged.group("copy, SAS, batch delete"):
-            az("blob", "copy", "start", "--destination-container", "azure", "--destination-blob", "copied",
-               "--source-container", "azure", "--source-blob", "dir/large.bin")
-            signed = az("blob", "generate-sas", "-c", "azure", "-n", "copied", "--permissions", "r", "--expiry",
+            signed = az("blob", "generate-sas", "-c", "azure", "-n", "dir/large.bin", "--permissions", "r", "--expiry",
                         "2099-01-01T00:00Z", "--full-uri").strip()
             equal(signed.startswith(server.account.url), True, "address:")
+            # From a name alone az makes an address at the public service, whatever the connection string says.
+            az("blob", "copy", "start", "--destination-container", "azure", "--destination-blob", "copied", "--source-uri",
+               signed)
+            az("blob", "download", "-c", "azure", "-n", "copied", "-f", scratch / "copied.bin")
+            equal((scratch / "copied.bin").read_bytes() == source.read_bytes(), True, "bytes:")
             az("blob", "delete-batch", "-s", "azure", "--pattern", "copied")
             az("container", "delete", "-n", "azure")
     return judged.exit_code()
