@@ -11,6 +11,7 @@ use crate::frontend::ops::blocks;
 use crate::frontend::ops::containers;
 use crate::frontend::ops::content;
 use crate::frontend::ops::copies;
+use crate::frontend::ops::copies::parts;
 use crate::frontend::ops::delegation;
 use crate::frontend::ops::find;
 use crate::frontend::ops::leases;
@@ -88,6 +89,10 @@ pub(crate) async fn dispatch(
             let put = pages::Put { path, precondition, sequence, write, range, upload };
             pages::put(front, account, put, body).await
         }
+        O::PutPageFromUrl { path, precondition, sequence, range, source } => {
+            let put = parts::Pages { path, precondition, sequence, range };
+            parts::put_pages(front, (requester, account), put, &source).await
+        }
         O::SetPageProperties { path, precondition, properties, len, sequence } => {
             let blob = (path, precondition);
             pages::set(front, account, blob, properties, (len, sequence)).await
@@ -104,9 +109,14 @@ pub(crate) async fn dispatch(
         O::AbortCopy { path, id: _, precondition } => {
             copies::abort(front, account, path, precondition).await
         }
+        O::AppendBlockFromUrl { path, precondition, position, len_max, source } => {
+            let bounds = appends::Bounds { position, len_max };
+            let append = (path, precondition, bounds);
+            parts::append(front, (requester, account), append, &source).await
+        }
         O::PutBlockFromUrl { path, id, precondition, source } => {
             let block = (path, id, precondition);
-            copies::put_block(front, (requester, account), block, &source).await
+            parts::put_block(front, (requester, account), block, &source).await
         }
         O::PutBlock { path, id, precondition, upload } => {
             blocks::stage(front, account, (path, id, precondition), &upload, body).await

@@ -155,6 +155,19 @@ pub enum Operation {
         /// The body, not empty.
         upload: Upload,
     },
+    /// Append Block From URL.
+    AppendBlockFromUrl {
+        /// The blob.
+        path: BlobPath,
+        /// What must hold.
+        precondition: Precondition,
+        /// `x-ms-blob-condition-appendpos`, bytes.
+        position: Option<u64>,
+        /// `x-ms-blob-condition-maxsize`, bytes.
+        len_max: Option<u64>,
+        /// The bytes.
+        source: Box<CopySource>,
+    },
     /// Put Page.
     PutPage {
         /// The blob.
@@ -169,6 +182,19 @@ pub enum Operation {
         range: Range<u64>,
         /// The body: as long as the range, or empty.
         upload: Upload,
+    },
+    /// Put Page From URL.
+    PutPageFromUrl {
+        /// The blob.
+        path: BlobPath,
+        /// What must hold.
+        precondition: Precondition,
+        /// What must hold of the sequence number.
+        sequence: SequenceBounds,
+        /// Whole pages, half-open, bytes; as long as the source's range.
+        range: Range<u64>,
+        /// The bytes.
+        source: Box<CopySource>,
     },
     /// Set Blob Properties, with what only page blobs have.
     SetPageProperties {
@@ -397,8 +423,10 @@ impl Operation {
             Self::LeaseContainer { .. } => "LeaseContainer",
             Self::ListBlobs(_) => "ListBlobs",
             Self::PutBlob { .. } => "PutBlob",
+            Self::AppendBlockFromUrl { .. } => "AppendBlockFromUrl",
             Self::AppendBlock { .. } => "AppendBlock",
             Self::PutPage { .. } => "PutPage",
+            Self::PutPageFromUrl { .. } => "PutPageFromUrl",
             Self::SetPageProperties { .. } => "SetBlobProperties",
             Self::GetPageRanges { .. } => "GetPageRanges",
             Self::SealBlob { .. } => "SealBlob",

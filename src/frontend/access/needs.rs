@@ -71,8 +71,11 @@ pub(super) fn needs(operation: &Operation) -> Need {
         O::PutBlob { tags, .. } | O::PutBlockList { tags, .. } => tagging(!tags.is_empty()),
         O::PutBlobFromUrl(put) => tagging(put.tags.sets_any()),
         O::CopyBlob(copy) => tagging(copy.tags.sets_any()),
-        O::AppendBlock { .. } => APPEND_BLOB,
-        O::SealBlob { .. } | O::PutPage { .. } | O::SetPageProperties { .. } => WRITE_BLOB,
+        O::AppendBlock { .. } | O::AppendBlockFromUrl { .. } => APPEND_BLOB,
+        O::SealBlob { .. }
+        | O::PutPage { .. }
+        | O::PutPageFromUrl { .. }
+        | O::SetPageProperties { .. } => WRITE_BLOB,
         O::GetPageRanges { .. } => READ_BLOB,
         O::PutBlock { .. }
         | O::PutBlockFromUrl { .. }

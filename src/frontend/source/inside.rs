@@ -42,11 +42,13 @@ use crate::types::Conditions;
 use crate::types::Crc64;
 use crate::types::EtagMatch;
 use crate::types::RoutingKey;
+use crate::types::Timestamp;
 
 /// A blob of this store that was looked up, as of that instant.
 #[derive(Debug)]
 pub(crate) struct Inside {
     key: BlobKey,
+    snapshot: Option<Timestamp>,
     /// Record, range and first pieces.
     view: BlobView,
     guard: index::inflight::ReadGuard,
@@ -74,16 +76,12 @@ pub(super) async fn open(
             .status(400)
             .message("The source URL names no blob."));
     };
-    if path.snapshot.is_some() {
-        // Taking the blob in its place would copy other bytes than were asked for.
-        return Err(Error::new(ErrorCode::NotImplemented)
-            .message("Blockyard does not copy from snapshots yet."));
-    }
+    let snapshot = path.snapshot;
     let key = ops::blob_key(front, &owner, path).await.map_err(refusal::explain)?;
     // Before the look-up: what becomes garbage after this instant is not freed until the copy has read it.
     let guard = front.inflight.read(front.env.clock.now());
-    let view = look_up(front, &key, ops::guard(precondition), range).await?;
-    Ok(Inside { key, view, guard })
+    let view = look_up(front, (&key, snapshot), ops::guard(precondition), range).await?;
+    Ok(Inside { key, snapshot, view, guard })
 }
 
 /// The head of the request that a client would send for the source.
@@ -162,13 +160,12 @@ async fn authorize(
 
 async fn look_up(
     front: &FrontEnd,
-    key: &BlobKey,
+    (key, snapshot): (&BlobKey, Option<Timestamp>),
     guard: Guard,
     range: Option<ByteRange>,
 ) -> Result<BlobView, Error> {
     let position = RoutingKey::blob(key);
-    let read =
-        Read::Blob(ReadBlob { key: key.clone(), snapshot: None, guard, range, pieces: true });
+    let read = Read::Blob(ReadBlob { key: key.clone(), snapshot, guard, range, pieces: true });
     match front.router.read(position.as_bytes(), read).await {
         Ok(ReadReply::Blob(view)) => Ok(*view),
         Ok(_) => Err(ops::mismatched()),
@@ -195,7 +192,8 @@ impl Inside {
 
     /// Has the source mark its content, so that the destination may name it; `None` when the wanted bytes cannot be shared.
     pub(crate) async fn share(&self, front: &FrontEnd) -> Result<Option<Shared>, Error> {
-        if self.view.record.encryption.is_some() {
+        // A snapshot's bytes are read and stored once more: only the blob itself is asked to share.
+        if self.view.record.encryption.is_some() || self.snapshot.is_some() {
             return Ok(None);
         }
         // Before the look-up, so that an audit knows of the copy.
@@ -227,7 +225,7 @@ impl Inside {
             read::begin(
                 &front.router,
                 &front.capacity,
-                (self.key, None),
+                (self.key, self.snapshot),
                 self.view,
                 self.guard,
                 None,
@@ -240,7 +238,8 @@ impl Inside {
     /// Reads the wanted bytes beside the copy, for a checksum.
     pub(crate) async fn again(&self, front: &FrontEnd) -> Result<RequestBody, Error> {
         let guard = front.inflight.read(front.env.clock.now());
-        let again = Self { key: self.key.clone(), view: self.view.clone(), guard };
+        let (key, snapshot) = (self.key.clone(), self.snapshot);
+        let again = Self { key, snapshot, view: self.view.clone(), guard };
         again.body(front).await
     }
 }

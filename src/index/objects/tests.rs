@@ -4,6 +4,7 @@ mod appends;
 mod blobs;
 mod blocks;
 mod containers;
+mod copies;
 mod encrypted;
 mod golden;
 mod lists;

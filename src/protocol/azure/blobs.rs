@@ -68,6 +68,7 @@ pub(super) fn parse(
         }
         (None, &Method::PUT) if copy::has_source(all) => copy::put(request, path),
         (None, &Method::PUT) => put(request, path),
+        (Some("appendblock"), &Method::PUT) if copy::has_source(all) => copy::append(all, path),
         (Some("appendblock"), &Method::PUT) => appends::append(request, path),
         (Some("seal"), &Method::PUT) => appends::seal(all, path),
         (Some("copy"), &Method::PUT) => copy::abort(request, path),
@@ -79,6 +80,7 @@ pub(super) fn parse(
         (Some("snapshot"), &Method::PUT) => snapshots::take(all, path),
         (Some("tier"), &Method::PUT) => tiers::set(all, path),
         (Some("undelete"), &Method::PUT) => Ok(Operation::UndeleteBlob { path }),
+        (Some("page"), &Method::PUT) if copy::has_source(all) => pages::put_from_url(all, path),
         (Some("page"), &Method::PUT) => pages::put(request, path),
         (Some("pagelist"), &Method::GET) => pages::ranges(all, request.query, path),
         (Some("block"), &Method::PUT) => put_block(request, path),

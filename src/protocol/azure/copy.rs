@@ -43,7 +43,7 @@ pub(super) fn has_source(all: &HeaderMap) -> bool {
 
 /// Refuses a source where none can be taken: ignored, it would make an empty blob.
 pub(super) fn check(comp: Option<&str>, all: &HeaderMap) -> Result<(), Error> {
-    if !has_source(all) || matches!(comp, None | Some("block")) {
+    if !has_source(all) || matches!(comp, None | Some("block" | "appendblock" | "page")) {
         return Ok(());
     }
     let what = format!("the header {SOURCE} on comp={}", comp.unwrap_or_default());
@@ -117,6 +117,18 @@ pub(super) fn put_block(
     let precondition = conditions::dated(request.headers, Dates::None)?;
     let source = Box::new(source(request.headers)?);
     Ok(Operation::PutBlockFromUrl { path, id, precondition, source })
+}
+
+/// Append Block with a source.
+pub(super) fn append(all: &HeaderMap, path: BlobPath) -> Result<Operation, Error> {
+    no_body(all)?;
+    Ok(Operation::AppendBlockFromUrl {
+        path,
+        precondition: conditions::write(all)?,
+        position: headers::number(all, "x-ms-blob-condition-appendpos")?,
+        len_max: headers::number(all, "x-ms-blob-condition-maxsize")?,
+        source: Box::new(source(all)?),
+    })
 }
 
 /// Abort Copy Blob.
@@ -241,7 +253,7 @@ fn tag_option(all: &HeaderMap) -> Result<TagOption, Error> {
 }
 
 /// These operations have no body: one that is sent was meant for another operation.
-fn no_body(all: &HeaderMap) -> Result<(), Error> {
+pub(super) fn no_body(all: &HeaderMap) -> Result<(), Error> {
     match headers::text(all, "content-length")? {
         None | Some("0") => Ok(()),
         Some(other) => Err(headers::invalid("Content-Length", other)),

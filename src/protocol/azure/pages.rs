@@ -1,6 +1,6 @@
-//! Put Page, Get Page Ranges, and what is said of pages elsewhere.
+//! Put Page, from URLs too, Get Page Ranges, and what is said of pages elsewhere.
 //!
-//! Source: Blob REST "Put Page", "Get Page Ranges", "Put Blob", "Set Blob Properties".
+//! Source: Blob REST "Put Page", "Put Page From URL", "Get Page Ranges", "Put Blob", "Set Blob Properties".
 
 use std::ops::Range;
 
@@ -10,6 +10,7 @@ use crate::protocol::Error;
 use crate::protocol::ErrorCode;
 use crate::protocol::Operation;
 use crate::protocol::azure::conditions;
+use crate::protocol::azure::copy;
 use crate::protocol::azure::headers;
 use crate::protocol::azure::limits;
 use crate::protocol::azure::parse::Request;
@@ -33,21 +34,12 @@ const RANGES_MAX: u32 = 10_000;
 pub(super) fn put(request: &Request<'_>, path: BlobPath) -> Result<Operation, Error> {
     let all = request.headers;
     no_customer_key(all)?;
-    let update = match headers::text(all, "x-ms-page-write")? {
-        Some(text) if text.eq_ignore_ascii_case("update") => true,
-        Some(text) if text.eq_ignore_ascii_case("clear") => false,
-        Some(other) => return Err(headers::invalid("x-ms-page-write", other)),
-        None => {
-            return Err(Error::new(ErrorCode::MissingRequiredHeader)
-                .detail("HeaderName", "x-ms-page-write"));
-        }
-    };
+    let update = is_update(all)?;
     let upload = headers::upload(all, limits::PUT_PAGE_BYTES_MAX)?;
     let range = range_of_pages(all)?;
     let len = range.end - range.start;
-    if update && len > limits::PUT_PAGE_BYTES_MAX {
-        return Err(Error::new(ErrorCode::RequestBodyTooLarge)
-            .detail("MaxLimit", limits::PUT_PAGE_BYTES_MAX.to_string()));
+    if update {
+        check_len(len)?;
     }
     if update && upload.len != len {
         return Err(ErrorCode::InvalidPageRange.into());
@@ -63,6 +55,56 @@ pub(super) fn put(request: &Request<'_>, path: BlobPath) -> Result<Operation, Er
         range,
         upload,
     })
+}
+
+/// Put Page From URL.
+pub(super) fn put_from_url(all: &HeaderMap, path: BlobPath) -> Result<Operation, Error> {
+    no_customer_key(all)?;
+    copy::no_body(all)?;
+    if !is_update(all)? {
+        return Err(headers::invalid("x-ms-page-write", "clear"));
+    }
+    let range = range_of_pages(all)?;
+    check_len(range.end - range.start)?;
+    let source = copy::source(all)?;
+    let taken = source.range.ok_or_else(|| {
+        Error::new(ErrorCode::MissingRequiredHeader).detail("HeaderName", "x-ms-source-range")
+    })?;
+    let taken = taken.within(u64::MAX).ok_or(ErrorCode::InvalidRange)?;
+    if taken.end - taken.start != range.end - range.start {
+        return Err(headers::invalid(
+            "x-ms-source-range",
+            &source.range.map_or_else(String::new, |r| r.to_string()),
+        ));
+    }
+    Ok(Operation::PutPageFromUrl {
+        path,
+        precondition: conditions::write(all)?,
+        sequence: sequence_bounds(all)?,
+        range,
+        source: Box::new(source),
+    })
+}
+
+/// `x-ms-page-write`: whether pages are written, not cleared.
+fn is_update(all: &HeaderMap) -> Result<bool, Error> {
+    match headers::text(all, "x-ms-page-write")? {
+        Some(text) if text.eq_ignore_ascii_case("update") => Ok(true),
+        Some(text) if text.eq_ignore_ascii_case("clear") => Ok(false),
+        Some(other) => Err(headers::invalid("x-ms-page-write", other)),
+        None => {
+            Err(Error::new(ErrorCode::MissingRequiredHeader)
+                .detail("HeaderName", "x-ms-page-write"))
+        }
+    }
+}
+
+fn check_len(len: u64) -> Result<(), Error> {
+    if len <= limits::PUT_PAGE_BYTES_MAX {
+        return Ok(());
+    }
+    Err(Error::new(ErrorCode::RequestBodyTooLarge)
+        .detail("MaxLimit", limits::PUT_PAGE_BYTES_MAX.to_string()))
 }
 
 /// Pages are not encrypted by keys of customers.

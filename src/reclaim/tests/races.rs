@@ -5,6 +5,9 @@ use std::collections::BTreeSet;
 use super::fakes::*;
 use crate::capacity::ExtentKind::Data;
 use crate::capacity::ExtentState::{Open, Sealed};
+use crate::index::InFlight;
+use crate::index::api::*;
+use crate::index::inflight::CopyGuard;
 use crate::index::objects::fake::Partition;
 use crate::types::*;
 
@@ -80,4 +83,133 @@ async fn audit_keeps_what_moves_between_rows() {
         freed_in_all += 400 - bench.capacity.live(1).len();
     }
     assert!(freed_in_all > 200 * 100, "{freed_in_all} bytes freed: the audit did nothing");
+}
+
+/// A copy of `from` by reference, as a front end makes it.
+fn copy(
+    partitions: &mut [Partition],
+    inflight: &InFlight,
+    (from, to): (&str, &str),
+) -> Option<CopyGuard> {
+    let owner = |partitions: &mut [Partition], name: &str| {
+        let position = RoutingKey::blob(&key(name));
+        partitions.iter().position(|p| p.memory.range.contains(position.as_bytes())).unwrap()
+    };
+    let guard = inflight.copy();
+    let share = Share { key: key(from), guard: Guard::default(), range: None };
+    let source = owner(partitions, from);
+    let reply = partitions[source].write(&Write::Share(Box::new(share))).ok()?;
+    let WriteReply::Shared(shared) = reply else { panic!("not shared") };
+    let content = shared.content.unwrap();
+    let locations = |piece: &NewContent| match piece {
+        NewContent::Inline(_) => Vec::new(),
+        NewContent::Stored(all) | NewContent::Shared(all) => all.clone(),
+        NewContent::Encrypted(..) => panic!("nothing here is encrypted"),
+    };
+    guard.met(content.pieces().flat_map(locations).map(|location| location.extent));
+    let put = PutCopy {
+        key: key(to),
+        guard: Guard::default(),
+        kind: BlobKind::Block,
+        properties: BlobProperties::default(),
+        metadata: Metadata::default(),
+        tags: Tags::default(),
+        tier: None,
+        content,
+        crc64: shared.record.crc64,
+        copy: None,
+    };
+    let destination = owner(partitions, to);
+    partitions[destination].write(&Write::PutCopy(Box::new(put))).unwrap();
+    Some(guard)
+}
+
+#[tokio::test(start_paused = true)]
+async fn audit_keeps_what_copies_name_though_their_sources_go() {
+    let mut freed_in_all = 0;
+    for seed in 0..300 {
+        let bench = Bench::new();
+        bench.capacity.add(1, Data, Sealed, 200);
+        bench.capacity.add(2, Data, Sealed, 200);
+        let mut dice = Dice(seed);
+        for (n, name) in (0..).zip(NAMES) {
+            bench.index.must(&put(name, &[location(1 + n % 2, n * 20, 9)]));
+        }
+        let (inflight, mut hook_dice) = (bench.inflight.clone(), Dice(dice.below(1 << 30)));
+        *bench.index.between_pages.lock().unwrap() = Some(Box::new(move |partitions| {
+            for _ in 0..hook_dice.below(3) {
+                let (from, to) = (hook_dice.name(), hook_dice.name());
+                drop(copy(partitions, &inflight, (from, to)));
+                let gone = hook_dice.name();
+                let owner = partitions
+                    .iter()
+                    .position(|p| p.memory.range.contains(RoutingKey::blob(&key(gone)).as_bytes()))
+                    .unwrap();
+                drop(partitions[owner].write(&delete(gone)));
+            }
+        }));
+        let reclaim = bench.reclaim().await;
+        reclaim.audit(&BTreeSet::new()).await.unwrap();
+        let check = |when| {
+            for named in bench.index.named() {
+                assert!(bench.capacity.is_live(&named), "seed {seed}, {when}: {named:?} was freed");
+            }
+        };
+        check("after the copies");
+        // With nothing in the way any more, exactly what is named stays.
+        *bench.index.between_pages.lock().unwrap() = None;
+        reclaim.audit(&BTreeSet::new()).await.unwrap();
+        check("later");
+        let mut named = bench.index.named();
+        named.sort_by_key(|l| (l.extent, l.offset));
+        named.dedup();
+        let live = bench.capacity.live(1).len() + bench.capacity.live(2).len();
+        assert_eq!(live, named.len() * 9, "seed {seed}: not all of the rest was freed");
+        freed_in_all += 400 - live;
+    }
+    assert!(freed_in_all > 300 * 200, "{freed_in_all} bytes freed: the audits did nothing");
+}
+
+#[tokio::test(start_paused = true)]
+async fn audit_waits_for_a_copy_that_has_not_told_what_it_met() {
+    let bench = Bench::new();
+    bench.capacity.add(1, Data, Sealed, 100);
+    bench.index.must(&put("z", &[location(1, 0, 9)]));
+    let running = bench.inflight.copy();
+    let reclaim = bench.reclaim().await;
+    let audit = {
+        let reclaim = std::sync::Arc::clone(&reclaim);
+        bench.env.tasks.spawn("audit", async move { reclaim.audit(&BTreeSet::new()).await })
+    };
+    bench.after(std::time::Duration::from_secs(60)).await;
+    assert!(!audit.is_finished(), "the copy may name anything");
+    assert_eq!(bench.capacity.live(1).len(), 100);
+    running.met([ExtentId::new(1)]);
+    assert_eq!(audit.await.unwrap().unwrap().copied, 1);
+    assert_eq!(bench.capacity.live(1).len(), 100, "it names bytes of this extent");
+    drop(running);
+    reclaim.audit(&BTreeSet::new()).await.unwrap();
+    assert_eq!(bench.capacity.live(1).len(), 9);
+}
+
+#[tokio::test(start_paused = true)]
+async fn audit_waits_for_a_reader_of_shared_bytes_that_lost_their_row() {
+    let bench = Bench::new();
+    bench.capacity.add(1, Data, Sealed, 100);
+    bench.index.must(&put("z", &[location(1, 0, 9)]));
+    let reading = bench.inflight.read(bench.env.clock.now());
+    bench.index.must(&Write::Share(Box::new(Share {
+        key: key("z"),
+        guard: Guard::default(),
+        range: None,
+    })));
+    bench.index.must(&delete("z"));
+    let reclaim = bench.reclaim().await;
+    let audit =
+        bench.env.tasks.spawn("audit", async move { reclaim.audit(&BTreeSet::new()).await });
+    bench.after(std::time::Duration::from_secs(60)).await;
+    assert_eq!(bench.capacity.live(1).len(), 100, "the reader may still want them");
+    drop(reading);
+    audit.await.unwrap().unwrap();
+    assert!(bench.capacity.live(1).is_empty());
 }

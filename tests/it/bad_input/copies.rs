@@ -6,6 +6,7 @@ use crate::wire::Message;
 
 const PUT: &str = "PUT /acct1/con1/copied";
 const BLOCK: &str = "PUT /acct1/con1/copied?comp=block&blockid=YWFh";
+const APPEND: &str = "PUT /acct1/con1/copied?comp=appendblock";
 const SOURCE: &str = "x-ms-copy-source: http://127.0.0.1:1/acct1/con1/blob";
 const KIND: &str = "x-ms-blob-type: BlockBlob";
 
@@ -59,10 +60,12 @@ pub(super) fn cases() -> Vec<Case> {
         add(PUT, &[url], 400, "InvalidHeaderValue");
         add(PUT, &[KIND, url], 400, "InvalidHeaderValue");
         add(BLOCK, &[url], 400, "InvalidHeaderValue");
+        add(APPEND, &[url], 400, "InvalidHeaderValue");
     }
     for (header, status, code) in BESIDE {
         add(PUT, &[SOURCE, header], *status, code);
         add(BLOCK, &[SOURCE, header], *status, code);
+        add(APPEND, &[SOURCE, header], *status, code);
     }
     for (header, status, code) in WHOLE {
         add(PUT, &[SOURCE, header], *status, code);

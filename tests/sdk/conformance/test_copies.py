@@ -188,3 +188,29 @@ def test_append_blob_stays_one(container):
     copy.append_block(b"three")
     source.append_block(b"3")
     assert (copy.download_blob().readall(), source.download_blob().readall()) == (b"one two three", b"one two 3")
+
+
+def test_append_block_from_url(account, container):
+    content = data(3 * MIB)
+    source = container.get_blob_client("source")
+    source.upload_blob(content)
+    blob = container.get_blob_client("log")
+    blob.create_append_blob()
+    done = blob.append_block_from_url(signed(account, source), source_offset=0, source_length=3 * MIB)
+    assert (done["blob_append_offset"], done["blob_committed_block_count"]) == ("0", 1)
+    blob.append_block_from_url(signed(account, source), source_offset=5, source_length=100)
+    source.delete_blob()
+    assert blob.download_blob().readall() == content + content[5:105]
+    refused = refusal(blob.append_block_from_url, signed(account, source), source_offset=0, source_length=10)
+    assert refused == (404, "CannotVerifyCopySource")
+
+
+def test_tags_of_copies(account, container):
+    source, copy = container.get_blob_client("source"), container.get_blob_client("copy")
+    source.upload_blob(b"x", tags={"a": "1"})
+    copy.upload_blob_from_url(signed(account, source), tags={"b": "2"})
+    assert copy.get_blob_tags() == {"b": "2"}
+    copy.start_copy_from_url(source.url, tags={"c": "3"})
+    assert copy.get_blob_tags() == {"c": "3"}
+    copy.start_copy_from_url(signed(account, source, "rt"), requires_sync=True, tags="COPY")
+    assert copy.get_blob_tags() == {"a": "1"}

@@ -28,6 +28,9 @@ enum Step {
     Expire { name: usize, all: bool },
     ForgetGarbage { rows: usize },
     Purge { limit: usize },
+    Copy { from: usize, to: usize },
+    CopyBlock { from: usize, to: usize, id: usize },
+    Audit,
 }
 
 /// What a request stores: bytes in the row, or pieces in extents.
@@ -63,6 +66,10 @@ fn step() -> impl Strategy<Value = Step> {
         1 => (name, any::<bool>()).prop_map(|(name, all)| Step::Expire { name, all }),
         2 => (1usize..5).prop_map(|rows| Step::ForgetGarbage { rows }),
         1 => (1usize..9).prop_map(|limit| Step::Purge { limit }),
+        3 => (0..NAMES.len(), 0..NAMES.len()).prop_map(|(from, to)| Step::Copy { from, to }),
+        2 => (0..NAMES.len(), 0..NAMES.len(), 0usize..4)
+            .prop_map(|(from, to, id)| Step::CopyBlock { from, to, id }),
+        1 => Just(Step::Audit),
     ]
 }
 
@@ -87,6 +94,8 @@ struct World {
     /// Bytes of each location.
     extents: BTreeMap<(ExtentId, u64), Vec<u8>>,
     forgotten: BTreeSet<(ExtentId, u64)>,
+    /// Once named by a copy: the audit frees them, never a garbage row.
+    shared: BTreeSet<(ExtentId, u64)>,
     now: Timestamp,
 }
 
@@ -110,6 +119,7 @@ impl World {
             model: NAMES.iter().map(|name| (*name, ModelBlob::default())).collect(),
             extents: BTreeMap::new(),
             forgotten: BTreeSet::new(),
+            shared: BTreeSet::new(),
             now: Timestamp::from_ticks(639_000_000_000_000_000),
         }
     }
@@ -168,6 +178,11 @@ impl World {
             Step::Expire { name, all } => self.expire(NAMES[*name], *all),
             Step::ForgetGarbage { rows } => self.forget_garbage(*rows),
             Step::Purge { limit } => self.purge(*limit),
+            Step::Copy { from, to } => self.copy(NAMES[*from], NAMES[*to]),
+            Step::CopyBlock { from, to, id } => {
+                self.copy_block(NAMES[*from], NAMES[*to], IDS[*id]);
+            }
+            Step::Audit => self.audit(),
         }
     }
 
@@ -304,6 +319,82 @@ impl World {
         self.model.values_mut().for_each(|blob| *blob = ModelBlob::default());
     }
 
+    /// Asks the source to share; all it names is shared from then on.
+    fn share(&mut self, from: &'static str) -> Option<SharedBlob> {
+        let share = Share { key: key(from), guard: Guard::default(), range: None };
+        let reply = self.write(&Write::Share(Box::new(share)));
+        let Some(blocks) = &self.model[from].committed else {
+            assert_eq!(reply, Err(Error::BlobNotFound));
+            return None;
+        };
+        let named = blocks.iter().flat_map(|(_, stored)| &stored.locations);
+        self.shared.extend(named.map(place));
+        let Ok(WriteReply::Shared(shared)) = reply else { panic!("not shared: {reply:?}") };
+        Some(*shared)
+    }
+
+    fn copy(&mut self, from: &'static str, to: &'static str) {
+        let Some(SharedBlob { record, content }) = self.share(from) else { return };
+        let put = PutCopy {
+            key: key(to),
+            guard: Guard::default(),
+            kind: record.kind,
+            properties: record.properties,
+            metadata: record.metadata,
+            tags: record.tags,
+            tier: None,
+            content: content.unwrap(),
+            crc64: record.crc64,
+            copy: None,
+        };
+        let reply = self.write(&Write::PutCopy(Box::new(put)));
+        assert!(reply.is_ok(), "{reply:?}");
+        let now = self.now;
+        let blocks = self.model[from].committed.clone();
+        let blob = self.model.get_mut(to).unwrap();
+        blob.created = blob.created.or(Some(now));
+        blob.committed = blocks;
+        blob.staged.clear();
+    }
+
+    /// Stages what a blob made by Put Blob holds as a block of another.
+    fn copy_block(&mut self, from: &'static str, to: &'static str, id: &str) {
+        let Some(SharedBlob { record, content }) = self.share(from) else { return };
+        let Some(CopiedContent::Whole(content)) = content else { return };
+        if record.len == 0 {
+            return;
+        }
+        let write = stage(&key(to), id, (content, record.crc64));
+        let reply = self.write(&write);
+        let stored = self.model[from].committed.as_ref().unwrap()[0].1.clone();
+        let blob = self.model.get_mut(to).unwrap();
+        let committed = blob.committed.iter().flatten().map(|(id, _)| id);
+        let mut others = blob.staged.keys().chain(committed).filter(|id| !id.is_empty());
+        if others.any(|other| other.len() != id.len()) {
+            assert_eq!(reply, Err(Error::BlockIdLength));
+            return;
+        }
+        assert_eq!(reply, Ok(WriteReply::Done));
+        blob.staged.insert(id.to_owned(), stored);
+    }
+
+    /// Frees what no row names, as an audit does.
+    fn audit(&mut self) {
+        let named = self.named();
+        let freed = self.extents.keys().filter(|place| !named.contains(place));
+        self.forgotten.extend(freed.copied());
+    }
+
+    fn named(&self) -> BTreeSet<(ExtentId, u64)> {
+        let read = Read::References { from: Bytes::new(), limit: usize::MAX };
+        let all = self.partitions.iter().map(|partition| partition.read(&read).unwrap());
+        let named = all.flat_map(|reply| match reply {
+            ReadReply::References(found) => found.locations,
+            _ => panic!("not references"),
+        });
+        named.map(|location| place(&location)).collect()
+    }
+
     fn check(&mut self) {
         for name in NAMES {
             self.check_blob(name);
@@ -408,7 +499,10 @@ impl World {
         assert!(all.is_disjoint(&self.forgotten), "named after it was forgotten");
         let ever: BTreeSet<_> = self.extents.keys().copied().collect();
         let known: BTreeSet<_> = all.union(&self.forgotten).copied().collect();
-        assert_eq!(known, ever, "leaked");
+        let lost: BTreeSet<_> = ever.difference(&known).copied().collect();
+        assert!(lost.is_subset(&self.shared), "leaked");
+        assert!(known.is_subset(&ever), "made up");
+        assert!(garbage.is_disjoint(&self.shared), "garbage that a copy may name");
     }
 
     fn check_list(&mut self, prefix: &str, delimiter: Option<&str>, uncommitted: bool) {

@@ -1,0 +1,150 @@
+//! The bytes of a source on their way to a row: shared where they can be, else stored once more.
+
+use crate::frontend::ingest;
+use crate::frontend::ops;
+use crate::frontend::service::FrontEnd;
+use crate::frontend::source::Source;
+use crate::frontend::write::Stored;
+use crate::index;
+use crate::index::CopiedContent;
+use crate::index::NewContent;
+use crate::index::Write;
+use crate::index::WriteReply;
+use crate::index::inflight::CopyGuard;
+use crate::protocol::Error;
+use crate::protocol::ErrorCode;
+use crate::protocol::copy::CopySource;
+use crate::protocol::operation::Upload;
+use crate::types::Crc64;
+use crate::types::Crc64Combiner;
+use crate::types::Md5;
+
+/// Inlined bytes that a block put together from others may have.
+const INLINE_BYTES_MAX: usize = 512;
+
+/// Content on its way to a row, and what keeps it there until it has arrived.
+pub(super) struct Taken {
+    pub(super) content: CopiedContent,
+    pub(super) crc64: Crc64,
+    pub(super) md5: Option<Md5>,
+    pub(super) hold: Hold,
+}
+
+/// What is let go of once the commit was answered.
+pub(super) enum Hold {
+    /// Bytes that other rows name too.
+    Shared(CopyGuard),
+    /// Bytes of this copy alone.
+    Stored(Stored),
+}
+
+/// What is claimed of the bytes.
+pub(super) const fn upload(source: &CopySource, len: u64) -> Upload {
+    Upload { len, message_len: None, md5: source.md5, crc64: source.crc64 }
+}
+
+pub(super) fn check_len(len: u64, len_max: u64) -> Result<(), Error> {
+    if len <= len_max {
+        return Ok(());
+    }
+    Err(Error::new(ErrorCode::RequestBodyTooLarge).detail("MaxLimit", len_max.to_string()))
+}
+
+/// What the content becomes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    /// A block: one piece of content.
+    Part,
+    /// A blob without blocks, whose MD5 is told.
+    Whole,
+    /// A blob with the source's blocks.
+    Blob,
+}
+
+/// Takes the source's bytes: by reference where they can be shared, else by storing them once more.
+pub(super) async fn take(
+    front: &FrontEnd,
+    found: Source,
+    source: &CopySource,
+    form: Form,
+) -> Result<Taken, Error> {
+    let upload = upload(source, found.len());
+    if let Source::Inside(inside) = &found
+        && let Some(shared) = inside.share(front).await?
+    {
+        let crc64 = crc64(&shared.content, inside.crc64());
+        if form == Form::Blob || flat(&shared.content).is_some() {
+            let md5 = if form == Form::Whole || source.md5.is_some() {
+                let mut body = inside.again(front).await?;
+                Some(ingest::verify(&mut body, &upload).await?)
+            } else {
+                ingest::check_crc64(&upload, crc64)?;
+                None
+            };
+            let hold = Hold::Shared(shared.guard);
+            return Ok(Taken { content: shared.content, crc64, md5, hold });
+        }
+    }
+    let mut body = found.body(front).await?;
+    let ingested = match form {
+        Form::Part => ingest::ingest_part(&front.pool, &mut body, &upload, None).await?,
+        Form::Whole => ingest::ingest(&front.pool, &mut body, &upload, true, None).await?,
+        Form::Blob => ingest::ingest(&front.pool, &mut body, &upload, false, None).await?,
+    };
+    Ok(Taken {
+        content: CopiedContent::Whole(ingested.stored.content()),
+        crc64: ingested.crc64,
+        md5: ingested.md5,
+        hold: Hold::Stored(ingested.stored),
+    })
+}
+
+/// The checksum of all of it.
+fn crc64(content: &CopiedContent, whole: Crc64) -> Crc64 {
+    match content {
+        CopiedContent::Whole(_) => whole,
+        CopiedContent::Blocks(blocks) => {
+            let mut combiner = Crc64Combiner::default();
+            blocks.iter().fold(Crc64::EMPTY, |sum, b| combiner.combine(sum, b.crc64, b.len))
+        }
+    }
+}
+
+/// The content as one piece; `None` when some of it lies in rows and some in extents, or too much in rows.
+pub(super) fn flat(content: &CopiedContent) -> Option<NewContent> {
+    if let CopiedContent::Whole(content) = content {
+        return Some(content.clone());
+    }
+    let (mut inline, mut locations) = (Vec::new(), Vec::new());
+    for piece in content.pieces() {
+        match piece {
+            NewContent::Inline(bytes) => inline.extend_from_slice(bytes),
+            NewContent::Stored(_) | NewContent::Encrypted(..) => return None,
+            NewContent::Shared(more) => locations.extend_from_slice(more),
+        }
+    }
+    match (inline.len(), locations.len()) {
+        (0, 1..) => Some(NewContent::Shared(locations)),
+        (0..=INLINE_BYTES_MAX, 0) => Some(NewContent::Inline(inline.into())),
+        _ => None,
+    }
+}
+
+/// Commits the row that names the content, in a task of its own.
+pub(super) async fn commit(
+    front: &FrontEnd,
+    write: Write,
+    hold: Hold,
+) -> Result<WriteReply, index::Error> {
+    let guard = match hold {
+        Hold::Stored(stored) => return ops::commit(front, write, Some(stored)).await,
+        Hold::Shared(guard) => guard,
+    };
+    let router = std::sync::Arc::clone(&front.router);
+    let task = front.env.tasks.spawn("commit copy", async move {
+        let answer = router.write(write).await;
+        drop(guard);
+        answer
+    });
+    task.await.unwrap_or_else(|error| Err(index::Error::Unavailable(error.to_string())))
+}
