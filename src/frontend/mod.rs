@@ -12,6 +12,8 @@
 //! 6. `route.rs` sends the row change to the partition that owns the name. **Here the name becomes visible.**
 //! 7. `read.rs` streams a blob's pieces back, a step of at most 1 MiB at a time.
 //!
+//! A body may come from a URL instead: `source/` finds and authorizes it, `ops/copies.rs` shares or stores it.
+//!
 //! Beside it: `trace.rs` tells watchers of live requests, `faults.rs` is the fault dial, `observe.rs` joins both to the path.
 //!
 //! Invariants: bytes before pointers (5 before 6, always); a body that ends early makes nothing visible; a short
