@@ -34,8 +34,8 @@ pub use api::{
 pub use api::{CopiedBlock, CopiedContent, PutCopy, Share, SharedBlob};
 pub use api::{EntryChange, IndexTag, ListTags, TagEntry, TagPage, TagWork};
 pub use api::{
-    PageRange, PageRanges, PagesWritten, ReadPages, SequenceAction, SequenceBounds, UpdatePages,
-    WritePages,
+    FillLayer, PageRange, PageRanges, PageSpan, PagesWritten, ReadPages, SequenceAction,
+    SequenceBounds, SharePages, SharedPages, UpdatePages, WritePages,
 };
 pub use engine::{Config, ExtentIds, Offline, Parts, open_offline};
 pub use host::{CHILDREN_MAX, ChangeError, Changed, Host};

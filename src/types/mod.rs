@@ -39,7 +39,7 @@ pub use encryption::{Encryption, EncryptionScope};
 pub use etag::Etag;
 pub use ids::{AccountId, ContainerId, Epoch, ExtentId, PartitionId, Sequence};
 pub use key::{BlobKey, Collation, KeyRange, RoutingKey, TAG_INDEX, TagEntryKey};
-pub use kind::{BlobKind, NewKind, PAGE_BLOB_BYTES_MAX, PAGE_BYTES};
+pub use kind::{BlobKind, NewKind, PAGE_BLOB_BYTES_MAX, PAGE_BYTES, PAGE_WINDOW_BYTES};
 pub use lease::{Lease, LeaseAction, LeaseState};
 pub use location::{Location, locations_len};
 pub use metadata::{Metadata, MetadataError};

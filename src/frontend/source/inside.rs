@@ -28,6 +28,8 @@ use crate::index::Read;
 use crate::index::ReadBlob;
 use crate::index::ReadReply;
 use crate::index::Share;
+use crate::index::SharePages;
+use crate::index::SharedPages;
 use crate::index::Write;
 use crate::index::WriteReply;
 use crate::index::inflight::CopyGuard;
@@ -40,6 +42,7 @@ use crate::types::BlobKey;
 use crate::types::ByteRange;
 use crate::types::Conditions;
 use crate::types::Crc64;
+use crate::types::Encryption;
 use crate::types::EtagMatch;
 use crate::types::RoutingKey;
 use crate::types::Timestamp;
@@ -59,6 +62,15 @@ pub(crate) struct Inside {
 pub(crate) struct Shared {
     /// Where it lies.
     pub(crate) content: CopiedContent,
+    /// Held until the commit that names it was answered.
+    pub(crate) guard: CopyGuard,
+}
+
+/// Pages that the source's rows have marked as shared.
+#[derive(Debug)]
+pub(crate) struct SharedPart {
+    /// What is written, and where the next part begins.
+    pub(crate) part: SharedPages,
     /// Held until the commit that names it was answered.
     pub(crate) guard: CopyGuard,
 }
@@ -192,17 +204,15 @@ impl Inside {
 
     /// Has the source mark its content, so that the destination may name it; `None` when the wanted bytes cannot be shared.
     pub(crate) async fn share(&self, front: &FrontEnd) -> Result<Option<Shared>, Error> {
-        // A snapshot's bytes are read and stored once more: only the blob itself is asked to share.
-        if self.view.record.encryption.is_some() || self.snapshot.is_some() {
+        if matches!(self.view.record.encryption, Some(Encryption::Customer(_))) {
             return Ok(None);
         }
         // Before the look-up, so that an audit knows of the copy.
         let guard = front.inflight.copy();
-        let tag = EtagMatch::Tags(vec![Some(self.view.record.etag)]);
-        let conditions = Conditions { if_match: Some(tag), ..Conditions::default() };
         let share = Share {
             key: self.key.clone(),
-            guard: Guard { conditions, ..Guard::default() },
+            snapshot: self.snapshot,
+            guard: self.unchanged(),
             range: Some(self.view.range.clone()),
         };
         let answer = ops::commit(front, Write::Share(Box::new(share)), None).await;
@@ -214,6 +224,37 @@ impl Inside {
         let Some(content) = shared.content else { return Ok(None) };
         guard.met(content.pieces().flat_map(locations).map(|location| location.extent));
         Ok(Some(Shared { content, guard }))
+    }
+
+    /// Holds when the source is as it was looked up.
+    fn unchanged(&self) -> Guard {
+        let tag = EtagMatch::Tags(vec![Some(self.view.record.etag)]);
+        let conditions = Conditions { if_match: Some(tag), ..Conditions::default() };
+        Guard { conditions, ..Guard::default() }
+    }
+
+    /// As [`Self::share`] for a part of a page blob, from `from` on.
+    pub(crate) async fn share_pages(
+        &self,
+        front: &FrontEnd,
+        from: u64,
+    ) -> Result<SharedPart, Error> {
+        let guard = front.inflight.copy();
+        let share = SharePages {
+            key: self.key.clone(),
+            snapshot: self.snapshot,
+            guard: self.unchanged(),
+            from,
+        };
+        let answer = ops::commit(front, Write::SharePages(Box::new(share)), None).await;
+        let part = match answer {
+            Ok(WriteReply::SharedPages(part)) => part,
+            Ok(_) => return Err(ops::mismatched()),
+            Err(error) => return Err(refusal::of_index(&error)),
+        };
+        let named = part.spans.iter().flat_map(|span| locations(&span.content));
+        guard.met(named.map(|location| location.extent));
+        Ok(SharedPart { part, guard })
     }
 
     /// Reads the wanted bytes.

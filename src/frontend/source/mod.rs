@@ -20,7 +20,7 @@ pub use local::Listening;
 pub use outside::Outside;
 pub use rules::{Pattern, PatternError, Rules};
 
-pub(crate) use inside::Inside;
+pub(crate) use inside::{Inside, SharedPart};
 pub(crate) use outside::Fetched;
 
 use http::request::Parts;

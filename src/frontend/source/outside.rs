@@ -215,7 +215,11 @@ fn facts(headers: &HeaderMap) -> Facts {
     let (properties, metadata) = azure::read_blob_headers(headers);
     let kind = match headers.get("x-ms-blob-type").and_then(|kind| kind.to_str().ok()) {
         Some("AppendBlob") => BlobKind::Append { blocks: 0, sealed: false },
-        Some("PageBlob") => BlobKind::Page { sequence: 0 },
+        Some("PageBlob") => {
+            let sequence = headers.get("x-ms-blob-sequence-number");
+            let sequence = sequence.and_then(|number| number.to_str().ok()?.parse().ok());
+            BlobKind::Page { sequence: sequence.unwrap_or(0) }
+        }
         Some(_) | None => BlobKind::Block,
     };
     Facts { kind, properties, metadata, tags: crate::types::Tags::default() }

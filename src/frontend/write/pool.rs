@@ -21,9 +21,7 @@ use crate::frontend::write::stored::Stored;
 use crate::frontend::write::stream::StreamWriter;
 use crate::index::InFlight;
 use crate::protocol::Error;
-
-/// Bytes of a page blob that one location holds at most.
-const PAGES_PART_BYTES: u64 = 64 << 10;
+use crate::types::PAGE_WINDOW_BYTES;
 
 /// Sizes of the write path.
 #[derive(Clone, Copy, Debug)]
@@ -159,10 +157,10 @@ impl WritePool {
         }
         let mut parts = Vec::new();
         let mut room =
-            usize::try_from(PAGES_PART_BYTES - start % PAGES_PART_BYTES).unwrap_or(usize::MAX);
+            usize::try_from(PAGE_WINDOW_BYTES - start % PAGE_WINDOW_BYTES).unwrap_or(usize::MAX);
         while !whole.is_empty() {
             parts.push(self.small.append(vec![whole.split_to(room.min(whole.len()))]));
-            room = usize::try_from(PAGES_PART_BYTES).unwrap_or(usize::MAX);
+            room = usize::try_from(PAGE_WINDOW_BYTES).unwrap_or(usize::MAX);
         }
         let (mut locations, mut guards, mut failed) = (Vec::new(), Vec::new(), None);
         for answer in join_all(parts).await {

@@ -15,6 +15,7 @@ use crate::types::Crc64;
 use crate::types::Metadata;
 use crate::types::Tags;
 use crate::types::TierState;
+use crate::types::Timestamp;
 
 /// Marks a blob's content as shared, so that other rows may name it, and tells where it lies. Changes nothing that clients
 /// see. The caller has noted its copy in [`crate::index::InFlight`] before it asks.
@@ -22,6 +23,8 @@ use crate::types::TierState;
 pub struct Share {
     /// The source.
     pub key: BlobKey,
+    /// The snapshot of it that is meant; `None` for the blob itself.
+    pub snapshot: Option<Timestamp>,
     /// What must hold; conditions as of a read.
     pub guard: Guard,
     /// The wanted bytes; `None` for all.
@@ -35,14 +38,22 @@ pub enum CopiedContent {
     Whole(NewContent),
     /// Committed blocks, in order.
     Blocks(Vec<CopiedBlock>),
+    /// Pages, in a layer that [`crate::index::FillLayer`] made under the destination.
+    Pages {
+        /// The layer.
+        layer: u64,
+        /// Bytes of the blob.
+        len: u64,
+    },
 }
 
 impl CopiedContent {
-    /// All of it, piece by piece.
+    /// All of it, piece by piece; pages are told by their layer alone.
     pub fn pieces(&self) -> impl Iterator<Item = &NewContent> {
         let (whole, blocks) = match self {
             Self::Whole(content) => (Some(content), [].as_slice()),
             Self::Blocks(blocks) => (None, blocks.as_slice()),
+            Self::Pages { .. } => (None, [].as_slice()),
         };
         whole.into_iter().chain(blocks.iter().map(|block| &block.content))
     }

@@ -41,8 +41,8 @@ pub use host::{IndexHost, Target};
 pub use lease::{LeaseBlob, LeaseContainer, Leased, check_lease};
 pub use list::{ListBlobs, ListEntry, ListPage};
 pub use pages::{
-    PageRange, PageRanges, PagesWritten, ReadPages, SequenceAction, SequenceBounds, UpdatePages,
-    WritePages,
+    FillLayer, PageRange, PageRanges, PageSpan, PagesWritten, ReadPages, SequenceAction,
+    SequenceBounds, SharePages, SharedPages, UpdatePages, WritePages,
 };
 pub use read::{BlobView, BlockListView, BlockView, Piece, Read, ReadBlob, ReadReply};
 pub use reclaim::{GarbageRow, References, StagedBlocks};

@@ -120,3 +120,49 @@ pub struct PageRanges {
     /// Where to go on; `None` at the end.
     pub next: Option<u64>,
 }
+
+/// Pages of one location, or kept in the row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PageSpan {
+    /// Bytes of the blob, half-open.
+    pub range: Range<u64>,
+    /// Bytes of the content before them.
+    pub skip: u64,
+    /// One location at most.
+    pub content: NewContent,
+}
+
+/// Marks a part of a page blob as shared, so that other rows may name it, and tells where it lies; the other parts are asked
+/// for one by one. Answers [`SharedPages`]. As [`crate::index::Share`] otherwise.
+#[derive(Clone, Debug)]
+pub struct SharePages {
+    /// The source.
+    pub key: BlobKey,
+    /// The snapshot of it that is meant; `None` for the blob itself.
+    pub snapshot: Option<Timestamp>,
+    /// What must hold; conditions as of a read.
+    pub guard: Guard,
+    /// Where the part begins: 0, then as answered.
+    pub from: u64,
+}
+
+/// The answer to [`SharePages`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SharedPages {
+    /// What is written, in order; the rest is zeros.
+    pub spans: Vec<PageSpan>,
+    /// Where the next part begins; `None` at the end.
+    pub next: Option<u64>,
+}
+
+/// Adds spans to a layer that no row names yet: the pages of a copy in the making. Until [`crate::index::PutCopy`] names the layer it
+/// counts as garbage, so the caller holds a note of a read ([`crate::index::InFlight`]) that is older than the layer.
+#[derive(Clone, Debug)]
+pub struct FillLayer {
+    /// The destination.
+    pub key: BlobKey,
+    /// The layer as answered to the first of these; `None` begins one.
+    pub layer: Option<u64>,
+    /// In order, beyond those already there.
+    pub spans: Vec<PageSpan>,
+}

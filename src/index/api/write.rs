@@ -11,6 +11,7 @@ use crate::index::api::CopiedContent;
 use crate::index::api::CreateContainer;
 use crate::index::api::DeleteBlob;
 use crate::index::api::DeleteContainer;
+use crate::index::api::FillLayer;
 use crate::index::api::IndexTag;
 use crate::index::api::LeaseBlob;
 use crate::index::api::LeaseContainer;
@@ -22,7 +23,9 @@ use crate::index::api::PutCopy;
 use crate::index::api::SealBlob;
 use crate::index::api::SetTier;
 use crate::index::api::Share;
+use crate::index::api::SharePages;
 use crate::index::api::SharedBlob;
+use crate::index::api::SharedPages;
 use crate::index::api::SnapshotBlob;
 use crate::index::api::Snapshotted;
 use crate::index::api::StageBlock;
@@ -76,6 +79,10 @@ pub enum Write {
     PutCopy(Box<PutCopy>),
     /// A copy by reference: what the source does; answers [`WriteReply::Shared`].
     Share(Box<Share>),
+    /// A copy of pages by reference: what the source does; answers [`WriteReply::SharedPages`].
+    SharePages(Box<SharePages>),
+    /// Pages of a copy; answers [`WriteReply::Layer`].
+    FillLayer(FillLayer),
     /// Put Block.
     StageBlock(StageBlock),
     /// Put Block List.
@@ -159,6 +166,8 @@ impl Write {
             Self::PutBlob(b) => RoutingKey::blob(&b.key).as_bytes().clone(),
             Self::PutCopy(b) => RoutingKey::blob(&b.key).as_bytes().clone(),
             Self::Share(b) => RoutingKey::blob(&b.key).as_bytes().clone(),
+            Self::SharePages(b) => RoutingKey::blob(&b.key).as_bytes().clone(),
+            Self::FillLayer(b) => RoutingKey::blob(&b.key).as_bytes().clone(),
             Self::StageBlock(b) => RoutingKey::blob(&b.key).as_bytes().clone(),
             Self::CommitBlocks(b) => RoutingKey::blob(&b.key).as_bytes().clone(),
             Self::AppendBlock(b) => RoutingKey::blob(&b.key).as_bytes().clone(),
@@ -206,6 +215,9 @@ impl Write {
                 Self::StageBlock(stage) => content(&stage.content),
                 Self::AppendBlock(append) => content(&append.content),
                 Self::WritePages(pages) => pages.content.as_ref().map_or(0, content),
+                Self::FillLayer(fill) => {
+                    fill.spans.iter().map(|s| content(&s.content).saturating_add(ENTRY)).sum()
+                }
                 Self::CommitBlocks(commit) => commit.list.len() * ENTRY,
                 Self::ForgetGarbage { keys: rows } | Self::ForgetTagWork { rows } => {
                     rows.len() * ENTRY
@@ -218,6 +230,7 @@ impl Write {
                 | Self::UpdateContainer(_)
                 | Self::DeleteContainer(_)
                 | Self::Share(_)
+                | Self::SharePages(_)
                 | Self::SealBlob(_)
                 | Self::UpdatePages(_)
                 | Self::UpdateBlob(_)
@@ -265,6 +278,10 @@ pub enum WriteReply {
     Leased(Leased),
     /// What [`Write::Share`] marked.
     Shared(Box<SharedBlob>),
+    /// What [`Write::SharePages`] marked.
+    SharedPages(SharedPages),
+    /// The layer that was filled.
+    Layer(u64),
     /// Pages changed.
     Pages(PagesWritten),
     /// A block was appended.

@@ -9,6 +9,7 @@ use crate::index::objects::blob;
 use crate::index::objects::garbage;
 use crate::index::objects::guard;
 use crate::index::objects::layout;
+use crate::index::objects::page_copy;
 use crate::index::objects::staged;
 use crate::index::objects::tags;
 use crate::index::objects::values;
@@ -36,7 +37,12 @@ pub(super) async fn put(
     let before = old.as_ref().map(|old| &old.record);
     let lease = guard::create(&put.guard, before, now)?;
     before.map_or(Ok(()), |before| guard::not_archived(before, now))?;
-    let len = put.content.pieces().map(|piece| Content::from(piece).len()).sum();
+    let len = match &put.content {
+        CopiedContent::Pages { len, .. } => *len,
+        CopiedContent::Whole(_) | CopiedContent::Blocks(_) => {
+            put.content.pieces().map(|piece| Content::from(piece).len()).sum()
+        }
+    };
     let record = BlobRecord {
         properties: put.properties.clone(),
         metadata: put.metadata.clone(),
@@ -55,6 +61,9 @@ pub(super) async fn put(
         layout::remove_rows(&key, &layout, now, out);
     }
     let (content, kept) = match &put.content {
+        CopiedContent::Pages { layer, .. } => {
+            (page_copy::adopt(view, &key, *layer, out).await?, Vec::new())
+        }
         CopiedContent::Whole(new) if matches!(put.kind, BlobKind::Append { .. }) => {
             let content = Content::from(new);
             let kept = content.locations().to_vec();

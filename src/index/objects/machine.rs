@@ -14,6 +14,7 @@ use crate::index::objects::commit;
 use crate::index::objects::container;
 use crate::index::objects::copy;
 use crate::index::objects::list;
+use crate::index::objects::page_copy;
 use crate::index::objects::page_ranges;
 use crate::index::objects::pages;
 use crate::index::objects::read as blob_read;
@@ -60,6 +61,8 @@ impl Machine for Objects {
             Write::PutBlob(put) => blob::put(view, put, now, out).await,
             Write::PutCopy(put) => copy::put(view, put, now, out).await,
             Write::Share(share) => share::share(view, share, now, out).await,
+            Write::SharePages(share) => page_copy::share(view, share, now, out).await,
+            Write::FillLayer(fill) => page_copy::fill(view, fill, now, out).await,
             Write::StageBlock(stage) => staged::stage(view, stage, now, out).await,
             Write::CommitBlocks(list) => commit::commit(view, list, now, out).await,
             Write::AppendBlock(block) => append::append(view, block, now, out).await,

@@ -156,12 +156,14 @@ struct Change<'a> {
     /// Rows by the end of their span; `None` removes.
     rows: BTreeMap<u64, Option<Span>>,
     dropped: Vec<Location>,
+    /// Bytes that are shown no more and that other rows may show.
+    shared_dropped: u64,
 }
 
 impl<'a> Change<'a> {
     fn new(view: &'a dyn Rows, key: &'a RoutingKey, layers: &[u64]) -> Self {
         let layer = layers.first().copied().unwrap_or_default();
-        Self { view, key, layer, rows: BTreeMap::new(), dropped: Vec::new() }
+        Self { view, key, layer, rows: BTreeMap::new(), dropped: Vec::new(), shared_dropped: 0 }
     }
 
     /// Takes what the layer has of `range` away; how far it came.
@@ -205,6 +207,13 @@ impl<'a> Change<'a> {
         let mut seen: BTreeMap<(ExtentId, u64), bool> =
             kept.iter().map(|location| (place(location), true)).collect();
         for placed in taken {
+            if let Some(Content::Shared(_)) = &placed.span.content {
+                self.shared_dropped += placed
+                    .range
+                    .end
+                    .min(range.end)
+                    .saturating_sub(placed.range.start.max(range.start));
+            }
             let Some(Content::Stored(_)) = &placed.span.content else { continue };
             let Some(location) = placed.location() else { continue };
             if seen.contains_key(&place(location)) {
@@ -288,6 +297,7 @@ impl<'a> Change<'a> {
             .copied()
             .collect();
         garbage::write(self.key, now, &self.dropped, &kept, out);
+        out.shared_dropped += self.shared_dropped;
         for (end, span) in self.rows {
             let key = keys::span(self.key, self.layer, end);
             match span {

@@ -39,7 +39,7 @@ pub(super) async fn share(
     out: &mut RowBatch,
 ) -> Result<WriteReply, Error> {
     let key = RoutingKey::blob(&share.key);
-    let blob = blob::load(view, &key).await?.ok_or(Error::BlobNotFound)?;
+    let blob = blob::load_version(view, &key, share.snapshot).await?.ok_or(Error::BlobNotFound)?;
     guard::read(&share.guard, &blob.record, now)?;
     guard::not_archived(&blob.record, now)?;
     let found = blob.content(&key)?;
@@ -47,6 +47,10 @@ pub(super) async fn share(
     let encrypted = matches!(blob.record.encryption, Some(Encryption::Customer(_)));
     let content = if encrypted { None } else { wanted(view, &key, &found.layout, &range).await? };
     let owned = content.iter().flat_map(CopiedContent::pieces).any(is_owned);
+    if owned && share.snapshot.is_some() {
+        // What is frozen was marked when it froze (`layout::share`).
+        return Err(keys::corrupt(Family::Versions, key.as_bytes(), "a snapshot that owns bytes"));
+    }
     if owned {
         mark(view, &key, (&blob.record, found), out).await?;
     }
@@ -81,7 +85,7 @@ async fn wanted(
             }
             cut(start, &entries, range).map(CopiedContent::Blocks)
         }
-        // Spans of page blobs are not shared: their copies are of bytes.
+        // Pages are shared part by part, by another request.
         Layout::Pages { .. } => None,
         Layout::Appended { .. } => {
             let entries = layout::entries(view, key, layout).await?;
@@ -136,18 +140,27 @@ fn new(content: &Content) -> NewContent {
     }
 }
 
-/// Puts the mark on what is told.
-fn shared(content: CopiedContent) -> CopiedContent {
-    let mark = |content: NewContent| match content {
+/// As the caller will see it, with the mark.
+pub(super) fn marked(content: &Content) -> NewContent {
+    mark_told(new(content))
+}
+
+fn mark_told(content: NewContent) -> NewContent {
+    match content {
         NewContent::Stored(locations) => NewContent::Shared(locations),
         NewContent::Inline(_) | NewContent::Shared(_) | NewContent::Encrypted(..) => content,
-    };
+    }
+}
+
+/// Puts the mark on what is told.
+fn shared(content: CopiedContent) -> CopiedContent {
     match content {
-        CopiedContent::Whole(content) => CopiedContent::Whole(mark(content)),
+        CopiedContent::Pages { .. } => content,
+        CopiedContent::Whole(content) => CopiedContent::Whole(mark_told(content)),
         CopiedContent::Blocks(blocks) => CopiedContent::Blocks(
             blocks
                 .into_iter()
-                .map(|block| CopiedBlock { content: mark(block.content), ..block })
+                .map(|block| CopiedBlock { content: mark_told(block.content), ..block })
                 .collect(),
         ),
     }

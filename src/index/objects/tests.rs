@@ -9,6 +9,7 @@ mod encrypted;
 mod golden;
 mod lists;
 mod model;
+mod page_copies;
 mod page_differences;
 mod pages;
 mod snapshots;

@@ -96,7 +96,7 @@ fn copy(
         partitions.iter().position(|p| p.memory.range.contains(position.as_bytes())).unwrap()
     };
     let guard = inflight.copy();
-    let share = Share { key: key(from), guard: Guard::default(), range: None };
+    let share = Share { key: key(from), snapshot: None, guard: Guard::default(), range: None };
     let source = owner(partitions, from);
     let reply = partitions[source].write(&Write::Share(Box::new(share))).ok()?;
     let WriteReply::Shared(shared) = reply else { panic!("not shared") };
@@ -201,6 +201,7 @@ async fn audit_waits_for_a_reader_of_shared_bytes_that_lost_their_row() {
     let reading = bench.inflight.read(bench.env.clock.now());
     bench.index.must(&Write::Share(Box::new(Share {
         key: key("z"),
+        snapshot: None,
         guard: Guard::default(),
         range: None,
     })));

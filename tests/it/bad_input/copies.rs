@@ -7,6 +7,8 @@ use crate::wire::Message;
 const PUT: &str = "PUT /acct1/con1/copied";
 const BLOCK: &str = "PUT /acct1/con1/copied?comp=block&blockid=YWFh";
 const APPEND: &str = "PUT /acct1/con1/copied?comp=appendblock";
+const PAGE: &str = "PUT /acct1/con1/copied?comp=page";
+const UPDATE: &str = "x-ms-page-write: update";
 const SOURCE: &str = "x-ms-copy-source: http://127.0.0.1:1/acct1/con1/blob";
 const KIND: &str = "x-ms-blob-type: BlockBlob";
 
@@ -45,6 +47,37 @@ const WHOLE: &[(&str, u16, &str)] = &[
     ("x-ms-tags: a", 400, "InvalidHeaderValue"),
 ];
 
+/// Headers of pages from a source: those beside it, status, code.
+const PAGES: &[(&[&str], u16, &str)] = &[
+    (&[], 400, "MissingRequiredHeader"),
+    (&["x-ms-page-write: clear", "x-ms-range: bytes=0-511"], 400, "InvalidHeaderValue"),
+    (&["x-ms-page-write: some", "x-ms-range: bytes=0-511"], 400, "InvalidHeaderValue"),
+    (&[UPDATE], 400, "MissingRequiredHeader"),
+    (&[UPDATE, "x-ms-range: bytes=0-511"], 400, "MissingRequiredHeader"),
+    (&[UPDATE, "x-ms-range: bytes=1-512"], 416, "InvalidPageRange"),
+    (&[UPDATE, "x-ms-range: bytes=0-4194815"], 413, "RequestBodyTooLarge"),
+    (
+        &[UPDATE, "x-ms-range: bytes=0-511", "x-ms-source-range: bytes=0-510"],
+        400,
+        "InvalidHeaderValue",
+    ),
+    (
+        &[UPDATE, "x-ms-range: bytes=0-511", "x-ms-source-range: bytes=0-"],
+        400,
+        "InvalidHeaderValue",
+    ),
+    (
+        &[
+            UPDATE,
+            "x-ms-range: bytes=0-511",
+            "x-ms-source-range: bytes=0-511",
+            "x-ms-if-sequence-number-le: x",
+        ],
+        400,
+        "InvalidHeaderValue",
+    ),
+];
+
 fn message(line: &str, headers: &[&str]) -> Message {
     headers.iter().fold(Message::new(line), |message, header| message.header(header))
 }
@@ -61,11 +94,14 @@ pub(super) fn cases() -> Vec<Case> {
         add(PUT, &[KIND, url], 400, "InvalidHeaderValue");
         add(BLOCK, &[url], 400, "InvalidHeaderValue");
         add(APPEND, &[url], 400, "InvalidHeaderValue");
+        add(PAGE, &[UPDATE, "x-ms-range: bytes=0-511", url], 400, "InvalidHeaderValue");
     }
     for (header, status, code) in BESIDE {
         add(PUT, &[SOURCE, header], *status, code);
         add(BLOCK, &[SOURCE, header], *status, code);
         add(APPEND, &[SOURCE, header], *status, code);
+        let page = [UPDATE, "x-ms-range: bytes=0-511", "x-ms-source-range: bytes=0-511"];
+        add(PAGE, &[page.as_slice(), &[SOURCE, header]].concat(), *status, code);
     }
     for (header, status, code) in WHOLE {
         add(PUT, &[SOURCE, header], *status, code);
@@ -77,6 +113,9 @@ pub(super) fn cases() -> Vec<Case> {
     add(PUT, &[SOURCE, "x-ms-blob-type: PageBlob"], 400, "InvalidHeaderValue");
     let properties = "x-ms-copy-source-blob-properties: some";
     add(PUT, &[SOURCE, KIND, properties], 400, "InvalidHeaderValue");
+    for (headers, status, code) in PAGES {
+        add(PAGE, &[headers, &[SOURCE][..]].concat(), *status, code);
+    }
     let list = "PUT /acct1/con1/copied?comp=blocklist";
     add(list, &[SOURCE], 501, "NotImplemented");
     let abort = "PUT /acct1/con1/blob?comp=copy";

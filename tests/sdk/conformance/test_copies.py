@@ -214,3 +214,136 @@ def test_tags_of_copies(account, container):
     assert copy.get_blob_tags() == {"c": "3"}
     copy.start_copy_from_url(signed(account, source, "rt"), requires_sync=True, tags="COPY")
     assert copy.get_blob_tags() == {"a": "1"}
+
+
+def test_put_page_from_url(account, container):
+    content = data(64 * 1024)
+    source = container.get_blob_client("source")
+    source.upload_blob(content)
+    blob = container.get_blob_client("disk")
+    blob.create_page_blob(64 * 1024, sequence_number=7)
+    url = signed(account, source)
+    md5 = hashlib.md5(content[512:1536]).digest()
+    done = blob.upload_pages_from_url(url, 4096, 1024, 512, source_content_md5=bytearray(md5))
+    assert done["blob_sequence_number"] == 7
+    assert blob.download_blob().readall() == bytes(4096) + content[512:1536] + bytes(64 * 1024 - 4096 - 1024)
+    wrong = bytearray(hashlib.md5(b"other").digest())
+    assert refusal(blob.upload_pages_from_url, url, 0, 512, 0, source_content_md5=wrong) == (400, "Md5Mismatch")
+    stale = dict(if_sequence_number_lt=7)
+    assert refusal(blob.upload_pages_from_url, url, 0, 512, 0, **stale) == (412, "SequenceNumberConditionNotMet")
+    assert refusal(blob.upload_pages_from_url, url, 0, 512, 64 * 1024)[0] == 416
+    assert refusal(blob.upload_pages_from_url, url, 64 * 1024, 512, 0) == (416, "InvalidPageRange")
+    unmet = dict(source_if_match='"0x1"', source_etag='"0x1"', source_match_condition=MatchConditions.IfNotModified)
+    unmet.pop("source_if_match")
+    assert refusal(blob.upload_pages_from_url, url, 0, 512, 0, **unmet) == (412, "SourceConditionNotMet")
+    lease = blob.acquire_lease()
+    assert refusal(blob.upload_pages_from_url, url, 0, 512, 0) == (412, "LeaseIdMissing")
+    blob.upload_pages_from_url(url, 0, 512, 0, lease=lease)
+    assert blob.download_blob(offset=0, length=512).readall() == content[:512]
+
+
+def test_append_from_url_holds_position_and_size(account, container):
+    source = container.get_blob_client("source")
+    source.upload_blob(b"0123456789")
+    url = signed(account, source)
+    blob = container.get_blob_client("log")
+    blob.create_append_blob()
+    blob.append_block_from_url(url, source_offset=0, source_length=4, appendpos_condition=0, maxsize_condition=4)
+    part = dict(source_offset=0, source_length=4)
+    assert refusal(blob.append_block_from_url, url, appendpos_condition=0, **part) == (
+        412, "AppendPositionConditionNotMet")
+    assert refusal(blob.append_block_from_url, url, maxsize_condition=7, **part) == (412, "MaxBlobSizeConditionNotMet")
+    wrong = bytearray(hashlib.md5(b"other").digest())
+    assert refusal(blob.append_block_from_url, url, source_content_md5=wrong, **part) == (400, "Md5Mismatch")
+    right = bytearray(hashlib.md5(b"0123").digest())
+    blob.append_block_from_url(url, source_content_md5=right, **part)
+    blob.seal_append_blob()
+    assert refusal(blob.append_block_from_url, url, **part) == (409, "BlobIsSealed")
+    assert blob.download_blob().readall() == b"01230123"
+
+
+def test_snapshots_as_sources(account, container):
+    """Of every operation; the snapshot's bytes, not those the blob has by now."""
+    content = data(2 * MIB)
+    source = container.get_blob_client("source")
+    source.upload_blob(content, metadata={"of": "then"}, tags={"a": "1"})
+    taken = source.create_snapshot()["snapshot"]
+    source.upload_blob(b"other", overwrite=True, metadata={"of": "now"})
+    frozen = container.get_blob_client("source", snapshot=taken)
+    copy = container.get_blob_client("copy")
+    copy.start_copy_from_url(frozen.url)
+    assert copy.download_blob().readall() == content
+    facts = copy.get_blob_properties()
+    assert facts.metadata == {"of": "then"} and taken in facts.copy.source
+    url = f"{signed(account, source)}&snapshot={taken}"
+    # A signature of a blob grants its snapshots too.
+    copy.start_copy_from_url(url, requires_sync=True)
+    copy.upload_blob_from_url(url, overwrite=True)
+    assert copy.download_blob().readall() == content
+    copy.stage_block_from_url("MQ==", url, source_offset=MIB, source_length=MIB)
+    copy.commit_block_list([BlobBlock("MQ==")])
+    assert copy.download_blob().readall() == content[MIB:]
+    log = container.get_blob_client("log")
+    log.create_append_blob()
+    log.append_block_from_url(url, source_offset=3, source_length=5)
+    assert log.download_blob().readall() == content[3:8]
+    # Promotion: the blob becomes what its snapshot is.
+    source.start_copy_from_url(frozen.url)
+    assert source.download_blob().readall() == content
+    source.delete_blob(delete_snapshots="include")
+    assert copy.get_blob_properties().size == MIB
+    assert refusal(copy.start_copy_from_url, frozen.url)[0] == 404
+
+
+def test_page_blobs_stay_page_blobs_and_sparse(account, container):
+    """Length, sequence number and what is written are the source's; what is not written stays so."""
+    gib = 1 << 30
+    source = container.get_blob_client("disk")
+    source.create_page_blob(8 * gib, sequence_number=3, metadata={"of": "source"})
+    first, last = data(256 * 1024, 1), data(512, 2)
+    source.upload_page(first, offset=65024, length=len(first))
+    source.upload_page(last, offset=8 * gib - 512, length=512)
+    source.clear_page(offset=65536, length=1024)
+    expected = first[:512] + bytes(1024) + first[1536:]
+    ranges = lambda blob: [(r.start, r.end) for r in blob.list_page_ranges()]
+    copy = container.get_blob_client("copy")
+    done = copy.start_copy_from_url(source.url)
+    assert done["copy_status"] == "success"
+    facts = copy.get_blob_properties()
+    assert (facts.blob_type.value, facts.size, facts.page_blob_sequence_number) == ("PageBlob", 8 * gib, 3)
+    assert facts.metadata == {"of": "source"} and facts.copy.progress == f"{8 * gib}/{8 * gib}"
+    assert ranges(copy) == ranges(source)
+    assert copy.download_blob(offset=65024, length=len(first)).readall() == expected
+    # Each goes its own way.
+    source.clear_page(offset=0, length=1024 * 1024)
+    copy.upload_page(last, offset=65536, length=512)
+    assert copy.download_blob(offset=65024, length=2048).readall() == first[:512] + last + bytes(512) + first[1536:2048]
+    assert source.download_blob(offset=65024, length=2048).readall() == bytes(2048)
+    source.delete_blob()
+    assert copy.download_blob(offset=8 * gib - 512).readall() == last
+
+
+def test_page_blobs_from_snapshots(account, container):
+    source = container.get_blob_client("disk")
+    source.create_page_blob(MIB)
+    then, now = data(1024, 1), data(512, 2)
+    source.upload_page(then, offset=512, length=1024)
+    taken = source.create_snapshot()["snapshot"]
+    source.upload_page(now, offset=1024, length=512)
+    frozen = container.get_blob_client("disk", snapshot=taken)
+    copy = container.get_blob_client("copy")
+    copy.start_copy_from_url(source.url)
+    assert copy.download_blob(offset=0, length=2048).readall() == bytes(512) + then[:512] + now + bytes(512)
+    copy.start_copy_from_url(frozen.url)
+    assert copy.download_blob(offset=0, length=2048).readall() == bytes(512) + then + bytes(512)
+    source.start_copy_from_url(frozen.url)
+    assert source.download_blob(offset=0, length=2048).readall() == bytes(512) + then + bytes(512)
+    source.upload_page(now, offset=0, length=512)
+    assert frozen.download_blob(offset=0, length=512).readall() == bytes(512)
+    source.delete_blob(delete_snapshots="include")
+    assert copy.download_blob(offset=0, length=2048).readall() == bytes(512) + then + bytes(512)
+    # A block blob made of pages.
+    whole = container.get_blob_client("whole")
+    whole.upload_blob_from_url(signed(account, copy))
+    assert whole.download_blob(offset=0, length=2048).readall() == bytes(512) + then + bytes(512)
+    assert whole.get_blob_properties().blob_type.value == "BlockBlob"

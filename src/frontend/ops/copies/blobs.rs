@@ -7,6 +7,7 @@ use crate::frontend::accounts::Account;
 use crate::frontend::errors::Subject;
 use crate::frontend::ops;
 use crate::frontend::ops::copies::Asking;
+use crate::frontend::ops::copies::pages;
 use crate::frontend::ops::copies::take;
 use crate::frontend::ops::copies::take::Form;
 use crate::frontend::ops::tags::Tagged;
@@ -91,12 +92,12 @@ pub(crate) async fn copy(
         ));
     }
     let facts = found.facts();
-    if matches!(facts.kind, BlobKind::Page { .. }) {
-        return Err(Error::new(ErrorCode::NotImplemented)
-            .message("Blockyard does not copy page blobs yet."));
-    }
     let len = found.len();
-    let taken = take::take(front, found, &copy.source, Form::Blob).await?;
+    let taken = if matches!(facts.kind, BlobKind::Page { .. }) {
+        pages::take(front, &key, found).await?
+    } else {
+        take::take(front, found, &copy.source, Form::Blob).await?
+    };
     let id = fresh_id(front);
     let tags = tags(copy.tags, &facts);
     let tagged = Tagged::new(&key, &container, &tags);

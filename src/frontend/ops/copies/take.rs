@@ -11,6 +11,7 @@ use crate::index::NewContent;
 use crate::index::Write;
 use crate::index::WriteReply;
 use crate::index::inflight::CopyGuard;
+use crate::index::inflight::ReadGuard;
 use crate::protocol::Error;
 use crate::protocol::ErrorCode;
 use crate::protocol::copy::CopySource;
@@ -36,6 +37,8 @@ pub(super) enum Hold {
     Shared(CopyGuard),
     /// Bytes of this copy alone.
     Stored(Stored),
+    /// A layer of pages, which is not taken for garbage as long as this is held.
+    Layer(ReadGuard),
 }
 
 /// What is claimed of the bytes.
@@ -102,7 +105,7 @@ pub(super) async fn take(
 /// The checksum of all of it.
 fn crc64(content: &CopiedContent, whole: Crc64) -> Crc64 {
     match content {
-        CopiedContent::Whole(_) => whole,
+        CopiedContent::Whole(_) | CopiedContent::Pages { .. } => whole,
         CopiedContent::Blocks(blocks) => {
             let mut combiner = Crc64Combiner::default();
             blocks.iter().fold(Crc64::EMPTY, |sum, b| combiner.combine(sum, b.crc64, b.len))
@@ -136,10 +139,19 @@ pub(super) async fn commit(
     write: Write,
     hold: Hold,
 ) -> Result<WriteReply, index::Error> {
-    let guard = match hold {
-        Hold::Stored(stored) => return ops::commit(front, write, Some(stored)).await,
-        Hold::Shared(guard) => guard,
-    };
+    match hold {
+        Hold::Stored(stored) => ops::commit(front, write, Some(stored)).await,
+        Hold::Shared(guard) => commit_holding(front, write, guard).await,
+        Hold::Layer(guard) => commit_holding(front, write, guard).await,
+    }
+}
+
+/// Commits in a task of its own, which holds `guard` until it is answered.
+pub(super) async fn commit_holding<G: Send + 'static>(
+    front: &FrontEnd,
+    write: Write,
+    guard: G,
+) -> Result<WriteReply, index::Error> {
     let router = std::sync::Arc::clone(&front.router);
     let task = front.env.tasks.spawn("commit copy", async move {
         let answer = router.write(write).await;

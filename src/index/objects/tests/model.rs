@@ -321,7 +321,7 @@ impl World {
 
     /// Asks the source to share; all it names is shared from then on.
     fn share(&mut self, from: &'static str) -> Option<SharedBlob> {
-        let share = Share { key: key(from), guard: Guard::default(), range: None };
+        let share = Share { key: key(from), snapshot: None, guard: Guard::default(), range: None };
         let reply = self.write(&Write::Share(Box::new(share)));
         let Some(blocks) = &self.model[from].committed else {
             assert_eq!(reply, Err(Error::BlobNotFound));
@@ -388,9 +388,9 @@ impl World {
     fn named(&self) -> BTreeSet<(ExtentId, u64)> {
         let read = Read::References { from: Bytes::new(), limit: usize::MAX };
         let all = self.partitions.iter().map(|partition| partition.read(&read).unwrap());
-        let named = all.flat_map(|reply| match reply {
-            ReadReply::References(found) => found.locations,
-            _ => panic!("not references"),
+        let named = all.flat_map(|reply| {
+            let ReadReply::References(found) = reply else { panic!("not references") };
+            found.locations
         });
         named.map(|location| place(&location)).collect()
     }

@@ -1,0 +1,200 @@
+//! Page blobs as sources of copies: what is written of them becomes a layer of the destination, which the commit of the copy
+//! names. Zeros are left out, so that a sparse blob stays sparse.
+
+use std::ops::Range;
+
+use bytes::Bytes;
+use bytes::BytesMut;
+
+use crate::frontend::body::RequestBody;
+use crate::frontend::errors;
+use crate::frontend::errors::Subject;
+use crate::frontend::ops;
+use crate::frontend::ops::copies::take;
+use crate::frontend::ops::copies::take::Hold;
+use crate::frontend::ops::copies::take::Taken;
+use crate::frontend::service::FrontEnd;
+use crate::frontend::source::Inside;
+use crate::frontend::source::SharedPart;
+use crate::frontend::source::Source;
+use crate::frontend::write::Stored;
+use crate::index;
+use crate::index::CopiedContent;
+use crate::index::FillLayer;
+use crate::index::NewContent;
+use crate::index::PageSpan;
+use crate::index::Write;
+use crate::index::WriteReply;
+use crate::protocol::Error;
+use crate::protocol::ErrorCode;
+use crate::types::BlobKey;
+use crate::types::Crc64;
+use crate::types::PAGE_BLOB_BYTES_MAX;
+use crate::types::PAGE_BYTES;
+use crate::types::PAGE_WINDOW_BYTES;
+
+/// Bytes of a source elsewhere that are held at once: a Put Page's worth.
+const BATCH_BYTES: u64 = 4 << 20;
+
+/// Takes the source's pages over into a layer of `key`.
+pub(super) async fn take(front: &FrontEnd, key: &BlobKey, found: Source) -> Result<Taken, Error> {
+    let len = found.len();
+    if !len.is_multiple_of(PAGE_BYTES) || len > PAGE_BLOB_BYTES_MAX {
+        return Err(Error::new(ErrorCode::CannotVerifyCopySource)
+            .status(409)
+            .message("The copy source says that it is a page blob, but its length is not one."));
+    }
+    // Older than the layer: reclaim leaves that alone until the copy names it or gives up.
+    let guard = front.inflight.read(front.env.clock.now());
+    let mut layer = Layer { front, key, id: None };
+    match found {
+        Source::Inside(inside) => share(&mut layer, &inside).await?,
+        Source::Outside(fetched) => store(&mut layer, &mut fetched.body(front), len).await?,
+    }
+    let layer = layer.finish().await?;
+    let content = CopiedContent::Pages { layer, len };
+    Ok(Taken { content, crc64: Crc64::EMPTY, md5: None, hold: Hold::Layer(guard) })
+}
+
+/// A layer in the making.
+struct Layer<'a> {
+    front: &'a FrontEnd,
+    key: &'a BlobKey,
+    id: Option<u64>,
+}
+
+impl Layer<'_> {
+    fn fill(&self, spans: Vec<PageSpan>) -> Write {
+        Write::FillLayer(FillLayer { key: self.key.clone(), layer: self.id, spans })
+    }
+
+    fn filled(&mut self, answer: Result<WriteReply, index::Error>) -> Result<u64, Error> {
+        match answer {
+            Ok(WriteReply::Layer(id)) => {
+                self.id = Some(id);
+                Ok(id)
+            }
+            Ok(_) => Err(ops::mismatched()),
+            Err(error) => Err(errors::from_index(&error, Subject::Blob)),
+        }
+    }
+
+    /// The layer, which may be empty.
+    async fn finish(mut self) -> Result<u64, Error> {
+        match self.id {
+            Some(id) => Ok(id),
+            None => {
+                let answer = ops::commit(self.front, self.fill(Vec::new()), None).await;
+                self.filled(answer)
+            }
+        }
+    }
+}
+
+/// By reference, from a blob of this store.
+async fn share(layer: &mut Layer<'_>, source: &Inside) -> Result<(), Error> {
+    let mut from = Some(0);
+    while let Some(start) = from {
+        let SharedPart { part, guard } = source.share_pages(layer.front, start).await?;
+        from = part.next;
+        if !part.spans.is_empty() {
+            let answer = take::commit_holding(layer.front, layer.fill(part.spans), guard).await;
+            layer.filled(answer)?;
+        }
+    }
+    Ok(())
+}
+
+/// By storing the bytes, from a source elsewhere.
+async fn store(layer: &mut Layer<'_>, body: &mut RequestBody, len: u64) -> Result<(), Error> {
+    let front = layer.front;
+    let (mut at, mut batch, mut held) = (0u64, BytesMut::new(), Vec::new());
+    while at < len {
+        let wanted = usize::try_from(BATCH_BYTES.min(len - at)).unwrap_or(usize::MAX);
+        while batch.len() < wanted {
+            let piece = body.next().await?.ok_or_else(short)?;
+            held.push(front.pool.budget().take(piece.len())?);
+            batch.extend_from_slice(&piece);
+        }
+        let rest = batch.split_off(wanted);
+        let bytes = std::mem::replace(&mut batch, rest).freeze();
+        for range in written(&bytes) {
+            let start = at + u64::try_from(range.start).unwrap_or(u64::MAX);
+            let stored = front.pool.store_pages(vec![bytes.slice(range)], start).await?;
+            let spans = spans(&stored, start);
+            let answer = ops::commit(front, layer.fill(spans), Some(stored)).await;
+            layer.filled(answer)?;
+        }
+        at += u64::try_from(bytes.len()).unwrap_or(u64::MAX);
+        held.clear();
+    }
+    match (batch.is_empty(), body.next().await?) {
+        (true, None) => Ok(()),
+        (_, Some(_)) | (false, None) => Err(Error::new(ErrorCode::CannotVerifyCopySource)
+            .status(409)
+            .message("The copy source sent more than it said.")),
+    }
+}
+
+fn short() -> Error {
+    Error::new(ErrorCode::CannotVerifyCopySource)
+        .status(500)
+        .message("The copy source broke off before its end; try again.")
+}
+
+/// Ranges of windows that are not all zeros.
+fn written(bytes: &Bytes) -> Vec<Range<usize>> {
+    let window = usize::try_from(PAGE_WINDOW_BYTES).unwrap_or(usize::MAX);
+    let mut found: Vec<Range<usize>> = Vec::new();
+    for (number, part) in bytes.chunks(window).enumerate() {
+        if part.iter().all(|byte| *byte == 0) {
+            continue;
+        }
+        let start = number * window;
+        let end = start + part.len();
+        match found.last_mut() {
+            Some(last) if last.end == start => last.end = end,
+            Some(_) | None => found.push(start..end),
+        }
+    }
+    found
+}
+
+/// Where stored pages lie in the blob, from `start` on.
+fn spans(stored: &Stored, start: u64) -> Vec<PageSpan> {
+    let mut at = start;
+    let mut span = |len: u64, content| {
+        let range = at..at.saturating_add(len);
+        at = range.end;
+        PageSpan { range, skip: 0, content }
+    };
+    match stored.content() {
+        NewContent::Inline(bytes) => {
+            let len = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
+            vec![span(len, NewContent::Inline(bytes))]
+        }
+        NewContent::Stored(locations) | NewContent::Shared(locations) => locations
+            .into_iter()
+            .map(|location| span(location.len, NewContent::Stored(vec![location])))
+            .collect(),
+        // Pages are not encrypted by customers' keys.
+        NewContent::Encrypted(..) => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn windows_of_zeros_are_left_out() {
+        let window = 64 << 10;
+        let mut bytes = vec![0; 5 * window + 512];
+        assert!(written(&Bytes::from(bytes.clone())).is_empty());
+        bytes[window] = 1;
+        bytes[3 * window - 1] = 1;
+        bytes[5 * window + 511] = 1;
+        let found = written(&Bytes::from(bytes));
+        assert_eq!(found, [window..3 * window, 5 * window..5 * window + 512]);
+    }
+}

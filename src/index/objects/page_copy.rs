@@ -1,0 +1,156 @@
+//! Copies of page blobs by reference, part by part: the source marks spans as shared and tells them, the destination keeps them
+//! in a layer of its own, which becomes the blob when all of it is there (ADR 0009, 0010).
+//!
+//! All spans of a location lie in one window of the blob and in one layer. A window is marked as a whole, so all of them are
+//! marked together, those too that a newer layer hides.
+
+use std::collections::BTreeSet;
+
+use crate::index::api::Error;
+use crate::index::api::FillLayer;
+use crate::index::api::PageSpan;
+use crate::index::api::SharePages;
+use crate::index::api::SharedPages;
+use crate::index::api::WriteReply;
+use crate::index::objects::blob;
+use crate::index::objects::guard;
+use crate::index::objects::keys;
+use crate::index::objects::share;
+use crate::index::objects::spans::LayerSpans;
+use crate::index::objects::spans::Overlay;
+use crate::index::objects::values;
+use crate::index::objects::values::BlobContent;
+use crate::index::objects::values::Content;
+use crate::index::objects::values::DeadLayer;
+use crate::index::objects::values::Layout;
+use crate::index::objects::values::Span;
+use crate::index::rows::Family;
+use crate::index::rows::RowBatch;
+use crate::index::rows::Rows;
+use crate::types::BlobKind;
+use crate::types::PAGE_WINDOW_BYTES;
+use crate::types::RoutingKey;
+use crate::types::Timestamp;
+
+/// Written spans of one part.
+const SPANS_MAX: usize = 256;
+/// Stretches, written or not, that one part looks at.
+const STRETCHES_MAX: usize = 10_000;
+
+/// Marks and tells one part.
+pub(super) async fn share(
+    view: &dyn Rows,
+    share: &SharePages,
+    now: Timestamp,
+    out: &mut RowBatch,
+) -> Result<WriteReply, Error> {
+    let key = RoutingKey::blob(&share.key);
+    let blob = blob::load_version(view, &key, share.snapshot).await?.ok_or(Error::BlobNotFound)?;
+    if !matches!(blob.record.kind, BlobKind::Page { .. }) {
+        return Err(Error::WrongKind);
+    }
+    guard::read(&share.guard, &blob.record, now)?;
+    let Layout::Pages { layers } = blob.content(&key)?.layout else {
+        return Err(keys::corrupt(Family::Main, key.as_bytes(), "not the layout of a page blob"));
+    };
+    let mut overlay = Overlay::new(view, &key, &layers, &(share.from..blob.record.len)).await?;
+    let mut spans: Vec<PageSpan> = Vec::new();
+    let mut windows = BTreeSet::new();
+    let mut next = None;
+    let mut stretches = 0;
+    while let Some(seen) = overlay.next().await? {
+        let start = seen.range.start;
+        stretches += 1;
+        if spans.len() >= SPANS_MAX || stretches > STRETCHES_MAX {
+            next = Some(start);
+            break;
+        }
+        let Some(Span { skip, content: Some(content), .. }) = seen.span else { continue };
+        if !content.owned().is_empty() {
+            windows.insert(window(start));
+        }
+        spans.push(PageSpan { range: seen.range, skip, content: share::marked(&content) });
+    }
+    for window in windows {
+        mark(view, (&key, &layers), window, out).await?;
+    }
+    Ok(WriteReply::SharedPages(SharedPages { spans, next }))
+}
+
+const fn window(offset: u64) -> u64 {
+    offset / PAGE_WINDOW_BYTES
+}
+
+/// Marks what all layers have in a window.
+async fn mark(
+    view: &dyn Rows,
+    (key, layers): (&RoutingKey, &[u64]),
+    window: u64,
+    out: &mut RowBatch,
+) -> Result<(), Error> {
+    let start = window.saturating_mul(PAGE_WINDOW_BYTES);
+    let range = start..start.saturating_add(PAGE_WINDOW_BYTES);
+    for &layer in layers {
+        let mut spans = LayerSpans::new(view, key, layer, &range);
+        while let Some(mut placed) = spans.next().await? {
+            if let Some(content) = placed.span.content.as_mut().filter(|c| !c.owned().is_empty()) {
+                content.mark();
+                let row = keys::span(key, layer, placed.range.end);
+                out.put(Family::Layout, row, values::encode(&placed.span));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Adds spans to a layer in the making.
+pub(super) async fn fill(
+    view: &dyn Rows,
+    fill: &FillLayer,
+    now: Timestamp,
+    out: &mut RowBatch,
+) -> Result<WriteReply, Error> {
+    let key = RoutingKey::blob(&fill.key);
+    let layer = match fill.layer {
+        Some(layer) => {
+            in_the_making(view, &key, layer).await?;
+            layer
+        }
+        None => {
+            // Until a blob's row names it, it is dead: a copy that ends here leaves it to reclaim.
+            let row = keys::dead_layer(&key, now.ticks());
+            out.put(Family::Garbage, row, values::encode(&DeadLayer { since: now }));
+            now.ticks()
+        }
+    };
+    for span in &fill.spans {
+        let content = Content::from(&span.content);
+        let len = span.range.end.saturating_sub(span.range.start);
+        let held = content.len().checked_sub(span.skip).is_some_and(|held| held >= len);
+        if len == 0 || !held || content.locations().len() > 1 {
+            return Err(Error::InvalidPages { len: span.range.end });
+        }
+        let row = keys::span(&key, layer, span.range.end);
+        let value = Span { len, skip: span.skip, content: Some(content) };
+        out.put(Family::Layout, row, values::encode(&value));
+    }
+    Ok(WriteReply::Layer(layer))
+}
+
+async fn in_the_making(view: &dyn Rows, key: &RoutingKey, layer: u64) -> Result<(), Error> {
+    let row = keys::dead_layer(key, layer);
+    let found = view.get(Family::Garbage, &row).await?;
+    found.map(drop).ok_or_else(|| Error::Unavailable("the layer of a copy is gone".to_owned()))
+}
+
+/// The content of a blob that consists of a layer that was filled, which lives from now on.
+pub(super) async fn adopt(
+    view: &dyn Rows,
+    key: &RoutingKey,
+    layer: u64,
+    out: &mut RowBatch,
+) -> Result<BlobContent, Error> {
+    in_the_making(view, key, layer).await?;
+    out.delete(Family::Garbage, keys::dead_layer(key, layer));
+    Ok(BlobContent { id_len: 0, layout: Layout::Pages { layers: vec![layer] } })
+}
