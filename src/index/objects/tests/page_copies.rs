@@ -31,10 +31,8 @@ fn write(p: &mut Partition, key: &BlobKey, pages: std::ops::Range<u64>, content:
 
 fn fill(p: &mut Partition, to: &BlobKey, layer: Option<u64>, spans: Vec<PageSpan>) -> u64 {
     let fill = FillLayer { key: to.clone(), layer, spans };
-    match p.must(&Write::FillLayer(fill)) {
-        WriteReply::Layer(layer) => layer,
-        other => panic!("{other:?}"),
-    }
+    let WriteReply::Layer(layer) = p.must(&Write::FillLayer(fill)) else { panic!("no layer") };
+    layer
 }
 
 fn named_by(p: &mut Partition, to: &BlobKey, layer: u64) -> Result<WriteReply, Error> {
