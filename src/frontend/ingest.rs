@@ -149,11 +149,16 @@ pub(crate) async fn ingest_pages(
     body: &mut RequestBody,
     upload: &Upload,
     start: u64,
+    mut sealing: Option<Sealing>,
 ) -> Result<Ingested, Error> {
+    body.expect(upload);
     let mut hashes = Hashes::new(upload, false);
-    let (pieces, _held) = collect(pool, body, upload.len, &mut hashes).await?;
+    let (mut pieces, _held) = collect(pool, body, upload.len, &mut hashes).await?;
     let (crc64, md5) = hashes.finish(upload)?;
-    let stored = pool.store_pages(pieces, start).await?;
+    if let Some(sealing) = &mut sealing {
+        pieces = pieces.iter().map(|piece| sealing.apply(piece)).collect();
+    }
+    let stored = pool.store_pages(pieces, start).await?.under(sealing.map(|s| s.seal()));
     Ok(Ingested { stored, crc64, md5 })
 }
 

@@ -267,14 +267,12 @@ impl<'a> BlobCheck<'a> {
             ends.bytes = range.end;
         }
         self.layers.push(ends);
-        match &span.content {
+        match span.content.as_ref().map(Content::parts) {
             None => {}
-            // Pages are not encrypted by customers' keys.
-            Some(Content::Encrypted(_)) => self.problem("encrypted pages"),
-            Some(Content::Inline(bytes)) => {
+            Some(Parts::Inline(bytes)) => {
                 self.report.bytes += u64::try_from(bytes.len()).unwrap_or(u64::MAX);
             }
-            Some(Content::Stored(locations) | Content::Shared(locations)) => {
+            Some(Parts::Locations(locations)) => {
                 for location in locations {
                     // Cut spans name a location several times; it is read once.
                     if self.live.insert((location.extent, location.offset)) {

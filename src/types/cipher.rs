@@ -1,5 +1,10 @@
 //! Content under customer-provided keys: AES-256 in counter mode, so that any range is decrypted by itself.
 //!
+//! Counter mode is broken by using a keystream twice, so no keystream is: everything a request brings is encrypted once, from
+//! a random nonce of 128 bits of its own, and what is stored is never changed. Pages that are written over are new content
+//! with a new nonce; what is left of the old ones keeps its place in the old keystream ([`Seal::after`]). Two of n requests
+//! under one key meet in a nonce, or in the 2^28 counters behind it, with a chance of about n^2 / 2^100.
+//!
 //! The only file that names `aes`, `ctr` and `zeroize`. Counter mode alone does not notice a changed byte: frame and
 //! content checksums do that, here as for all content.
 
@@ -19,6 +24,9 @@ use sha2::Sha256;
 use zeroize::Zeroizing;
 
 use crate::types::Encryption;
+
+/// Bytes that one value of the counter encrypts.
+const BLOCK_BYTES: u64 = 16;
 
 /// SHA-256 of a customer-provided key: all that is ever kept of one.
 pub type KeySha256 = [u8; 32];
@@ -83,6 +91,18 @@ pub struct Seal {
     pub key_sha256: KeySha256,
 }
 
+impl Seal {
+    /// The seal of the part of the content that begins at byte `at`, a multiple of 16.
+    #[must_use]
+    pub const fn after(self, at: u64) -> Self {
+        debug_assert!(at.is_multiple_of(BLOCK_BYTES));
+        // Lossless: a u64 fits.
+        let blocks = (at / BLOCK_BYTES) as u128;
+        let nonce = u128::from_be_bytes(self.nonce).wrapping_add(blocks).to_be_bytes();
+        Self { nonce, ..self }
+    }
+}
+
 /// Encrypts and decrypts one content: the same operation.
 pub struct ContentCipher(Ctr128BE<Aes256>);
 
@@ -144,6 +164,21 @@ mod tests {
             assert_eq!(part, plain[from..to]);
         }
         assert_ne!(cipher(8).apply(0, &plain), sealed, "each nonce gives another text");
+    }
+
+    #[test]
+    fn a_part_has_a_seal_of_its_own() {
+        let plain: Vec<u8> = (0..2048u32).map(|n| n.to_le_bytes()[0]).collect();
+        for nonce in [7, 0xff] {
+            let seal = key().seal([nonce; 16]);
+            let sealed = key().cipher(&seal).unwrap().apply(0, &plain);
+            for at in [0usize, 16, 512, 1024] {
+                let part = seal.after(at as u64);
+                assert_eq!(part.after(512), seal.after(at as u64 + 512));
+                let found = key().cipher(&part).unwrap().apply(0, &sealed[at..]);
+                assert_eq!(found, plain[at..], "nonce {nonce:#x} at {at}");
+            }
+        }
     }
 
     #[test]

@@ -10,6 +10,8 @@ use crate::frontend::ingest;
 use crate::frontend::ingest::Ingested;
 use crate::frontend::ops;
 use crate::frontend::ops::blocks;
+use crate::frontend::ops::encryption::told;
+use crate::frontend::seal::Sealing;
 use crate::frontend::service::FrontEnd;
 use crate::frontend::write::Stored;
 use crate::index::Guard;
@@ -64,7 +66,9 @@ pub(crate) async fn put(
     match put.write {
         PageWrite::Update => {
             let start = put.range.start;
-            let ingested = ingest::ingest_pages(&front.pool, body, &put.upload, start).await?;
+            let sealing = Sealing::new(&front.env, put.precondition.encryption.key());
+            let ingested =
+                ingest::ingest_pages(&front.pool, body, &put.upload, start, sealing).await?;
             put_stored(front, key, (put.precondition, put.sequence, put.range), ingested).await
         }
         PageWrite::Clear => {
@@ -82,16 +86,18 @@ pub(crate) async fn put_stored(
     (precondition, sequence, range): (Precondition, operation::SequenceBounds, Range<u64>),
     ingested: Ingested,
 ) -> Result<Reply, Error> {
+    let guard = ops::guard(precondition);
+    let encryption = guard.encryption.clone();
     let write = Write::WritePages(WritePages {
         key,
-        guard: ops::guard(precondition),
+        guard,
         sequence: bounds(sequence),
         range,
         content: Some(ingested.stored.content()),
     });
     let checksum = blocks::checksum(ingested.crc64, ingested.md5);
     let done = commit(front, write, Some(ingested.stored)).await?;
-    Ok(written(done, Some(checksum)))
+    Ok(told(written(done, Some(checksum)), &encryption))
 }
 
 async fn clear(
@@ -110,7 +116,7 @@ async fn clear(
             content: None,
         });
         let done = commit(front, write, None).await?;
-        let Some(rest) = done.rest else { return Ok(written(done, None)) };
+        let Some(rest) = done.rest else { return Ok(told(written(done, None), &guard.encryption)) };
         range.start = rest;
         guard = going_on(guard);
         sequence = SequenceBounds::default();

@@ -4,6 +4,7 @@ use crate::frontend::accounts::Account;
 use crate::frontend::errors;
 use crate::frontend::errors::Subject;
 use crate::frontend::ops;
+use crate::frontend::ops::encryption::told;
 use crate::frontend::service::FrontEnd;
 use crate::index::SetTier;
 use crate::index::SnapshotBlob;
@@ -30,12 +31,13 @@ pub(crate) async fn snapshot(
 ) -> Result<Reply, Error> {
     let key = ops::blob_key(front, account, path).await?;
     let guard = ops::guard(precondition);
+    let encryption = guard.encryption.clone();
     let write = Write::SnapshotBlob(SnapshotBlob { key, guard, metadata });
     match ops::commit(front, write, None).await {
         Ok(WriteReply::Snapshotted(taken)) => {
             let (etag, last_modified) = (taken.written.etag, taken.written.last_modified);
             let change = Change { etag, last_modified };
-            Ok(Reply::Snapshotted { snapshot: taken.snapshot, change })
+            Ok(told(Reply::Snapshotted { snapshot: taken.snapshot, change }, &encryption))
         }
         Ok(_) => Err(ops::mismatched()),
         Err(error) => Err(errors::from_index(&error, Subject::Blob)),

@@ -16,6 +16,7 @@ use crate::index::api::Written;
 use crate::index::objects::blob;
 use crate::index::objects::blob::Blob;
 use crate::index::objects::cursor::Cursor;
+use crate::index::objects::encryption;
 use crate::index::objects::garbage;
 use crate::index::objects::guard;
 use crate::index::objects::keys;
@@ -26,6 +27,7 @@ use crate::index::objects::values::BlobContent;
 use crate::index::objects::values::Content;
 use crate::index::objects::values::DeadLayer;
 use crate::index::objects::values::Layout;
+use crate::index::objects::values::Parts;
 use crate::index::objects::values::Span;
 use crate::index::record::BlobRecord;
 use crate::index::rows::Family;
@@ -56,6 +58,7 @@ pub(super) async fn write(
         return Err(Error::SequenceCondition);
     }
     let Range { start, end } = write.range;
+    encryption::check_content(&write.guard.encryption, blob.record.encryption.as_ref())?;
     let len = blob.record.len;
     let whole = |offset: u64| offset.is_multiple_of(PAGE_BYTES);
     if start >= end || end > len || !whole(start) || !whole(end) {
@@ -89,6 +92,7 @@ pub(super) async fn update(
     let key = RoutingKey::blob(&update.key);
     let (mut blob, old, layers) = load(view, &key).await?;
     blob.record.lease = guard::change(&update.guard, &blob.record, now)?;
+    encryption::check(&update.guard.encryption, blob.record.encryption.as_ref())?;
     let sequence = match update.sequence {
         None => old,
         Some(SequenceAction::Max(new)) => old.max(new),
@@ -207,15 +211,11 @@ impl<'a> Change<'a> {
         let mut seen: BTreeMap<(ExtentId, u64), bool> =
             kept.iter().map(|location| (place(location), true)).collect();
         for placed in taken {
-            if let Some(Content::Shared(_)) = &placed.span.content {
-                self.shared_dropped += placed
-                    .range
-                    .end
-                    .min(range.end)
-                    .saturating_sub(placed.range.start.max(range.start));
+            let shown = placed.range.start.max(range.start)..placed.range.end.min(range.end);
+            if placed.span.content.as_ref().is_some_and(|content| content.shared_len() > 0) {
+                self.shared_dropped += shown.end.saturating_sub(shown.start);
             }
-            let Some(Content::Stored(_)) = &placed.span.content else { continue };
-            let Some(location) = placed.location() else { continue };
+            let Some(location) = placed.owned() else { continue };
             if seen.contains_key(&place(location)) {
                 continue;
             }
@@ -254,29 +254,19 @@ impl<'a> Change<'a> {
 
     /// Adds content at `start`: each location is a span.
     fn add(&mut self, start: u64, content: &Content) {
-        let mut at = start;
-        match content {
-            // Refused at the edge.
-            Content::Encrypted(_) => {}
-            Content::Inline(bytes) => {
+        match content.parts() {
+            Parts::Inline(_) => {
                 let len = content.len();
-                let content = Some(Content::Inline(bytes.clone()));
-                self.put_span(at.saturating_add(len), Some(Span { len, skip: 0, content }));
+                let content = Some(content.clone());
+                self.put_span(start.saturating_add(len), Some(Span { len, skip: 0, content }));
             }
-            Content::Stored(locations) | Content::Shared(locations) => {
+            Parts::Locations(locations) => {
+                let mut before = 0u64;
                 for location in locations {
-                    let one = vec![*location];
-                    let one = match content {
-                        Content::Shared(_) => Content::Shared(one),
-                        Content::Inline(_) | Content::Stored(_) | Content::Encrypted(_) => {
-                            Content::Stored(one)
-                        }
-                    };
-                    at = at.saturating_add(location.len);
-                    self.put_span(
-                        at,
-                        Some(Span { len: location.len, skip: 0, content: Some(one) }),
-                    );
+                    let (len, one) = (location.len, content.one(*location, before));
+                    before = before.saturating_add(len);
+                    let end = start.saturating_add(before);
+                    self.put_span(end, Some(Span { len, skip: 0, content: Some(one) }));
                 }
             }
         }
@@ -366,8 +356,8 @@ pub(super) async fn bury(
     let mut last = None;
     while let Some(placed) = spans.next().await? {
         // A location is garbage with the last span of it: all of them lie side by side.
-        let owned = matches!(placed.span.content, Some(Content::Stored(_)));
-        let reach = owned.then(|| placed.location().map(|l| reach_of(&placed, l))).flatten();
+        let owned = placed.owned().copied();
+        let reach = owned.map(|location| reach_of(&placed, &location));
         if count >= SPANS_PER_STEP && last.is_none_or(|end| placed.range.start >= end) {
             garbage::write(key, now, &dropped, &[], out);
             return Ok(());
@@ -375,9 +365,7 @@ pub(super) async fn bury(
         last = last.max(reach);
         count += 1;
         out.delete(Family::Layout, keys::span(key, layer, placed.range.end));
-        if let (true, Some(location)) = (owned, placed.location()) {
-            dropped.push(*location);
-        }
+        dropped.extend(owned);
         out.shared_dropped += placed.span.content.as_ref().map_or(0, Content::shared_len);
     }
     garbage::write(key, now, &dropped, &[], out);

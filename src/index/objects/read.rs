@@ -139,22 +139,28 @@ impl Cut {
         {
             let len = seen.range.end - seen.range.start;
             match seen.span.as_ref().and_then(|span| Some((span.skip, span.content.as_ref()?))) {
-                Some((_, Content::Inline(bytes))) => {
-                    self.pieces.push(Piece::Inline(bytes.clone()));
-                }
-                Some((skip, Content::Stored(locations) | Content::Shared(locations))) => {
-                    let Some(location) = locations.first() else { continue };
-                    let range = skip..skip.saturating_add(len);
-                    self.pieces.push(Piece::Stored { location: *location, range });
-                }
-                Some((_, Content::Encrypted(_))) => {
-                    return Err(Error::Corrupt("encrypted pages".to_owned()));
-                }
+                Some((skip, content)) => self.add_span(skip, content, len),
                 None => self.add_zeros(len),
             }
             self.at = seen.range.end;
         }
         Ok(())
+    }
+
+    /// Adds `len` bytes of the content of a span, past the first `skip`.
+    fn add_span(&mut self, skip: u64, content: &Content, len: u64) {
+        match content.parts() {
+            Parts::Inline(bytes) => {
+                let index = |at| usize::try_from(at).unwrap_or(usize::MAX).min(bytes.len());
+                let part = bytes.slice(index(skip)..index(skip.saturating_add(len)));
+                self.push(content.seal(), skip, Piece::Inline(part));
+            }
+            Parts::Locations(locations) => {
+                let Some(location) = locations.first() else { return };
+                let range = skip..skip.saturating_add(len);
+                self.push(content.seal(), skip, Piece::Stored { location: *location, range });
+            }
+        }
     }
 
     fn add_zeros(&mut self, more: u64) {

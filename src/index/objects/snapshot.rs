@@ -14,6 +14,7 @@ use crate::index::api::WriteReply;
 use crate::index::api::Written;
 use crate::index::objects::blob;
 use crate::index::objects::cursor::Cursor;
+use crate::index::objects::encryption;
 use crate::index::objects::guard;
 use crate::index::objects::keys;
 use crate::index::objects::layout;
@@ -39,6 +40,7 @@ pub(super) async fn take(
     let key = RoutingKey::blob(&snapshot.key);
     let mut blob = blob::load(view, &key).await?.ok_or(Error::BlobNotFound)?;
     guard::change_beside_lease(&snapshot.guard, &blob.record, now)?;
+    encryption::check(&snapshot.guard.encryption, blob.record.encryption.as_ref())?;
     guard::not_archived(&blob.record, now)?;
     let BlobContent { id_len, layout } = blob.content(&key)?;
     let (ours, theirs) = layout::share(view, &key, layout, now, out).await?;

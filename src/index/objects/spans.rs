@@ -8,7 +8,6 @@ use crate::index::api::Error;
 use crate::index::objects::cursor::Cursor;
 use crate::index::objects::keys;
 use crate::index::objects::values;
-use crate::index::objects::values::Content;
 use crate::index::objects::values::Span;
 use crate::index::rows::Family;
 use crate::index::rows::Rows;
@@ -30,23 +29,21 @@ impl Placed {
         self.span.content.as_ref().and_then(|content| content.locations().first())
     }
 
+    /// That location, when it becomes garbage with the last span that shows it.
+    pub(super) fn owned(&self) -> Option<&Location> {
+        self.span.content.as_ref().and_then(|content| content.owned().first())
+    }
+
     /// The part of the span that lies in `part`, which it covers.
     pub(super) fn cut(&self, part: &Range<u64>) -> Self {
         let before = part.start.saturating_sub(self.range.start);
         let len = part.end.saturating_sub(part.start);
-        let content = match &self.span.content {
-            Some(Content::Inline(bytes)) => {
-                let from = usize::try_from(before).unwrap_or(usize::MAX).min(bytes.len());
-                let to = from.saturating_add(usize::try_from(len).unwrap_or(usize::MAX));
-                // Copied, so that the row does not keep what it no longer shows.
-                let part = bytes.get(from..to.min(bytes.len())).unwrap_or_default();
-                Some(Content::Inline(Bytes::copy_from_slice(part)))
-            }
-            other => other.clone(),
-        };
-        let skip = match &content {
-            Some(Content::Stored(_) | Content::Shared(_)) => self.span.skip.saturating_add(before),
-            Some(Content::Inline(_) | Content::Encrypted(_)) | None => 0,
+        let inline = self.span.content.as_ref();
+        let inline = inline.and_then(|c| c.cut_inline(before, before.saturating_add(len)));
+        let (skip, content) = match (inline, &self.span.content) {
+            (Some(inline), _) => (0, Some(inline)),
+            (None, Some(whole)) => (self.span.skip.saturating_add(before), Some(whole.clone())),
+            (None, None) => (0, None),
         };
         Self { range: part.clone(), span: Span { len, skip, content } }
     }

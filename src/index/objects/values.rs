@@ -14,6 +14,7 @@ use crate::index::rows::Family;
 use crate::types::BlockId;
 use crate::types::Crc64;
 use crate::types::Location;
+use crate::types::PAGE_BYTES;
 use crate::types::Seal;
 use crate::types::Timestamp;
 use crate::types::locations_len;
@@ -100,6 +101,44 @@ impl Content {
             Parts::Inline(_) => &[],
             Parts::Locations(locations) => locations,
         }
+    }
+
+    /// One of its locations, which begins at byte `at` of it, as content by itself.
+    pub(super) fn one(&self, location: Location, at: u64) -> Self {
+        let one = vec![location];
+        match self {
+            Self::Inline(_) | Self::Stored(_) => Self::Stored(one),
+            Self::Shared(_) => Self::Shared(one),
+            Self::Encrypted(encrypted) => {
+                let bytes = match &encrypted.bytes {
+                    Ciphertext::Inline(_) | Ciphertext::Stored(_) => Ciphertext::Stored(one),
+                    Ciphertext::Shared(_) => Ciphertext::Shared(one),
+                };
+                Self::Encrypted(Box::new(EncryptedContent {
+                    seal: encrypted.seal.after(at),
+                    bytes,
+                }))
+            }
+        }
+    }
+
+    /// What of it is in the row, from byte `from` on as far as `to`: copied, so that the row does not keep what it no longer
+    /// shows. `None` when it is in extents, or is encrypted and `from` is inside a block of the cipher.
+    pub(super) fn cut_inline(&self, from: u64, to: u64) -> Option<Self> {
+        let Parts::Inline(bytes) = self.parts() else { return None };
+        if self.seal().is_some() && !from.is_multiple_of(PAGE_BYTES) {
+            return None;
+        }
+        let index = |at| usize::try_from(at).unwrap_or(usize::MAX).min(bytes.len());
+        let part = bytes.get(index(from)..index(to)).unwrap_or_default();
+        let part = Bytes::copy_from_slice(part);
+        Some(match self.seal() {
+            None => Self::Inline(part),
+            Some(seal) => Self::Encrypted(Box::new(EncryptedContent {
+                seal: seal.after(from),
+                bytes: Ciphertext::Inline(part),
+            })),
+        })
     }
 
     /// From here on other rows may name it; never taken back.

@@ -94,7 +94,7 @@ pub(super) fn parse(
             Some(operation) => Ok(operation),
             None => Ok(Operation::SetBlobProperties {
                 path,
-                precondition: conditions::write(all)?,
+                precondition: encryption::with_any(all, conditions::write(all)?)?,
                 properties: headers::properties(all, false)?,
             }),
         },

@@ -28,15 +28,15 @@ const SCOPE: &str = "x-ms-encryption-scope";
 pub(super) const ACCOUNT_SCOPE: &str = "$account-encryption-key";
 
 /// Operations that take a key or a scope, by `comp`.
-const WRITES: &[&str] = &["block", "blocklist", "metadata", "appendblock"];
+const WRITES: &[&str] =
+    &["block", "blocklist", "metadata", "appendblock", "page", "properties", "snapshot"];
 const READS: &[&str] = &["metadata"];
 
 /// Whether an operation on a blob takes the headers. Where it does not, they are refused, not ignored.
 pub(super) fn is_served(method: &Method, comp: Option<&str>, all: &HeaderMap) -> bool {
-    let page_blob = all.get("x-ms-blob-type").is_some_and(|kind| kind == "PageBlob");
     let copy = all.contains_key("x-ms-copy-source");
     match (method, comp) {
-        (&Method::PUT, None) => !page_blob && !copy,
+        (&Method::PUT, None) => !copy,
         (&Method::PUT, Some(comp)) => WRITES.contains(&comp) && !copy,
         (&Method::GET | &Method::HEAD, None) => true,
         (&Method::GET | &Method::HEAD, Some(comp)) => READS.contains(&comp),
@@ -60,6 +60,15 @@ pub fn check_key_is_safe(all: &HeaderMap, peer: Peer) -> Result<(), Error> {
 /// Adds the headers to what must hold.
 pub(super) fn with(all: &HeaderMap, precondition: Precondition) -> Result<Precondition, Error> {
     Ok(Precondition { encryption: read(all)?, ..precondition })
+}
+
+/// As [`with`], for what does without a key as well, but is held to one that comes.
+pub(super) fn with_any(all: &HeaderMap, precondition: Precondition) -> Result<Precondition, Error> {
+    let mut precondition = with(all, precondition)?;
+    if precondition.encryption == RequestEncryption::Plain {
+        precondition.encryption = RequestEncryption::Unchecked;
+    }
+    Ok(precondition)
 }
 
 fn read(all: &HeaderMap) -> Result<RequestEncryption, Error> {

@@ -11,13 +11,13 @@ use crate::protocol::ErrorCode;
 use crate::protocol::Operation;
 use crate::protocol::azure::conditions;
 use crate::protocol::azure::copy;
+use crate::protocol::azure::encryption;
 use crate::protocol::azure::headers;
 use crate::protocol::azure::limits;
 use crate::protocol::azure::parse::Request;
 use crate::protocol::azure::query;
 use crate::protocol::azure::query::Query;
 use crate::protocol::azure::range;
-use crate::protocol::azure::unserved;
 use crate::protocol::operation::BlobPath;
 use crate::protocol::operation::PageWrite;
 use crate::protocol::operation::SequenceBounds;
@@ -33,7 +33,6 @@ const RANGES_MAX: u32 = 10_000;
 /// Put Page.
 pub(super) fn put(request: &Request<'_>, path: BlobPath) -> Result<Operation, Error> {
     let all = request.headers;
-    no_customer_key(all)?;
     let update = is_update(all)?;
     let upload = headers::upload(all, limits::PUT_PAGE_BYTES_MAX)?;
     let range = range_of_pages(all)?;
@@ -49,7 +48,7 @@ pub(super) fn put(request: &Request<'_>, path: BlobPath) -> Result<Operation, Er
     }
     Ok(Operation::PutPage {
         path,
-        precondition: conditions::write(all)?,
+        precondition: encryption::with(all, conditions::write(all)?)?,
         sequence: sequence_bounds(all)?,
         write: if update { PageWrite::Update } else { PageWrite::Clear },
         range,
@@ -59,7 +58,6 @@ pub(super) fn put(request: &Request<'_>, path: BlobPath) -> Result<Operation, Er
 
 /// Put Page From URL.
 pub(super) fn put_from_url(all: &HeaderMap, path: BlobPath) -> Result<Operation, Error> {
-    no_customer_key(all)?;
     copy::no_body(all)?;
     if !is_update(all)? {
         return Err(headers::invalid("x-ms-page-write", "clear"));
@@ -107,15 +105,6 @@ fn check_len(len: u64) -> Result<(), Error> {
         .detail("MaxLimit", limits::PUT_PAGE_BYTES_MAX.to_string()))
 }
 
-/// Pages are not encrypted by keys of customers.
-fn no_customer_key(all: &HeaderMap) -> Result<(), Error> {
-    match all.keys().find(|name| name.as_str().starts_with("x-ms-encryption-")) {
-        Some(name) => Err(unserved::not_served("encryption headers on page blobs")
-            .detail("HeaderName", name.as_str())),
-        None => Ok(()),
-    }
-}
-
 /// The range of a Put Page: closed, and of whole pages.
 fn range_of_pages(all: &HeaderMap) -> Result<Range<u64>, Error> {
     let name = if all.contains_key("x-ms-range") { "x-ms-range" } else { "range" };
@@ -143,7 +132,6 @@ fn sequence_bounds(all: &HeaderMap) -> Result<SequenceBounds, Error> {
 
 /// What Put Blob is to make of a page blob.
 pub(super) fn kind(all: &HeaderMap) -> Result<NewKind, Error> {
-    no_customer_key(all)?;
     let len = len(all)?.ok_or_else(|| {
         Error::new(ErrorCode::MissingRequiredHeader)
             .detail("HeaderName", "x-ms-blob-content-length")
@@ -195,6 +183,11 @@ pub(super) fn set(all: &HeaderMap, path: &BlobPath) -> Result<Option<Operation>,
     // Properties are set together or, when none is given, not at all.
     let properties = (properties != crate::types::BlobProperties::default()).then_some(properties);
     let precondition = conditions::write(all)?;
+    // Another length changes content.
+    let precondition = match len {
+        Some(_) => encryption::with(all, precondition)?,
+        None => encryption::with_any(all, precondition)?,
+    };
     let path = path.clone();
     Ok(Some(Operation::SetPageProperties { path, precondition, properties, len, sequence: change }))
 }

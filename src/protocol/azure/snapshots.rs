@@ -8,6 +8,7 @@ use http::Method;
 use crate::protocol::Error;
 use crate::protocol::Operation;
 use crate::protocol::azure::conditions;
+use crate::protocol::azure::encryption;
 use crate::protocol::azure::headers;
 use crate::protocol::azure::parse::Request;
 use crate::protocol::azure::query;
@@ -34,7 +35,7 @@ pub(super) fn time(request: &Request<'_>, comp: Option<&str>) -> Result<Option<T
 
 /// Snapshot Blob: metadata, when any is given, is that of the snapshot.
 pub(super) fn take(all: &HeaderMap, path: BlobPath) -> Result<Operation, Error> {
-    let precondition = conditions::write(all)?;
+    let precondition = encryption::with(all, conditions::write(all)?)?;
     let metadata = Some(headers::metadata(all)?).filter(|metadata| !metadata.is_empty());
     Ok(Operation::SnapshotBlob { path, precondition, metadata })
 }

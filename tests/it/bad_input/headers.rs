@@ -7,6 +7,9 @@ use crate::wire::Message;
 const PUT: &str = "PUT /acct1/con1/new";
 const GET: &str = "GET /acct1/con1/blob";
 const SET: &str = "PUT /acct1/con1/blob?comp=metadata";
+const PROPERTIES: &str = "PUT /acct1/con1/blob?comp=properties";
+const SNAPSHOT: &str = "PUT /acct1/con1/blob?comp=snapshot";
+const RANGES: &str = "GET /acct1/con1/blob?comp=pagelist";
 const DELETE: &str = "DELETE /acct1/con1/blob";
 const DATE: &str = "Sat, 21 Nov 2026 05:00:00 GMT";
 
@@ -45,6 +48,11 @@ const ROWS: &[Row] = &[
     (GET, "if-unmodified-since: Mon, 01 Jan 1990 00:00:00 GMT", 412, "ConditionNotMet"),
     (GET, "if-modified-since: Fri, 01 Jan 2100 00:00:00 GMT", 304, "ConditionNotMet"),
     (DELETE, "x-ms-encryption-scope: abc", 400, "UnsupportedHeader"),
+    (PROPERTIES, "x-ms-encryption-scope: abc", 409, "BlobDoesNotUseCustomerSpecifiedEncryption"),
+    (PROPERTIES, "x-ms-encryption-key: a2V5", 400, "InvalidHeaderValue"),
+    (SNAPSHOT, "x-ms-encryption-scope: abc", 409, "BlobDoesNotUseCustomerSpecifiedEncryption"),
+    (SNAPSHOT, "x-ms-encryption-algorithm: AES256", 400, "MissingRequiredHeader"),
+    (RANGES, "x-ms-encryption-scope: abc", 400, "UnsupportedHeader"),
     (DELETE, "x-ms-structured-body: XSM/1.0; properties=crc64", 400, "UnsupportedHeader"),
     (GET, "x-ms-structured-body: crc64", 400, "InvalidHeaderValue"),
     (GET, "x-ms-encryption-key: a2V5", 400, "InvalidHeaderValue"),

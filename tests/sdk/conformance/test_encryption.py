@@ -3,11 +3,16 @@
 import base64
 import hashlib
 import pathlib
+import random
+import uuid
 
+from azure.storage.blob import ContentSettings
 from conftest import refused
 from lib.content import content
 
 MARK = b"this must not be found on disk: "
+PAGE = 512
+SECRET = b"000000: pages must not be found on disk, nor what they were before; "[:64].ljust(64, b".")
 
 
 def key(byte):
@@ -64,3 +69,80 @@ def test_an_encrypted_source_is_not_copied_in_the_clear(container, blob):
     copy = container.get_blob_client("copy")
     refused(lambda: copy.start_copy_from_url(blob.url), 409, "CannotVerifyCopySource")
     assert not copy.exists()
+
+
+def test_pages_are_encrypted_on_disk_and_written_over(server, blob):
+    """Against an array: writes of all sizes over each other, clears, and reads of any range."""
+    dice, pages = random.Random(5), 600
+    blob.create_page_blob(pages * PAGE, headers=key(1))
+    image = bytearray(pages * PAGE)
+    for _ in range(80):
+        start = dice.randrange(pages)
+        count = min(dice.choice((1, 2, 8, 9, 100, 300)), pages - start)
+        window = slice(start * PAGE, (start + count) * PAGE)
+        if dice.random() < 0.2:
+            blob.clear_page(window.start, count * PAGE, headers=key(1))
+            image[window] = bytes(count * PAGE)
+        else:
+            # The text differs from write to write, as a keystream used twice would show.
+            data = (b"%06d" % dice.randrange(10**6) + SECRET[6:]) * (count * PAGE // len(SECRET))
+            blob.upload_page(data, window.start, len(data), headers=key(1))
+            image[window] = data
+    assert blob.download_blob(headers=key(1)).readall() == image
+    for _ in range(30):
+        offset = dice.randrange(len(image) - 1)
+        length = dice.randrange(1, min(len(image) - offset, 70_000))
+        found = blob.download_blob(offset=offset, length=length, headers=key(1)).readall()
+        assert found == image[offset:offset + length]
+    assert on_disk(server, SECRET[6:]) == []
+
+
+def test_pages_need_the_key(container, blob):
+    blob.create_page_blob(8 * PAGE, headers=key(1))
+    page = b"x" * PAGE
+    uses, differs = "BlobUsesCustomerSpecifiedEncryption", "BlobCustomerSpecifiedEncryptionMismatch"
+    refused(lambda: blob.upload_page(page, 0, PAGE), 409, uses)
+    refused(lambda: blob.upload_page(page, 0, PAGE, headers=key(2)), 409, differs)
+    refused(lambda: blob.clear_page(0, PAGE), 409, uses)
+    refused(lambda: blob.resize_blob(PAGE), 409, uses)
+    seen = {}
+    blob.upload_page(page, 0, PAGE, headers=key(1), raw_response_hook=lambda r: seen.update(r.http_response.headers))
+    assert seen["x-ms-encryption-key-sha256"] == key(1)["x-ms-encryption-key-sha256"]
+    blob.resize_blob(4 * PAGE, headers=key(1))
+    # Ranges say nothing of the content, and Get Page Ranges takes no key.
+    assert [(r.start, r.end) for r in blob.list_page_ranges()] == [(0, PAGE - 1)]
+    assert blob.download_blob(headers=key(1)).readall() == page + bytes(3 * PAGE)
+    refused(lambda: blob.download_blob().readall(), 409, uses)
+    plain = container.get_blob_client("plain")
+    plain.create_page_blob(PAGE)
+    refused(lambda: plain.upload_page(page, 0, PAGE, headers=key(1)), 409, "BlobDoesNotUseCustomerSpecifiedEncryption")
+
+
+def test_snapshots_and_properties_of_encrypted_blobs(container, blob):
+    blob.create_page_blob(2 * PAGE, headers=key(1))
+    blob.upload_page(b"1" * PAGE, 0, PAGE, headers=key(1))
+    refused(blob.create_snapshot, 409, "BlobUsesCustomerSpecifiedEncryption")
+    refused(lambda: blob.create_snapshot(headers=key(2)), 409, "BlobCustomerSpecifiedEncryptionMismatch")
+    taken = blob.create_snapshot(headers=key(1))["snapshot"]
+    blob.upload_page(b"2" * PAGE, 0, PAGE, headers=key(1))
+    kept = container.get_blob_client(blob.blob_name, snapshot=taken)
+    assert kept.download_blob(headers=key(1)).readall() == b"1" * PAGE + bytes(PAGE)
+    assert blob.download_blob(headers=key(1)).readall() == b"2" * PAGE + bytes(PAGE)
+    refused(lambda: kept.download_blob(headers=key(2)), 409, "BlobCustomerSpecifiedEncryptionMismatch")
+    settings = ContentSettings(content_type="text/plain")
+    blob.set_http_headers(settings)
+    blob.set_http_headers(settings, headers=key(1))
+    refused(lambda: blob.set_http_headers(settings, headers=key(2)), 409, "BlobCustomerSpecifiedEncryptionMismatch")
+    assert blob.get_blob_properties(headers=key(1)).content_settings.content_type == "text/plain"
+
+
+def test_page_blobs_take_the_scope_of_their_container(service):
+    container = service.create_container(
+        f"scoped-{uuid.uuid4()}", container_encryption_scope={"default_encryption_scope": "ours", "prevent_encryption_scope_override": True})
+    blob = container.get_blob_client("disk")
+    blob.create_page_blob(PAGE)
+    blob.upload_page(b"x" * PAGE, 0, PAGE)
+    assert blob.get_blob_properties().encryption_scope == "ours"
+    refused(lambda: container.get_blob_client("other").create_page_blob(PAGE, headers=key(1)), 403,
+            "RequestForbiddenByContainerEncryptionPolicy")
+    container.delete_container()

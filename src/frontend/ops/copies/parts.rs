@@ -112,7 +112,7 @@ pub(crate) async fn put_pages(
     }
     let mut body = found.body(front).await?;
     let start = put.range.start;
-    let ingested = ingest::ingest_pages(&front.pool, &mut body, &upload, start).await?;
+    let ingested = ingest::ingest_pages(&front.pool, &mut body, &upload, start, None).await?;
     pages::put_stored(front, key, (put.precondition, put.sequence, put.range), ingested).await
 }
 

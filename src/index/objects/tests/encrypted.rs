@@ -131,3 +131,68 @@ fn encrypted_content_has_the_documented_bytes() {
     assert!(value("x").ends_with(&format!("{seal}00026869")), "{}", value("x"));
     assert!(value("y").ends_with(&format!("{seal}010101020307")), "{}", value("y"));
 }
+
+fn pages_under(n: u8, range: std::ops::Range<u64>, content: Option<NewContent>) -> Write {
+    Write::WritePages(WritePages {
+        key: key("a"),
+        guard: if n == 0 { no_key() } else { key_claim(n) },
+        sequence: SequenceBounds::default(),
+        range: range.start * PAGE_BYTES..range.end * PAGE_BYTES,
+        content,
+    })
+}
+
+#[test]
+fn pages_written_over_keep_their_place_in_the_keystream() {
+    let mut p = partition();
+    let mut new = put(&key("a"), inline(b""));
+    (new.kind, new.guard) = (NewKind::Page { len: 300 * PAGE_BYTES, sequence: 0 }, key_claim(0x22));
+    p.must(&Write::PutBlob(new));
+    let locations = [location(1, 0, 128 * PAGE_BYTES), location(1, 70_000, 72 * PAGE_BYTES)];
+    let stored = sealed(stored(&locations)).0;
+    p.must(&pages_under(0x22, 0..200, Some(stored)));
+    let bytes = vec![9; 4 * 512];
+    p.must(&pages_under(0x22, 250..254, Some(sealed(inline(&bytes)).0)));
+    let missing = fault(EncryptionFault::KeyMissing);
+    assert_eq!(p.write(&pages_under(0, 3..4, None)).unwrap_err(), missing);
+    assert_eq!(p.write(&pages_under(1, 3..4, None)).unwrap_err(), fault(EncryptionFault::Mismatch));
+    p.must(&pages_under(0x22, 10..130, None));
+    p.must(&pages_under(0x22, 251..252, None));
+    let mut all = read(&key("a"));
+    all.guard = key_claim(0x22);
+    all.range = ByteRange::new(9 * PAGE_BYTES, Some(253 * PAGE_BYTES + 6));
+    let piece = |seal, at, piece| Piece::Encrypted { seal, at, piece: Box::new(piece) };
+    let part = |location, from: u64, to: u64| Piece::Stored {
+        location,
+        range: from * PAGE_BYTES..to * PAGE_BYTES,
+    };
+    let row = |len: usize| Piece::Inline(bytes[..len].to_vec().into());
+    assert_eq!(
+        p.blob(&all).unwrap().pieces,
+        [
+            piece(SEAL, 9 * PAGE_BYTES, part(locations[0], 9, 10)),
+            Piece::Zeros(120 * PAGE_BYTES),
+            piece(SEAL.after(128 * PAGE_BYTES), 2 * PAGE_BYTES, part(locations[1], 2, 72)),
+            Piece::Zeros(50 * PAGE_BYTES),
+            piece(SEAL, 0, row(512)),
+            Piece::Zeros(PAGE_BYTES),
+            piece(SEAL.after(2 * PAGE_BYTES), 0, row(512 + 7)),
+        ]
+    );
+    // A reader may begin inside a block of the cipher.
+    all.range = ByteRange::new(252 * PAGE_BYTES + 5, Some(252 * PAGE_BYTES + 6));
+    assert_eq!(p.blob(&all).unwrap().pieces, [piece(SEAL.after(2 * PAGE_BYTES), 5, row(2))]);
+    p.must(&pages_under(0x22, 0..300, None));
+    assert_eq!(p.garbage(), locations, "encrypted bytes are freed like others");
+}
+
+#[test]
+fn an_encrypted_span_is_written_as_specified() {
+    let content = Content::from(&sealed(stored(&[location(7, 512, 1024)])).0);
+    let span = values::Span { len: 512, skip: 512, content: Some(content) };
+    let row = values::encode(&span);
+    let hex: String = row.iter().map(|byte| format!("{byte:02x}")).collect();
+    let (nonce, key) = ("11".repeat(16), "22".repeat(32));
+    assert_eq!(hex, format!("01800480040103{nonce}{key}0101078004800807"));
+    assert_eq!(values::decode::<values::Span>(Family::Layout, b"", &row), Ok(span));
+}

@@ -79,8 +79,18 @@ fn operations_without_content_or_metadata_take_no_key() {
     assert!(!is_served(&Method::DELETE, None, &none));
     assert!(!is_served(&Method::PUT, Some("tier"), &none));
     assert!(!is_served(&Method::GET, Some("blocklist"), &none));
-    assert!(!is_served(&Method::PUT, None, &all(&[("x-ms-blob-type", "PageBlob")])));
+    assert!(!is_served(&Method::GET, Some("pagelist"), &none));
     assert!(!is_served(&Method::PUT, None, &all(&[("x-ms-copy-source", "http://h/")])));
+}
+
+#[test]
+fn a_key_that_need_not_come_is_held_to_when_it_does() {
+    let read = |pairs: &[(&'static str, &str)]| {
+        with_any(&all(pairs), Precondition::default()).map(|found| found.encryption)
+    };
+    assert_eq!(read(&[]), Ok(RequestEncryption::Unchecked));
+    assert_eq!(read(&[(SCOPE, "abc")]), Ok(RequestEncryption::Scope("abc".to_owned())));
+    assert_eq!(read(&[(KEY, KEY_TEXT)]).unwrap_err().code, ErrorCode::MissingRequiredHeader);
 }
 
 #[test]
