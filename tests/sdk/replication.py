@@ -16,7 +16,6 @@ import shutil
 import subprocess
 import time
 
-from azure.core.exceptions import HttpResponseError
 from azure.storage.blob import ContentSettings, StandardBlobTier
 from lib import accounts, cli
 from lib.azcopy import AzCopy, address, program, report
@@ -38,30 +37,6 @@ TIERS = (None, None, StandardBlobTier.HOT, StandardBlobTier.COOL, StandardBlobTi
 FETCH_FROM_LOOPBACK = ("--copy-source-allow=127.0.0.1",)
 
 
-def not_served(account):
-    """What of a blob's kind and tier this server answers 501 to: left out of the job, and shown."""
-    container = account.service().create_container("probe")
-    block, append, page = (container.get_blob_client(name) for name in ("block", "append", "page"))
-    block.upload_blob(bytes(PAGE))
-    url = f"{block.url}?{accounts.sas(account)}"
-    probes = {
-        "AppendBlob": lambda: (append.create_append_blob(), append.append_block_from_url(url, 0, PAGE)),
-        "PageBlob": lambda: (page.create_page_blob(PAGE), page.upload_pages_from_url(url, 0, PAGE, 0)),
-        "tier": lambda: block.set_standard_blob_tier(StandardBlobTier.COLD),
-        "tags": lambda: block.set_blob_tags({"a": "b"}),
-    }
-    missing = set()
-    for what, call in probes.items():
-        try:
-            call()
-        except HttpResponseError as error:
-            if error.status_code != 501:
-                raise
-            missing.add(what)
-    container.delete_container()
-    return missing
-
-
 @dataclasses.dataclass(frozen=True)
 class Blob:
     """One blob of the source."""
@@ -75,11 +50,10 @@ class Blob:
     headers: dict
 
 
-def plan(number, missing):
+def plan(number):
     """One blob, always the same for its number."""
     drawn = random.Random(number)
     kind = drawn.choices(["BlockBlob", "AppendBlob", "PageBlob"], [80, 10, 10])[0]
-    kind = "BlockBlob" if kind in missing else kind
     size = drawn.choices([drawn.randrange(0, 4096), drawn.randrange(4096, 65_536), drawn.randrange(65_536, MIB),
                           drawn.randrange(MIB, 8 * MIB)], [40, 48, 10, 2])[0]
     size = -(-size // PAGE) * PAGE if kind == "PageBlob" else size
@@ -88,16 +62,16 @@ def plan(number, missing):
     tags = {"number": str(number), "kind": kind} if drawn.random() < 0.3 else {}
     tier = drawn.choice(TIERS) if kind == "BlockBlob" else None
     headers = {key: values for key, values in HEADERS.items() if drawn.random() < 0.3}
-    return Blob(name, kind, size, metadata, {} if "tags" in missing else tags, None if "tier" in missing else tier, headers)
+    return Blob(name, kind, size, metadata, tags, tier, headers)
 
 
-def fill(account, count, missing):
+def fill(account, count):
     """Writes the blobs; their bytes in all."""
     account.service().create_container("data")
     clients = PerThread(account, "data", retries=2)
 
     def one(number):
-        blob = plan(number, missing)
+        blob = plan(number)
         clients.blob(blob.name).upload_blob(
             content(number, blob.size), blob_type=blob.kind, metadata=blob.metadata, tags=blob.tags or None, overwrite=True,
             content_settings=ContentSettings(**blob.headers), **({"standard_blob_tier": blob.tier} if blob.tier else {}))
@@ -221,10 +195,7 @@ def copied_files(account, folder):
 def run(options, scratch, verdicts, servers, azcopy):
     """Fill, copy undisturbed, copy interrupted, compare."""
     source, target = (server.account for server in servers)
-    missing = not_served(source)
-    if missing:
-        verdicts.figure("left out, answered 501", ", ".join(sorted(missing)))
-    total = fill(source, options.blobs, missing)
+    total = fill(source, options.blobs)
     verdicts.figure("blobs in the source", f"{options.blobs:,}, {total / MIB:,.0f} MiB")
     for container in ("undisturbed", "copied"):
         target.service().create_container(container)

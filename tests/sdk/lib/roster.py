@@ -6,7 +6,6 @@ Nothing but the standard library: `tests/sdk/run` reads this before anything is 
 import dataclasses
 import json
 import pathlib
-import re
 import sys
 
 HERE = pathlib.Path(__file__).resolve().parents[1]
@@ -51,10 +50,6 @@ CLIENTS = [
     Client("azure_cli", "az (azure-cli)", only_full="733 MB to install; tests/sdk/run --full"),
 ]
 
-# How the server says that it does not serve an operation yet: that is shown, and fails nothing.
-_NOT_SERVED = r"does not serve|NotImplemented|\b501\b"
-
-
 def not_chosen(client):
     """The row of a client that was left out."""
     return {"client": client.shows, "version": "", "group": "all", "state": "not run", "why": client.only_full,
@@ -66,9 +61,6 @@ def rows(results, client, code):
     text = results.read_text(encoding="utf-8") if results.exists() else ""
     found = [json.loads(line) for line in text.splitlines()]
     failed = any(row["state"] == "FAILED" for row in found)
-    for row in found:
-        if row["state"] == "FAILED" and re.search(_NOT_SERVED, row["why"]):
-            row["state"] = "not served"
     if not found or code not in (0, 1, 77) or (code == 1 and not failed):
         found.append({"client": client.shows, "version": "", "group": "the script itself", "state": "FAILED",
                       "why": f"ended with {code}", "seconds": 0})
@@ -85,7 +77,7 @@ def report(all_rows, path):
     for cells in [columns, *[[row[column] for column in columns] for row in all_rows]]:
         print("  ".join([cell.ljust(size) for cell, size in zip(cells, width)] + [cells[4][:110]]).rstrip())
     states = [row["state"] for row in all_rows]
-    count = {state: states.count(state) for state in ("passed", "FAILED", "not served", "not run")}
+    count = {state: states.count(state) for state in ("passed", "FAILED", "not run")}
     print(", ".join(f"{number} groups {state}" for state, number in count.items() if number) + f"; {path}")
     sys.stdout.flush()
     return count["FAILED"]
