@@ -81,9 +81,12 @@ def main(options, scratch):
             settings = scratch / f"{label}.yaml"
             settings.write_text((text + COMMON).format(name=account.name, key=account.key, domain=DOMAIN, port=port,
                                                        container=label, cache=scratch / f"{label}-cache"))
-            command = [binary, "mount", scratch / label, f"--config-file={settings}", "--foreground"]
+            command = [binary, "mount", scratch / label, f"--config-file={settings}", "--foreground",
+                       "--disable-version-check=true"]
+            # Its log and its state go below HOME; nothing of the person who runs this is read or written.
+            home = {**os.environ, "HOME": str(scratch)}
             try:
-                with mounted.at(scratch / label, command, os.environ, scratch / f"{label}.log") as point:
+                with mounted.at(scratch / label, command, home, scratch / f"{label}.log") as point:
                     mounted.groups(judged, point, scratch, mode)
             except NotRun as missing:
                 judged.not_run(mode, str(missing))
