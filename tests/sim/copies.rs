@@ -74,7 +74,9 @@ impl Client<'_> {
                     _ => content,
                 }
             }
-            CopiedContent::Whole(_) | CopiedContent::Blocks(_) => content,
+            CopiedContent::Whole(_) | CopiedContent::Blocks(_) | CopiedContent::Pages { .. } => {
+                content
+            }
         }
     }
 
@@ -93,7 +95,7 @@ impl Client<'_> {
         };
         let mut combiner = Crc64Combiner::default();
         let crc64 = match &content {
-            CopiedContent::Whole(_) => body.crc64().unwrap(),
+            CopiedContent::Whole(_) | CopiedContent::Pages { .. } => body.crc64().unwrap(),
             CopiedContent::Blocks(blocks) => {
                 blocks.iter().fold(Crc64::EMPTY, |sum, b| combiner.combine(sum, b.crc64, b.len))
             }
@@ -116,7 +118,12 @@ impl Client<'_> {
     ) -> Result<Option<(CopiedContent, CopyGuard)>, Violation> {
         // Before the look-up, so that an audit knows of the copy.
         let guard = self.stack.inflight.copy();
-        let share = Share { key: key(source), guard: requests::guard(Demand::default()), range };
+        let share = Share {
+            key: key(source),
+            snapshot: None,
+            guard: requests::guard(Demand::default()),
+            range,
+        };
         let SharedBlob { record, content } =
             match self.stack.router.write(Write::Share(Box::new(share))).await {
                 Ok(WriteReply::Shared(shared)) => *shared,

@@ -204,6 +204,8 @@ pub(crate) fn done(reply: &WriteReply) -> Option<Done> {
         WriteReply::Done | WriteReply::TierSet { .. } => Done::default(),
         WriteReply::Account(_)
         | WriteReply::Shared(_)
+        | WriteReply::SharedPages(_)
+        | WriteReply::Layer(_)
         | WriteReply::Pages(_)
         | WriteReply::Purged { .. } => return None,
     })
