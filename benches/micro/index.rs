@@ -8,8 +8,8 @@ use blockyard::coordinator::EmbeddedCoordinator;
 use blockyard::coordinator::IdAllocator;
 use blockyard::coordinator::counter::EXTENT_IDS;
 use blockyard::index::Config;
+use blockyard::index::Fleet;
 use blockyard::index::Guard;
-use blockyard::index::Host;
 use blockyard::index::IndexHost;
 use blockyard::index::ListBlobs;
 use blockyard::index::Metrics;
@@ -47,7 +47,7 @@ const PAGE: usize = 1_000;
 /// An index of one partition.
 struct Index {
     bed: Bed,
-    host: Host,
+    host: Fleet,
     target: Target,
     written: u64,
 }
@@ -67,10 +67,10 @@ impl Index {
                 machine: Arc::new(Objects),
                 metrics: Metrics::default(),
             };
-            let host = Host::open(parts, Config::default()).await.expect("a host");
+            let host = Fleet::open(vec![parts], Config::default()).await.expect("a host");
             let map = PartitionMap::load(coordinator.as_ref()).await.expect("a map");
             let owner = map.owner(&[]).expect("one partition");
-            (host, Target { partition: owner.id, epoch: owner.epoch })
+            (host, Target::of(owner))
         });
         Self { bed, host, target, written: 0 }
     }

@@ -100,7 +100,7 @@ impl Router {
 
 fn owner(map: &PartitionMap, key: &[u8]) -> Result<Target, Error> {
     let owner = map.owner(key).ok_or(Error::WrongPartition)?;
-    Ok(Target { partition: owner.id, epoch: owner.epoch })
+    Ok(Target::of(owner))
 }
 
 #[cfg(test)]
@@ -119,6 +119,7 @@ mod tests {
     use crate::index::PartitionDescriptor;
     use crate::types::Epoch;
     use crate::types::ExtentId;
+    use crate::types::HostId;
     use crate::types::KeyRange;
     use crate::types::PartitionId;
 
@@ -155,6 +156,7 @@ mod tests {
             range: KeyRange::all(),
             epoch: Epoch::new(epoch),
             log: Vec::new(),
+            host: HostId::new(0),
         };
         let key = PartitionDescriptor::coordinator_key(descriptor.id);
         coordinator.txn(&[], &[Op::Put(key, descriptor.encode())]).await.unwrap();

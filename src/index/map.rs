@@ -7,13 +7,16 @@ use crate::coordinator::Coordinator;
 use crate::index::api::Error;
 use crate::types::Epoch;
 use crate::types::ExtentId;
+use crate::types::HostId;
 use crate::types::KeyRange;
 use crate::types::PartitionId;
 
 /// Coordinator keys of descriptors: this, then the id as 16 hex digits.
 pub const PARTITION_PREFIX: &str = "partition/";
 
-const DESCRIPTOR_VERSION: u8 = 1;
+const DESCRIPTOR_VERSION: u8 = 2;
+/// Before partitions had hosts: all of them are the first one's.
+const WITHOUT_HOST: u8 = 1;
 
 /// What the coordinator holds of a partition: enough to find everything durable about it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,6 +29,8 @@ pub struct PartitionDescriptor {
     pub epoch: Epoch,
     /// Its log, oldest first; the last is the open one. The first record of each is a manifest.
     pub log: Vec<ExtentId>,
+    /// Who serves it.
+    pub host: HostId,
 }
 
 impl PartitionDescriptor {
@@ -41,8 +46,17 @@ impl PartitionDescriptor {
     #[must_use]
     pub fn decode(value: &[u8]) -> Option<Self> {
         let (&version, rest) = value.split_first()?;
-        match postcard::take_from_bytes(rest) {
-            Ok((descriptor, [])) if version == DESCRIPTOR_VERSION => Some(descriptor),
+        let descriptor = match version {
+            DESCRIPTOR_VERSION => postcard::take_from_bytes(rest),
+            WITHOUT_HOST => {
+                postcard::take_from_bytes(rest).map(|((id, range, epoch, log), rest)| {
+                    (Self { id, range, epoch, log, host: HostId::new(0) }, rest)
+                })
+            }
+            _ => return None,
+        };
+        match descriptor {
+            Ok((descriptor, [])) => Some(descriptor),
             Ok(_) | Err(_) => None,
         }
     }

@@ -26,8 +26,10 @@ struct Counters {
     memtable_bytes: Gauge,
     splits: Counter,
     merges: Counter,
+    moves: Counter,
     split_pause: Histogram,
     merge_pause: Histogram,
+    move_pause: Histogram,
     shared_dropped: Counter,
 }
 
@@ -46,8 +48,10 @@ impl Default for Metrics {
             memtable_bytes: Gauge::default(),
             splits: Counter::default(),
             merges: Counter::default(),
+            moves: Counter::default(),
             split_pause: pauses(),
             merge_pause: pauses(),
+            move_pause: pauses(),
             shared_dropped: Counter::default(),
         }))
     }
@@ -74,6 +78,9 @@ impl Metrics {
         index.register("merges", "Merges of neighbouring partitions", c.merges.clone());
         let pause = "Seconds in which no write of a range was made durable because of a merge";
         index.register("merge_pause_seconds", pause, c.merge_pause.clone());
+        index.register("moves", "Partitions moved to another host", c.moves.clone());
+        let pause = "Seconds in which no write of a partition was made durable because it moved";
+        index.register("move_pause_seconds", pause, c.move_pause.clone());
         let dropped = "Bytes of shared content that rows stopped naming";
         index.register("shared_dropped_bytes", dropped, c.shared_dropped.clone());
     }
@@ -113,6 +120,11 @@ impl Metrics {
     pub(crate) fn merged(&self, pause: Duration) {
         self.0.merges.inc();
         self.0.merge_pause.observe(pause.as_secs_f64());
+    }
+
+    pub(crate) fn moved(&self, pause: Duration) {
+        self.0.moves.inc();
+        self.0.move_pause.observe(pause.as_secs_f64());
     }
 
     pub(crate) fn cache(&self, hits: u64, misses: u64) {

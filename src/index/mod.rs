@@ -1,7 +1,7 @@
 //! The index: rows about accounts, containers and blobs, range-partitioned by routing key, stored in extents.
 //!
 //! 1. `api/`: what a front end, reclaim and the checker ask; `record.rs`: the records they get.
-//! 2. `map.rs`: who owns which range; `host.rs`: the partitions open here.
+//! 2. `map.rs`: who owns which range; `fleet.rs`, `host.rs`: the partitions open here, and how the map changes.
 //! 3. `engine/`: a partition: log, memtables, runs, recovery, over capacity's API.
 //! 4. `load/`: what a partition notes of its load, and when to split it.
 //! 5. `objects/`: what rows mean, behind the seam of `rows.rs`.
@@ -13,7 +13,8 @@
 pub mod api;
 pub mod check;
 pub mod engine;
-pub mod host;
+pub mod fleet;
+mod host;
 pub mod inflight;
 pub mod load;
 pub mod map;
@@ -38,7 +39,7 @@ pub use api::{
     SequenceBounds, SharePages, SharedPages, UpdatePages, WritePages,
 };
 pub use engine::{Config, ExtentIds, Offline, Parts, open_offline};
-pub use host::{CHILDREN_MAX, ChangeError, Changed, Host};
+pub use fleet::{CHILDREN_MAX, ChangeError, Changed, Fleet};
 pub use inflight::InFlight;
 pub use load::PolicyConfig;
 pub use map::{PartitionDescriptor, PartitionMap};

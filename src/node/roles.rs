@@ -33,7 +33,7 @@ use crate::frontend::write::WritePool;
 use crate::index;
 use crate::index::AccountChange;
 use crate::index::AccountRecord;
-use crate::index::Host;
+use crate::index::Fleet;
 use crate::index::InFlight;
 use crate::index::IndexHost;
 use crate::index::ListAccounts;
@@ -69,7 +69,7 @@ const CUT_GRACE: Duration = Duration::from_secs(1);
 /// The running roles.
 #[derive(Debug)]
 pub struct Roles {
-    host: Arc<Host>,
+    host: Arc<Fleet>,
     serving: JoinHandle<()>,
     stop_serving: CancellationToken,
     /// What the admin listener shows and changes.
@@ -202,7 +202,7 @@ async fn open_index(
     base: &Base,
     extent_ids: &Arc<IdAllocator>,
     metrics: &index::Metrics,
-) -> Result<Arc<Host>, NodeError> {
+) -> Result<Arc<Fleet>, NodeError> {
     let parts = index::Parts {
         env: base.env.clone(),
         capacity: Arc::clone(&base.capacity),
@@ -217,7 +217,7 @@ async fn open_index(
         block_cache_bytes: usize::try_from(config.block_cache_bytes).unwrap_or(usize::MAX),
         ..index::Config::default()
     };
-    Ok(Arc::new(Host::open(parts, limits).await?))
+    Ok(Arc::new(Fleet::open(vec![parts], limits).await?))
 }
 
 /// Looks the configured accounts up, making those that are new, and those that were made while a node ran.

@@ -34,5 +34,5 @@ impl Partitions for CoordinatorPartitions {
 
 /// How a partition of the map is addressed.
 pub(super) fn target(partition: &PartitionDescriptor) -> Target {
-    Target { partition: partition.id, epoch: partition.epoch }
+    Target::of(partition)
 }

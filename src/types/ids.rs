@@ -47,6 +47,10 @@ id! {
     PartitionId, "{}"
 }
 id! {
+    /// A host of partitions: a thread of a process. Zero is there always.
+    HostId, "{}"
+}
+id! {
     /// Grows with every change of a partition's owner or range, and of an extent's writer; fences the old one.
     Epoch, "{}"
 }

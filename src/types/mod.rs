@@ -37,7 +37,7 @@ pub use cipher::{ContentCipher, CustomerKey, KeySha256, Seal};
 pub use condition::{Conditions, EtagMatch, Outcome};
 pub use encryption::{Encryption, EncryptionScope};
 pub use etag::Etag;
-pub use ids::{AccountId, ContainerId, Epoch, ExtentId, PartitionId, Sequence};
+pub use ids::{AccountId, ContainerId, Epoch, ExtentId, HostId, PartitionId, Sequence};
 pub use key::{BlobKey, Collation, KeyRange, RoutingKey, TAG_INDEX, TagEntryKey};
 pub use kind::{BlobKind, NewKind, PAGE_BLOB_BYTES_MAX, PAGE_BYTES, PAGE_WINDOW_BYTES};
 pub use lease::{Lease, LeaseAction, LeaseState};

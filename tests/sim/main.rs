@@ -123,6 +123,7 @@ fn index_histories_come_through_everything() {
         "splits",
         "splits that failed",
         "merges",
+        "moves",
         "capacity_journal_batches",
         "capacity_removed_extents",
         "reclaim_garbage_rows",

@@ -1,9 +1,10 @@
-//! Splits and merges partitions while clients work: at any border, of any partition, also one that is being recovered.
+//! Splits, merges and moves partitions while clients work: at any border, of any partition, also one that is being recovered.
 
 use std::time::Duration;
 
 use blockyard::index::ChangeError;
 use blockyard::index::Changed;
+use blockyard::types::HostId;
 use blockyard::types::PartitionId;
 use blockyard::types::RoutingKey;
 
@@ -18,7 +19,7 @@ use crate::stack::Stack;
 /// The reserve of a full disk holds a log for each of so many.
 const PARTITIONS_MAX: usize = 14;
 
-/// Splits and merges up to `times` times.
+/// Splits, merges and moves up to `times` times.
 pub(crate) async fn run(stack: &Stack, session: &Session<'_>, times: u64) -> Result<(), Violation> {
     let draw = session.draw;
     for _ in 0..times {
@@ -26,13 +27,23 @@ pub(crate) async fn run(stack: &Stack, session: &Session<'_>, times: u64) -> Res
         if session.is_down() {
             continue;
         }
-        if stack.host.partitions() > 1 && draw.percent(40) {
+        if draw.percent(25) {
+            move_one(stack, session).await?;
+        } else if stack.host.partitions() > 1 && draw.percent(40) {
             merge(stack, session).await?;
         } else if stack.host.partitions() < PARTITIONS_MAX {
             split(stack, session).await?;
         }
     }
     Ok(())
+}
+
+async fn move_one(stack: &Stack, session: &Session<'_>) -> Result<(), Violation> {
+    let map = stack.router.map();
+    let one = session.draw.one(map.partitions()).map(|one| (one.id, one.host));
+    let Some((id, host)) = one else { return Ok(()) };
+    let done = stack.host.move_to(id, HostId::new(1 - host.get())).await;
+    judge(session, "moves", done)
 }
 
 async fn merge(stack: &Stack, session: &Session<'_>) -> Result<(), Violation> {
@@ -82,9 +93,10 @@ fn judge(
             Ok(())
         }
         Err(ChangeError::Busy) => {
-            session.counts.add("merges put off", 1);
+            session.counts.add(&format!("{what} put off"), 1);
             Ok(())
         }
+        Err(ChangeError::NoSuchHost) => Err("there are two hosts".to_owned()),
         Err(ChangeError::Failed(_)) if session.plan.trouble != Trouble::None => {
             session.counts.add(&format!("{what} that failed"), 1);
             Ok(())

@@ -17,7 +17,7 @@ use blockyard::frontend::Router;
 use blockyard::frontend::write::WriteConfig;
 use blockyard::frontend::write::WritePool;
 use blockyard::index::Config;
-use blockyard::index::Host;
+use blockyard::index::Fleet;
 use blockyard::index::InFlight;
 use blockyard::index::IndexHost;
 use blockyard::index::Metrics;
@@ -33,12 +33,15 @@ use blockyard::types::RoutingKey;
 
 use crate::rig::Machine;
 
+/// Hosts of partitions: with two there is something to move.
+const HOSTS: usize = 2;
+
 /// Everything a client of the node needs.
 #[derive(Debug)]
 pub(crate) struct Stack {
     pub(crate) env: Env,
     pub(crate) capacity: Arc<CapacityNode>,
-    pub(crate) host: Arc<Host>,
+    pub(crate) host: Arc<Fleet>,
     pub(crate) router: Router,
     pub(crate) pool: WritePool,
     pub(crate) inflight: InFlight,
@@ -73,7 +76,7 @@ impl Stack {
             machine: Arc::new(Objects),
             metrics: metrics.clone(),
         };
-        let host = Host::open_with(parts, index_config(), boundaries).await;
+        let host = Fleet::open_with(vec![parts; HOSTS], index_config(), boundaries).await;
         let host = Arc::new(host.map_err(|error| format!("index does not open: {error}"))?);
         let hosting = Arc::clone(&host) as Arc<dyn IndexHost>;
         let router = Router::new(Arc::clone(&hosting), Arc::clone(&coordinator), env.clone());

@@ -35,6 +35,7 @@ use crate::types::AccountId;
 use crate::types::AccountName;
 use crate::types::Epoch;
 use crate::types::ExtentId;
+use crate::types::HostId;
 use crate::types::KeyRange;
 use crate::types::PartitionId;
 
@@ -67,6 +68,7 @@ async fn accounts(env: &Env) -> AccountStore {
         range: KeyRange::all(),
         epoch: Epoch::new(1),
         log: Vec::new(),
+        host: HostId::new(0),
     };
     let key = PartitionDescriptor::coordinator_key(descriptor.id);
     coordinator.txn(&[], &[Op::Put(key, descriptor.encode())]).await.unwrap();

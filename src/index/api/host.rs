@@ -9,8 +9,10 @@ use crate::index::api::Read;
 use crate::index::api::ReadReply;
 use crate::index::api::Write;
 use crate::index::api::WriteReply;
+use crate::index::map::PartitionDescriptor;
 use crate::types::Epoch;
 use crate::types::ExtentId;
+use crate::types::HostId;
 use crate::types::PartitionId;
 
 /// The partition a router believes to own the key, and the epoch it knows it by.
@@ -20,6 +22,16 @@ pub struct Target {
     pub partition: PartitionId,
     /// Its epoch in the router's map.
     pub epoch: Epoch,
+    /// Who serves it.
+    pub host: HostId,
+}
+
+impl Target {
+    /// The partition as the map has it.
+    #[must_use]
+    pub fn of(owner: &PartitionDescriptor) -> Self {
+        Self { partition: owner.id, epoch: owner.epoch, host: owner.host }
+    }
 }
 
 /// Hosts partitions.

@@ -5,7 +5,7 @@
 //! 2. `commit.rs`: the committer: batch, evaluate, one durable append (`log/`), publish, answer.
 //! 3. `flush.rs`, `compact.rs`: memtables (`table.rs`) to runs (`run/`), runs to fewer runs; `install.rs` makes
 //!    either part of the partition by a manifest record.
-//! 4. `change/`: one partition becomes several, several become one.
+//! 4. `change/`: one partition becomes several, several become one, one changes its host.
 //! 5. `recover.rs`, `replay.rs`: from a descriptor in the coordinator to a serving partition; `offline.rs`: to a view for
 //!    the checker, changing nothing.
 //!
@@ -28,6 +28,7 @@ mod install;
 mod log;
 mod merge;
 mod offline;
+mod owned;
 mod partition;
 mod recover;
 mod replay;
@@ -47,6 +48,7 @@ pub use offline::{Offline, open_offline};
 pub use shared::{ExtentIds, Parts};
 pub use untrusted::decode_untrusted;
 
-pub(crate) use change::{NotMerged, merge};
+pub(crate) use change::{NotMerged, NotMoved, hand_off, merge};
+pub(crate) use owned::Owned;
 pub(crate) use partition::Partition;
 pub(crate) use shared::{Failed, Shared};

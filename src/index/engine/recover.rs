@@ -103,6 +103,7 @@ async fn claim(shared: &Shared, id: PartitionId) -> Result<(PartitionDescriptor,
         .filter(|descriptor| descriptor.id == id)
         .ok_or_else(|| Error::Corrupt(format!("the descriptor of partition {id} is malformed")))?;
     descriptor.epoch = descriptor.epoch.next();
+    descriptor.host = shared.host;
     let revision = writer::swap(coordinator, found.mod_revision, &descriptor).await?;
     Ok((descriptor, revision))
 }

@@ -101,7 +101,7 @@ impl<'a> Replay<'a> {
         self.sequence
     }
 
-    /// Applies one record; false at the end.
+    /// Applies one record; false at the end. A log that is still written to may be asked again later.
     ///
     /// # Errors
     /// [`Error::Corrupt`], [`Error::Unavailable`].
@@ -116,12 +116,21 @@ impl<'a> Replay<'a> {
             Some(Record::Manifest(_)) => {}
             None => {
                 self.link = Some(Link { extent, end: reader.offset() });
+                if self.at + 1 == self.extents.len() {
+                    self.reader = Some(reader);
+                    return Ok(false);
+                }
                 self.at += 1;
                 return Ok(true);
             }
         }
         self.reader = Some(reader);
         Ok(true)
+    }
+
+    /// Where reading stands.
+    pub(crate) fn link(&self) -> Option<Link> {
+        self.link
     }
 
     /// What came out.

@@ -1,6 +1,5 @@
-//! What all partitions of a host share.
+//! What all partitions of a host have in common.
 
-use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::sync::Arc;
 use std::sync::Mutex;
@@ -16,12 +15,14 @@ use crate::coordinator::IdAllocator;
 use crate::env::Env;
 use crate::index::api::Error;
 use crate::index::engine::config::Config;
+use crate::index::engine::owned::Owned;
 use crate::index::engine::run::cache::BlockCache;
 use crate::index::engine::table::Budget;
 use crate::index::metrics::Metrics;
 use crate::index::rows::Machine;
 use crate::types::Epoch;
 use crate::types::ExtentId;
+use crate::types::HostId;
 
 /// Issues extent ids that were never issued before.
 #[async_trait]
@@ -68,20 +69,23 @@ pub(crate) struct Shared {
     pub(crate) chores: Arc<Chores>,
     /// Rung when memory, logs or runs may need work.
     pub(crate) wake: Notify,
-    /// How many partitions here use an extent: after a split several share one.
-    owned: Mutex<BTreeMap<ExtentId, usize>>,
+    /// Who serves the partitions.
+    pub(crate) host: HostId,
+    owned: Arc<Owned>,
 }
 
 impl Shared {
-    pub(crate) fn new(parts: Parts, config: Config) -> Self {
+    /// `owned` is the same for all hosts of a process.
+    pub(crate) fn new(parts: Parts, config: Config, (host, owned): (HostId, Arc<Owned>)) -> Self {
         Self {
+            host,
+            owned,
             parts,
             config,
             cache: Arc::new(BlockCache::new(config.block_cache_bytes)),
             budget: Arc::default(),
             chores: Arc::default(),
             wake: Notify::new(),
-            owned: Mutex::default(),
         }
     }
 
@@ -94,37 +98,20 @@ impl Shared {
             Ok(()) => Ok(extent),
             Err(error) => {
                 // Not removed here: if the id is not fresh after all, it is someone's extent. The audit decides.
-                self.disown(extent);
+                self.owned.end(extent);
                 Err(error.into())
             }
         }
     }
 
-    /// Notes an extent as in use by one more partition here.
+    /// Notes an extent as in use by one more partition.
     pub(crate) fn own(&self, extent: ExtentId) {
-        let mut owned = self.owned.lock().unwrap_or_else(PoisonError::into_inner);
-        *owned.entry(extent).or_insert(0) += 1;
+        self.owned.add(extent);
     }
 
-    /// One partition less; true when it was the last, which then still counts until [`Self::disown`].
-    fn leave(&self, extent: ExtentId) -> bool {
-        let mut owned = self.owned.lock().unwrap_or_else(PoisonError::into_inner);
-        match owned.get_mut(&extent) {
-            Some(users) if *users > 1 => {
-                *users -= 1;
-                false
-            }
-            Some(_) | None => true,
-        }
-    }
-
-    fn disown(&self, extent: ExtentId) {
-        self.owned.lock().unwrap_or_else(PoisonError::into_inner).remove(&extent);
-    }
-
-    /// All extents in use here, those about to be removed too.
+    /// All extents in use by partitions of the process, those about to be removed too.
     pub(crate) fn owned(&self) -> Vec<ExtentId> {
-        self.owned.lock().unwrap_or_else(PoisonError::into_inner).keys().copied().collect()
+        self.owned.all()
     }
 
     /// Seals and removes what is due. What fails is dropped: recovery seals, the audit removes.
@@ -136,9 +123,9 @@ impl Shared {
                         tracing::debug!(%extent, %error, "could not seal a left log extent");
                     }
                 }
-                Chore::Leave(extent) if self.leave(extent) => {
+                Chore::Leave(extent) if self.owned.leave(extent) => {
                     match self.parts.capacity.remove(extent).await {
-                        Ok(()) => self.disown(extent),
+                        Ok(()) => self.owned.end(extent),
                         Err(error) => {
                             tracing::debug!(%extent, %error, "could not remove an unused extent");
                         }

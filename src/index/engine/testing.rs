@@ -26,6 +26,7 @@ use crate::index::metrics::Metrics;
 use crate::index::rows::Family;
 use crate::index::rows::Rows;
 use crate::types::Epoch;
+use crate::types::HostId;
 use crate::types::KeyRange;
 use crate::types::PartitionId;
 
@@ -56,6 +57,7 @@ impl World {
             range: KeyRange::all(),
             epoch: Epoch::new(0),
             log: Vec::new(),
+            host: HostId::new(0),
         };
         let key = PartitionDescriptor::coordinator_key(PARTITION);
         let put = crate::coordinator::Op::Put(key, descriptor.encode());
@@ -83,7 +85,8 @@ impl World {
     /// Starts the process: everything not durable is lost.
     pub(crate) async fn open(&self) -> Result<Partition, Error> {
         self.capacity.crash();
-        let shared = Arc::new(Shared::new(self.parts(), self.config));
+        let shared =
+            Arc::new(Shared::new(self.parts(), self.config, (HostId::new(0), Arc::default())));
         Partition::open(&shared, PARTITION).await
     }
 

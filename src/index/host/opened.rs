@@ -10,29 +10,34 @@ use crate::types::PartitionId;
 
 /// Partitions by id.
 #[derive(Debug)]
-pub(super) struct Opened(RwLock<BTreeMap<PartitionId, Arc<Partition>>>);
+pub(crate) struct Opened(RwLock<BTreeMap<PartitionId, Arc<Partition>>>);
 
 impl Opened {
-    pub(super) fn new(partitions: BTreeMap<PartitionId, Arc<Partition>>) -> Self {
+    pub(crate) fn new(partitions: BTreeMap<PartitionId, Arc<Partition>>) -> Self {
         Self(RwLock::new(partitions))
     }
 
-    pub(super) fn get(&self, id: PartitionId) -> Option<Arc<Partition>> {
+    pub(crate) fn get(&self, id: PartitionId) -> Option<Arc<Partition>> {
         self.0.read().unwrap_or_else(PoisonError::into_inner).get(&id).cloned()
     }
 
     /// All of them as of now, by id.
-    pub(super) fn all(&self) -> Vec<Arc<Partition>> {
+    pub(crate) fn all(&self) -> Vec<Arc<Partition>> {
         self.0.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
     }
 
     /// Stops partitions, then lets others take their place: nobody is served by both (I6).
-    pub(super) fn replace(&self, old: &[Arc<Partition>], new: Vec<Partition>) {
+    pub(crate) fn replace(&self, old: &[Arc<Partition>], new: Vec<Partition>) {
         let mut partitions = self.0.write().unwrap_or_else(PoisonError::into_inner);
         for old in old {
             old.core.lose();
             partitions.remove(&old.core.id);
         }
         partitions.extend(new.into_iter().map(|new| (new.core.id, Arc::new(new))));
+    }
+
+    /// Lets one more serve.
+    pub(crate) fn add(&self, new: Partition) {
+        self.replace(&[], vec![new]);
     }
 }

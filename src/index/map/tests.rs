@@ -8,14 +8,22 @@ fn descriptor() -> PartitionDescriptor {
         range: KeyRange::new(key(1), Some(key(9))),
         epoch: Epoch::new(300),
         log: vec![ExtentId::new(7), ExtentId::new(128)],
+        host: HostId::new(3),
     }
 }
 
 #[test]
 fn descriptor_has_golden_bytes() {
-    let golden = [1, 5, 2, 1, 1, 1, 2, 9, 9, 0xAC, 0x02, 2, 7, 0x80, 0x01];
+    let golden = [2, 5, 2, 1, 1, 1, 2, 9, 9, 0xAC, 0x02, 2, 7, 0x80, 0x01, 3];
     assert_eq!(descriptor().encode().as_ref(), golden);
     assert_eq!(PartitionDescriptor::decode(&golden), Some(descriptor()));
+}
+
+#[test]
+fn descriptor_of_the_first_version_belongs_to_the_first_host() {
+    let golden = [1, 5, 2, 1, 1, 1, 2, 9, 9, 0xAC, 0x02, 2, 7, 0x80, 0x01];
+    let first = PartitionDescriptor { host: HostId::new(0), ..descriptor() };
+    assert_eq!(PartitionDescriptor::decode(&golden), Some(first));
 }
 
 #[test]
@@ -39,6 +47,7 @@ fn map_refuses_gaps_and_overlaps() {
         range: KeyRange::new(key(low), high.map(key)),
         epoch: Epoch::new(1),
         log: Vec::new(),
+        host: HostId::new(0),
     };
     let map = PartitionMap::new(vec![part(2, "m", None), part(1, "", Some("m"))]).unwrap();
     assert_eq!(map.owner(b"a").unwrap().id, PartitionId::new(1));

@@ -137,6 +137,7 @@ impl Partitions for FakeIndex {
             range: p.memory.range.clone(),
             epoch,
             log: vec![ExtentId::new(1_000 + id)],
+            host: HostId::new(0),
         });
         Ok(PartitionMap::new(descriptors.collect()).unwrap())
     }

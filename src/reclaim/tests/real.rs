@@ -30,7 +30,7 @@ struct Process {
     capacity: Arc<CapacityNode>,
     coordinator: Arc<dyn Coordinator>,
     ids: Arc<IdAllocator>,
-    host: Arc<Host>,
+    host: Arc<Fleet>,
     reclaim: Arc<Reclaim>,
 }
 
@@ -74,7 +74,8 @@ impl Machine {
             RoutingKey::from_bytes(RoutingKey::prefix(ACCOUNT, CONTAINER, name, Collation::Utf16))
         };
         let borders = [border("c"), border("m")];
-        let host = Arc::new(Host::open_with(parts, Config::default(), &borders).await.unwrap());
+        let host =
+            Arc::new(Fleet::open_with(vec![parts], Config::default(), &borders).await.unwrap());
         let reclaim = Reclaim::new(Setup {
             host: Arc::clone(&host) as _,
             partitions: Arc::new(CoordinatorPartitions(Arc::clone(&coordinator) as _)),
@@ -105,7 +106,7 @@ impl Process {
         }
         let map = PartitionMap::load(self.coordinator.as_ref()).await.unwrap();
         let owner = map.owner(&write.routing_key()).unwrap();
-        let target = Target { partition: owner.id, epoch: owner.epoch };
+        let target = Target::of(owner);
         self.host.write(target, write).await.unwrap();
     }
 

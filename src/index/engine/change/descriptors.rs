@@ -9,7 +9,7 @@ use crate::index::map::PartitionDescriptor;
 /// Tries while the outcome is unknown.
 const TRIES: usize = 3;
 
-/// Replaces `old` by `new`, all or nothing. The new ones have ids never used before.
+/// Replaces `old` by `new`, all or nothing. A new one has the id of an old one that it follows, or one never used before.
 ///
 /// # Errors
 /// [`Failed::Full`]: surely nothing has changed. [`Failed::Fenced`]: another owner changed one of the old ones.
@@ -22,11 +22,12 @@ pub(super) async fn replace(
     let key =
         |descriptor: &PartitionDescriptor| PartitionDescriptor::coordinator_key(descriptor.id);
     let unchanged = old.iter().map(|old| Compare::ModRevision(key(&old.descriptor), old.revision));
-    let when: Vec<Compare> =
-        unchanged.chain(new.iter().map(|new| Compare::Absent(key(new)))).collect();
+    let follows = |new: &PartitionDescriptor| old.iter().any(|old| old.descriptor.id == new.id);
+    let fresh = new.iter().filter(|new| !follows(new)).map(|new| Compare::Absent(key(new)));
+    let when: Vec<Compare> = unchanged.chain(fresh).collect();
+    let gone = old.iter().filter(|old| new.iter().all(|new| new.id != old.descriptor.id));
     let puts = new.iter().map(|new| Op::Put(key(new), new.encode()));
-    let then: Vec<Op> =
-        old.iter().map(|old| Op::Delete(key(&old.descriptor))).chain(puts).collect();
+    let then: Vec<Op> = gone.map(|old| Op::Delete(key(&old.descriptor))).chain(puts).collect();
     let unknown = |error: coordinator::Error| Failed::Other(error.to_string());
     let Some(first) = new.first() else { return Err(Failed::Full) };
     let mut doubt = false;

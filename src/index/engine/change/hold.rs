@@ -24,6 +24,8 @@ pub(crate) struct Held {
     pub(crate) time: Timestamp,
     pub(crate) flushed: Sequence,
     pub(crate) log: LogState,
+    /// Whether the newest log extent takes appends.
+    pub(crate) is_open: bool,
     /// Monotonic time since which no write is made durable.
     pub(crate) since: Duration,
     verdict: oneshot::Sender<Verdict>,
@@ -35,6 +37,8 @@ enum Verdict {
     Resume,
     /// Other partitions have its range now.
     Gone,
+    /// Another host has it now, log and all.
+    Moved,
     /// As after a failed append.
     Stop(Failed),
 }
@@ -49,6 +53,11 @@ impl Held {
     /// The partition is no more: its range has other owners, who share what they need of it.
     pub(crate) fn gone(self) {
         drop(self.verdict.send(Verdict::Gone));
+    }
+
+    /// The partition is served elsewhere, with the same log and runs.
+    pub(crate) fn moved(self) {
+        drop(self.verdict.send(Verdict::Moved));
     }
 
     /// Ends its writes as `failed` demands.
@@ -83,6 +92,7 @@ impl Committer {
             time: self.time,
             flushed: self.flushed,
             log: self.log.state().clone(),
+            is_open: self.log.is_open(),
             since: self.core.shared.parts.env.clock.monotonic(),
             verdict,
         };
@@ -94,6 +104,13 @@ impl Committer {
             Ok(Verdict::Resume) => {}
             Ok(Verdict::Gone) => {
                 // Whoever still waits is told that the range is elsewhere.
+                self.failed = Some(Failed::Fenced);
+                if let Some(link) = self.log.state().link {
+                    self.core.shared.chores.add(Chore::Seal(link.extent, self.core.epoch));
+                }
+                self.let_go();
+            }
+            Ok(Verdict::Moved) => {
                 self.failed = Some(Failed::Fenced);
                 self.let_go();
             }
@@ -108,11 +125,7 @@ impl Committer {
     /// Ends the use of log and runs; others that share them noted theirs before.
     fn let_go(&self) {
         let shared = &self.core.shared;
-        let state = self.log.state();
-        if let Some(link) = state.link {
-            shared.chores.add(Chore::Seal(link.extent, self.core.epoch));
-        }
-        for extent in &state.descriptor.log {
+        for extent in &self.log.state().descriptor.log {
             shared.chores.add(Chore::Leave(*extent));
         }
         self.sources.runs.iter().flatten().for_each(|run| run.retire());

@@ -178,7 +178,8 @@ async fn unite(
     let end = writer::write_first(parts.capacity.as_ref(), (extent, epoch), records)
         .await
         .map_err(|_| Failed::Full)?;
-    let descriptor = PartitionDescriptor { id, range: range.clone(), epoch, log: vec![extent] };
+    let (log, host) = (vec![extent], shared.host);
+    let descriptor = PartitionDescriptor { id, range: range.clone(), epoch, log, host };
     let old: Vec<&LogState> = held.iter().map(|held| &held.log).collect();
     let revision =
         descriptors::replace(parts.coordinator.as_ref(), &old, std::slice::from_ref(&descriptor))

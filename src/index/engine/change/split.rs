@@ -150,6 +150,7 @@ async fn swap(
             range: child.range.clone(),
             epoch,
             log: held.log.descriptor.log.iter().copied().chain([child.extent]).collect(),
+            host: held.log.descriptor.host,
         })
         .collect();
     let revision =

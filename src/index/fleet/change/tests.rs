@@ -16,17 +16,27 @@ use crate::types::AccountName;
 
 struct Rig {
     parts: Parts,
-    host: Arc<Host>,
+    host: Arc<Fleet>,
 }
 
 async fn open(world: &World) -> Rig {
     world.capacity.crash();
     let parts = Parts { machine: Arc::new(crate::index::Objects), ..world.parts() };
-    let host = Arc::new(Host::open(parts.clone(), world.config).await.unwrap());
+    let host = Arc::new(Fleet::open(vec![parts.clone(); 2], world.config).await.unwrap());
     Rig { parts, host }
 }
 
 impl Rig {
+    fn all(&self) -> Vec<Arc<Partition>> {
+        self.host.hosts.iter().flat_map(|host| host.opened.all()).collect()
+    }
+
+    async fn do_chores(&self) {
+        for host in &self.host.hosts {
+            host.shared.do_chores().await;
+        }
+    }
+
     async fn map(&self) -> PartitionMap {
         PartitionMap::load(self.parts.coordinator.as_ref()).await.unwrap()
     }
@@ -34,7 +44,7 @@ impl Rig {
     async fn target(&self, name: &AccountName) -> Target {
         let map = self.map().await;
         let owner = map.owner(RoutingKey::account(name).as_bytes()).unwrap();
-        Target { partition: owner.id, epoch: owner.epoch }
+        Target::of(owner)
     }
 
     async fn write(&self, number: u64) {
@@ -127,11 +137,11 @@ async fn what_children_share_goes_when_the_last_of_them_has_its_own() {
     }
     let parent: BTreeSet<_> = rig.host.owned_extents().await.into_iter().collect();
     rig.split(&[30, 70]).await;
-    for partition in rig.host.opened.all() {
+    for partition in rig.all() {
         partition.flush().await.unwrap();
         while partition.compact().await.unwrap() {}
     }
-    rig.host.shared.do_chores().await;
+    rig.do_chores().await;
     rig.check(90).await;
     let now = rig.host.owned_extents().await;
     let kept: Vec<_> = now.iter().filter(|extent| parent.contains(extent)).collect();
@@ -180,7 +190,7 @@ async fn full_disk_leaves_the_parent_as_it_was() {
     world.capacity.fail(When::Once(1), full);
     let refused = rig.host.split(target.partition, &[RoutingKey::account(&name(1))]).await;
     assert_eq!(refused, Err(ChangeError::Failed(Error::Full)));
-    rig.host.shared.do_chores().await;
+    rig.do_chores().await;
     assert_eq!(world.capacity.extents_of_index(), before, "nothing is left behind");
     rig.write(2).await;
     rig.check(2).await;
@@ -203,7 +213,7 @@ async fn hot_partition_is_split_by_itself_and_loses_nothing() {
         loop {
             let map = PartitionMap::load(rig.parts.coordinator.as_ref()).await.unwrap();
             let owner = map.owner(&write.routing_key()).unwrap();
-            let target = Target { partition: owner.id, epoch: owner.epoch };
+            let target = Target::of(owner);
             match host.write(target, write.clone()).await {
                 Err(Error::WrongPartition) => {}
                 answer => break drop(answer.unwrap()),
@@ -275,11 +285,11 @@ async fn merge_frees_what_the_old_partitions_used_and_nothing_else() {
         rig.write(number).await;
     }
     rig.merge_all().await;
-    for partition in rig.host.opened.all() {
+    for partition in rig.all() {
         partition.flush().await.unwrap();
         while partition.compact().await.unwrap() {}
     }
-    rig.host.shared.do_chores().await;
+    rig.do_chores().await;
     rig.check(90).await;
     assert_eq!(rig.host.owned_extents().await, world.capacity.extents_of_index());
     rig.host.shutdown().await;
@@ -338,5 +348,158 @@ async fn full_disk_leaves_the_neighbours_as_they_were() {
     rig.check(2).await;
     rig.merge_all().await;
     rig.check(2).await;
+    rig.host.shutdown().await;
+}
+
+impl Rig {
+    /// Moves the partition of an account to the other host.
+    async fn move_away(&self, number: u64) -> HostId {
+        let target = self.target(&name(number)).await;
+        let to = HostId::new(1 - target.host.get());
+        let moved = self.host.move_to(target.partition, to).await.unwrap();
+        assert_eq!(moved.partitions, vec![target.partition]);
+        let now = self.target(&name(number)).await;
+        assert_eq!((now.partition, now.host), (target.partition, to));
+        assert!(now.epoch > target.epoch);
+        let stale = Read::Account(name(number));
+        assert_eq!(self.host.read(target, stale).await.unwrap_err(), Error::WrongPartition);
+        to
+    }
+}
+
+#[tokio::test]
+async fn moved_partition_has_every_row_and_goes_on_in_its_log() {
+    let world = World::empty();
+    let rig = open(&world).await;
+    for number in 1..=60 {
+        rig.write(number).await;
+    }
+    rig.split(&[30]).await;
+    for number in 61..=90 {
+        rig.write(number).await;
+    }
+    let mut written = 90;
+    for round in 0..4 {
+        rig.move_away(31).await;
+        rig.check(written).await;
+        for _ in 0..10 {
+            written += 1;
+            rig.write(written).await;
+        }
+        rig.check(written).await;
+        if round == 2 {
+            rig.move_away(1).await;
+        }
+    }
+    drop(rig);
+    let rig = open(&world).await;
+    assert_eq!(
+        rig.target(&name(1)).await.host,
+        HostId::new(1),
+        "who serves it outlives the process"
+    );
+    rig.check(written).await;
+    rig.move_away(31).await;
+    rig.merge_all().await;
+    rig.check(written).await;
+    for partition in rig.all() {
+        partition.flush().await.unwrap();
+        while partition.compact().await.unwrap() {}
+    }
+    rig.do_chores().await;
+    assert_eq!(rig.host.owned_extents().await, world.capacity.extents_of_index());
+    rig.host.shutdown().await;
+}
+
+/// With fewer hosts than before, the first takes over what was served by those no longer there.
+#[tokio::test]
+async fn partitions_of_a_host_that_is_no_more_are_served_by_the_first() {
+    let world = World::empty();
+    let rig = open(&world).await;
+    rig.write(1).await;
+    rig.move_away(1).await;
+    rig.host.shutdown().await;
+    world.capacity.crash();
+    let alone = Fleet::open(vec![rig.parts.clone()], world.config).await.unwrap();
+    let alone = Rig { host: Arc::new(alone), parts: rig.parts.clone() };
+    alone.check(1).await;
+    assert_eq!(alone.target(&name(1)).await.host, HostId::new(0));
+    alone.host.shutdown().await;
+}
+
+/// A change of the map, of a store with two partitions.
+#[derive(Clone, Copy, Debug)]
+enum Change {
+    Split,
+    Merge,
+    Move,
+}
+
+impl Rig {
+    async fn change(&self, change: Change) -> Result<Changed, ChangeError> {
+        let first = self.target(&name(1)).await.partition;
+        match change {
+            Change::Split => self.host.split(first, &[RoutingKey::account(&name(5))]).await,
+            Change::Merge => {
+                let second = self.target(&name(20)).await.partition;
+                self.host.merge(&[first, second]).await
+            }
+            Change::Move => self.host.move_to(first, HostId::new(1)).await,
+        }
+    }
+}
+
+/// Whatever call of the layer below fails, and whether or not it was carried out: what is served is right, and after a
+/// restart everything is there and takes writes (I8).
+#[tokio::test]
+async fn change_that_fails_anywhere_leaves_the_old_or_the_new_partitions() {
+    let failures = [
+        Fault::Refused(crate::capacity::Error::Full),
+        Fault::Lied(crate::capacity::Error::Poisoned { disk: 0 }),
+        Fault::Torn(crate::capacity::Error::Poisoned { disk: 0 }),
+    ];
+    for change in [Change::Split, Change::Merge, Change::Move] {
+        let mut failed = 0;
+        for fault in &failures {
+            for call in 0..14 {
+                let world = World::empty();
+                let rig = open(&world).await;
+                for number in 1..=20 {
+                    rig.write(number).await;
+                }
+                rig.split(&[10]).await;
+                rig.host.flush().await.unwrap();
+                rig.write(21).await;
+                world.capacity.fail(When::Once(call), fault.clone());
+                failed += usize::from(rig.change(change).await.is_err());
+                rig.check(21).await;
+                drop(rig);
+                let rig = open(&world).await;
+                rig.check(21).await;
+                rig.write(22).await;
+                rig.check(22).await;
+                rig.host.shutdown().await;
+            }
+        }
+        match change {
+            Change::Split | Change::Merge => assert!(failed > 3, "{change:?}: {failed} failed"),
+            // The new host gets over any one failure by opening the partition anew.
+            Change::Move => assert_eq!(failed, 0),
+        }
+    }
+}
+
+#[tokio::test]
+async fn only_hosts_there_are_take_partitions() {
+    let world = World::empty();
+    let rig = open(&world).await;
+    let target = rig.target(&name(1)).await;
+    let nowhere = rig.host.move_to(target.partition, HostId::new(2)).await;
+    assert_eq!(nowhere, Err(ChangeError::NoSuchHost));
+    let nobody = rig.host.move_to(PartitionId::new(99), HostId::new(1)).await;
+    assert_eq!(nobody, Err(ChangeError::NoSuchPartition));
+    let stays = rig.host.move_to(target.partition, target.host).await.unwrap();
+    assert_eq!(stays.pause, Duration::ZERO);
+    assert_eq!(rig.target(&name(1)).await, target);
     rig.host.shutdown().await;
 }

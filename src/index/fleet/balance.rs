@@ -7,8 +7,8 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use crate::index::engine::Partition;
-use crate::index::host::Host;
-use crate::index::host::change::is_inside_a_table;
+use crate::index::fleet::Fleet;
+use crate::index::fleet::change::is_inside_a_table;
 use crate::index::load::PartitionLoad;
 use crate::index::load::Policy;
 use crate::index::load::PolicyConfig;
@@ -18,10 +18,11 @@ use crate::types::RoutingKey;
 /// How often load is looked at.
 const TICK: Duration = Duration::from_millis(250);
 
-impl Host {
-    /// Splits what `config` calls hot until the host stops.
+impl Fleet {
+    /// Splits what `config` calls hot until the fleet stops.
     pub async fn balance(self: Arc<Self>, config: PolicyConfig) {
-        let clock = Arc::clone(&self.shared.parts.env.clock);
+        let Ok(parts) = self.parts() else { return };
+        let clock = Arc::clone(&parts.env.clock);
         let mut policy = Policy::new(config);
         let mut counted: BTreeMap<PartitionId, u64> = BTreeMap::new();
         let mut last = clock.monotonic();
@@ -32,7 +33,7 @@ impl Host {
                 () = clock.sleep(TICK) => {}
             }
             let now = clock.monotonic();
-            let opened = self.opened.all();
+            let opened: Vec<_> = self.hosts.iter().flat_map(|host| host.opened.all()).collect();
             let seconds = now.saturating_sub(last).as_secs_f64();
             let loads: Vec<PartitionLoad> = opened
                 .iter()

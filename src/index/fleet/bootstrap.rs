@@ -9,6 +9,7 @@ use crate::types::AccountId;
 use crate::types::Collation;
 use crate::types::ContainerId;
 use crate::types::Epoch;
+use crate::types::HostId;
 use crate::types::KeyRange;
 use crate::types::PartitionId;
 use crate::types::RoutingKey;
@@ -69,6 +70,7 @@ fn descriptors(boundaries: &[RoutingKey]) -> Vec<PartitionDescriptor> {
             range: KeyRange::new(low, high),
             epoch: Epoch::new(0),
             log: Vec::new(),
+            host: HostId::new(0),
         })
         .collect()
 }

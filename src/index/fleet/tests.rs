@@ -21,7 +21,7 @@ fn account(name: &str, id: u64) -> Write {
 async fn target(parts: &Parts, key: &[u8]) -> Target {
     let map = PartitionMap::load(parts.coordinator.as_ref()).await.unwrap();
     let owner = map.owner(key).unwrap();
-    Target { partition: owner.id, epoch: owner.epoch }
+    Target::of(owner)
 }
 
 #[tokio::test]
@@ -30,7 +30,7 @@ async fn host_keeps_accounts_over_restarts_with_any_number_of_partitions() {
         let world = World::empty();
         let config = Config { initial_partitions: count, ..world.config };
         let first = parts(&world);
-        let host = Host::open(first.clone(), config).await.unwrap();
+        let host = Fleet::open(vec![first.clone()], config).await.unwrap();
         let map = PartitionMap::load(first.coordinator.as_ref()).await.unwrap();
         assert_eq!(map.partitions().len() as u64, count);
         let write = account("devstoreaccount1", 1);
@@ -45,8 +45,9 @@ async fn host_keeps_accounts_over_restarts_with_any_number_of_partitions() {
         assert!(matches!(host.write(at, write.clone()).await, Err(Error::Unavailable(_))));
 
         let second = parts(&world);
-        let host =
-            Host::open(second.clone(), Config { initial_partitions: 3, ..config }).await.unwrap();
+        let host = Fleet::open(vec![second.clone()], Config { initial_partitions: 3, ..config })
+            .await
+            .unwrap();
         let map = PartitionMap::load(second.coordinator.as_ref()).await.unwrap();
         assert_eq!(map.partitions().len() as u64, count, "the first map stays");
         let at = target(&second, &write.routing_key()).await;
@@ -65,7 +66,7 @@ async fn host_refuses_keys_of_other_partitions() {
     let high = account("zzzz", 2);
     let bound = RoutingKey::account(&AccountName::new("mmmm").unwrap());
     let parts = parts(&world);
-    let host = Host::open_with(parts.clone(), world.config, &[bound]).await.unwrap();
+    let host = Fleet::open_with(vec![parts.clone()], world.config, &[bound]).await.unwrap();
     let first = target(&parts, &low.routing_key()).await;
     let second = target(&parts, &high.routing_key()).await;
     assert_ne!(first.partition, second.partition);
@@ -85,7 +86,7 @@ async fn host_with_damaged_descriptor_does_not_open() {
     let key = PartitionDescriptor::coordinator_key(PartitionId::new(1));
     let put = crate::coordinator::Op::Put(key, b"nonsense".as_slice().into());
     parts.coordinator.txn(&[], &[put]).await.unwrap();
-    let refused = Host::open(parts, world.config).await.map(|_| ());
+    let refused = Fleet::open(vec![parts], world.config).await.map(|_| ());
     assert!(matches!(refused, Err(Error::Corrupt(_))), "{refused:?}");
 }
 

@@ -1,4 +1,4 @@
-//! Splitting and merging partitions that are open here.
+//! Splitting, merging and moving partitions that are open here.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,8 +11,12 @@ use crate::coordinator::counter::PARTITION_IDS;
 use crate::index::api::Error;
 use crate::index::engine;
 use crate::index::engine::NotMerged;
+use crate::index::engine::NotMoved;
 use crate::index::engine::Partition;
+use crate::index::engine::Shared;
+use crate::index::fleet::Fleet;
 use crate::index::host::Host;
+use crate::types::HostId;
 use crate::types::KeyRange;
 use crate::types::PartitionId;
 use crate::types::RoutingKey;
@@ -43,8 +47,11 @@ pub enum ChangeError {
     /// Only neighbours are merged.
     #[error("a merge takes 2 to 16 partitions that lie side by side, in key order")]
     NotNeighbours,
+    /// There is no such host.
+    #[error("no such host here")]
+    NoSuchHost,
     /// They change too fast: try again when they are quieter.
-    #[error("the partitions are too busy to be merged; try again when they are quieter")]
+    #[error("the partitions are too busy; try again when they are quieter")]
     Busy,
     /// Nothing changed, or the partition stopped: its next owner knows.
     #[error(transparent)]
@@ -60,7 +67,12 @@ impl From<NotMerged> for ChangeError {
     }
 }
 
-impl Host {
+/// Tries to hand a partition off that rolls its log meanwhile.
+const MOVE_TRIES: usize = 4;
+/// Between tries to open a partition that this process owns and that nobody serves.
+const REOPEN_PAUSE: Duration = Duration::from_millis(100);
+
+impl Fleet {
     /// Splits a partition at `keys`: each is the lowest of a child's range. Writes wait a moment, reads go on. Once begun it
     /// is carried out, whether or not the caller waits for it.
     ///
@@ -71,12 +83,13 @@ impl Host {
         partition: PartitionId,
         keys: &[RoutingKey],
     ) -> Result<Changed, ChangeError> {
-        let (host, keys) = (Arc::clone(self), keys.to_vec());
-        let task = async move { host.carry_out_split(partition, &keys).await };
+        let (fleet, keys) = (Arc::clone(self), keys.to_vec());
+        let task = async move { fleet.carry_out_split(partition, &keys).await };
         self.in_a_task("partition split", task).await
     }
 
-    /// Merges partitions that lie side by side, given in key order. Writes wait a moment, reads go on. Once begun it is
+    /// Merges partitions that lie side by side, given in key order, on the host of the first; the others are moved there
+    /// before. Writes wait a moment, reads go on. Once begun it is
     /// carried out, whether or not the caller waits for it.
     ///
     /// # Errors
@@ -85,9 +98,28 @@ impl Host {
         self: &Arc<Self>,
         partitions: &[PartitionId],
     ) -> Result<Changed, ChangeError> {
-        let (host, partitions) = (Arc::clone(self), partitions.to_vec());
-        let task = async move { host.carry_out_merge(&partitions).await };
+        let (fleet, partitions) = (Arc::clone(self), partitions.to_vec());
+        let task = async move { fleet.carry_out_merge(&partitions).await };
         self.in_a_task("partition merge", task).await
+    }
+
+    /// Moves a partition to another host. Writes wait a moment, reads go on. Once begun it is carried out, whether or not the
+    /// caller waits for it. It keeps its id.
+    ///
+    /// # Errors
+    /// [`ChangeError`].
+    pub async fn move_to(
+        self: &Arc<Self>,
+        partition: PartitionId,
+        host: HostId,
+    ) -> Result<Changed, ChangeError> {
+        let fleet = Arc::clone(self);
+        let task = async move {
+            let _one = fleet.changing.lock().await;
+            fleet.still_serves()?;
+            fleet.carry_out_move(partition, host).await
+        };
+        self.in_a_task("partition move", task).await
     }
 
     /// A change that its caller gave up half-way would leave a range without an owner.
@@ -96,7 +128,7 @@ impl Host {
         name: &'static str,
         task: impl Future<Output = Result<T, ChangeError>> + Send + 'static,
     ) -> Result<T, ChangeError> {
-        let done = self.shared.parts.env.tasks.spawn(name, task).await;
+        let done = self.parts()?.env.tasks.spawn(name, task).await;
         let lost = |_| Error::Unavailable(format!("the task of a {name} ended early")).into();
         done.map_err(lost).and_then(|done| done)
     }
@@ -108,13 +140,14 @@ impl Host {
     ) -> Result<Changed, ChangeError> {
         let _one = self.changing.lock().await;
         self.still_serves()?;
-        let parent = self.opened.get(partition).ok_or(ChangeError::NoSuchPartition)?;
+        let host = self.host_of(partition).ok_or(ChangeError::NoSuchPartition)?;
+        let parent = host.opened.get(partition).ok_or(ChangeError::NoSuchPartition)?;
         let ranges = cut(&parent.core.range, keys).ok_or(ChangeError::BadKeys)?;
         let ids = self.fresh_ids(ranges.len()).await?;
         let ranges = ids.iter().copied().zip(ranges).collect();
         let split = parent.split(ranges).await.map_err(Error::from)?;
-        let pause = self.replace(&[parent], split.children, split.frozen_at).await;
-        self.shared.parts.metrics.split(pause);
+        let pause = replace(host, &[parent], split.children, split.frozen_at).await;
+        host.shared.parts.metrics.split(pause);
         tracing::info!(%partition, children = ids.len(), ?pause, "partition split");
         Ok(Changed { partitions: ids, pause })
     }
@@ -122,34 +155,79 @@ impl Host {
     async fn carry_out_merge(&self, partitions: &[PartitionId]) -> Result<Changed, ChangeError> {
         let _one = self.changing.lock().await;
         self.still_serves()?;
-        let found = partitions.iter().map(|id| self.opened.get(*id)).collect::<Option<Vec<_>>>();
-        let parts = found.ok_or(ChangeError::NoSuchPartition)?;
-        if !are_neighbours(&parts) {
+        let find = |id: &PartitionId| self.host_of(*id).and_then(|host| host.opened.get(*id));
+        let found = partitions.iter().map(find).collect::<Option<Vec<_>>>();
+        if !are_neighbours(&found.ok_or(ChangeError::NoSuchPartition)?) {
             return Err(ChangeError::NotNeighbours);
         }
+        let first = partitions.first().and_then(|id| self.host_of(*id));
+        let host = first.ok_or(ChangeError::NoSuchPartition)?;
+        for partition in partitions {
+            self.carry_out_move(*partition, host.shared.host).await?;
+        }
+        let found = partitions.iter().map(|id| host.opened.get(*id)).collect::<Option<Vec<_>>>();
+        let parts = found.ok_or(ChangeError::NoSuchPartition)?;
         let ids = self.fresh_ids(1).await?;
         let id = *ids.first().ok_or(ChangeError::NotNeighbours)?;
-        let merged = engine::merge(&self.shared, id, &parts).await?;
+        let merged = engine::merge(&host.shared, id, &parts).await?;
         let (partition, frozen_at) = (merged.partition, merged.frozen_at);
-        let pause = self.replace(&parts, vec![partition], frozen_at).await;
-        self.shared.parts.metrics.merged(pause);
+        let pause = replace(host, &parts, vec![partition], frozen_at).await;
+        host.shared.parts.metrics.merged(pause);
         tracing::info!(partition = %id, of = parts.len(), ?pause, "partitions merged");
         Ok(Changed { partitions: ids, pause })
     }
 
-    /// Lets new partitions serve instead of old ones; returns how long their range took no writes.
-    async fn replace(
+    async fn carry_out_move(
         &self,
-        old: &[Arc<Partition>],
-        new: Vec<Partition>,
-        frozen_at: Duration,
-    ) -> Duration {
-        self.opened.replace(old, new);
-        let pause = self.shared.parts.env.clock.monotonic().saturating_sub(frozen_at);
-        for old in old {
-            old.abandon().await;
+        partition: PartitionId,
+        to: HostId,
+    ) -> Result<Changed, ChangeError> {
+        let from = self.host_of(partition).ok_or(ChangeError::NoSuchPartition)?;
+        let to = self.host(to).ok_or(ChangeError::NoSuchHost)?;
+        if from.shared.host == to.shared.host {
+            return Ok(Changed { partitions: vec![partition], pause: Duration::ZERO });
         }
-        pause
+        let old = from.opened.get(partition).ok_or(ChangeError::NoSuchPartition)?;
+        let mut tries = 1;
+        let (new, frozen_at) = loop {
+            match engine::hand_off(&old, &to.shared).await {
+                Ok(done) => break (done.partition, done.frozen_at),
+                Err(NotMoved::Busy) if tries < MOVE_TRIES => tries += 1,
+                Err(NotMoved::Busy) => return Err(ChangeError::Busy),
+                Err(NotMoved::Failed(failed)) => return Err(Error::from(failed).into()),
+                Err(NotMoved::Owned(failed)) => {
+                    tracing::warn!(%partition, ?failed, "moved, but to be opened anew");
+                    old.core.lose();
+                    let since = to.shared.parts.env.clock.monotonic();
+                    break (self.reopen(&to.shared, partition).await?, since);
+                }
+            }
+        };
+        from.opened.replace(&[Arc::clone(&old)], Vec::new());
+        to.opened.add(new);
+        let pause = to.shared.parts.env.clock.monotonic().saturating_sub(frozen_at);
+        old.abandon().await;
+        to.shared.parts.metrics.moved(pause);
+        tracing::info!(%partition, host = %to.shared.host, ?pause, "partition moved");
+        Ok(Changed { partitions: vec![partition], pause })
+    }
+
+    /// Opens a partition that is ours and that nobody serves, however long it takes.
+    async fn reopen(
+        &self,
+        shared: &Arc<Shared>,
+        partition: PartitionId,
+    ) -> Result<Partition, ChangeError> {
+        loop {
+            match Partition::open(shared, partition).await {
+                Ok(opened) => return Ok(opened),
+                Err(error) => {
+                    tracing::error!(%partition, %error, "does not open; trying again");
+                    self.still_serves()?;
+                    shared.parts.env.clock.sleep(REOPEN_PAUSE).await;
+                }
+            }
+        }
     }
 
     fn still_serves(&self) -> Result<(), Error> {
@@ -163,7 +241,7 @@ impl Host {
     async fn fresh_ids(&self, count: usize) -> Result<Vec<PartitionId>, Error> {
         let unavailable = |error: coordinator::Error| Error::Unavailable(error.to_string());
         let count = u64::try_from(count).unwrap_or(u64::MAX);
-        let coordinator = self.shared.parts.coordinator.as_ref();
+        let coordinator = self.parts()?.coordinator.as_ref();
         loop {
             let ids = counter::allocate(coordinator, PARTITION_IDS, count);
             let ids = ids.await.map_err(unavailable)?;
@@ -172,6 +250,21 @@ impl Host {
             }
         }
     }
+}
+
+/// Lets new partitions of a host serve instead of old ones; returns how long their range took no writes.
+async fn replace(
+    host: &Host,
+    old: &[Arc<Partition>],
+    new: Vec<Partition>,
+    frozen_at: Duration,
+) -> Duration {
+    host.opened.replace(old, new);
+    let pause = host.shared.parts.env.clock.monotonic().saturating_sub(frozen_at);
+    for old in old {
+        old.abandon().await;
+    }
+    pause
 }
 
 /// The ranges between `keys`; `None` when they are no borders inside `range`.

@@ -1,0 +1,195 @@
+//! Handoff: a partition goes to another host. The host to be opens its runs and follows its log while the old one serves;
+//! then the partition is held, the last records are read, and one change of the descriptor, to the next epoch and the new
+//! host, decides. The log goes on in the same extent, which is fenced: the old owner could not add to it (I2).
+//!
+//! Nothing but the descriptor, the log and the runs goes from one to the other, so that hosts may be processes.
+//! A crash before the change leaves the old owner, after it the new one, who recovers as after any crash (I8).
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::coordinator::Revision;
+use crate::index::api::Error;
+use crate::index::engine::change::descriptors;
+use crate::index::engine::change::hold::Held;
+use crate::index::engine::core::Core;
+use crate::index::engine::flush;
+use crate::index::engine::log::writer::{Log, LogState};
+use crate::index::engine::partition::Partition;
+use crate::index::engine::recover::Recovered;
+use crate::index::engine::replay::Replay;
+use crate::index::engine::shared::{Chore, Failed, Shared};
+use crate::index::engine::table::Tables;
+use crate::index::engine::view::Sources;
+use crate::index::map::PartitionDescriptor;
+use crate::types::ExtentId;
+
+/// A partition that serves at its new host as soon as it is stopped at the old one.
+#[derive(Debug)]
+pub(crate) struct HandedOff {
+    pub(crate) partition: Partition,
+    /// Monotonic time since which no write was made durable.
+    pub(crate) frozen_at: Duration,
+}
+
+/// Why a partition was not handed off.
+#[derive(Debug)]
+pub(crate) enum NotMoved {
+    /// Its log moved on while it was read; nothing has happened.
+    Busy,
+    /// The new host owns it and must open it anew: what failed was after the change.
+    Owned(Failed),
+    /// As for a split.
+    Failed(Failed),
+}
+
+impl From<Failed> for NotMoved {
+    fn from(failed: Failed) -> Self {
+        Self::Failed(failed)
+    }
+}
+
+/// Hands `from` over to the host of `to`. When it returns the coordinator names that one; the old one takes no write, and its
+/// reads are right until the new one is given its first write: the caller stops it first.
+///
+/// # Errors
+/// [`NotMoved`]. After [`NotMoved::Busy`] and [`Failed::Full`] nothing has changed and the partition goes on.
+pub(crate) async fn hand_off(
+    from: &Arc<Partition>,
+    to: &Arc<Shared>,
+) -> Result<HandedOff, NotMoved> {
+    // Little is left to follow, and nothing but appends changes what is followed.
+    from.flush().await?;
+    let _no_flush = from.flushing.lock().await;
+    let _no_compaction = from.compacting.lock().await;
+    // A log that cannot be read now is no reason to stop its owner.
+    let unread = |_: Error| NotMoved::Failed(Failed::Full);
+    let descriptor = current(to, from).await.map_err(unread)?;
+    let mut follower = Follower::start(to, &descriptor).await.map_err(unread)?;
+    follower.catch_up().await.map_err(unread)?;
+    let held = from.hold().await?;
+    if let Err(error) = follower.catch_up().await {
+        held.resume();
+        return Err(unread(error));
+    }
+    if !follower.is_at(&held) {
+        held.resume();
+        return Err(NotMoved::Busy);
+    }
+    let mut next = held.log.descriptor.clone();
+    next.epoch = next.epoch.next();
+    next.host = to.host;
+    let coordinator = to.parts.coordinator.as_ref();
+    let (old, new) = ([&held.log], std::slice::from_ref(&next));
+    let revision = match descriptors::replace(coordinator, &old, new).await {
+        Ok(revision) => revision,
+        Err(Failed::Full) => {
+            held.resume();
+            return Err(Failed::Full.into());
+        }
+        Err(failed) => {
+            held.stop(&failed);
+            return Err(failed.into());
+        }
+    };
+    let taken = follower.take_over(&held, (next, revision)).await;
+    let frozen_at = held.since;
+    held.moved();
+    let recovered = taken.map_err(NotMoved::Owned)?;
+    Ok(HandedOff { partition: Partition::start(to, recovered), frozen_at })
+}
+
+/// The partition's descriptor as the coordinator has it.
+async fn current(to: &Shared, from: &Partition) -> Result<PartitionDescriptor, Error> {
+    let key = PartitionDescriptor::coordinator_key(from.core.id);
+    let found = to.parts.coordinator.get(&key).await;
+    let found = found.map_err(|error| Error::Unavailable(error.to_string()))?;
+    found.and_then(|found| PartitionDescriptor::decode(&found.value)).ok_or(Error::WrongPartition)
+}
+
+/// A partition read by a host that does not own it yet. It counts as a user of what it reads.
+struct Follower<'a> {
+    shared: &'a Arc<Shared>,
+    log: Vec<ExtentId>,
+    replay: Replay<'a>,
+    sources: Sources,
+    /// Whether its uses end with it.
+    guest: bool,
+}
+
+impl<'a> Follower<'a> {
+    async fn start(
+        shared: &'a Arc<Shared>,
+        descriptor: &PartitionDescriptor,
+    ) -> Result<Self, Error> {
+        let replay = Replay::start(shared.parts.capacity.as_ref(), descriptor).await?;
+        let active = Arc::new(Tables::new(Arc::clone(&shared.budget)));
+        let sources = Sources { active, frozen: None, runs: Default::default() };
+        let log = descriptor.log.clone();
+        log.iter().for_each(|extent| shared.own(*extent));
+        let mut follower = Self { shared, log, replay, sources, guest: true };
+        for entry in follower.replay.manifest().runs.clone() {
+            let run = flush::open_run(shared, entry).await?;
+            follower.sources.runs_mut(run.family()).push(run);
+        }
+        Ok(follower)
+    }
+
+    /// Applies what was appended meanwhile.
+    async fn catch_up(&mut self) -> Result<(), Error> {
+        while self.replay.step(&self.sources.active).await? {}
+        Ok(())
+    }
+
+    /// Whether all of the held partition has been read, and nothing else.
+    fn is_at(&self, held: &Held) -> bool {
+        let same_log = self.log == held.log.descriptor.log && self.replay.link() == held.log.link;
+        let same_runs = self.sources.entries() == held.sources.entries();
+        let same_state = self.replay.manifest().flushed == held.flushed;
+        same_log && same_runs && same_state && self.replay.sequence() == held.sequence
+    }
+
+    /// Becomes the owner that the descriptor names already.
+    async fn take_over(
+        mut self,
+        held: &Held,
+        claimed: (PartitionDescriptor, Revision),
+    ) -> Result<Recovered, Failed> {
+        let (descriptor, revision) = claimed;
+        // Also when the fence fails: then log and runs count once too often until a restart, rather than be removed.
+        self.guest = false;
+        if let Some(newest) = descriptor.log.last() {
+            self.shared.parts.capacity.fence(*newest, descriptor.epoch).await?;
+        }
+        let sources = Arc::new(self.sources.clone());
+        let identity = (descriptor.id, descriptor.epoch);
+        let published = (Arc::clone(&sources), held.sequence);
+        let range = descriptor.range.clone();
+        let core = Core::new(Arc::clone(self.shared), identity, range, published);
+        let log = LogState { descriptor, revision, ..held.log.clone() };
+        Ok(Recovered {
+            core,
+            log: if held.is_open {
+                Log::begun(Arc::clone(self.shared), log)
+            } else {
+                Log::recovered(Arc::clone(self.shared), log)
+            },
+            sources,
+            sequence: held.sequence,
+            time: held.time,
+            flushed: held.flushed,
+        })
+    }
+}
+
+impl Drop for Follower<'_> {
+    fn drop(&mut self) {
+        if self.guest {
+            for extent in &self.log {
+                self.shared.chores.add(Chore::Leave(*extent));
+            }
+            self.sources.runs.iter().flatten().for_each(|run| run.retire());
+            self.shared.wake.notify_one();
+        }
+    }
+}

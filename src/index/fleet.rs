@@ -1,0 +1,193 @@
+//! The partitions of a process: its hosts, and changes of the map that concern several partitions or hosts.
+//!
+//! 1. `bootstrap.rs`: the first map of a new store.
+//! 2. Here: opening, routing to hosts, closing.
+//! 3. `change.rs`: splits, merges and moves; `balance.rs`: when.
+//!
+//! Each host may have a thread of its own. They share nothing but the counts of uses of extents: what one tells another goes
+//! through the coordinator and the partition's log, as between processes.
+
+mod balance;
+mod bootstrap;
+mod change;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use futures_util::future::join_all;
+use tokio_util::sync::CancellationToken;
+
+use crate::index::api::Error;
+use crate::index::api::IndexHost;
+use crate::index::api::Read;
+use crate::index::api::ReadReply;
+use crate::index::api::Target;
+use crate::index::api::Write;
+use crate::index::api::WriteReply;
+use crate::index::engine::Config;
+use crate::index::engine::Owned;
+use crate::index::engine::Parts;
+use crate::index::engine::Shared;
+use crate::index::host::Host;
+use crate::index::map::PartitionMap;
+use crate::types::ExtentId;
+use crate::types::HostId;
+use crate::types::PartitionId;
+use crate::types::RoutingKey;
+
+pub use change::{CHILDREN_MAX, ChangeError, Changed};
+
+/// All hosts of one process.
+#[derive(Debug)]
+pub struct Fleet {
+    /// At least one; a host's id is its place.
+    hosts: Vec<Host>,
+    /// The highest id of a partition of a new store's first map there can be.
+    first_map_ids: u64,
+    /// One change of the map at a time, and none during shutdown.
+    changing: tokio::sync::Mutex<()>,
+    stop: CancellationToken,
+}
+
+impl Fleet {
+    /// Opens every partition of the coordinator's map, several at a time, on the host its descriptor names, or on the first
+    /// where that is none of these; a new store first gets its map of [`Config::initial_partitions`]. `hosts` are the
+    /// parts of each, which differ in their tasks only; they share the memory that `config` grants.
+    ///
+    /// # Errors
+    /// The first error of any partition: [`Error::Corrupt`], [`Error::Unavailable`], [`Error::Full`],
+    /// [`Error::WrongPartition`] when another process opens them at the same time.
+    pub async fn open(hosts: Vec<Parts>, config: Config) -> Result<Self, Error> {
+        let boundaries = bootstrap::even_boundaries(config.initial_partitions);
+        Self::open_with(hosts, config, &boundaries).await
+    }
+
+    /// As [`Self::open`], with the bounds between the partitions of a new store given: ascending, none empty.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub async fn open_with(
+        hosts: Vec<Parts>,
+        config: Config,
+        boundaries: &[RoutingKey],
+    ) -> Result<Self, Error> {
+        let count = hosts.len().max(1);
+        let first = hosts.first().ok_or_else(|| Error::Unavailable("no host".into()))?;
+        let coordinator = Arc::clone(&first.coordinator);
+        bootstrap::create_map(coordinator.as_ref(), boundaries).await?;
+        let map = PartitionMap::load(coordinator.as_ref()).await?;
+        let owned = Arc::new(Owned::default());
+        let config = Config {
+            memtable_bytes_max: config.memtable_bytes_max / count,
+            block_cache_bytes: config.block_cache_bytes / count,
+            replay_bytes_max: config.replay_bytes_max / count,
+            ..config
+        };
+        let shared: Vec<Arc<Shared>> = (0..)
+            .zip(hosts)
+            .map(|(id, parts)| {
+                Arc::new(Shared::new(parts, config, (HostId::new(id), Arc::clone(&owned))))
+            })
+            .collect();
+        let opening = shared.into_iter().map(|shared| {
+            let count = u64::try_from(count).unwrap_or(u64::MAX);
+            let here = |host: HostId| {
+                host == shared.host || (host.get() >= count && shared.host.get() == 0)
+            };
+            let ids: Vec<PartitionId> =
+                map.partitions().iter().filter(|p| here(p.host)).map(|p| p.id).collect();
+            Host::open(shared, ids)
+        });
+        let mut opened = Vec::new();
+        let mut failed = None;
+        for host in join_all(opening).await {
+            match host {
+                Ok(host) => opened.push(host),
+                Err(error) => failed = failed.or(Some(error)),
+            }
+        }
+        if let Some(error) = failed {
+            for host in &opened {
+                host.shutdown().await;
+            }
+            return Err(error);
+        }
+        // Only when all have noted what they use: an extent may be shared by partitions of two hosts.
+        opened.iter().for_each(Host::begin_upkeep);
+        tracing::info!(partitions = map.partitions().len(), hosts = count, "index serves");
+        Ok(Self {
+            hosts: opened,
+            first_map_ids: bootstrap::PARTITIONS_MAX,
+            changing: tokio::sync::Mutex::default(),
+            stop: CancellationToken::new(),
+        })
+    }
+
+    /// Refuses writes from now on, flushes all partitions so that the next start has nothing to replay, and ends all tasks.
+    /// Reads go on being answered.
+    pub async fn shutdown(&self) {
+        let _no_change = self.changing.lock().await;
+        self.stop.cancel();
+        join_all(self.hosts.iter().map(Host::shutdown)).await;
+        tracing::info!("index stopped");
+    }
+
+    /// How many partitions are open.
+    #[must_use]
+    pub fn partitions(&self) -> usize {
+        self.hosts.iter().map(|host| host.opened.all().len()).sum()
+    }
+
+    /// How many hosts there are.
+    #[must_use]
+    pub fn hosts(&self) -> usize {
+        self.hosts.len()
+    }
+
+    /// Flushes all partitions now; for tests and before maintenance.
+    ///
+    /// # Errors
+    /// [`Error::Full`], [`Error::Unavailable`], [`Error::WrongPartition`].
+    pub async fn flush(&self) -> Result<(), Error> {
+        for host in &self.hosts {
+            for partition in host.opened.all() {
+                partition.flush().await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The first host's parts: all but the tasks are the same for all.
+    fn parts(&self) -> Result<&Parts, Error> {
+        let first = self.hosts.first().ok_or_else(|| Error::Unavailable("no host".into()))?;
+        Ok(&first.shared.parts)
+    }
+
+    fn host(&self, id: HostId) -> Option<&Host> {
+        self.hosts.get(usize::try_from(id.get()).ok()?)
+    }
+
+    /// The host that has a partition open.
+    fn host_of(&self, partition: PartitionId) -> Option<&Host> {
+        self.hosts.iter().find(|host| host.opened.get(partition).is_some())
+    }
+}
+
+#[async_trait]
+impl IndexHost for Fleet {
+    async fn read(&self, target: Target, read: Read) -> Result<ReadReply, Error> {
+        let host = self.host(target.host).ok_or(Error::WrongPartition)?;
+        host.partition(target)?.read(target.epoch, &read).await
+    }
+
+    async fn write(&self, target: Target, write: Write) -> Result<WriteReply, Error> {
+        let host = self.host(target.host).ok_or(Error::WrongPartition)?;
+        host.partition(target)?.write(target.epoch, write).await
+    }
+
+    async fn owned_extents(&self) -> Vec<ExtentId> {
+        self.hosts.first().map_or_else(Vec::new, |host| host.shared.owned())
+    }
+}
