@@ -1,7 +1,10 @@
 //! Named, tracked tasks: none is detached, shutdown waits for all.
 
 use std::future::Future;
+use std::io;
+use std::thread;
 
+use tokio::runtime::{Builder, Handle};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -11,6 +14,8 @@ use tokio_util::task::TaskTracker;
 pub struct Tasks {
     tracker: TaskTracker,
     stop: CancellationToken,
+    /// The runtime to run on if not the caller's, and what ends its thread.
+    own: Option<(Handle, CancellationToken)>,
 }
 
 impl Tasks {
@@ -20,7 +25,20 @@ impl Tasks {
         Self::default()
     }
 
-    /// Runs `future` on the current runtime; `name` shows in traces.
+    /// An empty set whose tasks run on a thread of their own, which ends with [`Self::shutdown`].
+    ///
+    /// # Errors
+    /// When the system gives no thread or no event queue for it.
+    pub fn on_own_thread(name: &str) -> io::Result<Self> {
+        let runtime = Builder::new_current_thread().enable_all().build()?;
+        let ended = CancellationToken::new();
+        let own = Some((runtime.handle().clone(), ended.clone()));
+        let run = move || runtime.block_on(ended.cancelled());
+        thread::Builder::new().name(name.to_owned()).spawn(run)?;
+        Ok(Self { own, ..Self::default() })
+    }
+
+    /// Runs `future` on the current runtime, or the set's own; `name` shows in traces.
     #[expect(clippy::disallowed_methods, reason = "the seam")]
     pub fn spawn<F>(&self, name: &'static str, future: F) -> JoinHandle<F::Output>
     where
@@ -28,7 +46,11 @@ impl Tasks {
         F::Output: Send + 'static,
     {
         tracing::trace!(task = name, "spawn");
-        tokio::spawn(self.tracker.track_future(future))
+        let future = self.tracker.track_future(future);
+        match &self.own {
+            Some((runtime, _)) => runtime.spawn(future),
+            None => tokio::spawn(future),
+        }
     }
 
     /// Runs blocking work on the runtime's blocking pool (inline where there is none to spare, as in simulation).
@@ -53,5 +75,29 @@ impl Tasks {
         self.stop.cancel();
         self.tracker.close();
         self.tracker.wait().await;
+        if let Some((_, ended)) = &self.own {
+            ended.cancel();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn own_thread_runs_tasks_until_shutdown() {
+        let here = thread::current().id();
+        let tasks = Tasks::on_own_thread("test-host").unwrap();
+        let there = tasks.spawn("who", async {
+            tokio::time::sleep(std::time::Duration::from_millis(1)).await;
+            (thread::current().id(), thread::current().name().map(str::to_owned))
+        });
+        let (id, name) = there.await.unwrap();
+        assert_ne!(id, here);
+        assert_eq!(name.as_deref(), Some("test-host"));
+        tasks.shutdown().await;
+        let late = tasks.spawn("late", async {});
+        assert!(late.await.is_err(), "its thread is gone");
     }
 }

@@ -44,6 +44,7 @@ struct Limit<T> {
 }
 
 const INITIAL_PARTITIONS: Limit<u32> = Limit { default: 1, range: 1..=128 };
+const INDEX_HOSTS: Limit<u32> = Limit { default: 1, range: 1..=64 };
 const SPLIT_REQUESTS: Limit<u32> = Limit { default: 0, range: 0..=10_000_000 };
 const JOURNAL_BYTES: Limit<u64> = Limit { default: 64 * MIB, range: 256 * KIB..=16 * GIB };
 const BLOCK_CACHE_BYTES: Limit<u64> = Limit { default: 64 * MIB, range: MIB..=1024 * GIB };
@@ -81,6 +82,8 @@ pub struct Config {
     pub tls: TlsSource,
     /// Partitions of a new store; an existing one keeps its own. Default 1, 1 to 1,024.
     pub initial_partitions: u32,
+    /// Threads that serve partitions of the index; 1, the default, means that they share those of everything else. 1 to 64.
+    pub index_hosts: u32,
     /// Requests a second above which a partition splits by itself; 0, the default, turns it off.
     pub split_requests: u32,
     /// Size of a new journal ring, for each disk. Default 64 MiB, 256 KiB to 16 GiB.
@@ -233,6 +236,7 @@ impl Config {
             tls: tls(s.tls, s.tls_cert, s.tls_key)?,
             initial_partitions: INITIAL_PARTITIONS
                 .of("initial_partitions", s.initial_partitions)?,
+            index_hosts: INDEX_HOSTS.of("index_hosts", s.index_hosts)?,
             split_requests: SPLIT_REQUESTS.of("split_requests", s.split_requests)?,
             journal_bytes: JOURNAL_BYTES.of("journal_bytes", s.journal_bytes)?,
             block_cache_bytes: BLOCK_CACHE_BYTES.of("block_cache_bytes", s.block_cache_bytes)?,

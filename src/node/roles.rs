@@ -74,6 +74,8 @@ pub struct Roles {
     stop_serving: CancellationToken,
     /// What the admin listener shows and changes.
     pub control: Control,
+    /// Threads of hosts that have their own.
+    host_tasks: Vec<Tasks>,
     /// Each role has tasks of its own, so that one can be waited for while those below still work.
     front: Env,
     reclaim: Env,
@@ -120,7 +122,7 @@ impl Roles {
         let extent_ids = base.ids(counter::EXTENT_IDS);
         let index_metrics = index::Metrics::default();
         index_metrics.register(registry);
-        let host = open_index(config, &base, &extent_ids, &index_metrics).await?;
+        let (host, host_tasks) = open_index(config, &base, &extent_ids, &index_metrics).await?;
         let hosted = Arc::clone(&host) as Arc<dyn IndexHost>;
         if config.split_requests > 0 {
             let hot = PolicyConfig {
@@ -177,7 +179,7 @@ impl Roles {
         };
         let (serving, stop_serving) = serve(config, parts, (blob, tls))?;
         let control = Control { accounts: accounts_admin, trace, faults };
-        Ok(Self { host, serving, stop_serving, control, front, reclaim })
+        Ok(Self { host, serving, stop_serving, control, host_tasks, front, reclaim })
     }
 
     /// Answers what runs, takes nothing new, and leaves nothing to replay for the next start.
@@ -194,6 +196,9 @@ impl Roles {
         }
         self.reclaim.tasks.shutdown().await;
         self.host.shutdown().await;
+        for tasks in self.host_tasks {
+            tasks.shutdown().await;
+        }
     }
 }
 
@@ -202,7 +207,7 @@ async fn open_index(
     base: &Base,
     extent_ids: &Arc<IdAllocator>,
     metrics: &index::Metrics,
-) -> Result<Arc<Fleet>, NodeError> {
+) -> Result<(Arc<Fleet>, Vec<Tasks>), NodeError> {
     let parts = index::Parts {
         env: base.env.clone(),
         capacity: Arc::clone(&base.capacity),
@@ -217,7 +222,21 @@ async fn open_index(
         block_cache_bytes: usize::try_from(config.block_cache_bytes).unwrap_or(usize::MAX),
         ..index::Config::default()
     };
-    Ok(Arc::new(Fleet::open(vec![parts], limits).await?))
+    let mut own = Vec::new();
+    if config.index_hosts > 1 {
+        for number in 0..config.index_hosts {
+            let tasks = Tasks::on_own_thread(&format!("index-host-{number}"));
+            let what = "a thread for a host of the index";
+            let reason = |error: std::io::Error| error.to_string();
+            own.push(tasks.map_err(|error| NodeError::System { what, reason: reason(error) })?);
+        }
+    }
+    let on = |tasks: &Tasks| Env { tasks: tasks.clone(), ..base.env.clone() };
+    let hosts = match own.as_slice() {
+        [] => vec![parts],
+        own => own.iter().map(|tasks| index::Parts { env: on(tasks), ..parts.clone() }).collect(),
+    };
+    Ok((Arc::new(Fleet::open(hosts, limits).await?), own))
 }
 
 /// Looks the configured accounts up, making those that are new, and those that were made while a node ran.

@@ -75,6 +75,10 @@ pub struct Settings {
     /// Partitions of a new store; an existing one keeps its own, 1 to 128 [default: 1]
     #[arg(long, value_name = "N", env = "BLOCKYARD_INITIAL_PARTITIONS")]
     pub initial_partitions: Option<u32>,
+    /// Threads that serve partitions of the index, which move between them; 1 means that they share those of everything
+    /// else, 1 to 64 [default: 1]
+    #[arg(long, value_name = "N", env = "BLOCKYARD_INDEX_HOSTS")]
+    pub index_hosts: Option<u32>,
     /// Requests a second above which a partition of the index splits by itself, 0 turns it off [default: 0]
     #[arg(long, value_name = "N", env = "BLOCKYARD_SPLIT_REQUESTS")]
     pub split_requests: Option<u32>,
@@ -146,6 +150,7 @@ impl Settings {
             tls_cert: self.tls_cert.or(below.tls_cert),
             tls_key: self.tls_key.or(below.tls_key),
             initial_partitions: self.initial_partitions.or(below.initial_partitions),
+            index_hosts: self.index_hosts.or(below.index_hosts),
             split_requests: self.split_requests.or(below.split_requests),
             journal_bytes: self.journal_bytes.or(below.journal_bytes),
             block_cache_bytes: self.block_cache_bytes.or(below.block_cache_bytes),

@@ -75,6 +75,7 @@ fn file_takes_every_setting() {
         oidc: vec!["issuer=i;jwks=k".parse().unwrap()],
         tls: TlsSource::Files { cert: "c.pem".into(), key: "k.pem".into() },
         initial_partitions: 16,
+        index_hosts: 1,
         split_requests: 6,
         journal_bytes: 1 << 20,
         block_cache_bytes: 2 << 20,
