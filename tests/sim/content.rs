@@ -51,6 +51,11 @@ impl Pages {
         Self { len, sequence, shown: BTreeMap::new(), frozen: BTreeMap::new() }
     }
 
+    /// The same in a blob of its own.
+    pub(crate) fn copied(&self) -> Self {
+        Self { frozen: BTreeMap::new(), ..self.clone() }
+    }
+
     /// Writes the pages of a range, or clears them without a tag.
     pub(crate) fn write(&mut self, range: &Range<u64>, tag: Option<u64>) {
         let len = range.end - range.start;

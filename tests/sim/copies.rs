@@ -1,9 +1,13 @@
 //! Copies by reference between a client's own blobs, across partitions: the source marks, the destination names (ADR 0009).
 
+use std::time::Duration;
+
 use blockyard::index::CopiedContent;
 use blockyard::index::Error;
+use blockyard::index::FillLayer;
 use blockyard::index::NewContent;
 use blockyard::index::Share;
+use blockyard::index::SharePages;
 use blockyard::index::SharedBlob;
 use blockyard::index::Write;
 use blockyard::index::WriteReply;
@@ -11,6 +15,7 @@ use blockyard::index::inflight::CopyGuard;
 use blockyard::types::Crc64;
 use blockyard::types::Crc64Combiner;
 use blockyard::types::Location;
+use blockyard::types::Timestamp;
 
 use crate::change::Change;
 use crate::change::Demand;
@@ -18,6 +23,7 @@ use crate::change::Scope;
 use crate::client::Client;
 use crate::client::Payload;
 use crate::content::Body;
+use crate::content::Pages;
 use crate::content::Segment;
 use crate::index::key;
 use crate::requests;
@@ -30,22 +36,27 @@ impl Client<'_> {
     pub(crate) async fn copy(&self, name: &str) -> Result<(), Violation> {
         let draw = self.session.draw;
         let source = self.name();
-        let Some(body) = self.with_blob(&source, |blob| blob.body().cloned()) else {
-            return Ok(());
-        };
+        let Some((body, snapshot)) = self.source(&source) else { return Ok(()) };
+        if let Body::Pages(pages) = &body {
+            return self.copy_pages(name, (&source, snapshot), pages).await;
+        }
         let block = draw.one(body.segments()).copied();
         if draw.percent(30)
             && let Some(block) = block
         {
-            return self.copy_block(name, &source, &body, block).await;
+            return self.copy_block(name, (&source, snapshot), &body, block).await;
         }
-        let Some((shared, guard)) = self.share(&source, &body, None).await? else { return Ok(()) };
+        let Some((shared, guard)) = self.share((&source, snapshot), &body, None).await? else {
+            return Ok(());
+        };
         if name != source && draw.percent(30) {
             // Once it is marked, the copy does not need its source any more.
             let lease = self.likely(&source).committed.and_then(|c| c.lease).map(|l| l.id);
             let demand = Demand { lease, ..Demand::default() };
             let change = Change::Delete { scope: Scope::WithSnapshots };
             self.change(&source, change, demand, Payload::Nothing).await?;
+            // An audit may walk past both meanwhile.
+            self.stack.env.clock.sleep(Duration::from_millis(draw.between(0, 30))).await;
         }
         let marks = Marks { tier: None, ..self.marks() };
         let content = self.flattened(shared);
@@ -63,6 +74,75 @@ impl Client<'_> {
         self.change(name, change, demand, payload).await?;
         self.session.counts.add("copies", 1);
         self.show_tags(name, marks.tags).await
+    }
+
+    /// What a blob, or a snapshot of it, surely holds.
+    fn source(&self, name: &str) -> Option<(Body, Option<Timestamp>)> {
+        let known = self.with_blob(name, |blob| blob.known().cloned());
+        let snapshots = known.map(|state| state.snapshots).unwrap_or_default();
+        match self.session.draw.one(&snapshots) {
+            Some(taken) if taken.at.is_some() && self.session.draw.percent(50) => {
+                Some((taken.was.body.clone(), taken.at))
+            }
+            Some(_) | None => Some((self.with_blob(name, |blob| blob.body().cloned())?, None)),
+        }
+    }
+
+    /// Copies a page blob: part by part into a layer, which the last step makes the blob.
+    async fn copy_pages(
+        &self,
+        name: &str,
+        (source, snapshot): (&str, Option<Timestamp>),
+        pages: &Pages,
+    ) -> Result<(), Violation> {
+        // Older than the layer, which reclaim therefore leaves alone.
+        let reading = self.stack.inflight.read(self.now());
+        let mut layer = None;
+        let mut from = Some(0);
+        while let Some(start) = from {
+            let guard = self.stack.inflight.copy();
+            let part = Write::SharePages(Box::new(SharePages {
+                key: key(source),
+                snapshot,
+                guard: requests::guard(Demand::default()),
+                from: start,
+            }));
+            let part = match self.tell(part).await? {
+                Some(WriteReply::SharedPages(part)) => part,
+                Some(other) => return Err(format!("unexpected answer {other:?}")),
+                None => return Ok(()),
+            };
+            let spans = part.spans.iter().flat_map(|span| locations(&span.content));
+            guard.met(spans.map(|location| location.extent));
+            let fill = FillLayer { key: key(name), layer, spans: part.spans };
+            match self.tell(Write::FillLayer(fill)).await? {
+                Some(WriteReply::Layer(filled)) => layer = Some(filled),
+                Some(other) => return Err(format!("unexpected answer {other:?}")),
+                None => return Ok(()),
+            }
+            from = part.next;
+        }
+        let layer = layer.expect("one part at least");
+        let marks = Marks { tier: None, ..self.marks() };
+        let change = Change::Make { body: Body::Pages(pages.copied()), marks };
+        let demand = self.demand(name, &change);
+        let content = CopiedContent::Pages { layer, len: pages.len };
+        let payload = Payload::Copied(content, Crc64::EMPTY, self.stack.inflight.copy());
+        self.change(name, change, demand, payload).await?;
+        drop(reading);
+        self.session.counts.add("page blobs copied", 1);
+        self.show_tags(name, marks.tags).await
+    }
+
+    /// A step of a copy; none when the copy is given up.
+    async fn tell(&self, write: Write) -> Result<Option<WriteReply>, Violation> {
+        match self.stack.router.write(write).await {
+            Ok(reply) => Ok(Some(reply)),
+            Err(Error::Full | Error::Overloaded) => Ok(None),
+            Err(error) if is_refusal(&error) => Ok(None),
+            Err(Error::Unavailable(_)) if self.excused() => Ok(None),
+            Err(error) => Err(format!("copy with {:?}: {error}", self.session.plan)),
+        }
     }
 
     /// Of one block sometimes as Put Blob From URL names it: without blocks.
@@ -83,7 +163,7 @@ impl Client<'_> {
     async fn copy_block(
         &self,
         name: &str,
-        source: &str,
+        source: (&str, Option<Timestamp>),
         body: &Body,
         block: Segment,
     ) -> Result<(), Violation> {
@@ -112,27 +192,19 @@ impl Client<'_> {
     /// Has the source mark what it holds, which is surely `body`.
     async fn share(
         &self,
-        source: &str,
+        (source, snapshot): (&str, Option<Timestamp>),
         body: &Body,
         range: Option<std::ops::Range<u64>>,
     ) -> Result<Option<(CopiedContent, CopyGuard)>, Violation> {
         // Before the look-up, so that an audit knows of the copy.
         let guard = self.stack.inflight.copy();
-        let share = Share {
-            key: key(source),
-            snapshot: None,
-            guard: requests::guard(Demand::default()),
-            range,
+        let (key, demand) = (key(source), requests::guard(Demand::default()));
+        let share = Share { key, snapshot, guard: demand, range };
+        let SharedBlob { record, content } = match self.tell(Write::Share(Box::new(share))).await? {
+            Some(WriteReply::Shared(shared)) => *shared,
+            Some(other) => return Err(format!("unexpected answer {other:?}")),
+            None => return Ok(None),
         };
-        let SharedBlob { record, content } =
-            match self.stack.router.write(Write::Share(Box::new(share))).await {
-                Ok(WriteReply::Shared(shared)) => *shared,
-                Ok(other) => return Err(format!("unexpected answer {other:?}")),
-                Err(Error::Full | Error::Overloaded) => return Ok(None),
-                Err(error) if is_refusal(&error) => return Ok(None),
-                Err(Error::Unavailable(_)) if self.excused() => return Ok(None),
-                Err(error) => return Err(format!("share with {:?}: {error}", self.session.plan)),
-            };
         if (record.len, record.kind) != (body.len(), body.kind()) {
             return Err(format!("{source}: shared {record:?}, but it holds {body:?}"));
         }

@@ -249,8 +249,7 @@ impl Session<'_> {
             let client = Client { number, stack, session: self };
             client.run(steps)
         });
-        let full = self.plan.trouble == Trouble::Full;
-        let times = if self.draw.percent(60) && !full { steps / 12 } else { 0 };
+        let times = if self.draw.percent(60) { steps / 12 } else { 0 };
         let work = async {
             let (done, split) = join(join_all(clients), splitter::run(stack, self, times)).await;
             done.into_iter().collect::<Result<(), Violation>>().and(split)

@@ -110,6 +110,7 @@ fn index_histories_come_through_everything() {
         "batches",
         "copies",
         "blocks copied",
+        "page blobs copied",
         "blobs found by tag",
         "starts that failed",
         "power cuts at work",
@@ -146,6 +147,18 @@ fn index_does_not_believe_a_cache_after_a_failed_sync() {
     ];
     let counts = counts::Counts::default();
     check_seeds("index-failed-sync", 10, |seed| {
+        index::run_planned(seed, rig::Device::Honest, &plans, &counts)
+    });
+}
+
+#[test]
+fn index_writes_again_once_a_full_disk_has_room() {
+    let plans = [
+        rig::Plan { trouble: rig::Trouble::Full, end: rig::End::Shutdown },
+        rig::Plan { trouble: rig::Trouble::Full, end: rig::End::PowerCut },
+    ];
+    let counts = counts::Counts::default();
+    check_seeds("index-full", 10, |seed| {
         index::run_planned(seed, rig::Device::Honest, &plans, &counts)
     });
 }
