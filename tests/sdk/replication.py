@@ -141,29 +141,42 @@ def wait(process, out, job):
     return job.learn(out)
 
 
-def killed_at_random(server, process, seconds, drawn):
-    """Kills the server at a random moment of the job and starts it again. Answers whether the job was still at it."""
-    time.sleep(drawn.uniform(0.1, 0.4) * seconds)
+def answered(server):
+    """How many requests a server has answered since its start."""
+    return sum(count for name, count in server.metrics().items() if "requests_total" in name)
+
+
+def killed_while_busy(what, server, process, requests, kill, verdicts):
+    """Kills once `server` has answered so many requests more, or once the job has ended before that. Answers whether the
+    job was still at it."""
+    goal = answered(server) + requests
+    while process.poll() is None and answered(server) < goal:
+        time.sleep(0.01)
     busy = process.poll() is None
-    server.kill()
-    time.sleep(drawn.uniform(0, 0.5))
-    server.start()
+    kill()
+    verdicts.figure(f"kill -9 of {what}", "while copying" if busy else "after the job had ended")
     return busy
 
 
-def interrupted(job, servers, seconds, verdicts, folder, drawn):
-    """The whole job with three kills."""
+def restarted(server, drawn):
+    """Starts a killed server again after a moment."""
+    time.sleep(drawn.uniform(0, 0.5))
+    server.start()
+
+
+def interrupted(job, servers, requests, verdicts, folder, drawn):
+    """The whole job with three kills, each at a random moment; it takes so many requests to the destination."""
+    source, target = servers
     resumes = 0
     out = folder / "job0.txt"
     process = job.start("copied", out)
-    for victim, server in zip(("source", "destination"), servers):
-        busy = killed_at_random(server, process, seconds, drawn)
-        verdicts.figure(f"kill -9 of the {victim}", "while copying" if busy else "after the job had ended")
+    after = lambda least, most: int(drawn.uniform(least, most) * requests)
+    killed_while_busy("the source", target, process, after(0.05, 0.3), source.kill, verdicts)
+    restarted(source, drawn)
+    killed_while_busy("the destination", target, process, after(0.05, 0.25), target.kill, verdicts)
+    restarted(target, drawn)
     # AzCopy tries again while a server is away, so that neither kill ends its job. This one does.
-    time.sleep(drawn.uniform(0, 0.2) * seconds)
-    killed = process.poll() is None
-    process.kill()
-    verdicts.figure("kill -9 of AzCopy", "while copying" if killed else "after the job had ended")
+    killed = killed_while_busy("AzCopy", target, process, after(0.05, 0.25), process.kill, verdicts)
     status, failed = wait(process, out, job)
     # A job that ended completed is not resumed: AzCopy would wait for its scan for ever.
     while status != "Completed" and job.id and resumes < RESUMES_MAX:
@@ -201,9 +214,10 @@ def run(options, scratch, verdicts, servers, azcopy):
         target.service().create_container(container)
     job = Job(azcopy, source, target)
     out = scratch / "undisturbed.txt"
+    before = answered(servers[1])
     began = time.monotonic()
     status, failed = wait(job.start("undisturbed", out), out, job)
-    seconds = time.monotonic() - began
+    seconds, requests = time.monotonic() - began, answered(servers[1]) - before
     if not verdicts.check("an undisturbed copy completes", status == "Completed" and not failed, "Completed",
                           f"{status} {failed} failed"):
         print(azcopy.refused())
@@ -212,7 +226,7 @@ def run(options, scratch, verdicts, servers, azcopy):
     verdicts.figure("cp -r of the same data and sync", f"{options.blobs / took:,.0f} files/s, {total / MIB / took:,.1f} MiB/s")
     seed = options.seed if options.seed is not None else random.SystemRandom().randrange(1 << 30)
     verdicts.figure("seed of the kills", seed)
-    interrupted(Job(azcopy, source, target), servers, seconds, verdicts, scratch, random.Random(seed))
+    interrupted(Job(azcopy, source, target), servers, requests, verdicts, scratch, random.Random(seed))
     wanted = state(source, "data", "reading the source", options.blobs)
     verdicts.equal("blobs in the source", len(wanted), options.blobs)
     for container in ("undisturbed", "copied"):
