@@ -70,7 +70,11 @@ impl ContainerName {
     }
 }
 
-/// A blob name: 1 to 1,024 UTF-16 code units (as the service counts), any but NUL. Never normalised.
+/// Parts of a blob name between slashes.
+const SEGMENTS_MAX: usize = 254;
+
+/// A blob name: 1 to 1,024 UTF-16 code units (as the service counts), any but NUL, in at most 254 parts between slashes.
+/// Never normalised. Source: "Naming and referencing containers, blobs, and metadata".
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct BlobName(Box<str>);
 
@@ -80,7 +84,8 @@ impl BlobName {
     /// # Errors
     /// [`NameError`].
     pub fn new(text: &str) -> Result<Self, NameError> {
-        if text.is_empty() || text.encode_utf16().count() > 1024 {
+        let segments = text.split('/').count();
+        if text.is_empty() || text.encode_utf16().count() > 1024 || segments > SEGMENTS_MAX {
             return Err(NameError::Length);
         }
         if text.contains('\0') { Err(NameError::Invalid) } else { Ok(Self(text.into())) }

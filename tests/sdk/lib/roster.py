@@ -9,6 +9,8 @@ import pathlib
 import sys
 
 HERE = pathlib.Path(__file__).resolve().parents[1]
+# Read by the test that makes docs/compatibility.md.
+CLIENT_OPERATIONS = HERE.parents[1] / "api-spec" / "clients.json"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -65,6 +67,17 @@ def rows(results, client, code):
         found.append({"client": client.shows, "version": "", "group": "the script itself", "state": "FAILED",
                       "why": f"ended with {code}", "seconds": 0})
     return found
+
+
+def record(client, found, asked):
+    """Notes in api-spec/clients.json which operations a client made the server carry out, by the server's own count."""
+    operations = sorted(set(asked.read_text(encoding="utf-8").split())) if asked.exists() else []
+    row = {"client": client.shows, "version": next((row["version"] for row in found if row["version"]), ""), "operations": operations}
+    kept = json.loads(CLIENT_OPERATIONS.read_text(encoding="utf-8")) if CLIENT_OPERATIONS.exists() else []
+    order = [known.shows for known in CLIENTS]
+    rows = sorted([old for old in kept if old["client"] != client.shows] + [row], key=lambda row: order.index(row["client"]))
+    lines = ",\n".join("  " + json.dumps(row, ensure_ascii=False) for row in rows)
+    CLIENT_OPERATIONS.write_text(f"[\n{lines}\n]\n", encoding="utf-8")
 
 
 def report(all_rows, path):
