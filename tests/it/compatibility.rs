@@ -11,12 +11,18 @@ use crate::contract;
 use crate::tree;
 
 const SOURCE: &str = "api-spec/compatibility.json";
+/// Which operations each client made a server carry out: `tests/sdk/run --record` writes it.
+const CLIENTS: &str = "api-spec/clients.json";
 const DOCUMENT: &str = "docs/compatibility.md";
 /// Stands for every operation.
 const ALL: &str = "*";
 
+fn json(name: &str) -> Value {
+    serde_json::from_str(&tree::read(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
 fn source() -> Value {
-    serde_json::from_str(&tree::read(SOURCE)).unwrap_or_else(|error| panic!("{SOURCE}: {error}"))
+    json(SOURCE)
 }
 
 /// The rows of one list.
@@ -53,15 +59,36 @@ fn spaced(name: &str) -> String {
         .replace(" In ", " in ")
 }
 
-fn operations(out: &mut String, source: &Value) {
-    out.push_str("## Operations\n\n| operation | since | deviations |\n|---|---|---|\n");
+/// The numbers of the clients that exercise an operation.
+fn exercised_by(clients: &Value, operation: &str) -> String {
+    let clients = clients.as_array().unwrap().iter().enumerate();
+    let those = clients.filter(|(_, row)| about(row).contains(&operation));
+    let letters: Vec<String> = those.map(|(at, _)| letter(at).to_string()).collect();
+    letters.join(" ")
+}
+
+/// What a client goes by in the table.
+fn letter(at: usize) -> char {
+    char::from(b'A' + u8::try_from(at).unwrap())
+}
+
+fn operations(out: &mut String, source: &Value, clients: &Value) {
+    out.push_str(
+        "## Operations\n\n| operation | since | clients | deviations |\n|---|---|---|---|\n",
+    );
     let deviations = rows(source, "deviations");
     for row in rows(source, "operations") {
         let name = text(row, "name");
         let own = deviations.iter().enumerate().filter(|(_, row)| about(row).contains(&name));
         let own: Vec<String> = own.map(|(at, _)| (at + 1).to_string()).collect();
         let own = own.join(", ");
-        writeln!(out, "| {} | {} | {own} |", spaced(name), text(row, "since")).unwrap();
+        let (name, clients) = (spaced(name), exercised_by(clients, name));
+        writeln!(out, "| {name} | {} | {clients} | {own} |", text(row, "since")).unwrap();
+    }
+    out.push_str("\nClients:\n\n");
+    for (at, row) in clients.as_array().unwrap().iter().enumerate() {
+        let (name, version) = (text(row, "client"), text(row, "version"));
+        writeln!(out, "- {} {name} {version}", letter(at)).unwrap();
     }
 }
 
@@ -92,10 +119,11 @@ fn document() -> String {
     let mut out = "# Where this server differs from Azure\n\n\
         <!-- Made from api-spec/compatibility.json by `UPDATE=1 cargo test --test it compatibility`. Change that file. -->\n\n\
         Every operation that is served, the first `x-ms-version` the service documents it for (`all`: every version from\n\
-        2009-09-19 on; this server serves an operation at every version), and the numbers of the deviations below that are\n\
-        about it. Those marked \"every operation\" are not repeated in the table.\n\n"
+        2009-09-19 on; this server serves an operation at every version), the clients of `tests/sdk/run` that make a server\n\
+        carry it out (counted by the server), and the numbers of the deviations below that are about it. Those marked\n\
+        \"every operation\" are not repeated in the table.\n\n"
         .to_owned();
-    operations(&mut out, &source);
+    operations(&mut out, &source, &json(CLIENTS));
     deviations(&mut out, &source);
     not_served(&mut out, &source);
     out
@@ -130,6 +158,14 @@ fn deviations_are_about_operations_that_are_served_and_say_why() {
             );
             areas.push(text(row, "area"));
         }
+    }
+}
+
+#[test]
+fn clients_are_recorded_with_operations_that_are_served() {
+    let (clients, served) = (json(CLIENTS), contract::served());
+    for row in clients.as_array().unwrap() {
+        assert!(about(row).iter().all(|name| served.contains(*name)), "{CLIENTS}: {row}");
     }
 }
 

@@ -88,9 +88,11 @@ class Run:
             self.left = 0
         if answer.status >= 500 and not self._may_fail(described, sent, answer):
             self.tally.fault(name, "5xx", f"{answer.status} {answer.code}", sent, answer)
-        if sent.stranger and sent.method != operation.method.upper() or sent.stranger and answer.status < 300:
+        if sent.stranger:
             # Another operation may have answered.
-            return
+            if answer.status < 300:
+                return
+            described = {**described, "x-error-codes": list(self.judge.status)}
         for rule, what in self.judge.faults(described, sent.method, answer):
             self.tally.fault(name, rule, what, sent, answer)
 

@@ -194,7 +194,7 @@ impl State {
                 next.changed(lease);
             }
             Change::Tags { tags } => {
-                let lease = self.writable(demand, moment)?;
+                let lease = self.kept(demand, moment)?;
                 let committed = next.committed.as_mut()?;
                 (committed.tags, committed.lease) = (*tags, lease);
             }

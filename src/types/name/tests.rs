@@ -53,4 +53,6 @@ fn blob_names_are_counted_in_utf16_units() {
         assert_eq!(BlobName::new(bad), Err(NameError::Length));
     }
     assert_eq!(BlobName::new("a\0b"), Err(NameError::Invalid));
+    assert!(BlobName::new(&"/".repeat(253)).is_ok(), "254 segments");
+    assert_eq!(BlobName::new(&"/".repeat(254)), Err(NameError::Length));
 }

@@ -12,6 +12,7 @@ from azure.core.exceptions import HttpResponseError
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1]))
 
 # pylint: disable=wrong-import-position
+from lib.cli import remember_operations
 from lib.account import DEV_KEY, DEV_NAME, Account
 from lib.server import Server
 from lib.wire import Wire
@@ -38,6 +39,7 @@ def server(request, tmp_path_factory):
         yield made
         if made.process.poll() is not None:
             pytest.fail(f"the server died:\n{made.log_tail()}")
+        remember_operations(made)
         assert made.stop() == 0
 
 

@@ -85,6 +85,8 @@ def test_archive_and_back(blob):
     refused(blob.download_blob, 409, "BlobArchived")
     refused(lambda: blob.upload_blob(b"2", overwrite=True), 409, "BlobArchived")
     refused(lambda: blob.set_blob_metadata({}), 409, "BlobArchived")
+    blob.set_blob_tags({"kept": "findable"})
+    assert blob.get_blob_tags() == {"kept": "findable"}
     assert blob.get_blob_properties().blob_tier == "Archive"
     blob.set_standard_blob_tier(StandardBlobTier.HOT, rehydrate_priority="High")
     deadline = time.monotonic() + 30

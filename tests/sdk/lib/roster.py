@@ -69,13 +69,13 @@ def rows(results, client, code):
     return found
 
 
-def record(client, found, asked):
+def record(shows, version, asked):
     """Notes in api-spec/clients.json which operations a client made the server carry out, by the server's own count."""
     operations = sorted(set(asked.read_text(encoding="utf-8").split())) if asked.exists() else []
-    row = {"client": client.shows, "version": next((row["version"] for row in found if row["version"]), ""), "operations": operations}
+    row = {"client": shows, "version": version, "operations": operations}
     kept = json.loads(CLIENT_OPERATIONS.read_text(encoding="utf-8")) if CLIENT_OPERATIONS.exists() else []
-    order = [known.shows for known in CLIENTS]
-    rows = sorted([old for old in kept if old["client"] != client.shows] + [row], key=lambda row: order.index(row["client"]))
+    order = [CONFORMANCE] + [known.shows for known in CLIENTS]
+    rows = sorted([old for old in kept if old["client"] != shows] + [row], key=lambda row: order.index(row["client"]))
     lines = ",\n".join("  " + json.dumps(row, ensure_ascii=False) for row in rows)
     CLIENT_OPERATIONS.write_text(f"[\n{lines}\n]\n", encoding="utf-8")
 

@@ -80,6 +80,12 @@ fn archive_refuses_reads_and_writes_and_lets_go_of_the_blob_later() {
         }
         let head = ReadBlob { pieces: false, ..read(&a) };
         assert!(p.blob(&head).is_ok(), "properties are still shown");
+        p.must(&Write::UpdateBlob(UpdateBlob {
+            key: a.clone(),
+            snapshot: None,
+            guard: Guard::default(),
+            change: BlobChange::Tags(Tags::default()),
+        }));
     };
     refused(&mut p, &Error::Archived);
     assert_eq!(set(&mut p, &a, AccessTier::Cool), PENDING);
