@@ -30,6 +30,8 @@ class Client:
         return HERE / "clients" / f"{self.script}.py"
 
 
+# The suite of conformance/ among the clients.
+CONFORMANCE = "conformance suite: azure-storage-blob, Python, and bare HTTP"
 _DATA = "clients/requirements-data.txt"
 _RUST = "two minutes to compile; tests/sdk/run --full"
 
