@@ -2,7 +2,7 @@
 //!
 //! 1. `bootstrap.rs`: the first map of a new store.
 //! 2. Here: opening, routing to hosts, closing.
-//! 3. `change.rs`: splits, merges and moves; `balance.rs`: when.
+//! 3. `change.rs`: splits, merges and moves; `balance.rs`: when; `status.rs`: what is shown of them.
 //!
 //! Each host may have a thread of its own. They share nothing but the counts of uses of extents: what one tells another goes
 //! through the coordinator and the partition's log, as between processes.
@@ -10,6 +10,7 @@
 mod balance;
 mod bootstrap;
 mod change;
+mod status;
 #[cfg(test)]
 mod tests;
 
@@ -30,6 +31,7 @@ use crate::index::engine::Config;
 use crate::index::engine::Owned;
 use crate::index::engine::Parts;
 use crate::index::engine::Shared;
+use crate::index::fleet::status::Changes;
 use crate::index::host::Host;
 use crate::index::map::PartitionMap;
 use crate::types::ExtentId;
@@ -38,6 +40,7 @@ use crate::types::PartitionId;
 use crate::types::RoutingKey;
 
 pub use change::{CHILDREN_MAX, ChangeError, Changed};
+pub use status::{ChangeEvent, ChangeKind, PartitionStatus};
 
 /// All hosts of one process.
 #[derive(Debug)]
@@ -49,6 +52,7 @@ pub struct Fleet {
     /// One change of the map at a time, and none during shutdown.
     changing: tokio::sync::Mutex<()>,
     stop: CancellationToken,
+    changes: Changes,
 }
 
 impl Fleet {
@@ -122,6 +126,7 @@ impl Fleet {
             first_map_ids: bootstrap::PARTITIONS_MAX,
             changing: tokio::sync::Mutex::default(),
             stop: CancellationToken::new(),
+            changes: Changes::default(),
         })
     }
 

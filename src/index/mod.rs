@@ -40,6 +40,7 @@ pub use api::{
 };
 pub use engine::{Config, ExtentIds, Offline, Parts, open_offline};
 pub use fleet::{CHILDREN_MAX, ChangeError, Changed, Fleet};
+pub use fleet::{ChangeEvent, ChangeKind, PartitionStatus};
 pub use inflight::InFlight;
 pub use load::PolicyConfig;
 pub use map::{PartitionDescriptor, PartitionMap};

@@ -137,7 +137,7 @@ impl Core {
 
     /// Whether the log has grown so long that the partition should be flushed.
     pub(crate) fn has_long_log(&self) -> bool {
-        self.log_extents.load(Ordering::Relaxed) > LOG_EXTENTS_MAX
+        self.log_extents() > LOG_EXTENTS_MAX
     }
 
     /// Whether maintenance may still change it.
@@ -145,10 +145,16 @@ impl Core {
         self.status() == Status::Serving
     }
 
-    /// Rows in runs.
-    pub(crate) fn run_rows(&self) -> u64 {
+    /// Rows in runs, and their bytes.
+    pub(crate) fn run_size(&self) -> (u64, u64) {
         let (sources, _) = self.published();
-        sources.runs.iter().flatten().map(|run| run.entry().rows).sum()
+        let entries = sources.runs.iter().flatten().map(|run| run.entry());
+        entries.fold((0, 0), |(rows, bytes), entry| (rows + entry.rows, bytes + entry.bytes))
+    }
+
+    /// Extents of its log.
+    pub(crate) fn log_extents(&self) -> usize {
+        self.log_extents.load(Ordering::Relaxed)
     }
 
     /// Memory of its memtables.

@@ -49,6 +49,7 @@ pub use shared::{ExtentIds, Parts};
 pub use untrusted::decode_untrusted;
 
 pub(crate) use change::{NotMerged, NotMoved, hand_off, merge};
+pub(crate) use core::Status;
 pub(crate) use owned::Owned;
 pub(crate) use partition::Partition;
 pub(crate) use shared::{Failed, Shared};

@@ -62,7 +62,7 @@ fn load(partition: &Partition, before: u64, seconds: f64, now: Duration) -> Part
         id: partition.core.id,
         range: partition.core.range.as_ref().clone(),
         requests,
-        rows: partition.core.run_rows(),
+        rows: partition.core.run_size().0,
         samples: samples.into_iter().filter_map(border).collect(),
     }
 }

@@ -15,11 +15,13 @@ use crate::index::engine::NotMoved;
 use crate::index::engine::Partition;
 use crate::index::engine::Shared;
 use crate::index::fleet::Fleet;
+use crate::index::fleet::status::{ChangeEvent, ChangeKind};
 use crate::index::host::Host;
 use crate::types::HostId;
 use crate::types::KeyRange;
 use crate::types::PartitionId;
 use crate::types::RoutingKey;
+use crate::types::Timestamp;
 
 /// Children of one split, and partitions of one merge, at most: a coordinator transaction is bounded.
 pub const CHILDREN_MAX: usize = 16;
@@ -148,6 +150,7 @@ impl Fleet {
         let split = parent.split(ranges).await.map_err(Error::from)?;
         let pause = replace(host, &[parent], split.children, split.frozen_at).await;
         host.shared.parts.metrics.split(pause);
+        self.note(ChangeKind::Split, (&[partition], &ids), host.shared.host, pause);
         tracing::info!(%partition, children = ids.len(), ?pause, "partition split");
         Ok(Changed { partitions: ids, pause })
     }
@@ -173,6 +176,7 @@ impl Fleet {
         let (partition, frozen_at) = (merged.partition, merged.frozen_at);
         let pause = replace(host, &parts, vec![partition], frozen_at).await;
         host.shared.parts.metrics.merged(pause);
+        self.note(ChangeKind::Merge, (partitions, &ids), host.shared.host, pause);
         tracing::info!(partition = %id, of = parts.len(), ?pause, "partitions merged");
         Ok(Changed { partitions: ids, pause })
     }
@@ -208,6 +212,7 @@ impl Fleet {
         let pause = to.shared.parts.env.clock.monotonic().saturating_sub(frozen_at);
         old.abandon().await;
         to.shared.parts.metrics.moved(pause);
+        self.note(ChangeKind::Move, (&[partition], &[partition]), to.shared.host, pause);
         tracing::info!(%partition, host = %to.shared.host, ?pause, "partition moved");
         Ok(Changed { partitions: vec![partition], pause })
     }
@@ -228,6 +233,18 @@ impl Fleet {
                 }
             }
         }
+    }
+
+    fn note(
+        &self,
+        kind: ChangeKind,
+        (from, to): (&[PartitionId], &[PartitionId]),
+        host: HostId,
+        pause: Duration,
+    ) {
+        let at = self.parts().map_or(Timestamp::ZERO, |parts| parts.env.clock.now());
+        let (from, to) = (from.to_vec(), to.to_vec());
+        self.changes.note(ChangeEvent { number: 0, at, kind, from, to, host, pause });
     }
 
     fn still_serves(&self) -> Result<(), Error> {

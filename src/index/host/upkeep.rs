@@ -105,6 +105,6 @@ fn report(shared: &Shared, partitions: &Opened) {
     let (hits, misses) = shared.cache.hits_and_misses();
     shared.parts.metrics.cache(hits, misses);
     let partitions = partitions.all();
-    let rows = partitions.iter().map(|partition| partition.core.run_rows()).sum();
+    let rows = partitions.iter().map(|partition| partition.core.run_size().0).sum();
     shared.parts.metrics.size(partitions.len(), rows, shared.budget.used());
 }

@@ -402,6 +402,16 @@ async fn moved_partition_has_every_row_and_goes_on_in_its_log() {
     rig.move_away(31).await;
     rig.merge_all().await;
     rig.check(written).await;
+    let status = rig.host.status();
+    assert_eq!(status.len(), 1);
+    assert_eq!(
+        (status[0].id, status[0].stopped.clone()),
+        (rig.map().await.partitions()[0].id, None)
+    );
+    // The right one moves there and back before it is merged with the left one.
+    let kinds: Vec<_> = rig.host.changes_after(0).iter().map(|event| event.kind).collect();
+    assert_eq!(kinds.last(), Some(&ChangeKind::Merge));
+    assert_eq!(rig.host.changes_after(kinds.len() as u64 - 1).len(), 1);
     for partition in rig.all() {
         partition.flush().await.unwrap();
         while partition.compact().await.unwrap() {}

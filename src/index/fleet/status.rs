@@ -1,0 +1,149 @@
+//! What the fleet shows of itself: its partitions as of now, and the latest changes of the map.
+
+use std::collections::VecDeque;
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::time::Duration;
+
+use crate::index::engine::Partition;
+use crate::index::engine::Status;
+use crate::index::fleet::Fleet;
+use crate::types::Epoch;
+use crate::types::HostId;
+use crate::types::KeyRange;
+use crate::types::PartitionId;
+use crate::types::Timestamp;
+
+/// Changes remembered.
+const CHANGES_MAX: usize = 1_000;
+
+/// A partition as of now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PartitionStatus {
+    /// The partition.
+    pub id: PartitionId,
+    /// Its epoch.
+    pub epoch: Epoch,
+    /// Who serves it.
+    pub host: HostId,
+    /// Its keys.
+    pub range: KeyRange,
+    /// Requests since it was opened here; a rate is the difference of two looks.
+    pub requests: u64,
+    /// Rows in its runs, old versions included, and those of former neighbours until compaction has separated them.
+    pub rows: u64,
+    /// Bytes of those runs, encoded.
+    pub run_bytes: u64,
+    /// Memory of its memtables.
+    pub memtable_bytes: u64,
+    /// Extents of its log.
+    pub log_extents: u64,
+    /// Why it takes no writes; none when it does.
+    pub stopped: Option<String>,
+}
+
+/// What happened to the map.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ChangeKind {
+    /// One became several.
+    Split,
+    /// Several became one.
+    Merge,
+    /// One went to another host.
+    Move,
+}
+
+impl ChangeKind {
+    /// As shown.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Split => "split",
+            Self::Merge => "merge",
+            Self::Move => "move",
+        }
+    }
+}
+
+/// A change of the map that was carried out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ChangeEvent {
+    /// Counts changes since the start, from 1.
+    pub number: u64,
+    /// When.
+    pub at: Timestamp,
+    /// What.
+    pub kind: ChangeKind,
+    /// The partitions before, in key order.
+    pub from: Vec<PartitionId>,
+    /// The partitions after, in key order.
+    pub to: Vec<PartitionId>,
+    /// Who serves them now.
+    pub host: HostId,
+    /// How long no write of the range was made durable.
+    pub pause: Duration,
+}
+
+/// The latest changes.
+#[derive(Debug, Default)]
+pub(super) struct Changes(Mutex<(u64, VecDeque<ChangeEvent>)>);
+
+impl Changes {
+    /// Notes one; its number is given here.
+    pub(super) fn note(&self, event: ChangeEvent) {
+        let mut changes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let (count, latest) = &mut *changes;
+        *count += 1;
+        if latest.len() == CHANGES_MAX {
+            latest.pop_front();
+        }
+        latest.push_back(ChangeEvent { number: *count, ..event });
+    }
+
+    fn after(&self, number: u64) -> Vec<ChangeEvent> {
+        let changes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        changes.1.iter().filter(|event| event.number > number).cloned().collect()
+    }
+}
+
+impl Fleet {
+    /// All partitions open here, in key order.
+    #[must_use]
+    pub fn status(&self) -> Vec<PartitionStatus> {
+        let of_host = |host: &crate::index::host::Host| {
+            let id = host.shared.host;
+            host.opened.all().into_iter().map(move |partition| status(&partition, id))
+        };
+        let mut all: Vec<PartitionStatus> = self.hosts.iter().flat_map(of_host).collect();
+        all.sort_by(|a, b| a.range.low().cmp(b.range.low()));
+        all
+    }
+
+    /// The changes of the map after the one of this number, oldest first; at most the latest thousand.
+    #[must_use]
+    pub fn changes_after(&self, number: u64) -> Vec<ChangeEvent> {
+        self.changes.after(number)
+    }
+}
+
+fn status(partition: &Partition, host: HostId) -> PartitionStatus {
+    let core = &partition.core;
+    let wide = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
+    let (rows, run_bytes) = core.run_size();
+    PartitionStatus {
+        id: core.id,
+        epoch: core.epoch,
+        host,
+        range: core.range.as_ref().clone(),
+        requests: partition.meter.requests(),
+        rows,
+        run_bytes,
+        memtable_bytes: wide(core.table_bytes()),
+        log_extents: wide(core.log_extents()),
+        stopped: match core.status() {
+            Status::Serving => None,
+            Status::ReadOnly(reason) => Some(reason),
+            Status::Lost => Some("another owner has it".to_owned()),
+        },
+    }
+}
