@@ -35,6 +35,7 @@ use crate::types::AccountName;
 use crate::types::ContainerName;
 use crate::types::RoutingKey;
 
+use super::keygen::new_delegation_secret;
 use super::keygen::new_key;
 
 /// Rows read at a time.
@@ -195,6 +196,7 @@ impl AccountStore {
         let id = AccountId::new(self.ids.next().await?);
         self.router.write(Write::CreateAccount { name: name.clone(), id }).await?;
         self.change(&name, AccountChange::Anonymous(anonymous)).await?;
+        self.change(&name, AccountChange::DelegationSecret(delegation_secret()?)).await?;
         // Last: an account without keys is none, so a crash before this line leaves nothing that half works.
         self.change(&name, AccountChange::Keys(keys)).await?;
         tracing::info!(account = name.as_str(), "account created");
@@ -232,6 +234,21 @@ impl AccountStore {
         tracing::info!(account = name.as_str(), ?slot, "key rotated");
         let record = self.record(&name).await?;
         Ok(self.view(name.as_str(), &record, true))
+    }
+
+    /// Revokes all user delegation keys, and the signatures made with them; the account's keys stay.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn revoke_delegation(&self, name: &str) -> Result<AccountView, StoreError> {
+        let name = parse(name)?;
+        let secret = delegation_secret()?;
+        let _one = self.changing.lock().await;
+        self.record(&name).await?;
+        self.change(&name, AccountChange::DelegationSecret(secret)).await?;
+        tracing::info!(account = name.as_str(), "user delegation keys revoked");
+        let record = self.record(&name).await?;
+        Ok(self.view(name.as_str(), &record, false))
     }
 
     /// Sets whether containers may be opened to everybody.
@@ -386,6 +403,10 @@ fn key(given: Option<String>) -> Result<Bytes, StoreError> {
     AccountKeys::new(std::slice::from_ref(&text))?;
     let bytes = STANDARD.decode(&text).map_err(|_| KeyError::NotBase64)?;
     Ok(bytes.into())
+}
+
+fn delegation_secret() -> Result<Bytes, StoreError> {
+    new_delegation_secret().map_err(|error| StoreError::Random(error.to_string()))
 }
 
 fn mismatched() -> StoreError {

@@ -122,6 +122,12 @@ pub(super) async fn rotate(
     accounts.rotate(&name, body.key, body.value).await.map(Json).map_err(|error| refused(&error))
 }
 
+/// `POST /admin/accounts/{name}/revoke`
+pub(super) async fn revoke(State(state): State<AdminState>, Path(name): Path<String>) -> Answer {
+    let accounts = &state.control()?.accounts;
+    accounts.revoke_delegation(&name).await.map(Json).map_err(|error| refused(&error))
+}
+
 /// `DELETE /admin/accounts/{name}?force=true`
 pub(super) async fn remove(
     State(state): State<AdminState>,

@@ -1,10 +1,13 @@
-//! New account keys.
+//! New account keys, and what user delegation keys are derived from.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
 use rand::TryRng;
 use rand::rngs::SysError;
 use rand::rngs::SysRng;
+
+use crate::auth::DelegationSecret;
 
 /// Bytes of a key before encoding: what Azure issues.
 const KEY_BYTES: usize = 64;
@@ -18,6 +21,16 @@ pub fn new_key() -> Result<String, SysError> {
     let mut bytes = [0; KEY_BYTES];
     SysRng.try_fill_bytes(&mut bytes)?;
     Ok(STANDARD.encode(bytes))
+}
+
+/// A new secret that an account's user delegation keys are derived from, as [`new_key`].
+///
+/// # Errors
+/// As [`new_key`].
+pub fn new_delegation_secret() -> Result<Bytes, SysError> {
+    let mut bytes = [0; DelegationSecret::BYTES];
+    SysRng.try_fill_bytes(&mut bytes)?;
+    Ok(Bytes::copy_from_slice(&bytes))
 }
 
 #[cfg(test)]

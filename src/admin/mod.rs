@@ -29,7 +29,7 @@ mod token;
 mod trace;
 
 pub use account_store::{AccountStore, Endpoints};
-pub use keygen::new_key;
+pub use keygen::{new_delegation_secret, new_key};
 pub use readiness::{Phase, Readiness};
 pub use server::{AdminServer, AdminState, Control};
 pub use token::Token;

@@ -182,6 +182,7 @@ fn control(state: &AdminState) -> Router<AdminState> {
             get(accounts::show).patch(accounts::change).delete(accounts::remove),
         )
         .route("/accounts/{name}/rotate", post(accounts::rotate))
+        .route("/accounts/{name}/revoke", post(accounts::revoke))
         .route("/faults", get(faults::list).post(faults::set).delete(faults::clear))
         .route("/faults/{id}", delete(faults::clear_one))
         .route("/trace", get(trace::watch))

@@ -10,8 +10,6 @@ use hmac::Mac;
 use sha2::Sha256;
 use thiserror::Error;
 
-use crate::auth::DelegationSecret;
-
 /// The published key of the account that every Azure tool knows for development: no secret.
 pub const DEVELOPMENT_KEY: &str =
     "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==";
@@ -65,16 +63,6 @@ impl AccountKeys {
     pub fn sign(&self, text: &[u8]) -> String {
         let key = self.0.first().expect("the constructor refuses no keys");
         STANDARD.encode(key.clone().chain_update(text).finalize().into_bytes())
-    }
-
-    /// What user delegation keys of an account that stores no secret are derived from: made from its first key, so a
-    /// new key revokes them.
-    #[must_use]
-    pub fn delegation_secret(&self) -> DelegationSecret {
-        let key = self.0.first().expect("the constructor refuses no keys");
-        DelegationSecret::new(
-            key.clone().chain_update("user delegation").finalize().into_bytes().into(),
-        )
     }
 }
 

@@ -30,7 +30,8 @@ pub use letters::Letters;
 pub use role::Role;
 pub use sas::{
     Circumstances, DELEGATION_MAX, DelegationKey, DelegationSecret, MINT_VERSION, Policy,
-    SasRequest, Signature, Signers, Target, Terms, mint_account, mint_delegation, mint_service,
+    SasRequest, Signature, Signers, Target, Terms, is_bound_to_user, mint_account, mint_delegation,
+    mint_service,
 };
 pub use shared_key::{DATE_WINDOW, SignedRequest, authenticate};
 

@@ -10,6 +10,7 @@ use base64::engine::general_purpose::STANDARD;
 use tokio::sync::Mutex;
 
 use crate::auth::AccountKeys;
+use crate::auth::DelegationSecret;
 use crate::frontend::route::Router;
 use crate::index::AccountRecord;
 use crate::index::Error;
@@ -29,6 +30,8 @@ pub struct Account {
     pub id: AccountId,
     /// Its signing keys.
     pub keys: AccountKeys,
+    /// What its user delegation keys are derived from.
+    pub delegation: Option<DelegationSecret>,
     /// Whether its containers may be opened to everybody.
     pub anonymous: bool,
     /// Properties of its Blob service.
@@ -41,8 +44,9 @@ impl Account {
     /// The account of a row, signed for with the configuration's `keys`.
     #[must_use]
     pub fn new(name: AccountName, keys: AccountKeys, record: AccountRecord) -> Self {
-        let AccountRecord { id, anonymous, properties, .. } = record;
-        Self { name, id, keys, properties, anonymous, configured: true }
+        let AccountRecord { id, anonymous, delegation_secret, properties, .. } = record;
+        let delegation = DelegationSecret::stored(&delegation_secret);
+        Self { name, id, keys, delegation, properties, anonymous, configured: true }
     }
 
     /// The account of a row, signed for with the row's own keys; `None` when it has none that can be used.

@@ -54,6 +54,10 @@ pub async fn account(command: &AccountCommand) -> Result<(), NodeError> {
             let path = format!("{}/rotate", path(&args.name));
             show(&client.call(Method::POST, &path, Some(&body)).await?, args.json)
         }
+        AccountCommand::Revoke(args) => {
+            let path = format!("{}/revoke", path(&args.name));
+            show(&client.call(Method::POST, &path, None).await?, args.json)
+        }
         AccountCommand::Delete(args) => {
             let path = format!("{}?force={}", path(&args.name), args.force);
             client.call(Method::DELETE, &path, None).await?;

@@ -246,6 +246,8 @@ pub enum AccountCommand {
     Set(AccountSetArgs),
     /// Replace one of the two keys; what it signed is refused at once
     Rotate(AccountRotateArgs),
+    /// Revoke all user delegation keys, and the signatures made with them
+    Revoke(AccountRevokeArgs),
     /// Delete an account that has no containers
     Delete(AccountDeleteArgs),
 }
@@ -260,6 +262,7 @@ impl AccountCommand {
             Self::Show(args) => &args.admin,
             Self::Set(args) => &args.admin,
             Self::Rotate(args) => &args.admin,
+            Self::Revoke(args) => &args.admin,
             Self::Delete(args) => &args.admin,
         }
     }
@@ -340,6 +343,19 @@ pub struct AccountRotateArgs {
     /// The new key, base64 [default: a random one]
     #[arg(long, value_name = "KEY")]
     pub value: Option<String>,
+    /// Print the account as one JSON object
+    #[arg(long)]
+    pub json: bool,
+    /// The node.
+    #[command(flatten)]
+    pub admin: AdminArgs,
+}
+
+/// Arguments of `account revoke`.
+#[derive(clap::Args, Debug)]
+pub struct AccountRevokeArgs {
+    /// The account
+    pub name: String,
     /// Print the account as one JSON object
     #[arg(long)]
     pub json: bool,

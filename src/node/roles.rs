@@ -9,6 +9,8 @@ use tokio_util::sync::CancellationToken;
 use crate::admin::AccountStore;
 use crate::admin::Control;
 use crate::admin::Endpoints;
+use crate::admin::new_delegation_secret;
+use crate::auth::DelegationSecret;
 use crate::capacity::Capacity;
 use crate::coordinator::Coordinator;
 use crate::coordinator::IdAllocator;
@@ -239,6 +241,24 @@ async fn open_index(
     Ok((Arc::new(Fleet::open(hosts, limits).await?), own))
 }
 
+/// The account's row with a secret for user delegation keys, made now if an older program wrote the row.
+async fn with_delegation_secret(
+    router: &Router,
+    name: &AccountName,
+    record: AccountRecord,
+) -> Result<AccountRecord, NodeError> {
+    if DelegationSecret::stored(&record.delegation_secret).is_some() {
+        return Ok(record);
+    }
+    let secret = new_delegation_secret().map_err(|error| NodeError::System {
+        what: "randomness for user delegation keys",
+        reason: error.to_string(),
+    })?;
+    let change = AccountChange::DelegationSecret(secret.clone());
+    router.write(Write::UpdateAccount { name: name.clone(), change }).await?;
+    Ok(AccountRecord { delegation_secret: secret, ..record })
+}
+
 /// Looks the configured accounts up, making those that are new, and those that were made while a node ran.
 async fn make_accounts(
     config: &Config,
@@ -257,6 +277,7 @@ async fn make_accounts(
             return Err(NodeError::System { what, reason: "not an account".to_owned() });
         };
         let record = switched(config, router, &name, *record).await?;
+        let record = with_delegation_secret(router, &name, record).await?;
         accounts.push(Account::new(name, account.keys()?, record));
     }
     let mut list = ListAccounts { from: None, limit: ACCOUNTS_PAGE };
@@ -269,6 +290,7 @@ async fn make_accounts(
         for (name, record) in page.entries {
             let Ok(name) = AccountName::new(&name) else { continue };
             if accounts.iter().all(|known| known.name != name) {
+                let record = with_delegation_secret(router, &name, record).await?;
                 accounts.extend(Account::stored(name, record));
             }
         }

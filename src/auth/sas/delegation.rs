@@ -1,5 +1,5 @@
-//! User delegation keys: derived from a secret of the account and the words of the key itself, so nothing is stored and
-//! a new secret revokes them all.
+//! User delegation keys: derived from a secret of the account and the words of the key itself, so that no key is stored. A
+//! new secret revokes them all, and nothing else does: the account's own keys are rotated without it.
 
 use std::fmt;
 use std::time::Duration;
@@ -26,6 +26,15 @@ const WORDS: [&str; 7] = ["skoid", "sktid", "skt", "ske", "sks", "skv", "skdutid
 pub struct DelegationSecret([u8; 32]);
 
 impl DelegationSecret {
+    /// Its length.
+    pub const BYTES: usize = 32;
+
+    /// The secret of an account's row; `None` when it has none.
+    #[must_use]
+    pub fn stored(bytes: &[u8]) -> Option<Self> {
+        bytes.try_into().ok().map(Self)
+    }
+
     /// Wraps a secret.
     #[must_use]
     pub const fn new(bytes: [u8; 32]) -> Self {

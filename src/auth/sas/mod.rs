@@ -19,7 +19,7 @@ mod verify;
 
 pub use delegation::{DELEGATION_MAX, DelegationKey, DelegationSecret};
 pub use mint::{MINT_VERSION, Target, Terms, mint_account, mint_delegation, mint_service};
-pub use verify::{Circumstances, Policy, SasRequest, Signature, Signers};
+pub use verify::{Circumstances, Policy, SasRequest, Signature, Signers, is_bound_to_user};
 
 #[cfg(test)]
 mod tests;

@@ -23,6 +23,7 @@ use crate::auth::Signature;
 use crate::auth::Signers;
 use crate::auth::Target;
 use crate::auth::Terms;
+use crate::auth::is_bound_to_user;
 use crate::auth::mint_account;
 use crate::auth::mint_delegation;
 use crate::auth::mint_service;
@@ -47,8 +48,9 @@ fn time(text: &str) -> Timestamp {
     Timestamp::from_iso(text).unwrap()
 }
 
-fn at(now: &str) -> Circumstances {
-    Circumstances { now: time(now), peer: IpAddr::V4(Ipv4Addr::LOCALHOST), secure: false }
+fn at(now: &str) -> Circumstances<'static> {
+    let peer = IpAddr::V4(Ipv4Addr::LOCALHOST);
+    Circumstances { now: time(now), peer, secure: false, user: None }
 }
 
 /// Verifies a query for a URL below the account `acct`, keys [`OTHER_KEY`] and [`KEY`].
@@ -60,7 +62,7 @@ fn verify(
     let headers = HeaderMap::new();
     let request = SasRequest { query, headers: &headers, account: "acct", container, blob };
     let keys = keys(&[OTHER_KEY, KEY]);
-    Signature::verify(&request, &Signers { keys: &keys, delegation: &secret() })
+    Signature::verify(&request, &Signers { keys: &keys, delegation: Some(&secret()) })
 }
 
 fn terms() -> Terms {
@@ -104,7 +106,7 @@ fn signatures_of_every_python_sdk_are_accepted_and_bound_to_what_they_name() {
             container: vector["container"].as_str(),
             blob: vector["blob"].as_str(),
         };
-        let signers = Signers { keys: &keys, delegation: &secret() };
+        let signers = Signers { keys: &keys, delegation: Some(&secret()) };
         let signature = Signature::verify(&request, &signers).expect(&name).expect(&name);
         let policy = Policy {
             expiry: Some(time("2026-11-21T09:00:00Z")),
@@ -360,4 +362,26 @@ fn every_flipped_bit_of_a_signature_is_refused() {
     }
     let plain = format!("{rest}&sig={signature}");
     assert!(verify(&plain, Some("c-1"), None).is_ok(), "a plus need not be escaped");
+}
+
+#[test]
+fn queries_are_bound_to_a_user_by_name() {
+    for (query, bound) in [
+        ("sduoid=a&sig=b", true),
+        ("x=1&SIG=b&SduOid=a", true),
+        ("sduoid=&sig=b", false),
+        ("sduoid=a", false),
+        ("sig=b", false),
+        ("", false),
+    ] {
+        assert_eq!(is_bound_to_user(query), bound, "{query}");
+    }
+}
+
+#[test]
+fn secrets_have_one_length() {
+    assert_eq!(DelegationSecret::stored(&[7; 32]), Some(DelegationSecret::new([7; 32])));
+    for len in [0, 31, 33] {
+        assert_eq!(DelegationSecret::stored(&vec![7; len]), None);
+    }
 }

@@ -12,6 +12,7 @@ use crate::auth::Error;
 use crate::auth::Grant;
 use crate::auth::Letters;
 use crate::auth::Overrides;
+use crate::auth::Principal;
 use crate::auth::Reach;
 use crate::auth::Role;
 use crate::auth::sas::delegation;
@@ -22,6 +23,8 @@ use crate::auth::sas::layout::string_to_sign;
 use crate::auth::sas::network;
 use crate::types::Timestamp;
 
+/// The version that binds signatures to users.
+const USER_SINCE: &str = "2025-07-05";
 /// Bytes of a string-to-sign shown to the client.
 const DETAIL_BYTES_MAX: usize = 8 * 1024;
 
@@ -45,19 +48,33 @@ pub struct SasRequest<'a> {
 pub struct Signers<'a> {
     /// The account's keys.
     pub keys: &'a AccountKeys,
-    /// What user delegation keys are derived from.
-    pub delegation: &'a DelegationSecret,
+    /// What user delegation keys are derived from; without it there are none.
+    pub delegation: Option<&'a DelegationSecret>,
 }
 
 /// The circumstances of a request.
 #[derive(Clone, Copy, Debug)]
-pub struct Circumstances {
+pub struct Circumstances<'a> {
     /// The time of the server.
     pub now: Timestamp,
     /// The client's address.
     pub peer: IpAddr,
     /// Whether the request came over TLS.
     pub secure: bool,
+    /// Who a token that came beside the signature speaks of.
+    pub user: Option<&'a Principal>,
+}
+
+/// Whether a query carries a signature that is bound to a user: a token of that user has to come with it.
+#[must_use]
+pub fn is_bound_to_user(query: &str) -> bool {
+    let names = |wanted: &str| {
+        query.split('&').any(|piece| {
+            let (name, value) = piece.split_once('=').unwrap_or((piece, ""));
+            name.eq_ignore_ascii_case(wanted) && !value.is_empty()
+        })
+    };
+    names("sig") && names("sduoid")
 }
 
 /// What a stored access policy of the container says; what it leaves open the signature has to say.
@@ -107,7 +124,9 @@ impl Signature {
             Form::Account | Form::Service => None,
             Form::Delegation => {
                 let word = |name: &str| fields.text(name);
-                delegation::signer(signers.delegation, word, text.as_bytes(), &signature)
+                signers.delegation.and_then(|secret| {
+                    delegation::signer(secret, word, text.as_bytes(), &signature)
+                })
             }
         };
         let signed = match form {
@@ -136,21 +155,47 @@ impl Signature {
     ///
     /// # Errors
     /// [`Error::Refused`], [`Error::SourceAddress`], [`Error::Protocol`].
-    pub fn settle(&self, policy: Option<&Policy>, at: &Circumstances) -> Result<Grant, Error> {
+    pub fn settle(&self, policy: Option<&Policy>, at: &Circumstances<'_>) -> Result<Grant, Error> {
         let merged = self.merge(policy)?;
         let letters = merged.letters.ok_or_else(|| mandatory("sp"))?;
         let expiry = merged.expiry.ok_or_else(|| mandatory("se"))?;
         check_window(merged.start, expiry, at.now)?;
         if self.form == Form::Delegation {
             delegation::check(|name| self.fields.text(name), expiry, at.now)?;
-            if !self.fields.text("sduoid").is_empty() {
-                return Err(Error::sas(
-                    "Signatures bound to a user (sduoid) are not served.".to_owned(),
-                ));
-            }
+            self.check_user(at.user)?;
         }
         self.check_network(at)?;
         Ok(Grant { reach: self.reach()?, letters, role: self.role, overrides: self.overrides() })
+    }
+
+    /// Holds a user delegation signature against whoever uses it.
+    fn check_user(&self, user: Option<&Principal>) -> Result<(), Error> {
+        // They speak of owners and access control lists of files.
+        if let Some(name) = ["saoid", "suoid"].into_iter().find(|n| !self.fields.text(n).is_empty())
+        {
+            return Err(Error::sas(format!(
+                "{name} is for accounts with a hierarchical namespace."
+            )));
+        }
+        let wanted = self.fields.text("sduoid");
+        if wanted.is_empty() {
+            return Ok(());
+        }
+        if self.fields.text("sv") < USER_SINCE {
+            return Err(Error::sas(format!("sduoid is signed since sv={USER_SINCE} only.")));
+        }
+        let user = user.ok_or_else(|| {
+            Error::sas(
+                "The signature is bound to a user (sduoid), whose token is missing.".to_owned(),
+            )
+        })?;
+        let tenant = self.fields.text("skdutid");
+        if user.object != wanted || (!tenant.is_empty() && user.tenant != tenant) {
+            return Err(Error::sas(
+                "The token is not of the user the signature is bound to.".to_owned(),
+            ));
+        }
+        Ok(())
     }
 
     /// What the signature and the policy say together; nothing may be said twice.
@@ -198,7 +243,7 @@ impl Signature {
             .ok_or_else(|| Error::sas(format!("{name}={text} is not a time in ISO 8601 form.")))
     }
 
-    fn check_network(&self, at: &Circumstances) -> Result<(), Error> {
+    fn check_network(&self, at: &Circumstances<'_>) -> Result<(), Error> {
         let addresses = self.fields.text("sip");
         if !addresses.is_empty() {
             let range = network::address_range(addresses).ok_or_else(|| {
@@ -259,6 +304,10 @@ fn form(fields: &Fields) -> Result<Form, Error> {
     }
     match fields.required("sr")? {
         "c" | "b" | "bs" | "bv" => {}
+        "d" => {
+            let detail = "sr=d is for accounts with a hierarchical namespace.";
+            return Err(Error::sas(detail.to_owned()));
+        }
         other => return Err(Error::sas(format!("sr={other} is not c, b, bs or bv."))),
     }
     Ok(if fields.get("skoid").is_some() { Form::Delegation } else { Form::Service })

@@ -16,6 +16,7 @@ use crate::auth::SasRequest;
 use crate::auth::Signature;
 use crate::auth::SignedRequest;
 use crate::auth::Signers;
+use crate::auth::is_bound_to_user;
 use crate::frontend::access::anonymous;
 use crate::frontend::access::needs::needs;
 use crate::frontend::access::replace;
@@ -126,34 +127,36 @@ async fn identify(
 ) -> Result<Caller, Error> {
     let refused = |error: auth::Error| errors::from_auth(&error);
     let now = front.env.clock.now();
-    if !head.headers.contains_key(http::header::AUTHORIZATION) {
+    let query = head.uri.query().unwrap_or("");
+    let user = match bearer(head) {
+        Some(token) => Some(principal(front, token, peer).await?),
+        None => None,
+    };
+    // A signature that is bound to a user comes with the token of one; it alone grants.
+    let bound = user.is_some() && is_bound_to_user(query);
+    if bound || !head.headers.contains_key(http::header::AUTHORIZATION) {
         let request = SasRequest {
-            query: head.uri.query().unwrap_or(""),
+            query,
             headers: &head.headers,
             account: account.name.as_str(),
             container: address.container.as_ref().map(ContainerName::as_str),
             blob: address.blob.as_ref().map(crate::types::BlobName::as_str),
         };
-        let secret = account.keys.delegation_secret();
-        let signers = Signers { keys: &account.keys, delegation: &secret };
+        let signers = Signers { keys: &account.keys, delegation: account.delegation.as_ref() };
         if let Some(signature) = Signature::verify(&request, &signers).map_err(refused)? {
             let policy = match (signature.policy(), &address.container) {
                 (Some(id), Some(container)) => policy(front, account, container, id).await?,
                 (None, _) | (_, None) => None,
             };
-            let at = Circumstances { now, peer: peer.address.ip(), secure: peer.secure };
+            let (secure, user) = (peer.secure, user.as_ref());
+            let at = Circumstances { now, peer: peer.address.ip(), secure, user };
             let grant = signature.settle(policy.as_ref(), &at).map_err(refused)?;
             return Ok(Caller::Signature(grant));
         }
         return Ok(Caller::Anyone);
     }
-    if let Some(token) = bearer(head) {
-        if !peer.secure && !peer.address.ip().to_canonical().is_loopback() {
-            let detail = "A bearer token is taken over https only.".to_owned();
-            return Err(refused(auth::Error::Refused { detail }));
-        }
-        let principal = front.tokens.verify(token, &front.env).await;
-        return principal.map(Caller::Principal).map_err(refused);
+    if let Some(user) = user {
+        return Ok(Caller::Principal(user));
     }
     let signed = SignedRequest {
         method: &head.method,
@@ -165,6 +168,16 @@ async fn identify(
     };
     auth::authenticate(&signed, &account.keys, now).map_err(refused)?;
     Ok(Caller::Key)
+}
+
+/// Who a token speaks of.
+async fn principal(front: &FrontEnd, token: &str, peer: Peer) -> Result<Principal, Error> {
+    if !peer.secure && !peer.address.ip().to_canonical().is_loopback() {
+        let detail = "A bearer token is taken over https only.".to_owned();
+        return Err(errors::from_auth(&auth::Error::Refused { detail }));
+    }
+    let found = front.tokens.verify(token, &front.env).await;
+    found.map_err(|error| errors::from_auth(&error))
 }
 
 /// The token of a request that comes with one.

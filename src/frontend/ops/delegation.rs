@@ -25,7 +25,7 @@ pub(crate) fn holder(principal: &Principal, role: Role) -> Holder {
     }
 }
 
-/// Get User Delegation Key: derived, so nothing is stored.
+/// Get User Delegation Key: derived, so no key is stored.
 pub(crate) async fn get(
     front: &FrontEnd,
     account: &Account,
@@ -58,7 +58,8 @@ pub(crate) async fn get(
         version,
         delegated_tenant: asked.delegated_tenant,
     };
-    let value = key.value(&account.keys.delegation_secret(), role);
+    let secret = account.delegation.as_ref().ok_or(ErrorCode::InternalError)?;
+    let value = key.value(secret, role);
     let words = ["skoid", "sktid", "skt", "ske", "sks", "skv", "skdutid"]
         .map(|name| key.word(name).to_owned());
     let [object, tenant, start, expiry, service, version, delegated_tenant] = words;

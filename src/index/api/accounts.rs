@@ -18,6 +18,8 @@ pub enum AccountChange {
     Keys(Vec<Bytes>),
     /// Whether its containers may be opened to everybody.
     Anonymous(bool),
+    /// Replaces what its user delegation keys are derived from, which revokes them all.
+    DelegationSecret(Bytes),
 }
 
 /// A page of all accounts, in name order, as far as this partition reaches.

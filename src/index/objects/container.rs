@@ -90,6 +90,7 @@ pub(super) async fn update_account(
         AccountChange::Properties(properties) => properties.apply(&mut record.properties),
         AccountChange::Keys(keys) => record.keys.clone_from(keys),
         AccountChange::Anonymous(open) => record.anonymous = *open,
+        AccountChange::DelegationSecret(secret) => record.delegation_secret.clone_from(secret),
     }
     let key = RoutingKey::account(name).as_bytes().clone();
     out.put(Family::Main, key, values::encode_record(&record));

@@ -18,7 +18,7 @@ pub struct AccountRecord {
     pub keys: Vec<Bytes>,
     /// Whether its containers may be opened to everybody.
     pub anonymous: bool,
-    /// What user delegation keys are derived from; empty until the first is asked for.
+    /// What user delegation keys are derived from; empty in rows of older programs until a node starts with them.
     pub delegation_secret: Bytes,
     /// Properties of its Blob service.
     pub properties: ServiceProperties,

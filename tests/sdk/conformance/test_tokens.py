@@ -2,7 +2,10 @@
 
 import datetime
 import http.client
+import json
+import subprocess
 import time
+import types
 import uuid
 from xml.etree import ElementTree
 
@@ -10,6 +13,7 @@ import pytest
 from azure.storage.blob import BlobClient, ContainerClient, UserDelegationKey, generate_blob_sas, generate_container_sas
 from conftest import refused
 from lib.issuer import AUDIENCE, ISSUER, Issuer
+from lib.account import Account
 from lib.server import Server
 from lib.wire import VERSION
 
@@ -215,3 +219,67 @@ def test_keys_are_rotated_without_a_restart(yard, issuer, box):
         assert time.monotonic() < deadline, "the new key is not taken"
         time.sleep(0.5)
     assert ask(yard, issuer.token(), "GET", path)[0] == 200
+
+
+@pytest.fixture
+def lodger(yard):
+    """The server as seen by an account made while it runs, whose keys can be rotated, and the command that changes it."""
+    name = f"lodger{uuid.uuid4().hex[:12]}"
+
+    def command(*words):
+        done = subprocess.run(
+            [yard.binary, "account", *words, "--json", "--admin-listen", yard.admin_address, "--data", yard.data[0]],
+            capture_output=True, text=True, timeout=60, check=True)
+        return json.loads(done.stdout)
+
+    made = command("create", name)
+    seen = types.SimpleNamespace(blob_address=yard.blob_address, command=command, name=name,
+                                 account=Account(yard.blob_address, name, made["keys"][0]))
+    yield seen
+    command("delete", name, "--force")
+
+
+def test_delegation_keys_outlive_account_keys_and_end_by_revocation(lodger, issuer):
+    box = lodger.account.service().create_container("box")
+    box.upload_blob("b", b"x")
+    key = delegation_key(lodger, issuer.token())
+    mine = by_key(lodger, box, key, "r")
+    assert mine.download_blob("b").readall() == b"x"
+    for slot in ("key1", "key2"):
+        lodger.command("rotate", lodger.name, slot)
+    refused(lambda: box.download_blob("b"), 403, "AuthenticationFailed")
+    assert mine.download_blob("b").readall() == b"x", "rotation of account keys is no business of delegation keys"
+    lodger.command("revoke", lodger.name)
+    refused(lambda: mine.download_blob("b"), 403, "AuthenticationFailed")
+    assert by_key(lodger, box, delegation_key(lodger, issuer.token()), "r").download_blob("b").readall() == b"x"
+
+
+def test_signatures_bound_to_a_user_need_its_token(yard, issuer, box):
+    user = "99999999-2222-3333-4444-555555555555"
+    key = delegation_key(yard, issuer.token())
+    made = generate_container_sas(yard.account.name, box.container_name, user_delegation_key=key, permission="r",
+                                  expiry=NOW + HOUR, user_delegation_oid=user)
+    assert "sduoid=" in made
+    path = f"/{box.container_name}/b?{made}"
+    # The user needs no role of its own: the signature grants.
+    assert ask(yard, issuer.token(oid=user, roles=None), "GET", path)[0] == 200
+    assert ask(yard, None, "GET", path)[:2] == (403, "AuthenticationFailed")
+    assert ask(yard, issuer.token(), "GET", path)[:2] == (403, "AuthenticationFailed")
+    assert ask(yard, Issuer().token(oid=user), "GET", path)[0] == 401
+    assert ask(yard, issuer.token(oid=user), "PUT", path, b"y", x_ms_blob_type="BlockBlob")[:2] == (
+        403, "AuthorizationPermissionMismatch")
+    forged = path.replace(user, "11111111-2222-3333-4444-555555555555")
+    assert ask(yard, issuer.token(), "GET", forged)[:2] == (403, "AuthenticationFailed")
+    plain = made.replace(f"&sduoid={user}", "").replace(f"sduoid={user}&", "")
+    assert ask(yard, None, "GET", f"/{box.container_name}/b?{plain}")[:2] == (403, "AuthenticationFailed")
+
+
+def test_signatures_of_hierarchical_accounts_are_refused(yard, issuer, box):
+    key = delegation_key(yard, issuer.token())
+    made = generate_container_sas(yard.account.name, box.container_name, user_delegation_key=key, permission="r",
+                                  expiry=NOW + HOUR)
+    for name in ("saoid", "suoid"):
+        path = f"/{box.container_name}/b?{made}&{name}={uuid.uuid4()}"
+        assert ask(yard, None, "GET", path)[:2] == (403, "AuthenticationFailed")
+    path = f"/{box.container_name}/b?{made.replace('sr=c', 'sr=d')}&sdd=1"
+    assert ask(yard, None, "GET", path)[:2] == (403, "AuthenticationFailed")
