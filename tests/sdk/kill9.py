@@ -29,22 +29,24 @@ from lib.killed.block import BlockSubject
 from lib.killed.copy import CopySubject
 from lib.killed.lease import LeaseSubject
 from lib.killed.page import PageSubject
+from lib.killed.pages_copied import PagesCopiedSubject
 from lib.killed.snapshot import SnapshotSubject
 from lib.killed.tags import TagsSubject
 from lib.report import Progress, Verdicts
 
 CONTAINER = "kill9"
 # Of each worker.
-SUBJECTS = ((BlockSubject, 10), (AppendSubject, 4), (PageSubject, 4), (CopySubject, 3), (SnapshotSubject, 3),
-            (LeaseSubject, 2), (TagsSubject, 2))
+SUBJECTS = ((BlockSubject, 9), (AppendSubject, 4), (PageSubject, 4), (CopySubject, 3), (PagesCopiedSubject, 3),
+            (SnapshotSubject, 3), (LeaseSubject, 2), (TagsSubject, 2))
+SIGNED = (AppendSubject, CopySubject, PagesCopiedSubject)
 
 
 def subjects(worker, signature):
     """What one worker changes."""
     made = []
     for kind, count in SUBJECTS:
-        more = (signature,) if kind is CopySubject else ()
-        made += [kind(f"w{worker:02}/{kind.kind}-{number:03}", *more) for number in range(count)]
+        more = (signature,) if kind in SIGNED else ()
+        made += [kind(f"w{worker:02}/{kind.kind.replace(' ', '-')}-{number:03}", *more) for number in range(count)]
     return made
 
 

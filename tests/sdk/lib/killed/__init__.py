@@ -6,6 +6,7 @@ append.py   appends with and without a position, seals
 page.py     pages written and cleared, resizes, sequence numbers, snapshots and their deletion
 snapshot.py snapshots of a block blob that is overwritten
 copy.py     copies of all shapes, of a source that is overwritten and deleted
+pages_copied.py  page blobs copied whole, from a snapshot, and in ranges, then changed on both sides
 lease.py    leases taken, changed, given back, broken
 tags.py     tags, and the search for them
 """

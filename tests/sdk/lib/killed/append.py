@@ -1,4 +1,4 @@
-"""Append blobs: created, appended to at the end and at a position, sealed, deleted.
+"""Append blobs: created, appended to at the end and at a position, from the body and from their own bytes, sealed, deleted.
 
 An acknowledged append is there, once and in its place.
 """
@@ -13,6 +13,19 @@ PIECES_MAX = 30
 
 
 @dataclasses.dataclass(frozen=True)
+class Again:
+    """Bytes that are in the blob already: `size` from `start` on of these pieces."""
+
+    pieces: tuple
+    start: int
+    size: int
+
+    def data(self):
+        """The bytes."""
+        return b"".join(piece.data() for piece in self.pieces)[self.start:self.start + self.size]
+
+
+@dataclasses.dataclass(frozen=True)
 class Blob:
     """The pieces in order."""
 
@@ -21,9 +34,13 @@ class Blob:
 
 
 class AppendSubject(Subject):
-    """One append blob."""
+    """One append blob. `signature` lets the server read it as a source."""
 
     kind = "append"
+
+    def __init__(self, name, signature):
+        super().__init__(name)
+        self.signature = signature
 
     def step(self, clients, source):
         blob, state, dice = clients.blob(self.name), self.state, source.random.random()
@@ -35,6 +52,12 @@ class AppendSubject(Subject):
             self.attempt(Blob(), blob.create_append_blob)
         elif dice < 0.17:
             self.attempt(dataclasses.replace(state, sealed=True), blob.seal_append_blob)
+        elif dice < 0.25 and state.pieces:
+            whole = self.listed()[self.name]
+            start = source.random.randrange(whole)
+            piece = Again(state.pieces, start, min(whole - start, source.random.randint(LOW, HIGH)))
+            self.attempt(dataclasses.replace(state, pieces=(*state.pieces, piece)), lambda: blob.append_block_from_url(
+                f"{blob.url}?{self.signature}", piece.start, piece.size))
         else:
             piece = source.piece(LOW, HIGH)
             at = {"appendpos_condition": self.listed()[self.name]} if dice < 0.6 else {}

@@ -22,9 +22,13 @@ class Blob:
     taken: tuple = ()
 
 
+# The label of a page that zeros were written to; a cleared one has None.
+ZEROS = "zeros"
+
+
 def data(pages):
-    """The bytes of pages."""
-    return b"".join(bytes(PAGE) if label is None else content(label, PAGE) for label in pages)
+    """The bytes of pages, from their labels."""
+    return b"".join(bytes(PAGE) if label in (None, ZEROS) else content(label, PAGE) for label in pages)
 
 
 class PageSubject(Subject):
