@@ -170,12 +170,10 @@ impl Signature {
 
     /// Holds a user delegation signature against whoever uses it.
     fn check_user(&self, user: Option<&Principal>) -> Result<(), Error> {
-        // They speak of owners and access control lists of files.
-        if let Some(name) = ["saoid", "suoid"].into_iter().find(|n| !self.fields.text(n).is_empty())
-        {
-            return Err(Error::sas(format!(
-                "{name} is for accounts with a hierarchical namespace."
-            )));
+        // It asks for a look at the access control lists of files for that user; saoid asks for none.
+        if !self.fields.text("suoid").is_empty() {
+            let detail = "suoid is for accounts with a hierarchical namespace.";
+            return Err(Error::sas(detail.to_owned()));
         }
         let wanted = self.fields.text("sduoid");
         if wanted.is_empty() {

@@ -278,8 +278,10 @@ def test_signatures_of_hierarchical_accounts_are_refused(yard, issuer, box):
     key = delegation_key(yard, issuer.token())
     made = generate_container_sas(yard.account.name, box.container_name, user_delegation_key=key, permission="r",
                                   expiry=NOW + HOUR)
-    for name in ("saoid", "suoid"):
-        path = f"/{box.container_name}/b?{made}&{name}={uuid.uuid4()}"
-        assert ask(yard, None, "GET", path)[:2] == (403, "AuthenticationFailed")
+    agent = generate_container_sas(yard.account.name, box.container_name, user_delegation_key=key, permission="r",
+                                   expiry=NOW + HOUR, preauthorized_agent_object_id=str(uuid.uuid4()))
+    assert ask(yard, None, "GET", f"/{box.container_name}/b?{agent}")[0] == 200
+    unvouched = agent.replace("saoid=", "suoid=")
+    assert ask(yard, None, "GET", f"/{box.container_name}/b?{unvouched}")[:2] == (403, "AuthenticationFailed")
     path = f"/{box.container_name}/b?{made.replace('sr=c', 'sr=d')}&sdd=1"
     assert ask(yard, None, "GET", path)[:2] == (403, "AuthenticationFailed")
