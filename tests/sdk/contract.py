@@ -2,8 +2,9 @@
 """Requests drawn from the published description, by schemathesis; every answer is held against that description.
 
 For each operation, requests that keep to the description and requests that break it are sent to a real server, most of them
-about things that exist. No answer may be a 5xx, and each must be as described: status, error code, headers, content type,
-body. The seed is fixed; --seed and --examples change what is drawn. `contract.py GetBlob PutPage` asks only those.
+about things that exist: some drawn, some from the list that schemathesis makes of every bound of every schema. No answer may
+be a 5xx, and each must be as described: status, error code, headers, content type, body. The seed is fixed; --seed and
+--examples change what is drawn. `contract.py GetBlob PutPage` asks only those.
 """
 
 import collections
@@ -70,12 +71,13 @@ class Run:
         self.account, self.judge, self.tally = server.account, judge, tally
         self.connection, self.world, self.left = Connection(server.blob_address), None, 0
 
-    def one(self, described, operation, case, rng):
-        """Sends one request and judges its answer."""
+    def one(self, described, operation, case, rng, faithful=False):
+        """Sends one request, which may be just what was drawn, and judges its answer."""
         if self.left == 0:
             self.world, self.left = World(self.account), WORLD_REQUESTS
         self.left -= 1
-        sent = Draft(described, operation.method, operation.path, self.world, rng).request(case, body_of(case))
+        draft = Draft(described, operation.method, operation.path, self.world, rng)
+        sent = draft.faithful(case, body_of(case)) if faithful else draft.request(case, body_of(case))
         answer = self.connection.send(sent)
         if answer is None:
             return
@@ -119,6 +121,16 @@ def ask(run, described, operation, mode, options):
     drawn()
 
 
+def ask_each(run, described, operation, options):
+    """Sends the cases that schemathesis lists for an operation: each parameter and each part of the body at and past every
+    bound its schema has, one at a time."""
+    cases = operation.schema.iter_coverage_cases(
+        operation, generation_modes=list(GenerationMode), generation_config=operation.schema.config.generation)
+    for number, case in enumerate(cases):
+        if number % options.stride == 0:
+            run.one(described, operation, case, random.Random(f"{options.seed} {number}"), faithful=True)
+
+
 def main(options, scratch):
     document, operations = load()
     wanted = [operation for operation in operations
@@ -131,6 +143,7 @@ def main(options, scratch):
                 described = definition(document, operation)
                 for mode in (GenerationMode.POSITIVE, GenerationMode.NEGATIVE):
                     ask(run, described, operation, mode, options)
+                ask_each(run, described, operation, options)
                 progress.advance()
         alive = server.running()
         server.stop()
@@ -151,9 +164,11 @@ if __name__ == "__main__":
     warnings.simplefilter("ignore")
     parser = cli.parser(__doc__)
     parser.add_argument("--seed", type=int, default=20261121, help="of everything that is drawn")
-    parser.add_argument("--examples", type=int, help="requests of each operation and mode (default: 300, with --small 40)")
+    parser.add_argument("--examples", type=int, help="requests of each operation and mode (default: 300, with --small 30)")
+    parser.add_argument("--stride", type=int, help="which of the listed cases: every so many (default: all, with --small every 10th)")
     parser.add_argument("--show", type=int, default=40, help="faults printed at the end")
     parser.add_argument("operations", nargs="*", help="only these operations")
     arguments = cli.parse(parser)
-    arguments.examples = arguments.examples or (40 if arguments.small else 300)
+    arguments.examples = arguments.examples or (30 if arguments.small else 300)
+    arguments.stride = arguments.stride or (10 if arguments.small else 1)
     cli.run(main, arguments)

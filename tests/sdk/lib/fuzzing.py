@@ -143,13 +143,14 @@ def _pools(world):
         "marker": ["", "", "2!4!block", "nonsense", "512"], "maxresults": ["1", "2", "5000", "5001", "0", "-3", "many", "99999999999999999999"],
         "include": ["metadata", "snapshots,metadata", "tags,copy,uncommittedblobs", "deleted", "everything"],
         "snapshot": [world.snapshot, "2020-01-01T00:00:00.0000000Z", "yesterday", ""],
+        "prevsnapshot": [world.snapshot, "2020-01-01T00:00:00.0000000Z", "yesterday"],
         "deletetype": ["permanent", "soft"], "x-ms-delete-snapshots": ["include", "only", "none"],
         "x-ms-blob-type": ["BlockBlob", "BlockBlob", "AppendBlob", "PageBlob", "blockblob", "Blob"],
         "x-ms-blob-content-length": ["4096", "512", "0", "513", "8796093022208", "8796093022720", "x"],
         "x-ms-blob-sequence-number": numbers, "x-ms-sequence-number-action": ["max", "update", "increment", "reset"],
         "x-ms-if-sequence-number-le": numbers, "x-ms-if-sequence-number-lt": numbers, "x-ms-if-sequence-number-eq": numbers,
         "x-ms-blob-condition-appendpos": numbers, "x-ms-blob-condition-maxsize": numbers,
-        "x-ms-page-write": ["update", "update", "clear", "Update", "erase"], "x-ms-range": ["bytes=0-511", *ranges], "Range": ranges, "x-ms-source-range": ranges,
+        "x-ms-page-write": ["update", "update", "clear", "Update", "erase"], "x-ms-range": ["bytes=0-511", *ranges], "Range": ranges, "x-ms-source-range": ["bytes=0-511", *ranges],
         "x-ms-range-get-content-md5": ["true", "false", "yes"], "x-ms-range-get-content-crc64": ["true", "false", "yes"],
         "Content-MD5": ["@md5", "@md5", wrong_md5, "nonsense"], "x-ms-blob-content-md5": ["@md5", wrong_md5, "nonsense"],
         "x-ms-content-crc64": ["AAAAAAAAAAA=", "nonsense"], "x-ms-source-content-crc64": ["AAAAAAAAAAA=", "nonsense"],
@@ -228,7 +229,7 @@ class Draft:
 
     def _blob(self):
         name = self.operation["operationId"]
-        likely = {"AppendBlock": "append", "SealBlob": "append", "PutPage": "page", "GetPageRanges": "page", "PutBlockList": "staged",
+        likely = {"AppendBlock": "append", "AppendBlockFromUrl": "append", "SealBlob": "append", "PutPage": "page", "PutPageFromUrl": "page", "GetPageRanges": "page", "PutBlockList": "staged",
                   "GetBlockList": "staged", "AbortCopy": "folder/deep"}.get(name)
         if self.plain:
             return likely or self.rng.choice(["block", "block", "tagged", "append", "page", "scoped", "folder/deep"])
@@ -286,6 +287,8 @@ class Draft:
         needed = {"x-ms-range": 0.9, "x-ms-lease-duration": 0.8, "x-ms-proposed-lease-id": 0.5, "x-ms-encryption-key": 0.1}
         if name == "x-ms-lease-id" and "Lease" in self.operation["operationId"]:
             return 0.7
+        if name == "x-ms-source-range" and self.operation["operationId"] == "PutPageFromUrl":
+            return 0.95
         if name == "x-ms-range" and self.operation["operationId"] == "GetBlob":
             return 0.3
         return needed.get(name, 0.07)
@@ -341,6 +344,23 @@ class Draft:
         digest = base64.b64encode(hashlib.md5(sent.body).digest()).decode()
         sent.headers = [(name, digest if value == "@md5" else value) for name, value in sent.headers]
         self._sign(sent)
+        return sent
+
+    def faithful(self, case, body):
+        """A request with just the parameters of a case, about a blob that exists; `body` is the case's body as bytes."""
+        self.plain = True
+        pairs = lambda values: [(name, each) for name, value in (values or {}).items()
+                                for each in (value if isinstance(value, list) else [value])]
+        query = self.fixed + [pair for pair in pairs(case.query) if pair not in self.fixed]
+        headers = [(name, str(value)) for name, value in pairs(case.headers)
+                   if name.lower() not in ("content-length", "authorization", "host", "x-ms-meta-*")]
+        sent = Sent(case.method.upper(), self._path({}), [(name, quote(str(value), safe="-_.~!*'(),")) for name, value in query], headers,
+                    body if body is not None else self._body(None))
+        sent.stranger = sent.method != self.method
+        if self.operation["operationId"] in ("SetContainerAcl", "GetContainerAcl"):
+            self._shared_key(sent)
+        else:
+            sent.query += [tuple(pair.split("=", 1)) for pair in self.world.sas.split("&")]
         return sent
 
     def _batch(self, sent):
