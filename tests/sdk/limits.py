@@ -26,7 +26,7 @@ PAGE_BLOB_MAX = 8 * TIB
 HERE = "/limits"
 CLIENTS = 8
 # What 50,000 blocks may cost the server in memory beyond what it had: their rows and the record that commits them.
-COMMIT_RSS_LIMIT = 400 * MIB
+COMMIT_RSS_LIMIT = 250 * MIB
 
 
 def xml(root, inner):

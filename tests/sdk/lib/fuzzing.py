@@ -101,6 +101,10 @@ class World:
             self.copy_id = copied.headers.get("x-ms-copy-id", "")
         return name
 
+    def allow_origins(self):
+        """A rule for pages from elsewhere, so that preflights and answers to them are judged too."""
+        self.must("PUT", "", {"restype": "service", "comp": "properties"}, None, _BODIES["SetServiceProperties"][1])
+
     def url(self, blob, signed=False):
         """A blob's URL; the blob is made when the value is used."""
         return f"@{blob}@{self.account.url}/{self.container}/{quote(blob)}" + (f"?{self.sas}" if signed else "")
@@ -339,6 +343,8 @@ class Draft:
                     self._parameters("header", drawn_headers), self._body(body))
         if self.operation["operationId"] == "BlobBatch":
             self._batch(sent)
+        if self.rng.random() < 0.05 and self.method != "OPTIONS":
+            sent.headers.append(("Origin", self.rng.choice(["http://a", "http://b"])))
         if not self.plain and self.rng.random() < 0.25:
             self._malform(sent)
         digest = base64.b64encode(hashlib.md5(sent.body).digest()).decode()
