@@ -82,6 +82,45 @@ fn every_error_code_described_is_a_row_of_the_table() {
     assert_eq!(described, values(&files, "operationId: ").count(), "each has its x-error-codes");
 }
 
+/// Parameters, and the codes each brings to the operations that take it.
+const BROUGHT: [(&str, &[&str]); 8] = [
+    ("If-Match", &["ConditionNotMet", "MultipleConditionHeadersNotSupported"]),
+    ("x-ms-source-if-match", &["SourceConditionNotMet", "UnsatisfiableCondition"]),
+    ("x-ms-copy-source", &["CannotVerifyCopySource", "MissingRequiredHeader"]),
+    ("x-ms-meta", &["EmptyMetadataKey", "InvalidMetadata", "MetadataTooLarge"]),
+    ("x-ms-tags", &["DuplicateTagNames", "EmptyTagName", "InvalidTag", "TagsTooLarge"]),
+    ("Content-MD5", &["InvalidMd5", "Md5Mismatch"]),
+    ("x-ms-content-crc64", &["Crc64Mismatch", "BothCrc64AndMd5HeaderPresent"]),
+    (
+        "x-ms-encryption-key",
+        &[
+            "BlobCustomerSpecifiedEncryptionMismatch",
+            "BlobDoesNotUseCustomerSpecifiedEncryption",
+            "BlobUsesCustomerSpecifiedEncryption",
+        ],
+    ),
+];
+
+#[test]
+fn every_parameter_brings_its_codes() {
+    for file in description() {
+        for operation in file.text.split("operationId: ").skip(1) {
+            let (name, _) = operation.split_once('\n').unwrap();
+            let (parameters, _) = operation.split_once("responses:").unwrap();
+            let listed = &lists(operation, "x-error-codes:")[0];
+            for (parameter, codes) in BROUGHT {
+                let taken = parameters.contains(&format!("parameters.yaml#/{parameter}'"));
+                for code in codes.iter().filter(|_| taken) {
+                    assert!(
+                        listed.contains(code),
+                        "{name} takes {parameter}, so it answers {code}"
+                    );
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn every_error_code_of_the_table_is_described() {
     let files = description();
