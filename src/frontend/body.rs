@@ -4,6 +4,9 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering;
 use std::task::Context;
 use std::task::Poll;
 use std::time::Duration;
@@ -67,6 +70,8 @@ pub struct RequestBody {
     origin: Origin,
     idle: Duration,
     received: u64,
+    /// Where else they are counted.
+    count: Option<Arc<AtomicU64>>,
     env: Env,
     /// Takes a structured message apart.
     decoder: Option<Decoder>,
@@ -88,6 +93,7 @@ impl RequestBody {
             origin: Origin::Client(incoming),
             idle,
             received: 0,
+            count: None,
             env,
             decoder: None,
             undecoded: Bytes::new(),
@@ -101,6 +107,7 @@ impl RequestBody {
             origin: Origin::Inside(Box::new(body)),
             idle,
             received: 0,
+            count: None,
             env,
             decoder: None,
             undecoded: Bytes::new(),
@@ -120,10 +127,17 @@ impl RequestBody {
             origin: Origin::Outside(body, until),
             idle,
             received: 0,
+            count: None,
             env,
             decoder: None,
             undecoded: Bytes::new(),
         }
+    }
+
+    /// Counts what comes where others see it.
+    #[must_use]
+    pub fn counted(self, count: Option<Arc<AtomicU64>>) -> Self {
+        Self { count, ..self }
     }
 
     /// What the head says of the body: from here on [`Self::next`] gives the content of a structured message.
@@ -172,6 +186,9 @@ impl RequestBody {
                     Ok(data) if data.is_empty() => {}
                     Ok(data) => {
                         self.received += data.len() as u64;
+                        if let Some(count) = &self.count {
+                            count.store(self.received, Ordering::Relaxed);
+                        }
                         return Ok(Some(data));
                     }
                     Err(_) => {}

@@ -106,8 +106,8 @@ pub(crate) async fn dispatch(
         }
         O::PutBlobFromUrl(put) => copies::put_blob(front, (requester, account), *put).await,
         O::CopyBlob(copy) => copies::copy(front, (requester, account), *copy).await,
-        O::AbortCopy { path, id: _, precondition } => {
-            copies::abort(front, account, path, precondition).await
+        O::AbortCopy { path, id, precondition } => {
+            copies::abort(front, account, path, (id, precondition)).await
         }
         O::AppendBlockFromUrl { path, precondition, position, len_max, source } => {
             let bounds = appends::Bounds { position, len_max };

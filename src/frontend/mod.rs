@@ -12,7 +12,7 @@
 //! 6. `route.rs` sends the row change to the partition that owns the name. **Here the name becomes visible.**
 //! 7. `read.rs` streams a blob's pieces back, a step of at most 1 MiB at a time.
 //!
-//! A body may come from a URL instead: `source/` finds and authorizes it, `ops/copies.rs` shares or stores it.
+//! A body may come from a URL instead: `source/` finds and authorizes it, `ops/copies/` shares or stores it.
 //!
 //! Beside it: `trace.rs` tells watchers of live requests, `faults.rs` is the fault dial, `observe.rs` joins both to the path.
 //!
@@ -46,6 +46,7 @@ pub mod trace;
 pub mod write;
 
 pub use accounts::Accounts;
+pub use ops::copies::pending::run as carry_out_copies;
 pub use route::Router;
 pub use server::serve;
 pub use service::{FrontEnd, FrontEndConfig, Parts};

@@ -26,6 +26,7 @@ use crate::frontend::faults::Faults;
 use crate::frontend::metrics::Metrics;
 use crate::frontend::observe::Cut;
 use crate::frontend::observe::Seen;
+use crate::frontend::ops::copies::pending::Copies;
 use crate::frontend::route::Router;
 use crate::frontend::source::Listening;
 use crate::frontend::source::Outside;
@@ -96,6 +97,8 @@ pub struct FrontEnd {
     pub(super) trace: Trace,
     pub(super) faults: Faults,
     pub(crate) config: FrontEndConfig,
+    /// Copies that outlive their request.
+    pub(crate) copies: Copies,
     metrics: Metrics,
     running: Semaphore,
 }
@@ -133,6 +136,7 @@ impl FrontEnd {
             tokens: parts.tokens,
             trace: parts.trace,
             faults: parts.faults,
+            copies: Copies::default(),
             metrics: parts.metrics,
             running: Semaphore::new(config.requests_max),
             config,

@@ -6,9 +6,12 @@ mod report;
 
 use std::collections::HashSet;
 
+use uuid::Uuid;
+
 use crate::capacity::Capacity;
 use crate::index::api::Error;
 use crate::index::check::committed::Committed;
+use crate::index::objects::copy_jobs;
 use crate::index::objects::keys;
 use crate::index::objects::keys::StagedKey;
 use crate::index::objects::spans;
@@ -27,6 +30,7 @@ use crate::index::objects::walk::Blobs;
 use crate::index::record::AccountRecord;
 use crate::index::record::BlobRecord;
 use crate::index::record::ContainerRecord;
+use crate::index::record::CopyStatus;
 use crate::index::rows::Family;
 use crate::index::rows::Row;
 use crate::index::rows::Rows;
@@ -107,6 +111,8 @@ struct BlobCheck<'a> {
     /// Layers of page blobs that have spans.
     layers: Vec<LayerEnds>,
     dead_layers: Vec<u64>,
+    /// The pending copy a work row tells of.
+    copy: Option<Uuid>,
     summary: Option<StagedSummary>,
     staged: u32,
     /// What blocks name.
@@ -122,6 +128,7 @@ impl<'a> BlobCheck<'a> {
             committed: Vec::new(),
             layers: Vec::new(),
             dead_layers: Vec::new(),
+            copy: None,
             summary: None,
             staged: 0,
             live: HashSet::new(),
@@ -143,6 +150,9 @@ impl<'a> BlobCheck<'a> {
             Family::Main => self.table(row),
             Family::Work if keys::parse_tag_work(&row.key, self.key).is_some() => {
                 tags::decode_work(row).map(drop)
+            }
+            Family::Work if keys::is_copy_work(&row.key, self.key) => {
+                copy_jobs::decode(row).map(|job| self.copy = Some(job.id))
             }
             Family::Versions => self.snapshot(row).await,
             Family::Work => Err(keys::corrupt(family, &row.key, "unknown row")),
@@ -423,6 +433,11 @@ impl<'a> BlobCheck<'a> {
             for problem in committed.problems() {
                 self.problem(problem);
             }
+        }
+        let pending = all.first().and_then(|blob| blob.record.copy.as_ref());
+        let pending = pending.filter(|copy| copy.status == CopyStatus::Pending).map(|copy| copy.id);
+        if pending != self.copy {
+            self.problem(format!("pending copy {pending:?}, but work is for {:?}", self.copy));
         }
         if let Some((blob, snapshots)) = all.split_first() {
             if staged != 0 && blob.content.id_len != 0 && staged != blob.content.id_len {

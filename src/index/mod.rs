@@ -33,6 +33,7 @@ pub use api::{
     UpdateContainer, Write, WriteReply, Written, check_lease,
 };
 pub use api::{CopiedBlock, CopiedContent, PutCopy, Share, SharedBlob};
+pub use api::{CopyEnd, CopyJob, EndCopy, PendingCopy};
 pub use api::{EntryChange, IndexTag, ListTags, TagEntry, TagPage, TagWork};
 pub use api::{
     FillLayer, PageRange, PageRanges, PageSpan, PagesWritten, ReadPages, SequenceAction,

@@ -347,6 +347,8 @@ fn serve(
     let tasks = parts.env.tasks.clone();
     let stop = CancellationToken::new();
     let front = Arc::new(FrontEnd::new(parts, limits));
+    let copies = frontend::carry_out_copies(Arc::clone(&front));
+    drop(tasks.spawn("pending copies", copies));
     let serving = frontend::serve(blob.listener, front, tls, server, stop.clone());
     Ok((tasks.spawn("blob listener", serving), stop))
 }

@@ -119,6 +119,8 @@ pub struct CopyBlob {
     pub tier: Option<AccessTier>,
     /// `x-ms-copy-source-tag-option`.
     pub tags: TagOption,
+    /// `x-ms-seal-blob`; none leaves an append blob as its source is.
+    pub seal: Option<bool>,
     /// `x-ms-requires-sync`: the answer waits for the end, and the source has at most 256 MiB.
     pub sync: bool,
 }

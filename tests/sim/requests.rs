@@ -142,6 +142,7 @@ fn make(key: BlobKey, guard: Guard, (body, marks): (&Body, Marks), given: Given)
             content,
             crc64,
             copy: None,
+            job: None,
         })),
         Given::New(..) | Given::Nothing => {
             let (content, crc64) = given.one();
@@ -224,6 +225,7 @@ pub(crate) const fn is_refusal(error: &Error) -> bool {
             | Error::TierOfKind
             | Error::UnknownBlock
             | Error::WrongKind
+            | Error::CopyPending
             | Error::Sealed
             | Error::AppendPosition { .. }
             | Error::LongerThanAllowed

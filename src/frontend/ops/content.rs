@@ -45,7 +45,8 @@ pub(crate) async fn get(
     // Before the look-up: what becomes garbage after this instant is not freed until the body is out.
     let guard = front.inflight.read(front.env.clock.now());
     let customer_key = precondition.encryption.key().cloned();
-    let view = look_up(front, (&key, snapshot), precondition, range, true).await?;
+    let mut view = look_up(front, (&key, snapshot), precondition, range, true).await?;
+    front.copies.tell(&mut view.record);
     let facts = ops::facts(view.record.clone(), front.env.clock.now());
     let wanted = view.range.clone();
     let checksum = match checksum {
@@ -77,7 +78,8 @@ pub(crate) async fn facts(
 ) -> Result<Box<BlobFacts>, Error> {
     let snapshot = path.snapshot;
     let key = ops::blob_key(front, account, path).await?;
-    let view = look_up(front, (&key, snapshot), precondition, None, false).await?;
+    let mut view = look_up(front, (&key, snapshot), precondition, None, false).await?;
+    front.copies.tell(&mut view.record);
     Ok(ops::facts(view.record, front.env.clock.now()))
 }
 

@@ -105,7 +105,7 @@ pub(crate) async fn blobs(
             Ok(_) => return Err(ops::mismatched()),
             Err(error) => return Err(errors::from_index(&error, Subject::Blob)),
         };
-        items.extend(page.entries.into_iter().map(|entry| item(entry, now)));
+        items.extend(page.entries.into_iter().map(|entry| item(front, entry, now)));
         query.from = page.next;
         if query.from.is_none() || items.len() >= limit {
             let next_marker = query.from.as_ref().map(marker);
@@ -114,9 +114,10 @@ pub(crate) async fn blobs(
     }
 }
 
-fn item(entry: ListEntry, now: Timestamp) -> BlobItem {
+fn item(front: &FrontEnd, entry: ListEntry, now: Timestamp) -> BlobItem {
     match entry {
-        ListEntry::Blob { name, snapshot, record } => {
+        ListEntry::Blob { name, snapshot, mut record } => {
+            front.copies.tell(&mut record);
             BlobItem::Blob { name, snapshot, facts: ops::facts(*record, now) }
         }
         ListEntry::Uncommitted { name } => BlobItem::Uncommitted { name },

@@ -22,6 +22,7 @@ use crate::index;
 use crate::index::BlobRecord;
 use crate::index::BlobView;
 use crate::index::CopiedContent;
+use crate::index::CopyStatus;
 use crate::index::Guard;
 use crate::index::NewContent;
 use crate::index::Read;
@@ -93,6 +94,11 @@ pub(super) async fn open(
     // Before the look-up: what becomes garbage after this instant is not freed until the copy has read it.
     let guard = front.inflight.read(front.env.clock.now());
     let view = look_up(front, (&key, snapshot), ops::guard(precondition), range).await?;
+    let copy = view.record.copy.as_ref();
+    if copy.is_some_and(|copy| copy.status == CopyStatus::Pending) {
+        // Its bytes are still to come.
+        return Err(refusal::explain(ErrorCode::PendingCopyOperation.into()));
+    }
     Ok(Inside { key, snapshot, view, guard })
 }
 

@@ -23,6 +23,8 @@ pub use rules::{Pattern, PatternError, Rules};
 pub(crate) use inside::{Inside, SharedPart};
 pub(crate) use outside::Fetched;
 
+use std::time::Duration;
+
 use http::request::Parts;
 
 use crate::frontend::accounts::Account;
@@ -93,6 +95,18 @@ impl Source {
     }
 }
 
+/// Asks a source on another server, whose bytes are to be there within `time`.
+///
+/// # Errors
+/// As [`open`].
+pub(crate) async fn open_outside(
+    front: &FrontEnd,
+    source: &CopySource,
+    time: Duration,
+) -> Result<Fetched, Error> {
+    outside::open(front, source, time).await
+}
+
 /// Looks a source up.
 ///
 /// # Errors
@@ -106,5 +120,5 @@ pub(crate) async fn open(
         let inside = inside::open(front, (requester, account), source).await?;
         return Ok(Source::Inside(Box::new(inside)));
     }
-    Ok(Source::Outside(Box::new(outside::open(front, source).await?)))
+    Ok(Source::Outside(Box::new(outside::open(front, source, outside::TOTAL_TIME_MAX).await?)))
 }

@@ -5,6 +5,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -15,6 +16,7 @@ use http::Response;
 use http::StatusCode;
 use http::header::AUTHORIZATION;
 use http::header::CONTENT_LENGTH;
+use http::header::ETAG;
 use http::header::HOST;
 use http::header::RANGE;
 use http_body_util::Empty;
@@ -42,7 +44,7 @@ use crate::types::BlobKind;
 /// Until the answer's head is there, from the look-up of the name on.
 const HEAD_TIME_MAX: Duration = Duration::from_secs(30);
 /// Until the last byte is there: 5000 MiB at 1.4 MiB/s.
-const TOTAL_TIME_MAX: Duration = Duration::from_secs(3_600);
+pub(super) const TOTAL_TIME_MAX: Duration = Duration::from_secs(3_600);
 /// Header lines of an answer.
 const HEADERS_MAX: usize = 128;
 /// Bytes of an answer's head.
@@ -89,6 +91,10 @@ pub(crate) struct Fetched {
     pub(crate) facts: Facts,
     /// Bytes to come.
     pub(crate) len: u64,
+    /// `ETag`.
+    pub(crate) etag: Option<String>,
+    /// Counts the bytes that came.
+    pub(crate) count: Option<Arc<AtomicU64>>,
     body: Incoming,
     /// When it has to be there, by the monotonic clock.
     deadline: Duration,
@@ -98,13 +104,17 @@ impl Fetched {
     /// The bytes.
     pub(crate) fn body(self, front: &FrontEnd) -> RequestBody {
         let (idle, env) = (front.config.body_idle, front.env.clone());
-        RequestBody::of_outside(self.body, idle, self.deadline, env)
+        RequestBody::of_outside(self.body, idle, self.deadline, env).counted(self.count)
     }
 }
 
 /// Asks the source's server.
-pub(super) async fn open(front: &FrontEnd, source: &CopySource) -> Result<Fetched, Error> {
-    let deadline = front.env.clock.monotonic() + TOTAL_TIME_MAX;
+pub(super) async fn open(
+    front: &FrontEnd,
+    source: &CopySource,
+    time: Duration,
+) -> Result<Fetched, Error> {
+    let deadline = front.env.clock.monotonic() + time;
     let response = tokio::select! {
         response = ask(front, source) => response?,
         () = front.env.clock.sleep(HEAD_TIME_MAX) => {
@@ -132,7 +142,9 @@ pub(super) async fn open(front: &FrontEnd, source: &CopySource) -> Result<Fetche
     if most.is_some_and(|most| len > most) {
         return Err(cannot(409, "The copy source answered with more than was asked for."));
     }
-    Ok(Fetched { facts: facts(&head.headers), len, body, deadline })
+    let etag = head.headers.get(ETAG).and_then(|etag| etag.to_str().ok()).map(str::to_owned);
+    let facts = facts(&head.headers);
+    Ok(Fetched { facts, len, etag, count: None, body, deadline })
 }
 
 async fn ask(front: &FrontEnd, source: &CopySource) -> Result<Response<Incoming>, Error> {
@@ -214,7 +226,10 @@ fn request(source: &CopySource) -> Result<Request<Empty<Bytes>>, Error> {
 fn facts(headers: &HeaderMap) -> Facts {
     let (properties, metadata) = azure::read_blob_headers(headers);
     let kind = match headers.get("x-ms-blob-type").and_then(|kind| kind.to_str().ok()) {
-        Some("AppendBlob") => BlobKind::Append { blocks: 0, sealed: false },
+        Some("AppendBlob") => {
+            let sealed = headers.get("x-ms-blob-sealed").is_some_and(|sealed| sealed == "true");
+            BlobKind::Append { blocks: 0, sealed }
+        }
         Some("PageBlob") => {
             let sequence = headers.get("x-ms-blob-sequence-number");
             let sequence = sequence.and_then(|number| number.to_str().ok()?.parse().ok());

@@ -1,7 +1,12 @@
 //! Copies by reference: the source marks, the destination names (ADR 0009).
 
+use std::fmt;
 use std::fmt::Debug;
 use std::ops::Range;
+
+use serde::Deserialize;
+use serde::Serialize;
+use uuid::Uuid;
 
 use crate::index::api::Guard;
 use crate::index::api::NewContent;
@@ -12,7 +17,9 @@ use crate::types::BlobKind;
 use crate::types::BlobProperties;
 use crate::types::BlockId;
 use crate::types::Crc64;
+use crate::types::Md5;
 use crate::types::Metadata;
+use crate::types::RoutingKey;
 use crate::types::Tags;
 use crate::types::TierState;
 use crate::types::Timestamp;
@@ -104,4 +111,69 @@ pub struct PutCopy {
     pub crc64: Crc64,
     /// What is remembered of the copy.
     pub copy: Option<Box<CopyRecord>>,
+    /// What is still to be done, when the copy is pending: then the content is empty, and pages are `copy.total` bytes of
+    /// zeros. No other write goes to the blob until [`EndCopy`].
+    pub job: Option<Box<CopyJob>>,
+}
+
+/// What a pending copy needs to go on, after a restart too. It holds secrets, and is forgotten when the copy ends.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CopyJob {
+    /// As in the record of the copy.
+    pub id: Uuid,
+    /// The source, with its signature.
+    pub url: String,
+    /// `Bearer` and a token.
+    pub authorization: Option<String>,
+    /// What the source was when the copy began.
+    pub etag: Option<String>,
+    /// Of the source's bytes, as claimed.
+    pub md5: Option<Md5>,
+    /// Of the source's bytes, as claimed.
+    pub crc64: Option<Crc64>,
+}
+
+impl Debug for CopyJob {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CopyJob")
+            .field("id", &self.id)
+            .field("etag", &self.etag)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A pending copy as [`crate::index::Read::CopyJobs`] finds it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PendingCopy {
+    /// The destination.
+    pub blob: RoutingKey,
+    /// What is to be done.
+    pub job: CopyJob,
+}
+
+/// Ends a pending copy.
+#[derive(Clone, Debug)]
+pub struct EndCopy {
+    /// The destination.
+    pub blob: RoutingKey,
+    /// The copy: one that is not pending any more is left as it is.
+    pub id: Uuid,
+    /// How it ended.
+    pub end: CopyEnd,
+}
+
+/// How a pending copy ends.
+#[derive(Clone, Debug)]
+pub enum CopyEnd {
+    /// All bytes are there.
+    Success {
+        /// They.
+        content: CopiedContent,
+        /// The CRC-64/NVME of all of them.
+        crc64: Crc64,
+    },
+    /// The blob stays, without bytes; why.
+    Failed(String),
+    /// By the client, who holds this lease; the blob stays, without bytes.
+    Aborted(Option<Uuid>),
 }

@@ -106,6 +106,15 @@ pub enum Error {
     /// The blob is of a kind the operation does not know.
     #[error("the blob is of another kind")]
     WrongKind,
+    /// The blob is the destination of a copy that is pending.
+    #[error("a copy into the blob is pending")]
+    CopyPending,
+    /// No copy into the blob is pending.
+    #[error("no copy into the blob is pending")]
+    NoPendingCopy,
+    /// Another copy into the blob is pending.
+    #[error("another copy into the blob is pending")]
+    OtherCopy,
     /// The append blob is sealed.
     #[error("the blob is sealed")]
     Sealed,

@@ -8,6 +8,7 @@ use crate::index::record::BlobRecord;
 use crate::types::BlobKey;
 use crate::types::BlobProperties;
 use crate::types::ByteRange;
+use crate::types::RoutingKey;
 use crate::types::Timestamp;
 
 /// `x-ms-if-sequence-number-*`: what the sequence number must be.
@@ -160,7 +161,7 @@ pub struct SharedPages {
 #[derive(Clone, Debug)]
 pub struct FillLayer {
     /// The destination.
-    pub key: BlobKey,
+    pub blob: RoutingKey,
     /// The layer as answered to the first of these; `None` begins one.
     pub layer: Option<u64>,
     /// In order, beyond those already there.

@@ -15,6 +15,7 @@ use crate::index::api::ListContainers;
 use crate::index::api::ListPage;
 use crate::index::api::ListTags;
 use crate::index::api::PageRanges;
+use crate::index::api::PendingCopy;
 use crate::index::api::ReadPages;
 use crate::index::api::References;
 use crate::index::api::StagedBlocks;
@@ -133,6 +134,13 @@ pub enum Read {
     Blobs(ListBlobs),
     /// Entries of the tag index.
     Tags(ListTags),
+    /// Copies that are pending, from a position to the end of its partition.
+    CopyJobs {
+        /// Where to start.
+        from: Bytes,
+        /// Copies at most.
+        limit: usize,
+    },
     /// Changes of tags that the tag index may not show yet.
     TagWork {
         /// Of this blob; `None` for all of the partition.
@@ -185,6 +193,7 @@ impl Read {
             Self::Pages(read) => Some(RoutingKey::blob(&read.key).as_bytes().clone()),
             Self::Blobs(list) => Some(list.position()),
             Self::Tags(list) => Some(list.from.clone()),
+            Self::CopyJobs { .. } => None,
             Self::TagWork { blob, .. } => blob.as_ref().map(|blob| blob.as_bytes().clone()),
             Self::Garbage { .. }
             | Self::DeadContainers
@@ -215,6 +224,8 @@ pub enum ReadReply {
     Blobs(ListPage),
     /// To [`Read::Tags`].
     Tags(TagPage),
+    /// To [`Read::CopyJobs`]; with where to go on, perhaps in the next partition.
+    CopyJobs(Vec<PendingCopy>, Option<Bytes>),
     /// To [`Read::TagWork`]; with where to go on.
     TagWork(Vec<TagWork>, Option<Bytes>),
     /// To [`Read::Garbage`]; with where to go on.

@@ -8,9 +8,11 @@ use crate::index::api::AccountChange;
 use crate::index::api::AppendBlock;
 use crate::index::api::CommitBlocks;
 use crate::index::api::CopiedContent;
+use crate::index::api::CopyEnd;
 use crate::index::api::CreateContainer;
 use crate::index::api::DeleteBlob;
 use crate::index::api::DeleteContainer;
+use crate::index::api::EndCopy;
 use crate::index::api::FillLayer;
 use crate::index::api::IndexTag;
 use crate::index::api::LeaseBlob;
@@ -83,6 +85,8 @@ pub enum Write {
     SharePages(Box<SharePages>),
     /// Pages of a copy; answers [`WriteReply::Layer`].
     FillLayer(FillLayer),
+    /// A pending copy ends.
+    EndCopy(Box<EndCopy>),
     /// Put Block.
     StageBlock(StageBlock),
     /// Put Block List.
@@ -167,7 +171,8 @@ impl Write {
             Self::PutCopy(b) => RoutingKey::blob(&b.key).as_bytes().clone(),
             Self::Share(b) => RoutingKey::blob(&b.key).as_bytes().clone(),
             Self::SharePages(b) => RoutingKey::blob(&b.key).as_bytes().clone(),
-            Self::FillLayer(b) => RoutingKey::blob(&b.key).as_bytes().clone(),
+            Self::FillLayer(b) => b.blob.as_bytes().clone(),
+            Self::EndCopy(b) => b.blob.as_bytes().clone(),
             Self::StageBlock(b) => RoutingKey::blob(&b.key).as_bytes().clone(),
             Self::CommitBlocks(b) => RoutingKey::blob(&b.key).as_bytes().clone(),
             Self::AppendBlock(b) => RoutingKey::blob(&b.key).as_bytes().clone(),
@@ -212,6 +217,10 @@ impl Write {
             + match self {
                 Self::PutBlob(put) => content(&put.content),
                 Self::PutCopy(copy) => copied(&copy.content),
+                Self::EndCopy(end) => match &end.end {
+                    CopyEnd::Success { content, .. } => copied(content),
+                    CopyEnd::Failed(_) | CopyEnd::Aborted(_) => 0,
+                },
                 Self::StageBlock(stage) => content(&stage.content),
                 Self::AppendBlock(append) => content(&append.content),
                 Self::WritePages(pages) => pages.content.as_ref().map_or(0, content),

@@ -270,6 +270,9 @@ pub(super) async fn remove(
     let mut dropped = staged::discard(view, key, out).await?;
     dropped.extend(snapshot::remove_all(view, key, out).await?);
     if let Some(blob) = load(view, key).await? {
+        if guard::is_copying(&blob.record) {
+            out.delete(Family::Work, keys::copy_work(key));
+        }
         tags::changed(key, (&blob.record.tags, &Tags::default()), now, out);
         let layout = blob.content(key)?.layout;
         dropped.extend(layout::owned(view, key, &layout, out).await?);

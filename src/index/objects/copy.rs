@@ -1,5 +1,6 @@
 //! Copies into a blob.
 
+use crate::index::api::CopiedBlock;
 use crate::index::api::CopiedContent;
 use crate::index::api::Error;
 use crate::index::api::PutCopy;
@@ -8,6 +9,7 @@ use crate::index::objects::append;
 use crate::index::objects::blob;
 use crate::index::objects::garbage;
 use crate::index::objects::guard;
+use crate::index::objects::keys;
 use crate::index::objects::layout;
 use crate::index::objects::page_copy;
 use crate::index::objects::staged;
@@ -22,6 +24,8 @@ use crate::index::rows::Family;
 use crate::index::rows::RowBatch;
 use crate::index::rows::Rows;
 use crate::types::BlobKind;
+use crate::types::Crc64;
+use crate::types::Location;
 use crate::types::RoutingKey;
 use crate::types::Timestamp;
 
@@ -37,19 +41,18 @@ pub(super) async fn put(
     let before = old.as_ref().map(|old| &old.record);
     let lease = guard::create(&put.guard, before, now)?;
     before.map_or(Ok(()), |before| guard::not_archived(before, now))?;
-    let len = match &put.content {
-        CopiedContent::Pages { len, .. } => *len,
-        CopiedContent::Whole(_) | CopiedContent::Blocks(_) => {
-            put.content.pieces().map(|piece| Content::from(piece).len()).sum()
-        }
-    };
+    let laid = lay(view, &key, (put.kind, &put.content, put.crc64), now, out).await?;
+    let total = put.copy.as_ref().map_or(0, |copy| copy.total);
+    let pending_pages = put.job.is_some() && matches!(put.kind, BlobKind::Page { .. });
+    let len = if pending_pages { total } else { laid.len };
     let record = BlobRecord {
         properties: put.properties.clone(),
         metadata: put.metadata.clone(),
-        kind: put.kind,
+        kind: laid.kind,
         tags: put.tags.clone(),
         tier: put.tier.clone(),
         copy: put.copy.clone(),
+        encryption: put.guard.encryption.applied(),
         lease,
         ..BlobRecord::after(before, now, len, put.crc64)
     };
@@ -60,39 +63,73 @@ pub(super) async fn put(
         dropped.extend(layout::owned(view, &key, &layout, out).await?);
         layout::remove_rows(&key, &layout, now, out);
     }
-    let (content, kept) = match &put.content {
-        CopiedContent::Pages { layer, .. } => {
-            (page_copy::adopt(view, &key, *layer, out).await?, Vec::new())
-        }
-        CopiedContent::Whole(new) if matches!(put.kind, BlobKind::Append { .. }) => {
-            let content = Content::from(new);
-            let kept = content.locations().to_vec();
-            (append::of_one(&key, (content, put.crc64), now, out), kept)
-        }
-        CopiedContent::Whole(new) => {
-            let content = Content::from(new);
-            let kept = content.locations().to_vec();
-            (BlobContent { id_len: 0, layout: Layout::Whole(content) }, kept)
-        }
-        CopiedContent::Blocks(blocks) => {
-            let entries: Vec<Entry> = blocks
-                .iter()
-                .map(|block| Entry {
-                    id: block.id.clone(),
-                    len: block.len,
-                    crc64: block.crc64,
-                    content: Content::from(&block.content),
-                })
-                .collect();
-            let kept = entries.iter().flat_map(|e| e.content.locations()).copied().collect();
-            let content = match put.kind {
-                BlobKind::Append { .. } => append::build(&key, entries, now, out),
-                BlobKind::Block | BlobKind::Page { .. } => layout::build(&key, entries, now, out),
-            };
-            (content, kept)
+    if let Some(job) = &put.job {
+        out.put(Family::Work, keys::copy_work(&key), values::encode(&**job));
+    }
+    garbage::write(&key, now, &dropped, &laid.kept, out);
+    out.put(Family::Main, key.as_bytes().clone(), values::encode_blob(&record, &laid.content));
+    Ok(blob::written(now))
+}
+
+/// Content as a blob's row has it.
+pub(super) struct Laid {
+    pub(super) kind: BlobKind,
+    pub(super) len: u64,
+    pub(super) content: BlobContent,
+    /// What it names.
+    pub(super) kept: Vec<Location>,
+}
+
+/// Lays copied content out as a blob of `kind`.
+pub(super) async fn lay(
+    view: &dyn Rows,
+    key: &RoutingKey,
+    (kind, copied, crc64): (BlobKind, &CopiedContent, Crc64),
+    now: Timestamp,
+    out: &mut RowBatch,
+) -> Result<Laid, Error> {
+    let len = match copied {
+        CopiedContent::Pages { len, .. } => *len,
+        CopiedContent::Whole(_) | CopiedContent::Blocks(_) => {
+            copied.pieces().map(|piece| Content::from(piece).len()).sum()
         }
     };
-    garbage::write(&key, now, &dropped, &kept, out);
-    out.put(Family::Main, key.as_bytes().clone(), values::encode_blob(&record, &content));
-    Ok(blob::written(now))
+    let pieces = || copied.pieces().map(Content::from);
+    let kept = pieces().flat_map(|content| content.locations().to_vec()).collect();
+    let (kind, content) = match (kind, copied) {
+        (kind, CopiedContent::Pages { layer, .. }) => {
+            (kind, page_copy::adopt(view, key, *layer, out).await?)
+        }
+        // A pending copy has no pages yet.
+        (BlobKind::Page { .. }, CopiedContent::Whole(_) | CopiedContent::Blocks(_)) => {
+            (kind, BlobContent { id_len: 0, layout: Layout::Pages { layers: vec![now.ticks()] } })
+        }
+        (BlobKind::Append { sealed, .. }, CopiedContent::Whole(new)) => {
+            let blocks = u32::from(len > 0);
+            let content = append::of_one(key, (Content::from(new), crc64), now, out);
+            (BlobKind::Append { blocks, sealed }, content)
+        }
+        (BlobKind::Append { sealed, .. }, CopiedContent::Blocks(blocks)) => {
+            let count = u32::try_from(blocks.len()).unwrap_or(u32::MAX);
+            let content = append::build(key, entries(blocks), now, out);
+            (BlobKind::Append { blocks: count, sealed }, content)
+        }
+        (BlobKind::Block, CopiedContent::Whole(new)) => {
+            (kind, BlobContent { id_len: 0, layout: Layout::Whole(Content::from(new)) })
+        }
+        (BlobKind::Block, CopiedContent::Blocks(blocks)) => {
+            (kind, layout::build(key, entries(blocks), now, out))
+        }
+    };
+    Ok(Laid { kind, len, content, kept })
+}
+
+fn entries(blocks: &[CopiedBlock]) -> Vec<Entry> {
+    let entry = |block: &CopiedBlock| Entry {
+        id: block.id.clone(),
+        len: block.len,
+        crc64: block.crc64,
+        content: Content::from(&block.content),
+    };
+    blocks.iter().map(entry).collect()
 }

@@ -11,6 +11,7 @@ use crate::index::api::LeaseRefusal;
 use crate::index::api::check_lease;
 use crate::index::record::BlobRecord;
 use crate::index::record::ContainerRecord;
+use crate::index::record::CopyStatus;
 use crate::types::AccessTier;
 use crate::types::Etag;
 use crate::types::Lease;
@@ -27,19 +28,23 @@ pub(super) struct Current<'a> {
     lease: Option<Lease>,
     /// Of a blob.
     tags: Option<&'a Tags>,
+    /// It is the destination of a pending copy.
+    copying: bool,
 }
 
 impl<'a> From<&'a BlobRecord> for Current<'a> {
     fn from(blob: &'a BlobRecord) -> Self {
         let BlobRecord { etag, last_modified, lease, tags, .. } = blob;
-        Self { etag: *etag, last_modified: *last_modified, lease: *lease, tags: Some(tags) }
+        let (etag, last_modified, lease) = (*etag, *last_modified, *lease);
+        Self { etag, last_modified, lease, tags: Some(tags), copying: is_copying(blob) }
     }
 }
 
 impl<'a> From<&'a ContainerRecord> for Current<'a> {
     fn from(container: &'a ContainerRecord) -> Self {
         let ContainerRecord { etag, last_modified, lease, .. } = container;
-        Self { etag: *etag, last_modified: *last_modified, lease: *lease, tags: None }
+        let (etag, last_modified, lease) = (*etag, *last_modified, *lease);
+        Self { etag, last_modified, lease, tags: None, copying: false }
     }
 }
 
@@ -65,6 +70,7 @@ pub(super) fn create<'a>(
     let lease = lease_of_write(guard.lease, current.and_then(|c| c.lease), now)?;
     tags(guard, current.and_then(|c| c.tags))?;
     settle(guard.conditions.check_write(current.map(|c| (c.etag, c.last_modified))))?;
+    current.map_or(Ok(()), not_copying)?;
     Ok(lease)
 }
 
@@ -77,6 +83,7 @@ pub(super) fn change<'a>(
     let current = current.into();
     let lease = lease_of_write(guard.lease, current.lease, now)?;
     conditions(guard, current)?;
+    not_copying(current)?;
     Ok(lease)
 }
 
@@ -88,7 +95,8 @@ pub(super) fn change_beside_lease<'a>(
 ) -> Result<(), Error> {
     let current = current.into();
     lease_of_read(guard.lease, current.lease, now)?;
-    conditions(guard, current)
+    conditions(guard, current)?;
+    not_copying(current)
 }
 
 /// The conditions of a change alone: there `If-None-Match: *` is a plain failed condition.
@@ -131,6 +139,16 @@ fn tags(guard: &Guard, current: Option<&Tags>) -> Result<(), Error> {
         }
         Some(_) | None => Ok(()),
     }
+}
+
+/// Whether the blob is the destination of a pending copy.
+pub(super) fn is_copying(blob: &BlobRecord) -> bool {
+    blob.copy.as_ref().is_some_and(|copy| copy.status == CopyStatus::Pending)
+}
+
+/// What a pending copy refuses: every change of its destination but its own end.
+fn not_copying(current: Current<'_>) -> Result<(), Error> {
+    if current.copying { Err(Error::CopyPending) } else { Ok(()) }
 }
 
 /// What the archive refuses: reading and changing content, properties and metadata. A blob on its way out of it is not

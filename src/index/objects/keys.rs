@@ -16,6 +16,8 @@ const STAGED_SUMMARY: u8 = 0x00;
 const STAGED_BLOCK: u8 = 0x01;
 /// The kind of a work row: a change of tags.
 const WORK_TAGS: u8 = 0x00;
+/// The kind of a work row: a pending copy.
+const WORK_COPY: u8 = 0x01;
 
 /// The summary of a blob's staged blocks; sorts before them, so that a walk of blobs reads one row of each.
 pub(in crate::index) fn staged_summary(blob: &RoutingKey) -> Bytes {
@@ -114,6 +116,16 @@ pub(crate) fn parse_tag_work(row: &[u8], blob: &RoutingKey) -> Option<Timestamp>
         }
         _ => None,
     }
+}
+
+/// The work row of the pending copy into a blob.
+pub(in crate::index) fn copy_work(blob: &RoutingKey) -> Bytes {
+    join(blob, &[&[WORK_COPY]])
+}
+
+/// Whether a row of the work family is about a pending copy.
+pub(crate) fn is_copy_work(row: &[u8], blob: &RoutingKey) -> bool {
+    row.get(blob.as_bytes().len()..) == Some(&[WORK_COPY])
 }
 
 /// The dead container a row of the garbage family remembers; `None` when it is a row of locations.

@@ -13,6 +13,7 @@ use crate::index::objects::blob;
 use crate::index::objects::commit;
 use crate::index::objects::container;
 use crate::index::objects::copy;
+use crate::index::objects::copy_jobs;
 use crate::index::objects::list;
 use crate::index::objects::page_copy;
 use crate::index::objects::page_ranges;
@@ -61,6 +62,7 @@ impl Machine for Objects {
             Write::PutBlob(put) => blob::put(view, put, now, out).await,
             Write::PutCopy(put) => copy::put(view, put, now, out).await,
             Write::Share(share) => share::share(view, share, now, out).await,
+            Write::EndCopy(end) => copy_jobs::end(view, end, now, out).await,
             Write::SharePages(share) => page_copy::share(view, share, now, out).await,
             Write::FillLayer(fill) => page_copy::fill(view, fill, now, out).await,
             Write::StageBlock(stage) => staged::stage(view, stage, now, out).await,
@@ -121,6 +123,10 @@ impl Machine for Objects {
                 ReadReply::Pages(Box::new(page_ranges::ranges(view, read, now).await?))
             }
             Read::Blobs(page) => ReadReply::Blobs(list::list(view, range, page).await?),
+            Read::CopyJobs { from, limit } => {
+                let (jobs, next) = copy_jobs::list(view, range, from, *limit).await?;
+                ReadReply::CopyJobs(jobs, next)
+            }
             Read::TagWork { blob, from, limit } => {
                 let (work, next) = tags::work(view, blob.as_ref(), from, *limit).await?;
                 ReadReply::TagWork(work, next)

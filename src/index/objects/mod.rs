@@ -3,7 +3,7 @@
 //! Main path: 1. `machine.rs` sends each request to its file · 2. `guard.rs` and `encryption.rs` hold it against the current state, `lease.rs` is
 //! the life of a lease ·
 //! 3. `blob.rs`, `snapshot.rs`, `tier.rs`, `staged.rs`, `commit.rs`, `append.rs`, `pages.rs` (with `spans.rs`), `container.rs` turn writes into row changes, with `layout.rs` for block
-//! lists and `garbage.rs` for what they drop; `share.rs` and `page_copy.rs` mark content so that the rows `copy.rs` writes may name it too · 4. `read.rs`, `page_ranges.rs`, `list.rs` (with `page.rs`, `cursor.rs`) answer ·
+//! lists and `garbage.rs` for what they drop; `share.rs` and `page_copy.rs` mark content so that the rows `copy.rs` writes may name it too; `copy_jobs.rs` is what pending copies leave behind and how they end · 4. `read.rs`, `page_ranges.rs`, `list.rs` (with `page.rs`, `cursor.rs`) answer ·
 //! 5. `sweep.rs` (with `walk.rs`) serves reclaim · 6. `tags.rs` keeps the tag index behind blobs' tags. `keys.rs` and `values.rs` are the only places that know bytes; they are described in
 //! `api-spec/keys.md` and `api-spec/rows.md`.
 //!
@@ -19,6 +19,7 @@ mod blob;
 mod commit;
 mod container;
 mod copy;
+pub(in crate::index) mod copy_jobs;
 mod cursor;
 mod encryption;
 mod garbage;

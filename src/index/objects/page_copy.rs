@@ -110,7 +110,7 @@ pub(super) async fn fill(
     now: Timestamp,
     out: &mut RowBatch,
 ) -> Result<WriteReply, Error> {
-    let key = RoutingKey::blob(&fill.key);
+    let key = fill.blob.clone();
     let layer = match fill.layer {
         Some(layer) => {
             in_the_making(view, &key, layer).await?;

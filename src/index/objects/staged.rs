@@ -37,6 +37,9 @@ pub(super) async fn stage(
     let lease = committed.as_ref().and_then(|committed| committed.record.lease);
     guard::lease_of_write(stage.guard.lease, lease, now)?;
     committed.as_ref().map_or(Ok(()), |committed| guard::not_archived(&committed.record, now))?;
+    if committed.as_ref().is_some_and(|committed| guard::is_copying(&committed.record)) {
+        return Err(Error::CopyPending);
+    }
     let id_len = layout::id_len(stage.id.as_bytes());
     let summary = summary(view, &blob).await?;
     let expected = expected_id_len(&blob, committed.as_ref(), summary)?;

@@ -217,6 +217,7 @@ fn refer(
         }
         Family::Main | Family::Versions => {}
         Family::Work if keys::parse_tag_work(&row.key, key).is_some() => {}
+        Family::Work if keys::is_copy_work(&row.key, key) => {}
         Family::Staged => {
             if keys::parse_staged(&row.key, key)? != StagedKey::Summary {
                 add(&values::decode::<StagedBlock>(family, &row.key, &row.value)?.content);

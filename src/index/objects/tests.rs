@@ -5,6 +5,7 @@ mod blobs;
 mod blocks;
 mod containers;
 mod copies;
+mod copy_jobs;
 mod encrypted;
 mod golden;
 mod lists;

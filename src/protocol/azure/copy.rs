@@ -12,6 +12,7 @@ use crate::protocol::ErrorCode;
 use crate::protocol::Operation;
 use crate::protocol::azure::conditions;
 use crate::protocol::azure::conditions::Dates;
+use crate::protocol::azure::encryption;
 use crate::protocol::azure::headers;
 use crate::protocol::azure::parse::Request;
 use crate::protocol::azure::query;
@@ -31,6 +32,8 @@ use crate::types::Metadata;
 
 /// The header that makes an operation one of these.
 pub(super) const SOURCE: &str = "x-ms-copy-source";
+/// Whether the copy of an append blob is sealed.
+pub(super) const SEAL: &str = "x-ms-seal-blob";
 /// Bytes of a source URL, as the service has it.
 const URL_BYTES_MAX: usize = 2048;
 /// Prefix of the source's conditions.
@@ -39,6 +42,11 @@ const SOURCE_PREFIX: &str = "x-ms-source-";
 /// Whether the request takes its bytes from a URL.
 pub(super) fn has_source(all: &HeaderMap) -> bool {
     all.contains_key(SOURCE)
+}
+
+/// Whether the request is a Copy Blob, synchronous or not.
+pub(super) fn is_copy_blob(comp: Option<&str>, all: &HeaderMap) -> bool {
+    comp.is_none() && has_source(all) && !all.contains_key("x-ms-blob-type")
 }
 
 /// Refuses a source where none can be taken: ignored, it would make an empty blob.
@@ -74,7 +82,7 @@ fn put_blob(all: &HeaderMap, path: BlobPath) -> Result<Operation, Error> {
     };
     Ok(Operation::PutBlobFromUrl(Box::new(PutBlobFromUrl {
         path,
-        precondition: conditions::write(all)?,
+        precondition: encryption::with(all, conditions::write(all)?)?,
         source,
         properties: headers::properties(all, false)?,
         source_properties,
@@ -96,9 +104,17 @@ fn copy(all: &HeaderMap, path: BlobPath) -> Result<Operation, Error> {
             Error::new(ErrorCode::UnsupportedHeader).detail("HeaderName", "x-ms-source-range")
         );
     }
+    let seal = match headers::text(all, SEAL)? {
+        None => None,
+        Some(_) if sync => {
+            return Err(Error::new(ErrorCode::UnsupportedHeader).detail("HeaderName", SEAL));
+        }
+        Some(_) => Some(headers::flag(all, SEAL)?),
+    };
     Ok(Operation::CopyBlob(Box::new(CopyBlob {
         path,
-        precondition: conditions::write(all)?,
+        seal,
+        precondition: encryption::with(all, conditions::write(all)?)?,
         source,
         metadata: headers::metadata(all)?,
         tier: tiers::tier(all)?,

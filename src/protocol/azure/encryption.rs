@@ -36,7 +36,11 @@ const READS: &[&str] = &["metadata"];
 pub(super) fn is_served(method: &Method, comp: Option<&str>, all: &HeaderMap) -> bool {
     let copy = all.contains_key("x-ms-copy-source");
     match (method, comp) {
-        (&Method::PUT, None) => !copy,
+        // A copy takes a scope; a key it does not.
+        (&Method::PUT, None) if copy => {
+            ![KEY, SHA256, ALGORITHM].iter().any(|name| all.contains_key(*name))
+        }
+        (&Method::PUT, None) => true,
         (&Method::PUT, Some(comp)) => WRITES.contains(&comp) && !copy,
         (&Method::GET | &Method::HEAD, None) => true,
         (&Method::GET | &Method::HEAD, Some(comp)) => READS.contains(&comp),

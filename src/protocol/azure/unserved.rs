@@ -5,6 +5,7 @@ use http::Method;
 
 use crate::protocol::Error;
 use crate::protocol::ErrorCode;
+use crate::protocol::azure::copy;
 use crate::protocol::azure::encryption;
 use crate::protocol::azure::query::Query;
 use crate::protocol::azure::query::invalid as invalid_parameter;
@@ -16,7 +17,6 @@ const HEADERS: &[&str] = &[
     "x-ms-immutability-",
     "x-ms-legal-hold",
     "x-ms-expiry-",
-    "x-ms-seal-blob",
     "x-ms-rename-source",
     "x-ms-file-",
 ];
@@ -51,6 +51,7 @@ pub(super) fn check(method: &Method, all: &HeaderMap, query: &Query) -> Result<(
     for name in all.keys().map(http::HeaderName::as_str).filter(|n| n.starts_with("x-ms-")) {
         if (name.starts_with("x-ms-encryption-") && !encryption)
             || (name.starts_with("x-ms-structured-") && !structured)
+            || (name == copy::SEAL && !copy::is_copy_blob(comp.as_deref(), all))
         {
             return Err(Error::new(ErrorCode::UnsupportedHeader).detail("HeaderName", name));
         }

@@ -118,6 +118,7 @@ fn copy(
         content,
         crc64: shared.record.crc64,
         copy: None,
+        job: None,
     };
     let destination = owner(partitions, to);
     partitions[destination].write(&Write::PutCopy(Box::new(put))).unwrap();

@@ -1,36 +1,41 @@
 //! Blobs from URLs.
 
+use bytes::Bytes;
 use uuid::Builder;
 use uuid::Uuid;
 
-use crate::frontend::accounts::Account;
 use crate::frontend::errors::Subject;
 use crate::frontend::ops;
 use crate::frontend::ops::copies::Asking;
 use crate::frontend::ops::copies::pages;
+use crate::frontend::ops::copies::pending;
 use crate::frontend::ops::copies::take;
 use crate::frontend::ops::copies::take::Form;
+use crate::frontend::ops::copies::take::Hold;
+use crate::frontend::ops::encryption::told;
 use crate::frontend::ops::tags::Tagged;
 use crate::frontend::service::FrontEnd;
 use crate::frontend::source;
 use crate::frontend::source::Facts;
+use crate::frontend::source::Source;
 use crate::index::CopiedContent;
 use crate::index::CopyRecord;
 use crate::index::CopyStatus;
+use crate::index::NewContent;
 use crate::index::PutCopy;
 use crate::index::Write;
 use crate::protocol::Error;
 use crate::protocol::ErrorCode;
-use crate::protocol::Precondition;
 use crate::protocol::Reply;
 use crate::protocol::copy::CopyBlob;
 use crate::protocol::copy::CopyState;
 use crate::protocol::copy::PutBlobFromUrl;
 use crate::protocol::copy::TagOption;
-use crate::protocol::operation::BlobPath;
 use crate::protocol::reply::BodyChecksum;
 use crate::types::BlobKind;
 use crate::types::BlobProperties;
+use crate::types::Crc64;
+use crate::types::RoutingKey;
 use crate::types::Tags;
 use crate::types::TierState;
 
@@ -43,10 +48,10 @@ const SYNC_BYTES_MAX: u64 = 256 << 20;
 pub(crate) async fn put_blob(
     front: &FrontEnd,
     asking: Asking<'_>,
-    put: PutBlobFromUrl,
+    mut put: PutBlobFromUrl,
 ) -> Result<Reply, Error> {
     let container = put.path.container.clone();
-    let key = ops::blob_key(front, asking.1, put.path).await?;
+    let key = ops::content_key(front, asking.1, put.path, &mut put.precondition).await?;
     let found = source::open(front, asking, &put.source).await?;
     take::check_len(found.len(), PUT_BYTES_MAX)?;
     let facts = found.facts();
@@ -60,9 +65,11 @@ pub(crate) async fn put_blob(
     let content = take::flat(&taken.content).map_or(taken.content, CopiedContent::Whole);
     let tags = tags(put.tags, &facts);
     let tagged = Tagged::new(&key, &container, &tags);
+    let guard = ops::guard(put.precondition);
+    let encryption = guard.encryption.clone();
     let write = Write::PutCopy(Box::new(PutCopy {
         key,
-        guard: ops::guard(put.precondition),
+        guard,
         kind: BlobKind::Block,
         properties,
         metadata: put.metadata,
@@ -71,20 +78,22 @@ pub(crate) async fn put_blob(
         content,
         crc64: taken.crc64,
         copy: None,
+        job: None,
     }));
     let change = ops::changed(take::commit(front, write, taken.hold).await, Subject::Blob)?;
     ops::tags::show(front, tagged).await;
-    Ok(Reply::BlobPut { change, md5: Some(md5), crc64: put.source.crc64 })
+    let reply = Reply::BlobPut { change, md5: Some(md5), crc64: put.source.crc64 };
+    Ok(told(reply, &encryption))
 }
 
 /// Copy Blob, Copy Blob From URL.
 pub(crate) async fn copy(
     front: &FrontEnd,
     asking: Asking<'_>,
-    copy: CopyBlob,
+    mut copy: CopyBlob,
 ) -> Result<Reply, Error> {
     let container = copy.path.container.clone();
-    let key = ops::blob_key(front, asking.1, copy.path).await?;
+    let key = ops::content_key(front, asking.1, copy.path, &mut copy.precondition).await?;
     let found = source::open(front, asking, &copy.source).await?;
     if copy.sync && found.len() > SYNC_BYTES_MAX {
         return Err(Error::new(ErrorCode::CannotVerifyCopySource).status(409).message(
@@ -92,52 +101,82 @@ pub(crate) async fn copy(
         ));
     }
     let facts = found.facts();
-    let len = found.len();
-    let taken = if matches!(facts.kind, BlobKind::Page { .. }) {
-        pages::take(front, &key, found).await?
-    } else {
-        take::take(front, found, &copy.source, Form::Blob).await?
+    let kind = sealed(facts.kind, copy.seal)?;
+    let (id, len) = (fresh_id(front), found.len());
+    let (taken, job) = match found {
+        // Answered before the bytes are there.
+        Source::Outside(fetched) if !copy.sync => {
+            (None, Some(Box::new(pending::job(id, &copy.source, &fetched))))
+        }
+        found @ (Source::Inside(_) | Source::Outside(_)) => {
+            let taken = if matches!(kind, BlobKind::Page { .. }) {
+                pages::take(front, &RoutingKey::blob(&key), found).await?
+            } else {
+                take::take(front, found, &copy.source, Form::Blob).await?
+            };
+            (Some(taken), None)
+        }
     };
-    let id = fresh_id(front);
+    let now = front.env.clock.now();
+    let record = CopyRecord {
+        id,
+        source: copy.source.shown(),
+        status: if job.is_some() { CopyStatus::Pending } else { CopyStatus::Success },
+        description: None,
+        copied: if job.is_some() { 0 } else { len },
+        total: len,
+        completed: job.is_none().then_some(now),
+    };
+    let state = if job.is_some() { CopyState::Pending } else { CopyState::Success };
     let tags = tags(copy.tags, &facts);
     let tagged = Tagged::new(&key, &container, &tags);
     let metadata = if copy.metadata.is_empty() { facts.metadata.clone() } else { copy.metadata };
+    let checksum = taken.as_ref().filter(|_| copy.sync);
+    let checksum = checksum.map(|t| t.md5.map_or(BodyChecksum::Crc64(t.crc64), BodyChecksum::Md5));
+    let (content, crc64, hold) = taken.map_or_else(nothing, |t| (t.content, t.crc64, Some(t.hold)));
+    let guard = ops::guard(copy.precondition);
+    let encryption = guard.encryption.clone();
     let write = Write::PutCopy(Box::new(PutCopy {
         key,
-        guard: ops::guard(copy.precondition),
-        kind: facts.kind,
+        guard,
+        kind,
         properties: facts.properties.clone(),
         metadata,
         tags,
-        tier: copy.tier.map(|tier| TierState::new(tier, front.env.clock.now())),
-        content: taken.content,
-        crc64: taken.crc64,
-        copy: Some(Box::new(CopyRecord {
-            id,
-            source: copy.source.shown(),
-            status: CopyStatus::Success,
-            description: None,
-            copied: len,
-            total: len,
-            completed: Some(front.env.clock.now()),
-        })),
+        tier: copy.tier.map(|tier| TierState::new(tier, now)),
+        content,
+        crc64,
+        copy: Some(Box::new(record)),
+        job,
     }));
-    let change = ops::changed(take::commit(front, write, taken.hold).await, Subject::Blob)?;
+    let answer = match hold {
+        Some(hold) => take::commit(front, write, hold).await,
+        None => ops::commit(front, write, None).await,
+    };
+    let change = ops::changed(answer, Subject::Blob)?;
     ops::tags::show(front, tagged).await;
-    let checksum = taken.md5.map_or(BodyChecksum::Crc64(taken.crc64), BodyChecksum::Md5);
-    let checksum = copy.sync.then_some(checksum);
-    Ok(Reply::BlobCopied { change, id, state: CopyState::Success, checksum })
+    if state == CopyState::Pending {
+        front.copies.begun();
+    }
+    Ok(told(Reply::BlobCopied { change, id, state, checksum }, &encryption))
 }
 
-/// Abort Copy Blob: copies end with the request that asked for them, so none is ever pending.
-pub(crate) async fn abort(
-    front: &FrontEnd,
-    account: &Account,
-    path: BlobPath,
-    precondition: Precondition,
-) -> Result<Reply, Error> {
-    ops::content::facts(front, account, path, precondition).await?;
-    Err(ErrorCode::NoPendingCopyOperation.into())
+/// What a pending copy has: no bytes yet.
+fn nothing() -> (CopiedContent, Crc64, Option<Hold>) {
+    let content = CopiedContent::Whole(NewContent::Inline(Bytes::new()));
+    (content, Crc64::EMPTY, None)
+}
+
+/// The kind of the destination: an append blob is sealed when its source is, unless the request says otherwise.
+fn sealed(kind: BlobKind, seal: Option<bool>) -> Result<BlobKind, Error> {
+    match (kind, seal) {
+        (kind, None) => Ok(kind),
+        (BlobKind::Append { blocks, .. }, Some(sealed)) => Ok(BlobKind::Append { blocks, sealed }),
+        (kind, Some(false)) => Ok(kind),
+        (BlobKind::Block | BlobKind::Page { .. }, Some(true)) => {
+            Err(ErrorCode::InvalidBlobType.into())
+        }
+    }
 }
 
 fn fresh_id(front: &FrontEnd) -> Uuid {

@@ -27,17 +27,21 @@ use crate::index::Write;
 use crate::index::WriteReply;
 use crate::protocol::Error;
 use crate::protocol::ErrorCode;
-use crate::types::BlobKey;
 use crate::types::Crc64;
 use crate::types::PAGE_BLOB_BYTES_MAX;
 use crate::types::PAGE_BYTES;
 use crate::types::PAGE_WINDOW_BYTES;
+use crate::types::RoutingKey;
 
 /// Bytes of a source elsewhere that are held at once: a Put Page's worth.
 const BATCH_BYTES: u64 = 4 << 20;
 
-/// Takes the source's pages over into a layer of `key`.
-pub(super) async fn take(front: &FrontEnd, key: &BlobKey, found: Source) -> Result<Taken, Error> {
+/// Takes the source's pages over into a layer of `blob`.
+pub(super) async fn take(
+    front: &FrontEnd,
+    blob: &RoutingKey,
+    found: Source,
+) -> Result<Taken, Error> {
     let len = found.len();
     if !len.is_multiple_of(PAGE_BYTES) || len > PAGE_BLOB_BYTES_MAX {
         return Err(Error::new(ErrorCode::CannotVerifyCopySource)
@@ -46,7 +50,7 @@ pub(super) async fn take(front: &FrontEnd, key: &BlobKey, found: Source) -> Resu
     }
     // Older than the layer: reclaim leaves that alone until the copy names it or gives up.
     let guard = front.inflight.read(front.env.clock.now());
-    let mut layer = Layer { front, key, id: None };
+    let mut layer = Layer { front, blob, id: None };
     match found {
         Source::Inside(inside) => share(&mut layer, &inside).await?,
         Source::Outside(fetched) => store(&mut layer, &mut fetched.body(front), len).await?,
@@ -59,13 +63,13 @@ pub(super) async fn take(front: &FrontEnd, key: &BlobKey, found: Source) -> Resu
 /// A layer in the making.
 struct Layer<'a> {
     front: &'a FrontEnd,
-    key: &'a BlobKey,
+    blob: &'a RoutingKey,
     id: Option<u64>,
 }
 
 impl Layer<'_> {
     fn fill(&self, spans: Vec<PageSpan>) -> Write {
-        Write::FillLayer(FillLayer { key: self.key.clone(), layer: self.id, spans })
+        Write::FillLayer(FillLayer { blob: self.blob.clone(), layer: self.id, spans })
     }
 
     fn filled(&mut self, answer: Result<WriteReply, index::Error>) -> Result<u64, Error> {

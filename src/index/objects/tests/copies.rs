@@ -26,6 +26,7 @@ fn copy(p: &mut Partition, from: &str, to: &str) {
         content: content.unwrap(),
         crc64: record.crc64,
         copy: None,
+        job: None,
     };
     p.must(&Write::PutCopy(Box::new(put)));
 }

@@ -346,6 +346,7 @@ impl World {
             content: content.unwrap(),
             crc64: record.crc64,
             copy: None,
+            job: None,
         };
         let reply = self.write(&Write::PutCopy(Box::new(put)));
         assert!(reply.is_ok(), "{reply:?}");

@@ -30,7 +30,7 @@ fn write(p: &mut Partition, key: &BlobKey, pages: std::ops::Range<u64>, content:
 }
 
 fn fill(p: &mut Partition, to: &BlobKey, layer: Option<u64>, spans: Vec<PageSpan>) -> u64 {
-    let fill = FillLayer { key: to.clone(), layer, spans };
+    let fill = FillLayer { blob: RoutingKey::blob(to), layer, spans };
     let WriteReply::Layer(layer) = p.must(&Write::FillLayer(fill)) else { panic!("no layer") };
     layer
 }
@@ -47,6 +47,7 @@ fn named_by(p: &mut Partition, to: &BlobKey, layer: u64) -> Result<WriteReply, E
         content: CopiedContent::Pages { layer, len: PAGES * PAGE },
         crc64: Crc64::EMPTY,
         copy: None,
+        job: None,
     })))
 }
 
@@ -143,7 +144,7 @@ fn layer_that_no_copy_named_is_buried_and_cannot_be_named_any_more() {
     p.must(&Write::ForgetGarbage { keys: vec![row] });
     assert_eq!(p.garbage(), [location(3, 0, PAGE)]);
     assert!(matches!(named_by(&mut p, &b, layer), Err(Error::Unavailable(_))));
-    let fill = FillLayer { key: b, layer: Some(layer), spans: vec![span] };
+    let fill = FillLayer { blob: RoutingKey::blob(&b), layer: Some(layer), spans: vec![span] };
     assert!(matches!(p.write(&Write::FillLayer(fill)), Err(Error::Unavailable(_))));
 }
 
@@ -153,7 +154,7 @@ fn spans_that_hold_less_than_they_show_are_refused() {
     let content = NewContent::Stored(vec![location(3, 0, PAGE)]);
     for (range, skip) in [(0..2 * PAGE, 0), (0..PAGE, 1), (0..0, 0)] {
         let spans = vec![PageSpan { range, skip, content: content.clone() }];
-        let fill = FillLayer { key: key("b"), layer: None, spans };
+        let fill = FillLayer { blob: RoutingKey::blob(&key("b")), layer: None, spans };
         assert!(matches!(p.write(&Write::FillLayer(fill)), Err(Error::InvalidPages { .. })));
     }
 }

@@ -1,0 +1,275 @@
+//! Copies that outlive their request: those from other servers (ADR 0017).
+//!
+//! The request commits the destination without bytes and a work row beside it. [`run`] finds work rows, at the start of the
+//! program and whenever one was made, carries them out and commits their end. The row is the only memory: a copy that a
+//! crash cut begins anew, and what it had stored is left to the audit.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::HeaderMap;
+use http::HeaderValue;
+use http::header::IF_MATCH;
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use crate::frontend::accounts::Account;
+use crate::frontend::errors;
+use crate::frontend::errors::Subject;
+use crate::frontend::ops;
+use crate::frontend::ops::copies::pages;
+use crate::frontend::ops::copies::take;
+use crate::frontend::ops::copies::take::Form;
+use crate::frontend::ops::copies::take::Hold;
+use crate::frontend::service::FrontEnd;
+use crate::frontend::source;
+use crate::frontend::source::Fetched;
+use crate::frontend::source::Source;
+use crate::index;
+use crate::index::BlobRecord;
+use crate::index::CopyEnd;
+use crate::index::CopyJob;
+use crate::index::CopyStatus;
+use crate::index::EndCopy;
+use crate::index::PendingCopy;
+use crate::index::Read;
+use crate::index::ReadReply;
+use crate::index::Write;
+use crate::protocol::Error;
+use crate::protocol::ErrorCode;
+use crate::protocol::Precondition;
+use crate::protocol::Reply;
+use crate::protocol::copy::CopySource;
+use crate::protocol::operation::BlobPath;
+use crate::types::BlobKind;
+use crate::types::RoutingKey;
+
+/// Copies carried out at a time.
+const RUNNING_MAX: usize = 8;
+/// Work rows read at once.
+const JOBS: usize = 64;
+/// How long a copy may take, as on the service.
+const TIME_MAX: Duration = Duration::from_secs(14 * 24 * 3_600);
+/// How long after a refusal that will pass, such as a full queue, it is tried again.
+const AGAIN: Duration = Duration::from_secs(1);
+
+/// The copies this process carries out.
+#[derive(Debug, Default)]
+pub(crate) struct Copies {
+    wake: Notify,
+    running: Mutex<HashMap<Uuid, Arc<Running>>>,
+}
+
+#[derive(Debug, Default)]
+struct Running {
+    copied: Arc<AtomicU64>,
+    abort: CancellationToken,
+}
+
+impl Copies {
+    /// A work row was committed.
+    pub(super) fn begun(&self) {
+        self.wake.notify_one();
+    }
+
+    /// Brings the progress of a pending copy up to now.
+    pub(crate) fn tell(&self, record: &mut BlobRecord) {
+        let Some(copy) = record.copy.as_mut().filter(|c| c.status == CopyStatus::Pending) else {
+            return;
+        };
+        let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(running) = running.get(&copy.id) {
+            copy.copied = running.copied.load(Ordering::Relaxed).min(copy.total);
+        }
+    }
+
+    /// Notes a copy to carry out; `None` when it is being carried out, or too many are.
+    fn take_up(&self, id: Uuid) -> Option<Arc<Running>> {
+        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        if running.len() >= RUNNING_MAX || running.contains_key(&id) {
+            return None;
+        }
+        let one = Arc::new(Running::default());
+        running.insert(id, Arc::clone(&one));
+        Some(one)
+    }
+
+    fn forget(&self, id: Uuid) {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
+        self.wake.notify_one();
+    }
+
+    fn abort(&self, id: Uuid) {
+        let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(running) = running.get(&id) {
+            running.abort.cancel();
+        }
+    }
+}
+
+/// What a request leaves to be done.
+pub(super) fn job(id: Uuid, source: &CopySource, fetched: &Fetched) -> CopyJob {
+    CopyJob {
+        id,
+        url: source.url.to_string(),
+        authorization: source.authorization.clone(),
+        etag: fetched.etag.clone(),
+        md5: source.md5,
+        crc64: source.crc64,
+    }
+}
+
+/// Abort Copy Blob.
+pub(crate) async fn abort(
+    front: &FrontEnd,
+    account: &Account,
+    path: BlobPath,
+    (id, precondition): (Uuid, Precondition),
+) -> Result<Reply, Error> {
+    let key = ops::blob_key(front, account, path).await?;
+    let end = CopyEnd::Aborted(precondition.lease);
+    let end = EndCopy { blob: RoutingKey::blob(&key), id, end };
+    match ops::commit(front, Write::EndCopy(Box::new(end)), None).await {
+        Ok(_) => {
+            front.copies.abort(id);
+            Ok(Reply::CopyAborted)
+        }
+        Err(error) => Err(errors::from_index(&error, Subject::Blob)),
+    }
+}
+
+/// Carries pending copies out until the program stops.
+pub async fn run(front: Arc<FrontEnd>) {
+    let stopping = front.env.tasks.stopping();
+    loop {
+        let found = tokio::select! {
+            biased;
+            () = stopping.cancelled() => return,
+            found = start_all(&front) => found,
+        };
+        let again = async {
+            match found {
+                Ok(()) => std::future::pending().await,
+                Err(error) => {
+                    tracing::debug!(%error, "pending copies cannot be read");
+                    front.env.clock.sleep(AGAIN).await;
+                }
+            }
+        };
+        tokio::select! {
+            biased;
+            () = stopping.cancelled() => return,
+            () = front.copies.wake.notified() => {}
+            () = again => {}
+        }
+    }
+}
+
+/// Starts what is pending and not running, as far as there is room.
+async fn start_all(front: &Arc<FrontEnd>) -> Result<(), index::Error> {
+    let mut from = Some(Bytes::new());
+    while let Some(start) = from {
+        let read = Read::CopyJobs { from: start.clone(), limit: JOBS };
+        let ReadReply::CopyJobs(jobs, next) = front.router.read(&start, read).await? else {
+            return Ok(());
+        };
+        from = next;
+        for pending in jobs {
+            if let Some(running) = front.copies.take_up(pending.job.id) {
+                let of = Arc::clone(front);
+                drop(front.env.tasks.spawn("copy", carry_out(of, pending, running)));
+            }
+        }
+    }
+    Ok(())
+}
+
+async fn carry_out(front: Arc<FrontEnd>, pending: PendingCopy, running: Arc<Running>) {
+    let id = pending.job.id;
+    let stopping = front.env.tasks.stopping();
+    tokio::select! {
+        biased;
+        // The work row stays: the next start takes it up.
+        () = stopping.cancelled() => {}
+        () = running.abort.cancelled() => {}
+        done = fetch(&front, &pending, &running) => {
+            if let Err(error) = settle(&front, &pending, done).await {
+                tracing::debug!(%id, %error, "a pending copy is tried again");
+                front.env.clock.sleep(AGAIN).await;
+            }
+        }
+    }
+    front.copies.forget(id);
+}
+
+/// Commits how a copy ended; an error means that it has not.
+async fn settle(
+    front: &FrontEnd,
+    pending: &PendingCopy,
+    done: Result<(CopyEnd, Option<Hold>), Error>,
+) -> Result<(), index::Error> {
+    let (end, hold) = match done {
+        Ok(done) => done,
+        Err(error) if error.code == ErrorCode::ServerBusy => return Err(index::Error::Overloaded),
+        Err(error) => (CopyEnd::Failed(describe(&error)), None),
+    };
+    let end = EndCopy { blob: pending.blob.clone(), id: pending.job.id, end };
+    let write = Write::EndCopy(Box::new(end));
+    let answer = match hold {
+        Some(hold) => take::commit(front, write, hold).await,
+        None => ops::commit(front, write, None).await,
+    };
+    match answer {
+        // Aborted meanwhile, or gone with its container.
+        Ok(_)
+        | Err(index::Error::NoPendingCopy | index::Error::OtherCopy | index::Error::BlobNotFound) => {
+            Ok(())
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// As `x-ms-copy-status-description` shows it.
+fn describe(error: &Error) -> String {
+    let text = error.message.as_deref().unwrap_or_else(|| error.code.message());
+    format!("{} {} \"{text}\"", error.http_status(), error.code.azure())
+}
+
+async fn fetch(
+    front: &FrontEnd,
+    pending: &PendingCopy,
+    running: &Running,
+) -> Result<(CopyEnd, Option<Hold>), Error> {
+    let job = &pending.job;
+    let gone = || Error::new(ErrorCode::CannotVerifyCopySource).status(409);
+    let mut conditions = HeaderMap::new();
+    if let Some(etag) = &job.etag {
+        let etag = HeaderValue::from_str(etag).map_err(|_| gone())?;
+        conditions.insert(IF_MATCH, etag);
+    }
+    let source = CopySource {
+        url: job.url.parse().map_err(|_| gone())?,
+        authorization: job.authorization.clone(),
+        conditions,
+        range: None,
+        md5: job.md5,
+        crc64: job.crc64,
+    };
+    let mut fetched = source::open_outside(front, &source, TIME_MAX).await?;
+    fetched.count = Some(Arc::clone(&running.copied));
+    let page_blob = matches!(fetched.facts.kind, BlobKind::Page { .. });
+    let found = Source::Outside(Box::new(fetched));
+    let taken = if page_blob {
+        pages::take(front, &pending.blob, found).await?
+    } else {
+        take::take(front, found, &source, Form::Blob).await?
+    };
+    Ok((CopyEnd::Success { content: taken.content, crc64: taken.crc64 }, Some(taken.hold)))
+}

@@ -1,0 +1,106 @@
+//! Pending copies: a work row beside the destination from the commit that begins a copy to the one that ends it (ADR 0017).
+
+use bytes::Bytes;
+
+use crate::index::api::CopiedContent;
+use crate::index::api::CopyEnd;
+use crate::index::api::CopyJob;
+use crate::index::api::EndCopy;
+use crate::index::api::Error;
+use crate::index::api::NewContent;
+use crate::index::api::PendingCopy;
+use crate::index::api::WriteReply;
+use crate::index::objects::blob;
+use crate::index::objects::copy;
+use crate::index::objects::cursor::Cursor;
+use crate::index::objects::garbage;
+use crate::index::objects::guard;
+use crate::index::objects::keys;
+use crate::index::objects::layout;
+use crate::index::objects::values;
+use crate::index::record::CopyStatus;
+use crate::index::rows::Family;
+use crate::index::rows::Row;
+use crate::index::rows::RowBatch;
+use crate::index::rows::Rows;
+use crate::types::Crc64;
+use crate::types::Etag;
+use crate::types::KeyRange;
+use crate::types::Timestamp;
+
+/// A work row's value.
+pub(in crate::index) fn decode(row: &Row) -> Result<CopyJob, Error> {
+    values::decode(Family::Work, &row.key, &row.value)
+}
+
+/// Pending copies from a position, and where to go on.
+pub(super) async fn list(
+    view: &dyn Rows,
+    range: &KeyRange,
+    from: &Bytes,
+    limit: usize,
+) -> Result<(Vec<PendingCopy>, Option<Bytes>), Error> {
+    let end = range.high().map(|high| high.as_bytes().clone());
+    let mut cursor = Cursor::new(view, Family::Work, from.clone(), end.clone());
+    let mut found = Vec::new();
+    while let Some(row) = cursor.take().await? {
+        let blob = keys::routing_key(Family::Work, &row.key)?;
+        if !keys::is_copy_work(&row.key, &blob) {
+            continue;
+        }
+        if found.len() >= limit {
+            return Ok((found, Some(row.key)));
+        }
+        found.push(PendingCopy { blob, job: decode(&row)? });
+    }
+    Ok((found, end))
+}
+
+/// Ends a pending copy: its bytes become the blob, or it stays without any.
+pub(super) async fn end(
+    view: &dyn Rows,
+    end: &EndCopy,
+    now: Timestamp,
+    out: &mut RowBatch,
+) -> Result<WriteReply, Error> {
+    let key = &end.blob;
+    let blob = blob::load(view, key).await?.ok_or(Error::BlobNotFound)?;
+    let mut record = blob.record.clone();
+    if let CopyEnd::Aborted(lease) = end.end {
+        record.lease = guard::lease_of_write(lease, record.lease, now)?;
+    }
+    let mut copied = match record.copy.take() {
+        Some(copied) if copied.status == CopyStatus::Pending => copied,
+        Some(_) | None => return Err(Error::NoPendingCopy),
+    };
+    if copied.id != end.id {
+        return Err(Error::OtherCopy);
+    }
+    let nothing = CopiedContent::Whole(NewContent::Inline(Bytes::new()));
+    let (content, crc64) = match &end.end {
+        CopyEnd::Success { content, crc64 } => {
+            (copied.status, copied.copied) = (CopyStatus::Success, copied.total);
+            (content, *crc64)
+        }
+        CopyEnd::Failed(why) => {
+            (copied.status, copied.description) = (CopyStatus::Failed, Some(why.clone()));
+            (&nothing, Crc64::EMPTY)
+        }
+        CopyEnd::Aborted(_) => {
+            copied.status = CopyStatus::Aborted;
+            (&nothing, Crc64::EMPTY)
+        }
+    };
+    copied.completed = Some(now);
+    let before = blob.content(key)?.layout;
+    let dropped = layout::owned(view, key, &before, out).await?;
+    layout::remove_rows(key, &before, now, out);
+    let laid = copy::lay(view, key, (record.kind, content, crc64), now, out).await?;
+    garbage::write(key, now, &dropped, &laid.kept, out);
+    record.copy = Some(copied);
+    (record.kind, record.len, record.crc64) = (laid.kind, laid.len, crc64);
+    (record.last_modified, record.etag) = (now, Etag::from_commit(now));
+    out.delete(Family::Work, keys::copy_work(key));
+    out.put(Family::Main, key.as_bytes().clone(), values::encode_blob(&record, &laid.content));
+    Ok(blob::written(now))
+}

@@ -1,0 +1,196 @@
+//! Pending copies: what is locked, how they end, what they leave.
+
+use bytes::Bytes;
+use uuid::Uuid;
+
+use super::support::*;
+use crate::index::api::*;
+use crate::index::objects::fake::Partition;
+use crate::index::record::CopyRecord;
+use crate::index::record::CopyStatus;
+use crate::index::rows::Family;
+use crate::types::*;
+
+const ID: Uuid = Uuid::from_bytes([1; 16]);
+
+fn begin(key: &BlobKey, kind: BlobKind, total: u64) -> Write {
+    let copy = CopyRecord {
+        id: ID,
+        source: "http://h/b".to_owned(),
+        status: CopyStatus::Pending,
+        description: None,
+        copied: 0,
+        total,
+        completed: None,
+    };
+    let job = CopyJob {
+        id: ID,
+        url: "http://h/b?s".to_owned(),
+        authorization: Some("Bearer t".to_owned()),
+        etag: None,
+        md5: None,
+        crc64: None,
+    };
+    Write::PutCopy(Box::new(PutCopy {
+        key: key.clone(),
+        guard: Guard::default(),
+        kind,
+        properties: BlobProperties::default(),
+        metadata: Metadata::new(vec![("k".to_owned(), "v".to_owned())]).unwrap(),
+        tags: Tags::default(),
+        tier: None,
+        content: CopiedContent::Whole(NewContent::Inline(Bytes::new())),
+        crc64: Crc64::EMPTY,
+        copy: Some(Box::new(copy)),
+        job: Some(Box::new(job)),
+    }))
+}
+
+fn end(key: &BlobKey, id: Uuid, end: CopyEnd) -> Write {
+    Write::EndCopy(Box::new(EndCopy { blob: RoutingKey::blob(key), id, end }))
+}
+
+fn success(at: Location) -> CopyEnd {
+    let content = CopiedContent::Whole(NewContent::Stored(vec![at]));
+    CopyEnd::Success { content, crc64: Crc64::of(b"x") }
+}
+
+fn jobs(p: &Partition) -> Vec<PendingCopy> {
+    match p.read(&Read::CopyJobs { from: Bytes::new(), limit: 10 }).unwrap() {
+        ReadReply::CopyJobs(jobs, None) => jobs,
+        _ => panic!("not all of the jobs"),
+    }
+}
+
+fn record(p: &Partition, key: &BlobKey) -> crate::index::record::BlobRecord {
+    p.blob(&read(key)).unwrap().record
+}
+
+#[test]
+fn work_row_is_written_as_specified() {
+    let mut p = partition();
+    p.must(&begin(&key("a"), BlobKind::Block, 9));
+    let rows: Vec<_> = p.memory.rows.iter().filter(|((f, _), _)| *f == Family::Work).collect();
+    let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    let [((_, row), value)] = rows.as_slice() else { panic!("{} rows", rows.len()) };
+    assert_eq!(hex(row), "0000000000000001800000000000000000610001".to_owned() + "01");
+    let golden = format!(
+        "0110{}0c{}0108{}000000",
+        "01".repeat(16),
+        hex(b"http://h/b?s"),
+        hex(b"Bearer t")
+    );
+    assert_eq!(hex(value), golden);
+}
+
+#[test]
+fn copy_begins_empty_locks_and_becomes_its_bytes() {
+    let mut p = partition();
+    let a = key("a");
+    p.must(&Write::PutBlob(put(&a, stored(&[location(1, 0, 10)]))));
+    p.must(&begin(&a, BlobKind::Block, 20));
+    assert_eq!(p.garbage(), [location(1, 0, 10)], "what was there is replaced at once");
+    let before = record(&p, &a);
+    assert_eq!((before.len, before.copy.as_ref().unwrap().status), (0, CopyStatus::Pending));
+    for write in [
+        Write::PutBlob(put(&a, inline(b"1"))),
+        delete(&a),
+        stage(&a, "x", inline(b"1")),
+        begin(&a, BlobKind::Block, 20),
+        Write::SnapshotBlob(SnapshotBlob {
+            key: a.clone(),
+            guard: Guard::default(),
+            metadata: None,
+        }),
+    ] {
+        assert_eq!(p.write(&write), Err(Error::CopyPending), "{write:?}");
+    }
+    assert_eq!(jobs(&p).iter().map(|one| one.job.id).collect::<Vec<_>>(), [ID]);
+    let other = Uuid::from_bytes([2; 16]);
+    assert_eq!(p.write(&end(&a, other, CopyEnd::Aborted(None))), Err(Error::OtherCopy));
+    p.must(&end(&a, ID, success(location(2, 0, 20))));
+    let after = record(&p, &a);
+    assert_eq!((after.len, &after.metadata), (20, &before.metadata));
+    let copy = after.copy.unwrap();
+    assert_eq!((copy.status, copy.copied, copy.total), (CopyStatus::Success, 20, 20));
+    assert!(copy.completed.is_some() && after.etag != before.etag);
+    assert!(jobs(&p).is_empty());
+    assert_eq!(p.write(&end(&a, ID, CopyEnd::Aborted(None))), Err(Error::NoPendingCopy));
+    p.must(&delete(&a));
+    assert_eq!(p.garbage(), [location(1, 0, 10), location(2, 0, 20)]);
+}
+
+#[test]
+fn copy_that_failed_or_was_aborted_leaves_an_empty_blob_of_its_kind() {
+    let kinds = [
+        BlobKind::Block,
+        BlobKind::Append { blocks: 0, sealed: false },
+        BlobKind::Page { sequence: 5 },
+    ];
+    for kind in kinds {
+        for how in [CopyEnd::Aborted(None), CopyEnd::Failed("500 why".to_owned())] {
+            let mut p = partition();
+            let a = key("a");
+            p.must(&begin(&a, kind, 1024));
+            let page_blob = matches!(kind, BlobKind::Page { .. });
+            assert_eq!(record(&p, &a).len, if page_blob { 1024 } else { 0 });
+            p.must(&end(&a, ID, how.clone()));
+            let after = record(&p, &a);
+            assert_eq!((after.len, after.kind), (0, kind));
+            let copy = after.copy.unwrap();
+            match how {
+                CopyEnd::Failed(why) => assert_eq!(
+                    (copy.status, copy.description),
+                    (CopyStatus::Failed, Some(why))
+                ),
+                CopyEnd::Aborted(_) | CopyEnd::Success { .. } => {
+                    assert_eq!((copy.status, copy.description), (CopyStatus::Aborted, None));
+                }
+            }
+            assert!(jobs(&p).is_empty());
+            p.must(&delete(&a));
+        }
+    }
+}
+
+#[test]
+fn copied_append_blob_goes_on_where_its_source_ended() {
+    let mut p = partition();
+    let a = key("a");
+    p.must(&begin(&a, BlobKind::Append { blocks: 0, sealed: false }, 20));
+    p.must(&end(&a, ID, success(location(2, 0, 20))));
+    assert_eq!(record(&p, &a).kind, BlobKind::Append { blocks: 1, sealed: false });
+    let append = AppendBlock {
+        key: a.clone(),
+        guard: Guard::default(),
+        position: Some(20),
+        len_max: None,
+        content: NewContent::Inline(Bytes::from_static(b"more")),
+        crc64: Crc64::of(b"more"),
+    };
+    p.must(&Write::AppendBlock(append));
+    assert_eq!(record(&p, &a).kind, BlobKind::Append { blocks: 2, sealed: false });
+}
+
+#[test]
+fn abort_needs_the_lease_and_a_purge_takes_the_work_along() {
+    let mut p = partition();
+    let a = key("a");
+    p.must(&begin(&a, BlobKind::Block, 20));
+    let lease = Uuid::from_bytes([7; 16]);
+    let action = LeaseAction::Acquire { proposed: Some(lease), duration: None };
+    p.must(&Write::LeaseBlob(LeaseBlob { key: a.clone(), guard: Guard::default(), action }));
+    let refused = p.write(&end(&a, ID, CopyEnd::Aborted(None)));
+    assert_eq!(refused, Err(Error::Lease(LeaseRefusal::Missing)));
+    let mut purged = p.clone();
+    purged.must(&Write::PurgeContainer {
+        account: ACCOUNT,
+        container: CONTAINER,
+        from: RoutingKey::blob(&a).as_bytes().clone(),
+        limit: 9,
+    });
+    assert!(jobs(&purged).is_empty());
+    assert_eq!(purged.write(&end(&a, ID, success(location(2, 0, 20)))), Err(Error::BlobNotFound));
+    p.must(&end(&a, ID, CopyEnd::Aborted(Some(lease))));
+    assert_eq!(record(&p, &a).copy.unwrap().status, CopyStatus::Aborted);
+}
