@@ -15,6 +15,7 @@ use blockyard::index::inflight::CopyGuard;
 use blockyard::types::Crc64;
 use blockyard::types::Crc64Combiner;
 use blockyard::types::Location;
+use blockyard::types::RoutingKey;
 use blockyard::types::Timestamp;
 
 use crate::change::Change;
@@ -114,7 +115,7 @@ impl Client<'_> {
             };
             let spans = part.spans.iter().flat_map(|span| locations(&span.content));
             guard.met(spans.map(|location| location.extent));
-            let fill = FillLayer { key: key(name), layer, spans: part.spans };
+            let fill = FillLayer { blob: RoutingKey::blob(&key(name)), layer, spans: part.spans };
             match self.tell(Write::FillLayer(fill)).await? {
                 Some(WriteReply::Layer(filled)) => layer = Some(filled),
                 Some(other) => return Err(format!("unexpected answer {other:?}")),

@@ -45,6 +45,8 @@ const WHOLE: &[(&str, u16, &str)] = &[
     ("x-ms-copy-source-tag-option: MERGE", 400, "InvalidHeaderValue"),
     ("x-ms-source-range: bytes=0-1", 400, "UnsupportedHeader"),
     ("x-ms-tags: a", 400, "InvalidHeaderValue"),
+    ("x-ms-encryption-scope: a b", 400, "InvalidHeaderValue"),
+    ("x-ms-encryption-key: a2V5", 400, "UnsupportedHeader"),
 ];
 
 /// Headers of pages from a source: those beside it, status, code.
@@ -111,6 +113,12 @@ pub(super) fn cases() -> Vec<Case> {
     add(BLOCK, &[SOURCE, "x-ms-source-range: chars=0-1"], 400, "InvalidHeaderValue");
     add(PUT, &[SOURCE, "x-ms-requires-sync: maybe"], 400, "InvalidHeaderValue");
     add(PUT, &[SOURCE, "x-ms-blob-type: PageBlob"], 400, "InvalidHeaderValue");
+    let seal = "x-ms-seal-blob: true";
+    add(PUT, &[SOURCE, "x-ms-seal-blob: maybe"], 400, "InvalidHeaderValue");
+    add(PUT, &[SOURCE, "x-ms-requires-sync: true", seal], 400, "UnsupportedHeader");
+    add(PUT, &[SOURCE, KIND, seal], 400, "UnsupportedHeader");
+    add(BLOCK, &[SOURCE, seal], 400, "UnsupportedHeader");
+    add("PUT /acct1/con1/copied?comp=metadata", &[seal], 400, "UnsupportedHeader");
     let properties = "x-ms-copy-source-blob-properties: some";
     add(PUT, &[SOURCE, KIND, properties], 400, "InvalidHeaderValue");
     for (headers, status, code) in PAGES {

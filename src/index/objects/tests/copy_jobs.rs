@@ -56,10 +56,11 @@ fn success(at: Location) -> CopyEnd {
 }
 
 fn jobs(p: &Partition) -> Vec<PendingCopy> {
-    match p.read(&Read::CopyJobs { from: Bytes::new(), limit: 10 }).unwrap() {
-        ReadReply::CopyJobs(jobs, None) => jobs,
-        _ => panic!("not all of the jobs"),
-    }
+    let read = Read::CopyJobs { from: Bytes::new(), limit: 10 };
+    let ReadReply::CopyJobs(jobs, None) = p.read(&read).unwrap() else {
+        panic!("not all of the jobs")
+    };
+    jobs
 }
 
 fn record(p: &Partition, key: &BlobKey) -> crate::index::record::BlobRecord {
@@ -73,13 +74,9 @@ fn work_row_is_written_as_specified() {
     let rows: Vec<_> = p.memory.rows.iter().filter(|((f, _), _)| *f == Family::Work).collect();
     let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
     let [((_, row), value)] = rows.as_slice() else { panic!("{} rows", rows.len()) };
-    assert_eq!(hex(row), "0000000000000001800000000000000000610001".to_owned() + "01");
-    let golden = format!(
-        "0110{}0c{}0108{}000000",
-        "01".repeat(16),
-        hex(b"http://h/b?s"),
-        hex(b"Bearer t")
-    );
+    assert_eq!(hex(row), "00000000000000018000000000000000610001".to_owned() + "01");
+    let golden =
+        format!("0110{}0c{}0108{}000000", "01".repeat(16), hex(b"http://h/b?s"), hex(b"Bearer t"));
     assert_eq!(hex(value), golden);
 }
 
@@ -139,10 +136,9 @@ fn copy_that_failed_or_was_aborted_leaves_an_empty_blob_of_its_kind() {
             assert_eq!((after.len, after.kind), (0, kind));
             let copy = after.copy.unwrap();
             match how {
-                CopyEnd::Failed(why) => assert_eq!(
-                    (copy.status, copy.description),
-                    (CopyStatus::Failed, Some(why))
-                ),
+                CopyEnd::Failed(why) => {
+                    assert_eq!((copy.status, copy.description), (CopyStatus::Failed, Some(why)));
+                }
                 CopyEnd::Aborted(_) | CopyEnd::Success { .. } => {
                     assert_eq!((copy.status, copy.description), (CopyStatus::Aborted, None));
                 }

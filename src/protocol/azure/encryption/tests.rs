@@ -80,7 +80,10 @@ fn operations_without_content_or_metadata_take_no_key() {
     assert!(!is_served(&Method::PUT, Some("tier"), &none));
     assert!(!is_served(&Method::GET, Some("blocklist"), &none));
     assert!(!is_served(&Method::GET, Some("pagelist"), &none));
-    assert!(!is_served(&Method::PUT, None, &all(&[("x-ms-copy-source", "http://h/")])));
+    let copy = ("x-ms-copy-source", "http://h/");
+    assert!(is_served(&Method::PUT, None, &all(&[copy, (SCOPE, "scope")])));
+    assert!(!is_served(&Method::PUT, None, &all(&[copy, (KEY, "key")])));
+    assert!(!is_served(&Method::PUT, Some("block"), &all(&[copy, (SCOPE, "scope")])));
 }
 
 #[test]
