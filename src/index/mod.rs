@@ -43,7 +43,7 @@ pub use engine::{Config, ExtentIds, Offline, Parts, open_offline};
 pub use fleet::{CHILDREN_MAX, ChangeError, Changed, Fleet};
 pub use fleet::{ChangeEvent, ChangeKind, PartitionStatus};
 pub use inflight::InFlight;
-pub use load::PolicyConfig;
+pub use load::{PartitionLoad, Plan, Policy, PolicyConfig};
 pub use map::{PartitionDescriptor, PartitionMap};
 pub use metrics::Metrics;
 pub use objects::Objects;

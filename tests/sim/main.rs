@@ -18,6 +18,7 @@ mod draw;
 mod index;
 mod lease;
 mod model;
+mod policy;
 mod reads;
 mod requests;
 mod rig;

@@ -71,6 +71,13 @@ impl Meter {
     }
 }
 
+impl Meter {
+    /// Stops sampling until somebody asks again.
+    pub fn rest(&self) {
+        self.stride.store(u64::MAX, Ordering::Relaxed);
+    }
+}
+
 impl Ring {
     fn push(&mut self, sample: (Bytes, Duration)) {
         if self.keys.len() < SAMPLES {

@@ -1,15 +1,28 @@
-//! When to split which partition where.
+//! When to change the map: which partition to split where, which to move where, which to merge.
+//!
+//! 1. `cut.rs`: the keys to split at; `spread.rs`: what to move between hosts; `join.rs`: which neighbours to merge.
+//! 2. Here: what is remembered between ticks, and how much may change in one.
+//!
+//! A split is for load that is there now, a merge for load that has been away for minutes: so a burst that comes back is met
+//! by partitions that are still there, and nothing swings.
+
+mod cut;
+mod join;
+mod spread;
 
 use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use bytes::Bytes;
 
+use crate::index::load::policy::cut::Cut;
+use crate::types::HostId;
 use crate::types::KeyRange;
 use crate::types::PartitionId;
 use crate::types::RoutingKey;
 
-/// What counts as hot, and how fast to act.
+/// What counts as hot and cold, and how fast to act.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PolicyConfig {
     /// Requests a second above which a partition is hot. Default 5,000: about a third of what one commits on one core.
@@ -18,12 +31,21 @@ pub struct PolicyConfig {
     pub hot_ticks: u32,
     /// Rows above which it is split whatever its load. Default 20 million.
     pub rows_max: u64,
-    /// Partitions of a host at most. Default 1,000.
+    /// Partitions of a fleet at most. Default 1,000.
     pub partitions_max: usize,
     /// Splits in one tick at most. Default 2.
     pub splits_per_tick: usize,
+    /// Moves in one tick at most. Default 2.
+    pub moves_per_tick: usize,
     /// A partition is left alone so long after it was made. Default 1 s.
     pub settle: Duration,
+    /// One whose names only grow is cut behind the newest so often. Default 1 minute.
+    pub grow: Duration,
+    /// A partition that moved stays so long. Default 5 s.
+    pub stay: Duration,
+    /// Neighbours are merged when together they had less than a quarter of a hot partition's load in every tick of this
+    /// time. Default 10 minutes.
+    pub cold_for: Duration,
 }
 
 impl Default for PolicyConfig {
@@ -34,19 +56,17 @@ impl Default for PolicyConfig {
             rows_max: 20_000_000,
             partitions_max: 1_000,
             splits_per_tick: 2,
+            moves_per_tick: 2,
             settle: Duration::from_secs(1),
+            grow: Duration::from_secs(60),
+            stay: Duration::from_secs(5),
+            cold_for: Duration::from_secs(600),
         }
     }
 }
 
-/// Children of one split for load: more adds less than it costs.
-const WAYS_MAX: usize = 8;
-/// Fewer samples do not tell where to cut.
-const SAMPLES_MIN: usize = 32;
-/// From this share of samples on, one key is the load: no split helps it.
-const ONE_KEY_PERCENT: usize = 25;
-/// From this share of samples above all earlier ones on, names grow: cut behind them.
-const GROWING_PERCENT: usize = 80;
+/// From this share of a hot partition's load on its keys are looked at, so that they are known once it is hot.
+const WARM: f64 = 0.5;
 
 /// One partition at one tick.
 #[derive(Clone, Debug)]
@@ -55,21 +75,23 @@ pub struct PartitionLoad {
     pub id: PartitionId,
     /// Its keys.
     pub range: KeyRange,
+    /// Who serves it.
+    pub host: HostId,
     /// Requests a second since the last tick.
     pub requests: f64,
     /// Rows in its runs.
     pub rows: u64,
-    /// Routing keys of recent requests, in order, with repeats.
-    pub samples: Vec<Bytes>,
 }
 
-/// A split to make.
+/// A change to make.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SplitPlan {
-    /// The partition.
-    pub partition: PartitionId,
-    /// Where, ascending; at least one.
-    pub keys: Vec<RoutingKey>,
+pub enum Plan {
+    /// Cut a partition at these keys, ascending; at least one.
+    Split(PartitionId, Vec<RoutingKey>),
+    /// Give a partition to another host.
+    Move(PartitionId, HostId),
+    /// Make neighbours one, in key order.
+    Merge(Vec<PartitionId>),
 }
 
 /// Remembers of each partition what one tick does not show.
@@ -83,8 +105,17 @@ pub struct Policy {
 struct Known {
     since: Duration,
     hot: u32,
+    /// Since when it has been so cold that it may be merged.
+    cold: Option<Duration>,
+    moved: Option<Duration>,
     /// The highest sample of the tick before.
     highest: Option<Bytes>,
+}
+
+impl Known {
+    const fn new(now: Duration) -> Self {
+        Self { since: now, hot: 0, cold: None, moved: None, highest: None }
+    }
 }
 
 impl Policy {
@@ -94,72 +125,87 @@ impl Policy {
         Self { config, known: BTreeMap::new() }
     }
 
-    /// What to split now. `now` is monotonic; the loads are of all partitions, a quarter of a second after the last.
-    pub fn tick(&mut self, now: Duration, loads: &[PartitionLoad]) -> Vec<SplitPlan> {
-        self.known.retain(|id, _| loads.iter().any(|load| load.id == *id));
-        let mut room = self.config.partitions_max.saturating_sub(loads.len());
-        let mut plans: Vec<(f64, SplitPlan)> = Vec::new();
+    /// What to change now. `now` is monotonic; the loads are of all partitions, in key order, a quarter of a second after
+    /// the last; `hosts` take partitions. `samples` gives the routing keys of a partition's recent requests in order, with
+    /// repeats; it is asked about warm partitions only.
+    pub fn tick(
+        &mut self,
+        now: Duration,
+        hosts: &[HostId],
+        loads: &[PartitionLoad],
+        samples: &mut dyn FnMut(PartitionId) -> Vec<Bytes>,
+    ) -> Vec<Plan> {
         for load in loads {
-            if let Some(keys) = self.judge(now, load) {
-                plans.push((load.requests, SplitPlan { partition: load.id, keys }));
-            }
+            self.look(now, load);
         }
-        // The hottest first.
-        plans.sort_by(|a, b| b.0.total_cmp(&a.0));
-        plans.truncate(self.config.splits_per_tick);
-        plans.retain(|(_, plan)| {
-            let fits = plan.keys.len() <= room;
-            room -= if fits { plan.keys.len() } else { 0 };
-            fits
-        });
-        plans.into_iter().map(|(_, plan)| plan).collect()
+        if self.known.len() > loads.len() {
+            let there: BTreeSet<PartitionId> = loads.iter().map(|load| load.id).collect();
+            self.known.retain(|id, _| there.contains(id));
+        }
+        let mut plans = self.splits(now, loads, samples);
+        if plans.is_empty() {
+            plans = spread::moves(self, now, hosts, loads);
+        }
+        if plans.is_empty() {
+            plans.extend(join::merge(self, now, loads));
+        }
+        plans
     }
 
-    fn judge(&mut self, now: Duration, load: &PartitionLoad) -> Option<Vec<RoutingKey>> {
+    /// Notes what one tick adds to what is known.
+    fn look(&mut self, now: Duration, load: &PartitionLoad) {
         let config = self.config;
-        let known =
-            self.known.entry(load.id).or_insert(Known { since: now, hot: 0, highest: None });
-        let before = std::mem::replace(&mut known.highest, load.samples.last().cloned());
+        let known = self.known.entry(load.id).or_insert(Known::new(now));
         let hot = load.requests > config.hot_requests;
         known.hot = if hot { known.hot.saturating_add(1) } else { 0 };
-        let settled = now.saturating_sub(known.since) >= config.settle;
-        let due = known.hot >= config.hot_ticks || load.rows > config.rows_max;
-        if !(due && settled) || load.samples.len() < SAMPLES_MIN {
-            return None;
+        let cold = load.requests < config.hot_requests * join::COLD;
+        known.cold = if cold { known.cold.or(Some(now)) } else { None };
+    }
+
+    fn splits(
+        &mut self,
+        now: Duration,
+        loads: &[PartitionLoad],
+        samples: &mut dyn FnMut(PartitionId) -> Vec<Bytes>,
+    ) -> Vec<Plan> {
+        let config = self.config;
+        let mut found: Vec<(f64, Plan, usize)> = Vec::new();
+        for load in loads {
+            let Some(known) = self.known.get_mut(&load.id) else { continue };
+            let large = load.rows > config.rows_max;
+            if load.requests <= config.hot_requests * WARM && !large {
+                known.highest = None;
+                continue;
+            }
+            let samples = samples(load.id);
+            let before = std::mem::replace(&mut known.highest, samples.last().cloned());
+            let settled = now.saturating_sub(known.since) >= config.settle;
+            let hot = known.hot >= config.hot_ticks && before.is_some();
+            if !(settled && (hot || large)) {
+                continue;
+            }
+            let ways = cut::ways(load.requests / config.hot_requests);
+            let keys = match cut::cut(load, &samples, before.as_ref(), ways) {
+                Cut::Between(keys) => keys,
+                // What comes after the cut is as hot as before: once in a while is enough for the rows to be left behind.
+                Cut::Behind(_) if now.saturating_sub(known.since) < config.grow => continue,
+                Cut::Behind(key) => vec![key],
+                Cut::Nowhere => continue,
+            };
+            let count = keys.len();
+            found.push((load.requests, Plan::Split(load.id, keys), count));
         }
-        let keys = keys(load, before.as_ref(), ways(load.requests / config.hot_requests));
-        (!keys.is_empty()).then_some(keys)
+        // The hottest first.
+        found.sort_by(|a, b| b.0.total_cmp(&a.0));
+        found.truncate(config.splits_per_tick);
+        let mut room = config.partitions_max.saturating_sub(loads.len());
+        found.retain(|(_, _, count)| {
+            let fits = *count <= room;
+            room -= if fits { *count } else { 0 };
+            fits
+        });
+        found.into_iter().map(|(_, plan, _)| plan).collect()
     }
-}
-
-/// So many that each child is well below hot.
-fn ways(times: f64) -> usize {
-    let half =
-        (2..WAYS_MAX).find(|ways| times * 2.0 <= f64::from(u32::try_from(*ways).unwrap_or(8)));
-    half.unwrap_or(WAYS_MAX)
-}
-
-/// The keys to cut at: quantiles of the samples; behind them all when they only grow; none when one key is the load.
-fn keys(load: &PartitionLoad, before: Option<&Bytes>, ways: usize) -> Vec<RoutingKey> {
-    let samples = &load.samples;
-    let is_share = |count: usize, percent: usize| count * 100 >= samples.len() * percent;
-    let longest = samples.chunk_by(|a, b| a == b).map(<[Bytes]>::len).max().unwrap_or(0);
-    if is_share(longest, ONE_KEY_PERCENT) {
-        return Vec::new();
-    }
-    let above = before.map_or(0, |before| samples.iter().filter(|key| *key > before).count());
-    let picked: Vec<&Bytes> = if is_share(above, GROWING_PERCENT) {
-        samples.last().into_iter().collect()
-    } else {
-        (1..ways).filter_map(|n| samples.get(n * samples.len() / ways)).collect()
-    };
-    let mut keys: Vec<RoutingKey> = picked
-        .into_iter()
-        .filter(|key| load.range.contains(key) && *key != load.range.low().as_bytes())
-        .map(|key| RoutingKey::from_bytes(key.clone()))
-        .collect();
-    keys.dedup();
-    keys
 }
 
 #[cfg(test)]

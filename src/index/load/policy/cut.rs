@@ -1,0 +1,60 @@
+//! Where to cut a hot partition.
+
+use bytes::Bytes;
+
+use crate::index::load::policy::PartitionLoad;
+use crate::types::RoutingKey;
+
+/// Children of one split for load: more adds less than it costs.
+const WAYS_MAX: usize = 8;
+/// Fewer samples do not tell where to cut.
+const SAMPLES_MIN: usize = 32;
+/// From this share of samples on, one key is the load: no split helps it.
+const ONE_KEY_PERCENT: usize = 25;
+/// From this share of samples above all earlier ones on, names grow: cut behind them.
+const GROWING_PERCENT: usize = 80;
+
+/// So many that each child is well below hot.
+pub(super) fn ways(times: f64) -> usize {
+    let half =
+        (2..WAYS_MAX).find(|ways| times * 2.0 <= f64::from(u32::try_from(*ways).unwrap_or(8)));
+    half.unwrap_or(WAYS_MAX)
+}
+
+/// Where a partition may be cut.
+#[derive(Debug)]
+pub(super) enum Cut {
+    /// At the quantiles of its load.
+    Between(Vec<RoutingKey>),
+    /// Its names only grow: behind the newest.
+    Behind(RoutingKey),
+    /// One key is the load, or too little is known.
+    Nowhere,
+}
+
+/// Cuts a partition in as many ways, by the routing keys of its recent requests, in order, with repeats; `before` is the
+/// highest of those a tick ago.
+pub(super) fn cut(
+    load: &PartitionLoad,
+    samples: &[Bytes],
+    before: Option<&Bytes>,
+    ways: usize,
+) -> Cut {
+    let is_share = |count: usize, percent: usize| count * 100 >= samples.len() * percent;
+    let longest = samples.chunk_by(|a, b| a == b).map(<[Bytes]>::len).max().unwrap_or(0);
+    if samples.len() < SAMPLES_MIN || is_share(longest, ONE_KEY_PERCENT) {
+        return Cut::Nowhere;
+    }
+    let border = |key: &Bytes| {
+        let inside = load.range.contains(key) && key != load.range.low().as_bytes();
+        inside.then(|| RoutingKey::from_bytes(key.clone()))
+    };
+    let above = before.map_or(0, |before| samples.iter().filter(|key| *key > before).count());
+    if is_share(above, GROWING_PERCENT) {
+        return samples.last().and_then(border).map_or(Cut::Nowhere, Cut::Behind);
+    }
+    let quantiles = (1..ways).filter_map(|n| samples.get(n * samples.len() / ways));
+    let mut keys: Vec<RoutingKey> = quantiles.filter_map(border).collect();
+    keys.dedup();
+    if keys.is_empty() { Cut::Nowhere } else { Cut::Between(keys) }
+}

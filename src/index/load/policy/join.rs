@@ -1,0 +1,42 @@
+//! Which neighbours to merge.
+
+use std::time::Duration;
+
+use crate::index::load::policy::PartitionLoad;
+use crate::index::load::policy::Plan;
+use crate::index::load::policy::Policy;
+
+/// The share of a hot partition's load below which a partition is cold: two of them are far from hot together.
+pub(super) const COLD: f64 = 0.125;
+/// The share of a hot partition's load that merged ones may have together.
+const COLD_TOGETHER: f64 = 0.25;
+/// The share of the rows at which a partition is split that merged ones may have together.
+const ROWS: u64 = 4;
+/// Partitions merged in one step at most.
+const WAYS_MAX: usize = 8;
+
+/// The first neighbours that have all been cold long enough.
+pub(super) fn merge(policy: &Policy, now: Duration, loads: &[PartitionLoad]) -> Option<Plan> {
+    let config = policy.config;
+    let cold = |load: &PartitionLoad| {
+        let since = policy.known.get(&load.id).and_then(|known| known.cold);
+        since.is_some_and(|since| now.saturating_sub(since) >= config.cold_for)
+    };
+    for place in 0..loads.len() {
+        let (mut ids, mut rows, mut requests) = (Vec::new(), 0u64, 0.0);
+        for load in loads.iter().skip(place).take(WAYS_MAX) {
+            rows = rows.saturating_add(load.rows);
+            requests += load.requests;
+            let fits =
+                rows <= config.rows_max / ROWS && requests < config.hot_requests * COLD_TOGETHER;
+            if !(cold(load) && fits) {
+                break;
+            }
+            ids.push(load.id);
+        }
+        if ids.len() > 1 {
+            return Some(Plan::Merge(ids));
+        }
+    }
+    None
+}

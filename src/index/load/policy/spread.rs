@@ -1,0 +1,67 @@
+//! What to move so that no host has much more load than others.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use crate::index::load::policy::PartitionLoad;
+use crate::index::load::policy::Plan;
+use crate::index::load::policy::Policy;
+use crate::types::HostId;
+
+/// A host with more than so many times the mean load gives some away.
+const UNEVEN: f64 = 1.2;
+/// With less load than this share of a hot partition's a host is left alone, however uneven it is.
+const BUSY: f64 = 0.5;
+
+/// Moves from the busiest hosts to the least busy, each such that the difference shrinks.
+pub(super) fn moves(
+    policy: &mut Policy,
+    now: Duration,
+    hosts: &[HostId],
+    loads: &[PartitionLoad],
+) -> Vec<Plan> {
+    let mut plans = Vec::new();
+    let mut of_host: BTreeMap<HostId, f64> = hosts.iter().map(|host| (*host, 0.0)).collect();
+    for load in loads {
+        *of_host.entry(load.host).or_default() += load.requests;
+    }
+    let mut moved = Vec::new();
+    while plans.len() < policy.config.moves_per_tick {
+        let by_load = |a: &(&HostId, &f64), b: &(&HostId, &f64)| a.1.total_cmp(b.1);
+        let Some((from, most)) = of_host.iter().max_by(by_load).map(|(h, l)| (*h, *l)) else {
+            break;
+        };
+        let Some((to, least)) = of_host.iter().min_by(by_load).map(|(h, l)| (*h, *l)) else {
+            break;
+        };
+        let count = f64::from(u32::try_from(of_host.len()).unwrap_or(u32::MAX));
+        let mean = of_host.values().sum::<f64>() / count;
+        if most <= mean * UNEVEN || most <= policy.config.hot_requests * BUSY {
+            break;
+        }
+        let may_move = |load: &&PartitionLoad| {
+            let known = policy.known.get(&load.id);
+            let rests = known.is_some_and(|known| {
+                let stays = |at| now.saturating_sub(at) < policy.config.stay;
+                known.moved.is_some_and(stays)
+            });
+            load.host == from && !rests && !moved.contains(&load.id)
+        };
+        // What comes nearest to half of the difference evens the two out best; more than all of it only turns them round.
+        let gap = most - least;
+        let off = |load: &PartitionLoad| (load.requests - gap / 2.0).abs();
+        let useful = |load: &&PartitionLoad| load.requests > 0.0 && load.requests < gap;
+        let best = loads.iter().filter(may_move).filter(useful);
+        let Some(best) = best.min_by(|a, b| off(a).total_cmp(&off(b))) else { break };
+        *of_host.entry(from).or_default() -= best.requests;
+        *of_host.entry(to).or_default() += best.requests;
+        moved.push(best.id);
+        plans.push(Plan::Move(best.id, to));
+    }
+    for id in moved {
+        if let Some(known) = policy.known.get_mut(&id) {
+            known.moved = Some(now);
+        }
+    }
+    plans
+}

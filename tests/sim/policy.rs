@@ -1,0 +1,374 @@
+//! The policy that changes the partition map, over a week of made-up load: days and nights, bursts out of near silence, a
+//! prefix that moves, names that only grow. Nothing may swing, and hosts are to share what can be shared.
+//!
+//! `DAYS` sets the length (default 1), `PLOT` a file for the picture.
+
+use std::collections::BTreeMap;
+use std::collections::VecDeque;
+use std::fmt::Write;
+use std::time::Duration;
+
+use blockyard::index::PartitionLoad;
+use blockyard::index::Plan;
+use blockyard::index::Policy;
+use blockyard::index::PolicyConfig;
+use blockyard::types::HostId;
+use blockyard::types::KeyRange;
+use blockyard::types::PartitionId;
+use blockyard::types::RoutingKey;
+use bytes::Bytes;
+
+use crate::draw::Draw;
+
+/// Names, in order.
+const PLACES: usize = 4096;
+const HOSTS: u64 = 4;
+const MINUTE: f64 = 60.0;
+const HOUR: f64 = 3600.0;
+/// Until then after a change of the load hosts may be uneven.
+const EVEN_AFTER: f64 = 10.0;
+
+/// Load on a run of places: requests a second and how they are spread.
+#[derive(Clone, Debug)]
+struct Part {
+    from: usize,
+    to: usize,
+    requests: f64,
+}
+
+/// What clients do at a time, in seconds.
+#[derive(Debug)]
+struct World {
+    /// Bursts: begin, end, first place.
+    bursts: Vec<(f64, f64, usize)>,
+    /// The weights of the places by day, summed up.
+    daily: Vec<f64>,
+}
+
+impl World {
+    fn new(seed: u64, days: u64) -> Self {
+        let draw = Draw::new(seed);
+        let mut bursts = Vec::new();
+        let mut at = 600.0;
+        while at < days as f64 * 24.0 * HOUR {
+            let len = draw.between(20, 120) as f64;
+            bursts.push((at, at + len, usize::try_from(draw.between(0, 60)).unwrap() * 64));
+            at += len + draw.between(300, 5_000) as f64;
+        }
+        let mut sum = 0.0;
+        let mut daily = vec![0.0];
+        for place in 0..PLACES {
+            // A few folders have most of the load.
+            sum += 1.0 / (1.0 + (place * 2_654_435_761 % PLACES) as f64 / 40.0);
+            daily.push(sum);
+        }
+        daily.iter_mut().for_each(|weight| *weight /= sum);
+        Self { bursts, daily }
+    }
+
+    /// Load beside the daily one.
+    fn parts(&self, at: f64) -> Vec<Part> {
+        let mut parts = Vec::new();
+        for (begin, end, place) in &self.bursts {
+            if (*begin..*end).contains(&at) {
+                parts.push(Part { from: *place, to: place + 64, requests: 60_000.0 });
+            }
+        }
+        // A prefix that moves every three hours, by day.
+        let turn = (at / (3.0 * HOUR)) as usize;
+        if turn % 3 != 0 {
+            let from = turn * 997 % (PLACES - 256);
+            parts.push(Part { from, to: from + 256, requests: 15_000.0 });
+        }
+        // An hour a day names only grow.
+        let of_day = at % (24.0 * HOUR);
+        if (10.0 * HOUR..11.0 * HOUR).contains(&of_day) {
+            let place = 1_000 + ((of_day - 10.0 * HOUR) / 2.0) as usize;
+            parts.push(Part { from: place, to: place + 1, requests: 8_000.0 });
+        }
+        parts
+    }
+
+    /// Requests a second to all places by day: from a few to many.
+    fn daily(at: f64) -> f64 {
+        let day = (at / (24.0 * HOUR) * std::f64::consts::TAU).sin();
+        1_500.0 + 12_000.0 * (day + 1.0)
+    }
+
+    fn load(&self, at: f64, parts: &[Part], from: usize, to: usize) -> f64 {
+        let daily = Self::daily(at) * (self.daily[to] - self.daily[from]);
+        let more = parts.iter().map(|part| {
+            let common = to.min(part.to).saturating_sub(from.max(part.from));
+            part.requests * common as f64 / (part.to - part.from) as f64
+        });
+        daily + more.sum::<f64>()
+    }
+}
+
+fn key(place: usize) -> RoutingKey {
+    RoutingKey::from_bytes(Bytes::copy_from_slice(&(place as u64).to_be_bytes()))
+}
+
+#[derive(Clone, Debug)]
+struct Piece {
+    id: PartitionId,
+    host: HostId,
+    from: usize,
+    to: usize,
+    /// The loads of the last minutes, each with its time.
+    recent: VecDeque<(f64, f64)>,
+}
+
+/// One point of the picture.
+struct Point {
+    at: f64,
+    load: f64,
+    pieces: usize,
+    uneven: f64,
+    changes: [usize; 3],
+}
+
+/// What a replay amounts to.
+struct Replay {
+    points: Vec<Point>,
+    splits: usize,
+    moves: usize,
+    merges: usize,
+    /// The worst share of the busiest host, as a multiple of the mean, when it counts.
+    worst: f64,
+    checked: usize,
+}
+
+struct Run<'a> {
+    world: &'a World,
+    config: PolicyConfig,
+    pieces: Vec<Piece>,
+    next: u64,
+    draw: Draw,
+    out: Replay,
+}
+
+impl Run<'_> {
+    fn loads(&mut self, at: f64, parts: &[Part]) -> Vec<PartitionLoad> {
+        let world = self.world;
+        self.pieces
+            .iter_mut()
+            .map(|piece| {
+                let requests = world.load(at, parts, piece.from, piece.to);
+                piece.recent.push_back((at, requests));
+                while piece.recent.front().is_some_and(|(then, _)| at - then > 10.0 * MINUTE) {
+                    piece.recent.pop_front();
+                }
+                let low = if piece.from == 0 { RoutingKey::min() } else { key(piece.from) };
+                let high = (piece.to < PLACES).then(|| key(piece.to));
+                let range = KeyRange::new(low, high);
+                PartitionLoad { id: piece.id, range, host: piece.host, requests, rows: 0 }
+            })
+            .collect()
+    }
+
+    /// Keys of 128 requests to a piece.
+    fn samples(&self, at: f64, parts: &[Part], id: PartitionId) -> Vec<Bytes> {
+        let piece = self.pieces.iter().find(|piece| piece.id == id).unwrap();
+        let all = self.world.load(at, parts, piece.from, piece.to);
+        let mut samples: Vec<usize> = (0..128)
+            .map(|_| {
+                let wanted = all * self.draw.between(0, 999_999) as f64 / 1e6;
+                let (mut low, mut high) = (piece.from, piece.to);
+                while high - low > 1 {
+                    let middle = low.midpoint(high);
+                    let below = self.world.load(at, parts, piece.from, middle);
+                    if below <= wanted { low = middle } else { high = middle }
+                }
+                low
+            })
+            .collect();
+        samples.sort_unstable();
+        samples.into_iter().map(|place| key(place).as_bytes().clone()).collect()
+    }
+
+    fn carry_out(&mut self, at: f64, plan: &Plan) -> usize {
+        match plan {
+            Plan::Split(id, keys) => {
+                let place = self.pieces.iter().position(|piece| piece.id == *id).unwrap();
+                let old = self.pieces.remove(place);
+                let cuts = keys.iter().map(|key| {
+                    usize::try_from(u64::from_be_bytes(key.as_bytes()[..].try_into().unwrap()))
+                        .unwrap()
+                });
+                let ends: Vec<usize> = cuts.chain([old.to]).collect();
+                let mut from = old.from;
+                for (number, to) in ends.into_iter().enumerate() {
+                    assert!(from < to, "an empty piece");
+                    let id = PartitionId::new(self.next);
+                    self.next += 1;
+                    let piece = Piece { id, host: old.host, from, to, recent: VecDeque::new() };
+                    self.pieces.insert(place + number, piece);
+                    from = to;
+                }
+                self.out.splits += 1;
+                0
+            }
+            Plan::Move(id, host) => {
+                let piece = self.pieces.iter_mut().find(|piece| piece.id == *id).unwrap();
+                assert_ne!(piece.host, *host);
+                piece.host = *host;
+                self.out.moves += 1;
+                1
+            }
+            Plan::Merge(ids) => {
+                let place = self.pieces.iter().position(|piece| piece.id == ids[0]).unwrap();
+                let parts: Vec<Piece> = self.pieces.drain(place..place + ids.len()).collect();
+                assert!(parts.iter().map(|piece| piece.id).eq(ids.iter().copied()));
+                for piece in &parts {
+                    let (first, _) = piece.recent.front().unwrap();
+                    assert!(at - first > 9.0 * MINUTE, "merged {} s after it was made", at - first);
+                    let most = piece.recent.iter().map(|(_, load)| *load).fold(0.0, f64::max);
+                    let hot = self.config.hot_requests;
+                    assert!(most < hot / 4.0, "merged, but it had {most} requests a second");
+                }
+                let (from, to) = (parts[0].from, parts[parts.len() - 1].to);
+                let id = PartitionId::new(self.next);
+                self.next += 1;
+                let (host, recent) = (parts[0].host, VecDeque::new());
+                self.pieces.insert(place, Piece { id, host, from, to, recent });
+                self.out.merges += 1;
+                2
+            }
+        }
+    }
+
+    /// The busiest host's load over the mean.
+    fn uneven(&self, loads: &[PartitionLoad]) -> (f64, f64) {
+        let mut of_host: BTreeMap<HostId, f64> =
+            (0..HOSTS).map(|n| (HostId::new(n), 0.0)).collect();
+        for (piece, load) in self.pieces.iter().zip(loads) {
+            *of_host.entry(piece.host).or_default() += load.requests;
+        }
+        let all: f64 = of_host.values().sum();
+        let most = of_host.values().copied().fold(0.0, f64::max);
+        (most / (all / HOSTS as f64), all)
+    }
+}
+
+fn replay(seed: u64, days: u64) -> Replay {
+    let world = World::new(seed, days);
+    let config = PolicyConfig::default();
+    let mut policy = Policy::new(config);
+    let whole = Piece {
+        id: PartitionId::new(0),
+        host: HostId::new(0),
+        from: 0,
+        to: PLACES,
+        recent: VecDeque::new(),
+    };
+    let out = Replay { points: Vec::new(), splits: 0, moves: 0, merges: 0, worst: 0.0, checked: 0 };
+    let draw = Draw::new(seed + 1);
+    let mut run = Run { world: &world, config, pieces: vec![whole], next: 1, draw, out };
+    let hosts: Vec<HostId> = (0..HOSTS).map(HostId::new).collect();
+    let (mut at, mut changed, mut busy) = (0.0, 0.0, 0.0);
+    let mut shape: Vec<(usize, usize)> = Vec::new();
+    let mut changes = [0; 3];
+    let mut next_point = 0.0;
+    while at < days as f64 * 24.0 * HOUR {
+        let parts = world.parts(at);
+        let now_shape: Vec<_> =
+            parts.iter().filter(|part| part.to - part.from > 1).map(|p| (p.from, p.to)).collect();
+        if now_shape != shape {
+            (shape, changed) = (now_shape, at);
+        }
+        let loads = run.loads(at, &parts);
+        let (uneven, all) = run.uneven(&loads);
+        let mean = all / HOSTS as f64;
+        let largest = loads.iter().map(|load| load.requests).fold(0.0, f64::max);
+        // What one partition has can be on one host only.
+        if at - changed > EVEN_AFTER && mean > config.hot_requests && largest <= mean {
+            assert!(uneven <= 1.5, "at {at:.0} s: {uneven:.2} times the mean of {mean:.0}");
+            run.out.worst = run.out.worst.max(uneven);
+            run.out.checked += 1;
+        }
+        let now = Duration::from_secs_f64(at);
+        let plans = {
+            let run = &run;
+            policy.tick(now, &hosts, &loads, &mut |id| run.samples(at, &parts, id))
+        };
+        for plan in &plans {
+            let kind = run.carry_out(at, plan);
+            changes[kind] += 1;
+            busy = at;
+        }
+        if at >= next_point {
+            let pieces = run.pieces.len();
+            run.out.points.push(Point { at, load: all, pieces, uneven, changes });
+            changes = [0; 3];
+            next_point = at + 10.0 * MINUTE;
+        }
+        // As often as the program looks while something goes on, seldom in between.
+        let awake = at - changed < 30.0 || at - busy < 5.0 || largest > config.hot_requests;
+        at += if awake { 0.25 } else { 2.0 };
+    }
+    run.out
+}
+
+#[test]
+fn policy_follows_days_of_load_without_swinging() {
+    let days = std::env::var("DAYS").map_or(1, |days| days.parse().unwrap());
+    let week = replay(7, days);
+    println!(
+        "{days} days: {} splits, {} moves, {} merges; busiest host at worst {:.2} times the mean, {} looks",
+        week.splits, week.moves, week.merges, week.worst, week.checked
+    );
+    assert!(week.checked > 1_000, "hosts were hardly ever compared");
+    // Every burst and every move of the prefix is a reason for some changes; more than that would be swinging.
+    let reasons = usize::try_from(days).unwrap() * (24 * 3 + 8 + 60);
+    assert!(week.splits < 3 * reasons, "{} splits for {reasons} reasons", week.splits);
+    assert!(week.moves < 16 * reasons, "{} moves for {reasons} reasons", week.moves);
+    assert!(week.merges > 0);
+    if let Ok(file) = std::env::var("PLOT") {
+        std::fs::write(file, plot(&week.points)).unwrap();
+    }
+}
+
+const WIDTH: f64 = 960.0;
+const PANEL: f64 = 110.0;
+
+fn plot(points: &[Point]) -> String {
+    let end = points.last().map_or(1.0, |point| point.at).max(1.0);
+    let x = |at: f64| 70.0 + at / end * (WIDTH - 90.0);
+    let mut svg = format!(
+        "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 {WIDTH} {}' font-family='sans-serif' font-size='11'>\n\
+         <rect width='100%' height='100%' fill='white'/>\n",
+        4.0 * PANEL + 40.0
+    );
+    let panels: [(&str, &str, Box<dyn Fn(&Point) -> f64>); 4] = [
+        ("requests a second", "#205090", Box::new(|point| point.load)),
+        ("partitions", "#207040", Box::new(|point| point.pieces as f64)),
+        ("busiest host / mean", "#a05010", Box::new(|point| point.uneven)),
+        (
+            "changes in 10 min",
+            "#803080",
+            Box::new(|point| point.changes.iter().sum::<usize>() as f64),
+        ),
+    ];
+    for (number, (title, colour, value)) in panels.iter().enumerate() {
+        let top = 20.0 + number as f64 * PANEL;
+        let most = points.iter().map(value).fold(1.0, f64::max);
+        let y = |value: f64| top + (PANEL - 25.0) * (1.0 - value / most);
+        let line: String = points.iter().fold(String::new(), |mut line, point| {
+            write!(line, "{:.1},{:.1} ", x(point.at), y(value(point))).unwrap();
+            line
+        });
+        writeln!(svg, "<text x='70' y='{:.0}'>{title}</text>", top - 5.0).unwrap();
+        writeln!(svg, "<text x='65' y='{:.0}' text-anchor='end'>{most:.1}</text>", top + 8.0)
+            .unwrap();
+        writeln!(svg, "<text x='65' y='{:.0}' text-anchor='end'>0</text>", y(0.0)).unwrap();
+        writeln!(svg, "<polyline points='{line}' fill='none' stroke='{colour}'/>").unwrap();
+    }
+    for day in 0..=(end / (24.0 * HOUR)) as usize {
+        let at = x(day as f64 * 24.0 * HOUR);
+        let bottom = 4.0 * PANEL + 20.0;
+        writeln!(svg, "<path d='M{at:.1} 20V{bottom}' stroke='#ccc' stroke-width='0.5'/>").unwrap();
+        writeln!(svg, "<text x='{at:.1}' y='{:.0}'>day {day}</text>", bottom + 12.0).unwrap();
+    }
+    svg + "</svg>\n"
+}
