@@ -2,10 +2,13 @@
 
 import base64
 import dataclasses
+import time
 
 from azure.core.exceptions import AzureError, HttpResponseError, ResourceNotFoundError
 
 from ..content import content, sha256
+
+PENDING_SECONDS = 60
 
 
 class InDoubt(Exception):
@@ -105,6 +108,21 @@ def shown(blob):
         if error.error_code != "BlobNotFound":
             raise
         return None, None
+
+
+def ended(target, ask=lambda call: call()):
+    """Waits until a copy that was accepted has ended, if there is one."""
+    deadline = time.monotonic() + PENDING_SECONDS
+    while True:
+        try:
+            status = ask(target.get_blob_properties).copy.status
+        except ResourceNotFoundError:
+            return
+        if status != "pending":
+            return
+        if time.monotonic() > deadline:
+            raise AssertionError(f"{target.blob_name}: still pending")
+        time.sleep(0.02)
 
 
 def snapshots(clients, name):

@@ -5,14 +5,12 @@ A copy may share its source's extents; it must stay whole whatever becomes of th
 """
 
 import dataclasses
-import time
 
 from ..content import sha256
-from .base import Subject, answered, block_id, shown
+from .base import Subject, answered, block_id, ended, shown
 from .block import some
 
 PIECES_MAX = 4
-PENDING_SECONDS = 60
 
 
 @dataclasses.dataclass(frozen=True)
@@ -64,7 +62,7 @@ class CopySubject(Subject):
         outcome = dataclasses.replace(self.state, copy=self.state.source)
         if way == 0:
             self.attempt(outcome, lambda: target.start_copy_from_url(url))
-            self._wait(target, answered)
+            ended(target, answered)
         elif way == 1:
             self.attempt(outcome, lambda: target.start_copy_from_url(url, requires_sync=True))
         elif way == 2:
@@ -73,20 +71,9 @@ class CopySubject(Subject):
             answered(lambda: target.stage_block_from_url(block_id(0), url))
             self.attempt(outcome, lambda: target.commit_block_list([block_id(0)]))
 
-    def _wait(self, target, ask):
-        """Until a copy that was accepted has ended."""
-        deadline = time.monotonic() + PENDING_SECONDS
-        while ask(target.get_blob_properties).copy.status == "pending":
-            if time.monotonic() > deadline:
-                raise AssertionError(f"{self.copy_name}: still pending")
-            time.sleep(0.02)
-
     def observe(self, clients):
-        properties, digest = shown(clients.blob(self.copy_name))
-        if properties is not None and properties.copy.status == "pending":
-            self._wait(clients.blob(self.copy_name), lambda call: call())
-            digest = shown(clients.blob(self.copy_name))[1]
-        return shown(clients.blob(self.source_name))[1], digest
+        ended(clients.blob(self.copy_name))
+        return tuple(shown(clients.blob(name))[1] for name in (self.source_name, self.copy_name))
 
     def expected(self, state):
         return tuple(pieces and sha256(bytes_of(pieces)) for pieces in (state.source, state.copy))

@@ -6,7 +6,7 @@ A copy may share what its source has; neither may show what was written to the o
 import dataclasses
 
 from ..content import sha256
-from .base import Subject, shown, snapshots
+from .base import Subject, answered, ended, shown, snapshots
 from .page import PAGE, ZEROS, data
 
 PAGES = 96
@@ -70,6 +70,7 @@ class PagesCopiedSubject(Subject):
         url = f"{origin.url}?{self.signature}" + (f"&snapshot={self.id}" if from_snapshot else "")
         outcome = dataclasses.replace(self.state, copy=self.state.taken if from_snapshot else self.state.source)
         self.attempt(outcome, lambda: target.start_copy_from_url(url))
+        ended(target, answered)
 
     def _copy_range(self, clients, source):
         origin, target = clients.blob(self.source_name), clients.blob(self.copy_name)
@@ -83,6 +84,7 @@ class PagesCopiedSubject(Subject):
             f"{origin.url}?{self.signature}", write * PAGE, count * PAGE, read * PAGE))
 
     def observe(self, clients):
+        ended(clients.blob(self.copy_name))
         ids = snapshots(clients, self.source_name)
         self.id = ids[0] if ids else None
         taken = [shown(clients.container().get_blob_client(self.source_name, snapshot=i))[1] for i in ids]
