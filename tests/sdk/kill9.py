@@ -24,7 +24,7 @@ from azure.core.exceptions import AzureError
 from lib import accounts, cli
 from lib.account import PerThread
 from lib.killed.append import AppendSubject
-from lib.killed.base import InDoubt, Source
+from lib.killed.base import InDoubt, Piece, Source
 from lib.killed.block import BlockSubject
 from lib.killed.copy import CopySubject
 from lib.killed.lease import LeaseSubject
@@ -33,19 +33,36 @@ from lib.killed.pages_copied import PagesCopiedSubject
 from lib.killed.snapshot import SnapshotSubject
 from lib.killed.tags import TagsSubject
 from lib.report import Progress, Verdicts
+from lib.server import Server
 
 CONTAINER = "kill9"
+# The other server is on the loopback address like everything here.
+FETCH_FROM_LOOPBACK = "--copy-source-allow=127.0.0.1"
 # Of each worker.
 SUBJECTS = ((BlockSubject, 9), (AppendSubject, 4), (PageSubject, 4), (CopySubject, 3), (PagesCopiedSubject, 3),
             (SnapshotSubject, 3), (LeaseSubject, 2), (TagsSubject, 2))
 SIGNED = (AppendSubject, CopySubject, PagesCopiedSubject)
+# Of the blobs of the other server, which nobody kills.
+ELSEWHERE_BYTES = (0, 700, 40_000, 1 << 20, 9 << 20)
 
 
-def subjects(worker, signature):
+def sources(other):
+    """Fills another server; [(address with a signature, piece), ...]."""
+    container = other.account.service().create_container(CONTAINER)
+    made = []
+    for size in ELSEWHERE_BYTES:
+        piece = Piece(("elsewhere", size), size)
+        blob = container.upload_blob(str(size), piece.data())
+        made.append((f"{blob.url}?{accounts.sas(other.account)}", piece))
+    return made
+
+
+def subjects(worker, signature, elsewhere):
     """What one worker changes."""
     made = []
     for kind, count in SUBJECTS:
         more = (signature,) if kind in SIGNED else ()
+        more += (elsewhere,) if kind is CopySubject else ()
         made += [kind(f"w{worker:02}/{kind.kind.replace(' ', '-')}-{number:03}", *more) for number in range(count)]
     return made
 
@@ -140,8 +157,11 @@ def main(options, scratch):
     figures = {"acknowledged": collections.Counter(), "in doubt": collections.Counter(), "restarts": []}
     complaints = []
     disks = [scratch / f"disk-{number}" for number in range(options.disks)]
-    with cli.server(options, scratch, data=disks) as server:
-        everything = [subjects(worker, accounts.sas(server.account)) for worker in range(options.threads)]
+    other = Server(options.binary, [scratch / "other"], scratch / "other.log")
+    with other, cli.server(options, scratch, extra=[FETCH_FROM_LOOPBACK], data=disks) as server:
+        other.start()
+        elsewhere = sources(other)
+        everything = [subjects(worker, accounts.sas(server.account), elsewhere) for worker in range(options.threads)]
         server.account.service().create_container(CONTAINER)
         with Progress("load, kill -9, restart, verify", options.cycles, "cycles") as progress:
             for cycle in range(options.cycles):

@@ -5,7 +5,7 @@ block.py    puts, overwrites, staged blocks and commits, deletes, metadata
 append.py   appends with and without a position, seals
 page.py     pages written and cleared, resizes, sequence numbers, snapshots and their deletion
 snapshot.py snapshots of a block blob that is overwritten
-copy.py     copies of all shapes, of a source that is overwritten and deleted
+copy.py     copies of all shapes, of a source that is overwritten and deleted, and of what another server has
 pages_copied.py  page blobs copied whole, from a snapshot, and in ranges, then changed on both sides
 lease.py    leases taken, changed, given back, broken
 tags.py     tags, and the search for them

@@ -1,5 +1,5 @@
 """Copies of a source that is overwritten and deleted: asked for with Copy Blob, Copy Blob From URL, Put Blob From URL and
-Put Block From URL.
+Put Block From URL; and Copy Blob of what another server has, which goes on after it was accepted, a restart between or not.
 
 A copy may share its source's extents; it must stay whole whatever becomes of the source.
 """
@@ -27,18 +27,23 @@ def bytes_of(pieces):
 
 
 class CopySubject(Subject):
-    """Two blobs. `signature` lets the server read the source."""
+    """Two blobs. `signature` lets the server read the source; `elsewhere` is [(address, piece), ...] of another server."""
 
     kind = "copy"
 
-    def __init__(self, name, signature):
+    def __init__(self, name, signature, elsewhere):
         super().__init__(name)
-        self.signature, self.state = signature, Pair()
+        self.signature, self.elsewhere, self.state = signature, elsewhere, Pair()
         self.source_name, self.copy_name = f"{name}-source", f"{name}-copy"
 
     def step(self, clients, source):
         state, dice = self.state, source.random.random()
-        if state.source is None or dice < 0.3:
+        if dice < 0.1:
+            url, piece = source.random.choice(self.elsewhere)
+            target = clients.blob(self.copy_name)
+            self.attempt(dataclasses.replace(state, copy=(piece,)), lambda: target.start_copy_from_url(url))
+            ended(target, answered)
+        elif state.source is None or dice < 0.35:
             self._fill(clients.blob(self.source_name), source)
         elif dice < 0.8:
             self._copy(clients, source.random.randrange(4))
