@@ -14,6 +14,8 @@
 //!
 //! A body may come from a URL instead: `source/` finds and authorizes it, `ops/copies/` shares or stores it.
 //!
+//! The web endpoint is not a dialect of its own: `website.rs` reads documents of `$web` as Get Blob does.
+//!
 //! Beside it: `trace.rs` tells watchers of live requests, `faults.rs` is the fault dial, `observe.rs` joins both to the path.
 //!
 //! Invariants: bytes before pointers (5 before 6, always); a body that ends early makes nothing visible; a short
@@ -43,6 +45,7 @@ pub mod source;
 pub mod tls;
 pub mod tokens;
 pub mod trace;
+mod website;
 pub mod write;
 
 pub use accounts::Accounts;

@@ -7,6 +7,7 @@ use hyper::Request;
 use hyper::Response;
 use hyper::body::Incoming;
 use tokio::sync::Semaphore;
+use tokio::sync::SemaphorePermit;
 use uuid::Builder;
 
 use crate::capacity::Capacity;
@@ -33,6 +34,7 @@ use crate::frontend::source::Outside;
 use crate::frontend::source::Requester;
 use crate::frontend::tokens::Tokens;
 use crate::frontend::trace::Trace;
+use crate::frontend::website;
 use crate::frontend::write::WritePool;
 use crate::index::InFlight;
 use crate::protocol::azure;
@@ -160,28 +162,18 @@ impl FrontEnd {
         let mut seen = Seen { operation: "Refused", strike: None };
 
         self.metrics.running.inc();
-        let answer = self.answer((&head, peer), &mut body, &mut echo, &mut seen).await;
-        self.metrics.running.dec();
-
-        let response = match answer {
-            Ok((reply, stream)) => {
-                let rendered = azure::render(&reply, &echo);
-                let response = match stream {
-                    Some(stream) => rendered.map(|_| stream),
-                    None => rendered.map(ResponseBody::full),
-                };
-                structured(&head, response)
+        let response = match website::named(self, &head) {
+            Some(site) => {
+                seen.operation = "GetWebContent";
+                website::serve(self, &head, &site, &echo).await
             }
-            Err(error) => {
-                // A client that asked first has sent nothing yet, and will not.
-                if !head.headers.contains_key(http::header::EXPECT) {
-                    body.drain().await;
-                }
-                tracing::debug!(code = error.code.azure(), operation = seen.operation, "refused");
-                azure::render_error(&error, &echo).map(ResponseBody::full)
+            None => {
+                let answer = self.answer((&head, peer), &mut body, &mut echo, &mut seen).await;
+                let response = self.rendered((&head, &mut body), answer, &echo, &seen).await;
+                cors::decorate(self, &head, response)
             }
         };
-        let response = cors::decorate(self, &head, response);
+        self.metrics.running.dec();
         let took = self.env.clock.monotonic().saturating_sub(begun);
         self.metrics.finished(seen.operation, response.status().as_u16(), took.as_secs_f64());
         let response = self.strike(seen.strike, response).await;
@@ -191,6 +183,38 @@ impl FrontEnd {
         response
     }
 
+    async fn rendered(
+        &self,
+        (head, body): (&http::request::Parts, &mut RequestBody),
+        answer: dispatch::Answer,
+        echo: &azure::RequestEcho,
+        seen: &Seen,
+    ) -> Response<ResponseBody> {
+        match answer {
+            Ok((reply, stream)) => {
+                let rendered = azure::render(&reply, echo);
+                let response = match stream {
+                    Some(stream) => rendered.map(|_| stream),
+                    None => rendered.map(ResponseBody::full),
+                };
+                structured(head, response)
+            }
+            Err(error) => {
+                // A client that asked first has sent nothing yet, and will not.
+                if !head.headers.contains_key(http::header::EXPECT) {
+                    body.drain().await;
+                }
+                tracing::debug!(code = error.code.azure(), operation = seen.operation, "refused");
+                azure::render_error(&error, echo).map(ResponseBody::full)
+            }
+        }
+    }
+
+    /// Room for one more request; `None` when there are too many.
+    pub(super) fn permit(&self) -> Option<SemaphorePermit<'_>> {
+        self.running.try_acquire().ok()
+    }
+
     async fn answer(
         &self,
         (head, peer): (&http::request::Parts, Peer),
@@ -198,7 +222,7 @@ impl FrontEnd {
         echo: &mut azure::RequestEcho,
         seen: &mut Seen,
     ) -> dispatch::Answer {
-        let Ok(_permit) = self.running.try_acquire() else { return Err(errors::busy()) };
+        let Some(_permit) = self.permit() else { return Err(errors::busy()) };
         if head.method == http::Method::OPTIONS {
             seen.operation = "PreflightBlobRequest";
             return cors::preflight(self, head).map(|reply| (reply, None));

@@ -6,13 +6,19 @@ use crate::frontend::errors;
 use crate::frontend::errors::Subject;
 use crate::frontend::ingest;
 use crate::frontend::ops;
+use crate::frontend::ops::containers;
 use crate::frontend::service::FrontEnd;
+use crate::frontend::website;
 use crate::index::AccountChange;
 use crate::index::Write;
 use crate::protocol::Error;
+use crate::protocol::ErrorCode;
 use crate::protocol::Reply;
 use crate::protocol::azure;
 use crate::protocol::operation::Upload;
+use crate::types::ContainerName;
+use crate::types::Metadata;
+use crate::types::PublicAccess;
 
 /// Get Blob Service Properties: from the account's record as this process last saw it, which is the newest.
 pub(crate) fn get(account: &Account) -> Reply {
@@ -27,10 +33,28 @@ pub(crate) async fn set(
     body: &mut RequestBody,
 ) -> Result<Reply, Error> {
     let (xml, _crc64, _md5) = ingest::read_whole(&front.pool, body, upload).await?;
-    let change = AccountChange::Properties(Box::new(azure::service_properties(&xml)?));
+    let change = azure::service_properties(&xml)?;
+    if matches!(change.website, Some(Some(_))) {
+        make_web_container(front, account).await?;
+    }
+    let change = AccountChange::Properties(Box::new(change));
     let write = Write::UpdateAccount { name: account.name.clone(), change };
     let from_index = |error| errors::from_index(&error, Subject::Container);
     ops::commit(front, write, None).await.map_err(from_index)?;
     front.accounts.refresh(&front.router, &account.name).await.map_err(from_index)?;
     Ok(Reply::ServicePropertiesSet)
+}
+
+/// The container of a static website is there as soon as the website is on.
+async fn make_web_container(front: &FrontEnd, account: &Account) -> Result<(), Error> {
+    let name = ContainerName::new(website::CONTAINER).map_err(|_| ErrorCode::InternalError)?;
+    let new = containers::New {
+        metadata: Metadata::default(),
+        public_access: PublicAccess::Private,
+        encryption_scope: None,
+    };
+    match containers::create(front, account, name, new).await {
+        Err(error) if error.code != ErrorCode::ContainerAlreadyExists => Err(error),
+        Ok(_) | Err(_) => Ok(()),
+    }
 }

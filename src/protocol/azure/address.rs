@@ -115,7 +115,7 @@ fn account_label<'a>(host: &'a str, domains: &[String]) -> Option<&'a str> {
     (service.eq_ignore_ascii_case("blob") && known).then_some(label)
 }
 
-fn without_port(host: &str) -> &str {
+pub(super) fn without_port(host: &str) -> &str {
     if host.starts_with('[') {
         return host;
     }

@@ -46,6 +46,7 @@ pub mod structured;
 mod tags;
 mod tiers;
 mod unserved;
+mod web;
 pub mod xml;
 
 pub use acl::read_policies as access_policies;
@@ -61,6 +62,7 @@ pub use parse::parse;
 pub use render::{RequestEcho, render, render_error};
 pub use service::read_properties as service_properties;
 pub use tags::read_tags as blob_tags;
+pub use web::{WebAddress, web_address, web_answer, web_documents, web_error, web_request};
 
 #[cfg(test)]
 mod tests;

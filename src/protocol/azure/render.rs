@@ -72,6 +72,11 @@ impl RequestEcho {
         Self { version, client_request_id, request_id, time, head, listing: None }
     }
 
+    /// The request's id and the time of the answer, as pages of errors show them.
+    pub(super) fn stamp(&self) -> (String, String) {
+        (self.request_id.clone(), self.time.to_iso())
+    }
+
     /// Adds the parameters a list page repeats; nothing for other operations. `scheme` is `http` or `https`.
     pub fn operation(&mut self, operation: &Operation, address: &Address, scheme: &str) {
         let parameters = if let Operation::ListContainers(list) = operation {

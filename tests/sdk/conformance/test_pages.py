@@ -1,7 +1,9 @@
 """Page blobs."""
 
 import random
+import struct
 
+import pytest
 from azure.core import MatchConditions
 from azure.storage.blob import BlobType, SequenceNumberAction
 from conftest import refused
@@ -166,3 +168,44 @@ def test_upload_whole(blob):
     assert blob.download_blob().readall() == data
     blob.upload_blob(b"block blob again", overwrite=True)
     assert blob.download_blob().readall() == b"block blob again"
+
+
+def test_pages_validated_by_crc64(blob):
+    pytest.importorskip("azure.storage.extensions.checksums")
+    blob.create_page_blob(1 << 20)
+    sent = []
+    for number, pages in enumerate((1, 9, 200, 1000)):
+        data = content(number, pages * PAGE)
+        blob.upload_page(data, 7 * PAGE, len(data), validate_content="crc64",
+                         raw_response_hook=lambda r: sent.append(r.http_request.headers.get("x-ms-content-crc64")
+                                                                 or r.http_request.headers.get("x-ms-structured-body")))
+        found = blob.download_blob(offset=7 * PAGE, length=len(data), validate_content="crc64").readall()
+        assert found == data
+    assert len(sent) == 4 and all(sent), sent
+
+
+def test_pages_as_a_structured_message(wire, container, blob):
+    """What the SDK sends of streams: segments with checksums of their own."""
+    checksums = pytest.importorskip("azure.storage.extensions.checksums")
+    blob.create_page_blob(64 * PAGE)
+    data = content(3, 20 * PAGE)
+
+    def message(body, crc=lambda part: checksums.crc64.compute(part, 0)):
+        parts = [body[:4000], body[4000:]]
+        length = 13 + sum(18 + len(part) for part in parts) + 8
+        out = struct.pack("<BQHH", 1, length, 1, len(parts))
+        for number, part in enumerate(parts, 1):
+            out += struct.pack("<HQ", number, len(part)) + part + struct.pack("<Q", crc(part))
+        return out + struct.pack("<Q", crc(body))
+
+    def put(body):
+        return wire.request("PUT", f"/{container.container_name}/{blob.blob_name}", {"comp": "page"}, {
+            "x-ms-page-write": "update", "x-ms-range": f"bytes={3 * PAGE}-{23 * PAGE - 1}",
+            "x-ms-structured-body": "XSM/1.0; properties=crc64", "x-ms-structured-content-length": str(len(data))}, body)
+
+    answer = put(message(data))
+    assert answer.status == 201 and answer.headers["x-ms-structured-body"].startswith("XSM/1.0")
+    assert blob.download_blob(offset=3 * PAGE, length=len(data)).readall() == data
+    wrong = put(message(data[::-1], crc=lambda part: 7))
+    assert (wrong.status, wrong.code) == (400, "Crc64Mismatch")
+    assert blob.download_blob(offset=3 * PAGE, length=len(data)).readall() == data

@@ -1,0 +1,145 @@
+//! The web endpoint: documents of `$web` for everybody, whatever access its container gives, while the account's service
+//! properties have a static website.
+
+use http::Method;
+use http::Response;
+use http::StatusCode;
+use http::request::Parts;
+
+use crate::frontend::accounts::Account;
+use crate::frontend::body::ResponseBody;
+use crate::frontend::dispatch::Answer;
+use crate::frontend::errors;
+use crate::frontend::ops::content;
+use crate::frontend::service::FrontEnd;
+use crate::protocol::Error;
+use crate::protocol::ErrorCode;
+use crate::protocol::Precondition;
+use crate::protocol::Reply;
+use crate::protocol::azure;
+use crate::protocol::azure::RequestEcho;
+use crate::protocol::azure::WebAddress;
+use crate::protocol::operation::BlobPath;
+use crate::protocol::operation::RequestEncryption;
+use crate::types::BlobName;
+use crate::types::ByteRange;
+use crate::types::ContainerName;
+use crate::types::Website;
+
+/// The container with the documents.
+pub(crate) const CONTAINER: &str = "$web";
+
+/// The site a request is for; `None` when it is for another endpoint.
+pub(super) fn named(front: &FrontEnd, head: &Parts) -> Option<WebAddress> {
+    let host = head.headers.get(http::header::HOST).and_then(|host| host.to_str().ok());
+    azure::web_address(&head.uri, host, front.addressing())
+}
+
+/// Answers a request of the web endpoint. Errors are pages.
+pub(super) async fn serve(
+    front: &FrontEnd,
+    head: &Parts,
+    address: &WebAddress,
+    echo: &RequestEcho,
+) -> Response<ResponseBody> {
+    let page = |error: &Error| {
+        tracing::debug!(code = error.code.azure(), "refused on the web endpoint");
+        azure::web_error(error, echo).map(ResponseBody::full)
+    };
+    let Some(_permit) = front.permit() else { return page(&errors::busy()) };
+    let (found, site) = match find(front, head, address).await {
+        Ok(found) => found,
+        Err(error) => return page(&error),
+    };
+    match found {
+        Ok((reply, stream)) => shown(&reply, stream, echo),
+        Err(error) if is_missing(&error) => {
+            let missing = Error::from(ErrorCode::WebContentNotFound);
+            match error_document(front, &head.method, &site).await {
+                Some(Ok((reply, stream))) => {
+                    let mut response = shown(&reply, stream, echo);
+                    *response.status_mut() = StatusCode::NOT_FOUND;
+                    response
+                }
+                Some(Err(error)) if !is_missing(&error) => page(&error),
+                Some(Err(_)) | None => page(&missing),
+            }
+        }
+        Err(error) => page(&error),
+    }
+}
+
+/// An account with what its site is.
+type Site = (std::sync::Arc<Account>, Website);
+
+/// The first document there is of those the path may mean.
+async fn find(
+    front: &FrontEnd,
+    head: &Parts,
+    address: &WebAddress,
+) -> Result<(Answer, Site), Error> {
+    let wanted = azure::web_request(&head.method, &head.headers)?;
+    // No such account, no site, no such path: a stranger is told the same.
+    let missing = || Error::from(ErrorCode::WebContentNotFound);
+    let account = address.account.as_ref().and_then(|name| front.accounts.get(name));
+    let account = account.ok_or_else(missing)?;
+    let website = account.properties.website.clone().ok_or_else(missing)?;
+    let path = address.path.as_deref().ok_or_else(missing)?;
+    let mut found = Err(missing());
+    for name in azure::web_documents(path, &website) {
+        found = document(front, &account, &head.method, name, wanted.clone()).await;
+        if !found.as_ref().is_err_and(is_missing) {
+            break;
+        }
+    }
+    Ok((found, (account, website)))
+}
+
+/// What is shown of a document that is not there, if the site has something.
+async fn error_document(
+    front: &FrontEnd,
+    method: &Method,
+    (account, website): &Site,
+) -> Option<Answer> {
+    let name = website.error_document.as_deref()?.trim_start_matches('/');
+    let name = BlobName::new(name).ok()?;
+    // The request's conditions and range are about another document.
+    let encryption = RequestEncryption::Plain;
+    let precondition = Precondition { encryption, ..Precondition::default() };
+    Some(document(front, account, method, name, (precondition, None)).await)
+}
+
+async fn document(
+    front: &FrontEnd,
+    account: &Account,
+    method: &Method,
+    blob: BlobName,
+    (precondition, range): (Precondition, Option<ByteRange>),
+) -> Answer {
+    let container = ContainerName::new(CONTAINER).map_err(|_| ErrorCode::InternalError)?;
+    let path = BlobPath { container, blob, snapshot: None };
+    if method == Method::HEAD {
+        let facts = content::facts(front, account, path, precondition).await?;
+        return Ok((Reply::BlobProperties(facts), None));
+    }
+    content::get(front, account, (path, precondition), range, None).await
+}
+
+fn is_missing(error: &Error) -> bool {
+    matches!(
+        error.code,
+        ErrorCode::BlobNotFound | ErrorCode::ContainerNotFound | ErrorCode::WebContentNotFound
+    )
+}
+
+fn shown(
+    reply: &Reply,
+    stream: Option<ResponseBody>,
+    echo: &RequestEcho,
+) -> Response<ResponseBody> {
+    let rendered = azure::render(reply, echo);
+    azure::web_answer(match stream {
+        Some(stream) => rendered.map(|_| stream),
+        None => rendered.map(ResponseBody::full),
+    })
+}
