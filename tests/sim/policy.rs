@@ -278,8 +278,21 @@ fn replay(seed: u64, days: u64) -> Replay {
     let mut next_point = 0.0;
     while at < days as f64 * 24.0 * HOUR {
         let parts = world.parts(at);
-        let now_shape: Vec<_> =
-            parts.iter().filter(|part| part.to - part.from > 1).map(|p| (p.from, p.to)).collect();
+        // Names that grow over a border take their load to another partition: that is a change too.
+        let piece_of = |place: usize| {
+            run.pieces.iter().find(|piece| (piece.from..piece.to).contains(&place)).unwrap()
+        };
+        let now_shape: Vec<(usize, usize)> = parts
+            .iter()
+            .map(|part| {
+                if part.to - part.from > 1 {
+                    (part.from, part.to)
+                } else {
+                    let piece = piece_of(part.from);
+                    (piece.from, piece.to)
+                }
+            })
+            .collect();
         if now_shape != shape {
             (shape, changed) = (now_shape, at);
         }
@@ -342,6 +355,9 @@ fn policy_follows_days_of_load_without_swinging() {
 const WIDTH: f64 = 960.0;
 const PANEL: f64 = 110.0;
 
+/// A curve: its title, its colour, and what of a point it shows.
+type Panel = (&'static str, &'static str, fn(&Point) -> f64);
+
 fn plot(points: &[Point]) -> String {
     let end = points.last().map_or(1.0, |point| point.at).max(1.0);
     let x = |at: f64| 70.0 + at / end * (WIDTH - 90.0);
@@ -350,7 +366,7 @@ fn plot(points: &[Point]) -> String {
          <rect width='100%' height='100%' fill='white'/>\n",
         4.0 * PANEL + 40.0
     );
-    let panels: [(&str, &str, fn(&Point) -> f64); 4] = [
+    let panels: [Panel; 4] = [
         ("requests a second", "#205090", |point| point.load),
         ("partitions", "#207040", |point| point.pieces as f64),
         ("busiest host / mean", "#a05010", |point| point.uneven),
