@@ -120,6 +120,7 @@ impl AdminServer {
         loop {
             let Ok(permit) = Arc::clone(&permits).acquire_owned().await else { return Ok(()) };
             let accepted = tokio::select! {
+                biased;
                 () = stop.cancelled() => return Ok(()),
                 accepted = self.listener.accept() => accepted,
             };
@@ -149,6 +150,7 @@ async fn connection(
     builder.timer(TokioTimer::new()).header_read_timeout(IDLE_MAX).half_close(false);
     let connection = builder.serve_connection(TokioIo::new(stream), service);
     tokio::select! {
+        biased;
         served = connection => {
             if let Err(error) = served {
                 tracing::debug!(%error, "an admin connection ended early");

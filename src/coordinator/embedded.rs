@@ -65,7 +65,23 @@ impl EmbeddedCoordinator {
     /// [`Error::Corrupt`] when it is damaged or of another version, [`Error::Unavailable`] when it cannot be opened.
     pub async fn open(path: &Path, env: &Env) -> Result<Self, Error> {
         let path = path.to_owned();
-        let opened = env.tasks.spawn_blocking("coordinator open", move || Store::open(path));
+        Self::opened(env, move || Store::open(path)).await
+    }
+
+    /// Opens a copy of the file at `path`, for verification: changes are kept in memory and forgotten.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub async fn open_copy(path: &Path, env: &Env) -> Result<Self, Error> {
+        let path = path.to_owned();
+        Self::opened(env, move || Store::open_copy(path)).await
+    }
+
+    async fn opened(
+        env: &Env,
+        open: impl FnOnce() -> Result<Store, Error> + Send + 'static,
+    ) -> Result<Self, Error> {
+        let opened = env.tasks.spawn_blocking("coordinator open", open);
         // redb panics on some damaged pages.
         let store = opened.await.unwrap_or_else(|panic| Err(corrupt(panic)))?;
         let store = Arc::new(store);
@@ -142,13 +158,15 @@ impl Writer {
         loop {
             let expiry = self.store.sessions().next_deadline();
             let received = tokio::select! {
-                received = self.requests.recv_many(&mut batch, BATCH_MAX) => received,
-                () = sleep_until(&self.env, expiry) => 0,
+                biased;
                 () = stopping.cancelled(), if !self.requests.is_closed() => {
                     // What is queued is still answered.
                     self.requests.close();
                     continue;
                 }
+                // Before requests, which may never pause.
+                () = sleep_until(&self.env, expiry) => 0,
+                received = self.requests.recv_many(&mut batch, BATCH_MAX) => received,
             };
             let now = self.env.clock.monotonic();
             let expired = self.store.sessions().take_expired(now);

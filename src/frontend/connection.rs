@@ -78,6 +78,7 @@ async fn first_bytes(
     shared: &Shared,
 ) -> io::Result<Option<(Speaks, Rewound)>> {
     tokio::select! {
+        biased;
         told = within(shared, sniff(stream)) => told,
         // Nothing was asked yet, so nobody waits for an answer.
         () = shared.stop.cancelled() => Ok(None),
@@ -87,6 +88,7 @@ async fn first_bytes(
 /// Bounds one step of a connection's beginning.
 async fn within<T>(shared: &Shared, step: impl Future<Output = io::Result<T>>) -> io::Result<T> {
     tokio::select! {
+        biased;
         done = step => done,
         () = shared.front.env.clock.sleep(shared.config.head_timeout) => {
             Err(io::ErrorKind::TimedOut.into())
@@ -106,6 +108,7 @@ async fn http1(stream: Rewound, peer: Peer, shared: &Shared) -> io::Result<()> {
         .half_close(false);
     let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service));
     tokio::select! {
+        biased;
         result = connection.as_mut() => result,
         () = shared.stop.cancelled() => {
             connection.as_mut().graceful_shutdown();
@@ -138,6 +141,7 @@ async fn http2(stream: Rewound, peer: Peer, shared: &Arc<Shared>) -> io::Result<
         .keep_alive_timeout(shared.config.head_timeout);
     let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service));
     tokio::select! {
+        biased;
         result = connection.as_mut() => return result.map_err(io::Error::other),
         () = shared.stop.cancelled() => {}
         () = activity.idle(shared) => {}

@@ -282,8 +282,9 @@ impl Faults {
     async fn remind(self) {
         loop {
             tokio::select! {
-                () = self.env.clock.sleep(REMINDER) => {}
+                biased;
                 () = self.env.tasks.stopping().cancelled_owned() => return,
+                () = self.env.clock.sleep(REMINDER) => {}
             }
             let mut rules = self.rules();
             self.end_due(&mut rules);

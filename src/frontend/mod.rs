@@ -49,6 +49,8 @@ mod website;
 pub mod write;
 
 pub use accounts::Accounts;
+#[cfg(test)]
+pub(crate) use ops::containers::create_in as create_container;
 pub use ops::copies::pending::run as carry_out_copies;
 pub use route::Router;
 pub use server::serve;

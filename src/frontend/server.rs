@@ -56,6 +56,7 @@ pub async fn serve(
     loop {
         let Ok(permit) = Arc::clone(&permits).acquire_owned().await else { return };
         let accepted = tokio::select! {
+            biased;
             () = stop.cancelled() => break,
             accepted = listener.accept() => accepted,
         };
@@ -78,6 +79,7 @@ pub async fn serve(
     }
     let all = u32::try_from(config.connections_max).unwrap_or(u32::MAX);
     tokio::select! {
+        biased;
         _ = permits.acquire_many(all) => {}
         () = front.env.clock.sleep(config.drain) => {
             tracing::warn!("connections are cut: their requests did not end in time");

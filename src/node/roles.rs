@@ -191,6 +191,7 @@ impl Roles {
             tracing::error!("the blob listener had panicked");
         }
         tokio::select! {
+            biased;
             () = self.front.tasks.shutdown() => {}
             () = self.front.clock.sleep(CUT_GRACE) => {
                 tracing::warn!("some requests did not end; they are cut");

@@ -51,6 +51,7 @@ pub async fn serve(config: Config) -> Result<Ended, NodeError> {
     let env = Env { clock: Arc::new(OsClock::new()), rand: Arc::new(OsRand), tasks: Tasks::new() };
     let listeners = Listeners::bind(&config).await?;
     let node = tokio::select! {
+        biased;
         node = Node::start(&config, env, listeners) => node?,
         signal = signals.next() => {
             // Recovery is safe to cut at any point.
@@ -61,6 +62,7 @@ pub async fn serve(config: Config) -> Result<Ended, NodeError> {
     let signal = signals.next().await;
     tracing::info!(signal, "draining; a second signal ends the program at once");
     tokio::select! {
+        biased;
         () = node.stop() => Ok(Ended::Drained),
         signal = signals.next() => {
             tracing::warn!(signal, "ended at once");

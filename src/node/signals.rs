@@ -28,6 +28,7 @@ impl Signals {
     /// Waits for the next of them and names it. Cancel safe.
     pub async fn next(&mut self) -> &'static str {
         tokio::select! {
+            biased;
             _ = self.terminate.recv() => "SIGTERM",
             _ = self.interrupt.recv() => "SIGINT",
         }

@@ -38,7 +38,7 @@ impl Storage {
         env: &Env,
         metrics: CapacityMetrics,
     ) -> Result<Self, NodeError> {
-        Self::open_with(&config.data, env, capacity_config(config), metrics).await
+        Self::open_with(&config.data, env, capacity_config(config), (metrics, Use::Serve)).await
     }
 
     /// Whether there is no store yet in these directories.
@@ -47,24 +47,25 @@ impl Storage {
         !data.first().is_some_and(|first| first.join(FILE_NAME).is_file())
     }
 
-    /// As [`Self::open`], for verification: without the background scrub.
+    /// As [`Self::open`], for verification: without the background scrub, and on copies of the coordinator's file and of the
+    /// catalog. What the journals hold goes to the extents all the same.
     ///
     /// # Errors
     /// [`NodeError`].
     pub async fn open_for_check(data: &[PathBuf], env: &Env) -> Result<Self, NodeError> {
         let config = CapacityConfig {
             scrub_bytes_per_second: 0,
-            catalog: CatalogPlace::Folders(data.to_vec()),
+            catalog: CatalogPlace::Memory,
             ..CapacityConfig::default()
         };
-        Self::open_with(data, env, config, CapacityMetrics::default()).await
+        Self::open_with(data, env, config, (CapacityMetrics::default(), Use::Check)).await
     }
 
     async fn open_with(
         data: &[PathBuf],
         env: &Env,
         config: CapacityConfig,
-        metrics: CapacityMetrics,
+        (metrics, purpose): (CapacityMetrics, Use),
     ) -> Result<Self, NodeError> {
         let mut disks = Vec::new();
         for path in data {
@@ -74,7 +75,7 @@ impl Storage {
         let fresh = !file.exists();
         let mut coordinator = None;
         if !fresh {
-            let opened = open_coordinator(&file, env).await?;
+            let opened = open_coordinator(&file, env, purpose).await?;
             super::disks::check(&opened, data).await?;
             coordinator = Some(opened);
         }
@@ -85,17 +86,30 @@ impl Storage {
         }
         let coordinator = match coordinator {
             Some(opened) => opened,
-            None => open_coordinator(&file, env).await?,
+            None => open_coordinator(&file, env, purpose).await?,
         };
         super::disks::remember(&coordinator, data).await?;
         Ok(Self { capacity, coordinator: Arc::new(coordinator) })
     }
 }
 
-async fn open_coordinator(file: &Path, env: &Env) -> Result<EmbeddedCoordinator, NodeError> {
-    EmbeddedCoordinator::open(file, env)
-        .await
-        .map_err(|error| NodeError::Coordinator { path: file.to_owned(), error })
+/// What a store is opened for.
+#[derive(Clone, Copy, Debug)]
+enum Use {
+    Serve,
+    Check,
+}
+
+async fn open_coordinator(
+    file: &Path,
+    env: &Env,
+    purpose: Use,
+) -> Result<EmbeddedCoordinator, NodeError> {
+    match purpose {
+        Use::Serve => EmbeddedCoordinator::open(file, env).await,
+        Use::Check => EmbeddedCoordinator::open_copy(file, env).await,
+    }
+    .map_err(|error| NodeError::Coordinator { path: file.to_owned(), error })
 }
 
 /// Locks one data directory.

@@ -32,7 +32,7 @@ pub struct AuditReport {
 /// The order is what makes it safe: first the list of extents, then the walk. A write that was running at the list is
 /// excluded with its extent; one that had ended had committed, so the walk meets it; a later one cannot add to a sealed
 /// extent. Copies name what lies in sealed extents: what keeps them safe stands in `index/inflight/copies.rs`. Shared bytes that
-/// lost their last row during the walk may still be streamed by a reader that looked them up before: the audit waits for it.
+/// lost their last row during the walk may still be streamed by a reader that looked them up before: the audit waits for it, an hour at most.
 pub(super) async fn audit(
     reclaim: &Reclaim,
     orphans: &BTreeSet<ExtentId>,
@@ -72,12 +72,18 @@ pub(super) async fn audit(
 }
 
 /// Waits until every copy that began before the end of the walk has told what it met, and every read that began before it
-/// has ended.
+/// has ended; not for ever: a reader may take days.
 async fn wait_for_look_ups(reclaim: &Reclaim, copies: &CopyWatch) -> Result<(), Error> {
     let (mark, end) = (copies.mark(), reclaim.env.clock.now());
+    let began = reclaim.env.clock.monotonic();
     let reading = || reclaim.inflight.oldest_read().is_some_and(|oldest| oldest <= end);
     while copies.is_looking_up(mark) || reading() {
         reclaim.go_on()?;
+        let waited = reclaim.env.clock.monotonic().saturating_sub(began);
+        if waited >= reclaim.config.audit_wait_max {
+            reclaim.metrics.audits_held.inc();
+            return Err(Error::Held { waited });
+        }
         reclaim.env.clock.sleep(reclaim.config.audit_wait).await;
     }
     Ok(())

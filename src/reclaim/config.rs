@@ -42,6 +42,8 @@ pub struct ReclaimConfig {
     pub audit_pause: Duration,
     /// Pause while an audit waits for reads and copies that began before it had walked all rows. Default 100 ms.
     pub audit_wait: Duration,
+    /// How long an audit waits for them; then it gives up and frees nothing. Default 1 hour.
+    pub audit_wait_max: Duration,
     /// An audit runs soon once so many bytes were dropped that only it can free. Default 64 MiB.
     pub audit_dropped_min: u64,
     /// Pause before such an audit, and least time between audits. Default 1 minute.
@@ -72,6 +74,7 @@ impl Default for ReclaimConfig {
             audit_blobs: 256,
             audit_pause: Duration::from_millis(2),
             audit_wait: Duration::from_millis(100),
+            audit_wait_max: HOUR,
             audit_dropped_min: 64 << 20,
             audit_soon: Duration::from_secs(60),
             audit_ranges_max: 4_000_000,

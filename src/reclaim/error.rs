@@ -1,5 +1,7 @@
 //! Why a step of reclaim ended early. It is always taken up again.
 
+use std::time::Duration;
+
 use thiserror::Error as ThisError;
 
 use crate::capacity;
@@ -17,6 +19,12 @@ pub enum Error {
     /// A partition answered a question that was not asked: a bug.
     #[error("an answer does not fit its question")]
     Answer,
+    /// An audit waited as long as it may for reads and copies that began before it had walked all rows.
+    #[error("reads or copies older than the walk did not end within {waited:?}; nothing was freed")]
+    Held {
+        /// How long it waited.
+        waited: Duration,
+    },
     /// The program stops.
     #[error("stopping")]
     Stopping,

@@ -23,6 +23,8 @@ pub struct ReclaimMetrics {
     pub audits: Counter,
     /// Audits given up because of an error.
     pub audits_failed: Counter,
+    /// Those of them that gave up waiting for reads or copies.
+    pub audits_held: Counter,
     /// Data extents that audits held against the rows.
     pub audited_extents: Counter,
     /// Log and run extents removed because no partition names them.
@@ -35,7 +37,7 @@ impl ReclaimMetrics {
     pub fn registered(registry: &mut Registry) -> Self {
         let metrics = Self::default();
         let inner = registry.sub_registry_with_prefix("reclaim");
-        let counters: [(&str, &str, &Counter); 10] = [
+        let counters: [(&str, &str, &Counter); 11] = [
             ("freed_bytes", "Payload bytes of garbage rows freed", &metrics.freed_bytes),
             ("garbage_rows", "Garbage rows freed and forgotten", &metrics.garbage_rows),
             ("rolled_extents", "Open extents sealed for their garbage", &metrics.rolled_extents),
@@ -44,6 +46,7 @@ impl ReclaimMetrics {
             ("purged_containers", "Deleted containers wholly gone", &metrics.purged_containers),
             ("audits", "Audits finished", &metrics.audits),
             ("audits_failed", "Audits given up", &metrics.audits_failed),
+            ("audits_held", "Audits given up for reads without end", &metrics.audits_held),
             ("audited_extents", "Data extents held against the rows", &metrics.audited_extents),
             ("removed_extents", "Orphaned log and run extents", &metrics.removed_extents),
         ];

@@ -224,6 +224,7 @@ impl Reclaim {
     async fn wait(&self, pause: Duration) -> bool {
         let stopping = self.env.tasks.stopping();
         tokio::select! {
+            biased;
             () = stopping.cancelled() => false,
             () = self.env.clock.sleep(pause) => true,
         }
@@ -246,7 +247,7 @@ fn log_failure(step: &'static str, error: &Error) {
         Error::Stopping | Error::Index(index::Error::WrongPartition) => {
             tracing::debug!(step, %error, "reclaim step ended early");
         }
-        Error::Index(_) | Error::Capacity(_) | Error::Answer => {
+        Error::Index(_) | Error::Capacity(_) | Error::Answer | Error::Held { .. } => {
             tracing::warn!(step, %error, "reclaim step failed, will be tried again");
         }
     }

@@ -38,6 +38,22 @@ fn source_files_are_small() {
     assert!(unlisted.is_empty(), "short enough now, drop from the list: {unlisted:?}");
 }
 
+/// A seed replays a history only when nothing draws from elsewhere: `select!` does unless it says `biased`.
+#[test]
+fn selects_are_biased() {
+    let mut random = Vec::new();
+    for file in tree::files("src", "rs") {
+        let lines: Vec<&str> = file.text.lines().map(str::trim).collect();
+        for (number, pair) in lines.windows(2).enumerate() {
+            let is_select = pair[0].contains("select! {") && !pair[0].starts_with("//");
+            if is_select && pair[1] != "biased;" {
+                random.push(format!("{}:{}", file.name, number + 1));
+            }
+        }
+    }
+    assert!(random.is_empty(), "not biased: {}", random.join(", "));
+}
+
 /// Names of `BLOCKYARD_...` variables in a text.
 fn variables(text: &str) -> BTreeSet<&str> {
     text.match_indices("BLOCKYARD_")

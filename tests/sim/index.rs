@@ -38,6 +38,7 @@ use crate::rig::End;
 use crate::rig::Machine;
 use crate::rig::Plan;
 use crate::rig::Rig;
+use crate::rig::SESSION_MAX;
 use crate::rig::Trouble;
 use crate::seeds::Run;
 use crate::seeds::Violation;
@@ -179,6 +180,17 @@ fn coordinator_faults(plan: Plan) -> coordinator::Faults {
     }
 }
 
+/// Says who is stuck, before the whole session counts as stuck.
+async fn in_time(
+    who: String,
+    work: impl Future<Output = Result<(), Violation>>,
+) -> Result<(), Violation> {
+    match tokio::time::timeout(SESSION_MAX / 2, work).await {
+        Ok(done) => done,
+        Err(_) => Err(format!("{who} is stuck")),
+    }
+}
+
 /// What a session works with.
 pub(crate) struct Session<'a> {
     pub(crate) plan: Plan,
@@ -247,11 +259,12 @@ impl Session<'_> {
         let steps = self.draw.between(10, 150);
         let clients = (0..CLIENTS).map(|number| {
             let client = Client { number, stack, session: self };
-            client.run(steps)
+            in_time(format!("client {number}"), client.run(steps))
         });
         let times = if self.draw.percent(60) { steps / 12 } else { 0 };
         let work = async {
-            let (done, split) = join(join_all(clients), splitter::run(stack, self, times)).await;
+            let splitter = in_time("the splitter".to_owned(), splitter::run(stack, self, times));
+            let (done, split) = join(join_all(clients), splitter).await;
             done.into_iter().collect::<Result<(), Violation>>().and(split)
         };
         if self.plan.end == End::Kill {

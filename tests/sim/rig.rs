@@ -19,7 +19,7 @@ use crate::seeds::Trace;
 use crate::seeds::Violation;
 
 /// Virtual time a session may take before it counts as stuck.
-const SESSION_MAX: Duration = Duration::from_secs(3600);
+pub(crate) const SESSION_MAX: Duration = Duration::from_secs(3600);
 
 /// Whether syncs tell the truth.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -290,6 +290,15 @@ async fn accounts_are_made_shown_rotated_and_deleted() {
 }
 
 #[tokio::test]
+async fn deleted_account_gets_no_container_by_a_request_let_in_before() {
+    let served = serve();
+    let control = served.ready().await;
+    served.command("POST", "/admin/accounts", r#"{"name":"fresh"}"#).await;
+    assert!(!control.accounts.add_container_late("fresh", "photos").await);
+    served.env.tasks.shutdown().await;
+}
+
+#[tokio::test]
 async fn accounts_with_data_or_of_the_configuration_are_kept() {
     let served = serve();
     let control = served.ready().await;

@@ -11,6 +11,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io::ErrorKind;
+use std::io::Read;
 use std::path::Path;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -20,7 +21,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use redb::ReadableDatabase;
 use redb::ReadableTable;
+use redb::StorageBackend;
 use redb::TableDefinition;
+use redb::backends::InMemoryBackend;
 use tokio::sync::oneshot;
 
 use crate::coordinator::api::Compare;
@@ -79,6 +82,26 @@ impl Store {
             create(&path)?;
         }
         let database = redb::Builder::new().set_cache_size(CACHE_BYTES).open(&path)?;
+        Self::started(path, database)
+    }
+
+    /// Opens a copy in memory: nothing that becomes of it reaches the file. The caller sees to it that nobody has the
+    /// file open.
+    #[expect(clippy::disallowed_methods, reason = "redb's file does not go through env::Disk")]
+    pub(super) fn open_copy(path: PathBuf) -> Result<Self, Error> {
+        let mut bytes = Vec::new();
+        let mut file = std::fs::File::open(&path).map_err(unavailable)?;
+        file.read_to_end(&mut bytes).map_err(unavailable)?;
+        let memory = InMemoryBackend::new();
+        let len = u64::try_from(bytes.len()).map_err(corrupt)?;
+        let copied = memory.set_len(len).and_then(|()| memory.write(0, &bytes));
+        copied.map_err(unavailable)?;
+        let builder = &mut redb::Builder::new();
+        let database = builder.set_cache_size(CACHE_BYTES).create_with_backend(memory)?;
+        Self::started(path, database)
+    }
+
+    fn started(path: PathBuf, database: redb::Database) -> Result<Self, Error> {
         let (revision, generation) = start(&database)?;
         Ok(Self {
             path,

@@ -5,23 +5,29 @@ use crate::frontend::errors;
 use crate::frontend::errors::Subject;
 use crate::frontend::ops;
 use crate::frontend::ops::acl;
+use crate::frontend::route::Router;
 use crate::frontend::service::FrontEnd;
 use crate::index;
 use crate::index::ContainerChange;
 use crate::index::CreateContainer;
 use crate::index::DeleteContainer;
+use crate::index::Read;
+use crate::index::ReadReply;
 use crate::index::UpdateContainer;
 use crate::index::Write;
+use crate::index::WriteReply;
 use crate::protocol::Error;
 use crate::protocol::ErrorCode;
 use crate::protocol::Precondition;
 use crate::protocol::Reply;
+use crate::types::AccountName;
 use crate::types::Collation;
 use crate::types::ContainerId;
 use crate::types::ContainerName;
 use crate::types::EncryptionScope;
 use crate::types::Metadata;
 use crate::types::PublicAccess;
+use crate::types::RoutingKey;
 
 /// What a new container is given.
 pub(crate) struct New {
@@ -42,7 +48,7 @@ pub(crate) async fn create(
         tracing::error!(%error, "no container id to be had");
         Error::from(ErrorCode::InternalError)
     })?;
-    let write = Write::CreateContainer(CreateContainer {
+    let create = CreateContainer {
         account: account.id,
         name,
         // Reversed so that containers spread over the key space (see `ContainerId`).
@@ -51,9 +57,39 @@ pub(crate) async fn create(
         metadata: new.metadata,
         public_access: new.public_access,
         encryption_scope: new.encryption_scope,
-    });
-    let answer = ops::commit(front, write, None).await;
+    };
+    let (router, account) = (std::sync::Arc::clone(&front.router), account.name.clone());
+    // In a task of its own, so that a client that leaves cannot stop it half-way.
+    let made = front
+        .env
+        .tasks
+        .spawn("create container", async move { create_in(&router, &account, create).await });
+    let made = made.await;
+    let answer = made.unwrap_or_else(|e| Err(index::Error::Unavailable(e.to_string())));
     ops::changed(answer, Subject::Container).map(Reply::ContainerCreated)
+}
+
+/// Makes a container in an account that may be deleted meanwhile. Who deletes an account removes its row, then looks for
+/// containers once more: one that was made before that look is met there, and one made later finds no row of the account
+/// here and is taken back.
+pub(crate) async fn create_in(
+    router: &Router,
+    account: &AccountName,
+    create: CreateContainer,
+) -> Result<WriteReply, index::Error> {
+    let (id, name) = (create.account, create.name.clone());
+    let made = router.write(Write::CreateContainer(create)).await?;
+    let row = RoutingKey::account(account);
+    match router.read(row.as_bytes(), Read::Account(account.clone())).await {
+        Ok(ReadReply::Account(record)) if record.id == id => return Ok(made),
+        Ok(_) | Err(index::Error::AccountNotFound) => {}
+        Err(error) => return Err(error),
+    }
+    let guard = index::Guard::default();
+    match router.write(Write::DeleteContainer(DeleteContainer { account: id, name, guard })).await {
+        Ok(_) | Err(index::Error::ContainerNotFound) => Err(index::Error::AccountNotFound),
+        Err(error) => Err(error),
+    }
 }
 
 /// Get Container Properties, Get Container Metadata.

@@ -116,6 +116,7 @@ pub(super) async fn open(
 ) -> Result<Fetched, Error> {
     let deadline = front.env.clock.monotonic() + time;
     let response = tokio::select! {
+        biased;
         response = ask(front, source) => response?,
         () = front.env.clock.sleep(HEAD_TIME_MAX) => {
             return Err(unreachable("The copy source did not answer in time."));

@@ -17,3 +17,4 @@ mod snapshots;
 mod support;
 mod sweeps;
 mod tiers;
+mod vectors;

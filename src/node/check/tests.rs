@@ -69,6 +69,33 @@ async fn flipped_byte_of_an_extent_is_reported() {
     assert!(after.to_string().contains("DAMAGED: 2 problems"), "{after}");
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn check_of_a_stopped_store_writes_nothing_but_the_journal() {
+    let folder = tempfile::tempdir().unwrap();
+    make_store(folder.path()).await;
+    let bytes = || {
+        let mut all: Vec<(PathBuf, Vec<u8>)> = files_below(folder.path())
+            .into_iter()
+            .filter(|path| !path.ends_with("journal"))
+            .map(|path| (path.clone(), std::fs::read(path).unwrap()))
+            .collect();
+        all.sort();
+        all
+    };
+    let before = bytes();
+    for _ in 0..2 {
+        checked(folder.path()).await.unwrap();
+        let after = bytes();
+        let names = |all: &[(PathBuf, Vec<u8>)]| -> Vec<PathBuf> {
+            all.iter().map(|(path, _)| path.clone()).collect()
+        };
+        assert_eq!(names(&before), names(&after));
+        let changed = before.iter().zip(&after).filter(|(a, b)| a != b).map(|(a, _)| &a.0);
+        let changed: Vec<&PathBuf> = changed.collect();
+        assert!(changed.is_empty(), "{changed:?}");
+    }
+}
+
 fn files_below(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(folder).unwrap() {

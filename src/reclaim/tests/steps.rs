@@ -58,6 +58,38 @@ async fn garbage_that_a_running_read_may_want_stays() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn audit_gives_up_on_a_read_without_end_and_frees_nothing() {
+    let bench = Bench::new();
+    bench.capacity.add(1, Data, Sealed, 20);
+    bench.index.must(&put("a", &[location(1, 0, 9)]));
+    let read = bench.inflight.read(bench.env.clock.now());
+    let reclaim = bench.reclaim().await;
+    let before = bench.env.clock.monotonic();
+    let held = reclaim.audit(&BTreeSet::new()).await;
+    assert!(matches!(held, Err(Error::Held { .. })), "{held:?}");
+    let waited = bench.env.clock.monotonic() - before;
+    assert!(waited >= HOUR && waited < HOUR + SECOND * 10, "{waited:?}");
+    assert_eq!(bench.capacity.live(1).len(), 20);
+    assert_eq!((bench.metrics.audits_held.get(), bench.metrics.audits_failed.get()), (1, 1));
+    drop(read);
+    reclaim.audit(&BTreeSet::new()).await.unwrap();
+    assert_eq!(bench.capacity.live(1), (0..10).collect::<Vec<_>>());
+}
+
+#[tokio::test(start_paused = true)]
+async fn audit_gives_up_on_a_copy_that_never_tells_and_frees_nothing() {
+    let bench = Bench::new();
+    bench.capacity.add(1, Data, Sealed, 20);
+    let copy = bench.inflight.copy();
+    let reclaim = bench.reclaim().await;
+    assert!(matches!(reclaim.audit(&BTreeSet::new()).await, Err(Error::Held { .. })));
+    assert_eq!(bench.capacity.live(1).len(), 20);
+    drop(copy);
+    reclaim.audit(&BTreeSet::new()).await.unwrap();
+    assert!(bench.capacity.live(1).is_empty());
+}
+
+#[tokio::test(start_paused = true)]
 async fn garbage_row_outlives_a_failed_free() {
     let bench = Bench::new();
     bench.capacity.add(1, Data, Sealed, 10);
