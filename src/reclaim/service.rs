@@ -161,7 +161,11 @@ impl Reclaim {
             if !self.wait_for_audit(pause, dropped).await {
                 return;
             }
-            dropped = self.index.shared_dropped_bytes();
+            let now = self.index.shared_dropped_bytes();
+            if now.saturating_sub(dropped) >= self.config.audit_dropped_min {
+                roll::roll_for_audit(&self).await;
+            }
+            dropped = now;
             pause = match self.audit(orphans.as_ref().unwrap_or(&BTreeSet::new())).await {
                 Ok(_) => self.config.audit_every,
                 Err(_) => pause.saturating_mul(2).min(self.config.audit_every),

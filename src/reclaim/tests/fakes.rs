@@ -212,8 +212,11 @@ impl Capacity for FakeCapacity {
         panic!("reclaim fences nothing")
     }
 
-    async fn seal(&self, _: ExtentId, _: Epoch) -> Result<u64, capacity::Error> {
-        panic!("reclaim seals nothing")
+    async fn seal(&self, id: ExtentId, _: Epoch) -> Result<u64, capacity::Error> {
+        let mut extents = self.extents.lock().unwrap();
+        let extent = extents.get_mut(&id).ok_or(capacity::Error::NoSuchExtent { extent: id })?;
+        extent.state = ExtentState::Sealed;
+        Ok(0)
     }
 
     async fn free(&self, locations: &[Location]) -> Result<(), capacity::Error> {
@@ -258,7 +261,7 @@ impl Capacity for FakeCapacity {
                 kind: extent.kind,
                 state: extent.state,
                 epoch: Epoch::new(1),
-                len: 0,
+                len: extent.live.last().map_or(0, |last| last + 1),
                 freed: 0,
                 disk: 0,
             })

@@ -9,6 +9,7 @@ use crate::index::InFlight;
 use crate::index::api::*;
 use crate::index::inflight::CopyGuard;
 use crate::index::objects::fake::Partition;
+use crate::reclaim::service::Reclaim;
 use crate::types::*;
 
 const NAMES: [&str; 6] = ["a", "b", "d", "k", "p", "z"];
@@ -215,4 +216,26 @@ async fn audit_waits_for_a_reader_of_shared_bytes_that_lost_their_row() {
     drop(reading);
     audit.await.unwrap().unwrap();
     assert!(bench.capacity.live(1).is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn shared_bytes_in_an_open_extent_come_back_soon_after_they_were_dropped() {
+    let bench = Bench::new();
+    bench.capacity.add(1, Data, Open, 100);
+    bench.capacity.add(2, Data, Open, 5);
+    bench.index.must(&put("y", &[location(1, 0, 9)]));
+    let mut setup = bench.setup().await;
+    (setup.config.open_waste_min, setup.config.audit_dropped_min) = (10, 9);
+    let (delay, soon) = (setup.config.audit_delay, setup.config.audit_soon);
+    let writing = bench.inflight.write(ExtentId::new(1));
+    drop(Reclaim::start(setup));
+    bench.after(delay + soon).await;
+    assert_eq!(bench.capacity.live(1).len(), 100, "nothing calls for the extent's end yet");
+    bench.counted.shared_dropped(9);
+    bench.after(soon * 2).await;
+    // What was written meanwhile had its row before the guard went.
+    drop(writing);
+    bench.after(soon * 2).await;
+    assert_eq!(bench.capacity.live(1).len(), 10, "only what is named stays");
+    assert_eq!(bench.capacity.live(2).len(), 5, "a short extent is not worth its end");
 }
