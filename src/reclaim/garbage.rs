@@ -1,5 +1,7 @@
 //! Frees what garbage rows name, then forgets the rows.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 
 use crate::index::GarbageRow;
@@ -29,7 +31,7 @@ pub(super) async fn free(reclaim: &Reclaim, target: Target) -> Result<bool, Erro
         let oldest_read = reclaim.inflight.oldest_read();
         let now = reclaim.env.clock.now();
         let due = |row: &GarbageRow| {
-            is_due(row.since.plus(reclaim.config.grace), now)
+            is_old(row.since, reclaim.config.grace, now)
                 && oldest_read.is_none_or(|oldest| row.since < oldest)
         };
         let rows: Vec<GarbageRow> = rows.into_iter().filter(due).collect();
@@ -41,8 +43,10 @@ pub(super) async fn free(reclaim: &Reclaim, target: Target) -> Result<bool, Erro
     Ok(freed > 0)
 }
 
-fn is_due(time: Timestamp, now: Timestamp) -> bool {
-    time <= now
+/// Whether what was committed at `since` is older than the grace. Commit times never go back, the clock may: what is from
+/// the future was committed before that, nobody knows how long ago, and must not wait for that time to come again.
+pub(super) fn is_old(since: Timestamp, grace: Duration, now: Timestamp) -> bool {
+    since.plus(grace) <= now || now.plus(grace) < since
 }
 
 async fn free_rows(reclaim: &Reclaim, target: Target, rows: Vec<GarbageRow>) -> Result<(), Error> {

@@ -15,6 +15,7 @@ use crate::index::TagWork;
 use crate::index::Target;
 use crate::index::Write;
 use crate::reclaim::Error;
+use crate::reclaim::garbage;
 use crate::reclaim::partitions::target;
 use crate::reclaim::service::Reclaim;
 use crate::types::AccountId;
@@ -51,7 +52,7 @@ pub(super) async fn index(
         from = next;
         let now = reclaim.env.clock.now();
         // Younger work is on its way: its front end brings it in.
-        work.retain(|work| work.time.plus(reclaim.config.grace) <= now);
+        work.retain(|work| garbage::is_old(work.time, reclaim.config.grace, now));
         done += work.len();
         if !work.is_empty() {
             bring_in(reclaim, map, here, work, names).await?;

@@ -37,6 +37,20 @@ async fn garbage_is_freed_after_the_grace_and_forgotten() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn garbage_does_not_wait_for_a_clock_that_was_set_back() {
+    let bench = Bench::new();
+    bench.capacity.add(1, Data, Sealed, 10);
+    bench.index.must(&put("a", &[location(1, 0, 9)]));
+    bench.after(HOUR * 3).await;
+    bench.index.must(&delete("a"));
+    let back = bench.env.clock.now().minus(HOUR).unwrap();
+    bench.clock.set_wall(back);
+    bench.reclaim().await.pass(&mut PassState::default()).await;
+    assert!(bench.capacity.live(1).is_empty());
+    assert_eq!(bench.index.rows(), 0);
+}
+
+#[tokio::test(start_paused = true)]
 async fn garbage_that_a_running_read_may_want_stays() {
     let bench = Bench::new();
     bench.capacity.add(1, Data, Sealed, 20);
