@@ -6,7 +6,7 @@ import hashlib
 import pytest
 from azure.core import MatchConditions
 from azure.core.exceptions import HttpResponseError, ResourceExistsError
-from azure.storage.blob import BlobBlock, ContentSettings, generate_blob_sas
+from azure.storage.blob import BlobBlock, ContentSettings, StandardBlobTier, generate_blob_sas
 
 MIB = 1 << 20
 
@@ -347,3 +347,35 @@ def test_page_blobs_from_snapshots(account, container):
     whole.upload_blob_from_url(signed(account, copy))
     assert whole.download_blob(offset=0, length=2048).readall() == bytes(512) + then + bytes(512)
     assert whole.get_blob_properties().blob_type.value == "BlockBlob"
+
+
+def test_copies_take_the_scope_of_their_container(service, account):
+    """The container's default, unless another is named; a container may insist on its own."""
+    place = service.create_container(f"scoped{datetime.datetime.now().strftime('%H%M%S%f')}", container_encryption_scope={
+        "default_encryption_scope": "one", "prevent_encryption_scope_override": False})
+    source = place.get_blob_client("source")
+    source.upload_blob(b"x")
+    copy = place.get_blob_client("copy")
+    copy.start_copy_from_url(source.url)
+    assert copy.get_blob_properties().encryption_scope == "one" and copy.download_blob().readall() == b"x"
+    copy.start_copy_from_url(source.url, requires_sync=True, encryption_scope="two")
+    assert copy.get_blob_properties().encryption_scope == "two"
+    copy.upload_blob_from_url(signed(account, source), overwrite=True)
+    assert copy.get_blob_properties().encryption_scope == "one"
+    place.delete_container()
+
+
+def test_seal_and_tier_of_copies(container):
+    source, copy = container.get_blob_client("source"), container.get_blob_client("copy")
+    source.create_append_blob()
+    source.append_block(b"one")
+    copy.start_copy_from_url(source.url, seal_destination_blob=True)
+    assert copy.get_blob_properties().is_append_blob_sealed
+    assert refusal(copy.append_block, b"two") == (409, "BlobIsSealed")
+    copy.start_copy_from_url(source.url)
+    copy.append_block(b"two")
+    plain = container.get_blob_client("plain")
+    plain.upload_blob(b"x")
+    assert refusal(copy.start_copy_from_url, plain.url, seal_destination_blob=True) == (409, "InvalidBlobType")
+    copy.start_copy_from_url(plain.url, standard_blob_tier=StandardBlobTier.COOL)
+    assert copy.get_blob_properties().blob_tier == "Cool"
