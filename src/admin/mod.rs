@@ -6,14 +6,16 @@
 //! | `/healthz` | 200 as long as the process runs |
 //! | `/readyz` | 200 while requests are served, 503 with the reason while starting and draining |
 //! | `/metrics` | every role's metrics in the text form Prometheus scrapes |
+//! | `/partitions` | a page that draws the partition map; it asks for the token |
 //! | `/admin/accounts` | accounts and their keys |
+//! | `/admin/partitions` | partitions of the index: list, split, merge, move, prepare |
 //! | `/admin/trace` | live requests, a JSON object a line |
 //! | `/admin/faults` | the fault dial |
 //!
 //! 1. `readiness.rs`: what `node` tells;
 //! 2. `server.rs`: the connections, the routes and their limits;
 //! 3. `token.rs`: who may command; `answer.rs`: how a command is refused;
-//! 4. `accounts.rs` over `account_store.rs` (with keys of `keygen.rs`), `trace.rs`, `faults.rs`: the commands.
+//! 4. `accounts.rs` over `account_store.rs` (with keys of `keygen.rs`), `trace.rs`, `faults.rs`, `partitions/`: the commands.
 //!
 //! Invariants: no path outside `/admin` changes anything or shows a key or a name of a blob; no path below it answers
 //! without the token.
@@ -23,6 +25,7 @@ mod accounts;
 mod answer;
 mod faults;
 mod keygen;
+mod partitions;
 mod readiness;
 mod server;
 mod token;
@@ -30,6 +33,8 @@ mod trace;
 
 pub use account_store::{AccountStore, Endpoints};
 pub use keygen::{new_delegation_secret, new_key};
+pub use partitions::{ChangeView, Look, Made, PartitionView};
+pub use partitions::{PartitionError, PartitionStore};
 pub use readiness::{Phase, Readiness};
 pub use server::{AdminServer, AdminState, Control};
 pub use token::Token;

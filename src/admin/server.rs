@@ -38,6 +38,8 @@ use super::account_store::AccountStore;
 use super::accounts;
 use super::answer::Failure;
 use super::faults;
+use super::partitions;
+use super::partitions::PartitionStore;
 use super::readiness::Phase;
 use super::readiness::Readiness;
 use super::token;
@@ -66,6 +68,8 @@ pub struct Control {
     pub trace: Trace,
     /// The fault dial.
     pub faults: Faults,
+    /// Partitions of the index.
+    pub partitions: PartitionStore,
 }
 
 /// What the routes show; cheap to clone.
@@ -167,6 +171,7 @@ fn routes(state: AdminState) -> Router {
         .route("/healthz", get(async || "ok\n"))
         .route("/readyz", get(readyz))
         .route("/metrics", get(metrics))
+        .route("/partitions", get(partitions::page::show))
         .with_state(state)
 }
 
@@ -187,6 +192,11 @@ fn control(state: &AdminState) -> Router<AdminState> {
         .route("/accounts/{name}/revoke", post(accounts::revoke))
         .route("/faults", get(faults::list).post(faults::set).delete(faults::clear))
         .route("/faults/{id}", delete(faults::clear_one))
+        .route("/partitions", get(partitions::paths::look))
+        .route("/partitions/split", post(partitions::paths::split))
+        .route("/partitions/merge", post(partitions::paths::merge))
+        .route("/partitions/move", post(partitions::paths::move_to))
+        .route("/partitions/prepare", post(partitions::paths::prepare))
         .route("/trace", get(trace::watch))
         .fallback(no_such_path)
         .layer(limits)

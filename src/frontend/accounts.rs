@@ -81,6 +81,13 @@ impl Accounts {
         self.known.read().unwrap_or_else(PoisonError::into_inner).get(name.as_str()).cloned()
     }
 
+    /// The name of the account that has this number in keys.
+    #[must_use]
+    pub fn name_of(&self, id: AccountId) -> Option<AccountName> {
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        known.values().find(|account| account.id == id).map(|account| account.name.clone())
+    }
+
     /// Reads an account's row again; requests that are admitted later see it. An account that is gone, or has lost its
     /// keys, is forgotten.
     ///

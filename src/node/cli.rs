@@ -8,6 +8,7 @@ use clap::Subcommand;
 
 use crate::frontend::faults::FaultKind;
 
+use super::partition_args::PartitionsCommand;
 use super::sas::SasArgs;
 use super::settings::Settings;
 
@@ -37,6 +38,9 @@ pub enum Command {
     /// Make, show, change and delete accounts of a running node
     #[command(subcommand)]
     Account(AccountCommand),
+    /// Show, split, merge, move and prepare the partitions of a running node's index
+    #[command(subcommand)]
+    Partitions(PartitionsCommand),
     /// Show the requests of a running node as they come, one line each
     Trace(TraceArgs),
     /// Make a running node answer wrongly on purpose, to test how your code takes it

@@ -23,6 +23,7 @@ use super::cli::ServeArgs;
 use super::config::Config;
 use super::error::NodeError;
 use super::health;
+use super::partition_command;
 use super::sas;
 use super::sas::SasArgs;
 use super::serve::Ended;
@@ -41,6 +42,9 @@ pub fn run(cli: Cli) -> Result<i32, NodeError> {
         Command::Sas(args) => run_sas(&args),
         Command::Health(args) => run_health(&args),
         Command::Account(command) => block_on(account_command::account(&command))?.map(|()| 0),
+        Command::Partitions(command) => {
+            block_on(partition_command::partitions(&command))?.map(|()| 0)
+        }
         Command::Trace(args) => block_on(admin_command::trace(&args))?.map(|()| 0),
         Command::Fault(command) => block_on(admin_command::fault(&command))?.map(|()| 0),
     }

@@ -13,7 +13,8 @@
 //!
 //! Beside it: `check.rs` verifies a stopped node, `sas.rs` shared access
 //! signatures, `health.rs` asks a running node;
-//! `account_command.rs` and `admin_command.rs` send commands to its admin listener through `admin_client.rs`, with the token of
+//! `account_command.rs`, `admin_command.rs` and `partition_command.rs` (flags in `partition_args.rs`, the heat map in
+//! `partition_watch.rs`) send commands to its admin listener through `admin_client.rs`, with the token of
 //! `admin_token.rs`; `command.rs` maps commands to exit codes.
 //!
 //! Invariants: nothing is announced before it can serve; no secret is printed or logged; the published development key
@@ -37,6 +38,9 @@ pub mod files;
 pub mod health;
 pub mod listeners;
 pub mod oidc;
+pub mod partition_args;
+pub mod partition_command;
+pub mod partition_watch;
 pub mod roles;
 pub mod sas;
 pub mod serve;

@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 use crate::admin::AccountStore;
 use crate::admin::Control;
 use crate::admin::Endpoints;
+use crate::admin::PartitionStore;
 use crate::admin::new_delegation_secret;
 use crate::auth::DelegationSecret;
 use crate::capacity::Capacity;
@@ -162,6 +163,11 @@ impl Roles {
             base.ids(counter::ACCOUNT_IDS),
             endpoints,
         );
+        let partitions = PartitionStore::new(
+            Arc::clone(&host),
+            (accounts.clone(), Arc::clone(&router)),
+            Arc::clone(&front.clock),
+        );
         let (trace, faults) = (Trace::default(), Faults::new(front.clone(), registry));
         let parts = frontend::Parts {
             router,
@@ -180,7 +186,7 @@ impl Roles {
             inflight: base.inflight,
         };
         let (serving, stop_serving) = serve(config, parts, (blob, tls))?;
-        let control = Control { accounts: accounts_admin, trace, faults };
+        let control = Control { accounts: accounts_admin, trace, faults, partitions };
         Ok(Self { host, serving, stop_serving, control, host_tasks, front, reclaim })
     }
 

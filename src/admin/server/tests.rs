@@ -1,3 +1,5 @@
+mod partitions;
+
 use std::sync::Mutex;
 
 use async_trait::async_trait;
@@ -114,6 +116,7 @@ impl Served {
             accounts: accounts(&self.env).await,
             trace: Trace::default(),
             faults: Faults::new(self.env.clone(), &mut registry),
+            partitions: partitions::rig(&self.env).await.store,
         };
         self.state.control.set(control.clone()).unwrap();
         control

@@ -5,7 +5,7 @@
 //! 2. `commit.rs`: the committer: batch, evaluate, one durable append (`log/`), publish, answer.
 //! 3. `flush.rs`, `compact.rs`: memtables (`table.rs`) to runs (`run/`), runs to fewer runs; `install.rs` makes
 //!    either part of the partition by a manifest record.
-//! 4. `change/`: one partition becomes several, several become one, one changes its host.
+//! 4. `change/`: one partition becomes several, several become one, one changes its host; `spread.rs`: where its rows are.
 //! 5. `recover.rs`, `replay.rs`: from a descriptor in the coordinator to a serving partition; `offline.rs`: to a view for
 //!    the checker, changing nothing.
 //!
@@ -34,6 +34,7 @@ mod recover;
 mod replay;
 mod run;
 mod shared;
+mod spread;
 mod table;
 mod untrusted;
 mod view;

@@ -115,7 +115,7 @@ impl Look {
 
 /// The place before the blob a request was about; `None` where no border may be. What has no routing key in it is a
 /// position between blobs.
-fn border(key: Bytes) -> Option<Bytes> {
+pub(super) fn border(key: Bytes) -> Option<Bytes> {
     let key = RoutingKey::of_row(&key).unwrap_or_else(|| RoutingKey::from_bytes(key));
     (!is_inside_a_table(&key)).then(|| key.as_bytes().clone())
 }

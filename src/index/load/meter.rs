@@ -63,6 +63,12 @@ impl Meter {
         let thin = (per_second / SAMPLES_PER_SECOND).clamp(1.0, 65_536.0);
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped")]
         self.stride.store(thin as u64, Ordering::Relaxed);
+        self.recent(now)
+    }
+
+    /// The keys of the last seconds, in order, as thinly as they are sampled already.
+    #[must_use]
+    pub fn recent(&self, now: Duration) -> Vec<Bytes> {
         let ring = self.samples.lock().unwrap_or_else(PoisonError::into_inner);
         let fresh = ring.keys.iter().filter(|(_, at)| now.saturating_sub(*at) <= SAMPLE_AGE);
         let mut keys: Vec<Bytes> = fresh.map(|(key, _)| key.clone()).collect();
@@ -124,6 +130,18 @@ mod tests {
         assert_eq!(samples, (0..256).map(key).collect::<Vec<_>>());
         assert!(meter.samples(Duration::from_secs(7), 0.0).is_empty());
         assert_eq!(meter.requests(), 300);
+    }
+
+    #[test]
+    fn looking_at_samples_does_not_change_how_they_are_taken() {
+        let meter = Meter::default();
+        for n in 0..100 {
+            meter.note(|| Duration::ZERO, || Some(key(n)));
+            assert_eq!(meter.recent(Duration::ZERO), [key(0)]);
+        }
+        assert!(meter.samples(Duration::from_secs(60), 1.0).is_empty());
+        meter.note(|| Duration::from_secs(60), || Some(key(7)));
+        assert_eq!(meter.recent(Duration::from_secs(61)), [key(7)]);
     }
 
     #[test]

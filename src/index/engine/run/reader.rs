@@ -85,6 +85,22 @@ impl Run {
         &self.body.entry
     }
 
+    /// The first key of each data block, in order.
+    pub(crate) fn blocks(&self) -> impl Iterator<Item = &Bytes> {
+        self.body.index.iter().map(|(first, _)| first)
+    }
+
+    /// About how many rows a data block has, at least 1.
+    pub(crate) fn rows_of_a_block(&self) -> u64 {
+        let count = u64::try_from(self.body.index.len()).unwrap_or(u64::MAX);
+        (self.body.footer.rows / count.max(1)).max(1)
+    }
+
+    /// The highest key.
+    pub(crate) fn last(&self) -> &Bytes {
+        &self.body.footer.last
+    }
+
     /// Its extent.
     pub(crate) fn extent(&self) -> ExtentId {
         self.body.entry.footer.extent

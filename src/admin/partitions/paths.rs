@@ -1,0 +1,158 @@
+//! The partitions' paths.
+
+use axum::Json;
+use axum::extract::Query;
+use axum::extract::State;
+use axum::extract::rejection::JsonRejection;
+use axum::extract::rejection::QueryRejection;
+use axum::http::StatusCode;
+use serde::Deserialize;
+
+use crate::admin::answer::Failure;
+use crate::admin::server::AdminState;
+use crate::index::ChangeError;
+
+use super::store::PartitionError;
+use super::views::Look;
+use super::views::Made;
+
+/// Query of `GET /admin/partitions`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct After {
+    #[serde(default)]
+    after: u64,
+}
+
+/// Body of `POST /admin/partitions/split`: where, or which one into how many.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Split {
+    #[serde(default)]
+    at: Vec<String>,
+    partition: Option<u64>,
+    ways: Option<usize>,
+}
+
+/// Body of `POST /admin/partitions/merge`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Merge {
+    partitions: Vec<u64>,
+}
+
+/// Body of `POST /admin/partitions/move`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Move {
+    partition: u64,
+    host: u64,
+}
+
+/// Body of `POST /admin/partitions/prepare`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Prepare {
+    /// `ACCOUNT/CONTAINER`.
+    pub(super) container: String,
+    /// Which of its names; all when empty.
+    #[serde(default)]
+    pub(super) prefix: String,
+    /// Into how many partitions.
+    pub(super) ways: usize,
+    /// A prefix whose names are spread as those to come.
+    #[serde(default)]
+    pub(super) like: Option<String>,
+    /// What names go on with after the prefix, all alike often.
+    #[serde(default)]
+    pub(super) characters: Option<String>,
+    /// Whether to deal the partitions out to all hosts.
+    #[serde(default)]
+    pub(super) spread: bool,
+}
+
+type Answer = Result<Json<Made>, Failure>;
+
+/// `GET /admin/partitions?after=N`
+pub(crate) async fn look(
+    State(state): State<AdminState>,
+    query: Result<Query<After>, QueryRejection>,
+) -> Result<Json<Look>, Failure> {
+    let Query(query) = query.map_err(|error| Failure::invalid(error.body_text()))?;
+    Ok(Json(state.control()?.partitions.look(query.after).await))
+}
+
+/// `POST /admin/partitions/split`
+pub(crate) async fn split(
+    State(state): State<AdminState>,
+    body: Result<Json<Split>, JsonRejection>,
+) -> Answer {
+    let Json(body) = body.map_err(|error| Failure::invalid(error.body_text()))?;
+    let partitions = &state.control()?.partitions;
+    let split = match (body.at.as_slice(), body.partition, body.ways) {
+        ([_, ..], None, None) => partitions.split_at(&body.at).await,
+        ([], Some(partition), Some(ways)) => partitions.split_evenly(partition, ways).await,
+        _ => {
+            return Err(Failure::invalid(
+                "give either `at`, a list of keys, or `partition` and `ways`",
+            ));
+        }
+    };
+    split.map(Json).map_err(|error| refused(&error))
+}
+
+/// `POST /admin/partitions/merge`
+pub(crate) async fn merge(
+    State(state): State<AdminState>,
+    body: Result<Json<Merge>, JsonRejection>,
+) -> Answer {
+    let Json(body) = body.map_err(|error| Failure::invalid(error.body_text()))?;
+    let merged = state.control()?.partitions.merge(&body.partitions).await;
+    merged.map(Json).map_err(|error| refused(&error))
+}
+
+/// `POST /admin/partitions/move`
+pub(crate) async fn move_to(
+    State(state): State<AdminState>,
+    body: Result<Json<Move>, JsonRejection>,
+) -> Answer {
+    let Json(body) = body.map_err(|error| Failure::invalid(error.body_text()))?;
+    let moved = state.control()?.partitions.move_to(body.partition, body.host).await;
+    moved.map(Json).map_err(|error| refused(&error))
+}
+
+/// `POST /admin/partitions/prepare`
+pub(crate) async fn prepare(
+    State(state): State<AdminState>,
+    body: Result<Json<Prepare>, JsonRejection>,
+) -> Answer {
+    let Json(body) = body.map_err(|error| Failure::invalid(error.body_text()))?;
+    let prepared = state.control()?.partitions.prepare(&body).await;
+    prepared.map(Json).map_err(|error| refused(&error))
+}
+
+fn refused(error: &PartitionError) -> Failure {
+    use ChangeError as C;
+    use PartitionError as E;
+    let (status, code) = match error {
+        E::NotAContainer(_) | E::NoBorder(_) | E::Parts(_) | E::Characters => {
+            (StatusCode::BAD_REQUEST, "Invalid")
+        }
+        E::Change(C::BadKeys) => (StatusCode::BAD_REQUEST, "BadKeys"),
+        E::NoSuchAccount(_) => (StatusCode::NOT_FOUND, "NoSuchAccount"),
+        E::NoSuchContainer(_) => (StatusCode::NOT_FOUND, "NoSuchContainer"),
+        E::Change(C::NoSuchPartition) => (StatusCode::NOT_FOUND, "NoSuchPartition"),
+        E::Change(C::NoSuchHost) => (StatusCode::NOT_FOUND, "NoSuchHost"),
+        E::SeveralPartitions(..) => (StatusCode::CONFLICT, "SeveralPartitions"),
+        E::AlreadyBorder(_) => (StatusCode::CONFLICT, "AlreadyBorder"),
+        E::TooFewKeys(_) => (StatusCode::CONFLICT, "TooFewKeys"),
+        E::NoSibling(_) => (StatusCode::CONFLICT, "NoSibling"),
+        E::Change(C::NotNeighbours) => (StatusCode::CONFLICT, "NotNeighbours"),
+        E::Change(C::Busy) => (StatusCode::SERVICE_UNAVAILABLE, "PartitionsBusy"),
+        E::Change(C::Failed(_)) | E::Index(_) => {
+            tracing::error!(%error, "an admin command failed");
+            (StatusCode::INTERNAL_SERVER_ERROR, "Failed")
+        }
+    };
+    Failure::new(status, code, error.to_string())
+}

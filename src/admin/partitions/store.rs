@@ -1,0 +1,318 @@
+//! Commands about partitions, carried out by the fleet.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use thiserror::Error as ThisError;
+
+use crate::env::Clock;
+use crate::frontend::Accounts;
+use crate::frontend::Router;
+use crate::index;
+use crate::index::CHILDREN_MAX;
+use crate::index::ChangeError;
+use crate::index::Fleet;
+use crate::index::PartitionStatus;
+use crate::types::HostId;
+use crate::types::KeyRange;
+use crate::types::PartitionId;
+use crate::types::RoutingKey;
+
+use super::directory::Directory;
+use super::names;
+use super::paths::Prepare;
+use super::prepare::CHARACTERS;
+use super::prepare::Prefix;
+use super::views::ChangeView;
+use super::views::Look;
+use super::views::Made;
+use super::views::PartitionView;
+
+/// Parts of one split by number, and of a preparation.
+const SPLIT_MAX: usize = CHILDREN_MAX;
+const PREPARE_MAX: usize = 256;
+/// Tries when the map changes under a command.
+const TRIES: usize = 8;
+/// Between them.
+const TRY_PAUSE: Duration = Duration::from_millis(20);
+
+/// Why a command is refused; the text says what to do.
+#[derive(Debug, ThisError)]
+pub enum PartitionError {
+    /// No such account.
+    #[error(
+        "there is no account {0}: `blockyard account list` shows them; #NUMBER names one by its number"
+    )]
+    NoSuchAccount(String),
+    /// No such container.
+    #[error("there is no container {0}: make it first; #NUMBER names one by its number")]
+    NoSuchContainer(String),
+    /// The text names no container.
+    #[error("`{0}` names no container: give ACCOUNT/CONTAINER")]
+    NotAContainer(String),
+    /// The text lies where no border may be given.
+    #[error(
+        "no partition can begin inside {0}: give ACCOUNT, ACCOUNT/CONTAINER or ACCOUNT/CONTAINER/NAME"
+    )]
+    NoBorder(String),
+    /// The keys are of several partitions.
+    #[error("the keys lie in several partitions ({0} and {1}): split one at a time")]
+    SeveralPartitions(u64, u64),
+    /// A partition begins there already.
+    #[error("a partition begins at {0} already: leave this key out")]
+    AlreadyBorder(String),
+    /// The partition is too small.
+    #[error("partition {0} has too few keys to be cut: give --at keys, or wait until it is larger")]
+    TooFewKeys(u64),
+    /// The number of parts is out of range.
+    #[error("parts must be 2 to {0}")]
+    Parts(usize),
+    /// The characters are not usable.
+    #[error("characters must be two or more, each once")]
+    Characters,
+    /// The sibling is empty.
+    #[error("no name starts with {0}: leave `like` out, or name a prefix that has names")]
+    NoSibling(String),
+    /// The map does not change.
+    #[error("{}", told(.0))]
+    Change(#[from] ChangeError),
+    /// The index refuses.
+    #[error("the index refuses: {0}")]
+    Index(#[from] index::Error),
+}
+
+fn told(error: &ChangeError) -> String {
+    match error {
+        ChangeError::NoSuchPartition => {
+            "no such partition: splits and merges give new numbers, `blockyard partitions list` shows them".to_owned()
+        }
+        ChangeError::NoSuchHost => {
+            "no such host: they count from 0, `blockyard serve --index-hosts` says how many there are".to_owned()
+        }
+        ChangeError::BadKeys | ChangeError::NotNeighbours | ChangeError::Busy => error.to_string(),
+        ChangeError::Failed(_) => {
+            format!("the change failed: {error}; `blockyard partitions list` shows what is")
+        }
+    }
+}
+
+/// Shows, splits, merges and moves partitions; cheap to clone.
+#[derive(Clone, Debug)]
+pub struct PartitionStore {
+    fleet: Arc<Fleet>,
+    directory: Arc<Directory>,
+    clock: Arc<dyn Clock>,
+}
+
+impl PartitionStore {
+    /// Over the partitions of this process, with names from the accounts a front end serves.
+    #[must_use]
+    pub fn new(fleet: Arc<Fleet>, names: (Accounts, Arc<Router>), clock: Arc<dyn Clock>) -> Self {
+        let directory = Arc::new(Directory::new(names, Arc::clone(&clock)));
+        Self { fleet, directory, clock }
+    }
+
+    /// All partitions, and the changes after the one of this number.
+    pub(super) async fn look(&self, after: u64) -> Look {
+        let changes: Vec<_> = self.fleet.changes_after(after);
+        let latest = match changes.last() {
+            Some(last) => Some(last.number),
+            None => self.fleet.changes_after(0).last().map(|last| last.number),
+        };
+        // After the changes, so that whatever they made is there or has changed again.
+        let status = self.fleet.status();
+        let bounds = status.iter().map(|p| names::owner(p.range.low().as_bytes())).collect();
+        self.directory.look_up(bounds).await;
+        let view = |partition| PartitionView::new(partition, self.directory.as_ref());
+        Look {
+            now: self.clock.now().to_iso(),
+            hosts: self.fleet.hosts(),
+            latest_change: latest.unwrap_or(0),
+            partitions: status.into_iter().map(view).collect(),
+            changes: changes.into_iter().map(ChangeView::from).collect(),
+        }
+    }
+
+    /// Splits the partition in which all of `texts` lie, there.
+    pub(super) async fn split_at(&self, texts: &[String]) -> Result<Made, PartitionError> {
+        let mut keys = Vec::new();
+        for text in texts {
+            let key = self.directory.key(text).await?;
+            if self.fleet.status().iter().any(|partition| *partition.range.low() == key) {
+                return Err(PartitionError::AlreadyBorder(text.clone()));
+            }
+            keys.push(key);
+        }
+        keys.sort_unstable();
+        keys.dedup();
+        for _ in 0..TRIES {
+            if let Some(partition) = one_owner(&self.fleet.status(), &keys)? {
+                match self.fleet.split(partition, &keys).await {
+                    Err(ChangeError::NoSuchPartition) => {}
+                    done => return Ok(done?.into()),
+                }
+            }
+            self.clock.sleep(TRY_PAUSE).await;
+        }
+        Err(ChangeError::NoSuchPartition.into())
+    }
+
+    /// Splits a partition into parts of the same load or, where that is not known, of as many rows.
+    pub(super) async fn split_evenly(
+        &self,
+        partition: u64,
+        parts: usize,
+    ) -> Result<Made, PartitionError> {
+        if !(2..=SPLIT_MAX).contains(&parts) {
+            return Err(PartitionError::Parts(SPLIT_MAX));
+        }
+        let id = PartitionId::new(partition);
+        let keys = self.fleet.even_cuts(id, parts).await?;
+        if keys.is_empty() {
+            return Err(PartitionError::TooFewKeys(partition));
+        }
+        Ok(self.fleet.split(id, &keys).await?.into())
+    }
+
+    /// Merges partitions that lie side by side, given in any order.
+    pub(super) async fn merge(&self, partitions: &[u64]) -> Result<Made, PartitionError> {
+        let status = self.fleet.status();
+        let mut places = Vec::new();
+        for id in partitions {
+            let place = status.iter().position(|partition| partition.id.get() == *id);
+            places.push((place.ok_or(ChangeError::NoSuchPartition)?, PartitionId::new(*id)));
+        }
+        places.sort_unstable();
+        let ids: Vec<PartitionId> = places.into_iter().map(|(_, id)| id).collect();
+        Ok(self.fleet.merge(&ids).await?.into())
+    }
+
+    /// Moves a partition to another host.
+    pub(super) async fn move_to(&self, partition: u64, host: u64) -> Result<Made, PartitionError> {
+        let moved = self.fleet.move_to(PartitionId::new(partition), HostId::new(host)).await?;
+        Ok(moved.into())
+    }
+
+    /// Gives the names that start with a prefix partitions of their own before there are any.
+    pub(super) async fn prepare(&self, wanted: &Prepare) -> Result<Made, PartitionError> {
+        if !(2..=PREPARE_MAX).contains(&wanted.ways) {
+            return Err(PartitionError::Parts(PREPARE_MAX));
+        }
+        let (account, container, collation) =
+            self.directory.container_of(&wanted.container).await?;
+        let prefix = Prefix { account, container, collation, text: &wanted.prefix };
+        let range = prefix.range();
+        let inner = match &wanted.like {
+            Some(like) => {
+                let sibling = Prefix { text: like, ..prefix };
+                let found = self.fleet.even_cuts_of(&sibling.range(), wanted.ways).await?;
+                if found.is_empty() {
+                    return Err(PartitionError::NoSibling(like.clone()));
+                }
+                found.iter().filter_map(|key| prefix.like(&sibling, key)).collect()
+            }
+            None => {
+                let characters = wanted.characters.as_deref().unwrap_or(CHARACTERS);
+                prefix.evenly(characters, wanted.ways)?
+            }
+        };
+        let mut keys = vec![range.low().clone()];
+        keys.extend(inner);
+        keys.extend(range.high().cloned());
+        let mut made = self.cut(&keys).await?;
+        made.partitions = inside(&self.fleet.status(), &range).map(|p| p.id.get()).collect();
+        if wanted.spread {
+            self.spread(&range, &mut made).await?;
+        }
+        Ok(made)
+    }
+
+    /// Has partitions begin at `keys`, ascending, wherever none does yet.
+    async fn cut(&self, keys: &[RoutingKey]) -> Result<Made, PartitionError> {
+        let mut made = Made::default();
+        let mut failures = 0;
+        while failures < TRIES {
+            let done = match next_cut(&self.fleet.status(), keys) {
+                NextCut::None => return Ok(made),
+                NextCut::Later => Err(ChangeError::NoSuchPartition),
+                NextCut::At(partition, keys) => self.fleet.split(partition, &keys).await,
+            };
+            match done {
+                Err(ChangeError::NoSuchPartition) => {
+                    failures += 1;
+                    self.clock.sleep(TRY_PAUSE).await;
+                }
+                done => add(&mut made, &done?.into()),
+            }
+        }
+        Err(ChangeError::Busy.into())
+    }
+
+    /// Deals the partitions of a range out to the hosts in turn.
+    async fn spread(&self, range: &KeyRange, made: &mut Made) -> Result<(), PartitionError> {
+        let here: Vec<_> = inside(&self.fleet.status(), range).map(|p| (p.id, p.host)).collect();
+        let hosts = u64::try_from(self.fleet.hosts()).unwrap_or(u64::MAX);
+        for (place, (partition, host)) in (0_u64..).zip(here) {
+            let wanted = HostId::new(place % hosts.max(1));
+            if host != wanted {
+                add(made, &self.fleet.move_to(partition, wanted).await?.into());
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The partitions that begin inside a range, in key order.
+fn inside<'a>(
+    status: &'a [PartitionStatus],
+    range: &'a KeyRange,
+) -> impl Iterator<Item = &'a PartitionStatus> {
+    status.iter().filter(|partition| range.contains(partition.range.low().as_bytes()))
+}
+
+/// The one partition all keys lie in; none while one of them is between two hosts.
+fn one_owner(
+    status: &[PartitionStatus],
+    keys: &[RoutingKey],
+) -> Result<Option<PartitionId>, PartitionError> {
+    let mut found: Option<PartitionId> = None;
+    for key in keys {
+        let Some(owner) = owner(status, key) else { return Ok(None) };
+        match found {
+            Some(first) if first != owner.id => {
+                return Err(PartitionError::SeveralPartitions(first.get(), owner.id.get()));
+            }
+            _ => found = Some(owner.id),
+        }
+    }
+    Ok(found)
+}
+
+/// What is to be split next for partitions to begin at all keys.
+enum NextCut {
+    /// They do.
+    None,
+    /// The partition is between two hosts.
+    Later,
+    /// This one, there.
+    At(PartitionId, Vec<RoutingKey>),
+}
+
+fn next_cut(status: &[PartitionStatus], keys: &[RoutingKey]) -> NextCut {
+    let is_border = |key: &RoutingKey| status.iter().any(|p| p.range.low() == key);
+    let mut rest = keys.iter().filter(|key| !is_border(key)).peekable();
+    let Some(first) = rest.peek() else { return NextCut::None };
+    let Some(owner) = owner(status, first) else { return NextCut::Later };
+    let inside = rest.take_while(|key| owner.range.contains(key.as_bytes()));
+    NextCut::At(owner.id, inside.take(CHILDREN_MAX - 1).cloned().collect())
+}
+
+/// The partition a key lies in; none while it is between two hosts.
+fn owner<'a>(status: &'a [PartitionStatus], key: &RoutingKey) -> Option<&'a PartitionStatus> {
+    status.iter().find(|partition| partition.range.contains(key.as_bytes()))
+}
+
+fn add(made: &mut Made, change: &Made) {
+    made.changes += change.changes;
+    made.pause_ms = made.pause_ms.max(change.pause_ms);
+}

@@ -1,0 +1,148 @@
+//! What the paths of partitions answer. `api-spec/admin.yaml` describes it.
+
+use std::fmt::Write;
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde::Serialize;
+
+use crate::index::ChangeEvent;
+use crate::index::Changed;
+use crate::index::PartitionStatus;
+use crate::types::PartitionId;
+
+use super::names;
+use super::names::Known;
+
+/// All partitions at an instant, and the changes that were asked for.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Look {
+    /// The instant, ISO 8601.
+    pub now: String,
+    /// Hosts partitions can be on: 0 to this, exclusive.
+    pub hosts: usize,
+    /// The number of the latest change; 0 when there was none since the start.
+    pub latest_change: u64,
+    /// In key order; together they are the whole key space.
+    pub partitions: Vec<PartitionView>,
+    /// Oldest first.
+    pub changes: Vec<ChangeView>,
+}
+
+/// A partition.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PartitionView {
+    /// Its number; a split or merge gives new ones.
+    pub id: u64,
+    /// Who serves it.
+    pub host: u64,
+    /// Grows with every change of its owner or range.
+    pub epoch: u64,
+    /// Its lowest key, hexadecimal.
+    pub low: String,
+    /// The first key above it, hexadecimal; none at the end of the key space.
+    pub high: Option<String>,
+    /// `low` as text.
+    pub from: String,
+    /// `high` as text.
+    pub to: Option<String>,
+    /// Requests since it was opened by its host.
+    pub requests: u64,
+    /// Rows in its runs, old versions and those of former neighbours included.
+    pub rows: u64,
+    /// Bytes of those runs.
+    pub run_bytes: u64,
+    /// Memory of its memtables.
+    pub memtable_bytes: u64,
+    /// Extents of its log.
+    pub log_extents: u64,
+    /// Why it takes no writes.
+    pub stopped: Option<String>,
+}
+
+/// A change of the map.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ChangeView {
+    /// Counts from 1 at the start of the process.
+    pub number: u64,
+    /// When, ISO 8601.
+    pub at: String,
+    /// `split`, `merge` or `move`.
+    pub kind: String,
+    /// The partitions before, in key order.
+    pub from: Vec<u64>,
+    /// The partitions after, in key order.
+    pub to: Vec<u64>,
+    /// Who serves them now.
+    pub host: u64,
+    /// How long no write of the range was made durable, milliseconds.
+    pub pause_ms: f64,
+}
+
+/// What a command made.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Made {
+    /// The partitions that have the range now, in key order.
+    pub partitions: Vec<u64>,
+    /// How many changes of the map that took.
+    pub changes: usize,
+    /// The longest pause of writes, milliseconds.
+    pub pause_ms: f64,
+}
+
+impl PartitionView {
+    pub(super) fn new(status: PartitionStatus, known: &dyn Known) -> Self {
+        let (low, high) = (status.range.low().as_bytes(), status.range.high());
+        Self {
+            id: status.id.get(),
+            host: status.host.get(),
+            epoch: status.epoch.get(),
+            low: hex(low),
+            high: high.map(|high| hex(high.as_bytes())),
+            from: names::text(low, known),
+            to: high.map(|high| names::text(high.as_bytes(), known)),
+            requests: status.requests,
+            rows: status.rows,
+            run_bytes: status.run_bytes,
+            memtable_bytes: status.memtable_bytes,
+            log_extents: status.log_extents,
+            stopped: status.stopped,
+        }
+    }
+}
+
+impl From<ChangeEvent> for ChangeView {
+    fn from(event: ChangeEvent) -> Self {
+        Self {
+            number: event.number,
+            at: event.at.to_iso(),
+            kind: event.kind.word().to_owned(),
+            from: ids(&event.from),
+            to: ids(&event.to),
+            host: event.host.get(),
+            pause_ms: milliseconds(event.pause),
+        }
+    }
+}
+
+impl From<Changed> for Made {
+    fn from(changed: Changed) -> Self {
+        let pause_ms = milliseconds(changed.pause);
+        Self { partitions: ids(&changed.partitions), changes: 1, pause_ms }
+    }
+}
+
+fn ids(partitions: &[PartitionId]) -> Vec<u64> {
+    partitions.iter().map(|id| id.get()).collect()
+}
+
+fn milliseconds(pause: Duration) -> f64 {
+    pause.as_secs_f64() * 1_000.0
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
+        write!(text, "{byte:02x}").expect("a string takes all text");
+        text
+    })
+}

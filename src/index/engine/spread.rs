@@ -1,0 +1,102 @@
+//! How a partition's rows are spread over its keys, from what is in memory.
+
+use std::collections::BTreeMap;
+use std::collections::VecDeque;
+
+use bytes::Bytes;
+
+use crate::index::api::Error;
+use crate::index::engine::partition::Partition;
+use crate::index::engine::table::{From, Tables};
+use crate::index::rows::Family;
+use crate::index::rows::Rows;
+use crate::types::KeyRange;
+use crate::types::RoutingKey;
+use crate::types::Sequence;
+
+/// Keys of a memtable looked at between two waits, so that other tasks of the thread go on.
+const PAGE: usize = 1_000;
+/// Keys of one memtable kept, at least half as many when it has more.
+const TABLE_KEYS_MAX: usize = 8_192;
+
+impl Partition {
+    /// Keys of main rows inside `range`, ascending, each with about how many rows lie from it to the next. Memtables and the
+    /// indexes of runs tell. Where these do not tell `fewest` places apart, single rows are read, if there are at most
+    /// `rows_max`.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`], [`Error::Unavailable`].
+    pub(crate) async fn spread(
+        &self,
+        range: &KeyRange,
+        fewest: usize,
+        rows_max: usize,
+    ) -> Result<Vec<(RoutingKey, u64)>, Error> {
+        let Some(range) = self.core.range.intersect(range) else { return Ok(Vec::new()) };
+        let (sources, sequence) = self.core.published();
+        let mut keys = BTreeMap::new();
+        for run in sources.runs(Family::Main) {
+            let low = range.low();
+            let rows = run.rows_of_a_block();
+            let inside = run.blocks().filter(|key| range.contains(key));
+            inside.for_each(|key| add(&mut keys, key, rows));
+            // A part of the block before the first of these may be inside too.
+            let begins_below = run.blocks().next().is_some_and(|key| key < low.as_bytes());
+            if begins_below && run.last() >= low.as_bytes() {
+                *keys.entry(low.clone()).or_default() += rows.div_ceil(2);
+            }
+        }
+        for tables in sources.tables() {
+            let (kept, stride) = of_tables(tables, &range, sequence).await;
+            kept.iter().for_each(|key| add(&mut keys, key, stride));
+        }
+        let wide = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
+        let rows = keys.values().fold(0_u64, |sum, weight| sum.saturating_add(*weight));
+        let heaviest = keys.values().max().copied().unwrap_or(0);
+        let is_coarse = heaviest.saturating_mul(wide(fewest)) > rows || keys.len() < fewest;
+        if is_coarse && rows <= wide(rows_max) {
+            let (low, high) = (range.low().as_bytes(), range.high().map(RoutingKey::as_bytes));
+            let high = high.map(AsRef::as_ref);
+            let rows = self.core.snapshot().scan(Family::Main, low, high, rows_max).await?;
+            keys.clear();
+            rows.iter().for_each(|row| add(&mut keys, &row.key, 1));
+        }
+        Ok(keys.into_iter().collect())
+    }
+}
+
+fn add(keys: &mut BTreeMap<RoutingKey, u64>, row: &Bytes, weight: u64) {
+    if let Some(key) = RoutingKey::of_row(row) {
+        *keys.entry(key).or_default() += weight;
+    }
+}
+
+/// Every so-manieth key of the memtables' rows in `range`, and how manieth.
+async fn of_tables(tables: &Tables, range: &KeyRange, at: Sequence) -> (Vec<Bytes>, u64) {
+    let mut from = From::At(range.low().as_bytes().clone());
+    let to = range.high().map(|high| high.as_bytes().as_ref());
+    let (mut kept, mut stride, mut seen) = (Vec::new(), 1_u64, 0_u64);
+    let mut page = VecDeque::new();
+    loop {
+        let more = tables.collect(Family::Main, &from, to, (at, PAGE), &mut page);
+        if let Some((last, _)) = page.back() {
+            from = From::After(last.clone());
+        }
+        for (key, value) in page.drain(..) {
+            if value.is_some() {
+                if seen.is_multiple_of(stride) {
+                    kept.push(key);
+                }
+                seen += 1;
+            }
+        }
+        if kept.len() > TABLE_KEYS_MAX {
+            kept = kept.into_iter().step_by(2).collect();
+            stride *= 2;
+        }
+        if !more {
+            return (kept, stride);
+        }
+        tokio::task::yield_now().await;
+    }
+}

@@ -1,0 +1,320 @@
+//! What `blockyard partitions watch` draws: two looks at the partitions, as text.
+
+use std::collections::HashMap;
+
+use crate::admin::ChangeView;
+use crate::admin::Look;
+use crate::admin::PartitionView;
+use crate::types::Timestamp;
+
+/// Requests a second from which on a cell has the next colour; the first is for none.
+const STEPS: [f64; 9] = [0.5, 3.0, 10.0, 30.0, 100.0, 300.0, 1_000.0, 3_000.0, 10_000.0];
+/// A colour of 256 and a character for each step, for eyes and terminals that know no colours.
+const HEAT: [(u8, char); STEPS.len() + 1] = [
+    (236, ' '),
+    (17, '.'),
+    (19, ':'),
+    (55, '-'),
+    (90, '='),
+    (125, '+'),
+    (161, '*'),
+    (202, '#'),
+    (208, '%'),
+    (220, '@'),
+];
+/// Lines of the heat map.
+const MAP_LINES: usize = 4;
+/// Lines that are always there, around the partitions and the changes.
+const FIXED_LINES: usize = MAP_LINES + 9;
+/// Seconds for which the partitions of a change are marked.
+const MARK_SECONDS: f64 = 10.0;
+/// A new line, after what an older frame left on this one.
+const END: &str = "\x1b[K\n";
+
+/// A partition and its requests a second.
+type Rated<'a> = (&'a PartitionView, f64);
+
+/// A whole screen of `columns` and `lines`, with terminal codes.
+pub(super) fn frame(before: &Look, now: &Look, (columns, lines): (usize, usize)) -> String {
+    let width = columns.max(20) - 1;
+    let rated = rates(before, now);
+    let mut page = format!("\x1b[H{}{END}{END}", cut(&summary(now, &rated), width));
+    let cells: Vec<&[Rated<'_>]> = cells(&rated, width);
+    let mut heat = String::new();
+    for cell in &cells {
+        let hottest = cell.iter().map(|(_, rate)| *rate).fold(0.0, f64::max);
+        let (colour, character) = shade(hottest);
+        heat +=
+            &format!("\x1b[38;5;{};48;5;{colour}m{character}", if colour > 200 { 16 } else { 252 });
+    }
+    for _ in 0..MAP_LINES {
+        page += &format!("{heat}\x1b[0m{END}");
+    }
+    let owner = |cell: &&[Rated<'_>]| cell.first().map_or(' ', |(p, _)| digit(p.host));
+    page += &format!("{}{END}", cells.iter().map(owner).collect::<String>());
+    page += &format!("{}{END}", marks(now, &cells));
+    page += &format!("{}\x1b[0m{END}{END}", legend());
+    let room = lines.saturating_sub(FIXED_LINES).max(2);
+    page += &cut("  busiest   host  requests/s         rows  from", width);
+    page += END;
+    for line in busiest(&rated).take(room / 2) {
+        page += &format!("{}{END}", cut(&line, width));
+    }
+    page += &cut("  latest changes", width);
+    page += END;
+    for change in now.changes.iter().rev().take(room - room / 2) {
+        page += &format!("{}{END}", cut(&told(change), width));
+    }
+    // No new line at the end: the screen would move.
+    page.truncate(page.len() - 1);
+    page + "\x1b[J"
+}
+
+/// A few plain lines: load, and the changes since the look before.
+pub(super) fn lines(before: &Look, now: &Look) -> String {
+    let rated = rates(before, now);
+    let mut text = summary(now, &rated);
+    if let Some(line) = busiest(&rated).next() {
+        text += &format!("  busiest {}", line.trim_start());
+    }
+    text.push('\n');
+    // Numbers begin anew when the node does.
+    let seen = if before.latest_change > now.latest_change { 0 } else { before.latest_change };
+    for change in now.changes.iter().filter(|change| change.number > seen) {
+        text += &format!("{}\n", told(change));
+    }
+    text
+}
+
+fn summary(now: &Look, rated: &[Rated<'_>]) -> String {
+    let all: f64 = rated.iter().map(|(_, rate)| rate).sum();
+    format!(
+        "{}  {} partitions  {} hosts  {all:.0} requests/s",
+        clock(&now.now),
+        now.partitions.len(),
+        now.hosts
+    )
+}
+
+/// Hours, minutes and seconds of a time.
+fn clock(iso: &str) -> &str {
+    iso.get(11..19).unwrap_or(iso)
+}
+
+/// Requests a second of each partition between two looks, in key order.
+fn rates<'a>(before: &Look, now: &'a Look) -> Vec<Rated<'a>> {
+    let counted: HashMap<u64, u64> = before.partitions.iter().map(|p| (p.id, p.requests)).collect();
+    let seconds = seconds_between(&before.now, &now.now);
+    let rate = |partition: &PartitionView| {
+        // A new one, or one that its new host counts from zero on, has all of its requests from this while.
+        let old = counted.get(&partition.id).filter(|old| **old <= partition.requests);
+        let new = partition.requests - old.copied().unwrap_or(0);
+        #[expect(clippy::cast_precision_loss, reason = "requests of a second")]
+        let new = new as f64;
+        if seconds > 0.0 { new / seconds } else { 0.0 }
+    };
+    now.partitions.iter().map(|partition| (partition, rate(partition))).collect()
+}
+
+fn seconds_between(earlier: &str, later: &str) -> f64 {
+    match (Timestamp::from_iso(earlier), Timestamp::from_iso(later)) {
+        (Some(earlier), Some(later)) => later.since(earlier).as_secs_f64(),
+        _ => 0.0,
+    }
+}
+
+/// The partitions of each of `width` cells: several in one, or one in several.
+fn cells<'a, 'b>(rated: &'b [Rated<'a>], width: usize) -> Vec<&'b [Rated<'a>]> {
+    let place = |cell: usize| cell * rated.len() / width;
+    let cell = |cell| {
+        let from = place(cell);
+        rated.get(from..place(cell + 1).max(from + 1)).unwrap_or_default()
+    };
+    (0..width).map(cell).collect()
+}
+
+fn shade(rate: f64) -> (u8, char) {
+    let step = STEPS.iter().take_while(|step| rate >= **step).count();
+    HEAT.get(step).copied().unwrap_or((236, ' '))
+}
+
+fn digit(host: u64) -> char {
+    u32::try_from(host % 36).ok().and_then(|host| char::from_digit(host, 36)).unwrap_or('?')
+}
+
+/// `S`, `M` or `>` under what was split, merged or moved a moment ago.
+fn marks(now: &Look, cells: &[&[Rated<'_>]]) -> String {
+    let fresh: Vec<&ChangeView> = now
+        .changes
+        .iter()
+        .rev()
+        .filter(|change| seconds_between(&change.at, &now.now) < MARK_SECONDS)
+        .collect();
+    let mark = |cell: &&[Rated<'_>]| {
+        let made = |change: &&&ChangeView| cell.iter().any(|(p, _)| change.to.contains(&p.id));
+        fresh.iter().find(made).map_or(' ', |change| match change.kind.as_str() {
+            "split" => 'S',
+            "merge" => 'M',
+            _ => '>',
+        })
+    };
+    cells.iter().map(mark).collect()
+}
+
+fn legend() -> String {
+    let steps = HEAT.iter().zip(std::iter::once(&0.0).chain(&STEPS));
+    let shown = steps.map(|((colour, character), from)| {
+        format!("\x1b[48;5;{colour}m{character}\x1b[0m{from:.0} ")
+    });
+    format!("{}requests/s; below: host, S split M merge > move", shown.collect::<String>())
+}
+
+fn busiest<'a>(rated: &'a [Rated<'_>]) -> impl Iterator<Item = String> + use<'a> {
+    let mut order: Vec<&Rated<'_>> = rated.iter().collect();
+    order.sort_by(|a, b| b.1.total_cmp(&a.1));
+    order.into_iter().map(|(partition, rate)| {
+        let from = if partition.from.is_empty() { "(the beginning)" } else { &partition.from };
+        format!(
+            "{:9} {:6} {rate:11.0} {:12}  {}",
+            partition.id,
+            partition.host,
+            partition.rows,
+            // A name may hold anything; a terminal must not.
+            from.escape_debug()
+        )
+    })
+}
+
+fn told(change: &ChangeView) -> String {
+    let ids = |ids: &[u64]| ids.iter().map(u64::to_string).collect::<Vec<_>>().join(",");
+    format!(
+        "  {} {:5} {} -> {} host {}  writes paused {:.3} ms",
+        clock(&change.at),
+        change.kind,
+        ids(&change.from),
+        ids(&change.to),
+        change.host,
+        change.pause_ms
+    )
+}
+
+/// At most `width` characters.
+fn cut(text: &str, width: usize) -> String {
+    text.chars().take(width).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn partition(id: u64, host: u64, requests: u64) -> PartitionView {
+        PartitionView {
+            id,
+            host,
+            requests,
+            from: format!("acc/con/{id}"),
+            ..PartitionView::default()
+        }
+    }
+
+    fn look(second: u32, partitions: Vec<PartitionView>, changes: Vec<ChangeView>) -> Look {
+        Look {
+            now: format!("2026-11-21T10:00:{second:02}.5000000Z"),
+            hosts: 2,
+            latest_change: changes.last().map_or(0, |change| change.number),
+            partitions,
+            changes,
+        }
+    }
+
+    fn split(number: u64, second: u32) -> ChangeView {
+        ChangeView {
+            number,
+            at: format!("2026-11-21T10:00:{second:02}.0000000Z"),
+            kind: "split".to_owned(),
+            from: vec![1],
+            to: vec![3, 4],
+            host: 1,
+            pause_ms: 2.5,
+        }
+    }
+
+    /// The text without colours, a line each.
+    fn plain(frame: &str) -> Vec<String> {
+        let mut text = String::new();
+        let mut rest = frame;
+        while let Some((before, code)) = rest.split_once('\x1b') {
+            text += before;
+            rest = &code[code.find(|c: char| c.is_ascii_alphabetic()).unwrap() + 1..];
+        }
+        (text + rest).lines().map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn a_frame_is_a_map_of_load_with_hosts_and_marks() {
+        let before = look(1, vec![partition(1, 0, 70), partition(2, 0, 5)], Vec::new());
+        let now = look(
+            3,
+            vec![
+                partition(3, 1, 2_400),
+                partition(4, 1, 0),
+                partition(2, 0, 45),
+                partition(5, 0, 0),
+            ],
+            vec![split(1, 2)],
+        );
+        let frame = frame(&before, &now, (41, 24));
+        let lines = plain(&frame);
+        assert_eq!(lines[0], "10:00:03  4 partitions  2 hosts  1220 re");
+        let cells = |a, b, c, d| [a, b, c, d].map(|c: &str| c.repeat(10)).concat();
+        assert_eq!(lines[2], cells("#", " ", "-", " "), "1,200, none, 20, none");
+        assert_eq!(lines[2], lines[5]);
+        assert_eq!(lines[6], cells("1", "1", "0", "0"));
+        assert_eq!(lines[7], cells("S", "S", " ", " "));
+        assert!(frame.contains("\x1b[38;5;16;48;5;202m#"), "colours too");
+        let busiest = lines.iter().position(|line| line.contains("busiest")).unwrap();
+        assert!(lines[busiest + 1].starts_with("        3      1        1200"), "{lines:#?}");
+        assert!(
+            lines.iter().any(|line| line.starts_with("  10:00:02 split 1 -> 3,4 host 1  writes"))
+        );
+        assert!(lines.iter().all(|line| line.chars().count() <= 160), "{lines:#?}");
+        assert!(lines.len() <= 24, "{lines:#?}");
+    }
+
+    #[test]
+    fn many_partitions_share_cells_and_the_hottest_shows() {
+        let quiet = |n| partition(n, 0, 0);
+        let before = look(1, (0..1_000).map(quiet).collect(), Vec::new());
+        let mut now = look(2, (0..1_000).map(quiet).collect(), Vec::new());
+        now.partitions[505].requests = 20_000;
+        let lines = plain(&frame(&before, &now, (101, 30)));
+        assert_eq!(lines[2].find('@'), Some(50));
+        assert_eq!(lines[2].trim(), "@");
+    }
+
+    #[test]
+    fn plain_lines_tell_each_change_once() {
+        let before = look(1, vec![partition(1, 0, 10)], vec![split(1, 0)]);
+        let now = look(2, vec![partition(1, 0, 40)], vec![split(1, 0), split(2, 1)]);
+        let text = lines(&before, &now);
+        assert_eq!(text.lines().count(), 2, "{text}");
+        assert!(text.starts_with("10:00:02  1 partitions  2 hosts  30 requests/s  busiest 1 "));
+        assert!(
+            text.ends_with("  10:00:01 split 1 -> 3,4 host 1  writes paused 2.500 ms\n"),
+            "{text}"
+        );
+        let restarted = look(3, vec![partition(1, 0, 5)], vec![split(1, 3)]);
+        let text = lines(&now, &restarted);
+        assert!(text.contains(" 5 requests/s") && text.contains("10:00:03 split"), "{text}");
+    }
+
+    #[test]
+    fn nothing_moves_a_terminal() {
+        let mut named = partition(1, 0, 0);
+        named.from = "acc/con/\u{1b}[2J".to_owned();
+        let now = look(1, vec![named], Vec::new());
+        assert!(!frame(&now, &now, (200, 30)).contains("\x1b[2J"));
+        assert!(!lines(&now, &now).contains('\x1b'));
+        assert!(!frame(&now, &now, (0, 0)).is_empty());
+    }
+}
