@@ -135,8 +135,9 @@ impl Fleet {
     /// Refuses writes from now on, flushes all partitions so that the next start has nothing to replay, and ends all tasks.
     /// Reads go on being answered.
     pub async fn shutdown(&self) {
-        let _no_change = self.changing.lock().await;
+        // First: a change may be waiting for a partition to open.
         self.stop.cancel();
+        let _no_change = self.changing.lock().await;
         join_all(self.hosts.iter().map(Host::shutdown)).await;
         tracing::info!("index stopped");
     }

@@ -73,6 +73,8 @@ impl From<NotMerged> for ChangeError {
 const MOVE_TRIES: usize = 4;
 /// Between tries to open a partition that this process owns and that nobody serves.
 const REOPEN_PAUSE: Duration = Duration::from_millis(100);
+/// Tries to open it.
+const REOPEN_TRIES: usize = 20;
 
 impl Fleet {
     /// Splits a partition at `keys`: each is the lowest of a child's range. Writes wait a moment, reads go on. Once begun it
@@ -217,17 +219,24 @@ impl Fleet {
         Ok(Changed { partitions: vec![partition], pause })
     }
 
-    /// Opens a partition that is ours and that nobody serves, however long it takes.
+    /// Opens a partition that is ours and that nobody serves. When it does not open in seconds, a disk takes no writes, and a
+    /// restart opens it.
     async fn reopen(
         &self,
         shared: &Arc<Shared>,
         partition: PartitionId,
     ) -> Result<Partition, ChangeError> {
+        let mut tries = 1;
         loop {
             match Partition::open(shared, partition).await {
                 Ok(opened) => return Ok(opened),
+                Err(error) if tries == REOPEN_TRIES => {
+                    tracing::error!(%partition, %error, "does not open; its keys are served after a restart");
+                    return Err(error.into());
+                }
                 Err(error) => {
-                    tracing::error!(%partition, %error, "does not open; trying again");
+                    tracing::warn!(%partition, %error, "does not open; trying again");
+                    tries += 1;
                     self.still_serves()?;
                     shared.parts.env.clock.sleep(REOPEN_PAUSE).await;
                 }

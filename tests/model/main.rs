@@ -1,0 +1,503 @@
+//! Splits, merges, moves and takeovers of partitions, model-checked: every interleaving of a small world.
+//!
+//! The world: two keys, two hosts, a coordinator, log extents with a fence. Hosts write, change the map, crash and take over
+//! at any time; an answer of the coordinator may be lost. What is modelled is the protocol of `src/index/engine/change/`
+//! and `recover.rs`, a durable step an action.
+//!
+//! Checked in every state: the descriptors tile the keys (I5); of every acknowledged write, whoever takes its key over next
+//! finds it (I1, I2, I8); the owner that the coordinator names, when it serves, shows it (I6).
+
+use stateright::Checker;
+use stateright::Model;
+use stateright::Property;
+
+const KEYS: u8 = 2;
+const HOSTS: u8 = 2;
+
+/// Writes, by number, as bits. Write `n` is of key `n % KEYS`.
+type Writes = u8;
+
+/// What the coordinator holds of a partition.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Descriptor {
+    id: u8,
+    low: u8,
+    high: u8,
+    epoch: u8,
+    host: u8,
+    log: Vec<usize>,
+    revision: u8,
+}
+
+impl Descriptor {
+    fn has(&self, write: u8) -> bool {
+        (self.low..self.high).contains(&(write % KEYS))
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Record {
+    /// Where the extent before ends, and rows that are in runs or were copied.
+    Manifest {
+        link: Option<(usize, usize)>,
+        rows: Writes,
+    },
+    Write(u8),
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+struct Extent {
+    fence: u8,
+    records: Vec<Record>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Mode {
+    Serving,
+    /// Held for a change whose first records are durable: those it replaces, and what it will be.
+    Held(Vec<u8>, Vec<Descriptor>),
+    /// Claimed, not yet fenced.
+    Claimed,
+    /// Fenced and replayed up to there; needs an extent of its own to write to.
+    Replayed(Option<(usize, usize)>),
+}
+
+/// A partition open at a host.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Open {
+    descriptor: Descriptor,
+    rows: Writes,
+    mode: Mode,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct World {
+    map: Vec<Descriptor>,
+    extents: Vec<Extent>,
+    hosts: Vec<Vec<Open>>,
+    written: u8,
+    acknowledged: Writes,
+    next_id: u8,
+    changes: u8,
+    takeovers: u8,
+    crashes: u8,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Step {
+    /// The host appends the next write, and answers it.
+    Write(u8, u8),
+    Split(u8, u8),
+    Merge(u8, u8, u8),
+    Move(u8, u8, u8),
+    /// The coordinator carries the transaction of a held change out, or refuses it; the host learns of it.
+    Decide(u8, u8),
+    /// The same, but the answer is lost: the host stops what it held.
+    DecideUnheard(u8, u8),
+    /// The coordinator cannot be reached: the change is given up.
+    GiveUp(u8, u8),
+    Claim(u8, u8),
+    FenceAndReplay(u8, u8),
+    Roll(u8, u8),
+    Crash(u8),
+}
+
+/// How much may happen.
+struct Bounds {
+    writes: u8,
+    changes: u8,
+    takeovers: u8,
+    crashes: u8,
+    /// A fault planted to see that the properties can fail.
+    broken: Option<Broken>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Broken {
+    /// Taking over replays without fencing.
+    NoFence,
+    /// Children do not look at the log of their parent.
+    NoLink,
+    /// A merge forgets what is in memory only.
+    NoTail,
+}
+
+impl World {
+    fn descriptor(&self, id: u8) -> Option<&Descriptor> {
+        self.map.iter().find(|descriptor| descriptor.id == id)
+    }
+
+    fn open(&self, host: u8, id: u8) -> Option<&Open> {
+        self.hosts[usize::from(host)].iter().find(|open| open.descriptor.id == id)
+    }
+
+    fn open_mut(&mut self, host: u8, id: u8) -> Option<&mut Open> {
+        self.hosts[usize::from(host)].iter_mut().find(|open| open.descriptor.id == id)
+    }
+
+    fn close(&mut self, host: u8, id: u8) {
+        self.hosts[usize::from(host)].retain(|open| open.descriptor.id != id);
+    }
+
+    /// What replaying a partition's log gives.
+    fn replay(&self, descriptor: &Descriptor) -> Writes {
+        let mut rows = 0;
+        for (number, extent) in descriptor.log.iter().enumerate() {
+            let records = &self.extents[*extent].records;
+            let end = descriptor.log.get(number + 1).and_then(|next| {
+                match self.extents[*next].records.first() {
+                    Some(Record::Manifest { link: Some((before, end)), .. })
+                        if before == extent =>
+                    {
+                        Some(*end)
+                    }
+                    Some(_) | None => None,
+                }
+            });
+            for record in records.iter().take(end.unwrap_or(records.len())) {
+                match record {
+                    Record::Manifest { rows: more, .. } => rows |= more,
+                    Record::Write(write) => rows |= 1 << write,
+                }
+            }
+        }
+        clip(rows, descriptor)
+    }
+
+    fn new_extent(&mut self, epoch: u8, first: Record) -> usize {
+        self.extents.push(Extent { fence: epoch, records: vec![first] });
+        self.extents.len() - 1
+    }
+
+    /// Where a log ends now.
+    fn end(&self, descriptor: &Descriptor) -> Option<(usize, usize)> {
+        descriptor.log.last().map(|extent| (*extent, self.extents[*extent].records.len()))
+    }
+
+    /// Replaces descriptors if none of them has changed.
+    fn decide(&mut self, old: &[Descriptor], new: &[Descriptor]) -> bool {
+        let unchanged = old
+            .iter()
+            .all(|old| self.descriptor(old.id).is_some_and(|now| now.revision == old.revision));
+        if unchanged {
+            self.map.retain(|now| old.iter().all(|old| old.id != now.id));
+            self.map.extend(new.iter().cloned());
+            self.map.sort_by_key(|descriptor| descriptor.low);
+        }
+        unchanged
+    }
+}
+
+fn clip(rows: Writes, descriptor: &Descriptor) -> Writes {
+    (0..8)
+        .filter(|write| rows & (1 << write) != 0 && descriptor.has(*write))
+        .fold(0, |r, w| r | 1 << w)
+}
+
+impl Bounds {
+    fn split(&self, world: &mut World, host: u8, id: u8) -> Option<()> {
+        let open = world.open(host, id)?.clone();
+        let end = world.end(&open.descriptor);
+        let mut children = Vec::new();
+        for key in open.descriptor.low..open.descriptor.high {
+            let epoch = open.descriptor.epoch + 1;
+            let link = if self.broken == Some(Broken::NoLink) { None } else { end };
+            let extent = world.new_extent(epoch, Record::Manifest { link, rows: 0 });
+            let mut log = open.descriptor.log.clone();
+            if self.broken == Some(Broken::NoLink) {
+                log.clear();
+            }
+            log.push(extent);
+            let (id, low, high) = (world.next_id, key, key + 1);
+            children.push(Descriptor { id, low, high, epoch, host, log, revision: 0 });
+            world.next_id += 1;
+        }
+        world.open_mut(host, id)?.mode = Mode::Held(vec![id], children);
+        Some(())
+    }
+
+    fn merge(&self, world: &mut World, host: u8, left: u8, right: u8) -> Option<()> {
+        let (a, b) = (world.open(host, left)?.clone(), world.open(host, right)?.clone());
+        let epoch = a.descriptor.epoch.max(b.descriptor.epoch) + 1;
+        let rows = if self.broken == Some(Broken::NoTail) { 0 } else { a.rows | b.rows };
+        let extent = world.new_extent(epoch, Record::Manifest { link: None, rows });
+        let merged = Descriptor {
+            id: world.next_id,
+            low: a.descriptor.low,
+            high: b.descriptor.high,
+            epoch,
+            host,
+            log: vec![extent],
+            revision: 0,
+        };
+        world.next_id += 1;
+        for id in [left, right] {
+            world.open_mut(host, id)?.mode = Mode::Held(vec![left, right], vec![merged.clone()]);
+        }
+        Some(())
+    }
+
+    /// The transaction of a held change. Gives the outcome, what was held and what is to be.
+    fn transaction(
+        world: &mut World,
+        host: u8,
+        id: u8,
+    ) -> Option<(bool, Vec<u8>, Vec<Descriptor>)> {
+        let Mode::Held(held, new) = world.open(host, id)?.mode.clone() else { return None };
+        let old: Vec<Descriptor> = held
+            .iter()
+            .map(|id| Some(world.open(host, *id)?.descriptor.clone()))
+            .collect::<Option<_>>()?;
+        Some((world.decide(&old, &new), held, new))
+    }
+
+    fn take(&self, world: &mut World, step: &Step) -> Option<()> {
+        match *step {
+            Step::Write(host, id) => {
+                let write = world.written;
+                let open = world.open(host, id)?;
+                let (epoch, extent) = (open.descriptor.epoch, *open.descriptor.log.last()?);
+                if world.extents[extent].fence > epoch {
+                    // Another owner has the partition.
+                    world.close(host, id);
+                    return Some(());
+                }
+                world.extents[extent].records.push(Record::Write(write));
+                world.written += 1;
+                world.acknowledged |= 1 << write;
+                world.open_mut(host, id)?.rows |= 1 << write;
+            }
+            Step::Split(host, id) => {
+                world.changes += 1;
+                self.split(world, host, id)?;
+            }
+            Step::Merge(host, left, right) => {
+                world.changes += 1;
+                self.merge(world, host, left, right)?;
+            }
+            Step::Move(host, id, to) => {
+                world.changes += 1;
+                let mut next = world.open(host, id)?.descriptor.clone();
+                (next.epoch, next.host, next.revision) = (next.epoch + 1, to, next.revision + 1);
+                world.open_mut(host, id)?.mode = Mode::Held(vec![id], vec![next]);
+            }
+            Step::Decide(host, id) => {
+                let rows: Writes = world.hosts[usize::from(host)].iter().fold(0, |r, o| r | o.rows);
+                let (done, held, new) = Self::transaction(world, host, id)?;
+                held.iter().for_each(|id| world.close(host, *id));
+                if done {
+                    for descriptor in new {
+                        if descriptor.host != host {
+                            // The new host has followed the log; it fences and goes on in it.
+                            let newest = *descriptor.log.last()?;
+                            world.extents[newest].fence = descriptor.epoch;
+                        }
+                        let rows = clip(rows, &descriptor);
+                        let at = usize::from(descriptor.host);
+                        world.hosts[at].retain(|open| open.descriptor.id != descriptor.id);
+                        world.hosts[at].push(Open { descriptor, rows, mode: Mode::Serving });
+                    }
+                }
+            }
+            Step::DecideUnheard(host, id) => {
+                let (_, held, _) = Self::transaction(world, host, id)?;
+                held.iter().for_each(|id| world.close(host, *id));
+            }
+            Step::GiveUp(host, id) => {
+                let Mode::Held(held, _) = world.open(host, id)?.mode.clone() else { return None };
+                for id in held {
+                    world.open_mut(host, id)?.mode = Mode::Serving;
+                }
+            }
+            Step::Claim(host, id) => {
+                world.takeovers += 1;
+                let now = world.map.iter_mut().find(|descriptor| descriptor.id == id)?;
+                (now.epoch, now.host, now.revision) = (now.epoch + 1, host, now.revision + 1);
+                let descriptor = now.clone();
+                world.close(host, id);
+                let open = Open { descriptor, rows: 0, mode: Mode::Claimed };
+                world.hosts[usize::from(host)].push(open);
+            }
+            Step::FenceAndReplay(host, id) => {
+                let descriptor = world.open(host, id)?.descriptor.clone();
+                let newest = *descriptor.log.last()?;
+                if self.broken != Some(Broken::NoFence) {
+                    if world.extents[newest].fence > descriptor.epoch {
+                        world.close(host, id);
+                        return Some(());
+                    }
+                    world.extents[newest].fence = descriptor.epoch;
+                }
+                let (rows, end) = (world.replay(&descriptor), world.end(&descriptor));
+                let open = world.open_mut(host, id)?;
+                (open.rows, open.mode) = (rows, Mode::Replayed(end));
+            }
+            Step::Roll(host, id) => {
+                let open = world.open(host, id)?.clone();
+                let Mode::Replayed(link) = open.mode else { return None };
+                let first = Record::Manifest { link, rows: 0 };
+                let extent = world.new_extent(open.descriptor.epoch, first);
+                let mut next = open.descriptor.clone();
+                next.log.push(extent);
+                next.revision += 1;
+                if world.decide(std::slice::from_ref(&open.descriptor), std::slice::from_ref(&next))
+                {
+                    let open = world.open_mut(host, id)?;
+                    (open.descriptor, open.mode) = (next, Mode::Serving);
+                } else {
+                    world.close(host, id);
+                }
+            }
+            Step::Crash(host) => {
+                world.crashes += 1;
+                world.hosts[usize::from(host)].clear();
+            }
+        }
+        Some(())
+    }
+}
+
+impl Model for Bounds {
+    type State = World;
+    type Action = Step;
+
+    fn init_states(&self) -> Vec<World> {
+        let first = Record::Manifest { link: None, rows: 0 };
+        let descriptor =
+            Descriptor { id: 0, low: 0, high: KEYS, epoch: 1, host: 0, log: vec![0], revision: 0 };
+        let open = Open { descriptor: descriptor.clone(), rows: 0, mode: Mode::Serving };
+        vec![World {
+            map: vec![descriptor],
+            extents: vec![Extent { fence: 1, records: vec![first] }],
+            hosts: vec![vec![open], Vec::new()],
+            written: 0,
+            acknowledged: 0,
+            next_id: 1,
+            changes: 0,
+            takeovers: 0,
+            crashes: 0,
+        }]
+    }
+
+    fn actions(&self, world: &World, steps: &mut Vec<Step>) {
+        for host in 0..HOSTS {
+            let open = &world.hosts[usize::from(host)];
+            if !open.is_empty() && world.crashes < self.crashes {
+                steps.push(Step::Crash(host));
+            }
+            for one in open {
+                let id = one.descriptor.id;
+                match &one.mode {
+                    Mode::Serving => {
+                        if world.written < self.writes && one.descriptor.has(world.written) {
+                            steps.push(Step::Write(host, id));
+                        }
+                        if world.changes < self.changes {
+                            if one.descriptor.high - one.descriptor.low > 1 {
+                                steps.push(Step::Split(host, id));
+                            }
+                            steps.push(Step::Move(host, id, 1 - host));
+                            let right = open.iter().find(|right| {
+                                right.mode == Mode::Serving
+                                    && right.descriptor.low == one.descriptor.high
+                            });
+                            steps.extend(right.map(|r| Step::Merge(host, id, r.descriptor.id)));
+                        }
+                    }
+                    Mode::Held(held, _) if held.first() == Some(&id) => {
+                        steps.push(Step::Decide(host, id));
+                        steps.push(Step::DecideUnheard(host, id));
+                        steps.push(Step::GiveUp(host, id));
+                    }
+                    Mode::Held(..) => {}
+                    Mode::Claimed => steps.push(Step::FenceAndReplay(host, id)),
+                    Mode::Replayed(_) => steps.push(Step::Roll(host, id)),
+                }
+            }
+            if world.takeovers < self.takeovers {
+                steps.extend(world.map.iter().map(|now| Step::Claim(host, now.id)));
+            }
+        }
+    }
+
+    fn next_state(&self, world: &World, step: Step) -> Option<World> {
+        let mut next = world.clone();
+        self.take(&mut next, &step)?;
+        Some(next)
+    }
+
+    fn properties(&self) -> Vec<Property<Self>> {
+        vec![
+            Property::always("the descriptors tile the keys", |_, world: &World| {
+                let mut at = 0;
+                let tiles = world.map.iter().all(|descriptor| {
+                    let joins = descriptor.low == at;
+                    at = descriptor.high;
+                    joins
+                });
+                tiles && at == KEYS
+            }),
+            Property::always(
+                "the next owner finds every acknowledged write",
+                |_, world: &World| {
+                    let found = world.map.iter().fold(0, |rows, now| rows | world.replay(now));
+                    world.acknowledged & !found == 0
+                },
+            ),
+            Property::always("the owner shows every acknowledged write", |_, world: &World| {
+                world.map.iter().all(|now| {
+                    world.open(now.host, now.id).is_none_or(|open| {
+                        let serves = matches!(open.mode, Mode::Serving)
+                            && open.descriptor.revision == now.revision;
+                        !serves || clip(world.acknowledged, now) & !open.rows == 0
+                    })
+                })
+            }),
+            Property::sometimes("a key is written after it moved", |_, world: &World| {
+                world.written > 0
+                    && world.hosts[1].iter().any(|o| o.mode == Mode::Serving && o.rows != 0)
+            }),
+            Property::sometimes("a merge after a split", |_, world: &World| {
+                world.map.len() == 1 && world.next_id > 3
+            }),
+        ]
+    }
+}
+
+fn sound() -> Bounds {
+    Bounds { writes: 3, changes: 3, takeovers: 1, crashes: 1, broken: None }
+}
+
+#[test]
+fn every_interleaving_keeps_the_map_whole_and_every_acknowledged_write() {
+    let checker = sound().checker().threads(2).spawn_bfs().join();
+    println!("{} states", checker.unique_state_count());
+    checker.assert_properties();
+    assert!(checker.unique_state_count() > 10_000);
+}
+
+#[test]
+fn takeovers_by_both_hosts_race() {
+    let bounds = Bounds { changes: 1, takeovers: 3, ..sound() };
+    let checker = bounds.checker().threads(2).spawn_bfs().join();
+    println!("{} states", checker.unique_state_count());
+    for property in [
+        "the descriptors tile the keys",
+        "the next owner finds every acknowledged write",
+        "the owner shows every acknowledged write",
+    ] {
+        checker.assert_no_discovery(property);
+    }
+}
+
+/// A property that cannot fail proves nothing.
+#[test]
+fn planted_faults_are_found() {
+    for broken in [Broken::NoFence, Broken::NoLink, Broken::NoTail] {
+        let bounds = Bounds { broken: Some(broken), takeovers: 2, ..sound() };
+        let checker = bounds.checker().threads(2).spawn_bfs().join();
+        let lost = checker.discovery("the next owner finds every acknowledged write");
+        let hidden = checker.discovery("the owner shows every acknowledged write");
+        assert!(lost.is_some() || hidden.is_some());
+    }
+}
