@@ -55,7 +55,7 @@ struct Extent {
 enum Mode {
     Serving,
     /// Held for a change whose first records are durable: those it replaces, and what it will be.
-    Held(Vec<u8>, Vec<Descriptor>),
+    Held(Vec<Descriptor>, Vec<Descriptor>),
     /// Claimed, not yet fenced.
     Claimed,
     /// Fenced and replayed up to there; needs an extent of its own to write to.
@@ -139,6 +139,16 @@ impl World {
         self.hosts[usize::from(host)].retain(|open| open.descriptor.id != id);
     }
 
+    /// Ends what was held; the host may have taken the same partition over anew meanwhile.
+    fn close_held(&mut self, host: u8, held: &Descriptor) {
+        self.hosts[usize::from(host)].retain(|open| open.descriptor != *held);
+    }
+
+    fn rows_of(&self, host: u8, held: &Descriptor) -> Writes {
+        let open = self.hosts[usize::from(host)].iter().find(|open| open.descriptor == *held);
+        open.map_or(0, |open| open.rows)
+    }
+
     /// What replaying a partition's log gives.
     fn replay(&self, descriptor: &Descriptor) -> Writes {
         let mut rows = 0;
@@ -212,7 +222,7 @@ impl Bounds {
             children.push(Descriptor { id, low, high, epoch, host, log, revision: 0 });
             world.next_id += 1;
         }
-        world.open_mut(host, id)?.mode = Mode::Held(vec![id], children);
+        world.open_mut(host, id)?.mode = Mode::Held(vec![open.descriptor], children);
         Some(())
     }
 
@@ -232,7 +242,8 @@ impl Bounds {
         };
         world.next_id += 1;
         for id in [left, right] {
-            world.open_mut(host, id)?.mode = Mode::Held(vec![left, right], vec![merged.clone()]);
+            let old = vec![a.descriptor.clone(), b.descriptor.clone()];
+            world.open_mut(host, id)?.mode = Mode::Held(old, vec![merged.clone()]);
         }
         Some(())
     }
@@ -242,13 +253,9 @@ impl Bounds {
         world: &mut World,
         host: u8,
         id: u8,
-    ) -> Option<(bool, Vec<u8>, Vec<Descriptor>)> {
-        let Mode::Held(held, new) = world.open(host, id)?.mode.clone() else { return None };
-        let old: Vec<Descriptor> = held
-            .iter()
-            .map(|id| Some(world.open(host, *id)?.descriptor.clone()))
-            .collect::<Option<_>>()?;
-        Some((world.decide(&old, &new), held, new))
+    ) -> Option<(bool, Vec<Descriptor>, Vec<Descriptor>)> {
+        let Mode::Held(old, new) = world.open(host, id)?.mode.clone() else { return None };
+        Some((world.decide(&old, &new), old, new))
     }
 
     fn take(&self, world: &mut World, step: &Step) -> Option<()> {
@@ -277,14 +284,15 @@ impl Bounds {
             }
             Step::Move(host, id, to) => {
                 world.changes += 1;
-                let mut next = world.open(host, id)?.descriptor.clone();
+                let old = world.open(host, id)?.descriptor.clone();
+                let mut next = old.clone();
                 (next.epoch, next.host, next.revision) = (next.epoch + 1, to, next.revision + 1);
-                world.open_mut(host, id)?.mode = Mode::Held(vec![id], vec![next]);
+                world.open_mut(host, id)?.mode = Mode::Held(vec![old], vec![next]);
             }
             Step::Decide(host, id) => {
-                let rows: Writes = world.hosts[usize::from(host)].iter().fold(0, |r, o| r | o.rows);
                 let (done, held, new) = Self::transaction(world, host, id)?;
-                held.iter().for_each(|id| world.close(host, *id));
+                let rows = held.iter().fold(0, |rows, old| rows | world.rows_of(host, old));
+                held.iter().for_each(|old| world.close_held(host, old));
                 if done {
                     for descriptor in new {
                         if descriptor.host != host {
@@ -301,12 +309,14 @@ impl Bounds {
             }
             Step::DecideUnheard(host, id) => {
                 let (_, held, _) = Self::transaction(world, host, id)?;
-                held.iter().for_each(|id| world.close(host, *id));
+                held.iter().for_each(|old| world.close_held(host, old));
             }
             Step::GiveUp(host, id) => {
                 let Mode::Held(held, _) = world.open(host, id)?.mode.clone() else { return None };
-                for id in held {
-                    world.open_mut(host, id)?.mode = Mode::Serving;
+                for one in &mut world.hosts[usize::from(host)] {
+                    if held.contains(&one.descriptor) {
+                        one.mode = Mode::Serving;
+                    }
                 }
             }
             Step::Claim(host, id) => {
@@ -404,7 +414,7 @@ impl Model for Bounds {
                             steps.extend(right.map(|r| Step::Merge(host, id, r.descriptor.id)));
                         }
                     }
-                    Mode::Held(held, _) if held.first() == Some(&id) => {
+                    Mode::Held(held, _) if held.first() == Some(&one.descriptor) => {
                         steps.push(Step::Decide(host, id));
                         steps.push(Step::DecideUnheard(host, id));
                         steps.push(Step::GiveUp(host, id));
@@ -494,7 +504,7 @@ fn takeovers_by_both_hosts_race() {
 #[test]
 fn planted_faults_are_found() {
     for broken in [Broken::NoFence, Broken::NoLink, Broken::NoTail] {
-        let bounds = Bounds { broken: Some(broken), takeovers: 2, ..sound() };
+        let bounds = Bounds { broken: Some(broken), changes: 2, ..sound() };
         let checker = bounds.checker().threads(2).spawn_bfs().join();
         let lost = checker.discovery("the next owner finds every acknowledged write");
         let hidden = checker.discovery("the owner shows every acknowledged write");
