@@ -97,7 +97,9 @@ mod tests {
         assert_ne!(id, here);
         assert_eq!(name.as_deref(), Some("test-host"));
         tasks.shutdown().await;
-        let late = tasks.spawn("late", async {});
-        assert!(late.await.is_err(), "its thread is gone");
+        // Its thread ends a moment later; what comes then is dropped.
+        while tasks.spawn("late", async {}).await.is_ok() {
+            tokio::task::yield_now().await;
+        }
     }
 }
