@@ -31,6 +31,10 @@ pub struct Metrics {
     seconds: Family<OperationLabels, Histogram, fn() -> Histogram>,
     /// Requests being answered.
     pub running: Gauge,
+    /// Last-access times given to the index.
+    pub reads_noted: Counter,
+    /// Last-access times lost because too many were waiting.
+    pub reads_dropped: Counter,
 }
 
 fn latency_buckets() -> Histogram {
@@ -51,7 +55,18 @@ impl Metrics {
             seconds.clone(),
         );
         registry.register("requests_running", "Requests being answered", running.clone());
-        Self { requests, seconds, running }
+        let (reads_noted, reads_dropped) = (Counter::default(), Counter::default());
+        registry.register(
+            "last_access_writes",
+            "Last-access times given to the index",
+            reads_noted.clone(),
+        );
+        registry.register(
+            "last_access_dropped",
+            "Last-access times lost because too many were waiting",
+            reads_dropped.clone(),
+        );
+        Self { requests, seconds, running, reads_noted, reads_dropped }
     }
 
     /// Counts a finished request.

@@ -16,6 +16,8 @@
 //!
 //! The web endpoint is not a dialect of its own: `website.rs` reads documents of `$web` as Get Blob does.
 //!
+//! `last_access.rs` notes reads, when they are tracked, and writes them to rows later, many at a time.
+//!
 //! Beside it: `trace.rs` tells watchers of live requests, `faults.rs` is the fault dial, `observe.rs` joins both to the path.
 //!
 //! Invariants: bytes before pointers (5 before 6, always); a body that ends early makes nothing visible; a short
@@ -32,6 +34,7 @@ mod dispatch;
 mod errors;
 pub mod faults;
 mod ingest;
+mod last_access;
 pub mod metrics;
 pub mod observe;
 mod ops;
@@ -49,6 +52,7 @@ mod website;
 pub mod write;
 
 pub use accounts::Accounts;
+pub use last_access::run as write_last_access;
 #[cfg(test)]
 pub(crate) use ops::containers::create_in as create_container;
 pub use ops::copies::pending::run as carry_out_copies;

@@ -24,6 +24,7 @@ use crate::frontend::dispatch;
 use crate::frontend::dispatch::dispatch;
 use crate::frontend::errors;
 use crate::frontend::faults::Faults;
+use crate::frontend::last_access::LastAccess;
 use crate::frontend::metrics::Metrics;
 use crate::frontend::observe::Cut;
 use crate::frontend::observe::Seen;
@@ -50,6 +51,8 @@ pub struct FrontEndConfig {
     pub requests_max: usize,
     /// How long a blob takes out of the archive. Default 1 s, where the service takes hours.
     pub rehydration: Duration,
+    /// Whether reads are remembered in the blobs' rows and shown. Default no.
+    pub last_access: bool,
     /// A client that sends nothing of its body for so long is cut off. Default 60 s.
     pub body_idle: Duration,
     /// Where this process listens: URLs of copy sources that lead there are read inside.
@@ -101,6 +104,8 @@ pub struct FrontEnd {
     pub(crate) config: FrontEndConfig,
     /// Copies that outlive their request.
     pub(crate) copies: Copies,
+    /// Reads to be remembered, when they are tracked.
+    pub(crate) last_access: Option<LastAccess>,
     metrics: Metrics,
     running: Semaphore,
 }
@@ -139,6 +144,7 @@ impl FrontEnd {
             trace: parts.trace,
             faults: parts.faults,
             copies: Copies::default(),
+            last_access: config.last_access.then(|| LastAccess::new(&parts.metrics)),
             metrics: parts.metrics,
             running: Semaphore::new(config.requests_max),
             config,

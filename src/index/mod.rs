@@ -23,6 +23,7 @@ pub mod objects;
 pub mod record;
 pub mod rows;
 
+pub use api::NoteRead;
 pub use api::{
     AccountChange, AccountPage, AppendBlock, BlobChange, BlobView, BlockListView, BlockView,
     CommitBlocks, ContainerChange, ContainerEntry, ContainerPage, CreateContainer, DeleteBlob,

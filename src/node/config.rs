@@ -21,6 +21,7 @@ use super::accounts::AccountError;
 use super::accounts::AccountText;
 use super::oidc::OidcConfig;
 use super::settings::Settings;
+use super::settings::Switch;
 use super::settings::TlsMode;
 use super::tls::TlsSource;
 
@@ -107,6 +108,8 @@ pub struct Config {
     pub copy_source: Rules,
     /// How long a blob takes out of the archive. Default 1 s.
     pub rehydration: Duration,
+    /// Whether reads of block blobs are remembered. Default no.
+    pub last_access: bool,
     /// How long running requests may take to end at a stop. Default 30 s, 0 s to 1 h.
     pub drain: Duration,
     /// Which log lines are written. Default `info`.
@@ -257,6 +260,7 @@ impl Config {
             rehydration: seconds(
                 REHYDRATION_SECONDS.of("rehydration_seconds", s.rehydration_seconds)?,
             ),
+            last_access: s.last_access_time == Some(Switch::On),
             drain: seconds(DRAIN_SECONDS.of("drain_seconds", s.drain_seconds)?),
             log: s.log.unwrap_or_else(|| "info".to_owned()),
             log_format: s.log_format.unwrap_or_default(),

@@ -341,6 +341,7 @@ fn serve(
     let limits = FrontEndConfig {
         addressing: Addressing { domains: config.blob_domains.clone() },
         requests_max: wide(config.requests_max)?,
+        last_access: config.last_access,
         body_idle: config.body_idle,
         listening: Listening(vec![blob.address]),
         outside: Outside::new(config.copy_source.clone()),
@@ -356,6 +357,10 @@ fn serve(
     let front = Arc::new(FrontEnd::new(parts, limits));
     let copies = frontend::carry_out_copies(Arc::clone(&front));
     drop(tasks.spawn("pending copies", copies));
+    if config.last_access {
+        let writing = frontend::write_last_access(Arc::clone(&front));
+        drop(tasks.spawn("last access", writing));
+    }
     let serving = frontend::serve(blob.listener, front, tls, server, stop.clone());
     Ok((tasks.spawn("blob listener", serving), stop))
 }

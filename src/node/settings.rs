@@ -22,6 +22,16 @@ pub enum TlsMode {
     Auto,
 }
 
+/// What a flag that turns something on or off may say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum Switch {
+    /// Not done.
+    Off,
+    /// Done.
+    On,
+}
+
 /// Settings of `serve`, each as a flag, as a variable `BLOCKYARD_...`, and as a field of the configuration file under
 /// the flag's name with underscores. What is not given is `None`; [`super::config::Config`] has defaults and limits.
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -122,6 +132,9 @@ pub struct Settings {
     /// 1]
     #[arg(long, value_name = "SECONDS", env = "BLOCKYARD_REHYDRATION_SECONDS")]
     pub rehydration_seconds: Option<u32>,
+    /// Whether the time of the last read of each block blob is kept, at the grain of a day, and shown [default: off]
+    #[arg(long, value_name = "SWITCH", env = "BLOCKYARD_LAST_ACCESS_TIME")]
+    pub last_access_time: Option<Switch>,
     /// Seconds running requests may take to end at a stop [default: 30]
     #[arg(long, value_name = "SECONDS", env = "BLOCKYARD_DRAIN_SECONDS")]
     pub drain_seconds: Option<u32>,
@@ -163,6 +176,7 @@ impl Settings {
             copy_source_deny: self.copy_source_deny.or(below.copy_source_deny),
             body_idle_seconds: self.body_idle_seconds.or(below.body_idle_seconds),
             rehydration_seconds: self.rehydration_seconds.or(below.rehydration_seconds),
+            last_access_time: self.last_access_time.or(below.last_access_time),
             drain_seconds: self.drain_seconds.or(below.drain_seconds),
             log: self.log.or(below.log),
             log_format: self.log_format.or(below.log_format),

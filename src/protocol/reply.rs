@@ -171,6 +171,8 @@ pub struct BlobFacts {
     pub tier: Option<TierFacts>,
     /// Encryption by a customer-provided key or under a scope.
     pub encryption: Option<Encryption>,
+    /// When it was last read or changed; when that is tracked.
+    pub last_access: Option<Timestamp>,
 }
 
 impl BlobFacts {
@@ -189,6 +191,7 @@ impl BlobFacts {
             copy: None,
             tier: Some(TierFacts::INFERRED),
             encryption: None,
+            last_access: None,
         }
     }
 }

@@ -47,7 +47,11 @@ pub(crate) async fn get(
     let customer_key = precondition.encryption.key().cloned();
     let mut view = look_up(front, (&key, snapshot), precondition, range, true).await?;
     front.copies.tell(&mut view.record);
-    let facts = ops::facts(view.record.clone(), front.env.clock.now());
+    let now = front.env.clock.now();
+    if let Some(reads) = &front.last_access {
+        reads.note((&key, snapshot), &view.record, now);
+    }
+    let facts = ops::facts(front, view.record.clone(), now);
     let wanted = view.range.clone();
     let checksum = match checksum {
         Some(_) if wanted.end - wanted.start > RANGE_CHECKSUM_BYTES_MAX => {
@@ -80,7 +84,7 @@ pub(crate) async fn facts(
     let key = ops::blob_key(front, account, path).await?;
     let mut view = look_up(front, (&key, snapshot), precondition, None, false).await?;
     front.copies.tell(&mut view.record);
-    Ok(ops::facts(view.record, front.env.clock.now()))
+    Ok(ops::facts(front, view.record, front.env.clock.now()))
 }
 
 async fn look_up(

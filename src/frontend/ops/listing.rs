@@ -118,7 +118,7 @@ fn item(front: &FrontEnd, entry: ListEntry, now: Timestamp) -> BlobItem {
     match entry {
         ListEntry::Blob { name, snapshot, mut record } => {
             front.copies.tell(&mut record);
-            BlobItem::Blob { name, snapshot, facts: ops::facts(*record, now) }
+            BlobItem::Blob { name, snapshot, facts: ops::facts(front, *record, now) }
         }
         ListEntry::Uncommitted { name } => BlobItem::Uncommitted { name },
         ListEntry::Prefix { name } => BlobItem::Prefix { name },

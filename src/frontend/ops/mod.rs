@@ -155,9 +155,10 @@ pub(crate) fn container_facts(record: ContainerRecord, now: Timestamp) -> Contai
 }
 
 /// What clients see of a blob now.
-pub(crate) fn facts(record: BlobRecord, now: Timestamp) -> Box<BlobFacts> {
+pub(crate) fn facts(front: &FrontEnd, record: BlobRecord, now: Timestamp) -> Box<BlobFacts> {
     let change = Change { etag: record.etag, last_modified: record.last_modified };
     Box::new(BlobFacts {
+        last_access: front.last_access.as_ref().and_then(|_| record.last_access()),
         lease: LeaseFacts::at(now, record.lease.as_ref()),
         kind: record.kind,
         tier: (record.kind == BlobKind::Block).then(|| TierFacts::at(now, record.tier.as_ref())),

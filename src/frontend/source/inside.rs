@@ -99,6 +99,9 @@ pub(super) async fn open(
         // Its bytes are still to come.
         return Err(refusal::explain(ErrorCode::PendingCopyOperation.into()));
     }
+    if let Some(reads) = &front.last_access {
+        reads.note((&key, snapshot), &view.record, front.env.clock.now());
+    }
     Ok(Inside { key, snapshot, view, guard })
 }
 

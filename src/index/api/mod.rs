@@ -2,13 +2,14 @@
 //!
 //! 1. `host.rs`: the trait.
 //! 2. `write.rs`: changes, with messages in `accounts.rs`, `blobs.rs`, `appends.rs`, `pages.rs`, `containers.rs`, `copy.rs`,
-//!    `lease.rs` and `versions.rs`.
+//!    `lease.rs`, `versions.rs` and `accessed.rs`.
 //! 3. `read.rs`: questions, with pages in `list.rs` and `containers.rs`; `reclaim.rs`: what reclaim is told;
 //!    `tags.rs`: the tag index.
 //! 4. `error.rs`: why not.
 //!
 //! Messages are plain values: whole, checked by the types they are made of, routed by one key each.
 
+mod accessed;
 mod accounts;
 mod appends;
 mod blobs;
@@ -25,6 +26,7 @@ mod tags;
 mod versions;
 mod write;
 
+pub use accessed::NoteRead;
 pub use accounts::{AccountChange, AccountPage, ListAccounts};
 pub use appends::{AppendBlock, SealBlob};
 pub use blobs::{

@@ -19,6 +19,7 @@ use crate::index::api::LeaseBlob;
 use crate::index::api::LeaseContainer;
 use crate::index::api::Leased;
 use crate::index::api::NewContent;
+use crate::index::api::NoteRead;
 use crate::index::api::PagesWritten;
 use crate::index::api::PutBlob;
 use crate::index::api::PutCopy;
@@ -109,6 +110,8 @@ pub enum Write {
     SnapshotBlob(SnapshotBlob),
     /// Set Blob Tier.
     SetTier(SetTier),
+    /// The blob was read, when that is tracked.
+    NoteRead(NoteRead),
     /// Reclaim: drops staged blocks of blobs last staged to before `before`; `key` as read by [`Read::Expired`].
     ExpireStaged {
         /// The blob's routing key.
@@ -184,6 +187,7 @@ impl Write {
             Self::LeaseBlob(b) => RoutingKey::blob(&b.key).as_bytes().clone(),
             Self::SnapshotBlob(b) => RoutingKey::blob(&b.key).as_bytes().clone(),
             Self::SetTier(b) => RoutingKey::blob(&b.key).as_bytes().clone(),
+            Self::NoteRead(b) => RoutingKey::blob(&b.key).as_bytes().clone(),
             Self::ExpireStaged { key, .. } => key.as_bytes().clone(),
             Self::PurgeContainer { from, .. } => from.clone(),
             Self::ForgetContainer { account, container } => purge_key(*account, *container),
@@ -247,6 +251,7 @@ impl Write {
                 | Self::LeaseBlob(_)
                 | Self::SnapshotBlob(_)
                 | Self::SetTier(_)
+                | Self::NoteRead(_)
                 | Self::LeaseContainer(_)
                 | Self::ExpireStaged { .. }
                 | Self::PurgeContainer { .. }

@@ -8,6 +8,7 @@ use crate::index::api::ReadReply;
 use crate::index::api::Write;
 use crate::index::api::WriteReply;
 use crate::index::api::purge_key;
+use crate::index::objects::accessed;
 use crate::index::objects::append;
 use crate::index::objects::blob;
 use crate::index::objects::commit;
@@ -76,6 +77,7 @@ impl Machine for Objects {
             Write::LeaseBlob(lease) => blob::lease(view, lease, now, out).await,
             Write::SnapshotBlob(snapshot) => snapshot::take(view, snapshot, now, out).await,
             Write::SetTier(set) => tier::set(view, set, now, out).await,
+            Write::NoteRead(note) => accessed::note(view, note, now, out).await,
             Write::ExpireStaged { key, before } => {
                 staged::expire(view, key, *before, now, out).await
             }

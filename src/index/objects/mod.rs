@@ -3,7 +3,7 @@
 //! Main path: 1. `machine.rs` sends each request to its file · 2. `guard.rs` and `encryption.rs` hold it against the current state, `lease.rs` is
 //! the life of a lease ·
 //! 3. `blob.rs`, `snapshot.rs`, `tier.rs`, `staged.rs`, `commit.rs`, `append.rs`, `pages.rs` (with `spans.rs`), `container.rs` turn writes into row changes, with `layout.rs` for block
-//! lists and `garbage.rs` for what they drop; `share.rs` and `page_copy.rs` mark content so that the rows `copy.rs` writes may name it too; `copy_jobs.rs` is what pending copies leave behind and how they end · 4. `read.rs`, `page_ranges.rs`, `list.rs` (with `page.rs`, `cursor.rs`) answer ·
+//! lists and `garbage.rs` for what they drop; `share.rs` and `page_copy.rs` mark content so that the rows `copy.rs` writes may name it too; `copy_jobs.rs` is what pending copies leave behind and how they end; `accessed.rs` remembers reads · 4. `read.rs`, `page_ranges.rs`, `list.rs` (with `page.rs`, `cursor.rs`) answer ·
 //! 5. `sweep.rs` (with `walk.rs`) serves reclaim · 6. `tags.rs` keeps the tag index behind blobs' tags. `keys.rs` and `values.rs` are the only places that know bytes; they are described in
 //! `api-spec/keys.md` and `api-spec/rows.md`.
 //!
@@ -14,6 +14,7 @@
 //! Does not: know partitions beyond the range a page is clipped to, check that a blob's container exists (the front end
 //! did; what lands in a dead container is purged), read content.
 
+mod accessed;
 mod append;
 mod blob;
 mod commit;

@@ -1,5 +1,6 @@
 //! The machine over rows in memory.
 
+mod accessed;
 mod appends;
 mod blobs;
 mod blocks;

@@ -1,5 +1,7 @@
 //! A blob without its layout.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -13,6 +15,9 @@ use crate::types::Metadata;
 use crate::types::Tags;
 use crate::types::TierState;
 use crate::types::Timestamp;
+
+/// Of the reads within so long a time only the first is remembered, as on the service.
+const ACCESS_GRAIN: Duration = Duration::from_secs(24 * 3_600);
 
 /// A committed blob or a snapshot of one, without its layout.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -43,7 +48,7 @@ pub struct BlobRecord {
     pub copy: Option<Box<CopyRecord>>,
     /// How its bytes are encrypted beyond the disk.
     pub encryption: Option<Encryption>,
-    /// Last read, at the grain of a day; when tracked.
+    /// The first read of the last day in which it was read; when tracked.
     pub accessed: Option<Timestamp>,
     /// How many snapshots it has.
     pub snapshots: u32,
@@ -80,6 +85,20 @@ impl BlobRecord {
             snapshots: before.map_or(0, |before| before.snapshots),
             ..Self::new(created, now, len, crc64)
         }
+    }
+
+    /// Whether a read at `at` is to be remembered. Only block blobs are tracked, as on the service.
+    #[must_use]
+    pub fn notes_read(&self, at: Timestamp) -> bool {
+        let first = self.accessed.is_none_or(|last| at.since(last) >= ACCESS_GRAIN);
+        self.kind == BlobKind::Block && first
+    }
+
+    /// When it was last read or changed, as far as that is remembered; `None` of blobs that are not tracked.
+    #[must_use]
+    pub fn last_access(&self) -> Option<Timestamp> {
+        let read = self.accessed.unwrap_or(self.last_modified);
+        (self.kind == BlobKind::Block).then_some(read.max(self.last_modified))
     }
 }
 

@@ -61,7 +61,7 @@ fn file_takes_every_setting() {
          block_cache_bytes = 2_097_152\nmemtable_bytes = 3_145_728\nreserve_bytes = 7\n\
          scrub_bytes_per_second = 0\nconnections_max = 8\nrequests_max = 9\nbody_idle_seconds = 10\n\
          copy_source_allow = ['*.example']\ncopy_source_deny = ['10.0.0.0/8', '*']\n\
-         rehydration_seconds = 11\ndrain_seconds = 0\nlog = 'warn,blockyard::index=debug'\nlog_format = 'json'\n"
+         rehydration_seconds = 11\nlast_access_time = 'on'\ndrain_seconds = 0\nlog = 'warn,blockyard::index=debug'\nlog_format = 'json'\n"
     );
     let config = load(&[], &file).unwrap();
     let expected = Config {
@@ -90,6 +90,7 @@ fn file_takes_every_setting() {
             deny: vec!["10.0.0.0/8".parse().unwrap(), "*".parse().unwrap()],
         },
         rehydration: Duration::from_secs(11),
+        last_access: true,
         drain: Duration::ZERO,
         log: "warn,blockyard::index=debug".to_owned(),
         log_format: LogFormat::Json,

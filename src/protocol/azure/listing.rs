@@ -164,6 +164,9 @@ fn blob(out: &mut String, facts: &BlobFacts, dates: &mut Dates, copy: bool) {
         copy_state(out, copied);
     }
     out.push_str("<ServerEncrypted>true</ServerEncrypted>");
+    if let Some(time) = facts.last_access {
+        escape::plain(out, "LastAccessTime", dates.text(time));
+    }
     if !facts.tags.is_empty() {
         escape::plain(out, "TagCount", facts.tags.len());
     }

@@ -73,6 +73,9 @@ fn everything() -> Partition {
     p.must(&tier("ti", AccessTier::Hot));
     tagged(&mut p);
     copied_and_encrypted(&mut p);
+    p.must(&Write::PutBlob(put(&key("ac"), inline(b"a"))));
+    let at = p.now.next();
+    p.must(&Write::NoteRead(NoteRead { key: key("ac"), at }));
     p
 }
 

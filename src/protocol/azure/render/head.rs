@@ -132,6 +132,10 @@ impl Head {
             .set("x-ms-server-encrypted", "true")
             .tag_count(facts.tags.len())
             .encryption(facts.encryption.as_ref())
+            .optional(
+                "x-ms-last-access-time",
+                facts.last_access.map(|time| time.to_string()).as_deref(),
+            )
             .metadata(&facts.metadata)
             .copy(facts.copy.as_deref())
     }

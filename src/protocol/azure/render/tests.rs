@@ -329,6 +329,29 @@ fn a_listed_blob_has_each_property_once() {
 }
 
 #[test]
+fn last_access_is_shown_where_it_is_known() {
+    let read = BlobFacts { last_access: Some(NOW), ..facts() };
+    for (facts, expected) in [(facts(), None), (read, Some(NOW.to_string()))] {
+        let properties = Reply::BlobProperties(Box::new(facts.clone()));
+        let whole = Reply::Blob { facts: Box::new(facts.clone()), range: None, checksum: None };
+        for reply in [properties, whole] {
+            let response = render(&reply, &echo("GET", "/a/b/c"));
+            let shown = response.headers().get("x-ms-last-access-time");
+            assert_eq!(shown.map(|value| value.to_str().unwrap().to_owned()), expected);
+        }
+        let items =
+            vec![BlobItem::Blob { name: "a".to_owned(), snapshot: None, facts: Box::new(facts) }];
+        let listing = Reply::Blobs(BlobListing { items, next_marker: None });
+        let response = render(&listing, &list_echo("/acct/con?restype=container&comp=list"));
+        let element = expected.map(|time| format!("<LastAccessTime>{time}</LastAccessTime>"));
+        match element {
+            Some(element) => assert!(text(&response).contains(&element), "{}", text(&response)),
+            None => assert!(!text(&response).contains("LastAccess"), "{}", text(&response)),
+        }
+    }
+}
+
+#[test]
 fn encryption_is_shown_and_hides_metadata() {
     let hash = "CQkJCQkJCQkJCQkJCQkJCQkJCQkJCQkJCQkJCQkJCQk=";
     let by_key = BlobFacts { encryption: Some(Encryption::Customer([9; 32])), ..facts() };

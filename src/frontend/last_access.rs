@@ -1,0 +1,156 @@
+//! Last-access times: reads are noted in memory and remembered in the blobs' rows later, many at a time.
+//!
+//! A read never waits for a write. The record it has looked up tells whether the first read of this day is remembered; only
+//! if not is a note left, one for each blob. Notes are lost with a crash, and when too many wait, which is counted (ADR 0018).
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::mem;
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::MutexGuard;
+use std::sync::PoisonError;
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use prometheus_client::metrics::counter::Counter;
+use tokio::sync::Notify;
+
+use crate::env::Env;
+use crate::frontend::metrics::Metrics;
+use crate::frontend::route::Router;
+use crate::frontend::service::FrontEnd;
+use crate::index::BlobRecord;
+use crate::index::NoteRead;
+use crate::index::Write;
+use crate::types::BlobKey;
+use crate::types::Timestamp;
+
+/// Notes that may wait; what comes then is dropped.
+const NOTES_MAX: usize = 64 * 1024;
+/// With so many waiting they are written at once.
+const NOTES_MANY: usize = 4 * 1024;
+/// How long a note waits otherwise.
+const WRITE_EVERY: Duration = Duration::from_secs(30);
+/// Writes asked for at a time; they share commits.
+const WRITES_AT_ONCE: usize = 256;
+
+/// Reads to be remembered.
+#[derive(Debug)]
+pub(crate) struct LastAccess {
+    notes: Mutex<HashMap<BlobKey, Timestamp>>,
+    many: Notify,
+    written: Counter,
+    dropped: Counter,
+}
+
+impl LastAccess {
+    /// Nothing noted.
+    pub(super) fn new(metrics: &Metrics) -> Self {
+        Self {
+            notes: Mutex::default(),
+            many: Notify::new(),
+            written: metrics.reads_noted.clone(),
+            dropped: metrics.reads_dropped.clone(),
+        }
+    }
+
+    /// Notes that a blob, found as `record`, was read at `now`; snapshots are not tracked.
+    pub(crate) fn note(
+        &self,
+        (key, snapshot): (&BlobKey, Option<Timestamp>),
+        record: &BlobRecord,
+        now: Timestamp,
+    ) {
+        if snapshot.is_some() || !record.notes_read(now) {
+            return;
+        }
+        let mut notes = self.notes();
+        if notes.contains_key(key) {
+            return;
+        }
+        if notes.len() >= NOTES_MAX {
+            self.dropped.inc();
+            return;
+        }
+        notes.insert(key.clone(), now);
+        if notes.len() == NOTES_MANY {
+            self.many.notify_one();
+        }
+    }
+
+    fn notes(&self) -> MutexGuard<'_, HashMap<BlobKey, Timestamp>> {
+        self.notes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Writes what is noted; what the index refuses for now is kept for the next time.
+    async fn write(&self, router: &Router) {
+        let noted = mem::take(&mut *self.notes());
+        let mut due: Vec<(BlobKey, Timestamp)> = noted.into_iter().collect();
+        while !due.is_empty() {
+            let batch = due.split_off(due.len().saturating_sub(WRITES_AT_ONCE));
+            let writes = batch.into_iter().map(|(key, at)| async move {
+                let write = Write::NoteRead(NoteRead { key: key.clone(), at });
+                (router.write(write).await, (key, at))
+            });
+            let mut refused = Vec::new();
+            for (answer, note) in join_all(writes).await {
+                match answer {
+                    Ok(_) => {
+                        self.written.inc();
+                    }
+                    Err(error) => {
+                        tracing::debug!(%error, "a last-access time is written later");
+                        refused.push(note);
+                    }
+                }
+            }
+            if !refused.is_empty() {
+                due.append(&mut refused);
+                self.keep(due);
+                return;
+            }
+        }
+    }
+
+    /// Puts notes back, beside those that came since.
+    fn keep(&self, due: Vec<(BlobKey, Timestamp)>) {
+        let mut notes = self.notes();
+        for (key, at) in due {
+            let full = notes.len() >= NOTES_MAX;
+            match notes.entry(key) {
+                Entry::Occupied(mut newer) => *newer.get_mut() = at,
+                Entry::Vacant(_) if full => {
+                    self.dropped.inc();
+                }
+                Entry::Vacant(free) => {
+                    free.insert(at);
+                }
+            }
+        }
+    }
+
+    /// Writes from time to time until the tasks stop, and then once more.
+    async fn write_until_stop(&self, router: &Router, env: &Env) {
+        let stopping = env.tasks.stopping();
+        loop {
+            tokio::select! {
+                biased;
+                () = stopping.cancelled() => return self.write(router).await,
+                () = self.many.notified() => {}
+                () = env.clock.sleep(WRITE_EVERY) => {}
+            }
+            self.write(router).await;
+        }
+    }
+}
+
+/// Writes last-access times of a front end that tracks them until the program stops.
+pub async fn run(front: Arc<FrontEnd>) {
+    if let Some(reads) = &front.last_access {
+        reads.write_until_stop(&front.router, &front.env).await;
+    }
+}
+
+#[cfg(test)]
+mod tests;
