@@ -10,7 +10,6 @@ use crate::coordinator::Coordinator;
 use crate::coordinator::Op;
 use crate::coordinator::SimulatedStore;
 use crate::env::Tasks;
-use crate::env::clock::Clock;
 use crate::env::clock::SimClock;
 use crate::env::rand::SeededRand;
 use crate::index::Error;

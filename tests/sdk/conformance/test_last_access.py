@@ -4,8 +4,8 @@ import datetime
 import time
 
 import pytest
-from lib.server import Server
 from azure.storage.blob import BlobType
+from lib.server import Server
 
 
 @pytest.fixture
@@ -50,6 +50,7 @@ def test_first_read_of_a_day_is_remembered(tracking):
     assert listed["head"] == made["head"], "looking at properties is no access"
     time.sleep(1.1)
     assert place.download_blob("read").properties.last_accessed_on == after.last_accessed_on
+    assert tracking.metrics()["blockyard_last_access_dropped_total"] == 0
 
     place = restarted(tracking)
     again = place.get_blob_client("read").get_blob_properties()
