@@ -12,7 +12,8 @@
 //! 6. `route.rs` sends the row change to the partition that owns the name. **Here the name becomes visible.**
 //! 7. `read.rs` streams a blob's pieces back, a step of at most 1 MiB at a time.
 //!
-//! A body may come from a URL instead: `source/` finds and authorizes it, `ops/copies/` shares or stores it.
+//! A body may come from a URL instead: `source/` finds and authorizes it, `ops/copies/` shares or stores it. `client.rs` asks
+//! other servers, for those bodies and for the keys of issuers of bearer tokens, which `tokens/` keeps.
 //!
 //! The web endpoint is not a dialect of its own: `website.rs` reads documents of `$web` as Get Blob does.
 //!
@@ -28,6 +29,7 @@
 mod access;
 pub mod accounts;
 pub mod body;
+pub mod client;
 mod connection;
 mod cors;
 mod dispatch;
@@ -52,6 +54,7 @@ mod website;
 pub mod write;
 
 pub use accounts::Accounts;
+pub use client::Client;
 pub use last_access::run as write_last_access;
 #[cfg(test)]
 pub(crate) use ops::containers::create_in as create_container;
@@ -60,4 +63,4 @@ pub use route::Router;
 pub use server::serve;
 pub use service::{FrontEnd, FrontEndConfig, Parts};
 pub use tls::Tls;
-pub use tokens::{TokenSource, Tokens};
+pub use tokens::{KeysAt, KeysUrl, KeysUrlError, TokenSource, Tokens};

@@ -11,6 +11,8 @@ use crate::auth::KeySet;
 use crate::auth::KeySetError;
 use crate::auth::Role;
 use crate::auth::RoleMap;
+use crate::frontend::KeysAt;
+use crate::frontend::KeysUrlError;
 use crate::frontend::TokenSource;
 
 /// What tokens for Azure's storage are made for.
@@ -21,12 +23,18 @@ const AUDIENCE: &str = "https://storage.azure.com";
 pub enum OidcError {
     /// Not pairs of names and values.
     #[error(
-        "--oidc is written issuer=URL;jwks=FILE[;audience=A][;claim=C][;reader=V][;contributor=V][;owner=V]; `{0}` is not"
+        "--oidc is written issuer=URL[;jwks=FILE or https URL][;audience=A][;claim=C][;reader=V][;contributor=V][;owner=V]; `{0}` is not"
     )]
     Shape(String),
     /// Something that has to be there.
-    #[error("--oidc lacks {0}=; it is written issuer=URL;jwks=FILE")]
-    Missing(&'static str),
+    #[error("--oidc lacks issuer=; it is written issuer=URL;jwks=FILE or https URL")]
+    Missing,
+    /// A URL that keys are not taken from.
+    #[error("the URL of the key set of --oidc: {0}")]
+    Url(KeysUrlError),
+    /// An issuer that cannot be asked where its keys are.
+    #[error("--oidc names no jwks=, and the issuer cannot be asked for it: {0}")]
+    Issuer(KeysUrlError),
     /// The key set cannot be read.
     #[error("the key set {path} of --oidc: {error}")]
     Unreadable {
@@ -45,12 +53,12 @@ pub enum OidcError {
     },
 }
 
-/// A configured issuer; its keys are not read yet.
+/// A configured issuer; its keys are not had yet.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub struct OidcConfig {
     issuer: String,
-    keys_file: PathBuf,
+    keys_at: KeysAt,
     audiences: Vec<String>,
     roles: RoleMap,
 }
@@ -67,7 +75,7 @@ impl FromStr for OidcConfig {
     type Err = OidcError;
 
     fn from_str(text: &str) -> Result<Self, OidcError> {
-        let (mut issuer, mut keys_file) = (None, None);
+        let (mut issuer, mut keys_at) = (None, None);
         let (mut audiences, mut claim, mut values) = (Vec::new(), None, Vec::new());
         for piece in text.split(';').map(str::trim).filter(|piece| !piece.is_empty()) {
             let refused = || OidcError::Shape(piece.to_owned());
@@ -78,7 +86,10 @@ impl FromStr for OidcConfig {
             }
             match name.trim() {
                 "issuer" => issuer = Some(value),
-                "jwks" => keys_file = Some(PathBuf::from(value)),
+                "jwks" if value.contains("://") => {
+                    keys_at = Some(KeysAt::Url(value.parse().map_err(OidcError::Url)?));
+                }
+                "jwks" => keys_at = Some(KeysAt::File(PathBuf::from(value))),
                 "audience" => audiences.push(value),
                 "claim" => claim = Some(value),
                 "reader" => values.push((value, Role::Reader)),
@@ -97,33 +108,37 @@ impl FromStr for OidcConfig {
         if let Some(claim) = claim {
             roles.claim = claim;
         }
-        Ok(Self {
-            issuer: issuer.ok_or(OidcError::Missing("issuer"))?,
-            keys_file: keys_file.ok_or(OidcError::Missing("jwks"))?,
-            audiences,
-            roles,
-        })
+        let issuer = issuer.ok_or(OidcError::Missing)?;
+        let keys_at = match keys_at {
+            Some(keys_at) => keys_at,
+            None => KeysAt::said_by(&issuer).map_err(OidcError::Issuer)?,
+        };
+        Ok(Self { issuer, keys_at, audiences, roles })
     }
 }
 
 impl OidcConfig {
-    /// Reads the key set.
+    /// Reads the key set if it stands in a file.
     ///
     /// # Errors
     /// [`OidcError::Unreadable`], [`OidcError::Keys`].
     pub fn open(&self) -> Result<TokenSource, OidcError> {
-        let path = self.keys_file.clone();
-        let text = std::fs::read_to_string(&path)
-            .map_err(|error| OidcError::Unreadable { path: path.clone(), error })?;
-        let keys =
-            KeySet::parse(&text).map_err(|error| OidcError::Keys { path: path.clone(), error })?;
+        let keys = match &self.keys_at {
+            KeysAt::File(path) => {
+                let text = std::fs::read_to_string(path)
+                    .map_err(|error| OidcError::Unreadable { path: path.clone(), error })?;
+                KeySet::parse(&text)
+                    .map_err(|error| OidcError::Keys { path: path.clone(), error })?
+            }
+            KeysAt::Url(_) | KeysAt::Configuration(_) => KeySet::default(),
+        };
         let issuer = Issuer {
             name: self.issuer.clone(),
             audiences: self.audiences.clone(),
             keys,
             roles: self.roles.clone(),
         };
-        Ok(TokenSource { issuer, keys_file: path })
+        Ok(TokenSource { issuer, keys_at: self.keys_at.clone() })
     }
 }
 
@@ -148,6 +163,26 @@ mod tests {
         assert_eq!(config.audiences, ["a", "b"]);
         assert_eq!(config.roles.claim, "groups");
         assert_eq!(config.roles.values.len(), 3);
+    }
+
+    #[test]
+    fn key_sets_stand_in_files_at_urls_or_where_the_issuer_says() {
+        let at = |text: &str| text.parse::<OidcConfig>().unwrap().keys_at;
+        let issuer = "issuer=https://a.example/t";
+        assert_eq!(at(&format!("{issuer};jwks=k/s.json")), KeysAt::File("k/s.json".into()));
+        let url = "https://a.example/keys";
+        let expected = KeysAt::Url(url.parse().unwrap());
+        assert_eq!(at(&format!("{issuer};jwks={url}")), expected);
+        let told = "https://a.example/t/.well-known/openid-configuration";
+        assert_eq!(at(issuer), KeysAt::Configuration(told.parse().unwrap()));
+        for (text, part) in [
+            ("issuer=i;jwks=http://a.example/keys", "loopback"),
+            ("issuer=i;jwks=file:///keys", "no https URL"),
+            ("issuer=http://a.example", "loopback"),
+        ] {
+            let error = text.parse::<OidcConfig>().unwrap_err().to_string();
+            assert!(error.contains(part), "{error}");
+        }
     }
 
     #[test]

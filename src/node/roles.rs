@@ -20,6 +20,7 @@ use crate::env::Env;
 use crate::env::Tasks;
 use crate::frontend;
 use crate::frontend::Accounts;
+use crate::frontend::Client;
 use crate::frontend::FrontEnd;
 use crate::frontend::FrontEndConfig;
 use crate::frontend::Router;
@@ -169,14 +170,14 @@ impl Roles {
             Arc::clone(&front.clock),
         );
         let (trace, faults) = (Trace::default(), Faults::new(front.clone(), registry));
+        let client = Client::new();
+        let issuers = config.oidc.iter().map(OidcConfig::open).collect::<Result<_, _>>()?;
+        let tokens = Tokens::start(issuers, &client, &front, registry);
         let parts = frontend::Parts {
             router,
             pool,
             accounts,
-            tokens: Tokens::new(
-                config.oidc.iter().map(OidcConfig::open).collect::<Result<_, _>>()?,
-                env,
-            ),
+            tokens,
             env: front.clone(),
             container_ids: base.ids(counter::CONTAINER_IDS),
             metrics: frontend::metrics::Metrics::register(registry),
@@ -185,7 +186,7 @@ impl Roles {
             capacity: base.capacity,
             inflight: base.inflight,
         };
-        let (serving, stop_serving) = serve(config, parts, (blob, tls))?;
+        let (serving, stop_serving) = serve((config, client), parts, (blob, tls))?;
         let control = Control { accounts: accounts_admin, trace, faults, partitions };
         Ok(Self { host, serving, stop_serving, control, host_tasks, front, reclaim })
     }
@@ -328,7 +329,7 @@ async fn switched(
 }
 
 fn serve(
-    config: &Config,
+    (config, client): (&Config, Client),
     parts: frontend::Parts,
     (blob, tls): (Bound, Option<Tls>),
 ) -> Result<(JoinHandle<()>, CancellationToken), NodeError> {
@@ -344,7 +345,7 @@ fn serve(
         last_access: config.last_access,
         body_idle: config.body_idle,
         listening: Listening(vec![blob.address]),
-        outside: Outside::new(config.copy_source.clone()),
+        outside: Outside::new(config.copy_source.clone(), client),
         rehydration: config.rehydration,
     };
     let server = ServerConfig {

@@ -64,9 +64,9 @@ pub struct Settings {
     /// are open too [default: as it was, on in a new account]
     #[arg(long, value_name = "BOOL", env = "BLOCKYARD_PUBLIC_ACCESS")]
     pub public_access: Option<bool>,
-    /// Issuer whose bearer tokens are taken: issuer=URL;jwks=FILE, and as wanted audience=A (default
-    /// <https://storage.azure.com>), claim=C (default roles), and values of it: reader=V, contributor=V, owner=V; repeat
-    /// for more
+    /// Issuer whose bearer tokens are taken: issuer=URL, and as wanted jwks=FILE or https URL (default: where the issuer's
+    /// /.well-known/openid-configuration says), audience=A (default <https://storage.azure.com>), claim=C (default roles),
+    /// and values of it: reader=V, contributor=V, owner=V; repeat for more
     #[arg(long, value_name = "ISSUER", env = "BLOCKYARD_OIDC", value_delimiter = ',')]
     pub oidc: Option<Vec<OidcConfig>>,
     /// Domain under which hosts name accounts, as NAME.blob.DOMAIN; repeat for more [default: localhost]

@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use http::Uri;
 use http::uri::Authority;
 
+use crate::frontend::client::port;
 use crate::frontend::service::FrontEndConfig;
 use crate::frontend::source::Requester;
 
@@ -50,12 +51,6 @@ pub(super) fn is_here(config: &FrontEndConfig, requester: Requester<'_>, url: &U
     let listened = config.listening.0.iter().any(|own| own.port() == port);
     (listened && config.addressing.domains.iter().any(under))
         || config.listening.is_at(authority.host(), port)
-}
-
-/// The port a URL names, or the one its scheme stands for.
-pub(super) fn port(url: &Uri, authority: &Authority) -> u16 {
-    let default = if url.scheme_str() == Some("https") { 443 } else { 80 };
-    authority.port_u16().unwrap_or(default)
 }
 
 #[cfg(test)]

@@ -1,39 +1,28 @@
-//! Sources on other servers, over HTTP/1.1: one request, one connection, no redirects.
-//!
-//! The address that the rules permitted is the one that is connected to: a name is resolved once, so that it cannot turn
-//! to another address in between.
+//! Sources on other servers: one request, no redirects. The address that the rules permitted is the one that is connected
+//! to.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
-use bytes::Bytes;
 use http::HeaderMap;
 use http::HeaderValue;
-use http::Request;
 use http::Response;
 use http::StatusCode;
 use http::header::AUTHORIZATION;
 use http::header::CONTENT_LENGTH;
 use http::header::ETAG;
-use http::header::HOST;
 use http::header::RANGE;
-use http_body_util::Empty;
 use hyper::body::Incoming;
-use hyper_util::rt::TokioIo;
-use tokio_rustls::TlsConnector;
-use tokio_rustls::rustls;
-use tokio_rustls::rustls::pki_types::ServerName;
 
-use crate::env::net::Dial;
-use crate::env::net::Stream;
-use crate::env::net::TcpDial;
 use crate::frontend::body::RequestBody;
+use crate::frontend::client::Client;
+use crate::frontend::client::ClientError;
+use crate::frontend::client::port;
 use crate::frontend::service::FrontEnd;
 use crate::frontend::source::Facts;
 use crate::frontend::source::Rules;
-use crate::frontend::source::local::port;
 use crate::frontend::source::refusal;
 use crate::protocol::Error;
 use crate::protocol::ErrorCode;
@@ -45,43 +34,19 @@ use crate::types::BlobKind;
 const HEAD_TIME_MAX: Duration = Duration::from_secs(30);
 /// Until the last byte is there: 5000 MiB at 1.4 MiB/s.
 pub(super) const TOTAL_TIME_MAX: Duration = Duration::from_secs(3_600);
-/// Header lines of an answer.
-const HEADERS_MAX: usize = 128;
-/// Bytes of an answer's head.
-const HEAD_BYTES_MAX: usize = 64 << 10;
-
-/// How other servers are reached.
+/// How other servers are reached, and which may be.
 #[derive(Clone, Debug)]
 pub struct Outside {
-    dial: Arc<dyn Dial>,
+    client: Client,
     rules: Arc<Rules>,
-    /// None when the machine has no roots of trust.
-    tls: Option<Arc<rustls::ClientConfig>>,
 }
 
 impl Outside {
-    /// Over TCP, trusting what the machine trusts.
+    /// Those that the rules permit.
     #[must_use]
-    pub fn new(rules: Rules) -> Self {
-        Self { dial: Arc::new(TcpDial), rules: Arc::new(rules), tls: trust() }
+    pub fn new(rules: Rules, client: Client) -> Self {
+        Self { client, rules: Arc::new(rules) }
     }
-}
-
-/// The machine's roots of trust.
-fn trust() -> Option<Arc<rustls::ClientConfig>> {
-    let mut roots = rustls::RootCertStore::empty();
-    let found = rustls_native_certs::load_native_certs();
-    let (added, _unreadable) = roots.add_parsable_certificates(found.certs);
-    if added == 0 {
-        return None;
-    }
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let config = rustls::ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .ok()?
-        .with_root_certificates(roots)
-        .with_no_client_auth();
-    Some(Arc::new(config))
 }
 
 /// An answer whose body is on its way.
@@ -153,47 +118,28 @@ async fn ask(front: &FrontEnd, source: &CopySource) -> Result<Response<Incoming>
     let authority = source.url.authority().ok_or(ErrorCode::InvalidHeaderValue)?;
     let host = authority.host();
     let address = resolve(outside, host, port(&source.url, authority)).await?;
-    let gone = |error: std::io::Error| {
-        tracing::debug!(%error, host, "a copy source cannot be reached");
-        unreachable("The copy source cannot be reached.")
-    };
-    let stream = outside.dial.connect(address).await.map_err(gone)?;
-    let stream: Box<dyn Stream> = if source.url.scheme_str() == Some("https") {
-        let tls = outside.tls.clone().ok_or_else(|| {
-            cannot(409, "This server has no roots of trust; give it some to copy over https.")
-        })?;
-        let name = ServerName::try_from(host.trim_matches(['[', ']']).to_owned())
-            .map_err(|_| cannot(400, "The copy source has no host name."))?;
-        Box::new(TlsConnector::from(tls).connect(name, stream).await.map_err(gone)?)
-    } else {
-        stream
-    };
-    let broken = |error: hyper::Error| {
-        tracing::debug!(%error, host, "a copy source does not speak HTTP");
-        unreachable("The copy source broke off.")
-    };
-    let (mut sender, connection) = hyper::client::conn::http1::Builder::new()
-        .max_headers(HEADERS_MAX)
-        .max_buf_size(HEAD_BYTES_MAX)
-        .handshake(TokioIo::new(stream))
-        .await
-        .map_err(broken)?;
-    // Ends with the body: whoever drops that closes the connection.
-    drop(front.env.tasks.spawn("copy source", async move {
-        if let Err(error) = connection.await {
-            tracing::debug!(%error, "a connection to a copy source ended early");
+    let asked = (&source.url, headers(source)?);
+    let answer = outside.client.get(asked, address, &front.env.tasks).await;
+    answer.map_err(|error| {
+        tracing::debug!(%error, host, "a copy source does not answer");
+        match error {
+            ClientError::Url => ErrorCode::InvalidHeaderValue.into(),
+            ClientError::Trust => {
+                cannot(409, "This server has no roots of trust; give it some to copy over https.")
+            }
+            ClientError::Name => cannot(400, "The copy source has no host name."),
+            ClientError::Unreachable(_) => unreachable("The copy source cannot be reached."),
+            ClientError::Broken(_) => unreachable("The copy source broke off."),
         }
-    }));
-    sender.send_request(request(source)?).await.map_err(broken)
+    })
 }
 
 /// An address that the rules permit; each one the name has is held against them.
 async fn resolve(outside: &Outside, host: &str, port: u16) -> Result<SocketAddr, Error> {
-    let found =
-        outside.dial.resolve(host.trim_matches(['[', ']']), port).await.map_err(|error| {
-            tracing::debug!(%error, host, "a copy source has no address");
-            unreachable("The name of the copy source does not resolve.")
-        })?;
+    let found = outside.client.resolve(host, port).await.map_err(|error| {
+        tracing::debug!(%error, host, "a copy source has no address");
+        unreachable("The name of the copy source does not resolve.")
+    })?;
     let permitted = found.iter().find(|address| outside.rules.permit(host, address.ip()));
     permitted.copied().ok_or_else(|| {
         let text = "This server does not copy from there; its operator can open it with --copy-source-allow.";
@@ -201,17 +147,11 @@ async fn resolve(outside: &Outside, host: &str, port: u16) -> Result<SocketAddr,
     })
 }
 
-fn request(source: &CopySource) -> Result<Request<Empty<Bytes>>, Error> {
-    let refused = || Error::from(ErrorCode::InvalidHeaderValue);
-    let authority = source.url.authority().ok_or_else(refused)?;
-    let target = source.url.path_and_query().map_or("/", http::uri::PathAndQuery::as_str);
-    let mut request = Request::get(target).body(Empty::new()).map_err(|_| refused())?;
-    let headers = request.headers_mut();
-    *headers = source.conditions.clone();
-    let text = |text: &str| HeaderValue::from_str(text).map_err(|_| refused());
-    headers.insert(HOST, text(authority.as_str())?);
-    headers
-        .insert(http::header::USER_AGENT, text(concat!("Blockyard/", env!("CARGO_PKG_VERSION")))?);
+fn headers(source: &CopySource) -> Result<HeaderMap, Error> {
+    let mut headers = source.conditions.clone();
+    let text = |text: &str| {
+        HeaderValue::from_str(text).map_err(|_| Error::from(ErrorCode::InvalidHeaderValue))
+    };
     if let Some(range) = source.range {
         headers.insert(RANGE, text(&range.to_string())?);
     }
@@ -220,7 +160,7 @@ fn request(source: &CopySource) -> Result<Request<Empty<Bytes>>, Error> {
         // A storage service takes tokens of versions that know them only.
         headers.insert("x-ms-version", HeaderValue::from_static("2021-12-02"));
     }
-    Ok(request)
+    Ok(headers)
 }
 
 /// What a storage service says of a blob, or any server of a file.

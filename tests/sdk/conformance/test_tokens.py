@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 import pytest
 from azure.storage.blob import BlobClient, ContainerClient, UserDelegationKey, generate_blob_sas, generate_container_sas
 from conftest import refused
-from lib.issuer import AUDIENCE, ISSUER, Issuer
+from lib.issuer import AUDIENCE, ISSUER, Issuer, Site
 from lib.account import Account
 from lib.server import Server
 from lib.wire import VERSION
@@ -219,6 +219,47 @@ def test_keys_are_rotated_without_a_restart(yard, issuer, box):
         assert time.monotonic() < deadline, "the new key is not taken"
         time.sleep(0.5)
     assert ask(yard, issuer.token(), "GET", path)[0] == 200
+
+
+@pytest.fixture
+def asking(request, tmp_path):
+    """A server that finds the keys of an issuer by asking it, as `asking.site`, which is down when the server starts."""
+    with Site(None) as site:
+        extra = [f"--oidc=issuer={site.url}", *request.config.getoption("--serve-arg")]
+        with Server(request.config.getoption("--binary"), [tmp_path / "data"], tmp_path / "server.log", extra) as made:
+            made.start()
+            made.site = site
+            yield made
+            assert made.stop() == 0
+
+
+def test_keys_are_asked_for_and_rotated_without_a_restart(asking, issuer):
+    """Down at the start, then up, then with another key: each time without a restart, and without hammering."""
+    site, second = asking.site, Issuer("key-2")
+    service = asking.account.service()
+    service.create_container("box").upload_blob("b", b"x")
+    old, new = issuer.token(iss=site.url), second.token(iss=site.url)
+
+    def taken(token):
+        begun = time.monotonic()
+        while (answer := ask(asking, token, "GET", "/box/b"))[0] != 200:
+            assert (answer[:2]) == (401, "InvalidAuthenticationInfo")
+            assert answer[2]["www-authenticate"].startswith(f"Bearer authorization_uri={site.url}/oauth2/authorize ")
+            assert time.monotonic() < begun + 120, "the key is not taken"
+            time.sleep(0.25)
+        assert answer[3] == b"x"
+
+    assert ask(asking, old, "GET", "/box/b")[:2] == (401, "InvalidAuthenticationInfo")
+    site.key_set = issuer.key_set()
+    taken(old)
+    before = site.asked
+    site.key_set = second.key_set()
+    taken(new)
+    assert site.asked == before + 1
+    assert ask(asking, old, "GET", "/box/b")[:2] == (401, "InvalidAuthenticationInfo"), "its key left the set"
+    # The SDK's own clients send tokens over https only; what a token's key signs for them they take.
+    mine = by_key(asking, service.get_container_client("box"), delegation_key(asking, new), "r")
+    assert mine.download_blob("b").readall() == b"x"
 
 
 @pytest.fixture

@@ -1,12 +1,14 @@
-"""An OpenID Connect issuer for tests: a key, its key set in a file, and tokens signed with it.
+"""An OpenID Connect issuer for tests: a key, its key set in a file or on a web site, and tokens signed with it.
 
 Signs RS256 with whole numbers, so that nothing but the standard library is needed; not for anything but tests.
 """
 
 import base64
 import hashlib
+import http.server
 import json
 import secrets
+import threading
 import time
 
 ISSUER = "https://issuer.example/tenant-1/v2.0"
@@ -72,3 +74,48 @@ class Issuer:
         padded = b"\0\1" + b"\xff" * (256 - 3 - len(digest)) + b"\0" + digest
         signature = pow(int.from_bytes(padded, "big"), self._private, self._modulus)
         return f"{text}.{_text(signature.to_bytes(256, 'big'))}"
+
+
+class Site:
+    """The web site of an issuer: its configuration document and its key set; `url` is the issuer's name.
+
+    Change `key_set` while it runs; `None` answers 503. `asked` counts who asked for it.
+    """
+
+    def __init__(self, key_set):
+        self.key_set, self.asked = key_set, 0
+        site = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            """Answers for the site."""
+
+            def do_GET(self):  # pylint: disable=invalid-name
+                """The two documents."""
+                if self.path == "/tenant/.well-known/openid-configuration":
+                    text = json.dumps({"issuer": site.url, "jwks_uri": f"{site.url}/keys"})
+                elif self.path == "/tenant/keys":
+                    site.asked += 1
+                    text = site.key_set
+                else:
+                    text = None
+                body = (text or "").encode()
+                self.send_response(200 if text else 503)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, format, *args):  # pylint: disable=redefined-builtin
+                """Says nothing."""
+
+        self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self._server.server_port}/tenant"
+        self._thread = threading.Thread(target=self._server.serve_forever)
+
+    def __enter__(self):
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self._server.shutdown()
+        self._thread.join()
+        self._server.server_close()

@@ -1,0 +1,151 @@
+//! Asks for the keys of an issuer.
+
+use bytes::Bytes;
+use http::HeaderMap;
+use http::HeaderValue;
+use http::StatusCode;
+use http::header::ACCEPT;
+use http_body_util::BodyExt;
+use http_body_util::LengthLimitError;
+use http_body_util::Limited;
+use serde::Deserialize;
+use thiserror::Error;
+
+use crate::auth::KeySet;
+use crate::auth::KeySetError;
+use crate::env::Tasks;
+use crate::frontend::client::Client;
+use crate::frontend::client::ClientError;
+use crate::frontend::client::port;
+use crate::frontend::tokens::place::KeysAt;
+use crate::frontend::tokens::place::KeysUrl;
+use crate::frontend::tokens::place::KeysUrlError;
+
+/// Bytes of an answer. Key sets of large issuers have some ten thousand.
+pub(super) const ANSWER_BYTES_MAX: usize = 256 << 10;
+
+/// Why keys cannot be had.
+#[derive(Debug, Error)]
+pub(super) enum FetchError {
+    /// The file cannot be read.
+    #[error("it cannot be read: {0}")]
+    File(std::io::Error),
+    /// Its name does not resolve.
+    #[error("its name does not resolve: {0}")]
+    Resolve(std::io::Error),
+    /// http leads to another machine.
+    #[error("its name does not lead to a loopback address, and http is for those only")]
+    Elsewhere,
+    /// No answer.
+    #[error("{0}")]
+    Client(#[from] ClientError),
+    /// An answer that is none.
+    #[error("it answered {0}")]
+    Status(StatusCode),
+    /// An answer that leads elsewhere.
+    #[error("it answered {0}; redirects are not followed")]
+    Redirect(StatusCode),
+    /// More than is taken.
+    #[error("it answered more than {ANSWER_BYTES_MAX} bytes")]
+    Large,
+    /// Broken off.
+    #[error("its answer broke off: {0}")]
+    Body(Box<dyn std::error::Error + Send + Sync>),
+    /// Too late.
+    #[error("it did not answer in time")]
+    Late,
+    /// Not a configuration document.
+    #[error("its configuration document is refused: {0}")]
+    Configuration(serde_json::Error),
+    /// The configuration document of somebody else.
+    #[error("its configuration document is of the issuer `{0}`")]
+    Issuer(String),
+    /// The configuration document leads to a place keys are not taken from.
+    #[error("the jwks_uri of its configuration document: {0}")]
+    Place(#[from] KeysUrlError),
+    /// A document that came safely leads to keys that do not.
+    #[error("the jwks_uri of its configuration document is http, and the document came by https")]
+    Downgrade,
+    /// Not a key set.
+    #[error("{0}")]
+    Keys(#[from] KeySetError),
+}
+
+/// What is read of a configuration document (OpenID Connect Discovery 1.0, section 3).
+#[derive(Deserialize)]
+struct Configuration {
+    issuer: String,
+    jwks_uri: String,
+}
+
+/// The keys of the issuer of that name.
+pub(super) async fn keys(
+    client: &Client,
+    tasks: &Tasks,
+    (place, issuer): (&KeysAt, &str),
+) -> Result<KeySet, FetchError> {
+    let url = match place {
+        KeysAt::File(path) => {
+            let path = path.clone();
+            let reading = tasks.spawn_blocking("key set", move || std::fs::read_to_string(path));
+            let read = reading.await.map_err(std::io::Error::other).and_then(|read| read);
+            return Ok(KeySet::parse(&read.map_err(FetchError::File)?)?);
+        }
+        KeysAt::Url(url) => url.clone(),
+        KeysAt::Configuration(url) => {
+            let answer = get(client, tasks, url).await?;
+            led_to(&answer, (url, issuer))?
+        }
+    };
+    let answer = get(client, tasks, &url).await?;
+    Ok(KeySet::parse(&String::from_utf8_lossy(&answer))?)
+}
+
+/// Where the configuration document of an issuer, which stood at `url`, says its keys are.
+pub(super) fn led_to(
+    document: &[u8],
+    (url, issuer): (&KeysUrl, &str),
+) -> Result<KeysUrl, FetchError> {
+    let said: Configuration =
+        serde_json::from_slice(document).map_err(FetchError::Configuration)?;
+    if said.issuer != issuer {
+        return Err(FetchError::Issuer(said.issuer));
+    }
+    let keys: KeysUrl = said.jwks_uri.parse()?;
+    if url.is_secure() && !keys.is_secure() {
+        return Err(FetchError::Downgrade);
+    }
+    Ok(keys)
+}
+
+/// The body of what stands at `url`.
+async fn get(client: &Client, tasks: &Tasks, url: &KeysUrl) -> Result<Bytes, FetchError> {
+    let uri = url.uri();
+    let authority = uri.authority().ok_or(ClientError::Url)?;
+    let found = client.resolve(authority.host(), port(uri, authority)).await;
+    let mut refused = FetchError::Elsewhere;
+    for address in found.map_err(FetchError::Resolve)? {
+        if !url.is_secure() && !address.ip().to_canonical().is_loopback() {
+            continue;
+        }
+        let headers =
+            HeaderMap::from_iter([(ACCEPT, HeaderValue::from_static("application/json"))]);
+        let response = match client.get((uri, headers), address, tasks).await {
+            Ok(response) => response,
+            Err(error) => {
+                refused = error.into();
+                continue;
+            }
+        };
+        match response.status() {
+            StatusCode::OK => {}
+            status if status.is_redirection() => return Err(FetchError::Redirect(status)),
+            status => return Err(FetchError::Status(status)),
+        }
+        let body = Limited::new(response.into_body(), ANSWER_BYTES_MAX).collect().await;
+        return body.map(http_body_util::Collected::to_bytes).map_err(|error| {
+            if error.is::<LengthLimitError>() { FetchError::Large } else { FetchError::Body(error) }
+        });
+    }
+    Err(refused)
+}

@@ -1,0 +1,82 @@
+//! All issuers.
+
+use std::sync::Arc;
+
+use crate::auth;
+use crate::auth::Issuer;
+use crate::auth::Principal;
+use crate::auth::claimed_key;
+use crate::auth::verify_token;
+use crate::env::Env;
+use crate::frontend::client::Client;
+use crate::frontend::tokens::keyring::Keyring;
+use crate::frontend::tokens::metrics::Ages;
+use crate::frontend::tokens::metrics::Metrics;
+use crate::frontend::tokens::place::KeysAt;
+use crate::telemetry::Registry;
+
+/// The resource that clients ask tokens for.
+const RESOURCE: &str = "https://storage.azure.com";
+
+/// An issuer and where its keys stand.
+#[derive(Clone, Debug)]
+pub struct TokenSource {
+    /// The issuer, with the keys as just read if they stand in a file.
+    pub issuer: Issuer,
+    /// Where they stand.
+    pub keys_at: KeysAt,
+}
+
+/// All issuers; none when bearer tokens are not served.
+#[derive(Clone, Debug, Default)]
+pub struct Tokens(Arc<[Arc<Keyring>]>);
+
+impl Tokens {
+    /// Begins to ask the issuers that are asked by URL for their keys; waits for none. Ends with the tasks of `env`.
+    #[must_use]
+    pub fn start(
+        sources: Vec<TokenSource>,
+        client: &Client,
+        env: &Env,
+        registry: &mut Registry,
+    ) -> Self {
+        let (metrics, now) = (Metrics::default(), env.clock.monotonic());
+        let keyrings: Arc<[Arc<Keyring>]> = sources
+            .into_iter()
+            .map(|source| Arc::new(Keyring::new(source, (client, &metrics), now)))
+            .collect();
+        let remote: Vec<_> = keyrings.iter().filter(|one| one.is_remote()).cloned().collect();
+        for keyring in &remote {
+            let keeping = Arc::clone(keyring).keep_new(env.clone());
+            drop(env.tasks.spawn("keys of an issuer", keeping));
+        }
+        metrics.register(registry, Ages { keyrings: remote, clock: Arc::clone(&env.clock) });
+        Self(keyrings)
+    }
+
+    /// The `WWW-Authenticate` that tells clients where to get a token; `None` when none is believed.
+    #[must_use]
+    pub fn challenge(&self) -> Option<String> {
+        let name = self.0.first()?.name();
+        let base = name.trim_end_matches('/').trim_end_matches("/v2.0");
+        Some(format!("Bearer authorization_uri={base}/oauth2/authorize resource_id={RESOURCE}"))
+    }
+
+    /// Who a token speaks of.
+    ///
+    /// # Errors
+    /// [`auth::Error::Token`].
+    pub async fn verify(&self, token: &str, env: &Env) -> Result<Principal, auth::Error> {
+        if let Some((name, key)) = claimed_key(token)
+            && let Some(keyring) = self.0.iter().find(|keyring| keyring.name() == name)
+        {
+            keyring.renew_for(key.as_deref(), env).await;
+            if keyring.issuer().is_none() {
+                let detail = "the keys of the token's issuer are not known yet".to_owned();
+                return Err(auth::Error::Token { detail });
+            }
+        }
+        let issuers: Vec<Issuer> = self.0.iter().filter_map(|keyring| keyring.issuer()).collect();
+        verify_token(token, &issuers, env.clock.now())
+    }
+}

@@ -1,0 +1,512 @@
+//! An issuer that rotates its keys, dies, dawdles, and answers what it should not, under simulated time; once over TCP.
+
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use bytes::Bytes;
+use futures_util::stream;
+use http::Request;
+use http::Response;
+use http::StatusCode;
+use http_body::Frame;
+use http_body_util::BodyExt;
+use http_body_util::Full;
+use http_body_util::StreamBody;
+use http_body_util::combinators::UnsyncBoxBody;
+use hyper::body::Incoming;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
+use ring::rand::SystemRandom;
+use ring::signature::ECDSA_P256_SHA256_FIXED_SIGNING;
+use ring::signature::EcdsaKeyPair;
+use ring::signature::KeyPair;
+use serde_json::Value;
+use serde_json::json;
+
+use crate::auth;
+use crate::auth::Issuer;
+use crate::auth::KeySet;
+use crate::auth::Role;
+use crate::auth::RoleMap;
+use crate::env::Env;
+use crate::env::OsClock;
+use crate::env::SeededRand;
+use crate::env::SimClock;
+use crate::env::Tasks;
+use crate::env::net::Dial;
+use crate::env::net::Listener;
+use crate::env::net::PipeConnect;
+use crate::env::net::PipeListen;
+use crate::env::net::Stream;
+use crate::env::net::TcpListen;
+use crate::frontend::client::Client;
+use crate::frontend::tokens::KeysAt;
+use crate::frontend::tokens::KeysUrlError;
+use crate::frontend::tokens::TokenSource;
+use crate::frontend::tokens::Tokens;
+use crate::frontend::tokens::URL_AGE_MIN;
+use crate::frontend::tokens::fetch;
+use crate::frontend::tokens::fetch::ANSWER_BYTES_MAX;
+use crate::frontend::tokens::fetch::FetchError;
+use crate::telemetry;
+use crate::telemetry::Registry;
+
+const ISSUER: &str = "http://127.0.0.1:7/tenant";
+const CONFIGURATION: &str = "/tenant/.well-known/openid-configuration";
+const KEYS: &str = "http://127.0.0.1:7/keys";
+const HOUR: Duration = Duration::from_secs(60 * 60);
+
+/// A key of an issuer.
+struct Signer {
+    id: &'static str,
+    pair: EcdsaKeyPair,
+}
+
+impl Signer {
+    fn new(id: &'static str) -> Self {
+        let random = SystemRandom::new();
+        let kind = &ECDSA_P256_SHA256_FIXED_SIGNING;
+        let made = EcdsaKeyPair::generate_pkcs8(kind, &random).unwrap();
+        Self { id, pair: EcdsaKeyPair::from_pkcs8(kind, made.as_ref(), &random).unwrap() }
+    }
+
+    fn token(&self, env: &Env) -> String {
+        let now = env.clock.now().since_unix().as_secs();
+        let head = json!({"alg": "ES256", "kid": self.id});
+        let claims = json!({"iss": ISSUER, "aud": "https://storage.azure.com", "exp": now + 36_000,
+            "sub": "somebody", "roles": ["Reader"]});
+        let part = |value: &Value| URL_SAFE_NO_PAD.encode(value.to_string());
+        let text = format!("{}.{}", part(&head), part(&claims));
+        let signature = self.pair.sign(&SystemRandom::new(), text.as_bytes()).unwrap();
+        format!("{text}.{}", URL_SAFE_NO_PAD.encode(signature))
+    }
+}
+
+fn key_set(signers: &[&Signer]) -> Answer {
+    let key = |signer: &&Signer| {
+        let (_, point) = signer.pair.public_key().as_ref().split_first().unwrap();
+        let (x, y) = point.split_at(32);
+        json!({"kty": "EC", "crv": "P-256", "use": "sig", "kid": signer.id,
+            "x": URL_SAFE_NO_PAD.encode(x), "y": URL_SAFE_NO_PAD.encode(y)})
+    };
+    let keys: Vec<Value> = signers.iter().map(key).collect();
+    says(&json!({ "keys": keys }).to_string())
+}
+
+fn configuration(issuer: &str, keys: &str) -> Answer {
+    says(&json!({"issuer": issuer, "jwks_uri": keys}).to_string())
+}
+
+#[derive(Clone, Debug)]
+enum Answer {
+    Says(StatusCode, Bytes),
+    /// To the key set.
+    Leads,
+    After(Duration, Bytes),
+    Never,
+    /// Without end and without a length.
+    Endless,
+}
+
+fn says(text: &str) -> Answer {
+    Answer::Says(StatusCode::OK, Bytes::copy_from_slice(text.as_bytes()))
+}
+
+/// What stands at each path, and which were asked for.
+#[derive(Debug, Default)]
+struct Site {
+    answers: Mutex<BTreeMap<&'static str, Answer>>,
+    asked: Mutex<Vec<String>>,
+    /// Refuses connections.
+    dead: AtomicBool,
+}
+
+impl Site {
+    fn put(&self, path: &'static str, answer: Answer) {
+        self.answers.lock().unwrap().insert(path, answer);
+    }
+
+    /// Paths asked for since the last call.
+    fn asked(&self) -> Vec<String> {
+        std::mem::take(&mut self.asked.lock().unwrap())
+    }
+
+    async fn answer(
+        self: Arc<Self>,
+        request: Request<Incoming>,
+    ) -> Result<Response<UnsyncBoxBody<Bytes, Infallible>>, Infallible> {
+        let path = request.uri().path().to_owned();
+        let answer = self.answers.lock().unwrap().get(path.as_str()).cloned();
+        self.asked.lock().unwrap().push(path);
+        let full = |bytes: Bytes| Full::new(bytes).boxed_unsync();
+        let missing = Answer::Says(StatusCode::NOT_FOUND, Bytes::new());
+        let (status, body) = match answer.unwrap_or(missing) {
+            Answer::Says(status, bytes) => (status, full(bytes)),
+            Answer::Leads => (StatusCode::FOUND, full(Bytes::new())),
+            Answer::After(time, bytes) => {
+                tokio::time::sleep(time).await;
+                (StatusCode::OK, full(bytes))
+            }
+            Answer::Never => std::future::pending().await,
+            Answer::Endless => {
+                let frame = || Ok(Frame::data(Bytes::from_static(&[b' '; 16 << 10])));
+                (StatusCode::OK, StreamBody::new(stream::repeat_with(frame)).boxed_unsync())
+            }
+        };
+        let response = Response::builder().status(status).header("location", "/keys");
+        Ok(response.body(body).unwrap())
+    }
+
+    fn serve(self: &Arc<Self>, listener: Box<dyn Listener>, env: &Env) {
+        let (site, tasks, stop) = (Arc::clone(self), env.tasks.clone(), env.tasks.stopping());
+        drop(env.tasks.spawn(
+            "issuer",
+            stop.run_until_cancelled_owned(async move {
+                loop {
+                    let (stream, _) = listener.accept().await.unwrap();
+                    let site = Arc::clone(&site);
+                    let service = service_fn(move |request| Arc::clone(&site).answer(request));
+                    let connection = hyper::server::conn::http1::Builder::new()
+                        .serve_connection(TokioIo::new(stream), service);
+                    drop(tasks.spawn(
+                        "connection",
+                        tasks.stopping().run_until_cancelled_owned(connection),
+                    ));
+                }
+            }),
+        ));
+    }
+}
+
+/// Leads to a site, whatever the name; as if that had this address.
+#[derive(Debug)]
+struct PipeDial {
+    site: Arc<Site>,
+    connect: PipeConnect,
+    address: SocketAddr,
+}
+
+#[async_trait]
+impl Dial for PipeDial {
+    async fn resolve(&self, _host: &str, _port: u16) -> io::Result<Vec<SocketAddr>> {
+        Ok(vec![self.address])
+    }
+
+    async fn connect(&self, _address: SocketAddr) -> io::Result<Box<dyn Stream>> {
+        if self.site.dead.load(Ordering::SeqCst) {
+            return Err(io::ErrorKind::ConnectionRefused.into());
+        }
+        Ok(Box::new(self.connect.connect().await?))
+    }
+}
+
+struct World {
+    env: Env,
+    site: Arc<Site>,
+    client: Client,
+    registry: Registry,
+}
+
+impl World {
+    fn at(address: &str) -> Self {
+        let rand = Arc::new(SeededRand::new(1));
+        let env = Env { clock: Arc::new(SimClock::new()), rand, tasks: Tasks::new() };
+        let site = Arc::new(Site::default());
+        let (listener, connect) = PipeListen::new();
+        site.serve(Box::new(listener), &env);
+        let address = address.parse().unwrap();
+        let client = Client::over(Arc::new(PipeDial { site: Arc::clone(&site), connect, address }));
+        Self { env, site, client, registry: Registry::with_prefix("blockyard") }
+    }
+
+    fn new() -> Self {
+        Self::at("127.0.0.1:7")
+    }
+
+    fn start(&mut self, keys_at: KeysAt) -> Tokens {
+        let issuer = Issuer {
+            name: ISSUER.to_owned(),
+            audiences: vec!["https://storage.azure.com".to_owned()],
+            keys: KeySet::default(),
+            roles: RoleMap::default(),
+        };
+        let sources = vec![TokenSource { issuer, keys_at }];
+        Tokens::start(sources, &self.client, &self.env, &mut self.registry)
+    }
+
+    async fn accepts(&self, tokens: &Tokens, signer: &Signer) -> bool {
+        match tokens.verify(&signer.token(&self.env), &self.env).await {
+            Ok(principal) => {
+                assert_eq!(principal.role, Some(Role::Reader));
+                true
+            }
+            Err(auth::Error::Token { .. }) => false,
+            Err(other) => panic!("{other}"),
+        }
+    }
+
+    async fn sleep(&self, time: Duration) {
+        self.env.clock.sleep(time).await;
+    }
+
+    async fn fetch(&self, place: &KeysAt) -> Result<KeySet, FetchError> {
+        fetch::keys(&self.client, &self.env.tasks, (place, ISSUER)).await
+    }
+
+    /// The value of a metric of the issuer.
+    fn metric(&self, name: &str) -> Option<f64> {
+        let text = telemetry::render(&self.registry).unwrap();
+        let start = format!("blockyard_{name}{{issuer=\"{ISSUER}\"}} ");
+        text.lines().find_map(|line| line.strip_prefix(&start)?.parse().ok())
+    }
+}
+
+fn by_url() -> KeysAt {
+    KeysAt::Url(KEYS.parse().unwrap())
+}
+
+#[tokio::test(start_paused = true)]
+async fn keys_are_had_by_url_once() {
+    let (mut world, key) = (World::new(), Signer::new("a"));
+    world.site.put("/keys", key_set(&[&key]));
+    let tokens = world.start(by_url());
+    for _ in 0..3 {
+        assert!(world.accepts(&tokens, &key).await);
+    }
+    assert!(!world.accepts(&tokens, &Signer::new("a")).await, "a forgery");
+    assert_eq!(world.site.asked(), ["/keys"]);
+    assert_eq!(world.metric("issuer_key_fetches_total"), Some(1.0));
+    assert_eq!(world.metric("issuer_key_fetch_failures_total"), Some(0.0));
+    world.sleep(Duration::from_secs(90)).await;
+    assert_eq!(world.metric("issuer_keys_age_seconds"), Some(90.0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn keys_are_found_where_the_issuer_says() {
+    let (mut world, key) = (World::new(), Signer::new("a"));
+    world.site.put(CONFIGURATION, configuration(ISSUER, KEYS));
+    world.site.put("/keys", key_set(&[&key]));
+    let tokens = world.start(KeysAt::said_by(ISSUER).unwrap());
+    assert!(world.accepts(&tokens, &key).await);
+    assert_eq!(world.site.asked(), [CONFIGURATION, "/keys"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn new_key_is_looked_for_and_old_one_ends() {
+    let (mut world, old, new) = (World::new(), Signer::new("a"), Signer::new("b"));
+    world.site.put("/keys", key_set(&[&old]));
+    let tokens = world.start(by_url());
+    assert!(world.accepts(&tokens, &old).await);
+    world.site.put("/keys", key_set(&[&new]));
+    assert!(!world.accepts(&tokens, &new).await, "asked only just now");
+    assert!(world.accepts(&tokens, &old).await);
+    assert_eq!(world.site.asked().len(), 1);
+    world.sleep(URL_AGE_MIN).await;
+    assert!(world.accepts(&tokens, &old).await, "no token made it ask");
+    assert!(world.accepts(&tokens, &new).await);
+    assert!(!world.accepts(&tokens, &old).await);
+    assert_eq!(world.site.asked().len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_tokens_make_it_hammer_the_issuer() {
+    let (mut world, key) = (World::new(), Signer::new("a"));
+    let answer = key_set(&[&key]);
+    world.site.put("/keys", answer.clone());
+    let tokens = world.start(by_url());
+    assert!(world.accepts(&tokens, &key).await);
+    world.site.asked();
+    let strangers: Vec<Signer> = ["x", "y", "z"].map(Signer::new).into_iter().collect();
+    for failing in [false, true] {
+        world.site.put("/keys", if failing { says("?") } else { answer.clone() });
+        world.sleep(URL_AGE_MIN).await;
+        for _ in 0..20 {
+            let asking = strangers.iter().map(|stranger| world.accepts(&tokens, stranger));
+            assert_eq!(futures_util::future::join_all(asking).await, [false; 3]);
+            world.sleep(Duration::from_millis(500)).await;
+        }
+        assert_eq!(world.site.asked().len(), 1);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn keys_are_asked_for_every_hour_without_any_token() {
+    let (mut world, old, new) = (World::new(), Signer::new("a"), Signer::new("b"));
+    world.site.put("/keys", key_set(&[&old]));
+    let tokens = world.start(by_url());
+    assert!(world.accepts(&tokens, &old).await);
+    world.site.put("/keys", key_set(&[&new]));
+    world.sleep(HOUR + Duration::from_secs(1)).await;
+    assert!(!world.accepts(&tokens, &old).await, "it left the set");
+    assert!(world.accepts(&tokens, &new).await);
+    assert_eq!(world.site.asked().len(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn issuer_that_is_down_at_the_start_is_asked_again() {
+    let (mut world, key) = (World::new(), Signer::new("a"));
+    world.site.dead.store(true, Ordering::SeqCst);
+    world.site.put("/keys", key_set(&[&key]));
+    let tokens = world.start(by_url());
+    let refused = tokens.verify(&key.token(&world.env), &world.env).await.unwrap_err();
+    assert!(matches!(&refused, auth::Error::Token { detail } if detail.contains("not known yet")));
+    assert!(tokens.challenge().is_some());
+    assert_eq!(world.metric("issuer_key_fetch_failures_total"), Some(1.0));
+    assert_eq!(world.metric("issuer_keys_age_seconds"), None);
+    world.site.dead.store(false, Ordering::SeqCst);
+    world.sleep(URL_AGE_MIN + Duration::from_secs(1)).await;
+    assert_eq!(world.site.asked().len(), 1, "in the background");
+    assert!(world.accepts(&tokens, &key).await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn old_keys_stay_while_no_new_ones_can_be_had() {
+    let (mut world, key) = (World::new(), Signer::new("a"));
+    let good = key_set(&[&key]);
+    world.site.put("/keys", good.clone());
+    let tokens = world.start(by_url());
+    assert!(world.accepts(&tokens, &key).await);
+    let error = Answer::Says(StatusCode::INTERNAL_SERVER_ERROR, Bytes::new());
+    let bad =
+        [error, Answer::Leads, Answer::Never, Answer::Endless, says("?"), says("{\"keys\":[]}")];
+    for answer in bad {
+        world.site.put("/keys", answer.clone());
+        let failures = world.metric("issuer_key_fetch_failures_total").unwrap();
+        let age = Duration::from_secs_f64(world.metric("issuer_keys_age_seconds").unwrap());
+        world.sleep(HOUR + Duration::from_secs(10) - age).await;
+        assert_eq!(
+            world.metric("issuer_key_fetch_failures_total"),
+            Some(failures + 1.0),
+            "{answer:?}"
+        );
+        assert!(world.accepts(&tokens, &key).await, "{answer:?}");
+        world.site.put("/keys", good.clone());
+        world.sleep(URL_AGE_MIN).await;
+        assert!(world.metric("issuer_keys_age_seconds").unwrap() < 30.0, "{answer:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn slow_issuer_is_waited_for_five_seconds() {
+    let (mut world, key) = (World::new(), Signer::new("a"));
+    world.site.put("/keys", Answer::Never);
+    let tokens = world.start(by_url());
+    let before = world.env.clock.monotonic();
+    assert!(!world.accepts(&tokens, &key).await);
+    assert_eq!(world.env.clock.monotonic() - before, Duration::from_secs(5));
+    assert!(!world.accepts(&tokens, &key).await);
+    assert_eq!(world.env.clock.monotonic() - before, Duration::from_secs(5), "not again at once");
+}
+
+#[tokio::test(start_paused = true)]
+async fn asking_goes_on_when_the_client_leaves() {
+    let (mut world, old, new) = (World::new(), Signer::new("a"), Signer::new("b"));
+    world.site.put("/keys", key_set(&[&old]));
+    let tokens = world.start(by_url());
+    assert!(world.accepts(&tokens, &old).await);
+    world.sleep(URL_AGE_MIN).await;
+    let Answer::Says(_, keys) = key_set(&[&new]) else { panic!("not a key set") };
+    world.site.put("/keys", Answer::After(Duration::from_secs(2), keys));
+    tokio::select! {
+        biased;
+        _ = world.accepts(&tokens, &new) => panic!("it has no answer yet"),
+        () = world.sleep(Duration::from_secs(1)) => {}
+    }
+    assert!(world.accepts(&tokens, &new).await, "waits for the asking that goes on");
+    assert_eq!(world.site.asked().len(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn stop_does_not_wait_for_an_issuer() {
+    let mut world = World::new();
+    world.site.put("/keys", Answer::Never);
+    let _tokens = world.start(by_url());
+    world.sleep(Duration::from_secs(1)).await;
+    assert_eq!(world.site.asked().len(), 1);
+    let before = world.env.clock.monotonic();
+    world.env.tasks.shutdown().await;
+    assert_eq!(world.env.clock.monotonic(), before);
+}
+
+#[tokio::test(start_paused = true)]
+async fn answers_that_are_none_are_refused() {
+    let (world, key) = (World::new(), Signer::new("a"));
+    let (url, told) = (by_url(), KeysAt::said_by(ISSUER).unwrap());
+    world.site.put("/keys", Answer::Leads);
+    assert!(matches!(world.fetch(&url).await, Err(FetchError::Redirect(StatusCode::FOUND))));
+    assert_eq!(world.site.asked(), ["/keys"], "not followed");
+    assert!(matches!(world.fetch(&told).await, Err(FetchError::Status(StatusCode::NOT_FOUND))));
+    let padded = |len: usize| {
+        let Answer::Says(_, keys) = key_set(&[&key]) else { panic!("not a key set") };
+        let text = String::from_utf8(keys.to_vec()).unwrap();
+        says(&format!("{text}{}", " ".repeat(len - text.len())))
+    };
+    world.site.put("/keys", padded(ANSWER_BYTES_MAX));
+    assert!(world.fetch(&url).await.unwrap().knows("a"));
+    for large in [padded(ANSWER_BYTES_MAX + 1), Answer::Endless] {
+        world.site.put("/keys", large);
+        assert!(matches!(world.fetch(&url).await, Err(FetchError::Large)));
+    }
+    for garbage in ["", "\u{0}", "[]", "<html/>"] {
+        world.site.put("/keys", says(garbage));
+        assert!(matches!(world.fetch(&url).await, Err(FetchError::Keys(_))), "{garbage}");
+        world.site.put(CONFIGURATION, says(garbage));
+        let refused = world.fetch(&told).await;
+        assert!(matches!(refused, Err(FetchError::Configuration(_))), "{garbage}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn configuration_of_another_issuer_and_unsafe_places_are_refused() {
+    let (world, key) = (World::new(), Signer::new("a"));
+    let told = KeysAt::said_by(ISSUER).unwrap();
+    world.site.put("/keys", key_set(&[&key]));
+    world.site.put(CONFIGURATION, configuration(&format!("{ISSUER}/"), KEYS));
+    assert!(matches!(world.fetch(&told).await, Err(FetchError::Issuer(_))));
+    for place in ["http://a.example/keys", "file:///keys", "keys"] {
+        world.site.put(CONFIGURATION, configuration(ISSUER, place));
+        assert!(matches!(world.fetch(&told).await, Err(FetchError::Place(_))), "{place}");
+    }
+    assert!(!world.site.asked().contains(&"/keys".to_owned()));
+    let Answer::Says(_, document) = configuration(ISSUER, KEYS) else { panic!("no document") };
+    let at = "https://a.example/".parse().unwrap();
+    assert!(matches!(fetch::led_to(&document, (&at, ISSUER)), Err(FetchError::Downgrade)));
+    let elsewhere = World::at("192.0.2.1:7");
+    let local = KeysAt::Url("http://localhost:7/keys".parse().unwrap());
+    assert!(matches!(elsewhere.fetch(&local).await, Err(FetchError::Elsewhere)));
+    let refused = "http://a.example/".parse::<crate::frontend::KeysUrl>().unwrap_err();
+    assert!(matches!(refused, KeysUrlError::Insecure(_)));
+}
+
+#[tokio::test]
+async fn keys_are_had_over_tcp() {
+    let rand = Arc::new(SeededRand::new(1));
+    let env = Env { clock: Arc::new(OsClock::new()), rand, tasks: Tasks::new() };
+    let (site, first, second) = (Arc::new(Site::default()), Signer::new("a"), Signer::new("b"));
+    let listener = TcpListen::bind("127.0.0.1:0".parse().unwrap()).await.unwrap();
+    let address = listener.local_addr().unwrap();
+    site.serve(Box::new(listener), &env);
+    let issuer = format!("http://{address}/tenant");
+    site.put(CONFIGURATION, configuration(&issuer, &format!("http://{address}/keys")));
+    let (client, place) = (Client::new(), KeysAt::said_by(&issuer).unwrap());
+    for key in [first, second] {
+        site.put("/keys", key_set(&[&key]));
+        let keys = fetch::keys(&client, &env.tasks, (&place, &issuer)).await.unwrap();
+        assert!(keys.knows(key.id));
+    }
+    // Nobody answers TLS there.
+    let secure = KeysAt::Url(format!("https://{address}/keys").parse().unwrap());
+    let refused = fetch::keys(&client, &env.tasks, (&secure, &issuer)).await;
+    assert!(matches!(refused, Err(FetchError::Client(_))));
+    env.tasks.shutdown().await;
+}
