@@ -115,11 +115,11 @@ struct Bounds {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Broken {
     /// Taking over replays without fencing.
-    NoFence,
+    Unfenced,
     /// Children do not look at the log of their parent.
-    NoLink,
+    Unlinked,
     /// A merge forgets what is in memory only.
-    NoTail,
+    Forgetful,
 }
 
 impl World {
@@ -211,10 +211,10 @@ impl Bounds {
         let mut children = Vec::new();
         for key in open.descriptor.low..open.descriptor.high {
             let epoch = open.descriptor.epoch + 1;
-            let link = if self.broken == Some(Broken::NoLink) { None } else { end };
+            let link = if self.broken == Some(Broken::Unlinked) { None } else { end };
             let extent = world.new_extent(epoch, Record::Manifest { link, rows: 0 });
             let mut log = open.descriptor.log.clone();
-            if self.broken == Some(Broken::NoLink) {
+            if self.broken == Some(Broken::Unlinked) {
                 log.clear();
             }
             log.push(extent);
@@ -229,7 +229,7 @@ impl Bounds {
     fn merge(&self, world: &mut World, host: u8, left: u8, right: u8) -> Option<()> {
         let (a, b) = (world.open(host, left)?.clone(), world.open(host, right)?.clone());
         let epoch = a.descriptor.epoch.max(b.descriptor.epoch) + 1;
-        let rows = if self.broken == Some(Broken::NoTail) { 0 } else { a.rows | b.rows };
+        let rows = if self.broken == Some(Broken::Forgetful) { 0 } else { a.rows | b.rows };
         let extent = world.new_extent(epoch, Record::Manifest { link: None, rows });
         let merged = Descriptor {
             id: world.next_id,
@@ -331,7 +331,7 @@ impl Bounds {
             Step::FenceAndReplay(host, id) => {
                 let descriptor = world.open(host, id)?.descriptor.clone();
                 let newest = *descriptor.log.last()?;
-                if self.broken != Some(Broken::NoFence) {
+                if self.broken != Some(Broken::Unfenced) {
                     if world.extents[newest].fence > descriptor.epoch {
                         world.close(host, id);
                         return Some(());
@@ -503,7 +503,7 @@ fn takeovers_by_both_hosts_race() {
 /// A property that cannot fail proves nothing.
 #[test]
 fn planted_faults_are_found() {
-    for broken in [Broken::NoFence, Broken::NoLink, Broken::NoTail] {
+    for broken in [Broken::Unfenced, Broken::Unlinked, Broken::Forgetful] {
         let bounds = Bounds { broken: Some(broken), changes: 2, ..sound() };
         let checker = bounds.checker().threads(2).spawn_bfs().join();
         let lost = checker.discovery("the next owner finds every acknowledged write");
