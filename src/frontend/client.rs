@@ -75,6 +75,14 @@ impl Client {
         Self { dial, tls: None }
     }
 
+    /// Over TCP, trusting a root of a test.
+    #[cfg(test)]
+    pub(crate) fn trusting(root: rustls::pki_types::CertificateDer<'static>) -> Self {
+        let mut roots = rustls::RootCertStore::empty();
+        roots.add(root).unwrap();
+        Self { dial: Arc::new(TcpDial), tls: with_roots(roots) }
+    }
+
     /// The addresses of a host.
     ///
     /// # Errors
@@ -153,6 +161,10 @@ fn trust() -> Option<Arc<rustls::ClientConfig>> {
     if added == 0 {
         return None;
     }
+    with_roots(roots)
+}
+
+fn with_roots(roots: rustls::RootCertStore) -> Option<Arc<rustls::ClientConfig>> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let config = rustls::ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()

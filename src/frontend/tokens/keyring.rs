@@ -176,7 +176,9 @@ impl Keyring {
         state.failed = found.is_err();
         match found {
             Ok(keys) => {
-                tracing::debug!(issuer, %place, "the keys of an issuer of bearer tokens were had");
+                if state.had.is_none() {
+                    tracing::info!(issuer, %place, "the keys of an issuer of bearer tokens were had");
+                }
                 state.issuer.keys = keys;
                 state.had = Some(now);
             }
