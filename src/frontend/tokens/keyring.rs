@@ -6,6 +6,8 @@ use std::sync::MutexGuard;
 use std::sync::PoisonError;
 use std::time::Duration;
 
+use tokio::sync::Semaphore;
+
 use crate::auth::Issuer;
 use crate::auth::KeySet;
 use crate::env::Env;
@@ -26,6 +28,9 @@ const URL_AGE_MAX: Duration = Duration::from_secs(60 * 60);
 pub const URL_AGE_MIN: Duration = Duration::from_secs(30);
 /// Until the keys are there, from the look-up of the issuer's name on.
 const FETCH_TIME_MAX: Duration = Duration::from_secs(5);
+/// Requests that wait for the keys of one issuer; more are answered by those that are known, so that forged tokens and a
+/// slow issuer do not take all the requests that may run.
+pub(super) const WAITING_MAX: usize = 64;
 
 /// One issuer with its keys.
 #[derive(Debug)]
@@ -37,6 +42,7 @@ pub(super) struct Keyring {
     state: Mutex<State>,
     /// Held by who asks for the keys.
     turn: Arc<tokio::sync::Mutex<()>>,
+    waiting: Semaphore,
 }
 
 /// Times are monotonic.
@@ -67,6 +73,7 @@ impl Keyring {
             metrics: metrics.clone(),
             state: Mutex::new(State { issuer, had, asked: had, failed: false }),
             turn: Arc::default(),
+            waiting: Semaphore::new(WAITING_MAX),
         }
     }
 
@@ -110,7 +117,9 @@ impl Keyring {
         if known && !asked.is_none_or(old) {
             return;
         }
-        self.refresh(limit, env).await;
+        if let Ok(_place) = self.waiting.try_acquire() {
+            self.refresh(limit, env).await;
+        }
     }
 
     /// Asks for the keys in the background, until the tasks are to stop.

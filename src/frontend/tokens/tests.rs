@@ -63,6 +63,7 @@ use crate::frontend::tokens::URL_AGE_MIN;
 use crate::frontend::tokens::fetch;
 use crate::frontend::tokens::fetch::ANSWER_BYTES_MAX;
 use crate::frontend::tokens::fetch::FetchError;
+use crate::frontend::tokens::keyring::WAITING_MAX;
 use crate::telemetry;
 use crate::telemetry::Registry;
 
@@ -411,6 +412,21 @@ async fn slow_issuer_is_waited_for_five_seconds() {
     assert_eq!(world.env.clock.monotonic() - before, Duration::from_secs(5));
     assert!(!world.accepts(&tokens, &key).await);
     assert_eq!(world.env.clock.monotonic() - before, Duration::from_secs(5), "not again at once");
+}
+
+#[tokio::test(start_paused = true)]
+async fn only_so_many_wait_for_a_slow_issuer() {
+    let (mut world, key) = (World::new(), Signer::new("a"));
+    world.site.put("/keys", Answer::Never);
+    let tokens = world.start(by_url());
+    let begun = world.env.clock.monotonic();
+    let asking = (0..WAITING_MAX + 10).map(async |_| {
+        assert!(!world.accepts(&tokens, &key).await);
+        world.env.clock.monotonic() - begun
+    });
+    let took = futures_util::future::join_all(asking).await;
+    assert_eq!(took.iter().filter(|took| took.is_zero()).count(), 10);
+    assert_eq!(world.site.asked().len(), 1);
 }
 
 #[tokio::test(start_paused = true)]
