@@ -152,8 +152,10 @@ fn reclaim_config() -> ReclaimConfig {
         interval: Duration::from_millis(40),
         interval_max: Duration::from_millis(200),
         grace: Duration::from_millis(30),
-        audit_delay: Duration::from_millis(100),
-        audit_every: Duration::from_millis(400),
+        audit_delay: Duration::from_millis(30),
+        audit_every: Duration::from_millis(60),
+        audit_wait: Duration::from_millis(5),
+        audit_blobs: 3,
         ..ReclaimConfig::default()
     }
 }

@@ -95,7 +95,7 @@ pub struct PutCopy {
     pub key: BlobKey,
     /// What must hold.
     pub guard: Guard,
-    /// What it is to be; a blob of another kind is not replaced.
+    /// What it is to be; a blob of another kind is replaced.
     pub kind: BlobKind,
     /// System properties.
     pub properties: BlobProperties,
