@@ -93,8 +93,7 @@ impl Fleet {
     }
 
     /// Merges partitions that lie side by side, given in key order, on the host of the first; the others are moved there
-    /// before. Writes wait a moment, reads go on. Once begun it is
-    /// carried out, whether or not the caller waits for it.
+    /// before. Writes wait a moment, reads go on. Once begun it is carried out, whether or not the caller waits for it.
     ///
     /// # Errors
     /// [`ChangeError`].
@@ -201,11 +200,11 @@ impl Fleet {
                 Err(NotMoved::Busy) if tries < MOVE_TRIES => tries += 1,
                 Err(NotMoved::Busy) => return Err(ChangeError::Busy),
                 Err(NotMoved::Failed(failed)) => return Err(Error::from(failed).into()),
-                Err(NotMoved::Owned(failed)) => {
+                Err(NotMoved::Owned(failed, frozen_at)) => {
                     tracing::warn!(%partition, ?failed, "moved, but to be opened anew");
-                    old.core.lose();
-                    let since = to.shared.parts.env.clock.monotonic();
-                    break (self.reopen(&to.shared, partition).await?, since);
+                    // Whatever comes of it: it is not served here any more.
+                    from.opened.replace(&[Arc::clone(&old)], Vec::new());
+                    break (self.reopen(&to.shared, partition).await?, frozen_at);
                 }
             }
         };

@@ -37,8 +37,9 @@ pub(crate) struct HandedOff {
 pub(crate) enum NotMoved {
     /// Its log moved on while it was read; nothing has happened.
     Busy,
-    /// The new host owns it and must open it anew: what failed was after the change.
-    Owned(Failed),
+    /// The new host owns it and must open it anew: what failed was after the change. No write was made durable since then,
+    /// in monotonic time.
+    Owned(Failed, Duration),
     /// As for a split.
     Failed(Failed),
 }
@@ -95,7 +96,7 @@ pub(crate) async fn hand_off(
     let taken = follower.take_over(&held, (next, revision)).await;
     let frozen_at = held.since;
     held.moved();
-    let recovered = taken.map_err(NotMoved::Owned)?;
+    let recovered = taken.map_err(|failed| NotMoved::Owned(failed, frozen_at))?;
     Ok(HandedOff { partition: Partition::start(to, recovered), frozen_at })
 }
 
