@@ -1,10 +1,13 @@
 //! One keep-alive connection to the target.
 
 use std::rc::Rc;
+use std::time::Duration;
+use std::time::Instant;
 
 use bytes::Bytes;
 use bytes::BytesMut;
 use http::Request;
+use http::header::CONTENT_LENGTH;
 use http::header::ETAG;
 use http_body_util::BodyExt;
 use http_body_util::Full;
@@ -21,10 +24,13 @@ use crate::target::element;
 /// A connection that opens itself anew when the server closed it.
 #[derive(Debug)]
 pub(crate) struct Client {
-    target: Rc<Target>,
+    /// Where it connects to.
+    pub(crate) target: Rc<Target>,
     open: Option<SendRequest<Full<Bytes>>>,
     /// Connections opened so far.
     pub(crate) connects: u64,
+    /// Time spent on opening them; the owner sets it back.
+    pub(crate) connecting: Duration,
 }
 
 /// What a successful call brought back.
@@ -34,14 +40,18 @@ pub(crate) struct Answer {
     pub(crate) keys: usize,
     /// Where the next page begins (`List`).
     pub(crate) marker: Option<String>,
-    /// The upload's id (`StartUpload`) or the block's tag (`Stage`).
+    /// The page itself (`List`).
+    pub(crate) page: BytesMut,
+    /// The upload's id (`StartUpload`), the block's tag (`Stage`), or the blob's tag.
     pub(crate) tag: String,
+    /// `Content-Length` of the answer.
+    pub(crate) length: Option<u64>,
 }
 
 impl Client {
     /// A client that has not connected yet.
     pub(crate) fn new(target: Rc<Target>) -> Self {
-        Self { target, open: None, connects: 0 }
+        Self { target, open: None, connects: 0, connecting: Duration::ZERO }
     }
 
     /// Sends `call` and reads its whole answer; wrong bytes are an error like a wrong status.
@@ -50,31 +60,37 @@ impl Client {
     /// Text for a person: the status and body of the refusal, the transport's error, or where the bytes differ.
     pub(crate) async fn call(&mut self, call: &Call) -> Result<Answer, String> {
         let Some(request) = self.target.request(call)? else { return Ok(Answer::default()) };
-        let result = self.exchange(call, request).await;
-        if result.is_err() {
-            self.open = None;
+        match self.exchange(call, request).await {
+            Ok(result) => result,
+            Err(broken) => {
+                self.open = None;
+                Err(broken)
+            }
         }
-        result
     }
 
+    /// The answer or the refusal; an error when the connection cannot be used any more.
     async fn exchange(
         &mut self,
         call: &Call,
         request: Request<Full<Bytes>>,
-    ) -> Result<Answer, String> {
+    ) -> Result<Result<Answer, String>, String> {
         let sender = self.sender().await?;
         let reply = sender.send_request(request).await.map_err(|e| format!("send: {e}"))?;
         let (head, body) = reply.into_parts();
         if !self.target.accepts(call, head.status) {
-            let body = read(body).await.unwrap_or_default();
+            let body = read(body).await?;
             let text = String::from_utf8_lossy(&body);
-            return Err(format!("{} for {}: {text}", head.status, describe(call)));
+            return Ok(Err(format!("{} for {}: {text}", head.status, describe(call))));
         }
-        let mut answer = Answer::default();
+        let text = |name| head.headers.get(name).and_then(|v| v.to_str().ok()).unwrap_or("");
+        let mut answer = Answer { tag: text(ETAG).to_owned(), ..Answer::default() };
+        answer.length = text(CONTENT_LENGTH).parse().ok();
         match call {
             Call::Get { expect, .. } => compare(body, expect).await?,
             Call::List { .. } => {
-                (answer.keys, answer.marker) = self.target.page(&read(body).await?);
+                answer.page = read(body).await?;
+                (answer.keys, answer.marker) = self.target.page(&answer.page);
             }
             Call::StartUpload { .. } => {
                 let xml = read(body).await?;
@@ -87,12 +103,10 @@ impl Client {
             | Call::Delete { .. }
             | Call::Stage { .. }
             | Call::Commit { .. } => {
-                let tag = head.headers.get(ETAG).and_then(|v| v.to_str().ok());
-                answer.tag = tag.unwrap_or("").to_owned();
                 read(body).await?;
             }
         }
-        Ok(answer)
+        Ok(Ok(answer))
     }
 
     /// The open connection, or a new one when there is none that works.
@@ -103,6 +117,7 @@ impl Client {
         };
         if !usable {
             self.open = None;
+            let begun = Instant::now();
             let stream = TcpStream::connect(&self.target.authority)
                 .await
                 .map_err(|e| format!("connect to {}: {e}", self.target.authority))?;
@@ -111,6 +126,7 @@ impl Client {
                 http1::handshake(TokioIo::new(stream)).await.map_err(|e| e.to_string())?;
             tokio::task::spawn_local(connection);
             self.connects += 1;
+            self.connecting += begun.elapsed();
             self.open = Some(sender);
         }
         self.open.as_mut().ok_or_else(|| "no connection".to_owned())

@@ -5,6 +5,9 @@ use rand::RngExt;
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 
+use crate::workloads::Order;
+use crate::workloads::Set;
+
 /// Largest body of any workload.
 const LARGEST: usize = 16 << 20;
 
@@ -32,14 +35,23 @@ impl Pool {
 
 /// A number below `below` that looks random but is the same for the same `seed`.
 pub(crate) fn pick(seed: u64, below: u64) -> u64 {
-    // SplitMix64's finisher: every bit of the seed reaches every bit of the result.
+    mixed(seed) % below.max(1)
+}
+
+/// Every bit of the seed reaches every bit of the result; no two seeds have the same result.
+fn mixed(seed: u64) -> u64 {
+    // SplitMix64's finisher.
     let mut x = seed.wrapping_add(0x9E37_79B9_7F4A_7C15);
     x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    (x ^ (x >> 31)) % below.max(1)
+    x ^ (x >> 31)
 }
 
 /// Name of blob `number` of a set.
-pub(crate) fn name(set: &str, number: u64) -> String {
-    format!("{set}/{number:08}")
+pub(crate) fn name(set: Set, number: u64) -> String {
+    match set.order {
+        Order::Counted => format!("{}/{number:08}", set.name),
+        Order::Growing => format!("{}/{number:016}", set.name),
+        Order::Scattered => format!("{}/{:016x}", set.name, mixed(number)),
+    }
 }

@@ -1,10 +1,11 @@
 //! The load driver: measures what a workload costs a server, on any endpoint, in the same way.
 //!
 //! Main path: `args` (command line) → `workloads` (the table) → `run` (prepare, spread, measure) →
-//! `step` (one operation) → `client` (one connection) → `target` (the request as the dialect wants it) →
-//! `signing`. `procstat` reads what the server used, `syncs` asks it for its disk syncs, `report` prints.
+//! `connection` (one after the other, at a pace) → `step` (one operation; `churn` is the one that remembers) → `client` (one
+//! socket) → `target` (the request as the dialect wants it) → `signing`. `tally` counts, `procstat` reads what the server used,
+//! `syncs` asks it for its disk syncs, `report` prints.
 //!
-//! Invariants: operation counts are fixed, never times; every answer is verified, wrong bytes count as
+//! Invariants: what CPU is divided by is operations done, never time; every answer is verified, wrong bytes count as
 //! errors; the driver shares no code with the server but third-party crates, so it judges independently.
 //!
 //! It does not start servers and compares nothing: `benches/compare` does.
@@ -24,7 +25,9 @@
 
 mod args;
 mod call;
+mod churn;
 mod client;
+mod connection;
 mod data;
 mod procstat;
 mod report;
@@ -32,10 +35,15 @@ mod run;
 mod signing;
 mod step;
 mod syncs;
+mod tally;
 mod target;
 mod workloads;
 
+use std::io::Read;
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use clap::Parser;
@@ -44,11 +52,13 @@ use tokio::task::LocalSet;
 
 use crate::args::Args;
 use crate::args::Protocol;
+use crate::connection::Pace;
 use crate::run::Driver;
 use crate::signing::shared_key::SharedKey;
 use crate::signing::sigv4::SigV4;
 use crate::target::Dialect;
 use crate::target::Target;
+use crate::workloads::Kind;
 use crate::workloads::Workload;
 
 fn main() -> ExitCode {
@@ -81,6 +91,7 @@ fn main() -> ExitCode {
 /// Runs every workload asked for and answers how many operations failed.
 async fn drive(args: Args) -> Result<u64, String> {
     let workloads = chosen(&args)?;
+    let pace = pace(&args)?;
     let dialect = match args.protocol {
         Protocol::Azure => Dialect::Azure(SharedKey::new(&args.account, &args.key)?),
         Protocol::S3 => {
@@ -90,17 +101,18 @@ async fn drive(args: Args) -> Result<u64, String> {
     let target = Target::new(&args.endpoint, &args.container, dialect)?;
     let mut driver = Driver::new(target, args.pid, args.metrics);
     driver.wait = Duration::from_secs(args.wait);
+    driver.pace = pace;
+    driver.first = args.first;
     let mut rows = Vec::new();
     let mut errors = 0;
     for (i, workload) in workloads.iter().enumerate() {
-        eprintln!(
-            "[{}/{}] {}: {} operations, {} at once",
-            i + 1,
-            workloads.len(),
-            workload.name,
-            workload.ops,
-            workload.concurrency
-        );
+        let (place, all) = (i + 1, workloads.len());
+        let length = match args.seconds {
+            Some(seconds) => format!("{seconds} seconds"),
+            None if args.until_closed => "until told to end".to_owned(),
+            None => format!("{} operations", workload.ops),
+        };
+        eprintln!("[{place}/{all}] {}: {length}, {} at once", workload.name, workload.concurrency);
         let figures = driver.run(workload).await?;
         let line = serde_json::to_string(&figures).map_err(|e| e.to_string())?;
         println!("{line}");
@@ -114,6 +126,27 @@ async fn drive(args: Args) -> Result<u64, String> {
     Ok(errors)
 }
 
+/// When workloads end, and how fast they go.
+fn pace(args: &Args) -> Result<Pace, String> {
+    let mut pace = Pace { rate: args.rate, each_second: args.each_second, ..Pace::counted() };
+    if pace.rate.is_some_and(|rate| !(rate > 0.0 && rate.is_finite())) {
+        return Err("--rate must be above 0".to_owned());
+    }
+    if let Some(seconds) = args.seconds {
+        pace.time = Some(Duration::try_from_secs_f64(seconds).map_err(|e| e.to_string())?);
+    }
+    if args.until_closed {
+        let closed = Arc::new(AtomicBool::new(false));
+        pace.closed = Some(Arc::clone(&closed));
+        std::thread::spawn(move || {
+            let mut some = [0; 64];
+            while std::io::stdin().read(&mut some).is_ok_and(|length| length > 0) {}
+            closed.store(true, Ordering::Relaxed);
+        });
+    }
+    Ok(pace)
+}
+
 /// The workloads named, with the settings of the command line applied.
 fn chosen(args: &Args) -> Result<Vec<Workload>, String> {
     let mut chosen = Vec::new();
@@ -125,6 +158,12 @@ fn chosen(args: &Args) -> Result<Vec<Workload>, String> {
         workload.concurrency = args.concurrency.unwrap_or(workload.concurrency).max(1);
         let smallest = workload.ops.min(workload.concurrency as u64);
         workload.ops = args.ops.unwrap_or((workload.ops / args.divide.max(1)).max(smallest));
+        if let (Some(prefix), Kind::Put(set) | Kind::Get(set) | Kind::Audit(set)) =
+            (&args.prefix, &mut workload.kind)
+        {
+            // Names live as long as the program.
+            set.name = prefix.clone().leak();
+        }
         chosen.push(workload);
     }
     Ok(chosen)

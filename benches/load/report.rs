@@ -1,9 +1,13 @@
 //! Figures of one workload, as a JSON line and as a table row.
 
-use hdrhistogram::Histogram;
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
 use crate::procstat::Usage;
+use crate::tally::Latencies;
+use crate::tally::Second;
+use crate::tally::Tally;
 use crate::workloads::Workload;
 
 /// Everything measured over one workload.
@@ -39,8 +43,19 @@ pub(crate) struct Figures {
     pub(crate) server: Option<Server>,
     /// Disk syncs per operation by the server's own count.
     pub(crate) syncs_per_op: Option<f64>,
+    /// When the first operation began, milliseconds since 1970.
+    pub(crate) began_unix_ms: u64,
     /// When the last answer came, milliseconds since 1970.
     pub(crate) ended_unix_ms: u64,
+    /// Number of the first operation that was not done.
+    pub(crate) next: u64,
+    /// Failures by reason.
+    pub(crate) failures: BTreeMap<String, u64>,
+    /// How long opening connections took.
+    pub(crate) connecting: Quantiles,
+    /// By the second in which operations began, when that was asked for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) each_second: Vec<EachSecond>,
 }
 
 /// What the server's processes used over the workload.
@@ -60,23 +75,46 @@ pub(crate) struct Server {
     pub(crate) rss_peak_mib: f64,
 }
 
-/// Raw results of the connections.
-#[derive(Debug)]
-pub(crate) struct Tally {
-    /// Latencies, microseconds.
-    pub(crate) latencies: Histogram<u64>,
+/// Latencies in short, microseconds.
+#[derive(Debug, Serialize)]
+pub(crate) struct Quantiles {
+    /// Half were shorter.
+    pub(crate) p50_us: u64,
+    /// All but one of 100 were shorter.
+    pub(crate) p99_us: u64,
+    /// The longest.
+    pub(crate) max_us: u64,
+}
+
+/// Operations that began in one second of the workload.
+#[derive(Debug, Serialize)]
+pub(crate) struct EachSecond {
     /// Operations done.
     pub(crate) ops: u64,
     /// Operations that failed.
     pub(crate) errors: u64,
-    /// Units done.
-    pub(crate) units: f64,
-    /// Connections opened.
-    pub(crate) connects: u64,
-    /// Wall time, seconds.
-    pub(crate) seconds: f64,
-    /// When it ended, milliseconds since 1970.
-    pub(crate) ended_unix_ms: u64,
+    /// Connecting included.
+    pub(crate) latency: Quantiles,
+    /// Without it.
+    pub(crate) connected: Quantiles,
+}
+
+impl From<&Latencies> for Quantiles {
+    fn from(of: &Latencies) -> Self {
+        let at = |share| of.value_at_quantile(share);
+        Self { p50_us: at(0.5), p99_us: at(0.99), max_us: of.max() }
+    }
+}
+
+impl From<&Second> for EachSecond {
+    fn from(second: &Second) -> Self {
+        Self {
+            ops: second.latencies.len(),
+            errors: second.errors,
+            latency: (&second.latencies).into(),
+            connected: (&second.connected).into(),
+        }
+    }
 }
 
 impl Server {
@@ -122,7 +160,12 @@ impl Figures {
             max_us: tally.latencies.max(),
             server: None,
             syncs_per_op: None,
+            began_unix_ms: tally.began_unix_ms,
             ended_unix_ms: tally.ended_unix_ms,
+            next: tally.next,
+            failures: tally.failures.clone(),
+            connecting: (&tally.connecting).into(),
+            each_second: tally.each_second.iter().map(EachSecond::from).collect(),
         }
     }
 

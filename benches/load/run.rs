@@ -10,28 +10,26 @@ use std::time::Instant;
 use std::time::SystemTime;
 use std::time::UNIX_EPOCH;
 
-use hdrhistogram::Histogram;
 use tokio::task::JoinSet;
 
 use crate::call::Call;
 use crate::client::Client;
+use crate::connection;
+use crate::connection::Pace;
+use crate::connection::Shared;
 use crate::data::Pool;
 use crate::data::name;
 use crate::procstat;
 use crate::report::Figures;
 use crate::report::Server;
-use crate::report::Tally;
-use crate::step;
 use crate::syncs;
+use crate::tally::Tally;
 use crate::target::Target;
 use crate::workloads::Kind;
 use crate::workloads::Set;
 use crate::workloads::Unit;
 use crate::workloads::WARM;
 use crate::workloads::Workload;
-
-/// A workload with more failures than this is given up.
-const ENOUGH_ERRORS: u64 = 50;
 
 /// Work a server puts off (write-back, compaction) belongs to the operations that caused it.
 const SETTLE: Duration = Duration::from_millis(500);
@@ -52,21 +50,12 @@ pub(crate) struct Driver {
     pub(crate) metrics: Option<String>,
     /// Longest wait of `ready`.
     pub(crate) wait: Duration,
+    /// When measured workloads end, and how fast they go.
+    pub(crate) pace: Pace,
+    /// Number of their first operation.
+    pub(crate) first: u64,
     /// Blobs of each set that are there already, by the set's name.
     made: RefCell<HashMap<&'static str, u64>>,
-}
-
-/// What the connections of one workload share.
-#[derive(Debug)]
-pub(crate) struct Shared {
-    /// What to do.
-    pub(crate) workload: Workload,
-    /// Bodies.
-    pub(crate) pool: Rc<Pool>,
-    /// Blobs of `mixed` that are there to be deleted.
-    pub(crate) deletable: RefCell<VecDeque<u64>>,
-    next: Cell<u64>,
-    failed: Cell<u64>,
 }
 
 impl Driver {
@@ -78,6 +67,8 @@ impl Driver {
             pid,
             metrics,
             wait: Duration::from_secs(120),
+            pace: Pace::counted(),
+            first: 0,
             made: RefCell::default(),
         }
     }
@@ -91,6 +82,7 @@ impl Driver {
             Kind::Idle => tokio::time::sleep(SETTLE).await,
             Kind::Ready(set) => return self.ready(workload, set).await,
             Kind::Put(_) | Kind::Blocks(..) => self.prepare(WARM, 0).await?,
+            Kind::Churn => self.container().await?,
             Kind::Audit(_) => {}
             Kind::Get(set)
             | Kind::Range(set, _)
@@ -114,9 +106,9 @@ impl Driver {
         let before = self.pid.map(procstat::usage);
         let syncs_before = self.syncs().await?;
         let tally = if matches!(workload.kind, Kind::Idle) {
-            Tally { units: 1.0, ops: 1, ..empty_tally()? }
+            Tally::one()?
         } else {
-            self.spread(*workload).await?
+            self.spread(*workload, self.first, self.pace.clone()).await?
         };
         tokio::time::sleep(SETTLE).await;
         let mut figures = Figures::new(workload, &tally);
@@ -156,7 +148,7 @@ impl Driver {
                 concurrency: PREPARERS,
                 unit: Unit::Op,
             };
-            let tally = self.spread_from(put, had).await?;
+            let tally = self.spread(put, had, Pace::counted()).await?;
             if tally.errors > 0 {
                 return Err(format!("{} blobs of {} could not be written", tally.errors, set.name));
             }
@@ -167,42 +159,37 @@ impl Driver {
         Ok(())
     }
 
-    async fn spread(&self, workload: Workload) -> Result<Tally, String> {
-        self.spread_from(workload, 0).await
-    }
-
-    /// Does operations `first..ops` over all connections.
-    async fn spread_from(&self, workload: Workload, first: u64) -> Result<Tally, String> {
+    /// Does operations `first..ops` over all connections, or at another pace.
+    async fn spread(&self, workload: Workload, first: u64, pace: Pace) -> Result<Tally, String> {
         let mut deletable = VecDeque::new();
         if let Kind::Mixed(_, written) = workload.kind {
             deletable.extend(0..written.count);
             // What is deleted has to be written again for the next run.
             self.made.borrow_mut().insert(written.name, 0);
         }
+        let began_unix_ms = unix_ms()?;
         let shared = Rc::new(Shared {
             workload,
             pool: Rc::clone(&self.pool),
             deletable: RefCell::new(deletable),
+            pace,
             next: Cell::new(first),
-            failed: Cell::new(0),
+            begun: Instant::now(),
+            tally: RefCell::new(Tally::new()?),
         });
-        let begun = Instant::now();
         let mut connections = JoinSet::new();
-        for _ in 0..workload.concurrency {
+        for place in 0..workload.concurrency {
             let client = Client::new(Rc::clone(&self.target));
-            connections.spawn_local(connection(client, Rc::clone(&shared)));
+            connections.spawn_local(connection::run(client, Rc::clone(&shared), place));
         }
-        let mut total = empty_tally()?;
         while let Some(one) = connections.join_next().await {
-            let one = one.map_err(|e| e.to_string())??;
-            total.latencies.add(&one.latencies).map_err(|e| e.to_string())?;
-            total.ops += one.ops;
-            total.errors += one.errors;
-            total.units += one.units;
-            total.connects += one.connects;
+            one.map_err(|e| e.to_string())??;
         }
-        total.seconds = begun.elapsed().as_secs_f64();
+        let mut total = shared.tally.replace(Tally::new()?);
+        total.seconds = shared.begun.elapsed().as_secs_f64();
+        total.began_unix_ms = began_unix_ms;
         total.ended_unix_ms = unix_ms()?;
+        total.next = shared.next.get();
         Ok(total)
     }
 
@@ -210,7 +197,7 @@ impl Driver {
     async fn ready(&self, workload: &Workload, set: Set) -> Result<Figures, String> {
         let begun = Instant::now();
         let call =
-            Call::Get { name: name(set.name, 0), from: None, expect: self.pool.body(0, set.size) };
+            Call::Get { name: name(set, 0), from: None, expect: self.pool.body(0, set.size) };
         let mut client = Client::new(Rc::clone(&self.target));
         while let Err(error) = client.call(&call).await {
             // A server that says the blob is not there serves too; whether it should be is for `audit`.
@@ -222,57 +209,11 @@ impl Driver {
             }
             tokio::time::sleep(Duration::from_millis(2)).await;
         }
-        let mut tally = Tally { units: 1.0, ops: 1, connects: 1, ..empty_tally()? };
+        let mut tally = Tally { connects: 1, ..Tally::one()? };
         tally.seconds = begun.elapsed().as_secs_f64();
         tally.ended_unix_ms = unix_ms()?;
         Ok(Figures::new(workload, &tally))
     }
-}
-
-/// One connection: takes the next operation until there is none left.
-async fn connection(mut client: Client, shared: Rc<Shared>) -> Result<Tally, String> {
-    let mut tally = empty_tally()?;
-    let mut marker = None;
-    // An audit goes on: how much is lost is its result.
-    let bearable =
-        if matches!(shared.workload.kind, Kind::Audit(_)) { u64::MAX } else { ENOUGH_ERRORS };
-    while shared.failed.get() <= bearable {
-        let number = shared.next.get();
-        if number >= shared.workload.ops {
-            break;
-        }
-        shared.next.set(number + 1);
-        let begun = Instant::now();
-        match step::run(&mut client, &shared, number, &mut marker).await {
-            Ok(units) => {
-                let took = u64::try_from(begun.elapsed().as_micros()).map_err(|e| e.to_string())?;
-                tally.latencies.record(took).map_err(|e| e.to_string())?;
-                tally.units += units;
-                tally.ops += 1;
-            }
-            Err(error) => {
-                shared.failed.set(shared.failed.get() + 1);
-                tally.errors += 1;
-                if shared.failed.get() <= 3 {
-                    eprintln!("  operation {number} failed: {error}");
-                }
-            }
-        }
-    }
-    tally.connects = client.connects;
-    Ok(tally)
-}
-
-fn empty_tally() -> Result<Tally, String> {
-    Ok(Tally {
-        latencies: Histogram::new(3).map_err(|e| e.to_string())?,
-        ops: 0,
-        errors: 0,
-        units: 0.0,
-        connects: 0,
-        seconds: 0.0,
-        ended_unix_ms: unix_ms()?,
-    })
 }
 
 fn unix_ms() -> Result<u64, String> {

@@ -1,17 +1,34 @@
 //! One operation of a workload on one connection.
 
 use crate::call::Call;
+use crate::churn;
+use crate::churn::Holdings;
 use crate::client::Client;
+use crate::connection::Shared;
 use crate::data::name;
 use crate::data::pick;
-use crate::run::Shared;
+use crate::workloads::BLOCKS;
 use crate::workloads::Kind;
 use crate::workloads::Set;
 use crate::workloads::Unit;
 
+/// What a connection remembers from one operation to the next.
+#[derive(Debug)]
+pub(crate) struct Own {
+    /// Where the last page ended.
+    marker: Option<String>,
+    /// What its own names hold (`churn`).
+    holdings: Holdings,
+}
+
+impl Own {
+    /// Of the connection with this number, before its first operation.
+    pub(crate) fn new(place: usize) -> Self {
+        Self { marker: None, holdings: Holdings::new(place) }
+    }
+}
+
 /// Does operation `number` and answers how many units it was worth.
-///
-/// `marker` is where the connection's last page ended.
 ///
 /// # Errors
 /// The server refused, or answered wrong bytes.
@@ -19,7 +36,7 @@ pub(crate) async fn run(
     client: &mut Client,
     shared: &Shared,
     number: u64,
-    marker: &mut Option<String>,
+    own: &mut Own,
 ) -> Result<f64, String> {
     match shared.workload.kind {
         Kind::Put(set) => {
@@ -32,7 +49,7 @@ pub(crate) async fn run(
         }
         Kind::Audit(set) => {
             let expect = shared.pool.body(number, set.size);
-            client.call(&Call::Get { name: name(set.name, number), from: None, expect }).await?;
+            client.call(&Call::Get { name: name(set, number), from: None, expect }).await?;
             Ok(1.0)
         }
         Kind::Range(set, length) => {
@@ -44,22 +61,38 @@ pub(crate) async fn run(
             Ok(1.0)
         }
         Kind::Delete(set) => {
-            client.call(&Call::Delete { name: name(set.name, number) }).await?;
+            client.call(&Call::Delete { name: name(set, number) }).await?;
             Ok(1.0)
         }
         Kind::List(set, limit) => {
             let prefix = format!("{}/", set.name);
-            let page = client.call(&Call::List { prefix, limit, marker: marker.take() }).await?;
+            let page =
+                client.call(&Call::List { prefix, limit, marker: own.marker.take() }).await?;
             if page.keys == 0 {
                 return Err("an empty page".to_owned());
             }
-            *marker = page.marker;
+            own.marker = page.marker;
             Ok(page.keys as f64)
         }
         Kind::Mixed(read, written) => mixed(client, shared, read, written, number).await,
         Kind::Blocks(count, size) => blocks(client, shared, number, count, size).await,
+        Kind::Churn => {
+            churn::step(client, shared, number, &mut own.holdings).await?;
+            Ok(1.0)
+        }
         Kind::Idle | Kind::Ready(_) => Err("not a workload of operations".to_owned()),
     }
+}
+
+/// What a connection does at the end.
+///
+/// # Errors
+/// As of [`run`].
+pub(crate) async fn last(client: &mut Client, shared: &Shared, own: &Own) -> Result<(), String> {
+    if matches!(shared.workload.kind, Kind::Churn) {
+        churn::last(client, &own.holdings).await?;
+    }
+    Ok(())
 }
 
 async fn mixed(
@@ -81,7 +114,7 @@ async fn mixed(
         _ => {
             let oldest = shared.deletable.borrow_mut().pop_front();
             let oldest = oldest.ok_or("nothing left to delete")?;
-            client.call(&Call::Delete { name: name(written.name, oldest) }).await?
+            client.call(&Call::Delete { name: name(written, oldest) }).await?
         }
     };
     Ok(1.0)
@@ -94,7 +127,7 @@ async fn blocks(
     count: u32,
     size: usize,
 ) -> Result<f64, String> {
-    let name = name("blocks", number);
+    let name = name(BLOCKS, number);
     let upload = client.call(&Call::StartUpload { name: name.clone() }).await?.tag;
     let mut tags = Vec::new();
     for block in 1..=count {
@@ -113,17 +146,17 @@ fn worth(shared: &Shared, bytes: usize) -> f64 {
 
 /// Name of a blob of `set`, drawn by the operation's number.
 fn drawn(set: Set, number: u64) -> String {
-    name(set.name, pick(number, set.count))
+    name(set, pick(number, set.count))
 }
 
 fn put(shared: &Shared, set: Set, number: u64) -> Call {
-    Call::Put { name: name(set.name, number), body: shared.pool.body(number, set.size) }
+    Call::Put { name: name(set, number), body: shared.pool.body(number, set.size) }
 }
 
 fn get(shared: &Shared, set: Set, number: u64) -> Call {
     let drawn = pick(number, set.count);
     let expect = shared.pool.body(drawn, set.size);
-    Call::Get { name: name(set.name, drawn), from: None, expect }
+    Call::Get { name: name(set, drawn), from: None, expect }
 }
 
 fn range(shared: &Shared, set: Set, length: usize, number: u64) -> Call {
@@ -131,5 +164,5 @@ fn range(shared: &Shared, set: Set, length: usize, number: u64) -> Call {
     let pieces = (set.size / length) as u64;
     let from = pick(!number, pieces) as usize * length;
     let expect = shared.pool.body(drawn, set.size).slice(from..from + length);
-    Call::Get { name: name(set.name, drawn), from: Some(from), expect }
+    Call::Get { name: name(set, drawn), from: Some(from), expect }
 }

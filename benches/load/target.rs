@@ -115,6 +115,17 @@ impl Target {
         (text.matches(entry).count(), element(&text, marker).filter(|m| !m.is_empty()))
     }
 
+    /// Names and tags of a page, in its order.
+    pub(crate) fn entries(&self, xml: &[u8]) -> Vec<(String, String)> {
+        let (entry, name, tag) = match self.dialect {
+            Dialect::Azure(_) => ("<Blob>", "Name", "Etag"),
+            Dialect::S3(_) => ("<Contents>", "Key", "ETag"),
+        };
+        let text = String::from_utf8_lossy(xml);
+        let value = |entry: &str, of| element(entry, of).unwrap_or_default().replace("&quot;", "");
+        text.split(entry).skip(1).map(|entry| (value(entry, name), value(entry, tag))).collect()
+    }
+
     fn blob_path(&self, name: &str) -> String {
         format!("{}/{}/{name}", self.root, self.container)
     }

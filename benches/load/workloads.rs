@@ -12,6 +12,19 @@ pub(crate) struct Set {
     pub(crate) count: u64,
     /// Bytes of each.
     pub(crate) size: usize,
+    /// What its numbers look like in names.
+    pub(crate) order: Order,
+}
+
+/// How a blob's number stands in its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Order {
+    /// Eight digits.
+    Counted,
+    /// Sixteen digits: every new name is above all older ones.
+    Growing,
+    /// Sixteen digits in no order.
+    Scattered,
 }
 
 /// What one operation does.
@@ -37,6 +50,8 @@ pub(crate) enum Kind {
     Idle,
     /// Reads every blob of a set once: what a crash has lost shows as errors.
     Audit(Set),
+    /// Writes, reads, deletes and lists names of each connection's own, and knows what they hold.
+    Churn,
     /// Waits until the first blob of a set can be read: how long a restart takes.
     Ready(Set),
 }
@@ -79,7 +94,11 @@ pub(crate) struct Workload {
 }
 
 const fn set(name: &'static str, count: u64, size: usize) -> Set {
-    Set { name, count, size }
+    Set { name, count, size, order: Order::Counted }
+}
+
+const fn ordered(name: &'static str, order: Order) -> Set {
+    Set { name, count: 0, size: KIB, order }
 }
 
 const fn row(name: &'static str, kind: Kind, ops: u64, c: usize, unit: Unit) -> Workload {
@@ -94,9 +113,17 @@ const HUGE: Set = set("huge", 4, 16 * MIB);
 pub(crate) const WARM: Set = set("warm", 64, 4 * KIB);
 /// Tiny blobs that fill the store before a restart is timed.
 const FILL: Set = set("fill", 0, 64);
+/// What blobs in blocks are called.
+pub(crate) const BLOCKS: Set = set("blocks", 0, 0);
+/// The shards that a herd of readers opens.
+const SHARDS: Set = set("step-0900", 2_000, 4 * KIB);
+/// What a herd of writers writes.
+const RANKS: Set = set("step-0901", 0, KIB);
+const GROWING: Set = ordered("growing", Order::Growing);
+const SCATTERED: Set = ordered("scattered", Order::Scattered);
 
 /// Every workload, in the order of the table of performance figures.
-pub(crate) const ALL: [Workload; 16] = [
+pub(crate) const ALL: [Workload; 21] = [
     row("idle", Kind::Idle, 1, 1, Unit::Op),
     row("put4k", Kind::Put(set("put4k", 0, 4 * KIB)), 20_000, 16, Unit::Op),
     row("get4k", Kind::Get(SMALL), 40_000, 16, Unit::Op),
@@ -110,6 +137,11 @@ pub(crate) const ALL: [Workload; 16] = [
     row("get16m", Kind::Get(HUGE), 100, 4, Unit::MiB),
     row("range64k", Kind::Range(HUGE, 64 * KIB), 10_000, 16, Unit::Op),
     row("burst16m", Kind::Put(set("burst16m", 0, 16 * MIB)), 64, 64, Unit::MiB),
+    row("herd-get", Kind::Get(SHARDS), 200_000, 2_000, Unit::Op),
+    row("herd-put", Kind::Put(RANKS), 100_000, 2_000, Unit::Op),
+    row("sequential", Kind::Put(GROWING), 200_000, 32, Unit::Op),
+    row("random", Kind::Put(SCATTERED), 200_000, 32, Unit::Op),
+    row("churn", Kind::Churn, 20_000, 16, Unit::Op),
     row("fill", Kind::Put(FILL), 100_000, 32, Unit::Op),
     row("audit", Kind::Audit(FILL), 100_000, 32, Unit::Op),
     row("ready", Kind::Ready(FILL), 1, 1, Unit::Op),

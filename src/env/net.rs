@@ -9,6 +9,7 @@ use tokio::io::AsyncRead;
 use tokio::io::AsyncWrite;
 use tokio::io::DuplexStream;
 use tokio::net::TcpListener;
+use tokio::net::TcpSocket;
 use tokio::net::TcpStream;
 use tokio::sync::Mutex;
 use tokio::sync::mpsc;
@@ -33,6 +34,10 @@ pub trait Listener: Send + Sync + Debug {
     fn local_addr(&self) -> io::Result<SocketAddr>;
 }
 
+/// Connections that may wait to be accepted; the system may allow fewer (`net.core.somaxconn`, 4,096 by default). Beyond it a
+/// client's first packet is dropped, which it sends again only after a second.
+const BACKLOG: u32 = 4096;
+
 /// Accepts TCP connections, without delaying small packets.
 #[derive(Debug)]
 pub struct TcpListen {
@@ -44,8 +49,13 @@ impl TcpListen {
     ///
     /// # Errors
     /// The system's error, such as an address in use.
+    #[expect(clippy::unused_async, reason = "only inside a runtime may it be called")]
     pub async fn bind(address: SocketAddr) -> io::Result<Self> {
-        Ok(Self { listener: TcpListener::bind(address).await? })
+        let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
+        // A server that is started again may take its port though old connections linger.
+        socket.set_reuseaddr(true)?;
+        socket.bind(address)?;
+        Ok(Self { listener: socket.listen(BACKLOG)? })
     }
 }
 
@@ -162,6 +172,9 @@ mod tests {
 
     use super::*;
 
+    /// Less than the second after which a dropped packet is sent again.
+    const HERD_WAIT: std::time::Duration = std::time::Duration::from_millis(900);
+
     async fn check_echo(listener: &dyn Listener, mut client: impl Stream) {
         client.write_all(b"ping").await.unwrap();
         let (mut server, _) = listener.accept().await.unwrap();
@@ -177,6 +190,16 @@ mod tests {
         let listener = TcpListen::bind("127.0.0.1:0".parse().unwrap()).await.unwrap();
         let client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
         check_echo(&listener, client).await;
+    }
+
+    /// With a short backlog the connections above it would wait for a second and more.
+    #[tokio::test]
+    async fn a_herd_connects_before_anybody_accepts() {
+        let listener = TcpListen::bind("127.0.0.1:0".parse().unwrap()).await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let herd: Vec<_> =
+            (0..400).map(|_| std::net::TcpStream::connect_timeout(&address, HERD_WAIT)).collect();
+        assert_eq!(herd.iter().filter(|one| one.is_err()).count(), 0);
     }
 
     #[tokio::test(start_paused = true)]

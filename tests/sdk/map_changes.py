@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""The partition map changes under load: splits, merges and moves while clients of the Python SDK write, read and list.
+"""The partition map changes under load: splits, merges and moves while clients of the Python SDK write, read and list, and,
+with `--driver PROGRAM`, the load driver does the same many times faster (`cargo bench --no-run --bench load` names the program).
 
-No client may see an error; each checks every answer against what it wrote, and each list against all names it has. The
-pauses come from the server's own histograms, beside what one write and fdatasync costs on this disk in the same minutes.
+No client may see an error; each checks every answer against what it wrote, and each list against all names it has. Others
+race on few blobs: their histories must be linearizable, and must not be once a stale read is put into them. The pauses come from the server's own histograms, beside what one write and fdatasync costs on this disk in the same minutes.
 `--changes N` sets how many changes (default 1000, small 60).
 """
 
@@ -18,10 +19,15 @@ import time
 
 from lib import cli
 from lib.account import PerThread
+from lib.driver import Driver
+from lib.raced import NAMES as RACED
+from lib.raced import Racers
 from lib.report import Progress, Verdicts
 
 CLIENTS = 8
 NAMES = 40
+# Connections of the load driver's `churn`.
+DRIVEN = 16
 
 
 class Admin:
@@ -52,8 +58,8 @@ class Admin:
 class Changer:
     """Changes the map, one change after the other."""
 
-    def __init__(self, admin, container, seed):
-        self.admin, self.container = admin, container
+    def __init__(self, admin, keys, seed):
+        self.admin, self.keys = admin, keys
         self.draw = random.Random(seed)
         self.done, self.refused = collections.Counter(), collections.Counter()
 
@@ -66,8 +72,7 @@ class Changer:
         elif len(found) > 24 and kind == "split":
             kind = "merge"
         if kind == "split":
-            name = f"{self.draw.randrange(CLIENTS)}/{self.draw.randrange(NAMES):04}"
-            body = {"at": [f"{self.container}/{name}"]}
+            body = {"at": [self.draw.choice(self.draw.choice(self.keys))]}
         elif kind == "merge":
             first = self.draw.randrange(len(found) - 1)
             body = {"partitions": [part["id"] for part in found[first:first + self.draw.choice([2, 2, 3])]]}
@@ -121,6 +126,13 @@ class Client(threading.Thread):
                 self.wrong.append(f"a list of {len(listed)} names is not the {len(self.holds)} there are, in order")
 
 
+def borders(account):
+    """Keys to split at: each a list of a container's blobs."""
+    own = [f"{account}/changes/{client}/{name:04}" for client in range(CLIENTS) for name in range(NAMES)]
+    driven = [f"{account}/driven/{place:03}/{name:04}" for place in range(DRIVEN) for name in range(NAMES)]
+    return [own, driven, [f"{account}/raced/{name}" for name in RACED]]
+
+
 def sync_floor(folder, stop, results):
     """Puts what one write of 4 KiB and its fdatasync take, in seconds; in a process of its own, so that threads of this one
     do not count."""
@@ -145,40 +157,89 @@ def share(values, part):
     return values[min(int(len(values) * part), len(values) - 1)]
 
 
+class Load:
+    """Everything that happens to the server beside the changes."""
+
+    def __init__(self, server, options, scratch):
+        for container in ("changes", "raced", "driven"):
+            server.account.service().create_container(container)
+        self.clients = PerThread(server.account, "changes")
+        self._ended = threading.Event()
+        self.workers = [Client(self.clients, number, self._ended) for number in range(CLIENTS)]
+        self._racers = Racers(server.account, "raced", options.seed)
+        apart = multiprocessing.get_context("spawn")
+        self._enough, self._floors = apart.Event(), apart.Queue()
+        self._watch = apart.Process(target=sync_floor, args=(scratch, self._enough, self._floors), daemon=True)
+        self._driver = options.driver and Driver(options.driver, server, "driven", scratch / "driver.log", options.rate)
+        for one in [*self.workers, self._racers, self._watch]:
+            one.start()
+
+    def failed(self):
+        """Whether a client has seen something wrong."""
+        return any(worker.wrong for worker in self.workers) or bool(self._driver and self._driver.failed())
+
+    def stop(self):
+        """Ends it. Answers what the racers found, the driver's figures, and what a write and fdatasync took."""
+        self._ended.set()
+        self._enough.set()
+        floor = sorted(self._floors.get(timeout=60))
+        for one in [*self.workers, self._watch]:
+            one.join()
+        return self._racers.stop(), self._driver and self._driver.stop(), floor
+
+    def judge(self, verdicts):
+        """What the SDK clients saw."""
+        wrong = [line for worker in self.workers for line in worker.wrong]
+        calls = sum(worker.calls for worker in self.workers)
+        names = sorted(name for worker in self.workers for name in worker.holds)
+        listed = [one.name for one in self.clients.container().list_blobs(results_per_page=11)]
+        verdicts.check("no client saw an error or a wrong answer", not wrong, f"{calls} calls", "; ".join(wrong[:5]))
+        verdicts.check("one list over all partitions is exact", listed == names, f"{len(names)} names", f"{len(listed)}")
+
+
+def judge_raced(found, verdicts):
+    """What the racers found."""
+    verdicts.none("calls that raced and failed", found.errors)
+    verdicts.none(f"histories that are not linearizable, of {found.histories} of {found.ops} calls", found.unexplained, 2)
+    verdicts.check("histories with a stale read in them are refused", found.planted and not found.believed,
+                   f"{found.planted}", f"{len(found.believed)} believed")
+
+
+def judge_driven(figures, verdicts):
+    """What the load driver saw."""
+    wrong = figures is None or figures["errors"]
+    verdicts.check("the load driver saw no error or wrong answer", not wrong, "0 errors",
+                   "it broke" if figures is None else f"{figures['errors']} of {figures['ops']}: {figures['failures']}")
+    if figures:
+        print(f"driver {figures['ops']:5} calls: p50 {figures['p50_us'] / 1e3:.2f} ms, p99 {figures['p99_us'] / 1e3:.2f} ms, "
+              f"worst {figures['max_us'] / 1e3:.2f} ms")
+
+
+def changed(changer, load, options):
+    """Changes the map until it is enough or a client saw something wrong. Answers the pauses of each kind, milliseconds."""
+    pauses, after = collections.defaultdict(list), 0
+    with Progress("changes of the map", options.changes) as progress:
+        while sum(changer.done.values()) < options.changes and not load.failed():
+            before = sum(changer.done.values())
+            changer.change()
+            progress.advance(sum(changer.done.values()) - before)
+            for event in changer.admin.call("GET", f"?after={after}")[1]["changes"]:
+                after = event["number"]
+                pauses[event["kind"]].append(event["pause_ms"])
+    return pauses
+
+
 def main(options, scratch):
     verdicts = Verdicts("map changes")
     with cli.server(options, scratch, extra=["--index-hosts", "2", "--split-requests", "0"]) as server:
-        admin = Admin(server)
-        server.account.service().create_container("changes")
-        clients = PerThread(server.account, "changes")
-        stop = threading.Event()
-        workers = [Client(clients, number, stop) for number in range(CLIENTS)]
-        apart = multiprocessing.get_context("spawn")
-        enough, floors = apart.Event(), apart.Queue()
-        watch = apart.Process(target=sync_floor, args=(scratch, enough, floors), daemon=True)
-        for one in [*workers, watch]:
-            one.start()
-        changer = Changer(admin, f"{server.account.name}/changes", options.seed)
-        pauses, after = collections.defaultdict(list), 0
-        with Progress("changes of the map", options.changes) as progress:
-            while sum(changer.done.values()) < options.changes and not any(worker.wrong for worker in workers):
-                before = sum(changer.done.values())
-                changer.change()
-                progress.advance(sum(changer.done.values()) - before)
-                for event in admin.call("GET", f"?after={after}")[1]["changes"]:
-                    after = event["number"]
-                    pauses[event["kind"]].append(event["pause_ms"])
-        stop.set()
-        enough.set()
-        floor = sorted(floors.get(timeout=60))
-        for one in [*workers, watch]:
-            one.join()
-        wrong = [line for worker in workers for line in worker.wrong]
-        calls = sum(worker.calls for worker in workers)
-        names = sorted(name for worker in workers for name in worker.holds)
-        listed = [one.name for one in clients.container().list_blobs(results_per_page=11)]
-        verdicts.check("no client saw an error or a wrong answer", not wrong, f"{calls} calls", "; ".join(wrong[:5]))
-        verdicts.check("one list over all partitions is exact", listed == names, f"{len(names)} names", f"{len(listed)}")
+        load = Load(server, options, scratch)
+        changer = Changer(Admin(server), borders(server.account.name), options.seed)
+        pauses = changed(changer, load, options)
+        found, figures, floor = load.stop()
+        load.judge(verdicts)
+        judge_raced(found, verdicts)
+        if options.driver:
+            judge_driven(figures, verdicts)
         done = dict(changer.done)
         verdicts.check("splits, merges and moves were made", len(done) == 3, str(done), str(done))
         odd = set(changer.refused) - {"AlreadyBorder", "BadKeys", "NotNeighbours", "NoSuchPartition", "Busy"}
@@ -186,10 +247,10 @@ def main(options, scratch):
         server.stop()
         code, text = server.check()
         verdicts.check("the store is sound", code == 0, "check", text[-300:])
-    for kind, found in sorted({**pauses, "all": sum(pauses.values(), [])}.items()):
-        found.sort()
-        print(f"{kind:6} {len(found):5}: pause p50 {share(found, .5):7.2f} ms, p99 {share(found, .99):7.2f} ms, "
-              f"worst {found[-1]:7.2f} ms")
+    for kind, took in sorted({**pauses, "all": sum(pauses.values(), [])}.items()):
+        took.sort()
+        print(f"{kind:6} {len(took):5}: pause p50 {share(took, .5):7.2f} ms, p99 {share(took, .99):7.2f} ms, "
+              f"worst {took[-1]:7.2f} ms")
     print(f"floor  {len(floor):5}: write and fdatasync p50 {share(floor, .5) * 1e3:.2f} ms, "
           f"p99 {share(floor, .99) * 1e3:.2f} ms")
     return verdicts.exit_code()
@@ -199,6 +260,8 @@ if __name__ == "__main__":
     made = cli.parser(__doc__)
     made.add_argument("--changes", type=int, help="changes of the map (default 1000, small 60)")
     made.add_argument("--seed", type=int, default=1, help="which changes")
+    made.add_argument("--driver", type=pathlib.Path, help="the load driver's program (default: it does not run)")
+    made.add_argument("--rate", type=int, default=1000, help="the driver's requests a second (default 1000)")
     chosen = cli.parse(made)
     chosen.changes = chosen.changes or (60 if chosen.small else 1000)
     cli.run(main, chosen)

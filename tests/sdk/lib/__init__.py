@@ -8,7 +8,10 @@ measure.py  resident memory over time, allocated disk blocks
 report.py   progress while running, a table of verdicts at the end
 cli.py      the flags every script has, and its scratch folder
 killed/     what kill9.py changes, and whether what is found after a kill can be explained
+calls.py    calls on one blob, with the answers that models know
 linearizable.py  whether a recorded history can be explained by one thing at a time
+raced.py    clients that race on few blobs while something else happens, and what their histories say
+driver.py   the load driver of benches/load beside a script
 openapi.py  the published description, and answers held against it
 fuzzing.py  requests that contract.py draws, about things that exist
 

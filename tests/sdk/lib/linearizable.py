@@ -82,9 +82,11 @@ def _next(ops, done):
 def register(state, op):
     """A blob under conditions: the state is its ETag, or None while there is none.
 
-    create: asked nothing, answers the new ETag or 'exists'. swap: asked the ETag, answers the new one or 'other'.
+    put: asked nothing, answers the new ETag. create: asked nothing, answers the new ETag or 'exists'. swap: asked the ETag, answers the new one or 'other'.
     read: answers the ETag or None. delete: answers 'gone' or 'missing'.
     """
+    if op.kind == "put":
+        return op.answer
     if op.kind == "create":
         return _if((op.answer == "exists") == (state is not None), state if op.answer == "exists" else op.answer)
     if op.kind == "swap":
@@ -131,6 +133,7 @@ def says_no():
         ("two swaps of one ETag won", two("swap", ("e0", "e1"), ("e0", "e2")), register, "e0"),
         ("an old value was read after a write had ended",
          [Op(0, 1, "swap", "e0", "e1"), Op(2, 3, "read", None, "e0")], register, "e0"),
+        ("a put was lost", [Op(0, 1, "put", None, "e1"), Op(2, 3, "read", None, "e0")], register, "e0"),
         ("a value came back", [Op(0, 9, "swap", "e0", "e1"), Op(1, 2, "read", None, "e1"), Op(3, 4, "read", None, "e0")],
          register, "e0"),
         ("two hold one lease", two("acquire", ("a", "mine"), ("b", "mine")), lock, None),
