@@ -7,16 +7,19 @@ from comparison.servers import ROOT, executable, say
 
 
 class Driver:
-    """The built load driver."""
+    """The load driver, built here unless a program is named."""
 
-    def __init__(self, divide):
+    def __init__(self, divide, program=None):
+        self.divide = divide
+        self.program = program and program.resolve()
+        if self.program:
+            return
         say("building the load driver")
         built = subprocess.run(
             ["cargo", "bench", "--no-run", "--bench", "load", "--message-format=json"],
             cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True,
         )
         self.program = executable(built.stdout, "load")
-        self.divide = divide
 
     def start(self, server, workloads, extra=()):
         """Starts the driver against `server` without waiting for it."""

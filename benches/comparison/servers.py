@@ -95,14 +95,19 @@ class Server:
 
 
 class Blockyard(Server):
-    """This repository's server, built in release."""
+    """This repository's server, built in release unless a program is named."""
 
     name = "blockyard"
     durability = "every acknowledged write is synced (grouped fdatasync) before the ack"
     restart_objects = 1_000_000
     program = None
+    # Further arguments of `blockyard serve`.
+    serve_args = ()
 
     def install(self):
+        if self.program:
+            self.program = str(Path(self.program).resolve())
+            return "a given program"
         say("building blockyard in release")
         built = subprocess.run(
             ["cargo", "build", "--release", "--bin", "blockyard", "--message-format=json"],
@@ -118,6 +123,7 @@ class Blockyard(Server):
         return [
             self.program, "serve", "--data", str(data),
             "--blob-listen", f"127.0.0.1:{self.base}", "--admin-listen", f"127.0.0.1:{self.base + 1}",
+            *self.serve_args,
         ]
 
     def driver_args(self):
