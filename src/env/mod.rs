@@ -18,6 +18,7 @@ mod disk_suite;
 pub mod net;
 pub mod rand;
 pub mod tasks;
+mod waits;
 
 pub use clock::Clock;
 pub use clock::OsClock;
@@ -31,6 +32,7 @@ pub use rand::OsRand;
 pub use rand::Rand;
 pub use rand::SeededRand;
 pub use tasks::Tasks;
+pub use waits::{Turn, Waits};
 
 use std::sync::Arc;
 

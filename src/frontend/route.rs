@@ -16,8 +16,9 @@ use crate::index::Target;
 use crate::index::Write;
 use crate::index::WriteReply;
 
-/// Rounds before a request that keeps meeting stale maps is given up.
-const ROUNDS_MAX: u32 = 8;
+/// How long a request may keep meeting stale maps before it is given up: changes of the map take milliseconds, and many of
+/// them after each other are no reason to refuse anybody.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Routes by key over a cached partition map.
 #[derive(Debug)]
@@ -55,15 +56,15 @@ impl Router {
     /// # Errors
     /// The owner's answer.
     pub async fn read(&self, key: &[u8], read: Read) -> Result<ReadReply, Error> {
-        for round in 0..ROUNDS_MAX {
+        let mut chase = Chase::default();
+        loop {
             let map = self.map();
             let target = owner(&map, key)?;
             match self.host.read(target, read.clone()).await {
-                Err(Error::WrongPartition) => self.refresh(&map, round).await?,
+                Err(Error::WrongPartition) => self.refresh((&map, target), &mut chase).await?,
                 answer => return answer,
             }
         }
-        Err(Error::Overloaded)
     }
 
     /// Changes rows at the owner of the request's key.
@@ -72,29 +73,58 @@ impl Router {
     /// The owner's answer.
     pub async fn write(&self, write: Write) -> Result<WriteReply, Error> {
         let key = write.routing_key();
-        for round in 0..ROUNDS_MAX {
+        let mut chase = Chase::default();
+        loop {
             let map = self.map();
             let target = owner(&map, &key)?;
             match self.host.write(target, write.clone()).await {
-                Err(Error::WrongPartition) => self.refresh(&map, round).await?,
+                Err(Error::WrongPartition) => self.refresh((&map, target), &mut chase).await?,
                 answer => return answer,
             }
         }
-        Err(Error::Overloaded)
     }
 
-    async fn refresh(&self, stale: &Arc<PartitionMap>, round: u32) -> Result<(), Error> {
+    async fn refresh(
+        &self,
+        (stale, refused): (&Arc<PartitionMap>, Target),
+        chase: &mut Chase,
+    ) -> Result<(), Error> {
+        let again = chase.again(refused, self.env.clock.monotonic())?;
         let _one = self.refreshing.lock().await;
         if !Arc::ptr_eq(stale, &self.map()) {
             return Ok(());
         }
-        if round > 0 {
+        if again > 0 {
             // The coordinator's map itself is behind: an owner is changing. Wait a little longer each time.
-            self.env.clock.sleep(Duration::from_millis(1 << round.min(6))).await;
+            self.env.clock.sleep(Duration::from_millis(1 << again.min(6))).await;
         }
         let map = PartitionMap::load(self.coordinator.as_ref()).await?;
         *self.map.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(map);
         Ok(())
+    }
+}
+
+/// A request on its way to an owner that changes.
+#[derive(Debug, Default)]
+struct Chase {
+    /// When it first met a stale map.
+    begun: Option<Duration>,
+    /// Who refused it last.
+    refused: Option<Target>,
+    /// How often in a row that one did.
+    again: u32,
+}
+
+impl Chase {
+    /// Notes that `target` is not the owner; how often it was asked before without a newer map in between.
+    fn again(&mut self, target: Target, now: Duration) -> Result<u32, Error> {
+        let begun = *self.begun.get_or_insert(now);
+        if now.saturating_sub(begun) >= PATIENCE {
+            return Err(Error::Overloaded);
+        }
+        let same = self.refused.replace(target) == Some(target);
+        self.again = if same { self.again.saturating_add(1) } else { 0 };
+        Ok(self.again)
     }
 }
 
@@ -128,12 +158,20 @@ mod tests {
     struct Owner {
         epoch: AtomicU64,
         asked: AtomicU64,
+        /// How often it changes its epoch before it answers, and where it publishes that.
+        changes: AtomicU64,
+        coordinator: Arc<dyn Coordinator>,
     }
 
     #[async_trait]
     impl IndexHost for Owner {
         async fn read(&self, target: Target, _read: Read) -> Result<ReadReply, Error> {
             self.asked.fetch_add(1, Ordering::Relaxed);
+            if self.changes.load(Ordering::Relaxed) > 0 {
+                self.changes.fetch_sub(1, Ordering::Relaxed);
+                let epoch = self.epoch.fetch_add(1, Ordering::Relaxed) + 1;
+                publish(self.coordinator.as_ref(), epoch).await;
+            }
             if target.epoch.get() == self.epoch.load(Ordering::Relaxed) {
                 Ok(ReadReply::DeadContainers(Vec::new()))
             } else {
@@ -170,7 +208,12 @@ mod tests {
         };
         let coordinator: Arc<dyn Coordinator> = Arc::new(SimulatedStore::new().open(&env));
         publish(coordinator.as_ref(), 1).await;
-        let owner = Arc::new(Owner { epoch: AtomicU64::new(1), asked: AtomicU64::new(0) });
+        let owner = Arc::new(Owner {
+            epoch: AtomicU64::new(1),
+            asked: AtomicU64::new(0),
+            changes: AtomicU64::new(0),
+            coordinator: Arc::clone(&coordinator),
+        });
         let host = Arc::clone(&owner) as Arc<dyn IndexHost>;
         let router = Router::new(host, Arc::clone(&coordinator), env).await.unwrap();
         (owner, coordinator, router)
@@ -191,8 +234,33 @@ mod tests {
     async fn map_that_stays_behind_ends_in_overload_not_in_a_loop() {
         let (owner, _coordinator, router) = rig().await;
         owner.epoch.store(2, Ordering::Relaxed);
+        let begun = router.env.clock.monotonic();
         let refused = router.read(b"key", Read::DeadContainers).await.unwrap_err();
         assert_eq!(refused, Error::Overloaded);
-        assert_eq!(owner.asked.load(Ordering::Relaxed), u64::from(ROUNDS_MAX));
+        let took = router.env.clock.monotonic() - begun;
+        assert!(took >= PATIENCE && took < PATIENCE * 2, "{took:?}");
+        let asked = owner.asked.load(Ordering::Relaxed);
+        assert!(asked < 200, "asked {asked} times");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn request_outlasts_any_number_of_changes_of_the_map() {
+        const CHANGES: u64 = 1_000;
+        let (owner, _coordinator, router) = rig().await;
+        owner.changes.store(CHANGES, Ordering::Relaxed);
+        router.read(b"key", Read::DeadContainers).await.unwrap();
+        assert_eq!(owner.asked.load(Ordering::Relaxed), CHANGES + 1);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn owner_that_takes_seconds_to_change_is_waited_for() {
+        let (owner, coordinator, router) = rig().await;
+        owner.epoch.store(2, Ordering::Relaxed);
+        let late = async {
+            router.env.clock.sleep(PATIENCE / 2).await;
+            publish(coordinator.as_ref(), 2).await;
+        };
+        let (read, ()) = tokio::join!(router.read(b"key", Read::DeadContainers), late);
+        read.unwrap();
     }
 }

@@ -4,10 +4,13 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::sync::{mpsc, oneshot};
 
+use crate::env::Turn;
+use crate::env::Waits;
 use crate::index::api::Error;
 use crate::index::api::Write;
 use crate::index::api::WriteReply;
@@ -33,6 +36,10 @@ pub(crate) struct Waiting {
     pub(crate) write: Write,
     pub(crate) weight: usize,
     pub(crate) answer: Answer,
+    /// Monotonic.
+    pub(crate) arrived: Duration,
+    /// Taken before it is evaluated: who waits may have given up.
+    pub(crate) turn: Turn,
 }
 
 /// What maintenance asks of the committer.
@@ -65,6 +72,7 @@ pub(crate) struct Committer {
     pub(crate) flushed: Sequence,
     pub(crate) queue: mpsc::Receiver<Waiting>,
     pub(crate) queued_bytes: Arc<AtomicUsize>,
+    pub(crate) waits: Arc<Waits>,
     pub(crate) commands: mpsc::Receiver<Command>,
     /// Set for good when what is durable is no longer sure: nothing is appended any more.
     pub(crate) failed: Option<Failed>,
@@ -93,7 +101,11 @@ impl Committer {
                     }
                 }
             } else {
+                if let Some(first) = taken.front() {
+                    self.waits.begin(first.arrived);
+                }
                 self.commit(&mut taken).await;
+                self.waits.end();
             }
         }
         self.core.stop(Status::ReadOnly("the partition is closed".into()));
@@ -105,7 +117,9 @@ impl Committer {
         while batch.rows.bytes() < self.core.shared.config.batch_bytes {
             let Some(waiting) = taken.pop_front() else { break };
             self.queued_bytes.fetch_sub(waiting.weight, Ordering::Relaxed);
-            self.evaluate(waiting, &mut batch).await;
+            if waiting.turn.take() {
+                self.evaluate(waiting, &mut batch).await;
+            }
         }
         let ops = batch.answers.len();
         if batch.rows.commits() == 0 {

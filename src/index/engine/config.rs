@@ -1,5 +1,7 @@
 //! Limits of the partition engine.
 
+use std::time::Duration;
+
 /// What a host of partitions may use. Checked by `node::config`; the defaults suit a small machine.
 #[derive(Clone, Copy, Debug)]
 pub struct Config {
@@ -16,6 +18,10 @@ pub struct Config {
     pub queue_ops: usize,
     /// Bytes of writes waiting for one partition. Default 32 MiB.
     pub queue_bytes: usize,
+    /// How long a write may wait for its group commit to begin, pauses for changes of the map not counted; once the batch in
+    /// the making has taken half of it, more writes are refused. Default 2 s: what a disk may stumble for without anybody being
+    /// told to come back a second later.
+    pub queue_wait_max: Duration,
     /// Writes of one group commit. Default 1024.
     pub batch_ops: usize,
     /// A group commit takes no more writes once its record has so many bytes. Default 48 KiB: with one more write it still
@@ -36,6 +42,7 @@ impl Default for Config {
             log_extent_bytes: 64 << 20,
             queue_ops: 4096,
             queue_bytes: 32 << 20,
+            queue_wait_max: Duration::from_secs(2),
             batch_ops: 1024,
             batch_bytes: 48 << 10,
             replay_bytes_max: 64 << 20,

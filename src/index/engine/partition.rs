@@ -9,6 +9,8 @@ use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
+use crate::env::Turn;
+use crate::env::Waits;
 use crate::index::api::Error;
 use crate::index::api::Read;
 use crate::index::api::ReadReply;
@@ -32,6 +34,7 @@ pub(crate) struct Partition {
     pub(crate) core: Arc<Core>,
     queue: mpsc::Sender<Waiting>,
     queued_bytes: Arc<AtomicUsize>,
+    waits: Arc<Waits>,
     commands: mpsc::Sender<Command>,
     committer: Mutex<Option<JoinHandle<()>>>,
     /// What comes in, before it waits.
@@ -57,6 +60,7 @@ impl Partition {
         let (queue, queued) = mpsc::channel(shared.config.queue_ops);
         let (commands, obeyed) = mpsc::channel(COMMANDS);
         let queued_bytes = Arc::new(AtomicUsize::new(0));
+        let waits = Arc::new(Waits::new(shared.config.queue_wait_max));
         let core = Arc::new(recovered.core);
         core.set_log_extents(recovered.log.extents());
         let committer = Committer {
@@ -68,6 +72,7 @@ impl Partition {
             flushed: recovered.flushed,
             queue: queued,
             queued_bytes: Arc::clone(&queued_bytes),
+            waits: Arc::clone(&waits),
             commands: obeyed,
             failed: None,
         };
@@ -76,6 +81,7 @@ impl Partition {
             core,
             queue,
             queued_bytes,
+            waits,
             commands,
             committer: Mutex::new(Some(task)),
             meter: Meter::default(),
@@ -105,7 +111,8 @@ impl Partition {
         reply
     }
 
-    /// Queues a write and waits for its commit.
+    /// Queues a write and waits for its commit. Refused at once when the queue is full or slow, and later when it waited for
+    /// too long and was not begun: it never is then.
     ///
     /// # Errors
     /// [`Error`].
@@ -116,10 +123,15 @@ impl Partition {
         self.core.may_write()?;
         let clock = &self.core.shared.parts.env.clock;
         self.meter.note(|| clock.monotonic(), || Some(write.routing_key()));
+        let arrived = clock.monotonic();
+        if self.waits.is_late(arrived) {
+            return Err(Error::Overloaded);
+        }
         let weight = write.weight();
         let queued = self.queued_bytes.fetch_add(weight, Ordering::Relaxed);
         let (answer, answered) = oneshot::channel();
-        let waiting = Waiting { write, weight, answer };
+        let turn = Turn::default();
+        let waiting = Waiting { write, weight, answer, arrived, turn: turn.clone() };
         // One write may be larger than the whole queue: it is let in when the queue is empty.
         let fits = queued == 0 || queued + weight <= self.core.shared.config.queue_bytes;
         // Surely not carried out: the committer answers everything it took.
@@ -129,7 +141,12 @@ impl Partition {
         };
         let refused = if fits {
             match self.queue.try_send(waiting) {
-                Ok(()) => return answered.await.unwrap_or_else(|_| Err(closed())),
+                Ok(()) => {
+                    let answer =
+                        self.waits.answer(clock.as_ref(), (&turn, arrived), answered).await;
+                    let Some(answer) = answer else { return Err(Error::Overloaded) };
+                    return answer.unwrap_or_else(|_| Err(closed()));
+                }
                 Err(TrySendError::Full(_)) => Error::Overloaded,
                 Err(TrySendError::Closed(_)) => closed(),
             }

@@ -84,6 +84,13 @@ impl Committer {
             drop(answer.send(Err(failed.clone())));
             return;
         }
+        // What waits meanwhile waits for a change of the map, which is no overload.
+        self.waits.pause();
+        self.hold_until_decided(answer).await;
+        self.waits.resume(self.core.shared.parts.env.clock.monotonic());
+    }
+
+    async fn hold_until_decided(&mut self, answer: oneshot::Sender<Result<Held, Failed>>) {
         let (verdict, decided) = oneshot::channel();
         let held = Held {
             core: Arc::clone(&self.core),

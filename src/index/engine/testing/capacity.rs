@@ -73,7 +73,7 @@ struct State {
 
 /// A model of a capacity node.
 #[derive(Debug, Default)]
-pub(crate) struct MemoryCapacity(Mutex<State>);
+pub(crate) struct MemoryCapacity(Mutex<State>, tokio::sync::RwLock<()>);
 
 impl MemoryCapacity {
     /// Loses what is not durable, and forgets faults.
@@ -90,6 +90,11 @@ impl MemoryCapacity {
         let mut state = self.0.lock().unwrap();
         state.calls = 0;
         state.fault = Some((when, fault));
+    }
+
+    /// Lets appends and reads wait for as long as the guard lives.
+    pub(crate) async fn stall(&self) -> tokio::sync::RwLockWriteGuard<'_, ()> {
+        self.1.write().await
     }
 
     /// Fills or frees the disk.
@@ -237,6 +242,7 @@ impl Capacity for MemoryCapacity {
     async fn append(&self, request: AppendRequest) -> Result<Appended, Error> {
         // Others run meanwhile, as they do while a disk works.
         tokio::task::yield_now().await;
+        let _working = self.1.read().await;
         self.change(
             |state| drop(state.append(&request, 1)),
             |state| state.append(&request, usize::MAX),
@@ -256,6 +262,7 @@ impl Capacity for MemoryCapacity {
 
     async fn read(&self, location: &Location, range: Range<u64>) -> Result<Vec<Bytes>, Error> {
         let corrupt = Error::Corrupt { extent: location.extent, offset: location.offset };
+        let _working = self.1.read().await;
         let mut state = self.0.lock().unwrap();
         state.reads += 1;
         let extent = state

@@ -1,0 +1,185 @@
+//! How long work may wait for the one worker that takes it in batches: bounded, and without a word lost about what was begun.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+
+use crate::env::Clock;
+
+/// No batch is in the making; or, of a pause, that it lasts.
+const NONE: u64 = u64::MAX;
+
+/// The limit of one queue, and what its worker tells of its pace. Times are monotonic.
+#[derive(Debug)]
+pub struct Waits {
+    limit: Duration,
+    /// Since when the first of the batch in the making has waited, nanoseconds.
+    oldest: AtomicU64,
+    /// From when on waiting counts, nanoseconds: the end of the last pause.
+    resumed: AtomicU64,
+}
+
+/// Whether a piece of waiting work was begun or given up. Whoever takes it decides, once.
+#[derive(Clone, Debug, Default)]
+pub struct Turn(Arc<AtomicBool>);
+
+impl Turn {
+    /// Whether the caller is the first: the worker may begin then, and who waits may give up.
+    #[must_use]
+    pub fn take(&self) -> bool {
+        !self.0.swap(true, Ordering::AcqRel)
+    }
+}
+
+impl Waits {
+    /// Work waits for `limit` at most.
+    #[must_use]
+    pub const fn new(limit: Duration) -> Self {
+        Self { limit, oldest: AtomicU64::new(NONE), resumed: AtomicU64::new(0) }
+    }
+
+    /// Whether work that comes now would wait too long. First come is first served, so it would wait about as long as the
+    /// first of the batch in the making; half of the limit is enough to refuse, so that hardly any work waits in vain.
+    #[must_use]
+    pub fn is_late(&self, now: Duration) -> bool {
+        match self.oldest.load(Ordering::Relaxed) {
+            NONE => false,
+            oldest => now.saturating_sub(Duration::from_nanos(oldest)) >= self.limit / 2,
+        }
+    }
+
+    /// The worker begins a batch whose first has waited since `arrived`.
+    pub fn begin(&self, arrived: Duration) {
+        let from = nanoseconds(arrived).max(self.resumed.load(Ordering::Relaxed));
+        // A worker that pauses begins nothing.
+        self.oldest.store(from.min(NONE - 1), Ordering::Relaxed);
+    }
+
+    /// The batch is done.
+    pub fn end(&self) {
+        self.oldest.store(NONE, Ordering::Relaxed);
+    }
+
+    /// The worker stands still for a reason of its own: waiting does not count until [`Self::resume`].
+    pub fn pause(&self) {
+        self.resumed.store(NONE, Ordering::Relaxed);
+    }
+
+    /// The pause is over.
+    pub fn resume(&self, now: Duration) {
+        self.resumed.store(nanoseconds(now).min(NONE - 1), Ordering::Relaxed);
+    }
+
+    /// Waits for the answer to work that came at `arrived`; `None` when it waited for too long and will never be begun. What
+    /// was begun is waited for however long it takes: its outcome is not known before.
+    pub async fn answer<T>(
+        &self,
+        clock: &dyn Clock,
+        (turn, arrived): (&Turn, Duration),
+        mut answered: oneshot::Receiver<T>,
+    ) -> Option<Result<T, oneshot::error::RecvError>> {
+        let mut left = self.limit;
+        loop {
+            tokio::select! {
+                biased;
+                answer = &mut answered => return Some(answer),
+                () = clock.sleep(left) => {}
+            }
+            left = self.left(clock.monotonic(), arrived);
+            if left.is_zero() {
+                return if turn.take() { None } else { Some(answered.await) };
+            }
+        }
+    }
+
+    /// How much longer work may wait.
+    fn left(&self, now: Duration, arrived: Duration) -> Duration {
+        match self.resumed.load(Ordering::Relaxed) {
+            NONE => self.limit,
+            resumed => {
+                let from = arrived.max(Duration::from_nanos(resumed));
+                self.limit.saturating_sub(now.saturating_sub(from))
+            }
+        }
+    }
+}
+
+fn nanoseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::env::clock::SimClock;
+
+    const LIMIT: Duration = Duration::from_secs(2);
+
+    fn at(milliseconds: u64) -> Duration {
+        Duration::from_millis(milliseconds)
+    }
+
+    #[test]
+    fn work_is_late_once_the_first_of_a_batch_has_waited_for_half_of_the_limit() {
+        let waits = Waits::new(LIMIT);
+        assert!(!waits.is_late(at(10_000)), "nothing is being done");
+        waits.begin(at(10_000));
+        assert_eq!((waits.is_late(at(10_999)), waits.is_late(at(11_000))), (false, true));
+        waits.end();
+        assert!(!waits.is_late(at(20_000)));
+    }
+
+    #[test]
+    fn pauses_do_not_count() {
+        let waits = Waits::new(LIMIT);
+        waits.pause();
+        assert_eq!(waits.left(at(50_000), at(1_000)), LIMIT);
+        waits.resume(at(60_000));
+        waits.begin(at(1_000));
+        assert_eq!((waits.is_late(at(60_999)), waits.is_late(at(61_000))), (false, true));
+        assert_eq!(waits.left(at(60_500), at(1_000)), at(1_500));
+        assert_eq!(waits.left(at(60_500), at(60_200)), at(1_700), "who came after the pause");
+        assert_eq!(waits.left(at(62_000), at(1_000)), Duration::ZERO);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_was_not_begun_is_given_up_at_the_limit() {
+        let (clock, waits, turn) = (SimClock::new(), Waits::new(LIMIT), Turn::default());
+        let (_worker, answered) = oneshot::channel::<u8>();
+        let given_up = waits.answer(&clock, (&turn, clock.monotonic()), answered).await;
+        assert_eq!((given_up, clock.monotonic()), (None, LIMIT));
+        assert!(!turn.take(), "the worker finds it given up");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_was_begun_is_waited_for() {
+        let (clock, waits, turn) = (SimClock::new(), Waits::new(LIMIT), Turn::default());
+        let (worker, answered) = oneshot::channel();
+        assert!(turn.take());
+        let slow = async {
+            clock.sleep(LIMIT * 10).await;
+            worker.send(7).unwrap();
+        };
+        let (answer, ()) =
+            tokio::join!(waits.answer(&clock, (&turn, Duration::ZERO), answered), slow);
+        assert_eq!(answer, Some(Ok(7)));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_pause_makes_nobody_give_up() {
+        let (clock, waits, turn) = (SimClock::new(), Waits::new(LIMIT), Turn::default());
+        let (_worker, answered) = oneshot::channel::<u8>();
+        waits.pause();
+        let resumes = async {
+            clock.sleep(LIMIT * 10).await;
+            waits.resume(clock.monotonic());
+        };
+        let (given_up, ()) =
+            tokio::join!(waits.answer(&clock, (&turn, Duration::ZERO), answered), resumes);
+        assert_eq!((given_up, clock.monotonic()), (None, LIMIT * 11));
+    }
+}

@@ -1,0 +1,112 @@
+//! Writes that wait: for how long, and what becomes of them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::index::api::Error;
+use crate::index::engine::partition::Partition;
+use crate::index::engine::testing::{World, put};
+
+const LIMIT: Duration = Duration::from_secs(2);
+
+/// A partition whose limit is `LIMIT`.
+async fn open(world: &mut World) -> Arc<Partition> {
+    world.config.queue_wait_max = LIMIT;
+    let partition = Arc::new(world.open().await.unwrap());
+    // A log that is open, so that one append is all a write needs.
+    partition.apply(put("first", "value")).await.unwrap();
+    partition
+}
+
+/// A write at some time from now: its outcome, and how long it waited.
+async fn write(
+    partition: &Partition,
+    key: &'static str,
+    after: Duration,
+) -> (Result<(), Error>, Duration) {
+    tokio::time::sleep(after).await;
+    let begun = Instant::now();
+    (partition.apply(put(key, "value")).await, begun.elapsed())
+}
+
+#[tokio::test(start_paused = true)]
+async fn stalled_disk_refuses_what_was_not_begun_and_waits_for_what_was() {
+    let mut world = World::new().await;
+    let partition = open(&mut world).await;
+    let stalled = world.capacity.stall().await;
+    let (began, queued, soon, late, ()) = tokio::join!(
+        write(&partition, "began", Duration::ZERO),
+        write(&partition, "queued", Duration::from_millis(1)),
+        write(&partition, "soon", LIMIT / 2 - Duration::from_millis(1)),
+        write(&partition, "late", LIMIT / 2),
+        async {
+            tokio::time::sleep(LIMIT * 5).await;
+            drop(stalled);
+        }
+    );
+    assert_eq!(began, (Ok(()), LIMIT * 5), "it may be durable: nobody can say that it is not");
+    assert_eq!(queued, (Err(Error::Overloaded), LIMIT));
+    assert_eq!(soon, (Err(Error::Overloaded), LIMIT), "it came before anybody could tell");
+    assert_eq!(late, (Err(Error::Overloaded), Duration::ZERO), "it would have waited in vain");
+    let after = write(&partition, "after", Duration::ZERO).await.0;
+    assert_eq!(after, Ok(()), "the disk works again");
+    let keys: Vec<_> = partition.rows().await.into_iter().map(|(key, _)| key).collect();
+    assert_eq!(keys, ["after", "began", "first"], "what was refused never happens");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_waits_for_less_than_the_limit_is_done() {
+    let mut world = World::new().await;
+    let partition = open(&mut world).await;
+    let stalled = world.capacity.stall().await;
+    let (began, queued, ()) = tokio::join!(
+        write(&partition, "began", Duration::ZERO),
+        write(&partition, "queued", Duration::from_millis(1)),
+        async {
+            tokio::time::sleep(LIMIT - Duration::from_millis(1)).await;
+            drop(stalled);
+        }
+    );
+    assert_eq!((began.0, queued.0), (Ok(()), Ok(())));
+    assert_eq!(partition.rows().await.len(), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn given_up_writes_give_their_bytes_back() {
+    let mut world = World::new().await;
+    world.config.queue_bytes = 4000;
+    let partition = open(&mut world).await;
+    for _ in 0..5 {
+        let stalled = world.capacity.stall().await;
+        let (_, one, two, ()) = tokio::join!(
+            write(&partition, "began", Duration::ZERO),
+            write(&partition, "one", Duration::from_millis(1)),
+            write(&partition, "two", Duration::from_millis(1)),
+            async {
+                tokio::time::sleep(LIMIT * 2).await;
+                drop(stalled);
+            }
+        );
+        assert_eq!((one.1, two.1), (LIMIT, LIMIT), "they were queued");
+        partition.apply(put("after", "value")).await.unwrap();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn change_of_the_map_makes_nobody_refuse() {
+    let mut world = World::new().await;
+    let partition = open(&mut world).await;
+    let held = partition.hold().await.unwrap();
+    let (one, two, ()) = tokio::join!(
+        write(&partition, "one", Duration::ZERO),
+        write(&partition, "two", LIMIT * 20),
+        async {
+            tokio::time::sleep(LIMIT * 30).await;
+            held.resume();
+        }
+    );
+    assert_eq!((one.0, two.0), (Ok(()), Ok(())));
+    assert_eq!(partition.apply(put("after", "value")).await, Ok(()));
+}
