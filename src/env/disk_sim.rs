@@ -107,6 +107,12 @@ impl SimDisk {
         self.world().faults = faults;
     }
 
+    /// Lets whatever begins within `time` take that long.
+    #[expect(clippy::disallowed_methods, reason = "the seam")]
+    pub fn stall(&self, time: Duration) {
+        self.world().stalled_until = Some(tokio::time::Instant::now() + time);
+    }
+
     /// Lets one operation fail: of those this fault can strike, the one after the next `skip`.
     pub fn fail_once(&self, fault: Fault, skip: u64) {
         self.world().ambush.push((fault, skip));
@@ -186,11 +192,17 @@ fn lock(world: &Mutex<World>) -> MutexGuard<'_, World> {
 }
 
 async fn delay(world: &Mutex<World>) {
-    let ms = lock(world).dice.below(DELAY_MS_MAX + 1);
+    let (ms, stalled) = {
+        let mut world = lock(world);
+        (world.dice.below(DELAY_MS_MAX + 1), world.stalled_until)
+    };
     if ms == 0 {
         tokio::task::yield_now().await;
     } else {
         tokio::time::sleep(Duration::from_millis(ms)).await;
+    }
+    if let Some(until) = stalled {
+        tokio::time::sleep_until(until).await;
     }
 }
 

@@ -19,11 +19,13 @@ use http_body_util::BodyExt;
 use hyper::body::Incoming;
 
 use crate::env::Env;
+use crate::frontend::admission::STRANGERS;
 use crate::protocol::Error;
 use crate::protocol::ErrorCode;
 use crate::protocol::azure::structured::Decoder;
 use crate::protocol::azure::structured::Encoder;
 use crate::protocol::operation::Upload;
+use crate::types::AccountId;
 
 /// Bytes of an unwanted body that are read all the same.
 const DRAIN_BYTES_MAX: u64 = 64 << 20;
@@ -73,6 +75,8 @@ pub struct RequestBody {
     /// Where else they are counted.
     count: Option<Arc<AtomicU64>>,
     env: Env,
+    /// Whose share of memory it takes.
+    payer: AccountId,
     /// Takes a structured message apart.
     decoder: Option<Decoder>,
     /// Bytes of the message that the decoder has not seen.
@@ -95,6 +99,7 @@ impl RequestBody {
             received: 0,
             count: None,
             env,
+            payer: STRANGERS,
             decoder: None,
             undecoded: Bytes::new(),
         }
@@ -109,6 +114,7 @@ impl RequestBody {
             received: 0,
             count: None,
             env,
+            payer: STRANGERS,
             decoder: None,
             undecoded: Bytes::new(),
         }
@@ -129,6 +135,7 @@ impl RequestBody {
             received: 0,
             count: None,
             env,
+            payer: STRANGERS,
             decoder: None,
             undecoded: Bytes::new(),
         }
@@ -210,6 +217,28 @@ impl RequestBody {
             Origin::Outside(_, until) => {
                 self.idle.min(until.saturating_sub(self.env.clock.monotonic()))
             }
+        }
+    }
+
+    /// Counts the memory it takes for an account.
+    pub(crate) const fn pay(&mut self, account: AccountId) {
+        self.payer = account;
+    }
+
+    /// For whom its memory is counted.
+    pub(crate) const fn payer(&self) -> AccountId {
+        self.payer
+    }
+
+    /// As [`Self::drain`], but by itself: the answer need not wait for it.
+    pub fn leave(&mut self) {
+        let gone = Origin::Inside(Box::new(ResponseBody::full(Bytes::new())));
+        match std::mem::replace(&mut self.origin, gone) {
+            Origin::Client(body) if !body.is_end_stream() => {
+                let mut rest = Self::new(body, DRAIN_TIME_MAX, self.env.clone());
+                drop(self.env.tasks.spawn("refused body", async move { rest.drain().await }));
+            }
+            Origin::Client(_) | Origin::Inside(_) | Origin::Outside(..) => {}
         }
     }
 

@@ -7,6 +7,7 @@ use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering;
 
 use hyper::Request;
+use hyper::Response;
 use hyper::body::Incoming;
 use hyper::rt::Executor;
 use hyper::server::conn::http1;
@@ -18,6 +19,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::env::Tasks;
 use crate::env::net::Stream;
+use crate::frontend::body::ResponseBody;
+use crate::frontend::observe::Cut;
 use crate::frontend::server::ServerConfig;
 use crate::frontend::service::FrontEnd;
 use crate::frontend::sniff::Rewound;
@@ -44,8 +47,22 @@ pub(super) struct Shared {
     pub(super) stop: CancellationToken,
 }
 
+/// What becomes of a connection's requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Admits {
+    /// They are answered.
+    All,
+    /// There are too many connections: the first is told so, and the connection is closed.
+    None,
+}
+
 /// Serves one client until it leaves, is idle for too long, or the server stops.
-pub(super) async fn run(stream: Box<dyn Stream>, mut peer: Peer, shared: &Arc<Shared>) {
+pub(super) async fn run(
+    stream: Box<dyn Stream>,
+    mut peer: Peer,
+    shared: &Arc<Shared>,
+    admits: Admits,
+) {
     let served = async {
         let Some((mut speaks, mut stream)) = first_bytes(stream, shared).await? else {
             return Ok(());
@@ -64,8 +81,8 @@ pub(super) async fn run(stream: Box<dyn Stream>, mut peer: Peer, shared: &Arc<Sh
             (speaks, stream) = told;
         }
         match speaks {
-            Speaks::Http2 => http2(stream, peer, shared).await,
-            Speaks::Http1 | Speaks::Tls => http1(stream, peer, shared).await,
+            Speaks::Http2 => http2(stream, peer, shared, admits).await,
+            Speaks::Http1 | Speaks::Tls => http1(stream, peer, shared, admits).await,
         }
     };
     if let Err(error) = served.await {
@@ -96,15 +113,28 @@ async fn within<T>(shared: &Shared, step: impl Future<Output = io::Result<T>>) -
     }
 }
 
-async fn http1(stream: Rewound, peer: Peer, shared: &Shared) -> io::Result<()> {
-    let service = service_fn(|request: Request<Incoming>| shared.front.handle(request, peer));
+async fn answer(
+    front: &FrontEnd,
+    request: Request<Incoming>,
+    peer: Peer,
+    admits: Admits,
+) -> Result<Response<ResponseBody>, Cut> {
+    match admits {
+        Admits::All => front.handle(request, peer).await,
+        Admits::None => Ok(front.refuse(request)),
+    }
+}
+
+async fn http1(stream: Rewound, peer: Peer, shared: &Shared, admits: Admits) -> io::Result<()> {
+    let service =
+        service_fn(|request: Request<Incoming>| answer(&shared.front, request, peer, admits));
     let mut builder = http1::Builder::new();
     builder
         .timer(TokioTimer::new())
         .header_read_timeout(shared.config.head_timeout)
         .max_headers(shared.config.headers_max)
         .max_buf_size(shared.config.head_bytes_max)
-        .keep_alive(true)
+        .keep_alive(admits == Admits::All)
         .half_close(false);
     let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service));
     tokio::select! {
@@ -118,13 +148,18 @@ async fn http1(stream: Rewound, peer: Peer, shared: &Shared) -> io::Result<()> {
     .map_err(io::Error::other)
 }
 
-async fn http2(stream: Rewound, peer: Peer, shared: &Arc<Shared>) -> io::Result<()> {
+async fn http2(
+    stream: Rewound,
+    peer: Peer,
+    shared: &Arc<Shared>,
+    admits: Admits,
+) -> io::Result<()> {
     let activity = Arc::new(Activity::default());
     let (front, begun) = (Arc::clone(&shared.front), Arc::clone(&activity));
     let service = service_fn(move |request: Request<Incoming>| {
         let (front, running) = (Arc::clone(&front), begun.begin());
         async move {
-            let response = front.handle(request, peer).await;
+            let response = answer(&front, request, peer, admits).await;
             drop(running);
             response
         }

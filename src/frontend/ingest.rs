@@ -104,7 +104,7 @@ async fn ingest_within(
             .under(sealing.map(|s| s.seal()));
         return Ok(Ingested { stored, crc64, md5 });
     }
-    let mut stream = pool.stream();
+    let mut stream = pool.stream(body.payer());
     let mut left = upload.len;
     while let Some(piece) = body.next().await? {
         left = left.checked_sub(piece.len() as u64).ok_or(ErrorCode::InvalidInput)?;
@@ -186,7 +186,7 @@ async fn collect(
     let mut left = len;
     while let Some(piece) = body.next().await? {
         left = left.checked_sub(piece.len() as u64).ok_or(ErrorCode::InvalidInput)?;
-        held.push(pool.budget().take(piece.len())?);
+        held.push(pool.budget().take(body.payer(), piece.len())?);
         hashes.update(&piece);
         pieces.push(piece);
     }

@@ -2,8 +2,8 @@
 //!
 //! The main path, PUT of a block:
 //! 1. `server.rs` accepts; `connection.rs` tells TLS and HTTP versions apart (`sniff.rs`, `tls.rs`) and drives HTTP.
-//! 2. `service.rs` has the request admitted (`access/`: account, signature, parse, permission), dispatches, renders,
-//!    measures.
+//! 2. `service.rs` has the request admitted (`admission/`: room for it; `access/`: account, signature, parse, permission),
+//!    dispatches, renders, measures.
 //! 3. `dispatch.rs` is one exhaustive match; `ops/` has a file per family of operations.
 //! 4. `body.rs` takes the body in pieces with an idle limit, `ingest.rs` hashes it on the way, `seal.rs` encrypts it when
 //!    it comes with a key.
@@ -28,6 +28,7 @@
 
 mod access;
 pub mod accounts;
+mod admission;
 pub mod body;
 pub mod client;
 mod connection;

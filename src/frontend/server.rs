@@ -8,16 +8,23 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use crate::env::net::Listener;
+use crate::env::net::Stream;
 use crate::frontend::connection;
+use crate::frontend::connection::Admits;
 use crate::frontend::connection::Shared;
 use crate::frontend::service::FrontEnd;
 use crate::frontend::tls::Tls;
 use crate::types::Peer;
 
+/// Connections that are being refused at a time.
+const REFUSALS_MAX: usize = 256;
+/// How long a connection that is refused may take to ask, and to be told.
+const REFUSAL_TIME_MAX: Duration = Duration::from_secs(1);
+
 /// Limits of connections.
 #[derive(Clone, Copy, Debug)]
 pub struct ServerConfig {
-    /// Open connections; further ones wait to be accepted. Default 4,096.
+    /// Open connections; what further ones ask is answered 503, and they are closed. Default 4,096.
     pub connections_max: usize,
     /// A TLS handshake and a request head must each be complete within this; an HTTP/2 connection without requests is
     /// closed after it. Default 30 s.
@@ -53,8 +60,8 @@ pub async fn serve(
 ) {
     let shared = Arc::new(Shared { front: Arc::clone(&front), tls, config, stop: stop.clone() });
     let permits = Arc::new(Semaphore::new(config.connections_max));
+    let refusals = Arc::new(Semaphore::new(REFUSALS_MAX));
     loop {
-        let Ok(permit) = Arc::clone(&permits).acquire_owned().await else { return };
         let accepted = tokio::select! {
             biased;
             () = stop.cancelled() => break,
@@ -64,9 +71,13 @@ pub async fn serve(
             Ok((stream, peer)) => {
                 let shared = Arc::clone(&shared);
                 let peer = Peer { address: peer, secure: false };
+                let Ok(permit) = Arc::clone(&permits).try_acquire_owned() else {
+                    refuse(stream, peer, shared, &refusals).await;
+                    continue;
+                };
                 drop(front.env.tasks.spawn("connection", async move {
                     tracing::trace!(?peer, "connected");
-                    connection::run(stream, peer, &shared).await;
+                    connection::run(stream, peer, &shared, Admits::All).await;
                     drop(permit);
                 }));
             }
@@ -85,6 +96,26 @@ pub async fn serve(
             tracing::warn!("connections are cut: their requests did not end in time");
         }
     }
+}
+
+/// Answers what a connection beyond the limit asks, and closes it. Waits while too many are refused at a time: each takes a
+/// moment only.
+async fn refuse(
+    stream: Box<dyn Stream>,
+    peer: Peer,
+    shared: Arc<Shared>,
+    refusals: &Arc<Semaphore>,
+) {
+    let Ok(permit) = Arc::clone(refusals).acquire_owned().await else { return };
+    let env = shared.front.env.clone();
+    drop(env.tasks.clone().spawn("refused connection", async move {
+        tokio::select! {
+            biased;
+            () = connection::run(stream, peer, &shared, Admits::None) => {}
+            () = env.clock.sleep(REFUSAL_TIME_MAX) => {}
+        }
+        drop(permit);
+    }));
 }
 
 async fn pause(front: &FrontEnd, error: &io::Error) {

@@ -6,8 +6,6 @@ use std::time::Duration;
 use hyper::Request;
 use hyper::Response;
 use hyper::body::Incoming;
-use tokio::sync::Semaphore;
-use tokio::sync::SemaphorePermit;
 use uuid::Builder;
 
 use crate::capacity::Capacity;
@@ -17,6 +15,9 @@ use crate::frontend::access;
 use crate::frontend::access::admit::Admitted;
 use crate::frontend::access::admit::admit;
 use crate::frontend::accounts::Accounts;
+use crate::frontend::admission::Gate;
+use crate::frontend::admission::Rates;
+use crate::frontend::admission::STRANGERS;
 use crate::frontend::body::RequestBody;
 use crate::frontend::body::ResponseBody;
 use crate::frontend::cors;
@@ -38,6 +39,7 @@ use crate::frontend::trace::Trace;
 use crate::frontend::website;
 use crate::frontend::write::WritePool;
 use crate::index::InFlight;
+use crate::protocol::ErrorCode;
 use crate::protocol::azure;
 use crate::protocol::azure::structured;
 use crate::types::Peer;
@@ -47,8 +49,11 @@ use crate::types::Peer;
 pub struct FrontEndConfig {
     /// How hosts name accounts.
     pub addressing: azure::Addressing,
-    /// Requests answered at a time; more get 503 at once. Default 1,024.
+    /// Requests answered at a time; more get 503 at once. Accounts share them. Default 1,024.
     pub requests_max: usize,
+    /// Requests a second of one account beyond which it gets 503; a second of them may come at once. 0, the default, is no
+    /// limit.
+    pub account_requests_per_second: u32,
     /// How long a blob takes out of the archive. Default 1 s, where the service takes hours.
     pub rehydration: Duration,
     /// Whether reads are remembered in the blobs' rows and shown. Default no.
@@ -106,8 +111,9 @@ pub struct FrontEnd {
     pub(crate) copies: Copies,
     /// Reads to be remembered, when they are tracked.
     pub(crate) last_access: Option<LastAccess>,
+    pub(super) gate: Arc<Gate>,
+    pub(super) rates: Rates,
     metrics: Metrics,
-    running: Semaphore,
 }
 
 /// Answers a request that named the structured format in it: a Get Blob with such a body, an upload with the header.
@@ -132,7 +138,10 @@ impl FrontEnd {
     /// Puts the parts together.
     #[must_use]
     pub fn new(parts: Parts, config: FrontEndConfig) -> Self {
+        let gate = Gate::new(config.requests_max, Arc::clone(&parts.env.clock));
         Self {
+            gate,
+            rates: Rates::new(config.account_requests_per_second),
             router: parts.router,
             capacity: parts.capacity,
             pool: parts.pool,
@@ -146,7 +155,6 @@ impl FrontEnd {
             copies: Copies::default(),
             last_access: config.last_access.then(|| LastAccess::new(&parts.metrics)),
             metrics: parts.metrics,
-            running: Semaphore::new(config.requests_max),
             config,
         }
     }
@@ -207,18 +215,16 @@ impl FrontEnd {
             }
             Err(error) => {
                 // A client that asked first has sent nothing yet, and will not.
-                if !head.headers.contains_key(http::header::EXPECT) {
+                if error.code == ErrorCode::ServerBusy {
+                    // Told at once; what it still sends is read after that.
+                    body.leave();
+                } else if !head.headers.contains_key(http::header::EXPECT) {
                     body.drain().await;
                 }
                 tracing::debug!(code = error.code.azure(), operation = seen.operation, "refused");
                 azure::render_error(&error, echo).map(ResponseBody::full)
             }
         }
-    }
-
-    /// Room for one more request; `None` when there are too many.
-    pub(super) fn permit(&self) -> Option<SemaphorePermit<'_>> {
-        self.running.try_acquire().ok()
     }
 
     async fn answer(
@@ -228,13 +234,14 @@ impl FrontEnd {
         echo: &mut azure::RequestEcho,
         seen: &mut Seen,
     ) -> dispatch::Answer {
-        let Some(_permit) = self.permit() else { return Err(errors::busy()) };
         if head.method == http::Method::OPTIONS {
+            let _pass = self.gate.enter(STRANGERS).await?;
             seen.operation = "PreflightBlobRequest";
             return cors::preflight(self, head).map(|reply| (reply, None));
         }
-        let Admitted { account, operation, overrides, create_only } =
+        let Admitted { account, operation, overrides, create_only, pass: _pass } =
             admit(self, (head, peer), echo).await?;
+        body.pay(account.id);
         seen.operation = operation.name();
         self.meet_faults(head, seen)?;
         match dispatch(self, (Requester { head, peer }, &account), operation, body).await {
@@ -245,6 +252,16 @@ impl FrontEnd {
             Err(error) if create_only => Err(access::replace::explain(error)),
             Err(error) => Err(error),
         }
+    }
+
+    /// Answers a request of a connection beyond the limit.
+    pub(super) fn refuse(&self, request: Request<Incoming>) -> Response<ResponseBody> {
+        let (head, incoming) = request.into_parts();
+        let echo = azure::RequestEcho::new(&head, self.request_id(), self.env.clock.now());
+        RequestBody::new(incoming, self.config.body_idle, self.env.clone()).leave();
+        let response = azure::render_error(&errors::busy(), &echo).map(ResponseBody::full);
+        self.metrics.finished("Refused", response.status().as_u16(), 0.0);
+        response
     }
 
     pub(super) const fn addressing(&self) -> &azure::Addressing {

@@ -1,15 +1,17 @@
 //! The web endpoint: documents of `$web` for everybody, whatever access its container gives, while the account's service
 //! properties have a static website.
 
+use std::sync::Arc;
+
 use http::Method;
 use http::Response;
 use http::StatusCode;
 use http::request::Parts;
 
 use crate::frontend::accounts::Account;
+use crate::frontend::admission::STRANGERS;
 use crate::frontend::body::ResponseBody;
 use crate::frontend::dispatch::Answer;
-use crate::frontend::errors;
 use crate::frontend::ops::content;
 use crate::frontend::service::FrontEnd;
 use crate::protocol::Error;
@@ -46,8 +48,16 @@ pub(super) async fn serve(
         tracing::debug!(code = error.code.azure(), "refused on the web endpoint");
         azure::web_error(error, echo).map(ResponseBody::full)
     };
-    let Some(_permit) = front.permit() else { return page(&errors::busy()) };
-    let (found, site) = match find(front, head, address).await {
+    let known = address.account.as_ref().and_then(|name| front.accounts.get(name));
+    let id = known.as_ref().map_or(STRANGERS, |account| account.id);
+    let _pass = match front.gate.enter(id).await {
+        Ok(pass) => pass,
+        Err(error) => return page(&error),
+    };
+    if let Err(error) = front.rates.count(id, || front.env.clock.monotonic()) {
+        return page(&error);
+    }
+    let (found, site) = match find(front, head, (known, address)).await {
         Ok(found) => found,
         Err(error) => return page(&error),
     };
@@ -70,18 +80,17 @@ pub(super) async fn serve(
 }
 
 /// An account with what its site is.
-type Site = (std::sync::Arc<Account>, Website);
+type Site = (Arc<Account>, Website);
 
 /// The first document there is of those the path may mean.
 async fn find(
     front: &FrontEnd,
     head: &Parts,
-    address: &WebAddress,
+    (account, address): (Option<Arc<Account>>, &WebAddress),
 ) -> Result<(Answer, Site), Error> {
     let wanted = azure::web_request(&head.method, &head.headers)?;
     // No such account, no site, no such path: a stranger is told the same.
     let missing = || Error::from(ErrorCode::WebContentNotFound);
-    let account = address.account.as_ref().and_then(|name| front.accounts.get(name));
     let account = account.ok_or_else(missing)?;
     let website = account.properties.website.clone().ok_or_else(missing)?;
     let path = address.path.as_deref().ok_or_else(missing)?;

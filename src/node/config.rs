@@ -54,6 +54,7 @@ const SCRUB_BYTES_PER_SECOND: Limit<u64> = Limit { default: 4 * MIB, range: 0..=
 const RESERVE_BYTES: RangeInclusive<u64> = 0..=1024 * 1024 * GIB;
 const CONNECTIONS_MAX: Limit<u32> = Limit { default: 4096, range: 1..=1_000_000 };
 const REQUESTS_MAX: Limit<u32> = Limit { default: 1024, range: 1..=1_000_000 };
+const ACCOUNT_REQUESTS_PER_SECOND: Limit<u32> = Limit { default: 0, range: 0..=10_000_000 };
 const BODY_IDLE_SECONDS: Limit<u32> = Limit { default: 60, range: 1..=3600 };
 const REHYDRATION_SECONDS: Limit<u32> = Limit { default: 1, range: 0..=1_000_000 };
 const DRAIN_SECONDS: Limit<u32> = Limit { default: 30, range: 0..=3600 };
@@ -98,10 +99,14 @@ pub struct Config {
     pub reserve_bytes: Option<u64>,
     /// Pace of the background verification of stored bytes. Default 4 MiB/s, 0 turns it off, up to 16 GiB/s.
     pub scrub_bytes_per_second: u64,
-    /// Open client connections; more wait. Default 4,096, 1 to 1,000,000.
+    /// Open client connections; more are answered 503 and closed. Default 4,096, 1 to 1,000,000.
     pub connections_max: u32,
-    /// Requests answered at a time; more get 503 at once. Default 1,024, 1 to 1,000,000.
+    /// Requests answered at a time; more get 503 at once. While several accounts send requests, each has an equal share, and
+    /// takes what others leave but the last eighth. Default 1,024, 1 to 1,000,000.
     pub requests_max: u32,
+    /// Requests a second of one account, beyond which it gets 503; a second of them may come at once. Default 0, no limit, up
+    /// to 10,000,000.
+    pub account_requests_per_second: u32,
     /// A client that sends nothing of its body for so long is cut off. Default 60 s, 1 s to 1 h.
     pub body_idle: Duration,
     /// Which other servers blobs may be copied from. Default: those at public addresses.
@@ -252,6 +257,8 @@ impl Config {
                 .of("scrub_bytes_per_second", s.scrub_bytes_per_second)?,
             connections_max: CONNECTIONS_MAX.of("connections_max", s.connections_max)?,
             requests_max: REQUESTS_MAX.of("requests_max", s.requests_max)?,
+            account_requests_per_second: ACCOUNT_REQUESTS_PER_SECOND
+                .of("account_requests_per_second", s.account_requests_per_second)?,
             body_idle: seconds(BODY_IDLE_SECONDS.of("body_idle_seconds", s.body_idle_seconds)?),
             copy_source: Rules {
                 allow: s.copy_source_allow.unwrap_or_default(),

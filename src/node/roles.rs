@@ -156,7 +156,7 @@ impl Roles {
             Arc::clone(&base.capacity),
             extent_ids,
             base.inflight.clone(),
-            front.tasks.clone(),
+            front.clone(),
         );
         let endpoints = Endpoints { blob: reachable(blob.address), https: tls.is_some() };
         let accounts_admin = AccountStore::new(
@@ -342,6 +342,7 @@ fn serve(
     let limits = FrontEndConfig {
         addressing: Addressing { domains: config.blob_domains.clone() },
         requests_max: wide(config.requests_max)?,
+        account_requests_per_second: config.account_requests_per_second,
         last_access: config.last_access,
         body_idle: config.body_idle,
         listening: Listening(vec![blob.address]),

@@ -107,12 +107,15 @@ pub struct Settings {
     /// Pace of the background verification, 0 turns it off [default: 4194304]
     #[arg(long, value_name = "BYTES", env = "BLOCKYARD_SCRUB_BYTES_PER_SECOND")]
     pub scrub_bytes_per_second: Option<u64>,
-    /// Open client connections; more wait [default: 4096]
+    /// Open client connections; more are answered 503 and closed [default: 4096]
     #[arg(long, value_name = "N", env = "BLOCKYARD_CONNECTIONS_MAX")]
     pub connections_max: Option<u32>,
-    /// Requests answered at a time; more get 503 [default: 1024]
+    /// Requests answered at a time, shared by the accounts; more get 503 [default: 1024]
     #[arg(long, value_name = "N", env = "BLOCKYARD_REQUESTS_MAX")]
     pub requests_max: Option<u32>,
+    /// Requests a second of one account, beyond which it gets 503; 0 is no limit [default: 0]
+    #[arg(long, value_name = "N", env = "BLOCKYARD_ACCOUNT_REQUESTS_PER_SECOND")]
+    pub account_requests_per_second: Option<u32>,
     /// Server that blobs may be copied from though its address is not public: host.example, *.example, 10.0.0.0/8 or *;
     /// repeat for more
     #[arg(
@@ -172,6 +175,9 @@ impl Settings {
             scrub_bytes_per_second: self.scrub_bytes_per_second.or(below.scrub_bytes_per_second),
             connections_max: self.connections_max.or(below.connections_max),
             requests_max: self.requests_max.or(below.requests_max),
+            account_requests_per_second: self
+                .account_requests_per_second
+                .or(below.account_requests_per_second),
             copy_source_allow: self.copy_source_allow.or(below.copy_source_allow),
             copy_source_deny: self.copy_source_deny.or(below.copy_source_deny),
             body_idle_seconds: self.body_idle_seconds.or(below.body_idle_seconds),

@@ -10,6 +10,7 @@ use blockyard::index::CopiedContent;
 use blockyard::index::Error;
 use blockyard::index::Write;
 use blockyard::index::inflight::CopyGuard;
+use blockyard::types::AccountId;
 use blockyard::types::Crc64;
 use blockyard::types::LeaseAction;
 use blockyard::types::Timestamp;
@@ -149,7 +150,7 @@ impl Client<'_> {
         if self.stack.pool.fits_in_memory(len) {
             return self.stack.pool.store(vec![bytes], len).await.ok();
         }
-        let mut writer = self.stack.pool.stream();
+        let mut writer = self.stack.pool.stream(AccountId::new(1));
         let cut = usize::try_from(self.session.draw.between(0, len)).unwrap();
         writer.push(bytes.slice(..cut)).await.ok()?;
         writer.push(bytes.slice(cut..)).await.ok()?;

@@ -87,7 +87,7 @@ impl Stack {
             Arc::clone(&capacity),
             ids,
             inflight.clone(),
-            env.tasks.clone(),
+            env.clone(),
         );
         let reclaim = Reclaim::start(Setup {
             host: hosting,

@@ -103,6 +103,8 @@ pub(super) struct World {
     /// The operation at which the power goes.
     pub(super) crash_at: Option<u64>,
     pub(super) down: bool,
+    /// Until when nothing is done.
+    pub(super) stalled_until: Option<tokio::time::Instant>,
     inodes: BTreeMap<u64, Inode>,
     names: BTreeMap<String, u64>,
     durable_names: BTreeMap<String, u64>,
@@ -124,6 +126,7 @@ impl World {
             operations: 0,
             crash_at: None,
             down: false,
+            stalled_until: None,
             inodes: BTreeMap::new(),
             names: BTreeMap::new(),
             durable_names: BTreeMap::new(),

@@ -21,6 +21,8 @@ use crate::frontend::access::anonymous;
 use crate::frontend::access::needs::needs;
 use crate::frontend::access::replace;
 use crate::frontend::accounts::Account;
+use crate::frontend::admission::Pass;
+use crate::frontend::admission::STRANGERS;
 use crate::frontend::errors;
 use crate::frontend::ops;
 use crate::frontend::ops::delegation;
@@ -45,6 +47,8 @@ pub(crate) struct Admitted {
     pub(crate) overrides: Overrides,
     /// Whether the caller may not replace what exists: then "it exists" is told as "you may not".
     pub(crate) create_only: bool,
+    /// Room for the request, until it is answered; the parts of a batch have that of the batch.
+    pub(crate) pass: Option<Pass>,
 }
 
 /// Who sends a request.
@@ -60,7 +64,7 @@ enum Caller {
     Principal(Principal),
 }
 
-/// Lets a request in: finds the account, verifies who sends it, parses it, and checks that they may.
+/// Lets a request in when there is room: finds the account, verifies who sends it, parses it, and checks that they may.
 ///
 /// # Errors
 /// The code of the first thing wrong, in that order.
@@ -87,7 +91,11 @@ async fn let_in(
     let host = head.headers.get(http::header::HOST).and_then(|h| h.to_str().ok());
     let host = host.or_else(|| head.uri.authority().map(http::uri::Authority::as_str));
     let address = azure::address(&head.method, &head.uri, host, &front.config.addressing)?;
-    admit_at(front, (head, peer), &address, echo).await
+    let known = front.accounts.get(&address.account);
+    // Before anything is believed of it: whoever claims an account's name takes of that account's share alone.
+    let pass = front.gate.enter(known.map_or(STRANGERS, |account| account.id)).await?;
+    let admitted = admit_at(front, (head, peer), &address, echo).await?;
+    Ok(Admitted { pass: Some(pass), ..admitted })
 }
 
 /// [`admit`] of a request whose address is known: a part of a batch may leave out of its path what the batch has.
@@ -116,7 +124,9 @@ pub(crate) async fn admit_at(
     let operation = parsed?;
     azure::check_key_is_safe(&head.headers, peer)?;
     echo.operation(&operation, address, peer.scheme());
-    permit(account, caller, operation)
+    let admitted = permit(account, caller, operation)?;
+    front.rates.count(admitted.account.id, || front.env.clock.monotonic())?;
+    Ok(admitted)
 }
 
 async fn identify(
@@ -224,11 +234,11 @@ fn permit(
                 *holder = principal.role.map(|role| delegation::holder(&principal, role));
             }
             let overrides = Overrides::default();
-            return Ok(Admitted { account, operation, overrides, create_only: false });
+            return Ok(Admitted { account, operation, overrides, create_only: false, pass: None });
         }
         Caller::Key | Caller::Anyone => {
             let overrides = Overrides::default();
-            return Ok(Admitted { account, operation, overrides, create_only: false });
+            return Ok(Admitted { account, operation, overrides, create_only: false, pass: None });
         }
         Caller::Signature(grant) => grant,
     };
@@ -238,5 +248,5 @@ fn permit(
             replace::forbid(&mut operation).ok_or_else(|| refused(auth::Error::Permission))?
         }
     };
-    Ok(Admitted { account, operation, overrides: grant.overrides, create_only })
+    Ok(Admitted { account, operation, overrides: grant.overrides, create_only, pass: None })
 }

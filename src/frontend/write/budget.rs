@@ -1,39 +1,51 @@
-//! Memory for request bodies: bounded over all requests, taken as bytes arrive, so that a slow client holds little.
+//! Memory for request bodies: bounded over all requests, taken as bytes arrive, so that a slow client holds little; shared by
+//! accounts, so that one that uploads much leaves some to the others.
 
 use std::sync::Arc;
 
-use tokio::sync::OwnedSemaphorePermit;
-use tokio::sync::Semaphore;
-
+use crate::env::Clock;
+use crate::frontend::admission::Shares;
+use crate::frontend::admission::Taken;
 use crate::frontend::errors;
 use crate::protocol::Error;
-
-/// The unit permits are counted in: a semaphore counts to 2^32 at most.
-const UNIT: u64 = 1024;
+use crate::types::AccountId;
 
 /// What bodies of running requests may take together.
 #[derive(Clone, Debug)]
-pub(crate) struct Budget(Arc<Semaphore>);
+pub(crate) struct Budget {
+    shares: Arc<Shares>,
+    clock: Arc<dyn Clock>,
+}
 
 /// Bytes taken; given back when dropped.
 #[derive(Debug)]
-pub(crate) struct Held(#[expect(dead_code, reason = "held for its drop")] OwnedSemaphorePermit);
+pub(crate) struct Held {
+    shares: Arc<Shares>,
+    account: AccountId,
+    bytes: u64,
+}
 
 impl Budget {
-    /// A budget of about `bytes`.
-    pub(super) fn new(bytes: u64) -> Self {
-        Self(Arc::new(Semaphore::new(usize::try_from(bytes / UNIT).unwrap_or(usize::MAX >> 4))))
+    /// A budget of `bytes`.
+    pub(super) fn new(bytes: u64, clock: Arc<dyn Clock>) -> Self {
+        Self { shares: Arc::new(Shares::new(bytes)), clock }
     }
 
-    /// Takes memory for a piece.
+    /// Takes memory for a piece of an account's body.
     ///
     /// # Errors
     /// `ServerBusy` when other requests hold it all: waiting for memory while holding some could wait for ever.
-    pub(crate) fn take(&self, bytes: usize) -> Result<Held, Error> {
-        let units = u32::try_from((bytes as u64).div_ceil(UNIT)).unwrap_or(u32::MAX);
-        match Arc::clone(&self.0).try_acquire_many_owned(units) {
-            Ok(permit) => Ok(Held(permit)),
-            Err(_) => Err(errors::busy()),
+    pub(crate) fn take(&self, account: AccountId, bytes: usize) -> Result<Held, Error> {
+        let bytes = bytes as u64;
+        match self.shares.take(account, bytes, self.clock.monotonic()) {
+            Taken::Yes => Ok(Held { shares: Arc::clone(&self.shares), account, bytes }),
+            Taken::Soon | Taken::No => Err(errors::busy()),
         }
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.shares.give(self.account, self.bytes);
     }
 }

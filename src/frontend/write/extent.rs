@@ -9,7 +9,7 @@ use crate::capacity::Durability;
 use crate::capacity::ExtentKind;
 use crate::capacity::Payload;
 use crate::coordinator::IdAllocator;
-use crate::env::Tasks;
+use crate::env::Env;
 use crate::index::InFlight;
 use crate::index::inflight::WriteGuard;
 use crate::types::Epoch;
@@ -25,7 +25,7 @@ pub(super) struct Shared {
     pub(super) capacity: Arc<dyn Capacity>,
     pub(super) ids: Arc<IdAllocator>,
     pub(super) inflight: InFlight,
-    pub(super) tasks: Tasks,
+    pub(super) env: Env,
     /// An extent that has grown past this is sealed; logical bytes.
     pub(super) extent_bytes_max: u64,
 }
@@ -103,7 +103,7 @@ impl ExtentWriter {
     pub(super) fn seal(&mut self) {
         let Some((extent, _)) = self.open.take() else { return };
         let capacity = Arc::clone(&self.shared.capacity);
-        drop(self.shared.tasks.spawn("seal data extent", async move {
+        drop(self.shared.env.tasks.spawn("seal data extent", async move {
             if let Err(error) = capacity.seal(extent, EPOCH).await {
                 tracing::warn!(%error, %extent, "sealing failed; the next start seals it");
             }

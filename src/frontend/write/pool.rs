@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::future::join_all;
@@ -10,8 +11,7 @@ use tokio::sync::Mutex;
 
 use crate::capacity::Capacity;
 use crate::coordinator::IdAllocator;
-use crate::env::Tasks;
-use crate::frontend::errors;
+use crate::env::Env;
 use crate::frontend::ingest::join;
 use crate::frontend::write::budget::Budget;
 use crate::frontend::write::extent::ExtentWriter;
@@ -21,6 +21,7 @@ use crate::frontend::write::stored::Stored;
 use crate::frontend::write::stream::StreamWriter;
 use crate::index::InFlight;
 use crate::protocol::Error;
+use crate::types::AccountId;
 use crate::types::PAGE_WINDOW_BYTES;
 
 /// Sizes of the write path.
@@ -38,6 +39,9 @@ pub struct WriteConfig {
     pub extent_bytes_max: u64,
     /// What bodies of running requests may take in memory together; beyond it requests get 503. Default 256 MiB.
     pub body_bytes_max: u64,
+    /// How long a body held in memory may wait for its shared append to begin; once the append in the making has taken half of
+    /// it, more such bodies get 503. Default 2 s.
+    pub queue_wait_max: Duration,
 }
 
 impl Default for WriteConfig {
@@ -49,6 +53,7 @@ impl Default for WriteConfig {
             lanes: 64,
             extent_bytes_max: 256 << 20,
             body_bytes_max: 256 << 20,
+            queue_wait_max: Duration::from_secs(2),
         }
     }
 }
@@ -79,17 +84,18 @@ impl WritePool {
         capacity: Arc<dyn Capacity>,
         ids: Arc<IdAllocator>,
         inflight: InFlight,
-        tasks: Tasks,
+        env: Env,
     ) -> Self {
         let extent_bytes_max = config.extent_bytes_max;
-        let shared = Arc::new(Shared { capacity, ids, inflight, tasks, extent_bytes_max });
+        let shared = Arc::new(Shared { capacity, ids, inflight, env, extent_bytes_max });
         let lane = || {
             let writer = Mutex::new(ExtentWriter::new(Arc::clone(&shared)));
             Arc::new(Lane { writer, users: AtomicUsize::new(0) })
         };
         let lanes = std::iter::repeat_with(lane).take(config.lanes.max(1)).collect();
-        let budget = Budget::new(config.body_bytes_max);
-        Self { config, small: SharedWriters::start(&shared), shared, lanes, budget }
+        let budget = Budget::new(config.body_bytes_max, Arc::clone(&shared.env.clock));
+        let small = SharedWriters::start(&shared, config.queue_wait_max);
+        Self { config, small, shared, lanes, budget }
     }
 
     /// Whether a body of this length is held in memory and passed to [`Self::store`].
@@ -116,7 +122,7 @@ impl WritePool {
     /// Stores a body that is in memory; durable when it returns, but for what goes into the row.
     ///
     /// # Errors
-    /// `InsufficientStorage` when the disks are full, `InternalError` when they fail.
+    /// `InsufficientStorage` when the disks are full, `InternalError` when they fail, `ServerBusy` when they are slow.
     pub async fn store(&self, pieces: Vec<Bytes>, len: u64) -> Result<Stored, Error> {
         self.store_within(pieces, len, self.config.inline_bytes_max).await
     }
@@ -135,13 +141,12 @@ impl WritePool {
             // Copied even when it is one piece: a slice would keep the connection's whole read buffer.
             return Ok(Stored::inline(Bytes::copy_from_slice(&join(pieces))));
         }
-        let (location, guard) =
-            self.small.append(pieces).await.map_err(|e| errors::from_capacity(&e))?;
+        let (location, guard) = self.small.append(pieces).await?;
         Ok(Stored::in_extents(
             vec![location],
             vec![guard],
             Arc::clone(&self.shared.capacity),
-            self.shared.tasks.clone(),
+            self.shared.env.tasks.clone(),
         ))
     }
 
@@ -172,23 +177,27 @@ impl WritePool {
                 Err(error) => failed = Some(error),
             }
         }
-        let (capacity, tasks) = (Arc::clone(&self.shared.capacity), self.shared.tasks.clone());
+        let (capacity, tasks) = (Arc::clone(&self.shared.capacity), self.shared.env.tasks.clone());
         let stored = Stored::in_extents(locations, guards, capacity, tasks);
         // Dropped on a failure, which frees what was stored.
         match failed {
             None => Ok(stored),
-            Some(error) => Err(errors::from_capacity(&error)),
+            Some(error) => Err(error),
         }
     }
 
-    /// Begins a large body, in the least used lane; the first ones are preferred so that few extents stay open.
+    /// Begins a large body of an account, in the least used lane; the first ones are preferred so that few extents stay open.
     #[must_use]
-    pub fn stream(&self) -> StreamWriter {
+    pub fn stream(&self, account: AccountId) -> StreamWriter {
         let lane = self
             .lanes
             .iter()
             .min_by_key(|lane| lane.users.load(Ordering::Relaxed))
             .expect("there is at least one lane");
-        StreamWriter::new(Arc::clone(&self.shared), Arc::clone(lane), self.budget.clone())
+        StreamWriter::new(
+            Arc::clone(&self.shared),
+            Arc::clone(lane),
+            (self.budget.clone(), account),
+        )
     }
 }

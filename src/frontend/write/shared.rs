@@ -1,20 +1,27 @@
 //! Small bodies of all requests, appended together: one durable append for everything that waits.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::sync::mpsc;
+use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::oneshot;
 
 use crate::capacity;
 use crate::capacity::Durability;
+use crate::env::Clock;
+use crate::env::Turn;
+use crate::env::Waits;
+use crate::frontend::errors;
 use crate::frontend::write::extent::ExtentWriter;
 use crate::frontend::write::extent::Shared;
 use crate::index::inflight::WriteGuard;
+use crate::protocol::Error;
 use crate::types::Location;
 
-/// Bodies waiting for a writer; a full queue makes requests wait, it grows no further.
-const QUEUE_BODIES_MAX: usize = 256;
+/// Bodies waiting for a writer; more are refused. Their bytes are bounded before they come here.
+const QUEUE_BODIES_MAX: usize = 8192;
 /// Payload bytes in one append, about.
 const BATCH_BYTES_MAX: usize = 4 << 20;
 
@@ -25,37 +32,59 @@ type Answer = Result<(Location, WriteGuard), capacity::Error>;
 pub(super) struct Body {
     pieces: Vec<Bytes>,
     answer: oneshot::Sender<Answer>,
+    /// Monotonic.
+    arrived: Duration,
+    /// Taken before it is appended: who waits may have given up.
+    turn: Turn,
 }
 
 /// Hands bodies to the writers in turn.
 #[derive(Debug)]
 pub(super) struct SharedWriters {
     queue: mpsc::Sender<Body>,
+    waits: Arc<Waits>,
+    clock: Arc<dyn Clock>,
 }
 
 impl SharedWriters {
     /// Starts the writer task.
-    pub(super) fn start(shared: &Arc<Shared>) -> Self {
+    pub(super) fn start(shared: &Arc<Shared>, wait_max: Duration) -> Self {
         let (queue, bodies) = mpsc::channel(QUEUE_BODIES_MAX);
         let writer = ExtentWriter::new(Arc::clone(shared));
-        drop(shared.tasks.spawn("shared data writer", run(writer, bodies)));
-        Self { queue }
+        let waits = Arc::new(Waits::new(wait_max));
+        let running = run(writer, bodies, Arc::clone(&waits));
+        drop(shared.env.tasks.spawn("shared data writer", running));
+        Self { queue, waits, clock: Arc::clone(&shared.env.clock) }
     }
 
     /// Appends a body durably, together with others.
-    pub(super) async fn append(&self, pieces: Vec<Bytes>) -> Answer {
-        let (answer, reply) = oneshot::channel();
-        // Both fail only when the writer has stopped, at shutdown.
-        let stopped = capacity::Error::Poisoned { disk: 0 };
-        if self.queue.send(Body { pieces, answer }).await.is_err() {
-            return Err(stopped);
+    ///
+    /// # Errors
+    /// `ServerBusy` when it would wait, or has waited, for too long: it is never appended then. Those of the disks.
+    pub(super) async fn append(&self, pieces: Vec<Bytes>) -> Result<(Location, WriteGuard), Error> {
+        let arrived = self.clock.monotonic();
+        if self.waits.is_late(arrived) {
+            return Err(errors::busy());
         }
-        reply.await.unwrap_or(Err(stopped))
+        let (answer, reply) = oneshot::channel();
+        let turn = Turn::default();
+        let body = Body { pieces, answer, arrived, turn: turn.clone() };
+        // The writer stops at shutdown only.
+        let stopped = || capacity::Error::Poisoned { disk: 0 };
+        match self.queue.try_send(body) {
+            Ok(()) => {}
+            Err(TrySendError::Full(_)) => return Err(errors::busy()),
+            Err(TrySendError::Closed(_)) => return Err(errors::from_capacity(&stopped())),
+        }
+        let answer = self.waits.answer(self.clock.as_ref(), (&turn, arrived), reply).await;
+        let answer = answer.ok_or_else(errors::busy)?.unwrap_or_else(|_| Err(stopped()));
+        answer.map_err(|error| errors::from_capacity(&error))
     }
 }
 
-async fn run(mut writer: ExtentWriter, mut bodies: mpsc::Receiver<Body>) {
+async fn run(mut writer: ExtentWriter, mut bodies: mpsc::Receiver<Body>, waits: Arc<Waits>) {
     while let Some(first) = bodies.recv().await {
+        waits.begin(first.arrived);
         let mut bytes = length(&first);
         let mut batch = vec![first];
         while bytes < BATCH_BYTES_MAX {
@@ -63,7 +92,11 @@ async fn run(mut writer: ExtentWriter, mut bodies: mpsc::Receiver<Body>) {
             bytes += length(&body);
             batch.push(body);
         }
-        append(&mut writer, batch).await;
+        batch.retain(|body| body.turn.take());
+        if !batch.is_empty() {
+            append(&mut writer, batch).await;
+        }
+        waits.end();
     }
     writer.seal();
 }

@@ -18,6 +18,7 @@ use crate::frontend::write::pool::Lane;
 use crate::frontend::write::stored::Stored;
 use crate::index::inflight::WriteGuard;
 use crate::protocol::Error;
+use crate::types::AccountId;
 use crate::types::Location;
 
 #[expect(clippy::cast_possible_truncation, reason = "one MiB")]
@@ -34,17 +35,23 @@ pub struct StreamWriter {
     /// The memory `pending` takes.
     held: Vec<Held>,
     budget: Budget,
+    /// Whose memory it takes.
+    account: AccountId,
     written: Stored,
 }
 
 impl StreamWriter {
-    pub(super) fn new(shared: Arc<Shared>, lane: Arc<Lane>, budget: Budget) -> Self {
+    pub(super) fn new(
+        shared: Arc<Shared>,
+        lane: Arc<Lane>,
+        (budget, account): (Budget, AccountId),
+    ) -> Self {
         lane.users.fetch_add(1, Ordering::Relaxed);
         let written = Stored::in_extents(
             Vec::new(),
             Vec::new(),
             Arc::clone(&shared.capacity),
-            shared.tasks.clone(),
+            shared.env.tasks.clone(),
         );
         Self {
             shared,
@@ -53,6 +60,7 @@ impl StreamWriter {
             pending_len: 0,
             held: Vec::new(),
             budget,
+            account,
             written,
         }
     }
@@ -63,7 +71,7 @@ impl StreamWriter {
     /// `InsufficientStorage` when the disks are full, `InternalError` when they fail, `ServerBusy` when bodies of other
     /// requests take all memory.
     pub async fn push(&mut self, mut bytes: Bytes) -> Result<(), Error> {
-        self.held.push(self.budget.take(bytes.len())?);
+        self.held.push(self.budget.take(self.account, bytes.len())?);
         while self.pending_len + bytes.len() >= FRAME {
             let fits = bytes.split_to(FRAME - self.pending_len);
             self.pending.push(fits);
@@ -95,7 +103,7 @@ impl StreamWriter {
             Vec::new(),
             Vec::new(),
             Arc::clone(&self.shared.capacity),
-            self.shared.tasks.clone(),
+            self.shared.env.tasks.clone(),
         );
         Ok(std::mem::replace(&mut self.written, empty))
     }

@@ -12,6 +12,7 @@ use crate::capacity::FRAME_PAYLOAD_MAX;
 use crate::coordinator::IdAllocator;
 use crate::coordinator::SimulatedStore;
 use crate::coordinator::counter::EXTENT_IDS;
+use crate::env::Clock;
 use crate::env::Env;
 use crate::env::Tasks;
 use crate::env::clock::SimClock;
@@ -23,7 +24,10 @@ use crate::frontend::write::WritePool;
 use crate::index::InFlight;
 use crate::index::NewContent;
 use crate::protocol::ErrorCode;
+use crate::types::AccountId;
 use crate::types::Location;
+
+const ACCOUNT: AccountId = AccountId::new(1);
 
 struct Rig {
     disk: SimDisk,
@@ -51,7 +55,7 @@ async fn rig(capacity_bytes: u64, config: WriteConfig) -> Rig {
     let ids = Arc::new(IdAllocator::new(coordinator, EXTENT_IDS));
     let inflight = InFlight::default();
     let capacity = Arc::clone(&node) as Arc<dyn Capacity>;
-    let pool = WritePool::start(config, capacity, ids, inflight.clone(), env.tasks.clone());
+    let pool = WritePool::start(config, capacity, ids, inflight.clone(), env);
     Rig { disk, node, pool, inflight }
 }
 
@@ -77,7 +81,7 @@ async fn read(rig: &Rig, stored: &Stored) -> Vec<u8> {
 }
 
 async fn stream(rig: &Rig, body: &Bytes, step: usize) -> Stored {
-    let mut writer = rig.pool.stream();
+    let mut writer = rig.pool.stream(ACCOUNT);
     for piece in body.chunks(step) {
         writer.push(Bytes::copy_from_slice(piece)).await.unwrap();
     }
@@ -156,11 +160,11 @@ async fn dropped_bytes_are_freed_and_committed_ones_are_not() {
 async fn body_beyond_the_memory_of_all_is_refused_as_busy() {
     let rig =
         rig(64 << 20, WriteConfig { body_bytes_max: 1 << 20, ..WriteConfig::default() }).await;
-    let held = rig.pool.budget().take(900_000).unwrap();
-    let refused = rig.pool.budget().take(200_000).unwrap_err();
+    let held = rig.pool.budget().take(ACCOUNT, 900_000).unwrap();
+    let refused = rig.pool.budget().take(ACCOUNT, 200_000).unwrap_err();
     assert_eq!(refused.code, ErrorCode::ServerBusy);
     drop(held);
-    rig.pool.budget().take(200_000).unwrap();
+    rig.pool.budget().take(ACCOUNT, 200_000).unwrap();
 }
 
 #[tokio::test(start_paused = true)]
@@ -182,4 +186,45 @@ async fn full_disk_refuses_and_takes_writes_again_once_there_is_space() {
     rig.disk.set_capacity(64 << 20);
     tokio::time::sleep(std::time::Duration::from_secs(5)).await;
     rig.pool.store(vec![body.clone()], 500_000).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn accounts_share_the_memory_for_bodies() {
+    let rig =
+        rig(64 << 20, WriteConfig { body_bytes_max: 1 << 20, ..WriteConfig::default() }).await;
+    let other = AccountId::new(2);
+    drop(rig.pool.budget().take(other, 1).unwrap());
+    let held: Vec<_> =
+        (0..64).map_while(|_| rig.pool.budget().take(ACCOUNT, 64 << 10).ok()).collect();
+    assert_eq!(held.len(), 14, "an eighth is left");
+    rig.pool.budget().take(other, 64 << 10).unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn body_that_waits_too_long_for_its_append_is_refused_and_stored_nowhere() {
+    let rig = rig(64 << 20, WriteConfig::default()).await;
+    let (limit, clock) = (WriteConfig::default().queue_wait_max, SimClock::new());
+    let store = |len: usize, after: std::time::Duration| {
+        let (pool, body, clock) = (&rig.pool, bytes(len, 1), &clock);
+        async move {
+            tokio::time::sleep(after).await;
+            let begun = clock.monotonic();
+            let stored = pool.store(vec![body], len as u64).await;
+            (stored.map_err(|error| error.code), clock.monotonic() - begun)
+        }
+    };
+    drop(store(5_000, std::time::Duration::ZERO).await.0.unwrap());
+    let stored = async || rig.node.extents().await.iter().map(|extent| extent.len).sum::<u64>();
+    let one = stored().await;
+    rig.disk.stall(limit * 4);
+    let (began, queued, late) = tokio::join!(
+        store(5_000, std::time::Duration::ZERO),
+        store(6_000, std::time::Duration::from_millis(1)),
+        store(7_000, limit / 2),
+    );
+    assert!(began.0.is_ok(), "its append had begun");
+    assert_eq!((queued.0.unwrap_err(), queued.1), (ErrorCode::ServerBusy, limit));
+    let at_once = std::time::Duration::ZERO;
+    assert_eq!((late.0.unwrap_err(), late.1), (ErrorCode::ServerBusy, at_once));
+    assert_eq!(stored().await, 2 * one, "the two of 5,000 bytes");
 }

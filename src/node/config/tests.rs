@@ -59,7 +59,7 @@ fn file_takes_every_setting() {
         "data = ['d']\nblob_listen = '0.0.0.0:1'\nadmin_listen = '[::1]:2'\nadmin_token_file = 't'\naccount = ['one:{KEY}:{KEY}']\n\
          blob_domain = ['Example.org.']\npublic_access = false\noidc = ['issuer=i;jwks=k']\ntls_cert = 'c.pem'\ntls_key = 'k.pem'\ninitial_partitions = 16\nsplit_requests = 6\njournal_bytes = 1_048_576\n\
          block_cache_bytes = 2_097_152\nmemtable_bytes = 3_145_728\nreserve_bytes = 7\n\
-         scrub_bytes_per_second = 0\nconnections_max = 8\nrequests_max = 9\nbody_idle_seconds = 10\n\
+         scrub_bytes_per_second = 0\nconnections_max = 8\nrequests_max = 9\naccount_requests_per_second = 12\nbody_idle_seconds = 10\n\
          copy_source_allow = ['*.example']\ncopy_source_deny = ['10.0.0.0/8', '*']\n\
          rehydration_seconds = 11\nlast_access_time = 'on'\ndrain_seconds = 0\nlog = 'warn,blockyard::index=debug'\nlog_format = 'json'\n"
     );
@@ -84,6 +84,7 @@ fn file_takes_every_setting() {
         scrub_bytes_per_second: 0,
         connections_max: 8,
         requests_max: 9,
+        account_requests_per_second: 12,
         body_idle: Duration::from_secs(10),
         copy_source: Rules {
             allow: vec!["*.example".parse().unwrap()],

@@ -3,8 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::time::Instant;
-
 use crate::index::api::Error;
 use crate::index::engine::partition::Partition;
 use crate::index::engine::testing::{World, put};
@@ -27,8 +25,10 @@ async fn write(
     after: Duration,
 ) -> (Result<(), Error>, Duration) {
     tokio::time::sleep(after).await;
-    let begun = Instant::now();
-    (partition.apply(put(key, "value")).await, begun.elapsed())
+    let clock = &partition.core.shared.parts.env.clock;
+    let begun = clock.monotonic();
+    let outcome = partition.apply(put(key, "value")).await;
+    (outcome, clock.monotonic() - begun)
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,0 +1,229 @@
+//! Requests answered at a time, shared by accounts.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+
+use crate::env::Clock;
+use crate::frontend::admission::Shares;
+use crate::frontend::admission::Taken;
+use crate::frontend::errors;
+use crate::protocol::Error;
+use crate::types::AccountId;
+
+/// How long a request of an account below its share waits for others to end.
+const PATIENCE: Duration = Duration::from_millis(50);
+
+/// Lets requests in.
+#[derive(Debug)]
+pub(crate) struct Gate {
+    max: u64,
+    shares: Shares,
+    clock: Arc<dyn Clock>,
+    waiting: Mutex<VecDeque<Waiting>>,
+    /// As many as `waiting` has, to be looked at without the lock.
+    waiters: AtomicUsize,
+}
+
+#[derive(Debug)]
+struct Waiting {
+    account: AccountId,
+    pass: oneshot::Sender<Pass>,
+}
+
+/// A request that was let in; another may come when it is dropped.
+#[derive(Debug)]
+pub(crate) struct Pass {
+    /// None once it was given back.
+    gate: Option<Arc<Gate>>,
+    account: AccountId,
+}
+
+impl Gate {
+    /// Lets in `max` at a time.
+    pub(crate) fn new(max: usize, clock: Arc<dyn Clock>) -> Arc<Self> {
+        let max = u64::try_from(max).unwrap_or(u64::MAX);
+        Arc::new(Self {
+            max,
+            shares: Shares::new(max),
+            clock,
+            waiting: Mutex::default(),
+            waiters: AtomicUsize::new(0),
+        })
+    }
+
+    /// Lets a request of an account in. Cancel safe.
+    ///
+    /// # Errors
+    /// `ServerBusy`: at once when the account has its share, after a moment when others have more than theirs and keep it.
+    pub(crate) async fn enter(self: &Arc<Self>, account: AccountId) -> Result<Pass, Error> {
+        match self.shares.take(account, 1, self.clock.monotonic()) {
+            Taken::Yes => return Ok(self.pass(account)),
+            Taken::No => return Err(errors::busy()),
+            Taken::Soon => {}
+        }
+        let Some(mut promised) = self.queue(account) else { return Err(errors::busy()) };
+        // Something may have been given back before the queue was seen to have somebody in it.
+        self.serve();
+        tokio::select! {
+            biased;
+            pass = &mut promised => pass.map_err(|_| errors::busy()),
+            () = self.clock.sleep(PATIENCE) => Err(errors::busy()),
+        }
+    }
+
+    fn pass(self: &Arc<Self>, account: AccountId) -> Pass {
+        Pass { gate: Some(Arc::clone(self)), account }
+    }
+
+    /// A place in the queue, if the account has fewer than what is missing to its share.
+    fn queue(&self, account: AccountId) -> Option<oneshot::Receiver<Pass>> {
+        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        waiting.retain(|other| !other.pass.is_closed());
+        let own = waiting.iter().filter(|other| other.account == account).count();
+        let own = u64::try_from(own).unwrap_or(u64::MAX);
+        let room = own.saturating_add(self.shares.of(account)) < self.max;
+        let (pass, promised) = oneshot::channel();
+        if room {
+            waiting.push_back(Waiting { account, pass });
+        }
+        self.waiters.store(waiting.len(), Ordering::SeqCst);
+        room.then_some(promised)
+    }
+
+    /// Gives what is free to who waits, first come, first served.
+    fn serve(self: &Arc<Self>) {
+        while self.waiters.load(Ordering::SeqCst) > 0 {
+            let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+            let Some(first) = waiting.pop_front() else { return };
+            let now = self.clock.monotonic();
+            let taken = match first.pass.is_closed() {
+                true => Taken::No,
+                false => self.shares.take(first.account, 1, now),
+            };
+            if taken == Taken::Soon {
+                waiting.push_front(first);
+                return;
+            }
+            self.waiters.store(waiting.len(), Ordering::SeqCst);
+            drop(waiting);
+            if taken == Taken::Yes
+                && let Err(unwanted) = first.pass.send(self.pass(first.account))
+            {
+                // Given back here: its own end would serve again, from within.
+                unwanted.give_back();
+            }
+        }
+    }
+}
+
+impl Pass {
+    fn give_back(mut self) {
+        if let Some(gate) = self.gate.take() {
+            gate.shares.give(self.account, 1);
+        }
+    }
+}
+
+impl Drop for Pass {
+    fn drop(&mut self) {
+        if let Some(gate) = self.gate.take() {
+            gate.shares.give(self.account, 1);
+            gate.serve();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::env::SimClock;
+    use crate::protocol::ErrorCode;
+
+    const A: AccountId = AccountId::new(1);
+    const B: AccountId = AccountId::new(2);
+
+    async fn enter(gate: &Arc<Gate>, account: AccountId) -> (Result<Pass, ErrorCode>, Duration) {
+        let begun = gate.clock.monotonic();
+        let entered = gate.enter(account).await.map_err(|error| error.code);
+        (entered, gate.clock.monotonic() - begun)
+    }
+
+    async fn fill(gate: &Arc<Gate>, account: AccountId, count: usize) -> Vec<Pass> {
+        let mut passes = Vec::new();
+        for _ in 0..count {
+            passes.push(gate.enter(account).await.unwrap());
+        }
+        passes
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn account_that_takes_all_is_refused_at_once() {
+        let gate = Gate::new(16, Arc::new(SimClock::new()));
+        let mut passes = fill(&gate, A, 16).await;
+        let (refused, took) = enter(&gate, A).await;
+        assert_eq!((refused.unwrap_err(), took), (ErrorCode::ServerBusy, Duration::ZERO));
+        passes.pop();
+        assert!(enter(&gate, A).await.0.is_ok());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn another_account_waits_a_moment_and_gets_what_is_given_back() {
+        let gate = Gate::new(16, Arc::new(SimClock::new()));
+        let mut passes = fill(&gate, A, 16).await;
+        let ends = async {
+            gate.clock.sleep(Duration::from_millis(10)).await;
+            passes.pop();
+            assert!(gate.enter(A).await.is_err(), "it goes to who waits");
+        };
+        let ((entered, took), ()) = tokio::join!(enter(&gate, B), ends);
+        assert_eq!((entered.is_ok(), took), (true, Duration::from_millis(10)));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn another_account_is_refused_within_a_moment_when_nothing_ends() {
+        let gate = Gate::new(16, Arc::new(SimClock::new()));
+        let passes = fill(&gate, A, 16).await;
+        let (refused, took) = enter(&gate, B).await;
+        assert_eq!((refused.unwrap_err(), took), (ErrorCode::ServerBusy, PATIENCE));
+        drop(passes);
+        let all = fill(&gate, B, 8).await;
+        assert_eq!(gate.shares.of(B), 8, "who gave up left nothing behind");
+        drop(all);
+        assert_eq!((gate.shares.of(A), gate.shares.of(B)), (0, 0));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn waiters_are_served_in_order_and_those_who_left_are_passed_over() {
+        let gate = Gate::new(4, Arc::new(SimClock::new()));
+        let mut passes = fill(&gate, A, 4).await;
+        let gone = tokio::time::timeout(Duration::from_millis(1), gate.enter(B)).await;
+        assert!(gone.is_err());
+        let order = Mutex::new(Vec::new());
+        let waits = |number: u32| {
+            let (gate, order) = (&gate, &order);
+            async move {
+                let pass = gate.enter(B).await.unwrap();
+                order.lock().unwrap().push(number);
+                pass
+            }
+        };
+        let ends = async {
+            for _ in 0..2 {
+                gate.clock.sleep(Duration::from_millis(5)).await;
+                passes.pop();
+            }
+        };
+        let (one, two, ()) = tokio::join!(waits(1), waits(2), ends);
+        assert_eq!(*order.lock().unwrap(), [1, 2]);
+        drop((one, two, passes));
+        assert_eq!((gate.shares.of(A), gate.shares.of(B)), (0, 0));
+        assert!(gate.waiting.lock().unwrap().is_empty());
+    }
+}

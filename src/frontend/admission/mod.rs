@@ -1,0 +1,27 @@
+//! Who is let in while there is too much to do: overload of an account or of the host is told at once, as 503 `ServerBusy` with
+//! `Retry-After`, before a request's work begins.
+//!
+//! 1. `shares.rs`: a bounded good that accounts share: one alone may take all of it, several cannot starve each other.
+//! 2. `gate.rs`: requests at a time, shared so; who is below its share waits for a moment.
+//! 3. `rates.rs`: requests a second of an account, when the node is told a limit.
+//!
+//! Beside these: memory for bodies (`write/budget.rs`) is shared likewise; queues of stored bodies (`write/shared.rs`) and of the
+//! index's committers end by time ([`crate::env::Waits`]); connections beyond the limit are answered and closed (`server.rs`).
+//!
+//! Invariants: what was let in is never told 503 for want of room once its outcome may be durable; a change of the partition map
+//! is no overload (`route.rs`).
+
+mod gate;
+mod rates;
+mod shares;
+
+pub(crate) use gate::Gate;
+pub(crate) use gate::Pass;
+pub(crate) use rates::Rates;
+pub(crate) use shares::Shares;
+pub(crate) use shares::Taken;
+
+use crate::types::AccountId;
+
+/// Whom requests of nobody known are counted for: names of no account, and what asks for no account's data.
+pub(crate) const STRANGERS: AccountId = AccountId::new(0);

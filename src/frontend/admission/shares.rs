@@ -1,0 +1,175 @@
+//! A bounded good that accounts share.
+//!
+//! While an eighth of it is free, whoever comes may take. Below that, an account that has its share already takes no more as
+//! long as others are about, so the rest stays for those that have less. An account alone may take everything.
+
+use std::collections::HashMap;
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::time::Duration;
+
+use crate::types::AccountId;
+
+/// An account counts as being about for so long after it came last.
+const ABOUT: Duration = Duration::from_secs(10);
+/// The part of the good kept for accounts below their share, while there are several.
+const KEPT: u64 = 8;
+
+/// How much of the good is taken, and by whom.
+#[derive(Debug)]
+pub(crate) struct Shares {
+    max: u64,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    taken: u64,
+    of: HashMap<AccountId, Use>,
+}
+
+/// One account's part. Times are monotonic.
+#[derive(Debug, Default)]
+struct Use {
+    taken: u64,
+    came: Duration,
+}
+
+/// What becomes of a wish.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Taken {
+    /// It is granted; to be given back.
+    Yes,
+    /// Nothing is free, but others have more than their share: what they give back is the account's.
+    Soon,
+    /// The account has its share, or all there is.
+    No,
+}
+
+impl Shares {
+    /// Nothing is taken of `max`.
+    pub(crate) fn new(max: u64) -> Self {
+        Self { max, state: Mutex::default() }
+    }
+
+    /// Takes `amount` for an account, if it may.
+    pub(crate) fn take(&self, account: AccountId, amount: u64, now: Duration) -> Taken {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let State { taken, of } = &mut *state;
+        let after = taken.saturating_add(amount);
+        let own = of.entry(account).or_default();
+        own.came = now;
+        let own_after = own.taken.saturating_add(amount);
+        if after > self.max - self.max / KEPT {
+            of.retain(|_, other| other.taken > 0 || now.saturating_sub(other.came) < ABOUT);
+            let accounts = u64::try_from(of.len()).unwrap_or(u64::MAX);
+            let is_below = own_after <= (self.max / accounts).max(1);
+            match (after <= self.max, is_below) {
+                (true, true) => {}
+                (true, false) if accounts == 1 => {}
+                (false, true) => return Taken::Soon,
+                (_, false) => return Taken::No,
+            }
+        }
+        *taken = after;
+        of.entry(account).or_default().taken = own_after;
+        Taken::Yes
+    }
+
+    /// Gives `amount` back.
+    pub(crate) fn give(&self, account: AccountId, amount: u64) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.taken = state.taken.saturating_sub(amount);
+        if let Some(own) = state.of.get_mut(&account) {
+            own.taken = own.taken.saturating_sub(amount);
+        }
+    }
+
+    /// What an account has.
+    pub(crate) fn of(&self, account: AccountId) -> u64 {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.of.get(&account).map_or(0, |own| own.taken)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::env::Rand;
+    use crate::env::SeededRand;
+
+    const A: AccountId = AccountId::new(1);
+    const B: AccountId = AccountId::new(2);
+    const C: AccountId = AccountId::new(3);
+
+    fn take_all(shares: &Shares, account: AccountId, now: Duration) -> u64 {
+        (0..).take_while(|_| shares.take(account, 1, now) == Taken::Yes).count() as u64
+    }
+
+    #[test]
+    fn one_account_alone_takes_everything() {
+        let shares = Shares::new(64);
+        assert_eq!(take_all(&shares, A, Duration::ZERO), 64);
+        assert_eq!(shares.take(A, 1, Duration::ZERO), Taken::No);
+        shares.give(A, 1);
+        assert_eq!(shares.take(A, 1, Duration::ZERO), Taken::Yes);
+    }
+
+    #[test]
+    fn second_account_gets_what_the_first_gives_back_until_it_has_its_share() {
+        let shares = Shares::new(64);
+        take_all(&shares, A, Duration::ZERO);
+        assert_eq!(shares.take(B, 1, Duration::ZERO), Taken::Soon);
+        for had in 0..32 {
+            assert_eq!(shares.take(A, 1, Duration::ZERO), Taken::No, "it has more than its share");
+            shares.give(A, 1);
+            assert_eq!(shares.take(A, 1, Duration::ZERO), Taken::No);
+            assert_eq!(shares.take(B, 1, Duration::ZERO), Taken::Yes, "after {had}");
+        }
+        assert_eq!((shares.of(A), shares.of(B)), (32, 32));
+        assert_eq!(shares.take(B, 1, Duration::ZERO), Taken::No);
+    }
+
+    #[test]
+    fn with_others_about_an_eighth_is_kept_for_those_below_their_share() {
+        let shares = Shares::new(64);
+        assert_eq!(shares.take(B, 1, Duration::ZERO), Taken::Yes);
+        shares.give(B, 1);
+        assert_eq!(take_all(&shares, A, Duration::ZERO), 56, "more than its share");
+        assert_eq!(take_all(&shares, B, Duration::ZERO), 8);
+        assert_eq!(shares.take(B, 1, Duration::ZERO), Taken::Soon);
+    }
+
+    #[test]
+    fn account_that_stays_away_is_forgotten() {
+        let shares = Shares::new(64);
+        assert_eq!(shares.take(B, 1, Duration::ZERO), Taken::Yes);
+        assert_eq!(take_all(&shares, A, ABOUT), 55, "one that still has something is about");
+        shares.give(B, 1);
+        assert_eq!(take_all(&shares, A, ABOUT * 2), 9);
+    }
+
+    #[test]
+    fn no_more_is_taken_than_there_is_and_whoever_is_below_its_share_is_never_refused() {
+        let rand = SeededRand::new(5);
+        let shares = Shares::new(40);
+        let mut has = [0_u64; 3];
+        for step in 0..100_000_u64 {
+            let now = Duration::from_millis(step);
+            let number = usize::try_from(rand.below(3)).unwrap();
+            let account = [A, B, C][number];
+            if rand.below(5) < 3 {
+                match shares.take(account, 1, now) {
+                    Taken::Yes => has[number] += 1,
+                    Taken::No => assert!(has[number] >= 40 / 3, "refused with {}", has[number]),
+                    Taken::Soon => assert!(has[number] < 40 && has.iter().sum::<u64>() == 40),
+                }
+            } else if has[number] > 0 {
+                has[number] -= 1;
+                shares.give(account, 1);
+            }
+            assert!(has.iter().sum::<u64>() <= 40);
+            assert_eq!(shares.of(account), has[number]);
+        }
+    }
+}
