@@ -1,0 +1,68 @@
+//! A store as a node opens it, without the front end's listener.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use blockyard::capacity::Capacity;
+use blockyard::capacity::CapacityMetrics;
+use blockyard::coordinator::IdAllocator;
+use blockyard::coordinator::counter::EXTENT_IDS;
+use blockyard::env::Env;
+use blockyard::env::OsClock;
+use blockyard::env::OsRand;
+use blockyard::env::Tasks;
+use blockyard::frontend::Router;
+use blockyard::index;
+use blockyard::index::Fleet;
+use blockyard::index::IndexHost;
+use blockyard::index::Objects;
+use blockyard::index::Parts;
+use blockyard::node::config::Config;
+use blockyard::node::settings::Settings;
+use blockyard::node::storage::Storage;
+
+/// The open store.
+pub(crate) struct Bed {
+    /// The world.
+    pub(crate) env: Env,
+    /// Disk and coordinator.
+    pub(crate) storage: Storage,
+    /// The partitions.
+    pub(crate) fleet: Arc<Fleet>,
+    /// Who sends requests to them.
+    pub(crate) router: Arc<Router>,
+}
+
+impl Bed {
+    /// Opens the store in `folder`, which may be new, with default settings.
+    pub(crate) async fn open(folder: &Path) -> Result<Self, String> {
+        let settings = Settings { data: Some(vec![folder.to_owned()]), ..Settings::default() };
+        let config = Config::from_settings(settings).map_err(|e| e.to_string())?;
+        let env =
+            Env { clock: Arc::new(OsClock::new()), rand: Arc::new(OsRand), tasks: Tasks::new() };
+        let opened = Storage::open(&config, &env, CapacityMetrics::default()).await;
+        let storage = opened.map_err(|e| e.to_string())?;
+        let coordinator = Arc::clone(&storage.coordinator);
+        let parts = Parts {
+            env: env.clone(),
+            capacity: Arc::clone(&storage.capacity) as Arc<dyn Capacity>,
+            coordinator: Arc::clone(&coordinator),
+            extents: Arc::new(IdAllocator::new(Arc::clone(&coordinator), EXTENT_IDS)),
+            machine: Arc::new(Objects),
+            metrics: index::Metrics::default(),
+        };
+        let opened = Fleet::open(vec![parts], index::Config::default()).await;
+        let fleet = Arc::new(opened.map_err(|e| e.to_string())?);
+        let host = Arc::clone(&fleet) as Arc<dyn IndexHost>;
+        let router = Router::new(host, coordinator, env.clone()).await;
+        let router = Arc::new(router.map_err(|e| e.to_string())?);
+        Ok(Self { env, storage, fleet, router })
+    }
+
+    /// Stops as a node does.
+    pub(crate) async fn close(self) {
+        self.fleet.shutdown().await;
+        self.storage.capacity.shutdown().await;
+        self.env.tasks.shutdown().await;
+    }
+}

@@ -1,0 +1,66 @@
+//! What a process uses, read from `/proc`.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+/// Ticks of a second in `/proc/PID/stat`: 100 on every common architecture.
+const TICKS: f64 = 100.0;
+
+/// A process at one moment.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Usage {
+    /// CPU so far, seconds.
+    pub(crate) cpu: f64,
+    /// Resident memory, MiB.
+    pub(crate) resident: f64,
+    /// Open descriptors.
+    pub(crate) descriptors: f64,
+}
+
+/// Of a process.
+pub(crate) fn usage(pid: u32) -> Usage {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    // The command stands in parentheses and may hold spaces: fields are counted from its end.
+    let fields: Vec<&str> = stat
+        .rsplit_once(')')
+        .map(|(_, rest)| rest.split_whitespace().collect())
+        .unwrap_or_default();
+    let ticks = |n: usize| fields.get(n).and_then(|text| text.parse().ok()).unwrap_or(0.0);
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kib = resident.and_then(|rest| rest.split_whitespace().next()?.parse::<f64>().ok());
+    let open = fs::read_dir(format!("/proc/{pid}/fd")).map_or(0, Iterator::count);
+    Usage {
+        cpu: (ticks(11) + ticks(12)) / TICKS,
+        resident: kib.unwrap_or(0.0) / 1_024.0,
+        descriptors: open as f64,
+    }
+}
+
+/// Of this process.
+pub(crate) fn own() -> Usage {
+    usage(std::process::id())
+}
+
+/// The machine's load averages.
+pub(crate) fn load_average() -> String {
+    let text = fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    text.split_whitespace().take(2).collect::<Vec<_>>().join(" and ")
+}
+
+/// MiB a folder takes on its disk.
+pub(crate) fn disk_mib(folder: &Path) -> f64 {
+    let mut blocks = 0;
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+            let Ok(data) = entry.metadata() else { continue };
+            if data.is_dir() {
+                folders.push(entry.path());
+            }
+            blocks += data.blocks();
+        }
+    }
+    blocks as f64 / 2_048.0
+}

@@ -1,0 +1,122 @@
+//! Rows as a dataset makes them: names in order under shards, a small blob each, with metadata.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use blockyard::frontend::Router;
+use blockyard::index::Error;
+use blockyard::index::Guard;
+use blockyard::index::NewContent;
+use blockyard::index::PutBlob;
+use blockyard::index::Write;
+use blockyard::types::AccountId;
+use blockyard::types::BlobKey;
+use blockyard::types::BlobName;
+use blockyard::types::BlobProperties;
+use blockyard::types::Collation;
+use blockyard::types::ContainerId;
+use blockyard::types::Crc64;
+use blockyard::types::Metadata;
+use blockyard::types::NewKind;
+use blockyard::types::RoutingKey;
+use blockyard::types::Tags;
+use bytes::Bytes;
+use futures_util::StreamExt;
+use futures_util::stream;
+use indicatif::ProgressBar;
+use indicatif::ProgressStyle;
+
+use crate::bed::Bed;
+
+/// Tasks that write, and writes of each at a time.
+const TASKS: u64 = 8;
+const TOGETHER: usize = 256;
+/// After a refusal for being too fast.
+const PAUSE: Duration = Duration::from_millis(2);
+
+/// The blob of a number; numbers and names have one order.
+pub(crate) fn key(number: u64) -> BlobKey {
+    let name = format!("train/shard-{:06}/sample-{number:010}.jpg", number / 1_000);
+    BlobKey {
+        account: AccountId::new(1),
+        container: ContainerId::new(1),
+        collation: Collation::Utf16,
+        name: BlobName::new(&name).expect("a short name"),
+    }
+}
+
+/// Where a partition that begins with a blob begins.
+pub(crate) fn border(number: u64) -> RoutingKey {
+    RoutingKey::blob(&key(number))
+}
+
+/// Put Blob.
+pub(crate) fn put(number: u64) -> Write {
+    let body = Bytes::from(format!("{:032x}", number.wrapping_mul(0x9E37_79B9_7F4A_7C15)));
+    let pair = |name: &str, value: String| (name.to_owned(), value);
+    let metadata = vec![
+        pair("label", format!("class-{:04}", number % 1_000)),
+        pair("source", "camera-07".to_owned()),
+        pair("width", "640".to_owned()),
+    ];
+    Write::PutBlob(PutBlob {
+        key: key(number),
+        guard: Guard::default(),
+        properties: BlobProperties {
+            content_type: Some("image/jpeg".to_owned()),
+            ..BlobProperties::default()
+        },
+        metadata: Metadata::new(metadata).expect("three pairs"),
+        kind: NewKind::Block,
+        tags: Tags::default(),
+        crc64: Crc64::of(&body),
+        content: NewContent::Inline(body),
+        tier: None,
+    })
+}
+
+/// Writes blobs 0 to `count`, as an upload in order by several tasks.
+pub(crate) async fn fill(bed: &Bed, count: u64, what: &str) -> Result<(), String> {
+    let style = ProgressStyle::with_template(
+        "{msg} {bar:40} {human_pos} of {human_len}, {per_sec}, {eta} left",
+    );
+    let bar = ProgressBar::new(count);
+    bar.set_style(style.map_err(|e| e.to_string())?);
+    bar.set_message(format!("filling {what}"));
+    let tasks = (0..TASKS).map(|task| {
+        let (router, bar, clock) =
+            (Arc::clone(&bed.router), bar.clone(), Arc::clone(&bed.env.clock));
+        bed.env.tasks.spawn("filler", async move {
+            let write = |number: u64| {
+                let (router, clock) = (Arc::clone(&router), Arc::clone(&clock));
+                async move {
+                    loop {
+                        match write(&router, number).await {
+                            Err(Error::Overloaded) => clock.sleep(PAUSE).await,
+                            done => return done,
+                        }
+                    }
+                }
+            };
+            let from = count * task / TASKS;
+            let to = count * (task + 1) / TASKS;
+            let mut writes = stream::iter(from..to).map(write).buffer_unordered(TOGETHER);
+            while let Some(done) = writes.next().await {
+                done?;
+                bar.inc(1);
+            }
+            Ok::<_, Error>(())
+        })
+    });
+    for task in tasks.collect::<Vec<_>>() {
+        task.await.map_err(|e| e.to_string())?.map_err(|e| e.to_string())?;
+    }
+    bar.finish_and_clear();
+    eprintln!("filled {what}: {count} rows in {:.0} s", bar.elapsed().as_secs_f64());
+    Ok(())
+}
+
+/// Writes one.
+pub(crate) async fn write(router: &Router, number: u64) -> Result<(), Error> {
+    router.write(put(number)).await.map(drop)
+}
