@@ -7,7 +7,7 @@ use std::time::Duration;
 pub struct Config {
     /// Partitions made at the first start of a store; 1 or more. Default 1.
     pub initial_partitions: u64,
-    /// Memtable bytes of all partitions together at which writes are refused; flushing starts at half of it.
+    /// Memtable bytes of all partitions together at which writes wait; flushing starts at half of it.
     /// Default 64 MiB.
     pub memtable_bytes_max: usize,
     /// Unpacked run blocks kept for all partitions together. Default 64 MiB.

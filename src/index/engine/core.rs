@@ -93,6 +93,7 @@ impl Core {
         if *status != Status::Lost {
             tracing::info!(partition = %self.id, ?to, "partition stops");
             *status = to;
+            self.shared.budget.ring();
         }
     }
 
@@ -126,9 +127,36 @@ impl Core {
         if self.full.load(Ordering::Relaxed) { Err(Error::Full) } else { Err(Error::Overloaded) }
     }
 
+    /// Waits until memtables have room for a write, as long as a write may wait: flushes are on their way then, and who is told
+    /// to come back in a second comes too late for them.
+    ///
+    /// # Errors
+    /// As of [`Self::may_write`].
+    pub(crate) async fn room(&self) -> Result<(), Error> {
+        let first = self.may_write();
+        if first != Err(Error::Overloaded) {
+            return first;
+        }
+        let clock = &self.shared.parts.env.clock;
+        let mut late = clock.sleep(self.shared.config.queue_wait_max);
+        loop {
+            let freed = self.shared.budget.freed();
+            let now = self.may_write();
+            if now != Err(Error::Overloaded) {
+                return now;
+            }
+            tokio::select! {
+                biased;
+                () = freed => {}
+                () = &mut late => return now,
+            }
+        }
+    }
+
     /// Notes whether the last flush failed for want of space.
     pub(crate) fn set_full(&self, full: bool) {
         self.full.store(full, Ordering::Relaxed);
+        self.shared.budget.ring();
     }
 
     pub(crate) fn set_log_extents(&self, count: usize) {

@@ -120,7 +120,7 @@ impl Partition {
         if epoch != self.core.epoch || !self.core.range.contains(&write.routing_key()) {
             return Err(Error::WrongPartition);
         }
-        self.core.may_write()?;
+        self.core.room().await?;
         let clock = &self.core.shared.parts.env.clock;
         self.meter.note(|| clock.monotonic(), || Some(write.routing_key()));
         let arrived = clock.monotonic();

@@ -9,6 +9,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
 use crossbeam_skiplist::SkipMap;
+use tokio::sync::Notify;
+use tokio::sync::futures::Notified;
 
 use crate::index::rows::Family;
 use crate::types::Sequence;
@@ -20,12 +22,23 @@ const ROW_OVERHEAD: usize = 160;
 #[derive(Debug, Default)]
 pub(crate) struct Budget {
     used: AtomicUsize,
+    freed: Notify,
 }
 
 impl Budget {
     /// Bytes held now.
     pub(crate) fn used(&self) -> usize {
         self.used.load(Ordering::Relaxed)
+    }
+
+    /// Ends with the next memtable that goes, from the call on.
+    pub(crate) fn freed(&self) -> Notified<'_> {
+        self.freed.notified()
+    }
+
+    /// Has everybody who waits look again.
+    pub(crate) fn ring(&self) {
+        self.freed.notify_waiters();
     }
 }
 
@@ -159,6 +172,7 @@ impl Tables {
 impl Drop for Tables {
     fn drop(&mut self) {
         self.budget.used.fetch_sub(self.bytes(), Ordering::Relaxed);
+        self.budget.ring();
     }
 }
 

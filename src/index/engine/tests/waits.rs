@@ -110,3 +110,56 @@ async fn change_of_the_map_makes_nobody_refuse() {
     assert_eq!((one.0, two.0), (Ok(()), Ok(())));
     assert_eq!(partition.apply(put("after", "value")).await, Ok(()));
 }
+
+/// A partition with memtables that are full.
+async fn full(world: &mut World) -> Arc<Partition> {
+    world.config.memtable_bytes_max = 10_000;
+    let partition = open(world).await;
+    for number in 0.. {
+        if partition.core.may_write().is_err() {
+            break;
+        }
+        partition.apply(put(&format!("key{number}"), &"x".repeat(500))).await.unwrap();
+    }
+    partition
+}
+
+#[tokio::test(start_paused = true)]
+async fn full_memtables_are_waited_for() {
+    let mut world = World::new().await;
+    let partition = full(&mut world).await;
+    let (one, two, ()) = tokio::join!(
+        write(&partition, "one", Duration::ZERO),
+        write(&partition, "two", Duration::from_millis(1)),
+        async {
+            tokio::time::sleep(LIMIT - Duration::from_millis(1)).await;
+            partition.flush().await.unwrap();
+        }
+    );
+    assert_eq!((one.0, two.0), (Ok(()), Ok(())));
+}
+
+#[tokio::test(start_paused = true)]
+async fn memtables_that_stay_full_refuse_in_the_end() {
+    let mut world = World::new().await;
+    let partition = full(&mut world).await;
+    assert_eq!(write(&partition, "x", Duration::ZERO).await, (Err(Error::Overloaded), LIMIT));
+    world.capacity.set_full(true);
+    let (waits, flushed) = tokio::join!(write(&partition, "x", Duration::ZERO), async {
+        tokio::time::sleep(LIMIT / 2).await;
+        partition.flush().await
+    });
+    assert!(flushed.is_err());
+    assert_eq!(waits, (Err(Error::Full), LIMIT / 2), "there will be no room");
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_waits_for_room_learns_of_new_owners() {
+    let mut world = World::new().await;
+    let partition = full(&mut world).await;
+    let (waits, ()) = tokio::join!(write(&partition, "x", Duration::ZERO), async {
+        tokio::time::sleep(LIMIT / 2).await;
+        partition.core.lose();
+    });
+    assert_eq!(waits, (Err(Error::WrongPartition), LIMIT / 2));
+}
