@@ -53,7 +53,7 @@ const MEMTABLE_BYTES: Limit<u64> = Limit { default: 64 * MIB, range: MIB..=64 * 
 const SCRUB_BYTES_PER_SECOND: Limit<u64> = Limit { default: 4 * MIB, range: 0..=16 * GIB };
 const RESERVE_BYTES: RangeInclusive<u64> = 0..=1024 * 1024 * GIB;
 const CONNECTIONS_MAX: Limit<u32> = Limit { default: 4096, range: 1..=1_000_000 };
-const REQUESTS_MAX: Limit<u32> = Limit { default: 1024, range: 1..=1_000_000 };
+const REQUESTS_MAX: Limit<u32> = Limit { default: 4096, range: 1..=1_000_000 };
 const ACCOUNT_REQUESTS_PER_SECOND: Limit<u32> = Limit { default: 0, range: 0..=10_000_000 };
 const BODY_IDLE_SECONDS: Limit<u32> = Limit { default: 60, range: 1..=3600 };
 const REHYDRATION_SECONDS: Limit<u32> = Limit { default: 1, range: 0..=1_000_000 };
@@ -102,7 +102,7 @@ pub struct Config {
     /// Open client connections; more are answered 503 and closed. Default 4,096, 1 to 1,000,000.
     pub connections_max: u32,
     /// Requests answered at a time; more get 503 at once. While several accounts send requests, each has an equal share, and
-    /// takes what others leave but the last eighth. Default 1,024, 1 to 1,000,000.
+    /// takes what others leave but the last eighth. Default 4,096, as many as connections, 1 to 1,000,000.
     pub requests_max: u32,
     /// Requests a second of one account, beyond which it gets 503; a second of them may come at once. Default 0, no limit, up
     /// to 10,000,000.
