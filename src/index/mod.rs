@@ -44,6 +44,7 @@ pub use engine::{Config, ExtentIds, Offline, Parts, open_offline};
 pub use fleet::{CHILDREN_MAX, ChangeError, Changed, Fleet};
 pub use fleet::{ChangeEvent, ChangeKind, PartitionStatus};
 pub use inflight::InFlight;
+pub use load::{Class, Counts, Load};
 pub use load::{PartitionLoad, Plan, Policy, PolicyConfig};
 pub use map::{PartitionDescriptor, PartitionMap};
 pub use metrics::Metrics;

@@ -128,13 +128,10 @@ impl Roles {
         index_metrics.register(registry);
         let (host, host_tasks) = open_index(config, &base, &extent_ids, &index_metrics).await?;
         let hosted = Arc::clone(&host) as Arc<dyn IndexHost>;
-        if config.split_requests > 0 {
-            let hot = PolicyConfig {
-                hot_requests: f64::from(config.split_requests),
-                ..PolicyConfig::default()
-            };
-            drop(base.env.tasks.spawn("index balancer", Arc::clone(&host).balance(hot)));
-        }
+        let hot_requests = f64::from(config.split_requests);
+        let policy = (config.split_requests > 0)
+            .then(|| PolicyConfig { hot_requests, ..PolicyConfig::default() });
+        drop(base.env.tasks.spawn("index balancer", Arc::clone(&host).balance(policy)));
         let (front, reclaim) = (base.with_own_tasks(), base.with_own_tasks());
         let router =
             Router::new(Arc::clone(&hosted), Arc::clone(&base.coordinator), front.clone()).await?;

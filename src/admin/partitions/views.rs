@@ -101,7 +101,7 @@ impl PartitionView {
             high: high.map(|high| hex(high.as_bytes())),
             from: names::text(low, known),
             to: high.map(|high| names::text(high.as_bytes(), known)),
-            requests: status.requests,
+            requests: status.counts.requests(),
             rows: status.rows,
             run_bytes: status.run_bytes,
             memtable_bytes: status.memtable_bytes,

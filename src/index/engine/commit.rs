@@ -70,6 +70,8 @@ pub(crate) struct Committer {
     pub(crate) time: Timestamp,
     /// Commits in runs.
     pub(crate) flushed: Sequence,
+    /// How long the last batch took.
+    pub(crate) before: Duration,
     pub(crate) queue: mpsc::Receiver<Waiting>,
     pub(crate) queued_bytes: Arc<AtomicUsize>,
     pub(crate) waits: Arc<Waits>,
@@ -84,6 +86,8 @@ impl Committer {
         let ops = self.core.shared.config.batch_ops;
         let mut taken = VecDeque::new();
         let mut fresh = Vec::new();
+        let (meter, clock) =
+            (Arc::clone(&self.core.meter), Arc::clone(&self.core.shared.parts.env.clock));
         loop {
             if taken.is_empty() {
                 tokio::select! {
@@ -101,11 +105,16 @@ impl Committer {
                     }
                 }
             } else {
+                let began = clock.monotonic();
                 if let Some(first) = taken.front() {
                     self.waits.begin(first.arrived);
+                    // Whoever came during the last batch could not but wait for its end.
+                    let waited = began.saturating_sub(first.arrived);
+                    meter.waited(waited.saturating_sub(self.before));
                 }
-                self.commit(&mut taken).await;
+                meter.timed(clock.as_ref(), self.commit(&mut taken)).await;
                 self.waits.end();
+                self.before = clock.monotonic().saturating_sub(began);
             }
         }
         self.core.stop(Status::ReadOnly("the partition is closed".into()));
@@ -127,15 +136,16 @@ impl Committer {
             batch.answer();
             return;
         }
-        let durable = match batch.finish(self.time) {
-            Some(record) => self.persist(record, batch.last).await,
-            None => Err(Failed::Other("a batch is too large for a record".into())),
+        let (bytes, durable) = match batch.finish(self.time) {
+            Some(record) => (record.len(), self.persist(record, batch.last).await),
+            None => (0, Err(Failed::Other("a batch is too large for a record".into()))),
         };
         match durable {
             Ok(()) => {
                 self.sequence = batch.last;
                 self.core.publish(&self.sources, self.sequence);
                 self.core.shared.parts.metrics.committed(ops);
+                self.core.meter.logged(bytes);
                 batch.answer();
                 self.after_commit().await;
             }

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use crate::index::api::Error;
 use crate::index::engine::shared::Shared;
 use crate::index::engine::view::{Snapshot, Sources};
+use crate::index::load::Meter;
 use crate::types::Epoch;
 use crate::types::KeyRange;
 use crate::types::PartitionId;
@@ -36,6 +37,8 @@ pub(crate) struct Core {
     pub(crate) id: PartitionId,
     pub(crate) epoch: Epoch,
     pub(crate) range: Arc<KeyRange>,
+    /// What comes in, before it waits, and what it costs.
+    pub(crate) meter: Arc<Meter>,
     published: RwLock<(Arc<Sources>, Sequence)>,
     status: Mutex<Status>,
     log_extents: AtomicUsize,
@@ -54,6 +57,7 @@ impl Core {
             id: identity.0,
             epoch: identity.1,
             range: Arc::new(range),
+            meter: Arc::default(),
             published: RwLock::new(published),
             status: Mutex::new(Status::Serving),
             log_extents: AtomicUsize::new(0),
@@ -178,6 +182,13 @@ impl Core {
         let (sources, _) = self.published();
         let entries = sources.runs.iter().flatten().map(|run| run.entry());
         entries.fold((0, 0), |(rows, bytes), entry| (rows + entry.rows, bytes + entry.bytes))
+    }
+
+    /// About how many of those rows, and of their bytes, are its own: of a run shared with former neighbours its part.
+    pub(crate) fn own_size(&self) -> (u64, u64) {
+        let (sources, _) = self.published();
+        let parts = sources.runs.iter().flatten().map(|run| run.part_in(&self.range));
+        parts.fold((0, 0), |(rows, bytes), part| (rows + part.0, bytes + part.1))
     }
 
     /// Extents of its log.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, oneshot};
@@ -11,6 +12,7 @@ use tokio::task::JoinHandle;
 
 use crate::env::Turn;
 use crate::env::Waits;
+use crate::env::Clock;
 use crate::index::api::Error;
 use crate::index::api::Read;
 use crate::index::api::ReadReply;
@@ -21,7 +23,7 @@ use crate::index::engine::core::{Core, Status};
 use crate::index::engine::recover;
 use crate::index::engine::recover::Recovered;
 use crate::index::engine::shared::{Failed, Shared};
-use crate::index::load::Meter;
+use crate::index::load::Class;
 use crate::types::Epoch;
 use crate::types::PartitionId;
 
@@ -37,8 +39,6 @@ pub(crate) struct Partition {
     waits: Arc<Waits>,
     commands: mpsc::Sender<Command>,
     committer: Mutex<Option<JoinHandle<()>>>,
-    /// What comes in, before it waits.
-    pub(crate) meter: Meter,
     /// One flush and one compaction at a time.
     pub(crate) flushing: tokio::sync::Mutex<()>,
     pub(crate) compacting: tokio::sync::Mutex<()>,
@@ -70,6 +70,7 @@ impl Partition {
             sequence: recovered.sequence,
             time: recovered.time,
             flushed: recovered.flushed,
+            before: Duration::ZERO,
             queue: queued,
             queued_bytes: Arc::clone(&queued_bytes),
             waits: Arc::clone(&waits),
@@ -84,7 +85,6 @@ impl Partition {
             waits,
             commands,
             committer: Mutex::new(Some(task)),
-            meter: Meter::default(),
             flushing: tokio::sync::Mutex::new(()),
             compacting: tokio::sync::Mutex::new(()),
         }
@@ -101,11 +101,12 @@ impl Partition {
         }
         self.core.may_read()?;
         let clock = &self.core.shared.parts.env.clock;
-        self.meter.note(|| clock.monotonic(), || read.routing_key());
+        let meter = &self.core.meter;
+        meter.note(Class::of(read), || clock.monotonic(), || read.routing_key());
         let view = self.core.snapshot();
         let machine = &self.core.shared.parts.machine;
-        let now = self.core.shared.parts.env.clock.now();
-        let reply = machine.answer(&view, &self.core.range, read, now).await;
+        let answer = machine.answer(&view, &self.core.range, read, clock.now());
+        let reply = meter.timed(clock.as_ref(), answer).await;
         // Ownership is checked after the read, so that what is answered was true while it was ours (I6).
         self.core.may_read()?;
         reply
@@ -122,7 +123,16 @@ impl Partition {
         }
         self.core.room().await?;
         let clock = &self.core.shared.parts.env.clock;
-        self.meter.note(|| clock.monotonic(), || Some(write.routing_key()));
+        let meter = &self.core.meter;
+        meter.note(Class::Write, || clock.monotonic(), || Some(write.routing_key()));
+        let done = self.take_turn(write, clock.as_ref()).await;
+        if matches!(done, Err(Error::Overloaded)) {
+            meter.refuse();
+        }
+        done
+    }
+
+    async fn take_turn(&self, write: Write, clock: &dyn Clock) -> Result<WriteReply, Error> {
         let arrived = clock.monotonic();
         if self.waits.is_late(arrived) {
             return Err(Error::Overloaded);
@@ -143,7 +153,7 @@ impl Partition {
             match self.queue.try_send(waiting) {
                 Ok(()) => {
                     let answer =
-                        self.waits.answer(clock.as_ref(), (&turn, arrived), answered).await;
+                        self.waits.answer(clock, (&turn, arrived), answered).await;
                     let Some(answer) = answer else { return Err(Error::Overloaded) };
                     return answer.unwrap_or_else(|_| Err(closed()));
                 }

@@ -1,6 +1,5 @@
-//! Splits, moves and merges partitions as the policy says, a tick at a time.
+//! Measures the load of all partitions and splits, moves and merges them as the policy says, a tick at a time.
 
-use std::collections::BTreeMap;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,9 +7,11 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use crate::index::engine::Partition;
+use crate::index::fleet::ChangeError;
 use crate::index::fleet::Fleet;
+use crate::index::fleet::change::Changed;
 use crate::index::fleet::change::is_inside_a_table;
-use crate::index::load::PartitionLoad;
+use crate::index::fleet::measure::Look;
 use crate::index::load::Plan;
 use crate::index::load::Policy;
 use crate::index::load::PolicyConfig;
@@ -22,13 +23,13 @@ use crate::types::RoutingKey;
 const TICK: Duration = Duration::from_millis(250);
 
 impl Fleet {
-    /// Changes the map as `config` says until the fleet stops.
-    pub async fn balance(self: Arc<Self>, config: PolicyConfig) {
+    /// Measures load, and changes the map as `config` says, until the fleet stops; without it nothing is changed.
+    pub async fn balance(self: Arc<Self>, config: Option<PolicyConfig>) {
         let Ok(parts) = self.parts() else { return };
         let clock = Arc::clone(&parts.env.clock);
         let hosts: Vec<HostId> = self.hosts.iter().map(|host| host.shared.host).collect();
-        let mut policy = Policy::new(config);
-        let mut look = Look { requests: BTreeMap::new(), at: clock.monotonic() };
+        let mut policy = config.map(Policy::new);
+        let mut look = Look::new(clock.monotonic());
         loop {
             tokio::select! {
                 biased;
@@ -38,17 +39,18 @@ impl Fleet {
             let now = clock.monotonic();
             let opened = self.in_key_order();
             let loads = look.again(now, &opened);
+            let Some(policy) = &mut policy else { continue };
             let mut asked = BTreeSet::new();
             let plans = policy.tick(now, &hosts, &loads, &mut |id| {
                 asked.insert(id);
                 let load = loads.iter().zip(&opened).find(|(load, _)| load.id == id);
-                load.map_or_else(Vec::new, |(load, (partition, _))| {
-                    let samples = partition.meter.samples(now, load.requests);
+                load.map_or_else(Vec::new, |(of, (partition, _))| {
+                    let samples = partition.core.meter.samples(now, of.load.requests());
                     samples.into_iter().filter_map(border).collect()
                 })
             });
             for (partition, _) in opened.iter().filter(|(p, _)| !asked.contains(&p.core.id)) {
-                partition.meter.rest();
+                partition.core.meter.rest();
             }
             for plan in plans {
                 self.carry_out(plan).await;
@@ -69,6 +71,7 @@ impl Fleet {
     async fn carry_out(self: &Arc<Self>, plan: Plan) {
         let done = match &plan {
             Plan::Split(partition, keys) => self.split(*partition, keys).await,
+            Plan::SplitEvenly(partition, ways) => self.split_evenly(*partition, *ways).await,
             Plan::Move(partition, host) => self.move_to(*partition, *host).await,
             Plan::Merge(partitions) => self.merge(partitions).await,
         };
@@ -76,40 +79,15 @@ impl Fleet {
             tracing::warn!(?plan, %error, "the partition map was not changed");
         }
     }
-}
 
-/// What was counted at the last tick.
-struct Look {
-    requests: BTreeMap<PartitionId, u64>,
-    at: Duration,
-}
-
-impl Look {
-    /// The loads since then.
-    fn again(&mut self, now: Duration, opened: &[(Arc<Partition>, HostId)]) -> Vec<PartitionLoad> {
-        let seconds = now.saturating_sub(self.at).as_secs_f64();
-        self.at = now;
-        let mut counted = BTreeMap::new();
-        let mut loads = Vec::new();
-        for (partition, host) in opened {
-            let core = &partition.core;
-            let count = partition.meter.requests();
-            // A partition that moved counts from nothing again.
-            let before = self.requests.get(&core.id).copied().filter(|before| *before <= count);
-            let new = count - before.unwrap_or(0);
-            #[expect(clippy::cast_precision_loss, reason = "requests of a quarter of a second")]
-            let requests = if seconds > 0.0 { new as f64 / seconds } else { 0.0 };
-            counted.insert(core.id, count);
-            loads.push(PartitionLoad {
-                id: core.id,
-                range: core.range.as_ref().clone(),
-                host: *host,
-                requests,
-                rows: core.run_size().0,
-            });
-        }
-        self.requests = counted;
-        loads
+    /// Splits a partition into as many parts with about the same number of rows.
+    async fn split_evenly(
+        self: &Arc<Self>,
+        partition: PartitionId,
+        ways: usize,
+    ) -> Result<Changed, ChangeError> {
+        let keys = self.row_cuts(partition, ways).await?;
+        self.split(partition, &keys).await
     }
 }
 

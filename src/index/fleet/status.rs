@@ -8,6 +8,7 @@ use std::time::Duration;
 use crate::index::engine::Partition;
 use crate::index::engine::Status;
 use crate::index::fleet::Fleet;
+use crate::index::load::Counts;
 use crate::types::Epoch;
 use crate::types::HostId;
 use crate::types::KeyRange;
@@ -28,8 +29,10 @@ pub struct PartitionStatus {
     pub host: HostId,
     /// Its keys.
     pub range: KeyRange,
-    /// Requests since it was opened here; a rate is the difference of two looks.
-    pub requests: u64,
+    /// What was counted since it was opened here; a rate is the difference of two looks.
+    pub counts: Counts,
+    /// The longest that a write waited behind others, in the last quarter of a second.
+    pub queue_age: Duration,
     /// Rows in its runs, old versions included, and those of former neighbours until compaction has separated them.
     pub rows: u64,
     /// Bytes of those runs, encoded.
@@ -135,7 +138,8 @@ fn status(partition: &Partition, host: HostId) -> PartitionStatus {
         epoch: core.epoch,
         host,
         range: core.range.as_ref().clone(),
-        requests: partition.meter.requests(),
+        counts: core.meter.counts(),
+        queue_age: core.meter.queue_age(),
         rows,
         run_bytes,
         memtable_bytes: wide(core.table_bytes()),

@@ -7,18 +7,34 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
+use crate::env::Clock;
+use crate::index::load::busy;
+use crate::index::load::class::Class;
+use crate::index::load::rates::Counts;
+
 /// Keys kept: quantiles of so many are good to a few percent.
 const SAMPLES: usize = 256;
 /// Keys older than this say nothing about the load now.
 const SAMPLE_AGE: Duration = Duration::from_secs(5);
 /// Requests are sampled so thinly that a second brings about this many keys.
 const SAMPLES_PER_SECOND: f64 = 512.0;
+/// Every so-manieth request is sampled while nobody asks: nearly free, and a burst is known by its first tick.
+const RESTING: u64 = 64;
 
-/// Counts and samples of one partition; all methods may be called from anywhere.
+/// Counts and samples of one partition; all methods may be called from anywhere. Most requests cost it one atomic addition.
 #[derive(Debug)]
 pub struct Meter {
-    requests: AtomicU64,
-    /// Every so-manieth request is sampled; almost none until somebody asks for samples.
+    /// Requests of each class.
+    requests: [AtomicU64; Class::ALL.len()],
+    refused: AtomicU64,
+    log_bytes: AtomicU64,
+    /// Nanoseconds for which work held a thread.
+    busy: AtomicU64,
+    /// The longest wait since the last tick, nanoseconds.
+    waited: AtomicU64,
+    /// The longest wait of the last tick, nanoseconds.
+    queue_age: AtomicU64,
+    /// Every so-manieth request of a class is sampled.
     stride: AtomicU64,
     samples: Mutex<Ring>,
 }
@@ -32,8 +48,13 @@ struct Ring {
 impl Default for Meter {
     fn default() -> Self {
         Self {
-            requests: AtomicU64::new(0),
-            stride: AtomicU64::new(u64::MAX),
+            requests: Default::default(),
+            refused: AtomicU64::new(0),
+            log_bytes: AtomicU64::new(0),
+            busy: AtomicU64::new(0),
+            waited: AtomicU64::new(0),
+            queue_age: AtomicU64::new(0),
+            stride: AtomicU64::new(RESTING),
             samples: Mutex::default(),
         }
     }
@@ -41,8 +62,14 @@ impl Default for Meter {
 
 impl Meter {
     /// Notes a request when it comes in, before it waits for anything. `key` is asked for only when it is sampled.
-    pub fn note(&self, now: impl FnOnce() -> Duration, key: impl FnOnce() -> Option<Bytes>) {
-        let number = self.requests.fetch_add(1, Ordering::Relaxed);
+    pub fn note(
+        &self,
+        class: Class,
+        now: impl FnOnce() -> Duration,
+        key: impl FnOnce() -> Option<Bytes>,
+    ) {
+        let Some(count) = self.requests.get(class as usize) else { return };
+        let number = count.fetch_add(1, Ordering::Relaxed);
         if number.is_multiple_of(self.stride.load(Ordering::Relaxed))
             && let Some(key) = key()
         {
@@ -51,10 +78,54 @@ impl Meter {
         }
     }
 
-    /// Requests so far.
+    /// Notes a write refused because too many wait, or for too long.
+    pub fn refuse(&self) {
+        self.refused.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Notes a log record made durable.
+    pub fn logged(&self, bytes: usize) {
+        self.log_bytes.fetch_add(u64::try_from(bytes).unwrap_or(u64::MAX), Ordering::Relaxed);
+    }
+
+    /// Notes how long the oldest write of a batch waited behind others.
+    pub fn waited(&self, behind_others: Duration) {
+        if !behind_others.is_zero() {
+            self.waited.fetch_max(nanoseconds(behind_others), Ordering::Relaxed);
+        }
+    }
+
+    /// Runs `work`, noting for how long it holds a thread.
+    pub async fn timed<T>(&self, clock: &dyn Clock, work: impl Future<Output = T>) -> T {
+        busy::timed(clock, &self.busy, work).await
+    }
+
+    /// What was counted so far.
     #[must_use]
-    pub fn requests(&self) -> u64 {
-        self.requests.load(Ordering::Relaxed)
+    pub fn counts(&self) -> Counts {
+        let [reads, writes, lists] = &self.requests;
+        let of = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        Counts {
+            reads: of(reads),
+            writes: of(writes),
+            lists: of(lists),
+            refused: of(&self.refused),
+            log_bytes: of(&self.log_bytes),
+            busy: Duration::from_nanos(of(&self.busy)),
+        }
+    }
+
+    /// Ends a tick; the longest wait in it. For the one who measures.
+    pub fn tick(&self) -> Duration {
+        let waited = self.waited.swap(0, Ordering::Relaxed);
+        self.queue_age.store(waited, Ordering::Relaxed);
+        Duration::from_nanos(waited)
+    }
+
+    /// The longest wait in the last tick.
+    #[must_use]
+    pub fn queue_age(&self) -> Duration {
+        Duration::from_nanos(self.queue_age.load(Ordering::Relaxed))
     }
 
     /// The keys of the last seconds, in order; and thins the sampling to what `per_second` requests need.
@@ -78,10 +149,14 @@ impl Meter {
 }
 
 impl Meter {
-    /// Stops sampling until somebody asks again.
+    /// Samples few requests until somebody asks again.
     pub fn rest(&self) {
-        self.stride.store(u64::MAX, Ordering::Relaxed);
+        self.stride.store(RESTING, Ordering::Relaxed);
     }
+}
+
+fn nanoseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
 impl Ring {
@@ -103,54 +178,81 @@ mod tests {
         Bytes::copy_from_slice(&n.to_be_bytes())
     }
 
+    fn note(meter: &Meter, at: u64, n: u64) {
+        meter.note(Class::Write, || Duration::from_secs(at), || Some(key(n)));
+    }
+
     #[test]
-    fn nobody_pays_for_samples_that_nobody_asks_for() {
+    fn samples_that_nobody_asks_for_are_few() {
         let meter = Meter::default();
         let mut asked = 0;
-        for n in 0..1_000 {
-            meter.note(
-                || Duration::ZERO,
-                || {
-                    asked += 1;
-                    Some(key(n))
-                },
-            );
+        for n in 0..1_024 {
+            let count = || {
+                asked += 1;
+                Some(key(n))
+            };
+            meter.note(Class::Read, || Duration::ZERO, count);
         }
-        assert_eq!((asked, meter.requests()), (1, 1_000));
+        assert_eq!((asked, meter.counts().requests()), (16, 1_024));
     }
 
     #[test]
     fn samples_are_the_newest_keys_in_order_and_grow_old() {
         let meter = Meter::default();
         assert!(meter.samples(Duration::ZERO, 0.0).is_empty());
-        for n in (0..300).rev() {
-            meter.note(|| Duration::from_secs(1), || Some(key(n)));
-        }
+        (0..300).rev().for_each(|n| note(&meter, 1, n));
         let samples = meter.samples(Duration::from_secs(2), 300.0);
         assert_eq!(samples, (0..256).map(key).collect::<Vec<_>>());
         assert!(meter.samples(Duration::from_secs(7), 0.0).is_empty());
-        assert_eq!(meter.requests(), 300);
+        assert_eq!(meter.counts().writes, 300);
     }
 
     #[test]
     fn looking_at_samples_does_not_change_how_they_are_taken() {
         let meter = Meter::default();
-        for n in 0..100 {
-            meter.note(|| Duration::ZERO, || Some(key(n)));
+        for n in 0..64 {
+            note(&meter, 0, n);
             assert_eq!(meter.recent(Duration::ZERO), [key(0)]);
         }
         assert!(meter.samples(Duration::from_secs(60), 1.0).is_empty());
-        meter.note(|| Duration::from_secs(60), || Some(key(7)));
-        assert_eq!(meter.recent(Duration::from_secs(61)), [key(7)]);
+        (65..68).for_each(|n| note(&meter, 60, n));
+        assert_eq!(meter.recent(Duration::from_secs(61)), [key(65), key(66), key(67)]);
+        meter.rest();
+        (68..100).for_each(|n| note(&meter, 60, n));
+        assert_eq!(meter.recent(Duration::from_secs(61)).len(), 3);
     }
 
     #[test]
     fn busy_partitions_are_sampled_thinly() {
         let meter = Meter::default();
         assert!(meter.samples(Duration::ZERO, 51_200.0).is_empty());
-        for n in 0..1_000 {
-            meter.note(|| Duration::ZERO, || Some(key(n)));
-        }
+        (0..1_000).for_each(|n| note(&meter, 0, n));
         assert_eq!(meter.samples(Duration::ZERO, 51_200.0).len(), 10);
+    }
+
+    #[test]
+    fn each_thing_is_counted_by_itself_and_waits_by_tick() {
+        let meter = Meter::default();
+        for (class, times) in [(Class::Read, 3), (Class::Write, 2), (Class::List, 1)] {
+            (0..times).for_each(|n| meter.note(class, || Duration::ZERO, || Some(key(n))));
+        }
+        meter.refuse();
+        meter.logged(70);
+        meter.logged(7);
+        let counts = Counts {
+            reads: 3,
+            writes: 2,
+            lists: 1,
+            refused: 1,
+            log_bytes: 77,
+            ..Counts::default()
+        };
+        assert_eq!(meter.counts(), counts);
+        meter.waited(Duration::from_millis(5));
+        meter.waited(Duration::from_millis(2));
+        assert_eq!(meter.queue_age(), Duration::ZERO, "the tick is not over");
+        assert_eq!(meter.tick(), Duration::from_millis(5));
+        assert_eq!(meter.queue_age(), Duration::from_millis(5));
+        assert_eq!((meter.tick(), meter.queue_age()), (Duration::ZERO, Duration::ZERO));
     }
 }

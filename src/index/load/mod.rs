@@ -1,16 +1,24 @@
 //! Load of partitions, and when to change the map for it.
 //!
-//! 1. `meter.rs`: what a partition notes of each request: a count, and the keys of some, waiting ones too.
-//! 2. `policy.rs`: from the loads of all partitions at an instant to the splits, moves and merges to make: a pure function
+//! 1. `meter.rs`: what a partition notes: requests by `class.rs`, the keys of some of them (waiting ones too), log bytes, waits,
+//!    refusals, and by `busy.rs` for how long its work held a thread.
+//! 2. `rates.rs`: that by the second, a tick at a time.
+//! 3. `policy.rs`: from the loads of all partitions at an instant to the splits, moves and merges to make: a pure function
 //!    of what it is told, so that days of load are replayed in a test.
 //!
 //! Invariants: the hot path pays one atomic addition for most requests · a split key is a routing key, so a blob is never
-//! cut · one hot blob is never split for, since no split helps it · at most so many changes in a tick.
+//! cut · one hot blob is never split for, since no split helps it · at most so many changes in a tick, and at most so much of the
+//! load moved.
 //!
-//! Not here: carrying changes out (`fleet/`).
+//! Not here: looking at the meters every tick, and carrying changes out (`fleet/`).
 
+mod busy;
+mod class;
 mod meter;
 mod policy;
+mod rates;
 
+pub use class::Class;
 pub use meter::Meter;
 pub use policy::{PartitionLoad, Plan, Policy, PolicyConfig};
+pub use rates::{Counts, Load};

@@ -17,6 +17,7 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use crate::index::load::policy::cut::Cut;
+use crate::index::load::rates::Load;
 use crate::types::HostId;
 use crate::types::KeyRange;
 use crate::types::PartitionId;
@@ -27,19 +28,28 @@ use crate::types::RoutingKey;
 pub struct PolicyConfig {
     /// Requests a second above which a partition is hot. Default 5,000: about a third of what one commits on one core.
     pub hot_requests: f64,
+    /// The share of a processor above which it is hot, however few requests that takes. Default 0.6.
+    pub hot_cpu: f64,
+    /// A write that waits so long behind others makes it hot. Default 20 ms.
+    pub hot_queue_age: Duration,
     /// Ticks in a row it must be hot. Default 2.
     pub hot_ticks: u32,
     /// Rows above which it is split whatever its load. Default 20 million.
     pub rows_max: u64,
+    /// Bytes of runs above which it is split whatever its load. Default 8 GiB.
+    pub bytes_max: u64,
     /// Partitions of a fleet at most. Default 1,000.
     pub partitions_max: usize,
     /// Splits in one tick at most. Default 2.
     pub splits_per_tick: usize,
-    /// Moves in one tick at most. Default 2.
+    /// Moves in one tick at most. Default 4.
     pub moves_per_tick: usize,
+    /// The share of all load that moves in one tick at most, but one partition may whatever its share. Default 0.05.
+    pub churn: f64,
     /// A partition is left alone so long after it was made. Default 1 s.
     pub settle: Duration,
-    /// One whose names only grow is cut behind the newest so often. Default 1 minute.
+    /// One whose names only grow is cut behind the newest so often, and one that is too large is asked for so often to be
+    /// split. Default 1 minute.
     pub grow: Duration,
     /// A partition that moved stays so long. Default 5 s.
     pub stay: Duration,
@@ -52,11 +62,15 @@ impl Default for PolicyConfig {
     fn default() -> Self {
         Self {
             hot_requests: 5_000.0,
+            hot_cpu: 0.6,
+            hot_queue_age: Duration::from_millis(20),
             hot_ticks: 2,
             rows_max: 20_000_000,
+            bytes_max: 8 << 30,
             partitions_max: 1_000,
             splits_per_tick: 2,
-            moves_per_tick: 2,
+            moves_per_tick: 4,
+            churn: 0.05,
             settle: Duration::from_secs(1),
             grow: Duration::from_secs(60),
             stay: Duration::from_secs(5),
@@ -65,8 +79,33 @@ impl Default for PolicyConfig {
     }
 }
 
+impl PolicyConfig {
+    /// A load by what it is most short of, where 1 is just hot: requests, or processor. It adds up over the partitions of a
+    /// host, and moves with them, so that hosts are compared by it. Waiting does not: it is what too much of either leads to.
+    /// Log bytes do not: disks are shared by all hosts.
+    #[must_use]
+    pub fn weight(&self, load: &Load) -> f64 {
+        (load.requests() / self.hot_requests).max(load.cpu / self.hot_cpu)
+    }
+
+    fn is_hot(&self, load: &Load) -> bool {
+        let weight = self.weight(load);
+        weight > 1.0 || (load.queue_age > self.hot_queue_age && weight > WAITING_MIN)
+    }
+
+    /// How many times as large as it should be: above 1 it is split for it.
+    fn size(&self, load: &PartitionLoad) -> f64 {
+        #[expect(clippy::cast_precision_loss, reason = "a ratio of sizes")]
+        let times = |size: u64, max: u64| size as f64 / max.max(1) as f64;
+        times(load.rows, self.rows_max).max(times(load.bytes, self.bytes_max))
+    }
+}
+
 /// From this share of a hot partition's load on its keys are looked at, so that they are known once it is hot.
 const WARM: f64 = 0.5;
+/// With less than this share of a hot partition's load, waiting is no reason for a split: when a whole machine has too much to do
+/// writes wait in every partition, and more partitions would not help.
+const WAITING_MIN: f64 = 0.1;
 
 /// One partition at one tick.
 #[derive(Clone, Debug)]
@@ -77,10 +116,12 @@ pub struct PartitionLoad {
     pub range: KeyRange,
     /// Who serves it.
     pub host: HostId,
-    /// Requests a second since the last tick.
-    pub requests: f64,
-    /// Rows in its runs.
+    /// Since the last tick.
+    pub load: Load,
+    /// Rows in its runs, about.
     pub rows: u64,
+    /// Bytes of those, about.
+    pub bytes: u64,
 }
 
 /// A change to make.
@@ -88,6 +129,8 @@ pub struct PartitionLoad {
 pub enum Plan {
     /// Cut a partition at these keys, ascending; at least one.
     Split(PartitionId, Vec<RoutingKey>),
+    /// Cut a partition into so many with about as many rows, at least two.
+    SplitEvenly(PartitionId, usize),
     /// Give a partition to another host.
     Move(PartitionId, HostId),
     /// Make neighbours one, in key order.
@@ -108,13 +151,15 @@ struct Known {
     /// Since when it has been so cold that it may be merged.
     cold: Option<Duration>,
     moved: Option<Duration>,
-    /// The highest sample of the tick before.
+    /// When it was last asked to be split for its size.
+    large: Option<Duration>,
+    /// The highest sample of the tick before, if there were enough to tell.
     highest: Option<Bytes>,
 }
 
 impl Known {
     const fn new(now: Duration) -> Self {
-        Self { since: now, hot: 0, cold: None, moved: None, highest: None }
+        Self { since: now, hot: 0, cold: None, moved: None, large: None, highest: None }
     }
 }
 
@@ -156,9 +201,9 @@ impl Policy {
     fn look(&mut self, now: Duration, load: &PartitionLoad) {
         let config = self.config;
         let known = self.known.entry(load.id).or_insert(Known::new(now));
-        let hot = load.requests > config.hot_requests;
+        let hot = config.is_hot(&load.load);
         known.hot = if hot { known.hot.saturating_add(1) } else { 0 };
-        let cold = load.requests < config.hot_requests * join::COLD;
+        let cold = config.weight(&load.load) < join::COLD;
         known.cold = if cold { known.cold.or(Some(now)) } else { None };
     }
 
@@ -169,42 +214,62 @@ impl Policy {
         samples: &mut dyn FnMut(PartitionId) -> Vec<Bytes>,
     ) -> Vec<Plan> {
         let config = self.config;
-        let mut found: Vec<(f64, Plan, usize)> = Vec::new();
+        let mut found = Vec::new();
         for load in loads {
-            let Some(known) = self.known.get_mut(&load.id) else { continue };
-            let large = load.rows > config.rows_max;
-            if load.requests <= config.hot_requests * WARM && !large {
-                known.highest = None;
-                continue;
+            if let Some((plan, more)) = self.split(now, load, samples) {
+                found.push((config.weight(&load.load), plan, more));
             }
-            let samples = samples(load.id);
-            let before = std::mem::replace(&mut known.highest, samples.last().cloned());
-            let settled = now.saturating_sub(known.since) >= config.settle;
-            let hot = known.hot >= config.hot_ticks && before.is_some();
-            if !(settled && (hot || large)) {
-                continue;
-            }
-            let ways = cut::ways(load.requests / config.hot_requests);
-            let keys = match cut::cut(load, &samples, before.as_ref(), ways) {
-                Cut::Between(keys) => keys,
-                // What comes after the cut is as hot as before: once in a while is enough for the rows to be left behind.
-                Cut::Behind(_) if now.saturating_sub(known.since) < config.grow => continue,
-                Cut::Behind(key) => vec![key],
-                Cut::Nowhere => continue,
-            };
-            let count = keys.len();
-            found.push((load.requests, Plan::Split(load.id, keys), count));
         }
         // The hottest first.
         found.sort_by(|a, b| b.0.total_cmp(&a.0));
         found.truncate(config.splits_per_tick);
         let mut room = config.partitions_max.saturating_sub(loads.len());
-        found.retain(|(_, _, count)| {
-            let fits = *count <= room;
-            room -= if fits { *count } else { 0 };
+        found.retain(|(_, _, more)| {
+            let fits = *more <= room;
+            room -= if fits { *more } else { 0 };
             fits
         });
         found.into_iter().map(|(_, plan, _)| plan).collect()
+    }
+
+    /// How to split a partition, if it should be, and how many more there are then.
+    fn split(
+        &mut self,
+        now: Duration,
+        load: &PartitionLoad,
+        samples: &mut dyn FnMut(PartitionId) -> Vec<Bytes>,
+    ) -> Option<(Plan, usize)> {
+        let config = self.config;
+        let known = self.known.get_mut(&load.id)?;
+        let age = now.saturating_sub(known.since);
+        let weight = config.weight(&load.load);
+        if known.hot > 0 || weight > WARM {
+            let samples = samples(load.id);
+            let before = std::mem::replace(&mut known.highest, cut::highest(&samples));
+            if age >= config.settle && known.hot >= config.hot_ticks && before.is_some() {
+                let keys = match cut::cut(load, &samples, before.as_ref(), cut::ways(weight)) {
+                    Cut::Between(keys) => keys,
+                    // What comes after the cut is as hot as before: once in a while is enough for the rows to be left behind.
+                    Cut::Behind(key) if age >= config.grow => vec![key],
+                    Cut::Behind(_) | Cut::Nowhere => Vec::new(),
+                };
+                if !keys.is_empty() {
+                    let more = keys.len();
+                    return Some((Plan::Split(load.id, keys), more));
+                }
+            }
+        } else {
+            known.highest = None;
+        }
+        let size = config.size(load);
+        // It may have no place to be cut at.
+        let asked = known.large.is_some_and(|at| now.saturating_sub(at) < config.grow);
+        if size <= 1.0 || asked || age < config.settle {
+            return None;
+        }
+        known.large = Some(now);
+        let ways = cut::ways(size);
+        Some((Plan::SplitEvenly(load.id, ways), ways - 1))
     }
 }
 

@@ -21,6 +21,7 @@ use crate::index::rows::Family;
 use crate::types::ExtentId;
 use crate::types::KeyRange;
 use crate::types::Location;
+use crate::types::RoutingKey;
 
 /// One partition's use of a run.
 #[derive(Debug)]
@@ -78,6 +79,24 @@ impl Run {
     /// Whether all its rows are in `range`.
     pub(crate) fn lies_in(&self, range: &KeyRange) -> bool {
         range.contains(&self.body.footer.first) && range.contains(&self.body.footer.last)
+    }
+
+    /// About how many of its rows, and of their bytes, are in `range`.
+    pub(crate) fn part_in(&self, range: &KeyRange) -> (u64, u64) {
+        let RunEntry { rows, bytes, .. } = self.body.entry;
+        if self.lies_in(range) {
+            return (rows, bytes);
+        }
+        let index = &self.body.index;
+        let below = |key: &RoutingKey| index.partition_point(|(first, _)| first < key.as_bytes());
+        let end = range.high().map_or(index.len(), below);
+        let inside = u64::try_from(end.saturating_sub(below(range.low()))).unwrap_or(u64::MAX);
+        let all = u64::try_from(index.len()).unwrap_or(u64::MAX).max(1);
+        let part = |whole: u64| {
+            let part = u128::from(whole) * u128::from(inside) / u128::from(all);
+            u64::try_from(part).unwrap_or(u64::MAX)
+        };
+        (part(rows), part(bytes))
     }
 
     /// What the manifest says of it.

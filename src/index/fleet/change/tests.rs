@@ -205,7 +205,7 @@ async fn hot_partition_is_split_by_itself_and_loses_nothing() {
     let host = Arc::clone(&rig.host);
     let config = PolicyConfig { hot_requests: 200.0, ..PolicyConfig::default() };
     let tasks = &rig.parts.env.tasks;
-    let balancing = tasks.spawn("balance", Arc::clone(&host).balance(config));
+    let balancing = tasks.spawn("balance", Arc::clone(&host).balance(Some(config)));
     for number in 1..=2_000u64 {
         // In no order, a thousand a second.
         let number = number * 7 % 2_003;

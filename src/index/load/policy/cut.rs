@@ -9,16 +9,23 @@ use crate::types::RoutingKey;
 const WAYS_MAX: usize = 8;
 /// Fewer samples do not tell where to cut.
 const SAMPLES_MIN: usize = 32;
+/// The highest of fewer samples says nothing about the highest key.
+const HIGHEST_MIN: usize = 8;
 /// From this share of samples on, one key is the load: no split helps it.
 const ONE_KEY_PERCENT: usize = 25;
 /// From this share of samples above all earlier ones on, names grow: cut behind them.
 const GROWING_PERCENT: usize = 80;
 
-/// So many that each child is well below hot.
+/// So many that each child is well below the limit of what its parent has so many times.
 pub(super) fn ways(times: f64) -> usize {
     let half =
         (2..WAYS_MAX).find(|ways| times * 2.0 <= f64::from(u32::try_from(*ways).unwrap_or(8)));
     half.unwrap_or(WAYS_MAX)
+}
+
+/// The highest of a tick's samples, in order, if that is about the highest key there was.
+pub(super) fn highest(samples: &[Bytes]) -> Option<Bytes> {
+    samples.last().filter(|_| samples.len() >= HIGHEST_MIN).cloned()
 }
 
 /// Where a partition may be cut.

@@ -10,8 +10,8 @@ use crate::index::load::policy::Policy;
 pub(super) const COLD: f64 = 0.125;
 /// The share of a hot partition's load that merged ones may have together.
 const COLD_TOGETHER: f64 = 0.25;
-/// The share of the rows at which a partition is split that merged ones may have together.
-const ROWS: u64 = 4;
+/// The share of the size at which a partition is split that merged ones may have together.
+const SIZE_TOGETHER: f64 = 0.25;
 /// Partitions merged in one step at most.
 const WAYS_MAX: usize = 8;
 
@@ -23,12 +23,11 @@ pub(super) fn merge(policy: &Policy, now: Duration, loads: &[PartitionLoad]) -> 
         since.is_some_and(|since| now.saturating_sub(since) >= config.cold_for)
     };
     for place in 0..loads.len() {
-        let (mut ids, mut rows, mut requests) = (Vec::new(), 0u64, 0.0);
+        let (mut ids, mut size, mut weight) = (Vec::new(), 0.0, 0.0);
         for load in loads.iter().skip(place).take(WAYS_MAX) {
-            rows = rows.saturating_add(load.rows);
-            requests += load.requests;
-            let fits =
-                rows <= config.rows_max / ROWS && requests < config.hot_requests * COLD_TOGETHER;
+            size += config.size(load);
+            weight += config.weight(&load.load);
+            let fits = size <= SIZE_TOGETHER && weight < COLD_TOGETHER;
             if !(cold(load) && fits) {
                 break;
             }

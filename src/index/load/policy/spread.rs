@@ -20,13 +20,16 @@ pub(super) fn moves(
     hosts: &[HostId],
     loads: &[PartitionLoad],
 ) -> Vec<Plan> {
+    let config = policy.config;
+    let weight = |load: &PartitionLoad| config.weight(&load.load);
     let mut plans = Vec::new();
     let mut of_host: BTreeMap<HostId, f64> = hosts.iter().map(|host| (*host, 0.0)).collect();
     for load in loads {
-        *of_host.entry(load.host).or_default() += load.requests;
+        *of_host.entry(load.host).or_default() += weight(load);
     }
-    let mut moved = Vec::new();
-    while plans.len() < policy.config.moves_per_tick {
+    let all: f64 = of_host.values().sum();
+    let (mut moved, mut moving) = (Vec::new(), 0.0);
+    while plans.len() < config.moves_per_tick {
         let by_load = |a: &(&HostId, &f64), b: &(&HostId, &f64)| a.1.total_cmp(b.1);
         let Some((from, most)) = of_host.iter().max_by(by_load).map(|(h, l)| (*h, *l)) else {
             break;
@@ -35,26 +38,29 @@ pub(super) fn moves(
             break;
         };
         let count = f64::from(u32::try_from(of_host.len()).unwrap_or(u32::MAX));
-        let mean = of_host.values().sum::<f64>() / count;
-        if most <= mean * UNEVEN || most <= policy.config.hot_requests * BUSY {
+        if most <= all / count * UNEVEN || most <= BUSY {
             break;
         }
         let may_move = |load: &&PartitionLoad| {
             let known = policy.known.get(&load.id);
             let rests = known.is_some_and(|known| {
-                let stays = |at| now.saturating_sub(at) < policy.config.stay;
+                let stays = |at| now.saturating_sub(at) < config.stay;
                 known.moved.is_some_and(stays)
             });
             load.host == from && !rests && !moved.contains(&load.id)
         };
         // What comes nearest to half of the difference evens the two out best; more than all of it only turns them round.
         let gap = most - least;
-        let off = |load: &PartitionLoad| (load.requests - gap / 2.0).abs();
-        let useful = |load: &&PartitionLoad| load.requests > 0.0 && load.requests < gap;
+        let off = |load: &PartitionLoad| (weight(load) - gap / 2.0).abs();
+        let useful = |load: &&PartitionLoad| weight(load) > 0.0 && weight(load) < gap;
         let best = loads.iter().filter(may_move).filter(useful);
         let Some(best) = best.min_by(|a, b| off(a).total_cmp(&off(b))) else { break };
-        *of_host.entry(from).or_default() -= best.requests;
-        *of_host.entry(to).or_default() += best.requests;
+        moving += weight(best);
+        if !plans.is_empty() && moving > all * config.churn {
+            break;
+        }
+        *of_host.entry(from).or_default() -= weight(best);
+        *of_host.entry(to).or_default() += weight(best);
         moved.push(best.id);
         plans.push(Plan::Move(best.id, to));
     }

@@ -1,0 +1,51 @@
+//! The classes requests are counted by.
+
+use crate::index::api::Read;
+
+/// What a request costs its partition depends on this.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Class {
+    /// A look at one account, container or blob.
+    Read = 0,
+    /// Anything that is committed.
+    Write = 1,
+    /// A page of names, or a step of a walk over rows.
+    List = 2,
+}
+
+impl Class {
+    /// All of them, in number order.
+    pub const ALL: [Self; 3] = [Self::Read, Self::Write, Self::List];
+
+    /// As shown.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::List => "list",
+        }
+    }
+
+    /// The class of a read.
+    #[must_use]
+    pub const fn of(read: &Read) -> Self {
+        match read {
+            Read::Account(_)
+            | Read::Container(_, _)
+            | Read::Blob(_)
+            | Read::BlockList(_, _, _)
+            | Read::Pages(_) => Self::Read,
+            Read::Accounts(_)
+            | Read::Containers(_)
+            | Read::Blobs(_)
+            | Read::Tags(_)
+            | Read::CopyJobs { .. }
+            | Read::TagWork { .. }
+            | Read::Garbage { .. }
+            | Read::DeadContainers
+            | Read::Expired { .. }
+            | Read::References { .. } => Self::List,
+        }
+    }
+}
