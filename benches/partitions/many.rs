@@ -41,7 +41,7 @@ pub(crate) async fn run(args: &Args, folder: &Path) -> Result<Section, String> {
     std::fs::create_dir_all(&folder).map_err(|e| e.to_string())?;
     let bed = Bed::open(&folder).await?;
     // As a node with `--split-requests` does.
-    let balance = Arc::clone(&bed.fleet).balance(PolicyConfig::default());
+    let balance = Arc::clone(&bed.fleet).balance(Some(PolicyConfig::default()));
     drop(bed.env.tasks.spawn("balance", balance));
     rows::fill(&bed, args.many_rows, "the store").await?;
     let about = format!(

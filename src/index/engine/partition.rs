@@ -10,9 +10,9 @@ use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
+use crate::env::Clock;
 use crate::env::Turn;
 use crate::env::Waits;
-use crate::env::Clock;
 use crate::index::api::Error;
 use crate::index::api::Read;
 use crate::index::api::ReadReply;
@@ -152,8 +152,7 @@ impl Partition {
         let refused = if fits {
             match self.queue.try_send(waiting) {
                 Ok(()) => {
-                    let answer =
-                        self.waits.answer(clock, (&turn, arrived), answered).await;
+                    let answer = self.waits.answer(clock, (&turn, arrived), answered).await;
                     let Some(answer) = answer else { return Err(Error::Overloaded) };
                     return answer.unwrap_or_else(|_| Err(closed()));
                 }

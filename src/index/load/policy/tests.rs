@@ -301,7 +301,7 @@ fn no_more_of_the_load_moves_in_a_tick_than_the_budget() {
         let plans = Policy::new(config).tick(TICK, &hosts, loads, &mut |_| Vec::new());
         let of = |plan: &Plan| match plan {
             Plan::Move(id, _) => loads.iter().find(|load| load.id == *id).unwrap().load.requests(),
-            other => panic!("{other:?}"),
+            Plan::Split(..) | Plan::SplitEvenly(..) | Plan::Merge(_) => panic!("{plan:?}"),
         };
         (plans.len(), plans.iter().map(of).sum::<f64>())
     };
