@@ -22,10 +22,12 @@ from lib.account import PerThread
 from lib.driver import Driver
 from lib.raced import NAMES as RACED
 from lib.raced import Racers
-from lib.report import Progress, Verdicts
+from lib.report import Progress, Verdicts, table
 
 CLIENTS = 8
 NAMES = 40
+# Bounds of the histogram, milliseconds.
+BOUNDS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 # Connections of the load driver's `churn`.
 DRIVEN = 16
 
@@ -197,6 +199,28 @@ class Load:
         verdicts.check("one list over all partitions is exact", listed == names, f"{len(names)} names", f"{len(listed)}")
 
 
+def histogram(taken):
+    """Rows of text: a head, then one for each name of `taken`: its milliseconds below each bound, and quantiles."""
+    rows = [["", "count", *[f"< {bound}" for bound in BOUNDS], "more", "p50", "p99", "worst"]]
+    for name, took in taken.items():
+        took = sorted(took)
+        counts = [sum(low <= one < high for one in took) for low, high in zip([0, *BOUNDS], [*BOUNDS, float("inf")])]
+        quantiles = [f"{value:.2f}" for value in (share(took, .5), share(took, .99), took[-1])] if took else ["-"] * 3
+        rows.append([name, str(len(took)), *map(str, counts), *quantiles])
+    return rows
+
+
+def report(rows, words):
+    """Markdown of the histogram."""
+    lines = ["| " + " | ".join(row) + " |" for row in rows]
+    lines.insert(1, "| --- |" + " ---: |" * (len(rows[0]) - 1))
+    return "\n".join([
+        "# Pauses of changes of the map", "",
+        f"{time.strftime('%Y-%m-%d %H:%M UTC', time.gmtime())}, load average {os.getloadavg()[0]:.1f} at the end. {words}", "",
+        "Milliseconds in which no write of a range was made durable because the map changed, and, in the same minutes, what a write of "
+        "4 KiB with its fdatasync took on the same disk.", "", *lines, ""])
+
+
 def judge_raced(found, verdicts):
     """What the racers found."""
     verdicts.none("calls that raced and failed", found.errors)
@@ -247,13 +271,16 @@ def main(options, scratch):
         server.stop()
         code, text = server.check()
         verdicts.check("the store is sound", code == 0, "check", text[-300:])
-    for kind, took in sorted({**pauses, "all": sum(pauses.values(), [])}.items()):
-        took.sort()
-        print(f"{kind:6} {len(took):5}: pause p50 {share(took, .5):7.2f} ms, p99 {share(took, .99):7.2f} ms, "
-              f"worst {took[-1]:7.2f} ms")
-    print(f"floor  {len(floor):5}: write and fdatasync p50 {share(floor, .5) * 1e3:.2f} ms, "
-          f"p99 {share(floor, .99) * 1e3:.2f} ms")
-    return verdicts.exit_code()
+    floor = [took * 1e3 for took in floor]
+    rows = histogram({**pauses, "all": sum(pauses.values(), []), "write and fdatasync": floor})
+    table("milliseconds: the pause of writes of each change, beside what the disk takes", rows[0], rows[1:])
+    code = verdicts.exit_code()
+    if options.report:
+        calls = f"{sum(worker.calls for worker in load.workers):,} calls of the SDK, {found.ops:,} of clients that race " \
+                f"({found.histories:,} histories)" + (f", {figures['ops']:,} of the load driver" if figures else "")
+        passed = "nothing failed" if code == 0 else f"{verdicts.failures} verdicts FAILED"
+        options.report.write_text(report(rows, f"{dict(done)}; {calls}; {passed}."))
+    return code
 
 
 if __name__ == "__main__":
@@ -261,6 +288,7 @@ if __name__ == "__main__":
     made.add_argument("--changes", type=int, help="changes of the map (default 1000, small 60)")
     made.add_argument("--seed", type=int, default=1, help="which changes")
     made.add_argument("--driver", type=pathlib.Path, help="the load driver's program (default: it does not run)")
+    made.add_argument("--report", type=pathlib.Path, help="write the histogram of pauses here, as markdown")
     made.add_argument("--rate", type=int, default=1000, help="the driver's requests a second (default 1000)")
     chosen = cli.parse(made)
     chosen.changes = chosen.changes or (60 if chosen.small else 1000)
