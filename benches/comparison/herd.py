@@ -108,8 +108,8 @@ def render(results):
         f"{results['date']}, {results['machine']}. {CLIENTS:,} clients connect at the same instant to a prefix nobody has used, "
         f"for {results['seconds']:g} seconds: readers of its 2,000 shards of 4 KiB, written just before, then writers of "
         "blobs of 1 KiB whose names ascend over all clients. At full speed each client's next request follows its last answer; at "
-        f"a rate requests begin on a schedule, {SHARE:.0%} of what was answered at full speed, and are counted "
-        "from when they were due. The driver, one thread, shares the machine with the server: the ratio p99 / p50 within a second is "
+        f"a rate all connect at once too, then requests begin on a schedule, {SHARE:.0%} of what was answered at full speed, and are "
+        "counted from when they were due. The driver, one thread, shares the machine with the server: the ratio p99 / p50 within a second is "
         "what to look at. A latency is from the first moment a client wants something, connecting included, to the last byte.", "",
         *[f"- {name}: {one['version']}, load average {one['load']}" for name, one in results["servers"].items()], "",
         *summary(results["servers"]), "",

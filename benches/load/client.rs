@@ -69,6 +69,14 @@ impl Client {
         }
     }
 
+    /// Connects, so that the first call need not.
+    ///
+    /// # Errors
+    /// The transport's error.
+    pub(crate) async fn connect(&mut self) -> Result<(), String> {
+        self.sender().await.map(|_| ())
+    }
+
     /// The answer or the refusal; an error when the connection cannot be used any more.
     async fn exchange(
         &mut self,

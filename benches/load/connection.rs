@@ -107,9 +107,17 @@ pub(crate) async fn run(
 ) -> Result<(), String> {
     let mut own = Own::new(place);
     let each_second = shared.pace.each_second;
+    if shared.pace.rate.is_some() {
+        // All at once, as without a rate. One that cannot connect now tries again when it has something to ask.
+        drop(client.connect().await);
+        record(&mut shared.tally.borrow_mut().connecting, client.connecting)?;
+    }
     for turn in 0.. {
         let mut begun = Instant::now();
         if let Some(due) = shared.due(place, turn) {
+            if shared.pace.time.is_some_and(|time| due >= shared.begun + time) {
+                break;
+            }
             if begun < due {
                 tokio::time::sleep_until(due.into()).await;
                 // A timer that fires late is no fault of the server's; an answer that comes late is.
