@@ -123,10 +123,11 @@ const GROWING: Set = ordered("growing", Order::Growing);
 const SCATTERED: Set = ordered("scattered", Order::Scattered);
 
 /// Every workload, in the order of the table of performance figures.
-pub(crate) const ALL: [Workload; 21] = [
+pub(crate) const ALL: [Workload; 22] = [
     row("idle", Kind::Idle, 1, 1, Unit::Op),
     row("put4k", Kind::Put(set("put4k", 0, 4 * KIB)), 20_000, 16, Unit::Op),
     row("get4k", Kind::Get(SMALL), 40_000, 16, Unit::Op),
+    row("hot4k", Kind::Get(set("hot", 1, 4 * KIB)), 40_000, 16, Unit::Op),
     row("head", Kind::Head(SMALL), 40_000, 16, Unit::Op),
     row("delete", Kind::Delete(set("delete", 0, 4 * KIB)), 10_000, 16, Unit::Op),
     row("list", Kind::List(NAMES, 1_000), 400, 4, Unit::Key),

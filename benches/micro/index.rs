@@ -38,6 +38,8 @@ use divan::counter::ItemsCount;
 use futures_util::future::join_all;
 
 use crate::bed::Bed;
+use crate::flights::Flights;
+use crate::flights::Way;
 
 /// Writes at once, as of so many connections.
 const TOGETHER: u64 = 16;
@@ -133,6 +135,48 @@ fn read_blob(bencher: Bencher<'_, '_>) {
             pieces: true,
         };
         index.read(Read::Blob(read))
+    });
+}
+
+/// Lookups of one blob from all threads at once, content in the row, which is in the memtable or in a cached block of a run:
+/// each by itself, or joining the next one of its key, which begins after it came.
+#[divan::bench(args = [(false, Way::Alone), (true, Way::Alone), (false, Way::Joined), (true, Way::Joined)], sample_count = 50)]
+fn read_hot_blob(bencher: Bencher<'_, '_>, (flushed, way): (bool, Way)) {
+    const TASKS: u64 = 64;
+    const EACH: u64 = 200;
+    let mut index = Index::new();
+    index.put(&Bytes::from(vec![7; 4096]));
+    if flushed {
+        index.bed.runtime.block_on(index.host.flush()).expect("a flush");
+    }
+    let (target, host) = (index.target, Arc::new(index.host));
+    let flights = Arc::new(Flights::default());
+    bencher.counter(ItemsCount::new(TASKS * EACH)).bench_local(|| {
+        index.bed.runtime.block_on(async {
+            let tasks = (0..TASKS).map(|_| {
+                let (host, flights) = (Arc::clone(&host), Arc::clone(&flights));
+                index.bed.env.tasks.spawn("lookups", async move {
+                    for _ in 0..EACH {
+                        let read = Read::Blob(ReadBlob {
+                            key: key(7),
+                            snapshot: None,
+                            guard: Guard::default(),
+                            range: None,
+                            pieces: true,
+                        });
+                        match way {
+                            Way::Alone => drop(host.read(target, read).await.expect("a read")),
+                            Way::Joined => drop(flights.read(&host, target, read).await),
+                        }
+                        // As a request comes only once the one before was answered.
+                        tokio::task::yield_now().await;
+                    }
+                })
+            });
+            for task in tasks.collect::<Vec<_>>() {
+                task.await.expect("a task");
+            }
+        });
     });
 }
 

@@ -6,6 +6,7 @@
 mod bed;
 mod capacity;
 mod checksums;
+mod flights;
 mod index;
 mod protocol;
 

@@ -49,7 +49,7 @@ use crate::types::Peer;
 pub struct FrontEndConfig {
     /// How hosts name accounts.
     pub addressing: azure::Addressing,
-    /// Requests answered at a time; more get 503 at once. Accounts share them. Default 4,096.
+    /// Requests answered at a time, shared by the accounts; as many wait for a moment, and more get 503. Default 4,096.
     pub requests_max: usize,
     /// Requests a second of one account beyond which it gets 503; a second of them may come at once. 0, the default, is no
     /// limit.

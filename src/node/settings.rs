@@ -110,7 +110,7 @@ pub struct Settings {
     /// Open client connections; more are answered 503 and closed [default: 4096]
     #[arg(long, value_name = "N", env = "BLOCKYARD_CONNECTIONS_MAX")]
     pub connections_max: Option<u32>,
-    /// Requests answered at a time, shared by the accounts; more get 503 [default: 4096]
+    /// Requests answered at a time, shared by the accounts; as many wait for a moment, more get 503 [default: 4096]
     #[arg(long, value_name = "N", env = "BLOCKYARD_REQUESTS_MAX")]
     pub requests_max: Option<u32>,
     /// Requests a second of one account, beyond which it gets 503; 0 is no limit [default: 0]

@@ -17,13 +17,13 @@ use crate::frontend::errors;
 use crate::protocol::Error;
 use crate::types::AccountId;
 
-/// How long a request of an account below its share waits for others to end.
+/// How long a request waits for others to end: a burst is let in piece by piece, and overload is told well within 100 ms.
 const PATIENCE: Duration = Duration::from_millis(50);
 
 /// Lets requests in.
 #[derive(Debug)]
 pub(crate) struct Gate {
-    max: u64,
+    max: usize,
     shares: Shares,
     clock: Arc<dyn Clock>,
     waiting: Mutex<VecDeque<Waiting>>,
@@ -48,10 +48,9 @@ pub(crate) struct Pass {
 impl Gate {
     /// Lets in `max` at a time.
     pub(crate) fn new(max: usize, clock: Arc<dyn Clock>) -> Arc<Self> {
-        let max = u64::try_from(max).unwrap_or(u64::MAX);
         Arc::new(Self {
             max,
-            shares: Shares::new(max),
+            shares: Shares::new(u64::try_from(max).unwrap_or(u64::MAX)),
             clock,
             waiting: Mutex::default(),
             waiters: AtomicUsize::new(0),
@@ -61,7 +60,8 @@ impl Gate {
     /// Lets a request of an account in. Cancel safe.
     ///
     /// # Errors
-    /// `ServerBusy`: at once when the account has its share, after a moment when others have more than theirs and keep it.
+    /// `ServerBusy`: at once when the account has its share and others are about, or has as many waiting as may be let in; after
+    /// a moment when nothing was given back.
     pub(crate) async fn enter(self: &Arc<Self>, account: AccountId) -> Result<Pass, Error> {
         match self.shares.take(account, 1, self.clock.monotonic()) {
             Taken::Yes => return Ok(self.pass(account)),
@@ -82,13 +82,14 @@ impl Gate {
         Pass { gate: Some(Arc::clone(self)), account }
     }
 
-    /// A place in the queue, if the account has fewer than what is missing to its share.
+    /// A place in the queue, of which an account has no more than are let in.
     fn queue(&self, account: AccountId) -> Option<oneshot::Receiver<Pass>> {
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        waiting.retain(|other| !other.pass.is_closed());
-        let own = waiting.iter().filter(|other| other.account == account).count();
-        let own = u64::try_from(own).unwrap_or(u64::MAX);
-        let room = own.saturating_add(self.shares.of(account)) < self.max;
+        if waiting.len() >= self.max {
+            waiting.retain(|other| !other.pass.is_closed());
+        }
+        let own = || waiting.iter().filter(|other| other.account == account).count();
+        let room = waiting.len() < self.max || own() < self.max;
         let (pass, promised) = oneshot::channel();
         if room {
             waiting.push_back(Waiting { account, pass });
@@ -164,13 +165,34 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn account_that_takes_all_is_refused_at_once() {
+    async fn account_that_takes_all_waits_a_moment_for_its_own() {
         let gate = Gate::new(16, Arc::new(SimClock::new()));
         let mut passes = fill(&gate, A, 16).await;
         let (refused, took) = enter(&gate, A).await;
-        assert_eq!((refused.unwrap_err(), took), (ErrorCode::ServerBusy, Duration::ZERO));
+        assert_eq!((refused.unwrap_err(), took), (ErrorCode::ServerBusy, PATIENCE));
         passes.pop();
         assert!(enter(&gate, A).await.0.is_ok());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn as_many_wait_as_are_let_in_and_more_are_refused_at_once() {
+        let gate = Gate::new(16, Arc::new(SimClock::new()));
+        let _passes = fill(&gate, A, 16).await;
+        for _ in 0..3 {
+            let crowd = futures_util::future::join_all((0..40).map(|_| enter(&gate, A))).await;
+            let waited = crowd.iter().filter(|(_, took)| *took == PATIENCE).count();
+            let at_once = crowd.iter().filter(|(_, took)| took.is_zero()).count();
+            assert_eq!((waited, at_once), (16, 24));
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn account_that_has_its_share_does_not_wait_while_others_are_about() {
+        let gate = Gate::new(16, Arc::new(SimClock::new()));
+        let _passes = fill(&gate, A, 16).await;
+        let (waits, (refused, took)) = tokio::join!(enter(&gate, B), enter(&gate, A));
+        assert!(waits.0.is_err());
+        assert_eq!((refused.unwrap_err(), took), (ErrorCode::ServerBusy, Duration::ZERO));
     }
 
     #[tokio::test(start_paused = true)]

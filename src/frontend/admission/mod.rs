@@ -2,7 +2,7 @@
 //! `Retry-After`, before a request's work begins.
 //!
 //! 1. `shares.rs`: a bounded good that accounts share: one alone may take all of it, several cannot starve each other.
-//! 2. `gate.rs`: requests at a time, shared so; who is below its share waits for a moment.
+//! 2. `gate.rs`: requests at a time, shared so; who may have more waits for a moment.
 //! 3. `rates.rs`: requests a second of an account, when the node is told a limit.
 //!
 //! Beside these: memory for bodies (`write/budget.rs`) is shared likewise; queues of stored bodies (`write/shared.rs`) and of the

@@ -142,6 +142,10 @@ impl Core {
             return first;
         }
         let clock = &self.shared.parts.env.clock;
+        // Those that wait longest have waited in vain for so long: whoever comes now would too.
+        if self.shared.budget.full_for(clock.monotonic()) >= self.shared.config.queue_wait_max / 2 {
+            return first;
+        }
         let mut late = clock.sleep(self.shared.config.queue_wait_max);
         loop {
             let freed = self.shared.budget.freed();

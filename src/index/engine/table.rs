@@ -5,7 +5,8 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::ops::Bound;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
 
 use bytes::Bytes;
 use crossbeam_skiplist::SkipMap;
@@ -23,6 +24,8 @@ const ROW_OVERHEAD: usize = 160;
 pub(crate) struct Budget {
     used: AtomicUsize,
     freed: Notify,
+    /// Since when somebody waits for room, nanoseconds of monotonic time and one; 0 when nobody does since the last was freed.
+    full_since: AtomicU64,
 }
 
 impl Budget {
@@ -36,8 +39,18 @@ impl Budget {
         self.freed.notified()
     }
 
+    /// For how long somebody has waited for room although none was freed; from the first call on.
+    pub(crate) fn full_for(&self, now: Duration) -> Duration {
+        let since = u64::try_from(now.as_nanos()).unwrap_or(u64::MAX).saturating_add(1);
+        match self.full_since.compare_exchange(0, since, Ordering::Relaxed, Ordering::Relaxed) {
+            Ok(_) => Duration::ZERO,
+            Err(first) => Duration::from_nanos(since.saturating_sub(first)),
+        }
+    }
+
     /// Has everybody who waits look again.
     pub(crate) fn ring(&self) {
+        self.full_since.store(0, Ordering::Relaxed);
         self.freed.notify_waiters();
     }
 }

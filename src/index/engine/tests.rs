@@ -1,6 +1,7 @@
 //! Tests of the engine as a whole; those of one file stand beside it.
 
 mod faults;
+mod hot;
 mod load;
 mod model;
 mod partition;

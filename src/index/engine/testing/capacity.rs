@@ -73,7 +73,14 @@ struct State {
 
 /// A model of a capacity node.
 #[derive(Debug, Default)]
-pub(crate) struct MemoryCapacity(Mutex<State>, tokio::sync::RwLock<()>);
+pub(crate) struct MemoryCapacity(Mutex<State>, Gates);
+
+/// Held for as long as calls of a kind have to wait.
+#[derive(Debug, Default)]
+struct Gates {
+    appends: tokio::sync::RwLock<()>,
+    reads: tokio::sync::RwLock<()>,
+}
 
 impl MemoryCapacity {
     /// Loses what is not durable, and forgets faults.
@@ -92,9 +99,14 @@ impl MemoryCapacity {
         state.fault = Some((when, fault));
     }
 
-    /// Lets appends and reads wait for as long as the guard lives.
+    /// Lets appends wait for as long as the guard lives.
     pub(crate) async fn stall(&self) -> tokio::sync::RwLockWriteGuard<'_, ()> {
-        self.1.write().await
+        self.1.appends.write().await
+    }
+
+    /// The same of reads.
+    pub(crate) async fn stall_reads(&self) -> tokio::sync::RwLockWriteGuard<'_, ()> {
+        self.1.reads.write().await
     }
 
     /// Fills or frees the disk.
@@ -242,7 +254,7 @@ impl Capacity for MemoryCapacity {
     async fn append(&self, request: AppendRequest) -> Result<Appended, Error> {
         // Others run meanwhile, as they do while a disk works.
         tokio::task::yield_now().await;
-        let _working = self.1.read().await;
+        let _working = self.1.appends.read().await;
         self.change(
             |state| drop(state.append(&request, 1)),
             |state| state.append(&request, usize::MAX),
@@ -262,7 +274,7 @@ impl Capacity for MemoryCapacity {
 
     async fn read(&self, location: &Location, range: Range<u64>) -> Result<Vec<Bytes>, Error> {
         let corrupt = Error::Corrupt { extent: location.extent, offset: location.offset };
-        let _working = self.1.read().await;
+        let _working = self.1.reads.read().await;
         let mut state = self.0.lock().unwrap();
         state.reads += 1;
         let extent = state

@@ -1,0 +1,68 @@
+//! Lookups that join: what the product does not do, and why (ADR 0019). Requests for a key share the answer of the next lookup of
+//! it, the first that began after they came.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::PoisonError;
+
+use blockyard::index::Fleet;
+use blockyard::index::IndexHost;
+use blockyard::index::Read;
+use blockyard::index::ReadReply;
+use blockyard::index::Target;
+use bytes::Bytes;
+use tokio::sync::oneshot;
+
+/// How a lookup is made.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Way {
+    /// By itself.
+    Alone,
+    /// With those that wait for the same.
+    Joined,
+}
+
+/// Lookups under way, by key, and who waits for the next of each.
+#[derive(Debug, Default)]
+pub(crate) struct Flights(Mutex<HashMap<Bytes, Vec<oneshot::Sender<Arc<ReadReply>>>>>);
+
+impl Flights {
+    /// Looks up, or waits for who does.
+    pub(crate) async fn read(&self, host: &Fleet, target: Target, read: Read) -> Arc<ReadReply> {
+        let key = read.routing_key().expect("a read of a key");
+        let waits = {
+            let mut flights = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            match flights.get_mut(&key) {
+                Some(next) => {
+                    let (answer, answered) = oneshot::channel();
+                    next.push(answer);
+                    Some(answered)
+                }
+                None => {
+                    flights.insert(key.clone(), Vec::new());
+                    None
+                }
+            }
+        };
+        if let Some(answered) = waits {
+            return answered.await.expect("who looks up answers");
+        }
+        let own = Arc::new(host.read(target, read.clone()).await.expect("a read"));
+        loop {
+            let waiting = {
+                let mut flights = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+                let waiting = flights.get_mut(&key).map(std::mem::take).unwrap_or_default();
+                if waiting.is_empty() {
+                    flights.remove(&key);
+                    return own;
+                }
+                waiting
+            };
+            let shared = Arc::new(host.read(target, read.clone()).await.expect("a read"));
+            for answer in waiting {
+                drop(answer.send(Arc::clone(&shared)));
+            }
+        }
+    }
+}
