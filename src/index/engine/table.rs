@@ -104,6 +104,7 @@ impl Tables {
             let bytes = cost(&version.key, entry.value().as_ref());
             self.bytes.fetch_sub(bytes, Ordering::Relaxed);
             self.budget.used.fetch_sub(bytes, Ordering::Relaxed);
+            self.budget.ring();
         }
     }
 

@@ -143,10 +143,8 @@ async fn full_memtables_are_waited_for() {
 async fn memtables_that_stay_full_refuse_in_the_end() {
     let mut world = World::new().await;
     let partition = full(&mut world).await;
-    let (first, later) = tokio::join!(
-        write(&partition, "x", Duration::ZERO),
-        write(&partition, "y", LIMIT / 2),
-    );
+    let (first, later) =
+        tokio::join!(write(&partition, "x", Duration::ZERO), write(&partition, "y", LIMIT / 2),);
     assert_eq!(first, (Err(Error::Overloaded), LIMIT));
     assert_eq!(later, (Err(Error::Overloaded), Duration::ZERO), "it would have waited in vain");
     partition.core.shared.budget.ring();
