@@ -40,8 +40,8 @@ class Connection:
         self.host, self.port = account.address.split(":")
         self.reader = self.writer = None
 
-    async def request(self, method, path, query=None, headers=None, body=b""):
-        """(status, headers, body, seconds)"""
+    async def request(self, method, path, query=None, headers=None, body=b"", withheld=False):
+        """(status, headers, body, seconds); `withheld`: the body is announced and never sent."""
         query, path = query or {}, f"/{self.account.name}/{path}"
         sent = {"x-ms-version": VERSION, "x-ms-date": email.utils.formatdate(usegmt=True), **(headers or {})}
         if method == "PUT":
@@ -53,7 +53,7 @@ class Connection:
         if self.writer is None:
             self.reader, self.writer = await asyncio.open_connection(self.host, self.port)
         began = time.monotonic()
-        self.writer.write(head.encode() + body)
+        self.writer.write(head.encode() + (b"" if withheld else body))
         lines = (await self.reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
         answered = dict(line.lower().split(": ", 1) for line in lines[1:] if ": " in line)
         data = await self.reader.readexactly(int(answered.get("content-length", 0)))
@@ -242,6 +242,29 @@ def many_a_second(options, scratch, verdicts, clients, seconds):
         verdicts.none("another account: wrong or refused", spoken.wrong + spoken.refused)
 
 
+def refused_upload(options, scratch, verdicts):
+    """An upload that is refused is told so although its body never comes."""
+    with cli.server(options, scratch / "upload", ("--account-requests-per-second=1",), [scratch / "upload" / "data"]) as server:
+
+        async def ask():
+            path, headers = f"{CONTAINER}/withheld", {"x-ms-blob-type": "BlockBlob"}
+            opened = [Connection(server.account) for _ in range(4)]
+            asked = [asyncio.create_task(c.request("PUT", path, None, headers, bytes(8 << 20), withheld=True)) for c in opened]
+            # One is let in, and waits for its body.
+            done, waits = await asyncio.wait(asked, timeout=3)
+            for task in waits:
+                task.cancel()
+            for connection in opened:
+                connection.close()
+            return [task.result() for task in done]
+
+        tally = Tally()
+        for row in asyncio.run(ask()):
+            tally.note("upload", *row)
+        verdicts.none("a refused upload: answers other than 503", tally.wrong + tally.served)
+        verdicts.check("those refused are answered though their bodies never come", tally.refused, "some", len(tally.refused))
+
+
 def many_connections(options, scratch, verdicts):
     """More connections than are kept."""
     kept, more = 10, 30
@@ -271,11 +294,12 @@ def many_connections(options, scratch, verdicts):
 
 def main(options, scratch):
     verdicts = Verdicts("overload")
-    for folder in ("requests", "rate", "connections"):
+    for folder in ("requests", "rate", "upload", "connections"):
         (scratch / folder).mkdir(exist_ok=True)
     clients, seconds = (150, 4) if options.small else (1_000, 30)
     many_requests(options, scratch, verdicts, clients, seconds)
     many_a_second(options, scratch, verdicts, 20, 2 if options.small else 10)
+    refused_upload(options, scratch, verdicts)
     many_connections(options, scratch, verdicts)
     return verdicts.exit_code()
 
