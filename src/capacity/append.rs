@@ -116,12 +116,8 @@ impl Store {
         let placed = place(prepared, extent.id, request.epoch, request.offset);
         self.reserve(extent, placed.end).await?;
         self.health.check()?;
-        let (at, pieces, file) = {
-            let state = extent.state();
-            let (at, pieces) = after_tail(state.tail.as_write(), &placed);
-            (at, pieces, state.file.clone())
-        };
-        let file = file.ok_or_else(|| extent.missing())?;
+        let file = self.writable(extent).await?;
+        let (at, pieces) = after_tail(extent.state().tail.as_write(), &placed);
         self.mark_dirty(extent);
         match file.write_at(DATA_AT + at, pieces).await {
             Ok(()) => {}
@@ -183,14 +179,18 @@ impl Store {
     }
 
     /// Writes the tail to the file, in one piece. Returns the extent's end.
-    pub(crate) async fn write_tail(&self, extent: &Extent, _turn: &Turn) -> Result<u64, Error> {
+    pub(crate) async fn write_tail(
+        &self,
+        extent: &Arc<Extent>,
+        _turn: &Turn,
+    ) -> Result<u64, Error> {
         self.health.check()?;
-        let (write, file, end) = {
+        let (write, end) = {
             let state = extent.state();
-            (state.tail.as_write(), state.file.clone(), state.end)
+            (state.tail.as_write(), state.end)
         };
         let Some((at, pieces)) = write else { return Ok(end) };
-        let file = file.ok_or_else(|| extent.missing())?;
+        let file = self.writable(extent).await?;
         file.write_at(DATA_AT + at, pieces).await.map_err(|e| self.poison("tail", &e))?;
         let mut state = extent.state();
         state.tail.clear();
@@ -212,7 +212,7 @@ impl Store {
     }
 
     /// Waits until everything in the file below `upto` is durable; those who wait together share a sync.
-    pub(crate) async fn sync_to(&self, extent: &Extent, upto: u64) -> Result<(), Error> {
+    pub(crate) async fn sync_to(&self, extent: &Arc<Extent>, upto: u64) -> Result<(), Error> {
         if extent.state().synced >= upto {
             return Ok(());
         }
@@ -221,16 +221,16 @@ impl Store {
     }
 
     /// The sync itself; the caller holds `syncing`.
-    async fn sync_file(&self, extent: &Extent, upto: u64) -> Result<(), Error> {
-        let (written, file) = {
+    async fn sync_file(&self, extent: &Arc<Extent>, upto: u64) -> Result<(), Error> {
+        let written = {
             let state = extent.state();
             if state.synced >= upto {
                 return Ok(());
             }
-            (state.written, state.file.clone())
+            state.written
         };
         self.health.check()?;
-        let file = file.ok_or_else(|| extent.missing())?;
+        let file = self.writable(extent).await?;
         self.metrics.fsyncs.inc();
         file.sync().await.map_err(|e| self.poison("sync", &e))?;
         let mut state = extent.state();
@@ -248,7 +248,7 @@ impl Store {
     ) -> Result<(), Error> {
         let _one = extent.syncing.lock().await;
         self.health.check()?;
-        let file = self.body(extent).await?.file;
+        let file = self.writable(extent).await?;
         let (mut slot, unsynced) = {
             let state = extent.state();
             (state.slot, state.slot_unsynced)

@@ -8,6 +8,9 @@ use crate::capacity::ExtentKind;
 const KIB: u64 = 1024;
 const MIB: u64 = 1024 * KIB;
 
+/// The first space reserved for a log or a run.
+const ALLOCATE_INDEX_FIRST: u64 = 64 * KIB;
+
 /// Where the catalog of extents is kept. It is a cache: losing it costs a slower start and the frees of unsealed time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CatalogPlace {
@@ -30,12 +33,13 @@ pub struct CapacityConfig {
     pub tail_bytes: u64,
     /// Space reserved at a time for an open data extent. Default 8 MiB.
     pub allocate_data_bytes: u64,
-    /// The same for a log or a run. Default 1 MiB.
+    /// The same for a log or a run, at most: the first is 64 KiB, each later one as much as is there, since of thousands of
+    /// partitions most have little. Default 1 MiB.
     pub allocate_index_bytes: u64,
     /// Data extents are refused when less than this is available: `None` is 2 % of the disk, at least 64 MiB, at most
     /// 10 % of the disk.
     pub reserve_bytes: Option<u64>,
-    /// Open files of sealed extents kept per disk. Default 1024.
+    /// Open files of extents kept per disk, beside those that are being written to. Default 1024.
     pub open_files_max: usize,
     /// Pace of the background scrub. Default 4 MiB/s; 0 turns it off.
     pub scrub_bytes_per_second: u64,
@@ -92,10 +96,13 @@ impl CapacityConfig {
         }
     }
 
-    pub(super) fn allocate_step(&self, kind: ExtentKind) -> u64 {
+    /// What to reserve next for an extent that has `allocated`.
+    pub(super) fn allocate_step(&self, kind: ExtentKind, allocated: u64) -> u64 {
         match kind {
             ExtentKind::Data => self.allocate_data_bytes,
-            ExtentKind::Log | ExtentKind::Run => self.allocate_index_bytes,
+            ExtentKind::Log | ExtentKind::Run => {
+                allocated.max(ALLOCATE_INDEX_FIRST).min(self.allocate_index_bytes)
+            }
         }
     }
 

@@ -56,6 +56,8 @@ pub(crate) struct State {
     pub(crate) slot_unsynced: bool,
     /// Its open file, if any.
     pub(crate) file: Option<Arc<dyn DiskFile>>,
+    /// Whether it stands in the store's list of those with an open file.
+    pub(crate) listed: bool,
     /// The map that belongs to that file.
     pub(crate) map: Option<Arc<Map>>,
     /// Grows when a compaction puts another file in place.
@@ -107,6 +109,7 @@ impl Extent {
             slot,
             slot_unsynced: false,
             file: None,
+            listed: false,
             map: None,
             rewrites: 0,
             end: slot.len,

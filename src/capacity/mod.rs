@@ -31,6 +31,7 @@ mod map;
 mod metrics;
 mod node;
 mod open;
+mod open_files;
 mod placement;
 mod ranges;
 mod read;

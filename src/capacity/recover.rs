@@ -1,12 +1,12 @@
 //! Recovery of one disk: replay the journal into the extents' files, then seal every extent that was open. Its writer
 //! is dead; what it acknowledged is in the file now, what it did not is cut off or harmless.
 
-use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use futures_util::{StreamExt, TryStreamExt, stream};
 
 use crate::capacity::ExtentKind;
 use crate::capacity::catalog::{Catalog, Change, Contents};
@@ -34,6 +34,12 @@ use crate::types::crc32c;
 
 const JOURNAL: &str = "journal";
 
+/// Extents looked at and sealed at a time.
+const LOOKS: usize = 16;
+
+/// An extent and its padding.
+type Looked = (Extent, Vec<Range<u64>>);
+
 /// Smallest ring that holds a few batches, bytes.
 const RING_MIN: u64 = 256 * 1024;
 
@@ -48,7 +54,8 @@ pub(crate) struct Recovery<'a> {
 
 /// An extent that had records in the journal.
 struct Replayed {
-    file: Arc<dyn DiskFile>,
+    /// Closed when there are too many: each extent is read back from the device when the replay is done.
+    file: Option<Arc<dyn DiskFile>>,
     /// Sealed ones need nothing: sealing had synced all of it.
     sealed: bool,
     /// Everything below is durable: a record is queued only then.
@@ -141,11 +148,15 @@ impl Recovery<'_> {
     /// Applies all records. Doing it twice changes nothing.
     async fn replay(&self, replay: &mut Replay) -> Result<BTreeMap<ExtentId, Replayed>, OpenError> {
         let journal = |error| OpenError::Journal { disk: self.number, error };
-        let mut extents = BTreeMap::new();
-        let mut applied = 0u64;
+        let mut extents: BTreeMap<ExtentId, Replayed> = BTreeMap::new();
+        let (mut applied, mut open) = (0u64, 0);
         while let Some(records) = replay.next().await.map_err(journal)? {
             for record in records {
-                self.apply(record, &mut extents).await?;
+                if open >= self.opening.config.open_files_max {
+                    extents.values_mut().for_each(|replayed| replayed.file = None);
+                    open = 0;
+                }
+                open += usize::from(self.apply(record, &mut extents).await?);
                 applied += 1;
             }
         }
@@ -155,31 +166,34 @@ impl Recovery<'_> {
         Ok(extents)
     }
 
+    /// Tells whether that opened a file.
     async fn apply(
         &self,
         record: Record,
         extents: &mut BTreeMap<ExtentId, Replayed>,
-    ) -> Result<(), OpenError> {
-        let extent = match extents.entry(record.extent) {
-            Entry::Occupied(entry) => entry.into_mut(),
-            Entry::Vacant(entry) => {
-                let file = match self.disk.open(&path_of(record.extent)).await {
-                    Ok(file) => file,
-                    // Removed since.
-                    Err(DiskError::NotFound { .. }) => return Ok(()),
-                    Err(error) => return Err(self.failed(error)),
-                };
-                let page = file.read_at(0, index(PAGE)).await.map_err(|e| self.failed(e))?;
-                let sealed = Slot::parse(&page).is_some_and(|slot| slot.sealed);
-                entry.insert(Replayed { file, sealed, known_end: 0 })
-            }
-        };
-        if extent.sealed {
-            return Ok(());
+    ) -> Result<bool, OpenError> {
+        let known = extents.get(&record.extent);
+        let opens = known.is_none_or(|known| !known.sealed && known.file.is_none());
+        if opens {
+            let file = match self.disk.open(&path_of(record.extent)).await {
+                Ok(file) => file,
+                // Removed since.
+                Err(DiskError::NotFound { .. }) => return Ok(false),
+                Err(error) => return Err(self.failed(error)),
+            };
+            let page = file.read_at(0, index(PAGE)).await.map_err(|e| self.failed(e))?;
+            let sealed = Slot::parse(&page).is_some_and(|slot| slot.sealed);
+            let new = Replayed { file: None, sealed, known_end: 0 };
+            extents.entry(record.extent).or_insert(new).file = Some(file);
         }
-        extent.known_end = extent.known_end.max(record.offset + record.len);
-        let written = extent.file.write_at(DATA_AT + record.offset, record.pieces).await;
-        written.map_err(|e| self.failed(e))
+        let Some(extent) = extents.get_mut(&record.extent) else { return Ok(opens) };
+        extent.file = extent.file.take().filter(|_| !extent.sealed);
+        if let Some(file) = &extent.file {
+            extent.known_end = extent.known_end.max(record.offset + record.len);
+            let written = file.write_at(DATA_AT + record.offset, record.pieces).await;
+            written.map_err(|e| self.failed(e))?;
+        }
+        Ok(opens)
     }
 
     /// Every extent of the disk, sealed, and what the catalog does not know yet.
@@ -194,15 +208,23 @@ impl Recovery<'_> {
         for name in names.iter().filter(|name| name.ends_with(UNFINISHED)) {
             self.disk.remove(name).await.map_err(|e| self.failed(e))?;
         }
-        for id in names.iter().filter_map(|name| extent_of(name)) {
+        let ids: Vec<ExtentId> = names.iter().filter_map(|name| extent_of(name)).collect();
+        let unknown = ids.iter().filter(|id| !known.sealed.contains_key(id));
+        let looks = unknown.map(|id| {
+            let known_end = replayed.get(id).map_or(0, |r| r.known_end);
+            async move { self.look(*id, known_end).await.map(|found| (*id, found)) }
+        });
+        // Several at a time: thousands of logs may have been open, and syncs share the work of the file system.
+        let looked = stream::iter(looks).buffered(LOOKS).try_collect();
+        let mut looked: BTreeMap<ExtentId, Option<Looked>> = looked.await?;
+        for id in ids {
             let dead = known.dead.get(&id).cloned().unwrap_or_default();
             let extent = if let Some(entry) = known.sealed.get(&id) {
                 // Whatever else its slot holds is read with the file.
                 let slot = Slot { sealed: true, len: entry.len, ..Slot::new(0, entry.epoch) };
                 Extent::new(id, entry.kind, slot)
             } else {
-                let known_end = replayed.get(&id).map_or(0, |r| r.known_end);
-                let Some((extent, padding)) = self.look(id, known_end).await? else { continue };
+                let Some((extent, padding)) = looked.remove(&id).flatten() else { continue };
                 changes.push(sealed_change(&extent));
                 note_padding(&extent, &padding, &mut changes);
                 extent
@@ -222,11 +244,7 @@ impl Recovery<'_> {
     }
 
     /// Looks at an extent's first page; seals it if it was open. `None` when its creation was never finished.
-    async fn look(
-        &self,
-        id: ExtentId,
-        known_end: u64,
-    ) -> Result<Option<(Extent, Vec<Range<u64>>)>, OpenError> {
+    async fn look(&self, id: ExtentId, known_end: u64) -> Result<Option<Looked>, OpenError> {
         let path = path_of(id);
         let file = self.disk.open(&path).await.map_err(|e| self.failed(e))?;
         let len = file.len().await.map_err(|e| self.failed(e))?;

@@ -6,6 +6,7 @@ use crate::capacity::Error;
 use crate::capacity::catalog::Change;
 use crate::capacity::extent::{Extent, Status};
 use crate::capacity::header::{encode_padding, padding_at, sealed_file_len};
+use crate::capacity::map::Body;
 use crate::capacity::store::Store;
 use crate::env::DiskError;
 use crate::types::Epoch;
@@ -53,7 +54,7 @@ impl Store {
         // Once more into the other slot: damage to one of them must not make the extent look open.
         self.write_slot(extent, false, |_| {}).await?;
         self.trim(extent).await;
-        self.may_close(extent);
+        self.note_open(extent).await?;
         let mut changes = vec![sealed_change(extent)];
         changes.extend(self.padding_changes(extent));
         self.note(changes).await;
@@ -70,15 +71,12 @@ impl Store {
     /// Writes the list of padding after the last page. Only accounting: without room for it the extent is sealed
     /// without, and the audit finds the padding dead.
     async fn write_padding(&self, extent: &Arc<Extent>, end: u64) -> Result<(u32, u32), Error> {
-        let (padding, file) = {
-            let state = extent.state();
-            (state.padding.clone(), state.file.clone())
-        };
-        let file = file.ok_or_else(|| extent.missing())?;
+        let padding = extent.state().padding.clone();
         let Ok(count) = u32::try_from(padding.len()) else { return Ok((0, 0)) };
         if count == 0 {
             return Ok((0, 0));
         }
+        let file = self.writable(extent).await?;
         let list = encode_padding(&padding);
         let crc = crc32c(&list);
         match file.write_at(padding_at(end), vec![list]).await {
@@ -98,11 +96,8 @@ impl Store {
 
     /// Gives the space reserved beyond the end back. If that fails the space is wasted, nothing else.
     async fn trim(&self, extent: &Arc<Extent>) {
-        let (slot, file) = {
-            let state = extent.state();
-            (state.slot, state.file.clone())
-        };
-        let Some(file) = file else { return };
+        let Ok(Body { file, .. }) = self.body(extent).await else { return };
+        let slot = extent.state().slot;
         if let Err(error) = file.set_len(sealed_file_len(&slot)).await {
             tracing::warn!(extent = %extent.id, %error, "space beyond a sealed extent not given back");
         }

@@ -1,6 +1,6 @@
 //! One disk's journal, extents and catalog: what the operations in the neighbouring files share.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
@@ -16,6 +16,7 @@ use crate::capacity::health::Health;
 use crate::capacity::journal::writer::Journal;
 use crate::capacity::map::Body;
 use crate::capacity::metrics::CapacityMetrics;
+use crate::capacity::open_files::OpenFiles;
 use crate::capacity::space::SpaceWatch;
 use crate::capacity::units::{PAGE, index, page_up};
 use crate::env::{Disk, DiskError, Env};
@@ -53,8 +54,8 @@ pub(crate) struct Store {
     pub(crate) sparse: Mutex<BTreeMap<ExtentId, Arc<Extent>>>,
     /// Extents whose bytes may be in the journal or the page cache only.
     pub(crate) dirty: Mutex<BTreeMap<ExtentId, Arc<Extent>>>,
-    /// Sealed extents with an open file, oldest first.
-    open_files: Mutex<VecDeque<Arc<Extent>>>,
+    /// Those with an open file.
+    pub(super) open_files: OpenFiles,
     /// Folders whose name is durable.
     folders: Mutex<BTreeSet<String>>,
     /// Held over a folder's sync: of overlapping ones only one may be told of a failure.
@@ -113,7 +114,7 @@ impl Store {
             checkpointing: tokio::sync::Mutex::default(),
             sparse: Mutex::default(),
             dirty: Mutex::default(),
-            open_files: Mutex::default(),
+            open_files: OpenFiles::default(),
             folders: Mutex::default(),
             syncing_folders: tokio::sync::Mutex::default(),
         }
@@ -161,6 +162,7 @@ impl Store {
         let extent = Arc::new(Extent::new(id, kind, slot));
         extent.state().file = Some(file);
         self.metrics.extents.inc();
+        self.note_open(&extent).await?;
         Ok(extent)
     }
 
@@ -182,17 +184,14 @@ impl Store {
     }
 
     /// Reserves space up to logical `end`, so that what is acknowledged from the journal can always be applied.
-    pub(crate) async fn reserve(&self, extent: &Extent, end: u64) -> Result<(), Error> {
-        let (allocated, file) = {
-            let state = extent.state();
-            if end <= state.allocated {
-                return Ok(());
-            }
-            (state.allocated, state.file.clone())
-        };
-        let file = file.ok_or_else(|| extent.missing())?;
+    pub(crate) async fn reserve(&self, extent: &Arc<Extent>, end: u64) -> Result<(), Error> {
+        let allocated = extent.state().allocated;
+        if end <= allocated {
+            return Ok(());
+        }
+        let file = self.writable(extent).await?;
         let least = page_up(end) - allocated;
-        let step = self.config.allocate_step(extent.kind).max(least);
+        let step = self.config.allocate_step(extent.kind, allocated).max(least);
         let mut last = Error::Full;
         for len in [step, least] {
             if let Err(error) = self.admit(extent.kind, len).await {
@@ -215,7 +214,7 @@ impl Store {
         self.space.admit(&*self.disk, &self.env, &self.config, kind, len).await
     }
 
-    /// An extent's file and its map, opened if need be; of sealed ones only so many stay open.
+    /// An extent's file and its map, opened if need be; only so many stay open.
     pub(crate) async fn body(&self, extent: &Arc<Extent>) -> Result<Body, Error> {
         loop {
             let rewrites = {
@@ -228,44 +227,27 @@ impl Store {
                 }
                 state.rewrites
             };
-            let (slot, body) = self.open_sealed(extent).await?;
-            let mut state = extent.state();
-            if state.rewrites != rewrites || state.file.is_some() {
+            let (slot, body) = self.open_file(extent).await?;
+            if !opened(extent, rewrites, slot, &body) {
                 continue;
             }
-            if slot.sequence > state.slot.sequence {
-                state.slot = Slot { epoch: slot.epoch.max(state.slot.epoch), ..slot };
-            }
-            state.file = Some(Arc::clone(&body.file));
-            state.map.clone_from(&body.map);
-            drop(state);
-            self.may_close(extent);
+            self.note_open(extent).await?;
             return Ok(body);
         }
     }
 
-    async fn open_sealed(&self, extent: &Arc<Extent>) -> Result<(Slot, Body), Error> {
+    async fn open_file(&self, extent: &Arc<Extent>) -> Result<(Slot, Body), Error> {
         let failed = |error: DiskError| unreadable(extent, &error);
         let file = self.disk.open(&path_of(extent.id)).await.map_err(failed)?;
+        let held = extent.state().slot;
+        if !held.sealed {
+            // Its page may be about to be written, and has no map.
+            return Ok((held, Body::plain(file)));
+        }
         let page = file.read_at(0, index(PAGE)).await.map_err(failed)?;
         let slot = Slot::parse(&page).ok_or_else(|| extent.corrupt(0))?;
         let body = Body::load(file, &slot).await.map_err(failed)?;
         Ok((slot, body.ok_or_else(|| extent.corrupt(0))?))
-    }
-
-    /// Counts a sealed extent among those with an open file, and closes the one that is open longest if there are too
-    /// many.
-    pub(crate) fn may_close(&self, extent: &Arc<Extent>) {
-        let closed = {
-            let mut open = self.open_files.lock().unwrap_or_else(PoisonError::into_inner);
-            open.push_back(Arc::clone(extent));
-            if open.len() > self.config.open_files_max { open.pop_front() } else { None }
-        };
-        if let Some(closed) = closed {
-            let mut state = closed.state();
-            state.file = None;
-            state.map = None;
-        }
     }
 
     /// Remembers that the extent needs a sync before the journal can forget its records.
@@ -319,6 +301,20 @@ impl Store {
             tracing::warn!("a catalog change was lost; the audit will find what it freed");
         }
     }
+}
+
+/// Puts an opened file in place, unless another was meanwhile.
+fn opened(extent: &Extent, rewrites: u64, slot: Slot, body: &Body) -> bool {
+    let mut state = extent.state();
+    if state.rewrites != rewrites || state.file.is_some() {
+        return false;
+    }
+    if slot.sequence > state.slot.sequence {
+        state.slot = Slot { epoch: slot.epoch.max(state.slot.epoch), ..slot };
+    }
+    state.file = Some(Arc::clone(&body.file));
+    state.map.clone_from(&body.map);
+    true
 }
 
 /// The answer when a read fails.

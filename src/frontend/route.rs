@@ -9,6 +9,7 @@ use crate::coordinator::Coordinator;
 use crate::env::Env;
 use crate::index::Error;
 use crate::index::IndexHost;
+use crate::index::MapFollower;
 use crate::index::PartitionMap;
 use crate::index::Read;
 use crate::index::ReadReply;
@@ -27,8 +28,8 @@ pub struct Router {
     coordinator: Arc<dyn Coordinator>,
     env: Env,
     map: RwLock<Arc<PartitionMap>>,
-    /// One reads the map for all who found it stale.
-    refreshing: tokio::sync::Mutex<()>,
+    /// One brings the map up to date for all who found it stale.
+    following: tokio::sync::Mutex<MapFollower>,
 }
 
 impl Router {
@@ -41,8 +42,9 @@ impl Router {
         coordinator: Arc<dyn Coordinator>,
         env: Env,
     ) -> Result<Self, Error> {
-        let map = RwLock::new(Arc::new(PartitionMap::load(coordinator.as_ref()).await?));
-        Ok(Self { host, coordinator, env, map, refreshing: tokio::sync::Mutex::default() })
+        let following = MapFollower::new(coordinator.as_ref()).await?;
+        let map = RwLock::new(following.map());
+        Ok(Self { host, coordinator, env, map, following: following.into() })
     }
 
     /// The map as last read.
@@ -90,7 +92,7 @@ impl Router {
         chase: &mut Chase,
     ) -> Result<(), Error> {
         let again = chase.again(refused, self.env.clock.monotonic())?;
-        let _one = self.refreshing.lock().await;
+        let mut following = self.following.lock().await;
         if !Arc::ptr_eq(stale, &self.map()) {
             return Ok(());
         }
@@ -98,8 +100,8 @@ impl Router {
             // The coordinator's map itself is behind: an owner is changing. Wait a little longer each time.
             self.env.clock.sleep(Duration::from_millis(1 << again.min(6))).await;
         }
-        let map = PartitionMap::load(self.coordinator.as_ref()).await?;
-        *self.map.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(map);
+        let map = following.refresh(self.coordinator.as_ref(), again > 0).await?;
+        *self.map.write().unwrap_or_else(PoisonError::into_inner) = map;
         Ok(())
     }
 }

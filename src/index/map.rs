@@ -1,15 +1,19 @@
 //! The partition map: who owns which range, at which epoch.
 
+mod follow;
+
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
-use crate::coordinator::Coordinator;
+use crate::coordinator::{Coordinator, Revision};
 use crate::index::api::Error;
 use crate::types::Epoch;
 use crate::types::ExtentId;
 use crate::types::HostId;
 use crate::types::KeyRange;
 use crate::types::PartitionId;
+
+pub use follow::MapFollower;
 
 /// Coordinator keys of descriptors: this, then the id as 16 hex digits.
 pub const PARTITION_PREFIX: &str = "partition/";
@@ -95,6 +99,11 @@ impl PartitionMap {
     /// [`Error::Unavailable`]; [`Error::Corrupt`] when it is not a map of the whole key space (I5), which an empty one
     /// is not.
     pub async fn load(coordinator: &dyn Coordinator) -> Result<Self, Error> {
+        Ok(Self::load_at(coordinator).await?.0)
+    }
+
+    /// As [`Self::load`], with the revision it is of.
+    async fn load_at(coordinator: &dyn Coordinator) -> Result<(Self, Revision), Error> {
         let snapshot = coordinator
             .range(PARTITION_PREFIX.as_bytes())
             .await
@@ -105,8 +114,9 @@ impl PartitionMap {
             .map(|(_, entry)| PartitionDescriptor::decode(&entry.value))
             .collect::<Option<Vec<_>>>()
             .ok_or_else(|| Error::Corrupt("a partition descriptor is malformed".into()))?;
-        Self::new(partitions)
-            .ok_or_else(|| Error::Corrupt("the partitions do not tile the key space".into()))
+        let map = Self::new(partitions)
+            .ok_or_else(|| Error::Corrupt("the partitions do not tile the key space".into()))?;
+        Ok((map, snapshot.revision))
     }
 
     /// The partition that owns a key: a routing key, or any position between keys.

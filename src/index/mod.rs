@@ -46,7 +46,7 @@ pub use fleet::{ChangeEvent, ChangeKind, PartitionStatus};
 pub use inflight::InFlight;
 pub use load::{Class, Counts, Load};
 pub use load::{PartitionLoad, Plan, Policy, PolicyConfig};
-pub use map::{PartitionDescriptor, PartitionMap};
+pub use map::{MapFollower, PartitionDescriptor, PartitionMap};
 pub use metrics::Metrics;
 pub use objects::Objects;
 pub use record::{AccountRecord, BlobRecord, ContainerRecord};
