@@ -8,6 +8,7 @@ mod capacity;
 mod checksums;
 mod flights;
 mod index;
+mod map;
 mod protocol;
 
 fn main() {

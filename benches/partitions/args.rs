@@ -32,6 +32,9 @@ pub(crate) struct Args {
     /// Requests of the light load over all of its partitions.
     #[arg(long, default_value_t = 40_000)]
     pub(crate) requests: u64,
+    /// Seconds given to work in the background, at most, before idle CPU is counted.
+    #[arg(long, default_value_t = 300)]
+    pub(crate) settle: u64,
     /// Seconds over which idle CPU is counted.
     #[arg(long, default_value_t = 20)]
     pub(crate) idle: u64,

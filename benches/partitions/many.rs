@@ -59,6 +59,8 @@ pub(crate) async fn run(args: &Args, folder: &Path) -> Result<Section, String> {
     let all = Measured::take(args, &bed, &folder).await?;
     let mut row =
         |what: &str, of: &dyn Fn(&Measured) -> f64| section.row(what, &[of(&one), of(&all)]);
+    row("work in the background until it is at rest, s", &|m| m.settled.0);
+    row("CPU of that work, s", &|m| m.settled.1);
     row("resident memory, MiB", &|m| m.at_rest.resident);
     row("resident memory after the load, MiB", &|m| m.after.resident);
     row("open files", &|m| m.at_rest.descriptors);
@@ -84,6 +86,7 @@ pub(crate) async fn run(args: &Args, folder: &Path) -> Result<Section, String> {
 
 /// One store at rest, then under load.
 struct Measured {
+    settled: (f64, f64),
     at_rest: process::Usage,
     after: process::Usage,
     disk: f64,
@@ -99,7 +102,10 @@ struct Measured {
 impl Measured {
     async fn take(args: &Args, bed: &Bed, folder: &Path) -> Result<Self, String> {
         // What was just done is cleared away first.
-        bed.env.clock.sleep(Duration::from_secs(5)).await;
+        let at_most = args.settle;
+        let settling = move || process::settle(std::process::id(), at_most);
+        let settled = bed.env.tasks.spawn_blocking("settle", settling).await;
+        let settled = settled.map_err(|e| e.to_string())?;
         let at_rest = process::own();
         bed.env.clock.sleep(Duration::from_secs(args.idle)).await;
         let idle = (process::own().cpu - at_rest.cpu) / args.idle.max(1) as f64 * 100.0;
@@ -118,7 +124,19 @@ impl Measured {
         let (requests, rate) = light_load(args, bed).await?;
         let after = process::own();
         let (stale, pauses) = after_splits(args, bed).await?;
-        Ok(Self { at_rest, after, disk, idle, transactions, maps, stale, pauses, requests, rate })
+        Ok(Self {
+            settled,
+            at_rest,
+            after,
+            disk,
+            idle,
+            transactions,
+            maps,
+            stale,
+            pauses,
+            requests,
+            rate,
+        })
     }
 }
 
@@ -202,7 +220,8 @@ async fn light_load(args: &Args, bed: &Bed) -> Result<(Vec<f64>, f64), String> {
 async fn after_splits(args: &Args, bed: &Bed) -> Result<(Vec<f64>, Vec<f64>), String> {
     let (mut taken, mut pauses) = (Vec::new(), Vec::new());
     for time in 0..TIMES {
-        let blob = args.many_rows * (2 * time + 1) / (2 * TIMES);
+        // Not a number at which the store was split already.
+        let blob = args.many_rows * (2 * time + 1) / (2 * TIMES) + 3;
         let status = bed.fleet.status();
         let owner = status.iter().find(|p| p.range.contains(rows::border(blob).as_bytes()));
         let owner = owner.ok_or("a blob without a partition")?;

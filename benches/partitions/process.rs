@@ -3,9 +3,16 @@
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use std::time::Duration;
+use std::time::Instant;
 
 /// Ticks of a second in `/proc/PID/stat`: 100 on every common architecture.
 const TICKS: f64 = 100.0;
+
+/// A process is at rest when it uses the same CPU, seconds, and not much, in a few windows of this length.
+const WINDOW: Duration = Duration::from_secs(5);
+const EVEN: f64 = 0.25;
+const BUSY: f64 = 1.5;
 
 /// A process at one moment.
 #[derive(Clone, Copy, Debug)]
@@ -41,6 +48,29 @@ pub(crate) fn usage(pid: u32) -> Usage {
 /// Of this process.
 pub(crate) fn own() -> Usage {
     usage(std::process::id())
+}
+
+/// Waits until a process uses about the same CPU in each of three times of five seconds, at most so many seconds; how many it
+/// took, and the CPU seconds it used. Blocks.
+pub(crate) fn settle(pid: u32, at_most: u64) -> (f64, f64) {
+    let begun = Instant::now();
+    let first = usage(pid).cpu;
+    let mut last = first;
+    let mut windows: Vec<f64> = Vec::new();
+    while begun.elapsed() < Duration::from_secs(at_most) {
+        std::thread::sleep(WINDOW);
+        let now = usage(pid).cpu;
+        windows.push(now - last);
+        last = now;
+        if let [.., a, b, c] = windows.as_slice()
+            && (a - b).abs() < EVEN
+            && (b - c).abs() < EVEN
+            && *c < BUSY
+        {
+            break;
+        }
+    }
+    (begun.elapsed().as_secs_f64(), last - first)
 }
 
 /// The machine's load averages.

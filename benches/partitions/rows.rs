@@ -104,6 +104,7 @@ pub(crate) async fn fill(bed: &Bed, count: u64, what: &str) -> Result<(), String
             while let Some(done) = writes.next().await {
                 done?;
                 bar.inc(1);
+                tell(&bar, count);
             }
             Ok::<_, Error>(())
         })
@@ -114,6 +115,14 @@ pub(crate) async fn fill(bed: &Bed, count: u64, what: &str) -> Result<(), String
     bar.finish_and_clear();
     eprintln!("filled {what}: {count} rows in {:.0} s", bar.elapsed().as_secs_f64());
     Ok(())
+}
+
+/// A line for every tenth where there is no terminal to draw on.
+fn tell(bar: &ProgressBar, count: u64) {
+    let tenth = (count / 10).max(1);
+    if bar.is_hidden() && bar.position().is_multiple_of(tenth) {
+        eprintln!("{} of {count} rows, {:.0} s", bar.position(), bar.elapsed().as_secs_f64());
+    }
 }
 
 /// Writes one.

@@ -41,8 +41,10 @@ pub(crate) fn run(args: &Args, folder: &Path) -> Result<Section, String> {
         |what: &str, of: &dyn Fn(&Started) -> f64| section.row(what, &[of(&clean), of(&killed)]);
     row("until it serves, s", &|s| s.seconds);
     row("CPU of the start, s", &|s| s.ready.cpu);
-    row("resident memory, MiB", &|s| s.ready.resident);
-    row("open files", &|s| s.ready.descriptors);
+    row("work in the background until it is at rest, s", &|s| s.settled.0);
+    row("CPU of that work, s", &|s| s.settled.1);
+    row("resident memory, MiB", &|s| s.rest.resident);
+    row("open files", &|s| s.rest.descriptors);
     row("idle CPU, % of a core", &|s| s.idle);
     row("GET /admin/partitions, KiB", &|s| s.answer.0);
     row("GET /admin/partitions, ms", &|s| s.answer.1);
@@ -55,6 +57,8 @@ struct Started {
     child: Child,
     seconds: f64,
     ready: process::Usage,
+    settled: (f64, f64),
+    rest: process::Usage,
     idle: f64,
     answer: (f64, f64),
 }
@@ -75,16 +79,17 @@ impl Started {
         let seconds = start.elapsed().as_secs_f64();
         let pid = child.id();
         let ready = process::usage(pid);
-        std::thread::sleep(Duration::from_secs(5));
+        let settled = process::settle(pid, args.settle);
         let before = process::usage(pid);
         std::thread::sleep(Duration::from_secs(args.idle));
-        let idle = (process::usage(pid).cpu - before.cpu) / args.idle.max(1) as f64 * 100.0;
+        let rest = process::usage(pid);
+        let idle = (rest.cpu - before.cpu) / args.idle.max(1) as f64 * 100.0;
         let token =
             std::fs::read_to_string(folder.join("admin-token")).map_err(|e| e.to_string())?;
         let asked = Instant::now();
         let answer = get(&admin, "/admin/partitions", token.trim())?;
         let answer = (answer.len() as f64 / 1_024.0, asked.elapsed().as_secs_f64() * 1_000.0);
-        Ok(Self { child, seconds, ready, idle, answer })
+        Ok(Self { child, seconds, ready, settled, rest, idle, answer })
     }
 
     fn kill(&mut self) -> Result<(), String> {

@@ -23,6 +23,7 @@ use super::cli::ServeArgs;
 use super::config::Config;
 use super::error::NodeError;
 use super::health;
+use super::open_files;
 use super::partition_command;
 use super::sas;
 use super::sas::SasArgs;
@@ -54,6 +55,7 @@ fn run_serve(args: ServeArgs) -> Result<i32, NodeError> {
     variables::check(std::env::vars_os().filter_map(|(name, _)| name.into_string().ok()))?;
     let config = Config::load(args.settings, args.config.as_deref())?;
     log::start(&config.log, config.log_format)?;
+    open_files::raise();
     match block_on(serve(config))?? {
         Ended::Drained => Ok(0),
         Ended::Cut => Ok(1),

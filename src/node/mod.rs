@@ -5,7 +5,7 @@
 //!    `variables.rs` refuses misspelled ones;
 //! 2. `config.rs`: merged, defaults filled in, checked once; `accounts.rs`: names and keys; `oidc.rs`: issuers of bearer
 //!    tokens;
-//! 3. `listeners.rs`: both ports are taken before data is touched;
+//! 3. `open_files.rs`: as many as are allowed; `listeners.rs`: both ports are taken before data is touched;
 //! 4. `storage.rs`: disks, extents, coordinator are opened and recovered; `disks.rs` misses a forgotten one;
 //! 5. `tls.rs`: the certificate; `roles.rs`: index, front end, reclaim;
 //! 6. `serve.rs`: the roles are built from below, `banner.rs` tells the user, `signals.rs` ends it, the roles go down
@@ -38,6 +38,7 @@ pub mod files;
 pub mod health;
 pub mod listeners;
 pub mod oidc;
+pub mod open_files;
 pub mod partition_args;
 pub mod partition_command;
 pub mod partition_watch;

@@ -25,31 +25,40 @@ const TOMBSTONES_MAX_PERCENT: u64 = 30;
 const TOMBSTONES_MIN: u64 = 10_000;
 
 impl Partition {
-    /// Merges runs of one family if any needs it; tells whether it did.
+    /// Merges runs of one family if any needs it; tells whether it did. Gives up when a change of the map waits for it.
     ///
     /// # Errors
     /// [`Failed::Full`]: nothing has changed; the others stop the partition.
     pub(crate) async fn compact(&self) -> Result<bool, Failed> {
         let _one = self.compacting.lock().await;
+        self.core.runs_are_looked_at();
         let (sources, _) = self.core.published();
         for family in Family::ALL {
             let runs = sources.runs(family);
             if let Some(range) = pick(runs).or_else(|| foreign(runs, &self.core.range)) {
                 let bottom = range.end == runs.len();
                 let chosen = runs.get(range).unwrap_or_default();
-                self.merge(family, chosen, bottom).await?;
-                return Ok(true);
+                let merged = self.merge(family, chosen, bottom).await;
+                if !matches!(merged, Ok(true)) {
+                    self.core.runs_are_changed();
+                }
+                return merged;
             }
         }
         Ok(false)
     }
 
     /// `bottom` when the oldest run is among `runs`: then no older row needs a tombstone.
-    async fn merge(&self, family: Family, runs: &[Arc<Run>], bottom: bool) -> Result<(), Failed> {
+    async fn merge(&self, family: Family, runs: &[Arc<Run>], bottom: bool) -> Result<bool, Failed> {
         let shared = &self.core.shared;
         let rows = runs.iter().map(|run| run.entry().rows).sum();
         let merge = Merge::of_runs(runs, family, &self.core.range);
-        let into = flush::write_run(shared, self.core.epoch, (family, rows, bottom), merge).await?;
+        let what = (family, rows, bottom);
+        let into = tokio::select! {
+            biased;
+            () = self.way.wanted() => return Ok(false),
+            into = flush::write_run(shared, self.core.epoch, what, merge) => into?,
+        };
         let merged = runs.iter().map(|run| run.extent()).collect();
         let new = into.clone();
         let install = |answer| Command::Install(Edit::Compacted { family, merged, into }, answer);
@@ -60,7 +69,7 @@ impl Partition {
         installed?;
         shared.parts.metrics.compacted();
         shared.wake.notify_one();
-        Ok(())
+        Ok(true)
     }
 }
 

@@ -29,7 +29,7 @@ pub struct Config {
     pub batch_bytes: usize,
     /// Memtable bytes of all partitions together beyond which rows replayed at a start go to runs. Default 64 MiB.
     pub replay_bytes_max: usize,
-    /// Partitions opened or closed at the same time. Default 8.
+    /// Partitions opened or closed at the same time. Default 32.
     pub parallel_opens: usize,
 }
 
@@ -46,7 +46,7 @@ impl Default for Config {
             batch_ops: 1024,
             batch_bytes: 48 << 10,
             replay_bytes_max: 64 << 20,
-            parallel_opens: 8,
+            parallel_opens: 32,
         }
     }
 }

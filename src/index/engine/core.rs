@@ -43,6 +43,8 @@ pub(crate) struct Core {
     status: Mutex<Status>,
     log_extents: AtomicUsize,
     full: AtomicBool,
+    /// Whether no compaction has looked at the runs since they changed.
+    changed: AtomicBool,
 }
 
 impl Core {
@@ -62,6 +64,7 @@ impl Core {
             status: Mutex::new(Status::Serving),
             log_extents: AtomicUsize::new(0),
             full: AtomicBool::new(false),
+            changed: AtomicBool::new(true),
         }
     }
 
@@ -159,6 +162,21 @@ impl Core {
                 () = &mut late => return now,
             }
         }
+    }
+
+    /// Notes that a compaction may find something to do.
+    pub(crate) fn runs_are_changed(&self) {
+        self.changed.store(true, Ordering::Release);
+    }
+
+    /// Notes that a compaction looks at the runs as they are now.
+    pub(crate) fn runs_are_looked_at(&self) {
+        self.changed.store(false, Ordering::Release);
+    }
+
+    /// Whether a compaction may find something to do: of thousands of partitions most are at rest.
+    pub(crate) fn may_compact(&self) -> bool {
+        self.changed.load(Ordering::Acquire) && self.may_write_log()
     }
 
     /// Notes whether the last flush failed for want of space.

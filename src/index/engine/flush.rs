@@ -16,6 +16,7 @@ use crate::index::engine::shared::{Chore, Failed, Shared};
 use crate::index::engine::table::Tables;
 use crate::index::rows::Family;
 use crate::types::Epoch;
+use crate::types::ExtentId;
 use crate::types::KeyRange;
 use crate::types::Sequence;
 
@@ -88,6 +89,7 @@ pub(crate) async fn write_run(
     }
     let Some(mut row) = next else { return Ok(None) };
     let extent = shared.create(ExtentKind::Run, epoch).await?;
+    let mut unfinished = Unfinished { shared, extent: Some(extent) };
     let capacity = Arc::clone(&shared.parts.capacity);
     let mut writer = RunWriter::new(capacity, (extent, epoch), family, rows_max);
     let entry = async {
@@ -108,11 +110,24 @@ pub(crate) async fn write_run(
         Ok(None) => Ok(None),
         Err(failed) => Err(failed),
     };
-    if !matches!(opened, Ok(Some(_))) {
-        // No manifest names it yet.
-        shared.chores.add(Chore::Leave(extent));
+    if matches!(opened, Ok(Some(_))) {
+        unfinished.extent = None;
     }
     opened
+}
+
+/// A run that is removed unless it is finished: no manifest names it yet. Its writer may be given up in the middle.
+struct Unfinished<'a> {
+    shared: &'a Shared,
+    extent: Option<ExtentId>,
+}
+
+impl Drop for Unfinished<'_> {
+    fn drop(&mut self) {
+        if let Some(extent) = self.extent {
+            self.shared.chores.add(Chore::Leave(extent));
+        }
+    }
 }
 
 /// Opens a run of a manifest.

@@ -29,8 +29,7 @@ impl Committer {
             Command::Freeze(answer) => {
                 let frozen = self.freeze();
                 if frozen.is_none() {
-                    // A crash may have come between the last flush and this.
-                    self.trim().await;
+                    self.leave_log_behind().await;
                 }
                 drop(answer.send(frozen));
             }
@@ -92,11 +91,26 @@ impl Committer {
         self.flushed = flushed;
         self.sources = Arc::new(sources);
         self.core.publish(&self.sources, self.sequence);
+        self.core.runs_are_changed();
         for run in left {
             run.retire();
         }
         self.trim().await;
         Ok(())
+    }
+
+    /// Without rows in memory the log before its newest extent is not needed: a crash may have come between the last flush and
+    /// this, or its commits were about rows of former neighbours only.
+    async fn leave_log_behind(&mut self) {
+        let all = self.sequence;
+        if self.flushed < all && self.log.extents() > 1 {
+            let sources = Arc::clone(&self.sources);
+            if self.persist_state(&sources, all).await.is_err() {
+                return;
+            }
+            self.flushed = all;
+        }
+        self.trim().await;
     }
 
     async fn trim(&mut self) {

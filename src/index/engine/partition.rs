@@ -18,6 +18,7 @@ use crate::index::api::Read;
 use crate::index::api::ReadReply;
 use crate::index::api::Write;
 use crate::index::api::WriteReply;
+use crate::index::engine::change::Way;
 use crate::index::engine::commit::{Command, Committer, Waiting};
 use crate::index::engine::core::{Core, Status};
 use crate::index::engine::recover;
@@ -42,6 +43,7 @@ pub(crate) struct Partition {
     /// One flush and one compaction at a time.
     pub(crate) flushing: tokio::sync::Mutex<()>,
     pub(crate) compacting: tokio::sync::Mutex<()>,
+    pub(crate) way: Way,
 }
 
 impl Partition {
@@ -87,6 +89,7 @@ impl Partition {
             committer: Mutex::new(Some(task)),
             flushing: tokio::sync::Mutex::new(()),
             compacting: tokio::sync::Mutex::new(()),
+            way: Way::default(),
         }
     }
 

@@ -30,6 +30,8 @@ impl Fleet {
         let hosts: Vec<HostId> = self.hosts.iter().map(|host| host.shared.host).collect();
         let mut policy = config.map(Policy::new);
         let mut look = Look::new(clock.monotonic());
+        // Thousands of partitions are put in order only when they have changed.
+        let (mut opened, mut known) = (Vec::new(), None);
         loop {
             tokio::select! {
                 biased;
@@ -37,7 +39,11 @@ impl Fleet {
                 () = clock.sleep(TICK) => {}
             }
             let now = clock.monotonic();
-            let opened = self.in_key_order();
+            let versions: Vec<u64> = self.hosts.iter().map(|host| host.opened.version()).collect();
+            if known.as_ref() != Some(&versions) {
+                opened = self.in_key_order();
+                known = Some(versions);
+            }
             let loads = look.again(now, &opened);
             let Some(policy) = &mut policy else { continue };
             let mut asked = BTreeSet::new();

@@ -4,36 +4,47 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::PoisonError;
 use std::sync::RwLock;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::index::engine::Partition;
 use crate::types::PartitionId;
 
 /// Partitions by id.
 #[derive(Debug)]
-pub(crate) struct Opened(RwLock<BTreeMap<PartitionId, Arc<Partition>>>);
+pub(crate) struct Opened {
+    partitions: RwLock<BTreeMap<PartitionId, Arc<Partition>>>,
+    /// Grows with every change of the set.
+    version: AtomicU64,
+}
 
 impl Opened {
     pub(crate) fn new(partitions: BTreeMap<PartitionId, Arc<Partition>>) -> Self {
-        Self(RwLock::new(partitions))
+        Self { partitions: RwLock::new(partitions), version: AtomicU64::new(0) }
     }
 
     pub(crate) fn get(&self, id: PartitionId) -> Option<Arc<Partition>> {
-        self.0.read().unwrap_or_else(PoisonError::into_inner).get(&id).cloned()
+        self.partitions.read().unwrap_or_else(PoisonError::into_inner).get(&id).cloned()
+    }
+
+    /// Another number whenever the set is another.
+    pub(crate) fn version(&self) -> u64 {
+        self.version.load(Ordering::Acquire)
     }
 
     /// All of them as of now, by id.
     pub(crate) fn all(&self) -> Vec<Arc<Partition>> {
-        self.0.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
+        self.partitions.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
     }
 
     /// Stops partitions, then lets others take their place: nobody is served by both (I6).
     pub(crate) fn replace(&self, old: &[Arc<Partition>], new: Vec<Partition>) {
-        let mut partitions = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let mut partitions = self.partitions.write().unwrap_or_else(PoisonError::into_inner);
         for old in old {
             old.core.lose();
             partitions.remove(&old.core.id);
         }
         partitions.extend(new.into_iter().map(|new| (new.core.id, Arc::new(new))));
+        self.version.fetch_add(1, Ordering::Release);
     }
 
     /// Lets one more serve.

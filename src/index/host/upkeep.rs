@@ -72,7 +72,7 @@ async fn compactor(shared: Arc<Shared>, partitions: Arc<Opened>, stop: Cancellat
     let clock = Arc::clone(&shared.parts.env.clock);
     while !stop.is_cancelled() {
         for partition in &partitions.all() {
-            while partition.core.may_write_log() {
+            while partition.core.may_compact() {
                 let compaction = tokio::select! {
                     biased;
                     // Left half-way, it has changed nothing: its extent is an orphan for the audit.

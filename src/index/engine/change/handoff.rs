@@ -62,7 +62,7 @@ pub(crate) async fn hand_off(
     // Little is left to follow, and nothing but appends changes what is followed.
     from.flush().await?;
     let _no_flush = from.flushing.lock().await;
-    let _no_compaction = from.compacting.lock().await;
+    let _no_compaction = from.keep_compaction_out().await;
     // A log that cannot be read now is no reason to stop its owner.
     let unread = |_: Error| NotMoved::Failed(Failed::Full);
     let descriptor = current(to, from).await.map_err(unread)?;

@@ -82,7 +82,7 @@ pub(crate) async fn merge(
         // Always in key order: nobody else takes locks of two partitions.
         let mut kept_out = Vec::new();
         for part in parts {
-            kept_out.push((part.flushing.lock().await, part.compacting.lock().await));
+            kept_out.push((part.flushing.lock().await, part.keep_compaction_out().await));
         }
         if parts.iter().all(|part| part.is_separate()) {
             return quiet(shared, id, parts).await;

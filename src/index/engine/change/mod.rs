@@ -4,7 +4,8 @@
 //! 2. `split.rs`: one partition becomes several, by metadata alone.
 //! 3. `merge.rs`: neighbours become one; what little is not yet in runs is copied.
 //! 4. `handoff.rs`: a partition goes to another host, which has read all of it before.
-//! 5. `descriptors.rs`: the one transaction that makes a split or merge true (I5, I8).
+//! 5. `way.rs`: a compaction that is in the way is given up.
+//! 6. `descriptors.rs`: the one transaction that makes a split or merge true (I5, I8).
 //!
 //! Invariants: nothing of the old partitions changes before the transaction, so that every failure before it leaves
 //! them serving; after one of unknown outcome they take no write until they are opened again; after it only the new ones
@@ -17,7 +18,9 @@ mod handoff;
 mod hold;
 mod merge;
 mod split;
+mod way;
 
 pub(crate) use handoff::{NotMoved, hand_off};
 pub(crate) use hold::Held;
 pub(crate) use merge::{NotMerged, merge};
+pub(crate) use way::Way;

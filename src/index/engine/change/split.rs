@@ -60,7 +60,7 @@ impl Partition {
         // Only when nothing is frozen is there one memtable to share: an earlier flush may have failed.
         self.flush_frozen().await?;
         let _no_flush = self.flushing.lock().await;
-        let _no_compaction = self.compacting.lock().await;
+        let _no_compaction = self.keep_compaction_out().await;
         let shared = &self.core.shared;
         let epoch = self.core.epoch.next();
         let mut children = Vec::new();

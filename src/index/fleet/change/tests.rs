@@ -154,6 +154,59 @@ async fn what_children_share_goes_when_the_last_of_them_has_its_own() {
 }
 
 #[tokio::test]
+async fn a_compaction_gives_way_to_a_change_and_leaves_nothing_behind() {
+    let world = World::empty();
+    let rig = open(&world).await;
+    for number in 1..=60 {
+        rig.write(number).await;
+    }
+    rig.host.flush().await.unwrap();
+    rig.split(&[30]).await;
+    rig.do_chores().await;
+    let right = rig.target(&name(40)).await.partition;
+    let right = rig.host.hosts[0].opened.get(right).unwrap();
+    assert!(right.core.may_compact());
+    let before = world.capacity.extents_of_index();
+    let stalled = world.capacity.stall().await;
+    let (compacted, kept_out) = tokio::join!(right.compact(), right.keep_compaction_out());
+    assert_eq!(compacted, Ok(false), "it cannot read now");
+    drop((stalled, kept_out));
+    assert!(right.core.may_compact(), "it begins anew");
+    rig.do_chores().await;
+    assert_eq!(world.capacity.extents_of_index(), before);
+    assert_eq!(right.compact().await, Ok(true));
+    while right.compact().await.unwrap() {}
+    assert!(!right.core.may_compact(), "until the runs change again");
+    rig.check(60).await;
+    rig.host.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_log_of_former_neighbours_is_left_behind_after_a_restart() {
+    let world = World::empty();
+    let rig = open(&world).await;
+    rig.write(1).await;
+    // All rows are in the lowest partition; the others have a share in its log, and more of it with each split.
+    for number in 2..=7 {
+        rig.write(1).await;
+        rig.split(&[number * 10]).await;
+    }
+    drop(rig);
+    let rig = open(&world).await;
+    assert!(rig.all().iter().any(|partition| partition.core.has_long_log()));
+    rig.host.flush().await.unwrap();
+    let logs: Vec<usize> = rig.all().iter().map(|partition| partition.core.log_extents()).collect();
+    assert!(logs.iter().all(|extents| *extents <= 1), "{logs:?}");
+    rig.check(1).await;
+    drop(rig);
+    let rig = open(&world).await;
+    rig.check(1).await;
+    rig.write(70).await;
+    assert!(rig.has(70).await);
+    rig.host.shutdown().await;
+}
+
+#[tokio::test]
 async fn only_borders_inside_the_partition_cut_it() {
     let world = World::empty();
     let rig = open(&world).await;

@@ -1,0 +1,65 @@
+//! The partition map: which partition owns a key, and what a change of one of many costs.
+
+use blockyard::index::PartitionDescriptor;
+use blockyard::index::PartitionMap;
+use blockyard::types::AccountId;
+use blockyard::types::BlobKey;
+use blockyard::types::BlobName;
+use blockyard::types::Collation;
+use blockyard::types::ContainerId;
+use blockyard::types::Epoch;
+use blockyard::types::ExtentId;
+use blockyard::types::HostId;
+use blockyard::types::KeyRange;
+use blockyard::types::PartitionId;
+use blockyard::types::RoutingKey;
+use divan::Bencher;
+
+/// Blobs of each partition.
+const BLOBS: u64 = 1_000;
+/// Lookups go round so many keys, far apart: neither the map nor the key is in the processor's nearest cache.
+const KEYS: u64 = 4_096;
+
+fn key(number: u64) -> RoutingKey {
+    let name = format!("train/shard-{:06}/sample-{number:010}.jpg", number / 1_000);
+    RoutingKey::blob(&BlobKey {
+        account: AccountId::new(1),
+        container: ContainerId::new(1),
+        collation: Collation::Utf16,
+        name: BlobName::new(&name).expect("a short name"),
+    })
+}
+
+fn descriptors(count: u64) -> Vec<PartitionDescriptor> {
+    let bound = |number: u64| if number == 0 { RoutingKey::min() } else { key(number * BLOBS) };
+    let high = |number: u64| (number + 1 < count).then(|| bound(number + 1));
+    let descriptor = |number| PartitionDescriptor {
+        id: PartitionId::new(number + 1),
+        range: KeyRange::new(bound(number), high(number)),
+        epoch: Epoch::new(5),
+        log: vec![ExtentId::new(number), ExtentId::new(count + number)],
+        host: HostId::new(0),
+    };
+    (0..count).map(descriptor).collect()
+}
+
+/// The owner of a blob.
+#[divan::bench(args = [100, 10_000, 100_000])]
+fn owner(bencher: Bencher<'_, '_>, partitions: u64) {
+    let map = PartitionMap::new(descriptors(partitions)).expect("a map");
+    let step = partitions * BLOBS / 1_618 * 1_000 + 1;
+    let keys: Vec<RoutingKey> =
+        (0..KEYS).map(|n| key(n.wrapping_mul(step) % (partitions * BLOBS))).collect();
+    let mut next = keys.iter().cycle();
+    bencher.bench_local(move || {
+        let key = next.next().expect("round and round");
+        map.owner(divan::black_box(key).as_bytes()).map(|owner| owner.id)
+    });
+}
+
+/// A map of descriptors that are nearly in order, as after a change.
+#[divan::bench(args = [100, 10_000])]
+fn build(bencher: Bencher<'_, '_>, partitions: u64) {
+    let all = descriptors(partitions);
+    bencher.bench_local(|| PartitionMap::new(divan::black_box(&all).clone()));
+}

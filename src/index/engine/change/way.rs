@@ -1,0 +1,47 @@
+//! Who changes the map does not wait for a compaction, which may take minutes: it gives way, and begins anew later.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use tokio::sync::{MutexGuard, Notify};
+
+use crate::index::engine::partition::Partition;
+
+/// How many changes want a partition's compaction to end.
+#[derive(Debug, Default)]
+pub(crate) struct Way {
+    wanted: AtomicUsize,
+    rung: Notify,
+}
+
+impl Way {
+    /// Waits until a change wants the compaction to end. Cancel safe.
+    pub(crate) async fn wanted(&self) {
+        loop {
+            // Made before looking: it is told of what is rung from here on.
+            let rung = self.rung.notified();
+            if self.wanted.load(Ordering::SeqCst) > 0 {
+                return;
+            }
+            rung.await;
+        }
+    }
+}
+
+/// One that wants it, while it waits.
+struct Wants<'a>(&'a Way);
+
+impl Drop for Wants<'_> {
+    fn drop(&mut self) {
+        self.0.wanted.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+impl Partition {
+    /// Keeps compaction out; one that runs is given up.
+    pub(crate) async fn keep_compaction_out(&self) -> MutexGuard<'_, ()> {
+        self.way.wanted.fetch_add(1, Ordering::SeqCst);
+        let _wants = Wants(&self.way);
+        self.way.rung.notify_waiters();
+        self.compacting.lock().await
+    }
+}
