@@ -21,6 +21,9 @@ const RUNS_MAX: usize = 8;
 const LIKE_RATIO: u64 = 1;
 /// Tombstones in percent of all rows at which a family is merged whole, so that deleted rows give their space back.
 const TOMBSTONES_MAX_PERCENT: u64 = 30;
+/// A run is written anew when so much of it is rows of former neighbours: millions of rows are not, for the few that were cut
+/// off them.
+const FOREIGN_PERCENT: u64 = 20;
 /// Below this a family's tombstones are not worth a merge.
 const TOMBSTONES_MIN: u64 = 10_000;
 
@@ -30,12 +33,23 @@ impl Partition {
     /// # Errors
     /// [`Failed::Full`]: nothing has changed; the others stop the partition.
     pub(crate) async fn compact(&self) -> Result<bool, Failed> {
+        self.compact_beyond(FOREIGN_PERCENT).await
+    }
+
+    /// As [`Self::compact`], and no run is left that holds rows of others, however few.
+    pub(crate) async fn separate(&self) -> Result<bool, Failed> {
+        self.compact_beyond(0).await
+    }
+
+    async fn compact_beyond(&self, foreign_percent: u64) -> Result<bool, Failed> {
         let _one = self.compacting.lock().await;
         self.core.runs_are_looked_at();
         let (sources, _) = self.core.published();
         for family in Family::ALL {
             let runs = sources.runs(family);
-            if let Some(range) = pick(runs).or_else(|| foreign(runs, &self.core.range)) {
+            if let Some(range) =
+                pick(runs).or_else(|| foreign(runs, &self.core.range, foreign_percent))
+            {
                 let bottom = range.end == runs.len();
                 let chosen = runs.get(range).unwrap_or_default();
                 let merged = self.merge(family, chosen, bottom).await;
@@ -73,9 +87,10 @@ impl Partition {
     }
 }
 
-/// The oldest run that still holds rows of a former neighbour: written anew alone, it is shared with nobody.
-fn foreign(runs: &[Arc<Run>], range: &KeyRange) -> Option<Range<usize>> {
-    let last = runs.iter().rposition(|run| !run.lies_in(range))?;
+/// The oldest run of which more than a share is rows of former neighbours: written anew alone, it is shared with nobody.
+fn foreign(runs: &[Arc<Run>], range: &KeyRange, percent: u64) -> Option<Range<usize>> {
+    let is_foreign = |run: &Arc<Run>| !run.lies_in(range) && run.percent_outside(range) >= percent;
+    let last = runs.iter().rposition(is_foreign)?;
     Some(last..last + 1)
 }
 

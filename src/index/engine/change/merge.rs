@@ -77,7 +77,7 @@ pub(crate) async fn merge(
     for _ in 0..TRIES {
         for part in parts {
             part.flush().await?;
-            while !part.is_separate() && part.compact().await? {}
+            while !part.is_separate() && part.separate().await? {}
         }
         // Always in key order: nobody else takes locks of two partitions.
         let mut kept_out = Vec::new();

@@ -23,6 +23,9 @@ use crate::types::KeyRange;
 use crate::types::Location;
 use crate::types::RoutingKey;
 
+/// A run of fewer blocks is written anew rather than measured.
+const BLOCKS_MIN: u64 = 16;
+
 /// One partition's use of a run.
 #[derive(Debug)]
 pub(crate) struct Run {
@@ -97,6 +100,19 @@ impl Run {
             u64::try_from(part).unwrap_or(u64::MAX)
         };
         (part(rows), part(bytes))
+    }
+
+    /// About how much of it is outside of `range`, percent by blocks; all of it when it is only a few blocks.
+    pub(crate) fn percent_outside(&self, range: &KeyRange) -> u64 {
+        let all = codec::wide(self.body.index.len());
+        if all < BLOCKS_MIN {
+            return 100;
+        }
+        let place = |key: &[u8]| self.body.index.partition_point(|(first, _)| first.as_ref() < key);
+        let low = place(range.low().as_bytes());
+        let high = range.high().map_or(self.body.index.len(), |high| place(high.as_bytes()));
+        let inside = codec::wide(high.saturating_sub(low));
+        all.saturating_sub(inside) * 100 / all
     }
 
     /// What the manifest says of it.
