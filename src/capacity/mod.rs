@@ -4,7 +4,7 @@
 //! 3. `frame.rs` makes frames; 4. `journal/` shares one sync among small appends; 5. `checkpoint.rs` moves journaled
 //! bytes to the extents' files; 6. `seal.rs` ends an extent. Reads: `read.rs`. Space back: `free.rs`, `compact.rs`. Starts: `open.rs`,
 //! `recover.rs` with `walk.rs`. Damage: `scrub.rs` while running, `check.rs` while stopped.
-//! `store.rs` is what these share for one disk; `extent.rs` and `tail.rs` are an extent in memory.
+//! `store.rs` is what these share for one disk; `open_files.rs` bounds the files it has open; `extent.rs` and `tail.rs` are an extent in memory.
 //! Layouts: `api-spec/extent.md`, `api-spec/journal.md`.
 //!
 //! Invariants: an answer for offset x means all bytes below x are durable (I1, I4); nothing is served that was not

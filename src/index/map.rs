@@ -1,4 +1,4 @@
-//! The partition map: who owns which range, at which epoch.
+//! The partition map: who owns which range, at which epoch; `map/follow.rs` keeps one up to date.
 
 mod follow;
 

@@ -24,7 +24,7 @@ use crate::types::Location;
 use crate::types::RoutingKey;
 
 /// A run of fewer blocks is written anew rather than measured.
-const BLOCKS_MIN: u64 = 16;
+const BLOCKS_MIN: u64 = 8;
 
 /// One partition's use of a run.
 #[derive(Debug)]

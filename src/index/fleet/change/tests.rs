@@ -182,6 +182,29 @@ async fn a_compaction_gives_way_to_a_change_and_leaves_nothing_behind() {
 }
 
 #[tokio::test]
+async fn few_rows_cut_off_many_do_not_make_the_many_be_written_anew() {
+    let world = World::empty();
+    let rig = open(&world).await;
+    for number in 1..=6_000 {
+        rig.write(number).await;
+    }
+    rig.host.flush().await.unwrap();
+    let made = rig.split(&[100]).await;
+    let [left, right] = made.partitions[..] else { panic!("{made:?}") };
+    let opened = |id| rig.host.hosts[0].opened.get(id).unwrap();
+    assert_eq!(opened(right).compact().await, Ok(false), "almost all of the run is its own");
+    assert_eq!(opened(left).compact().await, Ok(true));
+    assert_eq!(opened(left).compact().await, Ok(false));
+    rig.host.merge(&[left, right]).await.unwrap();
+    for number in [1, 99, 100, 101, 6_000] {
+        assert!(rig.has(number).await, "{number} is lost");
+    }
+    rig.do_chores().await;
+    assert_eq!(rig.host.owned_extents().await, world.capacity.extents_of_index());
+    rig.host.shutdown().await;
+}
+
+#[tokio::test]
 async fn a_log_of_former_neighbours_is_left_behind_after_a_restart() {
     let world = World::empty();
     let rig = open(&world).await;
