@@ -30,7 +30,7 @@ pub(crate) struct Flights(Mutex<HashMap<Bytes, Vec<oneshot::Sender<Arc<ReadReply
 impl Flights {
     /// Looks up, or waits for who does.
     pub(crate) async fn read(&self, host: &Fleet, target: Target, read: Read) -> Arc<ReadReply> {
-        let key = read.routing_key().expect("a read of a key");
+        let key = read.place().sample().expect("a read of a key");
         let waits = {
             let mut flights = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             match flights.get_mut(&key) {

@@ -35,7 +35,7 @@ fn descriptors(count: u64) -> Vec<PartitionDescriptor> {
     let high = |number: u64| (number + 1 < count).then(|| bound(number + 1));
     let descriptor = |number| PartitionDescriptor {
         id: PartitionId::new(number + 1),
-        range: KeyRange::new(bound(number), high(number)),
+        keys: KeyRange::new(bound(number), high(number)).into(),
         epoch: Epoch::new(5),
         log: vec![ExtentId::new(number), ExtentId::new(count + number)],
         host: HostId::new(0),

@@ -33,7 +33,7 @@ mod trace;
 
 pub use account_store::{AccountStore, Endpoints};
 pub use keygen::{new_delegation_secret, new_key};
-pub use partitions::{ChangeView, Look, Made, PartitionView};
+pub use partitions::{ChangeView, Look, Made, PartitionView, StripeView};
 pub use partitions::{PartitionError, PartitionStore};
 pub use readiness::{Phase, Readiness};
 pub use server::{AdminServer, AdminState, Control};

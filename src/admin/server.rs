@@ -195,6 +195,8 @@ fn control(state: &AdminState) -> Router<AdminState> {
         .route("/partitions", get(partitions::paths::look))
         .route("/partitions/split", post(partitions::paths::split))
         .route("/partitions/merge", post(partitions::paths::merge))
+        .route("/partitions/stripe", post(partitions::paths::stripe))
+        .route("/partitions/unstripe", post(partitions::paths::unstripe))
         .route("/partitions/move", post(partitions::paths::move_to))
         .route("/partitions/prepare", post(partitions::paths::prepare))
         .route("/trace", get(trace::watch))

@@ -48,6 +48,7 @@ pub mod server;
 pub mod service;
 mod sniff;
 pub mod source;
+mod stripes;
 pub mod tls;
 pub mod tokens;
 pub mod trace;

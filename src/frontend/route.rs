@@ -5,10 +5,16 @@ use std::sync::PoisonError;
 use std::sync::RwLock;
 use std::time::Duration;
 
+use bytes::Bytes;
+use futures_util::future::try_join_all;
+
 use crate::coordinator::Coordinator;
 use crate::env::Env;
+use crate::frontend::stripes;
 use crate::index::Error;
 use crate::index::IndexHost;
+use crate::index::ListBlobs;
+use crate::index::ListPage;
 use crate::index::MapFollower;
 use crate::index::PartitionMap;
 use crate::index::Read;
@@ -66,6 +72,66 @@ impl Router {
                 Err(Error::WrongPartition) => self.refresh((&map, target), &mut chase).await?,
                 answer => return answer,
             }
+        }
+    }
+
+    /// Asks all who have keys about a position: the owner of the range it lies in, or those of all its stripes, by number.
+    /// The answers are of one map.
+    ///
+    /// # Errors
+    /// The first refusal.
+    pub async fn read_from(&self, position: &[u8], read: Read) -> Result<Vec<ReadReply>, Error> {
+        self.ask_all(position, read).await.map(|(_, answers)| answers)
+    }
+
+    /// The answers, and where the range ends that they are of.
+    async fn ask_all(
+        &self,
+        position: &[u8],
+        read: Read,
+    ) -> Result<(Option<Bytes>, Vec<ReadReply>), Error> {
+        let mut chase = Chase::default();
+        loop {
+            let map = self.map();
+            let owners = map.at(position);
+            let ask = |target| {
+                let answer = self.host.read(target, read.clone());
+                async move { answer.await.map_err(|error| (target, error)) }
+            };
+            match try_join_all(owners.iter().map(Target::of).map(ask)).await {
+                Err((target, Error::WrongPartition)) => {
+                    self.refresh((&map, target), &mut chase).await?;
+                }
+                Err((_, error)) => return Err(error),
+                Ok(answers) => {
+                    let high = owners.first().and_then(|owner| owner.keys.range().high());
+                    return Ok((high.map(|high| high.as_bytes().clone()), answers));
+                }
+            }
+        }
+    }
+
+    /// Lists blobs: a page of the range that the page's position lies in.
+    ///
+    /// # Errors
+    /// The first refusal.
+    pub async fn list(&self, list: &ListBlobs) -> Result<ListPage, Error> {
+        let position = list.position();
+        let (high, answers) = self.ask_all(&position, Read::Blobs(list.clone())).await?;
+        let mut pages = Vec::new();
+        for answer in answers {
+            let ReadReply::Blobs(page) = answer else {
+                return Err(Error::Corrupt("the answer is no list of blobs".to_owned()));
+            };
+            pages.push(page);
+        }
+        match pages.pop() {
+            Some(only) if pages.is_empty() => Ok(only),
+            Some(last) => {
+                pages.push(last);
+                Ok(stripes::one_page(pages, list.limit, high.as_ref()))
+            }
+            None => Err(Error::WrongPartition),
         }
     }
 
@@ -193,7 +259,7 @@ mod tests {
     async fn publish(coordinator: &dyn Coordinator, epoch: u64) {
         let descriptor = PartitionDescriptor {
             id: PartitionId::new(1),
-            range: KeyRange::all(),
+            keys: KeyRange::all().into(),
             epoch: Epoch::new(epoch),
             log: Vec::new(),
             host: HostId::new(0),

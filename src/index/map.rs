@@ -3,32 +3,36 @@
 mod follow;
 
 use bytes::Bytes;
-use serde::{Deserialize, Serialize};
+use serde::de::DeserializeOwned;
 
 use crate::coordinator::{Coordinator, Revision};
 use crate::index::api::Error;
 use crate::types::Epoch;
 use crate::types::ExtentId;
 use crate::types::HostId;
-use crate::types::KeyRange;
 use crate::types::PartitionId;
+use crate::types::PartitionKeys;
+use crate::types::RoutingKey;
+use crate::types::Stripe;
 
 pub use follow::MapFollower;
 
 /// Coordinator keys of descriptors: this, then the id as 16 hex digits.
 pub const PARTITION_PREFIX: &str = "partition/";
 
-const DESCRIPTOR_VERSION: u8 = 2;
+const DESCRIPTOR_VERSION: u8 = 3;
+/// Before ranges had stripes.
+const WITHOUT_STRIPE: u8 = 2;
 /// Before partitions had hosts: all of them are the first one's.
 const WITHOUT_HOST: u8 = 1;
 
 /// What the coordinator holds of a partition: enough to find everything durable about it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PartitionDescriptor {
     /// The partition.
     pub id: PartitionId,
     /// Its keys. All descriptors together tile the key space exactly (I5).
-    pub range: KeyRange,
+    pub keys: PartitionKeys,
     /// Grows with every change of owner or range.
     pub epoch: Epoch,
     /// Its log, oldest first; the last is the open one. The first record of each is a manifest.
@@ -42,27 +46,33 @@ impl PartitionDescriptor {
     #[must_use]
     pub fn encode(&self) -> Bytes {
         let mut value = vec![DESCRIPTOR_VERSION];
-        value.extend(postcard::to_stdvec(self).expect("numbers and bytes always encode"));
+        let stripe = self.keys.stripe();
+        let fields = (self.id, self.keys.range(), self.epoch, &self.log, self.host, stripe);
+        value.extend(postcard::to_stdvec(&fields).expect("numbers and bytes always encode"));
         value.into()
     }
 
     /// Reads a value; `None` when it is malformed or of a version not known here.
     #[must_use]
     pub fn decode(value: &[u8]) -> Option<Self> {
-        let (&version, rest) = value.split_first()?;
-        let descriptor = match version {
-            DESCRIPTOR_VERSION => postcard::take_from_bytes(rest),
+        let (&version, fields) = value.split_first()?;
+        let (id, range, epoch, log, host, stripe) = match version {
+            DESCRIPTOR_VERSION => whole::<(_, _, _, _, _, Option<Stripe>)>(fields)?,
+            WITHOUT_STRIPE => {
+                let (id, range, epoch, log, host) = whole(fields)?;
+                (id, range, epoch, log, host, None)
+            }
             WITHOUT_HOST => {
-                postcard::take_from_bytes(rest).map(|((id, range, epoch, log), rest)| {
-                    (Self { id, range, epoch, log, host: HostId::new(0) }, rest)
-                })
+                let (id, range, epoch, log) = whole(fields)?;
+                (id, range, epoch, log, HostId::new(0), None)
             }
             _ => return None,
         };
-        match descriptor {
-            Ok((descriptor, [])) => Some(descriptor),
-            Ok(_) | Err(_) => None,
-        }
+        let keys = match stripe {
+            None => PartitionKeys::from(range),
+            Some(read) => PartitionKeys::striped(range, Stripe::new(read.number(), read.of())?),
+        };
+        Some(Self { id, keys, epoch, log, host })
     }
 
     /// The coordinator key of partition `id`.
@@ -72,10 +82,18 @@ impl PartitionDescriptor {
     }
 }
 
+/// A value that `bytes` hold to their end.
+fn whole<T: DeserializeOwned>(bytes: &[u8]) -> Option<T> {
+    match postcard::take_from_bytes(bytes) {
+        Ok((value, [])) => Some(value),
+        Ok(_) | Err(_) => None,
+    }
+}
+
 /// All partitions, for routing. Maps go stale: then the owner refuses and the router reads a new one (I15).
 #[derive(Clone, Debug, Default)]
 pub struct PartitionMap {
-    /// Sorted by lower bound.
+    /// Sorted by lower bound, stripes of one range by number.
     partitions: Vec<PartitionDescriptor>,
 }
 
@@ -83,14 +101,21 @@ impl PartitionMap {
     /// Builds the map; `None` when the descriptors do not tile the key space.
     #[must_use]
     pub fn new(mut partitions: Vec<PartitionDescriptor>) -> Option<Self> {
-        partitions.sort_by(|a, b| a.range.low().cmp(b.range.low()));
-        let starts_low = partitions.first().is_some_and(|p| p.range.low().as_bytes().is_empty());
-        let ends_high = partitions.last().is_some_and(|p| p.range.high().is_none());
-        let joined = partitions.windows(2).all(|pair| match pair {
-            [a, b] => a.range.high() == Some(b.range.low()),
-            _ => false,
-        });
-        (starts_low && ends_high && joined).then_some(Self { partitions })
+        let place = |p: &PartitionDescriptor| (p.keys.range().low().clone(), p.keys.stripe());
+        partitions.sort_by_cached_key(place);
+        let mut reached = Some(RoutingKey::min());
+        for group in partitions.chunk_by(|a, b| a.keys.range().low() == b.keys.range().low()) {
+            let first = &group.first()?.keys;
+            let whole = match group {
+                [one] => one.keys.stripe().is_none(),
+                several => PartitionKeys::joined(several.iter().map(|p| &p.keys)).is_some(),
+            };
+            if reached.as_ref() != Some(first.range().low()) || !whole {
+                return None;
+            }
+            reached = first.range().high().cloned();
+        }
+        (reached.is_none() && !partitions.is_empty()).then_some(Self { partitions })
     }
 
     /// Reads the map of the coordinator.
@@ -119,14 +144,29 @@ impl PartitionMap {
         Ok((map, snapshot.revision))
     }
 
-    /// The partition that owns a key: a routing key, or any position between keys.
+    /// The partition that owns a routing key, or a row.
     #[must_use]
     pub fn owner(&self, key: &[u8]) -> Option<&PartitionDescriptor> {
-        let after = self.partitions.partition_point(|p| p.range.low().as_bytes().as_ref() <= key);
-        self.partitions.get(after.checked_sub(1)?)
+        match self.at(key) {
+            [one] => Some(one),
+            stripes => {
+                let of = u8::try_from(stripes.len()).ok()?;
+                stripes.get(usize::from(Stripe::number_of_row(key, of)))
+            }
+        }
     }
 
-    /// All partitions in key order.
+    /// The partitions that have keys about a position: one, or all stripes of the range it lies in.
+    #[must_use]
+    pub fn at(&self, position: &[u8]) -> &[PartitionDescriptor] {
+        let low = |p: &PartitionDescriptor| p.keys.range().low().as_bytes().as_ref() <= position;
+        let end = self.partitions.partition_point(low);
+        let last = end.checked_sub(1).and_then(|last| self.partitions.get(last));
+        let stripes = last.and_then(|last| last.keys.stripe()).map_or(1, |s| usize::from(s.of()));
+        self.partitions.get(end.saturating_sub(stripes)..end).unwrap_or_default()
+    }
+
+    /// All partitions in key order, stripes of one range by number.
     #[must_use]
     pub fn partitions(&self) -> &[PartitionDescriptor] {
         &self.partitions

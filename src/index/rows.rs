@@ -82,6 +82,8 @@ pub struct RowBatch {
     pub changes: Vec<(Family, Bytes, Option<Bytes>)>,
     /// Bytes of shared content that a row stops naming: only the audit can tell whether another one does.
     pub shared_dropped: u64,
+    /// Whether to commit even without changes.
+    pub must_commit: bool,
 }
 
 impl RowBatch {

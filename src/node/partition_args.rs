@@ -12,6 +12,10 @@ pub enum PartitionsCommand {
     List(ListArgs),
     /// Split a partition at keys, or into even parts. Requests go on
     Split(SplitArgs),
+    /// Deal the names of a partition out to several by hash: for names that come in order, faster than one partition takes them
+    Stripe(StripeArgs),
+    /// Make one partition of all stripes of a range
+    Unstripe(UnstripeArgs),
     /// Merge partitions that lie side by side
     Merge(MergeArgs),
     /// Move a partition to another host
@@ -45,6 +49,37 @@ pub struct SplitArgs {
     /// Into how many parts, 2 to 16
     #[arg(long, value_name = "N", requires = "partition")]
     pub ways: Option<u32>,
+    /// Print the outcome as one JSON object
+    #[arg(long)]
+    pub json: bool,
+    /// The node.
+    #[command(flatten)]
+    pub admin: AdminArgs,
+}
+
+/// Arguments of `partitions stripe`.
+#[derive(clap::Args, Debug)]
+pub struct StripeArgs {
+    /// The partition; all its keys are names of one container
+    #[arg(value_name = "ID")]
+    pub partition: u64,
+    /// How many, 2 to 16
+    #[arg(long, value_name = "N", default_value_t = 4)]
+    pub stripes: u8,
+    /// Print the outcome as one JSON object
+    #[arg(long)]
+    pub json: bool,
+    /// The node.
+    #[command(flatten)]
+    pub admin: AdminArgs,
+}
+
+/// Arguments of `partitions unstripe`.
+#[derive(clap::Args, Debug)]
+pub struct UnstripeArgs {
+    /// Any of the stripes
+    #[arg(value_name = "ID")]
+    pub partition: u64,
     /// Print the outcome as one JSON object
     #[arg(long)]
     pub json: bool,

@@ -48,6 +48,14 @@ pub async fn partitions(command: &PartitionsCommand) -> Result<(), NodeError> {
             let body = json!({ "at": args.at, "partition": args.partition, "ways": args.ways });
             change(&args.admin, "split", &body, args.json).await
         }
+        PartitionsCommand::Stripe(args) => {
+            let body = json!({ "partition": args.partition, "stripes": args.stripes });
+            change(&args.admin, "stripe", &body, args.json).await
+        }
+        PartitionsCommand::Unstripe(args) => {
+            let body = json!({ "partition": args.partition });
+            change(&args.admin, "unstripe", &body, args.json).await
+        }
         PartitionsCommand::Merge(args) => {
             let body = json!({ "partitions": args.partitions });
             change(&args.admin, "merge", &body, args.json).await
@@ -109,7 +117,7 @@ fn table(look: &Look) -> String {
     );
     for partition in &look.partitions {
         page += &format!(
-            "{:>8} {:>4} {:>6} {:>12} {:>12} {:>10} {:>10} {:>4}  {}{}\n",
+            "{:>8} {:>4} {:>6} {:>12} {:>12} {:>10} {:>10} {:>4}  {}{}{}\n",
             partition.id,
             partition.host,
             partition.epoch,
@@ -124,6 +132,11 @@ fn table(look: &Look) -> String {
             } else {
                 partition.from.escape_debug().to_string()
             },
+            partition.stripe.map_or_else(String::new, |stripe| format!(
+                "  stripe {} of {}",
+                stripe.number + 1,
+                stripe.of
+            )),
             partition.stopped.as_ref().map_or_else(String::new, |why| format!(
                 "  takes no writes: {}",
                 why.escape_debug()
@@ -208,10 +221,13 @@ fn read<T: DeserializeOwned>(answer: Value) -> Result<T, NodeError> {
 mod tests {
     use super::*;
     use crate::admin::PartitionView;
+    use crate::admin::StripeView;
 
     #[test]
     fn tables_show_every_partition_and_no_control_characters() {
-        let first = PartitionView { id: 1, rows: 7, run_bytes: 20_480, ..PartitionView::default() };
+        let stripe = Some(StripeView { number: 1, of: 4 });
+        let first =
+            PartitionView { id: 1, rows: 7, run_bytes: 20_480, stripe, ..PartitionView::default() };
         let second = PartitionView {
             id: 22,
             host: 1,
@@ -223,7 +239,10 @@ mod tests {
         let text = table(&look);
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines.len(), 4, "{text}");
-        assert!(lines[1].contains(" 20 KiB ") && lines[1].ends_with("(the beginning)"), "{text}");
+        assert!(
+            lines[1].contains(" 20 KiB ") && lines[1].ends_with("(the beginning)  stripe 2 of 4"),
+            "{text}"
+        );
         assert!(lines[2].ends_with(r"photos/raw/a\u{1b}[31m  takes no writes: closing"), "{text}");
         assert!(lines[3].starts_with("2 partitions on 2 hosts"), "{text}");
     }

@@ -142,7 +142,7 @@ fn digit(host: u64) -> char {
     u32::try_from(host % 36).ok().and_then(|host| char::from_digit(host, 36)).unwrap_or('?')
 }
 
-/// `S`, `M` or `>` under what was split, merged or moved a moment ago.
+/// `S`, `M`, `>`, `=` or `-` under what was split, merged, moved, striped or unstriped a moment ago.
 fn marks(now: &Look, cells: &[&[Rated<'_>]]) -> String {
     let fresh: Vec<&ChangeView> = now
         .changes
@@ -155,6 +155,8 @@ fn marks(now: &Look, cells: &[&[Rated<'_>]]) -> String {
         fresh.iter().find(made).map_or(' ', |change| match change.kind.as_str() {
             "split" => 'S',
             "merge" => 'M',
+            "stripe" => '=',
+            "unstripe" => '-',
             _ => '>',
         })
     };
@@ -166,7 +168,10 @@ fn legend() -> String {
     let shown = steps.map(|((colour, character), from)| {
         format!("\x1b[48;5;{colour}m{character}\x1b[0m{from:.0} ")
     });
-    format!("{}requests/s; below: host, S split M merge > move", shown.collect::<String>())
+    format!(
+        "{}requests/s; below: host, S split M merge > move = stripe - unstripe",
+        shown.collect::<String>()
+    )
 }
 
 fn busiest<'a>(rated: &'a [Rated<'_>]) -> impl Iterator<Item = String> + use<'a> {
@@ -188,7 +193,7 @@ fn busiest<'a>(rated: &'a [Rated<'_>]) -> impl Iterator<Item = String> + use<'a>
 fn told(change: &ChangeView) -> String {
     let ids = |ids: &[u64]| ids.iter().map(u64::to_string).collect::<Vec<_>>().join(",");
     format!(
-        "  {} {:5} {} -> {} host {}  writes paused {:.3} ms",
+        "  {} {:8} {} -> {} host {}  writes paused {:.3} ms",
         clock(&change.at),
         change.kind,
         ids(&change.from),
@@ -274,9 +279,7 @@ mod tests {
         assert!(frame.contains("\x1b[38;5;16;48;5;202m#"), "colours too");
         let busiest = lines.iter().position(|line| line.contains("busiest")).unwrap();
         assert!(lines[busiest + 1].starts_with("        3      1        1200"), "{lines:#?}");
-        assert!(
-            lines.iter().any(|line| line.starts_with("  10:00:02 split 1 -> 3,4 host 1  writes"))
-        );
+        assert!(lines.iter().any(|line| line.starts_with("  10:00:02 split    1 -> 3,4 host 1")));
         assert!(lines.iter().all(|line| line.chars().count() <= 160), "{lines:#?}");
         assert!(lines.len() <= 24, "{lines:#?}");
     }
@@ -300,7 +303,7 @@ mod tests {
         assert_eq!(text.lines().count(), 2, "{text}");
         assert!(text.starts_with("10:00:02  1 partitions  2 hosts  30 requests/s  busiest 1 "));
         assert!(
-            text.ends_with("  10:00:01 split 1 -> 3,4 host 1  writes paused 2.500 ms\n"),
+            text.ends_with("  10:00:01 split    1 -> 3,4 host 1  writes paused 2.500 ms\n"),
             "{text}"
         );
         let restarted = look(3, vec![partition(1, 0, 5)], vec![split(1, 3)]);

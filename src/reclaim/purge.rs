@@ -74,7 +74,7 @@ async fn remove_rows(
 ) -> Result<bool, Error> {
     let range = RoutingKey::container_range(account, container);
     for partition in map.partitions() {
-        let Some(part) = range.intersect(&partition.range) else { continue };
+        let Some(part) = range.intersect(partition.keys.range()) else { continue };
         let mut from = Some(part.low().as_bytes().clone());
         while let Some(start) = from {
             reclaim.go_on()?;

@@ -1,5 +1,7 @@
 //! A walk over everything that rows refer to, in key order over all partitions.
 
+use std::collections::BTreeSet;
+
 use bytes::Bytes;
 
 use crate::index;
@@ -7,12 +9,14 @@ use crate::index::PartitionDescriptor;
 use crate::index::PartitionMap;
 use crate::index::Read;
 use crate::index::ReadReply;
-use crate::index::Target;
+use crate::index::References;
 use crate::index::Write;
 use crate::reclaim::Error;
 use crate::reclaim::partitions::target;
 use crate::reclaim::service::Reclaim;
+use crate::types::Epoch;
 use crate::types::Location;
+use crate::types::PartitionId;
 
 /// Stale maps met in a row before a walk is given up.
 const STALE_MAX: u32 = 8;
@@ -22,13 +26,14 @@ const STALE_MAX: u32 = 8;
 pub(super) async fn walk(reclaim: &Reclaim, mut see: impl FnMut(&Location)) -> Result<(), Error> {
     let mut map = reclaim.partitions.map().await?;
     let mut position = Bytes::new();
-    let mut proven = None;
+    let mut proven = BTreeSet::new();
     let mut stale = 0;
     loop {
         reclaim.go_on()?;
-        let partition = map.owner(&position).ok_or(index::Error::WrongPartition)?;
-        let (references, high) = match page(reclaim, partition, &position, &mut proven).await {
-            Ok(references) => (references, partition.range.high().cloned()),
+        let owners = map.at(&position);
+        let end = owners.first().ok_or(index::Error::WrongPartition)?.keys.range().high().cloned();
+        let pages = match pages(reclaim, owners, &position, &mut proven).await {
+            Ok(pages) => pages,
             Err(Error::Index(index::Error::WrongPartition)) if stale < STALE_MAX => {
                 stale += 1;
                 map = reclaim.partitions.map().await?;
@@ -37,32 +42,37 @@ pub(super) async fn walk(reclaim: &Reclaim, mut see: impl FnMut(&Location)) -> R
             Err(error) => return Err(error),
         };
         stale = 0;
-        references.locations.iter().for_each(&mut see);
-        position = match (references.next, high) {
+        pages.iter().flat_map(|page| &page.locations).for_each(&mut see);
+        // Stripes that were ahead are seen again from there: twice is no harm.
+        let next = pages.into_iter().filter_map(|page| page.next).min();
+        position = match (next, end) {
             (Some(next), _) => next,
-            (None, Some(high)) => high.as_bytes().clone(),
+            (None, Some(end)) => end.as_bytes().clone(),
             (None, None) => return Ok(()),
         };
         reclaim.env.clock.sleep(reclaim.config.audit_pause).await;
     }
 }
 
-async fn page(
+/// A page of each owner of a position.
+async fn pages(
     reclaim: &Reclaim,
-    partition: &PartitionDescriptor,
+    owners: &[PartitionDescriptor],
     position: &Bytes,
-    proven: &mut Option<Target>,
-) -> Result<index::References, Error> {
-    let target = target(partition);
-    if *proven != Some(target) {
-        prove(reclaim, partition).await?;
-        *proven = Some(target);
+    proven: &mut BTreeSet<(PartitionId, Epoch)>,
+) -> Result<Vec<References>, Error> {
+    let mut pages = Vec::new();
+    for owner in owners {
+        if proven.insert((owner.id, owner.epoch)) {
+            prove(reclaim, owner).await?;
+        }
+        let read = Read::References { from: position.clone(), limit: reclaim.config.audit_blobs };
+        let ReadReply::References(page) = reclaim.host.read(target(owner), read).await? else {
+            return Err(Error::Answer);
+        };
+        pages.push(page);
     }
-    let read = Read::References { from: position.clone(), limit: reclaim.config.audit_blobs };
-    let ReadReply::References(references) = reclaim.host.read(target, read).await? else {
-        return Err(Error::Answer);
-    };
-    Ok(references)
+    Ok(pages)
 }
 
 /// Has every partition commit something.
@@ -77,9 +87,6 @@ pub(super) async fn prove_all(reclaim: &Reclaim, map: &PartitionMap) -> Result<(
 /// [`index::Error::Unavailable`] may be in the log and come back at a restart, though no read shows it; once the
 /// partition has committed something later, it is decided: either the walk sees it, or it never was.
 async fn prove(reclaim: &Reclaim, partition: &PartitionDescriptor) -> Result<(), Error> {
-    let mut key = partition.range.low().as_bytes().to_vec();
-    key.push(0);
-    let nothing = Write::ForgetGarbage { keys: vec![key.into()] };
-    reclaim.host.write(target(partition), nothing).await?;
+    reclaim.host.write(target(partition), Write::Prove).await?;
     Ok(())
 }

@@ -91,14 +91,17 @@ impl RoutingKey {
     /// The routing key a row's key starts with; `None` when it starts with none.
     #[must_use]
     pub fn of_row(row: &Bytes) -> Option<Self> {
+        Self::prefix_of_row(row).map(|key| Self(row.slice_ref(key)))
+    }
+
+    /// As [`Self::of_row`], without a copy of anything.
+    #[must_use]
+    pub fn prefix_of_row(row: &[u8]) -> Option<&[u8]> {
         let mut rest = row.get(16..)?;
         loop {
             let nul = rest.iter().position(|&byte| byte == 0)?;
             match rest.get(nul + 1)? {
-                0x01 => {
-                    let end = row.len() - rest.len() + nul + TERMINATOR.len();
-                    return Some(Self(row.slice(..end)));
-                }
+                0x01 => return row.get(..row.len() - rest.len() + nul + TERMINATOR.len()),
                 0xFF => rest = rest.get(nul + 2..)?,
                 _ => return None,
             }
@@ -227,6 +230,18 @@ impl KeyRange {
     #[must_use]
     pub fn contains(&self, key: &[u8]) -> bool {
         key >= self.low.0.as_ref() && self.high.as_ref().is_none_or(|high| key < high.0.as_ref())
+    }
+
+    /// Whether all its keys are blobs of one container.
+    #[must_use]
+    pub fn lies_in_a_container(&self) -> bool {
+        let low = self.low.0.as_ref();
+        let (Some(container), Some(high)) = (low.get(..16), &self.high) else { return false };
+        // Neither accounts, nor containers, nor the index of tags.
+        let special = [[0; 8], TAG_INDEX.get().to_be_bytes()];
+        let is_blobs = container.get(..8) != Some(&[0; 8])
+            && special.iter().all(|id| container.get(8..) != Some(id));
+        is_blobs && after_prefix(container).is_some_and(|end| high.0 <= end)
     }
 
     /// The common part; `None` when there is none.

@@ -21,6 +21,7 @@ mod properties;
 mod range;
 mod scope;
 mod service;
+mod stripe;
 mod tag_filter;
 mod tags;
 mod tier;
@@ -51,6 +52,7 @@ pub use scope::DeleteScope;
 pub use service::{
     CorsRule, Logging, ServiceMetrics, ServiceProperties, ServicePropertiesChange, Website,
 };
+pub use stripe::{PartitionKeys, Stripe};
 pub use tag_filter::{Comparison, TagClause, TagCondition, TagFilterError, TagQuery};
 pub use tags::{Tags, TagsError};
 pub use tier::{AccessTier, RehydratePriority, Rehydration, TierState};

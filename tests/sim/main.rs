@@ -126,6 +126,8 @@ fn index_histories_come_through_everything() {
         "splits that failed",
         "merges",
         "moves",
+        "stripings",
+        "unstripings",
         "capacity_journal_batches",
         "capacity_removed_extents",
         "reclaim_garbage_rows",

@@ -308,12 +308,10 @@ impl Client<'_> {
         let before = self.now();
         let mut entries = Vec::new();
         loop {
-            let page =
-                match self.stack.router.read(&list.position(), Read::Blobs(list.clone())).await {
-                    Ok(ReadReply::Blobs(page)) => page,
-                    Ok(other) => return Err(format!("unexpected answer {other:?}")),
-                    Err(error) => return self.excuse::<()>(&error).map(|_| ()),
-                };
+            let page = match self.stack.router.list(&list).await {
+                Ok(page) => page,
+                Err(error) => return self.excuse::<()>(&error).map(|_| ()),
+            };
             if page.entries.len() > list.limit {
                 return Err(format!("{} entries, asked for {}", page.entries.len(), list.limit));
             }

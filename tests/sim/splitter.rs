@@ -1,4 +1,5 @@
-//! Splits, merges and moves partitions while clients work: at any border, of any partition, also one that is being recovered.
+//! Splits, merges, moves, stripes and unstripes partitions while clients work: at any border, of any partition, also one that is
+//! being recovered.
 
 use std::time::Duration;
 
@@ -19,7 +20,7 @@ use crate::stack::Stack;
 /// The reserve of a full disk holds a log for each of so many.
 const PARTITIONS_MAX: usize = 14;
 
-/// Splits, merges and moves up to `times` times.
+/// Changes the map up to `times` times.
 pub(crate) async fn run(stack: &Stack, session: &Session<'_>, times: u64) -> Result<(), Violation> {
     let draw = session.draw;
     for _ in 0..times {
@@ -29,6 +30,8 @@ pub(crate) async fn run(stack: &Stack, session: &Session<'_>, times: u64) -> Res
         }
         if draw.percent(25) {
             move_one(stack, session).await?;
+        } else if draw.percent(30) {
+            stripe_or_unstripe(stack, session).await?;
         } else if stack.host.partitions() > 1 && draw.percent(40) {
             merge(stack, session).await?;
         } else if stack.host.partitions() < PARTITIONS_MAX {
@@ -57,6 +60,35 @@ async fn merge(stack: &Stack, session: &Session<'_>) -> Result<(), Violation> {
     judge(session, "merges", done)
 }
 
+/// Unstripes a range that has stripes, or else stripes one.
+async fn stripe_or_unstripe(stack: &Stack, session: &Session<'_>) -> Result<(), Violation> {
+    let map = stack.router.map();
+    let one = key(&format!("{}/0", session.draw.between(0, CLIENTS - 1)));
+    let owners = map.at(RoutingKey::blob(&one).as_bytes());
+    let ids: Vec<PartitionId> = owners.iter().map(|owner| owner.id).collect();
+    match ids.as_slice() {
+        [_] if !owners.iter().all(|one| one.keys.range().lies_in_a_container()) => {
+            let name = key("x");
+            let container = RoutingKey::container_range(name.account, name.container);
+            let mut borders = vec![container.low().clone()];
+            borders.extend(container.high().cloned());
+            split_at(stack, session, borders).await
+        }
+        [one] => {
+            let stripes = session.draw.between(2, 4);
+            if stack.host.partitions() + usize::try_from(stripes).unwrap() > PARTITIONS_MAX {
+                return Ok(());
+            }
+            let done = stack.host.stripe(*one, u8::try_from(stripes).unwrap()).await;
+            judge(session, "stripings", done)
+        }
+        stripes => {
+            let done = stack.host.merge(stripes).await;
+            judge(session, "unstripings", done)
+        }
+    }
+}
+
 async fn split(stack: &Stack, session: &Session<'_>) -> Result<(), Violation> {
     let draw = session.draw;
     let border = |_| {
@@ -66,11 +98,20 @@ async fn split(stack: &Stack, session: &Session<'_>) -> Result<(), Violation> {
     let mut keys: Vec<RoutingKey> = (0..draw.between(1, 3)).map(border).collect();
     keys.sort();
     keys.dedup();
+    split_at(stack, session, keys).await
+}
+
+async fn split_at(
+    stack: &Stack,
+    session: &Session<'_>,
+    mut keys: Vec<RoutingKey>,
+) -> Result<(), Violation> {
     let map = stack.router.map();
     let Some(owner) = keys.first().and_then(|key| map.owner(key.as_bytes())) else {
         return Ok(());
     };
-    keys.retain(|key| owner.range.contains(key.as_bytes()) && key != owner.range.low());
+    let range = owner.keys.range();
+    keys.retain(|key| range.contains(key.as_bytes()) && key != range.low());
     let done = stack.host.split(owner.id, &keys).await;
     judge(session, "splits", done)
 }
@@ -89,9 +130,13 @@ fn judge(
             Ok(())
         }
         // The router's map is as old as its last request.
-        Err(ChangeError::BadKeys | ChangeError::NoSuchPartition | ChangeError::NotNeighbours) => {
-            Ok(())
-        }
+        Err(
+            ChangeError::BadKeys
+            | ChangeError::NoSuchPartition
+            | ChangeError::NotNeighbours
+            | ChangeError::Striped
+            | ChangeError::NotStripable,
+        ) => Ok(()),
         Err(ChangeError::Busy) => {
             session.counts.add(&format!("{what} put off"), 1);
             Ok(())

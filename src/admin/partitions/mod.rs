@@ -19,4 +19,4 @@ mod store;
 mod views;
 
 pub use store::{PartitionError, PartitionStore};
-pub use views::{ChangeView, Look, Made, PartitionView};
+pub use views::{ChangeView, Look, Made, PartitionView, StripeView};

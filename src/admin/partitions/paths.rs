@@ -34,6 +34,22 @@ pub(crate) struct Split {
     ways: Option<usize>,
 }
 
+/// Body of `POST /admin/partitions/stripe`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Stripe {
+    partition: u64,
+    stripes: u8,
+}
+
+/// Body of `POST /admin/partitions/unstripe`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Unstripe {
+    /// Any of the stripes.
+    partition: u64,
+}
+
 /// Body of `POST /admin/partitions/merge`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -101,6 +117,26 @@ pub(crate) async fn split(
     split.map(Json).map_err(|error| refused(&error))
 }
 
+/// `POST /admin/partitions/stripe`
+pub(crate) async fn stripe(
+    State(state): State<AdminState>,
+    body: Result<Json<Stripe>, JsonRejection>,
+) -> Answer {
+    let Json(body) = body.map_err(|error| Failure::invalid(error.body_text()))?;
+    let striped = state.control()?.partitions.stripe(body.partition, body.stripes).await;
+    striped.map(Json).map_err(|error| refused(&error))
+}
+
+/// `POST /admin/partitions/unstripe`
+pub(crate) async fn unstripe(
+    State(state): State<AdminState>,
+    body: Result<Json<Unstripe>, JsonRejection>,
+) -> Answer {
+    let Json(body) = body.map_err(|error| Failure::invalid(error.body_text()))?;
+    let merged = state.control()?.partitions.unstripe(body.partition).await;
+    merged.map(Json).map_err(|error| refused(&error))
+}
+
 /// `POST /admin/partitions/merge`
 pub(crate) async fn merge(
     State(state): State<AdminState>,
@@ -148,6 +184,8 @@ fn refused(error: &PartitionError) -> Failure {
         E::TooFewKeys(_) => (StatusCode::CONFLICT, "TooFewKeys"),
         E::NoSibling(_) => (StatusCode::CONFLICT, "NoSibling"),
         E::Change(C::NotNeighbours) => (StatusCode::CONFLICT, "NotNeighbours"),
+        E::Change(C::Striped) => (StatusCode::CONFLICT, "Striped"),
+        E::Change(C::NotStripable) => (StatusCode::CONFLICT, "NotStripable"),
         E::Change(C::Busy) => (StatusCode::SERVICE_UNAVAILABLE, "PartitionsBusy"),
         E::Change(C::Failed(_)) | E::Index(_) => {
             tracing::error!(%error, "an admin command failed");

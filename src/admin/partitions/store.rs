@@ -89,7 +89,11 @@ fn told(error: &ChangeError) -> String {
         ChangeError::NoSuchHost => {
             "no such host: they count from 0, `blockyard serve --index-hosts` says how many there are".to_owned()
         }
-        ChangeError::BadKeys | ChangeError::NotNeighbours | ChangeError::Busy => error.to_string(),
+        ChangeError::BadKeys
+        | ChangeError::NotNeighbours
+        | ChangeError::Striped
+        | ChangeError::NotStripable
+        | ChangeError::Busy => error.to_string(),
         ChangeError::Failed(_) => {
             format!("the change failed: {error}; `blockyard partitions list` shows what is")
         }
@@ -174,7 +178,25 @@ impl PartitionStore {
         Ok(self.fleet.split(id, &keys).await?.into())
     }
 
-    /// Merges partitions that lie side by side, given in any order.
+    /// Deals the blobs of a partition out to stripes.
+    pub(super) async fn stripe(&self, partition: u64, stripes: u8) -> Result<Made, PartitionError> {
+        Ok(self.fleet.stripe(PartitionId::new(partition), stripes).await?.into())
+    }
+
+    /// Merges all stripes of the range that a partition is a stripe of.
+    pub(super) async fn unstripe(&self, partition: u64) -> Result<Made, PartitionError> {
+        let status = self.fleet.status();
+        let one = status.iter().find(|one| one.id.get() == partition);
+        let one = one.ok_or(ChangeError::NoSuchPartition)?;
+        let of_it = status.iter().filter(|other| other.range == one.range);
+        let ids: Vec<PartitionId> = of_it.map(|stripe| stripe.id).collect();
+        if one.stripe.is_none() {
+            return Ok(Made { partitions: vec![partition], ..Made::default() });
+        }
+        Ok(self.fleet.merge(&ids).await?.into())
+    }
+
+    /// Merges partitions that lie side by side, or all stripes of a range, given in any order.
     pub(super) async fn merge(&self, partitions: &[u64]) -> Result<Made, PartitionError> {
         let status = self.fleet.status();
         let mut places = Vec::new();

@@ -38,6 +38,8 @@ pub struct PartitionView {
     pub host: u64,
     /// Grows with every change of its owner or range.
     pub epoch: u64,
+    /// Which stripe of the range it is; none when it has all of it.
+    pub stripe: Option<StripeView>,
     /// Its lowest key, hexadecimal.
     pub low: String,
     /// The first key above it, hexadecimal; none at the end of the key space.
@@ -60,6 +62,15 @@ pub struct PartitionView {
     pub stopped: Option<String>,
 }
 
+/// Which part of its range a partition has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StripeView {
+    /// From 0.
+    pub number: u8,
+    /// How many stripes the range has.
+    pub of: u8,
+}
+
 /// A change of the map.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ChangeView {
@@ -67,7 +78,7 @@ pub struct ChangeView {
     pub number: u64,
     /// When, ISO 8601.
     pub at: String,
-    /// `split`, `merge` or `move`.
+    /// `split`, `merge`, `move`, `stripe` or `unstripe`.
     pub kind: String,
     /// The partitions before, in key order.
     pub from: Vec<u64>,
@@ -97,6 +108,9 @@ impl PartitionView {
             id: status.id.get(),
             host: status.host.get(),
             epoch: status.epoch.get(),
+            stripe: status
+                .stripe
+                .map(|stripe| StripeView { number: stripe.number(), of: stripe.of() }),
             low: hex(low),
             high: high.map(|high| hex(high.as_bytes())),
             from: names::text(low, known),

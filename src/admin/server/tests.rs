@@ -67,7 +67,7 @@ async fn accounts(env: &Env) -> AccountStore {
     let coordinator: Arc<dyn Coordinator> = Arc::new(SimulatedStore::new().open(env));
     let descriptor = PartitionDescriptor {
         id: PartitionId::new(1),
-        range: KeyRange::all(),
+        keys: KeyRange::all().into(),
         epoch: Epoch::new(1),
         log: Vec::new(),
         host: HostId::new(0),

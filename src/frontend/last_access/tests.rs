@@ -71,7 +71,7 @@ async fn rig() -> Rig {
     let coordinator: Arc<dyn Coordinator> = Arc::new(SimulatedStore::new().open(&env));
     let all = PartitionDescriptor {
         id: PartitionId::new(1),
-        range: KeyRange::all(),
+        keys: KeyRange::all().into(),
         epoch: Epoch::new(1),
         log: Vec::new(),
         host: HostId::new(0),

@@ -100,11 +100,8 @@ pub(crate) async fn blobs(
     let mut items = Vec::new();
     loop {
         query.limit = limit - items.len();
-        let page = match front.router.read(&query.position(), Read::Blobs(query.clone())).await {
-            Ok(ReadReply::Blobs(page)) => page,
-            Ok(_) => return Err(ops::mismatched()),
-            Err(error) => return Err(errors::from_index(&error, Subject::Blob)),
-        };
+        let page = front.router.list(&query).await;
+        let page = page.map_err(|error| errors::from_index(&error, Subject::Blob))?;
         items.extend(page.entries.into_iter().map(|entry| item(front, entry, now)));
         query.from = page.next;
         if query.from.is_none() || items.len() >= limit {

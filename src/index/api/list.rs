@@ -78,6 +78,8 @@ pub enum ListEntry {
 pub struct ListPage {
     /// In the container's order, prefixes among them.
     pub entries: Vec<ListEntry>,
+    /// Where to go on after each of them.
+    pub after: Vec<Bytes>,
     /// Where to go on, possibly in the next partition; `None` at the end of the container.
     pub next: Option<Bytes>,
 }

@@ -5,7 +5,7 @@
 //!    `lease.rs`, `versions.rs` and `accessed.rs`.
 //! 3. `read.rs`: questions, with pages in `list.rs` and `containers.rs`; `reclaim.rs`: what reclaim is told;
 //!    `tags.rs`: the tag index.
-//! 4. `error.rs`: why not.
+//! 4. `place.rs`: which partition is meant; `error.rs`: why not.
 //!
 //! Messages are plain values: whole, checked by the types they are made of, routed by one key each.
 
@@ -20,6 +20,7 @@ mod host;
 mod lease;
 mod list;
 mod pages;
+mod place;
 mod read;
 mod reclaim;
 mod tags;
@@ -47,6 +48,7 @@ pub use pages::{
     FillLayer, PageRange, PageRanges, PageSpan, PagesWritten, ReadPages, SequenceAction,
     SequenceBounds, SharePages, SharedPages, UpdatePages, WritePages,
 };
+pub use place::Place;
 pub use read::{BlobView, BlockListView, BlockView, Piece, Read, ReadBlob, ReadReply};
 pub use reclaim::{GarbageRow, References, StagedBlocks};
 pub use tags::{EntryChange, IndexTag, ListTags, TagEntry, TagPage, TagWork};

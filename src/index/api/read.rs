@@ -16,6 +16,7 @@ use crate::index::api::ListPage;
 use crate::index::api::ListTags;
 use crate::index::api::PageRanges;
 use crate::index::api::PendingCopy;
+use crate::index::api::Place;
 use crate::index::api::ReadPages;
 use crate::index::api::References;
 use crate::index::api::StagedBlocks;
@@ -178,27 +179,28 @@ pub enum Read {
 }
 
 impl Read {
-    /// The position the request is routed by; `None` when it is about a whole partition, whatever its keys.
+    /// Which keys the request is about.
     #[must_use]
-    pub fn routing_key(&self) -> Option<Bytes> {
+    pub fn place(&self) -> Place {
         match self {
-            Self::Account(name) => Some(RoutingKey::account(name).as_bytes().clone()),
-            Self::Accounts(list) => Some(list.position()),
+            Self::Account(name) => Place::Key(RoutingKey::account(name).as_bytes().clone()),
+            Self::Accounts(list) => Place::From(list.position()),
             Self::Container(account, name) => {
-                Some(RoutingKey::container(*account, name).as_bytes().clone())
+                Place::Key(RoutingKey::container(*account, name).as_bytes().clone())
             }
-            Self::Containers(list) => Some(list.position()),
-            Self::Blob(read) => Some(RoutingKey::blob(&read.key).as_bytes().clone()),
-            Self::BlockList(key, _, _) => Some(RoutingKey::blob(key).as_bytes().clone()),
-            Self::Pages(read) => Some(RoutingKey::blob(&read.key).as_bytes().clone()),
-            Self::Blobs(list) => Some(list.position()),
-            Self::Tags(list) => Some(list.from.clone()),
-            Self::CopyJobs { .. } => None,
-            Self::TagWork { blob, .. } => blob.as_ref().map(|blob| blob.as_bytes().clone()),
-            Self::Garbage { .. }
+            Self::Containers(list) => Place::From(list.position()),
+            Self::Blob(read) => Place::Key(RoutingKey::blob(&read.key).as_bytes().clone()),
+            Self::BlockList(key, _, _) => Place::Key(RoutingKey::blob(key).as_bytes().clone()),
+            Self::Pages(read) => Place::Key(RoutingKey::blob(&read.key).as_bytes().clone()),
+            Self::Blobs(list) => Place::From(list.position()),
+            Self::Tags(list) => Place::From(list.from.clone()),
+            Self::CopyJobs { from, .. } => Place::From(from.clone()),
+            Self::TagWork { blob: Some(blob), .. } => Place::Key(blob.as_bytes().clone()),
+            Self::TagWork { blob: None, .. }
+            | Self::Garbage { .. }
             | Self::DeadContainers
             | Self::Expired { .. }
-            | Self::References { .. } => None,
+            | Self::References { .. } => Place::Partition,
         }
     }
 }

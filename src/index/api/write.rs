@@ -21,6 +21,7 @@ use crate::index::api::Leased;
 use crate::index::api::NewContent;
 use crate::index::api::NoteRead;
 use crate::index::api::PagesWritten;
+use crate::index::api::Place;
 use crate::index::api::PutBlob;
 use crate::index::api::PutCopy;
 use crate::index::api::SealBlob;
@@ -150,9 +151,23 @@ pub enum Write {
         /// Row keys from [`Read::Garbage`], all of this partition.
         keys: Vec<Bytes>,
     },
+    /// Commits a change of nothing: what was written before and answered [`Error::Unavailable`] is decided by it.
+    Prove,
 }
 
 impl Write {
+    /// Which keys the request is about.
+    #[must_use]
+    pub fn place(&self) -> Place {
+        if matches!(self, Self::Prove) {
+            Place::Partition
+        } else if let Self::PurgeContainer { from, .. } = self {
+            Place::From(from.clone())
+        } else {
+            Place::Key(self.routing_key())
+        }
+    }
+
     /// The position the request is routed by.
     #[must_use]
     pub fn routing_key(&self) -> Bytes {
@@ -195,6 +210,7 @@ impl Write {
             Self::ForgetGarbage { keys: rows } | Self::ForgetTagWork { rows } => {
                 rows.first().cloned().unwrap_or_default()
             }
+            Self::Prove => Bytes::new(),
         }
     }
 }
@@ -255,7 +271,8 @@ impl Write {
                 | Self::LeaseContainer(_)
                 | Self::ExpireStaged { .. }
                 | Self::PurgeContainer { .. }
-                | Self::ForgetContainer { .. } => 0,
+                | Self::ForgetContainer { .. }
+                | Self::Prove => 0,
             }
     }
 }

@@ -42,11 +42,14 @@ pub(crate) struct Waiting {
     pub(crate) turn: Turn,
 }
 
+/// A full memtable, and the last commit in it.
+pub(crate) type Frozen = (Arc<Tables>, Sequence);
+
 /// What maintenance asks of the committer.
 #[derive(Debug)]
 pub(crate) enum Command {
     /// Starts a new memtable and gives the full one; or the one still frozen; nothing when there are no rows.
-    Freeze(oneshot::Sender<Option<(Arc<Tables>, Sequence)>>),
+    Freeze(oneshot::Sender<Result<Option<Frozen>, Failed>>),
     /// Makes new runs part of the partition.
     Install(Edit, oneshot::Sender<Result<(), Failed>>),
     /// Stands still between two batches until the holder lets go.
@@ -163,17 +166,17 @@ impl Committer {
         let view = Snapshot {
             sources: Arc::clone(&self.sources),
             sequence: batch.last,
-            range: Arc::clone(&self.core.range),
+            keys: Arc::clone(&self.core.keys),
         };
         let mut rows = RowBatch::default();
         let machine = &self.core.shared.parts.machine;
         let mut reply = machine.evaluate(&view, &waiting.write, self.time, &mut rows).await;
-        if rows.changes.iter().any(|(_, key, _)| !self.core.range.contains(key)) {
+        if rows.changes.iter().any(|(_, key, _)| !self.core.keys.contains(key)) {
             // Such a row could never be read back.
             tracing::error!(partition = %self.core.id, "a write made a row outside its partition");
             reply = Err(Error::Unavailable("a row lies outside the partition".into()));
         }
-        if reply.is_ok() && !rows.changes.is_empty() {
+        if reply.is_ok() && (rows.must_commit || !rows.changes.is_empty()) {
             batch.last = batch.last.plus(1);
             batch.rows.push(&rows);
             // Before it is durable: counted twice at worst, which makes an audit run early.

@@ -11,7 +11,7 @@ use crate::index::engine::partition::Partition;
 use crate::index::engine::run::reader::Run;
 use crate::index::engine::shared::{Chore, Failed};
 use crate::index::rows::Family;
-use crate::types::KeyRange;
+use crate::types::PartitionKeys;
 
 /// So many runs of like size are merged.
 const LIKE_RUNS: usize = 4;
@@ -48,7 +48,7 @@ impl Partition {
         for family in Family::ALL {
             let runs = sources.runs(family);
             if let Some(range) =
-                pick(runs).or_else(|| foreign(runs, &self.core.range, foreign_percent))
+                pick(runs).or_else(|| foreign(runs, &self.core.keys, foreign_percent))
             {
                 let bottom = range.end == runs.len();
                 let chosen = runs.get(range).unwrap_or_default();
@@ -66,7 +66,7 @@ impl Partition {
     async fn merge(&self, family: Family, runs: &[Arc<Run>], bottom: bool) -> Result<bool, Failed> {
         let shared = &self.core.shared;
         let rows = runs.iter().map(|run| run.entry().rows).sum();
-        let merge = Merge::of_runs(runs, family, &self.core.range);
+        let merge = Merge::of_runs(runs, family, &self.core.keys);
         let what = (family, rows, bottom);
         let into = tokio::select! {
             biased;
@@ -88,8 +88,8 @@ impl Partition {
 }
 
 /// The oldest run of which more than a share is rows of former neighbours: written anew alone, it is shared with nobody.
-fn foreign(runs: &[Arc<Run>], range: &KeyRange, percent: u64) -> Option<Range<usize>> {
-    let is_foreign = |run: &Arc<Run>| !run.lies_in(range) && run.percent_outside(range) >= percent;
+fn foreign(runs: &[Arc<Run>], keys: &PartitionKeys, percent: u64) -> Option<Range<usize>> {
+    let is_foreign = |run: &Arc<Run>| !run.lies_in(keys) && run.percent_outside(keys) >= percent;
     let last = runs.iter().rposition(is_foreign)?;
     Some(last..last + 1)
 }

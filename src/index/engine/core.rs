@@ -13,6 +13,7 @@ use crate::index::load::Meter;
 use crate::types::Epoch;
 use crate::types::KeyRange;
 use crate::types::PartitionId;
+use crate::types::PartitionKeys;
 use crate::types::Sequence;
 
 /// Log extents beyond which a partition is flushed although memory is left, so that few rows do not pin much log.
@@ -36,7 +37,7 @@ pub(crate) struct Core {
     pub(crate) shared: Arc<Shared>,
     pub(crate) id: PartitionId,
     pub(crate) epoch: Epoch,
-    pub(crate) range: Arc<KeyRange>,
+    pub(crate) keys: Arc<PartitionKeys>,
     /// What comes in, before it waits, and what it costs.
     pub(crate) meter: Arc<Meter>,
     published: RwLock<(Arc<Sources>, Sequence)>,
@@ -51,14 +52,14 @@ impl Core {
     pub(crate) fn new(
         shared: Arc<Shared>,
         identity: (PartitionId, Epoch),
-        range: KeyRange,
+        keys: PartitionKeys,
         published: (Arc<Sources>, Sequence),
     ) -> Self {
         Self {
             shared,
             id: identity.0,
             epoch: identity.1,
-            range: Arc::new(range),
+            keys: Arc::new(keys),
             meter: Arc::default(),
             published: RwLock::new(published),
             status: Mutex::new(Status::Serving),
@@ -68,10 +69,15 @@ impl Core {
         }
     }
 
+    /// The range its keys lie in; all of it unless they are a stripe.
+    pub(crate) fn range(&self) -> &KeyRange {
+        self.keys.range()
+    }
+
     /// The durable rows as of now.
     pub(crate) fn snapshot(&self) -> Snapshot {
         let (sources, sequence) = self.published();
-        Snapshot { sources, sequence, range: Arc::clone(&self.range) }
+        Snapshot { sources, sequence, keys: Arc::clone(&self.keys) }
     }
 
     pub(crate) fn published(&self) -> (Arc<Sources>, Sequence) {
@@ -209,7 +215,7 @@ impl Core {
     /// About how many of those rows, and of their bytes, are its own: of a run shared with former neighbours its part.
     pub(crate) fn own_size(&self) -> (u64, u64) {
         let (sources, _) = self.published();
-        let parts = sources.runs.iter().flatten().map(|run| run.part_in(&self.range));
+        let parts = sources.runs.iter().flatten().map(|run| run.part_in(&self.keys));
         parts.fold((0, 0), |(rows, bytes), part| (rows + part.0, bytes + part.1))
     }
 

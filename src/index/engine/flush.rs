@@ -17,7 +17,7 @@ use crate::index::engine::table::Tables;
 use crate::index::rows::Family;
 use crate::types::Epoch;
 use crate::types::ExtentId;
-use crate::types::KeyRange;
+use crate::types::PartitionKeys;
 use crate::types::Sequence;
 
 impl Partition {
@@ -30,12 +30,15 @@ impl Partition {
         let shared = &self.core.shared;
         // Twice when an earlier flush left a frozen table behind.
         for _ in 0..2 {
-            let Some((tables, through)) = self.command(Command::Freeze).await? else { break };
+            let frozen = match self.command(Command::Freeze).await? {
+                Ok(frozen) => frozen,
+                Err(failed) => return Err(self.not_flushed(&[], failed)),
+            };
+            let Some((tables, through)) = frozen else { break };
             let (sources, _) = self.core.published();
             let mut runs = Vec::new();
             for family in Family::ALL {
-                let merge =
-                    Merge::of_tables(Arc::clone(&tables), family, through, &self.core.range);
+                let merge = Merge::of_tables(Arc::clone(&tables), family, through, &self.core.keys);
                 let rows = codec::wide(tables.len(family));
                 // A tombstone has nothing to hide when there is no older run.
                 let bottom = sources.runs(family).is_empty();
@@ -94,7 +97,7 @@ pub(crate) async fn write_run(
     let extent = shared.create(ExtentKind::Run, epoch).await?;
     let mut unfinished = Unfinished { shared, extent: Some(extent) };
     let capacity = Arc::clone(&shared.parts.capacity);
-    let mut writer = RunWriter::new(capacity, (extent, epoch), family, rows_max);
+    let mut writer = RunWriter::new(capacity, (extent, epoch), (family, rows.stripe()), rows_max);
     let entry = async {
         for number in 1_u64.. {
             let (key, value) = row;
@@ -158,11 +161,11 @@ pub(crate) async fn spill(
     shared: &Arc<Shared>,
     epoch: Epoch,
     (tables, through): (&Arc<Tables>, Sequence),
-    range: &KeyRange,
+    keys: &PartitionKeys,
 ) -> Result<Vec<Arc<Run>>, Failed> {
     let mut runs = Vec::new();
     for family in Family::ALL {
-        let merge = Merge::of_tables(Arc::clone(tables), family, through, range);
+        let merge = Merge::of_tables(Arc::clone(tables), family, through, keys);
         let rows = codec::wide(tables.len(family));
         runs.extend(write_run(shared, epoch, (family, rows, false), merge).await?);
     }

@@ -27,10 +27,10 @@ impl Committer {
     pub(crate) async fn obey(&mut self, command: Command) {
         match command {
             Command::Freeze(answer) => {
-                let frozen = self.freeze();
-                if frozen.is_none() {
-                    self.leave_log_behind().await;
-                }
+                let frozen = match self.freeze() {
+                    Some(frozen) => Ok(Some(frozen)),
+                    None => self.pass_over().await.map(|()| None),
+                };
                 drop(answer.send(frozen));
             }
             Command::Install(edit, answer) => {
@@ -56,6 +56,19 @@ impl Committer {
         self.sources = Arc::new(sources);
         self.core.publish(&self.sources, self.sequence);
         Some(frozen)
+    }
+
+    /// With no rows in memory the log before its newest extent is not needed, however many commits it has: without rows, or with
+    /// those of others that this was split off with.
+    async fn pass_over(&mut self) -> Result<(), Failed> {
+        if self.flushed < self.sequence && self.log.extents() > 1 {
+            let sources = Arc::clone(&self.sources);
+            self.persist_state(&sources, self.sequence).await?;
+            self.flushed = self.sequence;
+        }
+        // Also when nothing was passed over: a crash may have come between the last flush and this.
+        self.trim().await;
+        Ok(())
     }
 
     /// Makes the new state durable with a manifest, then visible. The old places go away once nothing reads them.
@@ -97,20 +110,6 @@ impl Committer {
         }
         self.trim().await;
         Ok(())
-    }
-
-    /// Without rows in memory the log before its newest extent is not needed: a crash may have come between the last flush and
-    /// this, or its commits were about rows of former neighbours only.
-    async fn leave_log_behind(&mut self) {
-        let all = self.sequence;
-        if self.flushed < all && self.log.extents() > 1 {
-            let sources = Arc::clone(&self.sources);
-            if self.persist_state(&sources, all).await.is_err() {
-                return;
-            }
-            self.flushed = all;
-        }
-        self.trim().await;
     }
 
     async fn trim(&mut self) {

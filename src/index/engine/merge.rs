@@ -10,8 +10,9 @@ use crate::index::engine::run::reader::Run;
 use crate::index::engine::table::{From, Item, Tables};
 use crate::index::engine::view::Snapshot;
 use crate::index::rows::Family;
-use crate::types::KeyRange;
+use crate::types::PartitionKeys;
 use crate::types::Sequence;
+use crate::types::Stripe;
 
 /// Rows taken from a memtable at a time.
 const CHUNK: usize = 256;
@@ -22,6 +23,8 @@ pub(crate) struct Merge {
     family: Family,
     sequence: Sequence,
     to: Option<Bytes>,
+    /// Rows of other stripes are passed over.
+    stripe: Option<Stripe>,
     chunk: usize,
     through_cache: bool,
     sources: Vec<Source>,
@@ -57,42 +60,50 @@ impl Merge {
             family,
             sequence: snapshot.sequence,
             to: to.map(Bytes::copy_from_slice),
+            stripe: snapshot.keys.stripe(),
             chunk: wanted.clamp(4, CHUNK),
             through_cache: true,
             sources: tables.chain(runs).map(|input| Source::at(input, from.clone())).collect(),
         }
     }
 
-    /// The newest rows of a memtable in `range`.
+    /// The newest rows of a memtable among `keys`.
     pub(crate) fn of_tables(
         tables: Arc<Tables>,
         family: Family,
         through: Sequence,
-        range: &KeyRange,
+        keys: &PartitionKeys,
     ) -> Self {
-        let from = range.low().as_bytes().clone();
+        let from = keys.range().low().as_bytes().clone();
         Self {
             family,
             sequence: through,
-            to: range.high().map(|high| high.as_bytes().clone()),
+            to: keys.range().high().map(|high| high.as_bytes().clone()),
+            stripe: keys.stripe(),
             chunk: CHUNK,
             through_cache: false,
             sources: vec![Source::at(Input::Tables(tables), from)],
         }
     }
 
-    /// The rows in `range` of runs of one family, newest first. They do not go through the cache: they are read once.
-    pub(crate) fn of_runs(runs: &[Arc<Run>], family: Family, range: &KeyRange) -> Self {
-        let from = range.low().as_bytes();
+    /// The rows among `keys` of runs of one family, newest first. They do not go through the cache: they are read once.
+    pub(crate) fn of_runs(runs: &[Arc<Run>], family: Family, keys: &PartitionKeys) -> Self {
+        let from = keys.range().low().as_bytes();
         let sources = runs.iter().map(|run| Source::at(Input::Run(Arc::clone(run)), from.clone()));
         Self {
             family,
             sequence: Sequence::new(u64::MAX),
-            to: range.high().map(|high| high.as_bytes().clone()),
+            to: keys.range().high().map(|high| high.as_bytes().clone()),
+            stripe: keys.stripe(),
             chunk: CHUNK,
             through_cache: false,
             sources: sources.collect(),
         }
+    }
+
+    /// The stripe that all its rows are of.
+    pub(crate) fn stripe(&self) -> Option<Stripe> {
+        self.stripe
     }
 
     /// The next row or tombstone.
@@ -100,6 +111,16 @@ impl Merge {
     /// # Errors
     /// [`Error::Corrupt`], [`Error::Unavailable`].
     pub(crate) async fn next(&mut self) -> Result<Option<Item>, Error> {
+        loop {
+            let found = self.next_of_all().await?;
+            let own = |(key, _): &Item| self.stripe.is_none_or(|stripe| stripe.holds_row(key));
+            if found.as_ref().is_none_or(own) {
+                return Ok(found);
+            }
+        }
+    }
+
+    async fn next_of_all(&mut self) -> Result<Option<Item>, Error> {
         for number in 0..self.sources.len() {
             self.fill(number).await?;
         }

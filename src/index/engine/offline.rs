@@ -58,9 +58,9 @@ pub async fn open_offline(
         extents.push(run.extent());
         sources.runs_mut(run.family()).push(Arc::new(run));
     }
-    let range = Arc::new(descriptor.range.clone());
+    let keys = Arc::new(descriptor.keys.clone());
     let sources = Arc::new(sources);
-    Ok(Offline { snapshot: Snapshot { sources, sequence: done.sequence, range }, extents })
+    Ok(Offline { snapshot: Snapshot { sources, sequence: done.sequence, keys }, extents })
 }
 
 #[async_trait]

@@ -98,17 +98,16 @@ impl Partition {
     /// # Errors
     /// [`Error`].
     pub(crate) async fn read(&self, epoch: Epoch, read: &Read) -> Result<ReadReply, Error> {
-        let inside = read.routing_key().is_none_or(|key| self.core.range.contains(&key));
-        if epoch != self.core.epoch || !inside {
+        if epoch != self.core.epoch || !read.place().is_in(&self.core.keys) {
             return Err(Error::WrongPartition);
         }
         self.core.may_read()?;
         let clock = &self.core.shared.parts.env.clock;
         let meter = &self.core.meter;
-        meter.note(Class::of(read), || clock.monotonic(), || read.routing_key());
+        meter.note(Class::of(read), || clock.monotonic(), || read.place().sample());
         let view = self.core.snapshot();
         let machine = &self.core.shared.parts.machine;
-        let answer = machine.answer(&view, &self.core.range, read, clock.now());
+        let answer = machine.answer(&view, self.core.range(), read, clock.now());
         let reply = meter.timed(clock.as_ref(), answer).await;
         // Ownership is checked after the read, so that what is answered was true while it was ours (I6).
         self.core.may_read()?;
@@ -121,13 +120,13 @@ impl Partition {
     /// # Errors
     /// [`Error`].
     pub(crate) async fn write(&self, epoch: Epoch, write: Write) -> Result<WriteReply, Error> {
-        if epoch != self.core.epoch || !self.core.range.contains(&write.routing_key()) {
+        if epoch != self.core.epoch || !write.place().is_in(&self.core.keys) {
             return Err(Error::WrongPartition);
         }
         self.core.room().await?;
         let clock = &self.core.shared.parts.env.clock;
         let meter = &self.core.meter;
-        meter.note(Class::Write, || clock.monotonic(), || Some(write.routing_key()));
+        meter.note(Class::Write, || clock.monotonic(), || write.place().sample());
         let done = self.take_turn(write, clock.as_ref()).await;
         if matches!(done, Err(Error::Overloaded)) {
             meter.refuse();

@@ -57,9 +57,8 @@ pub(crate) async fn take_over(shared: &Arc<Shared>, id: PartitionId) -> Result<R
     while replay.step(&tables).await? {
         if shared.budget.used() > replay_max && tables.bytes() > fair_share {
             let through = replay.sequence();
-            let runs =
-                flush::spill(shared, descriptor.epoch, (&tables, through), &descriptor.range)
-                    .await?;
+            let runs = flush::spill(shared, descriptor.epoch, (&tables, through), &descriptor.keys)
+                .await?;
             spilled.splice(0..0, runs);
             tables = Arc::new(Tables::new(Arc::clone(&shared.budget)));
             flushed = through;
@@ -76,7 +75,7 @@ pub(crate) async fn take_over(shared: &Arc<Shared>, id: PartitionId) -> Result<R
         sources.runs_mut(run.family()).insert(0, run);
     }
     let identity = (descriptor.id, descriptor.epoch);
-    let range = descriptor.range.clone();
+    let keys = descriptor.keys.clone();
     let state = LogState { descriptor, revision, highest: done.highest, link: done.link };
     let mut log = Log::recovered(Arc::clone(shared), state);
     if dirty {
@@ -88,8 +87,7 @@ pub(crate) async fn take_over(shared: &Arc<Shared>, id: PartitionId) -> Result<R
         log.roll(manifest).await?;
     }
     let sources = Arc::new(sources);
-    let core =
-        Core::new(Arc::clone(shared), identity, range, (Arc::clone(&sources), done.sequence));
+    let core = Core::new(Arc::clone(shared), identity, keys, (Arc::clone(&sources), done.sequence));
     Ok(Recovered { core, log, sources, sequence: done.sequence, time: done.time, flushed })
 }
 

@@ -10,8 +10,8 @@ use crate::index::engine::log::record::Batch;
 use crate::index::engine::table::Tables;
 use crate::index::map::PartitionDescriptor;
 use crate::types::ExtentId;
-use crate::types::KeyRange;
 use crate::types::PartitionId;
+use crate::types::PartitionKeys;
 use crate::types::Sequence;
 use crate::types::Timestamp;
 
@@ -20,7 +20,7 @@ use crate::types::Timestamp;
 pub(crate) struct Replay<'a> {
     capacity: &'a dyn Capacity,
     /// Rows outside are of the partitions this one was split off with.
-    range: KeyRange,
+    keys: PartitionKeys,
     /// The log's extents and where each validly ends; the last one's end is found by reading it.
     extents: Vec<(ExtentId, Option<u64>)>,
     manifest: Manifest,
@@ -79,7 +79,7 @@ impl<'a> Replay<'a> {
         };
         Ok(Self {
             capacity,
-            range: descriptor.range.clone(),
+            keys: descriptor.keys.clone(),
             extents,
             reader: None,
             at: 0,
@@ -163,7 +163,7 @@ impl<'a> Replay<'a> {
                 continue;
             }
             for (family, key, value) in commit.changes {
-                if self.range.contains(&key) {
+                if self.keys.contains(&key) {
                     tables.insert(family, key, sequence, value);
                 }
             }

@@ -32,7 +32,7 @@ impl Partition {
         fewest: usize,
         rows_max: usize,
     ) -> Result<Vec<(RoutingKey, u64)>, Error> {
-        let Some(range) = self.core.range.intersect(range) else { return Ok(Vec::new()) };
+        let Some(range) = self.core.keys.range().intersect(range) else { return Ok(Vec::new()) };
         let (sources, sequence) = self.core.published();
         let mut keys = BTreeMap::new();
         for run in sources.runs(Family::Main) {

@@ -54,7 +54,7 @@ impl World {
         let world = Self::empty();
         let descriptor = PartitionDescriptor {
             id: PARTITION,
-            range: KeyRange::all(),
+            keys: KeyRange::all().into(),
             epoch: Epoch::new(0),
             log: Vec::new(),
             host: HostId::new(0),

@@ -13,7 +13,7 @@ use crate::index::engine::table::Tables;
 use crate::index::rows::Family;
 use crate::index::rows::Row;
 use crate::index::rows::Rows;
-use crate::types::KeyRange;
+use crate::types::PartitionKeys;
 use crate::types::Sequence;
 
 /// Where a partition's rows are; replaced as a whole by freeze, flush and compaction.
@@ -54,13 +54,13 @@ impl Sources {
 pub(crate) struct Snapshot {
     pub(crate) sources: Arc<Sources>,
     pub(crate) sequence: Sequence,
-    pub(crate) range: Arc<KeyRange>,
+    pub(crate) keys: Arc<PartitionKeys>,
 }
 
 #[async_trait]
 impl Rows for Snapshot {
     async fn get(&self, family: Family, key: &[u8]) -> Result<Option<Bytes>, Error> {
-        if !self.range.contains(key) {
+        if !self.keys.contains(key) {
             return Ok(None);
         }
         let owned = Bytes::copy_from_slice(key);
@@ -84,8 +84,9 @@ impl Rows for Snapshot {
         to: Option<&[u8]>,
         limit: usize,
     ) -> Result<Vec<Row>, Error> {
-        let from = from.max(self.range.low().as_bytes());
-        let high = self.range.high().map(|high| high.as_bytes().as_ref());
+        let range = self.keys.range();
+        let from = from.max(range.low().as_bytes());
+        let high = range.high().map(|high| high.as_bytes().as_ref());
         let to = match (to, high) {
             (Some(to), Some(high)) => Some(to.min(high)),
             (to, high) => to.or(high),

@@ -70,7 +70,7 @@ impl Fleet {
             host.opened.all().into_iter().map(move |partition| (partition, id))
         };
         let mut all: Vec<_> = self.hosts.iter().flat_map(of_host).collect();
-        all.sort_by(|(a, _), (b, _)| a.core.range.low().cmp(b.core.range.low()));
+        all.sort_by(|(a, _), (b, _)| a.core.range().low().cmp(b.core.range().low()));
         all
     }
 

@@ -67,7 +67,7 @@ fn descriptors(boundaries: &[RoutingKey]) -> Vec<PartitionDescriptor> {
         .zip(lows.zip(highs))
         .map(|(id, (low, high))| PartitionDescriptor {
             id: PartitionId::new(id),
-            range: KeyRange::new(low, high),
+            keys: KeyRange::new(low, high).into(),
             epoch: Epoch::new(0),
             log: Vec::new(),
             host: HostId::new(0),

@@ -20,7 +20,9 @@ use crate::index::host::Host;
 use crate::types::HostId;
 use crate::types::KeyRange;
 use crate::types::PartitionId;
+use crate::types::PartitionKeys;
 use crate::types::RoutingKey;
+use crate::types::Stripe;
 use crate::types::Timestamp;
 
 /// Children of one split, and partitions of one merge, at most: a coordinator transaction is bounded.
@@ -46,8 +48,18 @@ pub enum ChangeError {
         "the keys must be 1 to 15, ascending, inside the partition and not inside a table of containers"
     )]
     BadKeys,
-    /// Only neighbours are merged.
-    #[error("a merge takes 2 to 16 partitions that lie side by side, in key order")]
+    /// Stripes are merged before their range is cut or striped otherwise.
+    #[error("the partition is a stripe: merge all stripes of its range first")]
+    Striped,
+    /// Only names of one container are dealt out.
+    #[error(
+        "a range has 2 to 16 stripes and lies inside one container: split the container off first"
+    )]
+    NotStripable,
+    /// Only neighbours are merged, or stripes.
+    #[error(
+        "a merge takes 2 to 16 partitions that lie side by side, in key order, or all stripes of a range"
+    )]
     NotNeighbours,
     /// There is no such host.
     #[error("no such host here")]
@@ -92,8 +104,23 @@ impl Fleet {
         self.in_a_task("partition split", task).await
     }
 
-    /// Merges partitions that lie side by side, given in key order, on the host of the first; the others are moved there
-    /// before. Writes wait a moment, reads go on. Once begun it is carried out, whether or not the caller waits for it.
+    /// Deals the blobs of a partition out to `stripes` new ones. Writes wait a moment, reads go on. Once begun it is carried out,
+    /// whether or not the caller waits for it.
+    ///
+    /// # Errors
+    /// [`ChangeError`].
+    pub async fn stripe(
+        self: &Arc<Self>,
+        partition: PartitionId,
+        stripes: u8,
+    ) -> Result<Changed, ChangeError> {
+        let fleet = Arc::clone(self);
+        let task = async move { fleet.carry_out_stripe(partition, stripes).await };
+        self.in_a_task("partition striping", task).await
+    }
+
+    /// Merges partitions that lie side by side, given in key order, or all stripes of a range, on the host of the first; the
+    /// others are moved there before. Writes wait a moment, reads go on. Once begun it is carried out, whether or not the caller waits for it.
     ///
     /// # Errors
     /// [`ChangeError`].
@@ -145,14 +172,51 @@ impl Fleet {
         self.still_serves()?;
         let host = self.host_of(partition).ok_or(ChangeError::NoSuchPartition)?;
         let parent = host.opened.get(partition).ok_or(ChangeError::NoSuchPartition)?;
-        let ranges = cut(&parent.core.range, keys).ok_or(ChangeError::BadKeys)?;
-        let ids = self.fresh_ids(ranges.len()).await?;
-        let ranges = ids.iter().copied().zip(ranges).collect();
-        let split = parent.split(ranges).await.map_err(Error::from)?;
+        if parent.core.keys.stripe().is_some() {
+            return Err(ChangeError::Striped);
+        }
+        let ranges = cut(parent.core.range(), keys).ok_or(ChangeError::BadKeys)?;
+        let parts = ranges.into_iter().map(PartitionKeys::from).collect();
+        self.divide(ChangeKind::Split, host, parent, parts).await
+    }
+
+    async fn carry_out_stripe(
+        &self,
+        partition: PartitionId,
+        stripes: u8,
+    ) -> Result<Changed, ChangeError> {
+        let _one = self.changing.lock().await;
+        self.still_serves()?;
+        let host = self.host_of(partition).ok_or(ChangeError::NoSuchPartition)?;
+        let parent = host.opened.get(partition).ok_or(ChangeError::NoSuchPartition)?;
+        if parent.core.keys.stripe().is_some() {
+            return Err(ChangeError::Striped);
+        }
+        let range = parent.core.range();
+        let stripe = |stripe| PartitionKeys::striped(range.clone(), stripe);
+        let parts: Vec<PartitionKeys> = Stripe::all(stripes).map(stripe).collect();
+        if parts.is_empty() || !range.lies_in_a_container() {
+            return Err(ChangeError::NotStripable);
+        }
+        self.divide(ChangeKind::Stripe, host, Arc::clone(&parent), parts).await
+    }
+
+    /// Replaces a partition by new ones that tile its keys.
+    async fn divide(
+        &self,
+        kind: ChangeKind,
+        host: &Host,
+        parent: Arc<Partition>,
+        parts: Vec<PartitionKeys>,
+    ) -> Result<Changed, ChangeError> {
+        let partition = parent.core.id;
+        let ids = self.fresh_ids(parts.len()).await?;
+        let parts = ids.iter().copied().zip(parts).collect();
+        let split = parent.split(parts).await.map_err(Error::from)?;
         let pause = replace(host, &[parent], split.children, split.frozen_at).await;
         host.shared.parts.metrics.split(pause);
-        self.note(ChangeKind::Split, (&[partition], &ids), host.shared.host, pause);
-        tracing::info!(%partition, children = ids.len(), ?pause, "partition split");
+        self.note(kind, (&[partition], &ids), host.shared.host, pause);
+        tracing::info!(%partition, children = ids.len(), ?kind, ?pause, "partition split");
         Ok(Changed { partitions: ids, pause })
     }
 
@@ -161,9 +225,13 @@ impl Fleet {
         self.still_serves()?;
         let find = |id: &PartitionId| self.host_of(*id).and_then(|host| host.opened.get(*id));
         let found = partitions.iter().map(find).collect::<Option<Vec<_>>>();
-        if !are_neighbours(&found.ok_or(ChangeError::NoSuchPartition)?) {
+        let found = found.ok_or(ChangeError::NoSuchPartition)?;
+        let joined = PartitionKeys::joined(found.iter().map(|part| part.core.keys.as_ref()));
+        if joined.is_none() || found.len() > CHILDREN_MAX {
             return Err(ChangeError::NotNeighbours);
         }
+        let striped = found.iter().any(|part| part.core.keys.stripe().is_some());
+        let kind = if striped { ChangeKind::Unstripe } else { ChangeKind::Merge };
         let first = partitions.first().and_then(|id| self.host_of(*id));
         let host = first.ok_or(ChangeError::NoSuchPartition)?;
         for partition in partitions {
@@ -177,7 +245,7 @@ impl Fleet {
         let (partition, frozen_at) = (merged.partition, merged.frozen_at);
         let pause = replace(host, &parts, vec![partition], frozen_at).await;
         host.shared.parts.metrics.merged(pause);
-        self.note(ChangeKind::Merge, (partitions, &ids), host.shared.host, pause);
+        self.note(kind, (partitions, &ids), host.shared.host, pause);
         tracing::info!(partition = %id, of = parts.len(), ?pause, "partitions merged");
         Ok(Changed { partitions: ids, pause })
     }
@@ -306,15 +374,6 @@ fn cut(range: &KeyRange, keys: &[RoutingKey]) -> Option<Vec<KeyRange>> {
     Some(lows.zip(highs).map(|(low, high)| KeyRange::new(low.clone(), high.cloned())).collect())
 }
 
-/// Whether they are at least two, at most [`CHILDREN_MAX`], and each begins where the one before it ends.
-fn are_neighbours(parts: &[Arc<Partition>]) -> bool {
-    let touch = |pair: &[Arc<Partition>]| match pair {
-        [a, b] => a.core.range.high() == Some(b.core.range.low()),
-        _ => false,
-    };
-    (2..=CHILDREN_MAX).contains(&parts.len()) && parts.windows(2).all(touch)
-}
-
 /// Whether a key lies among an account's containers, which stay together (`api-spec/keys.md`).
 pub(super) fn is_inside_a_table(key: &RoutingKey) -> bool {
     const CONTAINER: std::ops::Range<usize> = 8..16;
@@ -323,5 +382,7 @@ pub(super) fn is_inside_a_table(key: &RoutingKey) -> bool {
         && key.as_bytes().get(CONTAINER).is_some_and(|container| container == [0; 8])
 }
 
+#[cfg(test)]
+mod stripe_tests;
 #[cfg(test)]
 mod tests;

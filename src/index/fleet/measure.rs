@@ -45,7 +45,7 @@ impl Look {
             let load = Load::of(&counts.since(&before), elapsed, queue_age);
             counted.insert(core.id, (Arc::clone(&core.meter), counts));
             let (rows, bytes) = core.own_size();
-            let range = core.range.as_ref().clone();
+            let range = core.range().clone();
             loads.push(PartitionLoad { id: core.id, range, host: *host, load, rows, bytes });
         }
         self.counted = counted;

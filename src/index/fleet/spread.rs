@@ -29,7 +29,7 @@ impl Fleet {
     ) -> Result<Vec<RoutingKey>, ChangeError> {
         let host = self.host_of(partition).ok_or(ChangeError::NoSuchPartition)?;
         let opened = host.opened.get(partition).ok_or(ChangeError::NoSuchPartition)?;
-        let range = opened.core.range.as_ref();
+        let range = opened.core.range();
         let recent = opened.core.meter.recent(host.shared.parts.env.clock.monotonic());
         let recent: Vec<_> = recent
             .into_iter()
@@ -57,7 +57,7 @@ impl Fleet {
     ) -> Result<Vec<RoutingKey>, ChangeError> {
         let host = self.host_of(partition).ok_or(ChangeError::NoSuchPartition)?;
         let opened = host.opened.get(partition).ok_or(ChangeError::NoSuchPartition)?;
-        let range = opened.core.range.as_ref();
+        let range = opened.core.range();
         let spread = opened.spread(range, KEYS_PER_PART.saturating_mul(parts), ROWS_MAX).await?;
         Ok(even(spread, parts, range))
     }
@@ -73,7 +73,7 @@ impl Fleet {
         parts: usize,
     ) -> Result<Vec<RoutingKey>, Error> {
         let mut opened: Vec<_> = self.hosts.iter().flat_map(|host| host.opened.all()).collect();
-        opened.sort_by(|a, b| a.core.range.low().cmp(b.core.range.low()));
+        opened.sort_by(|a, b| a.core.range().low().cmp(b.core.range().low()));
         let mut spread = Vec::new();
         for partition in opened {
             let keys = KEYS_PER_PART.saturating_mul(parts);

@@ -13,6 +13,7 @@ use crate::types::Epoch;
 use crate::types::HostId;
 use crate::types::KeyRange;
 use crate::types::PartitionId;
+use crate::types::Stripe;
 use crate::types::Timestamp;
 
 /// Changes remembered.
@@ -27,8 +28,10 @@ pub struct PartitionStatus {
     pub epoch: Epoch,
     /// Who serves it.
     pub host: HostId,
-    /// Its keys.
+    /// The range its keys lie in.
     pub range: KeyRange,
+    /// Which stripe of the range; none when its keys are all of it.
+    pub stripe: Option<Stripe>,
     /// What was counted since it was opened here; a rate is the difference of two looks.
     pub counts: Counts,
     /// The longest that a write waited behind others, in the last quarter of a second.
@@ -54,6 +57,10 @@ pub enum ChangeKind {
     Merge,
     /// One went to another host.
     Move,
+    /// One became the stripes of its range.
+    Stripe,
+    /// All stripes of a range became one.
+    Unstripe,
 }
 
 impl ChangeKind {
@@ -64,6 +71,8 @@ impl ChangeKind {
             Self::Split => "split",
             Self::Merge => "merge",
             Self::Move => "move",
+            Self::Stripe => "stripe",
+            Self::Unstripe => "unstripe",
         }
     }
 }
@@ -110,7 +119,7 @@ impl Changes {
 }
 
 impl Fleet {
-    /// All partitions open here, in key order.
+    /// All partitions open here, in key order, stripes of one range by number.
     #[must_use]
     pub fn status(&self) -> Vec<PartitionStatus> {
         let of_host = |host: &crate::index::host::Host| {
@@ -118,7 +127,7 @@ impl Fleet {
             host.opened.all().into_iter().map(move |partition| status(&partition, id))
         };
         let mut all: Vec<PartitionStatus> = self.hosts.iter().flat_map(of_host).collect();
-        all.sort_by(|a, b| a.range.low().cmp(b.range.low()));
+        all.sort_by(|a, b| (a.range.low(), a.stripe).cmp(&(b.range.low(), b.stripe)));
         all
     }
 
@@ -137,7 +146,8 @@ fn status(partition: &Partition, host: HostId) -> PartitionStatus {
         id: core.id,
         epoch: core.epoch,
         host,
-        range: core.range.as_ref().clone(),
+        range: core.range().clone(),
+        stripe: core.keys.stripe(),
         counts: core.meter.counts(),
         queue_age: core.meter.queue_age(),
         rows,

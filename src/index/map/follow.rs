@@ -150,7 +150,7 @@ mod tests {
         let low = if low == 0 { RoutingKey::min() } else { bound(low) };
         PartitionDescriptor {
             id: PartitionId::new(id),
-            range: KeyRange::new(low, (high != u64::MAX).then(|| bound(high))),
+            keys: KeyRange::new(low, (high != u64::MAX).then(|| bound(high))).into(),
             epoch: Epoch::new(1),
             log: Vec::new(),
             host: HostId::new(0),

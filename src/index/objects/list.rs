@@ -39,10 +39,10 @@ pub(super) async fn list(
         staged: list.uncommitted.then(|| open(Family::Staged)),
         snapshots: list.snapshots.then(|| open(Family::Versions)),
     };
-    let mut entries = Vec::new();
+    let (mut entries, mut after) = (Vec::new(), Vec::new());
     while let Some((family, key)) = rows.first().await? {
         if entries.len() >= list.limit {
-            return Ok(ListPage { entries, next: Some(window.position) });
+            return Ok(ListPage { entries, after, next: Some(window.position) });
         }
         let name = key
             .name(list.collation)
@@ -55,6 +55,7 @@ pub(super) async fn list(
             window.position = keys::just_after(&row.key);
             let snapshot = Some(keys::parse_snapshot(&row.key, &key)?);
             entries.push(blob_entry(family, &row, name, snapshot)?);
+            after.push(window.position.clone());
             continue;
         } else {
             window.position = keys::after(&key);
@@ -64,9 +65,10 @@ pub(super) async fn list(
                 ListEntry::Uncommitted { name }
             });
         }
+        after.push(window.position.clone());
         rows.seek(&window.position);
     }
-    Ok(ListPage { entries, next: window.end() })
+    Ok(ListPage { entries, after, next: window.end() })
 }
 
 /// The families a listing is made of.

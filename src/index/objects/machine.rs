@@ -91,6 +91,10 @@ impl Machine for Objects {
             Write::IndexTag(change) => tags::index(view, change, out).await,
             Write::ForgetTagWork { rows } => Ok(tags::forget(rows, out)),
             Write::ForgetGarbage { keys } => sweep::forget_garbage(view, keys, now, out).await,
+            Write::Prove => {
+                out.must_commit = true;
+                Ok(WriteReply::Done)
+            }
         }
     }
 

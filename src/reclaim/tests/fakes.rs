@@ -117,7 +117,7 @@ impl IndexHost for FakeIndex {
             return Err(Error::Unavailable("as told".to_owned()));
         }
         let partition = &mut self.partitions.lock().unwrap()[number];
-        assert!(partition.memory.range.contains(&write.routing_key()), "wrong partition");
+        assert!(write.place().is_in(&partition.memory.range.clone().into()), "wrong partition");
         partition.now = partition.now.max(self.clock.now());
         partition.write(&write)
     }
@@ -134,7 +134,7 @@ impl Partitions for FakeIndex {
         let partitions = self.partitions.lock().unwrap();
         let descriptors = (0..).zip(partitions.iter()).map(|(id, p)| PartitionDescriptor {
             id: PartitionId::new(id),
-            range: p.memory.range.clone(),
+            keys: p.memory.range.clone().into(),
             epoch,
             log: vec![ExtentId::new(1_000 + id)],
             host: HostId::new(0),

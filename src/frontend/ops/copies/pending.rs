@@ -177,10 +177,14 @@ async fn start_all(front: &Arc<FrontEnd>) -> Result<(), index::Error> {
     let mut from = Some(Bytes::new());
     while let Some(start) = from {
         let read = Read::CopyJobs { from: start.clone(), limit: JOBS };
-        let ReadReply::CopyJobs(jobs, next) = front.router.read(&start, read).await? else {
-            return Ok(());
-        };
-        from = next;
+        let (mut jobs, mut nexts) = (Vec::new(), Vec::new());
+        for answer in front.router.read_from(&start, read).await? {
+            let ReadReply::CopyJobs(some, next) = answer else { return Ok(()) };
+            jobs.extend(some);
+            nexts.extend(next);
+        }
+        // Those of stripes that were ahead are met again: a copy that runs is not started twice.
+        from = nexts.into_iter().min();
         for pending in jobs {
             if let Some(running) = front.copies.take_up(pending.job.id) {
                 let of = Arc::clone(front);

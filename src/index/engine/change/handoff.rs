@@ -165,8 +165,8 @@ impl<'a> Follower<'a> {
         let sources = Arc::new(self.sources.clone());
         let identity = (descriptor.id, descriptor.epoch);
         let published = (Arc::clone(&sources), held.sequence);
-        let range = descriptor.range.clone();
-        let core = Core::new(Arc::clone(self.shared), identity, range, published);
+        let keys = descriptor.keys.clone();
+        let core = Core::new(Arc::clone(self.shared), identity, keys, published);
         let log = LogState { descriptor, revision, ..held.log.clone() };
         Ok(Recovered {
             core,

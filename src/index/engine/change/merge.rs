@@ -1,4 +1,4 @@
-//! Merge: neighbours become one. Runs are taken over as they are: each is first brought to hold rows of one of the
+//! Merge: neighbours become one, or all stripes of a range. Runs are taken over as they are: each is first brought to hold rows of one of the
 //! partitions only. While they still serve, they are flushed; what was written since is copied into the log of the new
 //! one, which needs neither of the old logs.
 //!
@@ -29,8 +29,8 @@ use crate::index::rows::Family;
 use crate::index::rows::RowBatch;
 use crate::types::Epoch;
 use crate::types::ExtentId;
-use crate::types::KeyRange;
 use crate::types::PartitionId;
+use crate::types::PartitionKeys;
 use crate::types::Sequence;
 use crate::types::Timestamp;
 
@@ -64,7 +64,7 @@ impl From<Failed> for NotMerged {
     }
 }
 
-/// Merges neighbours, given in key order, into partition `id`. When it returns the coordinator names that one; the old
+/// Merges neighbours, given in key order, or all stripes of a range, by number, into partition `id`. When it returns the coordinator names that one; the old
 /// ones take no write, and their reads are right until the new one is given its first write: the caller stops them first.
 ///
 /// # Errors
@@ -95,7 +95,7 @@ impl Partition {
     /// Whether nothing waits to be flushed and no run holds rows of others.
     fn is_separate(&self) -> bool {
         let (sources, _) = self.core.published();
-        let own = sources.runs.iter().flatten().all(|run| run.lies_in(&self.core.range));
+        let own = sources.runs.iter().flatten().all(|run| run.lies_in(&self.core.keys));
         sources.frozen.is_none() && own
     }
 }
@@ -150,7 +150,8 @@ async fn unite(
 ) -> Result<Recovered, NotMerged> {
     let flushed = held.iter().map(|held| held.sequence).max().unwrap_or(Sequence::new(0));
     let time = held.iter().map(|held| held.time).max().unwrap_or(Timestamp::ZERO);
-    let range = joined(held).ok_or(Failed::Full)?;
+    let parts = held.iter().map(|held| held.core.keys.as_ref());
+    let keys = PartitionKeys::joined(parts).ok_or(Failed::Full)?;
     let tail = tail(held).await?;
     let sources = Sources {
         active: Arc::new(Tables::new(Arc::clone(&shared.budget))),
@@ -179,14 +180,14 @@ async fn unite(
         .await
         .map_err(|_| Failed::Full)?;
     let (log, host) = (vec![extent], shared.host);
-    let descriptor = PartitionDescriptor { id, range: range.clone(), epoch, log, host };
+    let descriptor = PartitionDescriptor { id, keys: keys.clone(), epoch, log, host };
     let old: Vec<&LogState> = held.iter().map(|held| &held.log).collect();
     let revision =
         descriptors::replace(parts.coordinator.as_ref(), &old, std::slice::from_ref(&descriptor))
             .await?;
     let sources = Arc::new(own(shared, sources));
     let published = (Arc::clone(&sources), sequence);
-    let core = Core::new(Arc::clone(shared), (id, epoch), range, published);
+    let core = Core::new(Arc::clone(shared), (id, epoch), keys, published);
     let link = Some(Link { extent, end });
     let state = LogState { descriptor, revision, highest: vec![sequence], link };
     let log = Log::begun(Arc::clone(shared), state);
@@ -202,17 +203,6 @@ fn own(shared: &Shared, mut sources: Sources) -> Sources {
     sources
 }
 
-/// The range of neighbours in key order; `None` when they are none.
-fn joined(held: &[Held]) -> Option<KeyRange> {
-    let (first, last) = (held.first()?, held.last()?);
-    let touch = held.windows(2).all(|pair| match pair {
-        [a, b] => a.core.range.high() == Some(b.core.range.low()),
-        _ => false,
-    });
-    let range = || KeyRange::new(first.core.range.low().clone(), last.core.range.high().cloned());
-    touch.then(range)
-}
-
 /// What is in memory only, newest versions, in pieces that fit a record each.
 async fn tail(held: &[Held]) -> Result<Vec<RowBatch>, NotMerged> {
     let unreadable = |error: Error| Failed::Other(error.to_string());
@@ -221,7 +211,7 @@ async fn tail(held: &[Held]) -> Result<Vec<RowBatch>, NotMerged> {
     for held in held {
         for family in Family::ALL {
             let active = Arc::clone(&held.sources.active);
-            let mut rows = Merge::of_tables(active, family, held.sequence, &held.core.range);
+            let mut rows = Merge::of_tables(active, family, held.sequence, &held.core.keys);
             // Memory only: there is nothing to fail on.
             while let Some((key, value)) = rows.next().await.map_err(unreadable)? {
                 let cost = key.len() + value.as_ref().map_or(0, Bytes::len);

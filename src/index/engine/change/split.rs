@@ -1,10 +1,11 @@
 //! Split: one partition becomes several, by metadata alone. Nothing is flushed or copied: the children share the parent's
-//! memtable, runs and unflushed log, each clipped to its range; compaction separates them later.
+//! memtable, runs and unflushed log, each clipped to its keys; compaction separates them later. The children are ranges, or the
+//! stripes of the parent's range (ADR 0019).
 //!
 //! While the parent still serves, the children's log extents are made. Then, with the parent held, each child's first
 //! manifest, which links to where the parent's log ends, becomes durable, and one coordinator transaction swaps the
 //! descriptors (I5, I8). A crash before it leaves the parent and orphaned extents, after it the children, which replay the
-//! parent's log clipped to their ranges.
+//! parent's log clipped to their keys.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,15 +28,15 @@ use crate::index::engine::table::Tables;
 use crate::index::engine::view::Sources;
 use crate::index::map::PartitionDescriptor;
 use crate::types::ExtentId;
-use crate::types::KeyRange;
 use crate::types::PartitionId;
+use crate::types::PartitionKeys;
 use crate::types::Sequence;
 
-/// A child to be: its id, its range, and the log extent made for it.
+/// A child to be: its id, its keys, and the log extent made for it.
 #[derive(Clone, Debug)]
 struct Child {
     id: PartitionId,
-    range: KeyRange,
+    keys: PartitionKeys,
     extent: ExtentId,
 }
 
@@ -48,14 +49,14 @@ pub(crate) struct Split {
 }
 
 impl Partition {
-    /// Splits into these ranges, which tile the partition's. When it returns the coordinator names the children, and the
+    /// Splits into these, which tile the partition's keys. When it returns the coordinator names the children, and the
     /// parent takes no write; its reads are right until a child is given its first write: the caller stops it first.
     ///
     /// # Errors
     /// [`Failed::Full`]: nothing has changed and the partition goes on; the others stop it.
     pub(crate) async fn split(
         &self,
-        ranges: Vec<(PartitionId, KeyRange)>,
+        parts: Vec<(PartitionId, PartitionKeys)>,
     ) -> Result<Split, Failed> {
         // Only when nothing is frozen is there one memtable to share: an earlier flush may have failed.
         self.flush_frozen().await?;
@@ -64,9 +65,9 @@ impl Partition {
         let shared = &self.core.shared;
         let epoch = self.core.epoch.next();
         let mut children = Vec::new();
-        for (id, range) in ranges {
+        for (id, keys) in parts {
             match shared.create(ExtentKind::Log, epoch).await {
-                Ok(extent) => children.push(Child { id, range, extent }),
+                Ok(extent) => children.push(Child { id, keys, extent }),
                 Err(failed) => {
                     self.forget(&children);
                     return Err(failed);
@@ -147,7 +148,7 @@ async fn swap(
         .iter()
         .map(|child| PartitionDescriptor {
             id: child.id,
-            range: child.range.clone(),
+            keys: child.keys.clone(),
             epoch,
             log: held.log.descriptor.log.iter().copied().chain([child.extent]).collect(),
             host: held.log.descriptor.host,
@@ -179,7 +180,7 @@ fn child(held: &Held, claimed: (PartitionDescriptor, Revision), end: u64) -> Rec
     });
     let identity = (descriptor.id, descriptor.epoch);
     let published = (Arc::clone(&sources), held.sequence);
-    let core = Core::new(Arc::clone(shared), identity, descriptor.range.clone(), published);
+    let core = Core::new(Arc::clone(shared), identity, descriptor.keys.clone(), published);
     let own = descriptor.log.last().copied();
     let state = LogState {
         highest: held.log.highest.iter().copied().chain([Sequence::new(0)]).collect(),

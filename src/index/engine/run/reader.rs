@@ -19,8 +19,8 @@ use crate::index::engine::shared::{Chore, Chores};
 use crate::index::engine::table::{From, Item};
 use crate::index::rows::Family;
 use crate::types::ExtentId;
-use crate::types::KeyRange;
 use crate::types::Location;
+use crate::types::PartitionKeys;
 use crate::types::RoutingKey;
 
 /// A run of fewer blocks is written anew rather than measured.
@@ -79,35 +79,43 @@ impl Run {
         Self { body: Arc::clone(&self.body), retired, chores: Arc::clone(&self.chores) }
     }
 
-    /// Whether all its rows are in `range`.
-    pub(crate) fn lies_in(&self, range: &KeyRange) -> bool {
-        range.contains(&self.body.footer.first) && range.contains(&self.body.footer.last)
+    /// Whether all its rows are among `keys`.
+    pub(crate) fn lies_in(&self, keys: &PartitionKeys) -> bool {
+        let (range, footer) = (keys.range(), &self.body.footer);
+        let of_it = keys.stripe().is_none_or(|stripe| footer.stripe == Some(stripe));
+        of_it && range.contains(&footer.first) && range.contains(&footer.last)
     }
 
-    /// About how many of its rows, and of their bytes, are in `range`.
-    pub(crate) fn part_in(&self, range: &KeyRange) -> (u64, u64) {
+    /// About how many of its rows, and of their bytes, are among `keys`.
+    pub(crate) fn part_in(&self, keys: &PartitionKeys) -> (u64, u64) {
         let RunEntry { rows, bytes, .. } = self.body.entry;
-        if self.lies_in(range) {
+        if self.lies_in(keys) {
             return (rows, bytes);
         }
+        let range = keys.range();
+        let shared = keys.stripe().filter(|stripe| self.body.footer.stripe != Some(*stripe));
+        let stripes = shared.map_or(1, |stripe| u128::from(stripe.of()));
         let index = &self.body.index;
         let below = |key: &RoutingKey| index.partition_point(|(first, _)| first < key.as_bytes());
         let end = range.high().map_or(index.len(), below);
         let inside = u64::try_from(end.saturating_sub(below(range.low()))).unwrap_or(u64::MAX);
         let all = u64::try_from(index.len()).unwrap_or(u64::MAX).max(1);
         let part = |whole: u64| {
-            let part = u128::from(whole) * u128::from(inside) / u128::from(all);
+            let part = u128::from(whole) * u128::from(inside) / (u128::from(all) * stripes);
             u64::try_from(part).unwrap_or(u64::MAX)
         };
         (part(rows), part(bytes))
     }
 
-    /// About how much of it is outside of `range`, percent by blocks; all of it when it is only a few blocks.
-    pub(crate) fn percent_outside(&self, range: &KeyRange) -> u64 {
+    /// About how much of it is not of `keys`, percent by blocks; all of it when it is only a few blocks, or when at least half
+    /// is of other stripes.
+    pub(crate) fn percent_outside(&self, keys: &PartitionKeys) -> u64 {
         let all = codec::wide(self.body.index.len());
-        if all < BLOCKS_MIN {
+        let is_shared = keys.stripe().is_some_and(|one| self.body.footer.stripe != Some(one));
+        if all < BLOCKS_MIN || is_shared {
             return 100;
         }
+        let range = keys.range();
         let place = |key: &[u8]| self.body.index.partition_point(|(first, _)| first.as_ref() < key);
         let low = place(range.low().as_bytes());
         let high = range.high().map_or(self.body.index.len(), |high| place(high.as_bytes()));

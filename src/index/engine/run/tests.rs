@@ -5,6 +5,7 @@ use crate::index::engine::run::filter::{Filter, FilterBuilder};
 use crate::index::engine::run::footer::Footer;
 use crate::types::ExtentId;
 use crate::types::Location;
+use crate::types::Stripe;
 
 fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
@@ -52,6 +53,7 @@ fn footer() -> Footer {
         last: Bytes::from_static(b"bc"),
         index: part(1000),
         filter: part(2000),
+        stripe: None,
     }
 }
 
@@ -81,11 +83,23 @@ fn block_has_golden_bytes() {
 
 #[test]
 fn footer_has_golden_bytes() {
-    let golden = concat!(
-        "01", "03", "02", "01", "0161", "026263", "ac02", "e807", "c801", "01", "ac02", "d00f",
-        "c801", "01",
+    let fields = concat!(
+        "03", "02", "01", "0161", "026263", "ac02", "e807", "c801", "01", "ac02", "d00f", "c801",
+        "01",
     );
-    assert_eq!(hex(&footer().encode()), golden);
+    assert_eq!(hex(&footer().encode()), format!("02{fields}00"));
+    let striped = Footer { stripe: Stripe::new(3, 9), ..footer() };
+    assert_eq!(hex(&striped.encode()), format!("02{fields}010309"));
+    assert_eq!(Footer::decode(&striped.encode()), Some(striped.clone()));
+    let mut malformed = striped.encode().to_vec();
+    let number = malformed.len() - 2;
+    malformed[number] = 9;
+    assert_eq!(Footer::decode(&malformed), None, "no tenth stripe of nine");
+    let mut first_version = footer().encode().to_vec();
+    first_version[0] = 1;
+    first_version.pop();
+    assert_eq!(hex(&first_version), format!("01{fields}"));
+    assert_eq!(Footer::decode(&first_version), Some(footer()));
 }
 
 #[test]

@@ -15,6 +15,7 @@ use crate::index::rows::Family;
 use crate::types::Epoch;
 use crate::types::ExtentId;
 use crate::types::Location;
+use crate::types::Stripe;
 
 /// A block is closed once it has so many bytes, unpacked.
 const BLOCK_BYTES: usize = 16 * 1024;
@@ -28,6 +29,7 @@ pub(crate) struct RunWriter {
     extent: ExtentId,
     epoch: Epoch,
     family: Family,
+    stripe: Option<Stripe>,
     /// Where the extent ends: the offset of the next append.
     end: u64,
     block: BlockBuilder,
@@ -43,11 +45,11 @@ pub(crate) struct RunWriter {
 }
 
 impl RunWriter {
-    /// Starts a run of at most `rows_max` rows in an extent just created.
+    /// Starts a run of at most `rows_max` rows, all of `stripe` if there is one, in an extent just created.
     pub(crate) fn new(
         capacity: Arc<dyn Capacity>,
         extent: (ExtentId, Epoch),
-        family: Family,
+        (family, stripe): (Family, Option<Stripe>),
         rows_max: u64,
     ) -> Self {
         Self {
@@ -55,6 +57,7 @@ impl RunWriter {
             extent: extent.0,
             epoch: extent.1,
             family,
+            stripe,
             end: 0,
             block: BlockBuilder::default(),
             block_first: Bytes::new(),
@@ -116,6 +119,7 @@ impl RunWriter {
             last: self.last.clone(),
             index: *index,
             filter: *filter,
+            stripe: self.stripe,
         };
         let footer = self.append(vec![vec![footer.encode()]]).await?;
         let [footer] = footer.as_slice() else { return Err(self.misplaced()) };

@@ -1,0 +1,87 @@
+//! Pages of the stripes of one range, as one page.
+
+use bytes::Bytes;
+
+use crate::index::ListEntry;
+use crate::index::ListPage;
+
+/// The first `limit` entries of pages that the stripes of a range, which ends at `high`, gave for the same question.
+///
+/// An entry covers the names up to where the listing goes on after it; a group, those of other stripes too. A page that
+/// ends inside the range is full: so where any does, there are enough entries before that point.
+pub(super) fn one_page(pages: Vec<ListPage>, limit: usize, high: Option<&Bytes>) -> ListPage {
+    let is_inside = |next: &Bytes| high.is_none_or(|high| next < high);
+    let is_cut = pages.iter().any(|page| page.next.as_ref().is_some_and(is_inside));
+    // Where all have ended, one may have met a group that goes on beyond the range, even to the end of what is asked for.
+    let ends: Option<Vec<Bytes>> = pages.iter().map(|page| page.next.clone()).collect();
+    let end = ends.and_then(|ends| ends.into_iter().max());
+    let mut all: Vec<(Bytes, ListEntry)> =
+        pages.into_iter().flat_map(|page| page.after.into_iter().zip(page.entries)).collect();
+    // Stable, and stripes are sorted: merging them is what this sort does.
+    all.sort_by(|(a, _), (b, _)| a.cmp(b));
+    all.dedup_by(|(a, _), (b, _)| a == b);
+    let is_cut = is_cut || all.len() > limit;
+    all.truncate(limit);
+    let last = all.last().map(|(after, _)| after.clone());
+    let (after, entries) = all.into_iter().unzip();
+    ListPage { entries, after, next: if is_cut { last } else { end } }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn name(name: &str) -> ListEntry {
+        ListEntry::Uncommitted { name: name.to_owned() }
+    }
+
+    fn at(position: &str) -> Bytes {
+        Bytes::copy_from_slice(position.as_bytes())
+    }
+
+    fn page(names: &[&str], next: Option<&str>) -> ListPage {
+        ListPage {
+            entries: names.iter().map(|one| name(one)).collect(),
+            after: names.iter().map(|one| at(&format!("{one}."))).collect(),
+            next: next.map(at),
+        }
+    }
+
+    fn of(pages: Vec<ListPage>, limit: usize, high: &str) -> (String, Option<Bytes>) {
+        let page = one_page(pages, limit, Some(&at(high)));
+        assert_eq!(page.entries.len(), page.after.len());
+        let names = page.entries.into_iter().map(|entry| match entry {
+            ListEntry::Uncommitted { name } => name,
+            ListEntry::Blob { .. } | ListEntry::Prefix { .. } => panic!("only names"),
+        });
+        (names.collect(), page.next)
+    }
+
+    #[test]
+    fn names_come_in_order_and_all_of_them() {
+        let pages = vec![page(&["b", "f"], None), page(&["a", "c"], None), page(&[], None)];
+        assert_eq!(of(pages, 9, "z"), ("abcf".into(), None));
+        let pages = vec![page(&["b", "f"], Some("z")), page(&["a", "c"], Some("z"))];
+        assert_eq!(of(pages, 4, "z"), ("abcf".into(), Some(at("z"))));
+    }
+
+    #[test]
+    fn a_full_page_ends_after_its_last_entry() {
+        let pages = vec![page(&["b", "f"], Some("f.")), page(&["a", "x"], Some("x."))];
+        assert_eq!(of(pages, 2, "z"), ("ab".into(), Some(at("b."))));
+        let pages = vec![page(&["b", "f"], Some("f.")), page(&[], Some("z"))];
+        assert_eq!(of(pages, 2, "z"), ("bf".into(), Some(at("f."))));
+    }
+
+    #[test]
+    fn a_group_is_shown_once_and_counts_for_all_stripes() {
+        let group = |next| page(&["g"], next);
+        assert_eq!(of(vec![group(None), group(None)], 5, "z"), ("g".into(), None));
+        // It goes on beyond the range: not to be met again from there.
+        let pages = vec![group(Some("zz")), page(&["a"], Some("z"))];
+        assert_eq!(of(pages, 5, "z"), ("ag".into(), Some(at("zz"))));
+        // It is all the rest of what is asked for.
+        let pages = vec![group(None), page(&["a"], Some("z"))];
+        assert_eq!(of(pages, 5, "z"), ("ag".into(), None));
+    }
+}

@@ -1,0 +1,298 @@
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use super::*;
+use crate::index::api::DeleteBlob;
+use crate::index::api::Guard;
+use crate::index::api::IndexHost;
+use crate::index::api::ListBlobs;
+use crate::index::api::ListEntry;
+use crate::index::api::NewContent;
+use crate::index::api::PutBlob;
+use crate::index::api::Read;
+use crate::index::api::ReadReply;
+use crate::index::api::Target;
+use crate::index::api::Write;
+use crate::index::engine::Parts;
+use crate::index::engine::testing::World;
+use crate::index::map::PartitionMap;
+use crate::types::*;
+
+const ACCOUNT: AccountId = AccountId::new(1);
+const CONTAINER: ContainerId = ContainerId::new(1 << 62);
+
+struct Rig {
+    parts: Parts,
+    fleet: Arc<Fleet>,
+}
+
+fn key(number: u32) -> BlobKey {
+    let name = BlobName::new(&format!("log/{number:06}")).unwrap();
+    BlobKey { account: ACCOUNT, container: CONTAINER, collation: Collation::Utf16, name }
+}
+
+fn put(number: u32) -> Write {
+    let content = Bytes::from(number.to_string());
+    Write::PutBlob(PutBlob {
+        key: key(number),
+        guard: Guard::default(),
+        properties: BlobProperties::default(),
+        metadata: Metadata::default(),
+        kind: NewKind::Block,
+        tags: Tags::default(),
+        crc64: Crc64::of(&content),
+        content: NewContent::Inline(content),
+        tier: None,
+    })
+}
+
+fn delete(number: u32) -> Write {
+    let scope = DeleteScope::Blob;
+    Write::DeleteBlob(DeleteBlob { key: key(number), guard: Guard::default(), scope })
+}
+
+impl Rig {
+    /// Opens the store, whose container has a partition of its own.
+    async fn open(world: &World) -> Self {
+        world.capacity.crash();
+        let parts = Parts { machine: Arc::new(crate::index::Objects), ..world.parts() };
+        let range = RoutingKey::container_range(ACCOUNT, CONTAINER);
+        let borders = [range.low().clone(), range.high().unwrap().clone()];
+        let hosts = vec![parts.clone(); 2];
+        let fleet = Fleet::open_with(hosts, world.config, &borders).await.unwrap();
+        Self { parts, fleet: Arc::new(fleet) }
+    }
+
+    async fn map(&self) -> PartitionMap {
+        PartitionMap::load(self.parts.coordinator.as_ref()).await.unwrap()
+    }
+
+    /// The partitions of the container.
+    async fn ids(&self) -> Vec<PartitionId> {
+        let map = self.map().await;
+        let key = RoutingKey::blob(&key(0));
+        map.at(key.as_bytes()).iter().map(|partition| partition.id).collect()
+    }
+
+    async fn write(&self, write: Write) {
+        let map = self.map().await;
+        let target = Target::of(map.owner(&write.routing_key()).unwrap());
+        self.fleet.write(target, write).await.unwrap();
+    }
+
+    async fn write_all(&self, numbers: impl IntoIterator<Item = u32>) {
+        for number in numbers {
+            self.write(put(number)).await;
+        }
+    }
+
+    async fn stripe(&self, stripes: u8) -> Changed {
+        let ids = self.ids().await;
+        assert_eq!(ids.len(), 1);
+        self.fleet.stripe(ids[0], stripes).await.unwrap()
+    }
+
+    async fn unstripe(&self) {
+        let ids = self.ids().await;
+        let merged = self.fleet.merge(&ids).await.unwrap();
+        assert_eq!(self.ids().await, merged.partitions);
+    }
+
+    /// The names that each of the container's partitions lists.
+    async fn lists(&self) -> Vec<Vec<String>> {
+        let list = ListBlobs {
+            account: ACCOUNT,
+            container: CONTAINER,
+            collation: Collation::Utf16,
+            prefix: String::new(),
+            delimiter: None,
+            start_from: None,
+            from: None,
+            limit: 5_000,
+            uncommitted: false,
+            snapshots: false,
+        };
+        let mut lists = Vec::new();
+        for owner in self.map().await.at(&list.position()) {
+            let read = Read::Blobs(list.clone());
+            let answer = self.fleet.read(Target::of(owner), read).await.unwrap();
+            let ReadReply::Blobs(page) = answer else { panic!("{answer:?}") };
+            let names = page.entries.into_iter().map(|entry| {
+                let ListEntry::Blob { name, .. } = entry else { panic!("{entry:?}") };
+                name
+            });
+            lists.push(names.collect());
+        }
+        lists
+    }
+
+    /// Exactly these blobs are there: each in one list, which is in order, and found by its name.
+    async fn check(&self, numbers: impl IntoIterator<Item = u32>) {
+        let lists = self.lists().await;
+        assert!(lists.iter().all(|names| names.is_sorted_by(|a, b| a < b)));
+        let mut all: Vec<String> = lists.into_iter().flatten().collect();
+        all.sort();
+        let numbers: Vec<u32> = numbers.into_iter().collect();
+        let wanted: Vec<String> =
+            numbers.iter().map(|number| key(*number).name.as_str().to_owned()).collect();
+        assert_eq!(all, wanted);
+        let map = self.map().await;
+        for number in numbers {
+            let row = RoutingKey::blob(&key(number));
+            let target = Target::of(map.owner(row.as_bytes()).unwrap());
+            let read = Read::BlockList(key(number), None, Guard::default());
+            assert!(self.fleet.read(target, read).await.is_ok(), "{number}");
+        }
+    }
+
+    /// Everything in runs, each partition's own, and nothing else is kept.
+    async fn settle(&self, world: &World) {
+        for host in &self.fleet.hosts {
+            for partition in host.opened.all() {
+                partition.flush().await.unwrap();
+                while partition.compact().await.unwrap() {}
+            }
+        }
+        for host in &self.fleet.hosts {
+            host.shared.do_chores().await;
+        }
+        assert_eq!(self.fleet.owned_extents().await, world.capacity.extents_of_index());
+    }
+}
+
+#[tokio::test]
+async fn stripes_have_every_row_with_and_without_flush_compaction_and_restart() {
+    for flush in [false, true] {
+        let world = World::empty();
+        let rig = Rig::open(&world).await;
+        rig.write_all(0..100).await;
+        if flush {
+            rig.fleet.flush().await.unwrap();
+        }
+        rig.write_all(100..200).await;
+        let made = rig.stripe(5).await;
+        assert_eq!(rig.ids().await, made.partitions);
+        rig.check(0..200).await;
+        rig.write_all(200..300).await;
+        rig.check(0..300).await;
+        assert!(rig.lists().await.iter().all(|names| names.len() > 30), "dealt out");
+        if flush {
+            rig.settle(&world).await;
+            rig.check(0..300).await;
+        }
+        drop(rig);
+        let rig = Rig::open(&world).await;
+        rig.check(0..300).await;
+        rig.write_all(300..350).await;
+        rig.unstripe().await;
+        rig.check(0..350).await;
+        drop(rig);
+        let rig = Rig::open(&world).await;
+        rig.check(0..350).await;
+        // Into other parts than before: runs of the old stripes are of no one of the new.
+        rig.stripe(3).await;
+        rig.settle(&world).await;
+        rig.check(0..350).await;
+        rig.fleet.shutdown().await;
+    }
+}
+
+/// Otherwise its flusher would come back to it for ever.
+#[tokio::test]
+async fn log_without_rows_of_its_own_is_left_behind_by_a_flush() {
+    let world = World::empty();
+    let config = crate::index::Config { log_extent_bytes: 4 << 10, ..world.config };
+    let world = World { config, ..world };
+    let rig = Rig::open(&world).await;
+    rig.write_all(0..300).await;
+    // All but the last names are of the left one.
+    rig.fleet.split(rig.ids().await[0], &[RoutingKey::blob(&key(299))]).await.unwrap();
+    drop(rig);
+    let rig = Rig::open(&world).await;
+    let owner = |map: &PartitionMap| map.owner(RoutingKey::blob(&key(299)).as_bytes()).cloned();
+    rig.write(delete(299)).await;
+    for _ in 0..2 {
+        rig.fleet.flush().await.unwrap();
+        let owner = owner(&rig.map().await).unwrap();
+        assert!(owner.log.len() <= 2, "{:?}", owner.log);
+        for _ in 0..200 {
+            rig.fleet.write(Target::of(&owner), Write::Prove).await.unwrap();
+        }
+    }
+    rig.check(0..299).await;
+    rig.fleet.shutdown().await;
+}
+
+/// A run that all stripes share still has the row; the merged partition must not show it again.
+#[tokio::test]
+async fn rows_deleted_in_a_stripe_stay_deleted_when_it_is_no_more() {
+    let world = World::empty();
+    let rig = Rig::open(&world).await;
+    rig.write_all(0..60).await;
+    rig.fleet.flush().await.unwrap();
+    rig.stripe(4).await;
+    for number in 20..60 {
+        rig.write(delete(number)).await;
+    }
+    // One stripe has compacted its deletions away, the others have not.
+    let ids = rig.ids().await;
+    let host = rig.fleet.host_of(ids[2]).unwrap();
+    let one = host.opened.get(ids[2]).unwrap();
+    one.flush().await.unwrap();
+    while one.compact().await.unwrap() {}
+    rig.unstripe().await;
+    rig.check(0..20).await;
+    rig.settle(&world).await;
+    rig.check(0..20).await;
+    rig.fleet.shutdown().await;
+}
+
+#[tokio::test]
+async fn stripes_move_and_are_merged_from_where_they_are() {
+    let world = World::empty();
+    let rig = Rig::open(&world).await;
+    rig.write_all(0..50).await;
+    rig.stripe(4).await;
+    let ids = rig.ids().await;
+    for id in [ids[1], ids[3]] {
+        rig.fleet.move_to(id, HostId::new(1)).await.unwrap();
+    }
+    rig.write_all(50..100).await;
+    rig.check(0..100).await;
+    let hosts: BTreeSet<u64> = rig.fleet.status().iter().map(|one| one.host.get()).collect();
+    assert_eq!(hosts.len(), 2);
+    rig.unstripe().await;
+    rig.check(0..100).await;
+    let kinds: Vec<_> = rig.fleet.changes_after(0).iter().map(|event| event.kind).collect();
+    assert_eq!(kinds.first(), Some(&ChangeKind::Stripe));
+    assert_eq!(kinds.last(), Some(&ChangeKind::Unstripe));
+    rig.settle(&world).await;
+    rig.fleet.shutdown().await;
+}
+
+#[tokio::test]
+async fn only_names_of_one_container_are_dealt_out_and_stripes_are_merged_before_anything_else() {
+    let world = World::empty();
+    let rig = Rig::open(&world).await;
+    rig.write_all(0..20).await;
+    let outside = rig.map().await.partitions()[0].id;
+    assert_eq!(rig.fleet.stripe(outside, 2).await, Err(ChangeError::NotStripable));
+    let id = rig.ids().await[0];
+    for wrong in [0, 1, 17] {
+        assert_eq!(rig.fleet.stripe(id, wrong).await, Err(ChangeError::NotStripable));
+    }
+    rig.stripe(3).await;
+    let ids = rig.ids().await;
+    assert_eq!(rig.fleet.stripe(ids[0], 2).await, Err(ChangeError::Striped));
+    let cut = [RoutingKey::blob(&key(10))];
+    assert_eq!(rig.fleet.split(ids[0], &cut).await, Err(ChangeError::Striped));
+    for some in [vec![ids[0], ids[1]], vec![outside, ids[0]], vec![ids[0], ids[1], ids[1]]] {
+        assert_eq!(rig.fleet.merge(&some).await, Err(ChangeError::NotNeighbours), "{some:?}");
+    }
+    let stripes: Vec<_> = rig.fleet.status().into_iter().filter_map(|one| one.stripe).collect();
+    assert_eq!(stripes, Stripe::all(3).collect::<Vec<_>>());
+    rig.check(0..20).await;
+    rig.fleet.shutdown().await;
+}
