@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The partition map changes under load: splits, merges and moves while clients of the Python SDK write, read and list, and,
+"""The partition map changes under load: splits, merges, moves and stripes while clients of the Python SDK write, read and list, and,
 with `--driver PROGRAM`, the load driver does the same many times faster (`cargo bench --no-run --bench load` names the program).
 
 No client may see an error; each checks every answer against what it wrote, and each list against all names it has. Others
@@ -68,16 +68,23 @@ class Changer:
     def change(self):
         """One change of a kind that fits the map as it is; counts what came of it."""
         found = self.admin.partitions()
-        kind = self.draw.choice(["split", "split", "merge", "merge", "move"])
+        kind = self.draw.choice(["split", "split", "split", "merge", "merge", "merge", "move", "stripe", "unstripe"])
+        striped = [part for part in found if part.get("stripe")]
+        if kind == "unstripe" and not striped:
+            kind = "stripe"
         if len(found) < 3:
             kind = "split"
-        elif len(found) > 24 and kind == "split":
-            kind = "merge"
+        elif len(found) > 24 and kind in ("split", "stripe"):
+            kind = "unstripe" if striped else "merge"
         if kind == "split":
             body = {"at": [self.draw.choice(self.draw.choice(self.keys))]}
         elif kind == "merge":
             first = self.draw.randrange(len(found) - 1)
             body = {"partitions": [part["id"] for part in found[first:first + self.draw.choice([2, 2, 3])]]}
+        elif kind == "stripe":
+            body = {"partition": self.draw.choice(found)["id"], "stripes": self.draw.randrange(2, 5)}
+        elif kind == "unstripe":
+            body = {"partition": self.draw.choice(striped)["id"]}
         else:
             part = self.draw.choice(found)
             body = {"partition": part["id"], "host": 1 - part["host"]}
@@ -265,8 +272,8 @@ def main(options, scratch):
         if options.driver:
             judge_driven(figures, verdicts)
         done = dict(changer.done)
-        verdicts.check("splits, merges and moves were made", len(done) == 3, str(done), str(done))
-        odd = set(changer.refused) - {"AlreadyBorder", "BadKeys", "NotNeighbours", "NoSuchPartition", "Busy"}
+        verdicts.check("changes of every kind were made", len(done) == 5, str(done), str(done))
+        odd = set(changer.refused) - {"AlreadyBorder", "BadKeys", "NotNeighbours", "NoSuchPartition", "Busy", "Striped", "NotStripable"}
         verdicts.check("refusals are those of a map that has changed", not odd, str(dict(changer.refused)), str(odd))
         server.stop()
         code, text = server.check()
