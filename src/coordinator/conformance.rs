@@ -48,6 +48,10 @@ impl Clock for ManualClock {
         *self.0.borrow()
     }
 
+    fn thread_cpu(&self) -> Duration {
+        self.monotonic()
+    }
+
     async fn sleep(&self, duration: Duration) {
         let until = self.monotonic() + duration;
         self.0.subscribe().wait_for(|now| *now >= until).await.unwrap();

@@ -23,6 +23,9 @@ pub trait Clock: Send + Sync + Debug {
     /// Time since some fixed point of this process; never goes back.
     fn monotonic(&self) -> Duration;
 
+    /// Processor time that the calling thread has had. Costs a system call.
+    fn thread_cpu(&self) -> Duration;
+
     /// Waits. Cancel safe.
     async fn sleep(&self, duration: Duration);
 }
@@ -56,6 +59,12 @@ impl Clock for OsClock {
 
     fn monotonic(&self) -> Duration {
         self.start.elapsed()
+    }
+
+    fn thread_cpu(&self) -> Duration {
+        let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+        let nanoseconds = u32::try_from(time.tv_nsec).unwrap_or(0);
+        Duration::new(u64::try_from(time.tv_sec).unwrap_or(0), nanoseconds)
     }
 
     async fn sleep(&self, duration: Duration) {
@@ -108,6 +117,11 @@ impl Clock for SimClock {
         self.start.elapsed()
     }
 
+    /// As if nothing else ran: what a simulated program does between two waits takes no time.
+    fn thread_cpu(&self) -> Duration {
+        self.start.elapsed()
+    }
+
     async fn sleep(&self, duration: Duration) {
         tokio::time::sleep(duration).await;
     }
@@ -150,5 +164,10 @@ mod tests {
         assert!(clock.now().since_unix() > Duration::from_secs(1_700_000_000));
         let first = clock.monotonic();
         assert!(clock.monotonic() >= first);
+        let (first, mut spun) = (clock.thread_cpu(), 0_u64);
+        while clock.thread_cpu() == first {
+            spun += 1;
+        }
+        assert!(clock.thread_cpu() > first, "after {spun} looks");
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! 1. `bootstrap.rs`: the first map of a new store.
 //! 2. Here: opening, routing to hosts, closing.
-//! 3. `change.rs`: splits, merges and moves; `measure.rs`, `balance.rs`: when; `spread.rs`: where to cut evenly; `status.rs`:
+//! 3. `change.rs`: splits, merges and moves, at most one of a partition at a time (`claims.rs`); `measure.rs`, `balance.rs`: when; `spread.rs`: where to cut evenly; `status.rs`:
 //!    what is shown of them.
 //!
 //! Each host may have a thread of its own. They share nothing but the counts of uses of extents: what one tells another goes
@@ -11,6 +11,7 @@
 mod balance;
 mod bootstrap;
 mod change;
+mod claims;
 mod measure;
 mod spread;
 mod status;
@@ -34,6 +35,7 @@ use crate::index::engine::Config;
 use crate::index::engine::Owned;
 use crate::index::engine::Parts;
 use crate::index::engine::Shared;
+use crate::index::fleet::claims::Claims;
 use crate::index::fleet::status::Changes;
 use crate::index::host::Host;
 use crate::index::map::PartitionMap;
@@ -52,8 +54,8 @@ pub struct Fleet {
     hosts: Vec<Host>,
     /// The highest id of a partition of a new store's first map there can be.
     first_map_ids: u64,
-    /// One change of the map at a time, and none during shutdown.
-    changing: tokio::sync::Mutex<()>,
+    /// One change of a partition at a time, and none during shutdown.
+    claims: Arc<Claims>,
     stop: CancellationToken,
     changes: Changes,
 }
@@ -127,7 +129,7 @@ impl Fleet {
         Ok(Self {
             hosts: opened,
             first_map_ids: bootstrap::PARTITIONS_MAX,
-            changing: tokio::sync::Mutex::default(),
+            claims: Arc::default(),
             stop: CancellationToken::new(),
             changes: Changes::default(),
         })
@@ -138,7 +140,8 @@ impl Fleet {
     pub async fn shutdown(&self) {
         // First: a change may be waiting for a partition to open.
         self.stop.cancel();
-        let _no_change = self.changing.lock().await;
+        // Whoever begins one from now on is refused.
+        self.claims.none().await;
         join_all(self.hosts.iter().map(Host::shutdown)).await;
         tracing::info!("index stopped");
     }

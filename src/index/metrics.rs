@@ -1,4 +1,6 @@
-//! Counters of the index.
+//! Counters of the index; `load.rs`: of the load of its partitions.
+
+mod load;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,6 +9,10 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
+
+use crate::index::load::Counts;
+use crate::index::load::Load;
+use crate::index::metrics::load::LoadMetrics;
 
 /// What all partitions of a host count; cheap to clone.
 #[derive(Clone, Debug)]
@@ -31,6 +37,7 @@ struct Counters {
     merge_pause: Histogram,
     move_pause: Histogram,
     shared_dropped: Counter,
+    load: LoadMetrics,
 }
 
 impl Default for Metrics {
@@ -53,6 +60,7 @@ impl Default for Metrics {
             merge_pause: pauses(),
             move_pause: pauses(),
             shared_dropped: Counter::default(),
+            load: LoadMetrics::default(),
         }))
     }
 }
@@ -83,6 +91,12 @@ impl Metrics {
         index.register("move_pause_seconds", pause, c.move_pause.clone());
         let dropped = "Bytes of shared content that rows stopped naming";
         index.register("shared_dropped_bytes", dropped, c.shared_dropped.clone());
+        c.load.register(index);
+    }
+
+    /// Notes what all partitions together did since the last look, and the load of each.
+    pub(crate) fn look(&self, added: &Counts, loads: impl Iterator<Item = Load>) {
+        self.0.load.look(added, loads);
     }
 
     pub(crate) fn committed(&self, ops: usize) {

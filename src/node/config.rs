@@ -46,7 +46,7 @@ struct Limit<T> {
 
 const INITIAL_PARTITIONS: Limit<u32> = Limit { default: 1, range: 1..=128 };
 const INDEX_HOSTS: Limit<u32> = Limit { default: 1, range: 1..=64 };
-const SPLIT_REQUESTS: Limit<u32> = Limit { default: 0, range: 0..=10_000_000 };
+const SPLIT_REQUESTS: Limit<u32> = Limit { default: 5_000, range: 0..=10_000_000 };
 const JOURNAL_BYTES: Limit<u64> = Limit { default: 64 * MIB, range: 256 * KIB..=16 * GIB };
 const BLOCK_CACHE_BYTES: Limit<u64> = Limit { default: 64 * MIB, range: MIB..=1024 * GIB };
 const MEMTABLE_BYTES: Limit<u64> = Limit { default: 64 * MIB, range: MIB..=64 * GIB };
@@ -86,7 +86,7 @@ pub struct Config {
     pub initial_partitions: u32,
     /// Threads that serve partitions of the index; 1, the default, means that they share those of everything else. 1 to 64.
     pub index_hosts: u32,
-    /// Requests a second above which a partition splits by itself; 0, the default, turns it off.
+    /// Requests a second above which a partition splits by itself; 0 has the partition map change by command only. Default 5,000.
     pub split_requests: u32,
     /// Size of a new journal ring, for each disk. Default 64 MiB, 256 KiB to 16 GiB.
     pub journal_bytes: u64,

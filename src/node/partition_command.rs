@@ -112,16 +112,33 @@ fn outcome(made: &Made) -> String {
 /// All partitions for people.
 fn table(look: &Look) -> String {
     let mut page = format!(
-        "{:>8} {:>4} {:>6} {:>12} {:>12} {:>10} {:>10} {:>4}  from\n",
-        "id", "host", "epoch", "requests", "rows", "runs", "memtable", "log"
+        "{:>8} {:>4} {:>6} {:>11} {:>11} {:>9} {:>9} {:>9} {:>9} {:>12} {:>10} {:>10} {:>4}  from\n",
+        "id",
+        "host",
+        "epoch",
+        "reads",
+        "writes",
+        "lists",
+        "cpu",
+        "waits",
+        "logged",
+        "rows",
+        "runs",
+        "memtable",
+        "log"
     );
     for partition in &look.partitions {
         page += &format!(
-            "{:>8} {:>4} {:>6} {:>12} {:>12} {:>10} {:>10} {:>4}  {}{}{}\n",
+            "{:>8} {:>4} {:>6} {:>11} {:>11} {:>9} {:>9} {:>9} {:>9} {:>12} {:>10} {:>10} {:>4}  {}{}{}\n",
             partition.id,
             partition.host,
             partition.epoch,
-            partition.requests,
+            partition.reads,
+            partition.writes,
+            partition.lists,
+            time(partition.cpu_us),
+            time(partition.queue_age_us),
+            bytes(partition.log_bytes),
             partition.rows,
             bytes(partition.run_bytes),
             bytes(partition.memtable_bytes),
@@ -145,9 +162,18 @@ fn table(look: &Look) -> String {
     }
     let (count, hosts) = (look.partitions.len(), look.hosts);
     page + &format!(
-        "{count} partitions on {hosts} hosts, {} changes since the start\n",
+        "{count} partitions on {hosts} hosts, {} changes since the start; counts since the host opened each\n",
         look.latest_change
     )
+}
+
+/// A time for people.
+fn time(microseconds: u64) -> String {
+    match microseconds {
+        0..10_000 => format!("{microseconds} us"),
+        10_000..10_000_000 => format!("{} ms", microseconds / 1_000),
+        _ => format!("{} s", microseconds / 1_000_000),
+    }
 }
 
 /// A size for people.
@@ -256,8 +282,30 @@ mod tests {
     }
 
     #[test]
+    fn lists_tell_what_partitions_had_to_do() {
+        let partition = PartitionView {
+            reads: 70,
+            writes: 800,
+            lists: 9,
+            cpu_us: 2_345_678,
+            queue_age_us: 1_234,
+            log_bytes: 20_480,
+            ..PartitionView::default()
+        };
+        let text = table(&Look { partitions: vec![partition], ..Look::default() });
+        let columns = |line: usize| -> Vec<&str> {
+            text.lines().nth(line).unwrap().split_whitespace().collect()
+        };
+        let wanted = ["reads", "writes", "lists", "cpu", "waits", "logged"];
+        assert_eq!(columns(0)[3..9], wanted);
+        assert_eq!(columns(1)[3..12], ["70", "800", "9", "2345", "ms", "1234", "us", "20", "KiB"]);
+    }
+
+    #[test]
     fn sizes_are_short() {
         let sizes = [0, 10_239, 10_240, 11 << 20, 12 << 30].map(bytes);
         assert_eq!(sizes, ["0 B", "10239 B", "10 KiB", "11 MiB", "12 GiB"]);
+        let times = [0, 9_999, 10_000, 9_999_999, 10_000_000].map(time);
+        assert_eq!(times, ["0 us", "9999 us", "10 ms", "9999 ms", "10 s"]);
     }
 }

@@ -55,9 +55,12 @@ pub(super) fn frame(before: &Look, now: &Look, (columns, lines): (usize, usize))
     page += &format!("{}{END}", marks(now, &cells));
     page += &format!("{}\x1b[0m{END}{END}", legend());
     let room = lines.saturating_sub(FIXED_LINES).max(2);
-    page += &cut("  busiest   host  requests/s         rows  from", width);
+    page += &cut(
+        "  busiest   host  requests/s   reads/s  writes/s  lists/s  cpu %  waits ms  log KiB/s         rows  from",
+        width,
+    );
     page += END;
-    for line in busiest(&rated).take(room / 2) {
+    for line in busiest(before, now, &rated).take(room / 2) {
         page += &format!("{}{END}", cut(&line, width));
     }
     page += &cut("  latest changes", width);
@@ -74,7 +77,7 @@ pub(super) fn frame(before: &Look, now: &Look, (columns, lines): (usize, usize))
 pub(super) fn lines(before: &Look, now: &Look) -> String {
     let rated = rates(before, now);
     let mut text = summary(now, &rated);
-    if let Some(line) = busiest(&rated).next() {
+    if let Some(line) = busiest(before, now, &rated).next() {
         text += &format!("  busiest {}", line.trim_start());
     }
     text.push('\n');
@@ -174,15 +177,36 @@ fn legend() -> String {
     )
 }
 
-fn busiest<'a>(rated: &'a [Rated<'_>]) -> impl Iterator<Item = String> + use<'a> {
+fn busiest<'a>(
+    before: &Look,
+    now: &Look,
+    rated: &'a [Rated<'_>],
+) -> impl Iterator<Item = String> + use<'a> {
     let mut order: Vec<&Rated<'_>> = rated.iter().collect();
     order.sort_by(|a, b| b.1.total_cmp(&a.1));
-    order.into_iter().map(|(partition, rate)| {
+    let old: HashMap<u64, PartitionView> =
+        before.partitions.iter().map(|p| (p.id, p.clone())).collect();
+    let seconds = seconds_between(&before.now, &now.now);
+    order.into_iter().map(move |(partition, rate)| {
         let from = if partition.from.is_empty() { "(the beginning)" } else { &partition.from };
+        let old = old.get(&partition.id).filter(|old| old.requests <= partition.requests);
+        let rate_of = |count: fn(&PartitionView) -> u64| {
+            let new = count(partition).saturating_sub(old.map_or(0, count));
+            #[expect(clippy::cast_precision_loss, reason = "counts of a second")]
+            let new = new as f64;
+            if seconds > 0.0 { new / seconds } else { 0.0 }
+        };
+        #[expect(clippy::cast_precision_loss, reason = "a time shown in milliseconds")]
+        let waits = partition.queue_age_us as f64 / 1_000.0;
         format!(
-            "{:9} {:6} {rate:11.0} {:12}  {}",
+            "{:9} {:6} {rate:11.0} {:9.0} {:9.0} {:8.0} {:6.1} {waits:9.1} {:10.0} {:12}  {}",
             partition.id,
             partition.host,
+            rate_of(|p| p.reads),
+            rate_of(|p| p.writes),
+            rate_of(|p| p.lists),
+            rate_of(|p| p.cpu_us) / 10_000.0,
+            rate_of(|p| p.log_bytes) / 1_024.0,
             partition.rows,
             // A name may hold anything; a terminal must not.
             from.escape_debug()
@@ -282,6 +306,26 @@ mod tests {
         assert!(lines.iter().any(|line| line.starts_with("  10:00:02 split    1 -> 3,4 host 1")));
         assert!(lines.iter().all(|line| line.chars().count() <= 160), "{lines:#?}");
         assert!(lines.len() <= 24, "{lines:#?}");
+    }
+
+    #[test]
+    fn the_busiest_are_told_with_what_they_had_to_do() {
+        let view = |requests, cpu_us| PartitionView {
+            reads: requests / 4,
+            writes: requests / 2,
+            lists: requests / 4,
+            cpu_us,
+            log_bytes: requests * 1_024,
+            queue_age_us: 1_500,
+            rows: 7,
+            ..partition(1, 0, requests)
+        };
+        let before = look(1, vec![view(4_000, 100)], Vec::new());
+        let now = look(3, vec![view(12_000, 500_100)], Vec::new());
+        let line = busiest(&before, &now, &rates(&before, &now)).next().unwrap();
+        let columns: Vec<&str> = line.split_whitespace().collect();
+        let wanted = "1 0 4000 1000 2000 1000 25.0 1.5 4000 7 acc/con/1";
+        assert_eq!(columns.join(" "), wanted);
     }
 
     #[test]

@@ -89,7 +89,8 @@ pub struct Settings {
     /// else, 1 to 64 [default: 1]
     #[arg(long, value_name = "N", env = "BLOCKYARD_INDEX_HOSTS")]
     pub index_hosts: Option<u32>,
-    /// Requests a second above which a partition of the index splits by itself, 0 turns it off [default: 0]
+    /// Requests a second above which a partition of the index splits by itself; with 0 partitions change by command only
+    /// [default: 5000]
     #[arg(long, value_name = "N", env = "BLOCKYARD_SPLIT_REQUESTS")]
     pub split_requests: Option<u32>,
     /// Size of a new journal for each disk [default: 67108864]

@@ -162,6 +162,12 @@ def for_people(commands, verdicts):
     count = len(commands.list())
     verdicts.check("list is a table", code == 0 and len(text.splitlines()) == count + 2 and "(the beginning)" in text, found=text[:80])
     code, text = commands.text("watch", "--seconds", 2)
+    looked = commands.list()
+    total = {what: sum(partition[what] for partition in looked) for what in ("reads", "writes", "lists", "refused", "cpu_us", "log_bytes")}
+    verdicts.check("list has the load by class", all(total[what] > 0 for what in ("reads", "writes", "cpu_us", "log_bytes")), found=total)
+    verdicts.check("classes add up", all(p["requests"] == p["reads"] + p["writes"] + p["lists"] for p in looked))
+    verdicts.check("nothing was refused", total["refused"] == 0, found=total)
+    verdicts.check("waits are told", all(p["queue_age_us"] < 10_000_000 for p in looked), found=[p["queue_age_us"] for p in looked])
     verdicts.check("watch prints lines without a terminal", code == 0 and len(re.findall("requests/s", text)) == 3 and "\x1b" not in text,
                    found=text[:160])
     process = commands.started("watch", "--json", stdout=subprocess.PIPE)
@@ -231,7 +237,11 @@ def page(commands, server, load, scratch, verdicts, look):
         verdicts.check(f"{look}: the table tells every change", [row[:4] for row in rows] == told,
                        found=str(rows[:1]))
         busiest = browser.run(ROWS, "#busiest")
-        verdicts.check(f"{look}: the busiest partition is named", any(ACCOUNT in row[4] for row in busiest[:3]), found=str(busiest[:1]))
+        verdicts.check(f"{look}: the busiest partition is named", any(ACCOUNT in row[10] for row in busiest[:3]), found=str(busiest[:1]))
+        # Somebody puts blobs all the while; most requests may be those for the account's row, which are looks.
+        told = {what: sum(float(row[column].replace(",", "")) for row in busiest)
+                for what, column in (("reads", 3), ("writes", 4), ("processor", 6), ("log", 8))}
+        verdicts.check(f"{look}: with their requests by class, processor time and log", all(told.values()), found=told)
         browser.keys("#map", ARROW_UP, ARROW_LEFT)
         told = browser.run("return document.getElementById('told').textContent")
         verdicts.check(f"{look}: arrow keys tell what is where", " on host " in told, found=told)

@@ -263,9 +263,12 @@ impl Session<'_> {
         });
         let times = if self.draw.percent(60) { steps / 12 } else { 0 };
         let work = async {
-            let splitter = in_time("the splitter".to_owned(), splitter::run(stack, self, times));
-            let (done, split) = join(join_all(clients), splitter).await;
-            done.into_iter().collect::<Result<(), Violation>>().and(split)
+            // Two at a time: changes of one partition wait for each other, all others do not.
+            let splitters = (0..2).map(|number| {
+                in_time(format!("splitter {number}"), splitter::run(stack, self, times / 2))
+            });
+            let (done, split) = join(join_all(clients), join_all(splitters)).await;
+            done.into_iter().chain(split).collect()
         };
         if self.plan.end == End::Kill {
             // The process dies in the middle of things.

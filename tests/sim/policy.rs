@@ -215,7 +215,8 @@ impl Run<'_> {
                 piece.large = (rows > config.rows_max).then(|| piece.large.unwrap_or(at));
                 let large = piece.large.map_or(0.0, |since| at - since);
                 assert!(large < LARGE_FOR, "{rows} rows for {large} s");
-                PartitionLoad { id: piece.id, range, host: piece.host, load, rows, bytes: 0 }
+                let (id, host, bytes, changing) = (piece.id, piece.host, 0, false);
+                PartitionLoad { id, range, host, load, rows, bytes, changing }
             })
             .collect()
     }

@@ -17,8 +17,8 @@ use crate::rig::Trouble;
 use crate::seeds::Violation;
 use crate::stack::Stack;
 
-/// The reserve of a full disk holds a log for each of so many.
-const PARTITIONS_MAX: usize = 14;
+/// The reserve of a full disk holds a log for each of so many; with two splitters there may be three more.
+const PARTITIONS_MAX: usize = 12;
 
 /// Changes the map up to `times` times.
 pub(crate) async fn run(stack: &Stack, session: &Session<'_>, times: u64) -> Result<(), Violation> {

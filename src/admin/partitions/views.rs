@@ -48,8 +48,22 @@ pub struct PartitionView {
     pub from: String,
     /// `high` as text.
     pub to: Option<String>,
-    /// Requests since it was opened by its host.
+    /// Requests since it was opened by its host; the sum of the next three.
     pub requests: u64,
+    /// Looks at one account, container or blob.
+    pub reads: u64,
+    /// Writes that came in.
+    pub writes: u64,
+    /// Pages of names, and steps of walks over rows.
+    pub lists: u64,
+    /// Writes refused because too many waited, or for too long.
+    pub refused: u64,
+    /// Processor time of its commits and reads, microseconds.
+    pub cpu_us: u64,
+    /// Bytes of log records made durable.
+    pub log_bytes: u64,
+    /// The longest that a write waited behind others, in the last quarter of a second; microseconds.
+    pub queue_age_us: u64,
     /// Rows in its runs, old versions and those of former neighbours included.
     pub rows: u64,
     /// Bytes of those runs.
@@ -104,6 +118,7 @@ pub struct Made {
 impl PartitionView {
     pub(super) fn new(status: PartitionStatus, known: &dyn Known) -> Self {
         let (low, high) = (status.range.low().as_bytes(), status.range.high());
+        let counts = status.counts;
         Self {
             id: status.id.get(),
             host: status.host.get(),
@@ -115,7 +130,14 @@ impl PartitionView {
             high: high.map(|high| hex(high.as_bytes())),
             from: names::text(low, known),
             to: high.map(|high| names::text(high.as_bytes(), known)),
-            requests: status.counts.requests(),
+            requests: counts.requests(),
+            reads: counts.reads,
+            writes: counts.writes,
+            lists: counts.lists,
+            refused: counts.refused,
+            cpu_us: microseconds(counts.cpu),
+            log_bytes: counts.log_bytes,
+            queue_age_us: microseconds(status.queue_age),
             rows: status.rows,
             run_bytes: status.run_bytes,
             memtable_bytes: status.memtable_bytes,
@@ -148,6 +170,10 @@ impl From<Changed> for Made {
 
 fn ids(partitions: &[PartitionId]) -> Vec<u64> {
     partitions.iter().map(|id| id.get()).collect()
+}
+
+fn microseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
 }
 
 fn milliseconds(pause: Duration) -> f64 {

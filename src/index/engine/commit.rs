@@ -115,7 +115,7 @@ impl Committer {
                     let waited = began.saturating_sub(first.arrived);
                     meter.waited(waited.saturating_sub(self.before));
                 }
-                meter.timed(clock.as_ref(), self.commit(&mut taken)).await;
+                meter.timed(clock.as_ref(), 1, self.commit(&mut taken)).await;
                 self.waits.end();
                 self.before = clock.monotonic().saturating_sub(began);
             }

@@ -104,11 +104,11 @@ impl Partition {
         self.core.may_read()?;
         let clock = &self.core.shared.parts.env.clock;
         let meter = &self.core.meter;
-        meter.note(Class::of(read), || clock.monotonic(), || read.place().sample());
+        let times = meter.note(Class::of(read), || clock.monotonic(), || read.place().sample());
         let view = self.core.snapshot();
         let machine = &self.core.shared.parts.machine;
         let answer = machine.answer(&view, self.core.range(), read, clock.now());
-        let reply = meter.timed(clock.as_ref(), answer).await;
+        let reply = meter.timed(clock.as_ref(), times, answer).await;
         // Ownership is checked after the read, so that what is answered was true while it was ours (I6).
         self.core.may_read()?;
         reply

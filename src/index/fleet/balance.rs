@@ -44,7 +44,8 @@ impl Fleet {
                 opened = self.in_key_order();
                 known = Some(versions);
             }
-            let loads = look.again(now, &opened);
+            let loads = look.again(now, &opened, &self.claims.taken());
+            parts.metrics.look(&look.added, loads.iter().map(|load| load.load));
             let Some(policy) = &mut policy else { continue };
             let mut asked = BTreeSet::new();
             let plans = policy.tick(now, &hosts, &loads, &mut |id| {
@@ -59,7 +60,9 @@ impl Fleet {
                 partition.core.meter.rest();
             }
             for plan in plans {
-                self.carry_out(plan).await;
+                // Looking goes on: a burst does not wait for a merge.
+                let change = Arc::clone(&self).carry_out(plan);
+                drop(parts.env.tasks.spawn("partition change", change));
             }
         }
     }
@@ -74,7 +77,7 @@ impl Fleet {
         all
     }
 
-    async fn carry_out(self: &Arc<Self>, plan: Plan) {
+    async fn carry_out(self: Arc<Self>, plan: Plan) {
         let done = match &plan {
             Plan::Split(partition, keys) => self.split(*partition, keys).await,
             Plan::SplitEvenly(partition, ways) => self.split_evenly(*partition, *ways).await,

@@ -15,6 +15,7 @@ use crate::index::engine::NotMoved;
 use crate::index::engine::Partition;
 use crate::index::engine::Shared;
 use crate::index::fleet::Fleet;
+use crate::index::fleet::claims::Claim;
 use crate::index::fleet::status::{ChangeEvent, ChangeKind};
 use crate::index::host::Host;
 use crate::types::HostId;
@@ -85,8 +86,9 @@ impl From<NotMerged> for ChangeError {
 const MOVE_TRIES: usize = 4;
 /// Between tries to open a partition that this process owns and that nobody serves.
 const REOPEN_PAUSE: Duration = Duration::from_millis(100);
-/// Tries to open it.
+/// Tries to open it before whoever asked for the move is told that it failed; it is tried on, with pauses that grow to this.
 const REOPEN_TRIES: usize = 20;
+const REOPEN_PAUSE_MAX: Duration = Duration::from_secs(5);
 
 impl Fleet {
     /// Splits a partition at `keys`: each is the lowest of a child's range. Writes wait a moment, reads go on. Once begun it
@@ -145,11 +147,17 @@ impl Fleet {
     ) -> Result<Changed, ChangeError> {
         let fleet = Arc::clone(self);
         let task = async move {
-            let _one = fleet.changing.lock().await;
-            fleet.still_serves()?;
-            fleet.carry_out_move(partition, host).await
+            let mut claim = fleet.claim(&[partition]).await?;
+            fleet.carry_out_move(&mut claim, partition, host).await
         };
         self.in_a_task("partition move", task).await
+    }
+
+    /// Waits for other changes of these partitions; none begins before this one has ended.
+    async fn claim(&self, partitions: &[PartitionId]) -> Result<Claim, ChangeError> {
+        let claim = self.claims.claim(partitions).await;
+        self.still_serves()?;
+        Ok(claim)
     }
 
     /// A change that its caller gave up half-way would leave a range without an owner.
@@ -168,8 +176,7 @@ impl Fleet {
         partition: PartitionId,
         keys: &[RoutingKey],
     ) -> Result<Changed, ChangeError> {
-        let _one = self.changing.lock().await;
-        self.still_serves()?;
+        let _claim = self.claim(&[partition]).await?;
         let host = self.host_of(partition).ok_or(ChangeError::NoSuchPartition)?;
         let parent = host.opened.get(partition).ok_or(ChangeError::NoSuchPartition)?;
         if parent.core.keys.stripe().is_some() {
@@ -185,8 +192,7 @@ impl Fleet {
         partition: PartitionId,
         stripes: u8,
     ) -> Result<Changed, ChangeError> {
-        let _one = self.changing.lock().await;
-        self.still_serves()?;
+        let _claim = self.claim(&[partition]).await?;
         let host = self.host_of(partition).ok_or(ChangeError::NoSuchPartition)?;
         let parent = host.opened.get(partition).ok_or(ChangeError::NoSuchPartition)?;
         if parent.core.keys.stripe().is_some() {
@@ -220,9 +226,11 @@ impl Fleet {
         Ok(Changed { partitions: ids, pause })
     }
 
-    async fn carry_out_merge(&self, partitions: &[PartitionId]) -> Result<Changed, ChangeError> {
-        let _one = self.changing.lock().await;
-        self.still_serves()?;
+    async fn carry_out_merge(
+        self: &Arc<Self>,
+        partitions: &[PartitionId],
+    ) -> Result<Changed, ChangeError> {
+        let mut claim = self.claim(partitions).await?;
         let find = |id: &PartitionId| self.host_of(*id).and_then(|host| host.opened.get(*id));
         let found = partitions.iter().map(find).collect::<Option<Vec<_>>>();
         let found = found.ok_or(ChangeError::NoSuchPartition)?;
@@ -235,7 +243,7 @@ impl Fleet {
         let first = partitions.first().and_then(|id| self.host_of(*id));
         let host = first.ok_or(ChangeError::NoSuchPartition)?;
         for partition in partitions {
-            self.carry_out_move(*partition, host.shared.host).await?;
+            self.carry_out_move(&mut claim, *partition, host.shared.host).await?;
         }
         let found = partitions.iter().map(|id| host.opened.get(*id)).collect::<Option<Vec<_>>>();
         let parts = found.ok_or(ChangeError::NoSuchPartition)?;
@@ -250,8 +258,10 @@ impl Fleet {
         Ok(Changed { partitions: ids, pause })
     }
 
+    /// `claim` has the partition.
     async fn carry_out_move(
-        &self,
+        self: &Arc<Self>,
+        claim: &mut Claim,
         partition: PartitionId,
         to: HostId,
     ) -> Result<Changed, ChangeError> {
@@ -272,43 +282,91 @@ impl Fleet {
                     tracing::warn!(%partition, ?failed, "moved, but to be opened anew");
                     // Whatever comes of it: it is not served here any more.
                     from.opened.replace(&[Arc::clone(&old)], Vec::new());
-                    break (self.reopen(&to.shared, partition).await?, frozen_at);
+                    match self.reopen(&to.shared, partition, REOPEN_TRIES).await {
+                        Ok(new) => break (new, frozen_at),
+                        Err(error) => {
+                            old.abandon().await;
+                            let open = Arc::clone(self).keep_opening(
+                                claim.hand_on(partition),
+                                (partition, to.shared.host),
+                                frozen_at,
+                            );
+                            drop(to.shared.parts.env.tasks.spawn("partition reopen", open));
+                            return Err(error);
+                        }
+                    }
                 }
             }
         };
         from.opened.replace(&[Arc::clone(&old)], Vec::new());
         to.opened.add(new);
-        let pause = to.shared.parts.env.clock.monotonic().saturating_sub(frozen_at);
+        let pause = self.moved(to, partition, frozen_at);
         old.abandon().await;
-        to.shared.parts.metrics.moved(pause);
-        self.note(ChangeKind::Move, (&[partition], &[partition]), to.shared.host, pause);
-        tracing::info!(%partition, host = %to.shared.host, ?pause, "partition moved");
         Ok(Changed { partitions: vec![partition], pause })
     }
 
-    /// Opens a partition that is ours and that nobody serves. When it does not open in seconds, a disk takes no writes, and a
-    /// restart opens it.
+    /// Notes a move as soon as its partition is served at its new host.
+    fn moved(&self, to: &Host, partition: PartitionId, frozen_at: Duration) -> Duration {
+        let parts = &to.shared.parts;
+        let pause = parts.env.clock.monotonic().saturating_sub(frozen_at);
+        parts.metrics.moved(pause);
+        self.note(ChangeKind::Move, (&[partition], &[partition]), to.shared.host, pause);
+        tracing::info!(%partition, host = %to.shared.host, ?pause, "partition moved");
+        pause
+    }
+
+    /// Opens a partition that is ours and that nobody serves, in so many tries.
     async fn reopen(
         &self,
         shared: &Arc<Shared>,
         partition: PartitionId,
+        tries: usize,
     ) -> Result<Partition, ChangeError> {
-        let mut tries = 1;
+        let mut tried = 1;
         loop {
             match Partition::open(shared, partition).await {
                 Ok(opened) => return Ok(opened),
-                Err(error) if tries == REOPEN_TRIES => {
-                    tracing::error!(%partition, %error, "does not open; its keys are served after a restart");
-                    return Err(error.into());
-                }
+                Err(error) if tried == tries => return Err(error.into()),
                 Err(error) => {
                     tracing::warn!(%partition, %error, "does not open; trying again");
-                    tries += 1;
+                    tried += 1;
                     self.still_serves()?;
                     shared.parts.env.clock.sleep(REOPEN_PAUSE).await;
                 }
             }
         }
+    }
+
+    /// Goes on opening a partition that nobody serves, until it is served or the fleet stops: what keeps it closed, a full disk
+    /// or one that takes no writes, may pass.
+    async fn keep_opening(
+        self: Arc<Self>,
+        claim: Claim,
+        (partition, host): (PartitionId, HostId),
+        frozen_at: Duration,
+    ) {
+        let Some(host) = self.host(host) else { return };
+        let clock = &host.shared.parts.env.clock;
+        tracing::error!(%partition, "does not open; its keys are not served until it does");
+        let mut pause = REOPEN_PAUSE;
+        while self.still_serves().is_ok() {
+            tokio::select! {
+                biased;
+                () = self.stop.cancelled() => break,
+                () = clock.sleep(pause) => {}
+            }
+            pause = (pause * 2).min(REOPEN_PAUSE_MAX);
+            match self.reopen(&host.shared, partition, 1).await {
+                Ok(new) => {
+                    host.opened.add(new);
+                    self.moved(host, partition, frozen_at);
+                    break;
+                }
+                Err(error) => tracing::warn!(%partition, %error, "still does not open"),
+            }
+        }
+        // Only now may the fleet close what is open.
+        drop(claim);
     }
 
     fn note(

@@ -1,6 +1,7 @@
 //! What partitions had to do since the last look.
 
 use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,37 +19,50 @@ pub(super) struct Look {
     at: Duration,
     /// Meters and not partitions: those hold memory.
     counted: BTreeMap<PartitionId, (Arc<Meter>, Counts)>,
+    /// By all together, since the look before; those that are no more too.
+    pub(super) added: Counts,
 }
 
 impl Look {
     pub(super) fn new(now: Duration) -> Self {
-        Self { at: now, counted: BTreeMap::new() }
+        Self { at: now, counted: BTreeMap::new(), added: Counts::default() }
     }
 
-    /// The loads since the last look, in the order of `opened`.
+    /// The loads since the last look, in the order of `opened`; `changing` ones are under a change of the map.
     pub(super) fn again(
         &mut self,
         now: Duration,
         opened: &[(Arc<Partition>, HostId)],
+        changing: &BTreeSet<PartitionId>,
     ) -> Vec<PartitionLoad> {
         let elapsed = now.saturating_sub(self.at);
         self.at = now;
+        self.added = Counts::default();
         let mut counted = BTreeMap::new();
         let mut loads = Vec::new();
         for (partition, host) in opened {
             let core = &partition.core;
             let (counts, queue_age) = (core.meter.counts(), core.meter.tick());
             // What moved counts from nothing again, in another meter.
-            let before = self.counted.get(&core.id);
-            let before = before.filter(|(meter, _)| Arc::ptr_eq(meter, &core.meter));
-            let before = before.map_or_else(Counts::default, |(_, counts)| *counts);
-            let load = Load::of(&counts.since(&before), elapsed, queue_age);
+            let same = |(meter, _): &&mut (Arc<Meter>, Counts)| Arc::ptr_eq(meter, &core.meter);
+            let before = match self.counted.get_mut(&core.id).filter(same) {
+                Some((_, before)) => std::mem::replace(before, counts),
+                None => Counts::default(),
+            };
+            let added = counts.since(&before);
+            self.added = self.added.plus(&added);
+            let load = Load::of(&added, elapsed, queue_age);
             counted.insert(core.id, (Arc::clone(&core.meter), counts));
             let (rows, bytes) = core.own_size();
             let range = core.range().clone();
-            loads.push(PartitionLoad { id: core.id, range, host: *host, load, rows, bytes });
+            let changing = changing.contains(&core.id);
+            let (id, host) = (core.id, *host);
+            loads.push(PartitionLoad { id, range, host, load, rows, bytes, changing });
         }
-        self.counted = counted;
+        // What partitions did that were split, merged or moved meanwhile; of the others nothing is left.
+        for (meter, before) in std::mem::replace(&mut self.counted, counted).values() {
+            self.added = self.added.plus(&meter.counts().since(before));
+        }
         loads
     }
 }

@@ -8,8 +8,8 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use crate::env::Clock;
-use crate::index::load::busy;
 use crate::index::load::class::Class;
+use crate::index::load::cpu;
 use crate::index::load::rates::Counts;
 
 /// Keys kept: quantiles of so many are good to a few percent.
@@ -20,6 +20,8 @@ const SAMPLE_AGE: Duration = Duration::from_secs(5);
 const SAMPLES_PER_SECOND: f64 = 512.0;
 /// Every so-manieth request is sampled while nobody asks: nearly free, and a burst is known by its first tick.
 const RESTING: u64 = 64;
+/// Of looks at single things, which are short, every so-manieth is timed.
+const TIMED: u64 = 16;
 
 /// Counts and samples of one partition; all methods may be called from anywhere. Most requests cost it one atomic addition.
 #[derive(Debug)]
@@ -28,8 +30,8 @@ pub struct Meter {
     requests: [AtomicU64; Class::ALL.len()],
     refused: AtomicU64,
     log_bytes: AtomicU64,
-    /// Nanoseconds for which work held a thread.
-    busy: AtomicU64,
+    /// Nanoseconds of processor.
+    cpu: AtomicU64,
     /// The longest wait since the last tick, nanoseconds.
     waited: AtomicU64,
     /// The longest wait of the last tick, nanoseconds.
@@ -51,7 +53,7 @@ impl Default for Meter {
             requests: Default::default(),
             refused: AtomicU64::new(0),
             log_bytes: AtomicU64::new(0),
-            busy: AtomicU64::new(0),
+            cpu: AtomicU64::new(0),
             waited: AtomicU64::new(0),
             queue_age: AtomicU64::new(0),
             stride: AtomicU64::new(RESTING),
@@ -61,20 +63,26 @@ impl Default for Meter {
 }
 
 impl Meter {
-    /// Notes a request when it comes in, before it waits for anything. `key` is asked for only when it is sampled.
+    /// Notes a request when it comes in, before it waits for anything. `key` is asked for only when it is sampled. Answers how
+    /// many requests like it the processor time of this one is to stand for, for [`Self::timed`].
     pub fn note(
         &self,
         class: Class,
         now: impl FnOnce() -> Duration,
         key: impl FnOnce() -> Option<Bytes>,
-    ) {
-        let Some(count) = self.requests.get(class as usize) else { return };
+    ) -> u64 {
+        let Some(count) = self.requests.get(class as usize) else { return 0 };
         let number = count.fetch_add(1, Ordering::Relaxed);
         if number.is_multiple_of(self.stride.load(Ordering::Relaxed))
             && let Some(key) = key()
         {
             let mut ring = self.samples.lock().unwrap_or_else(PoisonError::into_inner);
             ring.push((key, now()));
+        }
+        match class {
+            Class::Read if number.is_multiple_of(TIMED) => TIMED,
+            Class::Read => 0,
+            Class::Write | Class::List => 1,
         }
     }
 
@@ -95,9 +103,14 @@ impl Meter {
         }
     }
 
-    /// Runs `work`, noting for how long it holds a thread.
-    pub async fn timed<T>(&self, clock: &dyn Clock, work: impl Future<Output = T>) -> T {
-        busy::timed(clock, &self.busy, work).await
+    /// Runs `work`, noting the processor time it takes, as often as it stands for others.
+    pub async fn timed<T>(
+        &self,
+        clock: &dyn Clock,
+        times: u64,
+        work: impl Future<Output = T>,
+    ) -> T {
+        cpu::timed(clock, (&self.cpu, times), work).await
     }
 
     /// What was counted so far.
@@ -111,7 +124,7 @@ impl Meter {
             lists: of(lists),
             refused: of(&self.refused),
             log_bytes: of(&self.log_bytes),
-            busy: Duration::from_nanos(of(&self.busy)),
+            cpu: Duration::from_nanos(of(&self.cpu)),
         }
     }
 
@@ -185,15 +198,16 @@ mod tests {
     #[test]
     fn samples_that_nobody_asks_for_are_few() {
         let meter = Meter::default();
-        let mut asked = 0;
+        let (mut asked, mut timed) = (0, 0);
         for n in 0..1_024 {
             let count = || {
                 asked += 1;
                 Some(key(n))
             };
-            meter.note(Class::Read, || Duration::ZERO, count);
+            timed += meter.note(Class::Read, || Duration::ZERO, count);
         }
         assert_eq!((asked, meter.counts().requests()), (16, 1_024));
+        assert_eq!(timed, 1_024, "those that are timed stand for all");
     }
 
     #[test]
@@ -234,7 +248,9 @@ mod tests {
     fn each_thing_is_counted_by_itself_and_waits_by_tick() {
         let meter = Meter::default();
         for (class, times) in [(Class::Read, 3), (Class::Write, 2), (Class::List, 1)] {
-            (0..times).for_each(|n| meter.note(class, || Duration::ZERO, || Some(key(n))));
+            for n in 0..times {
+                meter.note(class, || Duration::ZERO, || Some(key(n)));
+            }
         }
         meter.refuse();
         meter.logged(70);

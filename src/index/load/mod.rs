@@ -1,7 +1,7 @@
 //! Load of partitions, and when to change the map for it.
 //!
 //! 1. `meter.rs`: what a partition notes: requests by `class.rs`, the keys of some of them (waiting ones too), log bytes, waits,
-//!    refusals, and by `busy.rs` for how long its work held a thread.
+//!    refusals, and by `cpu.rs` the processor time of its work.
 //! 2. `rates.rs`: that by the second, a tick at a time.
 //! 3. `policy.rs`: from the loads of all partitions at an instant to the splits, moves and merges to make: a pure function
 //!    of what it is told, so that days of load are replayed in a test.
@@ -12,8 +12,8 @@
 //!
 //! Not here: looking at the meters every tick, and carrying changes out (`fleet/`).
 
-mod busy;
 mod class;
+mod cpu;
 mod meter;
 mod policy;
 mod rates;

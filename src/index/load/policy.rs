@@ -122,6 +122,8 @@ pub struct PartitionLoad {
     pub rows: u64,
     /// Bytes of those, about.
     pub bytes: u64,
+    /// Whether it is under a change of the map now: then nothing is planned for it.
+    pub changing: bool,
 }
 
 /// A change to make.
@@ -150,7 +152,8 @@ struct Known {
     hot: u32,
     /// Since when it has been so cold that it may be merged.
     cold: Option<Duration>,
-    moved: Option<Duration>,
+    /// When it was last told to move, and where to.
+    moved: Option<(Duration, HostId)>,
     /// When it was last asked to be split for its size.
     large: Option<Duration>,
     /// The highest sample of the tick before, if there were enough to tell.
@@ -215,7 +218,10 @@ impl Policy {
     ) -> Vec<Plan> {
         let config = self.config;
         let mut found = Vec::new();
-        for load in loads {
+        for (place, load) in loads.iter().enumerate() {
+            if load.changing || is_striped(loads, place) {
+                continue;
+            }
             if let Some((plan, more)) = self.split(now, load, samples) {
                 found.push((config.weight(&load.load), plan, more));
             }
@@ -271,6 +277,13 @@ impl Policy {
         let ways = cut::ways(size);
         Some((Plan::SplitEvenly(load.id, ways), ways - 1))
     }
+}
+
+/// Whether a partition shares its range with the one before or after it.
+fn is_striped(loads: &[PartitionLoad], place: usize) -> bool {
+    let range = |place: usize| loads.get(place).map(|load| &load.range);
+    let before = place.checked_sub(1).and_then(range);
+    range(place).is_some_and(|own| [before, range(place + 1)].contains(&Some(own)))
 }
 
 #[cfg(test)]

@@ -15,8 +15,8 @@ pub struct Counts {
     pub refused: u64,
     /// Bytes of log records made durable.
     pub log_bytes: u64,
-    /// For how long commits and reads held a thread.
-    pub busy: Duration,
+    /// Processor time of commits and reads.
+    pub cpu: Duration,
 }
 
 impl Counts {
@@ -24,6 +24,19 @@ impl Counts {
     #[must_use]
     pub const fn requests(&self) -> u64 {
         self.reads.saturating_add(self.writes).saturating_add(self.lists)
+    }
+
+    /// Both together.
+    #[must_use]
+    pub const fn plus(&self, other: &Self) -> Self {
+        Self {
+            reads: self.reads.saturating_add(other.reads),
+            writes: self.writes.saturating_add(other.writes),
+            lists: self.lists.saturating_add(other.lists),
+            refused: self.refused.saturating_add(other.refused),
+            log_bytes: self.log_bytes.saturating_add(other.log_bytes),
+            cpu: self.cpu.saturating_add(other.cpu),
+        }
     }
 
     /// What was added since `earlier`.
@@ -35,7 +48,7 @@ impl Counts {
             lists: self.lists.saturating_sub(earlier.lists),
             refused: self.refused.saturating_sub(earlier.refused),
             log_bytes: self.log_bytes.saturating_sub(earlier.log_bytes),
-            busy: self.busy.saturating_sub(earlier.busy),
+            cpu: self.cpu.saturating_sub(earlier.cpu),
         }
     }
 }
@@ -76,7 +89,7 @@ impl Load {
             lists: rate(added.lists),
             refused: rate(added.refused),
             log_bytes: rate(added.log_bytes),
-            cpu: added.busy.as_secs_f64() / seconds,
+            cpu: added.cpu.as_secs_f64() / seconds,
             queue_age,
         }
     }
@@ -94,16 +107,17 @@ mod tests {
 
     #[test]
     fn rates_are_what_was_added_by_the_time_it_took() {
-        let busy = Duration::from_millis(100);
-        let first = Counts { reads: 5, writes: 1, lists: 2, refused: 1, log_bytes: 10, busy };
+        let cpu = Duration::from_millis(100);
+        let first = Counts { reads: 5, writes: 1, lists: 2, refused: 1, log_bytes: 10, cpu };
         let second = Counts {
             reads: 105,
             writes: 51,
             lists: 3,
             refused: 3,
             log_bytes: 1_010,
-            busy: Duration::from_millis(200),
+            cpu: Duration::from_millis(200),
         };
+        assert_eq!(second.since(&first).plus(&first), second);
         let age = Duration::from_millis(3);
         let load = Load::of(&second.since(&first), Duration::from_millis(250), age);
         let expected = Load {

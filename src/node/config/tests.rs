@@ -33,6 +33,10 @@ fn defaults_are_those_of_a_development_machine() {
     assert_eq!(config.accounts, [AccountConfig::development()]);
     assert!(config.accounts[0].keys().is_ok());
     assert_eq!((config.initial_partitions, config.journal_bytes), (1, 64 << 20));
+    assert_eq!(
+        f64::from(config.split_requests),
+        crate::index::PolicyConfig::default().hot_requests
+    );
     assert_eq!((config.log.as_str(), config.log_format), ("info", LogFormat::Text));
 }
 

@@ -575,6 +575,90 @@ async fn change_that_fails_anywhere_leaves_the_old_or_the_new_partitions() {
     }
 }
 
+/// A disk that takes no writes for a while must not keep a partition closed for good.
+#[tokio::test(start_paused = true)]
+async fn partition_that_does_not_open_after_a_move_is_served_once_it_does() {
+    let mut reopened = 0;
+    for call in 0..14 {
+        let world = World::empty();
+        let rig = open(&world).await;
+        for number in 1..=20 {
+            rig.write(number).await;
+        }
+        let id = rig.target(&name(1)).await.partition;
+        let poisoned = || Fault::Refused(crate::capacity::Error::Poisoned { disk: 0 });
+        world.capacity.fail(When::From(call), poisoned());
+        let moved = rig.host.move_to(id, HostId::new(1)).await;
+        if moved.is_ok() || rig.host.partitions() > 0 {
+            continue;
+        }
+        let waits = rig.parts.env.tasks.spawn("another change", {
+            let host = Arc::clone(&rig.host);
+            async move { host.move_to(id, HostId::new(0)).await }
+        });
+        rig.parts.env.clock.sleep(Duration::from_secs(60)).await;
+        assert_eq!(rig.host.partitions(), 0, "the disk takes no writes");
+        world.capacity.fail(When::Once(usize::MAX), poisoned());
+        rig.parts.env.clock.sleep(REOPEN_PAUSE_MAX * 2).await;
+        rig.check(20).await;
+        rig.write(21).await;
+        rig.check(21).await;
+        let back = waits.await.unwrap().unwrap();
+        assert_eq!(back.partitions, [id], "whoever waited for the partition has it now");
+        let events = rig.host.changes_after(0);
+        assert_eq!(events.len(), 2);
+        assert!(events[0].pause > Duration::from_secs(60), "{events:?}");
+        rig.host.shutdown().await;
+        reopened += 1;
+    }
+    assert!(reopened > 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn fleet_stops_although_a_partition_does_not_open() {
+    let mut stopped = 0;
+    for call in 0..14 {
+        let world = World::empty();
+        let rig = open(&world).await;
+        rig.write(1).await;
+        let id = rig.target(&name(1)).await.partition;
+        let poisoned = Fault::Refused(crate::capacity::Error::Poisoned { disk: 0 });
+        world.capacity.fail(When::From(call), poisoned);
+        drop(rig.host.move_to(id, HostId::new(1)).await);
+        stopped += usize::from(rig.host.partitions() == 0);
+        rig.host.shutdown().await;
+    }
+    assert!(stopped > 0);
+}
+
+/// A merge that waits for a slow flush holds up nobody but its own partitions.
+#[tokio::test]
+async fn split_of_another_partition_does_not_wait_for_a_merge() {
+    let world = World::empty();
+    let rig = open(&world).await;
+    for number in 1..=60 {
+        rig.write(number).await;
+    }
+    rig.split(&[20, 40]).await;
+    let ids: Vec<_> = rig.map().await.partitions().iter().map(|p| p.id).collect();
+    let first = rig.all().into_iter().find(|p| p.core.id == ids[0]).unwrap();
+    let compacts = first.compacting.lock().await;
+    let merge = rig.parts.env.tasks.spawn("merge", {
+        let (host, ids) = (Arc::clone(&rig.host), ids.clone());
+        async move { host.merge(&ids[..2]).await }
+    });
+    while rig.host.claims.taken().is_empty() {
+        tokio::task::yield_now().await;
+    }
+    rig.split(&[50]).await;
+    assert!(!merge.is_finished());
+    drop(compacts);
+    merge.await.unwrap().unwrap();
+    rig.check(60).await;
+    assert_eq!(rig.map().await.partitions().len(), 3);
+    rig.host.shutdown().await;
+}
+
 #[tokio::test]
 async fn only_hosts_there_are_take_partitions() {
     let world = World::empty();

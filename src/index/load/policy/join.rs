@@ -15,8 +15,11 @@ const SIZE_TOGETHER: f64 = 0.25;
 /// Partitions merged in one step at most.
 const WAYS_MAX: usize = 8;
 
-/// The first neighbours that have all been cold long enough.
+/// The first neighbours that have all been cold long enough, if the map is at rest: merges write, and one at a time is enough.
 pub(super) fn merge(policy: &Policy, now: Duration, loads: &[PartitionLoad]) -> Option<Plan> {
+    if loads.iter().any(|load| load.changing) {
+        return None;
+    }
     let config = policy.config;
     let cold = |load: &PartitionLoad| {
         let since = policy.known.get(&load.id).and_then(|known| known.cold);
@@ -24,11 +27,12 @@ pub(super) fn merge(policy: &Policy, now: Duration, loads: &[PartitionLoad]) -> 
     };
     for place in 0..loads.len() {
         let (mut ids, mut size, mut weight) = (Vec::new(), 0.0, 0.0);
-        for load in loads.iter().skip(place).take(WAYS_MAX) {
+        for (at, load) in loads.iter().enumerate().skip(place).take(WAYS_MAX) {
             size += config.size(load);
             weight += config.weight(&load.load);
             let fits = size <= SIZE_TOGETHER && weight < COLD_TOGETHER;
-            if !(cold(load) && fits) {
+            // Stripes are merged all together or not at all.
+            if !(cold(load) && fits) || super::is_striped(loads, at) {
                 break;
             }
             ids.push(load.id);

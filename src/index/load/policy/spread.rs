@@ -25,7 +25,10 @@ pub(super) fn moves(
     let mut plans = Vec::new();
     let mut of_host: BTreeMap<HostId, f64> = hosts.iter().map(|host| (*host, 0.0)).collect();
     for load in loads {
-        *of_host.entry(load.host).or_default() += weight(load);
+        // What is on its way counts where it goes to.
+        let known = policy.known.get(&load.id).filter(|_| load.changing);
+        let to = known.and_then(|known| known.moved).map_or(load.host, |(_, to)| to);
+        *of_host.entry(to).or_default() += weight(load);
     }
     let all: f64 = of_host.values().sum();
     let (mut moved, mut moving) = (Vec::new(), 0.0);
@@ -44,10 +47,12 @@ pub(super) fn moves(
         let may_move = |load: &&PartitionLoad| {
             let known = policy.known.get(&load.id);
             let rests = known.is_some_and(|known| {
-                let stays = |at| now.saturating_sub(at) < config.stay;
-                known.moved.is_some_and(stays)
+                known.moved.is_some_and(|(at, _)| now.saturating_sub(at) < config.stay)
             });
-            load.host == from && !rests && !moved.contains(&load.id)
+            load.host == from
+                && !load.changing
+                && !rests
+                && !moved.iter().any(|(id, _)| *id == load.id)
         };
         // What comes nearest to half of the difference evens the two out best; more than all of it only turns them round.
         let gap = most - least;
@@ -61,12 +66,12 @@ pub(super) fn moves(
         }
         *of_host.entry(from).or_default() -= weight(best);
         *of_host.entry(to).or_default() += weight(best);
-        moved.push(best.id);
+        moved.push((best.id, to));
         plans.push(Plan::Move(best.id, to));
     }
-    for id in moved {
+    for (id, to) in moved {
         if let Some(known) = policy.known.get_mut(&id) {
-            known.moved = Some(now);
+            known.moved = Some((now, to));
         }
     }
     plans

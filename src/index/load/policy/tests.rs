@@ -54,7 +54,7 @@ impl Space {
                 let requests = rate * inside(range).len() as f64 / keys.len() as f64;
                 let host = self.hosts.get(id).copied().unwrap_or(HostId::new(0));
                 let load = Load { writes: requests, cpu: requests * self.cost, ..Load::default() };
-                PartitionLoad { id: *id, range: range.clone(), host, load, rows: 0, bytes: 0 }
+                PartitionLoad { id: *id, range: range.clone(), host, load, ..calm() }
             })
             .collect();
         loads.sort_by(|a, b| a.range.low().cmp(b.range.low()));
@@ -194,6 +194,7 @@ fn calm() -> PartitionLoad {
         load: Load { reads: 900.0, ..Load::default() },
         rows: 0,
         bytes: 0,
+        changing: false,
     }
 }
 
@@ -370,4 +371,74 @@ fn names_that_come_in_no_order_do_not_seem_to_grow_after_one_early_sample() {
     }
     let Some(Plan::Split(_, keys)) = plans.first() else { panic!("{plans:?}") };
     assert_eq!(keys.len(), 7, "between, not behind");
+}
+
+#[test]
+fn what_is_under_a_change_is_left_alone_and_counts_where_it_goes_to() {
+    let samples: Vec<Bytes> = (0..100).map(key).collect();
+    let hot = Load { writes: 20_000.0, ..Load::default() };
+    let changing = PartitionLoad { load: hot, rows: 90_000_000, changing: true, ..calm() };
+    assert_eq!(first(&changing, &samples), None);
+
+    let config = PolicyConfig::default();
+    let mut policy = Policy::new(config);
+    let hosts = [HostId::new(0), HostId::new(1)];
+    let part = |n: u64| PartitionLoad {
+        id: PartitionId::new(n),
+        range: KeyRange::new(
+            RoutingKey::from_bytes(key(n)),
+            Some(RoutingKey::from_bytes(key(n + 1))),
+        ),
+        load: Load { reads: 4_000.0, ..Load::default() },
+        ..calm()
+    };
+    let mut loads: Vec<PartitionLoad> = (0..4).map(part).collect();
+    for n in 0..20u32 {
+        let plans = policy.tick(TICK * n, &hosts, &loads, &mut |_| Vec::new());
+        for plan in plans {
+            let Plan::Move(id, to) = plan else { panic!("{plan:?}") };
+            assert_eq!(to, hosts[1]);
+            let load = loads.iter_mut().find(|load| load.id == id).unwrap();
+            assert!(!std::mem::replace(&mut load.changing, true), "{id} moves twice");
+        }
+    }
+    assert_eq!(loads.iter().filter(|load| load.changing).count(), 2, "moves take long");
+    // Nothing is merged while anything changes.
+    let cold = Load { reads: 1.0, ..Load::default() };
+    loads.iter_mut().for_each(|load| load.load = cold);
+    let mut later = |minutes: u64, loads: &[PartitionLoad]| {
+        let now = Duration::from_secs(minutes * 60);
+        policy.tick(now, &hosts, loads, &mut |_| Vec::new())
+    };
+    assert_eq!(later(1, &loads), []);
+    assert_eq!(later(20, &loads), []);
+    loads.iter_mut().for_each(|load| load.changing = false);
+    assert!(matches!(later(21, &loads)[..], [Plan::Merge(_)]));
+}
+
+#[test]
+fn stripes_are_neither_cut_nor_merged_with_some_of_them() {
+    let hosts = [HostId::new(0)];
+    let cut = RoutingKey::from_bytes(key(50));
+    let left =
+        PartitionLoad { range: KeyRange::new(RoutingKey::min(), Some(cut.clone())), ..calm() };
+    let stripe = |n| PartitionLoad {
+        id: PartitionId::new(n),
+        range: KeyRange::new(cut.clone(), None),
+        ..calm()
+    };
+    let mut loads = [left, stripe(2), stripe(3)];
+    let samples: Vec<Bytes> = (60..160).map(key).collect();
+    let mut policy = Policy::new(PolicyConfig::default());
+    for load in &mut loads[1..] {
+        load.load.writes = 50_000.0;
+    }
+    for n in 0..100u32 {
+        assert_eq!(policy.tick(TICK * n, &hosts, &loads, &mut |_| samples.clone()), []);
+    }
+    loads.iter_mut().for_each(|load| load.load = Load::default());
+    for minute in 1..30 {
+        let now = Duration::from_secs(60 * minute);
+        assert_eq!(policy.tick(now, &hosts, &loads, &mut |_| Vec::new()), []);
+    }
 }

@@ -1,4 +1,4 @@
-//! How long work holds a thread.
+//! How much processor work takes.
 
 use std::future::poll_fn;
 use std::pin::pin;
@@ -6,19 +6,23 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::env::Clock;
 
-/// Runs `work` and adds to `busy` the nanoseconds for which it held its thread: not those in which it waited. On a machine with
-/// more to do than processors a thread may be held without running, so this is at least the processor time.
+/// Runs `work` and adds to `cpu` `times` the nanoseconds of processor it took: it stands for so many like it. Not those in which it
+/// waited, nor those in which its thread did, on a machine with too much to do.
 pub(crate) async fn timed<T>(
     clock: &dyn Clock,
-    busy: &AtomicU64,
+    (cpu, times): (&AtomicU64, u64),
     work: impl Future<Output = T>,
 ) -> T {
+    if times == 0 {
+        return work.await;
+    }
     let mut work = pin!(work);
     poll_fn(|context| {
-        let began = clock.monotonic();
+        let began = clock.thread_cpu();
         let polled = work.as_mut().poll(context);
-        let held = clock.monotonic().saturating_sub(began).as_nanos();
-        busy.fetch_add(u64::try_from(held).unwrap_or(u64::MAX), Ordering::Relaxed);
+        let took = clock.thread_cpu().saturating_sub(began).as_nanos();
+        let took = u64::try_from(took).unwrap_or(u64::MAX).saturating_mul(times);
+        cpu.fetch_add(took, Ordering::Relaxed);
         polled
     })
     .await
@@ -44,6 +48,10 @@ mod tests {
         }
 
         fn monotonic(&self) -> Duration {
+            Duration::ZERO
+        }
+
+        fn thread_cpu(&self) -> Duration {
             Duration::from_millis(self.0.fetch_add(1, Ordering::Relaxed))
         }
 
@@ -52,14 +60,17 @@ mod tests {
 
     #[tokio::test]
     async fn only_the_time_between_waits_counts() {
-        let (clock, busy) = (Ticking::default(), AtomicU64::new(0));
+        let (clock, cpu) = (Ticking::default(), AtomicU64::new(0));
         let work = async {
             tokio::task::yield_now().await;
-            clock.monotonic();
+            clock.thread_cpu();
             7
         };
-        assert_eq!(timed(&clock, &busy, work).await, 7);
+        assert_eq!(timed(&clock, (&cpu, 1), work).await, 7);
         // One millisecond up to the wait, two from there.
-        assert_eq!(busy.load(Ordering::Relaxed), 3_000_000);
+        assert_eq!(cpu.load(Ordering::Relaxed), 3_000_000);
+        timed(&clock, (&cpu, 16), async {}).await;
+        timed(&clock, (&cpu, 0), async {}).await;
+        assert_eq!(cpu.load(Ordering::Relaxed), 19_000_000);
     }
 }
