@@ -164,7 +164,11 @@ impl Client<'_> {
                 None => Err(format!("unexpected answer {reply:?}")),
             },
             Err(error) if requests::is_refusal(&error) => Ok(Answer::Refused),
-            Err(Error::Full | Error::Overloaded) => Ok(Answer::NotDone),
+            Err(Error::Full) => Ok(Answer::NotDone),
+            Err(Error::Overloaded) => {
+                self.session.counts.add("writes refused as overload", 1);
+                Ok(Answer::NotDone)
+            }
             Err(Error::Unavailable(_)) if self.excused() => Ok(Answer::Unknown),
             Err(error) => Err(format!("write with {:?}: {error}", self.session.plan)),
         }

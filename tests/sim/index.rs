@@ -44,6 +44,7 @@ use crate::seeds::Run;
 use crate::seeds::Violation;
 use crate::splitter;
 use crate::stack::Stack;
+use crate::stumble;
 
 const DISK_BYTES: u64 = 24 << 20;
 pub(crate) const CLIENTS: u64 = 4;
@@ -145,6 +146,7 @@ pub(crate) fn run_counted(seed: u64, device: Device, counts: &Counts) -> Run {
 /// One history of these sessions.
 pub(crate) fn run_planned(seed: u64, device: Device, plans: &[Plan], counts: &Counts) -> Run {
     let draw = Draw::new(seed.wrapping_add(1 << 32));
+    let stumbles = Draw::new(seed.wrapping_add(2 << 32));
     let disks = if draw.percent(20) { 2 } else { 1 };
     let mut rig = Rig::new(seed, disks, DISK_BYTES, device);
     let store = SimulatedStore::new();
@@ -154,8 +156,15 @@ pub(crate) fn run_planned(seed: u64, device: Device, plans: &[Plan], counts: &Co
         let sims = rig.sims.clone();
         store.set_faults(coordinator_faults(plan));
         rig.session(&draw, plan, |machine| {
-            let session =
-                Session { plan, draw: &draw, model: &model, sims, borders: &borders, counts };
+            let session = Session {
+                plan,
+                draw: &draw,
+                stumbles: &stumbles,
+                model: &model,
+                sims,
+                borders: &borders,
+                counts,
+            };
             session.run(machine, &store)
         })?;
         store.crash();
@@ -165,7 +174,15 @@ pub(crate) fn run_planned(seed: u64, device: Device, plans: &[Plan], counts: &Co
     let plan = Plan::CALM;
     store.set_faults(coordinator_faults(plan));
     rig.session(&draw, plan, |machine| {
-        let session = Session { plan, draw: &draw, model: &model, sims, borders: &borders, counts };
+        let session = Session {
+            plan,
+            draw: &draw,
+            stumbles: &stumbles,
+            model: &model,
+            sims,
+            borders: &borders,
+            counts,
+        };
         session.last_look(machine, &store)
     })?;
     Ok(rig.trace())
@@ -195,6 +212,8 @@ async fn in_time(
 pub(crate) struct Session<'a> {
     pub(crate) plan: Plan,
     pub(crate) draw: &'a Draw,
+    /// When disks stumble.
+    stumbles: &'a Draw,
     pub(crate) model: &'a RefCell<Model>,
     pub(crate) sims: Vec<SimDisk>,
     borders: &'a [RoutingKey],
@@ -269,6 +288,14 @@ impl Session<'_> {
             });
             let (done, split) = join(join_all(clients), join_all(splitters)).await;
             done.into_iter().chain(split).collect()
+        };
+        let when = (self.stumbles, self.counts);
+        let work = async {
+            tokio::select! {
+                biased;
+                done = work => done,
+                never = stumble::run(when, &self.sims, stack.env.clock.as_ref()) => match never {},
+            }
         };
         if self.plan.end == End::Kill {
             // The process dies in the middle of things.
@@ -380,6 +407,7 @@ impl Session<'_> {
         Self {
             plan: self.plan,
             draw: self.draw,
+            stumbles: self.stumbles,
             model: self.model,
             sims: self.sims.clone(),
             borders: self.borders,

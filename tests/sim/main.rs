@@ -27,6 +27,7 @@ mod seeds;
 mod splitter;
 mod stack;
 mod state;
+mod stumble;
 mod tier;
 mod when;
 
@@ -82,6 +83,8 @@ fn index_histories_come_through_everything() {
     println!("{counts:#?}");
     let missing = counts.missing(&[
         "changes done",
+        "stumbles of a disk",
+        "writes refused as overload",
         "changes refused",
         "changes not done",
         "changes unknown",

@@ -1,0 +1,33 @@
+//! Disks that stumble: for seconds nothing is done, and then everything goes on. Writes that wait for too long are refused
+//! meanwhile, and the model holds that what was refused never happens.
+
+use std::convert::Infallible;
+use std::time::Duration;
+
+use blockyard::env::Clock;
+use blockyard::env::SimDisk;
+
+use crate::counts::Counts;
+use crate::draw::Draw;
+
+/// Times in a session, at most: with the next, shorter together than a request looks for a new owner.
+const TIMES_MAX: u64 = 2;
+/// Longest, in milliseconds.
+const LONGEST: u64 = 4_500;
+
+/// Lets disks stumble now and then while others work.
+pub(crate) async fn run(
+    (draw, counts): (&Draw, &Counts),
+    sims: &[SimDisk],
+    clock: &dyn Clock,
+) -> Infallible {
+    let times = if draw.percent(30) { draw.between(1, TIMES_MAX) } else { 0 };
+    for _ in 0..times {
+        clock.sleep(Duration::from_millis(draw.between(10, 400))).await;
+        let time = Duration::from_millis(draw.between(500, LONGEST));
+        sims.iter().for_each(|sim| sim.stall(time));
+        counts.add("stumbles of a disk", 1);
+        clock.sleep(time).await;
+    }
+    std::future::pending().await
+}
