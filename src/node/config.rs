@@ -102,7 +102,7 @@ pub struct Config {
     /// Open client connections; more are answered 503 and closed. Default 4,096, 1 to 1,000,000.
     pub connections_max: u32,
     /// Requests answered at a time; as many wait for 50 ms, and more get 503. While several accounts send requests, each has an
-    /// equal share, and takes what others leave but the last eighth. Default 4,096, as many as connections, 1 to 1,000,000.
+    /// equal share, and takes what others leave but the last quarter. Default 4,096, as many as connections, 1 to 1,000,000.
     pub requests_max: u32,
     /// Requests a second of one account, beyond which it gets 503; a second of them may come at once. Default 0, no limit, up
     /// to 10,000,000.

@@ -1,6 +1,6 @@
 //! A bounded good that accounts share.
 //!
-//! While an eighth of it is free, whoever comes may take. Below that, an account that has its share already takes no more as
+//! While a quarter of it is free, whoever comes may take. Below that, an account that has its share already takes no more as
 //! long as others are about, so the rest stays for those that have less. An account alone may take everything.
 
 use std::collections::HashMap;
@@ -13,7 +13,7 @@ use crate::types::AccountId;
 /// An account counts as being about for so long after it came last.
 const ABOUT: Duration = Duration::from_secs(10);
 /// The part of the good kept for accounts below their share, while there are several.
-const KEPT: u64 = 8;
+const KEPT: u64 = 4;
 
 /// How much of the good is taken, and by whom.
 #[derive(Debug)]
@@ -133,12 +133,12 @@ mod tests {
     }
 
     #[test]
-    fn with_others_about_an_eighth_is_kept_for_those_below_their_share() {
+    fn with_others_about_a_quarter_is_kept_for_those_below_their_share() {
         let shares = Shares::new(64);
         assert_eq!(shares.take(B, 1, Duration::ZERO), Taken::Yes);
         shares.give(B, 1);
-        assert_eq!(take_all(&shares, A, Duration::ZERO), 56, "more than its share");
-        assert_eq!(take_all(&shares, B, Duration::ZERO), 8);
+        assert_eq!(take_all(&shares, A, Duration::ZERO), 48, "more than its share");
+        assert_eq!(take_all(&shares, B, Duration::ZERO), 16);
         assert_eq!(shares.take(B, 1, Duration::ZERO), Taken::Soon);
     }
 
@@ -146,9 +146,9 @@ mod tests {
     fn account_that_stays_away_is_forgotten() {
         let shares = Shares::new(64);
         assert_eq!(shares.take(B, 1, Duration::ZERO), Taken::Yes);
-        assert_eq!(take_all(&shares, A, ABOUT), 55, "one that still has something is about");
+        assert_eq!(take_all(&shares, A, ABOUT), 47, "one that still has something is about");
         shares.give(B, 1);
-        assert_eq!(take_all(&shares, A, ABOUT * 2), 9);
+        assert_eq!(take_all(&shares, A, ABOUT * 2), 17);
     }
 
     #[test]

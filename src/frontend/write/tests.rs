@@ -196,7 +196,7 @@ async fn accounts_share_the_memory_for_bodies() {
     drop(rig.pool.budget().take(other, 1).unwrap());
     let held: Vec<_> =
         (0..64).map_while(|_| rig.pool.budget().take(ACCOUNT, 64 << 10).ok()).collect();
-    assert_eq!(held.len(), 14, "an eighth is left");
+    assert_eq!(held.len(), 12, "a quarter is left");
     rig.pool.budget().take(other, 64 << 10).unwrap();
 }
 
