@@ -290,13 +290,13 @@ impl Session<'_> {
             done.into_iter().chain(split).collect()
         };
         let when = (self.stumbles, self.counts);
-        let work = async {
+        let work = Box::pin(async {
             tokio::select! {
                 biased;
-                done = work => done,
+                done = Box::pin(work) => done,
                 never = stumble::run(when, &self.sims, stack.env.clock.as_ref()) => match never {},
             }
-        };
+        });
         if self.plan.end == End::Kill {
             // The process dies in the middle of things.
             let life = Duration::from_millis(self.draw.between(1, steps * 12));

@@ -431,6 +431,8 @@ impl World {
     pub(super) fn kill(&mut self) {
         self.generation += 1;
         self.down = false;
+        // By a clock that the next process does not have.
+        self.stalled_until = None;
         self.crash_at = None;
         self.ambush.clear();
         self.dice.record(&("kill", self.operations));
