@@ -1,4 +1,4 @@
-//! Lookups that join: what the product does not do, and why (ADR 0019). Requests for a key share the answer of the next lookup of
+//! Lookups that join: what the product does not do, and why (ADR 0020). Requests for a key share the answer of the next lookup of
 //! it, the first that began after they came.
 
 use std::collections::HashMap;
