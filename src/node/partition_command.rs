@@ -213,11 +213,19 @@ async fn looks(client: &AdminClient, args: &WatchArgs, draws: bool) -> Result<()
         // The latest few again with each look: a frame shows two looks and nothing else.
         let latest = before.as_ref().map_or(u64::MAX, |look| look.latest_change);
         let after = latest.saturating_sub(CHANGES);
-        let answer = client.call(Method::GET, &format!("{PATH}?after={after}"), None).await?;
+        // Each line of JSON stands for itself.
+        let known = before.as_ref().filter(|_| !args.json);
+        let since = known.map_or_else(String::new, |look| format!("&since={}", look.look));
+        let answer =
+            client.call(Method::GET, &format!("{PATH}?after={after}{since}"), None).await?;
         if args.json {
             print(&format!("{answer}\n"))?;
         }
         let now: Look = read(answer)?;
+        let now = match known {
+            Some(known) => now.over(known),
+            None => now,
+        };
         let from = before.as_ref().unwrap_or(&now);
         if draws {
             let size = rustix::termios::tcgetwinsize(std::io::stdout());

@@ -249,6 +249,9 @@ mod tests {
     fn look(second: u32, partitions: Vec<PartitionView>, changes: Vec<ChangeView>) -> Look {
         Look {
             now: format!("2026-11-21T10:00:{second:02}.5000000Z"),
+            look: u64::from(second),
+            since: None,
+            gone: Vec::new(),
             hosts: 2,
             latest_change: changes.last().map_or(0, |change| change.number),
             partitions,

@@ -22,6 +22,7 @@ use super::views::Made;
 pub(crate) struct After {
     #[serde(default)]
     after: u64,
+    since: Option<u64>,
 }
 
 /// Body of `POST /admin/partitions/split`: where, or which one into how many.
@@ -89,13 +90,13 @@ pub(crate) struct Prepare {
 
 type Answer = Result<Json<Made>, Failure>;
 
-/// `GET /admin/partitions?after=N`
+/// `GET /admin/partitions?after=N&since=LOOK`
 pub(crate) async fn look(
     State(state): State<AdminState>,
     query: Result<Query<After>, QueryRejection>,
 ) -> Result<Json<Look>, Failure> {
     let Query(query) = query.map_err(|error| Failure::invalid(error.body_text()))?;
-    Ok(Json(state.control()?.partitions.look(query.after).await))
+    Ok(Json(state.control()?.partitions.look(query.after, query.since).await))
 }
 
 /// `POST /admin/partitions/split`

@@ -19,6 +19,7 @@ use crate::types::PartitionId;
 use crate::types::RoutingKey;
 
 use super::directory::Directory;
+use super::looks::Looks;
 use super::names;
 use super::paths::Prepare;
 use super::prepare::CHARACTERS;
@@ -105,6 +106,7 @@ fn told(error: &ChangeError) -> String {
 pub struct PartitionStore {
     fleet: Arc<Fleet>,
     directory: Arc<Directory>,
+    looks: Arc<Looks>,
     clock: Arc<dyn Clock>,
 }
 
@@ -113,26 +115,31 @@ impl PartitionStore {
     #[must_use]
     pub fn new(fleet: Arc<Fleet>, names: (Accounts, Arc<Router>), clock: Arc<dyn Clock>) -> Self {
         let directory = Arc::new(Directory::new(names, Arc::clone(&clock)));
-        Self { fleet, directory, clock }
+        Self { fleet, directory, looks: Arc::default(), clock }
     }
 
-    /// All partitions, and the changes after the one of this number.
-    pub(super) async fn look(&self, after: u64) -> Look {
+    /// All partitions, or those that changed since a look, and the changes of the map after the one of this number.
+    pub(super) async fn look(&self, after: u64, since: Option<u64>) -> Look {
         let changes: Vec<_> = self.fleet.changes_after(after);
         let latest = match changes.last() {
             Some(last) => Some(last.number),
             None => self.fleet.changes_after(0).last().map(|last| last.number),
         };
         // After the changes, so that whatever they made is there or has changed again.
-        let status = self.fleet.status();
-        let bounds = status.iter().map(|p| names::owner(p.range.low().as_bytes())).collect();
+        let now = self.clock.now();
+        let told = self.looks.tell(now, self.fleet.status(), since);
+        let bounds =
+            told.partitions.iter().map(|p| names::owner(p.range.low().as_bytes())).collect();
         self.directory.look_up(bounds).await;
         let view = |partition| PartitionView::new(partition, self.directory.as_ref());
         Look {
-            now: self.clock.now().to_iso(),
+            now: now.to_iso(),
+            look: told.number,
+            since: told.since,
+            gone: told.gone.iter().map(|id| id.get()).collect(),
             hosts: self.fleet.hosts(),
             latest_change: latest.unwrap_or(0),
-            partitions: status.into_iter().map(view).collect(),
+            partitions: told.partitions.into_iter().map(view).collect(),
             changes: changes.into_iter().map(ChangeView::from).collect(),
         }
     }

@@ -1,5 +1,6 @@
 //! What the paths of partitions answer. `api-spec/admin.yaml` describes it.
 
+use std::collections::HashSet;
 use std::fmt::Write;
 use std::time::Duration;
 
@@ -14,16 +15,25 @@ use crate::types::PartitionId;
 use super::names;
 use super::names::Known;
 
-/// All partitions at an instant, and the changes that were asked for.
+/// All partitions at an instant, or those that changed since another look, and the changes that were asked for.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Look {
     /// The instant, ISO 8601.
     pub now: String,
+    /// The number of this look, to ask for what has changed since.
+    #[serde(default)]
+    pub look: u64,
+    /// The look since which `partitions` have changed; none when they are all there are.
+    #[serde(default)]
+    pub since: Option<u64>,
+    /// Partitions that were there then and are no more.
+    #[serde(default)]
+    pub gone: Vec<u64>,
     /// Hosts partitions can be on: 0 to this, exclusive.
     pub hosts: usize,
     /// The number of the latest change; 0 when there was none since the start.
     pub latest_change: u64,
-    /// In key order; together they are the whole key space.
+    /// In key order; together they are the whole key space, unless they are those since a look.
     pub partitions: Vec<PartitionView>,
     /// Oldest first.
     pub changes: Vec<ChangeView>,
@@ -115,6 +125,24 @@ pub struct Made {
     pub pause_ms: f64,
 }
 
+impl Look {
+    /// All partitions, when this is what has changed since `before`, which has them all.
+    #[must_use]
+    pub fn over(mut self, before: &Self) -> Self {
+        if self.since != Some(before.look) {
+            return self;
+        }
+        let new: HashSet<u64> = self.partitions.iter().map(|partition| partition.id).collect();
+        let gone: HashSet<u64> = self.gone.drain(..).collect();
+        let stays = |old: &&PartitionView| !new.contains(&old.id) && !gone.contains(&old.id);
+        self.partitions.extend(before.partitions.iter().filter(stays).cloned());
+        // Digits in the order of the bytes, so text in the order of the keys.
+        self.partitions.sort_by(|a, b| (&a.low, a.id).cmp(&(&b.low, b.id)));
+        self.since = None;
+        self
+    }
+}
+
 impl PartitionView {
     pub(super) fn new(status: PartitionStatus, known: &dyn Known) -> Self {
         let (low, high) = (status.range.low().as_bytes(), status.range.high());
@@ -185,4 +213,32 @@ fn hex(bytes: &[u8]) -> String {
         write!(text, "{byte:02x}").expect("a string takes all text");
         text
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn partition(id: u64, low: &str, requests: u64) -> PartitionView {
+        PartitionView { id, low: low.to_owned(), requests, ..PartitionView::default() }
+    }
+
+    #[test]
+    fn what_has_changed_is_laid_over_what_was() {
+        let all = vec![partition(1, "", 1), partition(2, "0a", 2), partition(3, "0a00", 3)];
+        let before = Look { look: 5, partitions: all, ..Look::default() };
+        let since = Look {
+            look: 6,
+            since: Some(5),
+            gone: vec![2],
+            partitions: vec![partition(4, "0a", 0), partition(5, "0a0", 0), partition(1, "", 9)],
+            ..Look::default()
+        };
+        let now = since.clone().over(&before);
+        let ids: Vec<(u64, u64)> = now.partitions.iter().map(|p| (p.id, p.requests)).collect();
+        assert_eq!(ids, [(1, 9), (4, 0), (5, 0), (3, 3)]);
+        assert_eq!((now.look, now.since, now.gone), (6, None, Vec::new()));
+        let other = Look { look: 4, ..before };
+        assert_eq!(since.clone().over(&other), since, "of another look: as it is");
+    }
 }
