@@ -137,7 +137,8 @@ impl Look {
         let stays = |old: &&PartitionView| !new.contains(&old.id) && !gone.contains(&old.id);
         self.partitions.extend(before.partitions.iter().filter(stays).cloned());
         // Digits in the order of the bytes, so text in the order of the keys.
-        self.partitions.sort_by(|a, b| (&a.low, a.id).cmp(&(&b.low, b.id)));
+        let place = |p: &PartitionView| p.stripe.map_or(0, |stripe| stripe.number);
+        self.partitions.sort_by(|a, b| (&a.low, place(a)).cmp(&(&b.low, place(b))));
         self.since = None;
         self
     }
