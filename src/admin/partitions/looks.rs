@@ -15,7 +15,10 @@ const KEPT: usize = 6;
 
 /// The latest looks.
 #[derive(Debug, Default)]
-pub(super) struct Looks(Mutex<VecDeque<(u64, Arc<Vec<PartitionStatus>>)>>);
+pub(super) struct Looks(Mutex<VecDeque<Numbered>>);
+
+/// All partitions, by the number of the look that was told them.
+type Numbered = (u64, Arc<Vec<PartitionStatus>>);
 
 /// What one look is told.
 #[derive(Debug, PartialEq, Eq)]
@@ -58,7 +61,7 @@ impl Looks {
         now: Timestamp,
         all: &Arc<Vec<PartitionStatus>>,
         since: Option<u64>,
-    ) -> (u64, Option<(u64, Arc<Vec<PartitionStatus>>)>) {
+    ) -> (u64, Option<Numbered>) {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let before = kept.iter().find(|(number, _)| Some(*number) == since).cloned();
         let micros = u64::try_from(now.since_unix().as_micros()).unwrap_or(u64::MAX);
@@ -132,7 +135,7 @@ mod tests {
             assert!(told.number > last);
             last = told.number;
         }
-        let told = looks.tell(later, all.clone(), Some(first.number));
+        let told = looks.tell(later, all, Some(first.number));
         assert_eq!((told.since, told.partitions.len()), (None, 1));
     }
 }
