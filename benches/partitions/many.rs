@@ -219,9 +219,10 @@ async fn light_load(args: &Args, bed: &Bed) -> Result<(Vec<f64>, f64), String> {
 /// pauses.
 async fn after_splits(args: &Args, bed: &Bed) -> Result<(Vec<f64>, Vec<f64>), String> {
     let (mut taken, mut pauses) = (Vec::new(), Vec::new());
+    // Not a number at which the store was split already, now or before.
+    let beside = if bed.fleet.partitions() > 1 { 4 } else { 3 };
     for time in 0..TIMES {
-        // Not a number at which the store was split already.
-        let blob = args.many_rows * (2 * time + 1) / (2 * TIMES) + 3;
+        let blob = args.many_rows * (2 * time + 1) / (2 * TIMES) + beside;
         let status = bed.fleet.status();
         let owner = status.iter().find(|p| p.range.contains(rows::border(blob).as_bytes()));
         let owner = owner.ok_or("a blob without a partition")?;
