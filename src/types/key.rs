@@ -81,6 +81,18 @@ impl RoutingKey {
         key.into()
     }
 
+    /// From here to the end of the container; `None` where no blobs of one are.
+    #[must_use]
+    pub fn rest_of_container(&self) -> Option<KeyRange> {
+        let container = self.0.get(..16)?;
+        // Neither accounts, nor containers, nor the index of tags.
+        let special = [[0; 8], TAG_INDEX.get().to_be_bytes()];
+        let is_blobs = container.get(..8) != Some(&[0; 8])
+            && special.iter().all(|id| container.get(8..) != Some(id));
+        let end = after_prefix(container).filter(|_| is_blobs)?;
+        Some(KeyRange::new(self.clone(), Some(Self(end))))
+    }
+
     /// The least position above everything that starts with `prefix` (a routing key, or what [`Self::prefix`] made);
     /// `None` when there is none.
     #[must_use]
@@ -235,13 +247,8 @@ impl KeyRange {
     /// Whether all its keys are blobs of one container.
     #[must_use]
     pub fn lies_in_a_container(&self) -> bool {
-        let low = self.low.0.as_ref();
-        let (Some(container), Some(high)) = (low.get(..16), &self.high) else { return false };
-        // Neither accounts, nor containers, nor the index of tags.
-        let special = [[0; 8], TAG_INDEX.get().to_be_bytes()];
-        let is_blobs = container.get(..8) != Some(&[0; 8])
-            && special.iter().all(|id| container.get(8..) != Some(id));
-        is_blobs && after_prefix(container).is_some_and(|end| high.0 <= end)
+        let end = self.low.rest_of_container().and_then(|rest| rest.high);
+        self.high.as_ref().zip(end).is_some_and(|(high, end)| *high <= end)
     }
 
     /// The common part; `None` when there is none.

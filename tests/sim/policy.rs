@@ -20,16 +20,26 @@ use blockyard::index::PartitionLoad;
 use blockyard::index::Plan;
 use blockyard::index::Policy;
 use blockyard::index::PolicyConfig;
+use blockyard::types::AccountId;
+use blockyard::types::BlobKey;
+use blockyard::types::BlobName;
+use blockyard::types::Collation;
+use blockyard::types::ContainerId;
 use blockyard::types::HostId;
 use blockyard::types::KeyRange;
 use blockyard::types::PartitionId;
 use blockyard::types::RoutingKey;
+use blockyard::types::Stripe;
 use bytes::Bytes;
 
 use crate::draw::Draw;
 
-/// Names, in order.
+/// Names, in order, of the places that stay.
 const PLACES: usize = 4096;
+/// Names that come in order come so many a second, for an hour a day, behind all others.
+const GROWN: usize = 64;
+/// All names; the last is behind the container.
+const ALL: usize = PLACES + GROWN * 3_600 + GROWN + 1;
 const HOSTS: u64 = 4;
 const MINUTE: f64 = 60.0;
 const HOUR: f64 = 3600.0;
@@ -81,9 +91,10 @@ impl World {
         }
         let mut sum = 0.0;
         let mut daily = vec![0.0];
-        for place in 0..PLACES {
+        for place in 0..ALL {
             // A few folders have most of the load.
-            sum += 1.0 / (1.0 + (place * 2_654_435_761 % PLACES) as f64 / 40.0);
+            let weight = 1.0 / (1.0 + (place * 2_654_435_761 % PLACES) as f64 / 40.0);
+            sum += if place < PLACES { weight } else { 0.0 };
             daily.push(sum);
         }
         daily.iter_mut().for_each(|weight| *weight /= sum);
@@ -107,8 +118,8 @@ impl World {
         // An hour a day names only grow.
         let of_day = at % (24.0 * HOUR);
         if (10.0 * HOUR..11.0 * HOUR).contains(&of_day) {
-            let place = 1_000 + ((of_day - 10.0 * HOUR) / 2.0) as usize;
-            parts.push(Part::of_writes(place, place + 1, 8_000.0));
+            let place = PLACES + ((of_day - 10.0 * HOUR) * GROWN as f64) as usize;
+            parts.push(Part::of_writes(place, place + GROWN / 4, 14_000.0));
         }
         // Two hours a day somebody lists, which takes two processors and a half.
         if (15.0 * HOUR..17.0 * HOUR).contains(&of_day) {
@@ -141,7 +152,17 @@ impl World {
 }
 
 fn key(place: usize) -> RoutingKey {
-    RoutingKey::from_bytes(Bytes::copy_from_slice(&(place as u64).to_be_bytes()))
+    let first = RoutingKey::blob(&BlobKey {
+        account: AccountId::new(1),
+        container: ContainerId::new(5),
+        collation: Collation::Utf16,
+        name: BlobName::new(&format!("{place:07}")).unwrap(),
+    });
+    if place + 1 < ALL { first } else { first.rest_of_container().unwrap().high().unwrap().clone() }
+}
+
+fn place(key: &RoutingKey) -> usize {
+    key.name(Collation::Utf16).map_or(ALL - 1, |name| name.parse().unwrap())
 }
 
 #[derive(Clone, Debug)]
@@ -150,6 +171,8 @@ struct Piece {
     host: HostId,
     from: usize,
     to: usize,
+    range: KeyRange,
+    stripe: Option<Stripe>,
     /// The weights of the last minutes, each with its time.
     recent: VecDeque<(f64, f64)>,
     rows: f64,
@@ -158,8 +181,16 @@ struct Piece {
 }
 
 impl Piece {
-    const fn new(id: PartitionId, host: HostId, (from, to): (usize, usize)) -> Self {
-        Self { id, host, from, to, recent: VecDeque::new(), rows: 0.0, large: None }
+    fn new(id: PartitionId, host: HostId, (from, to): (usize, usize)) -> Self {
+        let recent = VecDeque::new();
+        let low = if from == 0 { RoutingKey::min() } else { key(from) };
+        let range = KeyRange::new(low, (to < ALL).then(|| key(to)));
+        Self { id, host, from, to, range, stripe: None, recent, rows: 0.0, large: None }
+    }
+
+    /// One of so many that share the range.
+    fn stripes(&self) -> f64 {
+        self.stripe.map_or(1.0, |stripe| f64::from(stripe.of()))
     }
 }
 
@@ -181,6 +212,8 @@ struct Replay {
     even: usize,
     moves: usize,
     merges: usize,
+    stripings: usize,
+    unstripings: usize,
     /// The worst share of the busiest host, as a multiple of the mean, when it counts.
     worst: f64,
     checked: usize,
@@ -203,33 +236,34 @@ impl Run<'_> {
         self.pieces
             .iter_mut()
             .map(|piece| {
-                let load = world.load(at, parts, piece.from, piece.to);
+                let mut load = world.load(at, parts, piece.from, piece.to);
+                load.writes /= piece.stripes();
+                load.lists /= piece.stripes();
+                load.cpu /= piece.stripes();
                 piece.recent.push_back((at, config.weight(&load)));
                 while piece.recent.front().is_some_and(|(then, _)| at - then > 10.0 * MINUTE) {
                     piece.recent.pop_front();
                 }
-                let low = if piece.from == 0 { RoutingKey::min() } else { key(piece.from) };
-                let high = (piece.to < PLACES).then(|| key(piece.to));
-                let range = KeyRange::new(low, high);
+                let range = piece.range.clone();
                 let rows = piece.rows as u64;
                 piece.large = (rows > config.rows_max).then(|| piece.large.unwrap_or(at));
                 let large = piece.large.map_or(0.0, |since| at - since);
                 assert!(large < LARGE_FOR, "{rows} rows for {large} s");
-                let (id, host, bytes, changing) = (piece.id, piece.host, 0, false);
-                PartitionLoad { id, range, host, load, rows, bytes, changing }
+                let (id, stripe, host) = (piece.id, piece.stripe, piece.host);
+                let (bytes, changing) = (0, false);
+                PartitionLoad { id, range, stripe, host, load, rows, bytes, changing }
             })
             .collect()
     }
 
     /// Rows that were written within `seconds`.
     fn fill(&mut self, parts: &[Part], seconds: f64) {
-        for part in parts.iter().filter(|part| part.to - part.from == 1 || part.from == FILLS.start)
-        {
+        for part in parts.iter().filter(|part| part.from >= PLACES || part.from == FILLS.start) {
             let each = part.writes * seconds / (part.to - part.from) as f64;
             self.rows[part.from..part.to].iter_mut().for_each(|rows| *rows += each);
             for piece in &mut self.pieces {
                 let common = piece.to.min(part.to).saturating_sub(piece.from.max(part.from));
-                piece.rows += each * common as f64;
+                piece.rows += each * common as f64 / piece.stripes();
             }
         }
     }
@@ -271,12 +305,7 @@ impl Run<'_> {
     fn carry_out(&mut self, at: f64, plan: &Plan) -> usize {
         match plan {
             Plan::Split(id, keys) => {
-                let place =
-                    |key: &RoutingKey| u64::from_be_bytes(key.as_bytes()[..].try_into().unwrap());
-                self.split(
-                    *id,
-                    keys.iter().map(|key| usize::try_from(place(key)).unwrap()).collect(),
-                );
+                self.split(*id, keys.iter().map(place).collect());
                 0
             }
             Plan::SplitEvenly(id, ways) => {
@@ -285,6 +314,27 @@ impl Run<'_> {
                 assert!(!cuts.is_empty());
                 self.split(*id, cuts);
                 self.out.even += 1;
+                0
+            }
+            Plan::Stripe(id, range, of) => {
+                let (from, to) = (place(range.low()), range.high().map_or(ALL, place));
+                let whole = self.pieces.iter().find(|piece| piece.id == *id).unwrap();
+                let inside = |at: &usize| (whole.from + 1..whole.to).contains(at);
+                let cuts: Vec<usize> = [from, to].into_iter().filter(inside).collect();
+                self.split(*id, cuts);
+                let of_it = |piece: &Piece| (piece.from, piece.to) == (from, to);
+                let place = self.pieces.iter().position(of_it).unwrap();
+                let old = self.pieces.remove(place);
+                assert!(old.range.lies_in_a_container());
+                for stripe in Stripe::all(*of) {
+                    let id = PartitionId::new(self.next);
+                    self.next += 1;
+                    let whole = Piece::new(id, old.host, (old.from, old.to));
+                    let rows = old.rows / f64::from(*of);
+                    let piece = Piece { stripe: Some(stripe), rows, ..whole };
+                    self.pieces.insert(place + usize::from(stripe.number()), piece);
+                }
+                self.out.stripings += 1;
                 0
             }
             Plan::Move(id, host) => {
@@ -304,6 +354,17 @@ impl Run<'_> {
                     let most = piece.recent.iter().map(|(_, weight)| *weight).fold(0.0, f64::max);
                     assert!(most < 0.25, "merged, but it had {most} times the load of a hot one");
                 }
+                if let Some(stripe) = parts[0].stripe {
+                    assert!(
+                        parts
+                            .iter()
+                            .map(|piece| piece.stripe)
+                            .eq(Stripe::all(stripe.of()).map(Some))
+                    );
+                    self.out.unstripings += 1;
+                } else {
+                    assert!(parts.iter().all(|piece| piece.stripe.is_none()));
+                }
                 let (from, to) = (parts[0].from, parts[parts.len() - 1].to);
                 let id = PartitionId::new(self.next);
                 self.next += 1;
@@ -320,6 +381,7 @@ impl Run<'_> {
     fn split(&mut self, id: PartitionId, cuts: Vec<usize>) {
         let place = self.pieces.iter().position(|piece| piece.id == id).unwrap();
         let old = self.pieces.remove(place);
+        assert!(old.stripe.is_none());
         let mut from = old.from;
         for (number, to) in cuts.into_iter().chain([old.to]).enumerate() {
             assert!(from < to, "an empty piece");
@@ -350,30 +412,30 @@ fn replay(seed: u64, days: u64) -> Replay {
     let world = World::new(seed, days);
     let config = PolicyConfig::default();
     let mut policy = Policy::new(config);
-    let whole = Piece::new(PartitionId::new(0), HostId::new(0), (0, PLACES));
+    let whole = Piece::new(PartitionId::new(0), HostId::new(0), (0, ALL));
     let draw = Draw::new(seed + 1);
-    let (pieces, rows) = (vec![whole], vec![0.0; PLACES]);
+    let (pieces, rows) = (vec![whole], vec![0.0; ALL]);
     let out = Replay::default();
     let mut run = Run { world: &world, config, pieces, rows, next: 1, draw, out };
     let hosts: Vec<HostId> = (0..HOSTS).map(HostId::new).collect();
     let (mut at, mut changed, mut busy) = (0.0, 0.0, 0.0);
-    let mut shape: Vec<(usize, usize)> = Vec::new();
+    let mut shape: Vec<(usize, usize, Option<Stripe>)> = Vec::new();
     let mut changes = [0; 3];
     let mut next_point = 0.0;
     while at < days as f64 * 24.0 * HOUR {
         let parts = world.parts(at);
-        // Names that grow over a border take their load to another partition: that is a change too.
+        // Names that grow over a border take their load to another partition, and so does striping: that is a change too.
         let piece_of = |place: usize| {
             run.pieces.iter().find(|piece| (piece.from..piece.to).contains(&place)).unwrap()
         };
-        let now_shape: Vec<(usize, usize)> = parts
+        let now_shape: Vec<(usize, usize, Option<Stripe>)> = parts
             .iter()
             .map(|part| {
-                if part.to - part.from > 1 {
-                    (part.from, part.to)
+                if part.from < PLACES {
+                    (part.from, part.to, None)
                 } else {
                     let piece = piece_of(part.from);
-                    (piece.from, piece.to)
+                    (piece.from, piece.to, piece.stripe)
                 }
             })
             .collect();
@@ -425,8 +487,15 @@ fn policy_follows_days_of_load_without_swinging() {
     let days = std::env::var("DAYS").map_or(1, |days| days.parse().unwrap());
     let week = replay(7, days);
     println!(
-        "{days} days: {} splits ({} for size), {} moves, {} merges; busiest host at worst {:.2} times the mean, {} looks",
-        week.splits, week.even, week.moves, week.merges, week.worst, week.checked
+        "{days} days: {} splits ({} for size), {} moves, {} merges ({} of stripes), {} stripings; busiest host at worst {:.2} times the mean, {} looks",
+        week.splits,
+        week.even,
+        week.moves,
+        week.merges,
+        week.unstripings,
+        week.stripings,
+        week.worst,
+        week.checked
     );
     assert!(week.checked > 1_000, "hosts were hardly ever compared");
     // Every burst, every move of the prefix and of the lists is a reason for some changes; more would be swinging.
@@ -435,6 +504,10 @@ fn policy_follows_days_of_load_without_swinging() {
     assert!(week.splits < 3 * reasons, "{} splits for {reasons} reasons", week.splits);
     assert!(week.moves < 16 * reasons, "{} moves for {reasons} reasons", week.moves);
     assert!(week.merges > 0);
+    // Once for each hour of names that grow, and no more than once in a while.
+    let hours = usize::try_from(days).unwrap();
+    assert!((hours..=4 * hours).contains(&week.stripings), "{} stripings", week.stripings);
+    assert!((hours..=week.stripings).contains(&week.unstripings), "{}", week.unstripings);
     if let Ok(file) = std::env::var("PLOT") {
         std::fs::write(file, plot(&week.points)).unwrap();
     }

@@ -73,7 +73,7 @@ impl Fleet {
             host.opened.all().into_iter().map(move |partition| (partition, id))
         };
         let mut all: Vec<_> = self.hosts.iter().flat_map(of_host).collect();
-        all.sort_by(|(a, _), (b, _)| a.core.range().low().cmp(b.core.range().low()));
+        all.sort_by_cached_key(|(one, _)| (one.core.range().low().clone(), one.core.keys.stripe()));
         all
     }
 
@@ -81,6 +81,9 @@ impl Fleet {
         let done = match &plan {
             Plan::Split(partition, keys) => self.split(*partition, keys).await,
             Plan::SplitEvenly(partition, ways) => self.split_evenly(*partition, *ways).await,
+            Plan::Stripe(partition, range, stripes) => {
+                self.stripe_part(*partition, range.clone(), *stripes).await
+            }
             Plan::Move(partition, host) => self.move_to(*partition, *host).await,
             Plan::Merge(partitions) => self.merge(partitions).await,
         };

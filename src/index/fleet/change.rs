@@ -117,7 +117,23 @@ impl Fleet {
         stripes: u8,
     ) -> Result<Changed, ChangeError> {
         let fleet = Arc::clone(self);
-        let task = async move { fleet.carry_out_stripe(partition, stripes).await };
+        let task = async move { fleet.carry_out_stripe(partition, None, stripes).await };
+        self.in_a_task("partition striping", task).await
+    }
+
+    /// As [`Self::stripe`] with a part of the partition's range; what is below and above it gets partitions of its own, in the
+    /// same change.
+    ///
+    /// # Errors
+    /// [`ChangeError`].
+    pub async fn stripe_part(
+        self: &Arc<Self>,
+        partition: PartitionId,
+        part: KeyRange,
+        stripes: u8,
+    ) -> Result<Changed, ChangeError> {
+        let fleet = Arc::clone(self);
+        let task = async move { fleet.carry_out_stripe(partition, Some(part), stripes).await };
         self.in_a_task("partition striping", task).await
     }
 
@@ -190,6 +206,7 @@ impl Fleet {
     async fn carry_out_stripe(
         &self,
         partition: PartitionId,
+        part: Option<KeyRange>,
         stripes: u8,
     ) -> Result<Changed, ChangeError> {
         let _claim = self.claim(&[partition]).await?;
@@ -198,12 +215,22 @@ impl Fleet {
         if parent.core.keys.stripe().is_some() {
             return Err(ChangeError::Striped);
         }
-        let range = parent.core.range();
-        let stripe = |stripe| PartitionKeys::striped(range.clone(), stripe);
-        let parts: Vec<PartitionKeys> = Stripe::all(stripes).map(stripe).collect();
-        if parts.is_empty() || !range.lies_in_a_container() {
+        let whole = parent.core.range();
+        let part = part.unwrap_or_else(|| whole.clone());
+        if whole.intersect(&part).as_ref() != Some(&part) {
+            return Err(ChangeError::BadKeys);
+        }
+        let stripe = |stripe| PartitionKeys::striped(part.clone(), stripe);
+        let striped: Vec<PartitionKeys> = Stripe::all(stripes).map(stripe).collect();
+        if striped.is_empty() || !part.lies_in_a_container() {
             return Err(ChangeError::NotStripable);
         }
+        let below = KeyRange::new(whole.low().clone(), Some(part.low().clone()));
+        let above = part.high().map(|end| KeyRange::new(end.clone(), whole.high().cloned()));
+        let is_any = |range: &KeyRange| range.high().is_none_or(|high| range.low() < high);
+        let below = Some(below).filter(is_any).map(PartitionKeys::from);
+        let above = above.filter(is_any).map(PartitionKeys::from);
+        let parts = below.into_iter().chain(striped).chain(above).collect();
         self.divide(ChangeKind::Stripe, host, Arc::clone(&parent), parts).await
     }
 

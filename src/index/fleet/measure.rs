@@ -54,10 +54,16 @@ impl Look {
             let load = Load::of(&added, elapsed, queue_age);
             counted.insert(core.id, (Arc::clone(&core.meter), counts));
             let (rows, bytes) = core.own_size();
-            let range = core.range().clone();
-            let changing = changing.contains(&core.id);
-            let (id, host) = (core.id, *host);
-            loads.push(PartitionLoad { id, range, host, load, rows, bytes, changing });
+            loads.push(PartitionLoad {
+                id: core.id,
+                range: core.range().clone(),
+                stripe: core.keys.stripe(),
+                host: *host,
+                load,
+                rows,
+                bytes,
+                changing: changing.contains(&core.id),
+            });
         }
         // What partitions did that were split, merged or moved meanwhile; of the others nothing is left.
         for (meter, before) in std::mem::replace(&mut self.counted, counted).values() {

@@ -22,6 +22,7 @@ use crate::types::HostId;
 use crate::types::KeyRange;
 use crate::types::PartitionId;
 use crate::types::RoutingKey;
+use crate::types::Stripe;
 
 /// What counts as hot and cold, and how fast to act.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -112,8 +113,10 @@ const WAITING_MIN: f64 = 0.1;
 pub struct PartitionLoad {
     /// The partition.
     pub id: PartitionId,
-    /// Its keys.
+    /// The range its keys lie in.
     pub range: KeyRange,
+    /// Which stripe of the range, if it is one.
+    pub stripe: Option<Stripe>,
     /// Who serves it.
     pub host: HostId,
     /// Since the last tick.
@@ -135,7 +138,9 @@ pub enum Plan {
     SplitEvenly(PartitionId, usize),
     /// Give a partition to another host.
     Move(PartitionId, HostId),
-    /// Make neighbours one, in key order.
+    /// Deal a part of a partition's range, inside one container, out to so many stripes; what is below and above stays as it is.
+    Stripe(PartitionId, KeyRange, u8),
+    /// Make neighbours, in key order, or all stripes of a range one.
     Merge(Vec<PartitionId>),
 }
 
@@ -218,8 +223,9 @@ impl Policy {
     ) -> Vec<Plan> {
         let config = self.config;
         let mut found = Vec::new();
-        for (place, load) in loads.iter().enumerate() {
-            if load.changing || is_striped(loads, place) {
+        for load in loads {
+            // More stripes, or other ranges, come after they are one again.
+            if load.changing || load.stripe.is_some() {
                 continue;
             }
             if let Some((plan, more)) = self.split(now, load, samples) {
@@ -253,11 +259,22 @@ impl Policy {
             let samples = samples(load.id);
             let before = std::mem::replace(&mut known.highest, cut::highest(&samples));
             if age >= config.settle && known.hot >= config.hot_ticks && before.is_some() {
-                let keys = match cut::cut(load, &samples, before.as_ref(), cut::ways(weight)) {
+                let ways = cut::ways(weight);
+                let keys = match cut::cut(load, &samples, before.as_ref(), ways) {
                     Cut::Between(keys) => keys,
-                    // What comes after the cut is as hot as before: once in a while is enough for the rows to be left behind.
-                    Cut::Behind(key) if age >= config.grow => vec![key],
-                    Cut::Behind(_) | Cut::Nowhere => Vec::new(),
+                    Cut::Behind(key) => match cut::rest(load, &key) {
+                        // Older names stay in one partition, which LIST asks alone.
+                        Some(rest) => {
+                            let stripes = cut::stripes(ways);
+                            let plan = Plan::Stripe(load.id, rest, stripes);
+                            return Some((plan, usize::from(stripes) + 1));
+                        }
+                        // What comes after the cut is as hot as before: once in a while is enough for the rows to be left
+                        // behind.
+                        None if age >= config.grow => vec![key],
+                        None => Vec::new(),
+                    },
+                    Cut::Nowhere => Vec::new(),
                 };
                 if !keys.is_empty() {
                     let more = keys.len();
@@ -277,13 +294,6 @@ impl Policy {
         let ways = cut::ways(size);
         Some((Plan::SplitEvenly(load.id, ways), ways - 1))
     }
-}
-
-/// Whether a partition shares its range with the one before or after it.
-fn is_striped(loads: &[PartitionLoad], place: usize) -> bool {
-    let range = |place: usize| loads.get(place).map(|load| &load.range);
-    let before = place.checked_sub(1).and_then(range);
-    range(place).is_some_and(|own| [before, range(place + 1)].contains(&Some(own)))
 }
 
 #[cfg(test)]

@@ -225,6 +225,48 @@ async fn log_without_rows_of_its_own_is_left_behind_by_a_flush() {
     rig.fleet.shutdown().await;
 }
 
+#[tokio::test]
+async fn part_of_a_partition_is_striped_and_what_is_around_it_is_not() {
+    let world = World::empty();
+    let parts = Parts { machine: Arc::new(crate::index::Objects), ..world.parts() };
+    let fleet = Fleet::open_with(vec![parts.clone()], world.config, &[]).await.unwrap();
+    let rig = Rig { parts, fleet: Arc::new(fleet) };
+    rig.write_all(0..100).await;
+    let whole = rig.map().await.partitions()[0].id;
+    let from = |number| RoutingKey::blob(&key(number));
+    let rest = from(60).rest_of_container().unwrap();
+    let outside = KeyRange::new(from(10), None);
+    assert_eq!(rig.fleet.stripe_part(whole, outside, 4).await, Err(ChangeError::NotStripable));
+    let made = rig.fleet.stripe_part(whole, rest.clone(), 16).await.unwrap();
+    assert_eq!(made.partitions.len(), 18);
+    let stripes: Vec<_> = rig.fleet.status().into_iter().map(|one| one.stripe).collect();
+    assert_eq!(stripes[1..17], Stripe::all(16).map(Some).collect::<Vec<_>>());
+    assert_eq!((stripes[0], stripes[17]), (None, None));
+    let lists = rig.lists().await;
+    assert_eq!(lists.len(), 1, "the list begins below the stripes");
+    assert_eq!(lists[0].len(), 60);
+    rig.write_all(100..130).await;
+    let target = |number: u32, map: &PartitionMap| {
+        map.owner(from(number).as_bytes()).map(|owner| (Target::of(owner), owner.keys.clone()))
+    };
+    let map = rig.map().await;
+    for number in 0..130 {
+        let (target, keys) = target(number, &map).unwrap();
+        assert_eq!(keys.stripe().is_some(), number >= 60);
+        let read = Read::BlockList(key(number), None, Guard::default());
+        assert!(rig.fleet.read(target, read).await.is_ok(), "{number}");
+    }
+    // Exactly to the end of the partition, too.
+    let middle = made.partitions[0];
+    let part = KeyRange::new(from(30), Some(from(60)));
+    let made = rig.fleet.stripe_part(middle, part.clone(), 2).await.unwrap();
+    assert_eq!(made.partitions.len(), 3);
+    let low = KeyRange::new(from(30), Some(from(50)));
+    assert_eq!(rig.fleet.stripe_part(made.partitions[1], low, 2).await, Err(ChangeError::Striped));
+    assert_eq!(rig.fleet.stripe_part(made.partitions[0], part, 2).await, Err(ChangeError::BadKeys));
+    rig.fleet.shutdown().await;
+}
+
 /// A run that all stripes share still has the row; the merged partition must not show it again.
 #[tokio::test]
 async fn rows_deleted_in_a_stripe_stay_deleted_when_it_is_no_more() {

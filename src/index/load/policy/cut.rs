@@ -3,10 +3,13 @@
 use bytes::Bytes;
 
 use crate::index::load::policy::PartitionLoad;
+use crate::types::KeyRange;
 use crate::types::RoutingKey;
 
 /// Children of one split for load: more adds less than it costs.
 const WAYS_MAX: usize = 8;
+/// Stripes of one range that the policy makes at least.
+const STRIPES_MIN: u8 = 4;
 /// Fewer samples do not tell where to cut.
 const SAMPLES_MIN: usize = 32;
 /// The highest of fewer samples says nothing about the highest key.
@@ -37,6 +40,16 @@ pub(super) enum Cut {
     Behind(RoutingKey),
     /// One key is the load, or too little is known.
     Nowhere,
+}
+
+/// From `key` to the end of its container, or of the partition if that comes first; `None` where no blobs are.
+pub(super) fn rest(load: &PartitionLoad, key: &RoutingKey) -> Option<KeyRange> {
+    key.rest_of_container()?.intersect(&load.range)
+}
+
+/// Stripes for names that grow: a burst of them is only beginning.
+pub(super) fn stripes(ways: usize) -> u8 {
+    u8::try_from(ways).unwrap_or(STRIPES_MIN).max(STRIPES_MIN)
 }
 
 /// Cuts a partition in as many ways, by the routing keys of its recent requests, in order, with repeats; `before` is the

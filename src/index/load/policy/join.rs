@@ -15,7 +15,8 @@ const SIZE_TOGETHER: f64 = 0.25;
 /// Partitions merged in one step at most.
 const WAYS_MAX: usize = 8;
 
-/// The first neighbours that have all been cold long enough, if the map is at rest: merges write, and one at a time is enough.
+/// The first neighbours, or stripes of a range, that have all been cold long enough; or stripes that have grown large: the range
+/// is cut behind its newest name then. Only if the map is at rest: merges write, and one at a time is enough.
 pub(super) fn merge(policy: &Policy, now: Duration, loads: &[PartitionLoad]) -> Option<Plan> {
     if loads.iter().any(|load| load.changing) {
         return None;
@@ -25,14 +26,22 @@ pub(super) fn merge(policy: &Policy, now: Duration, loads: &[PartitionLoad]) -> 
         let since = policy.known.get(&load.id).and_then(|known| known.cold);
         since.is_some_and(|since| now.saturating_sub(since) >= config.cold_for)
     };
+    for stripes in loads.chunk_by(|a, b| a.stripe.is_some() && a.range == b.range) {
+        let weight: f64 = stripes.iter().map(|load| config.weight(&load.load)).sum();
+        let too_large = stripes.iter().any(|load| config.size(load) > 1.0);
+        let over = stripes.iter().all(cold) && weight < COLD_TOGETHER;
+        if stripes.len() > 1 && (over || too_large) {
+            return Some(Plan::Merge(stripes.iter().map(|load| load.id).collect()));
+        }
+    }
     for place in 0..loads.len() {
         let (mut ids, mut size, mut weight) = (Vec::new(), 0.0, 0.0);
-        for (at, load) in loads.iter().enumerate().skip(place).take(WAYS_MAX) {
+        for load in loads.iter().skip(place).take(WAYS_MAX) {
             size += config.size(load);
             weight += config.weight(&load.load);
             let fits = size <= SIZE_TOGETHER && weight < COLD_TOGETHER;
             // Stripes are merged all together or not at all.
-            if !(cold(load) && fits) || super::is_striped(loads, at) {
+            if !(cold(load) && fits && load.stripe.is_none()) {
                 break;
             }
             ids.push(load.id);

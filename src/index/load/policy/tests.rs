@@ -65,6 +65,7 @@ impl Space {
             match plan {
                 Plan::Split(id, keys) => self.split(*id, keys),
                 Plan::SplitEvenly(id, _) => panic!("{id} has no rows"),
+                Plan::Stripe(id, ..) => panic!("{id} is in no container"),
                 Plan::Move(id, host) => drop(self.hosts.insert(*id, *host)),
                 Plan::Merge(ids) => self.merge(ids),
             }
@@ -190,6 +191,7 @@ fn calm() -> PartitionLoad {
     PartitionLoad {
         id: PartitionId::new(1),
         range: KeyRange::all(),
+        stripe: None,
         host: HostId::new(0),
         load: Load { reads: 900.0, ..Load::default() },
         rows: 0,
@@ -302,7 +304,9 @@ fn no_more_of_the_load_moves_in_a_tick_than_the_budget() {
         let plans = Policy::new(config).tick(TICK, &hosts, loads, &mut |_| Vec::new());
         let of = |plan: &Plan| match plan {
             Plan::Move(id, _) => loads.iter().find(|load| load.id == *id).unwrap().load.requests(),
-            Plan::Split(..) | Plan::SplitEvenly(..) | Plan::Merge(_) => panic!("{plan:?}"),
+            Plan::Split(..) | Plan::SplitEvenly(..) | Plan::Stripe(..) | Plan::Merge(_) => {
+                panic!("{plan:?}")
+            }
         };
         (plans.len(), plans.iter().map(of).sum::<f64>())
     };
@@ -422,12 +426,14 @@ fn stripes_are_neither_cut_nor_merged_with_some_of_them() {
     let cut = RoutingKey::from_bytes(key(50));
     let left =
         PartitionLoad { range: KeyRange::new(RoutingKey::min(), Some(cut.clone())), ..calm() };
-    let stripe = |n| PartitionLoad {
-        id: PartitionId::new(n),
+    let stripe = |n: u8| PartitionLoad {
+        id: PartitionId::new(u64::from(n) + 2),
         range: KeyRange::new(cut.clone(), None),
+        stripe: Stripe::new(n, 3),
         ..calm()
     };
-    let mut loads = [left, stripe(2), stripe(3)];
+    // One of them is between two hosts.
+    let mut loads = [left, stripe(0), stripe(2)];
     let samples: Vec<Bytes> = (60..160).map(key).collect();
     let mut policy = Policy::new(PolicyConfig::default());
     for load in &mut loads[1..] {
@@ -441,4 +447,85 @@ fn stripes_are_neither_cut_nor_merged_with_some_of_them() {
         let now = Duration::from_secs(60 * minute);
         assert_eq!(policy.tick(now, &hosts, &loads, &mut |_| Vec::new()), []);
     }
+}
+
+fn blob(container: u64, name: &str) -> RoutingKey {
+    RoutingKey::blob(&crate::types::BlobKey {
+        account: crate::types::AccountId::new(1),
+        container: crate::types::ContainerId::new(container),
+        collation: crate::types::Collation::Utf16,
+        name: crate::types::BlobName::new(name).unwrap(),
+    })
+}
+
+/// Names that grow are dealt out within a second; the stripes are left alone while there is load, and made one again ten minutes
+/// after.
+#[test]
+fn names_that_grow_are_dealt_out_until_they_cool() {
+    let mut policy = Policy::new(PolicyConfig::default());
+    let hosts = [HostId::new(0)];
+    let mut now = Duration::from_secs(100);
+    let mut tick = |parts: &[PartitionLoad], newest: u64| {
+        now += TICK;
+        let names = (newest * 100..newest * 100 + 100).map(|n| blob(5, &format!("log/{n:09}")));
+        let names: Vec<Bytes> = names.map(|key| key.as_bytes().clone()).collect();
+        policy.tick(now, &hosts, parts, &mut |_| names.clone())
+    };
+    let quiet = PartitionLoad { load: Load::default(), ..calm() };
+    for _ in 0..8 {
+        assert_eq!(tick(std::slice::from_ref(&quiet), 0), []);
+    }
+    let load = Load { writes: 12_000.0, ..Load::default() };
+    let mut parts = vec![PartitionLoad { load, ..calm() }];
+    let end = blob(5, "x").rest_of_container().and_then(|rest| rest.high().cloned());
+    let mut striped = None;
+    for newest in 0..400 {
+        let plans = tick(&parts, newest);
+        let Some(plan) = plans.first() else { continue };
+        let Plan::Stripe(id, range, of) = plan else { panic!("{plan:?}") };
+        assert!(striped.replace(newest).is_none(), "once");
+        assert_eq!((*id, *of), (calm().id, 5));
+        let behind = blob(5, &format!("log/{:09}", newest * 100 + 99));
+        assert_eq!(*range, KeyRange::new(behind, end.clone()));
+        let stripe = |stripe: Stripe| PartitionLoad {
+            id: PartitionId::new(10 + u64::from(stripe.number())),
+            range: range.clone(),
+            stripe: Some(stripe),
+            load: Load { writes: 2_400.0, ..Load::default() },
+            ..calm()
+        };
+        parts = Stripe::all(*of).map(stripe).collect();
+    }
+    assert!(striped.is_some_and(|tick| tick < 4), "{striped:?}");
+    parts.iter_mut().for_each(|part| part.load = Load::default());
+    let cold = (0..4 * 1_200).find_map(|n| {
+        let plan = tick(&parts, 0).into_iter().next();
+        plan.map(|plan| (n, plan))
+    });
+    let Some((ticks, Plan::Merge(ids))) = cold else { panic!("{cold:?}") };
+    assert_eq!(ids, (10..15).map(PartitionId::new).collect::<Vec<_>>());
+    assert_eq!(ticks / 4, 600, "seconds");
+}
+
+#[test]
+fn stripes_that_have_grown_large_are_made_one_and_some_of_them_never() {
+    let range = blob(5, "a").rest_of_container().unwrap();
+    let stripe = |stripe: Stripe| PartitionLoad {
+        id: PartitionId::new(u64::from(stripe.number())),
+        range: range.clone(),
+        stripe: Some(stripe),
+        load: Load { writes: 9_000.0, ..Load::default() },
+        ..calm()
+    };
+    let mut parts: Vec<PartitionLoad> = Stripe::all(3).map(stripe).collect();
+    let hosts = [HostId::new(0)];
+    let samples: Vec<Bytes> =
+        (0..100).map(|n| blob(5, &format!("{n:03}")).as_bytes().clone()).collect();
+    let mut policy = Policy::new(PolicyConfig::default());
+    for n in 0..40 {
+        assert_eq!(policy.tick(TICK * n, &hosts, &parts, &mut |_| samples.clone()), []);
+    }
+    parts[1].rows = 20_000_001;
+    let plans = policy.tick(TICK * 41, &hosts, &parts, &mut |_| samples.clone());
+    assert_eq!(plans, [Plan::Merge((0..3).map(PartitionId::new).collect())]);
 }
