@@ -30,7 +30,9 @@ pub(super) fn merge(policy: &Policy, now: Duration, loads: &[PartitionLoad]) -> 
         let weight: f64 = stripes.iter().map(|load| config.weight(&load.load)).sum();
         let too_large = stripes.iter().any(|load| config.size(load) > 1.0);
         let over = stripes.iter().all(cold) && weight < COLD_TOGETHER;
-        if stripes.len() > 1 && (over || too_large) {
+        // One may be between two hosts just now.
+        let of = stripes.first().and_then(|load| load.stripe).map(|stripe| stripe.of().into());
+        if of == Some(stripes.len()) && (over || too_large) {
             return Some(Plan::Merge(stripes.iter().map(|load| load.id).collect()));
         }
     }
