@@ -18,7 +18,7 @@ pub(crate) type Run = Result<Trace, Violation>;
 const REGRESSIONS: &str = include_str!("regressions.txt");
 
 /// Seeds of all scenarios together unless `SEEDS` says otherwise.
-const SEEDS: u64 = 500;
+const SEEDS: u64 = 1_000;
 
 /// Runs this scenario's share of the seeds, in percent, and fails with all violations.
 pub(crate) fn check_seeds(scenario: &str, percent: u64, run: impl Fn(u64) -> Run + Sync) {
