@@ -81,21 +81,21 @@ impl Router {
     /// # Errors
     /// The first refusal.
     pub async fn read_from(&self, position: &[u8], read: Read) -> Result<Vec<ReadReply>, Error> {
-        self.ask_all(position, read).await.map(|(_, answers)| answers)
+        self.ask_all(position, |_| read.clone()).await.map(|(_, answers)| answers)
     }
 
-    /// The answers, and where the range ends that they are of.
+    /// The answers to what `read` makes for so many stripes, and where the range ends that they are of.
     async fn ask_all(
         &self,
         position: &[u8],
-        read: Read,
+        read: impl Fn(usize) -> Read,
     ) -> Result<(Option<Bytes>, Vec<ReadReply>), Error> {
         let mut chase = Chase::default();
         loop {
             let map = self.map();
             let owners = map.at(position);
             let ask = |target| {
-                let answer = self.host.read(target, read.clone());
+                let answer = self.host.read(target, read(owners.len()));
                 async move { answer.await.map_err(|error| (target, error)) }
             };
             match try_join_all(owners.iter().map(Target::of).map(ask)).await {
@@ -111,13 +111,17 @@ impl Router {
         }
     }
 
-    /// Lists blobs: a page of the range that the page's position lies in.
+    /// Lists blobs: a page of the range that the page's position lies in. It may have fewer entries than asked for although there
+    /// are more; then it says where to go on.
     ///
     /// # Errors
     /// The first refusal.
     pub async fn list(&self, list: &ListBlobs) -> Result<ListPage, Error> {
-        let position = list.position();
-        let (high, answers) = self.ask_all(&position, Read::Blobs(list.clone())).await?;
+        let ask = |stripes| {
+            let limit = stripes::share(list.limit, stripes);
+            Read::Blobs(ListBlobs { limit, ..list.clone() })
+        };
+        let (high, answers) = self.ask_all(&list.position(), ask).await?;
         let mut pages = Vec::new();
         for answer in answers {
             let ReadReply::Blobs(page) = answer else {

@@ -5,13 +5,26 @@ use bytes::Bytes;
 use crate::index::ListEntry;
 use crate::index::ListPage;
 
-/// The first `limit` entries of pages that the stripes of a range, which ends at `high`, gave for the same question.
+/// Entries to ask each of so many stripes for, when `limit` are wanted of all together: names are dealt out evenly, so a little more
+/// than its share of each will mostly do, and where it does not, the listing goes on.
+pub(super) fn share(limit: usize, stripes: usize) -> usize {
+    if stripes < 2 {
+        return limit;
+    }
+    let even = limit.div_ceil(stripes);
+    (even + even / 4 + SLACK).min(limit)
+}
+
+const SLACK: usize = 8;
+
+/// At most `limit` entries of pages that the stripes of a range, which ends at `high`, gave for the same question, with at least
+/// one when there is any.
 ///
-/// An entry covers the names up to where the listing goes on after it; a group, those of other stripes too. A page that
-/// ends inside the range is full: so where any does, there are enough entries before that point.
+/// An entry covers the names up to where the listing goes on after it; a group, those of other stripes too. Where a page ends
+/// inside the range nothing is known of that stripe from there on: the page of all goes no further.
 pub(super) fn one_page(pages: Vec<ListPage>, limit: usize, high: Option<&Bytes>) -> ListPage {
-    let is_inside = |next: &Bytes| high.is_none_or(|high| next < high);
-    let is_cut = pages.iter().any(|page| page.next.as_ref().is_some_and(is_inside));
+    let is_inside = |next: &&Bytes| high.is_none_or(|high| *next < high);
+    let known = pages.iter().filter_map(|page| page.next.as_ref()).filter(is_inside).min().cloned();
     // Where all have ended, one may have met a group that goes on beyond the range, even to the end of what is asked for.
     let ends: Option<Vec<Bytes>> = pages.iter().map(|page| page.next.clone()).collect();
     let end = ends.and_then(|ends| ends.into_iter().max());
@@ -20,11 +33,17 @@ pub(super) fn one_page(pages: Vec<ListPage>, limit: usize, high: Option<&Bytes>)
     // Stable, and stripes are sorted: merging them is what this sort does.
     all.sort_by(|(a, _), (b, _)| a.cmp(b));
     all.dedup_by(|(a, _), (b, _)| a == b);
-    let is_cut = is_cut || all.len() > limit;
-    all.truncate(limit);
-    let last = all.last().map(|(after, _)| after.clone());
+    if let Some(known) = &known {
+        all.truncate(all.partition_point(|(after, _)| after <= known));
+    }
+    let next = if all.len() > limit {
+        all.truncate(limit);
+        all.last().map(|(after, _)| after.clone())
+    } else {
+        known.or(end)
+    };
     let (after, entries) = all.into_iter().unzip();
-    ListPage { entries, after, next: if is_cut { last } else { end } }
+    ListPage { entries, after, next }
 }
 
 #[cfg(test)]
@@ -71,6 +90,23 @@ mod tests {
         assert_eq!(of(pages, 2, "z"), ("ab".into(), Some(at("b."))));
         let pages = vec![page(&["b", "f"], Some("f.")), page(&[], Some("z"))];
         assert_eq!(of(pages, 2, "z"), ("bf".into(), Some(at("f."))));
+    }
+
+    #[test]
+    fn nothing_is_shown_beyond_what_is_known_of_every_stripe() {
+        // The second has told only up to c: there may be names between c and f.
+        let pages = vec![page(&["b", "f"], None), page(&["a", "c"], Some("c."))];
+        assert_eq!(of(pages, 9, "z"), ("abc".into(), Some(at("c."))));
+        let pages = vec![page(&["a", "b"], Some("b.")), page(&["f", "g"], Some("g."))];
+        assert_eq!(of(pages, 9, "z"), ("ab".into(), Some(at("b."))));
+    }
+
+    #[test]
+    fn stripes_are_asked_for_little_more_than_their_share() {
+        assert_eq!(share(5_000, 1), 5_000);
+        assert_eq!(share(5_000, 4), 1_570);
+        assert_eq!(share(1, 16), 1);
+        assert_eq!(share(20, 2), 20);
     }
 
     #[test]
