@@ -434,8 +434,8 @@ fn replay(seed: u64, days: u64) -> Replay {
                 if part.from < PLACES {
                     (part.from, part.to, None)
                 } else {
-                    let piece = piece_of(part.from);
-                    (piece.from, piece.to, piece.stripe)
+                    let (first, last) = (piece_of(part.from), piece_of(part.to - 1));
+                    (first.from, last.to, first.stripe)
                 }
             })
             .collect();
