@@ -173,7 +173,7 @@ impl Fleet {
     async fn claim(&self, partitions: &[PartitionId]) -> Result<Claim, ChangeError> {
         let claim = self.claims.claim(partitions).await;
         self.still_serves()?;
-        Ok(claim)
+        claim.ok_or(ChangeError::NoSuchPartition)
     }
 
     /// A change that its caller gave up half-way would leave a range without an owner.
@@ -314,7 +314,7 @@ impl Fleet {
                         Err(error) => {
                             old.abandon().await;
                             let open = Arc::clone(self).keep_opening(
-                                claim.hand_on(partition),
+                                claim.leave_closed(partition),
                                 (partition, to.shared.host),
                                 frozen_at,
                             );
