@@ -36,10 +36,11 @@ use crate::draw::Draw;
 
 /// Names, in order, of the places that stay.
 const PLACES: usize = 4096;
-/// Names that come in order come so many a second, for an hour a day, behind all others.
+/// Names that come in order come so many a second, for an hour a day, behind all others; for a week.
 const GROWN: usize = 64;
+const DAYS_MAX: u64 = 7;
 /// All names; the last is behind the container.
-const ALL: usize = PLACES + GROWN * 3_600 + GROWN + 1;
+const ALL: usize = PLACES + GROWN * 3_600 * 7 + GROWN + 1;
 const HOSTS: u64 = 4;
 const MINUTE: f64 = 60.0;
 const HOUR: f64 = 3600.0;
@@ -118,7 +119,9 @@ impl World {
         // An hour a day names only grow.
         let of_day = at % (24.0 * HOUR);
         if (10.0 * HOUR..11.0 * HOUR).contains(&of_day) {
-            let place = PLACES + ((of_day - 10.0 * HOUR) * GROWN as f64) as usize;
+            let day = (at / (24.0 * HOUR)) as usize;
+            let grown = day as f64 * HOUR + of_day - 10.0 * HOUR;
+            let place = PLACES + (grown * GROWN as f64) as usize;
             parts.push(Part::of_writes(place, place + GROWN / 4, 14_000.0));
         }
         // Two hours a day somebody lists, which takes two processors and a half.
@@ -485,6 +488,7 @@ fn replay(seed: u64, days: u64) -> Replay {
 )]
 fn policy_follows_days_of_load_without_swinging() {
     let days = std::env::var("DAYS").map_or(1, |days| days.parse().unwrap());
+    assert!(days <= DAYS_MAX, "names are made up for a week");
     let week = replay(7, days);
     println!(
         "{days} days: {} splits ({} for size), {} moves, {} merges ({} of stripes), {} stripings; busiest host at worst {:.2} times the mean, {} looks",
