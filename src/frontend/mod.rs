@@ -9,7 +9,8 @@
 //!    it comes with a key.
 //! 5. `write/` appends it: small bodies of all requests share appends, large ones stream into an extent of their own.
 //!    **Here bytes become durable.**
-//! 6. `route.rs` sends the row change to the partition that owns the name. **Here the name becomes visible.**
+//! 6. `route.rs` sends the row change to the partition that owns the name. **Here the name becomes visible.** A list
+//!    asks all stripes of a range, whose pages `stripes.rs` makes one.
 //! 7. `read.rs` streams a blob's pieces back, a step of at most 1 MiB at a time.
 //!
 //! A body may come from a URL instead: `source/` finds and authorizes it, `ops/copies/` shares or stores it. `client.rs` asks

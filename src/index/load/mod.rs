@@ -3,7 +3,7 @@
 //! 1. `meter.rs`: what a partition notes: requests by `class.rs`, the keys of some of them (waiting ones too), log bytes, waits,
 //!    refusals, and by `cpu.rs` the processor time of its work.
 //! 2. `rates.rs`: that by the second, a tick at a time.
-//! 3. `policy.rs`: from the loads of all partitions at an instant to the splits, moves and merges to make: a pure function
+//! 3. `policy.rs`: from the loads of all partitions at an instant to the splits, stripes, moves and merges to make: a pure function
 //!    of what it is told, so that days of load are replayed in a test.
 //!
 //! Invariants: the hot path pays one atomic addition for most requests · a split key is a routing key, so a blob is never

@@ -1,4 +1,4 @@
-//! When to change the map: which partition to split where, which to move where, which to merge.
+//! When to change the map: which partition to split where, which to stripe, which to move where, which to merge.
 //!
 //! 1. `cut.rs`: the keys to split at; `spread.rs`: what to move between hosts; `join.rs`: which neighbours to merge.
 //! 2. Here: what is remembered between ticks, and how much may change in one.

@@ -1,6 +1,6 @@
-//! Merge: neighbours become one, or all stripes of a range. Runs are taken over as they are: each is first brought to hold rows of one of the
-//! partitions only. While they still serve, they are flushed; what was written since is copied into the log of the new
-//! one, which needs neither of the old logs.
+//! Merge: neighbours become one, or all stripes of a range. Runs are taken over as they are: each is first brought to hold
+//! rows of one of the partitions only. While they still serve, they are flushed; what was written since is copied into the
+//! log of the new one, which needs neither of the old logs.
 //!
 //! A crash before the transaction leaves the old partitions and an orphaned extent, after it the new one (I8).
 
@@ -64,8 +64,9 @@ impl From<Failed> for NotMerged {
     }
 }
 
-/// Merges neighbours, given in key order, or all stripes of a range, by number, into partition `id`. When it returns the coordinator names that one; the old
-/// ones take no write, and their reads are right until the new one is given its first write: the caller stops them first.
+/// Merges neighbours, given in key order, or all stripes of a range, by number, into partition `id`. When it returns the
+/// coordinator names that one; the old ones take no write, and their reads are right until the new one is given its first
+/// write: the caller stops them first.
 ///
 /// # Errors
 /// [`NotMerged::Busy`] and [`Failed::Full`]: nothing has changed and they go on; the others stop them.
