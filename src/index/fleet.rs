@@ -24,6 +24,7 @@ use async_trait::async_trait;
 use futures_util::future::join_all;
 use tokio_util::sync::CancellationToken;
 
+use crate::env::Tasks;
 use crate::index::api::Error;
 use crate::index::api::IndexHost;
 use crate::index::api::Read;
@@ -58,6 +59,8 @@ pub struct Fleet {
     claims: Arc<Claims>,
     stop: CancellationToken,
     changes: Changes,
+    /// What looks at the load and carries changes out.
+    control: Tasks,
 }
 
 impl Fleet {
@@ -84,7 +87,7 @@ impl Fleet {
     ) -> Result<Self, Error> {
         let count = hosts.len().max(1);
         let first = hosts.first().ok_or_else(|| Error::Unavailable("no host".into()))?;
-        let coordinator = Arc::clone(&first.coordinator);
+        let (coordinator, control) = (Arc::clone(&first.coordinator), first.env.tasks.clone());
         bootstrap::create_map(coordinator.as_ref(), boundaries).await?;
         let map = PartitionMap::load(coordinator.as_ref()).await?;
         let owned = Arc::new(Owned::default());
@@ -132,7 +135,15 @@ impl Fleet {
             claims: Arc::default(),
             stop: CancellationToken::new(),
             changes: Changes::default(),
+            control,
         })
+    }
+
+    /// Looks at the load and changes the map as `control`'s tasks, not the first host's: on a thread of their own they do not
+    /// queue behind thousands of requests, which is when they are needed.
+    #[must_use]
+    pub fn controlled_by(self, control: Tasks) -> Self {
+        Self { control, ..self }
     }
 
     /// Refuses writes from now on, flushes all partitions so that the next start has nothing to replay, and ends all tasks.

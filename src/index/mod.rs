@@ -45,7 +45,7 @@ pub use fleet::{CHILDREN_MAX, ChangeError, Changed, Fleet};
 pub use fleet::{ChangeEvent, ChangeKind, PartitionStatus};
 pub use inflight::InFlight;
 pub use load::{Class, Counts, Load};
-pub use load::{PartitionLoad, Plan, Policy, PolicyConfig};
+pub use load::{PartitionLoad, Plan, Policy, PolicyConfig, TICK};
 pub use map::{MapFollower, PartitionDescriptor, PartitionMap};
 pub use metrics::Metrics;
 pub use objects::Objects;

@@ -131,7 +131,7 @@ impl Roles {
         let hot_requests = f64::from(config.split_requests);
         let policy = (config.split_requests > 0)
             .then(|| PolicyConfig { hot_requests, ..PolicyConfig::default() });
-        drop(base.env.tasks.spawn("index balancer", Arc::clone(&host).balance(policy)));
+        Arc::clone(&host).start_balance(policy);
         let (front, reclaim) = (base.with_own_tasks(), base.with_own_tasks());
         let router =
             Router::new(Arc::clone(&hosted), Arc::clone(&base.coordinator), front.clone()).await?;
@@ -229,13 +229,16 @@ async fn open_index(
         block_cache_bytes: usize::try_from(config.block_cache_bytes).unwrap_or(usize::MAX),
         ..index::Config::default()
     };
+    let thread = |name: &str| {
+        let what = "a thread for the index";
+        let reason = |error: std::io::Error| error.to_string();
+        Tasks::on_own_thread(name)
+            .map_err(|error| NodeError::System { what, reason: reason(error) })
+    };
     let mut own = Vec::new();
     if config.index_hosts > 1 {
         for number in 0..config.index_hosts {
-            let tasks = Tasks::on_own_thread(&format!("index-host-{number}"));
-            let what = "a thread for a host of the index";
-            let reason = |error: std::io::Error| error.to_string();
-            own.push(tasks.map_err(|error| NodeError::System { what, reason: reason(error) })?);
+            own.push(thread(&format!("index-host-{number}"))?);
         }
     }
     let on = |tasks: &Tasks| Env { tasks: tasks.clone(), ..base.env.clone() };
@@ -243,7 +246,10 @@ async fn open_index(
         [] => vec![parts],
         own => own.iter().map(|tasks| index::Parts { env: on(tasks), ..parts.clone() }).collect(),
     };
-    Ok((Arc::new(Fleet::open(hosts, limits).await?), own))
+    let control = thread("index-control")?;
+    let fleet = Fleet::open(hosts, limits).await?.controlled_by(control.clone());
+    own.push(control);
+    Ok((Arc::new(fleet), own))
 }
 
 /// The account's row with a secret for user delegation keys, made now if an older program wrote the row.

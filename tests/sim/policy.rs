@@ -20,6 +20,7 @@ use blockyard::index::PartitionLoad;
 use blockyard::index::Plan;
 use blockyard::index::Policy;
 use blockyard::index::PolicyConfig;
+use blockyard::index::TICK;
 use blockyard::types::AccountId;
 use blockyard::types::BlobKey;
 use blockyard::types::BlobName;
@@ -474,7 +475,7 @@ fn replay(seed: u64, days: u64) -> Replay {
         }
         // As often as the program looks while something goes on, seldom in between.
         let awake = at - changed < 30.0 || at - busy < 5.0 || largest > 1.0;
-        let step = if awake { 0.25 } else { 2.0 };
+        let step = if awake { TICK.as_secs_f64() } else { 2.0 };
         run.fill(&parts, step);
         at += step;
     }

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::time::Duration;
 
 use bytes::Bytes;
 
@@ -15,14 +14,18 @@ use crate::index::fleet::measure::Look;
 use crate::index::load::Plan;
 use crate::index::load::Policy;
 use crate::index::load::PolicyConfig;
+use crate::index::load::TICK;
 use crate::types::HostId;
 use crate::types::PartitionId;
 use crate::types::RoutingKey;
 
-/// How often load is looked at.
-const TICK: Duration = Duration::from_millis(250);
-
 impl Fleet {
+    /// Begins [`Self::balance`].
+    pub fn start_balance(self: Arc<Self>, config: Option<PolicyConfig>) {
+        let control = self.control.clone();
+        drop(control.spawn("index balancer", self.balance(config)));
+    }
+
     /// Measures load, and changes the map as `config` says, until the fleet stops; without it nothing is changed.
     pub async fn balance(self: Arc<Self>, config: Option<PolicyConfig>) {
         let Ok(parts) = self.parts() else { return };
@@ -62,7 +65,7 @@ impl Fleet {
             for plan in plans {
                 // Looking goes on: a burst does not wait for a merge.
                 let change = Arc::clone(&self).carry_out(plan);
-                drop(parts.env.tasks.spawn("partition change", change));
+                drop(self.control.spawn("partition change", change));
             }
         }
     }

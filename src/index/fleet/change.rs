@@ -182,7 +182,7 @@ impl Fleet {
         name: &'static str,
         task: impl Future<Output = Result<T, ChangeError>> + Send + 'static,
     ) -> Result<T, ChangeError> {
-        let done = self.parts()?.env.tasks.spawn(name, task).await;
+        let done = self.control.spawn(name, task).await;
         let lost = |_| Error::Unavailable(format!("the task of a {name} ended early")).into();
         done.map_err(lost).and_then(|done| done)
     }

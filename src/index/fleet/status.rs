@@ -34,7 +34,7 @@ pub struct PartitionStatus {
     pub stripe: Option<Stripe>,
     /// What was counted since it was opened here; a rate is the difference of two looks.
     pub counts: Counts,
-    /// The longest that a write waited behind others, in the last quarter of a second.
+    /// The longest that a write waited behind others, in the last tick.
     pub queue_age: Duration,
     /// Rows in its runs, old versions included, and those of former neighbours until compaction has separated them.
     pub rows: u64,

@@ -17,8 +17,9 @@ const SAMPLES: usize = 256;
 /// Keys older than this say nothing about the load now.
 const SAMPLE_AGE: Duration = Duration::from_secs(5);
 /// Requests are sampled so thinly that a second brings about this many keys.
-/// A quarter of a second brings more than are kept: a look sees what came since the last one, by which growing names are told.
-const SAMPLES_PER_SECOND: f64 = 1_280.0;
+const SAMPLES_PER_SECOND: f64 = 2_560.0;
+/// When at least so many came since the last look, they are all that is shown: by that growing names are told.
+const FRESH: usize = 64;
 /// Every so-manieth request is sampled while nobody asks: nearly free, and a burst is known by its first tick.
 const RESTING: u64 = 64;
 /// Of looks at single things, which are short, every so-manieth is timed.
@@ -46,6 +47,8 @@ pub struct Meter {
 struct Ring {
     keys: Vec<(Bytes, Duration)>,
     next: usize,
+    /// How many came since the last look.
+    fresh: usize,
 }
 
 impl Default for Meter {
@@ -142,23 +145,22 @@ impl Meter {
         Duration::from_nanos(self.queue_age.load(Ordering::Relaxed))
     }
 
-    /// The keys of the last seconds, in order; and thins the sampling to what `per_second` requests need.
+    /// The keys since the last look, or of the last seconds if those are few, in order; and thins the sampling to what
+    /// `per_second` requests need.
     #[must_use]
     pub fn samples(&self, now: Duration, per_second: f64) -> Vec<Bytes> {
         let thin = (per_second / SAMPLES_PER_SECOND).clamp(1.0, 65_536.0);
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped")]
         self.stride.store(thin as u64, Ordering::Relaxed);
-        self.recent(now)
+        let mut ring = self.samples.lock().unwrap_or_else(PoisonError::into_inner);
+        let fresh = std::mem::take(&mut ring.fresh);
+        if fresh >= FRESH { ring.latest(fresh) } else { ring.recent(now) }
     }
 
     /// The keys of the last seconds, in order, as thinly as they are sampled already.
     #[must_use]
     pub fn recent(&self, now: Duration) -> Vec<Bytes> {
-        let ring = self.samples.lock().unwrap_or_else(PoisonError::into_inner);
-        let fresh = ring.keys.iter().filter(|(_, at)| now.saturating_sub(*at) <= SAMPLE_AGE);
-        let mut keys: Vec<Bytes> = fresh.map(|(key, _)| key.clone()).collect();
-        keys.sort_unstable();
-        keys
+        self.samples.lock().unwrap_or_else(PoisonError::into_inner).recent(now)
     }
 }
 
@@ -167,6 +169,12 @@ impl Meter {
     pub fn rest(&self) {
         self.stride.store(RESTING, Ordering::Relaxed);
     }
+}
+
+fn in_order<'a>(samples: impl Iterator<Item = &'a (Bytes, Duration)>) -> Vec<Bytes> {
+    let mut keys: Vec<Bytes> = samples.map(|(key, _)| key.clone()).collect();
+    keys.sort_unstable();
+    keys
 }
 
 fn nanoseconds(duration: Duration) -> u64 {
@@ -181,6 +189,18 @@ impl Ring {
             *place = sample;
             self.next = (self.next + 1) % SAMPLES;
         }
+        self.fresh += 1;
+    }
+
+    /// So many of the newest.
+    fn latest(&self, count: usize) -> Vec<Bytes> {
+        let (newest, older) = self.keys.split_at(self.next);
+        in_order(newest.iter().rev().chain(older.iter().rev()).take(count))
+    }
+
+    /// Those of the last seconds.
+    fn recent(&self, now: Duration) -> Vec<Bytes> {
+        in_order(self.keys.iter().filter(|(_, at)| now.saturating_sub(*at) <= SAMPLE_AGE))
     }
 }
 
@@ -242,7 +262,7 @@ mod tests {
         let meter = Meter::default();
         assert!(meter.samples(Duration::ZERO, 51_200.0).is_empty());
         (0..1_000).for_each(|n| note(&meter, 0, n));
-        assert_eq!(meter.samples(Duration::ZERO, 51_200.0).len(), 25);
+        assert_eq!(meter.samples(Duration::ZERO, 51_200.0).len(), 50);
     }
 
     #[test]
@@ -256,6 +276,14 @@ mod tests {
         let samples = meter.samples(Duration::from_secs(1), per_second);
         assert_eq!(samples.len(), SAMPLES);
         assert!(samples.iter().all(|sample| *sample > before), "names that grow look like it");
+        // So many that the older ones are kept too.
+        let before = samples.last().cloned().unwrap();
+        (13_000..13_800).for_each(|n| note(&meter, 2, n));
+        let samples = meter.samples(Duration::from_secs(2), 1_000.0);
+        assert!((64..SAMPLES).contains(&samples.len()), "{}", samples.len());
+        assert!(samples.iter().all(|sample| *sample > before));
+        (13_800..13_863).for_each(|n| note(&meter, 2, n));
+        assert_eq!(meter.samples(Duration::from_secs(2), 1_000.0).len(), SAMPLES, "too few alone");
     }
 
     #[test]

@@ -20,5 +20,5 @@ mod rates;
 
 pub use class::Class;
 pub use meter::Meter;
-pub use policy::{PartitionLoad, Plan, Policy, PolicyConfig};
+pub use policy::{PartitionLoad, Plan, Policy, PolicyConfig, TICK};
 pub use rates::{Counts, Load};

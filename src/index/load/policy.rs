@@ -12,6 +12,7 @@ mod spread;
 
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;
+use std::collections::VecDeque;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -33,7 +34,7 @@ pub struct PolicyConfig {
     pub hot_cpu: f64,
     /// A write that waits so long behind others makes it hot. Default 20 ms.
     pub hot_queue_age: Duration,
-    /// Ticks in a row it must be hot. Default 2.
+    /// Ticks in a row it must be hot. Default 3: a blip is over by then.
     pub hot_ticks: u32,
     /// Rows above which it is split whatever its load. Default 20 million.
     pub rows_max: u64,
@@ -65,7 +66,7 @@ impl Default for PolicyConfig {
             hot_requests: 5_000.0,
             hot_cpu: 0.6,
             hot_queue_age: Duration::from_millis(20),
-            hot_ticks: 2,
+            hot_ticks: 3,
             rows_max: 20_000_000,
             bytes_max: 8 << 30,
             partitions_max: 1_000,
@@ -102,6 +103,11 @@ impl PolicyConfig {
     }
 }
 
+/// How often load is looked at: with [`PolicyConfig::hot_ticks`] and the change itself, half a second for what begins just after a look.
+pub const TICK: Duration = Duration::from_millis(125);
+/// Growing names are held against the highest of so many ticks ago: half a second. Writers of large blobs reach the index in
+/// another order than they began.
+const HIGHEST: usize = 4;
 /// From this share of a hot partition's load on its keys are looked at, so that they are known once it is hot.
 const WARM: f64 = 0.5;
 /// With less than this share of a hot partition's load, waiting is no reason for a split: when a whole machine has too much to do
@@ -161,13 +167,13 @@ struct Known {
     moved: Option<(Duration, HostId)>,
     /// When it was last asked to be split for its size.
     large: Option<Duration>,
-    /// The highest sample of the tick before, if there were enough to tell.
-    highest: Option<Bytes>,
+    /// The highest samples of the last ticks in which there were enough to tell, the oldest first.
+    highest: VecDeque<Bytes>,
 }
 
 impl Known {
     const fn new(now: Duration) -> Self {
-        Self { since: now, hot: 0, cold: None, moved: None, large: None, highest: None }
+        Self { since: now, hot: 0, cold: None, moved: None, large: None, highest: VecDeque::new() }
     }
 }
 
@@ -178,8 +184,7 @@ impl Policy {
         Self { config, known: BTreeMap::new() }
     }
 
-    /// What to change now. `now` is monotonic; the loads are of all partitions, in key order, a quarter of a second after
-    /// the last; `hosts` take partitions. `samples` gives the routing keys of a partition's recent requests in order, with
+    /// What to change now. `now` is monotonic; the loads are of all partitions, in key order, [`TICK`] after the last; `hosts` take partitions. `samples` gives the routing keys of a partition's recent requests in order, with
     /// repeats; it is asked about warm partitions only.
     pub fn tick(
         &mut self,
@@ -257,7 +262,11 @@ impl Policy {
         let weight = config.weight(&load.load);
         if known.hot > 0 || weight > WARM {
             let samples = samples(load.id);
-            let before = std::mem::replace(&mut known.highest, cut::highest(&samples));
+            let before = known.highest.front().cloned();
+            known.highest.extend(cut::highest(&samples));
+            if known.highest.len() > HIGHEST {
+                known.highest.pop_front();
+            }
             if age >= config.settle && known.hot >= config.hot_ticks && before.is_some() {
                 let ways = cut::ways(weight);
                 let keys = match cut::cut(load, &samples, before.as_ref(), ways) {
@@ -282,7 +291,7 @@ impl Policy {
                 }
             }
         } else {
-            known.highest = None;
+            known.highest.clear();
         }
         let size = config.size(load);
         // It may have no place to be cut at.

@@ -53,7 +53,7 @@ pub(super) fn stripes(ways: usize) -> u8 {
 }
 
 /// Cuts a partition in as many ways, by the routing keys of its recent requests, in order, with repeats; `before` is the
-/// highest of those a tick ago.
+/// highest of those a few ticks ago.
 pub(super) fn cut(
     load: &PartitionLoad,
     samples: &[Bytes],
