@@ -5,8 +5,8 @@ use std::time::Duration;
 /// How eagerly space is given back. Changing a value never endangers data except where its line says so.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReclaimConfig {
-    /// Pause between two passes while there is work. Default 1 s. A pass that took long is followed by a pause nine times
-    /// as long, so that reclaim never takes more than a tenth of the time.
+    /// Pause between two passes while there is work. Default 1 s. One that walked over garbage for long is followed by a pause
+    /// nine times as long, so that looking for work never takes more than a tenth of the time.
     pub interval: Duration,
     /// The pause grows to this, doubling, while there is none or after failures. Default 8 s.
     pub interval_max: Duration,

@@ -14,8 +14,14 @@ use crate::reclaim::service::Reclaim;
 use crate::types::Timestamp;
 use crate::types::locations_len;
 
-/// Frees the garbage of one partition that is due, a bounded part of it. Whether there was any.
-pub(super) async fn free(reclaim: &Reclaim, target: Target) -> Result<bool, Error> {
+/// Frees the garbage of one partition that is due, a bounded part of it. Whether there was any. Adds to `walked` what looking
+/// for it took; what freeing it takes is not reclaim's choice: on a full disk its writes wait like all others.
+pub(super) async fn free(
+    reclaim: &Reclaim,
+    target: Target,
+    walked: &mut Duration,
+) -> Result<bool, Error> {
+    let clock = &reclaim.env.clock;
     let mut freed = 0;
     let mut from = Some(Bytes::new());
     while let Some(start) = from
@@ -23,13 +29,14 @@ pub(super) async fn free(reclaim: &Reclaim, target: Target) -> Result<bool, Erro
     {
         reclaim.go_on()?;
         let read = Read::Garbage { from: start, limit: reclaim.config.garbage_rows };
-        let ReadReply::Garbage(rows, next) = reclaim.host.read(target, read).await? else {
-            return Err(Error::Answer);
-        };
+        let began = clock.monotonic();
+        let read = reclaim.host.read(target, read).await;
+        *walked += clock.monotonic().saturating_sub(began);
+        let ReadReply::Garbage(rows, next) = read? else { return Err(Error::Answer) };
         from = next;
         // Only now: a read that starts later looks up its locations after these rows were committed.
         let oldest_read = reclaim.inflight.oldest_read();
-        let now = reclaim.env.clock.now();
+        let now = clock.now();
         let due = |row: &GarbageRow| {
             is_old(row.since, reclaim.config.grace, now)
                 && oldest_read.is_none_or(|oldest| row.since < oldest)

@@ -95,12 +95,11 @@ impl Reclaim {
         let mut state = PassState::default();
         let mut pause = self.config.interval;
         while self.wait(pause).await {
-            let start = self.env.clock.monotonic();
+            state.walked = Duration::ZERO;
             let busy = self.pass(&mut state).await;
-            let took = self.env.clock.monotonic().saturating_sub(start);
             pause = if busy { self.config.interval } else { pause.saturating_mul(2) };
             // The walk over garbage passes over what was forgotten until the index compacts it away.
-            pause = pause.min(self.config.interval_max).max(took.saturating_mul(9));
+            pause = pause.min(self.config.interval_max).max(state.walked.saturating_mul(9));
         }
     }
 
@@ -120,7 +119,7 @@ impl Reclaim {
         let mut busy = false;
         let mut names = tags::Names::default();
         for partition in map.partitions() {
-            match garbage::free(self, target(partition)).await {
+            match garbage::free(self, target(partition), &mut state.walked).await {
                 Ok(freed) => busy |= freed,
                 Err(error) => log_failure("garbage", &error),
             }
@@ -243,6 +242,8 @@ pub(super) struct PassState {
     purge_again: Duration,
     /// When expiry last ran, by the monotonic clock.
     expired: Option<Duration>,
+    /// How long the last pass walked over garbage.
+    walked: Duration,
 }
 
 fn log_failure(step: &'static str, error: &Error) {
