@@ -247,6 +247,9 @@ impl Recovery<'_> {
     async fn look(&self, id: ExtentId, known_end: u64) -> Result<Option<Looked>, OpenError> {
         let path = path_of(id);
         let file = self.disk.open(&path).await.map_err(|e| self.failed(e))?;
+        // A failed sync ended the process before, perhaps: believe the device, not the cache. Also of a seal: once
+        // freed frames are punched, an extent that turns out to be open could not be followed to its end.
+        file.drop_cache().await.map_err(|e| self.failed(e))?;
         let len = file.len().await.map_err(|e| self.failed(e))?;
         let page = file.read_at(0, index(PAGE)).await.map_err(|e| self.failed(e))?;
         let header = Header::parse(&page).filter(|h| h.extent == id && h.store == self.store_id);
@@ -303,8 +306,6 @@ impl Recovery<'_> {
         known_end: u64,
         file: &Arc<dyn DiskFile>,
     ) -> Result<(Extent, Vec<Range<u64>>), OpenError> {
-        // A failed sync ended the process before, perhaps: believe the device, not the cache.
-        file.drop_cache().await.map_err(|e| self.failed(e))?;
         let mut walker = Walker::new(Body::plain(Arc::clone(file)), id);
         let mut reach = walker.follow(slot.len).await.map_err(|e| self.failed(e))?;
         while reach.end < known_end {
@@ -370,7 +371,6 @@ impl Recovery<'_> {
         len: u64,
     ) -> Result<(Extent, Vec<Range<u64>>), OpenError> {
         tracing::error!(extent = %id, "first page damaged: keeping the frames that are whole");
-        file.drop_cache().await.map_err(|e| self.failed(e))?;
         let mut walker = Walker::new(Body::plain(Arc::clone(file)), id);
         let limit = len - DATA_AT;
         let mut end = 0;

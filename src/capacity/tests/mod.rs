@@ -1,6 +1,7 @@
 //! The node as its callers see it.
 
 mod damage;
+mod faults;
 mod model;
 mod node;
 mod sim;
