@@ -30,49 +30,55 @@ impl OpenFiles {
 
 impl Store {
     /// Counts an extent among those with an open file, and closes the one that is open longest if there are too many.
-    pub(crate) async fn note_open(&self, extent: &Arc<Extent>) -> Result<(), Error> {
+    /// A close that fails poisons the disk: writers are told of that, and a reader is not concerned.
+    pub(crate) async fn note_open(&self, extent: &Arc<Extent>) {
         if !std::mem::replace(&mut extent.state().listed, true) {
             self.open_files.push(Arc::clone(extent));
         }
         for _ in 0..TRIES {
             let Some(oldest) = self.open_files.pop_beyond(self.config.open_files_max) else {
-                return Ok(());
+                return;
             };
-            if !self.close(&oldest).await? {
+            if !self.close(&oldest).await {
                 self.open_files.push(oldest);
             }
         }
-        Ok(())
     }
 
     /// Closes an extent's file, if nobody is writing to it and all that was written is durable: a sync by another opening of
-    /// the file might not be told that it is not.
-    async fn close(&self, extent: &Arc<Extent>) -> Result<bool, Error> {
-        let Ok(_turn) = extent.turn.try_lock() else { return Ok(false) };
-        let Ok(_one) = extent.syncing.try_lock() else { return Ok(false) };
+    /// the file might not be told that it is not. On a poisoned disk there is no other sync until the next start, which
+    /// looks at the device.
+    async fn close(&self, extent: &Arc<Extent>) -> bool {
+        let Ok(_turn) = extent.turn.try_lock() else { return false };
+        let Ok(_one) = extent.syncing.try_lock() else { return false };
         let unsynced = {
             let state = extent.state();
-            if !state.slot.sealed && state.synced < state.written {
-                return Ok(false);
+            let unsynced = !state.slot.sealed && state.synced < state.written;
+            if unsynced && !self.health.poisoned() {
+                return false;
             }
             state.file.clone().filter(|_| !state.slot.sealed && state.slot_unsynced)
         };
-        if let Some(file) = unsynced {
-            self.health.check()?;
+        if let Some(file) = unsynced.filter(|_| !self.health.poisoned()) {
             self.metrics.fsyncs.inc();
-            file.sync().await.map_err(|e| self.poison("sync", &e))?;
+            match file.sync().await {
+                Ok(()) => extent.state().slot_unsynced = false,
+                Err(error) => drop(self.poison("sync", &error)),
+            }
         }
         let mut state = extent.state();
-        state.slot_unsynced &= state.slot.sealed;
         state.file = None;
         state.map = None;
         state.listed = false;
-        Ok(true)
+        true
     }
 
     /// The file of an extent that is written to; one that cannot be opened is as one that cannot be written.
     pub(crate) async fn writable(&self, extent: &Arc<Extent>) -> Result<Arc<dyn DiskFile>, Error> {
-        match self.body(extent).await {
+        let body = self.body(extent).await;
+        // Opening it may have closed another, and that may have failed.
+        self.health.check()?;
+        match body {
             Ok(body) => Ok(body.file),
             Err(Error::Unreadable { reason, .. }) => {
                 tracing::error!(extent = %extent.id, reason, "not opened for writing");

@@ -162,7 +162,7 @@ impl Store {
         let extent = Arc::new(Extent::new(id, kind, slot));
         extent.state().file = Some(file);
         self.metrics.extents.inc();
-        self.note_open(&extent).await?;
+        self.note_open(&extent).await;
         Ok(extent)
     }
 
@@ -231,7 +231,7 @@ impl Store {
             if !opened(extent, rewrites, slot, &body) {
                 continue;
             }
-            self.note_open(extent).await?;
+            self.note_open(extent).await;
             return Ok(body);
         }
     }

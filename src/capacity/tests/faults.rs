@@ -70,3 +70,46 @@ fn seal_whose_sync_failed_is_not_relied_on_by_the_next_start() {
     }
     assert!(failed_seals >= 40, "only {failed_seals} seals failed");
 }
+
+/// Opening a file may close another one, whose last slot is not durable and cannot become so on a poisoned disk.
+#[test]
+fn poisoned_disk_serves_reads_of_more_extents_than_may_have_open_files() {
+    const EXTENTS: u64 = 8;
+    for seed in 0..10 {
+        run(async {
+            let sim = SimDisk::new(seed, DISK_BYTES);
+            let node = open(vec![sim.disk()]).await;
+            let mut stored = Vec::new();
+            let mut ends = vec![0; 8];
+            for extent in 1..=EXTENTS {
+                node.create(ExtentId::new(extent), ExtentKind::Log, ONE).await.unwrap();
+            }
+            // Several times what the journal holds, so that checkpoints note how far the extents are durable.
+            for round in 0..40 {
+                for (extent, end) in (1..=EXTENTS).zip(&mut ends) {
+                    let bytes = payload(round * EXTENTS + extent, 3000);
+                    let one = std::slice::from_ref(&bytes);
+                    let appended = append(&node, ExtentId::new(extent), *end, one).await.unwrap();
+                    *end = appended.end;
+                    stored.push((appended.locations[0], bytes));
+                }
+            }
+            // It may strike what is done beside the append, and the next one is told.
+            sim.fail_once(Fault::WriteError, 0);
+            let late = loop {
+                match append(&node, ExtentId::new(1), ends[0], &[payload(0, 100)]).await {
+                    Ok(appended) => ends[0] = appended.end,
+                    Err(error) => break error,
+                }
+            };
+            assert!(matches!(late, Error::Poisoned { disk: 0 }), "{late:?}");
+            for (location, bytes) in &stored {
+                let read = node.read(location, 0..location.len).await;
+                let read = read.unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+                assert_eq!(read.concat(), *bytes);
+            }
+            let late = node.create(ExtentId::new(100), ExtentKind::Log, ONE).await;
+            assert!(matches!(late, Err(Error::Poisoned { disk: 0 })), "{late:?}");
+        });
+    }
+}
