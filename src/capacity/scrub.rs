@@ -8,7 +8,7 @@ use crate::capacity::Error;
 use crate::capacity::ScrubReport;
 use crate::capacity::extent::{Extent, Status};
 use crate::capacity::store::Store;
-use crate::capacity::units::{PAGE, page_up};
+use crate::capacity::units::{PAGE, page_down, page_up};
 use crate::capacity::walk::{Found, Walker};
 use crate::env::{DiskError, Env};
 use crate::types::ExtentId;
@@ -78,9 +78,9 @@ pub(crate) async fn scrub_range(
                 hole = false;
             }
             Found::Nothing if walker.is_hole(at).await? => {
-                // Padding, or given back by a free the catalog has forgotten; what follows may be the rest of a
-                // freed frame.
-                hole = true;
+                // Padding, when something else is in its page. Else it may have been given back by a free the catalog
+                // has forgotten, and what follows be the rest of a freed frame.
+                hole = walker.is_hole(page_down(at)).await?;
                 at = (at / PAGE + 1) * PAGE;
             }
             Found::Nothing => {

@@ -90,6 +90,26 @@ async fn damaged_header_of_a_frame_does_not_hide_the_frames_after_it() {
     ));
 }
 
+/// Zeros that fill the rest of a page are no hole that a free has left: what follows them is a frame.
+#[tokio::test]
+async fn scrub_names_a_damaged_head_behind_padding_it_does_not_know() {
+    let mut rig = Rig::new().await;
+    rig.node().create(DATA, ExtentKind::Data, ONE).await.unwrap();
+    let small = rig.append(DATA, 0, &[payload(1, 100)], Durability::Durable).await.unwrap();
+    let large = [payload(2, 40_000)];
+    let large = rig.append(DATA, small.end, &large, Durability::Durable).await.unwrap();
+    let end = rig.node().seal(DATA, ONE).await.unwrap();
+    rig.stop(true).await;
+    fs::remove_dir_all(rig.path().join("catalog")).unwrap();
+    assert!(large.locations[0].offset > small.end, "no padding");
+    let padding_list = 4096 + end.next_multiple_of(4096);
+    flip(&rig.extent_file(DATA), padding_list);
+    flip(&rig.extent_file(DATA), 4096 + large.locations[0].offset + 25);
+    rig.start().await;
+    let report = rig.node().scrub(DATA).await.unwrap();
+    assert_eq!((report.corrupt, report.frames), (vec![(DATA, large.locations[0].offset)], 1));
+}
+
 #[tokio::test]
 async fn extent_with_a_damaged_first_page_keeps_its_frames() {
     let mut rig = Rig::new().await;
