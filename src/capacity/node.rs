@@ -234,10 +234,14 @@ async fn scrub_loop(node: std::sync::Weak<CapacityNode>) {
 }
 
 /// A creation that failed may have left its file behind, and succeeded on another disk then. Only that one was ever
-/// appended to.
+/// appended to or fenced.
 async fn drop_twin(kept: &mut Home, other: Home) {
     let end = |home: &Home| home.extent.state().end;
-    let lost = if end(kept) < end(&other) { std::mem::replace(kept, other) } else { other };
+    let used = |home: &Home| {
+        let state = home.extent.state();
+        (state.end, state.slot.epoch)
+    };
+    let lost = if used(kept) < used(&other) { std::mem::replace(kept, other) } else { other };
     let (extent, disk) = (lost.extent.id, lost.store.number);
     if end(&lost) > 0 {
         tracing::error!(%extent, disk, "on two disks; leaving the shorter one alone");

@@ -69,6 +69,10 @@ struct Model {
     holed: BTreeSet<ExtentId>,
     /// Epochs that fenced.
     fenced: BTreeMap<ExtentId, Epoch>,
+    /// The disk on which the creation of each succeeded.
+    homes: BTreeMap<ExtentId, usize>,
+    /// Extents that were to be removed.
+    removed: BTreeSet<ExtentId>,
     next_extent: u64,
     next_tag: u64,
 }
@@ -94,11 +98,13 @@ impl Model {
     }
 
     /// A creation that failed on one disk and went on elsewhere leaves an empty file on a disk that takes no more writes. It
-    /// shows once the extent itself was removed with its last payload.
+    /// shows, with none of what the extent had seen, once the extent itself was removed, by name or with its last payload.
     fn is_rest_of_creation(&self, info: &ExtentInfo) -> bool {
         let of_it = |stored: &&Stored| stored.location.extent == info.extent;
         let freed = |stored: &Stored| stored.claim == Claim::Freed;
-        info.len == 0 && self.stored.iter().filter(of_it).all(freed)
+        let gone = self.removed.contains(&info.extent) || self.holed.contains(&info.extent);
+        let elsewhere = self.homes.get(&info.extent).is_some_and(|home| *home != info.disk);
+        info.len == 0 && elsewhere && gone && self.stored.iter().filter(of_it).all(freed)
     }
 
     fn crash(&mut self) {
@@ -211,6 +217,7 @@ async fn last_look(
         }
         if let Some(epoch) = model.borrow().fenced.get(&info.extent)
             && info.epoch < *epoch
+            && !model.borrow().is_rest_of_creation(info)
         {
             return Err(format!("{} forgot that epoch {epoch} fenced it", info.extent));
         }
@@ -421,7 +428,14 @@ impl Writer<'_> {
         let kind = *self.draw.one(&kinds).unwrap();
         let created = self.node.create(extent, kind, Epoch::new(1)).await;
         let epoch = Epoch::new(1);
-        Ok(self.excuse("create", created)?.map(|()| Open { extent, kind, epoch, end: 0 }))
+        if self.excuse("create", created)?.is_none() {
+            return Ok(None);
+        }
+        let infos = self.node.extents().await;
+        let home = infos.iter().find(|info| info.extent == extent).map(|info| info.disk);
+        let home = home.ok_or_else(|| format!("{extent} was created and is not there"))?;
+        self.model.borrow_mut().homes.insert(extent, home);
+        Ok(Some(Open { extent, kind, epoch, end: 0 }))
     }
 
     async fn append(&self, mut open: Open) -> Result<Option<Open>, Violation> {
@@ -536,6 +550,7 @@ impl Writer<'_> {
                 stored.claim = Claim::Freed;
             }
         }
+        self.model.borrow_mut().removed.insert(open.extent);
         let removed = self.node.remove(open.extent).await;
         self.excuse("remove", removed)?;
         Ok(())

@@ -13,6 +13,7 @@ use crate::env::disk_sim::Fault;
 use crate::env::disk_sim::SimDisk;
 use crate::env::rand::SeededRand;
 use crate::env::{Disk, Env, Tasks};
+use crate::types::Epoch;
 use crate::types::ExtentId;
 
 const DISK_BYTES: u64 = 64 << 20;
@@ -69,6 +70,36 @@ fn seal_whose_sync_failed_is_not_relied_on_by_the_next_start() {
         });
     }
     assert!(failed_seals >= 40, "only {failed_seals} seals failed");
+}
+
+/// Of an extent and what a failed creation of it left on another disk, the one that saw the higher epoch is kept.
+#[test]
+fn fenced_empty_extent_is_kept_and_not_the_rest_of_its_creation() {
+    let fence = Epoch::new(3);
+    let mut kept = 0;
+    for (seed, failing) in (0..8).flat_map(|seed| [(seed, 0), (seed, 1)]) {
+        run(async {
+            let sims = [SimDisk::new(2 * seed, DISK_BYTES), SimDisk::new(2 * seed + 1, DISK_BYTES)];
+            let node = open(sims.iter().map(SimDisk::disk).collect()).await;
+            // After the header: the sync of the folder.
+            sims[failing].fail_once(Fault::SyncError, 1);
+            let mut created = ExtentId::new(0);
+            while sims[failing].faults_left() > 0 {
+                created = ExtentId::new(created.get() + 1);
+                node.create(created, ExtentKind::Log, ONE).await.unwrap();
+            }
+            node.fence(created, fence).await.unwrap();
+            drop(node);
+
+            let disks: Vec<_> = sims.iter().map(SimDisk::restart_after_kill).collect();
+            let node = open(disks).await;
+            let infos = node.extents().await;
+            let info = infos.iter().find(|info| info.extent == created).unwrap();
+            assert_eq!((info.epoch, info.disk), (fence, 1 - failing), "seed {seed}");
+            kept += 1;
+        });
+    }
+    assert_eq!(kept, 16);
 }
 
 /// Opening a file may close another one, whose last slot is not durable and cannot become so on a poisoned disk.
