@@ -40,10 +40,9 @@ pub(crate) async fn run(args: &Args, folder: &Path) -> Result<Section, String> {
     let folder = folder.join(FOLDER);
     std::fs::create_dir_all(&folder).map_err(|e| e.to_string())?;
     let bed = Bed::open(&folder).await?;
-    // As a node with `--split-requests` does.
-    let balance = Arc::clone(&bed.fleet).balance(Some(PolicyConfig::default()));
-    drop(bed.env.tasks.spawn("balance", balance));
     rows::fill(&bed, args.many_rows, "the store").await?;
+    // As a node does, but not for the filling, whose names grow: stripes are not split further.
+    Arc::clone(&bed.fleet).start_balance(Some(PolicyConfig::default()));
     let about = format!(
         "One process, {} rows, 1 partition and then {}: splits into up to 16 one after the other; idle with the balancer running; \
          {} requests, half reads, {TOGETHER} at a time, each to the next of all partitions.",

@@ -193,6 +193,9 @@ impl Core {
 
     pub(crate) fn set_log_extents(&self, count: usize) {
         self.log_extents.store(count, Ordering::Relaxed);
+        if self.has_long_log() {
+            self.shared.note_long_log();
+        }
     }
 
     /// Whether the log has grown so long that the partition should be flushed.

@@ -4,6 +4,7 @@ use std::fmt::Debug;
 use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::PoisonError;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
 use tokio::sync::Notify;
@@ -69,6 +70,8 @@ pub(crate) struct Shared {
     pub(crate) chores: Arc<Chores>,
     /// Rung when memory, logs or runs may need work.
     pub(crate) wake: Notify,
+    /// Some partition's log has grown long since the last look.
+    long_log: AtomicBool,
     /// Who serves the partitions.
     pub(crate) host: HostId,
     owned: Arc<Owned>,
@@ -86,7 +89,20 @@ impl Shared {
             budget: Arc::default(),
             chores: Arc::default(),
             wake: Notify::new(),
+            long_log: AtomicBool::new(false),
         }
+    }
+
+    /// Notes that a partition's log is long.
+    pub(crate) fn note_long_log(&self) {
+        self.long_log.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether a look at all partitions may find one to flush. Thousands of them are not looked at for nothing.
+    pub(crate) fn may_be_due(&self) -> bool {
+        // No memtable is outside the budget.
+        let half_full = self.budget.used() >= self.config.memtable_bytes_max / 2;
+        self.long_log.swap(false, Ordering::Relaxed) || half_full
     }
 
     /// Creates an extent. It counts as owned from before it exists, so the audit never takes it for an orphan.

@@ -29,10 +29,14 @@ pub(super) fn start(
 
 async fn flusher(shared: Arc<Shared>, partitions: Arc<Opened>, stop: CancellationToken) {
     let clock = Arc::clone(&shared.parts.env.clock);
+    let mut looked = None;
     while !stop.is_cancelled() {
         shared.do_chores().await;
         let mut failed = false;
-        while let Some(partition) = due(&shared, &partitions.all()) {
+        let now = clock.monotonic();
+        let rested = looked.is_none_or(|at| now.saturating_sub(at) >= PAUSE);
+        let look = shared.may_be_due() || rested;
+        while let Some(partition) = look.then(|| due(&shared, &partitions.all())).flatten() {
             if stop.is_cancelled() {
                 return;
             }
@@ -43,7 +47,10 @@ async fn flusher(shared: Arc<Shared>, partitions: Arc<Opened>, stop: Cancellatio
             }
             shared.do_chores().await;
         }
-        report(&shared, &partitions);
+        if rested {
+            report(&shared, &partitions);
+            looked = Some(now);
+        }
         tokio::select! {
             biased;
             () = stop.cancelled() => {}
