@@ -77,7 +77,7 @@ fn index_checker_catches_acknowledging_before_the_sync() {
 #[test]
 fn index_histories_come_through_everything() {
     let counts = counts::Counts::default();
-    for seed in 0..40 {
+    for seed in 0..80 {
         index::run_counted(seed, rig::Device::Honest, &counts).unwrap();
     }
     println!("{counts:#?}");
