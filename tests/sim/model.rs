@@ -97,6 +97,9 @@ impl Default for Blob {
     }
 }
 
+/// States of a blob between which changes still tell.
+const STATES_MAX: usize = 64;
+
 impl Blob {
     /// The state, when only one is possible.
     pub(crate) fn known(&self) -> Option<&State> {
@@ -120,9 +123,9 @@ impl Blob {
         self.states.last().expect("a blob is in some state")
     }
 
-    /// Whether so many changes linger that another would only blur the picture.
+    /// Whether so many changes linger, or states are possible, that another would only blur the picture.
     pub(crate) fn is_blurred(&self) -> bool {
-        self.lingering.len() >= 3
+        self.lingering.len() >= 3 || self.states.len() > STATES_MAX
     }
 
     pub(crate) fn ask(&mut self, change: Change, demand: Demand, now: Timestamp) {
