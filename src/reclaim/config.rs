@@ -6,7 +6,8 @@ use std::time::Duration;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReclaimConfig {
     /// Pause between two passes while there is work. Default 1 s. One that walked over garbage for long is followed by a pause
-    /// nine times as long, so that looking for work never takes more than a tenth of the time.
+    /// nine times as long, so that looking for work takes a tenth of the time at most; but no longer than eight times
+    /// `interval_max`.
     pub interval: Duration,
     /// The pause grows to this, doubling, while there is none or after failures. Default 8 s.
     pub interval_max: Duration,

@@ -25,6 +25,9 @@ use crate::reclaim::roll;
 use crate::reclaim::tags;
 use crate::types::ExtentId;
 
+/// After a pass that walked over garbage for long there is a pause of so many times `interval_max` at most.
+const PAUSES_MAX: u32 = 8;
+
 /// What reclaim works on.
 #[derive(Debug)]
 pub struct Setup {
@@ -94,12 +97,16 @@ impl Reclaim {
     async fn run_passes(self: Arc<Self>) {
         let mut state = PassState::default();
         let mut pause = self.config.interval;
+        // What took long may have been a disk that stalled.
+        let longest = self.config.interval_max.saturating_mul(PAUSES_MAX);
         while self.wait(pause).await {
             state.walked = Duration::ZERO;
             let busy = self.pass(&mut state).await;
             pause = if busy { self.config.interval } else { pause.saturating_mul(2) };
             // The walk over garbage passes over what was forgotten until the index compacts it away.
-            pause = pause.min(self.config.interval_max).max(state.walked.saturating_mul(9));
+            pause = pause
+                .min(self.config.interval_max)
+                .max(state.walked.saturating_mul(9).min(longest));
         }
     }
 

@@ -41,6 +41,8 @@ pub(super) struct FakeIndex {
     pub(super) owned: Mutex<Vec<ExtentId>>,
     pub(super) fail_reads_of: Mutex<Option<usize>>,
     pub(super) fail_writes_of: Mutex<Option<usize>>,
+    pub(super) slow_writes: Mutex<Duration>,
+    pub(super) slow_reads: Mutex<Duration>,
     pub(super) between_pages: Mutex<Option<Hook>>,
     pub(super) clock: Arc<SimClock>,
 }
@@ -102,6 +104,8 @@ impl IndexHost for FakeIndex {
         if *self.fail_reads_of.lock().unwrap() == Some(number) {
             return Err(Error::Corrupt("as told".to_owned()));
         }
+        let slow = *self.slow_reads.lock().unwrap();
+        self.clock.sleep(slow).await;
         let reply = self.partitions.lock().unwrap()[number].read(&read);
         if matches!(read, Read::References { .. })
             && let Some(hook) = self.between_pages.lock().unwrap().as_mut()
@@ -116,6 +120,8 @@ impl IndexHost for FakeIndex {
         if *self.fail_writes_of.lock().unwrap() == Some(number) {
             return Err(Error::Unavailable("as told".to_owned()));
         }
+        let slow = *self.slow_writes.lock().unwrap();
+        self.clock.sleep(slow).await;
         let partition = &mut self.partitions.lock().unwrap()[number];
         assert!(write.place().is_in(&partition.memory.range.clone().into()), "wrong partition");
         partition.now = partition.now.max(self.clock.now());
@@ -311,6 +317,8 @@ impl Bench {
             owned: Mutex::default(),
             fail_reads_of: Mutex::default(),
             fail_writes_of: Mutex::default(),
+            slow_writes: Mutex::default(),
+            slow_reads: Mutex::default(),
             between_pages: Mutex::default(),
             clock: Arc::clone(&clock),
         };

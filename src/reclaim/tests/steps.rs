@@ -375,3 +375,39 @@ async fn service_works_by_itself_and_stops() {
     assert_eq!(bench.metrics.audits.get(), 1);
     bench.env.tasks.shutdown().await;
 }
+
+/// When what is deleted at `deleted` is freed, if a pass begins that `slow` makes last half a minute.
+async fn freed_after_a_slow_pass(
+    slow: impl Fn(&FakeIndex, Duration),
+    deleted: Duration,
+) -> Duration {
+    let bench = Bench::new();
+    bench.capacity.add(1, Data, Sealed, 20);
+    bench.index.must(&put("a", &[location(1, 0, 9)]));
+    bench.index.must(&put("b", &[location(1, 10, 9)]));
+    bench.index.must(&delete("a"));
+    bench.after(SECOND * 3).await;
+    slow(&bench.index, SECOND * 30);
+    Reclaim::start(bench.setup().await);
+    bench.after(SECOND * 2).await;
+    slow(&bench.index, Duration::ZERO);
+    let began = bench.env.clock.monotonic();
+    bench.after(deleted).await;
+    bench.index.must(&delete("b"));
+    while !bench.capacity.live(1).is_empty() {
+        bench.after(SECOND).await;
+    }
+    bench.env.clock.monotonic().saturating_sub(began)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pass_whose_writes_waited_is_not_followed_by_a_long_pause() {
+    // As on a full disk.
+    let writes = |index: &FakeIndex, slow| *index.slow_writes.lock().unwrap() = slow;
+    let waited = freed_after_a_slow_pass(writes, SECOND).await;
+    assert!(waited < SECOND * 45, "{waited:?}");
+    // A disk that stalls looks like much garbage to walk over.
+    let reads = |index: &FakeIndex, slow| *index.slow_reads.lock().unwrap() = slow;
+    let waited = freed_after_a_slow_pass(reads, SECOND * 35).await;
+    assert!((SECOND * 80..SECOND * 110).contains(&waited), "{waited:?}");
+}
