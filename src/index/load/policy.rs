@@ -262,6 +262,7 @@ impl Policy {
         let weight = config.weight(&load.load);
         if known.hot > 0 || weight > WARM {
             let samples = samples(load.id);
+            let is_old = known.highest.len() == HIGHEST;
             let before = known.highest.front().cloned();
             known.highest.extend(cut::highest(&samples));
             if known.highest.len() > HIGHEST {
@@ -269,7 +270,7 @@ impl Policy {
             }
             if age >= config.settle && known.hot >= config.hot_ticks && before.is_some() {
                 let ways = cut::ways(weight);
-                let keys = match cut::cut(load, &samples, before.as_ref(), ways) {
+                let keys = match cut::cut(load, &samples, (before.as_ref(), is_old), ways) {
                     Cut::Between(keys) => keys,
                     Cut::Behind(key) => match cut::rest(load, &key) {
                         // Older names stay in one partition, which LIST asks alone.

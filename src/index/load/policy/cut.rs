@@ -18,6 +18,8 @@ const HIGHEST_MIN: usize = 8;
 const ONE_KEY_PERCENT: usize = 25;
 /// From this share of samples above all earlier ones on, names grow: cut behind them.
 const GROWING_PERCENT: usize = 80;
+/// From this share on names may grow: in a burst that is only beginning some come so late that another look or two is needed.
+const MAYBE_GROWING_PERCENT: usize = 20;
 
 /// So many that each child is well below the limit of what its parent has so many times.
 pub(super) fn ways(times: f64) -> usize {
@@ -38,7 +40,7 @@ pub(super) enum Cut {
     Between(Vec<RoutingKey>),
     /// Its names only grow: behind the newest.
     Behind(RoutingKey),
-    /// One key is the load, or too little is known.
+    /// One key is the load, or too little is known yet.
     Nowhere,
 }
 
@@ -53,11 +55,11 @@ pub(super) fn stripes(ways: usize) -> u8 {
 }
 
 /// Cuts a partition in as many ways, by the routing keys of its recent requests, in order, with repeats; `before` is the
-/// highest of those a few ticks ago.
+/// highest of those a few ticks ago, and whether that is as long ago as it gets.
 pub(super) fn cut(
     load: &PartitionLoad,
     samples: &[Bytes],
-    before: Option<&Bytes>,
+    (before, is_old): (Option<&Bytes>, bool),
     ways: usize,
 ) -> Cut {
     let is_share = |count: usize, percent: usize| count * 100 >= samples.len() * percent;
@@ -72,6 +74,9 @@ pub(super) fn cut(
     let above = before.map_or(0, |before| samples.iter().filter(|key| *key > before).count());
     if is_share(above, GROWING_PERCENT) {
         return samples.last().and_then(border).map_or(Cut::Nowhere, Cut::Behind);
+    }
+    if !is_old && is_share(above, MAYBE_GROWING_PERCENT) {
+        return Cut::Nowhere;
     }
     let quantiles = (1..ways).filter_map(|n| samples.get(n * samples.len() / ways));
     let mut keys: Vec<RoutingKey> = quantiles.filter_map(border).collect();
