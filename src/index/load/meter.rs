@@ -47,8 +47,8 @@ pub struct Meter {
 struct Ring {
     keys: Vec<(Bytes, Duration)>,
     next: usize,
-    /// How many came since the last look.
-    fresh: usize,
+    /// When somebody last looked.
+    looked: Duration,
 }
 
 impl Default for Meter {
@@ -153,14 +153,17 @@ impl Meter {
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped")]
         self.stride.store(thin as u64, Ordering::Relaxed);
         let mut ring = self.samples.lock().unwrap_or_else(PoisonError::into_inner);
-        let fresh = std::mem::take(&mut ring.fresh);
-        if fresh >= FRESH { ring.latest(fresh) } else { ring.recent(now) }
+        let last = std::mem::replace(&mut ring.looked, now);
+        let oldest = now.saturating_sub(SAMPLE_AGE);
+        let fresh = ring.since(last.max(oldest));
+        if fresh.len() >= FRESH { fresh } else { ring.since(oldest) }
     }
 
     /// The keys of the last seconds, in order, as thinly as they are sampled already.
     #[must_use]
     pub fn recent(&self, now: Duration) -> Vec<Bytes> {
-        self.samples.lock().unwrap_or_else(PoisonError::into_inner).recent(now)
+        let ring = self.samples.lock().unwrap_or_else(PoisonError::into_inner);
+        ring.since(now.saturating_sub(SAMPLE_AGE))
     }
 }
 
@@ -169,12 +172,6 @@ impl Meter {
     pub fn rest(&self) {
         self.stride.store(RESTING, Ordering::Relaxed);
     }
-}
-
-fn in_order<'a>(samples: impl Iterator<Item = &'a (Bytes, Duration)>) -> Vec<Bytes> {
-    let mut keys: Vec<Bytes> = samples.map(|(key, _)| key.clone()).collect();
-    keys.sort_unstable();
-    keys
 }
 
 fn nanoseconds(duration: Duration) -> u64 {
@@ -189,18 +186,14 @@ impl Ring {
             *place = sample;
             self.next = (self.next + 1) % SAMPLES;
         }
-        self.fresh += 1;
     }
 
-    /// So many of the newest.
-    fn latest(&self, count: usize) -> Vec<Bytes> {
-        let (newest, older) = self.keys.split_at(self.next);
-        in_order(newest.iter().rev().chain(older.iter().rev()).take(count))
-    }
-
-    /// Those of the last seconds.
-    fn recent(&self, now: Duration) -> Vec<Bytes> {
-        in_order(self.keys.iter().filter(|(_, at)| now.saturating_sub(*at) <= SAMPLE_AGE))
+    /// The keys from then on, in order.
+    fn since(&self, then: Duration) -> Vec<Bytes> {
+        let fresh = self.keys.iter().filter(|(_, at)| *at >= then);
+        let mut keys: Vec<Bytes> = fresh.map(|(key, _)| key.clone()).collect();
+        keys.sort_unstable();
+        keys
     }
 }
 
@@ -271,19 +264,23 @@ mod tests {
         let per_second = 26_000.0;
         drop(meter.samples(Duration::ZERO, per_second));
         (0..6_500).for_each(|n| note(&meter, 1, n));
-        let before = meter.samples(Duration::from_secs(1), per_second).pop().unwrap();
-        (6_500..13_000).for_each(|n| note(&meter, 1, n));
-        let samples = meter.samples(Duration::from_secs(1), per_second);
+        let before = meter.samples(Duration::from_secs(2), per_second).pop().unwrap();
+        (6_500..13_000).for_each(|n| note(&meter, 2, n));
+        let samples = meter.samples(Duration::from_secs(3), per_second);
         assert_eq!(samples.len(), SAMPLES);
         assert!(samples.iter().all(|sample| *sample > before), "names that grow look like it");
         // So many that the older ones are kept too.
         let before = samples.last().cloned().unwrap();
-        (13_000..13_800).for_each(|n| note(&meter, 2, n));
-        let samples = meter.samples(Duration::from_secs(2), 1_000.0);
+        (13_000..13_800).for_each(|n| note(&meter, 3, n));
+        let samples = meter.samples(Duration::from_secs(4), 1_000.0);
         assert!((64..SAMPLES).contains(&samples.len()), "{}", samples.len());
         assert!(samples.iter().all(|sample| *sample > before));
-        (13_800..13_863).for_each(|n| note(&meter, 2, n));
-        assert_eq!(meter.samples(Duration::from_secs(2), 1_000.0).len(), SAMPLES, "too few alone");
+        (13_800..13_863).for_each(|n| note(&meter, 4, n));
+        assert_eq!(meter.samples(Duration::from_secs(5), 1_000.0).len(), SAMPLES, "too few alone");
+        // Nobody looked for long: what is old says nothing.
+        meter.rest();
+        (0..64 * 100).for_each(|n| note(&meter, 6, n));
+        assert!(meter.samples(Duration::from_secs(60), 1_000.0).is_empty());
     }
 
     #[test]

@@ -103,10 +103,11 @@ impl PolicyConfig {
     }
 }
 
-/// How often load is looked at: with [`PolicyConfig::hot_ticks`] and the change itself, half a second for what begins just after a look.
+/// How often load is looked at: with [`PolicyConfig::hot_ticks`] and the change itself, half a second for what begins just
+/// after a look.
 pub const TICK: Duration = Duration::from_millis(125);
-/// Growing names are held against the highest of so many ticks ago: half a second. Writers of large blobs reach the index in
-/// another order than they began.
+/// Growing names are held against the lowest of the highest of so many ticks: half a second. Writers of large blobs reach the
+/// index in another order than they began.
 const HIGHEST: usize = 4;
 /// From this share of a hot partition's load on its keys are looked at, so that they are known once it is hot.
 const WARM: f64 = 0.5;
@@ -184,8 +185,9 @@ impl Policy {
         Self { config, known: BTreeMap::new() }
     }
 
-    /// What to change now. `now` is monotonic; the loads are of all partitions, in key order, [`TICK`] after the last; `hosts` take partitions. `samples` gives the routing keys of a partition's recent requests in order, with
-    /// repeats; it is asked about warm partitions only.
+    /// What to change now. `now` is monotonic; the loads are of all partitions, in key order, [`TICK`] after the last; `hosts`
+    /// take partitions. `samples` gives the routing keys of a partition's recent requests in order, with repeats; it is asked
+    /// about warm partitions only.
     pub fn tick(
         &mut self,
         now: Duration,
@@ -263,7 +265,8 @@ impl Policy {
         if known.hot > 0 || weight > WARM {
             let samples = samples(load.id);
             let is_old = known.highest.len() == HIGHEST;
-            let before = known.highest.front().cloned();
+            // Not the oldest: one look may have met a name from elsewhere.
+            let before = known.highest.iter().min().cloned();
             known.highest.extend(cut::highest(&samples));
             if known.highest.len() > HIGHEST {
                 known.highest.pop_front();

@@ -55,7 +55,7 @@ pub(super) fn stripes(ways: usize) -> u8 {
 }
 
 /// Cuts a partition in as many ways, by the routing keys of its recent requests, in order, with repeats; `before` is the
-/// highest of those a few ticks ago, and whether that is as long ago as it gets.
+/// highest of those of the last ticks, and whether these are as many as are remembered.
 pub(super) fn cut(
     load: &PartitionLoad,
     samples: &[Bytes],

@@ -547,6 +547,23 @@ fn a_burst_that_may_be_of_growing_names_is_looked_at_once_more() {
 }
 
 #[test]
+fn one_name_from_elsewhere_does_not_hide_that_names_grow() {
+    let mut policy = Policy::new(PolicyConfig::default());
+    let load = Load { writes: 12_000.0, ..Load::default() };
+    let parts = [PartitionLoad { load, ..calm() }];
+    let quiet = [PartitionLoad { load: Load::default(), ..calm() }];
+    assert_eq!(policy.tick(Duration::ZERO, &[HostId::new(0)], &quiet, &mut |_| Vec::new()), []);
+    let plan = (0..8u32).find_map(|n| {
+        let names = (0..100).map(|one| blob(5, &format!("log/{:09}", n * 100 + one)));
+        let high = (n == 0).then(|| blob(5, "zz"));
+        let names = names.chain(high).map(|key| key.as_bytes().clone()).collect::<Vec<_>>();
+        let now = Duration::from_secs(60) + TICK * n;
+        policy.tick(now, &[HostId::new(0)], &parts, &mut |_| names.clone()).into_iter().next()
+    });
+    assert!(matches!(plan, Some(Plan::Stripe(..))), "{plan:?}");
+}
+
+#[test]
 fn stripes_that_have_grown_large_are_made_one_and_some_of_them_never() {
     let range = blob(5, "a").rest_of_container().unwrap();
     let stripe = |stripe: Stripe| PartitionLoad {
