@@ -111,8 +111,8 @@ impl Router {
         }
     }
 
-    /// Lists blobs: a page of the range that the page's position lies in. It may have fewer entries than asked for although there
-    /// are more; then it says where to go on.
+    /// Lists blobs: a page of the range that the page's position lies in. It may have fewer entries than asked for although
+    /// there are more; then it says where to go on.
     ///
     /// # Errors
     /// The first refusal.

@@ -5,8 +5,8 @@ use bytes::Bytes;
 use crate::index::ListEntry;
 use crate::index::ListPage;
 
-/// Entries to ask each of so many stripes for, when `limit` are wanted of all together: names are dealt out evenly, so a little more
-/// than its share of each will mostly do, and where it does not, the listing goes on.
+/// Entries to ask each of so many stripes for, when `limit` are wanted of all together: names are dealt out evenly, so a
+/// little more than its share of each will mostly do, and where it does not, the listing goes on.
 pub(super) fn share(limit: usize, stripes: usize) -> usize {
     if stripes < 2 {
         return limit;
@@ -17,8 +17,8 @@ pub(super) fn share(limit: usize, stripes: usize) -> usize {
 
 const SLACK: usize = 8;
 
-/// At most `limit` entries of pages that the stripes of a range, which ends at `high`, gave for the same question, with at least
-/// one when there is any.
+/// At most `limit` entries of pages that the stripes of a range, which ends at `high`, gave for the same question, with at
+/// least one when there is any.
 ///
 /// An entry covers the names up to where the listing goes on after it; a group, those of other stripes too. Where a page ends
 /// inside the range nothing is known of that stripe from there on: the page of all goes no further.

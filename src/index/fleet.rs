@@ -2,8 +2,8 @@
 //!
 //! 1. `bootstrap.rs`: the first map of a new store.
 //! 2. Here: opening, routing to hosts, closing.
-//! 3. `change.rs`: splits, merges and moves, at most one of a partition at a time (`claims.rs`); `measure.rs`, `balance.rs`: when; `spread.rs`: where to cut evenly; `status.rs`:
-//!    what is shown of them.
+//! 3. `change.rs`: splits, merges and moves, at most one of a partition at a time (`claims.rs`); `measure.rs`,
+//!    `balance.rs`: when; `spread.rs`: where to cut evenly; `status.rs`: what is shown of them.
 //!
 //! Each host may have a thread of its own. They share nothing but the counts of uses of extents: what one tells another goes
 //! through the coordinator and the partition's log, as between processes.

@@ -61,8 +61,8 @@ pub trait Rows: Send + Sync {
     /// [`Error::Corrupt`], [`Error::Unavailable`].
     async fn get(&self, family: Family, key: &[u8]) -> Result<Option<Bytes>, Error>;
 
-    /// Rows with `from <= key < to` in key order, at most `limit`, fewer only at the end; clipped to the partition's range. No `to` means to
-    /// the end of the partition.
+    /// Rows with `from <= key < to` in key order, at most `limit`, fewer only at the end; clipped to the partition's range.
+    /// No `to` means to the end of the partition.
     ///
     /// # Errors
     /// As [`Self::get`].

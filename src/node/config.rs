@@ -86,7 +86,8 @@ pub struct Config {
     pub initial_partitions: u32,
     /// Threads that serve partitions of the index; 1, the default, means that they share those of everything else. 1 to 64.
     pub index_hosts: u32,
-    /// Requests a second above which a partition splits by itself; 0 has the partition map change by command only. Default 5,000.
+    /// Requests a second above which a partition splits by itself; 0 has the partition map change by command only. Default
+    /// 5,000.
     pub split_requests: u32,
     /// Size of a new journal ring, for each disk. Default 64 MiB, 256 KiB to 16 GiB.
     pub journal_bytes: u64,

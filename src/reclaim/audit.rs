@@ -31,8 +31,9 @@ pub struct AuditReport {
 ///
 /// The order is what makes it safe: first the list of extents, then the walk. A write that was running at the list is
 /// excluded with its extent; one that had ended had committed, so the walk meets it; a later one cannot add to a sealed
-/// extent. Copies name what lies in sealed extents: what keeps them safe stands in `index/inflight/copies.rs`. Shared bytes that
-/// lost their last row during the walk may still be streamed by a reader that looked them up before: the audit waits for it, an hour at most.
+/// extent. Copies name what lies in sealed extents: what keeps them safe stands in `index/inflight/copies.rs`. Shared bytes
+/// that lost their last row during the walk may still be streamed by a reader that looked them up before: the audit waits
+/// for it, an hour at most.
 pub(super) async fn audit(
     reclaim: &Reclaim,
     orphans: &BTreeSet<ExtentId>,

@@ -2,8 +2,9 @@
 //!
 //! Main path: 1. `service.rs` runs two loops · 2. `garbage.rs` frees what garbage rows name, then forgets the rows ·
 //! 3. `expire.rs` drops staged blocks a week after the last Put Block · 4. `purge.rs` removes the rows of deleted
-//! containers, twice · `tags.rs` brings the tag index up to changes that a crash left out · 5. `audit.rs` frees what no row names at all (bytes of a crash between append and commit, frees
-//! forgotten with a lost catalog) by holding extents against a walk of every row (`walk.rs`, `live.rs`).
+//! containers, twice · `tags.rs` brings the tag index up to changes that a crash left out · 5. `audit.rs` frees what no row
+//! names at all (bytes of a crash between append and commit, frees forgotten with a lost catalog) by holding extents
+//! against a walk of every row (`walk.rs`, `live.rs`).
 //!
 //! Invariants: nothing referred to is ever freed (I10): any error, and any partition that cannot prove that it still
 //! commits, ends an audit before it frees. Everything unreferenced is freed in the end (I11): each step may be cut off

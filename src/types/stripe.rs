@@ -47,8 +47,8 @@ impl Stripe {
         self.of
     }
 
-    /// The number of the stripe, of `of`, that a row belongs to: all rows of a blob to the same. What does not start with a routing
-    /// key belongs to the first.
+    /// The number of the stripe, of `of`, that a row belongs to: all rows of a blob to the same. What does not start with a
+    /// routing key belongs to the first.
     #[must_use]
     pub fn number_of_row(row: &[u8], of: u8) -> u8 {
         let Some(key) = RoutingKey::prefix_of_row(row) else { return 0 };

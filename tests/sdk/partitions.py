@@ -127,6 +127,13 @@ def changes(commands, load, verdicts):
     verdicts.check("move changes the host", hosts[moved["partitions"][0]] == 1, found=hosts)
     merged = commands.json("merge", above, *parts["partitions"])
     verdicts.check("merge makes one of five", len(merged["partitions"]) == 1 and len(commands.list()) == 2)
+    some = commands.json("split", key, f"{ACCOUNT}/{load.container}/load/0750")["partitions"]
+    striped = commands.json("stripe", some[1], "--stripes", 4)["partitions"]
+    stripes = [(partition["stripe"], partition["from"]) for partition in commands.list() if partition["id"] in striped]
+    verdicts.check("stripe deals a range out to four", stripes == [({"number": n, "of": 4}, key) for n in range(4)], found=stripes)
+    whole = commands.json("unstripe", striped[2])["partitions"]
+    verdicts.check("unstripe makes them one", len(whole) == 1 and not any(partition["stripe"] for partition in commands.list()), found=whole)
+    commands.json("merge", some[0], *whole, some[2])
     prepared = commands.json("prepare", f"{ACCOUNT}/{load.container}", "--prefix", "next/", "--like", "load/", "--ways", 8, "--spread")
     verdicts.check("prepare like a sibling makes eight", len(prepared["partitions"]) == 8, found=prepared)
     hosts = [partition["host"] for partition in commands.list() if partition["id"] in prepared["partitions"]]
@@ -139,7 +146,7 @@ def changes(commands, load, verdicts):
     verdicts.check("the partitions are the whole key space", tiles(commands.list()))
     looked = commands.json("list")
     verdicts.check("every change is told with its pause", [change["number"] for change in looked["changes"]] == list(range(1, looked["latest_change"] + 1))
-                   and {change["kind"] for change in looked["changes"]} == {"split", "merge", "move"})
+                   and {change["kind"] for change in looked["changes"]} == {"split", "merge", "move", "stripe", "unstripe"})
 
 
 def refusals(commands, verdicts):
@@ -218,6 +225,14 @@ def page(commands, server, load, scratch, verdicts, look):
             made = commands.json("split", key)
             time.sleep(1)
             commands.json("merge", *made["partitions"])
+        # And dealt out to stripes and back.
+        cut = commands.json("split", key, f"{ACCOUNT}/{load.container}/load/0300")["partitions"]
+        striped = commands.json("stripe", cut[1], "--stripes", 4)["partitions"]
+        wait_until(lambda: striped[0] in browser.run("return looks[looks.length - 1].map.ids"), 60)
+        told = browser.run(POINT, striped[1])
+        wide = browser.run("const { map } = looks[looks.length - 1]; return columns(map, axis(), 1000).map(([a, b]) => b - a)")
+        verdicts.check(f"{look}: stripes lie side by side", " stripe 2 of 4 " in told and min(wide) > 5, found=f"{told} {wide}")
+        commands.json("merge", cut[0], *commands.json("unstripe", striped[1])["partitions"], cut[2])
         number = commands.json("list")["latest_change"]
         wait_until(lambda: browser.run("return latest") >= number and browser.run("return looks.length") > 8, 60)
 
@@ -257,6 +272,13 @@ def page(commands, server, load, scratch, verdicts, look):
             wait_until(lambda: browser.run("return looks.length > 0"), 30)
             verdicts.check("a token in the address is used and taken out", browser.run("return location.hash") == "")
 
+
+# What is told of the middle of a partition's column at the latest look.
+POINT = """
+const { map } = looks[looks.length - 1], [a, b] = columns(map, axis(), 1000)[map.place.get(arguments[0])];
+point((a + b) / 2000, 0.9999);
+return document.getElementById('told').textContent;
+"""
 
 # The least contrast of any text on the page's or a pane's ground.
 CONTRAST = """

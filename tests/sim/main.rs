@@ -2,7 +2,8 @@
 //!
 //! Each seed is one history: sessions of concurrent work, each ended by a crash, a kill or a shutdown, then a last look
 //! at everything. `SEED=n cargo test --test sim` replays one seed in every scenario, `SEEDS=n` sets how many are run
-//! in all scenarios together (1,000), `FIRST=n` where they start. Seeds that found a bug are kept in `regressions.txt` and always run.
+//! in all scenarios together (1,000), `FIRST=n` where they start. Seeds that found a bug are kept in `regressions.txt` and
+//! always run.
 
 #![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 

@@ -1,5 +1,5 @@
-//! Splits, merges, moves, stripes and unstripes partitions while clients work: at any border, of any partition, also one that is
-//! being recovered.
+//! Splits, merges, moves, stripes and unstripes partitions while clients work: at any border, of any partition, also one
+//! that is being recovered.
 
 use std::time::Duration;
 

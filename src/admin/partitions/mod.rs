@@ -1,8 +1,8 @@
 //! What operators see and do with the partitions of the index.
 //!
 //! 1. `paths.rs`: the paths below `/admin/partitions`; `page.rs` and `page.html`: the page that draws what they answer.
-//! 2. `store.rs`: the commands, carried out by the fleet; `views.rs`: what they answer; `looks.rs`: what has changed since the last
-//!    look.
+//! 2. `store.rs`: the commands, carried out by the fleet; `views.rs`: what they answer; `looks.rs`: what has changed since
+//!    the last look.
 //! 3. `prepare.rs`: where to cut the range of a prefix before a job fills it.
 //! 4. `directory.rs`: accounts and containers by number and by name; `names.rs`: keys as text and back.
 //!

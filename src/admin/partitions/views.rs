@@ -72,7 +72,7 @@ pub struct PartitionView {
     pub cpu_us: u64,
     /// Bytes of log records made durable.
     pub log_bytes: u64,
-    /// The longest that a write waited behind others, in the last quarter of a second; microseconds.
+    /// The longest that a write waited behind others, in the last eighth of a second; microseconds.
     pub queue_age_us: u64,
     /// Rows in its runs, old versions and those of former neighbours included.
     pub rows: u64,

@@ -60,8 +60,8 @@ impl Gate {
     /// Lets a request of an account in. Cancel safe.
     ///
     /// # Errors
-    /// `ServerBusy`: at once when the account has its share and others are about, or has as many waiting as may be let in; after
-    /// a moment when nothing was given back.
+    /// `ServerBusy`: at once when the account has its share and others are about, or has as many waiting as may be let in;
+    /// after a moment when nothing was given back.
     pub(crate) async fn enter(self: &Arc<Self>, account: AccountId) -> Result<Pass, Error> {
         match self.shares.take(account, 1, self.clock.monotonic()) {
             Taken::Yes => return Ok(self.pass(account)),

@@ -5,11 +5,12 @@
 //! 2. `gate.rs`: requests at a time, shared so; who may have more waits for a moment.
 //! 3. `rates.rs`: requests a second of an account, when the node is told a limit.
 //!
-//! Beside these: memory for bodies (`write/budget.rs`) is shared likewise; queues of stored bodies (`write/shared.rs`) and of the
-//! index's committers end by time ([`crate::env::Waits`]); connections beyond the limit are answered and closed (`server.rs`).
+//! Beside these: memory for bodies (`write/budget.rs`) is shared likewise; queues of stored bodies (`write/shared.rs`) and
+//! of the index's committers end by time ([`crate::env::Waits`]); connections beyond the limit are answered and closed
+//! (`server.rs`).
 //!
-//! Invariants: what was let in is never told 503 for want of room once its outcome may be durable; a change of the partition map
-//! is no overload (`route.rs`).
+//! Invariants: what was let in is never told 503 for want of room once its outcome may be durable; a change of the
+//! partition map is no overload (`route.rs`).
 
 mod gate;
 mod rates;

@@ -6,9 +6,9 @@
 //! 3. `outside.rs` asks other servers, those that `rules.rs` permits.
 //! 4. `refusal.rs` says why a source cannot be taken, in the words of the service.
 //!
-//! Invariants: nothing of a source is read before it was authorized; what is shared was noted in `index::InFlight` before it was
-//! looked up, and is held until the commit that names it was answered; the address that was permitted is the one that is
-//! asked, and no answer leads to another server.
+//! Invariants: nothing of a source is read before it was authorized; what is shared was noted in `index::InFlight` before
+//! it was looked up, and is held until the commit that names it was answered; the address that was permitted is the one
+//! that is asked, and no answer leads to another server.
 
 mod inside;
 mod local;

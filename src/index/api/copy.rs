@@ -84,7 +84,8 @@ pub struct CopiedBlock {
 pub struct SharedBlob {
     /// The source.
     pub record: BlobRecord,
-    /// The wanted bytes; `None` when the range cuts a block, or bytes are encrypted by a customer's key: these cannot be shared.
+    /// The wanted bytes; `None` when the range cuts a block, or bytes are encrypted by a customer's key: these cannot be
+    /// shared.
     pub content: Option<CopiedContent>,
 }
 

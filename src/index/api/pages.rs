@@ -156,8 +156,9 @@ pub struct SharedPages {
     pub next: Option<u64>,
 }
 
-/// Adds spans to a layer that no row names yet: the pages of a copy in the making. Until [`crate::index::PutCopy`] names the layer it
-/// counts as garbage, so the caller holds a note of a read ([`crate::index::InFlight`]) that is older than the layer.
+/// Adds spans to a layer that no row names yet: the pages of a copy in the making. Until [`crate::index::PutCopy`] names
+/// the layer it counts as garbage, so the caller holds a note of a read ([`crate::index::InFlight`]) that is older than the
+/// layer.
 #[derive(Clone, Debug)]
 pub struct FillLayer {
     /// The destination.

@@ -58,8 +58,8 @@ impl Committer {
         Some(frozen)
     }
 
-    /// With no rows in memory the log before its newest extent is not needed, however many commits it has: without rows, or with
-    /// those of others that this was split off with.
+    /// With no rows in memory the log before its newest extent is not needed, however many commits it has: without rows, or
+    /// with those of others that this was split off with.
     async fn pass_over(&mut self) -> Result<(), Failed> {
         if self.flushed < self.sequence && self.log.extents() > 1 {
             let sources = Arc::clone(&self.sources);

@@ -93,8 +93,8 @@ impl Partition {
         }
     }
 
-    /// Answers from the durable rows as they are after the call: each read takes its own snapshot, and shares with others nothing but
-    /// blocks, which never change (ADR 0020).
+    /// Answers from the durable rows as they are after the call: each read takes its own snapshot, and shares with others
+    /// nothing but blocks, which never change (ADR 0020).
     ///
     /// # Errors
     /// [`Error`].

@@ -34,7 +34,8 @@ impl Fleet {
         let mut policy = config.map(Policy::new);
         let mut look = Look::new(clock.monotonic());
         // Thousands of partitions are put in order only when they have changed.
-        let (mut opened, mut known) = (Vec::new(), None);
+        let mut known = None;
+        let mut warm = BTreeSet::new();
         loop {
             tokio::select! {
                 biased;
@@ -44,24 +45,25 @@ impl Fleet {
             let now = clock.monotonic();
             let versions: Vec<u64> = self.hosts.iter().map(|host| host.opened.version()).collect();
             if known.as_ref() != Some(&versions) {
-                opened = self.in_key_order();
+                look.follow(self.in_key_order());
                 known = Some(versions);
             }
-            let loads = look.again(now, &opened, &self.claims.taken());
-            parts.metrics.look(&look.added, loads.iter().map(|load| load.load));
+            look.again(now, &self.claims.taken());
+            parts.metrics.look(&look.added, look.loads().iter().map(|load| load.load));
             let Some(policy) = &mut policy else { continue };
             let mut asked = BTreeSet::new();
-            let plans = policy.tick(now, &hosts, &loads, &mut |id| {
+            let plans = policy.tick(now, &hosts, look.loads(), &mut |id| {
                 asked.insert(id);
-                let load = loads.iter().zip(&opened).find(|(load, _)| load.id == id);
-                load.map_or_else(Vec::new, |(of, (partition, _))| {
-                    let samples = partition.core.meter.samples(now, of.load.requests());
-                    samples.into_iter().filter_map(border).collect()
-                })
+                let found = look.of(id);
+                let samples = found.map(|(of, meter)| meter.samples(now, of.load.requests()));
+                samples.into_iter().flatten().filter_map(border).collect()
             });
-            for (partition, _) in opened.iter().filter(|(p, _)| !asked.contains(&p.core.id)) {
-                partition.core.meter.rest();
+            for cooled in warm.difference(&asked) {
+                if let Some((_, meter)) = look.of(*cooled) {
+                    meter.rest();
+                }
             }
+            warm = asked;
             for plan in plans {
                 // Looking goes on: a burst does not wait for a merge.
                 let change = Arc::clone(&self).carry_out(plan);

@@ -106,8 +106,8 @@ impl Fleet {
         self.in_a_task("partition split", task).await
     }
 
-    /// Deals the blobs of a partition out to `stripes` new ones. Writes wait a moment, reads go on. Once begun it is carried out,
-    /// whether or not the caller waits for it.
+    /// Deals the blobs of a partition out to `stripes` new ones. Writes wait a moment, reads go on. Once begun it is
+    /// carried out, whether or not the caller waits for it.
     ///
     /// # Errors
     /// [`ChangeError`].
@@ -138,7 +138,8 @@ impl Fleet {
     }
 
     /// Merges partitions that lie side by side, given in key order, or all stripes of a range, on the host of the first; the
-    /// others are moved there before. Writes wait a moment, reads go on. Once begun it is carried out, whether or not the caller waits for it.
+    /// others are moved there before. Writes wait a moment, reads go on. Once begun it is carried out, whether or not the
+    /// caller waits for it.
     ///
     /// # Errors
     /// [`ChangeError`].

@@ -1,7 +1,7 @@
 //! Which partitions are under a change of the map: none is under two.
 //!
-//! A change waits here for one of the same partitions, and for no other: a merge may flush and compact for long. It does not wait
-//! for a partition that nobody can open: that may take for ever.
+//! A change waits here for one of the same partitions, and for no other: a merge may flush and compact for long. It does
+//! not wait for a partition that nobody can open: that may take for ever.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

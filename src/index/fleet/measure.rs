@@ -16,77 +16,113 @@ use crate::types::PartitionId;
 /// The rows and bytes of a partition are looked at in one of so many looks: they grow slowly, and finding them out takes long.
 const SIZES_EVERY: usize = 8;
 
-/// What was counted of a partition at the last look.
+/// A partition, and what was counted of it at the last look.
 #[derive(Debug)]
 struct Counted {
-    meter: Arc<Meter>,
+    partition: Arc<Partition>,
     counts: Counts,
-    /// Rows and bytes.
-    size: (u64, u64),
 }
 
-/// What was counted at the last look.
+impl Counted {
+    fn added(&mut self) -> Counts {
+        let counts = self.partition.core.meter.counts();
+        counts.since(&std::mem::replace(&mut self.counts, counts))
+    }
+}
+
+/// The partitions that are looked at, and their loads at the last look. Thousands of them are mostly the same and at rest, so
+/// that a look costs little more than reading their counts.
 #[derive(Debug)]
 pub(super) struct Look {
     at: Duration,
-    /// Meters and not partitions: those hold memory.
-    counted: BTreeMap<PartitionId, Counted>,
+    counted: Vec<Counted>,
+    /// In the same order.
+    loads: Vec<PartitionLoad>,
     /// Looks so far.
     number: usize,
+    /// By those that are no more, after the last look.
+    left: Counts,
     /// By all together, since the look before; those that are no more too.
     pub(super) added: Counts,
 }
 
 impl Look {
+    /// Looks at nothing yet.
     pub(super) fn new(now: Duration) -> Self {
-        Self { at: now, counted: BTreeMap::new(), number: 0, added: Counts::default() }
+        let (left, added) = (Counts::default(), Counts::default());
+        Self { at: now, counted: Vec::new(), loads: Vec::new(), number: 0, left, added }
     }
 
-    /// The loads since the last look, in the order of `opened`; `changing` ones are under a change of the map.
-    pub(super) fn again(
-        &mut self,
-        now: Duration,
-        opened: &[(Arc<Partition>, HostId)],
-        changing: &BTreeSet<PartitionId>,
-    ) -> Vec<PartitionLoad> {
+    /// Looks at these partitions from now on, in this order.
+    pub(super) fn follow(&mut self, opened: Vec<(Arc<Partition>, HostId)>) {
+        let before = std::mem::take(&mut self.counted);
+        let loads = std::mem::take(&mut self.loads);
+        let before =
+            before.into_iter().zip(loads).map(|(counted, load)| (load.id, (counted, load)));
+        let mut before: BTreeMap<PartitionId, _> = before.collect();
+        for (partition, host) in opened {
+            let core = &partition.core;
+            // What moved counts from nothing again, in another meter.
+            let is_same = |(counted, _): &(Counted, _)| {
+                Arc::ptr_eq(&counted.partition.core.meter, &core.meter)
+            };
+            let known = before.get(&core.id).is_some_and(is_same).then(|| before.remove(&core.id));
+            let (counts, load) = known.flatten().map_or_else(
+                || (Counts::default(), unloaded(&partition, host)),
+                |(counted, load)| (counted.counts, load),
+            );
+            self.counted.push(Counted { partition, counts });
+            self.loads.push(load);
+        }
+        // What partitions did that were split, merged or moved meanwhile.
+        for (mut counted, _) in before.into_values() {
+            self.left = self.left.plus(&counted.added());
+        }
+    }
+
+    /// Finds the loads since the last look; `changing` ones are under a change of the map.
+    pub(super) fn again(&mut self, now: Duration, changing: &BTreeSet<PartitionId>) {
         let elapsed = now.saturating_sub(self.at);
         self.at = now;
-        self.added = Counts::default();
         self.number += 1;
-        let mut counted = BTreeMap::new();
-        let mut loads = Vec::new();
-        for (place, (partition, host)) in opened.iter().enumerate() {
-            let core = &partition.core;
-            let (counts, queue_age) = (core.meter.counts(), core.meter.tick());
-            // What moved counts from nothing again, in another meter.
-            let same = |of: &&mut Counted| Arc::ptr_eq(&of.meter, &core.meter);
-            let known = self.counted.get_mut(&core.id).filter(same);
-            let size = known.as_ref().map(|known| known.size);
-            let size = size.filter(|_| !(place + self.number).is_multiple_of(SIZES_EVERY));
-            let size = size.unwrap_or_else(|| core.own_size());
-            let before =
-                known.map_or_else(Counts::default, |of| std::mem::replace(&mut of.counts, counts));
-            let added = counts.since(&before);
+        self.added = std::mem::take(&mut self.left);
+        for (place, (counted, load)) in self.counted.iter_mut().zip(&mut self.loads).enumerate() {
+            let queue_age = counted.partition.core.meter.tick();
+            let added = counted.added();
             self.added = self.added.plus(&added);
-            let load = Load::of(&added, elapsed, queue_age);
-            counted.insert(core.id, Counted { meter: Arc::clone(&core.meter), counts, size });
-            let (rows, bytes) = size;
-            loads.push(PartitionLoad {
-                id: core.id,
-                range: core.range().clone(),
-                stripe: core.keys.stripe(),
-                host: *host,
-                load,
-                rows,
-                bytes,
-                changing: changing.contains(&core.id),
-            });
+            load.load = Load::of(&added, elapsed, queue_age);
+            load.changing = changing.contains(&load.id);
+            if (place + self.number).is_multiple_of(SIZES_EVERY) {
+                (load.rows, load.bytes) = counted.partition.core.own_size();
+            }
         }
-        // What partitions did that were split, merged or moved meanwhile; of the others nothing is left.
-        for before in std::mem::replace(&mut self.counted, counted).values() {
-            self.added = self.added.plus(&before.meter.counts().since(&before.counts));
-        }
-        loads
+    }
+
+    /// What was found, in the order of the partitions.
+    pub(super) fn loads(&self) -> &[PartitionLoad] {
+        &self.loads
+    }
+
+    /// One of them.
+    pub(super) fn of(&self, id: PartitionId) -> Option<(&PartitionLoad, &Meter)> {
+        let mut all = self.loads.iter().zip(&self.counted);
+        let (load, counted) = all.find(|(load, _)| load.id == id)?;
+        Some((load, &counted.partition.core.meter))
+    }
+}
+
+fn unloaded(partition: &Partition, host: HostId) -> PartitionLoad {
+    let core = &partition.core;
+    let (rows, bytes) = core.own_size();
+    PartitionLoad {
+        id: core.id,
+        range: core.range().clone(),
+        stripe: core.keys.stripe(),
+        host,
+        load: Load::default(),
+        rows,
+        bytes,
+        changing: false,
     }
 }
 

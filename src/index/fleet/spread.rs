@@ -1,10 +1,14 @@
 //! Where to cut a partition, or any range of keys, into even parts.
 
+use std::sync::Arc;
+
 use crate::index::api::Error;
+use crate::index::engine::Partition;
 use crate::index::fleet::ChangeError;
 use crate::index::fleet::Fleet;
 use crate::index::fleet::balance::border;
 use crate::index::fleet::change::is_inside_a_table;
+use crate::index::host::Host;
 use crate::types::KeyRange;
 use crate::types::PartitionId;
 use crate::types::RoutingKey;
@@ -27,8 +31,7 @@ impl Fleet {
         partition: PartitionId,
         parts: usize,
     ) -> Result<Vec<RoutingKey>, ChangeError> {
-        let host = self.host_of(partition).ok_or(ChangeError::NoSuchPartition)?;
-        let opened = host.opened.get(partition).ok_or(ChangeError::NoSuchPartition)?;
+        let (host, opened) = self.opened(partition)?;
         let range = opened.core.range();
         let recent = opened.core.meter.recent(host.shared.parts.env.clock.monotonic());
         let recent: Vec<_> = recent
@@ -42,7 +45,7 @@ impl Fleet {
                 return Ok(cuts);
             }
         }
-        self.row_cuts(partition, parts).await
+        row_cuts_of(&opened, parts).await
     }
 
     /// Keys that cut a partition into `parts` with about as many rows, whatever its requests. Fewer, or none, when it has not
@@ -55,11 +58,14 @@ impl Fleet {
         partition: PartitionId,
         parts: usize,
     ) -> Result<Vec<RoutingKey>, ChangeError> {
+        let (_, opened) = self.opened(partition)?;
+        row_cuts_of(&opened, parts).await
+    }
+
+    fn opened(&self, partition: PartitionId) -> Result<(&Host, Arc<Partition>), ChangeError> {
         let host = self.host_of(partition).ok_or(ChangeError::NoSuchPartition)?;
         let opened = host.opened.get(partition).ok_or(ChangeError::NoSuchPartition)?;
-        let range = opened.core.range();
-        let spread = opened.spread(range, KEYS_PER_PART.saturating_mul(parts), ROWS_MAX).await?;
-        Ok(even(spread, parts, range))
+        Ok((host, opened))
     }
 
     /// Keys that cut the rows of `range`, of whichever partitions, into `parts` of about as many rows. Fewer, or none, when
@@ -81,6 +87,12 @@ impl Fleet {
         }
         Ok(even(spread, parts, range))
     }
+}
+
+async fn row_cuts_of(opened: &Partition, parts: usize) -> Result<Vec<RoutingKey>, ChangeError> {
+    let range = opened.core.range();
+    let spread = opened.spread(range, KEYS_PER_PART.saturating_mul(parts), ROWS_MAX).await?;
+    Ok(even(spread, parts, range))
 }
 
 /// The keys at which parts of equal weight begin, of those where a border may be inside `range`.

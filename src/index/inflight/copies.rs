@@ -10,7 +10,8 @@
 //! - The copy ended before the audit began: D was committed (or, if its outcome was unknown, is decided by the commit that
 //!   the walk has each partition make first), so the walk met D, or what replaced D and is covered by this same argument.
 //! - It ran at some time during the audit and its look-up was answered before the decision: its extents are in
-//!   [`CopyWatch`], unless it has not told them yet; for that the audit waits once after its walk ([`CopyWatch::is_looking_up`]).
+//!   [`CopyWatch`], unless it has not told them yet; for that the audit waits once after its walk
+//!   ([`CopyWatch::is_looking_up`]).
 //! - It looks up after the walk ended: then S names L after the walk. Either S named it at the walk, which met it; or S got
 //!   it since the audit began: by a write, then L lies in an extent that was open or being written when the audit listed
 //!   extents, which excludes it; or by a copy, then L is in the watch, by induction over the order of commits.

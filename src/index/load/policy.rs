@@ -111,8 +111,8 @@ pub const TICK: Duration = Duration::from_millis(125);
 const HIGHEST: usize = 4;
 /// From this share of a hot partition's load on its keys are looked at, so that they are known once it is hot.
 const WARM: f64 = 0.5;
-/// With less than this share of a hot partition's load, waiting is no reason for a split: when a whole machine has too much to do
-/// writes wait in every partition, and more partitions would not help.
+/// With less than this share of a hot partition's load, waiting is no reason for a split: when a whole machine has too much
+/// to do writes wait in every partition, and more partitions would not help.
 const WAITING_MIN: f64 = 0.1;
 
 /// One partition at one tick.
@@ -145,7 +145,8 @@ pub enum Plan {
     SplitEvenly(PartitionId, usize),
     /// Give a partition to another host.
     Move(PartitionId, HostId),
-    /// Deal a part of a partition's range, inside one container, out to so many stripes; what is below and above stays as it is.
+    /// Deal a part of a partition's range, inside one container, out to so many stripes; what is below and above stays as
+    /// it is.
     Stripe(PartitionId, KeyRange, u8),
     /// Make neighbours, in key order, or all stripes of a range one.
     Merge(Vec<PartitionId>),
@@ -218,8 +219,11 @@ impl Policy {
         let known = self.known.entry(load.id).or_insert(Known::new(now));
         let hot = config.is_hot(&load.load);
         known.hot = if hot { known.hot.saturating_add(1) } else { 0 };
-        let cold = config.weight(&load.load) < join::COLD;
-        known.cold = if cold { known.cold.or(Some(now)) } else { None };
+        let weight = config.weight(&load.load);
+        known.cold = if weight < join::COLD { known.cold.or(Some(now)) } else { None };
+        if !hot && weight <= WARM {
+            known.highest.clear();
+        }
     }
 
     fn splits(
@@ -231,12 +235,15 @@ impl Policy {
         let config = self.config;
         let mut found = Vec::new();
         for load in loads {
+            // Most of thousands are at rest.
+            let weight = config.weight(&load.load);
+            let may_be = weight > WARM || config.is_hot(&load.load) || config.size(load) > 1.0;
             // More stripes, or other ranges, come after they are one again.
-            if load.changing || load.stripe.is_some() {
+            if !may_be || load.changing || load.stripe.is_some() {
                 continue;
             }
             if let Some((plan, more)) = self.split(now, load, samples) {
-                found.push((config.weight(&load.load), plan, more));
+                found.push((weight, plan, more));
             }
         }
         // The hottest first.
@@ -294,8 +301,6 @@ impl Policy {
                     return Some((Plan::Split(load.id, keys), more));
                 }
             }
-        } else {
-            known.highest.clear();
         }
         let size = config.size(load);
         // It may have no place to be cut at.

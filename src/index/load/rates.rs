@@ -81,7 +81,7 @@ impl Load {
         if seconds <= 0.0 {
             return Self { queue_age, ..Self::default() };
         }
-        #[expect(clippy::cast_precision_loss, reason = "counts of a quarter of a second")]
+        #[expect(clippy::cast_precision_loss, reason = "counts of an eighth of a second")]
         let rate = |count: u64| count as f64 / seconds;
         Self {
             reads: rate(added.reads),

@@ -18,7 +18,7 @@ struct OfClass {
     class: &'static str,
 }
 
-/// What is noted at every look, four times a second.
+/// What is noted at every look, eight times a second.
 #[derive(Debug)]
 pub(super) struct LoadMetrics {
     requests: Family<OfClass, Counter>,

@@ -53,9 +53,9 @@ impl BlockCache {
         }
     }
 
-    /// The block, loaded once however many ask for it at a time; when the one that loads it leaves or fails, the next does. This is
-    /// what lookups of a hot key share (ADR 0020). Nobody can be given something too old: a block of an extent never changes, and
-    /// which blocks a lookup reads follows from a snapshot it took for itself.
+    /// The block, loaded once however many ask for it at a time; when the one that loads it leaves or fails, the next does.
+    /// This is what lookups of a hot key share (ADR 0020). Nobody can be given something too old: a block of an extent
+    /// never changes, and which blocks a lookup reads follows from a snapshot it took for itself.
     pub(crate) async fn get(
         &self,
         key: (ExtentId, u64),

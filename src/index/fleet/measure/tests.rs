@@ -64,6 +64,11 @@ impl Rig {
         self.fleet.read(target, Read::Accounts(list)).await.unwrap();
     }
 
+    fn look(&self, look: &mut Look, at: Duration) {
+        look.follow(self.opened());
+        look.again(at, &BTreeSet::new());
+    }
+
     fn opened(&self) -> Vec<(Arc<Partition>, HostId)> {
         let all = self.fleet.hosts.iter();
         let of = |host: &crate::index::host::Host| {
@@ -81,16 +86,15 @@ async fn loads_are_rates_by_class_since_the_last_look_also_over_a_move() {
     for number in 0..5 {
         rig.write(number).await;
     }
-    look.again(TICK, &rig.opened(), &BTreeSet::new());
+    rig.look(&mut look, TICK);
     for number in 0..3 {
         rig.write(number + 10).await;
         rig.read(number).await;
         rig.list().await;
         rig.list().await;
     }
-    let [of] = &look.again(TICK * 2, &rig.opened(), &BTreeSet::new())[..] else {
-        panic!("one partition")
-    };
+    rig.look(&mut look, TICK * 2);
+    let [of] = look.loads() else { panic!("one partition") };
     assert_eq!((of.load.reads, of.load.writes, of.load.lists), (12.0, 12.0, 24.0));
     assert!(of.load.log_bytes > 12.0 * 40.0, "{:?}", of.load);
     assert_eq!((of.load.refused, of.host), (0.0, HostId::new(0)));
@@ -99,9 +103,8 @@ async fn loads_are_rates_by_class_since_the_last_look_also_over_a_move() {
     rig.list().await;
     rig.fleet.move_to(of.id, HostId::new(1)).await.unwrap();
     rig.read(1).await;
-    let [of] = &look.again(TICK * 3, &rig.opened(), &BTreeSet::new())[..] else {
-        panic!("one partition")
-    };
+    rig.look(&mut look, TICK * 3);
+    let [of] = look.loads() else { panic!("one partition") };
     assert_eq!((of.load.requests(), of.host), (4.0, HostId::new(1)));
     let added = look.added;
     assert_eq!((added.reads, added.lists), (1, 1), "all that was done, before the move too");

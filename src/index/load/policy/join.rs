@@ -15,8 +15,8 @@ const SIZE_TOGETHER: f64 = 0.25;
 /// Partitions merged in one step at most.
 const WAYS_MAX: usize = 8;
 
-/// The first neighbours, or stripes of a range, that have all been cold long enough; or stripes that have grown large: the range
-/// is cut behind its newest name then. Only if the map is at rest: merges write, and one at a time is enough.
+/// The first neighbours, or stripes of a range, that have all been cold long enough; or stripes that have grown large: the
+/// range is cut behind its newest name then. Only if the map is at rest: merges write, and one at a time is enough.
 pub(super) fn merge(policy: &Policy, now: Duration, loads: &[PartitionLoad]) -> Option<Plan> {
     if loads.iter().any(|load| load.changing) {
         return None;
@@ -27,12 +27,15 @@ pub(super) fn merge(policy: &Policy, now: Duration, loads: &[PartitionLoad]) -> 
         since.is_some_and(|since| now.saturating_sub(since) >= config.cold_for)
     };
     for stripes in loads.chunk_by(|a, b| a.stripe.is_some() && a.range == b.range) {
+        // One may be between two hosts just now.
+        let of = stripes.first().and_then(|load| load.stripe).map(|stripe| stripe.of().into());
+        if of != Some(stripes.len()) {
+            continue;
+        }
         let weight: f64 = stripes.iter().map(|load| config.weight(&load.load)).sum();
         let too_large = stripes.iter().any(|load| config.size(load) > 1.0);
         let over = stripes.iter().all(cold) && weight < COLD_TOGETHER;
-        // One may be between two hosts just now.
-        let of = stripes.first().and_then(|load| load.stripe).map(|stripe| stripe.of().into());
-        if of == Some(stripes.len()) && (over || too_large) {
+        if over || too_large {
             return Some(Plan::Merge(stripes.iter().map(|load| load.id).collect()));
         }
     }

@@ -456,8 +456,8 @@ fn blob(container: u64, name: &str) -> RoutingKey {
     })
 }
 
-/// Names that grow are dealt out within a second; the stripes are left alone while there is load, and made one again ten minutes
-/// after.
+/// Names that grow are dealt out within a second; the stripes are left alone while there is load, and made one again ten
+/// minutes after.
 #[test]
 fn names_that_grow_are_dealt_out_until_they_cool() {
     let mut policy = Policy::new(PolicyConfig::default());
