@@ -12,7 +12,9 @@ use blockyard::types::ExtentId;
 use blockyard::types::HostId;
 use blockyard::types::KeyRange;
 use blockyard::types::PartitionId;
+use blockyard::types::PartitionKeys;
 use blockyard::types::RoutingKey;
+use blockyard::types::Stripe;
 use divan::Bencher;
 
 /// Blobs of each partition.
@@ -30,26 +32,47 @@ fn key(number: u64) -> RoutingKey {
     })
 }
 
-fn descriptors(count: u64) -> Vec<PartitionDescriptor> {
+/// The keys of so many partitions: their ranges follow each other.
+fn ranges(count: u64) -> impl Iterator<Item = KeyRange> {
     let bound = |number: u64| if number == 0 { RoutingKey::min() } else { key(number * BLOBS) };
-    let high = |number: u64| (number + 1 < count).then(|| bound(number + 1));
-    let descriptor = |number| PartitionDescriptor {
+    (0..count).map(move |number| {
+        KeyRange::new(bound(number), (number + 1 < count).then(|| bound(number + 1)))
+    })
+}
+
+fn descriptors(all: impl Iterator<Item = PartitionKeys>) -> Vec<PartitionDescriptor> {
+    let descriptor = |(number, keys): (u64, _)| PartitionDescriptor {
         id: PartitionId::new(number + 1),
-        keys: KeyRange::new(bound(number), high(number)).into(),
+        keys,
         epoch: Epoch::new(5),
-        log: vec![ExtentId::new(number), ExtentId::new(count + number)],
+        log: vec![ExtentId::new(2 * number), ExtentId::new(2 * number + 1)],
         host: HostId::new(0),
     };
-    (0..count).map(descriptor).collect()
+    (0..).zip(all).map(descriptor).collect()
 }
 
 /// The owner of a blob.
 #[divan::bench(args = [100, 10_000, 100_000])]
 fn owner(bencher: Bencher<'_, '_>, partitions: u64) {
-    let map = PartitionMap::new(descriptors(partitions)).expect("a map");
-    let step = partitions * BLOBS / 1_618 * 1_000 + 1;
+    look_up(bencher, descriptors(ranges(partitions).map(Into::into)), partitions);
+}
+
+/// The same where every range is dealt out to 16 stripes.
+#[divan::bench(args = [10_000])]
+fn owner_of_stripe(bencher: Bencher<'_, '_>, partitions: u64) {
+    let striped = |range: KeyRange| {
+        Stripe::all(Stripe::COUNT_MAX).map(move |part| PartitionKeys::striped(range.clone(), part))
+    };
+    let wide = partitions / u64::from(Stripe::COUNT_MAX);
+    look_up(bencher, descriptors(ranges(wide).flat_map(striped)), wide);
+}
+
+/// Finds owners of blobs all over so many ranges.
+fn look_up(bencher: Bencher<'_, '_>, all: Vec<PartitionDescriptor>, ranges: u64) {
+    let map = PartitionMap::new(all).expect("a map");
+    let step = ranges * BLOBS / 1_618 * 1_000 + 1;
     let keys: Vec<RoutingKey> =
-        (0..KEYS).map(|n| key(n.wrapping_mul(step) % (partitions * BLOBS))).collect();
+        (0..KEYS).map(|n| key(n.wrapping_mul(step) % (ranges * BLOBS))).collect();
     let mut next = keys.iter().cycle();
     bencher.bench_local(move || {
         let key = next.next().expect("round and round");
@@ -60,6 +83,6 @@ fn owner(bencher: Bencher<'_, '_>, partitions: u64) {
 /// A map of descriptors that are nearly in order, as after a change.
 #[divan::bench(args = [100, 10_000])]
 fn build(bencher: Bencher<'_, '_>, partitions: u64) {
-    let all = descriptors(partitions);
+    let all = descriptors(ranges(partitions).map(Into::into));
     bencher.bench_local(|| PartitionMap::new(divan::black_box(&all).clone()));
 }
