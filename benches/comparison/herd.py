@@ -1,19 +1,16 @@
 """A herd: 2,000 clients open one new prefix at once, first to read, then to write, on Blockyard and on Azurite in one run."""
 
-import argparse
-import json
 import os
 import resource
 import shutil
 import subprocess
 import time
-from pathlib import Path
 
 from comparison.driver import Driver
-from comparison.main import machine
 from comparison.partitions import Watch
 from comparison.report import figure, line
-from comparison.servers import ROOT, Azurite, Blockyard, say, target_dir
+from comparison.run import about, options, write
+from comparison.servers import Azurite, Blockyard, say, target_dir
 
 CLIENTS = 2_000
 # Open files of the driver and of a server, each: its connections and what else it needs.
@@ -33,11 +30,7 @@ def main():
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, FILES), hard))
     cache = target_dir().resolve() / "bench-peers"
     driver = Driver(1, args.driver)
-    results = {
-        "date": time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime()), "machine": machine(),
-        "seconds": args.seconds, "servers": {},
-    }
-    args.out.mkdir(parents=True, exist_ok=True)
+    results, page = {**about(), "seconds": args.seconds, "servers": {}}, ""
     for kind in (Blockyard, Azurite):
         if args.only and kind.name != args.only:
             continue
@@ -59,22 +52,16 @@ def main():
             shutil.rmtree(work / "data", ignore_errors=True)
         load = f"{before:.1f} to {os.getloadavg()[0]:.1f}"
         results["servers"][server.name] = {"version": version, "load": load, "herds": herds}
-        (args.out / "herd.json").write_text(json.dumps(results, indent=1) + "\n")
-        (args.out / "herd.md").write_text(render(results))
-    print(render(results))
+        page = write(args.out, "herd", results, render)
+    print(page)
     return 0
 
 
 def arguments():
     """The command line."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = options(__doc__, 22200)
     parser.add_argument("--only", choices=[Blockyard.name, Azurite.name], help="just this server")
     parser.add_argument("--seconds", type=float, default=10, help="length of each herd (default 10)")
-    parser.add_argument("--binary", type=Path, help="the blockyard program (default: built here in release)")
-    parser.add_argument("--driver", type=Path, help="the load driver's program (default: built here)")
-    parser.add_argument("--serve-arg", action="append", default=[], metavar="=ARG", help="further argument of `blockyard serve`")
-    parser.add_argument("--port", type=int, default=22200, help="first of two loopback ports to use")
-    parser.add_argument("--out", type=Path, default=ROOT / "benches" / "results", help="where results are written")
     return parser.parse_args()
 
 

@@ -1,18 +1,15 @@
 """Names that only grow against names in no order: full speed, in slices that take turns, on two servers of the same build."""
 
-import argparse
-import json
 import os
 import shutil
 import subprocess
 import time
-from pathlib import Path
 
 from comparison.driver import Driver
-from comparison.main import machine
 from comparison.partitions import Watch
 from comparison.report import figure, line
-from comparison.servers import ROOT, Blockyard, say, target_dir
+from comparison.run import about, options, write
+from comparison.servers import Blockyard, say, target_dir
 
 KINDS = ("sequential", "random")
 BAR = 0.8
@@ -32,10 +29,9 @@ def main():
         version = version or server.install()
         servers[kind] = server
     results = {
-        "date": time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime()), "machine": machine(), "version": version,
-        "load": f"{os.getloadavg()[0]:.1f}", "slice_seconds": args.slice, "slices": {kind: [] for kind in KINDS},
+        **about(), "version": version, "load": f"{os.getloadavg()[0]:.1f}", "slice_seconds": args.slice, "slices": {kind: [] for kind in KINDS},
     }
-    args.out.mkdir(parents=True, exist_ok=True)
+    page = ""
     try:
         for kind, server in servers.items():
             (work / kind).mkdir(parents=True)
@@ -45,26 +41,20 @@ def main():
             # Each kind goes first as often as second.
             for kind in KINDS if number % 2 == 0 else reversed(KINDS):
                 results["slices"][kind].append(one_slice(servers[kind], driver, work / kind, kind, args.slice, results))
-                (args.out / "sequential.json").write_text(json.dumps(results, indent=1) + "\n")
-                (args.out / "sequential.md").write_text(render(results))
+                page = write(args.out, "sequential", results, render)
     finally:
         for server in servers.values():
             server.stop()
         shutil.rmtree(work, ignore_errors=True)
-    print(render(results))
+    print(page)
     return 0
 
 
 def arguments():
     """The command line."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = options(__doc__, 22300)
     parser.add_argument("--slices", type=int, default=10, help="slices of each kind (default 10)")
     parser.add_argument("--slice", type=float, default=30, help="seconds of each (default 30)")
-    parser.add_argument("--binary", type=Path, help="the blockyard program (default: built here in release)")
-    parser.add_argument("--driver", type=Path, help="the load driver's program (default: built here)")
-    parser.add_argument("--serve-arg", action="append", default=[], metavar="=ARG", help="further argument of `blockyard serve`")
-    parser.add_argument("--port", type=int, default=22300, help="first of four loopback ports to use")
-    parser.add_argument("--out", type=Path, default=ROOT / "benches" / "results", help="where results are written")
     return parser.parse_args()
 
 
