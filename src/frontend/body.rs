@@ -93,31 +93,13 @@ impl RequestBody {
     /// Wraps hyper's body.
     #[must_use]
     pub const fn new(incoming: Incoming, idle: Duration, env: Env) -> Self {
-        Self {
-            origin: Origin::Client(incoming),
-            idle,
-            received: 0,
-            count: None,
-            env,
-            payer: STRANGERS,
-            decoder: None,
-            undecoded: Bytes::new(),
-        }
+        Self::of(Origin::Client(incoming), idle, env)
     }
 
     /// A blob of this store in the place of a client's body.
     #[must_use]
     pub fn of_source(body: ResponseBody, idle: Duration, env: Env) -> Self {
-        Self {
-            origin: Origin::Inside(Box::new(body)),
-            idle,
-            received: 0,
-            count: None,
-            env,
-            payer: STRANGERS,
-            decoder: None,
-            undecoded: Bytes::new(),
-        }
+        Self::of(Origin::Inside(Box::new(body)), idle, env)
     }
 
     /// No body.
@@ -129,8 +111,12 @@ impl RequestBody {
     /// Another server's answer in the place of a client's body; `until` by the monotonic clock.
     #[must_use]
     pub const fn of_outside(body: Incoming, idle: Duration, until: Duration, env: Env) -> Self {
+        Self::of(Origin::Outside(body, until), idle, env)
+    }
+
+    const fn of(origin: Origin, idle: Duration, env: Env) -> Self {
         Self {
-            origin: Origin::Outside(body, until),
+            origin,
             idle,
             received: 0,
             count: None,

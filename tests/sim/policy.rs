@@ -10,9 +10,11 @@
     reason = "places and turns of a made-up load are small and positive"
 )]
 
+mod plot;
+mod world;
+
 use std::collections::BTreeMap;
 use std::collections::VecDeque;
-use std::fmt::Write;
 use std::time::Duration;
 
 use blockyard::index::Load;
@@ -34,6 +36,11 @@ use blockyard::types::Stripe;
 use bytes::Bytes;
 
 use crate::draw::Draw;
+use crate::policy::plot::plot;
+use crate::policy::world::Part;
+use crate::policy::world::World;
+use crate::policy::world::key;
+use crate::policy::world::place;
 
 /// Names, in order, of the places that stay.
 const PLACES: usize = 4096;
@@ -56,118 +63,6 @@ const FILLS: std::ops::Range<usize> = 3_000..3_200;
 const FILL_RATE: f64 = 400.0;
 /// A partition that is too large is given so long.
 const LARGE_FOR: f64 = 2.0 * MINUTE;
-
-/// Load on a run of places: requests a second, spread evenly.
-#[derive(Clone, Debug)]
-struct Part {
-    from: usize,
-    to: usize,
-    writes: f64,
-    lists: f64,
-}
-
-impl Part {
-    const fn of_writes(from: usize, to: usize, writes: f64) -> Self {
-        Self { from, to, writes, lists: 0.0 }
-    }
-}
-
-/// What clients do at a time, in seconds.
-#[derive(Debug)]
-struct World {
-    /// Bursts: begin, end, first place.
-    bursts: Vec<(f64, f64, usize)>,
-    /// The weights of the places by day, summed up.
-    daily: Vec<f64>,
-}
-
-impl World {
-    fn new(seed: u64, days: u64) -> Self {
-        let draw = Draw::new(seed);
-        let mut bursts = Vec::new();
-        let mut at = 600.0;
-        while at < days as f64 * 24.0 * HOUR {
-            let len = draw.between(20, 120) as f64;
-            bursts.push((at, at + len, usize::try_from(draw.between(0, 60)).unwrap() * 64));
-            at += len + draw.between(300, 5_000) as f64;
-        }
-        let mut sum = 0.0;
-        let mut daily = vec![0.0];
-        for place in 0..ALL {
-            // A few folders have most of the load.
-            let weight = 1.0 / (1.0 + (place * 2_654_435_761 % PLACES) as f64 / 40.0);
-            sum += if place < PLACES { weight } else { 0.0 };
-            daily.push(sum);
-        }
-        daily.iter_mut().for_each(|weight| *weight /= sum);
-        Self { bursts, daily }
-    }
-
-    /// Load beside the daily one.
-    fn parts(&self, at: f64) -> Vec<Part> {
-        let mut parts = Vec::new();
-        for (begin, end, place) in &self.bursts {
-            if (*begin..*end).contains(&at) {
-                parts.push(Part::of_writes(*place, place + 64, 60_000.0));
-            }
-        }
-        // A prefix that moves every three hours, by day.
-        let turn = (at / (3.0 * HOUR)) as usize;
-        if !turn.is_multiple_of(3) {
-            let from = turn * 997 % (PLACES - 256);
-            parts.push(Part::of_writes(from, from + 256, 15_000.0));
-        }
-        // An hour a day names only grow.
-        let of_day = at % (24.0 * HOUR);
-        if (10.0 * HOUR..11.0 * HOUR).contains(&of_day) {
-            let day = (at / (24.0 * HOUR)) as usize;
-            let grown = day as f64 * HOUR + of_day - 10.0 * HOUR;
-            let place = PLACES + (grown * GROWN as f64) as usize;
-            parts.push(Part::of_writes(place, place + GROWN / 4, 14_000.0));
-        }
-        // Two hours a day somebody lists, which takes two processors and a half.
-        if (15.0 * HOUR..17.0 * HOUR).contains(&of_day) {
-            parts.push(Part { from: 500, to: 1_012, writes: 0.0, lists: 600.0 });
-        }
-        parts.push(Part::of_writes(FILLS.start, FILLS.end, FILL_RATE));
-        parts
-    }
-
-    /// Requests a second to all places by day: from a few to many.
-    fn daily(at: f64) -> f64 {
-        let day = (at / (24.0 * HOUR) * std::f64::consts::TAU).sin();
-        1_500.0 + 12_000.0 * (day + 1.0)
-    }
-
-    fn load(&self, at: f64, parts: &[Part], from: usize, to: usize) -> Load {
-        let daily = Self::daily(at) * (self.daily[to] - self.daily[from]);
-        let mut load = Load { writes: daily, ..Load::default() };
-        for part in parts {
-            let common = to.min(part.to).saturating_sub(from.max(part.from));
-            let share = common as f64 / (part.to - part.from) as f64;
-            load.writes += part.writes * share;
-            load.lists += part.lists * share;
-        }
-        load.cpu = load.writes * WRITE_COST + load.lists * LIST_COST;
-        // One processor is what a partition can have.
-        load.queue_age = Duration::from_millis(if load.cpu > 0.9 { 100 } else { 0 });
-        load
-    }
-}
-
-fn key(place: usize) -> RoutingKey {
-    let first = RoutingKey::blob(&BlobKey {
-        account: AccountId::new(1),
-        container: ContainerId::new(5),
-        collation: Collation::Utf16,
-        name: BlobName::new(&format!("{place:07}")).unwrap(),
-    });
-    if place + 1 < ALL { first } else { first.rest_of_container().unwrap().high().unwrap().clone() }
-}
-
-fn place(key: &RoutingKey) -> usize {
-    key.name(Collation::Utf16).map_or(ALL - 1, |name| name.parse().unwrap())
-}
 
 #[derive(Clone, Debug)]
 struct Piece {
@@ -523,40 +418,3 @@ const PANEL: f64 = 110.0;
 
 /// A curve: its title, its colour, and what of a point it shows.
 type Panel = (&'static str, &'static str, fn(&Point) -> f64);
-
-fn plot(points: &[Point]) -> String {
-    let end = points.last().map_or(1.0, |point| point.at).max(1.0);
-    let x = |at: f64| 70.0 + at / end * (WIDTH - 90.0);
-    let mut svg = format!(
-        "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 {WIDTH} {}' font-family='sans-serif' font-size='11'>\n\
-         <rect width='100%' height='100%' fill='white'/>\n",
-        4.0 * PANEL + 40.0
-    );
-    let panels: [Panel; 4] = [
-        ("requests a second", "#205090", |point| point.load),
-        ("partitions", "#207040", |point| point.pieces as f64),
-        ("busiest host / mean", "#a05010", |point| point.uneven),
-        ("changes in 10 min", "#803080", |point| point.changes.iter().sum::<usize>() as f64),
-    ];
-    for (number, (title, colour, value)) in panels.iter().enumerate() {
-        let top = 20.0 + number as f64 * PANEL;
-        let most = points.iter().map(value).fold(1.0, f64::max);
-        let y = |value: f64| top + (PANEL - 25.0) * (1.0 - value / most);
-        let line: String = points.iter().fold(String::new(), |mut line, point| {
-            write!(line, "{:.1},{:.1} ", x(point.at), y(value(point))).unwrap();
-            line
-        });
-        writeln!(svg, "<text x='70' y='{:.0}'>{title}</text>", top - 5.0).unwrap();
-        writeln!(svg, "<text x='65' y='{:.0}' text-anchor='end'>{most:.1}</text>", top + 8.0)
-            .unwrap();
-        writeln!(svg, "<text x='65' y='{:.0}' text-anchor='end'>0</text>", y(0.0)).unwrap();
-        writeln!(svg, "<polyline points='{line}' fill='none' stroke='{colour}'/>").unwrap();
-    }
-    for day in 0..=(end / (24.0 * HOUR)) as usize {
-        let at = x(day as f64 * 24.0 * HOUR);
-        let bottom = 4.0 * PANEL + 20.0;
-        writeln!(svg, "<path d='M{at:.1} 20V{bottom}' stroke='#ccc' stroke-width='0.5'/>").unwrap();
-        writeln!(svg, "<text x='{at:.1}' y='{:.0}'>day {day}</text>", bottom + 12.0).unwrap();
-    }
-    svg + "</svg>\n"
-}

@@ -1,0 +1,159 @@
+//! Changes that fail: the old partitions or the new ones, never neither.
+
+use super::*;
+
+#[tokio::test]
+async fn full_disk_leaves_the_parent_as_it_was() {
+    let world = World::empty();
+    let rig = open(&world).await;
+    rig.write(1).await;
+    let target = rig.target(&name(1)).await;
+    world.capacity.set_full(true);
+    let before = world.capacity.extents_of_index();
+    let refused = rig.host.split(target.partition, &[RoutingKey::account(&name(1))]).await;
+    assert_eq!(refused, Err(ChangeError::Failed(Error::Full)));
+    world.capacity.set_full(false);
+    // The first child's log can be made, the second's not.
+    let full = Fault::Refused(crate::capacity::Error::Full);
+    world.capacity.fail(When::Once(1), full);
+    let refused = rig.host.split(target.partition, &[RoutingKey::account(&name(1))]).await;
+    assert_eq!(refused, Err(ChangeError::Failed(Error::Full)));
+    rig.do_chores().await;
+    assert_eq!(world.capacity.extents_of_index(), before, "nothing is left behind");
+    rig.write(2).await;
+    rig.check(2).await;
+    rig.host.shutdown().await;
+    assert!(rig.parts.coordinator.range(b"partition/").await.unwrap().entries.len() == 1);
+}
+
+#[tokio::test]
+async fn full_disk_leaves_the_neighbours_as_they_were() {
+    let world = World::empty();
+    let rig = open(&world).await;
+    rig.split(&[2]).await;
+    rig.write(1).await;
+    rig.host.flush().await.unwrap();
+    let ids: Vec<_> = rig.map().await.partitions().iter().map(|p| p.id).collect();
+    world.capacity.set_full(true);
+    let refused = rig.host.merge(&ids).await;
+    assert_eq!(refused, Err(ChangeError::Failed(Error::Full)));
+    world.capacity.set_full(false);
+    rig.write(2).await;
+    rig.check(2).await;
+    rig.merge_all().await;
+    rig.check(2).await;
+    rig.host.shutdown().await;
+}
+
+/// A change of the map, of a store with two partitions.
+#[derive(Clone, Copy, Debug)]
+enum Change {
+    Split,
+    Merge,
+    Move,
+}
+
+impl Rig {
+    async fn change(&self, change: Change) -> Result<Changed, ChangeError> {
+        let first = self.target(&name(1)).await.partition;
+        match change {
+            Change::Split => self.host.split(first, &[RoutingKey::account(&name(5))]).await,
+            Change::Merge => {
+                let second = self.target(&name(20)).await.partition;
+                self.host.merge(&[first, second]).await
+            }
+            Change::Move => self.host.move_to(first, HostId::new(1)).await,
+        }
+    }
+}
+
+/// Whatever call of the layer below fails, and whether or not it was carried out: what is served is right, and after a
+/// restart everything is there and takes writes (I8).
+#[tokio::test]
+async fn change_that_fails_anywhere_leaves_the_old_or_the_new_partitions() {
+    let failures = [
+        Fault::Refused(crate::capacity::Error::Full),
+        Fault::Lied(crate::capacity::Error::Poisoned { disk: 0 }),
+        Fault::Torn(crate::capacity::Error::Poisoned { disk: 0 }),
+    ];
+    for change in [Change::Split, Change::Merge, Change::Move] {
+        let mut failed = 0;
+        for fault in &failures {
+            for call in 0..14 {
+                let world = World::empty();
+                let rig = open(&world).await;
+                rig.write_all(1..=20).await;
+                rig.split(&[10]).await;
+                rig.host.flush().await.unwrap();
+                rig.write(21).await;
+                world.capacity.fail(When::Once(call), fault.clone());
+                failed += usize::from(rig.change(change).await.is_err());
+                rig.check(21).await;
+                drop(rig);
+                let rig = open(&world).await;
+                rig.check(21).await;
+                rig.write(22).await;
+                rig.check(22).await;
+                rig.host.shutdown().await;
+            }
+        }
+        match change {
+            Change::Split | Change::Merge => assert!(failed > 3, "{change:?}: {failed} failed"),
+            // The new host gets over any one failure by opening the partition anew.
+            Change::Move => assert_eq!(failed, 0),
+        }
+    }
+}
+
+/// A disk that takes no writes for a while must not keep a partition closed for good.
+#[tokio::test(start_paused = true)]
+async fn partition_that_does_not_open_after_a_move_is_served_once_it_does() {
+    let mut reopened = 0;
+    for call in 0..14 {
+        let world = World::empty();
+        let rig = open(&world).await;
+        rig.write_all(1..=20).await;
+        let id = rig.target(&name(1)).await.partition;
+        let poisoned = || Fault::Refused(crate::capacity::Error::Poisoned { disk: 0 });
+        world.capacity.fail(When::From(call), poisoned());
+        let moved = rig.host.move_to(id, HostId::new(1)).await;
+        if moved.is_ok() || rig.host.partitions() > 0 {
+            continue;
+        }
+        // Nobody waits for it, and nothing is done to it.
+        let refused = Err(ChangeError::NoSuchPartition);
+        assert_eq!(rig.host.move_to(id, HostId::new(0)).await, refused);
+        rig.parts.env.clock.sleep(Duration::from_secs(60)).await;
+        assert_eq!(rig.host.partitions(), 0, "the disk takes no writes");
+        world.capacity.fail(When::Once(usize::MAX), poisoned());
+        rig.parts.env.clock.sleep(REOPEN_PAUSE_MAX * 2).await;
+        rig.check(20).await;
+        rig.write(21).await;
+        rig.check(21).await;
+        let back = rig.host.move_to(id, HostId::new(0)).await.unwrap();
+        assert_eq!(back.partitions, [id]);
+        let events = rig.host.changes_after(0);
+        assert_eq!(events.len(), 2);
+        assert!(events[0].pause > Duration::from_secs(60), "{events:?}");
+        rig.host.shutdown().await;
+        reopened += 1;
+    }
+    assert!(reopened > 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn fleet_stops_although_a_partition_does_not_open() {
+    let mut stopped = 0;
+    for call in 0..14 {
+        let world = World::empty();
+        let rig = open(&world).await;
+        rig.write(1).await;
+        let id = rig.target(&name(1)).await.partition;
+        let poisoned = Fault::Refused(crate::capacity::Error::Poisoned { disk: 0 });
+        world.capacity.fail(When::From(call), poisoned);
+        drop(rig.host.move_to(id, HostId::new(1)).await);
+        stopped += usize::from(rig.host.partitions() == 0);
+        rig.host.shutdown().await;
+    }
+    assert!(stopped > 0);
+}
