@@ -1,4 +1,4 @@
-//! Runs a scenario over many seeds, on all cores.
+//! Runs a scenario over many seeds, on all cores. With `--nocapture` it tells how far it is, and what it finds at once.
 
 use std::panic::AssertUnwindSafe;
 use std::panic::catch_unwind;
@@ -30,12 +30,8 @@ pub(crate) fn check_seeds(scenario: &str, percent: u64, run: impl Fn(u64) -> Run
             regressions(scenario).chain(first..first + count).collect()
         }
     };
-    let failed = run_all(&seeds, run);
-    let shown: Vec<String> = failed
-        .iter()
-        .map(|(seed, why)| format!("{scenario}, SEED={seed} cargo test --test sim: {why}"))
-        .collect();
-    assert!(shown.is_empty(), "{} of {} seeds:\n{}", shown.len(), seeds.len(), shown.join("\n"));
+    let failed = run_all(scenario, &seeds, run);
+    assert!(failed.is_empty(), "{} of {} seeds:\n{}", failed.len(), seeds.len(), failed.join("\n"));
 }
 
 /// The first violation of seeds `0..count`.
@@ -43,8 +39,40 @@ pub(crate) fn find_violation(count: u64, run: impl Fn(u64) -> Run) -> Option<Str
     (0..count).find_map(|seed| run(seed).err().map(|why| format!("seed {seed}: {why}")))
 }
 
-fn run_all(seeds: &[u64], run: impl Fn(u64) -> Run + Sync) -> Vec<(u64, Violation)> {
-    let failed = Mutex::new(Vec::new());
+/// How far the seeds of a scenario are.
+#[derive(Default)]
+struct Progress {
+    done: usize,
+    /// Of all traces, in any order: the same for the same seeds and code.
+    digest: Trace,
+    failed: Vec<String>,
+}
+
+impl Progress {
+    /// Takes in what a seed's run did, and tells every tenth of them.
+    #[expect(clippy::print_stderr, reason = "a long run shows how far it is")]
+    fn note(&mut self, scenario: &str, seeds: usize, seed: u64, run: Run) {
+        match run {
+            Ok(trace) => self.digest = self.digest.wrapping_add(trace),
+            Err(why) => {
+                let shown = format!("{scenario}, SEED={seed} cargo test --test sim: {why}");
+                eprintln!("{shown}");
+                self.failed.push(shown);
+            }
+        }
+        self.done += 1;
+        if self.done == seeds || self.done.is_multiple_of((seeds / 10).max(1)) {
+            let (done, failed, digest) = (self.done, self.failed.len(), self.digest);
+            eprintln!(
+                "{scenario}: {done} of {seeds} histories, {failed} broke a promise, digest {digest:016x}"
+            );
+        }
+    }
+}
+
+/// The violations.
+fn run_all(scenario: &str, seeds: &[u64], run: impl Fn(u64) -> Run + Sync) -> Vec<String> {
+    let progress = Mutex::new(Progress::default());
     let next = AtomicUsize::new(0);
     let workers = std::thread::available_parallelism().map_or(2, usize::from);
     std::thread::scope(|scope| {
@@ -53,19 +81,15 @@ fn run_all(seeds: &[u64], run: impl Fn(u64) -> Run + Sync) -> Vec<(u64, Violatio
                 while let Some(&seed) = seeds.get(next.fetch_add(1, Ordering::Relaxed)) {
                     // A panic in the code under test is a finding of this seed, not the end of the others.
                     let result = catch_unwind(AssertUnwindSafe(|| run(seed)));
-                    let why = match result {
-                        Ok(Ok(_)) => continue,
-                        Ok(Err(why)) => why,
-                        Err(panic) => format!("panicked: {}", panic_text(panic.as_ref())),
-                    };
-                    failed.lock().unwrap().push((seed, why));
+                    let run = result.unwrap_or_else(|panic| {
+                        Err(format!("panicked: {}", panic_text(panic.as_ref())))
+                    });
+                    progress.lock().unwrap().note(scenario, seeds.len(), seed, run);
                 }
             });
         }
     });
-    let mut failed = failed.into_inner().unwrap();
-    failed.sort();
-    failed
+    progress.into_inner().unwrap().failed
 }
 
 fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
