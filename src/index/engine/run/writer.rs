@@ -19,8 +19,11 @@ use crate::types::Stripe;
 
 /// A block is closed once it has so many bytes, unpacked.
 const BLOCK_BYTES: usize = 16 * 1024;
-/// Blocks are appended together once there are so many bytes.
-const APPEND_BYTES: usize = 1 << 20;
+/// Blocks are appended together once there are so many bytes: between two appends requests have the thread.
+const APPEND_BYTES: usize = 256 << 10;
+/// Bytes are made durable once there are so many, not all at the end: a disk that has hundreds of megabytes to write at
+/// once lets the log's syncs wait.
+const FLUSH_BYTES: u64 = 8 << 20;
 
 /// Streams rows into an extent: one append's blocks, the index and the filter are all it holds in memory.
 #[derive(Debug)]
@@ -32,6 +35,8 @@ pub(crate) struct RunWriter {
     stripe: Option<Stripe>,
     /// Where the extent ends: the offset of the next append.
     end: u64,
+    /// Up to where it was made durable.
+    flushed: u64,
     block: BlockBuilder,
     block_first: Bytes,
     waiting: Vec<(Bytes, Payload)>,
@@ -59,6 +64,7 @@ impl RunWriter {
             family,
             stripe,
             end: 0,
+            flushed: 0,
             block: BlockBuilder::default(),
             block_first: Bytes::new(),
             waiting: Vec::new(),
@@ -151,6 +157,10 @@ impl RunWriter {
             codec::put_varint(&mut value, location.len);
             value.extend_from_slice(&location.crc.to_le_bytes());
             self.index.push(first, Some(&value));
+        }
+        if self.end - self.flushed >= FLUSH_BYTES {
+            self.capacity.flush(self.extent, self.epoch).await?;
+            self.flushed = self.end;
         }
         // Flushes and compactions are long and share their threads with requests.
         tokio::task::yield_now().await;
