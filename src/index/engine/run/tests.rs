@@ -1,8 +1,15 @@
+use std::sync::Arc;
+
 use bytes::Bytes;
 
+use crate::capacity::{Capacity, ExtentKind};
 use crate::index::engine::run::block::{Block, BlockBuilder};
 use crate::index::engine::run::filter::{Filter, FilterBuilder};
 use crate::index::engine::run::footer::Footer;
+use crate::index::engine::run::writer::RunWriter;
+use crate::index::engine::testing::MemoryCapacity;
+use crate::index::rows::Family;
+use crate::types::Epoch;
 use crate::types::ExtentId;
 use crate::types::Location;
 use crate::types::Stripe;
@@ -175,4 +182,33 @@ fn filter_knows_its_keys_and_few_others() {
     let wrong = (10_000..20_000).filter(|n| filter.may_contain(format!("key {n}").as_bytes()));
     assert!(wrong.count() < 200, "about 80 of 10,000 are expected");
     assert!(!Filter::new(Bytes::new()).may_contain(b"a"));
+}
+
+/// 8 KiB that cannot be packed.
+fn noise(seed: u64) -> Bytes {
+    let mut state = seed + 1;
+    let words = (0..1_024).flat_map(|_| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state.to_le_bytes()
+    });
+    words.collect()
+}
+
+/// Found by splits of ten million rows: the log's syncs waited for a compaction that had all of its run to write at once.
+#[tokio::test]
+async fn long_runs_are_made_durable_as_they_are_written() {
+    let capacity = Arc::new(MemoryCapacity::default());
+    let extent = (ExtentId::new(1), Epoch::new(1));
+    capacity.create(extent.0, ExtentKind::Run, extent.1).await.unwrap();
+    let of = (Family::Main, None);
+    let mut writer = RunWriter::new(Arc::clone(&capacity) as Arc<dyn Capacity>, extent, of, 4_000);
+    for number in 0..4_000 {
+        let key = Bytes::from(format!("key{number:05}"));
+        writer.push(key, Some(noise(number))).await.unwrap();
+    }
+    let run = writer.finish().await.unwrap().unwrap();
+    assert!(run.bytes > 30 << 20, "{} bytes", run.bytes);
+    assert!(capacity.most_flushed() < 9 << 20, "{} bytes at once", capacity.most_flushed());
 }

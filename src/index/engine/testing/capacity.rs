@@ -67,6 +67,8 @@ struct State {
     extents: BTreeMap<ExtentId, Extent>,
     calls: usize,
     reads: usize,
+    /// The most bytes that one flush made durable.
+    most_flushed: usize,
     fault: Option<(When, Fault)>,
     full: bool,
 }
@@ -122,6 +124,11 @@ impl MemoryCapacity {
     /// Reads so far.
     pub(crate) fn reads(&self) -> usize {
         self.0.lock().unwrap().reads
+    }
+
+    /// The most bytes that one flush made durable.
+    pub(crate) fn most_flushed(&self) -> usize {
+        self.0.lock().unwrap().most_flushed
     }
 
     /// Extents of a kind.
@@ -266,7 +273,12 @@ impl Capacity for MemoryCapacity {
             |_| {},
             |state| {
                 let frames = &mut state.writable(extent, epoch)?.frames;
-                frames.iter_mut().for_each(|frame| frame.durable = true);
+                let new = frames.iter_mut().filter(|frame| !frame.durable);
+                let flushed = new.fold(0, |bytes, frame| {
+                    frame.durable = true;
+                    bytes + frame.payload.len()
+                });
+                state.most_flushed = state.most_flushed.max(flushed);
                 Ok(())
             },
         )
