@@ -3,7 +3,7 @@
 //! Accounts of the configuration are shown too, and keep the keys that stand there.
 
 #[cfg(test)]
-mod testing;
+mod tests;
 
 use std::net::SocketAddr;
 use std::sync::Arc;

@@ -95,6 +95,11 @@ impl PolicyConfig {
         weight > 1.0 || (load.queue_age > self.hot_queue_age && weight > WAITING_MIN)
     }
 
+    /// Whether it is hot or may be soon, so that its keys are looked at.
+    fn is_warm(&self, load: &Load) -> bool {
+        self.weight(load) > WARM || self.is_hot(load)
+    }
+
     /// How many times as large as it should be: above 1 it is split for it.
     fn size(&self, load: &PartitionLoad) -> f64 {
         #[expect(clippy::cast_precision_loss, reason = "a ratio of sizes")]
@@ -219,9 +224,9 @@ impl Policy {
         let known = self.known.entry(load.id).or_insert(Known::new(now));
         let hot = config.is_hot(&load.load);
         known.hot = if hot { known.hot.saturating_add(1) } else { 0 };
-        let weight = config.weight(&load.load);
-        known.cold = if weight < join::COLD { known.cold.or(Some(now)) } else { None };
-        if !hot && weight <= WARM {
+        let cold = config.weight(&load.load) < join::COLD;
+        known.cold = if cold { known.cold.or(Some(now)) } else { None };
+        if !config.is_warm(&load.load) {
             known.highest.clear();
         }
     }
@@ -236,14 +241,13 @@ impl Policy {
         let mut found = Vec::new();
         for load in loads {
             // Most of thousands are at rest.
-            let weight = config.weight(&load.load);
-            let may_be = weight > WARM || config.is_hot(&load.load) || config.size(load) > 1.0;
+            let may_be = config.is_warm(&load.load) || config.size(load) > 1.0;
             // More stripes, or other ranges, come after they are one again.
             if !may_be || load.changing || load.stripe.is_some() {
                 continue;
             }
             if let Some((plan, more)) = self.split(now, load, samples) {
-                found.push((weight, plan, more));
+                found.push((config.weight(&load.load), plan, more));
             }
         }
         // The hottest first.
@@ -269,7 +273,7 @@ impl Policy {
         let known = self.known.get_mut(&load.id)?;
         let age = now.saturating_sub(known.since);
         let weight = config.weight(&load.load);
-        if known.hot > 0 || weight > WARM {
+        if config.is_warm(&load.load) {
             let samples = samples(load.id);
             let is_old = known.highest.len() == HIGHEST;
             // Not the oldest: one look may have met a name from elsewhere.

@@ -1,0 +1,38 @@
+//! What clients do to an account whose commands are tested (`admin/server/tests.rs`).
+
+use super::*;
+use crate::types::Collation;
+use crate::types::ContainerId;
+use crate::types::Metadata;
+use crate::types::PublicAccess;
+
+fn create(account: AccountId, name: &str, id: u64) -> index::CreateContainer {
+    index::CreateContainer {
+        account,
+        name: ContainerName::new(name).unwrap(),
+        id: ContainerId::new(id),
+        collation: Collation::Utf16,
+        metadata: Metadata::default(),
+        public_access: PublicAccess::Private,
+        encryption_scope: None,
+    }
+}
+
+impl AccountStore {
+    /// Makes a container, as a client would.
+    pub(in crate::admin) async fn add_container(&self, account: &str, name: &str) {
+        let account = self.record(&parse(account).unwrap()).await.unwrap().id;
+        self.router.write(Write::CreateContainer(create(account, name, 1))).await.unwrap();
+    }
+
+    /// A request that was let in before the account was deleted, and makes its container only then; whether it is there.
+    pub(in crate::admin) async fn add_container_late(&self, account: &str, name: &str) -> bool {
+        let account_name = parse(account).unwrap();
+        let account = self.record(&account_name).await.unwrap().id;
+        self.remove(account_name.as_str(), true).await.unwrap();
+        let late = create(account, name, 2);
+        let made = crate::frontend::create_container(&self.router, &account_name, late).await;
+        assert_eq!(made, Err(index::Error::AccountNotFound));
+        self.any_container(account).await.unwrap().is_some()
+    }
+}
