@@ -45,7 +45,13 @@ pub(super) async fn share(
     let found = blob.content(&key)?;
     let range = share.range.clone().unwrap_or(0..blob.record.len);
     let encrypted = matches!(blob.record.encryption, Some(Encryption::Customer(_)));
-    let content = if encrypted { None } else { wanted(view, &key, &found.layout, &range).await? };
+    let content = if encrypted {
+        None
+    } else if range == (0..blob.record.len) {
+        all(view, &key, &found.layout).await?
+    } else {
+        part(view, &key, &found.layout, &range).await?
+    };
     let owned = content.iter().flat_map(CopiedContent::pieces).any(is_owned);
     if owned && share.snapshot.is_some() {
         // What is frozen was marked when it froze (`layout::share`).
@@ -62,18 +68,32 @@ fn is_owned(content: &NewContent) -> bool {
     matches!(content, NewContent::Stored(_))
 }
 
-/// The blocks that make up the range; `None` when it cuts one.
-async fn wanted(
+/// All blocks, those without bytes too: a copy takes over the block list. `None` when it has pages, which are shared part by
+/// part by another request.
+async fn all(
+    view: &dyn Rows,
+    key: &RoutingKey,
+    layout: &Layout,
+) -> Result<Option<CopiedContent>, Error> {
+    Ok(match layout {
+        Layout::Whole(content) => Some(CopiedContent::Whole(new(content))),
+        Layout::Pages { .. } => None,
+        Layout::Blocks(_) | Layout::Segments { .. } | Layout::Appended { .. } => {
+            let entries = layout::entries(view, key, layout).await?;
+            Some(CopiedContent::Blocks(entries.iter().map(block).collect()))
+        }
+    })
+}
+
+/// The blocks that make up a range smaller than the blob; `None` when it cuts one, or there are pages.
+async fn part(
     view: &dyn Rows,
     key: &RoutingKey,
     layout: &Layout,
     range: &Range<u64>,
 ) -> Result<Option<CopiedContent>, Error> {
     Ok(match layout {
-        Layout::Whole(content) => {
-            let whole = *range == (0..content.len());
-            whole.then(|| CopiedContent::Whole(new(content)))
-        }
+        Layout::Whole(_) | Layout::Pages { .. } => None,
         Layout::Blocks(entries) => cut(0, entries, range).map(CopiedContent::Blocks),
         Layout::Segments { generation, directory } => {
             let (first, last) = segments(directory, range);
@@ -85,8 +105,6 @@ async fn wanted(
             }
             cut(start, &entries, range).map(CopiedContent::Blocks)
         }
-        // Pages are shared part by part, by another request.
-        Layout::Pages { .. } => None,
         Layout::Appended { .. } => {
             let entries = layout::entries(view, key, layout).await?;
             cut(0, &entries, range).map(CopiedContent::Blocks)
@@ -111,16 +129,20 @@ fn cut(start: u64, entries: &[Entry], range: &Range<u64>) -> Option<Vec<CopiedBl
             if at < range.start || end > range.end {
                 return None;
             }
-            blocks.push(CopiedBlock {
-                id: entry.id.clone(),
-                len: entry.len,
-                crc64: entry.crc64,
-                content: new(&entry.content),
-            });
+            blocks.push(block(entry));
         }
         at = end;
     }
     (at >= range.end).then_some(blocks)
+}
+
+fn block(entry: &Entry) -> CopiedBlock {
+    CopiedBlock {
+        id: entry.id.clone(),
+        len: entry.len,
+        crc64: entry.crc64,
+        content: new(&entry.content),
+    }
 }
 
 /// As the caller will see it, but for the mark.

@@ -125,3 +125,19 @@ fn inline_content_is_copied_and_nothing_marked() {
     let view = p.blob(&read(&key("b"))).unwrap();
     assert_eq!(view.pieces, [Piece::Inline(bytes::Bytes::from_static(b"hello"))]);
 }
+
+/// Blocks without bytes hold no offset of a range, but they are in the block list, which a copy takes over.
+#[test]
+fn copy_of_a_whole_blob_has_its_empty_blocks() {
+    let long: Vec<&str> = ["1", "2", "3"].into_iter().cycle().take(1_500).collect();
+    for list in [&["1", "1"][..], &["1", "2", "1"], &["2", "1", "2"], &long] {
+        let mut p = partition();
+        p.must(&stage(&key("a"), "1", inline(b"")));
+        p.must(&stage(&key("a"), "2", inline(b"hello")));
+        p.must(&stage(&key("a"), "3", inline(b"")));
+        p.must(&Write::CommitBlocks(commit(&key("a"), list)));
+        copy(&mut p, "a", "b");
+        let blocks = |name| p.block_list(&key(name)).unwrap().committed;
+        assert_eq!(blocks("b"), blocks("a"));
+    }
+}
