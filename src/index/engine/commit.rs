@@ -125,6 +125,9 @@ impl Committer {
 
     /// Carries out one batch from the front of `taken`.
     async fn commit(&mut self, taken: &mut VecDeque<Waiting>) {
+        if let Some(failed) = self.failed.clone() {
+            return self.turn_away(taken, &failed);
+        }
         let mut batch = Batch::after(self.sequence);
         while batch.rows.bytes() < self.core.shared.config.batch_bytes {
             let Some(waiting) = taken.pop_front() else { break };
@@ -157,6 +160,17 @@ impl Committer {
                     self.sources.active.retract(family, key, sequence);
                 }
                 batch.refuse(&failed);
+            }
+        }
+    }
+
+    /// Refuses what is taken without trying it: after a split the memtable is the children's too, and they would see the rows
+    /// of a write that is not to be.
+    fn turn_away(&self, taken: &mut VecDeque<Waiting>, failed: &Failed) {
+        for waiting in taken.drain(..) {
+            self.queued_bytes.fetch_sub(waiting.weight, Ordering::Relaxed);
+            if waiting.turn.take() {
+                drop(waiting.answer.send(Err(failed.clone().into())));
             }
         }
     }

@@ -1,5 +1,6 @@
 //! Tests of the engine as a whole; those of one file stand beside it.
 
+mod changes;
 mod faults;
 mod hot;
 mod load;

@@ -1,0 +1,69 @@
+//! What a partition does while, and after, a change of the map takes its range away.
+
+use std::sync::Arc;
+
+use crate::index::api::Error;
+use crate::index::engine::testing::{World, put, put_if_absent};
+use crate::index::rows::Family;
+use crate::index::rows::Rows;
+use crate::types::KeyRange;
+use crate::types::PartitionId;
+use crate::types::PartitionKeys;
+use crate::types::RoutingKey;
+
+fn halves(at: &'static [u8]) -> Vec<(PartitionId, PartitionKeys)> {
+    let border = RoutingKey::from_bytes(at.into());
+    let low = KeyRange::new(RoutingKey::min(), Some(border.clone()));
+    let high = KeyRange::new(border, None);
+    vec![(PartitionId::new(2), low.into()), (PartitionId::new(3), high.into())]
+}
+
+/// The children share the parent's memtable: what waited for the parent while it was held must not be tried there.
+#[tokio::test]
+async fn writes_that_wait_for_a_parent_leave_no_trace_in_its_children() {
+    let world = World::new().await;
+    let parent = Arc::new(world.open().await.unwrap());
+    for key in ["n", "o", "p"] {
+        parent.apply(put(key, "in a run")).await.unwrap();
+    }
+    parent.flush().await.unwrap();
+    parent.apply(put("a", "in memory")).await.unwrap();
+
+    let stalled = world.capacity.stall().await;
+    let split = tokio::spawn({
+        let parent = Arc::clone(&parent);
+        async move { parent.split(halves(b"m")).await.unwrap() }
+    });
+    // The parent is held as soon as its children write their manifests.
+    for _ in 0..100 {
+        tokio::task::yield_now().await;
+    }
+    let wait = |write| {
+        let parent = Arc::clone(&parent);
+        tokio::spawn(async move { parent.apply(write).await })
+    };
+    let (put_waits, create_waits) = (wait(put("c", "waits")), wait(put_if_absent("o", "waits")));
+    for _ in 0..100 {
+        tokio::task::yield_now().await;
+    }
+    // Whoever looks at a run now has to wait, with what it did before half done.
+    let unread = world.capacity.stall_reads().await;
+    drop(stalled);
+    let children = split.await.unwrap().children;
+    for _ in 0..100 {
+        tokio::task::yield_now().await;
+    }
+    parent.core.lose();
+    children[0].apply(put("b", "of the child")).await.unwrap();
+    let seen = children[0].core.snapshot().get(Family::Main, b"c").await.unwrap();
+    assert_eq!(seen, None, "nobody was told that it is there");
+    drop(unread);
+    parent.abandon().await;
+    assert_eq!(put_waits.await.unwrap(), Err(Error::WrongPartition));
+    assert_eq!(create_waits.await.unwrap(), Err(Error::WrongPartition));
+    let keys: Vec<_> = children[0].rows().await.into_iter().map(|(key, _)| key).collect();
+    assert_eq!(keys, ["a", "b"]);
+    for child in &children {
+        child.close().await;
+    }
+}
