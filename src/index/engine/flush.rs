@@ -32,7 +32,7 @@ impl Partition {
         for _ in 0..2 {
             let frozen = match self.command(Command::Freeze).await? {
                 Ok(frozen) => frozen,
-                Err(failed) => return Err(self.not_flushed(&[], failed)),
+                Err(failed) => return Err(self.not_flushed(failed)),
             };
             let Some((tables, through)) = frozen else { break };
             let (sources, _) = self.core.published();
@@ -44,13 +44,21 @@ impl Partition {
                 let bottom = sources.runs(family).is_empty();
                 match write_run(shared, self.core.epoch, (family, rows, bottom), merge).await {
                     Ok(run) => runs.extend(run),
-                    Err(failed) => return Err(self.not_flushed(&runs, failed)),
+                    // No manifest can name those written before it.
+                    Err(failed) => {
+                        abandon(shared, &runs);
+                        return Err(self.not_flushed(failed));
+                    }
                 }
             }
             let install =
                 |answer| Command::Install(Edit::Flushed { through, runs: runs.clone() }, answer);
             if let Err(failed) = self.command(install).await? {
-                return Err(self.not_flushed(&runs, failed));
+                // After another failure the manifest that names them may be durable.
+                if failed == Failed::Full {
+                    abandon(shared, &runs);
+                }
+                return Err(self.not_flushed(failed));
             }
             shared.parts.metrics.flushed();
         }
@@ -59,21 +67,18 @@ impl Partition {
         Ok(())
     }
 
-    fn not_flushed(&self, runs: &[Arc<Run>], failed: Failed) -> Failed {
+    fn not_flushed(&self, failed: Failed) -> Failed {
         self.core.set_full(failed == Failed::Full);
-        abandon(&self.core.shared, runs, &failed);
         failed
     }
 }
 
-/// Removes new runs that were not installed, if that is sure.
-pub(crate) fn abandon(shared: &Shared, runs: &[Arc<Run>], failed: &Failed) {
-    if *failed == Failed::Full {
-        for run in runs {
-            shared.chores.add(Chore::Leave(run.extent()));
-        }
-        shared.wake.notify_one();
+/// Removes new runs that were surely not installed.
+fn abandon(shared: &Shared, runs: &[Arc<Run>]) {
+    for run in runs {
+        shared.chores.add(Chore::Leave(run.extent()));
     }
+    shared.wake.notify_one();
 }
 
 /// Rows written before other tasks have a turn: a fraction of a millisecond.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::index::engine::commit::{Command, Committer};
+use crate::index::engine::commit::{Command, Committer, Frozen};
 use crate::index::engine::run::reader::Run;
 use crate::index::engine::shared::Failed;
 use crate::index::engine::table::Tables;
@@ -27,11 +27,7 @@ impl Committer {
     pub(crate) async fn obey(&mut self, command: Command) {
         match command {
             Command::Freeze(answer) => {
-                let frozen = match self.freeze() {
-                    Some(frozen) => Ok(Some(frozen)),
-                    None => self.pass_over().await.map(|()| None),
-                };
-                drop(answer.send(frozen));
+                drop(answer.send(self.to_flush().await));
             }
             Command::Install(edit, answer) => {
                 let installed = self.install(edit).await;
@@ -42,7 +38,18 @@ impl Committer {
         }
     }
 
-    fn freeze(&mut self) -> Option<(Arc<Tables>, Sequence)> {
+    async fn to_flush(&mut self) -> Result<Option<Frozen>, Failed> {
+        // Its runs could not be installed.
+        if let Some(failed) = &self.failed {
+            return Err(failed.clone());
+        }
+        match self.freeze() {
+            Some(frozen) => Ok(Some(frozen)),
+            None => self.pass_over().await.map(|()| None),
+        }
+    }
+
+    fn freeze(&mut self) -> Option<Frozen> {
         if let Some(frozen) = &self.sources.frozen {
             return Some(frozen.clone());
         }

@@ -242,6 +242,51 @@ async fn refused_writes_give_their_memory_back() {
     assert_eq!(partition.core.shared.budget.used(), used);
 }
 
+/// Who merges or moves a partition flushes it first, and may try often.
+#[tokio::test]
+async fn flush_of_a_failed_partition_leaves_no_extent() {
+    let world = World::new().await;
+    let partition = world.open().await.unwrap();
+    partition.apply(put("a", "1")).await.unwrap();
+    world.capacity.fail(When::From(0), Fault::Refused(POISONED));
+    assert!(partition.apply(put("b", "2")).await.is_err());
+    // Another disk takes writes.
+    world.capacity.fail(When::Once(usize::MAX), Fault::Refused(POISONED));
+    let before = world.capacity.extents_of_index();
+    for _ in 0..3 {
+        assert!(matches!(partition.flush().await, Err(Failed::Other(_))));
+        partition.core.shared.do_chores().await;
+        assert_eq!(world.capacity.extents_of_index(), before);
+    }
+    assert_eq!(partition.rows().await.len(), 1);
+}
+
+/// A flush that fails at one family leaves nothing of the families before it.
+#[tokio::test]
+async fn flush_that_fails_half_way_leaves_no_extent() {
+    let calls = {
+        let world = World::new().await;
+        let partition = world.open().await.unwrap();
+        partition.apply(put("a", "1")).await.unwrap();
+        world.capacity.fail(When::Once(usize::MAX), Fault::Refused(POISONED));
+        partition.flush().await.unwrap();
+        world.capacity.calls()
+    };
+    let mut failed = 0;
+    for call in 0..calls {
+        let world = World::new().await;
+        let partition = world.open().await.unwrap();
+        partition.apply(put("a", "1")).await.unwrap();
+        world.capacity.fail(When::Once(call), Fault::Refused(POISONED));
+        if partition.flush().await.is_err() && partition.core.may_write_log() {
+            partition.core.shared.do_chores().await;
+            assert_eq!(world.capacity.count(ExtentKind::Run), 0, "call {call}");
+            failed += 1;
+        }
+    }
+    assert!(failed > 2, "{failed} of {calls}");
+}
+
 #[tokio::test]
 async fn flush_on_a_full_disk_is_tried_again_and_leaves_no_extent() {
     let world = World::new().await;
