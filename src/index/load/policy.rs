@@ -48,10 +48,10 @@ pub struct PolicyConfig {
     pub moves_per_tick: usize,
     /// The share of all load that moves in one tick at most, but one partition may whatever its share. Default 0.05.
     pub churn: f64,
-    /// A partition is left alone so long after it was made. Default 1 s.
+    /// A partition is left alone so long after it was made, and after a split that failed. Default 1 s.
     pub settle: Duration,
-    /// One whose names only grow is cut behind the newest so often, and one that is too large is asked for so often to be
-    /// split. Default 1 minute.
+    /// One whose names only grow is cut behind the newest so often, one that is too large is asked for so often to be
+    /// split, and a merge that failed is tried again so long after it. Default 1 minute.
     pub grow: Duration,
     /// A partition that moved stays so long. Default 5 s.
     pub stay: Duration,
@@ -174,13 +174,28 @@ struct Known {
     moved: Option<(Duration, HostId)>,
     /// When it was last asked to be split for its size.
     large: Option<Duration>,
+    /// When it was last planned to be replaced by others; it is still there if that failed.
+    tried: Option<Duration>,
     /// The highest samples of the last ticks in which there were enough to tell, the oldest first.
     highest: VecDeque<Bytes>,
 }
 
 impl Known {
     const fn new(now: Duration) -> Self {
-        Self { since: now, hot: 0, cold: None, moved: None, large: None, highest: VecDeque::new() }
+        Self {
+            since: now,
+            hot: 0,
+            cold: None,
+            moved: None,
+            large: None,
+            tried: None,
+            highest: VecDeque::new(),
+        }
+    }
+
+    /// Whether that was less than `pause` ago: what fails again and again must not keep others waiting.
+    fn was_tried(&self, now: Duration, pause: Duration) -> bool {
+        self.tried.is_some_and(|at| now.saturating_sub(at) < pause)
     }
 }
 
@@ -215,7 +230,26 @@ impl Policy {
         if plans.is_empty() {
             plans.extend(join::merge(self, now, loads));
         }
+        for plan in &plans {
+            self.note_tried(now, plan);
+        }
         plans
+    }
+
+    fn note_tried(&mut self, now: Duration, plan: &Plan) {
+        let ids = match plan {
+            Plan::Split(id, _) | Plan::SplitEvenly(id, _) | Plan::Stripe(id, ..) => {
+                std::slice::from_ref(id)
+            }
+            Plan::Merge(ids) => ids,
+            // The same partition afterwards; `stay` keeps it from moving all the time.
+            Plan::Move(..) => &[],
+        };
+        for id in ids {
+            if let Some(known) = self.known.get_mut(id) {
+                known.tried = Some(now);
+            }
+        }
     }
 
     /// Notes what one tick adds to what is known.
@@ -282,7 +316,8 @@ impl Policy {
             if known.highest.len() > HIGHEST {
                 known.highest.pop_front();
             }
-            if age >= config.settle && known.hot >= config.hot_ticks && before.is_some() {
+            let may_be = age >= config.settle && !known.was_tried(now, config.settle);
+            if may_be && known.hot >= config.hot_ticks && before.is_some() {
                 let ways = cut::ways(weight);
                 let keys = match cut::cut(load, &samples, (before.as_ref(), is_old), ways) {
                     Cut::Between(keys) => keys,

@@ -22,6 +22,9 @@ pub(super) fn merge(policy: &Policy, now: Duration, loads: &[PartitionLoad]) -> 
         return None;
     }
     let config = policy.config;
+    let tried = |load: &PartitionLoad| {
+        policy.known.get(&load.id).is_some_and(|known| known.was_tried(now, config.grow))
+    };
     let cold = |load: &PartitionLoad| {
         let since = policy.known.get(&load.id).and_then(|known| known.cold);
         since.is_some_and(|since| now.saturating_sub(since) >= config.cold_for)
@@ -29,7 +32,7 @@ pub(super) fn merge(policy: &Policy, now: Duration, loads: &[PartitionLoad]) -> 
     for stripes in loads.chunk_by(|a, b| a.stripe.is_some() && a.range == b.range) {
         // One may be between two hosts just now.
         let of = stripes.first().and_then(|load| load.stripe).map(|stripe| stripe.of().into());
-        if of != Some(stripes.len()) {
+        if of != Some(stripes.len()) || stripes.iter().any(tried) {
             continue;
         }
         let weight: f64 = stripes.iter().map(|load| config.weight(&load.load)).sum();
@@ -46,7 +49,7 @@ pub(super) fn merge(policy: &Policy, now: Duration, loads: &[PartitionLoad]) -> 
             weight += config.weight(&load.load);
             let fits = size <= SIZE_TOGETHER && weight < COLD_TOGETHER;
             // Stripes are merged all together or not at all.
-            if !(cold(load) && fits && load.stripe.is_none()) {
+            if !(cold(load) && fits && load.stripe.is_none()) || tried(load) {
                 break;
             }
             ids.push(load.id);

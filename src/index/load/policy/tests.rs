@@ -1,3 +1,4 @@
+mod failing;
 mod growing;
 
 use std::collections::BTreeMap;
