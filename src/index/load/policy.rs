@@ -51,9 +51,9 @@ pub struct PolicyConfig {
     /// A partition is left alone so long after it was made, and after a split that failed. Default 1 s.
     pub settle: Duration,
     /// One whose names only grow is cut behind the newest so often, one that is too large is asked for so often to be
-    /// split, and a merge that failed is tried again so long after it. Default 1 minute.
+    /// split, and neighbours that could not be merged are tried again so long after. Default 1 minute.
     pub grow: Duration,
-    /// A partition that moved stays so long. Default 5 s.
+    /// A partition that moved stays so long, and stripes that could not be merged are left alone so long. Default 5 s.
     pub stay: Duration,
     /// Neighbours are merged when together they had less than a quarter of a hot partition's load in every tick of this
     /// time. Default 10 minutes.

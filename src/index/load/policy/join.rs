@@ -22,8 +22,8 @@ pub(super) fn merge(policy: &Policy, now: Duration, loads: &[PartitionLoad]) -> 
         return None;
     }
     let config = policy.config;
-    let tried = |load: &PartitionLoad| {
-        policy.known.get(&load.id).is_some_and(|known| known.was_tried(now, config.grow))
+    let tried = |load: &PartitionLoad, pause: Duration| {
+        policy.known.get(&load.id).is_some_and(|known| known.was_tried(now, pause))
     };
     let cold = |load: &PartitionLoad| {
         let since = policy.known.get(&load.id).and_then(|known| known.cold);
@@ -32,7 +32,11 @@ pub(super) fn merge(policy: &Policy, now: Duration, loads: &[PartitionLoad]) -> 
     for stripes in loads.chunk_by(|a, b| a.stripe.is_some() && a.range == b.range) {
         // One may be between two hosts just now.
         let of = stripes.first().and_then(|load| load.stripe).map(|stripe| stripe.of().into());
-        if of != Some(stripes.len()) || stripes.iter().any(tried) {
+        if of != Some(stripes.len()) {
+            continue;
+        }
+        // They may be too busy: the next moment is another.
+        if stripes.iter().any(|load| tried(load, config.stay)) {
             continue;
         }
         let weight: f64 = stripes.iter().map(|load| config.weight(&load.load)).sum();
@@ -49,7 +53,7 @@ pub(super) fn merge(policy: &Policy, now: Duration, loads: &[PartitionLoad]) -> 
             weight += config.weight(&load.load);
             let fits = size <= SIZE_TOGETHER && weight < COLD_TOGETHER;
             // Stripes are merged all together or not at all.
-            if !(cold(load) && fits && load.stripe.is_none()) || tried(load) {
+            if !(cold(load) && fits && load.stripe.is_none()) || tried(load, config.grow) {
                 break;
             }
             ids.push(load.id);

@@ -41,3 +41,15 @@ fn merges_that_fail_keep_no_other_waiting_and_are_not_tried_all_the_time() {
     let merge = |a, b| Plan::Merge(vec![PartitionId::new(a), PartitionId::new(b)]);
     assert_eq!(plans(&loads, config.cold_for, &mut policy), [merge(0, 10), merge(30, 40)]);
 }
+
+#[test]
+fn stripes_that_are_too_busy_to_be_merged_are_tried_every_few_seconds() {
+    let stripe = |n: u64, stripe| {
+        let large = part(0, 10, Load { writes: 4_000.0, ..Load::default() });
+        PartitionLoad { id: PartitionId::new(n), stripe, rows: 21_000_000, ..large }
+    };
+    let loads: Vec<_> = (0..).zip(Stripe::all(2)).map(|(n, s)| stripe(n, Some(s))).collect();
+    let plans = plans(&loads, Duration::ZERO, &mut Policy::new(PolicyConfig::default()));
+    let both = Plan::Merge(loads.iter().map(|load| load.id).collect());
+    assert_eq!(plans, vec![both; 12]);
+}
