@@ -27,7 +27,7 @@ impl Committer {
     pub(crate) async fn obey(&mut self, command: Command) {
         match command {
             Command::Freeze(answer) => {
-                drop(answer.send(self.to_flush().await));
+                drop(answer.send(self.what_to_flush().await));
             }
             Command::Install(edit, answer) => {
                 let installed = self.install(edit).await;
@@ -38,7 +38,7 @@ impl Committer {
         }
     }
 
-    async fn to_flush(&mut self) -> Result<Option<Frozen>, Failed> {
+    async fn what_to_flush(&mut self) -> Result<Option<Frozen>, Failed> {
         // Its runs could not be installed.
         if let Some(failed) = &self.failed {
             return Err(failed.clone());

@@ -30,7 +30,8 @@ async fn writes_that_wait_for_a_parent_leave_no_trace_in_its_children() {
     parent.apply(put("a", "in memory")).await.unwrap();
 
     let stalled = world.capacity.stall().await;
-    let split = tokio::spawn({
+    let tasks = &parent.core.shared.parts.env.tasks;
+    let split = tasks.spawn("split", {
         let parent = Arc::clone(&parent);
         async move { parent.split(halves(b"m")).await.unwrap() }
     });
@@ -40,7 +41,7 @@ async fn writes_that_wait_for_a_parent_leave_no_trace_in_its_children() {
     }
     let wait = |write| {
         let parent = Arc::clone(&parent);
-        tokio::spawn(async move { parent.apply(write).await })
+        tasks.spawn("write", async move { parent.apply(write).await })
     };
     let (put_waits, create_waits) = (wait(put("c", "waits")), wait(put_if_absent("o", "waits")));
     for _ in 0..100 {
