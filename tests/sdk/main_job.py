@@ -289,10 +289,7 @@ def main(options, scratch):
         check_tree(tree, alive, dead, verdicts, "(d)")
         check_stream(stream, "tree.tar", length, digest, hashes, verdicts, "(d)")
         server.stop()
-        code, output = server.check()
-        verdicts.check("blockyard check", code == 0, "exit 0", f"exit {code}")
-        if code:
-            print(output)
+        verdicts.sound(server)
     return verdicts.exit_code()
 
 

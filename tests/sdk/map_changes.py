@@ -8,8 +8,6 @@ race on few blobs: their histories must be linearizable, and must not be once a 
 """
 
 import collections
-import http.client
-import json
 import multiprocessing
 import os
 import pathlib
@@ -19,6 +17,7 @@ import time
 
 from lib import cli
 from lib.account import PerThread
+from lib.changes import REFUSALS, Admin, Changer
 from lib.driver import Driver
 from lib.raced import NAMES as RACED
 from lib.raced import Racers
@@ -30,69 +29,6 @@ NAMES = 40
 BOUNDS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 # Connections of the load driver's `churn`.
 DRIVEN = 16
-
-
-class Admin:
-    """The admin listener's commands."""
-
-    def __init__(self, server):
-        self.address = server.admin_address
-        self.token = (pathlib.Path(server.data[0]) / "admin-token").read_text().strip()
-
-    def call(self, method, path, body=None):
-        """(status, decoded answer)"""
-        connection = http.client.HTTPConnection(self.address, timeout=60)
-        try:
-            headers = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"}
-            connection.request(method, f"/admin/partitions{path}", body and json.dumps(body), headers)
-            response = connection.getresponse()
-            return response.status, json.loads(response.read() or b"null")
-        finally:
-            connection.close()
-
-    def partitions(self):
-        """All of them, in key order."""
-        status, found = self.call("GET", "")
-        assert status == 200, found
-        return found["partitions"]
-
-
-class Changer:
-    """Changes the map, one change after the other."""
-
-    def __init__(self, admin, keys, seed):
-        self.admin, self.keys = admin, keys
-        self.draw = random.Random(seed)
-        self.done, self.refused = collections.Counter(), collections.Counter()
-
-    def change(self):
-        """One change of a kind that fits the map as it is; counts what came of it."""
-        found = self.admin.partitions()
-        kind = self.draw.choice(["split", "split", "split", "merge", "merge", "merge", "move", "stripe", "unstripe"])
-        striped = [part for part in found if part.get("stripe")]
-        if kind == "unstripe" and not striped:
-            kind = "stripe"
-        if len(found) < 3:
-            kind = "split"
-        elif len(found) > 24 and kind in ("split", "stripe"):
-            kind = "unstripe" if striped else "merge"
-        if kind == "split":
-            body = {"at": [self.draw.choice(self.draw.choice(self.keys))]}
-        elif kind == "merge":
-            first = self.draw.randrange(len(found) - 1)
-            body = {"partitions": [part["id"] for part in found[first:first + self.draw.choice([2, 2, 3])]]}
-        elif kind == "stripe":
-            body = {"partition": self.draw.choice(found)["id"], "stripes": self.draw.randrange(2, 5)}
-        elif kind == "unstripe":
-            body = {"partition": self.draw.choice(striped)["id"]}
-        else:
-            part = self.draw.choice(found)
-            body = {"partition": part["id"], "host": 1 - part["host"]}
-        status, answer = self.admin.call("POST", f"/{kind}", body)
-        if status < 300:
-            self.done[kind] += 1
-        else:
-            self.refused[answer["error"]["code"]] += 1
 
 
 class Client(threading.Thread):
@@ -273,11 +209,10 @@ def main(options, scratch):
             judge_driven(figures, verdicts)
         done = dict(changer.done)
         verdicts.check("changes of every kind were made", len(done) == 5, str(done), str(done))
-        odd = set(changer.refused) - {"AlreadyBorder", "BadKeys", "NotNeighbours", "NoSuchPartition", "Busy", "Striped", "NotStripable"}
+        odd = set(changer.refused) - REFUSALS
         verdicts.check("refusals are those of a map that has changed", not odd, str(dict(changer.refused)), str(odd))
         server.stop()
-        code, text = server.check()
-        verdicts.check("the store is sound", code == 0, "check", text[-300:])
+        verdicts.sound(server)
     floor = [took * 1e3 for took in floor]
     rows = histogram({**pauses, "all": sum(pauses.values(), []), "write and fdatasync": floor})
     table("milliseconds: the pause of writes of each change, beside what the disk takes", rows[0], rows[1:])

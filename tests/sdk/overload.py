@@ -204,8 +204,7 @@ def many_requests(options, scratch, verdicts, clients, seconds):
         verdicts.check("resident memory", memory.peak <= RSS_LIMIT, f"<= {mib(RSS_LIMIT)}",
                        f"{mib(memory.peak)}, {mib(memory.first)} before")
         verdicts.equal("exit code after SIGTERM", server.stop(), 0)
-        code, text = server.check()
-        verdicts.check("blockyard check finds nothing", code == 0, "exit 0", f"exit {code} {text[-200:] if code else ''}".strip())
+        verdicts.sound(server)
         server.start()
         for account, names in ((loud, shouted.acknowledged), (quiet, alone.acknowledged + spoken.acknowledged)):
             verdicts.none(f"{len(names):,} acknowledged blobs of {account.name} after a restart",

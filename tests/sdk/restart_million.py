@@ -184,10 +184,7 @@ def main(options, scratch):
         verdicts.equal("names listed", listed, options.blobs)
         verdicts.equal("exit code after SIGTERM", server.stop(), 0)
         if options.check:
-            code, output = server.check()
-            verdicts.check("blockyard check", code == 0, "exit 0", f"exit {code}")
-            if code:
-                print(output)
+            verdicts.sound(server)
     return verdicts.exit_code()
 
 

@@ -121,10 +121,7 @@ def main(options, scratch):
         listed = [item.name for item in clients.container().list_blobs()]
         verdicts.check("listing shows the survivors", listed == sorted(sizes), f"{len(sizes):,}", f"{len(listed):,}")
         verdicts.equal("exit code after SIGTERM", server.stop(), 0)
-        code, output = server.check()
-        verdicts.check("blockyard check", code == 0, "exit 0", f"exit {code}")
-        if code:
-            print(output)
+        verdicts.sound(server)
     return verdicts.exit_code()
 
 

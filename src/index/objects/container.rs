@@ -149,6 +149,20 @@ pub(super) async fn load(
     }
 }
 
+/// A container that must exist.
+async fn existing(
+    view: &dyn Rows,
+    account: AccountId,
+    name: &ContainerName,
+) -> Result<ContainerRecord, Error> {
+    load(view, account, name).await?.ok_or(Error::ContainerNotFound)
+}
+
+fn store(out: &mut RowBatch, account: AccountId, name: &ContainerName, record: &ContainerRecord) {
+    let key = RoutingKey::container(account, name).as_bytes().clone();
+    out.put(Family::Main, key, values::encode_record(record));
+}
+
 /// Create Container.
 pub(super) async fn create(
     view: &dyn Rows,
@@ -171,8 +185,7 @@ pub(super) async fn create(
         lease: None,
         encryption_scope: create.encryption_scope.clone(),
     };
-    let key = RoutingKey::container(create.account, &create.name).as_bytes().clone();
-    out.put(Family::Main, key, values::encode_record(&record));
+    store(out, create.account, &create.name, &record);
     Ok(blob::written(now))
 }
 
@@ -183,8 +196,7 @@ pub(super) async fn update(
     now: Timestamp,
     out: &mut RowBatch,
 ) -> Result<WriteReply, Error> {
-    let found = load(view, update.account, &update.name).await?;
-    let mut record = found.ok_or(Error::ContainerNotFound)?;
+    let mut record = existing(view, update.account, &update.name).await?;
     guard::change_beside_lease(&update.guard, &record, now)?;
     match &update.change {
         ContainerChange::Metadata(metadata) => record.metadata = metadata.clone(),
@@ -195,8 +207,7 @@ pub(super) async fn update(
     }
     record.last_modified = now;
     record.etag = Etag::from_commit(now);
-    let key = RoutingKey::container(update.account, &update.name).as_bytes().clone();
-    out.put(Family::Main, key, values::encode_record(&record));
+    store(out, update.account, &update.name, &record);
     Ok(blob::written(now))
 }
 
@@ -207,12 +218,10 @@ pub(super) async fn lease(
     now: Timestamp,
     out: &mut RowBatch,
 ) -> Result<WriteReply, Error> {
-    let found = load(view, lease.account, &lease.name).await?;
-    let mut record = found.ok_or(Error::ContainerNotFound)?;
+    let mut record = existing(view, lease.account, &lease.name).await?;
     guard::conditions(&lease.guard, &record)?;
     record.lease = machine::act(record.lease, lease.action, now).map_err(Error::Lease)?;
-    let key = RoutingKey::container(lease.account, &lease.name).as_bytes().clone();
-    out.put(Family::Main, key, values::encode_record(&record));
+    store(out, lease.account, &lease.name, &record);
     let written = Written { etag: record.etag, last_modified: record.last_modified };
     Ok(WriteReply::Leased(Leased { written, lease: record.lease, now }))
 }
@@ -224,8 +233,7 @@ pub(super) async fn delete(
     now: Timestamp,
     out: &mut RowBatch,
 ) -> Result<WriteReply, Error> {
-    let found = load(view, delete.account, &delete.name).await?;
-    let record = found.ok_or(Error::ContainerNotFound)?;
+    let record = existing(view, delete.account, &delete.name).await?;
     guard::change(&delete.guard, &record, now)?;
     let key = RoutingKey::container(delete.account, &delete.name).as_bytes().clone();
     out.delete(Family::Main, key);

@@ -121,6 +121,13 @@ class Verdicts:
         self._details += [f"{what}: {entry}" for entry in list(wrong)[:examples]]
         return self.check(what, not wrong, "0 wrong", f"{len(wrong):,} wrong")
 
+    def sound(self, server, what="blockyard check"):
+        """Records that `blockyard check` finds nothing in the data of the stopped `server`."""
+        code, output = server.check()
+        if code:
+            print(output)
+        return self.check(what, code == 0, "exit 0", f"exit {code}")
+
     def figure(self, what, found, target=""):
         """Records a measurement that is reported but never fails the run."""
         self.rows.append((what, target, found, "figure"))

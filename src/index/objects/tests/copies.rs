@@ -3,7 +3,6 @@
 use super::support::*;
 use crate::index::api::*;
 use crate::index::objects::fake::Partition;
-use crate::types::*;
 
 fn share(p: &mut Partition, name: &str, range: Option<std::ops::Range<u64>>) -> SharedBlob {
     let share = Share { key: key(name), snapshot: None, guard: Guard::default(), range };
@@ -14,31 +13,8 @@ fn share(p: &mut Partition, name: &str, range: Option<std::ops::Range<u64>>) -> 
 }
 
 fn copy(p: &mut Partition, from: &str, to: &str) {
-    let SharedBlob { record, content } = share(p, from, None);
-    let put = PutCopy {
-        key: key(to),
-        guard: Guard::default(),
-        kind: record.kind,
-        properties: record.properties,
-        metadata: record.metadata,
-        tags: record.tags,
-        tier: None,
-        content: content.unwrap(),
-        crc64: record.crc64,
-        copy: None,
-        job: None,
-    };
-    p.must(&Write::PutCopy(Box::new(put)));
-}
-
-/// What the rows of all blobs name.
-fn named(p: &Partition) -> Vec<Location> {
-    let read = Read::References { from: bytes::Bytes::new(), limit: 1_000 };
-    let ReadReply::References(found) = p.read(&read).unwrap() else { panic!("not references") };
-    let mut all = found.locations;
-    all.sort_by_key(|l| (l.extent, l.offset));
-    all.dedup();
-    all
+    let shared = share(p, from, None);
+    p.must(&copied(shared, to));
 }
 
 #[test]
@@ -49,9 +25,9 @@ fn shared_bytes_are_no_garbage_whoever_goes_first() {
         p.must(&Write::PutBlob(put(&key("a"), stored(&at))));
         copy(&mut p, "a", "b");
         p.must(&delete(&key(first)));
-        assert_eq!(named(&p), at, "the other one names them still");
+        assert_eq!(references(&p), at, "the other one names them still");
         p.must(&delete(&key(if first == "a" { "b" } else { "a" })));
-        assert!(named(&p).is_empty() && p.garbage().is_empty(), "they are left to the audit");
+        assert!(references(&p).is_empty() && p.garbage().is_empty(), "they are left to the audit");
     }
 }
 
@@ -101,7 +77,7 @@ fn part_of_a_long_layout_is_told_and_all_of_it_marked() {
     assert_eq!(p.block_list(&key("b")).unwrap().committed.len(), 2_500);
     p.must(&delete(&a));
     assert!(p.garbage().is_empty());
-    assert_eq!(named(&p).len(), 2_500);
+    assert_eq!(references(&p).len(), 2_500);
 }
 
 #[test]
@@ -114,7 +90,7 @@ fn copy_over_a_blob_drops_what_that_owned() {
     assert_eq!(p.garbage(), [other]);
     copy(&mut p, "b", "b");
     copy(&mut p, "b", "a");
-    assert_eq!((p.garbage(), named(&p)), (vec![other], vec![mine, other]));
+    assert_eq!((p.garbage(), references(&p)), (vec![other], vec![mine, other]));
 }
 
 #[test]

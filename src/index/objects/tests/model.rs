@@ -336,21 +336,8 @@ impl World {
     }
 
     fn copy(&mut self, from: &'static str, to: &'static str) {
-        let Some(SharedBlob { record, content }) = self.share(from) else { return };
-        let put = PutCopy {
-            key: key(to),
-            guard: Guard::default(),
-            kind: record.kind,
-            properties: record.properties,
-            metadata: record.metadata,
-            tags: record.tags,
-            tier: None,
-            content: content.unwrap(),
-            crc64: record.crc64,
-            copy: None,
-            job: None,
-        };
-        let reply = self.write(&Write::PutCopy(Box::new(put)));
+        let Some(shared) = self.share(from) else { return };
+        let reply = self.write(&copied(shared, to));
         assert!(reply.is_ok(), "{reply:?}");
         let now = self.now;
         let blocks = self.model[from].committed.clone();

@@ -19,15 +19,6 @@ fn of(key: &BlobKey, taken: Timestamp) -> ReadBlob {
     ReadBlob { snapshot: Some(taken), ..read(key) }
 }
 
-fn references(p: &Partition) -> Vec<Location> {
-    let read = Read::References { from: bytes::Bytes::new(), limit: usize::MAX };
-    let ReadReply::References(found) = p.read(&read).unwrap() else { panic!("not references") };
-    let mut all = found.locations;
-    all.sort_by_key(|l| (l.extent, l.offset));
-    all.dedup();
-    all
-}
-
 #[test]
 fn snapshot_keeps_content_that_the_blob_loses() {
     let mut p = partition();

@@ -191,3 +191,31 @@ pub(super) fn list() -> ListBlobs {
         snapshots: false,
     }
 }
+
+/// The copy of a whole blob, with all that describes it.
+pub(super) fn copied(shared: SharedBlob, to: &str) -> Write {
+    let SharedBlob { record, content } = shared;
+    Write::PutCopy(Box::new(PutCopy {
+        key: key(to),
+        guard: Guard::default(),
+        kind: record.kind,
+        properties: record.properties,
+        metadata: record.metadata,
+        tags: record.tags,
+        tier: None,
+        content: content.unwrap(),
+        crc64: record.crc64,
+        copy: None,
+        job: None,
+    }))
+}
+
+/// What the rows of all blobs name, each location once.
+pub(super) fn references(p: &Partition) -> Vec<Location> {
+    let read = Read::References { from: Bytes::new(), limit: usize::MAX };
+    let ReadReply::References(found) = p.read(&read).unwrap() else { panic!("not references") };
+    let mut all = found.locations;
+    all.sort_by_key(|location| (location.extent, location.offset));
+    all.dedup();
+    all
+}
