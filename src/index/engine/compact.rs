@@ -9,7 +9,7 @@ use crate::index::engine::install::Edit;
 use crate::index::engine::merge::Merge;
 use crate::index::engine::partition::Partition;
 use crate::index::engine::run::reader::Run;
-use crate::index::engine::shared::{Chore, Failed};
+use crate::index::engine::shared::Failed;
 use crate::index::rows::Family;
 use crate::types::PartitionKeys;
 
@@ -43,6 +43,10 @@ impl Partition {
 
     async fn compact_beyond(&self, foreign_percent: u64) -> Result<bool, Failed> {
         let _one = self.compacting.lock().await;
+        if !self.core.may_write_log() {
+            // Others have its range since: it was waited for.
+            return Ok(false);
+        }
         self.core.runs_are_looked_at();
         let (sources, _) = self.core.published();
         for family in Family::ALL {
@@ -74,13 +78,8 @@ impl Partition {
             into = flush::write_run(shared, self.core.epoch, what, merge) => into?,
         };
         let merged = runs.iter().map(|run| run.extent()).collect();
-        let new = into.clone();
         let install = |answer| Command::Install(Edit::Compacted { family, merged, into }, answer);
-        let installed = self.command(install).await?;
-        if let (Err(Failed::Full), Some(new)) = (&installed, new) {
-            shared.chores.add(Chore::Leave(new.extent()));
-        }
-        installed?;
+        self.command(install).await??;
         shared.parts.metrics.compacted();
         shared.wake.notify_one();
         Ok(true)

@@ -44,20 +44,11 @@ impl Partition {
                 let bottom = sources.runs(family).is_empty();
                 match write_run(shared, self.core.epoch, (family, rows, bottom), merge).await {
                     Ok(run) => runs.extend(run),
-                    // No manifest can name those written before it.
-                    Err(failed) => {
-                        abandon(shared, &runs);
-                        return Err(self.not_flushed(failed));
-                    }
+                    Err(failed) => return Err(self.not_flushed(failed)),
                 }
             }
-            let install =
-                |answer| Command::Install(Edit::Flushed { through, runs: runs.clone() }, answer);
+            let install = |answer| Command::Install(Edit::Flushed { through, runs }, answer);
             if let Err(failed) = self.command(install).await? {
-                // After another failure the manifest that names them may be durable.
-                if failed == Failed::Full {
-                    abandon(shared, &runs);
-                }
                 return Err(self.not_flushed(failed));
             }
             shared.parts.metrics.flushed();
@@ -73,19 +64,12 @@ impl Partition {
     }
 }
 
-/// Removes new runs that were surely not installed.
-fn abandon(shared: &Shared, runs: &[Arc<Run>]) {
-    for run in runs {
-        shared.chores.add(Chore::Leave(run.extent()));
-    }
-    shared.wake.notify_one();
-}
-
 /// Rows written before other tasks have a turn: a fraction of a millisecond.
 const ROWS_AT_A_TIME: u64 = 128;
 
 /// Writes one run of what `rows` yields; `None` when that is nothing. `what` is the family, the most rows there can be,
-/// and whether tombstones may be left out.
+/// and whether tombstones may be left out. No manifest names it yet: it goes when it is dropped, unless [`Run::keep`] is
+/// called before one does.
 pub(crate) async fn write_run(
     shared: &Arc<Shared>,
     epoch: Epoch,
@@ -125,7 +109,8 @@ pub(crate) async fn write_run(
         Ok(None) => Ok(None),
         Err(failed) => Err(failed),
     };
-    if matches!(opened, Ok(Some(_))) {
+    if let Ok(Some(run)) = &opened {
+        run.retire();
         unfinished.extent = None;
     }
     opened

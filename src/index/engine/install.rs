@@ -14,13 +14,22 @@ use crate::types::Sequence;
 /// A flush moves to a new log extent when the old one has grown to this, so that the old one's space comes back.
 const ROLL_BYTES: u64 = 1 << 20;
 
-/// New runs for old places.
+/// New runs for old places. They go with it unless it is carried out.
 #[derive(Debug)]
 pub(crate) enum Edit {
     /// The frozen memtable is in these runs.
     Flushed { through: Sequence, runs: Vec<Arc<Run>> },
     /// These runs are merged into one, or none if nothing was left.
     Compacted { family: Family, merged: Vec<ExtentId>, into: Option<Arc<Run>> },
+}
+
+impl Edit {
+    fn runs(&self) -> Vec<Arc<Run>> {
+        match self {
+            Self::Flushed { runs, .. } => runs.clone(),
+            Self::Compacted { into, .. } => into.iter().cloned().collect(),
+        }
+    }
 }
 
 impl Committer {
@@ -83,6 +92,7 @@ impl Committer {
         let mut sources = Sources::clone(&self.sources);
         let mut flushed = self.flushed;
         let mut left = Vec::new();
+        let new = edit.runs();
         match edit {
             Edit::Flushed { through, runs } => {
                 assert!(
@@ -107,7 +117,14 @@ impl Committer {
                 }
             }
         }
-        self.persist_state(&sources, flushed).await?;
+        let refused = self.failed.is_some();
+        new.iter().for_each(|run| run.keep());
+        if let Err(failed) = self.persist_state(&sources, flushed).await {
+            if refused || failed == Failed::Full {
+                new.iter().for_each(|run| run.retire());
+            }
+            return Err(failed);
+        }
         self.flushed = flushed;
         self.sources = Arc::new(sources);
         self.core.publish(&self.sources, self.sequence);

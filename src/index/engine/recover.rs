@@ -72,6 +72,7 @@ pub(crate) async fn take_over(shared: &Arc<Shared>, id: PartitionId) -> Result<R
     }
     let dirty = !spilled.is_empty();
     for run in spilled.into_iter().rev() {
+        run.keep();
         sources.runs_mut(run.family()).insert(0, run);
     }
     let identity = (descriptor.id, descriptor.epoch);

@@ -159,6 +159,11 @@ impl Run {
         self.body.footer.tombstones
     }
 
+    /// Has this use of the extent last: a manifest that names it is, or may be, durable.
+    pub(crate) fn keep(&self) {
+        self.retired.store(false, Ordering::Release);
+    }
+
     /// Has this use of the extent end once no view holds the run any more.
     pub(crate) fn retire(&self) {
         self.retired.store(true, Ordering::Release);

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::capacity::ExtentKind;
 use crate::index::api::Error;
 use crate::index::engine::testing::{World, put, put_if_absent};
 use crate::index::rows::Family;
@@ -66,5 +67,35 @@ async fn writes_that_wait_for_a_parent_leave_no_trace_in_its_children() {
     assert_eq!(keys, ["a", "b"]);
     for child in &children {
         child.close().await;
+    }
+}
+
+/// A flush may be under way when the range goes to others, and a compaction may begin just then.
+#[tokio::test]
+async fn runs_that_come_too_late_for_a_partition_go() {
+    for ended in [false, true] {
+        let world = World::new().await;
+        let partition = Arc::new(world.open().await.unwrap());
+        partition.apply(put("a", "1")).await.unwrap();
+        let stalled = world.capacity.stall().await;
+        let flush = partition.core.shared.parts.env.tasks.spawn("flush", {
+            let partition = Arc::clone(&partition);
+            async move { partition.flush().await }
+        });
+        for _ in 0..100 {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(world.capacity.count(ExtentKind::Run), 1, "one is being written");
+        if ended {
+            partition.abandon().await;
+        } else {
+            partition.hold().await.unwrap().gone();
+        }
+        drop(stalled);
+        assert!(flush.await.unwrap().is_err());
+        partition.core.lose();
+        assert_eq!(partition.compact().await, Ok(false), "it has nothing any more");
+        partition.core.shared.do_chores().await;
+        assert_eq!(world.capacity.count(ExtentKind::Run), 0, "ended: {ended}");
     }
 }
