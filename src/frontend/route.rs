@@ -162,13 +162,14 @@ impl Router {
         chase: &mut Chase,
     ) -> Result<(), Error> {
         let again = chase.again(refused, self.env.clock.monotonic())?;
+        if again > 0 {
+            // The coordinator's map itself is behind: an owner is changing. Wait a little longer each time; not with the lock,
+            // for which those wait who met another owner.
+            self.env.clock.sleep(Duration::from_millis(1 << again.min(6))).await;
+        }
         let mut following = self.following.lock().await;
         if !Arc::ptr_eq(stale, &self.map()) {
             return Ok(());
-        }
-        if again > 0 {
-            // The coordinator's map itself is behind: an owner is changing. Wait a little longer each time.
-            self.env.clock.sleep(Duration::from_millis(1 << again.min(6))).await;
         }
         let map = following.refresh(self.coordinator.as_ref(), again > 0).await?;
         *self.map.write().unwrap_or_else(PoisonError::into_inner) = map;
@@ -313,6 +314,28 @@ mod tests {
         assert!(took >= PATIENCE && took < PATIENCE * 2, "{took:?}");
         let asked = owner.asked.load(Ordering::Relaxed);
         assert!(asked < 200, "asked {asked} times");
+    }
+
+    /// One partition may be closed for long; changes of others cost no more than before.
+    #[tokio::test(start_paused = true)]
+    async fn who_waits_for_an_owner_does_not_keep_others_from_a_newer_map() {
+        let (owner, coordinator, router) = rig().await;
+        owner.epoch.store(3, Ordering::Relaxed);
+        let clock = &router.env.clock;
+        let waits = router.read(b"key", Read::DeadContainers);
+        let other = async {
+            clock.sleep(PATIENCE / 4).await;
+            for _ in 0..20 {
+                let (stale, begun) = (router.map(), clock.monotonic());
+                publish(coordinator.as_ref(), 2).await;
+                let met = (&stale, Target::of(&stale.partitions()[0]));
+                router.refresh(met, &mut Chase::default()).await.unwrap();
+                assert_eq!(clock.monotonic(), begun);
+                clock.sleep(Duration::from_millis(7)).await;
+            }
+            publish(coordinator.as_ref(), 3).await;
+        };
+        tokio::join!(waits, other).0.unwrap();
     }
 
     #[tokio::test(start_paused = true)]
