@@ -4,6 +4,7 @@ mod failures;
 mod merges;
 mod moves;
 mod splits;
+mod threads;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
