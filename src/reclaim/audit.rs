@@ -47,6 +47,9 @@ pub(super) async fn audit(
         .map(|info| info.extent)
         .filter(|extent| !reclaim.inflight.is_written(*extent))
         .collect();
+    // A start that finds an extent's first page damaged takes it for data: no row names a log or a run.
+    let named = named(reclaim).await?;
+    candidates.retain(|extent| !named.contains(extent));
     while !candidates.is_empty() {
         let mut live = Live::new(candidates.iter().copied(), reclaim.config.audit_ranges_max);
         walk::walk(reclaim, |location| {

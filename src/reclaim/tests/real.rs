@@ -259,3 +259,30 @@ async fn open_extent_with_much_garbage_is_sealed_and_gives_its_space_back() {
         assert!(process.readable(location).await);
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn audit_leaves_logs_whose_first_page_is_damaged() {
+    let machine = Machine { disk: SimDisk::new(9, 1 << 30), coordinator: SimulatedStore::new() };
+    let process = machine.start().await;
+    let stored = process.store(&[10_000]).await;
+    process.write(put("a", &stored)).await;
+    let map = PartitionMap::load(process.coordinator.as_ref()).await.unwrap();
+    let logs: Vec<ExtentId> = map.partitions().iter().flat_map(|p| p.log.clone()).collect();
+    assert!(!logs.is_empty());
+    machine.kill();
+    for log in &logs {
+        let id = log.get();
+        assert!(machine.disk.flip(&format!("extents/{:02x}/{id:016x}.x", id & 0xff), 9));
+    }
+    let process = machine.start().await;
+    let orphans = process.reclaim.orphans().await.unwrap();
+    process.reclaim.audit(&orphans).await.unwrap();
+    let extents = process.capacity.extents().await;
+    for log in &logs {
+        let found = extents.iter().find(|info| info.extent == *log);
+        assert_eq!(found.map(|info| (info.kind, info.freed)), Some((ExtentKind::Data, 0)), "{log}");
+    }
+    machine.kill();
+    let process = machine.start().await;
+    process.write(delete("a")).await;
+}
