@@ -12,7 +12,9 @@ use crate::env::{Disk, DiskError};
 /// The layouts this program writes; it reads no newer ones.
 pub(crate) const FORMAT: u32 = 1;
 
-const PATH: &str = "format";
+/// Its name in the data directory, where it is as long as the directory is part of a store.
+pub const FORMAT_FILE: &str = "format";
+
 const LEN_MAX: u64 = 4096;
 
 /// What the file holds, as JSON: a person can read it.
@@ -47,7 +49,7 @@ impl Format {
 
 /// Reads a disk's format; `None` when it has none yet.
 pub(crate) async fn read(disk: &Arc<dyn Disk>, number: usize) -> Result<Option<Format>, OpenError> {
-    let file = match disk.open(PATH).await {
+    let file = match disk.open(FORMAT_FILE).await {
         Ok(file) => file,
         Err(DiskError::NotFound { .. }) => return Ok(None),
         Err(error) => return Err(OpenError::Disk { disk: number, error }),
@@ -81,7 +83,7 @@ pub(crate) async fn write(disk: &Arc<dyn Disk>, format: &Format) -> Result<(), D
     let temporary = "format.new";
     let file = disk.create(temporary).await?;
     file.write_sync(0, vec![Bytes::from(text)]).await?;
-    disk.rename(temporary, PATH).await?;
+    disk.rename(temporary, FORMAT_FILE).await?;
     disk.sync_dir("").await
 }
 

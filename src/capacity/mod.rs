@@ -53,6 +53,7 @@ pub use api::{
 };
 pub use check::{CheckProgress, CheckReport, CheckedExtent, Problem, check_disk};
 pub use config::{CapacityConfig, CatalogPlace};
+pub use format::FORMAT_FILE;
 pub use frame::{FRAME_PAYLOAD_MAX, end_after, merge};
 pub use journal::replay::JournalError;
 pub use metrics::CapacityMetrics;

@@ -1,10 +1,11 @@
-//! How many disks a node has, kept by its coordinator: a data directory that was forgotten at a restart is missed by
-//! name, before anything is opened that lies on it.
+//! How many disks a node has, kept by its coordinator: a data directory that was forgotten at a restart, or whose disk is
+//! not mounted, is missed by name, before anything is opened that lies on it.
 
 use std::path::PathBuf;
 
 use bytes::Bytes;
 
+use crate::capacity::FORMAT_FILE;
 use crate::coordinator;
 use crate::coordinator::Coordinator;
 use crate::coordinator::Op;
@@ -14,19 +15,27 @@ use super::error::NodeError;
 /// The coordinator's key: a JSON array of the directories as last given, in order.
 const KEY: &[u8] = b"node/disks";
 
-/// Refuses fewer directories than the store was last started with.
+/// Refuses fewer directories than the store was last started with, and empty ones in their place: they would be made new
+/// disks of the store.
 ///
 /// # Errors
-/// [`NodeError::DiskMissing`]; [`NodeError::CoordinatorFailed`].
+/// [`NodeError::DiskMissing`], [`NodeError::DiskEmpty`]; [`NodeError::CoordinatorFailed`].
 pub async fn check(coordinator: &dyn Coordinator, data: &[PathBuf]) -> Result<(), NodeError> {
     let known = read(coordinator).await?;
-    match known.get(data.len()) {
-        None => Ok(()),
-        Some(_) => Err(NodeError::DiskMissing {
+    if let Some(missing) = known.get(data.len()..).filter(|missing| !missing.is_empty()) {
+        return Err(NodeError::DiskMissing {
             given: data.len(),
             known: known.len(),
-            missing: known[data.len()..].join(", "),
-        }),
+            missing: missing.join(", "),
+        });
+    }
+    let empty: Vec<&PathBuf> =
+        data.iter().filter(|path| !path.join(FORMAT_FILE).is_file()).collect();
+    match empty.first() {
+        Some(path) if data.len() - empty.len() < known.len() => {
+            Err(NodeError::DiskEmpty { path: (*path).clone(), known: known.len() })
+        }
+        Some(_) | None => Ok(()),
     }
 }
 
@@ -66,15 +75,31 @@ mod tests {
     use crate::env::Tasks;
     use crate::env::clock::SimClock;
 
-    #[tokio::test(start_paused = true)]
-    async fn a_forgotten_directory_is_named_and_a_new_one_is_taken() {
+    fn coordinator() -> impl Coordinator {
         let env = Env {
             clock: Arc::new(SimClock::new()),
             rand: Arc::new(SeededRand::new(1)),
             tasks: Tasks::new(),
         };
-        let coordinator = SimulatedStore::new().open(&env);
-        let data = ["/one", "/two", "/three"].map(PathBuf::from);
+        SimulatedStore::new().open(&env)
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "stands in for a disk")]
+    fn made(folder: &std::path::Path, names: &[&str]) -> Vec<PathBuf> {
+        let paths: Vec<PathBuf> = names.iter().map(|name| folder.join(name)).collect();
+        for path in &paths {
+            std::fs::create_dir_all(path).unwrap();
+            std::fs::write(path.join(FORMAT_FILE), "{}").unwrap();
+        }
+        paths
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_forgotten_directory_is_named_and_a_new_one_is_taken() {
+        let coordinator = coordinator();
+        let folder = tempfile::tempdir().unwrap();
+        let mut data = made(folder.path(), &["one", "two"]);
+        data.push(folder.path().join("three"));
         check(&coordinator, &data[..1]).await.unwrap();
         remember(&coordinator, &data[..2]).await.unwrap();
         let text = check(&coordinator, &data[..1]).await.unwrap_err().to_string();
@@ -83,6 +108,20 @@ mod tests {
         check(&coordinator, &data).await.unwrap();
         remember(&coordinator, &data).await.unwrap();
         let text = check(&coordinator, &data[..1]).await.unwrap_err().to_string();
-        assert!(text.contains("/two, /three"), "{text}");
+        assert!(text.contains("/two, ") && text.contains("/three"), "{text}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_empty_directory_does_not_take_the_place_of_a_disk() {
+        let coordinator = coordinator();
+        let folder = tempfile::tempdir().unwrap();
+        let data = made(folder.path(), &["one", "two"]);
+        remember(&coordinator, &data).await.unwrap();
+        // The mount point of a disk that is not mounted.
+        let unmounted = [data[0].clone(), folder.path().join("three")];
+        let text = check(&coordinator, &unmounted).await.unwrap_err().to_string();
+        assert!(text.contains("/three") && !text.contains("/one"), "{text}");
+        let moved = made(folder.path(), &["four"]).remove(0);
+        check(&coordinator, &[data[0].clone(), moved]).await.unwrap();
     }
 }

@@ -108,6 +108,17 @@ pub enum NodeError {
         /// Those of the last start that come behind the given ones.
         missing: String,
     },
+    /// A directory of the last start holds nothing now.
+    #[error(
+        "{path} holds no part of the store, and of the {known} data directories it has one is missing: is the disk \
+         mounted? Nothing was changed"
+    )]
+    DiskEmpty {
+        /// The directory.
+        path: PathBuf,
+        /// Directories of the last start.
+        known: usize,
+    },
     /// The coordinator failed while the node started.
     #[error("cannot start: {0}")]
     CoordinatorFailed(#[from] coordinator::Error),
