@@ -5,7 +5,7 @@ use std::io::ErrorKind;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::capacity::Error;
-use crate::capacity::extent::Extent;
+use crate::capacity::extent::{Extent, Status};
 use crate::capacity::store::{Store, path_of};
 use crate::env::{DiskError, DiskFile};
 
@@ -22,9 +22,25 @@ impl OpenFiles {
     }
 
     /// The one that is open longest, if there are more than `max`.
-    fn pop_beyond(&self, max: usize) -> Option<Arc<Extent>> {
+    fn pop_beyond(&self, max: usize) -> Option<Popped<'_>> {
         let mut open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if open.len() > max { open.pop_front() } else { None }
+        let extent = if open.len() > max { open.pop_front() } else { None };
+        extent.map(|extent| Popped { files: self, extent, closed: false })
+    }
+}
+
+/// One that may be closed. It is listed again unless it was: whoever closes it, a reader perhaps, may be gone in the middle.
+struct Popped<'a> {
+    files: &'a OpenFiles,
+    extent: Arc<Extent>,
+    closed: bool,
+}
+
+impl Drop for Popped<'_> {
+    fn drop(&mut self) {
+        if !self.closed {
+            self.files.push(Arc::clone(&self.extent));
+        }
     }
 }
 
@@ -36,12 +52,10 @@ impl Store {
             self.open_files.push(Arc::clone(extent));
         }
         for _ in 0..TRIES {
-            let Some(oldest) = self.open_files.pop_beyond(self.config.open_files_max) else {
+            let Some(mut oldest) = self.open_files.pop_beyond(self.config.open_files_max) else {
                 return;
             };
-            if !self.close(&oldest).await {
-                self.open_files.push(oldest);
-            }
+            oldest.closed = self.close(&oldest.extent).await;
         }
     }
 
@@ -85,7 +99,35 @@ impl Store {
                 let (path, kind) = (path_of(extent.id), ErrorKind::Other);
                 Err(self.poison("open", &DiskError::Io { action: "open", path, kind }))
             }
+            // Whoever took it away behind the store's back: what the journal holds of it has nowhere to go.
+            Err(Error::NoSuchExtent { .. }) if extent.state().status == Status::Here => {
+                let path = path_of(extent.id);
+                tracing::error!(extent = %extent.id, path, "the file is gone");
+                Err(self.poison("open", &DiskError::NotFound { path }))
+            }
             Err(error) => Err(error),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::capacity::ExtentKind;
+    use crate::capacity::header::Slot;
+    use crate::types::Epoch;
+    use crate::types::ExtentId;
+
+    #[test]
+    fn extent_whose_closing_is_cut_off_is_listed_still() {
+        let files = OpenFiles::default();
+        let slot = Slot::new(1, Epoch::new(1));
+        let extent = Arc::new(Extent::new(ExtentId::new(1), ExtentKind::Log, slot));
+        files.push(extent);
+        drop(files.pop_beyond(0).unwrap());
+        let mut popped = files.pop_beyond(0).unwrap();
+        popped.closed = true;
+        drop(popped);
+        assert!(files.pop_beyond(0).is_none(), "closed");
     }
 }

@@ -306,7 +306,9 @@ impl Store {
 /// Puts an opened file in place, unless another was meanwhile.
 fn opened(extent: &Extent, rewrites: u64, slot: Slot, body: &Body) -> bool {
     let mut state = extent.state();
-    if state.rewrites != rewrites || state.file.is_some() {
+    // A file that was removed meanwhile must not stay open: it would keep its space.
+    let removed = state.status == Status::Removed;
+    if removed || state.rewrites != rewrites || state.file.is_some() {
         return false;
     }
     if slot.sequence > state.slot.sequence {
@@ -324,5 +326,24 @@ pub(crate) fn unreadable(extent: &Extent, error: &DiskError) -> Error {
         DiskError::Full | DiskError::Io { .. } | DiskError::Locked => {
             Error::Unreadable { extent: extent.id, reason: error.to_string() }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::env::disk_sim::SimDisk;
+
+    #[tokio::test(start_paused = true)]
+    async fn file_opened_while_its_extent_was_removed_is_let_go_of() {
+        let disk = SimDisk::new(1, 1 << 20).disk();
+        let slot = Slot::new(1, Epoch::new(1));
+        let extent = Extent::new(ExtentId::new(1), ExtentKind::Data, slot);
+        let body = Body::plain(disk.create("one").await.unwrap());
+        extent.state().status = Status::Removed;
+        assert!(!opened(&extent, 0, slot, &body));
+        assert!(extent.state().file.is_none());
+        extent.state().status = Status::Here;
+        assert!(opened(&extent, 0, slot, &body));
     }
 }

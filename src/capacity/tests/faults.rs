@@ -7,6 +7,7 @@ use tokio::runtime::Builder;
 
 use super::node::ONE;
 use super::payload;
+use crate::capacity::store::path_of;
 use crate::capacity::*;
 use crate::env::clock::SimClock;
 use crate::env::disk_sim::Fault;
@@ -141,6 +142,41 @@ fn poisoned_disk_serves_reads_of_more_extents_than_may_have_open_files() {
             }
             let late = node.create(ExtentId::new(100), ExtentKind::Log, ONE).await;
             assert!(matches!(late, Err(Error::Poisoned { disk: 0 })), "{late:?}");
+        });
+    }
+}
+
+/// A file that somebody else removed must not stop checkpoints in silence: the ring would fill, and appends wait for ever.
+#[test]
+fn removed_file_of_an_open_extent_poisons_the_disk() {
+    const EXTENTS: u64 = 8;
+    for seed in 0..4 {
+        run(async {
+            let sim = SimDisk::new(seed, DISK_BYTES);
+            let node = open(vec![sim.disk()]).await;
+            for extent in 1..=EXTENTS {
+                node.create(ExtentId::new(extent), ExtentKind::Log, ONE).await.unwrap();
+            }
+            let gone = ExtentId::new(1);
+            append(&node, gone, 0, &[payload(1, 100)]).await.unwrap();
+            // More files than may be open, so that its own is closed.
+            let mut ends = vec![0; 8];
+            let write = async {
+                sim.disk().remove(&path_of(gone)).await.unwrap();
+                loop {
+                    for (extent, end) in (2..=EXTENTS).zip(&mut ends) {
+                        let bytes = payload(extent, 5_000);
+                        match append(&node, ExtentId::new(extent), *end, &[bytes]).await {
+                            Ok(appended) => *end = appended.end,
+                            Err(error) => return error,
+                        }
+                    }
+                }
+            };
+            let limit = std::time::Duration::from_secs(60);
+            let error = tokio::time::timeout(limit, write).await.expect("appends hang");
+            assert!(matches!(error, Error::Poisoned { .. }), "{error}");
+            node.shutdown().await;
         });
     }
 }
