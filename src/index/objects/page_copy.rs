@@ -140,7 +140,11 @@ pub(super) async fn fill(
 async fn in_the_making(view: &dyn Rows, key: &RoutingKey, layer: u64) -> Result<(), Error> {
     let row = keys::dead_layer(key, layer);
     let found = view.get(Family::Garbage, &row).await?;
-    found.map(drop).ok_or_else(|| Error::Unavailable("the layer of a copy is gone".to_owned()))
+    let dead: Option<DeadLayer> =
+        found.map(|value| values::decode(Family::Garbage, &row, &value)).transpose()?;
+    // One whose burial has begun has lost spans already.
+    let whole = dead.is_some_and(|dead| dead.since.ticks() == layer);
+    whole.then_some(()).ok_or_else(|| Error::Unavailable("the layer of a copy is gone".to_owned()))
 }
 
 /// The content of a blob that consists of a layer that was filled, which lives from now on.

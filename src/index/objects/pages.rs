@@ -360,6 +360,9 @@ pub(super) async fn bury(
         let reach = owned.map(|location| reach_of(&placed, &location));
         if count >= SPANS_PER_STEP && last.is_none_or(|end| placed.range.start >= end) {
             garbage::write(key, now, &dropped, &[], out);
+            // No copy may take it for one in the making any more.
+            let begun = DeadLayer { since: Timestamp::ZERO };
+            out.put(Family::Garbage, keys::dead_layer(key, layer), values::encode(&begun));
             return Ok(());
         }
         last = last.max(reach);

@@ -148,6 +148,30 @@ fn layer_that_no_copy_named_is_buried_and_cannot_be_named_any_more() {
     assert!(matches!(p.write(&Write::FillLayer(fill)), Err(Error::Unavailable(_))));
 }
 
+/// Reclaim leaves layers in the making alone by the clock, which may be set back.
+#[test]
+fn layer_whose_burial_has_begun_cannot_be_named_any_more() {
+    const SPANS: u64 = 2_500;
+    let mut p = partition();
+    let b = key("b");
+    let span = |n: u64| {
+        let content = NewContent::Stored(vec![location(3, n * 2 * PAGE, PAGE)]);
+        PageSpan { range: n * PAGE..(n + 1) * PAGE, skip: 0, content }
+    };
+    let layer = fill(&mut p, &b, None, (0..SPANS).map(span).collect());
+    let row = crate::index::objects::keys::dead_layer(&RoutingKey::blob(&b), layer);
+    p.must(&Write::ForgetGarbage { keys: vec![row.clone()] });
+    assert!(p.garbage().len() < 2_500, "the burial goes on");
+    assert!(matches!(named_by(&mut p, &b, layer), Err(Error::Unavailable(_))));
+    let more = vec![span(SPANS)];
+    let fill = FillLayer { blob: RoutingKey::blob(&b), layer: Some(layer), spans: more };
+    assert!(matches!(p.write(&Write::FillLayer(fill)), Err(Error::Unavailable(_))));
+    for _ in 0..3 {
+        p.must(&Write::ForgetGarbage { keys: vec![row.clone()] });
+    }
+    assert_eq!(p.garbage().len(), 2_500);
+}
+
 #[test]
 fn spans_that_hold_less_than_they_show_are_refused() {
     let mut p = partition();
