@@ -51,6 +51,8 @@ impl Store {
                 }
                 match self.compact_if_sparse(extent).await {
                     Ok(copied) => pause(&self.env, copied, pace).await,
+                    // Nobody may free more of it: tried again when there is space.
+                    Err(Error::Full) => self.mark_sparse(extent),
                     Err(error) => tracing::warn!(%error, "extent not compacted"),
                 }
             }

@@ -16,6 +16,7 @@ use crate::env::rand::SeededRand;
 use crate::env::{Disk, Env, Tasks};
 use crate::types::Epoch;
 use crate::types::ExtentId;
+use crate::types::Location;
 
 const DISK_BYTES: u64 = 64 << 20;
 
@@ -179,4 +180,35 @@ fn removed_file_of_an_open_extent_poisons_the_disk() {
             node.shutdown().await;
         });
     }
+}
+
+/// What a full disk kept from being compacted is compacted once there is space, though nothing more of it is freed.
+#[test]
+fn sparse_extent_is_compacted_when_a_full_disk_has_space_again() {
+    run(async {
+        let sim = SimDisk::new(1, DISK_BYTES);
+        let env = Env {
+            clock: Arc::new(SimClock::new()),
+            rand: Arc::new(SeededRand::new(1)),
+            tasks: Tasks::new(),
+        };
+        let (config, metrics) = (CapacityConfig::small(), CapacityMetrics::default());
+        let node =
+            CapacityNode::open(vec![sim.disk()], env, config, metrics.clone()).await.unwrap();
+        let extent = ExtentId::new(1);
+        node.create(extent, ExtentKind::Data, ONE).await.unwrap();
+        let payloads: Vec<Bytes> = (0..100).map(|seed| payload(seed, 1_000)).collect();
+        let locations = append(&node, extent, 0, &payloads).await.unwrap().locations;
+        node.seal(extent, ONE).await.unwrap();
+        sim.set_capacity(0);
+        // Every other one but a few: each page keeps something alive.
+        let freed: Vec<Location> =
+            locations.iter().enumerate().filter(|(n, _)| n % 4 > 0).map(|(_, l)| *l).collect();
+        node.free(&freed).await.unwrap();
+        tokio::time::sleep(std::time::Duration::from_secs(10)).await;
+        assert_eq!(metrics.compactions.get(), 0, "there is no space");
+        sim.set_capacity(DISK_BYTES);
+        tokio::time::sleep(std::time::Duration::from_secs(10)).await;
+        assert_eq!(metrics.compactions.get(), 1);
+    });
 }
