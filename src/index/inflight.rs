@@ -23,6 +23,9 @@ struct State {
     reads: BTreeMap<(Timestamp, u64), ()>,
     next_read: u64,
     writes: BTreeMap<ExtentId, u64>,
+    /// The same by when they began.
+    begun: BTreeSet<u64>,
+    next_write: u64,
     /// Running copies; what they met, once they know.
     copies: BTreeMap<u64, Option<BTreeSet<ExtentId>>>,
     next_copy: u64,
@@ -48,7 +51,23 @@ impl InFlight {
     pub fn write(&self, extent: ExtentId) -> WriteGuard {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         *state.writes.entry(extent).or_insert(0) += 1;
-        WriteGuard { inflight: self.clone(), extent }
+        let id = state.next_write;
+        state.next_write += 1;
+        state.begun.insert(id);
+        WriteGuard { inflight: self.clone(), extent, id }
+    }
+
+    /// A mark between the writes noted before now and those after.
+    #[must_use]
+    pub fn write_mark(&self) -> u64 {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).next_write
+    }
+
+    /// Whether a write noted before `mark` still runs.
+    #[must_use]
+    pub fn is_writing(&self, mark: u64) -> bool {
+        let state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        state.begun.first().is_some_and(|oldest| *oldest < mark)
     }
 
     /// The start of the oldest running read.
@@ -83,6 +102,7 @@ impl Drop for ReadGuard {
 pub struct WriteGuard {
     inflight: InFlight,
     extent: ExtentId,
+    id: u64,
 }
 
 impl WriteGuard {
@@ -102,6 +122,7 @@ impl WriteGuard {
 impl Drop for WriteGuard {
     fn drop(&mut self) {
         let mut state = self.inflight.0.lock().unwrap_or_else(PoisonError::into_inner);
+        state.begun.remove(&self.id);
         if let Some(count) = state.writes.get_mut(&self.extent) {
             *count -= 1;
             if *count == 0 {

@@ -30,8 +30,8 @@ pub struct ReclaimConfig {
     pub writes_per_pass: usize,
     /// How often to look for deleted containers; while one is being purged, every pass does. Default 10 s.
     pub purge_every: Duration,
-    /// A deleted container is purged once more after this, for writes that were under way when it was deleted. Above
-    /// the longest time a request may take. Default 1 hour.
+    /// A deleted container is purged once more after this, for writes that were under way when it was deleted; bodies that
+    /// take longer to arrive are waited for. Default 1 hour.
     pub purge_again_after: Duration,
     /// From start to the first audit. Default 1 minute.
     pub audit_delay: Duration,

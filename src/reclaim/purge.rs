@@ -1,7 +1,8 @@
 //! Removes the rows of deleted containers.
 //!
 //! A write that passed its check for the container before the deletion may land after it, and after the first pass. So a
-//! container is remembered for an hour after the pass that found its end, purged once more, and only then forgotten.
+//! container is remembered for an hour after the pass that found its end, and until the bodies that were on their way then
+//! have arrived, however slowly; purged once more, and only then forgotten.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -21,10 +22,18 @@ use crate::types::RoutingKey;
 
 type Dead = (AccountId, ContainerId);
 
-/// Which deleted containers were purged once, and when by the monotonic clock. Lost at a restart, which only makes the
-/// wait start again.
+/// Which deleted containers were purged once. Lost at a restart, which only makes the wait start again.
 #[derive(Debug, Default)]
-pub(super) struct Purged(BTreeMap<Dead, Duration>);
+pub(super) struct Purged(BTreeMap<Dead, Once>);
+
+/// When that was.
+#[derive(Clone, Copy, Debug)]
+struct Once {
+    /// By the monotonic clock.
+    at: Duration,
+    /// Among the running writes.
+    mark: u64,
+}
 
 /// Purges deleted containers, a bounded part. Whether there was anything to do.
 pub(super) async fn purge(
@@ -38,7 +47,11 @@ pub(super) async fn purge(
     for container in dead {
         let since = purged.0.get(&container).copied();
         let now = reclaim.env.clock.monotonic();
-        if since.is_some_and(|t| now.saturating_sub(t) < reclaim.config.purge_again_after) {
+        let waits = |once: Once| {
+            now.saturating_sub(once.at) < reclaim.config.purge_again_after
+                || reclaim.inflight.is_writing(once.mark)
+        };
+        if since.is_some_and(waits) {
             continue;
         }
         if !remove_rows(reclaim, map, container, &mut writes).await? {
@@ -49,7 +62,8 @@ pub(super) async fn purge(
             purged.0.remove(&container);
             reclaim.metrics.purged_containers.inc();
         } else {
-            purged.0.insert(container, reclaim.env.clock.monotonic());
+            let at = reclaim.env.clock.monotonic();
+            purged.0.insert(container, Once { at, mark: reclaim.inflight.write_mark() });
         }
     }
     Ok(writes < reclaim.config.writes_per_pass)

@@ -210,6 +210,31 @@ async fn deleted_container_is_purged_twice_then_forgotten() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn deleted_container_is_remembered_until_slow_uploads_have_landed() {
+    let bench = Bench::new();
+    bench.capacity.add(1, Data, Sealed, 4_000);
+    make_and_delete_container(&bench);
+    let upload = bench.inflight.write(ExtentId::new(2));
+    let reclaim = bench.reclaim().await;
+    let mut state = PassState::default();
+    reclaim.pass(&mut state).await;
+    let _later = bench.inflight.write(ExtentId::new(3));
+    for _ in 0..3 {
+        bench.after(HOUR * 2).await;
+        reclaim.pass(&mut state).await;
+    }
+    assert_eq!(bench.metrics.purged_containers.get(), 0);
+    bench.index.must(&put("late", &[location(1, 3_900, 9)]));
+    drop(upload);
+    for _ in 0..3 {
+        bench.after(SECOND * 20).await;
+        reclaim.pass(&mut state).await;
+    }
+    assert_eq!(bench.metrics.purged_containers.get(), 1);
+    assert_eq!(bench.index.rows(), 0);
+}
+
+#[tokio::test(start_paused = true)]
 async fn purge_goes_on_where_its_budget_ended() {
     let bench = Bench::new();
     make_and_delete_container(&bench);
