@@ -2,6 +2,8 @@
 
 use std::fmt::Display;
 
+use bytes::Bytes;
+
 use crate::capacity::Capacity;
 use crate::index::api::Error;
 use crate::index::engine::log::manifest::{Link, Manifest};
@@ -156,16 +158,22 @@ impl<'a> Replay<'a> {
         if batch.first > self.sequence.plus(1) {
             return Err(damaged(extent, format!("commits before {} are missing", batch.first)));
         }
-        let commits = batch.rows().ok_or_else(|| damaged(extent, "its rows are malformed"))?;
+        let mut commits = batch.rows().ok_or_else(|| damaged(extent, "its rows are malformed"))?;
+        let mut is_shared = false;
+        for commit in &mut commits {
+            let all = commit.changes.len();
+            commit.changes.retain(|(_, key, _)| self.keys.contains(key));
+            is_shared |= commit.changes.len() < all;
+        }
+        // One row of its own must not keep a whole record of others' rows in memory.
+        let own = |bytes: Bytes| if is_shared { Bytes::copy_from_slice(&bytes) } else { bytes };
         for (number, commit) in (0u64..).zip(commits) {
             let sequence = batch.first.plus(number);
             if sequence <= self.sequence {
                 continue;
             }
             for (family, key, value) in commit.changes {
-                if self.keys.contains(&key) {
-                    tables.insert(family, key, sequence, value);
-                }
+                tables.insert(family, own(key), sequence, value.map(own));
             }
         }
         self.sequence = batch.last();

@@ -141,6 +141,13 @@ impl MemoryCapacity {
         self.0.lock().unwrap().extents.keys().copied().collect()
     }
 
+    /// Whether these bytes share memory with a frame.
+    pub(crate) fn shares(&self, bytes: &Bytes) -> bool {
+        let state = self.0.lock().unwrap();
+        let mut frames = state.extents.values().flat_map(|extent| &extent.frames);
+        frames.any(|frame| frame.payload.as_ptr_range().contains(&bytes.as_ptr()))
+    }
+
     /// Flips a bit of a log extent's frame, as if the layer below had not noticed.
     pub(crate) fn flip(&self, extent: ExtentId, frame: usize, bit: usize) {
         let mut state = self.0.lock().unwrap();

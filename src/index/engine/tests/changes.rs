@@ -2,11 +2,16 @@
 
 use std::sync::Arc;
 
+use futures_util::future::join_all;
+
 use crate::capacity::ExtentKind;
 use crate::index::api::Error;
+use crate::index::engine::partition::Partition;
+use crate::index::engine::shared::Shared;
 use crate::index::engine::testing::{World, put, put_if_absent};
 use crate::index::rows::Family;
 use crate::index::rows::Rows;
+use crate::types::HostId;
 use crate::types::KeyRange;
 use crate::types::PartitionId;
 use crate::types::PartitionKeys;
@@ -98,4 +103,23 @@ async fn runs_that_come_too_late_for_a_partition_go() {
         partition.core.shared.do_chores().await;
         assert_eq!(world.capacity.count(ExtentKind::Run), 0, "ended: {ended}");
     }
+}
+
+/// A log is replayed by all who were split off: each would keep all of it in memory, uncounted.
+#[tokio::test]
+async fn a_replayed_row_keeps_no_rows_of_others_in_memory() {
+    let world = World::new().await;
+    let parent = world.open().await.unwrap();
+    let both = [parent.apply(put("a", "1")), parent.apply(put("z", "2"))];
+    assert_eq!(join_all(both).await, [Ok(()), Ok(())], "in one record");
+    parent.apply(put("b", "3")).await.unwrap();
+    let children = parent.split(halves(b"m")).await.unwrap().children;
+    parent.abandon().await;
+    drop((parent, children));
+    world.capacity.crash();
+    let shared = Shared::new(world.parts(), world.config, (HostId::new(0), Arc::default()));
+    let child = Partition::open(&Arc::new(shared), PartitionId::new(2)).await.unwrap();
+    let rows = child.rows().await;
+    let held: Vec<_> = rows.iter().map(|(_, value)| world.capacity.shares(value)).collect();
+    assert_eq!(held, [false, true], "the record of b has no rows of others: no copy is needed");
 }
