@@ -80,7 +80,8 @@ pub(super) async fn audit(
 async fn wait_for_look_ups(reclaim: &Reclaim, copies: &CopyWatch) -> Result<(), Error> {
     let (mark, end) = (copies.mark(), reclaim.env.clock.now());
     let began = reclaim.env.clock.monotonic();
-    let reading = || reclaim.inflight.oldest_read().is_some_and(|oldest| oldest <= end);
+    let oldest_read = || reclaim.inflight.oldest_read(reclaim.env.clock.now());
+    let reading = || oldest_read().is_some_and(|oldest| oldest <= end);
     while copies.is_looking_up(mark) || reading() {
         reclaim.go_on()?;
         let waited = reclaim.env.clock.monotonic().saturating_sub(began);

@@ -35,8 +35,8 @@ pub(super) async fn free(
         let ReadReply::Garbage(rows, next) = read? else { return Err(Error::Answer) };
         from = next;
         // Only now: a read that starts later looks up its locations after these rows were committed.
-        let oldest_read = reclaim.inflight.oldest_read();
         let now = clock.now();
+        let oldest_read = reclaim.inflight.oldest_read(now);
         let due = |row: &GarbageRow| {
             is_old(row.since, reclaim.config.grace, now)
                 && oldest_read.is_none_or(|oldest| row.since < oldest)
