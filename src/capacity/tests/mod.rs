@@ -2,6 +2,7 @@
 
 mod damage;
 mod faults;
+mod leavers;
 mod model;
 mod node;
 mod sim;
