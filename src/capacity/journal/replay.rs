@@ -19,6 +19,14 @@ pub enum JournalError {
     /// Neither superblock is valid: the place where replay starts is lost.
     #[error("both superblocks of the journal are damaged")]
     Superblock,
+    /// The file was cut: whatever was in the missing part may have been acknowledged.
+    #[error("the journal has {found} bytes of {size}: acknowledged data may be lost")]
+    Short {
+        /// Bytes it was made with.
+        size: u64,
+        /// Bytes it has.
+        found: u64,
+    },
     /// A batch is damaged although a later one was written, so it had been acknowledged.
     #[error(
         "journal batch {lsn} at byte {position} is damaged, yet batch {later} follows it: acknowledged data is lost"
@@ -47,6 +55,10 @@ impl Replay {
     pub(crate) async fn open(file: Arc<dyn DiskFile>) -> Result<Self, JournalError> {
         let pages = file.read_at(0, index(RING_AT)).await?;
         let superblock = Superblock::latest(&pages).ok_or(JournalError::Superblock)?;
+        let (size, found) = (superblock.size, file.len().await?);
+        if found < size {
+            return Err(JournalError::Short { size, found });
+        }
         let (lsn, position) = (superblock.lsn, superblock.position);
         Ok(Self { file, superblock, lsn, position })
     }

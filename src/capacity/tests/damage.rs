@@ -151,6 +151,21 @@ async fn torn_last_batch_is_cut() {
 }
 
 #[tokio::test]
+async fn journal_that_was_cut_refuses_to_start() {
+    let mut rig = Rig::new().await;
+    fill(&rig, LOG, 5, 1000).await;
+    rig.stop(false).await;
+    let journal = rig.path().join("journal");
+    let file = fs::OpenOptions::new().write(true).open(&journal).unwrap();
+    file.set_len(8192 + 2 * 4096).unwrap();
+    let error = rig.try_start().await.unwrap_err();
+    assert!(
+        matches!(error, OpenError::Journal { error: JournalError::Short { .. }, .. }),
+        "{error}"
+    );
+}
+
+#[tokio::test]
 async fn both_superblocks_damaged_refuses_to_start() {
     let mut rig = Rig::new().await;
     rig.stop(true).await;
