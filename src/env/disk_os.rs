@@ -330,6 +330,17 @@ fn sync_failed(error: DiskError, path: &str) -> DiskError {
     }
 }
 
+/// Syncs a file and forgets what the system has cached of it: for files of other libraries, before they open them. Why:
+/// [`DiskFile::drop_cache`]. Blocks.
+///
+/// # Errors
+/// The system's.
+pub fn forget_cached(path: &Path) -> io::Result<()> {
+    let file = File::open(path)?;
+    retry_on_intr(|| rustix::fs::fdatasync(&file))?;
+    Ok(rustix::fs::fadvise(&file, 0, None, Advice::DontNeed)?)
+}
+
 fn open_file(full: &Path, new: bool, folders: &Mutex<()>) -> io::Result<File> {
     if new {
         create_parent(full, folders)?;
@@ -435,4 +446,24 @@ fn write_all(file: &File, mut offset: u64, pieces: &[Bytes]) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn forgotten_file_is_read_from_the_device() {
+        const TMPFS: u64 = 0x0102_1994;
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        fs::write(&path, vec![7; 64 << 10]).unwrap();
+        let file = File::open(&path).unwrap();
+        assert!(matches!(read_cached(&file, 0, 4096).unwrap(), Cached::All(_)));
+        forget_cached(&path).unwrap();
+        let in_memory = u64::try_from(rustix::fs::fstatfs(&file).unwrap().f_type) == Ok(TMPFS);
+        let cached = matches!(read_cached(&file, 0, 4096).unwrap(), Cached::All(_));
+        assert_eq!(cached, in_memory, "of a file in memory the cache is all there is");
+        assert_eq!(fs::read(&path).unwrap(), vec![7; 64 << 10]);
+    }
 }

@@ -41,6 +41,7 @@ use crate::coordinator::transaction;
 use crate::coordinator::transaction::Effect;
 use crate::coordinator::transaction::Row;
 use crate::coordinator::transaction::Rows;
+use crate::env::forget_cached;
 use crate::types::crc32c;
 
 /// Key to [`encode_row`]'s bytes.
@@ -81,6 +82,9 @@ impl Store {
         if !path.exists() {
             create(&path)?;
         }
+        // A commit whose sync failed may have ended the process before: the cache still shows it, the device may not have
+        // all of it, and what is built on it would be lost with it.
+        forget_cached(&path).map_err(unavailable)?;
         let database = redb::Builder::new().set_cache_size(CACHE_BYTES).open(&path)?;
         Self::started(path, database)
     }
