@@ -10,6 +10,9 @@ use crate::frontend::errors;
 use crate::protocol::Error;
 use crate::types::AccountId;
 
+/// What a piece takes beside its bytes, about: a client may send them one by one.
+pub(super) const PIECE_BYTES: usize = 128;
+
 /// What bodies of running requests may take together.
 #[derive(Clone, Debug)]
 pub(crate) struct Budget {
@@ -36,7 +39,7 @@ impl Budget {
     /// # Errors
     /// `ServerBusy` when other requests hold it all: waiting for memory while holding some could wait for ever.
     pub(crate) fn take(&self, account: AccountId, bytes: usize) -> Result<Held, Error> {
-        let bytes = bytes as u64;
+        let bytes = bytes.saturating_add(PIECE_BYTES) as u64;
         match self.shares.take(account, bytes, self.clock.monotonic()) {
             Taken::Yes => Ok(Held { shares: Arc::clone(&self.shares), account, bytes }),
             Taken::Soon | Taken::No => Err(errors::busy()),
@@ -47,5 +50,21 @@ impl Budget {
 impl Drop for Held {
     fn drop(&mut self) {
         self.shares.give(self.account, self.bytes);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::env::OsClock;
+
+    #[test]
+    fn bytes_that_come_one_by_one_cost_what_they_take() {
+        let budget = Budget::new(64 << 10, Arc::new(OsClock::new()));
+        let account = AccountId::new(1);
+        let held: Vec<Held> = (0..).map_while(|_| budget.take(account, 1).ok()).collect();
+        assert_eq!(held.len(), (64 << 10) / (PIECE_BYTES + 1));
+        drop(held);
+        assert!(budget.take(account, (64 << 10) - PIECE_BYTES).is_ok(), "all is given back");
     }
 }

@@ -21,6 +21,7 @@ use crate::env::rand::SeededRand;
 use crate::frontend::write::Stored;
 use crate::frontend::write::WriteConfig;
 use crate::frontend::write::WritePool;
+use crate::frontend::write::budget::PIECE_BYTES;
 use crate::index::InFlight;
 use crate::index::NewContent;
 use crate::protocol::ErrorCode;
@@ -190,14 +191,14 @@ async fn full_disk_refuses_and_takes_writes_again_once_there_is_space() {
 
 #[tokio::test(start_paused = true)]
 async fn accounts_share_the_memory_for_bodies() {
+    const PIECE: usize = (64 << 10) - PIECE_BYTES;
     let rig =
         rig(64 << 20, WriteConfig { body_bytes_max: 1 << 20, ..WriteConfig::default() }).await;
     let other = AccountId::new(2);
     drop(rig.pool.budget().take(other, 1).unwrap());
-    let held: Vec<_> =
-        (0..64).map_while(|_| rig.pool.budget().take(ACCOUNT, 64 << 10).ok()).collect();
+    let held: Vec<_> = (0..64).map_while(|_| rig.pool.budget().take(ACCOUNT, PIECE).ok()).collect();
     assert_eq!(held.len(), 12, "a quarter is left");
-    rig.pool.budget().take(other, 64 << 10).unwrap();
+    rig.pool.budget().take(other, PIECE).unwrap();
 }
 
 #[tokio::test(start_paused = true)]
