@@ -57,7 +57,8 @@ impl Partition {
                 let bottom = range.end == runs.len();
                 let chosen = runs.get(range).unwrap_or_default();
                 let merged = self.merge(family, chosen, bottom).await;
-                if !matches!(merged, Ok(true)) {
+                // What was given up or had no room may work at any time; a damaged run fails as long as the runs are the same.
+                if matches!(merged, Ok(false) | Err(Failed::Full)) {
                     self.core.runs_are_changed();
                 }
                 return merged;

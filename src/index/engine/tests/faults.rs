@@ -242,6 +242,31 @@ async fn refused_writes_give_their_memory_back() {
     assert_eq!(partition.core.shared.budget.used(), used);
 }
 
+/// It reads and writes up to the damage, perhaps gigabytes: once for each change of the runs, not once a second.
+#[tokio::test]
+async fn compaction_of_a_damaged_run_is_not_tried_all_the_time() {
+    let world = World::new().await;
+    let partition = world.open().await.unwrap();
+    for number in 0..4 {
+        partition.apply(put(&format!("key{number}"), "value")).await.unwrap();
+        partition.flush().await.unwrap();
+    }
+    let run = partition.core.snapshot().sources.runs[0][0].extent();
+    world.capacity.flip(run, 0, 33);
+    assert!(partition.core.may_compact());
+    assert!(matches!(partition.compact().await, Err(Failed::Other(_))));
+    assert!(!partition.core.may_compact(), "it would fail again");
+    partition.apply(put("more", "value")).await.unwrap();
+    partition.flush().await.unwrap();
+    assert!(partition.core.may_compact());
+    world.capacity.flip(run, 0, 33);
+    world.capacity.set_full(true);
+    assert_eq!(partition.compact().await, Err(Failed::Full));
+    assert!(partition.core.may_compact(), "room may come at any time");
+    world.capacity.set_full(false);
+    assert_eq!(partition.compact().await, Ok(true));
+}
+
 /// Who merges or moves a partition flushes it first, and may try often.
 #[tokio::test]
 async fn flush_of_a_failed_partition_leaves_no_extent() {
