@@ -16,10 +16,8 @@ use crate::frontend::write::extent::ExtentWriter;
 use crate::frontend::write::extent::Shared;
 use crate::frontend::write::pool::Lane;
 use crate::frontend::write::stored::Stored;
-use crate::index::inflight::WriteGuard;
 use crate::protocol::Error;
 use crate::types::AccountId;
-use crate::types::Location;
 
 #[expect(clippy::cast_possible_truncation, reason = "one MiB")]
 const FRAME: usize = FRAME_PAYLOAD_MAX as usize;
@@ -77,7 +75,6 @@ impl StreamWriter {
             self.pending.push(fits);
             self.append().await.map_err(|e| errors::from_capacity(&e))?;
             // The rest of this piece is less than a frame: too little to count again.
-            self.held.clear();
         }
         if !bytes.is_empty() {
             self.pending_len += bytes.len();
@@ -108,13 +105,25 @@ impl StreamWriter {
         Ok(std::mem::replace(&mut self.written, empty))
     }
 
+    /// In a task of its own: cut in the middle, the lane's writer would not know where its extent ends and leave it, and
+    /// nobody would know of the bytes. Those that no one waits for any more are freed.
     async fn append(&mut self) -> Result<(), capacity::Error> {
         let payload = std::mem::take(&mut self.pending);
         self.pending_len = 0;
-        let mut writer = self.lane.writer.lock().await;
-        let (locations, guard) = writer.append(vec![payload], Durability::Deferred).await?;
-        drop(writer);
-        self.written.add(locations, guard);
+        let held = std::mem::take(&mut self.held);
+        let (shared, lane) = (Arc::clone(&self.shared), Arc::clone(&self.lane));
+        let appending = self.shared.env.tasks.spawn("append body", async move {
+            let mut writer = lane.writer.lock().await;
+            let (locations, guard) = writer.append(vec![payload], Durability::Deferred).await?;
+            drop((writer, held));
+            let (capacity, tasks) = (Arc::clone(&shared.capacity), shared.env.tasks.clone());
+            Ok(Stored::in_extents(locations, vec![guard], capacity, tasks))
+        });
+        let appended = appending.await.unwrap_or_else(|error| {
+            tracing::error!(%error, "an append of a body did not end");
+            Err(capacity::Error::Poisoned { disk: 0 })
+        })?;
+        self.written.add(appended);
         Ok(())
     }
 }
@@ -126,9 +135,9 @@ impl Drop for StreamWriter {
 }
 
 impl Stored {
-    /// Adds locations; contiguous frames become one.
-    fn add(&mut self, locations: Vec<Location>, guard: WriteGuard) {
-        for location in locations {
+    /// Takes over what follows; contiguous frames become one location.
+    fn add(&mut self, mut next: Self) {
+        for location in std::mem::take(&mut next.locations) {
             match self.locations.last().and_then(|last| merge(last, &location)) {
                 Some(merged) => {
                     self.locations.pop();
@@ -137,8 +146,10 @@ impl Stored {
                 None => self.locations.push(location),
             }
         }
-        if !self.guards.iter().any(|g| g.extent() == guard.extent()) {
-            self.guards.push(guard);
+        for guard in std::mem::take(&mut next.guards) {
+            if !self.guards.iter().any(|g| g.extent() == guard.extent()) {
+                self.guards.push(guard);
+            }
         }
     }
 }

@@ -190,6 +190,25 @@ async fn full_disk_refuses_and_takes_writes_again_once_there_is_space() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn client_that_leaves_in_the_middle_of_an_append_leaves_nothing_behind() {
+    let rig = rig(64 << 20, WriteConfig { lanes: 1, ..WriteConfig::default() }).await;
+    let mut cut = 0;
+    for n in 0..40 {
+        let mut stream = rig.pool.stream(ACCOUNT);
+        let push = stream.push(bytes(1 << 20, 3));
+        // The first one opens the extent.
+        let patience = std::time::Duration::from_millis(if n == 0 { 1_000 } else { n % 3 });
+        cut += u64::from(tokio::time::timeout(patience, push).await.is_err());
+        drop(stream);
+        tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+    }
+    assert!(cut >= 10, "only {cut} appends were cut");
+    let extents = rig.node.extents().await;
+    assert_eq!(extents.len(), 1, "the writer goes on where it was");
+    assert_eq!((extents[0].freed, extents[0].len > 0), (extents[0].len, true));
+}
+
+#[tokio::test(start_paused = true)]
 async fn accounts_share_the_memory_for_bodies() {
     const PIECE: usize = (64 << 10) - PIECE_BYTES;
     let rig =
