@@ -29,8 +29,7 @@ pub struct OperationLabels {
 pub struct Metrics {
     requests: Family<RequestLabels, Counter>,
     seconds: Family<OperationLabels, Histogram, fn() -> Histogram>,
-    /// Requests being answered.
-    pub running: Gauge,
+    running: Gauge,
     /// Last-access times given to the index.
     pub reads_noted: Counter,
     /// Last-access times lost because too many were waiting.
@@ -40,6 +39,16 @@ pub struct Metrics {
 fn latency_buckets() -> Histogram {
     // 50 us to 26 s, each twice the one before.
     Histogram::new(exponential_buckets(0.000_05, 2.0, 20))
+}
+
+/// A request being answered, until it is dropped: a client that leaves takes its request with it.
+#[derive(Debug)]
+pub struct Running(Gauge);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.dec();
+    }
 }
 
 impl Metrics {
@@ -69,9 +78,35 @@ impl Metrics {
         Self { requests, seconds, running, reads_noted, reads_dropped }
     }
 
+    /// Counts a request as being answered.
+    #[must_use]
+    pub fn begin(&self) -> Running {
+        self.running.inc();
+        Running(self.running.clone())
+    }
+
     /// Counts a finished request.
     pub fn finished(&self, operation: &'static str, status: u16, seconds: f64) {
         self.requests.get_or_create(&RequestLabels { operation, status }).inc();
         self.seconds.get_or_create(&OperationLabels { operation }).observe(seconds);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn request_whose_client_left_is_not_answered_for_ever() {
+        let metrics = Metrics::register(&mut Registry::default());
+        let answer = async {
+            let _running = metrics.begin();
+            std::future::pending::<()>().await;
+        };
+        assert!(tokio::time::timeout(std::time::Duration::ZERO, answer).await.is_err());
+        let running = metrics.begin();
+        assert_eq!(metrics.running.get(), 1);
+        drop(running);
+        assert_eq!(metrics.running.get(), 0);
     }
 }

@@ -175,7 +175,7 @@ impl FrontEnd {
         let mut body = RequestBody::new(incoming, self.config.body_idle, self.env.clone());
         let mut seen = Seen { operation: "Refused", strike: None };
 
-        self.metrics.running.inc();
+        let running = self.metrics.begin();
         let response = match website::named(self, &head) {
             Some(site) => {
                 seen.operation = "GetWebContent";
@@ -187,7 +187,7 @@ impl FrontEnd {
                 cors::decorate(self, &head, response)
             }
         };
-        self.metrics.running.dec();
+        drop(running);
         let took = self.env.clock.monotonic().saturating_sub(begun);
         self.metrics.finished(seen.operation, response.status().as_u16(), took.as_secs_f64());
         let response = self.strike(seen.strike, response).await;
