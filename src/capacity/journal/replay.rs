@@ -55,10 +55,6 @@ impl Replay {
     pub(crate) async fn open(file: Arc<dyn DiskFile>) -> Result<Self, JournalError> {
         let pages = file.read_at(0, index(RING_AT)).await?;
         let superblock = Superblock::latest(&pages).ok_or(JournalError::Superblock)?;
-        let (size, found) = (superblock.size, file.len().await?);
-        if found < size {
-            return Err(JournalError::Short { size, found });
-        }
         let (lsn, position) = (superblock.lsn, superblock.position);
         Ok(Self { file, superblock, lsn, position })
     }
@@ -115,6 +111,10 @@ impl Replay {
         let mut at = RING_AT;
         while at < self.superblock.size {
             let piece = self.file.read_at(at, index(STEP.min(self.superblock.size - at))).await?;
+            let (size, found) = (self.superblock.size, at + size(piece.len()));
+            if found < size.min(at + STEP) {
+                return Err(JournalError::Short { size, found });
+            }
             for page in piece.chunks(index(PAGE)) {
                 let later = BatchHeader::decode(page, self.superblock.ring)
                     .map(|header| header.lsn)
