@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use blockyard::index::ChangeError;
 use blockyard::index::Changed;
+use blockyard::index::PartitionDescriptor;
 use blockyard::types::HostId;
 use blockyard::types::PartitionId;
 use blockyard::types::RoutingKey;
@@ -63,8 +64,11 @@ async fn merge(stack: &Stack, session: &Session<'_>) -> Result<(), Violation> {
 /// Unstripes a range that has stripes, or else stripes one.
 async fn stripe_or_unstripe(stack: &Stack, session: &Session<'_>) -> Result<(), Violation> {
     let map = stack.router.map();
-    let one = key(&format!("{}/0", session.draw.between(0, CLIENTS - 1)));
-    let owners = map.at(RoutingKey::blob(&one).as_bytes());
+    let is_stripe = |one: &&PartitionDescriptor| one.keys.stripe().is_some();
+    let striped: Vec<_> = map.partitions().iter().filter(is_stripe).collect();
+    let stripe = session.draw.one(&striped).filter(|_| session.draw.percent(70));
+    let one = RoutingKey::blob(&key(&format!("{}/0", session.draw.between(0, CLIENTS - 1))));
+    let owners = map.at(stripe.map_or(&one, |stripe| stripe.keys.range().low()).as_bytes());
     let ids: Vec<PartitionId> = owners.iter().map(|owner| owner.id).collect();
     match ids.as_slice() {
         [_] if !owners.iter().all(|one| one.keys.range().lies_in_a_container()) => {
