@@ -43,6 +43,10 @@ impl Store {
 
     /// Makes all of an extent durable in its file and notes how far that is.
     async fn settle(self: &Arc<Self>, extent: &Arc<Extent>) -> Result<(), Error> {
+        // A sealed one may be under compaction, which has the turn for long, and writes wait for the journal.
+        if gone_or_sealed(extent) {
+            return Ok(());
+        }
         let end = {
             let turn = Arc::clone(&extent.turn).lock_owned().await;
             if gone_or_sealed(extent) {
@@ -88,4 +92,46 @@ impl Store {
 fn gone_or_sealed(extent: &Extent) -> bool {
     let state = extent.state();
     state.status == Status::Removed || state.slot.sealed
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tokio_util::sync::CancellationToken;
+
+    use super::*;
+    use crate::capacity::CapacityConfig;
+    use crate::capacity::CapacityMetrics;
+    use crate::capacity::ExtentKind;
+    use crate::capacity::header::Slot;
+    use crate::capacity::open::Opening;
+    use crate::capacity::open::open_all;
+    use crate::env::Env;
+    use crate::env::Tasks;
+    use crate::env::clock::SimClock;
+    use crate::env::disk_sim::SimDisk;
+    use crate::env::rand::SeededRand;
+    use crate::types::Epoch;
+    use crate::types::ExtentId;
+
+    #[tokio::test(start_paused = true)]
+    async fn checkpoint_does_not_wait_for_the_compaction_of_a_sealed_extent() {
+        let env = Env {
+            clock: Arc::new(SimClock::new()),
+            rand: Arc::new(SeededRand::new(1)),
+            tasks: Tasks::new(),
+        };
+        let (config, metrics) = (CapacityConfig::small(), CapacityMetrics::default());
+        let opening = Opening { env, config, metrics, stop: CancellationToken::new() };
+        let disk = SimDisk::new(1, 64 << 20).disk();
+        let store = open_all(vec![disk], &opening).await.unwrap().remove(0).store;
+        let slot = Slot { sealed: true, ..Slot::new(1, Epoch::new(1)) };
+        let extent = Arc::new(Extent::new(ExtentId::new(1), ExtentKind::Data, slot));
+        store.dirty.lock().unwrap().insert(extent.id, Arc::clone(&extent));
+        let _compaction = extent.turn.lock().await;
+        let done = tokio::time::timeout(Duration::from_secs(60), store.checkpoint()).await;
+        assert!(matches!(done, Ok(Ok(()))), "{done:?}");
+        assert!(store.dirty.lock().unwrap().is_empty());
+    }
 }
