@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use tokio::sync::watch;
 
+use crate::env::TaskHealth;
+
 /// Where in its life a node is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
@@ -29,11 +31,16 @@ impl Phase {
 
 /// The phase, shared between the node and those who ask; cheap to clone.
 #[derive(Clone, Debug)]
-pub struct Readiness(Arc<watch::Sender<Phase>>);
+pub struct Readiness {
+    phase: Arc<watch::Sender<Phase>>,
+    /// Tasks that have stopped for good make a node unready.
+    tasks: TaskHealth,
+}
 
 impl Default for Readiness {
     fn default() -> Self {
-        Self(Arc::new(watch::Sender::new(Phase::Starting)))
+        let phase = Arc::new(watch::Sender::new(Phase::Starting));
+        Self { phase, tasks: TaskHealth::default() }
     }
 }
 
@@ -41,11 +48,23 @@ impl Readiness {
     /// The current phase.
     #[must_use]
     pub fn phase(&self) -> Phase {
-        *self.0.borrow()
+        *self.phase.borrow()
+    }
+
+    /// The same phase, of a node with these tasks.
+    #[must_use]
+    pub fn with_tasks(self, tasks: TaskHealth) -> Self {
+        Self { tasks, ..self }
+    }
+
+    /// Tasks that panicked and are not started again, and why: what they served is stopped.
+    #[must_use]
+    pub fn stopped(&self) -> Vec<(&'static str, String)> {
+        self.tasks.stopped()
     }
 
     /// Enters a phase.
     pub fn set(&self, phase: Phase) {
-        self.0.send_replace(phase);
+        self.phase.send_replace(phase);
     }
 }

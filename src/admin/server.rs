@@ -110,7 +110,8 @@ impl AdminServer {
     /// Serves `state` on `listener`.
     #[must_use]
     pub fn new(listener: Box<dyn Listener>, state: AdminState, env: Env) -> Self {
-        Self { listener, state, env }
+        let readiness = state.readiness.with_tasks(env.tasks.health());
+        Self { listener, state: AdminState { readiness, ..state }, env }
     }
 
     /// Serves until `stop` fires.
@@ -224,11 +225,16 @@ async fn overrun(error: BoxError) -> Failure {
 
 async fn readyz(State(state): State<AdminState>) -> Response {
     let phase = state.readiness.phase();
+    let stopped = state.readiness.stopped();
     let status = match phase {
-        Phase::Ready => StatusCode::OK,
-        Phase::Starting | Phase::Draining => StatusCode::SERVICE_UNAVAILABLE,
+        Phase::Ready if stopped.is_empty() => StatusCode::OK,
+        Phase::Starting | Phase::Ready | Phase::Draining => StatusCode::SERVICE_UNAVAILABLE,
     };
-    (status, format!("{}\n", phase.word())).into_response()
+    let mut text = format!("{}\n", phase.word());
+    for (task, why) in stopped {
+        text.push_str(&format!("stopped: {task} panicked: {why}; restart the node\n"));
+    }
+    (status, text).into_response()
 }
 
 async fn metrics(State(state): State<AdminState>) -> Response {

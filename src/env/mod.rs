@@ -6,7 +6,7 @@
 //! | [`Disk`] | `disk_os.rs` | `disk_sim.rs`: loses, tears, reorders and flips bytes, fails reads, writes and syncs |
 //! | [`Clock`] | `clock.rs` | paused tokio time from a fixed origin |
 //! | [`Rand`] | `rand.rs` | a seeded generator |
-//! | [`Tasks`] | `tasks.rs` | the same, on one thread |
+//! | [`Tasks`] | `tasks.rs`: counts panics, starts tasks again | the same, on one thread |
 //! | [`net`] | TCP | in-memory pipes |
 
 pub mod clock;
@@ -32,7 +32,7 @@ pub use disk_sim::SimDisk;
 pub use rand::OsRand;
 pub use rand::Rand;
 pub use rand::SeededRand;
-pub use tasks::Tasks;
+pub use tasks::{TaskHealth, Tasks};
 pub use waits::{Turn, Waits};
 
 use std::sync::Arc;

@@ -100,7 +100,7 @@ impl Base {
     }
 
     fn with_own_tasks(&self) -> Env {
-        Env { tasks: Tasks::new(), ..self.env.clone() }
+        Env { tasks: Tasks::new().reporting_to(&self.env.tasks), ..self.env.clone() }
     }
 }
 
@@ -233,6 +233,7 @@ async fn open_index(
         let what = "a thread for the index";
         let reason = |error: std::io::Error| error.to_string();
         Tasks::on_own_thread(name)
+            .map(|tasks| tasks.reporting_to(&base.env.tasks))
             .map_err(|error| NodeError::System { what, reason: reason(error) })
     };
     let mut own = Vec::new();

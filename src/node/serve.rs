@@ -96,6 +96,7 @@ impl Node {
             }
         }));
         let mut registry = Registry::with_prefix("blockyard");
+        env.tasks.health().register(&mut registry);
         let storage =
             Storage::open(config, &env, CapacityMetrics::registered(&mut registry)).await?;
         let blob_address = blob.address;

@@ -158,6 +158,18 @@ async fn readyz_follows_the_phase_and_healthz_does_not() {
 }
 
 #[tokio::test]
+async fn readyz_names_a_task_that_stopped_for_good() {
+    let served = serve();
+    served.state.readiness.set(Phase::Ready);
+    let broken = async { panic!("no way on") };
+    served.env.tasks.spawn_or_stop("journal", broken, |_| {}).await.unwrap();
+    let text = "ready\nstopped: journal panicked: no way on; restart the node\n";
+    assert_eq!(served.get("/readyz").await, (503, text.to_owned()));
+    assert_eq!(served.get("/healthz").await.0, 200);
+    served.env.tasks.shutdown().await;
+}
+
+#[tokio::test]
 async fn metrics_show_what_roles_registered() {
     let served = serve();
     assert_eq!(served.get("/metrics").await.0, 503, "before the roles have registered");
