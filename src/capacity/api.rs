@@ -156,7 +156,7 @@ pub enum Error {
         /// Which of the node's disks.
         disk: usize,
     },
-    /// A read failed; the bytes may be there all the same.
+    /// A read failed, or the disk is out of service; the bytes may be there all the same.
     #[error("reading extent {extent} failed: {reason}")]
     Unreadable {
         /// The extent.
@@ -213,10 +213,10 @@ pub trait Capacity: Send + Sync + Debug {
     async fn seal(&self, extent: ExtentId, epoch: Epoch) -> Result<u64, Error>;
 
     /// Gives the space of these locations back; later reads of them fail. Idempotent. A sealed extent with nothing
-    /// left is removed.
+    /// left is removed. What lies on other disks than one that fails is freed all the same.
     ///
     /// # Errors
-    /// [`Error::Poisoned`].
+    /// [`Error::Poisoned`], [`Error::Unreadable`]: some of it was not freed.
     async fn free(&self, locations: &[Location]) -> Result<(), Error>;
 
     /// Removes a whole extent; one that is not here counts as removed. Durable when it returns.

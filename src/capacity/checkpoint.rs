@@ -125,7 +125,7 @@ mod tests {
         let (config, metrics) = (CapacityConfig::small(), CapacityMetrics::default());
         let opening = Opening { env, config, metrics, stop: CancellationToken::new() };
         let disk = SimDisk::new(1, 64 << 20).disk();
-        let store = open_all(vec![disk], &opening).await.unwrap().remove(0).store;
+        let store = open_all(vec![disk], &opening).await.unwrap().remove(0).unwrap().store;
         let slot = Slot { sealed: true, ..Slot::new(1, Epoch::new(1)) };
         let extent = Arc::new(Extent::new(ExtentId::new(1), ExtentKind::Data, slot));
         store.dirty.lock().unwrap().insert(extent.id, Arc::clone(&extent));

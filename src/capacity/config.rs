@@ -1,5 +1,6 @@
 //! Settings of a capacity node.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -53,6 +54,12 @@ pub struct CapacityConfig {
     pub compact_bytes_per_second: u64,
     /// Where the catalog is kept.
     pub catalog: CatalogPlace,
+    /// Numbers of the store's disks that are not given and not missed: removed ones, and those the operator does without.
+    /// Default none.
+    pub absent: BTreeSet<usize>,
+    /// Whether one of these still holds extents. An extent that is not found may lie there then, and does not count as
+    /// removed. Default no.
+    pub without: bool,
 }
 
 impl Default for CapacityConfig {
@@ -72,6 +79,8 @@ impl Default for CapacityConfig {
             compact_waste_min: 256 * KIB,
             compact_bytes_per_second: 64 * MIB,
             catalog: CatalogPlace::Memory,
+            absent: BTreeSet::new(),
+            without: false,
         }
     }
 }

@@ -40,6 +40,8 @@ pub struct CapacityMetrics {
     pub scrubbed_frames: Counter,
     /// Disks that take no writes because one failed.
     pub poisoned_disks: Gauge,
+    /// Disks that could not be recovered at the start and are out of service.
+    pub failed_disks: Gauge,
     /// Bytes available on all disks, as last seen.
     pub available_bytes: Gauge<u64, AtomicU64>,
     /// Extents on all disks.
@@ -72,6 +74,8 @@ impl CapacityMetrics {
             inner.register(name, help, counter.clone());
         }
         inner.register("poisoned_disks", "Disks closed to writes", metrics.poisoned_disks.clone());
+        let help = "Disks out of service since they could not be recovered";
+        inner.register("failed_disks", help, metrics.failed_disks.clone());
         inner.register("available_bytes", "Bytes available", metrics.available_bytes.clone());
         inner.register("extents", "Extents", metrics.extents.clone());
         metrics

@@ -39,6 +39,8 @@ pub struct CapacityNode {
     stores: Vec<Arc<Store>>,
     extents: RwLock<BTreeMap<ExtentId, Home>>,
     placement: Mutex<Placement>,
+    /// Whether a disk of the store is out of service, so that an extent that is not here may be there.
+    out: bool,
     env: Env,
     config: CapacityConfig,
     stop: CancellationToken,
@@ -65,12 +67,26 @@ impl CapacityNode {
         metrics: CapacityMetrics,
     ) -> Result<Arc<Self>, OpenError> {
         let stop = CancellationToken::new();
-        let opening =
-            Opening { env: env.clone(), config: config.clone(), metrics, stop: stop.clone() };
+        let opening = Opening {
+            env: env.clone(),
+            config: config.clone(),
+            metrics: metrics.clone(),
+            stop: stop.clone(),
+        };
         let opened = open_all(disks, &opening).await?;
         let mut stores = Vec::new();
         let mut extents = BTreeMap::new();
+        let mut out = config.without;
         for disk in opened {
+            let disk = match disk {
+                Ok(disk) => disk,
+                Err(error) => {
+                    tracing::error!(%error, "the node goes on without a disk that cannot be recovered");
+                    metrics.failed_disks.inc();
+                    out = true;
+                    continue;
+                }
+            };
             for extent in disk.extents {
                 let id = extent.id;
                 let home = Home { store: Arc::clone(&disk.store), extent };
@@ -87,6 +103,7 @@ impl CapacityNode {
             placement: Mutex::new(Placement::new(stores.len())),
             stores,
             extents: RwLock::new(extents),
+            out,
             env,
             config,
             stop,
@@ -141,7 +158,25 @@ impl CapacityNode {
 
     fn home(&self, extent: ExtentId) -> Result<Home, Error> {
         let extents = self.extents.read().unwrap_or_else(PoisonError::into_inner);
-        extents.get(&extent).cloned().ok_or(Error::NoSuchExtent { extent })
+        extents.get(&extent).cloned().ok_or_else(|| self.absent(extent))
+    }
+
+    /// The answer for an extent that is not here.
+    fn absent(&self, extent: ExtentId) -> Error {
+        if !self.out {
+            return Error::NoSuchExtent { extent };
+        }
+        let reason = "it is not here and may lie on the disk that is out of service";
+        Error::Unreadable { extent, reason: reason.to_owned() }
+    }
+
+    /// The extent's place; `None` when it is known to be gone.
+    fn home_unless_gone(&self, extent: ExtentId) -> Result<Option<Home>, Error> {
+        match self.home(extent) {
+            Ok(home) => Ok(Some(home)),
+            Err(Error::NoSuchExtent { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 
     /// Runs a change in a task of the node, so that it goes on, and its failure counts, if the caller goes away.
@@ -318,18 +353,28 @@ impl Capacity for CapacityNode {
         for location in locations {
             by_extent.entry(location.extent).or_default().push(frames_of(location));
         }
+        let mut done = Ok(());
         for (extent, ranges) in by_extent {
-            // Gone already: a free that is tried again.
-            let Ok(home) = self.home(extent) else { continue };
+            let home = match self.home_unless_gone(extent) {
+                Ok(Some(home)) => home,
+                // A free that is tried again.
+                Ok(None) => continue,
+                Err(error) => {
+                    done = done.and(Err(error));
+                    continue;
+                }
+            };
             let Home { store, extent } = home.clone();
-            self.owned("free", &home, async move { store.free(&extent, &ranges).await }).await?;
+            let free = async move { store.free(&extent, &ranges).await };
+            // One poisoned disk does not keep the others from giving space back.
+            done = done.and(self.owned("free", &home, free).await);
             self.forget_removed(&home);
         }
-        Ok(())
+        done
     }
 
     async fn remove(&self, extent: ExtentId) -> Result<(), Error> {
-        let Ok(home) = self.home(extent) else { return Ok(()) };
+        let Some(home) = self.home_unless_gone(extent)? else { return Ok(()) };
         let Home { store, extent } = home.clone();
         self.owned("remove", &home, async move { store.remove(&extent).await }).await?;
         self.forget_removed(&home);

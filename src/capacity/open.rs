@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use futures_util::future::join_all;
 use thiserror::Error as ThisError;
 use tokio_util::sync::CancellationToken;
 
@@ -95,23 +96,38 @@ pub(crate) struct Opened {
     pub(crate) extents: Vec<Arc<Extent>>,
 }
 
-/// Opens all disks, making those that are empty.
+/// Opens all disks at the same time, making those that are empty. A disk that cannot be recovered costs what lies on it.
+///
+/// # Errors
+/// When the disks are not those of one store, or none of them can be recovered.
 pub(crate) async fn open_all(
     disks: Vec<Arc<dyn Disk>>,
     opening: &Opening,
-) -> Result<Vec<Opened>, OpenError> {
+) -> Result<Vec<Result<Opened, OpenError>>, OpenError> {
     if disks.is_empty() {
         return Err(OpenError::NoDisks);
     }
     let formats = formats(&disks, opening).await?;
-    let mut opened = Vec::new();
-    for (number, (disk, format)) in disks.into_iter().zip(formats).enumerate() {
-        let store_id = format.store_id().ok_or(OpenError::FormatDamaged { disk: number })?;
-        let catalog = open_catalog(opening, number, store_id).await;
-        let recovery = Recovery { disk, number, store_id, catalog, opening };
-        opened.push(recovery.run().await?);
+    let each = disks.into_iter().zip(formats).enumerate();
+    let recoveries = each.map(|(number, (disk, format))| open_one(number, disk, format, opening));
+    let opened = join_all(recoveries).await;
+    if opened.iter().all(Result::is_err)
+        && let Some(error) = opened.iter().find_map(|one| one.as_ref().err())
+    {
+        return Err(error.clone());
     }
     Ok(opened)
+}
+
+async fn open_one(
+    number: usize,
+    disk: Arc<dyn Disk>,
+    format: Format,
+    opening: &Opening,
+) -> Result<Opened, OpenError> {
+    let store_id = format.store_id().ok_or(OpenError::FormatDamaged { disk: number })?;
+    let catalog = open_catalog(opening, number, store_id).await;
+    Recovery { disk, number, store_id, catalog, opening }.run().await
 }
 
 /// The format of each disk; checks that they are exactly the disks of one store, and adds new ones to it.
@@ -133,6 +149,7 @@ async fn formats(disks: &[Arc<dyn Disk>], opening: &Opening) -> Result<Vec<Forma
             return Err(OpenError::DiskSet { highest });
         }
     }
+    numbers.extend(&opening.config.absent);
     if let Some(&highest) = numbers.last()
         && highest + 1 != numbers.len()
     {

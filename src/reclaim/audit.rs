@@ -25,6 +25,8 @@ pub struct AuditReport {
     pub copied: u64,
     /// Log and run extents removed.
     pub removed: u64,
+    /// Extents left alone because their disk takes no writes; a later audit frees them.
+    pub poisoned: u64,
 }
 
 /// Holds every sealed data extent that no running write has bytes in against all rows, and frees the rest of it.
@@ -67,11 +69,12 @@ pub(super) async fn audit(
             }
             match reclaim.capacity.retain(extent, &ranges).await {
                 Ok(()) | Err(capacity::Error::NoSuchExtent { .. }) => report.extents += 1,
+                Err(capacity::Error::Poisoned { .. }) => report.poisoned += 1,
                 Err(error) => return Err(error.into()),
             }
         }
     }
-    report.removed = remove_orphans(reclaim, &listed, orphans).await?;
+    remove_orphans(reclaim, &listed, orphans, &mut report).await?;
     Ok(report)
 }
 
@@ -112,20 +115,25 @@ async fn remove_orphans(
     reclaim: &Reclaim,
     listed: &[ExtentInfo],
     orphans: &BTreeSet<ExtentId>,
-) -> Result<u64, Error> {
-    let mut removed = 0;
+    report: &mut AuditReport,
+) -> Result<(), Error> {
     let present = listed.iter().map(|info| info.extent).filter(|extent| orphans.contains(extent));
     let present: Vec<ExtentId> = present.collect();
     if present.is_empty() {
-        return Ok(removed);
+        return Ok(());
     }
     let named = named(reclaim).await?;
     for extent in present.into_iter().filter(|extent| !named.contains(extent)) {
-        reclaim.capacity.remove(extent).await?;
-        reclaim.metrics.removed_extents.inc();
-        removed += 1;
+        match reclaim.capacity.remove(extent).await {
+            Ok(()) => {
+                reclaim.metrics.removed_extents.inc();
+                report.removed += 1;
+            }
+            Err(capacity::Error::Poisoned { .. }) => report.poisoned += 1,
+            Err(error) => return Err(error.into()),
+        }
     }
-    Ok(removed)
+    Ok(())
 }
 
 /// All logs and runs in use. A partition that does not serve would name none of its own: then this fails.

@@ -11,6 +11,7 @@ use crate::index::Target;
 use crate::index::Write;
 use crate::reclaim::Error;
 use crate::reclaim::service::Reclaim;
+use crate::types::Location;
 use crate::types::Timestamp;
 use crate::types::locations_len;
 
@@ -42,9 +43,8 @@ pub(super) async fn free(
                 && oldest_read.is_none_or(|oldest| row.since < oldest)
         };
         let rows: Vec<GarbageRow> = rows.into_iter().filter(due).collect();
-        freed += rows.len();
         if !rows.is_empty() {
-            free_rows(reclaim, target, rows).await?;
+            freed += free_rows(reclaim, target, rows).await?;
         }
     }
     Ok(freed > 0)
@@ -56,18 +56,35 @@ pub(super) fn is_old(since: Timestamp, grace: Duration, now: Timestamp) -> bool 
     since.plus(grace) <= now || now.plus(grace) < since
 }
 
-async fn free_rows(reclaim: &Reclaim, target: Target, rows: Vec<GarbageRow>) -> Result<(), Error> {
-    let count = u64::try_from(rows.len()).unwrap_or(u64::MAX);
-    let mut keys = Vec::with_capacity(rows.len());
-    let mut locations = Vec::new();
-    for row in rows {
-        keys.push(row.key);
-        locations.extend(row.locations);
+/// Frees what the rows name and forgets those whose space is given back. How many these are.
+async fn free_rows(
+    reclaim: &Reclaim,
+    target: Target,
+    mut rows: Vec<GarbageRow>,
+) -> Result<usize, Error> {
+    let locations = |rows: &[GarbageRow]| -> Vec<Location> {
+        rows.iter().flat_map(|row| row.locations.iter().copied()).collect()
+    };
+    // Free first: a crash between these two steps frees again, the other order would leak.
+    if let Err(error) = reclaim.capacity.free(&locations(&rows)).await {
+        // Some of it lies on a disk that takes no writes. Its rows stay, and cost the others nothing.
+        tracing::debug!(%error, "garbage rows stay until their disk takes writes");
+        let mut done = Vec::new();
+        for row in rows {
+            if reclaim.capacity.free(&row.locations).await.is_ok() {
+                done.push(row);
+            }
+        }
+        rows = done;
     }
-    // Free first: a crash between these two lines frees again, the other order would leak.
-    reclaim.capacity.free(&locations).await?;
+    if rows.is_empty() {
+        return Ok(0);
+    }
+    let freed = locations_len(&locations(&rows));
+    let count = rows.len();
+    let keys = rows.into_iter().map(|row| row.key).collect();
     reclaim.host.write(target, Write::ForgetGarbage { keys }).await?;
-    reclaim.metrics.freed_bytes.inc_by(locations_len(&locations));
-    reclaim.metrics.garbage_rows.inc_by(count);
-    Ok(())
+    reclaim.metrics.freed_bytes.inc_by(freed);
+    reclaim.metrics.garbage_rows.inc_by(u64::try_from(count).unwrap_or(u64::MAX));
+    Ok(count)
 }

@@ -1,6 +1,7 @@
 //! The node as its callers see it.
 
 mod damage;
+mod disks;
 mod faults;
 mod leavers;
 mod model;

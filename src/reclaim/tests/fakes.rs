@@ -162,6 +162,8 @@ pub(super) struct FakeExtent {
 pub(super) struct FakeCapacity {
     pub(super) extents: Mutex<BTreeMap<ExtentId, FakeExtent>>,
     pub(super) poisoned: Mutex<bool>,
+    /// Those on a disk of their own that is poisoned.
+    pub(super) poisoned_extents: Mutex<BTreeSet<u64>>,
 }
 
 impl FakeCapacity {
@@ -189,6 +191,13 @@ impl FakeCapacity {
             return Err(capacity::Error::Poisoned { disk: 0 });
         }
         Ok(())
+    }
+
+    fn check_extent(&self, extent: ExtentId) -> Result<(), capacity::Error> {
+        if self.poisoned_extents.lock().unwrap().contains(&extent.get()) {
+            return Err(capacity::Error::Poisoned { disk: 1 });
+        }
+        self.check()
     }
 }
 
@@ -226,26 +235,30 @@ impl Capacity for FakeCapacity {
     }
 
     async fn free(&self, locations: &[Location]) -> Result<(), capacity::Error> {
-        self.check()?;
+        let mut done = Ok(());
         let mut extents = self.extents.lock().unwrap();
         for location in locations {
+            if let Err(error) = self.check_extent(location.extent) {
+                done = Err(error);
+                continue;
+            }
             if let Some(extent) = extents.get_mut(&location.extent) {
                 self.frames_of(location).for_each(|byte| {
                     extent.live.remove(&byte);
                 });
             }
         }
-        Ok(())
+        done
     }
 
     async fn remove(&self, extent: ExtentId) -> Result<(), capacity::Error> {
-        self.check()?;
+        self.check_extent(extent)?;
         self.extents.lock().unwrap().remove(&extent);
         Ok(())
     }
 
     async fn retain(&self, id: ExtentId, live: &[Range<u64>]) -> Result<(), capacity::Error> {
-        self.check()?;
+        self.check_extent(id)?;
         assert!(live.windows(2).all(|pair| pair[0].end < pair[1].start), "not disjoint: {live:?}");
         let mut extents = self.extents.lock().unwrap();
         let extent = extents.get_mut(&id).ok_or(capacity::Error::NoSuchExtent { extent: id })?;

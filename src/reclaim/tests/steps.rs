@@ -124,6 +124,40 @@ async fn garbage_row_outlives_a_failed_free() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn garbage_and_audits_go_on_past_a_poisoned_disk() {
+    let bench = Bench::new();
+    bench.capacity.add(1, Data, Sealed, 10);
+    bench.capacity.add(2, Data, Sealed, 10);
+    bench.capacity.add(3, Data, Sealed, 10);
+    bench.capacity.add(4, Data, Sealed, 10);
+    bench.capacity.add(5, Run, Sealed, 1);
+    bench.capacity.add(6, Run, Sealed, 1);
+    bench.index.must(&put("a", &[location(1, 0, 9)]));
+    bench.index.must(&put("b", &[location(2, 0, 9)]));
+    bench.index.must(&delete("a"));
+    bench.index.must(&delete("b"));
+    bench.after(HOUR).await;
+    bench.capacity.poisoned_extents.lock().unwrap().extend([1, 3, 5]);
+    let reclaim = bench.reclaim().await;
+    assert!(reclaim.pass(&mut PassState::default()).await);
+    assert_eq!((bench.capacity.live(1).len(), bench.capacity.live(2).len()), (10, 0));
+    assert_eq!(bench.index.rows(), 1, "the row of the poisoned disk stays");
+    assert_eq!((bench.metrics.garbage_rows.get(), bench.metrics.freed_bytes.get()), (1, 9));
+    assert!(!reclaim.pass(&mut PassState::default()).await, "nothing more to do for now");
+    // No row names what lies in 3 to 6.
+    let orphans = [5, 6].map(ExtentId::new).into();
+    let report = reclaim.audit(&orphans).await.unwrap();
+    assert_eq!((bench.capacity.live(3).len(), bench.capacity.live(4).len()), (10, 0));
+    assert_eq!((bench.capacity.live(5).len(), bench.capacity.live(6).len()), (1, 0));
+    assert_eq!((report.removed, report.poisoned), (1, 3));
+    bench.capacity.poisoned_extents.lock().unwrap().clear();
+    assert!(reclaim.pass(&mut PassState::default()).await);
+    assert_eq!((bench.index.rows(), bench.capacity.live(1).len()), (0, 0));
+    assert_eq!(reclaim.audit(&orphans).await.unwrap().poisoned, 0);
+    assert_eq!((bench.capacity.live(3).len(), bench.capacity.live(5).len()), (0, 0));
+}
+
+#[tokio::test(start_paused = true)]
 async fn one_failing_partition_does_not_stop_the_others() {
     let bench = Bench::new();
     bench.capacity.add(1, Data, Sealed, 20);

@@ -1,0 +1,163 @@
+//! Several disks: what is wrong with one costs the others nothing.
+
+use std::sync::Arc;
+
+use tokio::runtime::Builder;
+
+use super::node::ONE;
+use super::payload;
+use crate::capacity::*;
+use crate::env::clock::SimClock;
+use crate::env::disk_sim::{Fault, SimDisk};
+use crate::env::rand::SeededRand;
+use crate::env::{Disk, Env, Tasks};
+use crate::types::ExtentId;
+use crate::types::Location;
+
+const DISK_BYTES: u64 = 64 << 20;
+
+pub(super) fn run<F: Future>(work: F) -> F::Output {
+    Builder::new_current_thread().enable_time().start_paused(true).build().unwrap().block_on(work)
+}
+
+pub(super) fn env(seed: u64) -> Env {
+    Env {
+        clock: Arc::new(SimClock::new()),
+        rand: Arc::new(SeededRand::new(seed)),
+        tasks: Tasks::new(),
+    }
+}
+
+pub(super) async fn open(disks: Vec<Arc<dyn Disk>>) -> Result<Arc<CapacityNode>, OpenError> {
+    CapacityNode::open(disks, env(1), CapacityConfig::small(), CapacityMetrics::default()).await
+}
+
+pub(super) async fn store(
+    node: &CapacityNode,
+    extent: ExtentId,
+    len: u64,
+) -> Result<Location, Error> {
+    node.create(extent, ExtentKind::Data, ONE).await?;
+    let payloads = vec![vec![payload(extent.get(), len)]];
+    let durability = Durability::Durable;
+    let request = AppendRequest { extent, epoch: ONE, offset: 0, payloads, durability };
+    Ok(node.append(request).await?.locations[0])
+}
+
+async fn disk_of(node: &CapacityNode, extent: ExtentId) -> usize {
+    node.extents().await.iter().find(|info| info.extent == extent).unwrap().disk
+}
+
+#[test]
+fn frees_go_on_past_a_poisoned_disk() {
+    run(async {
+        let sims = [1, 2].map(|seed| SimDisk::new(seed, DISK_BYTES));
+        let node = open(sims.iter().map(SimDisk::disk).collect()).await.unwrap();
+        let mut stored = Vec::new();
+        for id in 1..=4 {
+            let extent = ExtentId::new(id);
+            stored.push(store(&node, extent, 10_000).await.unwrap());
+            node.seal(extent, ONE).await.unwrap();
+        }
+        let first = disk_of(&node, stored[0].extent).await;
+        sims[first].fail_once(Fault::WriteError, 0);
+        let extent = ExtentId::new(10);
+        for id in 10..12 {
+            drop(store(&node, ExtentId::new(id), 100_000).await);
+        }
+        let refused = node.free(&stored).await;
+        assert!(matches!(refused, Err(Error::Poisoned { disk }) if disk == first), "{refused:?}");
+        let left: Vec<ExtentInfo> =
+            node.extents().await.into_iter().filter(|info| info.extent < extent).collect();
+        assert_eq!(left.len(), 2);
+        assert!(left.iter().all(|info| info.disk == first), "{left:?}");
+    });
+}
+
+/// Two disks with sealed extents 1 to 4, and which of them the first disk has.
+async fn stopped_store() -> ([SimDisk; 2], Vec<Location>, Vec<usize>) {
+    let sims = [1, 2].map(|seed| SimDisk::new(seed, DISK_BYTES));
+    let node = open(sims.iter().map(SimDisk::disk).collect()).await.unwrap();
+    let (mut stored, mut disks) = (Vec::new(), Vec::new());
+    for id in 1..=4 {
+        let extent = ExtentId::new(id);
+        stored.push(store(&node, extent, 10_000).await.unwrap());
+        node.seal(extent, ONE).await.unwrap();
+        disks.push(disk_of(&node, extent).await);
+    }
+    node.shutdown().await;
+    drop(node);
+    (sims, stored, disks)
+}
+
+#[test]
+fn disk_that_cannot_be_recovered_costs_what_lies_on_it() {
+    run(async {
+        let (sims, stored, disks) = stopped_store().await;
+        let restarted: Vec<_> = sims.iter().map(SimDisk::restart_after_kill).collect();
+        // Both superblocks of the second disk's journal.
+        assert!(sims[1].flip("journal", 20) && sims[1].flip("journal", 4096 + 20));
+        let node = open(restarted).await.unwrap();
+        for (location, disk) in stored.iter().zip(&disks) {
+            let read = node.read(location, 0..location.len).await;
+            match disk {
+                0 => assert_eq!(read.unwrap().concat(), payload(location.extent.get(), 10_000)),
+                _ => assert!(matches!(read, Err(Error::Unreadable { .. })), "{read:?}"),
+            }
+        }
+        // What cannot be seen does not count as freed or removed, and nothing new goes there.
+        assert!(matches!(node.free(&stored).await, Err(Error::Unreadable { .. })));
+        let left: Vec<ExtentInfo> = node.extents().await;
+        assert!(left.is_empty(), "the good disk's are freed: {left:?}");
+        assert!(node.remove(ExtentId::new(99)).await.is_err());
+        for id in 10..14 {
+            store(&node, ExtentId::new(id), 100).await.unwrap();
+        }
+    });
+}
+
+#[test]
+fn disks_are_opened_at_the_same_time() {
+    run(async {
+        let (sims, _, _) = stopped_store().await;
+        let restarted: Vec<_> = sims.iter().map(SimDisk::restart_after_kill).collect();
+        let before = sims[1].operations();
+        let look = async {
+            // More than reading its format takes.
+            while sims[1].operations() < before + 5 {
+                tokio::time::sleep(std::time::Duration::from_millis(1)).await;
+            }
+            sims[0].operations()
+        };
+        let (node, first) = tokio::join!(open(restarted), look);
+        let node = node.unwrap();
+        assert!(first < sims[0].operations(), "the first disk was done before the second began");
+        drop(node);
+    });
+}
+
+#[test]
+fn disk_left_out_on_purpose_is_not_missed() {
+    run(async {
+        let (sims, stored, disks) = stopped_store().await;
+        let restarted = sims[0].restart_after_kill();
+        let config = |absent: &[usize]| CapacityConfig {
+            absent: absent.iter().copied().collect(),
+            without: true,
+            ..CapacityConfig::small()
+        };
+        let metrics = CapacityMetrics::default();
+        let with = |absent: &[usize]| {
+            let disks = vec![Arc::clone(&restarted)];
+            CapacityNode::open(disks, env(2), config(absent), metrics.clone())
+        };
+        // The first of two alone cannot be told from a store of one disk: the node keeps the list.
+        let node = with(&[1]).await.unwrap();
+        for (location, disk) in stored.iter().zip(&disks) {
+            assert_eq!(node.read(location, 0..1).await.is_ok(), *disk == 0);
+        }
+        drop(node);
+        let refused = with(&[2]).await.map(|_| ());
+        assert!(matches!(refused, Err(OpenError::DiskSet { highest: 2 })), "{refused:?}");
+    });
+}
