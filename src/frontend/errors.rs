@@ -63,6 +63,11 @@ pub(crate) fn from_index(error: &index::Error, subject: Subject) -> Error {
         E::TooManyBlocks => ErrorCode::BlockCountExceedsLimit.into(),
         E::Full => ErrorCode::InsufficientStorage.into(),
         E::WrongPartition | E::Overloaded => busy(),
+        // Not which names: they may be another account's.
+        E::Quarantined(partition) => Error::new(ErrorCode::ServerBusy).message(format!(
+            "Partition {partition} of the index, which this request needs, is out of service: files it needs are damaged \
+             or missing. The operator of this server finds more in its log."
+        )),
         E::Corrupt(what) => {
             tracing::error!(%what, "index rows are damaged");
             internal(

@@ -68,9 +68,12 @@ impl Fleet {
     /// where that is none of these; a new store first gets its map of [`Config::initial_partitions`]. `hosts` are the
     /// parts of each, which differ in their tasks only; they share the memory that `config` grants.
     ///
+    /// A partition that needs files which are damaged or missing is quarantined: it answers [`Error::Quarantined`], all
+    /// others serve.
+    ///
     /// # Errors
-    /// The first error of any partition: [`Error::Corrupt`], [`Error::Unavailable`], [`Error::Full`],
-    /// [`Error::WrongPartition`] when another process opens them at the same time.
+    /// When no partition serves, why the first does not. [`Error::Full`]; [`Error::Unavailable`] when the coordinator does
+    /// not answer; [`Error::WrongPartition`] when another process opens them at the same time.
     pub async fn open(hosts: Vec<Parts>, config: Config) -> Result<Self, Error> {
         let boundaries = bootstrap::even_boundaries(config.initial_partitions);
         Self::open_with(hosts, config, &boundaries).await
@@ -119,6 +122,10 @@ impl Fleet {
                 Ok(host) => opened.push(host),
                 Err(error) => failed = failed.or(Some(error)),
             }
+        }
+        if opened.iter().all(|host| host.opened.all().is_empty()) {
+            let mut out = opened.iter().flat_map(|host| host.opened.quarantined());
+            failed = failed.or_else(|| out.next().map(|one| one.error.clone()));
         }
         if let Some(error) = failed {
             for host in &opened {

@@ -3,7 +3,7 @@
 //! 1. Here: opening and closing; `opened.rs`: the set of open partitions, which changes of the map change.
 //! 2. `upkeep.rs`: which partition to flush or compact, and when.
 
-mod opened;
+pub(crate) mod opened;
 mod upkeep;
 
 use std::collections::BTreeMap;
@@ -18,9 +18,11 @@ use tokio_util::sync::CancellationToken;
 
 use crate::index::api::Error;
 use crate::index::api::Target;
+use crate::index::engine::NotOpened;
 use crate::index::engine::Partition;
 use crate::index::engine::Shared;
 use crate::index::host::opened::Opened;
+use crate::index::host::opened::Quarantined;
 use crate::types::PartitionId;
 
 /// One host.
@@ -33,21 +35,32 @@ pub(crate) struct Host {
 }
 
 impl Host {
-    /// Opens partitions, several at a time.
+    /// Opens partitions, several at a time. One that needs files which are damaged or missing is quarantined.
     ///
     /// # Errors
-    /// The first error of any of them; then none is open.
+    /// The first other error of any of them; then none is open.
     pub(crate) async fn open(shared: Arc<Shared>, ids: Vec<PartitionId>) -> Result<Self, Error> {
-        let opened: Vec<Result<Partition, Error>> = stream::iter(ids)
-            .map(|id| Partition::open(&shared, id))
+        let shared_by_all = &shared;
+        let open = move |id| async move {
+            match Partition::open_or_tell(shared_by_all, id).await {
+                Ok(partition) => Ok(Ok(partition)),
+                Err(not) => quarantine(not).map(Err),
+            }
+        };
+        let opened: Vec<Result<Result<Partition, Quarantined>, Error>> = stream::iter(ids)
+            .map(open)
             .buffer_unordered(shared.config.parallel_opens.max(1))
             .collect()
             .await;
         let mut partitions = BTreeMap::new();
+        let mut quarantined = Vec::new();
         let mut failed = None;
         for result in opened {
             match result {
-                Ok(partition) => drop(partitions.insert(partition.core.id, Arc::new(partition))),
+                Ok(Ok(partition)) => {
+                    drop(partitions.insert(partition.core.id, Arc::new(partition)));
+                }
+                Ok(Err(one)) => quarantined.push(one),
                 Err(error) => failed = failed.or(Some(error)),
             }
         }
@@ -57,7 +70,12 @@ impl Host {
             }
             return Err(error);
         }
-        let opened = Arc::new(Opened::new(partitions));
+        if !quarantined.is_empty() {
+            shared.parts.metrics.quarantined(quarantined.len());
+            // What they use cannot be known, and others may share it: nothing that is there now is removed.
+            shared.parts.capacity.extents().await.iter().for_each(|info| shared.own(info.extent));
+        }
+        let opened = Arc::new(Opened::new(partitions, quarantined));
         let (stop, upkeep) = (CancellationToken::new(), Mutex::default());
         Ok(Self { shared, opened, stop, upkeep })
     }
@@ -87,8 +105,26 @@ impl Host {
     }
 
     /// # Errors
-    /// [`Error::WrongPartition`] when it is not open here.
+    /// [`Error::WrongPartition`] when it is not open here, [`Error::Quarantined`] when it cannot be.
     pub(crate) fn partition(&self, target: Target) -> Result<Arc<Partition>, Error> {
-        self.opened.get(target.partition).ok_or(Error::WrongPartition)
+        self.opened.get(target.partition).ok_or_else(|| {
+            let mut out = self.opened.quarantined().iter().map(|one| one.descriptor.id);
+            out.find(|id| *id == target.partition).map_or(Error::WrongPartition, Error::Quarantined)
+        })
+    }
+}
+
+/// Takes a partition that was claimed and does not open out of service, if damaged or missing files are the reason.
+///
+/// # Errors
+/// Any other reason.
+fn quarantine(not: NotOpened) -> Result<Quarantined, Error> {
+    match (not.claimed, not.error) {
+        (Some(descriptor), error @ (Error::Corrupt(_) | Error::Unavailable(_))) => {
+            let (partition, keys) = (descriptor.id, &descriptor.keys);
+            tracing::error!(%partition, ?keys, %error, "partition quarantined: its names answer 503");
+            Ok(Quarantined { descriptor, error })
+        }
+        (_, error) => Err(error),
     }
 }

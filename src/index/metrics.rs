@@ -28,6 +28,7 @@ struct Counters {
     cache_hits: Gauge,
     cache_misses: Gauge,
     partitions: Gauge,
+    quarantined: Gauge,
     rows: Gauge,
     memtable_bytes: Gauge,
     splits: Counter,
@@ -51,6 +52,7 @@ impl Default for Metrics {
             cache_hits: Gauge::default(),
             cache_misses: Gauge::default(),
             partitions: Gauge::default(),
+            quarantined: Gauge::default(),
             rows: Gauge::default(),
             memtable_bytes: Gauge::default(),
             splits: Counter::default(),
@@ -78,6 +80,9 @@ impl Metrics {
         index.register("block_cache_hits", "Run blocks found in memory", c.cache_hits.clone());
         index.register("block_cache_misses", "Run blocks read", c.cache_misses.clone());
         index.register("open_partitions", "Partitions served here", c.partitions.clone());
+        let quarantined =
+            "Partitions out of service because files they need are damaged or missing";
+        index.register("quarantined_partitions", quarantined, c.quarantined.clone());
         index.register("run_rows", "Rows in runs, old versions included", c.rows.clone());
         index.register("memtable_bytes", "Memory of memtables", c.memtable_bytes.clone());
         index.register("splits", "Partitions split", c.splits.clone());
@@ -144,6 +149,10 @@ impl Metrics {
     pub(crate) fn cache(&self, hits: u64, misses: u64) {
         self.0.cache_hits.set(i64::try_from(hits).unwrap_or(i64::MAX));
         self.0.cache_misses.set(i64::try_from(misses).unwrap_or(i64::MAX));
+    }
+
+    pub(crate) fn quarantined(&self, partitions: usize) {
+        self.0.quarantined.inc_by(i64::try_from(partitions).unwrap_or(i64::MAX));
     }
 
     pub(crate) fn size(&self, partitions: usize, rows: u64, memtable_bytes: usize) {

@@ -256,7 +256,9 @@ pub(super) struct PassState {
 fn log_failure(step: &'static str, error: &Error) {
     match error {
         // The map changed under the step, or the program stops: the next pass has it right.
-        Error::Stopping | Error::Index(index::Error::WrongPartition) => {
+        // A quarantined partition is reported elsewhere, and stays so until a restart.
+        Error::Stopping
+        | Error::Index(index::Error::WrongPartition | index::Error::Quarantined(_)) => {
             tracing::debug!(step, %error, "reclaim step ended early");
         }
         Error::Index(_) | Error::Capacity(_) | Error::Answer | Error::Held { .. } => {

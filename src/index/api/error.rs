@@ -5,6 +5,7 @@ use std::fmt::Debug;
 use thiserror::Error as ThisError;
 
 use crate::types::Outcome;
+use crate::types::PartitionId;
 
 /// How a lease stands in the way of a request. Source: Lease Blob, Lease Container.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ThisError)]
@@ -163,6 +164,12 @@ pub enum Error {
     /// The partition cannot serve now (stopping, or its disk is poisoned).
     #[error("the partition is unavailable: {0}")]
     Unavailable(String),
+    /// The partition is out of service since its start: files it needs are damaged, or on a disk that is missing.
+    #[error(
+        "partition {0} is out of service: files it needs are damaged or missing; `blockyard partitions list` shows which \
+         names that concerns, `blockyard check` what is damaged"
+    )]
+    Quarantined(PartitionId),
     /// Too much is queued: retry later.
     #[error("the partition is overloaded")]
     Overloaded,

@@ -53,4 +53,5 @@ pub(crate) use change::{NotMerged, NotMoved, hand_off, merge};
 pub(crate) use core::Status;
 pub(crate) use owned::Owned;
 pub(crate) use partition::Partition;
+pub(crate) use recover::NotOpened;
 pub(crate) use shared::{Failed, Shared};

@@ -22,7 +22,7 @@ use crate::index::engine::change::Way;
 use crate::index::engine::commit::{Command, Committer, Waiting};
 use crate::index::engine::core::{Core, Status};
 use crate::index::engine::recover;
-use crate::index::engine::recover::Recovered;
+use crate::index::engine::recover::{NotOpened, Recovered};
 use crate::index::engine::shared::{Failed, Shared};
 use crate::index::load::Class;
 use crate::types::Epoch;
@@ -53,6 +53,14 @@ impl Partition {
     /// [`Error::WrongPartition`] when there is none or another owner is faster; [`Error::Corrupt`],
     /// [`Error::Unavailable`], [`Error::Full`].
     pub(crate) async fn open(shared: &Arc<Shared>, id: PartitionId) -> Result<Self, Error> {
+        Self::open_or_tell(shared, id).await.map_err(|not| not.error)
+    }
+
+    /// As [`Self::open`]; the error tells whether the partition was claimed.
+    pub(crate) async fn open_or_tell(
+        shared: &Arc<Shared>,
+        id: PartitionId,
+    ) -> Result<Self, NotOpened> {
         let recovered = recover::take_over(shared, id).await?;
         Ok(Self::start(shared, recovered))
     }

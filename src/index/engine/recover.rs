@@ -33,9 +33,30 @@ pub(crate) struct Recovered {
     pub(crate) flushed: Sequence,
 }
 
+/// Why a partition was not taken over.
+#[derive(Debug)]
+pub(crate) struct NotOpened {
+    /// The partition, when it was claimed: then what stands in the way are files it needs.
+    pub(crate) claimed: Option<PartitionDescriptor>,
+    pub(crate) error: Error,
+}
+
 /// Takes a partition over: claims it in the coordinator, locks earlier owners out of its log, replays.
-pub(crate) async fn take_over(shared: &Arc<Shared>, id: PartitionId) -> Result<Recovered, Error> {
-    let (descriptor, revision) = claim(shared, id).await?;
+pub(crate) async fn take_over(
+    shared: &Arc<Shared>,
+    id: PartitionId,
+) -> Result<Recovered, NotOpened> {
+    let claimed = claim(shared, id).await;
+    let (descriptor, revision) = claimed.map_err(|error| NotOpened { claimed: None, error })?;
+    let recovered = recover(shared, descriptor.clone(), revision).await;
+    recovered.map_err(|error| NotOpened { claimed: Some(descriptor), error })
+}
+
+async fn recover(
+    shared: &Arc<Shared>,
+    descriptor: PartitionDescriptor,
+    revision: Revision,
+) -> Result<Recovered, Error> {
     for (number, extent) in descriptor.log.iter().enumerate() {
         shared.own(*extent);
         let shut = shut(shared.parts.capacity.as_ref(), *extent, descriptor.epoch).await;

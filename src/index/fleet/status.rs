@@ -8,6 +8,7 @@ use std::time::Duration;
 use crate::index::engine::Partition;
 use crate::index::engine::Status;
 use crate::index::fleet::Fleet;
+use crate::index::host::opened::Quarantined;
 use crate::index::load::Counts;
 use crate::types::Epoch;
 use crate::types::HostId;
@@ -44,6 +45,8 @@ pub struct PartitionStatus {
     pub memtable_bytes: u64,
     /// Extents of its log.
     pub log_extents: u64,
+    /// Whether it serves nothing at all, since files it needs are damaged or missing.
+    pub quarantined: bool,
     /// Why it takes no writes; none when it does.
     pub stopped: Option<String>,
 }
@@ -119,7 +122,7 @@ impl Changes {
 }
 
 impl Fleet {
-    /// All partitions open here, in key order, stripes of one range by number.
+    /// All partitions open or quarantined here, in key order, stripes of one range by number.
     #[must_use]
     pub fn status(&self) -> Vec<PartitionStatus> {
         let of_host = |host: &crate::index::host::Host| {
@@ -127,6 +130,10 @@ impl Fleet {
             host.opened.all().into_iter().map(move |partition| status(&partition, id))
         };
         let mut all: Vec<PartitionStatus> = self.hosts.iter().flat_map(of_host).collect();
+        for host in &self.hosts {
+            let out = host.opened.quarantined().iter();
+            all.extend(out.map(|one| out_of_service(one, host.shared.host)));
+        }
         all.sort_by(|a, b| (a.range.low(), a.stripe).cmp(&(b.range.low(), b.stripe)));
         all
     }
@@ -135,6 +142,25 @@ impl Fleet {
     #[must_use]
     pub fn changes_after(&self, number: u64) -> Vec<ChangeEvent> {
         self.changes.after(number)
+    }
+}
+
+fn out_of_service(one: &Quarantined, host: HostId) -> PartitionStatus {
+    let Quarantined { descriptor, error } = one;
+    PartitionStatus {
+        id: descriptor.id,
+        epoch: descriptor.epoch,
+        host,
+        range: descriptor.keys.range().clone(),
+        stripe: descriptor.keys.stripe(),
+        counts: Counts::default(),
+        queue_age: Duration::ZERO,
+        rows: 0,
+        run_bytes: 0,
+        memtable_bytes: 0,
+        log_extents: u64::try_from(descriptor.log.len()).unwrap_or(u64::MAX),
+        quarantined: true,
+        stopped: Some(format!("quarantined: {error}")),
     }
 }
 
@@ -154,6 +180,7 @@ fn status(partition: &Partition, host: HostId) -> PartitionStatus {
         run_bytes,
         memtable_bytes: wide(core.table_bytes()),
         log_extents: wide(core.log_extents()),
+        quarantined: false,
         stopped: match core.status() {
             Status::Serving => None,
             Status::ReadOnly(reason) => Some(reason),

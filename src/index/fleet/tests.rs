@@ -7,6 +7,7 @@ use crate::index::engine::testing::World;
 use crate::index::map::PartitionDescriptor;
 use crate::types::AccountName;
 use crate::types::Epoch;
+use crate::types::ExtentId;
 use crate::types::PartitionId;
 
 fn parts(world: &World) -> Parts {
@@ -97,4 +98,118 @@ fn even_boundaries_make_a_map_of_any_size() {
         assert_eq!(bounds.len() as u64 + 1, count.max(1));
         assert!(bounds.windows(2).all(|pair| pair[0] < pair[1]));
     }
+}
+
+/// A store of four partitions with an account in each, flushed; and the extents of each one's log.
+async fn four_accounts(world: &World) -> Vec<(Write, Vec<ExtentId>)> {
+    let bounds = ["h", "n", "t"].map(|name| {
+        let name = AccountName::new(&name.repeat(3)).unwrap();
+        RoutingKey::account(&name)
+    });
+    let parts = parts(world);
+    let host = Fleet::open_with(vec![parts.clone()], world.config, &bounds).await.unwrap();
+    let mut made = Vec::new();
+    for (id, name) in (1..).zip(["aaaa", "iiii", "oooo", "zzzz"]) {
+        let write = account(name, id);
+        host.write(target(&parts, &write.routing_key()).await, write.clone()).await.unwrap();
+        made.push(write);
+    }
+    host.shutdown().await;
+    let map = PartitionMap::load(parts.coordinator.as_ref()).await.unwrap();
+    let log = |write: &Write| map.owner(&write.routing_key()).unwrap().log.clone();
+    made.into_iter().map(|write| (write.clone(), log(&write))).collect()
+}
+
+#[tokio::test]
+async fn damaged_partition_is_quarantined_and_all_others_serve() {
+    let world = World::empty();
+    let made = four_accounts(&world).await;
+    world.capacity.flip(*made[1].1.last().unwrap(), 0, 77);
+    let parts = parts(&world);
+    let host = Fleet::open(vec![parts.clone()], world.config).await.unwrap();
+    let before = world.capacity.extents_of_index();
+    for (number, (write, _)) in made.iter().enumerate() {
+        let at = target(&parts, &write.routing_key()).await;
+        let Write::CreateAccount { name, .. } = write else { panic!("no account") };
+        let read = host.read(at, Read::Account(name.clone())).await;
+        let again = host.write(at, write.clone()).await;
+        if number == 1 {
+            let refused = Error::Quarantined(at.partition);
+            assert_eq!((read.unwrap_err(), again.unwrap_err()), (refused.clone(), refused));
+        } else {
+            read.unwrap();
+            again.unwrap();
+        }
+    }
+    let status = host.status();
+    let map = PartitionMap::load(parts.coordinator.as_ref()).await.unwrap();
+    let ranges = |of: &[PartitionStatus]| of.iter().map(|p| p.range.clone()).collect::<Vec<_>>();
+    let tiles: Vec<_> = map.partitions().iter().map(|p| p.keys.range().clone()).collect();
+    assert_eq!(ranges(&status), tiles, "the map still tiles, and the status names every range");
+    let out: Vec<usize> = (0..4).filter(|number| status[*number].quarantined).collect();
+    assert_eq!(out, [1]);
+    assert!(status[1].stopped.as_ref().unwrap().contains("damaged"), "{:?}", status[1].stopped);
+    // Whoever concludes from the absence of references must not forget those that cannot be read.
+    assert!(before.iter().all(|id| world.capacity.extents_of_index().contains(id)));
+    let owned = host.owned_extents().await;
+    assert!(before.iter().all(|id| owned.contains(id)));
+    host.shutdown().await;
+
+    world.capacity.flip(*made[1].1.last().unwrap(), 0, 77);
+    let host = Fleet::open(vec![parts.clone()], world.config).await.unwrap();
+    let at = target(&parts, &made[1].0.routing_key()).await;
+    host.write(at, made[1].0.clone()).await.unwrap();
+    host.shutdown().await;
+}
+
+#[tokio::test]
+async fn run_that_a_quarantined_partition_shares_outlives_its_siblings() {
+    let world = World::empty();
+    let parts = parts(&world);
+    let host = Arc::new(Fleet::open(vec![parts.clone()], world.config).await.unwrap());
+    for number in 0..200 {
+        let write = account(&format!("acc{number:05}"), number);
+        host.write(target(&parts, &write.routing_key()).await, write).await.unwrap();
+    }
+    host.flush().await.unwrap();
+    let cut = RoutingKey::account(&AccountName::new("acc00100").unwrap());
+    let only = host.status()[0].id;
+    let children = host.split(only, &[cut]).await.unwrap().partitions;
+    // Stopped as by a kill: the children still share the run.
+    let log = |id: PartitionId| {
+        let parts = parts.clone();
+        async move {
+            let map = PartitionMap::load(parts.coordinator.as_ref()).await.unwrap();
+            map.partitions().iter().find(|p| p.id == id).unwrap().log.clone()
+        }
+    };
+    let damaged = *log(children[1]).await.last().unwrap();
+    let runs = world.capacity.extents_of(crate::capacity::ExtentKind::Run);
+    drop(host);
+    world.capacity.crash();
+    world.capacity.flip(damaged, 0, 77);
+    let host = Fleet::open(vec![parts.clone()], world.config).await.unwrap();
+    let first = host.hosts[0].opened.all().pop().unwrap();
+    assert_eq!(first.core.id, children[0]);
+    while first.separate().await.unwrap() {}
+    host.shutdown().await;
+    let left = world.capacity.extents_of(crate::capacity::ExtentKind::Run);
+    assert!(runs.iter().all(|run| left.contains(run)), "{runs:?} were there, {left:?} are left");
+
+    world.capacity.flip(damaged, 0, 77);
+    let host = Fleet::open(vec![parts.clone()], world.config).await.unwrap();
+    let name = AccountName::new("acc00150").unwrap();
+    let at = target(&parts, RoutingKey::account(&name).as_bytes()).await;
+    assert!(matches!(host.read(at, Read::Account(name)).await, Ok(ReadReply::Account(_))));
+    host.shutdown().await;
+}
+
+#[tokio::test]
+async fn coordinator_that_does_not_answer_is_no_damage() {
+    let world = World::empty();
+    four_accounts(&world).await;
+    let parts = parts(&world);
+    world.store.inject(crate::coordinator::Fault::Unavailable);
+    let refused = Fleet::open(vec![parts], world.config).await.map(|_| ());
+    assert!(matches!(refused, Err(Error::Unavailable(_))), "{refused:?}");
 }

@@ -6,20 +6,41 @@ use std::sync::PoisonError;
 use std::sync::RwLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::index::api::Error;
 use crate::index::engine::Partition;
+use crate::index::map::PartitionDescriptor;
 use crate::types::PartitionId;
+
+/// A partition that could not be opened because files it needs are damaged or missing. Nobody serves it until the next
+/// start, and nothing of its files is removed.
+#[derive(Clone, Debug)]
+pub(crate) struct Quarantined {
+    /// Which names that concerns.
+    pub(crate) descriptor: PartitionDescriptor,
+    /// What is wrong.
+    pub(crate) error: Error,
+}
 
 /// Partitions by id.
 #[derive(Debug)]
 pub(crate) struct Opened {
     partitions: RwLock<BTreeMap<PartitionId, Arc<Partition>>>,
+    quarantined: Vec<Quarantined>,
     /// Grows with every change of the set.
     version: AtomicU64,
 }
 
 impl Opened {
-    pub(crate) fn new(partitions: BTreeMap<PartitionId, Arc<Partition>>) -> Self {
-        Self { partitions: RwLock::new(partitions), version: AtomicU64::new(0) }
+    pub(crate) fn new(
+        partitions: BTreeMap<PartitionId, Arc<Partition>>,
+        quarantined: Vec<Quarantined>,
+    ) -> Self {
+        Self { partitions: RwLock::new(partitions), quarantined, version: AtomicU64::new(0) }
+    }
+
+    /// Those that do not serve.
+    pub(crate) fn quarantined(&self) -> &[Quarantined] {
+        &self.quarantined
     }
 
     pub(crate) fn get(&self, id: PartitionId) -> Option<Arc<Partition>> {

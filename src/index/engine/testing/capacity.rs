@@ -141,6 +141,12 @@ impl MemoryCapacity {
         self.0.lock().unwrap().extents.keys().copied().collect()
     }
 
+    /// Those of a kind.
+    pub(crate) fn extents_of(&self, kind: ExtentKind) -> Vec<ExtentId> {
+        let state = self.0.lock().unwrap();
+        state.extents.iter().filter(|(_, extent)| extent.kind == kind).map(|(id, _)| *id).collect()
+    }
+
     /// Whether these bytes share memory with a frame.
     pub(crate) fn shares(&self, bytes: &Bytes) -> bool {
         let state = self.0.lock().unwrap();

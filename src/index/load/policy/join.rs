@@ -48,7 +48,12 @@ pub(super) fn merge(policy: &Policy, now: Duration, loads: &[PartitionLoad]) -> 
     }
     for place in 0..loads.len() {
         let (mut ids, mut size, mut weight) = (Vec::new(), 0.0, 0.0);
+        let mut end = None;
         for load in loads.iter().skip(place).take(WAYS_MAX) {
+            // Between two of them one may be missing: it is quarantined, or between two hosts.
+            if end.replace(load.range.high()).is_some_and(|end| end != Some(load.range.low())) {
+                break;
+            }
             size += config.size(load);
             weight += config.weight(&load.load);
             let fits = size <= SIZE_TOGETHER && weight < COLD_TOGETHER;
