@@ -13,7 +13,7 @@
 //! | `/admin/faults` | the fault dial |
 //!
 //! 1. `readiness.rs`: what `node` tells;
-//! 2. `server.rs`: the connections, the routes and their limits;
+//! 2. `connections.rs`: who is served; `server.rs`: the routes and their limits;
 //! 3. `token.rs`: who may command; `answer.rs`: how a command is refused;
 //! 4. `accounts.rs` over `account_store.rs` (with keys of `keygen.rs`), `trace.rs`, `faults.rs`, `partitions/`: the commands.
 //!
@@ -23,6 +23,7 @@
 mod account_store;
 mod accounts;
 mod answer;
+mod connections;
 mod faults;
 mod keygen;
 mod partitions;

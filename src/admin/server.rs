@@ -1,4 +1,4 @@
-//! Routes and connections of the admin listener.
+//! Routes of the admin listener and their limits.
 
 use std::io;
 use std::sync::Arc;
@@ -7,20 +7,19 @@ use std::time::Duration;
 
 use axum::BoxError;
 use axum::Router;
+use axum::body::Body;
 use axum::error_handling::HandleErrorLayer;
+use axum::extract::Request;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
+use axum::middleware::Next;
 use axum::middleware::from_fn_with_state;
 use axum::response::IntoResponse;
 use axum::response::Response;
 use axum::routing::delete;
 use axum::routing::get;
 use axum::routing::post;
-use hyper::server::conn::http1;
-use hyper_util::rt::TokioIo;
-use hyper_util::rt::TokioTimer;
-use hyper_util::service::TowerToHyperService;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tower::ServiceBuilder;
@@ -28,7 +27,7 @@ use tower::timeout::error::Elapsed;
 
 use crate::env::Env;
 use crate::env::net::Listener;
-use crate::env::net::Stream;
+use crate::frontend::connections::Held;
 use crate::frontend::faults::Faults;
 use crate::frontend::trace::Trace;
 use crate::telemetry;
@@ -37,6 +36,7 @@ use crate::telemetry::Registry;
 use super::account_store::AccountStore;
 use super::accounts;
 use super::answer::Failure;
+use super::connections;
 use super::faults;
 use super::partitions;
 use super::partitions::PartitionStore;
@@ -46,12 +46,8 @@ use super::token;
 use super::token::Token;
 use super::trace;
 
-/// Open admin connections; more wait to be accepted.
-const CONNECTIONS_MAX: usize = 64;
-/// Pause after a failed accept, for descriptors to become free.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
-/// An admin connection without a request is closed after this.
-const IDLE_MAX: Duration = Duration::from_secs(60);
+/// Requests at a time, but for those of health; more are refused at once.
+pub(super) const WORK_MAX: usize = 64;
 /// Admin commands at a time; more are refused at once.
 const COMMANDS_MAX: usize = 16;
 /// How long a command may take until its answer begins.
@@ -120,60 +116,33 @@ impl AdminServer {
     /// The listener's address cannot be read.
     pub async fn run(self, stop: CancellationToken) -> io::Result<()> {
         self.listener.local_addr()?;
-        let permits = Arc::new(Semaphore::new(CONNECTIONS_MAX));
-        let service = TowerToHyperService::new(routes(self.state));
-        loop {
-            let Ok(permit) = Arc::clone(&permits).acquire_owned().await else { return Ok(()) };
-            let accepted = tokio::select! {
-                biased;
-                () = stop.cancelled() => return Ok(()),
-                accepted = self.listener.accept() => accepted,
-            };
-            match accepted {
-                Ok((stream, _)) => {
-                    let serving = connection(stream, service.clone(), stop.clone());
-                    drop(self.env.tasks.spawn("admin connection", async move {
-                        serving.await;
-                        drop(permit);
-                    }));
-                }
-                Err(error) => {
-                    tracing::warn!(%error, "cannot accept on the admin listener");
-                    self.env.clock.sleep(ACCEPT_PAUSE).await;
-                }
-            }
-        }
-    }
-}
-
-async fn connection(
-    stream: Box<dyn Stream>,
-    service: TowerToHyperService<Router>,
-    stop: CancellationToken,
-) {
-    let mut builder = http1::Builder::new();
-    builder.timer(TokioTimer::new()).header_read_timeout(IDLE_MAX).half_close(false);
-    let connection = builder.serve_connection(TokioIo::new(stream), service);
-    tokio::select! {
-        biased;
-        served = connection => {
-            if let Err(error) = served {
-                tracing::debug!(%error, "an admin connection ended early");
-            }
-        }
-        // Nothing of value runs on these connections: they are cut.
-        () = stop.cancelled() => {}
+        connections::serve(self.listener, routes(self.state), self.env, stop).await;
+        Ok(())
     }
 }
 
 fn routes(state: AdminState) -> Router {
+    let work = Arc::new(Semaphore::new(WORK_MAX));
     Router::new()
         .nest("/admin", control(&state))
-        .route("/healthz", get(async || "ok\n"))
-        .route("/readyz", get(readyz))
         .route("/metrics", get(metrics))
         .route("/partitions", get(partitions::page::show))
+        .layer(from_fn_with_state(work, bounded))
+        // Health has room of its own: these never wait for what the others do.
+        .route("/healthz", get(async || "ok\n"))
+        .route("/readyz", get(readyz))
         .with_state(state)
+}
+
+/// Refuses what is too much to do at a time; a request is done when its answer was sent.
+async fn bounded(State(work): State<Arc<Semaphore>>, request: Request, next: Next) -> Response {
+    let Ok(permit) = work.try_acquire_owned() else { return busy().into_response() };
+    next.run(request).await.map(|body| Body::new(Held::new(body, permit)))
+}
+
+fn busy() -> Failure {
+    let text = "too many admin requests at a time: repeat it";
+    Failure::new(StatusCode::SERVICE_UNAVAILABLE, "Busy", text)
 }
 
 /// What needs the token: so many at a time, each within a time.
@@ -218,8 +187,7 @@ async fn overrun(error: BoxError) -> Failure {
             "the command took too long; it may still be carried out: look before you repeat it";
         Failure::new(StatusCode::GATEWAY_TIMEOUT, "Timeout", text)
     } else {
-        let text = "too many admin commands at a time: repeat it";
-        Failure::new(StatusCode::SERVICE_UNAVAILABLE, "Busy", text)
+        busy()
     }
 }
 

@@ -3,9 +3,9 @@
 use std::io;
 use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
-use std::sync::atomic::Ordering;
+use std::time::Duration;
 
+use http_body_util::Either;
 use hyper::Request;
 use hyper::Response;
 use hyper::body::Incoming;
@@ -20,13 +20,16 @@ use tokio_util::sync::CancellationToken;
 use crate::env::Tasks;
 use crate::env::net::Stream;
 use crate::frontend::body::ResponseBody;
+use crate::frontend::connections::Held;
+use crate::frontend::connections::Running;
+use crate::frontend::connections::Slot;
 use crate::frontend::observe::Cut;
+use crate::frontend::opening::Opened;
+use crate::frontend::opening::Opening;
+use crate::frontend::opening::Speaks;
 use crate::frontend::server::ServerConfig;
 use crate::frontend::service::FrontEnd;
 use crate::frontend::sniff::Rewound;
-use crate::frontend::sniff::Speaks;
-use crate::frontend::sniff::sniff;
-use crate::frontend::tls::Tls;
 use crate::types::Peer;
 
 /// What a client may send of one body before we have read it, over HTTP/2.
@@ -42,47 +45,32 @@ const STREAMS_MAX: u32 = 128;
 #[derive(Debug)]
 pub(super) struct Shared {
     pub(super) front: Arc<FrontEnd>,
-    pub(super) tls: Option<Tls>,
+    pub(super) opening: Opening,
     pub(super) config: ServerConfig,
     pub(super) stop: CancellationToken,
 }
 
-/// What becomes of a connection's requests.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Admits {
-    /// They are answered.
-    All,
-    /// There are too many connections: the first is told so, and the connection is closed.
-    None,
-}
-
-/// Serves one client until it leaves, is idle for too long, or the server stops.
+/// Serves one client until it leaves, is idle for too long, has to leave for another, or the server stops. Without a slot there
+/// are too many connections: the first request is told so, and the connection is closed.
 pub(super) async fn run(
     stream: Box<dyn Stream>,
-    mut peer: Peer,
+    peer: Peer,
     shared: &Arc<Shared>,
-    admits: Admits,
+    slot: Option<&Arc<Slot>>,
 ) {
     let served = async {
-        let Some((mut speaks, mut stream)) = first_bytes(stream, shared).await? else {
-            return Ok(());
+        let opened = tokio::select! {
+            biased;
+            opened = shared.opening.open(stream) => opened?,
+            // Nothing was asked yet, so nobody waits for an answer.
+            () = shared.stop.cancelled() => None,
+            () = told_to_leave(slot) => None,
         };
-        if speaks == Speaks::Tls {
-            let Some(tls) = &shared.tls else {
-                return Err(io::Error::other(
-                    "the client speaks TLS and this server has no certificate: start it with --tls auto",
-                ));
-            };
-            peer.secure = true;
-            let shaking = Box::pin(tls.accept(stream));
-            let secured = within(shared, shaking).await?;
-            let inner = first_bytes(Box::new(secured), shared).await?;
-            let Some(told) = inner else { return Ok(()) };
-            (speaks, stream) = told;
-        }
+        let Some(Opened { speaks, secure, stream }) = opened else { return Ok(()) };
+        let peer = Peer { secure, ..peer };
         match speaks {
-            Speaks::Http2 => http2(stream, peer, shared, admits).await,
-            Speaks::Http1 | Speaks::Tls => http1(stream, peer, shared, admits).await,
+            Speaks::Http2 => http2(stream, peer, shared, slot).await,
+            Speaks::Http1 | Speaks::Tls => http1(stream, peer, shared, slot).await,
         }
     };
     if let Err(error) = served.await {
@@ -90,26 +78,24 @@ pub(super) async fn run(
     }
 }
 
-async fn first_bytes(
-    stream: Box<dyn Stream>,
-    shared: &Shared,
-) -> io::Result<Option<(Speaks, Rewound)>> {
-    tokio::select! {
-        biased;
-        told = within(shared, sniff(stream)) => told,
-        // Nothing was asked yet, so nobody waits for an answer.
-        () = shared.stop.cancelled() => Ok(None),
+async fn told_to_leave(slot: Option<&Arc<Slot>>) {
+    match slot {
+        Some(slot) => slot.told_to_leave().await,
+        None => std::future::pending().await,
     }
 }
 
-/// Bounds one step of a connection's beginning.
-async fn within<T>(shared: &Shared, step: impl Future<Output = io::Result<T>>) -> io::Result<T> {
+/// Ends when the connection must: `connection` was asked to end gracefully and does so in its own time, which the stop of the
+/// server bounds; one without a request in progress has a moment.
+async fn goodbye(
+    connection: impl Future<Output = hyper::Result<()>>,
+    slot: Option<&Arc<Slot>>,
+) -> hyper::Result<()> {
+    let Some(slot) = slot else { return connection.await };
     tokio::select! {
         biased;
-        done = step => done,
-        () = shared.front.env.clock.sleep(shared.config.head_timeout) => {
-            Err(io::ErrorKind::TimedOut.into())
-        }
+        result = connection => result,
+        () = slot.goodbye() => Ok(()),
     }
 }
 
@@ -117,52 +103,55 @@ async fn answer(
     front: &FrontEnd,
     request: Request<Incoming>,
     peer: Peer,
-    admits: Admits,
-) -> Result<Response<ResponseBody>, Cut> {
-    match admits {
-        Admits::All => front.handle(request, peer).await,
-        Admits::None => Ok(front.refuse(request)),
+    running: Option<Running>,
+) -> Result<Response<Either<Held<ResponseBody, Running>, ResponseBody>>, Cut> {
+    match running {
+        Some(running) => {
+            let response = front.handle(request, peer, &running).await?;
+            Ok(response.map(|body| Either::Left(running.until_sent(body))))
+        }
+        None => Ok(front.refuse(request).map(Either::Right)),
     }
 }
 
-async fn http1(stream: Rewound, peer: Peer, shared: &Shared, admits: Admits) -> io::Result<()> {
-    let service =
-        service_fn(|request: Request<Incoming>| answer(&shared.front, request, peer, admits));
+async fn http1(
+    stream: Rewound,
+    peer: Peer,
+    shared: &Shared,
+    slot: Option<&Arc<Slot>>,
+) -> io::Result<()> {
+    let service = service_fn(|request: Request<Incoming>| {
+        answer(&shared.front, request, peer, slot.map(Slot::begin))
+    });
     let mut builder = http1::Builder::new();
     builder
         .timer(TokioTimer::new())
         .header_read_timeout(shared.config.head_timeout)
         .max_headers(shared.config.headers_max)
         .max_buf_size(shared.config.head_bytes_max)
-        .keep_alive(admits == Admits::All)
+        .keep_alive(slot.is_some())
         .half_close(false);
     let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service));
     tokio::select! {
         biased;
-        result = connection.as_mut() => result,
-        () = shared.stop.cancelled() => {
-            connection.as_mut().graceful_shutdown();
-            connection.await
-        }
+        result = connection.as_mut() => return result.map_err(io::Error::other),
+        () = shared.stop.cancelled() => {}
+        () = told_to_leave(slot) => {}
     }
-    .map_err(io::Error::other)
+    connection.as_mut().graceful_shutdown();
+    goodbye(connection, slot).await.map_err(io::Error::other)
 }
 
 async fn http2(
     stream: Rewound,
     peer: Peer,
     shared: &Arc<Shared>,
-    admits: Admits,
+    slot: Option<&Arc<Slot>>,
 ) -> io::Result<()> {
-    let activity = Arc::new(Activity::default());
-    let (front, begun) = (Arc::clone(&shared.front), Arc::clone(&activity));
+    let (front, of_stream) = (Arc::clone(&shared.front), slot.cloned());
     let service = service_fn(move |request: Request<Incoming>| {
-        let (front, running) = (Arc::clone(&front), begun.begin());
-        async move {
-            let response = answer(&front, request, peer, admits).await;
-            drop(running);
-            response
-        }
+        let (front, running) = (Arc::clone(&front), of_stream.as_ref().map(Slot::begin));
+        async move { answer(&front, request, peer, running).await }
     });
     let mut builder = http2::Builder::new(Streams(shared.front.env.tasks.clone()));
     builder
@@ -179,11 +168,19 @@ async fn http2(
         biased;
         result = connection.as_mut() => return result.map_err(io::Error::other),
         () = shared.stop.cancelled() => {}
-        () = activity.idle(shared) => {}
+        () = told_to_leave(slot) => {}
+        // HTTP/2 has no limit on idle connections of its own.
+        () = idle_for(shared.config.head_timeout, slot) => {}
     }
     connection.as_mut().graceful_shutdown();
-    // Streams that still carry an answer end in their own time; the stop of the server bounds that.
-    connection.await.map_err(io::Error::other)
+    goodbye(connection, slot).await.map_err(io::Error::other)
+}
+
+async fn idle_for(long: Duration, slot: Option<&Arc<Slot>>) {
+    match slot {
+        Some(slot) => slot.idle_for(long).await,
+        None => std::future::pending().await,
+    }
 }
 
 /// Runs the streams of HTTP/2 connections among the node's tasks.
@@ -196,43 +193,5 @@ where
 {
     fn execute(&self, stream: F) {
         drop(self.0.spawn("stream", stream));
-    }
-}
-
-/// Requests of one connection: HTTP/2 has no limit on idle connections of its own.
-#[derive(Debug, Default)]
-struct Activity {
-    begun: AtomicUsize,
-    running: Arc<AtomicUsize>,
-}
-
-/// One request being answered.
-#[derive(Debug)]
-struct Running(Arc<AtomicUsize>);
-
-impl Activity {
-    fn begin(&self) -> Running {
-        self.begun.fetch_add(1, Ordering::Relaxed);
-        self.running.fetch_add(1, Ordering::Relaxed);
-        Running(Arc::clone(&self.running))
-    }
-
-    /// Returns once a whole head timeout has passed without a request.
-    async fn idle(&self, shared: &Shared) {
-        let mut seen = usize::MAX;
-        loop {
-            let begun = self.begun.load(Ordering::Relaxed);
-            if begun == seen && self.running.load(Ordering::Relaxed) == 0 {
-                return;
-            }
-            seen = begun;
-            shared.front.env.clock.sleep(shared.config.head_timeout).await;
-        }
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }

@@ -1,7 +1,8 @@
 //! The front end: stateless; parses, authenticates, routes, streams. Holds nothing a request needs to survive.
 //!
 //! The main path, PUT of a block:
-//! 1. `server.rs` accepts; `connection.rs` tells TLS and HTTP versions apart (`sniff.rs`, `tls.rs`) and drives HTTP.
+//! 1. `server.rs` accepts, within the limits of `connections/`; `opening.rs` tells TLS and HTTP versions apart (`sniff.rs`,
+//!    `tls.rs`); `connection.rs` drives HTTP.
 //! 2. `service.rs` has the request admitted (`admission/`: room for it; `access/`: account, signature, parse, permission),
 //!    dispatches, renders, measures.
 //! 3. `dispatch.rs` is one exhaustive match; `ops/` has a file per family of operations.
@@ -33,6 +34,7 @@ mod admission;
 pub mod body;
 pub mod client;
 mod connection;
+pub(crate) mod connections;
 mod cors;
 mod dispatch;
 mod errors;
@@ -41,6 +43,7 @@ mod ingest;
 mod last_access;
 pub mod metrics;
 pub mod observe;
+pub(crate) mod opening;
 mod ops;
 mod read;
 pub mod route;

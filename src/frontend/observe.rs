@@ -45,6 +45,8 @@ pub(super) struct Seen {
     pub(super) operation: &'static str,
     /// What the fault dial does to it.
     pub(super) strike: Option<Strike>,
+    /// Whether the sender proved who they are, and was let in.
+    pub(super) authenticated: bool,
 }
 
 impl FrontEnd {

@@ -4,30 +4,51 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use crate::env::net::Listener;
 use crate::env::net::Stream;
 use crate::frontend::connection;
-use crate::frontend::connection::Admits;
 use crate::frontend::connection::Shared;
+use crate::frontend::connections::Connections;
+use crate::frontend::connections::Entry;
+use crate::frontend::connections::Limits;
+use crate::frontend::connections::Refusal;
+use crate::frontend::opening::Opening;
 use crate::frontend::service::FrontEnd;
+use crate::frontend::tls::Alpn;
 use crate::frontend::tls::Tls;
 use crate::types::Peer;
 
 /// Connections that are being refused at a time.
 const REFUSALS_MAX: usize = 256;
+/// Of these, those of one peer.
+const PEER_REFUSALS_MAX: usize = 64;
 /// How long a connection that is refused may take to ask, and to be told.
 const REFUSAL_TIME_MAX: Duration = Duration::from_secs(1);
+/// Connections, beyond those served, that were told to leave for others and have not yet.
+const LEAVING_MAX: usize = 256;
+/// The share of connections that peers have for themselves of which a request was authenticated: one of so many.
+const RESERVED_SHARE: usize = 8;
+/// The share of connections that one peer may have, where no number is given: one of so many.
+const PEER_SHARE: usize = 4;
+/// Connections that cannot be served are logged once in so long.
+const LOG_EVERY: Duration = Duration::from_secs(10);
 
 /// Limits of connections.
 #[derive(Clone, Copy, Debug)]
 pub struct ServerConfig {
-    /// Open connections; what further ones ask is answered 503, and they are closed. Default 4,096.
+    /// Open connections. When all are taken, the one leaves that has been idle for longest; when none is idle, what a new one
+    /// asks is answered 503, and it is closed. Default 4,096.
     pub connections_max: usize,
-    /// A TLS handshake and a request head must each be complete within this; an HTTP/2 connection without requests is
-    /// closed after it. Default 30 s.
+    /// Open connections of one address (IPv6: of one network of 64 bits), beyond which new ones are answered 503. Default: a
+    /// quarter of all, and no limit for addresses of this machine.
+    pub peer_connections_max: Option<usize>,
+    /// The first byte of a connection, and after a TLS handshake, must come within this. Default 5 s.
+    pub first_byte_timeout: Duration,
+    /// A TLS handshake must be complete within this. Default 10 s.
+    pub handshake_timeout: Duration,
+    /// A request head must be complete within this; an HTTP/2 connection without requests is closed after it. Default 30 s.
     pub head_timeout: Duration,
     /// Header lines of a request; more are refused with 431. Default 128.
     pub headers_max: usize,
@@ -41,10 +62,33 @@ impl Default for ServerConfig {
     fn default() -> Self {
         Self {
             connections_max: 4096,
+            peer_connections_max: None,
+            first_byte_timeout: Duration::from_secs(5),
+            handshake_timeout: Duration::from_secs(10),
             head_timeout: Duration::from_secs(30),
             headers_max: 128,
             head_bytes_max: 128 << 10,
             drain: Duration::from_secs(30),
+        }
+    }
+}
+
+impl ServerConfig {
+    const fn limits(&self) -> Limits {
+        let open_max = self.connections_max;
+        let (peer_max, loopback_max) = match self.peer_connections_max {
+            Some(max) => (max, max),
+            // Programs on this machine have all of its resources anyway, and the proxy that brings everybody is often one.
+            None => (open_max.div_ceil(PEER_SHARE), usize::MAX),
+        };
+        Limits {
+            open_max,
+            peer_max,
+            loopback_max,
+            reserved: open_max / RESERVED_SHARE,
+            leaving_max: LEAVING_MAX,
+            refused_max: REFUSALS_MAX,
+            refused_peer_max: PEER_REFUSALS_MAX,
         }
     }
 }
@@ -58,9 +102,17 @@ pub async fn serve(
     config: ServerConfig,
     stop: CancellationToken,
 ) {
-    let shared = Arc::new(Shared { front: Arc::clone(&front), tls, config, stop: stop.clone() });
-    let permits = Arc::new(Semaphore::new(config.connections_max));
-    let refusals = Arc::new(Semaphore::new(REFUSALS_MAX));
+    let opening = Opening {
+        tls,
+        alpn: Alpn::Http2OrHttp1,
+        first_byte: config.first_byte_timeout,
+        handshake: config.handshake_timeout,
+        clock: Arc::clone(&front.env.clock),
+    };
+    let front_of_all = Arc::clone(&front);
+    let shared = Arc::new(Shared { front: front_of_all, opening, config, stop: stop.clone() });
+    let connections = Connections::new(config.limits(), Arc::clone(&front.env.clock));
+    let mut logged = None;
     loop {
         let accepted = tokio::select! {
             biased;
@@ -68,18 +120,31 @@ pub async fn serve(
             accepted = listener.accept() => accepted,
         };
         match accepted {
-            Ok((stream, peer)) => {
+            Ok((stream, address)) => {
                 let shared = Arc::clone(&shared);
-                let peer = Peer { address: peer, secure: false };
-                let Ok(permit) = Arc::clone(&permits).try_acquire_owned() else {
-                    refuse(stream, peer, shared, &refusals).await;
-                    continue;
-                };
-                drop(front.env.tasks.spawn("connection", async move {
-                    tracing::trace!(?peer, "connected");
-                    connection::run(stream, peer, &shared, Admits::All).await;
-                    drop(permit);
-                }));
+                let peer = Peer { address, secure: false };
+                match connections.enter(address.ip()) {
+                    Entry::Serve(slot) => {
+                        drop(front.env.tasks.spawn("connection", async move {
+                            tracing::trace!(?peer, "connected");
+                            connection::run(stream, peer, &shared, Some(&slot)).await;
+                        }));
+                        // Who was told to leave for it does so before the next one comes.
+                        tokio::task::yield_now().await;
+                        continue;
+                    }
+                    Entry::Refuse(refusal) => refuse(stream, peer, shared, refusal),
+                    Entry::Close => drop(stream),
+                }
+                let now = front.env.clock.monotonic();
+                if logged.is_none_or(|then| now.saturating_sub(then) >= LOG_EVERY) {
+                    logged = Some(now);
+                    tracing::warn!(
+                        %address,
+                        "too many connections, of this address or in all: new ones are refused; --connections-max and \
+                         --peer-connections-max set the limits"
+                    );
+                }
             }
             Err(error) => {
                 // Out of file descriptors, most likely: waiting is all that helps.
@@ -88,33 +153,25 @@ pub async fn serve(
             }
         }
     }
-    let all = u32::try_from(config.connections_max).unwrap_or(u32::MAX);
     tokio::select! {
         biased;
-        _ = permits.acquire_many(all) => {}
+        () = connections.closed() => {}
         () = front.env.clock.sleep(config.drain) => {
             tracing::warn!("connections are cut: their requests did not end in time");
         }
     }
 }
 
-/// Answers what a connection beyond the limit asks, and closes it. Waits while too many are refused at a time: each takes a
-/// moment only.
-async fn refuse(
-    stream: Box<dyn Stream>,
-    peer: Peer,
-    shared: Arc<Shared>,
-    refusals: &Arc<Semaphore>,
-) {
-    let Ok(permit) = Arc::clone(refusals).acquire_owned().await else { return };
+/// Answers what a connection beyond the limit asks, and closes it.
+fn refuse(stream: Box<dyn Stream>, peer: Peer, shared: Arc<Shared>, refusal: Refusal) {
     let env = shared.front.env.clone();
     drop(env.tasks.clone().spawn("refused connection", async move {
         tokio::select! {
             biased;
-            () = connection::run(stream, peer, &shared, Admits::None) => {}
+            () = connection::run(stream, peer, &shared, None) => {}
             () = env.clock.sleep(REFUSAL_TIME_MAX) => {}
         }
-        drop(permit);
+        drop(refusal);
     }));
 }
 
@@ -123,5 +180,22 @@ async fn pause(front: &FrontEnd, error: &io::Error) {
         !matches!(error.kind(), io::ErrorKind::ConnectionAborted | io::ErrorKind::ConnectionReset);
     if own_fault {
         front.env.clock.sleep(Duration::from_millis(100)).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_of_one_peer() {
+        let limits = ServerConfig::default().limits();
+        assert_eq!((limits.open_max, limits.peer_max), (4096, 1024));
+        assert_eq!(limits.loopback_max, usize::MAX, "its connections give way to each other");
+        assert_eq!(limits.reserved, 512);
+        let given = ServerConfig { peer_connections_max: Some(7), ..ServerConfig::default() };
+        assert_eq!((given.limits().peer_max, given.limits().loopback_max), (7, 7));
+        let one = ServerConfig { connections_max: 1, ..ServerConfig::default() }.limits();
+        assert_eq!((one.open_max, one.peer_max, one.reserved), (1, 1, 0));
     }
 }

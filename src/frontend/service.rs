@@ -20,6 +20,7 @@ use crate::frontend::admission::Rates;
 use crate::frontend::admission::STRANGERS;
 use crate::frontend::body::RequestBody;
 use crate::frontend::body::ResponseBody;
+use crate::frontend::connections::Running;
 use crate::frontend::cors;
 use crate::frontend::dispatch;
 use crate::frontend::dispatch::dispatch;
@@ -159,23 +160,24 @@ impl FrontEnd {
         }
     }
 
-    /// Answers one request of the client at `peer`. Errors are responses.
+    /// Answers one request of the client at `peer`, which is in progress as `running`. Errors are responses.
     ///
     /// # Errors
     /// [`Cut`] when the fault dial wants the client to get no answer.
-    pub async fn handle(
+    pub(super) async fn handle(
         &self,
         request: Request<Incoming>,
         peer: Peer,
+        running: &Running,
     ) -> Result<Response<ResponseBody>, Cut> {
         let came = self.env.clock.now();
         let begun = self.env.clock.monotonic();
         let (head, incoming) = request.into_parts();
         let mut echo = azure::RequestEcho::new(&head, self.request_id(), came);
         let mut body = RequestBody::new(incoming, self.config.body_idle, self.env.clone());
-        let mut seen = Seen { operation: "Refused", strike: None };
+        let mut seen = Seen { operation: "Refused", strike: None, authenticated: false };
 
-        let running = self.metrics.begin();
+        let counted = self.metrics.begin();
         let response = match website::named(self, &head) {
             Some(site) => {
                 seen.operation = "GetWebContent";
@@ -187,7 +189,10 @@ impl FrontEnd {
                 cors::decorate(self, &head, response)
             }
         };
-        drop(running);
+        drop(counted);
+        if seen.authenticated {
+            running.is_authenticated();
+        }
         let took = self.env.clock.monotonic().saturating_sub(begun);
         self.metrics.finished(seen.operation, response.status().as_u16(), took.as_secs_f64());
         let response = self.strike(seen.strike, response).await;
@@ -239,8 +244,9 @@ impl FrontEnd {
             seen.operation = "PreflightBlobRequest";
             return cors::preflight(self, head).map(|reply| (reply, None));
         }
-        let Admitted { account, operation, overrides, create_only, pass: _pass } =
+        let Admitted { account, operation, overrides, create_only, authenticated, pass: _pass } =
             admit(self, (head, peer), echo).await?;
+        seen.authenticated = authenticated;
         body.pay(account.id);
         seen.operation = operation.name();
         self.meet_faults(head, seen)?;

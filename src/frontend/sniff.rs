@@ -20,7 +20,7 @@ const HANDSHAKE: u8 = 0x16;
 
 /// What the first bytes say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Speaks {
+pub(crate) enum Speaks {
     /// A TLS handshake.
     Tls,
     /// HTTP/2.
@@ -30,7 +30,7 @@ pub(super) enum Speaks {
 }
 
 /// A stream whose first bytes were looked at and will be read again.
-pub(super) struct Rewound {
+pub(crate) struct Rewound {
     seen: [u8; PREFACE.len()],
     len: usize,
     read: usize,

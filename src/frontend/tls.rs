@@ -3,6 +3,8 @@
 use std::fmt;
 use std::io;
 use std::sync::Arc;
+use std::sync::PoisonError;
+use std::sync::RwLock;
 
 use thiserror::Error;
 use tokio::io::AsyncRead;
@@ -34,9 +36,25 @@ pub enum TlsError {
     Refused(#[from] rustls::Error),
 }
 
-/// A certificate ready to answer handshakes; cheap to clone.
+/// What TLS clients are offered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Alpn {
+    /// HTTP/2, else HTTP/1.1.
+    Http2OrHttp1,
+    /// HTTP/1.1 only.
+    Http1,
+}
+
+/// A certificate made ready, once for each offer.
 #[derive(Clone)]
-pub struct Tls(TlsAcceptor);
+struct Ready {
+    http2_or_http1: TlsAcceptor,
+    http1: TlsAcceptor,
+}
+
+/// A certificate ready to answer handshakes; cheap to clone. Clones share it, so that one may replace it for all.
+#[derive(Clone)]
+pub struct Tls(Arc<RwLock<Ready>>);
 
 impl fmt::Debug for Tls {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -62,18 +80,34 @@ impl Tls {
             .with_safe_default_protocol_versions()?
             .with_no_client_auth()
             .with_single_cert(chain, key)?;
+        config.alpn_protocols = vec![HTTP_1_1.to_vec()];
+        let http1 = TlsAcceptor::from(Arc::new(config.clone()));
         config.alpn_protocols = vec![H2.to_vec(), HTTP_1_1.to_vec()];
-        Ok(Self(TlsAcceptor::from(Arc::new(config))))
+        let http2_or_http1 = TlsAcceptor::from(Arc::new(config));
+        Ok(Self(Arc::new(RwLock::new(Ready { http2_or_http1, http1 }))))
+    }
+
+    /// Has handshakes from now on, on all clones, show the certificate of `other`.
+    pub fn replace(&self, other: &Self) {
+        let ready = other.0.read().unwrap_or_else(PoisonError::into_inner).clone();
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = ready;
     }
 
     /// Shakes hands on `stream`. How long that may take is for the caller to bound.
     ///
     /// # Errors
     /// The client's or the stream's.
-    pub(super) async fn accept<S>(&self, stream: S) -> io::Result<TlsStream<S>>
+    pub(super) async fn accept<S>(&self, stream: S, alpn: Alpn) -> io::Result<TlsStream<S>>
     where
         S: AsyncRead + AsyncWrite + Unpin,
     {
-        self.0.accept(stream).await
+        let acceptor = {
+            let ready = self.0.read().unwrap_or_else(PoisonError::into_inner);
+            match alpn {
+                Alpn::Http2OrHttp1 => ready.http2_or_http1.clone(),
+                Alpn::Http1 => ready.http1.clone(),
+            }
+        };
+        acceptor.accept(stream).await
     }
 }

@@ -53,6 +53,7 @@ const MEMTABLE_BYTES: Limit<u64> = Limit { default: 64 * MIB, range: MIB..=64 * 
 const SCRUB_BYTES_PER_SECOND: Limit<u64> = Limit { default: 4 * MIB, range: 0..=16 * GIB };
 const RESERVE_BYTES: RangeInclusive<u64> = 0..=1024 * 1024 * GIB;
 const CONNECTIONS_MAX: Limit<u32> = Limit { default: 4096, range: 1..=1_000_000 };
+const FIRST_BYTE_SECONDS: Limit<u32> = Limit { default: 5, range: 1..=3600 };
 const REQUESTS_MAX: Limit<u32> = Limit { default: 4096, range: 1..=1_000_000 };
 const ACCOUNT_REQUESTS_PER_SECOND: Limit<u32> = Limit { default: 0, range: 0..=10_000_000 };
 const BODY_IDLE_SECONDS: Limit<u32> = Limit { default: 60, range: 1..=3600 };
@@ -100,8 +101,13 @@ pub struct Config {
     pub reserve_bytes: Option<u64>,
     /// Pace of the background verification of stored bytes. Default 4 MiB/s, 0 turns it off, up to 16 GiB/s.
     pub scrub_bytes_per_second: u64,
-    /// Open client connections; more are answered 503 and closed. Default 4,096, 1 to 1,000,000.
+    /// Open client connections; the one that has been idle for longest leaves for a new one, and when none is idle new ones are
+    /// answered 503. Default 4,096, 1 to 1,000,000.
     pub connections_max: u32,
+    /// Of these, those of one address or IPv6 network. Default: a quarter, and no limit for this machine. 1 to 1,000,000.
+    pub peer_connections_max: Option<u32>,
+    /// How long a new connection may send nothing. Default 5 s, 1 s to 1 h.
+    pub first_byte: Duration,
     /// Requests answered at a time; as many wait for 50 ms, and more get 503. While several accounts send requests, each has an
     /// equal share, and takes what others leave but the last quarter. Default 4,096, as many as connections, 1 to 1,000,000.
     pub requests_max: u32,
@@ -257,6 +263,11 @@ impl Config {
             scrub_bytes_per_second: SCRUB_BYTES_PER_SECOND
                 .of("scrub_bytes_per_second", s.scrub_bytes_per_second)?,
             connections_max: CONNECTIONS_MAX.of("connections_max", s.connections_max)?,
+            peer_connections_max: s
+                .peer_connections_max
+                .map(|count| within("peer_connections_max", count, &CONNECTIONS_MAX.range))
+                .transpose()?,
+            first_byte: seconds(FIRST_BYTE_SECONDS.of("first_byte_seconds", s.first_byte_seconds)?),
             requests_max: REQUESTS_MAX.of("requests_max", s.requests_max)?,
             account_requests_per_second: ACCOUNT_REQUESTS_PER_SECOND
                 .of("account_requests_per_second", s.account_requests_per_second)?,

@@ -355,6 +355,8 @@ fn serve(
     };
     let server = ServerConfig {
         connections_max: wide(config.connections_max)?,
+        peer_connections_max: config.peer_connections_max.map(wide).transpose()?,
+        first_byte_timeout: config.first_byte,
         drain: config.drain,
         ..ServerConfig::default()
     };

@@ -108,9 +108,17 @@ pub struct Settings {
     /// Pace of the background verification, 0 turns it off [default: 4194304]
     #[arg(long, value_name = "BYTES", env = "BLOCKYARD_SCRUB_BYTES_PER_SECOND")]
     pub scrub_bytes_per_second: Option<u64>,
-    /// Open client connections; more are answered 503 and closed [default: 4096]
+    /// Open client connections; when all are taken, the one that has been idle for longest is closed for a new one; when none
+    /// is idle, new ones are answered 503 and closed [default: 4096]
     #[arg(long, value_name = "N", env = "BLOCKYARD_CONNECTIONS_MAX")]
     pub connections_max: Option<u32>,
+    /// Open connections of one client address (IPv6: of one /64 network), beyond which new ones are answered 503; raise it for
+    /// clients behind one proxy or NAT [default: a quarter of --connections-max, and no limit for addresses of this machine]
+    #[arg(long, value_name = "N", env = "BLOCKYARD_PEER_CONNECTIONS_MAX")]
+    pub peer_connections_max: Option<u32>,
+    /// Seconds until the first byte of a new connection must come [default: 5]
+    #[arg(long, value_name = "SECONDS", env = "BLOCKYARD_FIRST_BYTE_SECONDS")]
+    pub first_byte_seconds: Option<u32>,
     /// Requests answered at a time, shared by the accounts; as many wait for a moment, more get 503 [default: 4096]
     #[arg(long, value_name = "N", env = "BLOCKYARD_REQUESTS_MAX")]
     pub requests_max: Option<u32>,
@@ -175,6 +183,8 @@ impl Settings {
             reserve_bytes: self.reserve_bytes.or(below.reserve_bytes),
             scrub_bytes_per_second: self.scrub_bytes_per_second.or(below.scrub_bytes_per_second),
             connections_max: self.connections_max.or(below.connections_max),
+            peer_connections_max: self.peer_connections_max.or(below.peer_connections_max),
+            first_byte_seconds: self.first_byte_seconds.or(below.first_byte_seconds),
             requests_max: self.requests_max.or(below.requests_max),
             account_requests_per_second: self
                 .account_requests_per_second

@@ -6,10 +6,12 @@ use async_trait::async_trait;
 use prometheus_client::metrics::counter::Counter;
 use tokio::io::AsyncReadExt;
 use tokio::io::AsyncWriteExt;
+use tokio::io::DuplexStream;
 
 use super::*;
 use crate::admin::AccountStore;
 use crate::admin::Endpoints;
+use crate::admin::connections::CONNECTIONS_MAX;
 use crate::auth::AccountKeys;
 use crate::coordinator::Coordinator;
 use crate::coordinator::IdAllocator;
@@ -192,18 +194,46 @@ async fn other_paths_and_methods_are_refused() {
     served.env.tasks.shutdown().await;
 }
 
-#[tokio::test]
-async fn idle_connections_are_bounded() {
-    let served = serve();
-    let mut idle = Vec::new();
-    for _ in 0..CONNECTIONS_MAX {
-        idle.push(served.connect.connect().await.unwrap());
+/// Opens connections that ask `request`, and reads nothing of the answers but their first byte.
+async fn ask_and_stall(served: &Served, count: usize, request: &str) -> Vec<DuplexStream> {
+    let mut stalled = Vec::new();
+    for _ in 0..count {
+        let mut stream = served.connect.connect().await.unwrap();
+        stream.write_all(request.as_bytes()).await.unwrap();
+        if !request.is_empty() {
+            stream.read_exact(&mut [0]).await.unwrap();
+        }
+        stalled.push(stream);
     }
-    let asked = served.get("/healthz");
-    let mut asked = std::pin::pin!(asked);
-    assert!(futures_util::poll!(asked.as_mut()).is_pending());
-    idle.pop();
-    assert_eq!(asked.await.0, 200);
+    stalled
+}
+
+#[tokio::test]
+async fn silent_connections_do_not_keep_health_from_being_answered() {
+    tokio::time::pause();
+    let served = serve();
+    served.state.readiness.set(Phase::Ready);
+    let _silent = ask_and_stall(&served, 3 * CONNECTIONS_MAX, "").await;
+    let begun = served.env.clock.monotonic();
+    assert_eq!(served.get("/healthz").await.0, 200);
+    assert_eq!(served.get("/readyz").await.0, 200);
+    assert_eq!(served.env.clock.monotonic(), begun, "nobody's time had to run out");
+    served.env.tasks.shutdown().await;
+}
+
+#[tokio::test]
+async fn requests_that_never_end_do_not_keep_health_from_being_answered() {
+    tokio::time::pause();
+    let served = serve();
+    served.ready().await;
+    served.state.readiness.set(Phase::Ready);
+    let watch = format!("GET /admin/trace HTTP/1.1\r\nHost: localhost\r\n{}\r\n", token());
+    let _watchers = ask_and_stall(&served, WORK_MAX, &watch).await;
+    let (status, refused) = served.command("GET", "/admin/faults", "").await;
+    assert_eq!((status, refused["error"]["code"].as_str()), (503, Some("Busy")));
+    let _silent = ask_and_stall(&served, 3 * CONNECTIONS_MAX, "").await;
+    assert_eq!(served.get("/healthz").await.0, 200);
+    assert_eq!(served.get("/readyz").await.0, 200);
     served.env.tasks.shutdown().await;
 }
 

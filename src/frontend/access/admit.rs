@@ -47,6 +47,8 @@ pub(crate) struct Admitted {
     pub(crate) overrides: Overrides,
     /// Whether the caller may not replace what exists: then "it exists" is told as "you may not".
     pub(crate) create_only: bool,
+    /// Whether the caller proved who they are.
+    pub(crate) authenticated: bool,
     /// Room for the request, until it is answered; the parts of a batch have that of the batch.
     pub(crate) pass: Option<Pass>,
 }
@@ -227,6 +229,7 @@ fn permit(
     mut operation: Operation,
 ) -> Result<Admitted, Error> {
     let refused = |error: auth::Error| errors::from_auth(&error);
+    let authenticated = !matches!(caller, Caller::Anyone);
     let grant = match caller {
         Caller::Principal(principal) => {
             principal.permits(&needs(&operation)).map_err(refused)?;
@@ -234,11 +237,25 @@ fn permit(
                 *holder = principal.role.map(|role| delegation::holder(&principal, role));
             }
             let overrides = Overrides::default();
-            return Ok(Admitted { account, operation, overrides, create_only: false, pass: None });
+            return Ok(Admitted {
+                account,
+                operation,
+                overrides,
+                create_only: false,
+                authenticated,
+                pass: None,
+            });
         }
         Caller::Key | Caller::Anyone => {
             let overrides = Overrides::default();
-            return Ok(Admitted { account, operation, overrides, create_only: false, pass: None });
+            return Ok(Admitted {
+                account,
+                operation,
+                overrides,
+                create_only: false,
+                authenticated,
+                pass: None,
+            });
         }
         Caller::Signature(grant) => grant,
     };
@@ -248,5 +265,12 @@ fn permit(
             replace::forbid(&mut operation).ok_or_else(|| refused(auth::Error::Permission))?
         }
     };
-    Ok(Admitted { account, operation, overrides: grant.overrides, create_only, pass: None })
+    Ok(Admitted {
+        account,
+        operation,
+        overrides: grant.overrides,
+        create_only,
+        authenticated,
+        pass: None,
+    })
 }

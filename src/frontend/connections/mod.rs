@@ -1,0 +1,228 @@
+//! The open connections of a listener: how many there may be, of whom, and which one is closed for a new one.
+//!
+//! 1. `peer.rs`: what counts as one peer.
+//! 2. `activity.rs`: what one connection does now, in atomics, so that a request takes no lock.
+//! 3. `table.rs`: the policy, a state machine without clock or I/O.
+//! 4. This file: the table behind a lock, and the guards that keep it true.
+//!
+//! Invariants: accepting never waits for a client; a connection with a request in progress is never closed for another;
+//! sockets are bounded: those served, those that were told to leave, and those that are being refused.
+
+mod activity;
+mod peer;
+mod table;
+
+use std::net::IpAddr;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::MutexGuard;
+use std::sync::PoisonError;
+use std::task::Context;
+use std::task::Poll;
+use std::time::Duration;
+
+use http_body::Body;
+use http_body::Frame;
+use http_body::SizeHint;
+use tokio::sync::Notify;
+
+use crate::env::Clock;
+
+use activity::Activity;
+use peer::PeerKey;
+use table::Admission;
+use table::Id;
+use table::Table;
+
+pub(crate) use table::Limits;
+
+/// How often one connection reports that its requests are authenticated.
+const REPORT_EVERY: Duration = Duration::from_secs(60);
+/// How long a connection that was told to leave may take to say goodbye.
+const GOODBYE: Duration = Duration::from_secs(1);
+
+/// The open connections of one listener; shared by their tasks.
+#[derive(Debug)]
+pub(crate) struct Connections {
+    table: Mutex<Table>,
+    clock: Arc<dyn Clock>,
+    /// Fires when the last connection is closed.
+    empty: Notify,
+}
+
+/// What becomes of a new connection.
+#[derive(Debug)]
+pub(crate) enum Entry {
+    /// It is served while the slot lives.
+    Serve(Arc<Slot>),
+    /// Its first request is answered 503.
+    Refuse(Refusal),
+    /// So many are being refused that it is closed without an answer.
+    Close,
+}
+
+/// The place of a connection that is served; given back when dropped.
+#[derive(Debug)]
+pub(crate) struct Slot {
+    connections: Arc<Connections>,
+    id: Id,
+    activity: Arc<Activity>,
+}
+
+/// The place of a connection that is being refused; given back when dropped.
+#[derive(Debug)]
+pub(crate) struct Refusal {
+    connections: Arc<Connections>,
+    peer: PeerKey,
+}
+
+/// A request in progress, until its answer's body was handed over.
+#[derive(Debug)]
+pub(crate) struct Running(Arc<Slot>);
+
+impl Connections {
+    /// No connections yet.
+    pub(crate) fn new(limits: Limits, clock: Arc<dyn Clock>) -> Arc<Self> {
+        Arc::new(Self { table: Mutex::new(Table::new(limits)), clock, empty: Notify::new() })
+    }
+
+    /// Decides about a new connection of `address`. Never waits.
+    pub(crate) fn enter(self: &Arc<Self>, address: IpAddr) -> Entry {
+        let peer = PeerKey::of(address);
+        let now = self.clock.monotonic();
+        match self.lock().admit(peer, now) {
+            Admission::Open(id, activity) => {
+                Entry::Serve(Arc::new(Slot { connections: Arc::clone(self), id, activity }))
+            }
+            Admission::Refuse => Entry::Refuse(Refusal { connections: Arc::clone(self), peer }),
+            Admission::Close => Entry::Close,
+        }
+    }
+
+    /// Waits until no connection is served.
+    pub(crate) async fn closed(&self) {
+        loop {
+            // Made before the look: a connection that closes in between wakes it.
+            let empty = self.empty.notified();
+            if self.lock().is_empty() {
+                return;
+            }
+            empty.await;
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Table> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Slot {
+    /// Counts a request as in progress.
+    pub(crate) fn begin(self: &Arc<Self>) -> Running {
+        self.activity.begin();
+        Running(Arc::clone(self))
+    }
+
+    /// Waits until the connection is to leave for another.
+    pub(crate) async fn told_to_leave(&self) {
+        self.activity.told_to_leave().await;
+    }
+
+    /// Waits until no request has been in progress for so long.
+    pub(crate) async fn idle_for(&self, long: Duration) {
+        let clock = &self.connections.clock;
+        loop {
+            let idle =
+                self.activity.idle_since().map(|since| clock.monotonic().saturating_sub(since));
+            match idle {
+                Some(idle) if idle >= long => return,
+                idle => clock.sleep(long.saturating_sub(idle.unwrap_or_default())).await,
+            }
+        }
+    }
+
+    /// How long a connection that was told to leave, or that is idle, still has: a moment, and until its requests ended.
+    pub(crate) async fn goodbye(&self) {
+        let clock = &self.connections.clock;
+        clock.sleep(GOODBYE).await;
+        while self.activity.idle_since().is_none() {
+            clock.sleep(GOODBYE).await;
+        }
+    }
+}
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        let mut table = self.connections.lock();
+        table.close(self.id);
+        if table.is_empty() {
+            self.connections.empty.notify_waiters();
+        }
+    }
+}
+
+impl Drop for Refusal {
+    fn drop(&mut self) {
+        self.connections.lock().refused(self.peer);
+    }
+}
+
+impl Running {
+    /// The request came from somebody who proved who they are.
+    pub(crate) fn is_authenticated(&self) {
+        let slot = &self.0;
+        let now = slot.connections.clock.monotonic();
+        if slot.activity.is_due(now, REPORT_EVERY) {
+            slot.connections.lock().authenticated(slot.id, now);
+        }
+    }
+
+    /// Keeps the request in progress until the body ends.
+    pub(crate) const fn until_sent<B>(self, body: B) -> Held<B, Self> {
+        Held::new(body, self)
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.activity.end(self.0.connections.clock.monotonic());
+    }
+}
+
+/// A response body that holds something until it was sent.
+#[derive(Debug)]
+pub(crate) struct Held<B, G> {
+    body: B,
+    _guard: G,
+}
+
+impl<B, G> Held<B, G> {
+    /// Holds `guard` until `body` was sent.
+    pub(crate) const fn new(body: B, guard: G) -> Self {
+        Self { body, _guard: guard }
+    }
+}
+
+impl<B: Body + Unpin, G: Unpin> Body for Held<B, G> {
+    type Data = B::Data;
+    type Error = B::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<B::Data>, B::Error>>> {
+        Pin::new(&mut self.body).poll_frame(cx)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+#[cfg(test)]
+mod tests;

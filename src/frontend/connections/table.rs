@@ -1,0 +1,275 @@
+//! Which connection is served, which leaves for it, which is refused: the policy, without clock or I/O.
+
+use std::collections::HashMap;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::activity::Activity;
+use super::peer::PeerKey;
+
+/// How long a peer is known after a request of it was authenticated.
+const KNOWN_FOR: Duration = Duration::from_secs(3600);
+/// Peers that are known at a time; beyond them the one is forgotten that was silent for longest.
+const KNOWN_MAX: usize = 4096;
+/// Connections to be closed next that are found in one look through all of them.
+const NEXT_MAX: usize = 64;
+
+/// Limits of one listener.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    /// Connections that are served.
+    pub(crate) open_max: usize,
+    /// Of these, those of one peer; those beyond it are refused. To be below `open_max`, or so large that it means nothing.
+    pub(crate) peer_max: usize,
+    /// The same for an address of this machine.
+    pub(crate) loopback_max: usize,
+    /// Of `open_max`, those that only peers get of which a request was authenticated.
+    pub(crate) reserved: usize,
+    /// Connections beyond `open_max` that were told to leave and have not yet.
+    pub(crate) leaving_max: usize,
+    /// Connections that are being refused.
+    pub(crate) refused_max: usize,
+    /// Of these, those of one peer.
+    pub(crate) refused_peer_max: usize,
+}
+
+/// A connection's number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Id(u64);
+
+/// What becomes of a new connection.
+#[derive(Debug)]
+pub(super) enum Admission {
+    /// It is served; another was told to leave if there was no room.
+    Open(Id, Arc<Activity>),
+    /// It is told that there are too many.
+    Refuse,
+    /// It is closed.
+    Close,
+}
+
+/// An open connection.
+#[derive(Debug)]
+struct Row {
+    peer: PeerKey,
+    activity: Arc<Activity>,
+    /// Whether it was told to leave.
+    leaving: bool,
+    /// Whether its peer was unknown when it came, and no request of it was authenticated since.
+    stranger: bool,
+}
+
+impl Row {
+    fn class(&self) -> Class {
+        match (self.activity.is_authenticated(), self.stranger) {
+            (true, _) => Class::Authenticated,
+            (false, false) => Class::Silent,
+            (false, true) => Class::Stranger,
+        }
+    }
+}
+
+/// Who leaves first, in this order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Class {
+    /// Its peer is unknown.
+    Stranger,
+    /// Its peer is known, by other connections.
+    Silent,
+    /// A request of it was authenticated.
+    Authenticated,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct OfPeer {
+    open: usize,
+    refused: usize,
+}
+
+/// All connections of a listener.
+#[derive(Debug)]
+pub(super) struct Table {
+    limits: Limits,
+    last: u64,
+    rows: HashMap<Id, Row>,
+    peers: HashMap<PeerKey, OfPeer>,
+    /// When a request of a peer was last authenticated.
+    known: HashMap<PeerKey, Duration>,
+    leaving: usize,
+    strangers: usize,
+    refused: usize,
+    /// Strangers that have been idle for longest, in that order, as of the last look.
+    next: VecDeque<(Id, Duration)>,
+}
+
+impl Table {
+    pub(super) fn new(limits: Limits) -> Self {
+        Self {
+            limits,
+            last: 0,
+            rows: HashMap::new(),
+            peers: HashMap::new(),
+            known: HashMap::new(),
+            leaving: 0,
+            strangers: 0,
+            refused: 0,
+            next: VecDeque::new(),
+        }
+    }
+
+    /// Decides about a new connection.
+    pub(super) fn admit(&mut self, peer: PeerKey, now: Duration) -> Admission {
+        let of_peer = self.peers.get(&peer).copied().unwrap_or_default();
+        let limits = &self.limits;
+        let peer_max = if peer.is_loopback() { limits.loopback_max } else { limits.peer_max };
+        if of_peer.open >= peer_max {
+            return self.refuse(peer, of_peer);
+        }
+        let stranger = !self.is_known(peer, now);
+        if !self.has_room(stranger) && !self.make_room(stranger) {
+            return self.refuse(peer, of_peer);
+        }
+        self.last += 1;
+        let (id, activity) = (Id(self.last), Arc::new(Activity::new(now)));
+        let row = Row { peer, activity: Arc::clone(&activity), leaving: false, stranger };
+        self.rows.insert(id, row);
+        self.strangers += usize::from(stranger);
+        self.peers.entry(peer).or_default().open += 1;
+        Admission::Open(id, activity)
+    }
+
+    /// A connection is closed.
+    pub(super) fn close(&mut self, id: Id) {
+        let Some(row) = self.rows.remove(&id) else { return };
+        self.leaving -= usize::from(row.leaving);
+        self.strangers -= usize::from(row.stranger && !row.leaving);
+        self.leave_peer(row.peer, |of_peer| of_peer.open -= 1);
+    }
+
+    /// A connection that was refused is closed.
+    pub(super) fn refused(&mut self, peer: PeerKey) {
+        self.refused -= 1;
+        self.leave_peer(peer, |of_peer| of_peer.refused -= 1);
+    }
+
+    /// A request of the connection was authenticated.
+    pub(super) fn authenticated(&mut self, id: Id, now: Duration) {
+        let Some(row) = self.rows.get_mut(&id) else { return };
+        if row.stranger {
+            row.stranger = false;
+            self.strangers -= usize::from(!row.leaving);
+        }
+        self.known.insert(row.peer, now);
+        if self.known.len() > KNOWN_MAX {
+            self.known.retain(|_, seen| now.saturating_sub(*seen) < KNOWN_FOR);
+        }
+        if self.known.len() > KNOWN_MAX
+            && let Some(oldest) = self.known.iter().min_by_key(|(_, seen)| **seen)
+        {
+            let oldest = *oldest.0;
+            self.known.remove(&oldest);
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    fn is_known(&self, peer: PeerKey, now: Duration) -> bool {
+        self.known.get(&peer).is_some_and(|seen| now.saturating_sub(*seen) < KNOWN_FOR)
+    }
+
+    fn has_room(&self, stranger: bool) -> bool {
+        let open = self.rows.len() - self.leaving;
+        open < self.limits.open_max && (!stranger || self.strangers_have_room())
+    }
+
+    fn strangers_have_room(&self) -> bool {
+        self.strangers + self.limits.reserved < self.limits.open_max
+    }
+
+    /// Tells the connection to leave that can best be missed; `false` when there is none.
+    fn make_room(&mut self, stranger: bool) -> bool {
+        if self.leaving >= self.limits.leaving_max {
+            return false;
+        }
+        let found = self.next_stranger().or_else(|| {
+            // Strangers beyond their share get the place of a stranger or none.
+            let any = !stranger || self.strangers_have_room();
+            any.then(|| self.longest_idle().map(|(id, ..)| id)).flatten()
+        });
+        let Some(row) = found.and_then(|id| self.rows.get_mut(&id)) else { return false };
+        row.leaving = true;
+        row.activity.leave();
+        self.leaving += 1;
+        self.strangers -= usize::from(row.stranger);
+        true
+    }
+
+    /// The stranger that has been idle for longest. One look through all connections finds several: who comes while there is no
+    /// room must not cost a look each.
+    fn next_stranger(&mut self) -> Option<Id> {
+        for look in [false, true] {
+            if look {
+                let mut idle: Vec<(Duration, Id)> = self
+                    .idle()
+                    .filter(|(_, class, _)| *class == Class::Stranger)
+                    .map(|(id, _, since)| (since, id))
+                    .collect();
+                let count = NEXT_MAX.min(idle.len());
+                if count < idle.len() {
+                    idle.select_nth_unstable_by_key(count, |(since, id)| (*since, id.0));
+                }
+                idle.truncate(count);
+                idle.sort_unstable_by_key(|(since, id)| (*since, id.0));
+                self.next = idle.into_iter().map(|(since, id)| (id, since)).collect();
+            }
+            while let Some((id, since)) = self.next.pop_front() {
+                // It may have asked something since.
+                let row = self.rows.get(&id);
+                if row.is_some_and(|row| {
+                    let is_idle = row.activity.idle_since() == Some(since);
+                    is_idle && !row.leaving && row.class() == Class::Stranger
+                }) {
+                    return Some(id);
+                }
+            }
+        }
+        None
+    }
+
+    fn longest_idle(&self) -> Option<(Id, Class, Duration)> {
+        self.idle().min_by_key(|(id, class, since)| (*class, *since, id.0))
+    }
+
+    fn idle(&self) -> impl Iterator<Item = (Id, Class, Duration)> {
+        self.rows
+            .iter()
+            .filter(|(_, row)| !row.leaving)
+            .filter_map(|(id, row)| Some((*id, row.class(), row.activity.idle_since()?)))
+    }
+
+    fn refuse(&mut self, peer: PeerKey, of_peer: OfPeer) -> Admission {
+        if self.refused >= self.limits.refused_max
+            || of_peer.refused >= self.limits.refused_peer_max
+        {
+            return Admission::Close;
+        }
+        self.refused += 1;
+        self.peers.entry(peer).or_default().refused += 1;
+        Admission::Refuse
+    }
+
+    fn leave_peer(&mut self, peer: PeerKey, change: impl FnOnce(&mut OfPeer)) {
+        if let Some(of_peer) = self.peers.get_mut(&peer) {
+            change(of_peer);
+            if of_peer.open == 0 && of_peer.refused == 0 {
+                self.peers.remove(&peer);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,125 @@
+//! The beginning of a connection: its first byte and its TLS handshake, each within a time.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::env::Clock;
+use crate::env::net::Stream;
+use crate::frontend::sniff::Rewound;
+use crate::frontend::sniff::sniff;
+use crate::frontend::tls::Alpn;
+use crate::frontend::tls::Tls;
+
+pub(crate) use crate::frontend::sniff::Speaks;
+
+/// How connections of one listener begin.
+#[derive(Debug)]
+pub(crate) struct Opening {
+    /// The certificate, when there is one.
+    pub(crate) tls: Option<Tls>,
+    /// What TLS clients are offered.
+    pub(crate) alpn: Alpn,
+    /// How long a connection may send nothing, before and after a handshake.
+    pub(crate) first_byte: Duration,
+    /// How long a handshake may take.
+    pub(crate) handshake: Duration,
+    pub(crate) clock: Arc<dyn Clock>,
+}
+
+/// A connection whose first bytes came.
+#[derive(Debug)]
+pub(crate) struct Opened {
+    /// What they say; after a handshake, what it carries.
+    pub(crate) speaks: Speaks,
+    /// Whether the connection is TLS.
+    pub(crate) secure: bool,
+    /// The connection from its first byte.
+    pub(crate) stream: Rewound,
+}
+
+impl Opening {
+    /// Waits until the client says what it speaks; `None` when it leaves without a word.
+    ///
+    /// # Errors
+    /// A time is over, the handshake fails, or the stream's.
+    pub(crate) async fn open(&self, stream: Box<dyn Stream>) -> io::Result<Option<Opened>> {
+        let Some((speaks, stream)) = self.within(self.first_byte, sniff(stream)).await? else {
+            return Ok(None);
+        };
+        if speaks != Speaks::Tls {
+            return Ok(Some(Opened { speaks, secure: false, stream }));
+        }
+        let Some(tls) = &self.tls else {
+            return Err(io::Error::other(
+                "the client speaks TLS and this server has no certificate: start it with --tls auto",
+            ));
+        };
+        // Boxed: a handshake's state is large, and most connections never have one.
+        let shaking = Box::pin(tls.accept(stream, self.alpn));
+        let secured = self.within(self.handshake, shaking).await?;
+        let first = self.within(self.first_byte, sniff(Box::new(secured))).await?;
+        Ok(first.map(|(speaks, stream)| Opened { speaks, secure: true, stream }))
+    }
+
+    async fn within<T>(
+        &self,
+        time: Duration,
+        step: impl Future<Output = io::Result<T>>,
+    ) -> io::Result<T> {
+        tokio::select! {
+            biased;
+            done = step => done,
+            () = self.clock.sleep(time) => Err(io::ErrorKind::TimedOut.into()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::AsyncWriteExt;
+
+    use super::*;
+    use crate::env::SimClock;
+
+    fn opening() -> Opening {
+        Opening {
+            tls: None,
+            alpn: Alpn::Http1,
+            first_byte: Duration::from_secs(5),
+            handshake: Duration::from_secs(10),
+            clock: Arc::new(SimClock::new()),
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn silent_connection_has_its_time_and_no_more() {
+        let opening = opening();
+        let (_silent, far) = tokio::io::duplex(64);
+        let error = opening.open(Box::new(far)).await.unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+        assert_eq!(opening.clock.monotonic(), opening.first_byte);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn first_byte_in_time_opens() {
+        let opening = opening();
+        let (mut near, far) = tokio::io::duplex(64);
+        let late = async {
+            opening.clock.sleep(opening.first_byte - Duration::from_millis(1)).await;
+            near.write_all(b"GET / HTTP/1.1\r\n").await.unwrap();
+        };
+        let (opened, ()) = tokio::join!(opening.open(Box::new(far)), late);
+        let opened = opened.unwrap().unwrap();
+        assert_eq!((opened.speaks, opened.secure), (Speaks::Http1, false));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn tls_without_a_certificate_is_refused() {
+        let opening = opening();
+        let (mut near, far) = tokio::io::duplex(64);
+        near.write_all(b"\x16\x03\x01").await.unwrap();
+        let error = opening.open(Box::new(far)).await.unwrap_err();
+        assert!(error.to_string().contains("--tls auto"), "{error}");
+    }
+}
