@@ -29,6 +29,9 @@ pub(crate) struct Args {
     /// Rows of that store.
     #[arg(long, default_value_t = 200_000)]
     pub(crate) many_rows: u64,
+    /// Names that are put and removed before they are listed.
+    #[arg(long, default_value_t = 5_000_000)]
+    pub(crate) removed: u64,
     /// Requests of the light load over all of its partitions.
     #[arg(long, default_value_t = 40_000)]
     pub(crate) requests: u64,
@@ -61,6 +64,8 @@ pub(crate) enum Scene {
     Many,
     /// A server started on them.
     Start,
+    /// A list over names that were removed.
+    Removed,
 }
 
 impl Scene {
@@ -70,6 +75,7 @@ impl Scene {
             Self::Splits => "1-splits",
             Self::Many => "2-many",
             Self::Start => "3-start",
+            Self::Removed => "4-removed",
         }
     }
 }

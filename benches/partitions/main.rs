@@ -1,7 +1,8 @@
 //! Partitions at scale: what a split costs whatever the size of what is split, and what ten thousand partitions cost.
 //!
 //! Main path: `args` (command line) → one file for each scene: `pauses` (splits of small and large partitions),
-//! `many` (a store split into thousands, under a light load), `started` (a server started on that store) → `report`
+//! `many` (a store split into thousands, under a light load), `started` (a server started on that store), `removed` (a list
+//! over removed names) → `report`
 //! (`benches/results/partitions.md` and `.json`). `bed` opens a store as a node does, `rows` fills it, `trickle` writes
 //! a little all the time, `floor` is what a sync of the same disk costs, `process` reads `/proc`.
 //!
@@ -26,6 +27,7 @@ mod floor;
 mod many;
 mod pauses;
 mod process;
+mod removed;
 mod report;
 mod rows;
 mod started;
@@ -68,6 +70,7 @@ fn run(args: &Args) -> Result<(), String> {
             Scene::Splits => runtime.block_on(pauses::run(args, folder.path())),
             Scene::Many => runtime.block_on(many::run(args, folder.path())),
             Scene::Start => started::run(args, folder.path()),
+            Scene::Removed => runtime.block_on(removed::run(args, folder.path())),
         }?;
         report.put(*scene, section, &load);
         report.save()?;

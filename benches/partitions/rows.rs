@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use blockyard::frontend::Router;
+use blockyard::index::DeleteBlob;
 use blockyard::index::Error;
 use blockyard::index::Guard;
 use blockyard::index::NewContent;
@@ -16,6 +17,7 @@ use blockyard::types::BlobProperties;
 use blockyard::types::Collation;
 use blockyard::types::ContainerId;
 use blockyard::types::Crc64;
+use blockyard::types::DeleteScope;
 use blockyard::types::Metadata;
 use blockyard::types::NewKind;
 use blockyard::types::RoutingKey;
@@ -77,6 +79,22 @@ pub(crate) fn put(number: u64) -> Write {
 
 /// Writes blobs 0 to `count`, as an upload in order by several tasks.
 pub(crate) async fn fill(bed: &Bed, count: u64, what: &str) -> Result<(), String> {
+    send(bed, count, (what, put)).await
+}
+
+/// Removes blobs 0 to `count`.
+pub(crate) async fn remove(bed: &Bed, count: u64) -> Result<(), String> {
+    send(bed, count, ("tombstones", delete)).await
+}
+
+/// Delete Blob.
+fn delete(number: u64) -> Write {
+    let (guard, scope) = (Guard::default(), DeleteScope::Blob);
+    Write::DeleteBlob(DeleteBlob { key: key(number), guard, scope })
+}
+
+/// Sends one write for each number.
+async fn send(bed: &Bed, count: u64, (what, make): (&str, fn(u64) -> Write)) -> Result<(), String> {
     let style = ProgressStyle::with_template(
         "{msg} {bar:40} {human_pos} of {human_len}, {per_sec}, {eta} left",
     );
@@ -91,7 +109,7 @@ pub(crate) async fn fill(bed: &Bed, count: u64, what: &str) -> Result<(), String
                 let (router, clock) = (Arc::clone(&router), Arc::clone(&clock));
                 async move {
                     loop {
-                        match write(&router, number).await {
+                        match router.write(make(number)).await {
                             Err(Error::Overloaded) => clock.sleep(PAUSE).await,
                             done => return done,
                         }
@@ -102,7 +120,7 @@ pub(crate) async fn fill(bed: &Bed, count: u64, what: &str) -> Result<(), String
             let to = count * (task + 1) / TASKS;
             let mut writes = stream::iter(from..to).map(write).buffer_unordered(TOGETHER);
             while let Some(done) = writes.next().await {
-                done?;
+                drop(done?);
                 bar.inc(1);
                 tell(&bar, count);
             }

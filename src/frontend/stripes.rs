@@ -28,6 +28,7 @@ pub(super) fn one_page(pages: Vec<ListPage>, limit: usize, high: Option<&Bytes>)
     // Where all have ended, one may have met a group that goes on beyond the range, even to the end of what is asked for.
     let ends: Option<Vec<Bytes>> = pages.iter().map(|page| page.next.clone()).collect();
     let end = ends.and_then(|ends| ends.into_iter().max());
+    let seen = pages.iter().map(|page| page.seen).sum();
     let mut all: Vec<(Bytes, ListEntry)> =
         pages.into_iter().flat_map(|page| page.after.into_iter().zip(page.entries)).collect();
     // Stable, and stripes are sorted: merging them is what this sort does.
@@ -43,7 +44,7 @@ pub(super) fn one_page(pages: Vec<ListPage>, limit: usize, high: Option<&Bytes>)
         known.or(end)
     };
     let (after, entries) = all.into_iter().unzip();
-    ListPage { entries, after, next }
+    ListPage { entries, after, next, seen }
 }
 
 #[cfg(test)]
@@ -63,6 +64,7 @@ mod tests {
             entries: names.iter().map(|one| name(one)).collect(),
             after: names.iter().map(|one| at(&format!("{one}."))).collect(),
             next: next.map(at),
+            seen: 0,
         }
     }
 
@@ -99,6 +101,15 @@ mod tests {
         assert_eq!(of(pages, 9, "z"), ("abc".into(), Some(at("c."))));
         let pages = vec![page(&["a", "b"], Some("b.")), page(&["f", "g"], Some("g."))];
         assert_eq!(of(pages, 9, "z"), ("ab".into(), Some(at("b."))));
+    }
+
+    #[test]
+    fn stripe_that_ended_early_holds_the_page_back() {
+        // The second met only removed names up to c and told of none.
+        let pages = vec![page(&["b", "f"], Some("z")), page(&[], Some("c"))];
+        assert_eq!(of(pages, 9, "z"), ("b".into(), Some(at("c"))));
+        let pages = vec![page(&[], Some("d")), page(&[], Some("c"))];
+        assert_eq!(of(pages, 9, "z"), (String::new(), Some(at("c"))));
     }
 
     #[test]

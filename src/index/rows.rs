@@ -52,6 +52,15 @@ pub struct Row {
     pub value: Bytes,
 }
 
+/// What one step of a scan found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Scanned {
+    /// Rows in key order.
+    pub rows: Vec<Row>,
+    /// Where the next step starts; `None` when there is nothing left in the range of the scan.
+    pub next: Option<Bytes>,
+}
+
 /// A consistent view of one partition's rows: all reads through one view see the same instant.
 #[async_trait]
 pub trait Rows: Send + Sync {
@@ -61,8 +70,9 @@ pub trait Rows: Send + Sync {
     /// [`Error::Corrupt`], [`Error::Unavailable`].
     async fn get(&self, family: Family, key: &[u8]) -> Result<Option<Bytes>, Error>;
 
-    /// Rows with `from <= key < to` in key order, at most `limit`, fewer only at the end; clipped to the partition's range.
-    /// No `to` means to the end of the partition.
+    /// One step over the rows with `from <= key < to`, in key order, clipped to the partition's range. No `to` means to the
+    /// end of the partition. A step looks at a bounded number of rows, and removed rows count. So it may return fewer rows
+    /// than `limit`, or none, although there are more: [`Scanned::next`] says where to go on.
     ///
     /// # Errors
     /// As [`Self::get`].
@@ -72,7 +82,44 @@ pub trait Rows: Send + Sync {
         from: &[u8],
         to: Option<&[u8]>,
         limit: usize,
-    ) -> Result<Vec<Row>, Error>;
+    ) -> Result<Scanned, Error>;
+
+    /// How many rows were looked at through this view, removed ones included.
+    fn seen(&self) -> usize {
+        0
+    }
+
+    /// Whether this view has cost as much as one answer may. An answer that can be continued ends then, and says where to go
+    /// on.
+    fn is_spent(&self) -> bool {
+        false
+    }
+
+    /// Notes work that took as long as to look at so many rows, and lets other tasks have their turn when it is time.
+    async fn rest(&self, _rows: usize) {}
+
+    /// All steps of [`Self::scan`] until there are `limit` rows.
+    ///
+    /// # Errors
+    /// As [`Self::get`].
+    async fn scan_all(
+        &self,
+        family: Family,
+        (from, to): (&[u8], Option<&[u8]>),
+        limit: usize,
+    ) -> Result<Vec<Row>, Error> {
+        let mut rows = Vec::new();
+        let mut from = Bytes::copy_from_slice(from);
+        while rows.len() < limit {
+            let found = self.scan(family, &from, to, limit - rows.len()).await?;
+            rows.extend(found.rows);
+            match found.next {
+                Some(next) => from = next,
+                None => break,
+            }
+        }
+        Ok(rows)
+    }
 }
 
 /// Changes that become durable and visible together.
@@ -101,9 +148,10 @@ impl RowBatch {
 /// What the rows mean: turns requests into row changes and answers. The engine calls it and knows nothing else.
 #[async_trait]
 pub trait Machine: Send + Sync + Debug {
-    /// Carries out `write` against `view` (which shows every earlier write, durable or not) by adding row changes to
-    /// `out`. After an error nothing of `out` is kept. `now` is above the time of every earlier write of the partition.
-    /// The answer, an error too, is given once everything it rests on is durable.
+    /// Carries out `write` against `view` by adding row changes to `out`. After an error nothing of `out` is kept. The view
+    /// shows every earlier write to the rows of [`Write::reach`], durable or not. `now` is above the time of each of these
+    /// writes, and no other write of the partition has it. The answer, an error too, is given once everything it rests on is
+    /// durable.
     ///
     /// # Errors
     /// The refusal; [`Error::Corrupt`], [`Error::Unavailable`] from the rows.

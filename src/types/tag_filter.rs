@@ -94,6 +94,11 @@ impl TagCondition {
         }
     }
 
+    /// All clauses of all groups.
+    pub fn clauses(&self) -> impl Iterator<Item = &TagClause> {
+        self.0.iter().flatten()
+    }
+
     /// Whether these tags satisfy it.
     #[must_use]
     pub fn matches(&self, tags: &Tags) -> bool {

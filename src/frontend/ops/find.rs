@@ -18,6 +18,7 @@ use crate::frontend::errors;
 use crate::frontend::errors::Subject;
 use crate::frontend::ops;
 use crate::frontend::ops::listing;
+use crate::frontend::ops::listing::Effort;
 use crate::frontend::service::FrontEnd;
 use crate::index;
 use crate::index::ContainerRecord;
@@ -82,6 +83,7 @@ pub(crate) async fn find(
         None => search.narrowest(&ranges).await?,
     };
     let (mut items, mut seen) = (Vec::new(), 0);
+    let mut effort = Effort::new(front.env.clock.as_ref());
     let mut from = Some(from);
     while let Some(position) = from.take() {
         let wanted = (limit - items.len()).clamp(1, CANDIDATES);
@@ -89,7 +91,7 @@ pub(crate) async fn find(
         seen += page.entries.len();
         items.extend(search.verify(page.entries).await?);
         from = page.next;
-        if items.len() >= limit || seen >= CANDIDATES_MAX {
+        if items.len() >= limit || seen >= CANDIDATES_MAX || effort.is_enough(page.seen) {
             break;
         }
     }

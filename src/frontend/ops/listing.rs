@@ -1,9 +1,12 @@
 //! Pages of containers and blobs, across partitions.
 
+use std::time::Duration;
+
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use bytes::Bytes;
 
+use crate::env::Clock;
 use crate::frontend::accounts::Account;
 use crate::frontend::errors;
 use crate::frontend::errors::Subject;
@@ -31,6 +34,35 @@ use crate::types::Timestamp;
 /// Entries of a page when the client names no number, and the most it gets.
 const PAGE_MAX: usize = 5000;
 
+/// Rows that one request looks at, over all partitions; see also [`Effort`].
+const ROWS_MAX: usize = 65_536;
+/// Rows that one request looks at whatever time it takes: full pages do not end early on a slow machine.
+const ROWS_MIN: usize = 16_384;
+/// How long a request looks at more rows than that.
+const TIME_MAX: Duration = Duration::from_millis(40);
+
+/// What a page has cost so far. Where millions of names were removed a page ends early, perhaps without any entry, and its
+/// marker goes on: clients take that as they take any other page.
+pub(crate) struct Effort<'a> {
+    clock: &'a dyn Clock,
+    began: Duration,
+    seen: usize,
+}
+
+impl<'a> Effort<'a> {
+    /// Nothing so far.
+    pub(crate) fn new(clock: &'a dyn Clock) -> Self {
+        Self { clock, began: clock.monotonic(), seen: 0 }
+    }
+
+    /// Whether the page ends now that so many more rows were looked at.
+    pub(crate) fn is_enough(&mut self, seen: usize) -> bool {
+        self.seen = self.seen.saturating_add(seen);
+        let late = || self.clock.monotonic().saturating_sub(self.began) >= TIME_MAX;
+        self.seen >= ROWS_MAX || self.seen >= ROWS_MIN && late()
+    }
+}
+
 pub(crate) fn page_size(max_results: Option<u32>) -> usize {
     max_results.map_or(PAGE_MAX, |n| usize::try_from(n).unwrap_or(PAGE_MAX).min(PAGE_MAX))
 }
@@ -48,6 +80,7 @@ pub(crate) async fn containers(
     let limit = page_size(list.max_results);
     let now = front.env.clock.now();
     let mut items = Vec::new();
+    let mut effort = Effort::new(front.env.clock.as_ref());
     loop {
         let at = from
             .clone()
@@ -68,7 +101,7 @@ pub(crate) async fn containers(
             facts: ops::container_facts(entry.record, now),
         }));
         from = page.next;
-        if from.is_none() || items.len() >= limit {
+        if from.is_none() || items.len() >= limit || effort.is_enough(page.seen) {
             let next_marker = from.as_ref().map(marker);
             return Ok(Reply::Containers(ContainerListing { items, next_marker }));
         }
@@ -98,13 +131,14 @@ pub(crate) async fn blobs(
     };
     let now = front.env.clock.now();
     let mut items = Vec::new();
+    let mut effort = Effort::new(front.env.clock.as_ref());
     loop {
         query.limit = limit - items.len();
         let page = front.router.list(&query).await;
         let page = page.map_err(|error| errors::from_index(&error, Subject::Blob))?;
         items.extend(page.entries.into_iter().map(|entry| item(front, entry, now)));
         query.from = page.next;
-        if query.from.is_none() || items.len() >= limit {
+        if query.from.is_none() || items.len() >= limit || effort.is_enough(page.seen) {
             let next_marker = query.from.as_ref().map(marker);
             return Ok(Reply::Blobs(BlobListing { items, next_marker }));
         }

@@ -112,4 +112,6 @@ pub struct ContainerPage {
     pub entries: Vec<ContainerEntry>,
     /// Where to go on, possibly in the next partition; `None` at the end.
     pub next: Option<Bytes>,
+    /// Rows looked at for it, removed ones included.
+    pub seen: usize,
 }

@@ -82,4 +82,6 @@ pub struct ListPage {
     pub after: Vec<Bytes>,
     /// Where to go on, possibly in the next partition; `None` at the end of the container.
     pub next: Option<Bytes>,
+    /// Rows looked at for it, removed ones included.
+    pub seen: usize,
 }

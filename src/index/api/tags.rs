@@ -105,4 +105,6 @@ pub struct TagPage {
     pub entries: Vec<TagEntry>,
     /// Where to go on, possibly in the next partition; `None` at the end.
     pub next: Option<Bytes>,
+    /// Rows looked at for it, removed ones included.
+    pub seen: usize,
 }

@@ -7,8 +7,6 @@ use bytes::Bytes;
 use crate::index::api::AccountChange;
 use crate::index::api::AppendBlock;
 use crate::index::api::CommitBlocks;
-use crate::index::api::CopiedContent;
-use crate::index::api::CopyEnd;
 use crate::index::api::CreateContainer;
 use crate::index::api::DeleteBlob;
 use crate::index::api::DeleteContainer;
@@ -18,7 +16,6 @@ use crate::index::api::IndexTag;
 use crate::index::api::LeaseBlob;
 use crate::index::api::LeaseContainer;
 use crate::index::api::Leased;
-use crate::index::api::NewContent;
 use crate::index::api::NoteRead;
 use crate::index::api::PagesWritten;
 use crate::index::api::Place;
@@ -37,11 +34,13 @@ use crate::index::api::UpdateBlob;
 use crate::index::api::UpdateContainer;
 use crate::index::api::UpdatePages;
 use crate::index::api::WritePages;
+use crate::index::api::weight;
 use crate::index::record::AccountRecord;
 use crate::types::AccountId;
 use crate::types::AccountName;
 use crate::types::ContainerId;
 use crate::types::Etag;
+use crate::types::KeyRange;
 use crate::types::RoutingKey;
 use crate::types::Timestamp;
 
@@ -216,64 +215,58 @@ impl Write {
 }
 
 impl Write {
-    /// Roughly the bytes it occupies while it waits, for bounds on queues.
+    /// The bytes it occupies while it waits, for bounds on queues; not less.
     #[must_use]
     pub fn weight(&self) -> usize {
-        const FIXED: usize = 1024;
-        const ENTRY: usize = 96;
-        fn content(new: &NewContent) -> usize {
-            match new {
-                NewContent::Inline(bytes) => bytes.len(),
-                NewContent::Stored(locations) | NewContent::Shared(locations) => {
-                    locations.len() * ENTRY
-                }
-                NewContent::Encrypted(_, bytes) => content(bytes),
+        weight::of(self)
+    }
+
+    /// The keys of all rows its outcome rests on, when that is one blob or what is left of a deleted container: then it can
+    /// be evaluated ahead of its turn, and holds as long as none of these rows changes. The other writes are short.
+    #[must_use]
+    pub fn reach(&self) -> Option<KeyRange> {
+        match self {
+            Self::CreateAccount { .. }
+            | Self::UpdateAccount { .. }
+            | Self::DeleteAccount { .. }
+            | Self::CreateContainer(_)
+            | Self::UpdateContainer(_)
+            | Self::DeleteContainer(_)
+            | Self::LeaseContainer(_)
+            | Self::ForgetContainer { .. }
+            | Self::IndexTag(_)
+            | Self::ForgetTagWork { .. }
+            | Self::ForgetGarbage { .. }
+            | Self::Prove => None,
+            Self::PurgeContainer { account, container, from, .. } => {
+                let whole = RoutingKey::container_range(*account, *container);
+                let low = RoutingKey::from_bytes(whole.low().as_bytes().max(from).clone());
+                Some(KeyRange::new(low, whole.high().cloned()))
+            }
+            Self::PutBlob(_)
+            | Self::PutCopy(_)
+            | Self::Share(_)
+            | Self::SharePages(_)
+            | Self::FillLayer(_)
+            | Self::EndCopy(_)
+            | Self::StageBlock(_)
+            | Self::CommitBlocks(_)
+            | Self::AppendBlock(_)
+            | Self::SealBlob(_)
+            | Self::WritePages(_)
+            | Self::UpdatePages(_)
+            | Self::UpdateBlob(_)
+            | Self::DeleteBlob(_)
+            | Self::LeaseBlob(_)
+            | Self::SnapshotBlob(_)
+            | Self::SetTier(_)
+            | Self::NoteRead(_)
+            | Self::ExpireStaged { .. } => {
+                let blob = RoutingKey::from_bytes(self.routing_key());
+                let end = RoutingKey::after_prefix(blob.as_bytes()).map(RoutingKey::from_bytes);
+                Some(KeyRange::new(blob, end))
             }
         }
-        let copied = |copied: &CopiedContent| {
-            copied.pieces().map(|piece| content(piece).saturating_add(ENTRY)).sum()
-        };
-        FIXED
-            + match self {
-                Self::PutBlob(put) => content(&put.content),
-                Self::PutCopy(copy) => copied(&copy.content),
-                Self::EndCopy(end) => match &end.end {
-                    CopyEnd::Success { content, .. } => copied(content),
-                    CopyEnd::Failed(_) | CopyEnd::Aborted(_) => 0,
-                },
-                Self::StageBlock(stage) => content(&stage.content),
-                Self::AppendBlock(append) => content(&append.content),
-                Self::WritePages(pages) => pages.content.as_ref().map_or(0, content),
-                Self::FillLayer(fill) => {
-                    fill.spans.iter().map(|s| content(&s.content).saturating_add(ENTRY)).sum()
-                }
-                Self::CommitBlocks(commit) => commit.list.len() * ENTRY,
-                Self::ForgetGarbage { keys: rows } | Self::ForgetTagWork { rows } => {
-                    rows.len() * ENTRY
-                }
-                Self::CreateAccount { .. }
-                | Self::UpdateAccount { .. }
-                | Self::DeleteAccount { .. }
-                | Self::IndexTag(_)
-                | Self::CreateContainer(_)
-                | Self::UpdateContainer(_)
-                | Self::DeleteContainer(_)
-                | Self::Share(_)
-                | Self::SharePages(_)
-                | Self::SealBlob(_)
-                | Self::UpdatePages(_)
-                | Self::UpdateBlob(_)
-                | Self::DeleteBlob(_)
-                | Self::LeaseBlob(_)
-                | Self::SnapshotBlob(_)
-                | Self::SetTier(_)
-                | Self::NoteRead(_)
-                | Self::LeaseContainer(_)
-                | Self::ExpireStaged { .. }
-                | Self::PurgeContainer { .. }
-                | Self::ForgetContainer { .. }
-                | Self::Prove => 0,
-            }
     }
 }
 

@@ -14,12 +14,14 @@ use crate::env::Waits;
 use crate::index::api::Error;
 use crate::index::api::Write;
 use crate::index::api::WriteReply;
+use crate::index::engine::ahead::{Evaluated, Outcome, ROWS_IN_TURN};
 use crate::index::engine::change::Held;
 use crate::index::engine::core::{Core, Status};
 use crate::index::engine::install::Edit;
 use crate::index::engine::log::manifest::Manifest;
 use crate::index::engine::log::record::BatchBuilder;
 use crate::index::engine::log::writer::Log;
+use crate::index::engine::pace::Pace;
 use crate::index::engine::shared::Failed;
 use crate::index::engine::table::Tables;
 use crate::index::engine::view::{Snapshot, Sources};
@@ -28,12 +30,17 @@ use crate::index::rows::RowBatch;
 use crate::types::Sequence;
 use crate::types::Timestamp;
 
-type Answer = oneshot::Sender<Result<WriteReply, Error>>;
+/// Rows added before other tasks of the thread have their turn.
+const TURN_ROWS: usize = 1_024;
+
+type Answer = oneshot::Sender<Result<Outcome, Error>>;
 
 /// A queued write.
 #[derive(Debug)]
 pub(crate) struct Waiting {
     pub(crate) write: Write,
+    /// What it comes to, when it was evaluated ahead.
+    pub(crate) evaluated: Option<Box<Evaluated>>,
     pub(crate) weight: usize,
     pub(crate) answer: Answer,
     /// Monotonic.
@@ -150,6 +157,7 @@ impl Committer {
             Ok(()) => {
                 self.sequence = batch.last;
                 self.core.publish(&self.sources, self.sequence);
+                self.core.watches.note(&batch.added);
                 self.core.shared.parts.metrics.committed(ops);
                 self.core.meter.logged(bytes);
                 batch.answer();
@@ -176,15 +184,18 @@ impl Committer {
     }
 
     async fn evaluate(&mut self, waiting: Waiting, batch: &mut Batch) {
-        self.time = self.core.shared.parts.env.clock.now().max(self.time.next());
-        let view = Snapshot {
-            sources: Arc::clone(&self.sources),
-            sequence: batch.last,
-            keys: Arc::clone(&self.core.keys),
+        let Waiting { write, evaluated, answer, .. } = waiting;
+        let (mut reply, rows) = match evaluated {
+            Some(ready) if ready.holds(&batch.added) => {
+                self.time = self.time.max(ready.time);
+                (Ok(ready.reply), ready.rows)
+            }
+            Some(_) => return give_back(answer, write),
+            None => match self.evaluate_now(&write, batch.last).await {
+                Some(evaluated) => evaluated,
+                None => return give_back(answer, write),
+            },
         };
-        let mut rows = RowBatch::default();
-        let machine = &self.core.shared.parts.machine;
-        let mut reply = machine.evaluate(&view, &waiting.write, self.time, &mut rows).await;
         if rows.changes.iter().any(|(_, key, _)| !self.core.keys.contains(key)) {
             // Such a row could never be read back.
             tracing::error!(partition = %self.core.id, "a write made a row outside its partition");
@@ -195,13 +206,49 @@ impl Committer {
             batch.rows.push(&rows);
             // Before it is durable: counted twice at worst, which makes an audit run early.
             self.core.shared.parts.metrics.shared_dropped(rows.shared_dropped);
-            for (family, key, value) in rows.changes {
+            for (number, (family, key, value)) in rows.changes.into_iter().enumerate() {
                 // Not visible to readers before it is published; the next writes of the batch see it.
                 self.sources.active.insert(family, key.clone(), batch.last, value);
                 batch.added.push((family, key, batch.last));
+                if number % TURN_ROWS == TURN_ROWS - 1 {
+                    tokio::task::yield_now().await;
+                }
             }
         }
-        batch.answers.push((waiting.answer, reply));
+        batch.answers.push((answer, reply));
+    }
+
+    /// What a write comes to after the commits up to `last`; `None` when it takes so long that it is to be evaluated ahead.
+    async fn evaluate_now(
+        &mut self,
+        write: &Write,
+        last: Sequence,
+    ) -> Option<(Result<WriteReply, Error>, RowBatch)> {
+        self.time = self.core.tick();
+        let parts = &self.core.shared.parts;
+        let view = |pace| Snapshot {
+            sources: Arc::clone(&self.sources),
+            sequence: last,
+            keys: Arc::clone(&self.core.keys),
+            pace,
+        };
+        let mut rows = RowBatch::default();
+        let limited = view(Pace::limited(&parts.env.clock, ROWS_IN_TURN));
+        let reply = parts.machine.evaluate(&limited, write, self.time, &mut rows).await;
+        #[cfg(test)]
+        self.core.longest_turn.fetch_max(limited.pace.seen(), Ordering::Relaxed);
+        if !(limited.pace.is_over() && matches!(reply, Err(Error::Overloaded))) {
+            return Some((reply, rows));
+        }
+        if write.reach().is_some() {
+            return None;
+        }
+        // Its steps are short for other reasons: what it may remove at a time is bounded.
+        let (view, mut rows) = (view(Pace::new(&parts.env.clock)), RowBatch::default());
+        let reply = parts.machine.evaluate(&view, write, self.time, &mut rows).await;
+        #[cfg(test)]
+        self.core.longest_turn.fetch_max(view.pace.seen(), Ordering::Relaxed);
+        Some((reply, rows))
     }
 
     /// Appends a record; if that fails, seals the extent off and tries once on another.
@@ -288,6 +335,11 @@ impl Committer {
     }
 }
 
+/// Nothing was done; whoever left meanwhile does not need the write.
+fn give_back(answer: Answer, write: Write) {
+    drop(answer.send(Ok(Outcome::Again(Box::new(write)))));
+}
+
 /// A group commit in the making.
 struct Batch {
     rows: BatchBuilder,
@@ -313,7 +365,7 @@ impl Batch {
     fn answer(self) {
         for (to, reply) in self.answers {
             // A caller who went away does not need the answer.
-            drop(to.send(reply));
+            drop(to.send(reply.map(Outcome::Done)));
         }
     }
 

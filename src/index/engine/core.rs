@@ -4,9 +4,11 @@ use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::sync::RwLock;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use crate::index::api::Error;
+use crate::index::engine::ahead::Watches;
+use crate::index::engine::pace::Pace;
 use crate::index::engine::shared::Shared;
 use crate::index::engine::view::{Snapshot, Sources};
 use crate::index::load::Meter;
@@ -15,6 +17,7 @@ use crate::types::KeyRange;
 use crate::types::PartitionId;
 use crate::types::PartitionKeys;
 use crate::types::Sequence;
+use crate::types::Timestamp;
 
 /// Log extents beyond which a partition is flushed although memory is left, so that few rows do not pin much log.
 const LOG_EXTENTS_MAX: usize = 4;
@@ -40,6 +43,13 @@ pub(crate) struct Core {
     pub(crate) keys: Arc<PartitionKeys>,
     /// What comes in, before it waits, and what it costs.
     pub(crate) meter: Arc<Meter>,
+    /// Rows that writes evaluated ahead rest on.
+    pub(crate) watches: Arc<Watches>,
+    /// Rows that the committer read for one write, at most so far.
+    #[cfg(test)]
+    pub(crate) longest_turn: AtomicUsize,
+    /// The highest time given to a change, ticks.
+    given: AtomicU64,
     published: RwLock<(Arc<Sources>, Sequence)>,
     status: Mutex<Status>,
     log_extents: AtomicUsize,
@@ -61,6 +71,10 @@ impl Core {
             epoch: identity.1,
             keys: Arc::new(keys),
             meter: Arc::default(),
+            watches: Arc::default(),
+            #[cfg(test)]
+            longest_turn: AtomicUsize::new(0),
+            given: AtomicU64::new(0),
             published: RwLock::new(published),
             status: Mutex::new(Status::Serving),
             log_extents: AtomicUsize::new(0),
@@ -74,10 +88,24 @@ impl Core {
         self.keys.range()
     }
 
+    /// A time for a change, above all that were given.
+    pub(crate) fn tick(&self) -> Timestamp {
+        let now = self.shared.parts.env.clock.now().ticks();
+        let next = |last: u64| Some(now.max(last.saturating_add(1)));
+        let last = self.given.fetch_update(Ordering::AcqRel, Ordering::Acquire, next);
+        Timestamp::from_ticks(now.max(last.unwrap_or_else(|last| last).saturating_add(1)))
+    }
+
+    /// Changes have times above this one.
+    pub(crate) fn begin_after(&self, time: Timestamp) {
+        self.given.fetch_max(time.ticks(), Ordering::AcqRel);
+    }
+
     /// The durable rows as of now.
     pub(crate) fn snapshot(&self) -> Snapshot {
         let (sources, sequence) = self.published();
-        Snapshot { sources, sequence, keys: Arc::clone(&self.keys) }
+        let pace = Pace::new(&self.shared.parts.env.clock);
+        Snapshot { sources, sequence, keys: Arc::clone(&self.keys), pace }
     }
 
     pub(crate) fn published(&self) -> (Arc<Sources>, Sequence) {

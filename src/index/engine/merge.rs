@@ -16,6 +16,9 @@ use crate::types::Stripe;
 
 /// Rows taken from a memtable at a time.
 const CHUNK: usize = 256;
+/// Rows looked at before other tasks of the thread have their turn. With what is read from all sources at once it is less than
+/// a millisecond or two.
+const TURN_ROWS: usize = 1_024;
 
 /// A walk over sources; holds a chunk or block of each.
 #[derive(Debug)]
@@ -28,6 +31,21 @@ pub(crate) struct Merge {
     chunk: usize,
     through_cache: bool,
     sources: Vec<Source>,
+    /// Rows and versions that were passed or given.
+    seen: usize,
+    /// Rows and versions read since the last turn of other tasks.
+    turn: usize,
+}
+
+/// One step of a walk.
+#[derive(Debug)]
+pub(crate) enum Step {
+    /// The next row or tombstone.
+    Row(Item),
+    /// A row of another stripe, passed over; its key.
+    Passed(Bytes),
+    /// There is nothing more.
+    End,
 }
 
 #[derive(Debug)]
@@ -64,6 +82,8 @@ impl Merge {
             chunk: wanted.clamp(4, CHUNK),
             through_cache: true,
             sources: tables.chain(runs).map(|input| Source::at(input, from.clone())).collect(),
+            seen: 0,
+            turn: 0,
         }
     }
 
@@ -83,6 +103,8 @@ impl Merge {
             chunk: CHUNK,
             through_cache: false,
             sources: vec![Source::at(Input::Tables(tables), from)],
+            seen: 0,
+            turn: 0,
         }
     }
 
@@ -98,6 +120,8 @@ impl Merge {
             chunk: CHUNK,
             through_cache: false,
             sources: sources.collect(),
+            seen: 0,
+            turn: 0,
         }
     }
 
@@ -112,12 +136,27 @@ impl Merge {
     /// [`Error::Corrupt`], [`Error::Unavailable`].
     pub(crate) async fn next(&mut self) -> Result<Option<Item>, Error> {
         loop {
-            let found = self.next_of_all().await?;
-            let own = |(key, _): &Item| self.stripe.is_none_or(|stripe| stripe.holds_row(key));
-            if found.as_ref().is_none_or(own) {
-                return Ok(found);
+            match self.step().await? {
+                Step::Row(item) => return Ok(Some(item)),
+                Step::Passed(_) => {}
+                Step::End => return Ok(None),
             }
         }
+    }
+
+    /// The next row or tombstone, those of other stripes too.
+    ///
+    /// # Errors
+    /// As [`Self::next`].
+    pub(crate) async fn step(&mut self) -> Result<Step, Error> {
+        let Some((key, value)) = self.next_of_all().await? else { return Ok(Step::End) };
+        let is_own = self.stripe.is_none_or(|stripe| stripe.holds_row(&key));
+        Ok(if is_own { Step::Row((key, value)) } else { Step::Passed(key) })
+    }
+
+    /// How many rows were looked at: given, passed over, or hidden by newer versions.
+    pub(crate) fn seen(&self) -> usize {
+        self.seen
     }
 
     async fn next_of_all(&mut self) -> Result<Option<Item>, Error> {
@@ -136,6 +175,7 @@ impl Merge {
             if source.rows.front().is_some_and(|(other, _)| *other == key) {
                 let row = source.rows.pop_front();
                 found = found.or(row);
+                self.seen += 1;
             }
         }
         Ok(found)
@@ -146,18 +186,26 @@ impl Merge {
         while source.rows.is_empty() {
             let Some(from) = source.resume.take() else { return Ok(()) };
             let to = self.to.as_deref();
-            source.resume = match &source.input {
+            match &source.input {
                 Input::Tables(tables) => {
                     let at = (self.sequence, self.chunk);
-                    let more = tables.collect(self.family, &from, to, at, &mut source.rows);
-                    let last = source.rows.back().filter(|_| more);
-                    last.map(|(key, _)| From::After(key.clone()))
+                    let (seen, next) = tables.collect(self.family, &from, to, at, &mut source.rows);
+                    source.resume = next;
+                    // The others of them count when they are given.
+                    self.seen += seen.saturating_sub(source.rows.len());
+                    self.turn += seen;
                 }
                 Input::Run(run) => {
-                    run.collect((&from, to), self.chunk, self.through_cache, &mut source.rows)
-                        .await?
+                    source.resume = run
+                        .collect((&from, to), self.chunk, self.through_cache, &mut source.rows)
+                        .await?;
+                    self.turn += source.rows.len();
                 }
-            };
+            }
+            if self.turn >= TURN_ROWS {
+                self.turn = 0;
+                tokio::task::yield_now().await;
+            }
         }
         Ok(())
     }

@@ -2,7 +2,8 @@
 //! values and families, and nothing about blobs: a [`Machine`](crate::index::rows::Machine) does.
 //!
 //! 1. `partition.rs`: the handle: reads from a snapshot (`view.rs`, `merge.rs`), writes into the queue.
-//! 2. `commit.rs`: the committer: batch, evaluate, one durable append (`log/`), publish, answer.
+//! 2. `commit.rs`: the committer: batch, evaluate, one durable append (`log/`), publish, answer; `ahead.rs`: writes that take
+//!    long are evaluated before. `pace.rs`: what one answer may cost.
 //! 3. `flush.rs`, `compact.rs`: memtables (`table.rs`) to runs (`run/`), runs to fewer runs; `install.rs` makes
 //!    either part of the partition by a manifest record.
 //! 4. `change/`: one partition becomes several, several become one, one changes its host; `spread.rs`: where its rows are.
@@ -16,6 +17,7 @@
 //!
 //! Not here: who owns which partition (`host.rs` and the coordinator), what rows mean (`objects/`), when to split.
 
+mod ahead;
 mod change;
 mod codec;
 mod commit;
@@ -29,6 +31,7 @@ mod log;
 mod merge;
 mod offline;
 mod owned;
+mod pace;
 mod partition;
 mod recover;
 mod replay;

@@ -7,6 +7,7 @@ use bytes::Bytes;
 
 use crate::capacity::Capacity;
 use crate::index::api::Error;
+use crate::index::engine::pace::Pace;
 use crate::index::engine::replay::Replay;
 use crate::index::engine::run::cache::BlockCache;
 use crate::index::engine::run::reader::Run;
@@ -15,8 +16,8 @@ use crate::index::engine::table::{Budget, Tables};
 use crate::index::engine::view::{Snapshot, Sources};
 use crate::index::map::PartitionDescriptor;
 use crate::index::rows::Family;
-use crate::index::rows::Row;
 use crate::index::rows::Rows;
+use crate::index::rows::Scanned;
 use crate::types::ExtentId;
 
 const CACHE_BYTES: usize = 16 << 20;
@@ -60,7 +61,8 @@ pub async fn open_offline(
     }
     let keys = Arc::new(descriptor.keys.clone());
     let sources = Arc::new(sources);
-    Ok(Offline { snapshot: Snapshot { sources, sequence: done.sequence, keys }, extents })
+    let snapshot = Snapshot { sources, sequence: done.sequence, keys, pace: Pace::default() };
+    Ok(Offline { snapshot, extents })
 }
 
 #[async_trait]
@@ -75,7 +77,7 @@ impl Rows for Offline {
         from: &[u8],
         to: Option<&[u8]>,
         limit: usize,
-    ) -> Result<Vec<Row>, Error> {
+    ) -> Result<Scanned, Error> {
         self.snapshot.scan(family, from, to, limit).await
     }
 }

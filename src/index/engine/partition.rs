@@ -18,6 +18,8 @@ use crate::index::api::Read;
 use crate::index::api::ReadReply;
 use crate::index::api::Write;
 use crate::index::api::WriteReply;
+use crate::index::engine::ahead;
+use crate::index::engine::ahead::{Evaluated, Outcome};
 use crate::index::engine::change::Way;
 use crate::index::engine::commit::{Command, Committer, Waiting};
 use crate::index::engine::core::{Core, Status};
@@ -72,6 +74,7 @@ impl Partition {
         let queued_bytes = Arc::new(AtomicUsize::new(0));
         let waits = Arc::new(Waits::new(shared.config.queue_wait_max));
         let core = Arc::new(recovered.core);
+        core.begin_after(recovered.time);
         core.set_log_extents(recovered.log.extents());
         let committer = Committer {
             core: Arc::clone(&core),
@@ -136,25 +139,46 @@ impl Partition {
         let clock = &self.core.shared.parts.env.clock;
         let meter = &self.core.meter;
         meter.note(Class::Write, || clock.monotonic(), || write.place().sample());
-        let done = self.take_turn(write, clock.as_ref()).await;
+        let done = self.carry_out(write, clock.as_ref()).await;
         if matches!(done, Err(Error::Overloaded)) {
             meter.refuse();
         }
         done
     }
 
-    async fn take_turn(&self, write: Write, clock: &dyn Clock) -> Result<WriteReply, Error> {
+    async fn carry_out(&self, write: Write, clock: &dyn Clock) -> Result<WriteReply, Error> {
+        let limit = self.core.shared.config.queue_wait_max;
+        self.core.watches.pass(|| write.routing_key(), clock, limit).await?;
+        let weight = write.weight();
+        if ahead::is_long(&write, weight) && write.reach().is_some() {
+            return self.write_ahead(write, clock).await;
+        }
+        match self.take_turn((write, None), weight, clock).await? {
+            Outcome::Done(reply) => Ok(reply),
+            Outcome::Again(write) => self.write_ahead(*write, clock).await,
+        }
+    }
+
+    /// Queues a write, perhaps one that was evaluated, and waits for what becomes of it.
+    pub(crate) async fn take_turn(
+        &self,
+        (write, evaluated): (Write, Option<Box<Evaluated>>),
+        weight: usize,
+        clock: &dyn Clock,
+    ) -> Result<Outcome, Error> {
         let arrived = clock.monotonic();
         if self.waits.is_late(arrived) {
             return Err(Error::Overloaded);
         }
-        let weight = write.weight();
+        // Its rows are in memory already, and few are at a time.
+        let is_evaluated = evaluated.is_some();
         let queued = self.queued_bytes.fetch_add(weight, Ordering::Relaxed);
         let (answer, answered) = oneshot::channel();
         let turn = Turn::default();
-        let waiting = Waiting { write, weight, answer, arrived, turn: turn.clone() };
+        let waiting = Waiting { write, evaluated, weight, answer, arrived, turn: turn.clone() };
         // One write may be larger than the whole queue: it is let in when the queue is empty.
-        let fits = queued == 0 || queued + weight <= self.core.shared.config.queue_bytes;
+        let room = self.core.shared.config.queue_bytes;
+        let fits = is_evaluated || queued == 0 || queued + weight <= room;
         // Surely not carried out: the committer answers everything it took.
         let closed = || match self.core.may_write() {
             Err(Error::WrongPartition) => Error::WrongPartition,

@@ -7,7 +7,7 @@ use std::sync::PoisonError;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, Semaphore};
 
 use crate::capacity;
 use crate::capacity::{Capacity, ExtentKind};
@@ -15,6 +15,7 @@ use crate::coordinator::Coordinator;
 use crate::coordinator::IdAllocator;
 use crate::env::Env;
 use crate::index::api::Error;
+use crate::index::engine::ahead::AHEAD_MAX;
 use crate::index::engine::config::Config;
 use crate::index::engine::owned::Owned;
 use crate::index::engine::run::cache::BlockCache;
@@ -68,6 +69,8 @@ pub(crate) struct Shared {
     pub(crate) cache: Arc<BlockCache>,
     pub(crate) budget: Arc<Budget>,
     pub(crate) chores: Arc<Chores>,
+    /// Places for writes that are evaluated ahead.
+    pub(crate) ahead: Semaphore,
     /// Rung when memory, logs or runs may need work.
     pub(crate) wake: Notify,
     /// Some partition's log has grown long since the last look.
@@ -88,6 +91,7 @@ impl Shared {
             cache: Arc::new(BlockCache::new(config.block_cache_bytes)),
             budget: Arc::default(),
             chores: Arc::default(),
+            ahead: Semaphore::new(AHEAD_MAX),
             wake: Notify::new(),
             long_log: AtomicBool::new(false),
         }

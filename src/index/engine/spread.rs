@@ -57,7 +57,8 @@ impl Partition {
         if is_coarse && rows <= wide(rows_max) {
             let (low, high) = (range.low().as_bytes(), range.high().map(RoutingKey::as_bytes));
             let high = high.map(AsRef::as_ref);
-            let rows = self.core.snapshot().scan(Family::Main, low, high, rows_max).await?;
+            let view = self.core.snapshot();
+            let rows = view.scan_all(Family::Main, (low, high), rows_max).await?;
             keys.clear();
             rows.iter().for_each(|row| add(&mut keys, &row.key, 1));
         }
@@ -78,10 +79,7 @@ async fn of_tables(tables: &Tables, range: &KeyRange, at: Sequence) -> (Vec<Byte
     let (mut kept, mut stride, mut seen) = (Vec::new(), 1_u64, 0_u64);
     let mut page = VecDeque::new();
     loop {
-        let more = tables.collect(Family::Main, &from, to, (at, PAGE), &mut page);
-        if let Some((last, _)) = page.back() {
-            from = From::After(last.clone());
-        }
+        let (_, next) = tables.collect(Family::Main, &from, to, (at, PAGE), &mut page);
         for (key, value) in page.drain(..) {
             if value.is_some() {
                 if seen.is_multiple_of(stride) {
@@ -94,9 +92,8 @@ async fn of_tables(tables: &Tables, range: &KeyRange, at: Sequence) -> (Vec<Byte
             kept = kept.into_iter().step_by(2).collect();
             stride *= 2;
         }
-        if !more {
-            return (kept, stride);
-        }
+        let Some(next) = next else { return (kept, stride) };
+        from = next;
         tokio::task::yield_now().await;
     }
 }

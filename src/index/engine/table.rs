@@ -18,6 +18,9 @@ use crate::types::Sequence;
 
 /// What a row costs beyond its bytes: two handles and a node of the skip list. Measured, roughly.
 const ROW_OVERHEAD: usize = 160;
+/// Versions that one call of [`Tables::collect`] looks at, at least: of a key that was written thousands of times only one is
+/// wanted, and a new call seeks past the others.
+const VERSIONS_MAX: usize = 256;
 
 /// Bytes of memtables of all partitions of a host.
 #[derive(Debug, Default)]
@@ -125,7 +128,7 @@ impl Tables {
     }
 
     /// Adds up to `limit` rows of `from..to` as of `sequence` to `out`, one version each, tombstones included.
-    /// Returns whether there may be more.
+    /// Returns how many versions it looked at, and where to go on; `None` at the end. It may add nothing and go on.
     pub(crate) fn collect(
         &self,
         family: Family,
@@ -133,8 +136,9 @@ impl Tables {
         to: Option<&[u8]>,
         at: (Sequence, usize),
         out: &mut VecDeque<Item>,
-    ) -> bool {
+    ) -> (usize, Option<From>) {
         let (sequence, limit) = at;
+        let most = limit.max(VERSIONS_MAX);
         let start = match from {
             From::At(key) => {
                 Bound::Included(Version { key: key.clone(), sequence: Reverse(sequence) })
@@ -144,23 +148,27 @@ impl Tables {
             }
         };
         let mut last: Option<Bytes> = None;
-        let mut taken = 0;
+        let (mut taken, mut seen) = (0, 0);
         for entry in self.family(family).range((start, Bound::Unbounded)) {
             let Version { key, sequence: Reverse(of) } = entry.key();
             if to.is_some_and(|to| key.as_ref() >= to) {
-                return false;
+                return (seen, None);
             }
-            if *of > sequence || last.as_ref() == Some(key) {
-                continue;
+            let is_taken = last.as_ref() == Some(key);
+            let is_passed = is_taken || *of > sequence;
+            if seen == most || taken == limit && !is_passed {
+                // Both start behind all versions of the key that were passed.
+                let key = key.clone();
+                return (seen, Some(if is_taken { From::After(key) } else { From::At(key) }));
             }
-            if taken == limit {
-                return true;
+            seen += 1;
+            if !is_passed {
+                taken += 1;
+                last = Some(key.clone());
+                out.push_back((key.clone(), entry.value().clone()));
             }
-            taken += 1;
-            last = Some(key.clone());
-            out.push_back((key.clone(), entry.value().clone()));
         }
-        false
+        (seen, None)
     }
 
     /// Versions of one family.

@@ -106,7 +106,7 @@ impl Partition {
     /// All main rows as readers see them.
     pub(crate) async fn rows(&self) -> Vec<(Bytes, Bytes)> {
         let snapshot = self.core.snapshot();
-        let rows = snapshot.scan(Family::Main, &[], None, usize::MAX).await.unwrap();
+        let rows = snapshot.scan_all(Family::Main, (&[], None), usize::MAX).await.unwrap();
         rows.into_iter().map(|row| (row.key, row.value)).collect()
     }
 }

@@ -1,5 +1,7 @@
 //! Tests of the engine as a whole; those of one file stand beside it.
 
+mod ahead;
+mod bounded;
 mod changes;
 mod faults;
 mod hot;

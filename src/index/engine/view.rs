@@ -7,12 +7,14 @@ use bytes::Bytes;
 
 use crate::index::api::Error;
 use crate::index::engine::log::manifest::RunEntry;
-use crate::index::engine::merge::Merge;
+use crate::index::engine::merge::{Merge, Step};
+use crate::index::engine::pace::Pace;
 use crate::index::engine::run::reader::Run;
 use crate::index::engine::table::Tables;
 use crate::index::rows::Family;
 use crate::index::rows::Row;
 use crate::index::rows::Rows;
+use crate::index::rows::Scanned;
 use crate::types::PartitionKeys;
 use crate::types::Sequence;
 
@@ -49,20 +51,23 @@ impl Sources {
     }
 }
 
+/// Rows one step of a scan looks at.
+const STEP_ROWS: usize = 4_096;
+/// Bytes of a value that cost as much as a row.
+const BYTES_OF_A_ROW: usize = 256;
+
 /// All rows as of one commit: the newest source that has a key decides, since rows only move from newer to older ones.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Snapshot {
     pub(crate) sources: Arc<Sources>,
     pub(crate) sequence: Sequence,
     pub(crate) keys: Arc<PartitionKeys>,
+    /// What reading it has cost.
+    pub(crate) pace: Pace,
 }
 
-#[async_trait]
-impl Rows for Snapshot {
-    async fn get(&self, family: Family, key: &[u8]) -> Result<Option<Bytes>, Error> {
-        if !self.keys.contains(key) {
-            return Ok(None);
-        }
+impl Snapshot {
+    async fn find(&self, family: Family, key: &[u8]) -> Result<Option<Bytes>, Error> {
         let owned = Bytes::copy_from_slice(key);
         for tables in self.sources.tables() {
             if let Some(value) = tables.get(family, &owned, self.sequence) {
@@ -76,6 +81,22 @@ impl Rows for Snapshot {
         }
         Ok(None)
     }
+}
+
+#[async_trait]
+impl Rows for Snapshot {
+    async fn get(&self, family: Family, key: &[u8]) -> Result<Option<Bytes>, Error> {
+        if !self.keys.contains(key) {
+            return Ok(None);
+        }
+        if self.pace.is_over() {
+            return Err(Error::Overloaded);
+        }
+        let value = self.find(family, key).await?;
+        // Long values are segments of block lists: to decode one takes as long as to look at many rows.
+        self.pace.take(1 + value.as_ref().map_or(0, Bytes::len) / BYTES_OF_A_ROW).await;
+        Ok(value)
+    }
 
     async fn scan(
         &self,
@@ -83,7 +104,7 @@ impl Rows for Snapshot {
         from: &[u8],
         to: Option<&[u8]>,
         limit: usize,
-    ) -> Result<Vec<Row>, Error> {
+    ) -> Result<Scanned, Error> {
         let range = self.keys.range();
         let from = from.max(range.low().as_bytes());
         let high = range.high().map(|high| high.as_bytes().as_ref());
@@ -91,18 +112,43 @@ impl Rows for Snapshot {
             (Some(to), Some(high)) => Some(to.min(high)),
             (to, high) => to.or(high),
         };
-        let mut rows = Vec::new();
+        let mut found = Scanned::default();
         if limit == 0 || to.is_some_and(|to| to <= from) {
-            return Ok(rows);
+            return Ok(found);
+        }
+        if self.pace.is_over() {
+            return Err(Error::Overloaded);
         }
         let mut merge = Merge::of_snapshot(self, family, (from, to), limit);
-        while rows.len() < limit {
-            match merge.next().await? {
-                Some((key, Some(value))) => rows.push(Row { key, value }),
-                Some((_, None)) => {}
-                None => break,
-            }
+        while found.rows.len() < limit && merge.seen() < STEP_ROWS {
+            let key = match merge.step().await? {
+                Step::Row((key, Some(value))) => {
+                    found.rows.push(Row { key: key.clone(), value });
+                    key
+                }
+                Step::Row((key, None)) | Step::Passed(key) => key,
+                Step::End => {
+                    found.next = None;
+                    break;
+                }
+            };
+            found.next = Some(key);
         }
-        Ok(rows)
+        // The least position above the last row that was looked at.
+        found.next = found.next.map(|last| [last.as_ref(), &[0]].concat().into());
+        self.pace.take(merge.seen()).await;
+        Ok(found)
+    }
+
+    fn seen(&self) -> usize {
+        self.pace.seen()
+    }
+
+    fn is_spent(&self) -> bool {
+        self.pace.is_spent()
+    }
+
+    async fn rest(&self, rows: usize) {
+        self.pace.take(rows).await;
     }
 }

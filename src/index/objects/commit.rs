@@ -33,6 +33,9 @@ use crate::types::RoutingKey;
 use crate::types::TierState;
 use crate::types::Timestamp;
 
+/// Blocks looked up before other tasks of the thread have their turn.
+const TURN_BLOCKS: usize = 1_024;
+
 /// Put Block List.
 pub(super) async fn commit(
     view: &dyn Rows,
@@ -72,7 +75,7 @@ pub(super) async fn commit(
         layout::remove_rows(&key, &layout, now, out);
     }
     let staged = unstage(view, &key, &commit.list, &mut dropped, out).await?;
-    let entries = resolve(&commit.list, &committed, &staged)?;
+    let entries = resolve(view, &commit.list, &committed, &staged).await?;
     encryption::check_blocks(&commit.guard.encryption, &entries)?;
     let kept = entries.iter().flat_map(|entry| entry.content.locations());
     garbage::write(&key, now, &dropped, kept, out);
@@ -125,7 +128,8 @@ async fn unstage<'a>(
 }
 
 /// Finds each named block where the list says to look.
-fn resolve(
+async fn resolve(
+    view: &dyn Rows,
     list: &[BlockListEntry],
     committed: &[Entry],
     staged: &HashMap<&BlockId, Option<StagedBlock>>,
@@ -135,7 +139,10 @@ fn resolve(
         by_id.entry(&entry.id).or_insert(entry);
     }
     let mut entries = Vec::with_capacity(list.len());
-    for BlockListEntry { source, id } in list {
+    for (number, BlockListEntry { source, id }) in list.iter().enumerate() {
+        if number % TURN_BLOCKS == TURN_BLOCKS - 1 {
+            view.rest(TURN_BLOCKS).await;
+        }
         let from_staged = || {
             let block = staged.get(id)?.as_ref()?;
             let StagedBlock { len, crc64, content, .. } = block.clone();

@@ -119,7 +119,8 @@ pub(super) async fn list_accounts(
     let low = ListAccounts { from: None, limit: 1 }.position();
     let mut window = Window::new(&low, list.from.clone().unwrap_or_default(), range);
     let mut rows = Cursor::new(view, Family::Main, window.position.clone(), window.to.clone())
-        .expecting(list.limit.saturating_add(1));
+        .expecting(list.limit.saturating_add(1))
+        .pausing();
     let mut entries = Vec::new();
     while let Some(row) = rows.peek().await? {
         if entries.len() >= list.limit {
@@ -133,7 +134,8 @@ pub(super) async fn list_accounts(
         window.position = keys::after(&key);
         rows.seek(&window.position);
     }
-    Ok(AccountPage { entries, next: window.end() })
+    let next = rows.paused().cloned().or_else(|| window.end());
+    Ok(AccountPage { entries, next })
 }
 
 /// Reads a container.
@@ -252,11 +254,13 @@ pub(super) async fn list(
     let low = RoutingKey::prefix(list.account, table, &list.prefix, Collation::Utf8);
     let mut window = Window::new(&low, list.from.clone().unwrap_or_default(), range);
     let mut rows = Cursor::new(view, Family::Main, window.position.clone(), window.to.clone())
-        .expecting(list.limit.saturating_add(1));
+        .expecting(list.limit.saturating_add(1))
+        .pausing();
     let mut entries = Vec::new();
     while let Some(row) = rows.peek().await? {
         if entries.len() >= list.limit {
-            return Ok(ContainerPage { entries, next: Some(window.position) });
+            let (next, seen) = (Some(window.position), view.seen());
+            return Ok(ContainerPage { entries, next, seen });
         }
         let key = keys::routing_key(Family::Main, &row.key)?;
         let name = key
@@ -267,5 +271,6 @@ pub(super) async fn list(
         window.position = keys::after(&key);
         rows.seek(&window.position);
     }
-    Ok(ContainerPage { entries, next: window.end() })
+    let next = rows.paused().cloned().or_else(|| window.end());
+    Ok(ContainerPage { entries, next, seen: view.seen() })
 }

@@ -41,7 +41,7 @@ pub(super) async fn list(
     limit: usize,
 ) -> Result<(Vec<PendingCopy>, Option<Bytes>), Error> {
     let end = range.high().map(|high| high.as_bytes().clone());
-    let mut cursor = Cursor::new(view, Family::Work, from.clone(), end.clone());
+    let mut cursor = Cursor::new(view, Family::Work, from.clone(), end.clone()).pausing();
     let mut found = Vec::new();
     while let Some(row) = cursor.take().await? {
         let blob = keys::routing_key(Family::Work, &row.key)?;
@@ -53,7 +53,7 @@ pub(super) async fn list(
         }
         found.push(PendingCopy { blob, job: decode(&row)? });
     }
-    Ok((found, end))
+    Ok((found, cursor.paused().cloned().or(end)))
 }
 
 /// Ends a pending copy: its bytes become the blob, or it stays without any.

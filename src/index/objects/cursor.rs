@@ -1,11 +1,10 @@
-//! Walks one family's rows forward in chunks, and can skip ahead.
+//! Walks one family's rows forward in chunks, can skip ahead, and can stop when an answer has cost enough.
 
 use std::collections::VecDeque;
 
 use bytes::Bytes;
 
 use crate::index::api::Error;
-use crate::index::objects::keys;
 use crate::index::rows::Family;
 use crate::index::rows::Row;
 use crate::index::rows::Rows;
@@ -22,6 +21,8 @@ pub(super) struct Cursor<'a> {
     rows: VecDeque<Row>,
     chunk: usize,
     ended: bool,
+    pausing: bool,
+    paused: bool,
 }
 
 impl<'a> Cursor<'a> {
@@ -33,13 +34,26 @@ impl<'a> Cursor<'a> {
         to: Option<Bytes>,
     ) -> Self {
         let next = from.into();
-        Self { view, family, next, to, rows: VecDeque::new(), chunk: CHUNK_MIN, ended: false }
+        let ended = to.as_ref().is_some_and(|to| *to <= next);
+        let (rows, chunk) = (VecDeque::new(), CHUNK_MIN);
+        Self { view, family, next, to, rows, chunk, ended, pausing: false, paused: false }
     }
 
     /// Reads about `rows` at once, when it is known that so many will be wanted.
     pub(super) fn expecting(mut self, rows: usize) -> Self {
         self.chunk = rows.clamp(CHUNK_MIN, CHUNK_MAX);
         self
+    }
+
+    /// Stops when the view is spent, as if there were no more rows; [`Self::paused`] then tells where.
+    pub(super) fn pausing(mut self) -> Self {
+        self.pausing = true;
+        self
+    }
+
+    /// Where the cursor stopped because the view is spent: from there on there may be more rows.
+    pub(super) fn paused(&self) -> Option<&Bytes> {
+        self.paused.then_some(&self.next)
     }
 
     /// The row at the cursor.
@@ -54,6 +68,19 @@ impl<'a> Cursor<'a> {
         Ok(self.rows.pop_front())
     }
 
+    /// The row at the cursor, as far as it is known without reading more.
+    pub(super) fn known(&self) -> Option<&Row> {
+        self.rows.front()
+    }
+
+    /// No row that is still to come is below this; `None` at the end.
+    pub(super) fn bound(&self) -> Option<&Bytes> {
+        match self.rows.front() {
+            Some(row) => Some(&row.key),
+            None => (!self.ended).then_some(&self.next),
+        }
+    }
+
     /// Moves forward to the first row at or after `position`; never back.
     pub(super) fn seek(&mut self, position: &Bytes) {
         while self.rows.front().is_some_and(|row| row.key < *position) {
@@ -62,24 +89,33 @@ impl<'a> Cursor<'a> {
         if self.rows.is_empty() && self.next < *position {
             self.next = position.clone();
             self.chunk = CHUNK_MIN;
+            self.ended |= self.to.as_ref().is_some_and(|to| *to <= self.next);
         }
     }
 
-    async fn fill(&mut self) -> Result<(), Error> {
+    /// Reads on once, if no row is known. Afterwards a row is known, or the end, or the bound is higher.
+    pub(super) async fn step(&mut self) -> Result<(), Error> {
         if !self.rows.is_empty() || self.ended {
             return Ok(());
         }
-        if self.to.as_ref().is_some_and(|to| *to <= self.next) {
-            self.ended = true;
-            return Ok(());
+        let found = self.view.scan(self.family, &self.next, self.to.as_deref(), self.chunk).await?;
+        match found.next {
+            Some(next) => self.next = next,
+            None => self.ended = true,
         }
-        let rows = self.view.scan(self.family, &self.next, self.to.as_deref(), self.chunk).await?;
-        self.ended = rows.len() < self.chunk;
-        if let Some(last) = rows.last() {
-            self.next = keys::just_after(&last.key);
-        }
-        self.rows = rows.into();
+        self.rows = found.rows.into();
         self.chunk = self.chunk.saturating_mul(4).min(CHUNK_MAX);
+        Ok(())
+    }
+
+    async fn fill(&mut self) -> Result<(), Error> {
+        while self.rows.is_empty() && !self.ended {
+            if self.pausing && self.view.is_spent() {
+                self.paused = true;
+                break;
+            }
+            self.step().await?;
+        }
         Ok(())
     }
 }

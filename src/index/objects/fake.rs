@@ -18,6 +18,7 @@ use crate::index::rows::Machine;
 use crate::index::rows::Row;
 use crate::index::rows::RowBatch;
 use crate::index::rows::Rows;
+use crate::index::rows::Scanned;
 use crate::types::KeyRange;
 use crate::types::Timestamp;
 
@@ -42,17 +43,21 @@ impl Rows for Memory {
         from: &[u8],
         to: Option<&[u8]>,
         limit: usize,
-    ) -> Result<Vec<Row>, Error> {
+    ) -> Result<Scanned, Error> {
         let from = from.max(self.range.low().as_bytes());
         let low = Bound::Included((family, Bytes::copy_from_slice(from)));
         let within =
             |key: &Bytes| self.range.contains(key) && to.is_none_or(|to| key.as_ref() < to);
         let rows = self.rows.range((low, Bound::Unbounded));
-        Ok(rows
+        let rows: Vec<Row> = rows
             .take_while(|((f, key), _)| *f == family && within(key))
             .take(limit)
             .map(|((_, key), value)| Row { key: key.clone(), value: value.clone() })
-            .collect())
+            .collect();
+        let is_more = rows.len() == limit;
+        let next = rows.last().filter(|_| is_more);
+        let next = next.map(|row| [row.key.as_ref(), &[0]].concat().into());
+        Ok(Scanned { rows, next })
     }
 }
 

@@ -30,19 +30,22 @@ pub(super) async fn list(
     let prefix = RoutingKey::prefix(list.account, list.container, &list.prefix, list.collation);
     let mut window = Window::new(&prefix, list.position(), range);
     let hint = if list.delimiter.is_some() { 0 } else { list.limit.saturating_add(1) };
-    let open = |family| {
-        Cursor::new(view, family, window.position.clone(), window.to.clone()).expecting(hint)
+    let open = |family, from: Bytes| {
+        let cursor = Cursor::new(view, family, from, window.to.clone()).expecting(hint);
+        (family, cursor)
     };
-    let mut rows = Merge {
-        committed: Cursor::new(view, Family::Main, blob_of(&window.position), window.to.clone())
-            .expecting(hint),
-        staged: list.uncommitted.then(|| open(Family::Staged)),
-        snapshots: list.snapshots.then(|| open(Family::Versions)),
-    };
+    // Only snapshots go on inside a blob.
+    let (inside, blob) = (window.position.clone(), blob_of(&window.position));
+    let mut cursors = Vec::new();
+    cursors.extend(list.snapshots.then(|| open(Family::Versions, inside)));
+    cursors.push(open(Family::Main, blob.clone()));
+    cursors.extend(list.uncommitted.then(|| open(Family::Staged, blob)));
+    let mut rows = Merge { view, start: window.position.clone(), cursors, paused: None };
     let (mut entries, mut after) = (Vec::new(), Vec::new());
     while let Some((family, key)) = rows.first().await? {
         if entries.len() >= list.limit {
-            return Ok(ListPage { entries, after, next: Some(window.position) });
+            let (next, seen) = (Some(window.position), view.seen());
+            return Ok(ListPage { entries, after, next, seen });
         }
         let name = key
             .name(list.collation)
@@ -51,7 +54,7 @@ pub(super) async fn list(
             window.position = after_group(list, &group);
             entries.push(ListEntry::Prefix { name: group });
         } else if family == Family::Versions {
-            let row = taken(rows.snapshots.as_mut()).await?;
+            let row = rows.take(family).await?;
             window.position = keys::just_after(&row.key);
             let snapshot = Some(keys::parse_snapshot(&row.key, &key)?);
             entries.push(blob_entry(family, &row, name, snapshot)?);
@@ -60,7 +63,7 @@ pub(super) async fn list(
         } else {
             window.position = keys::after(&key);
             entries.push(if family == Family::Main {
-                blob_entry(family, &taken(Some(&mut rows.committed)).await?, name, None)?
+                blob_entry(family, &rows.take(family).await?, name, None)?
             } else {
                 ListEntry::Uncommitted { name }
             });
@@ -68,54 +71,77 @@ pub(super) async fn list(
         after.push(window.position.clone());
         rows.seek(&window.position);
     }
-    Ok(ListPage { entries, after, next: window.end() })
+    // What was shown of a blob's snapshots is not shown again, though the blob itself, which sorts before them, is to come.
+    let paused = rows.paused.map(|at| at.max(window.position.clone()));
+    let next = paused.or_else(|| window.end());
+    Ok(ListPage { entries, after, next, seen: view.seen() })
 }
 
-/// The families a listing is made of.
+/// The families a listing is made of: of rows of one blob, those of an earlier family come first.
 struct Merge<'a> {
-    committed: Cursor<'a>,
-    staged: Option<Cursor<'a>>,
-    snapshots: Option<Cursor<'a>>,
+    view: &'a dyn Rows,
+    /// Where the page starts: whoever goes on must come further.
+    start: Bytes,
+    cursors: Vec<(Family, Cursor<'a>)>,
+    /// Where the listing stopped because the view is spent.
+    paused: Option<Bytes>,
 }
 
 impl Merge<'_> {
-    /// The next name, and what is to be shown of it first: a snapshot, then the blob, then staged blocks alone.
+    /// The next name, and what is to be shown of it first: a snapshot, then the blob, then staged blocks alone. `None` at the
+    /// end, or when the view is spent and the listing has come further than its start.
     async fn first(&mut self) -> Result<Option<(Family, RoutingKey)>, Error> {
-        let mut first: Option<(Family, RoutingKey)> = None;
-        for (family, cursor) in [
-            (Family::Versions, self.snapshots.as_mut()),
-            (Family::Main, Some(&mut self.committed)),
-            (Family::Staged, self.staged.as_mut()),
-        ] {
-            let Some(cursor) = cursor else { continue };
-            let Some(row) = cursor.peek().await? else { continue };
-            let key = keys::routing_key(family, &row.key)?;
-            if first.as_ref().is_none_or(|(_, lowest)| key < *lowest) {
-                first = Some((family, key));
+        loop {
+            // Only the cursor that is behind all others reads on: removed rows are passed over by each family once.
+            let place = |cursor: &Cursor<'_>| cursor.bound().map(blob_of);
+            let behind = self.cursors.iter_mut().filter(|(_, cursor)| cursor.bound().is_some());
+            let behind = behind.min_by_key(|(_, cursor)| place(cursor));
+            let Some((family, cursor)) = behind else { return Ok(None) };
+            if let Some(row) = cursor.known() {
+                return Ok(Some((*family, keys::routing_key(*family, &row.key)?)));
+            }
+            let bound = cursor.bound().filter(|bound| **bound > self.start);
+            if bound.is_some() && self.view.is_spent() {
+                self.paused = bound.cloned();
+                return Ok(None);
+            }
+            cursor.step().await?;
+            if cursor.known().is_none()
+                && let Some(blob) = cursor.bound().and_then(|bound| passed(*family, bound))
+            {
+                cursor.seek(&keys::after(&blob));
             }
         }
-        Ok(first)
+    }
+
+    async fn take(&mut self, family: Family) -> Result<Row, Error> {
+        let cursor = self.cursors.iter_mut().find(|(of, _)| *of == family);
+        let row = match cursor {
+            Some((_, cursor)) => cursor.take().await?,
+            None => None,
+        };
+        row.ok_or_else(|| Error::Corrupt("a row vanished from a view".to_owned()))
     }
 
     fn seek(&mut self, position: &Bytes) {
-        self.committed.seek(position);
-        for cursor in [&mut self.staged, &mut self.snapshots].into_iter().flatten() {
-            cursor.seek(position);
-        }
+        self.cursors.iter_mut().for_each(|(_, cursor)| cursor.seek(position));
     }
 }
 
-/// Where the committed blobs of a page start: at the blob itself when the page starts among its snapshots.
+/// Where the blob of a position starts: the position itself unless it lies among the rows of a blob.
 fn blob_of(position: &Bytes) -> Bytes {
     RoutingKey::of_row(position).map_or(position.clone(), |blob| blob.as_bytes().clone())
 }
 
-async fn taken(cursor: Option<&mut Cursor<'_>>) -> Result<Row, Error> {
-    let row = match cursor {
-        Some(cursor) => cursor.take().await?,
-        None => None,
+/// The blob of whose rows the one that a listing looks for lies before this position. Of snapshots it may be any.
+fn passed(family: Family, position: &Bytes) -> Option<RoutingKey> {
+    let blob = RoutingKey::of_row(position)?;
+    let is_passed = match family {
+        Family::Main => position > blob.as_bytes(),
+        Family::Staged => *position > keys::staged_summary(&blob),
+        Family::Versions | Family::Layout | Family::Garbage | Family::Work => false,
     };
-    row.ok_or_else(|| Error::Corrupt("a row vanished from a view".to_owned()))
+    is_passed.then_some(blob)
 }
 
 fn blob_entry(

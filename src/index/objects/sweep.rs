@@ -41,8 +41,9 @@ pub(super) async fn garbage(
     from: &Bytes,
     limit: usize,
 ) -> Result<(Vec<GarbageRow>, Option<Bytes>), Error> {
-    let mut cursor =
-        Cursor::new(view, Family::Garbage, from.clone(), None).expecting(limit.saturating_add(1));
+    let mut cursor = Cursor::new(view, Family::Garbage, from.clone(), None)
+        .expecting(limit.saturating_add(1))
+        .pausing();
     let mut rows = Vec::new();
     while let Some(row) = cursor.take().await? {
         if keys::parse_purge(&row.key).is_some() {
@@ -61,7 +62,7 @@ pub(super) async fn garbage(
         let value: GarbageValue = values::decode(Family::Garbage, &row.key, &row.value)?;
         rows.push(GarbageRow { key: row.key, since: value.since, locations: value.locations });
     }
-    Ok((rows, None))
+    Ok((rows, cursor.paused().cloned()))
 }
 
 /// Removes garbage rows that have been freed. A dead layer among them gives up its next spans, as garbage.
@@ -92,24 +93,34 @@ pub(super) async fn forget_garbage(
 pub(in crate::index) async fn dead_containers(
     view: &dyn Rows,
 ) -> Result<Vec<(AccountId, ContainerId, Timestamp)>, Error> {
-    let mut cursor = Cursor::new(view, Family::Garbage, Bytes::new(), None);
+    const AT_ONCE: usize = 16;
+    let mut from = Some(Bytes::new());
     let mut dead = Vec::new();
-    while let Some(row) = cursor.peek().await? {
-        if let Some((account, container)) = keys::parse_purge(&row.key) {
-            let value: DeadContainer = values::decode(Family::Garbage, &row.key, &row.value)?;
-            dead.push((account, container, value.deleted));
-            let next = keys::just_after(&row.key);
-            cursor.seek(&next);
-        } else {
-            let Some(next) = next_purge_row(&row.key) else { break };
-            cursor.seek(&next);
+    while let Some(start) = from {
+        let found = view.scan(Family::Garbage, &start, None, AT_ONCE).await?;
+        from = found.next;
+        for row in found.rows {
+            if let Some((account, container)) = keys::parse_purge(&row.key) {
+                let value: DeadContainer = values::decode(Family::Garbage, &row.key, &row.value)?;
+                dead.push((account, container, value.deleted));
+            } else {
+                from = next_account(&row.key);
+                break;
+            }
         }
+        // Past the place of purge rows there may be millions of removed rows of locations.
+        from = from.and_then(|at| if may_be_purge_row(&at) { Some(at) } else { next_account(&at) });
     }
     Ok(dead)
 }
 
-/// The first place after a row of locations where a purge row can stand: before the next account's table.
-fn next_purge_row(row: &[u8]) -> Option<Bytes> {
+/// Whether purge rows of an account may stand at or after this position, before the rest of its rows.
+fn may_be_purge_row(position: &[u8]) -> bool {
+    position.get(8..18).is_none_or(|place| *place == [0; 10])
+}
+
+/// The first place after a row of an account where a purge row of the next one can stand.
+fn next_account(row: &[u8]) -> Option<Bytes> {
     let account = u64::from_be_bytes(row.get(..8)?.try_into().ok()?);
     let next = account.checked_add(1)?;
     Some(Bytes::copy_from_slice(&next.to_be_bytes()))
@@ -122,7 +133,7 @@ pub(super) async fn expired(
     before: Timestamp,
     limit: usize,
 ) -> Result<(Vec<StagedBlocks>, Option<Bytes>), Error> {
-    let mut cursor = Cursor::new(view, Family::Staged, from.clone(), None);
+    let mut cursor = Cursor::new(view, Family::Staged, from.clone(), None).pausing();
     let mut found = Vec::new();
     while let Some(row) = cursor.peek().await? {
         let key = keys::routing_key(Family::Staged, &row.key)?;
@@ -137,7 +148,7 @@ pub(super) async fn expired(
         }
         cursor.seek(&keys::after(&key));
     }
-    Ok((found, None))
+    Ok((found, cursor.paused().cloned()))
 }
 
 /// Row changes after which a purge step ends, however many blobs are left: long layouts make long batches.
@@ -158,10 +169,11 @@ pub(super) async fn purge(
     let low = whole.low().as_bytes().max(from).clone();
     let high = whole.high().map(|high| high.as_bytes().clone());
     let mut blobs =
-        Blobs::new(view, &[Family::Main, Family::Versions, Family::Staged], &low, high.as_ref());
+        Blobs::new(view, &[Family::Main, Family::Versions, Family::Staged], &low, high.as_ref())
+            .pausing();
     for _ in 0..limit {
         let Some(key) = blobs.next().await? else {
-            return Ok(WriteReply::Purged { next: None });
+            return Ok(WriteReply::Purged { next: blobs.paused().cloned() });
         };
         blob::remove(view, &key, now, out).await?;
         blobs.skip(&key);
@@ -170,7 +182,7 @@ pub(super) async fn purge(
         }
     }
     let next = blobs.next().await?.map(|key| key.as_bytes().clone());
-    Ok(WriteReply::Purged { next })
+    Ok(WriteReply::Purged { next: next.or_else(|| blobs.paused().cloned()) })
 }
 
 /// Everything that the rows of up to `limit` routing keys refer to, garbage too.
@@ -179,11 +191,11 @@ pub(super) async fn references(
     from: &Bytes,
     limit: usize,
 ) -> Result<References, Error> {
-    let mut blobs = Blobs::new(view, &Family::ALL, from, None);
+    let mut blobs = Blobs::new(view, &Family::ALL, from, None).pausing();
     let mut locations = Vec::new();
     for _ in 0..limit {
         let Some(key) = blobs.next().await? else {
-            return Ok(References { locations, next: None });
+            return Ok(References { locations, next: blobs.paused().cloned() });
         };
         while let Some((family, row)) = blobs.take_of(&key).await? {
             refer(family, &key, &row, &mut locations)?;
@@ -193,7 +205,7 @@ pub(super) async fn references(
         }
     }
     let next = blobs.next().await?.map(|key| key.as_bytes().clone());
-    Ok(References { locations, next })
+    Ok(References { locations, next: next.or_else(|| blobs.paused().cloned()) })
 }
 
 /// Adds what one row refers to.

@@ -68,7 +68,7 @@ pub(super) async fn work(
         Some(blob) => (blob.as_bytes().max(from).clone(), Some(keys::after(blob))),
         None => (from.clone(), None),
     };
-    let mut cursor = Cursor::new(view, Family::Work, from, to);
+    let mut cursor = Cursor::new(view, Family::Work, from, to).pausing();
     let mut found = Vec::new();
     while let Some(row) = cursor.take().await? {
         let blob = keys::routing_key(Family::Work, &row.key)?;
@@ -79,7 +79,7 @@ pub(super) async fn work(
         let TagWorkValue { removed, added } = decode_work(&row)?;
         found.push(TagWork { row: row.key, blob, time, removed, added });
     }
-    Ok((found, None))
+    Ok((found, cursor.paused().cloned()))
 }
 
 /// A work row's value.
@@ -141,15 +141,17 @@ pub(super) async fn list(
         (a, b) => a.clone().or_else(|| b.clone()),
     };
     let mut rows = Cursor::new(view, Family::Main, list.from.clone(), to)
-        .expecting(list.limit.saturating_add(1));
+        .expecting(list.limit.saturating_add(1))
+        .pausing();
     let mut entries = Vec::new();
     while let Some(row) = rows.take().await? {
         if entries.len() >= list.limit {
-            return Ok(TagPage { entries, next: Some(row.key) });
+            return Ok(TagPage { entries, next: Some(row.key), seen: view.seen() });
         }
         let (key, value) = decode_entry(&RoutingKey::from_bytes(row.key), &row.value)?;
         entries.push(TagEntry { key, time: value.time, container: value.container });
     }
-    let next = end.filter(|end| list.to.as_ref().is_none_or(|to| end < to));
-    Ok(TagPage { entries, next })
+    let end = end.filter(|end| list.to.as_ref().is_none_or(|to| end < to));
+    let next = rows.paused().cloned().or(end);
+    Ok(TagPage { entries, next, seen: view.seen() })
 }

@@ -4,6 +4,7 @@ mod accessed;
 mod appends;
 mod blobs;
 mod blocks;
+mod bounded;
 mod containers;
 mod copies;
 mod copy_jobs;

@@ -12,7 +12,11 @@ use crate::types::RoutingKey;
 
 /// Walks routing keys that have rows in any of several families.
 pub(crate) struct Blobs<'a> {
+    view: &'a dyn Rows,
+    from: Bytes,
     cursors: Vec<(Family, Cursor<'a>)>,
+    pausing: bool,
+    paused: Option<Bytes>,
 }
 
 impl<'a> Blobs<'a> {
@@ -27,22 +31,41 @@ impl<'a> Blobs<'a> {
             .iter()
             .map(|&family| (family, Cursor::new(view, family, from.clone(), to.cloned())))
             .collect();
-        Self { cursors }
+        Self { view, from: from.clone(), cursors, pausing: false, paused: None }
+    }
+
+    /// Stops when the view is spent, as if there were no more blobs; [`Self::paused`] then tells where.
+    pub(crate) fn pausing(mut self) -> Self {
+        self.pausing = true;
+        self
+    }
+
+    /// Where the walk stopped because the view is spent.
+    pub(crate) fn paused(&self) -> Option<&Bytes> {
+        self.paused.as_ref()
     }
 
     /// The lowest routing key at the cursors.
     pub(crate) async fn next(&mut self) -> Result<Option<RoutingKey>, Error> {
-        let mut lowest: Option<RoutingKey> = None;
-        for (family, cursor) in &mut self.cursors {
-            while cursor.peek().await?.is_some_and(|row| keys::parse_purge(&row.key).is_some()) {
-                cursor.take().await?;
-            }
-            if let Some(row) = cursor.peek().await? {
-                let key = keys::routing_key(*family, &row.key)?;
-                lowest = Some(lowest.map_or(key.clone(), |low| low.min(key)));
+        loop {
+            // Only the cursor that is behind all others reads on, so that they stay close together.
+            let behind = self.cursors.iter_mut().filter(|(_, cursor)| cursor.bound().is_some());
+            let behind = behind.min_by(|(_, a), (_, b)| a.bound().cmp(&b.bound()));
+            let Some((family, cursor)) = behind else { return Ok(None) };
+            match cursor.known() {
+                Some(row) if keys::parse_purge(&row.key).is_some() => drop(cursor.take().await?),
+                Some(row) => return keys::routing_key(*family, &row.key).map(Some),
+                None => {
+                    // Not where the walk began: whoever goes on from here must come further than that.
+                    let bound = cursor.bound().filter(|bound| **bound > self.from);
+                    if self.pausing && bound.is_some() && self.view.is_spent() {
+                        self.paused = bound.cloned();
+                        return Ok(None);
+                    }
+                    cursor.step().await?;
+                }
             }
         }
-        Ok(lowest)
     }
 
     /// The next row of `key`, which is the lowest.
@@ -51,9 +74,13 @@ impl<'a> Blobs<'a> {
         key: &RoutingKey,
     ) -> Result<Option<(Family, Row)>, Error> {
         for (family, cursor) in &mut self.cursors {
-            let here = cursor.peek().await?.is_some_and(|row| row.key.starts_with(key.as_bytes()));
-            if here && let Some(row) = cursor.take().await? {
-                return Ok(Some((*family, row)));
+            while let Some(bound) = cursor.bound()
+                && bound.starts_with(key.as_bytes())
+            {
+                if cursor.known().is_some() {
+                    return Ok(cursor.take().await?.map(|row| (*family, row)));
+                }
+                cursor.step().await?;
             }
         }
         Ok(None)

@@ -90,7 +90,7 @@ async fn change_both(partition: &Partition, model: &mut Model, changes: &[Change
 }
 
 async fn compare(snapshot: &Snapshot, model: &Model) {
-    let rows = snapshot.scan(Family::Main, &[], None, usize::MAX).await.unwrap();
+    let rows = snapshot.scan_all(Family::Main, (&[], None), usize::MAX).await.unwrap();
     let found: Vec<_> = rows.iter().map(|row| (row.key.as_ref(), &row.value)).collect();
     let expected: Vec<_> = model.iter().map(|(key, value)| (key.as_bytes(), value)).collect();
     assert_eq!(found, expected);
@@ -115,7 +115,8 @@ async fn run(steps: Vec<Step>, log_extent_bytes: u64, replay_bytes_max: usize) {
                 let (from, to) = (key(from), key(to));
                 let snapshot = partition.core.snapshot();
                 let to_bytes = Some(to.as_bytes());
-                let rows = snapshot.scan(Family::Main, from.as_bytes(), to_bytes, limit).await;
+                let rows =
+                    snapshot.scan_all(Family::Main, (from.as_bytes(), to_bytes), limit).await;
                 let found: Vec<_> = rows.unwrap().into_iter().map(|row| row.key).collect();
                 let inside = model.keys().filter(|key| **key >= from && **key < to);
                 let expected: Vec<_> =

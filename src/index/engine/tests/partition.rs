@@ -91,14 +91,14 @@ async fn runs_stay_until_their_last_view_is_gone() {
         partition.flush().await.unwrap();
     }
     let snapshot = partition.core.snapshot();
-    let before = snapshot.scan(Family::Main, &[], None, 1000).await.unwrap();
+    let before = snapshot.scan_all(Family::Main, (&[], None), 1000).await.unwrap();
     while partition.compact().await.unwrap() {}
     for number in 0..100 {
         partition.apply(remove(&format!("key{number:05}"))).await.unwrap();
     }
     partition.core.shared.do_chores().await;
     assert!(world.capacity.count(ExtentKind::Run) > 2, "old runs are still there");
-    assert_eq!(snapshot.scan(Family::Main, &[], None, 1000).await.unwrap(), before);
+    assert_eq!(snapshot.scan_all(Family::Main, (&[], None), 1000).await.unwrap(), before);
     drop(snapshot);
     partition.core.shared.do_chores().await;
     assert_eq!(world.capacity.count(ExtentKind::Run), 2, "one for each family in use");
@@ -159,12 +159,12 @@ async fn offline_view_shows_the_same_and_changes_nothing() {
     }
     partition.flush().await.unwrap();
     partition.apply(remove("key00007")).await.unwrap();
-    let rows = partition.core.snapshot().scan(Family::Main, &[], None, 1000).await.unwrap();
+    let rows = partition.core.snapshot().scan_all(Family::Main, (&[], None), 1000).await.unwrap();
     drop(partition);
     let descriptor = world.descriptor().await;
     world.capacity.fail(When::From(0), Fault::Refused(capacity::Error::Full));
     let offline = open_offline(Arc::clone(&world.capacity) as _, &descriptor).await.unwrap();
-    assert_eq!(offline.scan(Family::Main, &[], None, 1000).await.unwrap(), rows);
+    assert_eq!(offline.scan_all(Family::Main, (&[], None), 1000).await.unwrap(), rows);
     assert_eq!(offline.get(Family::Main, b"key00007").await, Ok(None));
     let mut extents = offline.extents().to_vec();
     extents.sort();

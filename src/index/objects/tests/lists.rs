@@ -67,10 +67,10 @@ fn group_is_skipped_by_a_seek() {
             from: &[u8],
             to: Option<&[u8]>,
             limit: usize,
-        ) -> Result<Vec<crate::index::rows::Row>, Error> {
-            let rows = self.0.scan(family, from, to, limit).await?;
-            self.1.fetch_add(rows.len(), std::sync::atomic::Ordering::Relaxed);
-            Ok(rows)
+        ) -> Result<crate::index::rows::Scanned, Error> {
+            let found = self.0.scan(family, from, to, limit).await?;
+            self.1.fetch_add(found.rows.len(), std::sync::atomic::Ordering::Relaxed);
+            Ok(found)
         }
     }
     use crate::index::rows::Machine;

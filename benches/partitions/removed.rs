@@ -1,0 +1,90 @@
+//! A list over names that were all removed: how long it holds a worker of the runtime, and how long a page takes.
+
+use std::future::Future;
+use std::future::poll_fn;
+use std::path::Path;
+use std::pin::pin;
+use std::time::Duration;
+use std::time::Instant;
+
+use blockyard::index::ListBlobs;
+use blockyard::types::AccountId;
+use blockyard::types::Collation;
+use blockyard::types::ContainerId;
+
+use crate::args::Args;
+use crate::bed::Bed;
+use crate::report::Section;
+use crate::report::quantile;
+use crate::rows;
+
+/// Pages after which a list that does not end is given up.
+const PAGES_MAX: usize = 1_000_000;
+
+/// Runs the scene.
+pub(crate) async fn run(args: &Args, folder: &Path) -> Result<Section, String> {
+    let folder = folder.join("removed");
+    std::fs::create_dir_all(&folder).map_err(|e| e.to_string())?;
+    let bed = Bed::open(&folder).await?;
+    rows::fill(&bed, args.removed, "names to remove").await?;
+    rows::remove(&bed, args.removed).await?;
+    let mut list = ListBlobs {
+        account: AccountId::new(1),
+        container: ContainerId::new(1),
+        collation: Collation::Utf16,
+        prefix: String::new(),
+        delimiter: None,
+        start_from: None,
+        from: None,
+        limit: 5_000,
+        uncommitted: false,
+        snapshots: false,
+    };
+    let (mut pages, mut held, mut seen, mut shown) = (Vec::new(), Vec::new(), 0, 0);
+    for _ in 0..PAGES_MAX {
+        let began = Instant::now();
+        let (page, longest) = longest_turn(bed.router.list(&list)).await;
+        pages.push(began.elapsed().as_secs_f64() * 1_000.0);
+        held.push(longest.as_secs_f64() * 1_000.0);
+        let page = page.map_err(|e| e.to_string())?;
+        seen += page.seen;
+        shown += page.entries.len();
+        list.from = page.next;
+        if list.from.is_none() {
+            break;
+        }
+    }
+    bed.close().await;
+    std::fs::remove_dir_all(&folder).map_err(|e| e.to_string())?;
+    let mut section = Section {
+        about: format!(
+            "A list over {} names that were put and removed again, page by page to the end. A worker is held from one poll of \
+             the request to its return.",
+            args.removed
+        ),
+        columns: vec!["figure".to_owned()],
+        ..Section::default()
+    };
+    section.row("pages", &[pages.len() as f64]);
+    section.row("names shown", &[shown as f64]);
+    section.row("removed rows looked at", &[seen as f64]);
+    section.row("a page, p50, ms", &[quantile(&pages, 0.5)]);
+    section.row("a page, longest, ms", &[quantile(&pages, 1.0)]);
+    section.row("a worker held within a page, p50 of the pages, ms", &[quantile(&held, 0.5)]);
+    section.row("a worker held, longest, ms", &[quantile(&held, 1.0)]);
+    Ok(section)
+}
+
+/// The result, and the longest time it took between two waits.
+async fn longest_turn<T>(work: impl Future<Output = T>) -> (T, Duration) {
+    let mut work = pin!(work);
+    let mut longest = Duration::ZERO;
+    let done = poll_fn(|context| {
+        let began = Instant::now();
+        let polled = work.as_mut().poll(context);
+        longest = longest.max(began.elapsed());
+        polled
+    })
+    .await;
+    (done, longest)
+}

@@ -1,0 +1,384 @@
+//! What a queued write occupies: bounds on queues count in it.
+
+use crate::index::api::AccountChange;
+use crate::index::api::BlobChange;
+use crate::index::api::ContainerChange;
+use crate::index::api::CopiedContent;
+use crate::index::api::CopyEnd;
+use crate::index::api::Guard;
+use crate::index::api::NewContent;
+use crate::index::api::PutCopy;
+use crate::index::api::Write;
+use crate::types::BlobProperties;
+use crate::types::BlockListEntry;
+use crate::types::CorsRule;
+use crate::types::EtagMatch;
+use crate::types::Metadata;
+use crate::types::TagClause;
+use crate::types::TagCondition;
+use crate::types::Tags;
+
+/// What the heap takes beside the bytes of one allocation.
+const ALLOCATION: usize = 16;
+/// A queued write without what it points to, and its answer.
+const FIXED: usize = size_of::<Write>() + 512;
+/// Paths of a static website, and the default version.
+const WEBSITE: usize = 4_096;
+
+/// Bytes of memory, not less than the write takes.
+pub(super) fn of(write: &Write) -> usize {
+    let more = match write {
+        Write::PutBlob(put) => {
+            name(put.key.name.as_str())
+                + guard(&put.guard)
+                + properties(&put.properties)
+                + metadata(&put.metadata)
+                + tags(&put.tags)
+                + content(&put.content)
+        }
+        Write::PutCopy(copy) => put_copy(copy),
+        Write::Share(share) => name(share.key.name.as_str()) + guard(&share.guard),
+        Write::SharePages(share) => name(share.key.name.as_str()) + guard(&share.guard),
+        Write::FillLayer(fill) => {
+            let spans = fill.spans.iter().map(|span| content(&span.content));
+            bytes(fill.blob.as_bytes()) + list(&fill.spans) + spans.sum::<usize>()
+        }
+        Write::EndCopy(end) => {
+            let what = match &end.end {
+                CopyEnd::Success { content, .. } => copied(content),
+                CopyEnd::Failed(why) => text(why),
+                CopyEnd::Aborted(_) => 0,
+            };
+            bytes(end.blob.as_bytes()) + what
+        }
+        Write::StageBlock(stage) => {
+            name(stage.key.name.as_str())
+                + guard(&stage.guard)
+                + bytes(stage.id.as_bytes())
+                + content(&stage.content)
+        }
+        Write::CommitBlocks(commit) => {
+            name(commit.key.name.as_str())
+                + guard(&commit.guard)
+                + properties(&commit.properties)
+                + metadata(&commit.metadata)
+                + tags(&commit.tags)
+                + blocks(&commit.list)
+        }
+        Write::AppendBlock(append) => {
+            name(append.key.name.as_str()) + guard(&append.guard) + content(&append.content)
+        }
+        Write::SealBlob(seal) => name(seal.key.name.as_str()) + guard(&seal.guard),
+        Write::WritePages(pages) => {
+            let content = pages.content.as_ref().map_or(0, content);
+            name(pages.key.name.as_str()) + guard(&pages.guard) + content
+        }
+        Write::UpdatePages(update) => {
+            let properties = update.properties.as_ref().map_or(0, properties);
+            name(update.key.name.as_str()) + guard(&update.guard) + properties
+        }
+        Write::UpdateBlob(update) => {
+            let change = match &update.change {
+                BlobChange::Properties(new) => properties(new),
+                BlobChange::Metadata(new) => metadata(new),
+                BlobChange::Tags(new) => tags(new),
+            };
+            name(update.key.name.as_str()) + guard(&update.guard) + change
+        }
+        Write::DeleteBlob(delete) => name(delete.key.name.as_str()) + guard(&delete.guard),
+        Write::LeaseBlob(lease) => name(lease.key.name.as_str()) + guard(&lease.guard),
+        Write::SnapshotBlob(snapshot) => {
+            let new = snapshot.metadata.as_ref().map_or(0, metadata);
+            name(snapshot.key.name.as_str()) + guard(&snapshot.guard) + new
+        }
+        Write::SetTier(set) => name(set.key.name.as_str()) + guard(&set.guard),
+        Write::NoteRead(note) => name(note.key.name.as_str()),
+        Write::CreateContainer(create) => metadata(&create.metadata),
+        Write::UpdateContainer(update) => {
+            let change = match &update.change {
+                ContainerChange::Metadata(new) => metadata(new),
+                ContainerChange::Access { policies, .. } => {
+                    let inside = policies.iter();
+                    let inside = inside.map(|p| text(&p.id) + option(p.permissions.as_deref()));
+                    list(policies) + inside.sum::<usize>()
+                }
+            };
+            guard(&update.guard) + change
+        }
+        Write::DeleteContainer(delete) => guard(&delete.guard),
+        Write::LeaseContainer(lease) => guard(&lease.guard),
+        Write::UpdateAccount { change, .. } => match change {
+            AccountChange::Keys(keys) => {
+                list(keys) + keys.iter().map(|key| bytes(key)).sum::<usize>()
+            }
+            AccountChange::DelegationSecret(secret) => bytes(secret),
+            AccountChange::Properties(change) => {
+                let rules = change.cors.iter().flatten().map(cors);
+                size_of_val(change.as_ref()) + rules.sum::<usize>() + WEBSITE
+            }
+            AccountChange::Anonymous(_) => 0,
+        },
+        Write::IndexTag(tag) => bytes(tag.entry.as_bytes()),
+        Write::ForgetGarbage { keys: rows } | Write::ForgetTagWork { rows } => {
+            list(rows) + rows.iter().map(|row| bytes(row)).sum::<usize>()
+        }
+        Write::ExpireStaged { key, .. } => bytes(key.as_bytes()),
+        Write::PurgeContainer { from, .. } => bytes(from),
+        Write::CreateAccount { .. }
+        | Write::DeleteAccount { .. }
+        | Write::ForgetContainer { .. }
+        | Write::Prove => 0,
+    };
+    FIXED + more
+}
+
+fn put_copy(copy: &PutCopy) -> usize {
+    let told = copy.copy.as_ref().map_or(0, |told| {
+        size_of_val(told.as_ref()) + text(&told.source) + option(told.description.as_deref())
+    });
+    let job = copy.job.as_ref().map_or(0, |job| {
+        size_of_val(job.as_ref())
+            + text(&job.url)
+            + option(job.authorization.as_deref())
+            + option(job.etag.as_deref())
+    });
+    size_of_val(copy)
+        + name(copy.key.name.as_str())
+        + guard(&copy.guard)
+        + properties(&copy.properties)
+        + metadata(&copy.metadata)
+        + tags(&copy.tags)
+        + copied(&copy.content)
+        + told
+        + job
+}
+
+fn content(new: &NewContent) -> usize {
+    match new {
+        NewContent::Inline(inline) => bytes(inline),
+        NewContent::Stored(locations) | NewContent::Shared(locations) => list(locations),
+        NewContent::Encrypted(_, inner) => size_of::<NewContent>() + ALLOCATION + content(inner),
+    }
+}
+
+fn copied(copied: &CopiedContent) -> usize {
+    match copied {
+        CopiedContent::Whole(whole) => content(whole),
+        CopiedContent::Pages { .. } => 0,
+        CopiedContent::Blocks(blocks) => {
+            let inside = blocks.iter().map(|b| bytes(b.id.as_bytes()) + content(&b.content));
+            list(blocks) + inside.sum::<usize>()
+        }
+    }
+}
+
+fn blocks(entries: &[BlockListEntry]) -> usize {
+    list(entries) + entries.iter().map(|entry| bytes(entry.id.as_bytes())).sum::<usize>()
+}
+
+fn guard(guard: &Guard) -> usize {
+    let conditions = &guard.conditions;
+    let tags = [&conditions.if_match, &conditions.if_none_match].into_iter().flatten();
+    // A group of clauses is a list of its own.
+    let clause = |clause: &TagClause| {
+        size_of::<TagClause>() + 2 * ALLOCATION + text(&clause.key) + text(&clause.value)
+    };
+    let if_tags = guard.if_tags.iter().flat_map(TagCondition::clauses).map(clause);
+    tags.map(etags).sum::<usize>() + if_tags.sum::<usize>()
+}
+
+fn etags(wanted: &EtagMatch) -> usize {
+    match wanted {
+        EtagMatch::Any => 0,
+        EtagMatch::Tags(all) => list(all),
+    }
+}
+
+fn properties(properties: &BlobProperties) -> usize {
+    let texts = [
+        &properties.content_type,
+        &properties.content_encoding,
+        &properties.content_language,
+        &properties.content_disposition,
+        &properties.cache_control,
+    ];
+    texts.into_iter().map(|text| option(text.as_deref())).sum()
+}
+
+fn metadata(metadata: &Metadata) -> usize {
+    pairs(metadata.iter())
+}
+
+fn tags(tags: &Tags) -> usize {
+    pairs(tags.iter())
+}
+
+fn pairs<'a>(pairs: impl Iterator<Item = (&'a str, &'a str)>) -> usize {
+    pairs.map(|(key, value)| size_of::<(String, String)>() + text(key) + text(value)).sum()
+}
+
+fn cors(rule: &CorsRule) -> usize {
+    let texts = [
+        &rule.allowed_origins,
+        &rule.allowed_methods,
+        &rule.allowed_headers,
+        &rule.exposed_headers,
+    ];
+    size_of::<CorsRule>() + texts.into_iter().map(|it| text(it)).sum::<usize>()
+}
+
+fn name(name: &str) -> usize {
+    text(name)
+}
+
+fn option(text: Option<&str>) -> usize {
+    text.map_or(0, |text| bytes(text.as_bytes()))
+}
+
+fn text(text: &str) -> usize {
+    bytes(text.as_bytes())
+}
+
+fn bytes(bytes: &[u8]) -> usize {
+    bytes.len() + ALLOCATION
+}
+
+/// The memory of a list itself, not of what its elements point to.
+fn list<T>(elements: &[T]) -> usize {
+    size_of_val(elements) + ALLOCATION
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::index::api::*;
+    use crate::types::*;
+
+    fn key(name: &str) -> BlobKey {
+        BlobKey {
+            account: AccountId::new(1),
+            container: ContainerId::new(2),
+            collation: Collation::Utf16,
+            name: BlobName::new(name).unwrap(),
+        }
+    }
+
+    fn id(number: usize) -> BlockId {
+        BlockId::from_bytes(format!("{number:064}").as_bytes()).unwrap()
+    }
+
+    fn locations(count: u64) -> Vec<Location> {
+        let at = |offset| Location { extent: ExtentId::new(1), offset, len: 1, crc: 0 };
+        (0..count).map(at).collect()
+    }
+
+    fn metadata(bytes: usize) -> Metadata {
+        Metadata::new(vec![("name".to_owned(), "v".repeat(bytes))]).unwrap()
+    }
+
+    fn tags() -> Tags {
+        let pair = |n: usize| (format!("{n:0128}"), "v".repeat(256));
+        Tags::new((0..10).map(pair).collect()).unwrap()
+    }
+
+    /// The write, and what its payload takes at least.
+    fn writes() -> Vec<(Write, usize)> {
+        let guard = Guard {
+            conditions: Conditions {
+                if_match: Some(EtagMatch::Tags(vec![None; 500])),
+                ..Conditions::default()
+            },
+            ..Guard::default()
+        };
+        let put = |content, metadata, tags| PutBlob {
+            key: key(&"n".repeat(1_024)),
+            guard: guard.clone(),
+            properties: BlobProperties {
+                content_type: Some("t".repeat(1_000)),
+                ..BlobProperties::default()
+            },
+            metadata,
+            tags,
+            kind: NewKind::Block,
+            content,
+            crc64: Crc64::EMPTY,
+            tier: None,
+        };
+        let entry = |n| BlockListEntry { source: BlockSource::Latest, id: id(n) };
+        let list: Vec<BlockListEntry> = (0..50_000).map(entry).collect();
+        let commit = CommitBlocks {
+            key: key("n"),
+            guard: Guard::default(),
+            properties: BlobProperties::default(),
+            metadata: metadata(8_000),
+            tags: tags(),
+            list,
+            tier: None,
+        };
+        let block = |n: usize| CopiedBlock {
+            id: id(n),
+            len: 1,
+            crc64: Crc64::EMPTY,
+            content: NewContent::Shared(locations(2)),
+        };
+        let (update, blob) = (
+            |change| UpdateBlob { key: key("n"), snapshot: None, guard: Guard::default(), change },
+            RoutingKey::blob(&key("n")),
+        );
+        let copied = CopiedContent::Blocks((0..50_000).map(block).collect());
+        let of_copied = 50_000 * (size_of::<CopiedBlock>() + 64 + 2 * size_of::<Location>());
+        let empty = || NewContent::Inline(bytes::Bytes::new());
+        let rows: Vec<bytes::Bytes> = (0..1_000).map(|_| vec![0; 1_000].into()).collect();
+        let etags = 500 * size_of::<Option<Etag>>();
+        vec![
+            (
+                Write::PutBlob(put(
+                    NewContent::Inline(vec![0; 4_096].into()),
+                    metadata(0),
+                    Tags::default(),
+                )),
+                4_096 + 1_024 + 1_000 + etags,
+            ),
+            (Write::PutBlob(put(empty(), metadata(8_000), tags())), 8_000 + 10 * (128 + 256)),
+            (
+                Write::CommitBlocks(commit),
+                50_000 * (size_of::<BlockListEntry>() + 64) + 8_000 + 10 * (128 + 256),
+            ),
+            (
+                Write::EndCopy(Box::new(EndCopy {
+                    blob: blob.clone(),
+                    id: uuid::Uuid::nil(),
+                    end: CopyEnd::Success { content: copied, crc64: Crc64::EMPTY },
+                })),
+                of_copied,
+            ),
+            (
+                Write::FillLayer(FillLayer {
+                    blob,
+                    layer: None,
+                    spans: (0..10_000)
+                        .map(|n| PageSpan {
+                            range: n..n + 1,
+                            skip: 0,
+                            content: NewContent::Shared(locations(1)),
+                        })
+                        .collect(),
+                }),
+                10_000 * (size_of::<PageSpan>() + size_of::<Location>()),
+            ),
+            (Write::ForgetGarbage { keys: rows }, 1_000 * (1_000 + size_of::<bytes::Bytes>())),
+            (Write::UpdateBlob(update(BlobChange::Metadata(metadata(8_000)))), 8_000),
+            (Write::UpdateBlob(update(BlobChange::Tags(tags()))), 10 * (128 + 256)),
+            (Write::Prove, 0),
+        ]
+    }
+
+    #[test]
+    fn weight_is_not_less_than_the_memory_and_not_much_more() {
+        for (write, least) in writes() {
+            let (weight, least) = (write.weight(), least + size_of::<Write>());
+            let name = format!("{write:?}").chars().take(20).collect::<String>();
+            assert!(weight >= least, "{name}: {weight} of {least}");
+            assert!(weight <= 2 * least + 4_096, "{name}: {weight} of {least}");
+        }
+    }
+}

@@ -1,0 +1,229 @@
+//! Writes that take long to evaluate: outside the committer, ahead of their turn.
+//!
+//! The committer evaluates one write after the other, and everybody waits behind a blob with thousands of snapshots or tens of
+//! thousands of blocks. So it gives a write back that reads more than [`ROWS_IN_TURN`]. Then:
+//!
+//! 1. A [`Watch`] on all rows the write rests on begins, and after that a snapshot is taken.
+//! 2. The write is evaluated on the snapshot, in the task of its caller, in steps.
+//! 3. The result is queued. The committer looks whether a commit after the snapshot touched the rows of the watch. If none
+//!    did, it adds the rows as if it had just evaluated the write. Else the write goes back to 1.
+//!
+//! A write that was overtaken again and again keeps other writes to the same rows waiting before they are queued, so that it
+//! comes through.
+
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio_util::sync::CancellationToken;
+
+use crate::env::Clock;
+use crate::index::api::Error;
+use crate::index::api::Write;
+use crate::index::api::WriteReply;
+use crate::index::engine::partition::Partition;
+use crate::index::rows::Family;
+use crate::index::rows::RowBatch;
+use crate::types::KeyRange;
+use crate::types::Sequence;
+use crate::types::Timestamp;
+
+/// Rows that a write may read in the committer.
+pub(crate) const ROWS_IN_TURN: usize = 2_048;
+/// Writes of one host that are evaluated ahead at a time: each holds all the rows it changes in memory.
+pub(crate) const AHEAD_MAX: usize = 4;
+/// Bytes of a write that is evaluated ahead without asking the committer first: a long list.
+const LONG_BYTES: usize = 256 * 1024;
+/// Times a write is overtaken before it keeps others waiting.
+const OVERTAKEN_MAX: usize = 2;
+/// Times a write is evaluated at most.
+const TRIES_MAX: usize = 8;
+/// What a changed row takes beside its bytes.
+const ROW_OVERHEAD: usize = 80;
+
+/// The outcome of a turn in the queue.
+#[derive(Debug)]
+pub(crate) enum Outcome {
+    /// The write was carried out.
+    Done(WriteReply),
+    /// Nothing was done: the write is to be evaluated ahead, or once more.
+    Again(Box<Write>),
+}
+
+/// A write that was evaluated ahead.
+#[derive(Debug)]
+pub(crate) struct Evaluated {
+    pub(crate) reply: WriteReply,
+    pub(crate) rows: RowBatch,
+    /// Above the times of all commits that the snapshot shows.
+    pub(crate) time: Timestamp,
+    snapshot: Sequence,
+    watch: Arc<Watching>,
+}
+
+impl Evaluated {
+    /// Whether the rows it rests on are as they were, also after the commits in the making.
+    pub(crate) fn holds(&self, making: &[(Family, Bytes, Sequence)]) -> bool {
+        let watch = &self.watch.watch;
+        let is_touched = watch.touched.load(Ordering::Acquire) > self.snapshot.get();
+        !is_touched && !making.iter().any(|(_, key, _)| watch.range.contains(key))
+    }
+
+    fn weight(&self) -> usize {
+        let bytes = |value: &Option<Bytes>| value.as_ref().map_or(0, Bytes::len);
+        let rows = self.rows.changes.iter();
+        rows.map(|(_, key, value)| key.len() + bytes(value) + ROW_OVERHEAD).sum()
+    }
+}
+
+/// What becomes of the rows that a write evaluated ahead rests on.
+#[derive(Debug)]
+struct Watch {
+    range: KeyRange,
+    /// The last commit that touched one of them.
+    touched: AtomicU64,
+    /// Other writes to them wait.
+    alone: AtomicBool,
+    ended: CancellationToken,
+}
+
+/// The watches of one partition.
+#[derive(Debug, Default)]
+pub(crate) struct Watches {
+    /// How many there are: mostly none, and then nobody takes the lock.
+    count: AtomicUsize,
+    all: Mutex<Vec<Arc<Watch>>>,
+}
+
+/// A watch that lasts as long as somebody may ask it.
+#[derive(Debug)]
+struct Watching {
+    watch: Arc<Watch>,
+    watches: Arc<Watches>,
+}
+
+impl Watches {
+    fn begin(self: &Arc<Self>, range: KeyRange) -> Arc<Watching> {
+        let watch = Arc::new(Watch {
+            range,
+            touched: AtomicU64::new(0),
+            alone: AtomicBool::new(false),
+            ended: CancellationToken::new(),
+        });
+        let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        all.push(Arc::clone(&watch));
+        self.count.store(all.len(), Ordering::SeqCst);
+        drop(all);
+        Arc::new(Watching { watch, watches: Arc::clone(self) })
+    }
+
+    /// Notes what a batch changed, after it was published: a snapshot that does not show it was taken before, and its watch
+    /// began before that.
+    pub(crate) fn note(&self, changes: &[(Family, Bytes, Sequence)]) {
+        if self.count.load(Ordering::SeqCst) == 0 {
+            return;
+        }
+        let all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        for watch in all.iter() {
+            let inside = changes.iter().filter(|(_, key, _)| watch.range.contains(key));
+            if let Some(last) = inside.map(|(_, _, sequence)| sequence.get()).max() {
+                watch.touched.fetch_max(last, Ordering::AcqRel);
+            }
+        }
+    }
+
+    /// Waits until no other write needs the rows of `key` for itself.
+    ///
+    /// # Errors
+    /// [`Error::Overloaded`] after `limit`.
+    pub(crate) async fn pass(
+        &self,
+        key: impl FnOnce() -> Bytes,
+        clock: &dyn Clock,
+        limit: Duration,
+    ) -> Result<(), Error> {
+        if self.count.load(Ordering::SeqCst) == 0 {
+            return Ok(());
+        }
+        let (key, mut late) = (key(), clock.sleep(limit));
+        while let Some(ended) = self.alone_with(&key) {
+            tokio::select! {
+                biased;
+                () = ended.cancelled() => {}
+                () = &mut late => return Err(Error::Overloaded),
+            }
+        }
+        Ok(())
+    }
+
+    fn alone_with(&self, key: &[u8]) -> Option<CancellationToken> {
+        let all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut alone = all.iter().filter(|watch| watch.alone.load(Ordering::Acquire));
+        alone.find(|watch| watch.range.contains(key)).map(|watch| watch.ended.clone())
+    }
+}
+
+impl Drop for Watching {
+    fn drop(&mut self) {
+        let mut all = self.watches.all.lock().unwrap_or_else(PoisonError::into_inner);
+        all.retain(|watch| !Arc::ptr_eq(watch, &self.watch));
+        self.watches.count.store(all.len(), Ordering::SeqCst);
+        self.watch.ended.cancel();
+    }
+}
+
+/// Whether a write takes long for what it brings along, whatever it finds.
+pub(crate) fn is_long(write: &Write, weight: usize) -> bool {
+    weight >= LONG_BYTES || matches!(write, Write::PurgeContainer { .. })
+}
+
+impl Partition {
+    /// Evaluates a write on snapshots and has the committer take the result, until one still holds then.
+    ///
+    /// # Errors
+    /// As of [`Self::write`].
+    pub(crate) async fn write_ahead(
+        &self,
+        mut write: Write,
+        clock: &dyn Clock,
+    ) -> Result<WriteReply, Error> {
+        let shared = &self.core.shared;
+        let range = write.reach().ok_or_else(|| Error::Unavailable("no reach".into()))?;
+        let mut late = clock.sleep(shared.config.queue_wait_max);
+        let _place = tokio::select! {
+            biased;
+            place = shared.ahead.acquire() => place,
+            () = &mut late => return Err(Error::Overloaded),
+        };
+        // Before the snapshot: what is committed after that, it notes.
+        let watch = self.core.watches.begin(range);
+        for overtaken in 0..TRIES_MAX {
+            if overtaken >= OVERTAKEN_MAX {
+                watch.watch.alone.store(true, Ordering::Release);
+            }
+            self.core.may_write()?;
+            let view = self.core.snapshot();
+            let time = self.core.tick();
+            let mut rows = RowBatch::default();
+            let reply = shared.parts.machine.evaluate(&view, &write, time, &mut rows).await;
+            if reply.is_err() || (rows.changes.is_empty() && !rows.must_commit) {
+                // It rests on durable rows alone. Ownership is checked after they were read, as for a read.
+                self.core.may_read()?;
+                return reply;
+            }
+            let reply = reply?;
+            let snapshot = view.sequence;
+            drop(view);
+            let ready = Evaluated { reply, rows, time, snapshot, watch: Arc::clone(&watch) };
+            let weight = write.weight() + ready.weight();
+            match self.take_turn((write, Some(Box::new(ready))), weight, clock).await? {
+                Outcome::Done(reply) => return Ok(reply),
+                Outcome::Again(back) => write = *back,
+            }
+        }
+        Err(Error::Overloaded)
+    }
+}
