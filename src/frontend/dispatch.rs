@@ -32,6 +32,31 @@ use crate::types::NewKind;
 /// The answer; a body only for Get Blob.
 pub(crate) type Answer = Result<(Reply, Option<ResponseBody>), Error>;
 
+/// Whether it may add rows to a container: of what is not known to add none that is assumed.
+const fn may_change_blobs(operation: &Operation) -> bool {
+    use Operation as O;
+    !matches!(
+        operation,
+        O::GetAccountInformation
+            | O::GetServiceProperties
+            | O::GetServiceStats
+            | O::GetUserDelegationKey { .. }
+            | O::ListContainers(_)
+            | O::GetContainer { .. }
+            | O::GetContainerAcl { .. }
+            | O::ListBlobs(_)
+            | O::GetPageRanges { .. }
+            | O::GetBlockList { .. }
+            | O::GetBlob { .. }
+            | O::GetBlobProperties { .. }
+            | O::GetBlobMetadata { .. }
+            | O::GetBlobTags { .. }
+            | O::FindBlobs(_)
+            // Its parts come through here one by one.
+            | O::Batch(_)
+    )
+}
+
 /// Carries out one operation.
 pub(crate) async fn dispatch(
     front: &FrontEnd,
@@ -40,6 +65,8 @@ pub(crate) async fn dispatch(
     body: &mut RequestBody,
 ) -> Answer {
     use Operation as O;
+    // Before the container is looked up, until the answer: the purge of a deleted one waits for it.
+    let _change = may_change_blobs(&operation).then(|| front.inflight.change());
     let reply = match operation {
         O::GetAccountInformation => Ok(Reply::AccountInformation),
         O::GetServiceProperties => Ok(service_properties::get(account)),

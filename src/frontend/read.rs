@@ -1,12 +1,15 @@
 //! Streams a blob's pieces out, asking the index for more of a long layout on the way.
 
+use std::collections::BTreeSet;
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use tokio::task::JoinError;
 
 use crate::capacity::Capacity;
+use crate::env::Tasks;
 use crate::frontend::body::BodyError;
 use crate::frontend::body::Pull;
 use crate::frontend::body::ResponseBody;
@@ -15,6 +18,7 @@ use crate::frontend::errors;
 use crate::frontend::route::Router;
 use crate::frontend::seal;
 use crate::frontend::seal::Fault;
+use crate::frontend::service::FrontEnd;
 use crate::index;
 use crate::index::BlobView;
 use crate::index::Guard;
@@ -40,6 +44,7 @@ const STEP_BYTES: u64 = 1 << 20;
 pub(crate) struct BlobSource {
     router: Arc<Router>,
     capacity: Arc<dyn Capacity>,
+    tasks: Tasks,
     key: BlobKey,
     snapshot: Option<Timestamp>,
     etag: Etag,
@@ -51,14 +56,42 @@ pub(crate) struct BlobSource {
     end: u64,
     /// The key of the request.
     customer_key: Option<CustomerKey>,
-    /// Keeps reclaim from freeing what became garbage since this read began.
-    _guard: ReadGuard,
+    /// Keeps reclaim from freeing what the pieces name.
+    guard: ReadGuard,
+}
+
+/// Extents that one read names at a time: what it costs to note them is bounded.
+const EXTENTS_MAX: usize = 256;
+
+/// Notes what a look-up found.
+pub(crate) fn found(guard: &mut ReadGuard, view: &mut BlobView) {
+    if let Some(len) = shorten(&mut view.pieces, EXTENTS_MAX) {
+        view.pieces_end = view.range.start + len;
+    }
+    guard.names(view.pieces.iter().filter_map(Piece::extent));
+}
+
+/// Drops pieces beyond so many extents, which are looked up again when it is their turn. How many bytes are left, if any were
+/// dropped.
+fn shorten(pieces: &mut Vec<Piece>, extents_max: usize) -> Option<u64> {
+    if pieces.len() <= extents_max {
+        return None;
+    }
+    let (mut extents, mut len) = (BTreeSet::new(), 0);
+    for (number, piece) in pieces.iter().enumerate() {
+        extents.extend(piece.extent());
+        if extents.len() > extents_max {
+            pieces.truncate(number);
+            return Some(len);
+        }
+        len += seal::length(piece);
+    }
+    None
 }
 
 /// Begins a body: the first bytes are read before the head is sent, so that damage there still gets a status.
 pub(crate) async fn begin(
-    router: &Arc<Router>,
-    capacity: &Arc<dyn Capacity>,
+    front: &FrontEnd,
     (key, snapshot): (BlobKey, Option<Timestamp>),
     view: BlobView,
     guard: ReadGuard,
@@ -69,8 +102,9 @@ pub(crate) async fn begin(
         return Ok(ResponseBody::full(bytes.clone()));
     }
     let mut source = BlobSource {
-        router: Arc::clone(router),
-        capacity: Arc::clone(capacity),
+        router: Arc::clone(&front.router),
+        capacity: Arc::clone(&front.capacity),
+        tasks: front.env.tasks.clone(),
         key,
         snapshot,
         etag: view.record.etag,
@@ -79,7 +113,7 @@ pub(crate) async fn begin(
         pieces_end: view.pieces_end,
         end: view.range.end,
         customer_key,
-        _guard: guard,
+        guard,
     };
     let first = match source.step().await {
         Ok(first) => first.unwrap_or_default(),
@@ -89,6 +123,9 @@ pub(crate) async fn begin(
         }
     };
     let rest = !source.is_done();
+    if rest {
+        source.describe();
+    }
     Ok(ResponseBody::stream(first, rest.then(|| Box::new(source) as Source), len))
 }
 
@@ -130,15 +167,33 @@ impl BlobSource {
         Ok(Some(bytes.into()))
     }
 
+    /// The pieces so far have been read. The look-up has a task of its own: while it runs, reclaim waits for it, and a client
+    /// that does not take its bytes must not stop it half-way.
     async fn more(&mut self) -> Result<(), Failure> {
         let version = (self.etag, self.generation);
         let range = self.pieces_end..self.end;
-        let view = look_up_on(&self.router, (&self.key, self.snapshot), version, range)
-            .await
-            .map_err(Failure::Index)?;
+        let (router, key, snapshot) = (Arc::clone(&self.router), self.key.clone(), self.snapshot);
+        let mut guard = self.guard.another();
+        self.guard.names([]);
+        let task = self.tasks.spawn("further look-up", async move {
+            guard.looks_up();
+            let mut view = look_up_on(&router, (&key, snapshot), version, range).await?;
+            found(&mut guard, &mut view);
+            Ok((view, guard))
+        });
+        let stopped = |error: JoinError| Err(index::Error::Unavailable(error.to_string()));
+        let (view, guard) = task.await.unwrap_or_else(stopped).map_err(Failure::Index)?;
+        self.guard = guard;
         self.pieces = view.pieces.into();
         self.pieces_end = view.pieces_end;
         Ok(())
+    }
+
+    /// For the log line about a read that runs for long.
+    fn describe(&self) {
+        let (account, container) = (self.key.account, self.key.container);
+        let name = self.key.name.as_str();
+        self.guard.describe(format!("blob {name:?} of container {container}, account {account}"));
     }
 }
 
@@ -175,15 +230,20 @@ pub(crate) async fn all_pieces(
     router: &Router,
     blob: (&BlobKey, Option<Timestamp>),
     view: &BlobView,
+    guard: &mut ReadGuard,
 ) -> Result<Vec<Piece>, index::Error> {
     let mut pieces = view.pieces.clone();
     let mut at = view.pieces_end;
+    if at < view.range.end {
+        guard.looks_up();
+    }
     while at < view.range.end {
         let version = (view.record.etag, view.generation);
         let more = look_up_on(router, blob, version, at..view.range.end).await?;
         pieces.extend(more.pieces);
         at = more.pieces_end;
     }
+    guard.names(pieces.iter().filter_map(Piece::extent));
     Ok(pieces)
 }
 
@@ -203,5 +263,27 @@ impl Pull for BlobSource {
                 }
             }
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::types::ExtentId;
+    use crate::types::Location;
+
+    #[test]
+    fn pieces_beyond_so_many_extents_are_left_to_a_further_look_up() {
+        let piece = |extent| {
+            let location = Location { extent: ExtentId::new(extent), offset: 0, len: 10, crc: 0 };
+            Piece::Stored { location, range: 2..10 }
+        };
+        let all = vec![piece(1), Piece::Zeros(5), piece(2), piece(1), piece(3), piece(1)];
+        for (extents_max, left) in [(1, Some(13)), (2, Some(29)), (3, None), (6, None)] {
+            let mut pieces = all.clone();
+            assert_eq!(shorten(&mut pieces, extents_max), left, "{extents_max}");
+            let len: u64 = pieces.iter().map(seal::length).sum();
+            assert_eq!(len, left.unwrap_or(45));
+        }
     }
 }

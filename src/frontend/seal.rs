@@ -102,7 +102,8 @@ pub(crate) fn cut(piece: Piece, step: u64) -> (Piece, Option<Piece>) {
     }
 }
 
-fn length(piece: &Piece) -> u64 {
+/// Payload bytes of a piece.
+pub(crate) fn length(piece: &Piece) -> u64 {
     match piece {
         Piece::Inline(bytes) => bytes.len() as u64,
         Piece::Stored { range, .. } => range.end - range.start,

@@ -2,12 +2,14 @@
 //! it.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 use crate::capacity;
 use crate::capacity::ExtentInfo;
 use crate::capacity::ExtentKind;
 use crate::capacity::ExtentState;
 use crate::index::inflight::CopyWatch;
+use crate::index::inflight::ReadMark;
 use crate::reclaim::Error;
 use crate::reclaim::live::Live;
 use crate::reclaim::service::Reclaim;
@@ -23,6 +25,8 @@ pub struct AuditReport {
     pub walks: u64,
     /// Data extents left alone because a copy meanwhile named bytes of them.
     pub copied: u64,
+    /// Data extents left to the next audit because a read of them went on.
+    pub read: u64,
     /// Log and run extents removed.
     pub removed: u64,
     /// Extents left alone because their disk takes no writes; a later audit frees them.
@@ -34,8 +38,8 @@ pub struct AuditReport {
 /// The order is what makes it safe: first the list of extents, then the walk. A write that was running at the list is
 /// excluded with its extent; one that had ended had committed, so the walk meets it; a later one cannot add to a sealed
 /// extent. Copies name what lies in sealed extents: what keeps them safe stands in `index/inflight/copies.rs`. Shared bytes
-/// that lost their last row during the walk may still be streamed by a reader that looked them up before: the audit waits
-/// for it, an hour at most.
+/// that lost their last row before the end of the walk may still be streamed by a reader that looked them up before: each
+/// extent waits for the reads that name it, and no other does (`index/inflight/reads.rs`).
 pub(super) async fn audit(
     reclaim: &Reclaim,
     orphans: &BTreeSet<ExtentId>,
@@ -52,6 +56,7 @@ pub(super) async fn audit(
     // A start that finds an extent's first page damaged takes it for data: no row names a log or a run.
     let named = named(reclaim).await?;
     candidates.retain(|extent| !named.contains(extent));
+    let mut waiting = Waiting::default();
     while !candidates.is_empty() {
         let mut live = Live::new(candidates.iter().copied(), reclaim.config.audit_ranges_max);
         walk::walk(reclaim, |location| {
@@ -59,33 +64,107 @@ pub(super) async fn audit(
         })
         .await?;
         report.walks += 1;
-        wait_for_look_ups(reclaim, &copies).await?;
+        let mark = reclaim.inflight.read_mark();
+        wait_for_look_ups(reclaim, &copies, mark).await?;
         for (extent, ranges) in live.finish() {
-            reclaim.go_on()?;
             candidates.remove(&extent);
-            if copies.is_named(extent) {
-                report.copied += 1;
-                continue;
-            }
-            match reclaim.capacity.retain(extent, &ranges).await {
-                Ok(()) | Err(capacity::Error::NoSuchExtent { .. }) => report.extents += 1,
-                Err(capacity::Error::Poisoned { .. }) => report.poisoned += 1,
-                Err(error) => return Err(error.into()),
+            let held = Held { extent, ranges, mark };
+            if !free(reclaim, &copies, &held, &mut report).await? {
+                waiting.add(held, reclaim.config.audit_ranges_max);
             }
         }
     }
+    waiting.free(reclaim, &copies, &mut report).await?;
     remove_orphans(reclaim, &listed, orphans, &mut report).await?;
     Ok(report)
 }
 
-/// Waits until every copy that began before the end of the walk has told what it met, and every read that began before it
-/// has ended; not for ever: a reader may take days.
-async fn wait_for_look_ups(reclaim: &Reclaim, copies: &CopyWatch) -> Result<(), Error> {
-    let (mark, end) = (copies.mark(), reclaim.env.clock.now());
+/// An extent that was held against the rows, and the reads from before the end of that walk.
+struct Held {
+    extent: ExtentId,
+    /// What rows name of it.
+    ranges: Vec<Range<u64>>,
+    mark: ReadMark,
+}
+
+/// Frees what is not live of an extent; false while a read names it.
+async fn free(
+    reclaim: &Reclaim,
+    copies: &CopyWatch,
+    held: &Held,
+    report: &mut AuditReport,
+) -> Result<bool, Error> {
+    reclaim.go_on()?;
+    if reclaim.inflight.is_read(held.mark, &[held.extent]) {
+        return Ok(false);
+    }
+    if copies.is_named(held.extent) {
+        report.copied += 1;
+        return Ok(true);
+    }
+    match reclaim.capacity.retain(held.extent, &held.ranges).await {
+        Ok(()) | Err(capacity::Error::NoSuchExtent { .. }) => report.extents += 1,
+        Err(capacity::Error::Poisoned { .. }) => report.poisoned += 1,
+        Err(error) => return Err(error.into()),
+    }
+    Ok(true)
+}
+
+/// Extents that reads name.
+#[derive(Default)]
+struct Waiting {
+    extents: Vec<Held>,
+    ranges: usize,
+    /// Left to the next audit at once: too much is remembered.
+    left: u64,
+}
+
+impl Waiting {
+    fn add(&mut self, held: Held, ranges_max: usize) {
+        let ranges = self.ranges.saturating_add(held.ranges.len());
+        if ranges <= ranges_max {
+            self.ranges = ranges;
+            self.extents.push(held);
+        } else {
+            self.left += 1;
+        }
+    }
+
+    /// Frees each as soon as it is read no more; what is read for too long is left to the next audit.
+    async fn free(
+        mut self,
+        reclaim: &Reclaim,
+        copies: &CopyWatch,
+        report: &mut AuditReport,
+    ) -> Result<(), Error> {
+        let began = reclaim.env.clock.monotonic();
+        let waited = || reclaim.env.clock.monotonic().saturating_sub(began);
+        while !self.extents.is_empty() && waited() < reclaim.config.audit_read_max {
+            reclaim.env.clock.sleep(reclaim.config.audit_wait).await;
+            let mut left = Vec::new();
+            for held in self.extents {
+                if !free(reclaim, copies, &held, report).await? {
+                    left.push(held);
+                }
+            }
+            self.extents = left;
+        }
+        report.read = self.left + u64::try_from(self.extents.len()).unwrap_or(u64::MAX);
+        reclaim.metrics.read_extents.inc_by(report.read);
+        Ok(())
+    }
+}
+
+/// Waits until every copy and every read that began before the end of the walk has told what it found; not for ever: a disk
+/// may not answer.
+async fn wait_for_look_ups(
+    reclaim: &Reclaim,
+    copies: &CopyWatch,
+    reads: ReadMark,
+) -> Result<(), Error> {
+    let mark = copies.mark();
     let began = reclaim.env.clock.monotonic();
-    let oldest_read = || reclaim.inflight.oldest_read(reclaim.env.clock.now());
-    let reading = || oldest_read().is_some_and(|oldest| oldest <= end);
-    while copies.is_looking_up(mark) || reading() {
+    while copies.is_looking_up(mark) || reclaim.inflight.is_looking_up(reads) {
         reclaim.go_on()?;
         let waited = reclaim.env.clock.monotonic().saturating_sub(began);
         if waited >= reclaim.config.audit_wait_max {

@@ -11,7 +11,7 @@ pub struct ReclaimConfig {
     pub interval: Duration,
     /// The pause grows to this, doubling, while there is none or after failures. Default 8 s.
     pub interval_max: Duration,
-    /// Garbage younger than this is left alone. Default 2 s.
+    /// Tag index work younger than this is left to the front end that is about to do it. Default 2 s.
     pub grace: Duration,
     /// Garbage rows (of up to 1,000 locations) freed at once. Default 64.
     pub garbage_rows: usize,
@@ -30,8 +30,8 @@ pub struct ReclaimConfig {
     pub writes_per_pass: usize,
     /// How often to look for deleted containers; while one is being purged, every pass does. Default 10 s.
     pub purge_every: Duration,
-    /// A deleted container is purged once more after this, for writes that were under way when it was deleted; bodies that
-    /// take longer to arrive are waited for. Default 1 hour.
+    /// A deleted container is purged once more when this has passed and all requests that may have found it have ended. Default
+    /// 10 s.
     pub purge_again_after: Duration,
     /// From start to the first audit. Default 1 minute.
     pub audit_delay: Duration,
@@ -43,8 +43,15 @@ pub struct ReclaimConfig {
     pub audit_pause: Duration,
     /// Pause while an audit waits for reads and copies that began before it had walked all rows. Default 100 ms.
     pub audit_wait: Duration,
-    /// How long an audit waits for them; then it gives up and frees nothing. Default 1 hour.
+    /// How long an audit waits for their look-ups; then it gives up and frees nothing more. Default 1 hour.
     pub audit_wait_max: Duration,
+    /// How long an audit, when it has freed all else, waits for reads of single extents. Those still read are left to the next
+    /// audit, which comes within an hour. Default 1 minute.
+    pub audit_read_max: Duration,
+    /// A read that runs for longer is told in the log, and again each time as much has passed. Default 5 minutes.
+    pub read_warn_after: Duration,
+    /// How often the oldest read is looked at. Default 5 s.
+    pub read_watch: Duration,
     /// An audit runs soon once so many bytes were dropped that only it can free. Default 64 MiB.
     pub audit_dropped_min: u64,
     /// Pause before such an audit, and least time between audits. Default 1 minute.
@@ -69,13 +76,16 @@ impl Default for ReclaimConfig {
             blobs_per_write: 64,
             writes_per_pass: 64,
             purge_every: Duration::from_secs(10),
-            purge_again_after: HOUR,
+            purge_again_after: Duration::from_secs(10),
             audit_delay: Duration::from_secs(60),
             audit_every: DAY,
             audit_blobs: 256,
             audit_pause: Duration::from_millis(2),
             audit_wait: Duration::from_millis(100),
             audit_wait_max: HOUR,
+            audit_read_max: Duration::from_secs(60),
+            read_warn_after: Duration::from_secs(300),
+            read_watch: Duration::from_secs(5),
             audit_dropped_min: 64 << 20,
             audit_soon: Duration::from_secs(60),
             audit_ranges_max: 4_000_000,

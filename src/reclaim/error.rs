@@ -19,8 +19,10 @@ pub enum Error {
     /// A partition answered a question that was not asked: a bug.
     #[error("an answer does not fit its question")]
     Answer,
-    /// An audit waited as long as it may for reads and copies that began before it had walked all rows.
-    #[error("reads or copies older than the walk did not end within {waited:?}; nothing was freed")]
+    /// An audit waited as long as it may for reads and copies, begun before it had walked all rows, to be told what they found.
+    #[error(
+        "look-ups begun before the walk ended were not answered within {waited:?}; nothing was freed"
+    )]
     Held {
         /// How long it waited.
         waited: Duration,

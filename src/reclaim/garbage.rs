@@ -1,4 +1,6 @@
 //! Frees what garbage rows name, then forgets the rows.
+//!
+//! A row is free once the reads of its extents that ran when it was first met have ended (`index/inflight/reads.rs`).
 
 use std::time::Duration;
 
@@ -10,21 +12,33 @@ use crate::index::ReadReply;
 use crate::index::Target;
 use crate::index::Write;
 use crate::reclaim::Error;
+use crate::reclaim::met::Met;
 use crate::reclaim::service::Reclaim;
+use crate::types::ExtentId;
 use crate::types::Location;
 use crate::types::Timestamp;
 use crate::types::locations_len;
 
-/// Frees the garbage of one partition that is due, a bounded part of it. Whether there was any. Adds to `walked` what looking
-/// for it took; what freeing it takes is not reclaim's choice: on a full disk its writes wait like all others.
+/// What a pass over garbage found.
+#[derive(Debug, Default)]
+pub(super) struct Seen {
+    /// How long looking for it took; what freeing it takes is not reclaim's choice: on a full disk its writes wait like all
+    /// others.
+    pub(super) walked: Duration,
+    /// Payload bytes that running reads hold.
+    pub(super) held_bytes: u64,
+}
+
+/// Frees the garbage of one partition that nobody reads, a bounded part of it. Whether there is more to do soon.
 pub(super) async fn free(
     reclaim: &Reclaim,
     target: Target,
-    walked: &mut Duration,
+    met: &mut Met,
+    seen: &mut Seen,
 ) -> Result<bool, Error> {
     let clock = &reclaim.env.clock;
-    let mut freed = 0;
-    let mut from = Some(Bytes::new());
+    let (mut freed, mut new, mut oldest_held) = (0, false, None);
+    let (mut from, mut at_end) = (Some(Bytes::new()), false);
     while let Some(start) = from
         && freed < reclaim.config.garbage_rows_per_pass
     {
@@ -32,22 +46,45 @@ pub(super) async fn free(
         let read = Read::Garbage { from: start, limit: reclaim.config.garbage_rows };
         let began = clock.monotonic();
         let read = reclaim.host.read(target, read).await;
-        *walked += clock.monotonic().saturating_sub(began);
+        seen.walked += clock.monotonic().saturating_sub(began);
         let ReadReply::Garbage(rows, next) = read? else { return Err(Error::Answer) };
+        at_end = next.is_none();
         from = next;
-        // Only now: a read that starts later looks up its locations after these rows were committed.
-        let now = clock.now();
-        let oldest_read = reclaim.inflight.oldest_read(now);
-        let due = |row: &GarbageRow| {
-            is_old(row.since, reclaim.config.grace, now)
-                && oldest_read.is_none_or(|oldest| row.since < oldest)
-        };
-        let rows: Vec<GarbageRow> = rows.into_iter().filter(due).collect();
+        if let Some(latest) = rows.iter().map(|row| row.since).max() {
+            // Only now: a read noted later looks up its locations after these rows were committed.
+            new |= met.note(latest, reclaim.inflight.read_mark());
+        }
+        let (rows, held): (Vec<GarbageRow>, Vec<GarbageRow>) =
+            rows.into_iter().partition(|row| is_free(reclaim, met, row));
+        for row in held {
+            seen.held_bytes += locations_len(&row.locations);
+            oldest_held = oldest_held.map_or(Some(row.since), |oldest| Some(row.since.min(oldest)));
+        }
         if !rows.is_empty() {
             freed += free_rows(reclaim, target, rows).await?;
         }
     }
-    Ok(freed > 0)
+    if at_end {
+        met.forget_before(oldest_held);
+    }
+    // What was met only now is often held by reads that end at once.
+    Ok(freed > 0 || (new && oldest_held.is_some()))
+}
+
+/// Whether nobody who ran when the row was met needs what it stands for.
+fn is_free(reclaim: &Reclaim, met: &Met, row: &GarbageRow) -> bool {
+    let Some(mark) = met.mark(row.since) else { return false };
+    match &row.layer {
+        // Its spans become garbage of their own, which reads hold.
+        Some(blob) => !reclaim.inflight.is_making_layer(mark, blob),
+        None => {
+            let mut extents: Vec<ExtentId> = row.locations.iter().map(|l| l.extent).collect();
+            extents.dedup();
+            extents.sort_unstable();
+            extents.dedup();
+            !reclaim.inflight.is_read(mark, &extents)
+        }
+    }
 }
 
 /// Whether what was committed at `since` is older than the grace. Commit times never go back, the clock may: what is from

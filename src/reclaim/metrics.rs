@@ -1,10 +1,11 @@
 //! What reclaim counts.
 
 use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::gauge::Gauge;
 
 use crate::telemetry::Registry;
 
-/// Counters; clones share them.
+/// Counters and gauges; clones share them.
 #[derive(Clone, Debug, Default)]
 pub struct ReclaimMetrics {
     /// Payload bytes of garbage rows freed.
@@ -23,12 +24,20 @@ pub struct ReclaimMetrics {
     pub audits: Counter,
     /// Audits given up because of an error.
     pub audits_failed: Counter,
-    /// Those of them that gave up waiting for reads or copies.
+    /// Those of them that gave up waiting for look-ups of reads or copies.
     pub audits_held: Counter,
     /// Data extents that audits held against the rows.
     pub audited_extents: Counter,
     /// Log and run extents removed because no partition names them.
     pub removed_extents: Counter,
+    /// Data extents that audits left to the next one because a read went on.
+    pub read_extents: Counter,
+    /// Warnings about reads that have run for long.
+    pub long_reads: Counter,
+    /// Age of the oldest running read.
+    pub oldest_read_seconds: Gauge,
+    /// Payload bytes of garbage that running reads held in the last pass.
+    pub held_bytes: Gauge,
 }
 
 impl ReclaimMetrics {
@@ -37,7 +46,7 @@ impl ReclaimMetrics {
     pub fn registered(registry: &mut Registry) -> Self {
         let metrics = Self::default();
         let inner = registry.sub_registry_with_prefix("reclaim");
-        let counters: [(&str, &str, &Counter); 11] = [
+        let counters: [(&str, &str, &Counter); 13] = [
             ("freed_bytes", "Payload bytes of garbage rows freed", &metrics.freed_bytes),
             ("garbage_rows", "Garbage rows freed and forgotten", &metrics.garbage_rows),
             ("rolled_extents", "Open extents sealed for their garbage", &metrics.rolled_extents),
@@ -46,12 +55,21 @@ impl ReclaimMetrics {
             ("purged_containers", "Deleted containers wholly gone", &metrics.purged_containers),
             ("audits", "Audits finished", &metrics.audits),
             ("audits_failed", "Audits given up", &metrics.audits_failed),
-            ("audits_held", "Audits given up for reads without end", &metrics.audits_held),
+            ("audits_held", "Audits given up for look-ups without end", &metrics.audits_held),
             ("audited_extents", "Data extents held against the rows", &metrics.audited_extents),
             ("removed_extents", "Orphaned log and run extents", &metrics.removed_extents),
+            ("read_extents", "Extents left to the next audit for reads", &metrics.read_extents),
+            ("long_reads", "Warnings about reads that run for long", &metrics.long_reads),
         ];
         for (name, help, counter) in counters {
             inner.register(name, help, counter.clone());
+        }
+        let gauges: [(&str, &str, &Gauge); 2] = [
+            ("oldest_read_seconds", "Age of the oldest running read", &metrics.oldest_read_seconds),
+            ("held_bytes", "Garbage that running reads keep from being freed", &metrics.held_bytes),
+        ];
+        for (name, help, gauge) in gauges {
+            inner.register(name, help, gauge.clone());
         }
         metrics
     }

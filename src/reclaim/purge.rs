@@ -1,21 +1,24 @@
 //! Removes the rows of deleted containers.
 //!
-//! A write that passed its check for the container before the deletion may land after it, and after the first pass. So a
-//! container is remembered for an hour after the pass that found its end, and until the bodies that were on their way then
-//! have arrived, however slowly; purged once more, and only then forgotten.
+//! A request that found the container before the deletion may commit after it, and after the first purge. So a container is
+//! remembered until all such requests and their commits have ended, however slowly their bodies arrive
+//! (`index/inflight/changes.rs`). Then it is purged once more and forgotten.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use crate::index::InFlight;
 use crate::index::PartitionMap;
 use crate::index::Read;
 use crate::index::ReadReply;
 use crate::index::Write;
 use crate::index::WriteReply;
 use crate::index::api::purge_key;
+use crate::index::inflight::ChangeMark;
 use crate::reclaim::Error;
 use crate::reclaim::partitions::target;
 use crate::reclaim::service::Reclaim;
+use crate::reclaim::walk;
 use crate::types::AccountId;
 use crate::types::ContainerId;
 use crate::types::RoutingKey;
@@ -31,8 +34,20 @@ pub(super) struct Purged(BTreeMap<Dead, Once>);
 struct Once {
     /// By the monotonic clock.
     at: Duration,
-    /// Among the running writes.
-    mark: u64,
+    /// Requests from before it may have found the container.
+    requests: ChangeMark,
+    /// Commits from before it may be theirs; taken when the last of them had ended.
+    commits: Option<ChangeMark>,
+}
+
+impl Once {
+    /// Whether rows may still come.
+    fn may_grow(&mut self, inflight: &InFlight) -> bool {
+        if self.commits.is_none() && !inflight.is_changing(self.requests) {
+            self.commits = Some(inflight.change_mark());
+        }
+        self.commits.is_none_or(|commits| inflight.is_committing(commits))
+    }
 }
 
 /// Purges deleted containers, a bounded part. Whether there was anything to do.
@@ -45,25 +60,30 @@ pub(super) async fn purge(
     let dead = dead_containers(reclaim, map).await?;
     purged.0.retain(|container, _| dead.contains(container));
     for container in dead {
-        let since = purged.0.get(&container).copied();
         let now = reclaim.env.clock.monotonic();
-        let waits = |once: Once| {
-            now.saturating_sub(once.at) < reclaim.config.purge_again_after
-                || reclaim.inflight.is_writing(once.mark)
+        let again = match purged.0.get_mut(&container) {
+            Some(once) => {
+                let young = now.saturating_sub(once.at) < reclaim.config.purge_again_after;
+                if once.may_grow(&reclaim.inflight) || young {
+                    continue;
+                }
+                // A commit that was answered as unknown is decided once its partition commits again.
+                walk::prove_all(reclaim, map).await?;
+                true
+            }
+            None => false,
         };
-        if since.is_some_and(waits) {
-            continue;
-        }
         if !remove_rows(reclaim, map, container, &mut writes).await? {
             return Ok(true);
         }
-        if since.is_some() {
+        if again {
             forget(reclaim, map, container).await?;
             purged.0.remove(&container);
             reclaim.metrics.purged_containers.inc();
         } else {
             let at = reclaim.env.clock.monotonic();
-            purged.0.insert(container, Once { at, mark: reclaim.inflight.write_mark() });
+            let requests = reclaim.inflight.change_mark();
+            purged.0.insert(container, Once { at, requests, commits: None });
         }
     }
     Ok(writes < reclaim.config.writes_per_pass)

@@ -1,5 +1,6 @@
-//! The two loops of reclaim: passes over garbage, expired blocks and deleted containers; and audits.
+//! The loops of reclaim: passes over garbage, expired blocks and deleted containers; audits; a look at the oldest read.
 
+use std::collections::BTreeMap;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,12 +19,18 @@ use crate::reclaim::ReclaimMetrics;
 use crate::reclaim::audit;
 use crate::reclaim::expire;
 use crate::reclaim::garbage;
+use crate::reclaim::garbage::Seen;
+use crate::reclaim::met::Met;
 use crate::reclaim::partitions::target;
 use crate::reclaim::purge;
 use crate::reclaim::purge::Purged;
+use crate::reclaim::readers;
+use crate::reclaim::readers::Warned;
 use crate::reclaim::roll;
 use crate::reclaim::tags;
+use crate::types::Epoch;
 use crate::types::ExtentId;
+use crate::types::PartitionId;
 
 /// After a pass that walked over garbage for long there is a pause of so many times `interval_max` at most.
 const PAUSES_MAX: u32 = 8;
@@ -85,12 +92,13 @@ impl Reclaim {
         })
     }
 
-    /// Starts both loops as tasks of `env`; they end when it stops. To be called once all partitions are open.
+    /// Starts the loops as tasks of `env`; they end when it stops. To be called once all partitions are open.
     pub fn start(setup: Setup) -> Arc<Self> {
         let reclaim = Self::new(setup);
         let tasks = reclaim.env.tasks.clone();
         drop(tasks.spawn("reclaim passes", Arc::clone(&reclaim).run_passes()));
         drop(tasks.spawn("reclaim audits", Arc::clone(&reclaim).run_audits()));
+        drop(tasks.spawn("oldest read", Arc::clone(&reclaim).watch_reads()));
         reclaim
     }
 
@@ -100,13 +108,19 @@ impl Reclaim {
         // What took long may have been a disk that stalled.
         let longest = self.config.interval_max.saturating_mul(PAUSES_MAX);
         while self.wait(pause).await {
-            state.walked = Duration::ZERO;
             let busy = self.pass(&mut state).await;
             pause = if busy { self.config.interval } else { pause.saturating_mul(2) };
             // The walk over garbage passes over what was forgotten until the index compacts it away.
             pause = pause
                 .min(self.config.interval_max)
-                .max(state.walked.saturating_mul(9).min(longest));
+                .max(state.seen.walked.saturating_mul(9).min(longest));
+        }
+    }
+
+    async fn watch_reads(self: Arc<Self>) {
+        let mut warned = Warned::default();
+        while self.wait(self.config.read_watch).await {
+            readers::watch(&self, &mut warned);
         }
     }
 
@@ -125,8 +139,12 @@ impl Reclaim {
         let expire_now = state.expired.is_none_or(due);
         let mut busy = false;
         let mut names = tags::Names::default();
+        state.seen = Seen::default();
+        let owners: BTreeSet<Owner> = map.partitions().iter().map(|p| (p.id, p.epoch)).collect();
+        state.met.retain(|owner, _| owners.contains(owner));
         for partition in map.partitions() {
-            match garbage::free(self, target(partition), &mut state.walked).await {
+            let met = state.met.entry((partition.id, partition.epoch)).or_default();
+            match garbage::free(self, target(partition), met, &mut state.seen).await {
                 Ok(freed) => busy |= freed,
                 Err(error) => log_failure("garbage", &error),
             }
@@ -141,6 +159,8 @@ impl Reclaim {
                 }
             }
         }
+        let held = i64::try_from(state.seen.held_bytes).unwrap_or(i64::MAX);
+        self.metrics.held_bytes.set(held);
         roll::roll(self).await;
         if state.purge_again <= now {
             state.purge_again = now.saturating_add(self.config.purge_every);
@@ -173,6 +193,9 @@ impl Reclaim {
             }
             dropped = now;
             pause = match self.audit(orphans.as_ref().unwrap_or(&BTreeSet::new())).await {
+                Ok(report) if report.read > 0 => {
+                    self.config.audit_wait_max.min(self.config.audit_every)
+                }
                 Ok(_) => self.config.audit_every,
                 Err(_) => pause.saturating_mul(2).min(self.config.audit_every),
             };
@@ -241,16 +264,21 @@ impl Reclaim {
     }
 }
 
+/// An owner of a partition: the next one begins anew.
+type Owner = (PartitionId, Epoch);
+
 /// What one pass leaves to the next.
 #[derive(Debug, Default)]
 pub(super) struct PassState {
+    /// Which garbage was met when.
+    met: BTreeMap<Owner, Met>,
+    /// What the last pass found of it.
+    seen: Seen,
     purged: Purged,
     /// When to look for deleted containers again, by the monotonic clock.
     purge_again: Duration,
     /// When expiry last ran, by the monotonic clock.
     expired: Option<Duration>,
-    /// How long the last pass walked over garbage.
-    walked: Duration,
 }
 
 fn log_failure(step: &'static str, error: &Error) {

@@ -2,6 +2,7 @@
 
 mod fakes;
 mod races;
+mod readers;
 mod real;
 mod steps;
 mod tags;

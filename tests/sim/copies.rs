@@ -96,8 +96,8 @@ impl Client<'_> {
         (source, snapshot): (&str, Option<Timestamp>),
         pages: &Pages,
     ) -> Result<(), Violation> {
-        // Older than the layer, which reclaim therefore leaves alone.
-        let reading = self.stack.inflight.read(self.now());
+        // Before the layer, which reclaim therefore leaves alone.
+        let making = self.stack.inflight.layer(RoutingKey::blob(&key(name)));
         let mut layer = None;
         let mut from = Some(0);
         while let Some(start) = from {
@@ -130,7 +130,7 @@ impl Client<'_> {
         let content = CopiedContent::Pages { layer, len: pages.len };
         let payload = Payload::Copied(content, Crc64::EMPTY, self.stack.inflight.copy());
         self.change(name, change, demand, payload).await?;
-        drop(reading);
+        drop(making);
         self.session.counts.add("page blobs copied", 1);
         self.show_tags(name, marks.tags).await
     }

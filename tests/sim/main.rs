@@ -20,6 +20,7 @@ mod index;
 mod lease;
 mod model;
 mod policy;
+mod readers;
 mod reads;
 mod requests;
 mod rig;
@@ -168,4 +169,10 @@ fn index_writes_again_once_a_full_disk_has_room() {
     check_seeds("index-full", 10, |seed| {
         index::run_planned(seed, rig::Device::Honest, &plans, &counts)
     });
+}
+
+/// Readers overlap changes of the same blobs, and one never ends, while syncs stall.
+#[test]
+fn readers_keep_what_they_found_and_nothing_else() {
+    check_seeds("readers", 20, readers::run);
 }

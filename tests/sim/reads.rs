@@ -136,7 +136,7 @@ impl Client<'_> {
         snapshot: Option<Timestamp>,
         range: Option<ByteRange>,
     ) -> Result<Seen<Found>, Violation> {
-        let _reading = self.stack.inflight.read(self.now());
+        let mut reading = self.stack.inflight.read(self.stack.env.clock.monotonic());
         let mut view = match self.view(name, snapshot, range, Demand::default()).await {
             Ok(view) => view,
             Err(Error::BlobNotFound) => return Ok(Seen::Value(Found::Missing)),
@@ -144,6 +144,7 @@ impl Client<'_> {
             Err(Error::InvalidRange { len }) => return Ok(Seen::Value(Found::PastEnd(len))),
             Err(error) => return self.excuse(&error),
         };
+        reading.names(view.pieces.iter().filter_map(Piece::extent));
         let mut bytes = Vec::new();
         let mut pieces = std::mem::take(&mut view.pieces);
         let mut end = view.pieces_end;
@@ -168,8 +169,12 @@ impl Client<'_> {
             }
             let rest = ByteRange::new(end, Some(view.range.end - 1));
             let same = Demand { tag: TagDemand::IfMatch(view.record.etag), lease: None };
+            reading.looks_up();
             match self.view(name, snapshot, rest, same).await {
-                Ok(more) => (pieces, end) = (more.pieces, more.pieces_end),
+                Ok(more) => {
+                    reading.names(more.pieces.iter().filter_map(Piece::extent));
+                    (pieces, end) = (more.pieces, more.pieces_end);
+                }
                 Err(error) => return self.excuse(&error),
             }
         }

@@ -155,6 +155,7 @@ fn reclaim_config() -> ReclaimConfig {
         audit_delay: Duration::from_millis(30),
         audit_every: Duration::from_millis(60),
         audit_wait: Duration::from_millis(5),
+        audit_read_max: Duration::from_millis(100),
         audit_blobs: 3,
         ..ReclaimConfig::default()
     }

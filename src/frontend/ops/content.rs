@@ -15,6 +15,7 @@ use crate::index::BlobView;
 use crate::index::Read;
 use crate::index::ReadBlob;
 use crate::index::ReadReply;
+use crate::index::inflight::ReadGuard;
 use crate::protocol::Error;
 use crate::protocol::ErrorCode;
 use crate::protocol::Precondition;
@@ -42,10 +43,11 @@ pub(crate) async fn get(
 ) -> Answer {
     let snapshot = path.snapshot;
     let key = ops::blob_key(front, account, path).await?;
-    // Before the look-up: what becomes garbage after this instant is not freed until the body is out.
-    let guard = front.inflight.read(front.env.clock.now());
+    // Before the look-up: what it finds is not freed until the body is out.
+    let mut guard = front.inflight.read(front.env.clock.monotonic());
     let customer_key = precondition.encryption.key().cloned();
     let mut view = look_up(front, (&key, snapshot), precondition, range, true).await?;
+    read::found(&mut guard, &mut view);
     front.copies.tell(&mut view.record);
     let now = front.env.clock.now();
     if let Some(reads) = &front.last_access {
@@ -59,15 +61,15 @@ pub(crate) async fn get(
         }
         Some(kind) => {
             let of = (&key, snapshot);
-            Some(range_checksum(front, of, &view, kind, customer_key.as_ref()).await?)
+            let again = guard.another();
+            Some(range_checksum(front, of, (&view, again), kind, customer_key.as_ref()).await?)
         }
         None => None,
     };
     let body = if wanted.is_empty() {
         ResponseBody::full(Bytes::new())
     } else {
-        read::begin(&front.router, &front.capacity, (key, snapshot), view, guard, customer_key)
-            .await?
+        read::begin(front, (key, snapshot), view, guard, customer_key).await?
     };
     let range = range.map(|_| wanted);
     Ok((Reply::Blob { facts, range, checksum }, Some(body)))
@@ -108,11 +110,11 @@ async fn look_up(
 async fn range_checksum(
     front: &FrontEnd,
     blob: (&BlobKey, Option<Timestamp>),
-    view: &BlobView,
+    (view, mut guard): (&BlobView, ReadGuard),
     kind: RangeChecksum,
     key: Option<&CustomerKey>,
 ) -> Result<BodyChecksum, Error> {
-    let pieces = read::all_pieces(&front.router, blob, view)
+    let pieces = read::all_pieces(&front.router, blob, view, &mut guard)
         .await
         .map_err(|error| errors::from_index(&error, Subject::Blob))?;
     let (mut md5, mut crc64) = (Md5Hasher::default(), Crc64Hasher::default());

@@ -101,7 +101,10 @@ pub(crate) async fn commit(
     stored: Option<Stored>,
 ) -> Result<WriteReply, index::Error> {
     let router = std::sync::Arc::clone(&front.router);
+    // Before the request can end: the purge of a deleted container waits for both.
+    let commit = front.inflight.commit();
     let task = front.env.tasks.spawn("commit", async move {
+        let _commit = commit;
         let committing = stored.map(Stored::committing);
         let answer = router.write(write).await;
         let may_refer = matches!(answer, Ok(_) | Err(index::Error::Unavailable(_)));

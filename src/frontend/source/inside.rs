@@ -91,9 +91,10 @@ pub(super) async fn open(
     };
     let snapshot = path.snapshot;
     let key = ops::blob_key(front, &owner, path).await.map_err(refusal::explain)?;
-    // Before the look-up: what becomes garbage after this instant is not freed until the copy has read it.
-    let guard = front.inflight.read(front.env.clock.now());
-    let view = look_up(front, (&key, snapshot), ops::guard(precondition), range).await?;
+    // Before the look-up: what it finds is not freed until the copy has read it.
+    let mut guard = front.inflight.read(front.env.clock.monotonic());
+    let mut view = look_up(front, (&key, snapshot), ops::guard(precondition), range).await?;
+    read::found(&mut guard, &mut view);
     let copy = view.record.copy.as_ref();
     if copy.is_some_and(|copy| copy.status == CopyStatus::Pending) {
         // Its bytes are still to come.
@@ -272,22 +273,14 @@ impl Inside {
         let body = if self.view.range.is_empty() {
             ResponseBody::full(bytes::Bytes::new())
         } else {
-            read::begin(
-                &front.router,
-                &front.capacity,
-                (self.key, self.snapshot),
-                self.view,
-                self.guard,
-                None,
-            )
-            .await?
+            read::begin(front, (self.key, self.snapshot), self.view, self.guard, None).await?
         };
         Ok(RequestBody::of_source(body, idle, front.env.clone()))
     }
 
     /// Reads the wanted bytes beside the copy, for a checksum.
     pub(crate) async fn again(&self, front: &FrontEnd) -> Result<RequestBody, Error> {
-        let guard = front.inflight.read(front.env.clock.now());
+        let guard = self.guard.another();
         let (key, snapshot) = (self.key.clone(), self.snapshot);
         let again = Self { key, snapshot, view: self.view.clone(), guard };
         again.body(front).await

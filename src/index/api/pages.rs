@@ -157,8 +157,7 @@ pub struct SharedPages {
 }
 
 /// Adds spans to a layer that no row names yet: the pages of a copy in the making. Until [`crate::index::PutCopy`] names
-/// the layer it counts as garbage, so the caller holds a note of a read ([`crate::index::InFlight`]) that is older than the
-/// layer.
+/// the layer it counts as garbage, so the caller notes it in [`crate::index::InFlight`] before the first of these.
 #[derive(Clone, Debug)]
 pub struct FillLayer {
     /// The destination.

@@ -32,6 +32,7 @@ use crate::types::BlockId;
 use crate::types::ByteRange;
 use crate::types::ContainerId;
 use crate::types::ContainerName;
+use crate::types::ExtentId;
 use crate::types::Location;
 use crate::types::RoutingKey;
 use crate::types::Seal;
@@ -75,6 +76,18 @@ pub enum Piece {
     },
     /// So many zeros.
     Zeros(u64),
+}
+
+impl Piece {
+    /// The extent it lies in.
+    #[must_use]
+    pub fn extent(&self) -> Option<ExtentId> {
+        match self {
+            Self::Stored { location, .. } => Some(location.extent),
+            Self::Encrypted { piece, .. } => piece.extent(),
+            Self::Inline(_) | Self::Zeros(_) => None,
+        }
+    }
 }
 
 /// A blob as of one instant.

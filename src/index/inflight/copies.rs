@@ -27,7 +27,7 @@ impl InFlight {
     /// what it names.
     #[must_use]
     pub fn copy(&self) -> CopyGuard {
-        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let id = state.next_copy;
         state.next_copy += 1;
         state.copies.insert(id, None);
@@ -37,7 +37,7 @@ impl InFlight {
     /// Notes an audit before it lists extents.
     #[must_use]
     pub fn watch_copies(&self) -> CopyWatch {
-        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let id = state.next_copy;
         state.next_copy += 1;
         let named = state.copies.values().flatten().flatten().copied().collect();
@@ -57,7 +57,7 @@ impl CopyGuard {
     /// Tells what the look-up met: at once when it is answered, before the commit. One look-up for each guard.
     pub fn met(&self, extents: impl IntoIterator<Item = ExtentId>) {
         let extents: BTreeSet<ExtentId> = extents.into_iter().collect();
-        let mut state = self.inflight.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.inflight.state.lock().unwrap_or_else(PoisonError::into_inner);
         for named in state.watches.values_mut() {
             named.extend(extents.iter().copied());
         }
@@ -67,7 +67,7 @@ impl CopyGuard {
 
 impl Drop for CopyGuard {
     fn drop(&mut self) {
-        self.inflight.0.lock().unwrap_or_else(PoisonError::into_inner).copies.remove(&self.id);
+        self.inflight.state.lock().unwrap_or_else(PoisonError::into_inner).copies.remove(&self.id);
     }
 }
 
@@ -82,27 +82,27 @@ impl CopyWatch {
     /// A mark between the copies noted before now and those after.
     #[must_use]
     pub fn mark(&self) -> u64 {
-        self.inflight.0.lock().unwrap_or_else(PoisonError::into_inner).next_copy
+        self.inflight.state.lock().unwrap_or_else(PoisonError::into_inner).next_copy
     }
 
     /// Whether a copy noted before `mark` has yet to tell what it met.
     #[must_use]
     pub fn is_looking_up(&self, mark: u64) -> bool {
-        let state = self.inflight.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let state = self.inflight.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.copies.range(..mark).any(|(_, met)| met.is_none())
     }
 
     /// Whether a copy since the audit began names bytes of this extent.
     #[must_use]
     pub fn is_named(&self, extent: ExtentId) -> bool {
-        let state = self.inflight.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let state = self.inflight.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.watches.get(&self.id).is_some_and(|named| named.contains(&extent))
     }
 }
 
 impl Drop for CopyWatch {
     fn drop(&mut self) {
-        self.inflight.0.lock().unwrap_or_else(PoisonError::into_inner).watches.remove(&self.id);
+        self.inflight.state.lock().unwrap_or_else(PoisonError::into_inner).watches.remove(&self.id);
     }
 }
 

@@ -55,12 +55,13 @@ pub(super) async fn garbage(
         let blob = keys::routing_key(Family::Garbage, &row.key)?;
         if keys::parse_dead_layer(&row.key, &blob).is_some() {
             let dead: DeadLayer = values::decode(Family::Garbage, &row.key, &row.value)?;
-            let locations = Vec::new();
-            rows.push(GarbageRow { key: row.key, since: dead.since, locations });
+            let (since, locations) = (dead.since, Vec::new());
+            rows.push(GarbageRow { key: row.key, since, locations, layer: Some(blob) });
             continue;
         }
         let value: GarbageValue = values::decode(Family::Garbage, &row.key, &row.value)?;
-        rows.push(GarbageRow { key: row.key, since: value.since, locations: value.locations });
+        let (since, locations) = (value.since, value.locations);
+        rows.push(GarbageRow { key: row.key, since, locations, layer: None });
     }
     Ok((rows, cursor.paused().cloned()))
 }

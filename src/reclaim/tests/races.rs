@@ -200,7 +200,8 @@ async fn audit_waits_for_a_reader_of_shared_bytes_that_lost_their_row() {
     let bench = Bench::new();
     bench.capacity.add(1, Data, Sealed, 100);
     bench.index.must(&put("z", &[location(1, 0, 9)]));
-    let reading = bench.inflight.read(bench.env.clock.now());
+    let mut reading = bench.inflight.read(bench.env.clock.monotonic());
+    reading.names([ExtentId::new(1)]);
     bench.index.must(&Write::Share(Box::new(Share {
         key: key("z"),
         snapshot: None,
@@ -211,7 +212,7 @@ async fn audit_waits_for_a_reader_of_shared_bytes_that_lost_their_row() {
     let reclaim = bench.reclaim().await;
     let audit =
         bench.env.tasks.spawn("audit", async move { reclaim.audit(&BTreeSet::new()).await });
-    bench.after(std::time::Duration::from_secs(60)).await;
+    bench.after(std::time::Duration::from_secs(50)).await;
     assert_eq!(bench.capacity.live(1).len(), 100, "the reader may still want them");
     drop(reading);
     audit.await.unwrap().unwrap();

@@ -48,8 +48,8 @@ pub(super) async fn take(
             .status(409)
             .message("The copy source says that it is a page blob, but its length is not one."));
     }
-    // Older than the layer: reclaim leaves that alone until the copy names it or gives up.
-    let guard = front.inflight.read(front.env.clock.now());
+    // Before the layer is begun: reclaim leaves it alone until the copy names it or gives up.
+    let guard = front.inflight.layer(blob.clone());
     let mut layer = Layer { front, blob, id: None };
     match found {
         Source::Inside(inside) => share(&mut layer, &inside).await?,

@@ -11,7 +11,7 @@ use crate::index::NewContent;
 use crate::index::Write;
 use crate::index::WriteReply;
 use crate::index::inflight::CopyGuard;
-use crate::index::inflight::ReadGuard;
+use crate::index::inflight::LayerGuard;
 use crate::protocol::Error;
 use crate::protocol::ErrorCode;
 use crate::protocol::copy::CopySource;
@@ -37,8 +37,8 @@ pub(super) enum Hold {
     Shared(CopyGuard),
     /// Bytes of this copy alone.
     Stored(Stored),
-    /// A layer of pages, which is not taken for garbage as long as this is held.
-    Layer(ReadGuard),
+    /// A layer of pages, which reclaim does not bury as long as this is held.
+    Layer(LayerGuard),
 }
 
 /// What is claimed of the bytes.
@@ -153,9 +153,10 @@ pub(super) async fn commit_holding<G: Send + 'static>(
     guard: G,
 ) -> Result<WriteReply, index::Error> {
     let router = std::sync::Arc::clone(&front.router);
+    let commit = front.inflight.commit();
     let task = front.env.tasks.spawn("commit copy", async move {
         let answer = router.write(write).await;
-        drop(guard);
+        drop((guard, commit));
         answer
     });
     task.await.unwrap_or_else(|error| Err(index::Error::Unavailable(error.to_string())))

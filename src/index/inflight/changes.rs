@@ -1,0 +1,123 @@
+//! Requests that change blobs, as the purge of deleted containers must know them.
+//!
+//! A request looks its container up, takes its body in, however slowly, and commits. A container deleted in between gets rows
+//! that the purge has gone past. So a request is noted before it looks its container up, until it is answered; its commit,
+//! which runs on when the client leaves, is noted before the request can end. The purge takes a mark once the container is
+//! seen to be deleted. When no request from before the mark runs, all their commits have been noted. It takes another mark
+//! then. When no commit from before that one runs, no row can come any more.
+
+use std::collections::BTreeSet;
+use std::sync::PoisonError;
+
+use crate::index::InFlight;
+
+/// A moment between two notes of requests or commits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ChangeMark(u64);
+
+#[derive(Debug, Default)]
+pub(super) struct Changes {
+    next: u64,
+    requests: BTreeSet<u64>,
+    commits: BTreeSet<u64>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Kind {
+    Request,
+    Commit,
+}
+
+impl Changes {
+    const fn running(&mut self, kind: Kind) -> &mut BTreeSet<u64> {
+        match kind {
+            Kind::Request => &mut self.requests,
+            Kind::Commit => &mut self.commits,
+        }
+    }
+}
+
+impl InFlight {
+    /// Notes a request before it looks its container up.
+    #[must_use]
+    pub fn change(&self) -> ChangeGuard {
+        self.note_change(Kind::Request)
+    }
+
+    /// Notes a commit before the request it is of can end.
+    #[must_use]
+    pub fn commit(&self) -> ChangeGuard {
+        self.note_change(Kind::Commit)
+    }
+
+    fn note_change(&self, kind: Kind) -> ChangeGuard {
+        let mut changes = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
+        let number = changes.next;
+        changes.next += 1;
+        changes.running(kind).insert(number);
+        drop(changes);
+        ChangeGuard { inflight: self.clone(), kind, number }
+    }
+
+    /// A mark between what was noted before now and what is noted after.
+    #[must_use]
+    pub fn change_mark(&self) -> ChangeMark {
+        ChangeMark(self.changes.lock().unwrap_or_else(PoisonError::into_inner).next)
+    }
+
+    /// Whether a request noted before `mark` still runs.
+    #[must_use]
+    pub fn is_changing(&self, mark: ChangeMark) -> bool {
+        self.runs(Kind::Request, mark)
+    }
+
+    /// Whether a commit noted before `mark` still runs.
+    #[must_use]
+    pub fn is_committing(&self, mark: ChangeMark) -> bool {
+        self.runs(Kind::Commit, mark)
+    }
+
+    fn runs(&self, kind: Kind, mark: ChangeMark) -> bool {
+        let mut changes = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
+        changes.running(kind).first().is_some_and(|oldest| *oldest < mark.0)
+    }
+}
+
+/// A running request or commit.
+#[derive(Debug)]
+pub struct ChangeGuard {
+    inflight: InFlight,
+    kind: Kind,
+    number: u64,
+}
+
+impl Drop for ChangeGuard {
+    fn drop(&mut self) {
+        let mut changes = self.inflight.changes.lock().unwrap_or_else(PoisonError::into_inner);
+        changes.running(self.kind).remove(&self.number);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_was_noted_before_the_mark_is_waited_for() {
+        let inflight = InFlight::default();
+        let early = inflight.change();
+        let mark = inflight.change_mark();
+        let late = inflight.change();
+        assert!(inflight.is_changing(mark) && !inflight.is_committing(mark));
+        drop(early);
+        assert!(!inflight.is_changing(mark));
+        assert!(inflight.is_changing(inflight.change_mark()));
+        let commit = inflight.commit();
+        drop(late);
+        assert!(!inflight.is_changing(inflight.change_mark()));
+        assert!(inflight.is_committing(inflight.change_mark()));
+        assert!(!inflight.is_committing(mark));
+        drop(commit);
+        assert!(!inflight.is_committing(inflight.change_mark()));
+    }
+}

@@ -1,0 +1,359 @@
+//! Running reads, as reclaim must know them before it gives space back.
+//!
+//! A read is noted before its look-up, and from then on may come to name anything. Once the look-up is answered it tells the
+//! extents it names. Reclaim meets bytes that no row names any more, in a garbage row or by an audit, and takes a mark then.
+//! The bytes are free once no read from before the mark is looking up or names their extent.
+//!
+//! Why that is enough. What reclaim meets is published: a garbage row is visible to every look-up that begins after reclaim
+//! has read it. A read noted after the mark begins its look-up after that, so it finds the rows as they are without the bytes.
+//! A read noted before the mark is waited for until it tells what it found, and further if it found the extent. The order of
+//! notes and marks is that of one counter. No clock is compared: neither when the garbage was dated nor how long its commit
+//! took matters.
+//!
+//! One read may look up several times. Before each further look-up it says so and may name anything again.
+//!
+//! In a cluster this register stays with the process that reads. [`InFlight::read_mark`], [`InFlight::is_read`] and
+//! [`InFlight::is_looking_up`] become one message to each of them and its answer: mark now, and say which extents are free of
+//! reads from before the mark.
+
+use std::collections::BTreeMap;
+use std::collections::BTreeSet;
+use std::sync::MutexGuard;
+use std::sync::PoisonError;
+use std::time::Duration;
+
+use crate::index::InFlight;
+use crate::types::ExtentId;
+use crate::types::RoutingKey;
+
+/// A moment between two notes of reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ReadMark(u64);
+
+/// Where a read stands in the order of notes, and which it is: reads of one look-up share the first number.
+type Place = (u64, u64);
+
+#[derive(Debug, Default)]
+pub(super) struct Reads {
+    next: u64,
+    running: BTreeMap<Place, Running>,
+    /// Reads that may come to name anything.
+    looking_up: BTreeSet<Place>,
+    named: BTreeSet<(ExtentId, Place)>,
+    /// Layers of pages in the making, by blob.
+    layers: BTreeSet<(RoutingKey, u64)>,
+}
+
+#[derive(Debug)]
+struct Running {
+    /// By the monotonic clock.
+    began: Duration,
+    what: Option<String>,
+}
+
+impl Reads {
+    fn number(&mut self) -> u64 {
+        let number = self.next;
+        self.next += 1;
+        number
+    }
+}
+
+/// The read that has run for longest.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OldestRead {
+    /// Tells it from other reads.
+    pub number: u64,
+    /// When it began, by the monotonic clock.
+    pub began: Duration,
+    /// What is known of it: only reads of several steps are described.
+    pub what: Option<String>,
+}
+
+impl InFlight {
+    fn reads(&self) -> MutexGuard<'_, Reads> {
+        self.reads.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes a read before it looks anything up; `now` is monotonic. Until the guard is dropped, nothing that it names is
+    /// freed.
+    #[must_use]
+    pub fn read(&self, now: Duration) -> ReadGuard {
+        let mut reads = self.reads();
+        let number = reads.number();
+        let place = (number, number);
+        reads.running.insert(place, Running { began: now, what: None });
+        reads.looking_up.insert(place);
+        drop(reads);
+        ReadGuard { inflight: self.clone(), place, began: now, named: None }
+    }
+
+    /// Notes a layer of pages under `blob` before it is begun. Until the guard is dropped, after a commit named the layer or
+    /// it was given up, reclaim does not bury it.
+    #[must_use]
+    pub fn layer(&self, blob: RoutingKey) -> LayerGuard {
+        let mut reads = self.reads();
+        let number = reads.number();
+        reads.layers.insert((blob.clone(), number));
+        drop(reads);
+        LayerGuard { inflight: self.clone(), layer: (blob, number) }
+    }
+
+    /// A mark between what was noted before now and what is noted after.
+    #[must_use]
+    pub fn read_mark(&self) -> ReadMark {
+        ReadMark(self.reads().next)
+    }
+
+    /// Whether a read noted before `mark` names bytes of one of the extents, or may come to do so.
+    #[must_use]
+    pub fn is_read(&self, mark: ReadMark, extents: &[ExtentId]) -> bool {
+        let reads = self.reads();
+        let names = |extent: &ExtentId| {
+            let range = (*extent, (0, 0))..(*extent, (mark.0, 0));
+            reads.named.range(range).next().is_some()
+        };
+        reads.is_looking_up(mark) || extents.iter().any(names)
+    }
+
+    /// Whether a read noted before `mark` is looking up.
+    #[must_use]
+    pub fn is_looking_up(&self, mark: ReadMark) -> bool {
+        self.reads().is_looking_up(mark)
+    }
+
+    /// Whether a layer of pages noted before `mark` is in the making under `blob`.
+    #[must_use]
+    pub fn is_making_layer(&self, mark: ReadMark, blob: &RoutingKey) -> bool {
+        let reads = self.reads();
+        let first = reads.layers.range((blob.clone(), 0)..(blob.clone(), mark.0)).next();
+        first.is_some()
+    }
+
+    /// The read that has run for longest.
+    #[must_use]
+    pub fn oldest_read(&self) -> Option<OldestRead> {
+        let reads = self.reads();
+        let ((number, _), running) = reads.running.first_key_value()?;
+        Some(OldestRead { number: *number, began: running.began, what: running.what.clone() })
+    }
+}
+
+impl Reads {
+    fn is_looking_up(&self, mark: ReadMark) -> bool {
+        self.looking_up.first().is_some_and(|(number, _)| *number < mark.0)
+    }
+}
+
+/// A running read.
+#[derive(Debug)]
+pub struct ReadGuard {
+    inflight: InFlight,
+    place: Place,
+    began: Duration,
+    /// In order; none while it looks up.
+    named: Option<Box<[ExtentId]>>,
+}
+
+impl ReadGuard {
+    /// Tells all extents that the read names from here on: when its look-up is answered, or when it needs fewer.
+    pub fn names(&mut self, extents: impl IntoIterator<Item = ExtentId>) {
+        let mut extents: Vec<ExtentId> = extents.into_iter().collect();
+        extents.sort_unstable();
+        extents.dedup();
+        let extents = extents.into_boxed_slice();
+        let mut reads = self.inflight.reads();
+        let place = self.place;
+        match &self.named {
+            None => {
+                reads.looking_up.remove(&place);
+            }
+            Some(before) => {
+                for extent in before {
+                    reads.named.remove(&(*extent, place));
+                }
+            }
+        }
+        reads.named.extend(extents.iter().map(|extent| (*extent, place)));
+        drop(reads);
+        self.named = Some(extents);
+    }
+
+    /// Says that the read looks up once more, so that it may come to name anything until it tells.
+    pub fn looks_up(&mut self) {
+        let mut reads = self.inflight.reads();
+        if let Some(before) = self.named.take() {
+            for extent in &before {
+                reads.named.remove(&(*extent, self.place));
+            }
+            reads.looking_up.insert(self.place);
+        }
+    }
+
+    /// A second read of what this one has looked up.
+    #[must_use]
+    pub fn another(&self) -> Self {
+        let mut reads = self.inflight.reads();
+        let place = (self.place.0, reads.number());
+        let what = reads.running.get(&self.place).and_then(|running| running.what.clone());
+        reads.running.insert(place, Running { began: self.began, what });
+        match &self.named {
+            None => {
+                reads.looking_up.insert(place);
+            }
+            Some(extents) => reads.named.extend(extents.iter().map(|extent| (*extent, place))),
+        }
+        drop(reads);
+        let (inflight, named) = (self.inflight.clone(), self.named.clone());
+        Self { inflight, place, began: self.began, named }
+    }
+
+    /// Describes the read for whoever asks why it takes so long.
+    pub fn describe(&self, what: String) {
+        if let Some(running) = self.inflight.reads().running.get_mut(&self.place) {
+            running.what = Some(what);
+        }
+    }
+}
+
+impl Drop for ReadGuard {
+    fn drop(&mut self) {
+        let mut reads = self.inflight.reads();
+        reads.running.remove(&self.place);
+        match &self.named {
+            None => {
+                reads.looking_up.remove(&self.place);
+            }
+            Some(extents) => {
+                for extent in extents {
+                    reads.named.remove(&(*extent, self.place));
+                }
+            }
+        }
+    }
+}
+
+/// A layer of pages in the making.
+#[derive(Debug)]
+pub struct LayerGuard {
+    inflight: InFlight,
+    layer: (RoutingKey, u64),
+}
+
+impl Drop for LayerGuard {
+    fn drop(&mut self) {
+        self.inflight.reads().layers.remove(&self.layer);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ONE: ExtentId = ExtentId::new(1);
+    const TWO: ExtentId = ExtentId::new(2);
+    const NOW: Duration = Duration::from_secs(10);
+
+    #[test]
+    fn read_is_waited_for_until_it_tells_and_then_for_its_extents_alone() {
+        let inflight = InFlight::default();
+        let mut read = inflight.read(NOW);
+        let mark = inflight.read_mark();
+        assert!(inflight.is_read(mark, &[ONE]) && inflight.is_read(mark, &[]));
+        read.names([TWO, ONE, TWO]);
+        assert!(inflight.is_read(mark, &[ONE]) && inflight.is_read(mark, &[ExtentId::new(3), TWO]));
+        assert!(!inflight.is_read(mark, &[ExtentId::new(3)]) && !inflight.is_read(mark, &[]));
+        read.names([TWO]);
+        assert!(!inflight.is_read(mark, &[ONE]));
+        drop(read);
+        assert!(!inflight.is_read(mark, &[ONE, TWO]));
+    }
+
+    #[test]
+    fn read_noted_after_the_mark_holds_nothing() {
+        let inflight = InFlight::default();
+        let mark = inflight.read_mark();
+        let mut read = inflight.read(NOW);
+        assert!(!inflight.is_read(mark, &[ONE]) && !inflight.is_looking_up(mark));
+        read.names([ONE]);
+        assert!(!inflight.is_read(mark, &[ONE]));
+        assert!(inflight.is_read(inflight.read_mark(), &[ONE]));
+    }
+
+    #[test]
+    fn further_look_up_may_name_anything_again() {
+        let inflight = InFlight::default();
+        let mut read = inflight.read(NOW);
+        read.names([ONE]);
+        let mark = inflight.read_mark();
+        read.looks_up();
+        read.looks_up();
+        assert!(inflight.is_read(mark, &[TWO]), "as one noted before the mark");
+        read.names([TWO]);
+        assert!(!inflight.is_read(mark, &[ONE]) && inflight.is_read(mark, &[TWO]));
+    }
+
+    #[test]
+    fn second_read_stands_where_the_first_stood() {
+        let inflight = InFlight::default();
+        let mut first = inflight.read(NOW);
+        let while_looking_up = first.another();
+        first.names([ONE]);
+        let mark = inflight.read_mark();
+        let second = first.another();
+        drop(first);
+        assert!(inflight.is_looking_up(mark));
+        drop(while_looking_up);
+        assert!(!inflight.is_looking_up(mark) && inflight.is_read(mark, &[ONE]));
+        drop(second);
+        assert!(!inflight.is_read(mark, &[ONE]));
+    }
+
+    #[test]
+    fn nothing_is_left_of_reads_that_ended() {
+        let inflight = InFlight::default();
+        let mut all = Vec::new();
+        for n in 0..10 {
+            let mut read = inflight.read(NOW);
+            if n % 2 == 0 {
+                read.names((0..n).map(ExtentId::new));
+            }
+            all.push(read.another());
+            all.push(read);
+        }
+        let layer = inflight.layer(RoutingKey::min());
+        drop((all, layer));
+        let reads = inflight.reads();
+        let left = (reads.running.len(), reads.looking_up.len(), reads.named.len());
+        assert_eq!((left, reads.layers.len()), ((0, 0, 0), 0));
+    }
+
+    #[test]
+    fn layer_is_in_the_making_for_marks_after_its_note_alone() {
+        let inflight = InFlight::default();
+        let (blob, other) = (RoutingKey::from_bytes(vec![1].into()), RoutingKey::min());
+        let before = inflight.read_mark();
+        let layer = inflight.layer(blob.clone());
+        let mark = inflight.read_mark();
+        assert!(inflight.is_making_layer(mark, &blob));
+        assert!(
+            !inflight.is_making_layer(mark, &other) && !inflight.is_making_layer(before, &blob)
+        );
+        assert!(!inflight.is_read(mark, &[ONE]), "it holds no bytes");
+        drop(layer);
+        assert!(!inflight.is_making_layer(mark, &blob));
+    }
+
+    #[test]
+    fn oldest_read_is_the_first_of_those_that_run() {
+        let inflight = InFlight::default();
+        assert_eq!(inflight.oldest_read(), None);
+        let first = inflight.read(NOW);
+        let second = inflight.read(NOW * 2);
+        second.describe("a long one".to_owned());
+        assert_eq!(inflight.oldest_read().unwrap().began, NOW);
+        drop(first);
+        let oldest = inflight.oldest_read().unwrap();
+        assert_eq!((oldest.began, oldest.what.as_deref()), (NOW * 2, Some("a long one")));
+    }
+}
