@@ -2,6 +2,7 @@
 //!
 //! Accounts of the configuration are shown too, and keep the keys that stand there.
 
+mod assignments;
 #[cfg(test)]
 mod tests;
 
@@ -40,6 +41,8 @@ use crate::types::RoutingKey;
 
 use super::keygen::new_delegation_secret;
 use super::keygen::new_key;
+
+pub(super) use assignments::AssignmentView;
 
 /// Rows read at a time.
 const PAGE: usize = 1000;
@@ -109,6 +112,33 @@ pub enum StoreError {
         "account {0} has its keys from the configuration (--account): change them there and restart"
     )]
     Configured(String),
+    /// There is no such role.
+    #[error("`{0}` is no role: reader, contributor or owner")]
+    Role(String),
+    /// The container's name breaks the rule.
+    #[error("`{0}` is no container name")]
+    ContainerName(String),
+    /// A principal that none can be.
+    #[error("an issuer, a subject or a group has 1 to 512 bytes")]
+    Principal,
+    /// Nobody's tokens are taken.
+    #[error("the node takes no tokens: start it with --oidc 'issuer=URL', or name an issuer")]
+    NoIssuer,
+    /// Several issuers.
+    #[error("the node has several issuers, say which one with --issuer: {0}")]
+    WhichIssuer(String),
+    /// An issuer whose tokens are not taken.
+    #[error("the node takes no tokens of {0}; its issuers are, as --oidc has them: {1}")]
+    UnknownIssuer(String, String),
+    /// The row is full.
+    #[error(
+        "account {0} has 1,000 role assignments, more are not kept: revoke some with `blockyard account ungrant`, or \
+         assign roles to groups"
+    )]
+    TooManyAssignments(String),
+    /// There is no such role assignment.
+    #[error("account {0} has no such role assignment: `blockyard account grants {0}` shows them")]
+    NoAssignment(String),
     /// It holds data.
     #[error(
         "account {0} still has containers, such as {1}: delete them first, or give --force to delete all of its data"
@@ -135,6 +165,8 @@ pub struct AccountStore {
     router: Arc<Router>,
     ids: Arc<IdAllocator>,
     endpoints: Endpoints,
+    /// Whose tokens are taken, by name.
+    issuers: Arc<[String]>,
     /// One change at a time: each reads what it changes.
     changing: Arc<Mutex<()>>,
 }
@@ -147,7 +179,14 @@ impl AccountStore {
         ids: Arc<IdAllocator>,
         endpoints: Endpoints,
     ) -> Self {
-        Self { accounts, router, ids, endpoints, changing: Arc::default() }
+        let (issuers, changing) = (Arc::default(), Arc::default());
+        Self { accounts, router, ids, endpoints, issuers, changing }
+    }
+
+    /// With these issuers of tokens, whose principals can be given roles.
+    #[must_use]
+    pub fn with_issuers(self, issuers: impl Iterator<Item = String>) -> Self {
+        Self { issuers: issuers.collect(), ..self }
     }
 
     /// All accounts, in name order, without keys.
@@ -197,7 +236,7 @@ impl AccountStore {
             return Err(StoreError::Exists(name.as_str().to_owned()));
         }
         let id = AccountId::new(self.ids.next().await?);
-        self.router.write(Write::CreateAccount { name: name.clone(), id }).await?;
+        self.router.write(Write::CreateAccount { name: name.clone(), id, anonymous }).await?;
         self.change(&name, AccountChange::Anonymous(anonymous)).await?;
         self.change(&name, AccountChange::DelegationSecret(delegation_secret()?)).await?;
         // Last: an account without keys is none, so a crash before this line leaves nothing that half works.

@@ -10,6 +10,7 @@ use axum::http::StatusCode;
 use serde::Deserialize;
 
 use super::account_store::AccountView;
+use super::account_store::AssignmentView;
 use super::account_store::KeySlot;
 use super::account_store::StoreError;
 use super::answer::Failure;
@@ -24,12 +25,8 @@ pub(super) struct Create {
     key1: Option<String>,
     #[serde(default)]
     key2: Option<String>,
-    #[serde(default = "open")]
+    #[serde(default)]
     anonymous: bool,
-}
-
-const fn open() -> bool {
-    true
 }
 
 /// Body of `PATCH /admin/accounts/{name}`.
@@ -128,6 +125,37 @@ pub(super) async fn revoke(State(state): State<AdminState>, Path(name): Path<Str
     accounts.revoke_delegation(&name).await.map(Json).map_err(|error| refused(&error))
 }
 
+/// `GET /admin/accounts/{name}/grants`
+pub(super) async fn assignments(
+    State(state): State<AdminState>,
+    Path(name): Path<String>,
+) -> Result<Json<Vec<AssignmentView>>, Failure> {
+    let accounts = &state.control()?.accounts;
+    accounts.assignments(&name).await.map(Json).map_err(|error| refused(&error))
+}
+
+/// `POST /admin/accounts/{name}/grants`
+pub(super) async fn assign(
+    State(state): State<AdminState>,
+    Path(name): Path<String>,
+    body: Result<Json<AssignmentView>, JsonRejection>,
+) -> Result<Json<AssignmentView>, Failure> {
+    let Json(body) = body.map_err(|error| Failure::invalid(error.body_text()))?;
+    let accounts = &state.control()?.accounts;
+    accounts.assign(&name, &body).await.map(Json).map_err(|error| refused(&error))
+}
+
+/// `POST /admin/accounts/{name}/grants/revoke`
+pub(super) async fn unassign(
+    State(state): State<AdminState>,
+    Path(name): Path<String>,
+    body: Result<Json<AssignmentView>, JsonRejection>,
+) -> Result<Json<AssignmentView>, Failure> {
+    let Json(body) = body.map_err(|error| Failure::invalid(error.body_text()))?;
+    let accounts = &state.control()?.accounts;
+    accounts.unassign(&name, &body).await.map(Json).map_err(|error| refused(&error))
+}
+
 /// `DELETE /admin/accounts/{name}?force=true`
 pub(super) async fn remove(
     State(state): State<AdminState>,
@@ -142,7 +170,17 @@ pub(super) async fn remove(
 fn refused(error: &StoreError) -> Failure {
     use StoreError as E;
     let (status, code) = match error {
-        E::Name(_) | E::Key(_) | E::Published => (StatusCode::BAD_REQUEST, "Invalid"),
+        E::Name(_)
+        | E::Key(_)
+        | E::Published
+        | E::Role(_)
+        | E::ContainerName(_)
+        | E::Principal
+        | E::NoIssuer
+        | E::WhichIssuer(_)
+        | E::UnknownIssuer(..) => (StatusCode::BAD_REQUEST, "Invalid"),
+        E::NoAssignment(_) => (StatusCode::NOT_FOUND, "NoSuchGrant"),
+        E::TooManyAssignments(_) => (StatusCode::CONFLICT, "TooManyGrants"),
         E::NotFound(_) => (StatusCode::NOT_FOUND, "NoSuchAccount"),
         E::Exists(_) => (StatusCode::CONFLICT, "AccountExists"),
         E::Configured(_) => (StatusCode::CONFLICT, "AccountConfigured"),

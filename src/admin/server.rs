@@ -160,6 +160,8 @@ fn control(state: &AdminState) -> Router<AdminState> {
         )
         .route("/accounts/{name}/rotate", post(accounts::rotate))
         .route("/accounts/{name}/revoke", post(accounts::revoke))
+        .route("/accounts/{name}/grants", get(accounts::assignments).post(accounts::assign))
+        .route("/accounts/{name}/grants/revoke", post(accounts::unassign))
         .route("/faults", get(faults::list).post(faults::set).delete(faults::clear))
         .route("/faults/{id}", delete(faults::clear_one))
         .route("/partitions", get(partitions::paths::look))

@@ -3,7 +3,8 @@
 use crate::auth::Error;
 use crate::auth::Letters;
 use crate::auth::Principal;
-use crate::auth::Role;
+use crate::auth::Scope;
+use crate::types::Role;
 
 /// Response headers that a signature puts in the place of a blob's own.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -41,6 +42,16 @@ pub enum Reach {
     },
 }
 
+/// In whose name a shared access signature grants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Authority {
+    /// Of whoever has an account key, who may do everything.
+    Key,
+    /// Of the holder of a user delegation key, with the role the holder has now where the signature is used; `None` may do
+    /// nothing.
+    Holder(Option<Role>),
+}
+
 /// What a shared access signature grants.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Grant {
@@ -48,10 +59,12 @@ pub struct Grant {
     pub reach: Reach,
     /// What.
     pub letters: Letters,
-    /// The role of whoever delegated it; `None` when an account key signed, which may do everything.
-    pub role: Option<Role>,
+    /// In whose name.
+    pub authority: Authority,
     /// What answers carry.
     pub overrides: Overrides,
+    /// `ses`: the encryption scope of everything that is written with it.
+    pub encryption_scope: Option<String>,
 }
 
 /// On what an operation acts.
@@ -105,13 +118,14 @@ pub enum Permit {
 }
 
 impl Principal {
-    /// Whether whoever has this token may do it.
+    /// Whether whoever has this token may do it here.
     ///
     /// # Errors
     /// [`Error::Unauthorized`], [`Error::Permission`].
-    pub fn permits(&self, need: &Need) -> Result<(), Error> {
+    pub fn permits(&self, need: &Need, scope: Scope<'_>) -> Result<(), Error> {
         let least = need.role.ok_or(Error::Unauthorized)?;
-        if self.role.is_some_and(|role| role >= least) { Ok(()) } else { Err(Error::Permission) }
+        let role = self.role(scope);
+        if role.is_some_and(|role| role >= least) { Ok(()) } else { Err(Error::Permission) }
     }
 }
 
@@ -151,8 +165,11 @@ impl Grant {
         if !self.letters.any(wanted) || !self.letters.all(need.also) {
             return Err(Error::Permission);
         }
-        if self.role.is_some_and(|role| need.role.is_none_or(|least| role < least)) {
-            return Err(Error::Permission);
+        if let Authority::Holder(role) = self.authority {
+            let enough = role.zip(need.role).is_some_and(|(role, least)| role >= least);
+            if !enough {
+                return Err(Error::Permission);
+            }
         }
         let replaces = need.replace.is_empty() || self.letters.any(need.replace);
         Ok(if replaces { Permit::Full } else { Permit::CreateOnly })

@@ -4,7 +4,8 @@
 //! 2. `canonical.rs`, `shared_key.rs`: Shared Key and Shared Key Lite, strings-to-sign from the raw head, date window.
 //! 3. `sas/`: shared access signatures, verified and minted.
 //! 4. `bearer/`: tokens of OpenID Connect issuers.
-//! 5. `letters.rs`, `role.rs`, `grant.rs`: what a signature or a token grants, what an operation needs.
+//! 5. `letters.rs`, `grant.rs`: what a signature or a token grants, what an operation needs; `delegator.rs`: what user
+//!    delegation keys stand on.
 //!
 //! The front end maps [`Error`] to codes (`frontend/errors.rs`) and keeps the table of what each operation needs
 //! (`frontend/access/needs.rs`).
@@ -13,21 +14,21 @@
 
 mod bearer;
 mod canonical;
+mod delegator;
 mod error;
 mod grant;
 mod keys;
 mod letters;
-mod role;
 mod sas;
 mod shared_key;
 
 pub(crate) use bearer::claimed_key;
 pub use bearer::{Issuer, KeySet, KeySetError, Principal, RoleMap, verify_token};
+pub use delegator::{Entitlement, Scope, TrustedIssuer};
 pub use error::Error;
-pub use grant::{Exposure, Grant, Level, Need, Overrides, Permit, Reach};
+pub use grant::{Authority, Exposure, Grant, Level, Need, Overrides, Permit, Reach};
 pub use keys::{AccountKeys, DEVELOPMENT_KEY, KeyError};
 pub use letters::Letters;
-pub use role::Role;
 pub use sas::{
     Circumstances, DELEGATION_MAX, DelegationKey, DelegationSecret, MINT_VERSION, Policy,
     SasRequest, Signature, Signers, Target, Terms, is_bound_to_user, mint_account, mint_delegation,

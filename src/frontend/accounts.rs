@@ -18,6 +18,7 @@ use crate::index::Read;
 use crate::index::ReadReply;
 use crate::types::AccountId;
 use crate::types::AccountName;
+use crate::types::RoleAssignment;
 use crate::types::RoutingKey;
 use crate::types::ServiceProperties;
 
@@ -36,6 +37,8 @@ pub struct Account {
     pub anonymous: bool,
     /// Properties of its Blob service.
     pub properties: ServiceProperties,
+    /// Who has a role in it.
+    pub assignments: Vec<RoleAssignment>,
     /// Whether its keys come from the configuration, whatever the row holds.
     pub configured: bool,
 }
@@ -44,9 +47,10 @@ impl Account {
     /// The account of a row, signed for with the configuration's `keys`.
     #[must_use]
     pub fn new(name: AccountName, keys: AccountKeys, record: AccountRecord) -> Self {
-        let AccountRecord { id, anonymous, delegation_secret, properties, .. } = record;
+        let AccountRecord { id, anonymous, delegation_secret, properties, assignments, .. } =
+            record;
         let delegation = DelegationSecret::stored(&delegation_secret);
-        Self { name, id, keys, delegation, properties, anonymous, configured: true }
+        Self { name, id, keys, delegation, properties, assignments, anonymous, configured: true }
     }
 
     /// The account of a row, signed for with the row's own keys; `None` when it has none that can be used.

@@ -9,6 +9,7 @@ use super::cli::AccountCommand;
 use super::cli::Whether;
 use super::command::print;
 use super::error::NodeError;
+use super::grant_args::line;
 
 /// Runs `blockyard account`.
 ///
@@ -57,6 +58,36 @@ pub async fn account(command: &AccountCommand) -> Result<(), NodeError> {
         AccountCommand::Revoke(args) => {
             let path = format!("{}/revoke", path(&args.name));
             show(&client.call(Method::POST, &path, None).await?, args.json)
+        }
+        AccountCommand::Grant(args) => {
+            let path = format!("{}/grants", path(&args.name));
+            let given = client.call(Method::POST, &path, Some(&args.body())).await?;
+            if args.json {
+                return print(&format!("{given}\n"));
+            }
+            print(&format!("granted  {}", line(&given)))
+        }
+        AccountCommand::Ungrant(args) => {
+            let path = format!("{}/grants/revoke", path(&args.name));
+            let taken = client.call(Method::POST, &path, Some(&args.body())).await?;
+            if args.json {
+                return print(&format!("{taken}\n"));
+            }
+            print(&format!("revoked  {}", line(&taken)))
+        }
+        AccountCommand::Grants(args) => {
+            let list =
+                client.call(Method::GET, &format!("{}/grants", path(&args.name)), None).await?;
+            if args.json {
+                return print(&format!("{list}\n"));
+            }
+            let rows = list.as_array().map(Vec::as_slice).unwrap_or_default();
+            if rows.is_empty() {
+                return print(
+                    "no roles: `blockyard account grant NAME ROLE PRINCIPAL` gives one\n",
+                );
+            }
+            print(&rows.iter().map(line).collect::<String>())
         }
         AccountCommand::Delete(args) => {
             let path = format!("{}?force={}", path(&args.name), args.force);

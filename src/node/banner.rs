@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
 
+use crate::auth::TrustedIssuer;
 use crate::types::Timestamp;
 
 use super::accounts::AccountConfig;
@@ -33,6 +34,8 @@ pub struct Banner<'a> {
     pub data: &'a str,
     /// Whether https is served; inside, the authority to trust when it is the node's own.
     pub certificate: Option<Option<&'a Path>>,
+    /// Whose tokens are taken.
+    pub issuers: &'a [TrustedIssuer],
     /// The time of the start.
     pub now: Timestamp,
     /// From the start of the program to serving.
@@ -64,6 +67,9 @@ impl Banner<'_> {
             reachable(self.admin),
             self.token_file.display()
         );
+        for issuer in self.issuers {
+            text += &format!("  tokens             {}\n", tokens(issuer));
+        }
         text += "  fault dial         off; `blockyard fault set` turns it on\n";
         if let Some(Some(authority)) = self.certificate {
             text += &format!("  trust https        {}\n", trust(authority));
@@ -131,6 +137,15 @@ impl Banner<'_> {
     }
 }
 
+/// What the tokens of an issuer are good for.
+fn tokens(issuer: &TrustedIssuer) -> String {
+    let claims = match issuer.accounts.as_slice() {
+        [] => "roles they claim grant nothing (no account= in --oidc)".to_owned(),
+        accounts => format!("roles they claim hold in {}", accounts.join(", ")),
+    };
+    format!("of {}; {claims}; `blockyard account grant` gives roles", issuer.name)
+}
+
 /// The line that makes SDKs, AzCopy, rclone, curl and their like trust the node's own authority in one shell.
 fn trust(authority: &Path) -> String {
     let path = authority.display();
@@ -152,6 +167,7 @@ mod tests {
             token_file: Path::new("./blockyard-data/admin-token"),
             data: "./blockyard-data",
             certificate: None,
+            issuers: &[],
             now: Timestamp::ZERO,
             started_in_ms: 12,
         };
@@ -207,6 +223,7 @@ mod tests {
             token_file: Path::new("d/admin-token"),
             data: "d",
             certificate: Some(Some(Path::new("/d/tls/ca.pem"))),
+            issuers: &[],
             now: Timestamp::ZERO,
             started_in_ms: 1,
         };
@@ -218,6 +235,14 @@ mod tests {
         ] {
             assert!(text.contains(line), "{line} in {text}");
         }
+        let issuer = |accounts: &[&str]| TrustedIssuer {
+            name: "https://i".to_owned(),
+            accounts: accounts.iter().map(|name| (*name).to_owned()).collect(),
+        };
+        let issuers = [issuer(&[]), issuer(&["one", "two"])];
+        let tokens = Banner { issuers: &issuers, ..banner }.text();
+        assert!(tokens.contains("of https://i; roles they claim grant nothing"), "{tokens}");
+        assert!(tokens.contains("of https://i; roles they claim hold in one, two;"), "{tokens}");
         let given = Banner { certificate: Some(None), ..banner };
         assert!(given.text().contains("https://") && !given.text().contains("export"));
     }

@@ -8,6 +8,8 @@ use clap::Subcommand;
 
 use crate::frontend::faults::FaultKind;
 
+use super::grant_args::AccountGrantArgs;
+use super::grant_args::AccountGrantsArgs;
 use super::partition_args::PartitionsCommand;
 use super::sas::SasArgs;
 use super::settings::Settings;
@@ -252,6 +254,12 @@ pub enum AccountCommand {
     Rotate(AccountRotateArgs),
     /// Revoke all user delegation keys, and the signatures made with them
     Revoke(AccountRevokeArgs),
+    /// Give a role in an account or container to a user or group of an issuer, in force at once
+    Grant(AccountGrantArgs),
+    /// Show who has a role in an account
+    Grants(AccountGrantsArgs),
+    /// Take a role back, from user delegation keys of its holder too
+    Ungrant(AccountGrantArgs),
     /// Delete an account that has no containers
     Delete(AccountDeleteArgs),
 }
@@ -267,6 +275,8 @@ impl AccountCommand {
             Self::Set(args) => &args.admin,
             Self::Rotate(args) => &args.admin,
             Self::Revoke(args) => &args.admin,
+            Self::Grant(args) | Self::Ungrant(args) => &args.admin,
+            Self::Grants(args) => &args.admin,
             Self::Delete(args) => &args.admin,
         }
     }
@@ -284,7 +294,7 @@ pub struct AccountCreateArgs {
     #[arg(long, value_name = "KEY")]
     pub key2: Option<String>,
     /// Whether its containers may be opened to everybody
-    #[arg(long, value_name = "WHETHER", default_value = "on")]
+    #[arg(long, value_name = "WHETHER", default_value = "off")]
     pub anonymous: Whether,
     /// Print the account as one JSON object
     #[arg(long)]

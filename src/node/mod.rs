@@ -35,6 +35,7 @@ pub mod settings;
 
 pub mod disks;
 pub mod files;
+pub mod grant_args;
 pub mod health;
 pub mod listeners;
 pub mod oidc;

@@ -9,23 +9,30 @@ use thiserror::Error;
 use crate::auth::Issuer;
 use crate::auth::KeySet;
 use crate::auth::KeySetError;
-use crate::auth::Role;
 use crate::auth::RoleMap;
+use crate::auth::TrustedIssuer;
 use crate::frontend::KeysAt;
 use crate::frontend::KeysUrlError;
 use crate::frontend::TokenSource;
+use crate::types::AccountName;
+use crate::types::Role;
 
 /// What tokens for Azure's storage are made for.
 const AUDIENCE: &str = "https://storage.azure.com";
+/// The claim that issuers write groups into.
+const GROUPS: &str = "groups";
 
 /// Why an issuer is refused.
 #[derive(Debug, Error)]
 pub enum OidcError {
     /// Not pairs of names and values.
     #[error(
-        "--oidc is written issuer=URL[;jwks=FILE or https URL][;audience=A][;claim=C][;reader=V][;contributor=V][;owner=V]; `{0}` is not"
+        "--oidc is written issuer=URL[;jwks=FILE or https URL][;audience=A][;account=NAME][;claim=C][;reader=V][;contributor=V][;owner=V][;groups=C]; `{0}` is not"
     )]
     Shape(String),
+    /// An account that none can be.
+    #[error("account=`{0}` of --oidc is no account name: 3 to 24 lower-case letters and digits")]
+    Account(String),
     /// Something that has to be there.
     #[error("--oidc lacks issuer=; it is written issuer=URL;jwks=FILE or https URL")]
     Missing,
@@ -60,7 +67,9 @@ pub struct OidcConfig {
     issuer: String,
     keys_at: KeysAt,
     audiences: Vec<String>,
+    accounts: Vec<String>,
     roles: RoleMap,
+    groups: String,
 }
 
 impl TryFrom<String> for OidcConfig {
@@ -77,6 +86,7 @@ impl FromStr for OidcConfig {
     fn from_str(text: &str) -> Result<Self, OidcError> {
         let (mut issuer, mut keys_at) = (None, None);
         let (mut audiences, mut claim, mut values) = (Vec::new(), None, Vec::new());
+        let (mut accounts, mut groups) = (Vec::new(), None);
         for piece in text.split(';').map(str::trim).filter(|piece| !piece.is_empty()) {
             let refused = || OidcError::Shape(piece.to_owned());
             let (name, value) = piece.split_once('=').ok_or_else(refused)?;
@@ -91,7 +101,12 @@ impl FromStr for OidcConfig {
                 }
                 "jwks" => keys_at = Some(KeysAt::File(PathBuf::from(value))),
                 "audience" => audiences.push(value),
+                "account" => {
+                    let name = AccountName::new(&value).map_err(|_| OidcError::Account(value))?;
+                    accounts.push(name.as_str().to_owned());
+                }
                 "claim" => claim = Some(value),
+                "groups" => groups = Some(value),
                 "reader" => values.push((value, Role::Reader)),
                 "contributor" => values.push((value, Role::Contributor)),
                 "owner" => values.push((value, Role::Owner)),
@@ -113,11 +128,18 @@ impl FromStr for OidcConfig {
             Some(keys_at) => keys_at,
             None => KeysAt::said_by(&issuer).map_err(OidcError::Issuer)?,
         };
-        Ok(Self { issuer, keys_at, audiences, roles })
+        let groups = groups.unwrap_or_else(|| GROUPS.to_owned());
+        Ok(Self { issuer, keys_at, audiences, accounts, roles, groups })
     }
 }
 
 impl OidcConfig {
+    /// Its name, and the accounts in which the roles hold that its tokens claim.
+    #[must_use]
+    pub fn trusted(&self) -> TrustedIssuer {
+        TrustedIssuer { name: self.issuer.clone(), accounts: self.accounts.clone() }
+    }
+
     /// Reads the key set if it stands in a file.
     ///
     /// # Errors
@@ -133,10 +155,11 @@ impl OidcConfig {
             KeysAt::Url(_) | KeysAt::Configuration(_) => KeySet::default(),
         };
         let issuer = Issuer {
-            name: self.issuer.clone(),
+            trusted: self.trusted(),
             audiences: self.audiences.clone(),
             keys,
             roles: self.roles.clone(),
+            groups: self.groups.clone(),
         };
         Ok(TokenSource { issuer, keys_at: self.keys_at.clone() })
     }
@@ -153,13 +176,16 @@ mod tests {
         assert_eq!(config.issuer, "https://a.example/t/v2.0");
         assert_eq!(config.audiences, ["https://storage.azure.com"]);
         assert_eq!(config.roles, RoleMap::default());
+        assert!(config.accounts.is_empty() && config.groups == "groups");
     }
 
     #[test]
     fn everything_can_be_said() {
-        let text =
-            "issuer=i; jwks=k; audience=a; audience=b; claim=groups; reader=r1; reader=r2; owner=o";
+        let text = "issuer=i; jwks=k; audience=a; audience=b; account=one; account=two; \
+                    claim=groups; reader=r1; reader=r2; owner=o; groups=teams";
         let config: OidcConfig = text.parse().unwrap();
+        assert_eq!(config.accounts, ["one", "two"]);
+        assert_eq!(config.groups, "teams");
         assert_eq!(config.audiences, ["a", "b"]);
         assert_eq!(config.roles.claim, "groups");
         assert_eq!(config.roles.values.len(), 3);
@@ -187,9 +213,15 @@ mod tests {
 
     #[test]
     fn what_is_not_understood_is_refused() {
-        for text in
-            ["", "issuer=i", "jwks=k", "issuer=i;jwks=", "issuer", "issuer=i;jwks=k;admin=x"]
-        {
+        for text in [
+            "",
+            "issuer=i",
+            "jwks=k",
+            "issuer=i;jwks=",
+            "issuer",
+            "issuer=i;jwks=k;admin=x",
+            "issuer=i;jwks=k;account=A",
+        ] {
             assert!(text.parse::<OidcConfig>().is_err(), "{text}");
         }
         let config: OidcConfig = "issuer=i;jwks=/nonexistent/keys.json".parse().unwrap();

@@ -160,7 +160,8 @@ impl Roles {
             (accounts.clone(), Arc::clone(&router)),
             base.ids(counter::ACCOUNT_IDS),
             endpoints,
-        );
+        )
+        .with_issuers(config.oidc.iter().map(|oidc| oidc.trusted().name));
         let partitions = PartitionStore::new(
             Arc::clone(&host),
             (accounts.clone(), Arc::clone(&router)),
@@ -283,7 +284,10 @@ async fn make_accounts(
         // An id that turns out not to be needed is never used.
         let id = AccountId::new(ids.next().await?);
         let name = account.name().clone();
-        let reply = router.write(Write::CreateAccount { name: name.clone(), id }).await?;
+        // Whoever knows the published key may read everything there already: clients are used to it being open.
+        let anonymous = account.is_public();
+        let create = Write::CreateAccount { name: name.clone(), id, anonymous };
+        let reply = router.write(create).await?;
         let WriteReply::Account(record) = reply else {
             let what = "the index's answer";
             return Err(NodeError::System { what, reason: "not an account".to_owned() });

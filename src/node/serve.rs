@@ -23,6 +23,7 @@ use super::config::Config;
 use super::config::ConfigError;
 use super::error::NodeError;
 use super::listeners::Listeners;
+use super::oidc::OidcConfig;
 use super::roles::Roles;
 use super::signals::Signals;
 use super::storage::Storage;
@@ -129,6 +130,12 @@ fn announce(
     env: &Env,
 ) {
     let data: Vec<String> = config.data.iter().map(|path| path.display().to_string()).collect();
+    let issuers: Vec<_> = config.oidc.iter().map(OidcConfig::trusted).collect();
+    for issuer in &issuers {
+        let accounts = issuer.accounts.join(", ");
+        let claims = if accounts.is_empty() { "nowhere: no account= in --oidc" } else { &accounts };
+        tracing::info!(issuer = issuer.name, claims, "tokens are taken; roles they claim hold in");
+    }
     let banner = Banner {
         blob,
         admin,
@@ -136,6 +143,7 @@ fn announce(
         token_file: &config.admin_token_file,
         data: &data.join(", "),
         certificate: certificate.map(|certificate| certificate.authority.as_deref()),
+        issuers: &issuers,
         now: env.clock.now(),
         started_in_ms: env.clock.monotonic().as_millis(),
     };

@@ -61,12 +61,14 @@ pub struct Settings {
     )]
     pub account: Option<Vec<AccountText>>,
     /// Whether containers of the accounts may be opened to everybody; off refuses what nobody signed, in containers that
-    /// are open too [default: as it was, on in a new account]
+    /// are open too [default: as it was; in a new account off, on with the development key]
     #[arg(long, value_name = "BOOL", env = "BLOCKYARD_PUBLIC_ACCESS")]
     pub public_access: Option<bool>,
     /// Issuer whose bearer tokens are taken: issuer=URL, and as wanted jwks=FILE or https URL (default: where the issuer's
-    /// /.well-known/openid-configuration says), audience=A (default <https://storage.azure.com>), claim=C (default roles),
-    /// and values of it: reader=V, contributor=V, owner=V; repeat for more
+    /// /.well-known/openid-configuration says) and audience=A (default <https://storage.azure.com>). Roles that its tokens
+    /// claim hold in the accounts named by account=NAME alone; without it they grant nothing, and `blockyard account grant`
+    /// gives roles. claim=C (default roles) has values reader=V, contributor=V, owner=V (default: Azure's names); groups=C
+    /// (default groups) names the claim with groups; repeat for more
     #[arg(long, value_name = "ISSUER", env = "BLOCKYARD_OIDC", value_delimiter = ',')]
     pub oidc: Option<Vec<OidcConfig>>,
     /// Domain under which hosts name accounts, as NAME.blob.DOMAIN; repeat for more [default: localhost]

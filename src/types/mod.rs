@@ -19,6 +19,7 @@ mod name;
 mod peer;
 mod properties;
 mod range;
+mod role;
 mod scope;
 mod service;
 mod stripe;
@@ -48,6 +49,7 @@ pub use name::{AccountName, BlobName, ContainerName, NameError};
 pub use peer::Peer;
 pub use properties::{BlobProperties, PublicAccess};
 pub use range::ByteRange;
+pub use role::{PrincipalKind, Role, RoleAssignment};
 pub use scope::DeleteScope;
 pub use service::{
     CorsRule, Logging, ServiceMetrics, ServiceProperties, ServicePropertiesChange, Website,

@@ -19,6 +19,11 @@ fn create(account: AccountId, name: &str, id: u64) -> index::CreateContainer {
 }
 
 impl AccountStore {
+    /// Role assignments that requests of the account are held against.
+    pub(in crate::admin) fn served_assignments(&self, account: &str) -> usize {
+        self.accounts.get(&parse(account).unwrap()).map_or(0, |account| account.assignments.len())
+    }
+
     /// Makes a container, as a client would.
     pub(in crate::admin) async fn add_container(&self, account: &str, name: &str) {
         let account = self.record(&parse(account).unwrap()).await.unwrap().id;

@@ -79,7 +79,8 @@ async fn accounts(env: &Env) -> AccountStore {
     let host = Arc::new(Index(Mutex::new(Partition::new(KeyRange::all()))));
     let router = Router::new(host, Arc::clone(&coordinator), env.clone()).await.unwrap();
     let name = AccountName::new("configured").unwrap();
-    let create = Write::CreateAccount { name: name.clone(), id: AccountId::new(99) };
+    let create =
+        Write::CreateAccount { name: name.clone(), id: AccountId::new(99), anonymous: false };
     let WriteReply::Account(record) = router.write(create).await.unwrap() else {
         panic!("account")
     };
@@ -87,7 +88,8 @@ async fn accounts(env: &Env) -> AccountStore {
     let known = Accounts::new(vec![Account::new(name, keys, *record)]);
     let ids = Arc::new(IdAllocator::new(coordinator, counter::ACCOUNT_IDS));
     let endpoints = Endpoints { blob: "127.0.0.1:10000".parse().unwrap(), https: true };
-    AccountStore::new((known, Arc::new(router)), ids, endpoints)
+    let issuers = ["https://i", "https://j"].map(str::to_owned).into_iter();
+    AccountStore::new((known, Arc::new(router)), ids, endpoints).with_issuers(issuers)
 }
 
 fn token() -> String {
@@ -331,6 +333,63 @@ async fn accounts_are_made_shown_rotated_and_deleted() {
     assert_eq!(status, 204);
     let (status, gone) = served.command("GET", "/admin/accounts/fresh", "").await;
     assert_eq!((status, gone["error"]["code"].as_str()), (404, Some("NoSuchAccount")));
+    served.env.tasks.shutdown().await;
+}
+
+#[tokio::test]
+async fn roles_are_given_listed_and_taken_back() {
+    let served = serve();
+    let control = served.ready().await;
+    let (_, made) = served.command("POST", "/admin/accounts", r#"{"name":"fresh"}"#).await;
+    assert_eq!(made["anonymous"], false, "a new account is closed");
+    let path = "/admin/accounts/fresh/grants";
+    let body = |role: &str, more: &str| {
+        format!(r#"{{"role":"{role}","kind":"subject","principal":"s"{more}}}"#)
+    };
+    let issuer = r#","issuer":"https://i""#;
+    let whole = body("reader", issuer);
+    let (status, given) = served.command("POST", path, &whole).await;
+    assert_eq!((status, given["role"].as_str()), (200, Some("reader")), "{given}");
+    served.command("POST", path, &whole).await;
+    let within = body("Storage Blob Data Owner", &format!(r#"{issuer},"container":"photos""#));
+    served.command("POST", path, &within).await;
+    let group = whole.replace("subject", "group");
+    served.command("POST", path, &group).await;
+    let shown = |list: &serde_json::Value| {
+        let rows = list.as_array().unwrap().iter();
+        rows.map(|row| format!("{} {} {}", row["role"], row["kind"], row["container"])).collect()
+    };
+    let (_, list) = served.command("GET", path, "").await;
+    let rows: Vec<String> = shown(&list);
+    assert_eq!(
+        rows,
+        [
+            "\"reader\" \"subject\" null",
+            "\"owner\" \"subject\" \"photos\"",
+            "\"reader\" \"group\" null"
+        ]
+    );
+    assert_eq!(control.accounts.served_assignments("fresh"), 3, "the front end knows them");
+
+    for (body, status, code) in [
+        (body("reader", ""), 400, "Invalid"),
+        (body("reader", r#","issuer":"https://k""#), 400, "Invalid"),
+        (body("admin", issuer), 400, "Invalid"),
+        (body("reader", &format!(r#"{issuer},"container":"No""#)), 400, "Invalid"),
+        (body("reader", issuer).replace(r#""s""#, r#""""#), 400, "Invalid"),
+        (body("reader", &format!(r#"{issuer},"more":1"#)), 400, "Invalid"),
+    ] {
+        let (found, refused) = served.command("POST", path, &body).await;
+        assert_eq!((found, refused["error"]["code"].as_str()), (status, Some(code)), "{body}");
+    }
+    let revoke = "/admin/accounts/fresh/grants/revoke";
+    let (status, _) = served.command("POST", revoke, &whole).await;
+    assert_eq!(status, 200);
+    let (status, gone) = served.command("POST", revoke, &whole).await;
+    assert_eq!((status, gone["error"]["code"].as_str()), (404, Some("NoSuchGrant")));
+    assert_eq!(control.accounts.served_assignments("fresh"), 2);
+    let (status, _) = served.command("GET", "/admin/accounts/nobody/grants", "").await;
+    assert_eq!(status, 404);
     served.env.tasks.shutdown().await;
 }
 

@@ -8,21 +8,28 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::Value;
 
+use crate::auth::Entitlement;
 use crate::auth::Error;
-use crate::auth::Role;
+use crate::auth::Scope;
+use crate::auth::TrustedIssuer;
 use crate::auth::bearer::keys::Algorithm;
 use crate::auth::bearer::keys::KeySet;
+use crate::types::Role;
 use crate::types::Timestamp;
 
 /// How far the clocks of issuer and server may be apart.
 const LEEWAY: Duration = Duration::from_secs(5 * 60);
 /// Bytes of a token; larger ones are not looked at.
 const TOKEN_BYTES_MAX: usize = 16 * 1024;
+/// The last second of the year 9999: no time of a token is later.
+const SECONDS_MAX: u64 = 253_402_300_799;
+/// Claims that are one text with spaces between their values (RFC 6749, section 3.3); no other claim is split.
+const SPLIT: [&str; 2] = ["scope", "scp"];
 
 /// Which values of a claim make which role.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RoleMap {
-    /// The claim: a text, several with spaces between, or a list of texts.
+    /// The claim: a text or a list of texts, each compared as a whole. Only `scope` and `scp` are split at spaces.
     pub claim: String,
     /// A value and the role it makes.
     pub values: Vec<(String, Role)>,
@@ -47,25 +54,69 @@ impl Default for RoleMap {
 /// An issuer whose tokens are believed.
 #[derive(Clone, Debug)]
 pub struct Issuer {
-    /// The claim `iss` of its tokens, to the letter.
-    pub name: String,
+    /// Its name, and where the roles hold that its tokens claim.
+    pub trusted: TrustedIssuer,
     /// Values of `aud` that mean this server; a slash at the end makes no difference.
     pub audiences: Vec<String>,
     /// Its keys.
     pub keys: KeySet,
     /// Its roles.
     pub roles: RoleMap,
+    /// The claim with the groups of the token's subject.
+    pub groups: String,
 }
 
 /// Who a token speaks of.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Principal {
+    /// Whose word it is.
+    pub issuer: TrustedIssuer,
     /// `oid`, or `sub` where there is none.
     pub object: String,
     /// `tid`, or the issuer where there is none.
     pub tenant: String,
-    /// The highest of its roles; `None` may do nothing.
-    pub role: Option<Role>,
+    /// The highest role the token claims. It holds in the issuer's own accounts alone.
+    pub claimed: Option<Role>,
+    /// Its groups.
+    pub groups: Vec<String>,
+}
+
+impl Principal {
+    /// Its role here: the highest that its token claims, if claims hold here, or that is assigned to it. `None` may do
+    /// nothing.
+    #[must_use]
+    pub fn role(&self, scope: Scope<'_>) -> Option<Role> {
+        let groups = self.roles_of_groups(scope).map(|(_, role)| role).max();
+        self.claimed_in(scope).max(self.assigned(scope)).max(groups)
+    }
+
+    /// What entitles it to a user delegation key: whatever gives it its highest role in the whole account. As on the
+    /// service, a role in a container is not enough.
+    #[must_use]
+    pub fn entitlement<'a>(&'a self, scope: Scope<'a>) -> Option<Entitlement<'a>> {
+        let (scope, issuer) = (scope.whole_account(), self.issuer.name.as_str());
+        let subject = self.assigned(scope).map(|role| (role, Entitlement::Subject { issuer }));
+        let claims =
+            self.claimed_in(scope).map(|role| (role, Entitlement::Claims { issuer, role }));
+        let groups = self.roles_of_groups(scope).max_by_key(|(_, role)| *role);
+        let group = groups.map(|(name, role)| (role, Entitlement::Group { issuer, name }));
+        // Of equals the last one is taken: what can be looked up best when the key is used.
+        let best = [group, claims, subject].into_iter().flatten().max_by_key(|(role, _)| *role);
+        best.map(|(_, entitlement)| entitlement)
+    }
+
+    fn claimed_in(&self, scope: Scope<'_>) -> Option<Role> {
+        self.claimed.filter(|_| self.issuer.rules(scope.account))
+    }
+
+    fn assigned(&self, scope: Scope<'_>) -> Option<Role> {
+        scope.of_subject(&self.issuer.name, &self.object)
+    }
+
+    fn roles_of_groups<'a>(&'a self, scope: Scope<'a>) -> impl Iterator<Item = (&'a str, Role)> {
+        let all = scope.of_groups(&self.issuer.name);
+        all.filter(|(group, _)| self.groups.iter().any(|own| own == group))
+    }
 }
 
 /// Verifies a token in compact form.
@@ -84,7 +135,7 @@ pub fn verify_token(token: &str, issuers: &[Issuer], now: Timestamp) -> Result<P
     };
     let (header, claims) = (json(head)?, json(body)?);
     let name = text(&claims, "iss").ok_or_else(|| refused("the token names no issuer"))?;
-    let issuer = issuers.iter().find(|issuer| issuer.name == name);
+    let issuer = issuers.iter().find(|issuer| issuer.trusted.name == name);
     let issuer = issuer.ok_or_else(|| refused("the token's issuer is not one of this server"))?;
     let algorithm = match text(&header, "alg") {
         Some("RS256") => Algorithm::Rs256,
@@ -107,15 +158,20 @@ pub fn verify_token(token: &str, issuers: &[Issuer], now: Timestamp) -> Result<P
 }
 
 fn check_window(claims: &Value, now: Timestamp) -> Result<(), Error> {
+    // A time that cannot be read must not count as none: a token with such an `nbf` would be valid at once.
     let time = |name: &str| {
-        let seconds = claims.get(name).and_then(Value::as_u64);
-        seconds.map(|seconds| Timestamp::from_unix(Duration::from_secs(seconds)))
+        let Some(given) = claims.get(name) else { return Ok(None) };
+        let seconds = given.as_u64().filter(|seconds| *seconds <= SECONDS_MAX);
+        let seconds = seconds.ok_or_else(|| {
+            refused(&format!("the token's {name} is not a time in whole seconds since 1970"))
+        })?;
+        Ok(Some(Timestamp::from_unix(Duration::from_secs(seconds))))
     };
-    let expiry = time("exp").ok_or_else(|| refused("the token does not expire"))?;
+    let expiry = time("exp")?.ok_or_else(|| refused("the token does not expire"))?;
     if expiry.plus(LEEWAY) <= now {
         return Err(refused(&format!("the token expired at {expiry}; it is {now}")));
     }
-    match time("nbf") {
+    match time("nbf")? {
         Some(start) if start > now.plus(LEEWAY) => {
             Err(refused(&format!("the token is valid from {start}; it is {now}")))
         }
@@ -135,15 +191,28 @@ fn check_audience(claims: &Value, issuer: &Issuer) -> Result<(), Error> {
 fn principal(claims: &Value, issuer: &Issuer) -> Result<Principal, Error> {
     let object = text(claims, "oid").or_else(|| text(claims, "sub"));
     let object = object.ok_or_else(|| refused("the token names nobody"))?;
-    let tenant = text(claims, "tid").unwrap_or(&issuer.name);
-    let given = claims.get(&issuer.roles.claim);
-    let has = |value: &str| match given {
-        // A scope is one text with spaces between its values; a role's name may have spaces itself.
-        Some(Value::String(whole)) => whole == value || whole.split(' ').any(|word| word == value),
-        other => values(other).contains(&value),
-    };
-    let roles = issuer.roles.values.iter().filter(|(value, _)| has(value)).map(|(_, role)| *role);
-    Ok(Principal { object: object.to_owned(), tenant: tenant.to_owned(), role: roles.max() })
+    let tenant = text(claims, "tid").unwrap_or(&issuer.trusted.name);
+    let given = claimed(claims, &issuer.roles.claim);
+    let roles = issuer.roles.values.iter().filter(|(value, _)| given.contains(&value.as_str()));
+    let groups = claimed(claims, &issuer.groups);
+    Ok(Principal {
+        issuer: issuer.trusted.clone(),
+        object: object.to_owned(),
+        tenant: tenant.to_owned(),
+        claimed: roles.map(|(_, role)| *role).max(),
+        groups: groups.into_iter().map(str::to_owned).collect(),
+    })
+}
+
+/// The values of a claim. A text is one value whatever it holds, since names of roles and groups have spaces: "Cost
+/// Center Owner" is not Owner.
+fn claimed<'a>(claims: &'a Value, name: &str) -> Vec<&'a str> {
+    match claims.get(name) {
+        Some(Value::String(text)) if SPLIT.contains(&name) => {
+            text.split(' ').filter(|word| !word.is_empty()).collect()
+        }
+        other => values(other),
+    }
 }
 
 /// The issuer and the key a token claims to have, to look for a newer key set.
@@ -177,4 +246,62 @@ fn json(part: &str) -> Result<Value, Error> {
 
 fn refused(detail: &str) -> Error {
     Error::Token { detail: detail.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn times_that_cannot_be_read_refuse_the_token() {
+        let now = Timestamp::from_unix(Duration::from_secs(1_000_000));
+        let check = |exp: Value, nbf: Value| {
+            let mut claims = json!({});
+            for (name, value) in [("exp", exp), ("nbf", nbf)] {
+                // Null stands for a claim that is not there.
+                if !value.is_null() {
+                    claims[name] = value;
+                }
+            }
+            check_window(&claims, now).is_ok()
+        };
+        assert!(check(json!(1_000_100), json!(999_999)));
+        assert!(check(json!(1_000_100), json!(null)));
+        assert!(!check(json!(null), json!(null)), "no end");
+        assert!(check(json!(SECONDS_MAX), json!(null)));
+        for bad in [
+            json!("1000100"),
+            json!(-1),
+            json!(1_000_100.5),
+            json!(1e30),
+            json!(u64::MAX),
+            json!(SECONDS_MAX + 1),
+            json!([1_000_100]),
+            json!({}),
+            json!(true),
+        ] {
+            assert!(!check(bad.clone(), json!(null)), "exp {bad}");
+            assert!(!check(json!(1_000_100), bad.clone()), "nbf {bad}");
+        }
+        assert!(check_window(&json!({"exp": 1_000_100, "nbf": null}), now).is_err());
+    }
+
+    #[test]
+    fn claims_are_compared_whole() {
+        let has = |claim: &str, value: Value, wanted: &str| {
+            claimed(&json!({ claim: value }), claim).contains(&wanted)
+        };
+        assert!(has("roles", json!("Owner"), "Owner"));
+        assert!(!has("roles", json!("Cost Center Owner"), "Owner"));
+        assert!(!has("roles", json!(["Cost Center Owner", "Owner of x"]), "Owner"));
+        assert!(has("roles", json!(["x", "Owner"]), "Owner"));
+        assert!(!has("roles", json!([["Owner"], {"Owner": "Owner"}, 1]), "Owner"));
+        assert!(!has("roles", json!({"Owner": true}), "Owner"));
+        for scope in SPLIT {
+            assert!(has(scope, json!("a Owner b"), "Owner"));
+            assert!(!has(scope, json!("aOwner"), "Owner"));
+            assert!(!has(scope, json!(["a Owner b"]), "Owner"), "a list is not split");
+        }
+    }
 }

@@ -1,5 +1,5 @@
-//! User delegation keys: derived from a secret of the account and the words of the key itself, so that no key is stored. A
-//! new secret revokes them all, and nothing else does: the account's own keys are rotated without it.
+//! User delegation keys: derived from a secret of the account, what entitles the holder to it, and the words of the key
+//! itself, so that no key is stored. A new secret revokes them all; rotation of the account's own keys revokes none.
 
 use std::fmt;
 use std::time::Duration;
@@ -12,7 +12,6 @@ use hmac::Mac;
 use sha2::Sha256;
 
 use crate::auth::Error;
-use crate::auth::Role;
 use crate::types::Timestamp;
 
 /// How long a user delegation key lives at most.
@@ -70,10 +69,10 @@ impl DelegationKey {
     /// The service it is for.
     pub const SERVICE: &'static str = "b";
 
-    /// The base64 key that whoever has `role` signs with.
+    /// The base64 key that its holder signs with, who is entitled to it by [`crate::auth::Entitlement::text`].
     #[must_use]
-    pub fn value(&self, secret: &DelegationSecret, role: Role) -> String {
-        STANDARD.encode(key(secret, role, |name| self.word(name)))
+    pub fn value(&self, secret: &DelegationSecret, entitlement: &str) -> String {
+        STANDARD.encode(key(secret, entitlement, |name| self.word(name)))
     }
 
     /// One of its words by the name it has in a signature.
@@ -92,21 +91,21 @@ impl DelegationKey {
     }
 }
 
-/// The key of these words in the hands of whoever has `role`: a signature by it grants no more than the role does.
-fn key<'a>(secret: &DelegationSecret, role: Role, word: impl Fn(&str) -> &'a str) -> [u8; 32] {
+/// The key of these words in the hands of whoever is entitled so.
+fn key<'a>(secret: &DelegationSecret, by: &str, word: impl Fn(&str) -> &'a str) -> [u8; 32] {
     // A line each: no word can hold a line break, or it would not be the same key.
     let words = WORDS.map(|name| word(name).replace('\n', " ")).join("\n");
-    digest(&secret.0, format!("{}\n{words}", role.name()).as_bytes())
+    digest(&secret.0, format!("{by}\n{words}").as_bytes())
 }
 
-/// The role of whoever has the key that made `signature` over `text`; `None` when none of these keys did.
-pub(super) fn signer<'a>(
-    secret: &DelegationSecret,
+/// Whether the key with these words that `entitlement` gives made `signature` over `text`; compared in constant time.
+pub(super) fn signed<'a>(
+    (secret, entitlement): (&DelegationSecret, &str),
     word: impl Fn(&str) -> &'a str,
     text: &[u8],
     signature: &[u8],
-) -> Option<Role> {
-    Role::ALL.into_iter().find(|role| verify(&key(secret, *role, &word), text, signature))
+) -> bool {
+    verify(&key(secret, entitlement, word), text, signature)
 }
 
 /// Whether `signature` is that of `text`, compared in constant time.

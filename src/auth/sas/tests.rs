@@ -3,6 +3,8 @@
 use std::net::IpAddr;
 use std::net::Ipv4Addr;
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use http::HeaderMap;
 use http::HeaderValue;
 use serde_json::Value;
@@ -11,22 +13,26 @@ use crate::auth::AccountKeys;
 use crate::auth::Circumstances;
 use crate::auth::DelegationKey;
 use crate::auth::DelegationSecret;
+use crate::auth::Entitlement;
 use crate::auth::Error;
 use crate::auth::Grant;
 use crate::auth::Letters;
 use crate::auth::Overrides;
 use crate::auth::Policy;
+use crate::auth::Principal;
 use crate::auth::Reach;
-use crate::auth::Role;
 use crate::auth::SasRequest;
+use crate::auth::Scope;
 use crate::auth::Signature;
 use crate::auth::Signers;
 use crate::auth::Target;
 use crate::auth::Terms;
+use crate::auth::TrustedIssuer;
 use crate::auth::is_bound_to_user;
 use crate::auth::mint_account;
 use crate::auth::mint_delegation;
 use crate::auth::mint_service;
+use crate::auth::sas::delegation;
 use crate::auth::sas::fields::Fields;
 use crate::auth::sas::layout::Form;
 use crate::auth::sas::layout::Subject;
@@ -53,6 +59,56 @@ fn at(now: &str) -> Circumstances<'static> {
     Circumstances { now: time(now), peer, secure: false, user: None }
 }
 
+const ENTITLED: Entitlement<'static> = Entitlement::Subject { issuer: "issuer" };
+
+fn trusted() -> TrustedIssuer {
+    TrustedIssuer { name: "issuer".to_owned(), accounts: Vec::new() }
+}
+
+fn signers<'a>(
+    keys: &'a AccountKeys,
+    secret: &'a DelegationSecret,
+    issuers: &'a [TrustedIssuer],
+) -> Signers<'a> {
+    let scope = Scope { account: "acct", container: None, assignments: &[] };
+    Signers { keys, delegation: Some(secret), issuers, scope }
+}
+
+/// The query of a vector; of one by a user delegation key, which was derived for a contributor of no issuer in particular,
+/// the signature is verified and put in the place of one by a key of [`ENTITLED`] over the same text.
+fn entitled(request: &SasRequest<'_>) -> String {
+    let fields = Fields::read(request.query).unwrap().unwrap();
+    if fields.get("skoid").is_none() {
+        return request.query.to_owned();
+    }
+    let subject = Subject {
+        account: request.account,
+        container: request.container,
+        blob: request.blob,
+        time: "",
+        headers: request.headers,
+        query: request.query,
+    };
+    let text = string_to_sign(Form::Delegation, &fields, &subject).unwrap();
+    let word = |name: &str| fields.text(name);
+    let signature = STANDARD.decode(fields.text("sig")).unwrap();
+    let old = (&secret(), "contributor");
+    assert!(delegation::signed(old, word, text.as_bytes(), &signature), "{}", request.query);
+    let key = DelegationKey {
+        object: word("skoid").to_owned(),
+        tenant: word("sktid").to_owned(),
+        start: word("skt").to_owned(),
+        expiry: word("ske").to_owned(),
+        version: word("skv").to_owned(),
+        delegated_tenant: word("skdutid").to_owned(),
+    };
+    let value = key.value(&secret(), &ENTITLED.text());
+    let signed = keys(&[&value]).sign(text.as_bytes());
+    let (head, _) = request.query.rsplit_once("sig=").unwrap();
+    let tail = request.query.rsplit_once("sig=").unwrap().1.split_once('&').map_or("", |(_, t)| t);
+    format!("{head}sig={}&{tail}", signed.replace('+', "%2B"))
+}
+
 /// Verifies a query for a URL below the account `acct`, keys [`OTHER_KEY`] and [`KEY`].
 fn verify(
     query: &str,
@@ -62,7 +118,7 @@ fn verify(
     let headers = HeaderMap::new();
     let request = SasRequest { query, headers: &headers, account: "acct", container, blob };
     let keys = keys(&[OTHER_KEY, KEY]);
-    Signature::verify(&request, &Signers { keys: &keys, delegation: Some(&secret()) })
+    Signature::verify(&request, &signers(&keys, &secret(), &[trusted()]))
 }
 
 fn terms() -> Terms {
@@ -106,7 +162,10 @@ fn signatures_of_every_python_sdk_are_accepted_and_bound_to_what_they_name() {
             container: vector["container"].as_str(),
             blob: vector["blob"].as_str(),
         };
-        let signers = Signers { keys: &keys, delegation: Some(&secret()) };
+        let (secret, trusted) = (secret(), [trusted()]);
+        let signers = signers(&keys, &secret, &trusted);
+        let query = entitled(&request);
+        let request = SasRequest { query: &query, ..request };
         let signature = Signature::verify(&request, &signers).expect(&name).expect(&name);
         let policy = Policy {
             expiry: Some(time("2026-11-21T09:00:00Z")),
@@ -205,7 +264,7 @@ fn user_delegation_ends_with_its_key_and_lives_seven_days_at_most() {
         delegated_tenant: String::new(),
     };
     let mint = |key: &DelegationKey, terms: &Terms| {
-        let value = key.value(&secret(), Role::Reader);
+        let value = key.value(&secret(), &ENTITLED.text());
         mint_delegation(key, &keys(&[&value]), &CONTAINER, terms)
     };
     let good = key("2026-11-21T05:00:00Z", "2026-11-21T07:00:00Z");
@@ -384,4 +443,89 @@ fn secrets_have_one_length() {
     for len in [0, 31, 33] {
         assert_eq!(DelegationSecret::stored(&vec![7; len]), None);
     }
+}
+
+/// A container signature bound to the user `u`, of `tenant` if it is not empty, by a key of [`ENTITLED`].
+fn bound_to_user(tenant: &str) -> String {
+    let key = DelegationKey {
+        object: "o".to_owned(),
+        tenant: "t".to_owned(),
+        start: "2026-11-21T05:00:00Z".to_owned(),
+        expiry: "2026-11-21T09:00:00Z".to_owned(),
+        version: "2026-02-06".to_owned(),
+        delegated_tenant: tenant.to_owned(),
+    };
+    let mut fields = Fields::default();
+    for (name, value) in [("sv", "2025-07-05"), ("sr", "c"), ("sp", "r"), ("sduoid", "u")] {
+        fields.set(name, value);
+    }
+    fields.set("se", "2026-11-21T09:00:00Z");
+    for name in ["skoid", "sktid", "skt", "ske", "sks", "skv", "skdutid"] {
+        fields.set(name, key.word(name));
+    }
+    let subject = Subject {
+        account: "acct",
+        container: Some("c-1"),
+        blob: None,
+        time: "",
+        headers: &HeaderMap::new(),
+        query: "",
+    };
+    let text = string_to_sign(Form::Delegation, &fields, &subject).unwrap();
+    let value = key.value(&secret(), &ENTITLED.text());
+    fields.set("sig", &keys(&[&value]).sign(text.as_bytes()));
+    fields.query()
+}
+
+#[test]
+fn issuer_does_not_speak_for_the_users_of_another() {
+    let holds = |query: &str, issuer: &str, tenant: &str| {
+        let user = Principal {
+            issuer: TrustedIssuer { name: issuer.to_owned(), accounts: Vec::new() },
+            object: "u".to_owned(),
+            tenant: tenant.to_owned(),
+            claimed: None,
+            groups: Vec::new(),
+        };
+        let signature = verify(query, Some("c-1"), None).unwrap().unwrap();
+        let at = Circumstances { user: Some(&user), ..at("2026-11-21T06:00:00Z") };
+        signature.settle(None, &at).is_ok()
+    };
+    let (own, foreign) = (bound_to_user(""), bound_to_user("t2"));
+    assert!(holds(&own, "issuer", "t"));
+    assert!(!holds(&own, "https://other/t/v2.0", "t"), "another issuer's u");
+    assert!(holds(&foreign, "https://other/t2/v2.0", "t2"));
+    assert!(holds(&foreign, "issuer", "t2"));
+    assert!(!holds(&foreign, "https://other/t3/v2.0", "t2"), "a tenant that is not its own");
+    assert!(!holds(&foreign, "https://other/t2/v2.0", "t3"));
+}
+
+#[test]
+fn encryption_scope_is_signed_since_2020_12_06() {
+    let signed = |version: &str, scope: &str| {
+        let mut fields = Fields::default();
+        for (name, value) in [("sv", version), ("sr", "c"), ("sp", "r"), ("ses", scope)] {
+            fields.set(name, value);
+        }
+        fields.set("se", "2026-11-21T09:00:00Z");
+        let subject = Subject {
+            account: "acct",
+            container: Some("c-1"),
+            blob: None,
+            time: "",
+            headers: &HeaderMap::new(),
+            query: "",
+        };
+        let text = string_to_sign(Form::Service, &fields, &subject).unwrap();
+        fields.set("sig", &keys(&[KEY]).sign(text.as_bytes()));
+        fields.query()
+    };
+    let grants = |query: &str| settled(query, "2026-11-21T06:00:00Z").unwrap().encryption_scope;
+    let query = signed("2020-12-06", "scope-1");
+    assert_eq!(grants(&query).as_deref(), Some("scope-1"));
+    assert!(settled(&query.replace("scope-1", "scope-2"), "2026-11-21T06:00:00Z").is_err());
+    assert!(settled(&query.replace("ses=scope-1&", ""), "2026-11-21T06:00:00Z").is_err());
+    assert_eq!(grants(&signed("2020-12-06", "$account-encryption-key")), None);
+    assert_eq!(grants(&signed("2020-10-02", "scope-1")), None, "not signed, so not believed");
+    assert!(settled(&signed("2020-12-06", "no scope"), "2026-11-21T06:00:00Z").is_err());
 }

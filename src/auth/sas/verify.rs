@@ -7,14 +7,17 @@ use base64::engine::general_purpose::STANDARD;
 use http::HeaderMap;
 
 use crate::auth::AccountKeys;
+use crate::auth::Authority;
 use crate::auth::DelegationSecret;
+use crate::auth::Entitlement;
 use crate::auth::Error;
 use crate::auth::Grant;
 use crate::auth::Letters;
 use crate::auth::Overrides;
 use crate::auth::Principal;
 use crate::auth::Reach;
-use crate::auth::Role;
+use crate::auth::Scope;
+use crate::auth::TrustedIssuer;
 use crate::auth::sas::delegation;
 use crate::auth::sas::fields::Fields;
 use crate::auth::sas::layout::Form;
@@ -23,6 +26,8 @@ use crate::auth::sas::layout::string_to_sign;
 use crate::auth::sas::network;
 use crate::types::Timestamp;
 
+/// The version that signs an encryption scope; before it, the parameter means nothing.
+const SCOPE_SINCE: &str = "2020-12-06";
 /// The version that binds signatures to users.
 const USER_SINCE: &str = "2025-07-05";
 /// Bytes of a string-to-sign shown to the client.
@@ -50,6 +55,26 @@ pub struct Signers<'a> {
     pub keys: &'a AccountKeys,
     /// What user delegation keys are derived from; without it there are none.
     pub delegation: Option<&'a DelegationSecret>,
+    /// Whose tokens are believed: nobody else holds a user delegation key.
+    pub issuers: &'a [TrustedIssuer],
+    /// What the URL names, and who has a role there now.
+    pub scope: Scope<'a>,
+}
+
+impl<'a> Signers<'a> {
+    /// What entitles the holder of the user delegation key that made `signature` over `text`; `None` when none of those that
+    /// may exist now did.
+    fn entitled(
+        &self,
+        fields: &Fields,
+        (text, signature): (&[u8], &[u8]),
+    ) -> Option<Entitlement<'a>> {
+        let secret = self.delegation?;
+        Entitlement::all(self.issuers, self.scope).find(|entitlement| {
+            let by = (secret, entitlement.text());
+            delegation::signed((by.0, &by.1), |name| fields.text(name), text, signature)
+        })
+    }
 }
 
 /// The circumstances of a request.
@@ -93,8 +118,9 @@ pub struct Policy {
 pub struct Signature {
     form: Form,
     fields: Fields,
-    /// Of whoever has the user delegation key that made it.
-    role: Option<Role>,
+    authority: Authority,
+    /// The issuer of whoever has the user delegation key that made it.
+    issuer: Option<String>,
 }
 
 impl Signature {
@@ -120,27 +146,26 @@ impl Signature {
         // A plus that the client did not escape cannot have been a space: base64 has none.
         let signature = STANDARD.decode(fields.required("sig")?.replace(' ', "+"));
         let signature = signature.map_err(|_| Error::sas("sig is not base64.".to_owned()))?;
-        let role = match form {
-            Form::Account | Form::Service => None,
+        let signed = match form {
+            Form::Account | Form::Service => {
+                let by_key = signers.keys.verify(text.as_bytes(), &signature);
+                by_key.then_some((Authority::Key, None))
+            }
             Form::Delegation => {
-                let word = |name: &str| fields.text(name);
-                signers.delegation.and_then(|secret| {
-                    delegation::signer(secret, word, text.as_bytes(), &signature)
+                signers.entitled(&fields, (text.as_bytes(), &signature)).map(|by| {
+                    let role = by.role(fields.text("skoid"), signers.scope);
+                    (Authority::Holder(role), Some(by.issuer().to_owned()))
                 })
             }
         };
-        let signed = match form {
-            Form::Account | Form::Service => signers.keys.verify(text.as_bytes(), &signature),
-            Form::Delegation => role.is_some(),
-        };
-        if !signed {
+        let Some((authority, issuer)) = signed else {
             let shown = &text.as_bytes()[..text.len().min(DETAIL_BYTES_MAX)];
             let shown = String::from_utf8_lossy(shown);
             return Err(Error::sas(format!(
                 "Signature did not match. String to sign used was {shown}"
             )));
-        }
-        Ok(Some(Self { form, fields, role }))
+        };
+        Ok(Some(Self { form, fields, authority, issuer }))
     }
 
     /// The stored access policy it refers to, to be looked up in the container.
@@ -165,7 +190,13 @@ impl Signature {
             self.check_user(at.user)?;
         }
         self.check_network(at)?;
-        Ok(Grant { reach: self.reach()?, letters, role: self.role, overrides: self.overrides() })
+        Ok(Grant {
+            reach: self.reach()?,
+            letters,
+            authority: self.authority,
+            overrides: self.overrides(),
+            encryption_scope: self.encryption_scope()?,
+        })
     }
 
     /// Holds a user delegation signature against whoever uses it.
@@ -188,7 +219,14 @@ impl Signature {
             )
         })?;
         let tenant = self.fields.text("skdutid");
-        if user.object != wanted || (!tenant.is_empty() && user.tenant != tenant) {
+        let same_issuer = self.issuer.as_deref() == Some(user.issuer.name.as_str());
+        let from_there = if tenant.is_empty() {
+            same_issuer
+        } else {
+            // An issuer may write any tenant into its tokens: one that did not issue the key is believed of its own only.
+            user.tenant == tenant && (same_issuer || speaks_for(&user.issuer.name, tenant))
+        };
+        if user.object != wanted || !from_there {
             return Err(Error::sas(
                 "The token is not of the user the signature is bound to.".to_owned(),
             ));
@@ -284,6 +322,20 @@ impl Signature {
         })
     }
 
+    /// The encryption scope it signs. The account's own is none.
+    fn encryption_scope(&self) -> Result<Option<String>, Error> {
+        let scope = self.fields.text("ses");
+        let unsigned = self.fields.text("sv") < SCOPE_SINCE;
+        if scope.is_empty() || unsigned || scope == "$account-encryption-key" {
+            return Ok(None);
+        }
+        let plain = scope.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
+        if !plain || !(3..=63).contains(&scope.len()) {
+            return Err(Error::sas(format!("ses={scope} is not the name of an encryption scope.")));
+        }
+        Ok(Some(scope.to_owned()))
+    }
+
     fn overrides(&self) -> Overrides {
         let value = |name: &str| self.fields.get(name).filter(|v| !v.is_empty()).map(str::to_owned);
         Overrides {
@@ -294,6 +346,11 @@ impl Signature {
             content_type: value("rsct"),
         }
     }
+}
+
+/// Whether a tenant is the issuer's own: its name, or a part of it, as of Microsoft Entra's.
+fn speaks_for(issuer: &str, tenant: &str) -> bool {
+    issuer == tenant || issuer.split('/').any(|part| part == tenant)
 }
 
 fn form(fields: &Fields) -> Result<Form, Error> {

@@ -13,6 +13,7 @@ use crate::auth::Permit;
 use crate::auth::Policy;
 use crate::auth::Principal;
 use crate::auth::SasRequest;
+use crate::auth::Scope;
 use crate::auth::Signature;
 use crate::auth::SignedRequest;
 use crate::auth::Signers;
@@ -20,6 +21,7 @@ use crate::auth::is_bound_to_user;
 use crate::frontend::access::anonymous;
 use crate::frontend::access::needs::needs;
 use crate::frontend::access::replace;
+use crate::frontend::access::scope;
 use crate::frontend::accounts::Account;
 use crate::frontend::admission::Pass;
 use crate::frontend::admission::STRANGERS;
@@ -126,7 +128,7 @@ pub(crate) async fn admit_at(
     let operation = parsed?;
     azure::check_key_is_safe(&head.headers, peer)?;
     echo.operation(&operation, address, peer.scheme());
-    let admitted = permit(account, caller, operation)?;
+    let admitted = permit(account, caller, (operation, address))?;
     front.rates.count(admitted.account.id, || front.env.clock.monotonic())?;
     Ok(admitted)
 }
@@ -154,7 +156,12 @@ async fn identify(
             container: address.container.as_ref().map(ContainerName::as_str),
             blob: address.blob.as_ref().map(crate::types::BlobName::as_str),
         };
-        let signers = Signers { keys: &account.keys, delegation: account.delegation.as_ref() };
+        let signers = Signers {
+            keys: &account.keys,
+            delegation: account.delegation.as_ref(),
+            issuers: front.tokens.trusted(),
+            scope: scope_of(account, address),
+        };
         if let Some(signature) = Signature::verify(&request, &signers).map_err(refused)? {
             let policy = match (signature.policy(), &address.container) {
                 (Some(id), Some(container)) => policy(front, account, container, id).await?,
@@ -223,18 +230,29 @@ fn stored_policy(stored: &StoredPolicy) -> Policy {
     }
 }
 
+/// Where the roles of an account's principals are looked for: a role in a container is good for URLs in it alone.
+fn scope_of<'a>(account: &'a Account, address: &'a Address) -> Scope<'a> {
+    Scope {
+        account: account.name.as_str(),
+        container: address.container.as_ref().map(ContainerName::as_str),
+        assignments: &account.assignments,
+    }
+}
+
 fn permit(
     account: Arc<Account>,
     caller: Caller,
-    mut operation: Operation,
+    (mut operation, address): (Operation, &Address),
 ) -> Result<Admitted, Error> {
     let refused = |error: auth::Error| errors::from_auth(&error);
     let authenticated = !matches!(caller, Caller::Anyone);
     let grant = match caller {
         Caller::Principal(principal) => {
-            principal.permits(&needs(&operation)).map_err(refused)?;
+            let scope = scope_of(&account, address);
+            principal.permits(&needs(&operation), scope).map_err(refused)?;
             if let Operation::GetUserDelegationKey { holder, .. } = &mut operation {
-                *holder = principal.role.map(|role| delegation::holder(&principal, role));
+                let entitlement = principal.entitlement(scope);
+                *holder = entitlement.map(|by| delegation::holder(&principal, by));
             }
             let overrides = Overrides::default();
             return Ok(Admitted {
@@ -259,6 +277,9 @@ fn permit(
         }
         Caller::Signature(grant) => grant,
     };
+    if let Some(name) = &grant.encryption_scope {
+        scope::apply(&mut operation, name)?;
+    }
     let create_only = match grant.permits(&needs(&operation)).map_err(refused)? {
         Permit::Full => false,
         Permit::CreateOnly => {

@@ -7,9 +7,9 @@ use crate::auth::Exposure;
 use crate::auth::Letters;
 use crate::auth::Level;
 use crate::auth::Need;
-use crate::auth::Role;
 use crate::protocol::Operation;
 use crate::types::LeaseAction;
+use crate::types::Role;
 
 const NONE: Letters = Letters::NONE;
 

@@ -2,8 +2,8 @@
 
 use crate::auth::DELEGATION_MAX;
 use crate::auth::DelegationKey;
+use crate::auth::Entitlement;
 use crate::auth::Principal;
-use crate::auth::Role;
 use crate::frontend::accounts::Account;
 use crate::frontend::body::RequestBody;
 use crate::frontend::ingest;
@@ -16,12 +16,12 @@ use crate::protocol::operation::Holder;
 use crate::protocol::operation::Upload;
 use crate::protocol::reply::UserDelegationKey;
 
-/// Names whoever the token speaks of as the holder of the key to be made.
-pub(crate) fn holder(principal: &Principal, role: Role) -> Holder {
+/// Names whoever the token speaks of, and is entitled to it so, as the holder of the key to be made.
+pub(crate) fn holder(principal: &Principal, entitlement: Entitlement<'_>) -> Holder {
     Holder {
         object: principal.object.clone(),
         tenant: principal.tenant.clone(),
-        role: role.name().to_owned(),
+        entitlement: entitlement.text(),
     }
 }
 
@@ -34,7 +34,6 @@ pub(crate) async fn get(
 ) -> Result<Reply, Error> {
     let holder =
         holder.ok_or_else(|| only_bearer("Only authentication scheme Bearer is supported"))?;
-    let role = Role::named(&holder.role).ok_or(ErrorCode::InternalError)?;
     let (xml, _crc64, _md5) = ingest::read_whole(&front.pool, body, upload).await?;
     let asked = azure::key_info(&xml)?;
     let now = front.env.clock.now();
@@ -59,7 +58,7 @@ pub(crate) async fn get(
         delegated_tenant: asked.delegated_tenant,
     };
     let secret = account.delegation.as_ref().ok_or(ErrorCode::InternalError)?;
-    let value = key.value(secret, role);
+    let value = key.value(secret, &holder.entitlement);
     let words = ["skoid", "sktid", "skt", "ske", "sks", "skv", "skdutid"]
         .map(|name| key.word(name).to_owned());
     let [object, tenant, start, expiry, service, version, delegated_tenant] = words;

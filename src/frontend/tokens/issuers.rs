@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::auth;
 use crate::auth::Issuer;
 use crate::auth::Principal;
+use crate::auth::TrustedIssuer;
 use crate::auth::claimed_key;
 use crate::auth::verify_token;
 use crate::env::Env;
@@ -29,7 +30,10 @@ pub struct TokenSource {
 
 /// All issuers; none when bearer tokens are not served.
 #[derive(Clone, Debug, Default)]
-pub struct Tokens(Arc<[Arc<Keyring>]>);
+pub struct Tokens {
+    keyrings: Arc<[Arc<Keyring>]>,
+    trusted: Arc<[TrustedIssuer]>,
+}
 
 impl Tokens {
     /// Begins to ask the issuers that are asked by URL for their keys; waits for none. Ends with the tasks of `env`.
@@ -41,6 +45,7 @@ impl Tokens {
         registry: &mut Registry,
     ) -> Self {
         let (metrics, now) = (Metrics::default(), env.clock.monotonic());
+        let trusted = sources.iter().map(|source| source.issuer.trusted.clone()).collect();
         let keyrings: Arc<[Arc<Keyring>]> = sources
             .into_iter()
             .map(|source| Arc::new(Keyring::new(source, (client, &metrics), now)))
@@ -51,13 +56,19 @@ impl Tokens {
             drop(env.tasks.spawn("keys of an issuer", keeping));
         }
         metrics.register(registry, Ages { keyrings: remote, clock: Arc::clone(&env.clock) });
-        Self(keyrings)
+        Self { keyrings, trusted }
+    }
+
+    /// The issuers' names, and the accounts that are bound to them.
+    #[must_use]
+    pub fn trusted(&self) -> &[TrustedIssuer] {
+        &self.trusted
     }
 
     /// The `WWW-Authenticate` that tells clients where to get a token; `None` when none is believed.
     #[must_use]
     pub fn challenge(&self) -> Option<String> {
-        let name = self.0.first()?.name();
+        let name = self.keyrings.first()?.name();
         let base = name.trim_end_matches('/').trim_end_matches("/v2.0");
         Some(format!("Bearer authorization_uri={base}/oauth2/authorize resource_id={RESOURCE}"))
     }
@@ -68,7 +79,7 @@ impl Tokens {
     /// [`auth::Error::Token`].
     pub async fn verify(&self, token: &str, env: &Env) -> Result<Principal, auth::Error> {
         if let Some((name, key)) = claimed_key(token)
-            && let Some(keyring) = self.0.iter().find(|keyring| keyring.name() == name)
+            && let Some(keyring) = self.keyrings.iter().find(|keyring| keyring.name() == name)
         {
             keyring.renew_for(key.as_deref(), env).await;
             if keyring.issuer().is_none() {
@@ -76,7 +87,8 @@ impl Tokens {
                 return Err(auth::Error::Token { detail });
             }
         }
-        let issuers: Vec<Issuer> = self.0.iter().filter_map(|keyring| keyring.issuer()).collect();
+        let issuers: Vec<Issuer> =
+            self.keyrings.iter().filter_map(|keyring| keyring.issuer()).collect();
         verify_token(token, &issuers, env.clock.now())
     }
 }

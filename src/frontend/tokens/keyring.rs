@@ -67,7 +67,7 @@ impl Keyring {
     ) -> Self {
         let had = matches!(place, KeysAt::File(_)).then_some(now);
         Self {
-            name: issuer.name.clone(),
+            name: issuer.trusted.name.clone(),
             place,
             client: client.clone(),
             metrics: metrics.clone(),

@@ -42,8 +42,8 @@ use tokio_rustls::rustls::pki_types::PrivateKeyDer;
 use crate::auth;
 use crate::auth::Issuer;
 use crate::auth::KeySet;
-use crate::auth::Role;
 use crate::auth::RoleMap;
+use crate::auth::TrustedIssuer;
 use crate::env::Env;
 use crate::env::OsClock;
 use crate::env::SeededRand;
@@ -68,6 +68,7 @@ use crate::frontend::tokens::fetch::FetchError;
 use crate::frontend::tokens::keyring::WAITING_MAX;
 use crate::telemetry;
 use crate::telemetry::Registry;
+use crate::types::Role;
 
 const ISSUER: &str = "http://127.0.0.1:7/tenant";
 const CONFIGURATION: &str = "/tenant/.well-known/openid-configuration";
@@ -243,10 +244,11 @@ impl World {
 
     fn start(&mut self, keys_at: KeysAt) -> Tokens {
         let issuer = Issuer {
-            name: ISSUER.to_owned(),
+            trusted: TrustedIssuer { name: ISSUER.to_owned(), accounts: Vec::new() },
             audiences: vec!["https://storage.azure.com".to_owned()],
             keys: KeySet::default(),
             roles: RoleMap::default(),
+            groups: "groups".to_owned(),
         };
         let sources = vec![TokenSource { issuer, keys_at }];
         Tokens::start(sources, &self.client, &self.env, &mut self.registry)
@@ -255,7 +257,7 @@ impl World {
     async fn accepts(&self, tokens: &Tokens, signer: &Signer) -> bool {
         match tokens.verify(&signer.token(&self.env), &self.env).await {
             Ok(principal) => {
-                assert_eq!(principal.role, Some(Role::Reader));
+                assert_eq!(principal.claimed, Some(Role::Reader));
                 true
             }
             Err(auth::Error::Token { .. }) => false,

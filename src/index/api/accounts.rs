@@ -6,6 +6,7 @@ use crate::index::record::AccountRecord;
 use crate::types::AccountId;
 use crate::types::Collation;
 use crate::types::ContainerId;
+use crate::types::RoleAssignment;
 use crate::types::RoutingKey;
 use crate::types::ServicePropertiesChange;
 
@@ -20,6 +21,11 @@ pub enum AccountChange {
     Anonymous(bool),
     /// Replaces what its user delegation keys are derived from, which revokes them all.
     DelegationSecret(Bytes),
+    /// Gives a role; one that is given already changes nothing. The caller holds the number of them to
+    /// [`AccountRecord::ASSIGNMENTS_MAX`].
+    Assign(RoleAssignment),
+    /// Takes a role back; one that nobody has changes nothing.
+    Unassign(RoleAssignment),
 }
 
 /// A page of all accounts, in name order, as far as this partition reaches.

@@ -11,6 +11,7 @@ use crate::index::api::PutCopy;
 use crate::index::api::Write;
 use crate::types::BlobProperties;
 use crate::types::BlockListEntry;
+use crate::types::ContainerName;
 use crate::types::CorsRule;
 use crate::types::EtagMatch;
 use crate::types::Metadata;
@@ -117,6 +118,10 @@ pub(super) fn of(write: &Write) -> usize {
                 size_of_val(change.as_ref()) + rules.sum::<usize>() + WEBSITE
             }
             AccountChange::Anonymous(_) => 0,
+            AccountChange::Assign(role) | AccountChange::Unassign(role) => {
+                let container = role.container.as_ref().map(ContainerName::as_str);
+                text(&role.issuer) + text(&role.principal) + option(container)
+            }
         },
         Write::IndexTag(tag) => bytes(tag.entry.as_bytes()),
         Write::ForgetGarbage { keys: rows } | Write::ForgetTagWork { rows } => {

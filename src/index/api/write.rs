@@ -53,6 +53,8 @@ pub enum Write {
         name: AccountName,
         /// A fresh id.
         id: AccountId,
+        /// Whether its containers may be opened to everybody.
+        anonymous: bool,
     },
     /// Changes an account; answers [`WriteReply::Account`].
     UpdateAccount {

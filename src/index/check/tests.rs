@@ -114,7 +114,10 @@ impl Store {
 async fn filled() -> Store {
     let mut store = Store::new().await;
     let account = AccountName::new("abc").unwrap();
-    store.partition.write(&Write::CreateAccount { name: account, id: AccountId::new(1) }).unwrap();
+    store
+        .partition
+        .write(&Write::CreateAccount { name: account, id: AccountId::new(1), anonymous: false })
+        .unwrap();
     let create = CreateContainer {
         account: AccountId::new(1),
         name: ContainerName::new("abc").unwrap(),

@@ -140,7 +140,7 @@ mod tests {
         for number in numbers {
             let name = AccountName::new(&format!("acc{number:05}")).unwrap();
             let target = Target::of(map.owner(key(number).as_bytes()).unwrap());
-            let write = Write::CreateAccount { name, id: AccountId::new(number) };
+            let write = Write::CreateAccount { name, id: AccountId::new(number), anonymous: false };
             fleet.write(target, write).await.unwrap();
         }
     }

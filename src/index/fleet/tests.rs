@@ -16,7 +16,7 @@ fn parts(world: &World) -> Parts {
 
 fn account(name: &str, id: u64) -> Write {
     let name = AccountName::new(name).unwrap();
-    Write::CreateAccount { name, id: crate::types::AccountId::new(id) }
+    Write::CreateAccount { name, id: crate::types::AccountId::new(id), anonymous: false }
 }
 
 async fn target(parts: &Parts, key: &[u8]) -> Target {

@@ -58,7 +58,7 @@ pub(super) async fn account(
 pub(super) async fn create_account(
     view: &dyn Rows,
     name: &AccountName,
-    id: AccountId,
+    (id, anonymous): (AccountId, bool),
     now: Timestamp,
     out: &mut RowBatch,
 ) -> Result<WriteReply, Error> {
@@ -69,9 +69,10 @@ pub(super) async fn create_account(
         id,
         created: now,
         keys: Vec::new(),
-        anonymous: true,
+        anonymous,
         delegation_secret: Bytes::new(),
         properties: ServiceProperties::default(),
+        assignments: Vec::new(),
     };
     let key = RoutingKey::account(name).as_bytes().clone();
     out.put(Family::Main, key, values::encode_record(&record));
@@ -91,6 +92,9 @@ pub(super) async fn update_account(
         AccountChange::Keys(keys) => record.keys.clone_from(keys),
         AccountChange::Anonymous(open) => record.anonymous = *open,
         AccountChange::DelegationSecret(secret) => record.delegation_secret.clone_from(secret),
+        AccountChange::Assign(new) if record.assignments.contains(new) => {}
+        AccountChange::Assign(new) => record.assignments.push(new.clone()),
+        AccountChange::Unassign(old) => record.assignments.retain(|kept| kept != old),
     }
     let key = RoutingKey::account(name).as_bytes().clone();
     out.put(Family::Main, key, values::encode_record(&record));

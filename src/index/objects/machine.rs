@@ -47,8 +47,8 @@ impl Machine for Objects {
         out: &mut RowBatch,
     ) -> Result<WriteReply, Error> {
         match write {
-            Write::CreateAccount { name, id } => {
-                container::create_account(view, name, *id, now, out).await
+            Write::CreateAccount { name, id, anonymous } => {
+                container::create_account(view, name, (*id, *anonymous), now, out).await
             }
             Write::UpdateAccount { name, change } => {
                 container::update_account(view, name, change, out).await

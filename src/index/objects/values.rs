@@ -21,8 +21,6 @@ use crate::types::locations_len;
 
 /// The first byte of every value but records; another one is refused.
 pub(super) const VERSION: u8 = 1;
-/// The first byte of accounts, containers and blobs; their version 1 is read too.
-const RECORD_VERSION: u8 = 2;
 
 /// Bytes in the row, or where they lie.
 #[derive(Clone, Debug, PartialEq, Eq, DeriveSerialize, Deserialize)]
@@ -335,17 +333,17 @@ pub(in crate::index) fn encode<T: Serialize>(value: &T) -> Bytes {
 
 /// Encodes an account or container.
 pub(in crate::index) fn encode_record<T: Upgrade>(record: &T) -> Bytes {
-    append(vec![RECORD_VERSION], record).into()
+    append(vec![T::VERSION], record).into()
 }
 
 /// Encodes a blob's main row: the record first, so that HEAD and LIST stop there.
 pub(in crate::index) fn encode_blob(record: &BlobRecord, content: &BlobContent) -> Bytes {
-    append(append(vec![RECORD_VERSION], record), content).into()
+    append(append(vec![BlobRecord::VERSION], record), content).into()
 }
 
 /// Encodes a blob's main row with the content part of an earlier one.
 pub(super) fn encode_blob_raw(record: &BlobRecord, content: &[u8]) -> Bytes {
-    let mut out = append(vec![RECORD_VERSION], record);
+    let mut out = append(vec![BlobRecord::VERSION], record);
     out.extend_from_slice(content);
     out.into()
 }
@@ -376,16 +374,15 @@ pub(crate) fn decode_record_head<'a, T: Upgrade>(
     key: &[u8],
     value: &'a [u8],
 ) -> Result<(T, &'a [u8]), Error> {
-    let bad = |_| corrupt(family, key, "bad record");
-    match value.split_first() {
-        Some((&RECORD_VERSION, rest)) => postcard::take_from_bytes(rest).map_err(bad),
-        Some((&VERSION, rest)) => {
-            let (old, rest) = postcard::take_from_bytes::<T::Version1>(rest).map_err(bad)?;
-            Ok((old.into(), rest))
-        }
-        Some((version, _)) => Err(corrupt(family, key, &format!("unknown version {version}"))),
-        None => Err(corrupt(family, key, "empty value")),
-    }
+    let (&version, rest) =
+        value.split_first().ok_or_else(|| corrupt(family, key, "empty value"))?;
+    let read = if version == T::VERSION {
+        postcard::take_from_bytes(rest)
+    } else {
+        T::earlier(version, rest)
+            .ok_or_else(|| corrupt(family, key, &format!("unknown version {version}")))?
+    };
+    read.map_err(|_| corrupt(family, key, "bad record"))
 }
 
 /// Decodes the first part of a value and returns the rest.

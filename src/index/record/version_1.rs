@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::index::record::AccountRecord;
 use crate::index::record::BlobRecord;
 use crate::index::record::ContainerRecord;
+use crate::index::record::version_2::Account2;
 use crate::types::AccountId;
 use crate::types::BlobProperties;
 use crate::types::Collation;
@@ -19,8 +20,18 @@ use crate::types::Timestamp;
 
 /// A record that had an earlier shape.
 pub(in crate::index) trait Upgrade: Serialize + DeserializeOwned {
-    /// The shape of version 1.
-    type Version1: DeserializeOwned + Into<Self>;
+    /// The version rows of this kind are written in, their first byte.
+    const VERSION: u8;
+
+    /// Reads a record of an earlier version; answers what stands behind it too. `None`: there is no such version.
+    fn earlier(version: u8, bytes: &[u8]) -> Option<postcard::Result<(Self, &[u8])>>;
+}
+
+/// Reads a record in the shape `Old`.
+pub(super) fn upgraded<Old: DeserializeOwned + Into<New>, New>(
+    bytes: &[u8],
+) -> postcard::Result<(New, &[u8])> {
+    postcard::take_from_bytes::<Old>(bytes).map(|(old, rest)| (old.into(), rest))
 }
 
 #[derive(Debug, Deserialize)]
@@ -30,7 +41,15 @@ pub(in crate::index) struct Account1 {
 }
 
 impl Upgrade for AccountRecord {
-    type Version1 = Account1;
+    const VERSION: u8 = 3;
+
+    fn earlier(version: u8, bytes: &[u8]) -> Option<postcard::Result<(Self, &[u8])>> {
+        match version {
+            1 => Some(upgraded::<Account1, Self>(bytes)),
+            2 => Some(upgraded::<Account2, Self>(bytes)),
+            _ => None,
+        }
+    }
 }
 
 impl From<Account1> for AccountRecord {
@@ -42,6 +61,7 @@ impl From<Account1> for AccountRecord {
             anonymous: true,
             delegation_secret: bytes::Bytes::new(),
             properties: ServiceProperties::default(),
+            assignments: Vec::new(),
         }
     }
 }
@@ -58,7 +78,11 @@ pub(in crate::index) struct Container1 {
 }
 
 impl Upgrade for ContainerRecord {
-    type Version1 = Container1;
+    const VERSION: u8 = 2;
+
+    fn earlier(version: u8, bytes: &[u8]) -> Option<postcard::Result<(Self, &[u8])>> {
+        (version == 1).then(|| upgraded::<Container1, Self>(bytes))
+    }
 }
 
 impl From<Container1> for ContainerRecord {
@@ -90,7 +114,11 @@ pub(in crate::index) struct Blob1 {
 }
 
 impl Upgrade for BlobRecord {
-    type Version1 = Blob1;
+    const VERSION: u8 = 2;
+
+    fn earlier(version: u8, bytes: &[u8]) -> Option<postcard::Result<(Self, &[u8])>> {
+        (version == 1).then(|| upgraded::<Blob1, Self>(bytes))
+    }
 }
 
 impl From<Blob1> for BlobRecord {

@@ -95,8 +95,8 @@ pub struct Holder {
     pub object: String,
     /// The tenant.
     pub tenant: String,
-    /// The role, by its name.
-    pub role: String,
+    /// What entitles to the key; it is derived from that.
+    pub entitlement: String,
 }
 
 /// Which checksum of the returned range a Get Blob asks for; ranges up to 4 MiB only.

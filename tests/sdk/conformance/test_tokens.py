@@ -13,7 +13,7 @@ import pytest
 from azure.storage.blob import BlobClient, ContainerClient, UserDelegationKey, generate_blob_sas, generate_container_sas
 from conftest import refused
 from lib.issuer import AUDIENCE, ISSUER, Issuer, Site
-from lib.account import Account
+from lib.account import DEV_NAME, Account
 from lib.server import Server
 from lib.wire import VERSION
 
@@ -34,7 +34,7 @@ def yard(request, issuer, tmp_path_factory):
     folder = tmp_path_factory.mktemp("tokens")
     keys = folder / "keys.json"
     keys.write_text(issuer.key_set())
-    extra = [f"--oidc=issuer={ISSUER};jwks={keys}", *request.config.getoption("--serve-arg")]
+    extra = [f"--oidc=issuer={ISSUER};jwks={keys};account={DEV_NAME}", *request.config.getoption("--serve-arg")]
     with Server(request.config.getoption("--binary"), [folder / "data"], folder / "server.log", extra) as made:
         made.start()
         made.keys = keys
@@ -225,7 +225,7 @@ def test_keys_are_rotated_without_a_restart(yard, issuer, box):
 def asking(request, tmp_path):
     """A server that finds the keys of an issuer by asking it, as `asking.site`, which is down when the server starts."""
     with Site(None) as site:
-        extra = [f"--oidc=issuer={site.url}", *request.config.getoption("--serve-arg")]
+        extra = [f"--oidc=issuer={site.url};account={DEV_NAME}", *request.config.getoption("--serve-arg")]
         with Server(request.config.getoption("--binary"), [tmp_path / "data"], tmp_path / "server.log", extra) as made:
             made.start()
             made.site = site
@@ -274,6 +274,8 @@ def lodger(yard):
         return json.loads(done.stdout)
 
     made = command("create", name)
+    # Claims hold in the account of --oidc alone: here a role has to be given.
+    command("grant", name, "contributor", "11111111-2222-3333-4444-555555555555")
     seen = types.SimpleNamespace(blob_address=yard.blob_address, command=command, name=name,
                                  account=Account(yard.blob_address, name, made["keys"][0]))
     yield seen

@@ -62,14 +62,23 @@ class Issuer:
                  "n": _text(one._modulus.to_bytes(256, "big"))} for one in (self, *others)]  # pylint: disable=W0212
         return json.dumps({"keys": keys})
 
-    def token(self, role="Storage Blob Data Contributor", **claims):
-        """A token for an hour; a claim of None is left out."""
+    def public_text(self):
+        """The public key as bytes that everybody has: what a forger signs HS256 with."""
+        return self._modulus.to_bytes(256, "big")
+
+    def token(self, role="Storage Blob Data Contributor", header=None, **claims):
+        """A token for an hour; a claim of None is left out. `header` replaces parts of its header."""
         now = int(time.time())
         every = {"iss": ISSUER, "aud": AUDIENCE, "nbf": now - 60, "iat": now, "exp": now + 3600, "tid": "tenant-1",
                  "oid": "11111111-2222-3333-4444-555555555555", "roles": [role], **claims}
         every = {name: value for name, value in every.items() if value is not None}
-        head = {"alg": "RS256", "typ": "JWT", "kid": self.kid}
-        text = ".".join(_text(json.dumps(part).encode()) for part in (head, every))
+        head = {"alg": "RS256", "typ": "JWT", "kid": self.kid, **(header or {})}
+        return self.signed(json.dumps(every), head)
+
+    def signed(self, claims, head=None):
+        """A token with exactly this JSON for claims."""
+        head = head or {"alg": "RS256", "typ": "JWT", "kid": self.kid}
+        text = ".".join(_text(part.encode()) for part in (json.dumps(head), claims))
         digest = _SHA256_PREFIX + hashlib.sha256(text.encode()).digest()
         padded = b"\0\1" + b"\xff" * (256 - 3 - len(digest)) + b"\0" + digest
         signature = pow(int.from_bytes(padded, "big"), self._private, self._modulus)

@@ -32,7 +32,8 @@ pub(super) async fn rig(env: &Env) -> Rig {
     let host = Arc::clone(&fleet) as Arc<dyn IndexHost>;
     let router = Arc::new(Router::new(host, coordinator, env.clone()).await.unwrap());
     let name = AccountName::new("photos").unwrap();
-    let create = Write::CreateAccount { name: name.clone(), id: AccountId::new(7) };
+    let create =
+        Write::CreateAccount { name: name.clone(), id: AccountId::new(7), anonymous: false };
     let WriteReply::Account(record) = router.write(create).await.unwrap() else {
         panic!("account")
     };

@@ -66,7 +66,11 @@ impl Rig {
 
     async fn write(&self, number: u64) {
         let target = self.target(&name(number)).await;
-        let write = Write::CreateAccount { name: name(number), id: AccountId::new(number) };
+        let write = Write::CreateAccount {
+            name: name(number),
+            id: AccountId::new(number),
+            anonymous: false,
+        };
         self.host.write(target, write).await.unwrap();
     }
 

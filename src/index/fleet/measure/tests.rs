@@ -43,7 +43,11 @@ impl Rig {
 
     /// Sends a write where the map says, again when that has changed.
     async fn write(&self, number: u64) {
-        let write = Write::CreateAccount { name: name(number), id: AccountId::new(number) };
+        let write = Write::CreateAccount {
+            name: name(number),
+            id: AccountId::new(number),
+            anonymous: false,
+        };
         loop {
             let target = self.target(key(number).as_bytes()).await;
             match self.fleet.write(target, write.clone()).await {

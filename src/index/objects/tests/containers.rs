@@ -45,7 +45,8 @@ fn account_made_twice_stays_the_first() {
     let mut p = partition();
     let name = AccountName::new("abc").unwrap();
     assert_eq!(p.read(&Read::Account(name.clone())).unwrap_err(), Error::AccountNotFound);
-    let make = |id| Write::CreateAccount { name: name.clone(), id: AccountId::new(id) };
+    let make =
+        |id| Write::CreateAccount { name: name.clone(), id: AccountId::new(id), anonymous: false };
     let first = p.must(&make(5));
     assert_eq!(p.must(&make(6)), first);
     let ReadReply::Account(record) = p.read(&Read::Account(name.clone())).unwrap() else {
@@ -59,7 +60,11 @@ fn accounts_change_are_listed_in_pages_and_removed_by_id() {
     let mut p = partition();
     let account = |name: &str| AccountName::new(name).unwrap();
     for (id, name) in [(7, "zeta"), (8, "alpha"), (9, "mid")] {
-        p.must(&Write::CreateAccount { name: account(name), id: AccountId::new(id) });
+        p.must(&Write::CreateAccount {
+            name: account(name),
+            id: AccountId::new(id),
+            anonymous: false,
+        });
     }
     // A container of an account is no account.
     p.must(&create("abc", 1));
@@ -86,6 +91,26 @@ fn accounts_change_are_listed_in_pages_and_removed_by_id() {
         assert_eq!(names, ["alpha", "mid", "zeta"], "{limit} a page");
         assert_eq!((&found[1].1.keys, found[1].1.anonymous), (&keys, false));
     }
+    let role = RoleAssignment {
+        issuer: "i".to_owned(),
+        kind: PrincipalKind::Subject,
+        principal: "s".to_owned(),
+        role: Role::Reader,
+        container: None,
+    };
+    let elsewhere = Some(name("abc"));
+    let elsewhere = RoleAssignment { container: elsewhere, ..role.clone() };
+    let mut assigned = |change| {
+        p.must(&Write::UpdateAccount { name: account("mid"), change });
+        list(&p, 10).remove(1).1.assignments
+    };
+    let given = vec![role.clone()];
+    let both = vec![role.clone(), elsewhere.clone()];
+    assert_eq!(assigned(AccountChange::Assign(role.clone())), given);
+    assert_eq!(assigned(AccountChange::Assign(role.clone())), given, "once");
+    assert_eq!(assigned(AccountChange::Unassign(elsewhere.clone())), given);
+    assert_eq!(assigned(AccountChange::Assign(elsewhere.clone())), both);
+    assert_eq!(assigned(AccountChange::Unassign(role)), [elsewhere]);
     let delete = |id| Write::DeleteAccount { name: account("mid"), id: AccountId::new(id) };
     assert_eq!(p.write(&delete(8)).unwrap_err(), Error::AccountNotFound, "another account");
     p.must(&delete(9));

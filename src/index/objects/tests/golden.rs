@@ -28,7 +28,7 @@ fn metadata() -> Metadata {
 fn everything() -> Partition {
     let mut p = partition();
     let account = AccountName::new("abc").unwrap();
-    p.must(&Write::CreateAccount { name: account, id: ACCOUNT });
+    p.must(&Write::CreateAccount { name: account, id: ACCOUNT, anonymous: true });
     for (name, id) in [("live", 2), ("dead", 3)] {
         p.must(&Write::CreateContainer(CreateContainer {
             account: ACCOUNT,
@@ -61,7 +61,32 @@ fn everything() -> Partition {
     p.must(&stage(&key("b"), "z", stored(&[location(1, 60, 70)])));
     p.must(&stage(&key("l"), "w", inline(&[])));
     p.must(&Write::CommitBlocks(commit(&key("l"), &["w"; 65])));
+    closed_account(&mut p);
     p
+}
+
+/// An account that is closed to everybody, with keys, a secret and roles.
+fn closed_account(p: &mut Partition) {
+    let name = AccountName::new("abd").unwrap();
+    p.must(&Write::CreateAccount { name: name.clone(), id: AccountId::new(9), anonymous: false });
+    let assignment = |kind, principal: &str, role| RoleAssignment {
+        issuer: "i".to_owned(),
+        kind,
+        principal: principal.to_owned(),
+        role,
+        container: None,
+    };
+    let subject = assignment(PrincipalKind::Subject, "s", Role::Owner);
+    let container = Some(ContainerName::new("live").unwrap());
+    let group = assignment(PrincipalKind::Group, "g", Role::Reader);
+    for change in [
+        AccountChange::Keys(vec![Bytes::from_static(b"k")]),
+        AccountChange::DelegationSecret(Bytes::from_static(b"d")),
+        AccountChange::Assign(subject),
+        AccountChange::Assign(RoleAssignment { container, ..group }),
+    ] {
+        p.must(&Write::UpdateAccount { name: name.clone(), change });
+    }
 }
 
 /// What the row is, its family, key and value.
@@ -70,7 +95,13 @@ const GOLDEN: &[(&str, &str, &str, &str)] = &[
         "account `abc`",
         "Main",
         "000000000000000000000000000000006162630001",
-        "02018180e6dbd4e38bef080001000000000000000000000000000000",
+        "03018180e6dbd4e38bef08000100000000000000000000000000000000",
+    ),
+    (
+        "account `abd`: keys, delegation secret, an owner, and a group that reads `live`",
+        "Main",
+        "000000000000000000000000000000006162640001",
+        "03098e80e6dbd4e38bef0801016b0001640000000000000000000000000000020169000173020001690101670001046c697665",
     ),
     (
         "container `live`",
@@ -174,6 +205,9 @@ const VERSION_1: &[(&str, &str)] = &[
     ),
 ];
 
+/// Account `abc` as version 2 wrote it.
+const ACCOUNT_2: &str = "02018180e6dbd4e38bef080001000000000000000000000000000000";
+
 fn unhex(text: &str) -> Bytes {
     let byte = |at: usize| u8::from_str_radix(&text[at..at + 2], 16).unwrap();
     (0..text.len()).step_by(2).map(byte).collect::<Vec<u8>>().into()
@@ -191,10 +225,23 @@ fn rows_of_version_1_are_read() {
     change_everything(&old);
 }
 
+#[test]
+fn accounts_of_version_2_are_read_and_written_anew() {
+    let mut old = everything();
+    let now = format!("{:?}", ask_everything(&old));
+    let row = (Family::Main, unhex(VERSION_1[0].0));
+    let new = old.memory.rows.insert(row.clone(), unhex(ACCOUNT_2));
+    assert_eq!(format!("{:?}", ask_everything(&old)), now);
+    let name = AccountName::new("abc").unwrap();
+    old.must(&Write::UpdateAccount { name, change: AccountChange::Anonymous(true) });
+    assert_eq!(old.memory.rows.get(&row), new.as_ref());
+}
+
 /// Every question that reads rows.
 fn ask_everything(p: &Partition) -> Vec<Result<ReadReply, Error>> {
     let mut reads = vec![
         Read::Account(AccountName::new("abc").unwrap()),
+        Read::Account(AccountName::new("abd").unwrap()),
         Read::Container(ACCOUNT, ContainerName::new("live").unwrap()),
         Read::Containers(ListContainers {
             account: ACCOUNT,
@@ -248,7 +295,7 @@ fn other_versions_and_cut_values_are_refused() {
             change_everything(&p);
         }
         for value in [
-            [&[3], value.get(1..).unwrap()].concat(),
+            [&[9], value.get(1..).unwrap()].concat(),
             [&[0], value.get(1..).unwrap()].concat(),
             [value.as_ref(), b"x"].concat(),
         ] {

@@ -163,7 +163,11 @@ async fn hot_partition_is_split_by_itself_and_loses_nothing() {
     for number in 1..=2_000u64 {
         // In no order, a thousand a second.
         let number = number * 7 % 2_003;
-        let write = Write::CreateAccount { name: name(number), id: AccountId::new(number) };
+        let write = Write::CreateAccount {
+            name: name(number),
+            id: AccountId::new(number),
+            anonymous: false,
+        };
         loop {
             let map = PartitionMap::load(rig.parts.coordinator.as_ref()).await.unwrap();
             let owner = map.owner(&write.routing_key()).unwrap();

@@ -1,0 +1,129 @@
+//! Role assignments: durable in the account's row, in force for the next request.
+
+use serde::Deserialize;
+use serde::Serialize;
+
+use crate::index::AccountChange;
+use crate::index::AccountRecord;
+use crate::types::ContainerName;
+use crate::types::PrincipalKind;
+use crate::types::Role;
+use crate::types::RoleAssignment;
+
+use super::AccountStore;
+use super::StoreError;
+use super::parse;
+
+/// Bytes of an issuer, a subject or a group.
+const TEXT_BYTES_MAX: usize = 512;
+
+/// A role assignment as sent and shown.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AssignmentView {
+    /// `reader`, `contributor` or `owner`; Azure's names are taken too.
+    pub role: String,
+    /// What `principal` is.
+    pub kind: PrincipalKind,
+    /// The subject, or the group.
+    pub principal: String,
+    /// Whose tokens; may be left out while one issuer is configured.
+    #[serde(default)]
+    pub issuer: Option<String>,
+    /// The only container it holds in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub container: Option<String>,
+}
+
+impl AssignmentView {
+    /// Shows an assignment.
+    fn of(assignment: &RoleAssignment) -> Self {
+        Self {
+            role: assignment.role.name().to_owned(),
+            kind: assignment.kind,
+            principal: assignment.principal.clone(),
+            issuer: Some(assignment.issuer.clone()),
+            container: assignment.container.as_ref().map(|name| name.as_str().to_owned()),
+        }
+    }
+}
+
+impl AccountStore {
+    /// The role assignments of an account, in the order they were made.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn assignments(&self, name: &str) -> Result<Vec<AssignmentView>, StoreError> {
+        let record = self.record(&parse(name)?).await?;
+        Ok(record.assignments.iter().map(AssignmentView::of).collect())
+    }
+
+    /// Gives a role. Giving it again changes nothing.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn assign(
+        &self,
+        name: &str,
+        wanted: &AssignmentView,
+    ) -> Result<AssignmentView, StoreError> {
+        let name = parse(name)?;
+        let assignment = self.assignment(wanted)?;
+        if !self.issuers.contains(&assignment.issuer) {
+            let configured = self.issuers.join(", ");
+            return Err(StoreError::UnknownIssuer(assignment.issuer, configured));
+        }
+        let _one = self.changing.lock().await;
+        let given = self.record(&name).await?.assignments;
+        if given.len() >= AccountRecord::ASSIGNMENTS_MAX && !given.contains(&assignment) {
+            return Err(StoreError::TooManyAssignments(name.as_str().to_owned()));
+        }
+        self.change(&name, AccountChange::Assign(assignment.clone())).await?;
+        let role = assignment.role.name();
+        tracing::info!(account = name.as_str(), role, who = assignment.principal, "role assigned");
+        Ok(AssignmentView::of(&assignment))
+    }
+
+    /// Takes a role back. What its holder signed with user delegation keys has lost it too.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn unassign(
+        &self,
+        name: &str,
+        unwanted: &AssignmentView,
+    ) -> Result<AssignmentView, StoreError> {
+        let name = parse(name)?;
+        // The issuer may have left the configuration since.
+        let assignment = self.assignment(unwanted)?;
+        let _one = self.changing.lock().await;
+        if !self.record(&name).await?.assignments.contains(&assignment) {
+            return Err(StoreError::NoAssignment(name.as_str().to_owned()));
+        }
+        self.change(&name, AccountChange::Unassign(assignment.clone())).await?;
+        let role = assignment.role.name();
+        tracing::info!(account = name.as_str(), role, who = assignment.principal, "role revoked");
+        Ok(AssignmentView::of(&assignment))
+    }
+
+    /// Reads an assignment as sent.
+    fn assignment(&self, sent: &AssignmentView) -> Result<RoleAssignment, StoreError> {
+        let role = Role::named(&sent.role).ok_or_else(|| StoreError::Role(sent.role.clone()))?;
+        let container = sent.container.as_deref().map(|text| {
+            ContainerName::new(text).map_err(|_| StoreError::ContainerName(text.to_owned()))
+        });
+        let issuer = match (&sent.issuer, self.issuers.as_ref()) {
+            (Some(issuer), _) => issuer.clone(),
+            (None, [only]) => only.clone(),
+            (None, []) => return Err(StoreError::NoIssuer),
+            (None, several) => return Err(StoreError::WhichIssuer(several.join(", "))),
+        };
+        for text in [&issuer, &sent.principal] {
+            if text.is_empty() || text.len() > TEXT_BYTES_MAX {
+                return Err(StoreError::Principal);
+            }
+        }
+        let (kind, principal) = (sent.kind, sent.principal.clone());
+        Ok(RoleAssignment { issuer, kind, principal, role, container: container.transpose()? })
+    }
+}

@@ -1,0 +1,80 @@
+//! The encryption scope that a shared access signature puts its writes under.
+//!
+//! Source: Storage REST "Create a service SAS", "Create an account SAS", parameter `ses`.
+
+use crate::protocol::Error;
+use crate::protocol::ErrorCode;
+use crate::protocol::Operation;
+use crate::protocol::Precondition;
+use crate::protocol::operation::RequestEncryption;
+
+/// Puts what the operation writes under the scope `name`. Operations that write no content stay as they are.
+///
+/// # Errors
+/// `InvalidHeaderValue` when the request itself names another scope, or a key.
+pub(super) fn apply(operation: &mut Operation, name: &str) -> Result<(), Error> {
+    let Some(precondition) = of_write(operation) else { return Ok(()) };
+    match &precondition.encryption {
+        RequestEncryption::Unchecked | RequestEncryption::Plain => {
+            precondition.encryption = RequestEncryption::Scope(name.to_owned());
+            Ok(())
+        }
+        RequestEncryption::Scope(own) if own == name => Ok(()),
+        RequestEncryption::Scope(_) | RequestEncryption::Key(_) => {
+            Err(Error::new(ErrorCode::InvalidHeaderValue)
+                .message("The signature writes under the encryption scope in ses; send no other.")
+                .detail("HeaderName", "x-ms-encryption-scope"))
+        }
+    }
+}
+
+/// What must hold of the blob an operation writes content or metadata of.
+const fn of_write(operation: &mut Operation) -> Option<&mut Precondition> {
+    use Operation as O;
+    match operation {
+        O::PutBlobFromUrl(put) => Some(&mut put.precondition),
+        O::CopyBlob(copy) => Some(&mut copy.precondition),
+        O::PutBlob { precondition, .. }
+        | O::PutBlockList { precondition, .. }
+        | O::PutBlock { precondition, .. }
+        | O::PutBlockFromUrl { precondition, .. }
+        | O::AppendBlock { precondition, .. }
+        | O::AppendBlockFromUrl { precondition, .. }
+        | O::PutPage { precondition, .. }
+        | O::PutPageFromUrl { precondition, .. }
+        | O::SetBlobMetadata { precondition, .. }
+        | O::SnapshotBlob { precondition, .. } => Some(precondition),
+        O::GetAccountInformation
+        | O::GetServiceProperties
+        | O::SetServiceProperties { .. }
+        | O::GetUserDelegationKey { .. }
+        | O::GetServiceStats
+        | O::ListContainers(_)
+        | O::CreateContainer { .. }
+        | O::GetContainer { .. }
+        | O::GetContainerAcl { .. }
+        | O::SetContainerAcl { .. }
+        | O::SetContainerMetadata { .. }
+        | O::DeleteContainer { .. }
+        | O::RestoreContainer { .. }
+        | O::LeaseContainer { .. }
+        | O::ListBlobs(_)
+        | O::SetPageProperties { .. }
+        | O::GetPageRanges { .. }
+        | O::SealBlob { .. }
+        | O::AbortCopy { .. }
+        | O::GetBlockList { .. }
+        | O::GetBlob { .. }
+        | O::GetBlobProperties { .. }
+        | O::SetBlobProperties { .. }
+        | O::GetBlobMetadata { .. }
+        | O::SetBlobTier { .. }
+        | O::UndeleteBlob { .. }
+        | O::LeaseBlob { .. }
+        | O::GetBlobTags { .. }
+        | O::SetBlobTags { .. }
+        | O::FindBlobs(_)
+        | O::Batch(_)
+        | O::DeleteBlob { .. } => None,
+    }
+}
