@@ -7,7 +7,7 @@
 //! | `/readyz` | 200 while requests are served, 503 with the reason while starting and draining |
 //! | `/metrics` | every role's metrics in the text form Prometheus scrapes |
 //! | `/partitions` | a page that draws the partition map; it asks for the token |
-//! | `/admin/accounts` | accounts and their keys |
+//! | `/admin/accounts` | accounts, their keys and roles |
 //! | `/admin/partitions` | partitions of the index: list, split, merge, move, prepare |
 //! | `/admin/trace` | live requests, a JSON object a line |
 //! | `/admin/faults` | the fault dial |

@@ -20,6 +20,7 @@ use hyper::body::Incoming;
 
 use crate::env::Env;
 use crate::frontend::admission::STRANGERS;
+use crate::frontend::source::Pace;
 use crate::protocol::Error;
 use crate::protocol::ErrorCode;
 use crate::protocol::azure::structured::Decoder;
@@ -74,6 +75,8 @@ pub struct RequestBody {
     received: u64,
     /// Where else they are counted.
     count: Option<Arc<AtomicU64>>,
+    /// How fast it has to come.
+    pace: Option<Pace>,
     env: Env,
     /// Whose share of memory it takes.
     payer: AccountId,
@@ -120,6 +123,7 @@ impl RequestBody {
             idle,
             received: 0,
             count: None,
+            pace: None,
             env,
             payer: STRANGERS,
             decoder: None,
@@ -131,6 +135,12 @@ impl RequestBody {
     #[must_use]
     pub fn counted(self, count: Option<Arc<AtomicU64>>) -> Self {
         Self { count, ..self }
+    }
+
+    /// Holds the body of another server to a minimum rate.
+    #[must_use]
+    pub(crate) fn paced(self, pace: Pace) -> Self {
+        Self { pace: Some(pace), ..self }
     }
 
     /// What the head says of the body: from here on [`Self::next`] gives the content of a structured message.
@@ -163,6 +173,7 @@ impl RequestBody {
     async fn arrived(&mut self) -> Result<Option<Bytes>, Error> {
         loop {
             let patience = self.patience();
+            let asked = self.pace.is_some().then(|| self.env.clock.monotonic());
             let frame = tokio::select! {
                 biased;
                 frame = self.origin.frame() => frame,
@@ -179,6 +190,12 @@ impl RequestBody {
                     Ok(data) if data.is_empty() => {}
                     Ok(data) => {
                         self.received += data.len() as u64;
+                        if let (Some(pace), Some(asked)) = (&mut self.pace, asked) {
+                            let waited = self.env.clock.monotonic().saturating_sub(asked);
+                            if !pace.came(data.len() as u64, waited) {
+                                return Err(too_slow());
+                            }
+                        }
                         if let Some(count) = &self.count {
                             count.store(self.received, Ordering::Relaxed);
                         }
@@ -241,6 +258,13 @@ impl RequestBody {
             }
         }
     }
+}
+
+/// What is said of another server that is slower than it has to be.
+fn too_slow() -> Error {
+    Error::new(ErrorCode::CannotVerifyCopySource).status(500).message(
+        "The copy source sends too slowly and was given up; see --copy-source-bytes-per-second-min.",
+    )
 }
 
 /// The next pieces of a body, and the source for those after.

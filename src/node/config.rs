@@ -56,6 +56,7 @@ const CONNECTIONS_MAX: Limit<u32> = Limit { default: 4096, range: 1..=1_000_000 
 const FIRST_BYTE_SECONDS: Limit<u32> = Limit { default: 5, range: 1..=3600 };
 const REQUESTS_MAX: Limit<u32> = Limit { default: 4096, range: 1..=1_000_000 };
 const ACCOUNT_REQUESTS_PER_SECOND: Limit<u32> = Limit { default: 0, range: 0..=10_000_000 };
+const COPY_SOURCE_BYTES_PER_SECOND_MIN: Limit<u64> = Limit { default: KIB, range: 0..=GIB };
 const BODY_IDLE_SECONDS: Limit<u32> = Limit { default: 60, range: 1..=3600 };
 const REHYDRATION_SECONDS: Limit<u32> = Limit { default: 1, range: 0..=1_000_000 };
 const DRAIN_SECONDS: Limit<u32> = Limit { default: 30, range: 0..=3600 };
@@ -118,6 +119,9 @@ pub struct Config {
     pub body_idle: Duration,
     /// Which other servers blobs may be copied from. Default: those at public addresses.
     pub copy_source: Rules,
+    /// A source on another server that sends fewer bytes a second for a minute is given up. Default 1 KiB/s, 0 turns it off,
+    /// up to 1 GiB/s.
+    pub copy_source_bytes_per_second_min: u64,
     /// How long a blob takes out of the archive. Default 1 s.
     pub rehydration: Duration,
     /// Whether reads of block blobs are remembered. Default no.
@@ -276,6 +280,8 @@ impl Config {
                 allow: s.copy_source_allow.unwrap_or_default(),
                 deny: s.copy_source_deny.unwrap_or_default(),
             },
+            copy_source_bytes_per_second_min: COPY_SOURCE_BYTES_PER_SECOND_MIN
+                .of("copy_source_bytes_per_second_min", s.copy_source_bytes_per_second_min)?,
             rehydration: seconds(
                 REHYDRATION_SECONDS.of("rehydration_seconds", s.rehydration_seconds)?,
             ),

@@ -354,7 +354,8 @@ fn serve(
         last_access: config.last_access,
         body_idle: config.body_idle,
         listening: Listening(vec![blob.address]),
-        outside: Outside::new(config.copy_source.clone(), client),
+        outside: Outside::new(config.copy_source.clone(), client)
+            .at_least(config.copy_source_bytes_per_second_min),
         rehydration: config.rehydration,
     };
     let server = ServerConfig {

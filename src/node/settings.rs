@@ -139,6 +139,10 @@ pub struct Settings {
     /// Server that blobs are never copied from; * denies all that are not allowed by name; repeat for more
     #[arg(long, value_name = "PATTERN", env = "BLOCKYARD_COPY_SOURCE_DENY", value_delimiter = ',')]
     pub copy_source_deny: Option<Vec<Pattern>>,
+    /// Bytes a second below which a copy source on another server is given up after a minute; 0 gives none up [default:
+    /// 1024]
+    #[arg(long, value_name = "BYTES", env = "BLOCKYARD_COPY_SOURCE_BYTES_PER_SECOND_MIN")]
+    pub copy_source_bytes_per_second_min: Option<u64>,
     /// Seconds a client may send nothing of its body [default: 60]
     #[arg(long, value_name = "SECONDS", env = "BLOCKYARD_BODY_IDLE_SECONDS")]
     pub body_idle_seconds: Option<u32>,
@@ -193,6 +197,9 @@ impl Settings {
                 .or(below.account_requests_per_second),
             copy_source_allow: self.copy_source_allow.or(below.copy_source_allow),
             copy_source_deny: self.copy_source_deny.or(below.copy_source_deny),
+            copy_source_bytes_per_second_min: self
+                .copy_source_bytes_per_second_min
+                .or(below.copy_source_bytes_per_second_min),
             body_idle_seconds: self.body_idle_seconds.or(below.body_idle_seconds),
             rehydration_seconds: self.rehydration_seconds.or(below.rehydration_seconds),
             last_access_time: self.last_access_time.or(below.last_access_time),

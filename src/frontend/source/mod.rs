@@ -3,7 +3,7 @@
 //! 1. `local.rs` tells URLs of this same store from others.
 //! 2. `inside.rs` reads the store's own blobs, without HTTP: a source is authorized by the same code as a request for it, then
 //!    looked up, and shared or streamed.
-//! 3. `outside.rs` asks other servers, those that `rules.rs` permits.
+//! 3. `outside.rs` asks other servers, those that `rules.rs` permits; `pace.rs` holds them to a minimum rate.
 //! 4. `refusal.rs` says why a source cannot be taken, in the words of the service.
 //!
 //! Invariants: nothing of a source is read before it was authorized; what is shared was noted in `index::InFlight` before
@@ -13,6 +13,7 @@
 mod inside;
 mod local;
 mod outside;
+mod pace;
 mod refusal;
 mod rules;
 
@@ -22,6 +23,7 @@ pub use rules::{Pattern, PatternError, Rules};
 
 pub(crate) use inside::{Inside, SharedPart};
 pub(crate) use outside::Fetched;
+pub(crate) use pace::Pace;
 
 use std::time::Duration;
 

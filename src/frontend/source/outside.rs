@@ -16,18 +16,21 @@ use http::header::ETAG;
 use http::header::RANGE;
 use hyper::body::Incoming;
 
+use crate::frontend::admission::STRANGERS;
 use crate::frontend::body::RequestBody;
 use crate::frontend::client::Client;
 use crate::frontend::client::ClientError;
 use crate::frontend::client::port;
 use crate::frontend::service::FrontEnd;
 use crate::frontend::source::Facts;
+use crate::frontend::source::Pace;
 use crate::frontend::source::Rules;
 use crate::frontend::source::refusal;
 use crate::protocol::Error;
 use crate::protocol::ErrorCode;
 use crate::protocol::azure;
 use crate::protocol::copy::CopySource;
+use crate::types::AccountId;
 use crate::types::BlobKind;
 
 /// Until the answer's head is there, from the look-up of the name on.
@@ -39,13 +42,21 @@ pub(super) const TOTAL_TIME_MAX: Duration = Duration::from_secs(3_600);
 pub struct Outside {
     client: Client,
     rules: Arc<Rules>,
+    /// Bytes a second below which a source is given up; 0 for none.
+    least: u64,
 }
 
 impl Outside {
     /// Those that the rules permit.
     #[must_use]
     pub fn new(rules: Rules, client: Client) -> Self {
-        Self { client, rules: Arc::new(rules) }
+        Self { client, rules: Arc::new(rules), least: 0 }
+    }
+
+    /// Gives sources up that send fewer bytes a second than this for a minute; 0 gives none up.
+    #[must_use]
+    pub fn at_least(self, bytes_per_second: u64) -> Self {
+        Self { least: bytes_per_second, ..self }
     }
 }
 
@@ -60,6 +71,8 @@ pub(crate) struct Fetched {
     pub(crate) etag: Option<String>,
     /// Counts the bytes that came.
     pub(crate) count: Option<Arc<AtomicU64>>,
+    /// Whose share of memory they take on their way.
+    pub(crate) payer: AccountId,
     body: Incoming,
     /// When it has to be there, by the monotonic clock.
     deadline: Duration,
@@ -69,7 +82,11 @@ impl Fetched {
     /// The bytes.
     pub(crate) fn body(self, front: &FrontEnd) -> RequestBody {
         let (idle, env) = (front.config.body_idle, front.env.clone());
-        RequestBody::of_outside(self.body, idle, self.deadline, env).counted(self.count)
+        let pace = Pace::at_least(front.config.outside.least);
+        let body = RequestBody::of_outside(self.body, idle, self.deadline, env).counted(self.count);
+        let mut body = body.paced(pace);
+        body.pay(self.payer);
+        body
     }
 }
 
@@ -110,7 +127,7 @@ pub(super) async fn open(
     }
     let etag = head.headers.get(ETAG).and_then(|etag| etag.to_str().ok()).map(str::to_owned);
     let facts = facts(&head.headers);
-    Ok(Fetched { facts, len, etag, count: None, body, deadline })
+    Ok(Fetched { facts, len, etag, count: None, payer: STRANGERS, body, deadline })
 }
 
 async fn ask(front: &FrontEnd, source: &CopySource) -> Result<Response<Incoming>, Error> {

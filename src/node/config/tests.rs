@@ -64,7 +64,7 @@ fn file_takes_every_setting() {
          blob_domain = ['Example.org.']\npublic_access = false\noidc = ['issuer=i;jwks=k']\ntls_cert = 'c.pem'\ntls_key = 'k.pem'\ninitial_partitions = 16\nsplit_requests = 6\njournal_bytes = 1_048_576\n\
          block_cache_bytes = 2_097_152\nmemtable_bytes = 3_145_728\nreserve_bytes = 7\n\
          scrub_bytes_per_second = 0\nconnections_max = 8\npeer_connections_max = 5\nfirst_byte_seconds = 4\nrequests_max = 9\naccount_requests_per_second = 12\nbody_idle_seconds = 10\n\
-         copy_source_allow = ['*.example']\ncopy_source_deny = ['10.0.0.0/8', '*']\n\
+         copy_source_allow = ['*.example']\ncopy_source_deny = ['10.0.0.0/8', '*']\ncopy_source_bytes_per_second_min = 13\n\
          rehydration_seconds = 11\nlast_access_time = 'on'\ndrain_seconds = 0\nlog = 'warn,blockyard::index=debug'\nlog_format = 'json'\n"
     );
     let config = load(&[], &file).unwrap();
@@ -96,6 +96,7 @@ fn file_takes_every_setting() {
             allow: vec!["*.example".parse().unwrap()],
             deny: vec!["10.0.0.0/8".parse().unwrap(), "*".parse().unwrap()],
         },
+        copy_source_bytes_per_second_min: 13,
         rehydration: Duration::from_secs(11),
         last_access: true,
         drain: Duration::ZERO,

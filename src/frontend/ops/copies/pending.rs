@@ -2,11 +2,12 @@
 //!
 //! The request commits the destination without bytes and a work row beside it. [`run`] finds work rows, at the start of the
 //! program and whenever one was made, carries them out and commits their end. The row is the only memory: a copy that a
-//! crash cut begins anew, and what it had stored is left to the audit.
+//! crash cut begins anew, and what it had stored is left to the audit. Accounts take turns (`turns.rs`).
 
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::Mutex;
+use std::sync::MutexGuard;
 use std::sync::PoisonError;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering;
@@ -28,6 +29,7 @@ use crate::frontend::ops::copies::pages;
 use crate::frontend::ops::copies::take;
 use crate::frontend::ops::copies::take::Form;
 use crate::frontend::ops::copies::take::Hold;
+use crate::frontend::ops::copies::turns::Turns;
 use crate::frontend::service::FrontEnd;
 use crate::frontend::source;
 use crate::frontend::source::Fetched;
@@ -48,11 +50,10 @@ use crate::protocol::Precondition;
 use crate::protocol::Reply;
 use crate::protocol::copy::CopySource;
 use crate::protocol::operation::BlobPath;
+use crate::types::AccountId;
 use crate::types::BlobKind;
 use crate::types::RoutingKey;
 
-/// Copies carried out at a time.
-const RUNNING_MAX: usize = 8;
 /// Work rows read at once.
 const JOBS: usize = 64;
 /// How long a copy may take, as on the service.
@@ -64,7 +65,13 @@ const AGAIN: Duration = Duration::from_secs(1);
 #[derive(Debug, Default)]
 pub(crate) struct Copies {
     wake: Notify,
-    running: Mutex<HashMap<Uuid, Arc<Running>>>,
+    in_hand: Mutex<InHand>,
+}
+
+#[derive(Debug, Default)]
+struct InHand {
+    running: HashMap<Uuid, Arc<Running>>,
+    turns: Turns,
 }
 
 #[derive(Debug, Default)]
@@ -84,33 +91,43 @@ impl Copies {
         let Some(copy) = record.copy.as_mut().filter(|c| c.status == CopyStatus::Pending) else {
             return;
         };
-        let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(running) = running.get(&copy.id) {
+        if let Some(running) = self.in_hand().running.get(&copy.id) {
             copy.copied = running.copied.load(Ordering::Relaxed).min(copy.total);
         }
     }
 
-    /// Notes a copy to carry out; `None` when it is being carried out, or too many are.
-    fn take_up(&self, id: Uuid) -> Option<Arc<Running>> {
-        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
-        if running.len() >= RUNNING_MAX || running.contains_key(&id) {
+    /// Notes a copy of an account to carry out; `None` when it is being carried out, or the account has its share.
+    fn take_up(&self, id: Uuid, account: AccountId) -> Option<Arc<Running>> {
+        let mut in_hand = self.in_hand();
+        if in_hand.running.contains_key(&id) || !in_hand.turns.take(account) {
             return None;
         }
         let one = Arc::new(Running::default());
-        running.insert(id, Arc::clone(&one));
+        in_hand.running.insert(id, Arc::clone(&one));
         Some(one)
     }
 
-    fn forget(&self, id: Uuid) {
-        self.running.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
+    fn forget(&self, id: Uuid, account: AccountId) {
+        let mut in_hand = self.in_hand();
+        if in_hand.running.remove(&id).is_some() {
+            in_hand.turns.give_back(account);
+        }
+        drop(in_hand);
         self.wake.notify_one();
     }
 
     fn abort(&self, id: Uuid) {
-        let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(running) = running.get(&id) {
+        if let Some(running) = self.in_hand().running.get(&id) {
             running.abort.cancel();
         }
+    }
+
+    fn is_full(&self) -> bool {
+        self.in_hand().turns.is_full()
+    }
+
+    fn in_hand(&self) -> MutexGuard<'_, InHand> {
+        self.in_hand.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -148,11 +165,12 @@ pub(crate) async fn abort(
 /// Carries pending copies out until the program stops.
 pub async fn run(front: Arc<FrontEnd>) {
     let stopping = front.env.tasks.stopping();
+    let mut turn = Bytes::new();
     loop {
         let found = tokio::select! {
             biased;
             () = stopping.cancelled() => return,
-            found = start_all(&front) => found,
+            found = start_all(&front, &mut turn) => found,
         };
         let again = async {
             match found {
@@ -172,31 +190,87 @@ pub async fn run(front: Arc<FrontEnd>) {
     }
 }
 
-/// Starts what is pending and not running, as far as there is room.
-async fn start_all(front: &Arc<FrontEnd>) -> Result<(), index::Error> {
-    let mut from = Some(Bytes::new());
+/// Starts what is pending and not running as far as there is room, one copy of each account after the other. `turn` is the
+/// position from which the next account is looked for.
+async fn start_all(front: &Arc<FrontEnd>, turn: &mut Bytes) -> Result<(), index::Error> {
+    while start_round(front, turn).await? {}
+    Ok(())
+}
+
+/// Starts one more copy of each account that has one pending and not its share; whether any was started, and there is room
+/// for more.
+async fn start_round(front: &Arc<FrontEnd>, turn: &mut Bytes) -> Result<bool, index::Error> {
+    let begin = turn.clone();
+    let (mut started, mut wrapped) = (false, false);
+    while !front.copies.is_full() {
+        match next_account(front, turn.clone()).await? {
+            Some((account, _)) if wrapped && position(account) >= begin => return Ok(started),
+            Some((account, jobs)) => {
+                started |= start_one(front, account, jobs);
+                *turn = position(AccountId::new(account.get().saturating_add(1)));
+            }
+            None if wrapped || begin.is_empty() => {
+                *turn = Bytes::new();
+                return Ok(started);
+            }
+            None => {
+                *turn = Bytes::new();
+                wrapped = true;
+            }
+        }
+    }
+    Ok(false)
+}
+
+/// The next account at or behind a position that has copies pending, and the first of them. An account runs fewer than a page
+/// of them: one that does not run is among these if there is any.
+async fn next_account(
+    front: &FrontEnd,
+    from: Bytes,
+) -> Result<Option<(AccountId, Vec<PendingCopy>)>, index::Error> {
+    let mut from = Some(from);
     while let Some(start) = from {
         let read = Read::CopyJobs { from: start.clone(), limit: JOBS };
         let (mut jobs, mut nexts) = (Vec::new(), Vec::new());
         for answer in front.router.read_from(&start, read).await? {
-            let ReadReply::CopyJobs(some, next) = answer else { return Ok(()) };
+            let ReadReply::CopyJobs(some, next) = answer else { return Ok(None) };
             jobs.extend(some);
             nexts.extend(next);
         }
-        // Those of stripes that were ahead are met again: a copy that runs is not started twice.
+        if let Some(account) = jobs.iter().map(account_of).min() {
+            jobs.retain(|pending| account_of(pending) == account);
+            return Ok(Some((account, jobs)));
+        }
         from = nexts.into_iter().min();
-        for pending in jobs {
-            if let Some(running) = front.copies.take_up(pending.job.id) {
-                let of = Arc::clone(front);
-                drop(front.env.tasks.spawn("copy", carry_out(of, pending, running)));
-            }
+    }
+    Ok(None)
+}
+
+/// Starts the first of these that does not run.
+fn start_one(front: &Arc<FrontEnd>, account: AccountId, jobs: Vec<PendingCopy>) -> bool {
+    for pending in jobs {
+        if let Some(running) = front.copies.take_up(pending.job.id, account) {
+            let of = Arc::clone(front);
+            drop(front.env.tasks.spawn("copy", carry_out(of, pending, running)));
+            return true;
         }
     }
-    Ok(())
+    false
+}
+
+/// The account of a copy's destination: its key begins with it.
+fn account_of(pending: &PendingCopy) -> AccountId {
+    let key = pending.blob.as_bytes().first_chunk();
+    AccountId::new(key.copied().map_or(0, u64::from_be_bytes))
+}
+
+/// Where the keys of an account begin.
+fn position(account: AccountId) -> Bytes {
+    Bytes::copy_from_slice(&account.get().to_be_bytes())
 }
 
 async fn carry_out(front: Arc<FrontEnd>, pending: PendingCopy, running: Arc<Running>) {
-    let id = pending.job.id;
+    let (id, account) = (pending.job.id, account_of(&pending));
     let stopping = front.env.tasks.stopping();
     tokio::select! {
         biased;
@@ -210,7 +284,7 @@ async fn carry_out(front: Arc<FrontEnd>, pending: PendingCopy, running: Arc<Runn
             }
         }
     }
-    front.copies.forget(id);
+    front.copies.forget(id, account);
 }
 
 /// Commits how a copy ended; an error means that it has not.
@@ -268,6 +342,7 @@ async fn fetch(
     };
     let mut fetched = source::open_outside(front, &source, TIME_MAX).await?;
     fetched.count = Some(Arc::clone(&running.copied));
+    fetched.payer = account_of(pending);
     let page_blob = matches!(fetched.facts.kind, BlobKind::Page { .. });
     let found = Source::Outside(Box::new(fetched));
     let taken = if page_blob {

@@ -1,0 +1,111 @@
+//! Who may carry out the next pending copy: places shared by account, so that the slow copies of one do not stop those of
+//! another.
+
+use std::collections::HashMap;
+
+use crate::types::AccountId;
+
+/// Copies carried out at a time.
+const RUNNING_MAX: usize = 64;
+/// Of one account.
+const OF_ACCOUNT_MAX: usize = 8;
+/// Places that only accounts take that have no copy running.
+const KEPT: usize = RUNNING_MAX / 4;
+
+/// The places, and who has them.
+#[derive(Debug, Default)]
+pub(super) struct Turns {
+    /// Accounts that have none are not in it.
+    of_account: HashMap<AccountId, usize>,
+    taken: usize,
+}
+
+impl Turns {
+    /// Whether nobody gets a place now.
+    pub(super) const fn is_full(&self) -> bool {
+        self.taken >= RUNNING_MAX
+    }
+
+    /// Takes a place for an account; says no when it has its share.
+    pub(super) fn take(&mut self, account: AccountId) -> bool {
+        let own = self.of_account.get(&account).copied().unwrap_or(0);
+        let limit = if own == 0 { RUNNING_MAX } else { RUNNING_MAX - KEPT };
+        if own >= OF_ACCOUNT_MAX || self.taken >= limit {
+            return false;
+        }
+        self.of_account.insert(account, own + 1);
+        self.taken += 1;
+        true
+    }
+
+    /// Gives a place of an account back.
+    pub(super) fn give_back(&mut self, account: AccountId) {
+        let Some(own) = self.of_account.get_mut(&account) else { return };
+        self.taken -= 1;
+        *own -= 1;
+        if *own == 0 {
+            self.of_account.remove(&account);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn account(number: usize) -> AccountId {
+        AccountId::new(u64::try_from(number).unwrap())
+    }
+
+    /// How many places each of so many accounts gets that all ask until nobody gets one, in turns.
+    fn shares(accounts: usize) -> Vec<usize> {
+        let (mut turns, mut got) = (Turns::default(), vec![0; accounts]);
+        loop {
+            let before: usize = got.iter().sum();
+            for (number, own) in got.iter_mut().enumerate() {
+                *own += usize::from(turns.take(account(number)));
+            }
+            if before == got.iter().sum::<usize>() {
+                return got;
+            }
+        }
+    }
+
+    #[test]
+    fn places_are_shared_evenly() {
+        assert_eq!(shares(1), [8]);
+        assert_eq!(shares(6), [8; 6]);
+        assert_eq!(shares(16), [3; 16]);
+        assert_eq!(shares(64), [1; 64]);
+        assert_eq!(shares(100).iter().sum::<usize>(), 64);
+    }
+
+    #[test]
+    fn whoever_has_none_finds_a_place_however_many_copies_others_have() {
+        let mut turns = Turns::default();
+        for number in 0..12 {
+            while turns.take(account(number)) {}
+        }
+        assert!(turns.take(account(99)));
+        assert!(!turns.take(account(99)), "the rest is kept for others that have none");
+        turns.give_back(account(99));
+        assert!(turns.take(account(98)));
+    }
+
+    #[test]
+    fn places_come_back() {
+        let mut turns = Turns::default();
+        for _ in 0..1000 {
+            for number in 0..64 {
+                assert!(turns.take(account(number)));
+            }
+            assert!(turns.is_full());
+            for number in 0..64 {
+                turns.give_back(account(number));
+                // Given back twice is given back once.
+                turns.give_back(account(number));
+            }
+        }
+        assert!(turns.of_account.is_empty());
+    }
+}
