@@ -18,8 +18,12 @@ use http_body::SizeHint;
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
 
+use crate::env::Clock;
 use crate::env::Env;
+use crate::frontend::admission::Pass;
 use crate::frontend::admission::STRANGERS;
+use crate::frontend::answers::Flow;
+use crate::frontend::answers::Held;
 use crate::frontend::source::Pace;
 use crate::protocol::Error;
 use crate::protocol::ErrorCode;
@@ -285,6 +289,22 @@ pub trait Pull: Send {
 #[error("the response body cannot be completed: {0}")]
 pub struct BodyError(pub String);
 
+/// Bytes given to an HTTP/2 stream at a time: a frame, by default. Its pace is known as exactly as this.
+const STREAM_PIECE_BYTES: usize = 16 << 10;
+/// Of a longer body over HTTP/2 the last byte goes by itself: what was given to a stream whole cannot be taken back from it.
+const STREAM_WHOLE_BYTES: u64 = 512;
+
+/// What a body takes with it, and who looks at how it goes.
+#[derive(Default)]
+struct Sending {
+    /// Room among the requests.
+    pass: Option<Pass>,
+    /// Memory for what is rendered into it.
+    held: Option<Held>,
+    /// Over HTTP/2, how its client takes it, and the bytes it has to take.
+    stream: Option<(Arc<Flow>, Arc<dyn Clock>, u64)>,
+}
+
 /// A response body of known length.
 pub struct ResponseBody {
     ready: VecDeque<Bytes>,
@@ -294,6 +314,7 @@ pub struct ResponseBody {
     encoder: Option<Encoder>,
     /// Pieces of the message, to be sent before anything else.
     encoded: VecDeque<Bytes>,
+    sending: Sending,
 }
 
 impl fmt::Debug for ResponseBody {
@@ -308,14 +329,58 @@ impl ResponseBody {
     pub fn full(bytes: Bytes) -> Self {
         let remaining = bytes.len() as u64;
         let ready = if bytes.is_empty() { VecDeque::new() } else { VecDeque::from([bytes]) };
-        Self { ready, remaining, next: None, encoder: None, encoded: VecDeque::new() }
+        Self { ready, remaining, ..Self::empty() }
+    }
+
+    fn empty() -> Self {
+        Self {
+            ready: VecDeque::new(),
+            remaining: 0,
+            next: None,
+            encoder: None,
+            encoded: VecDeque::new(),
+            sending: Sending::default(),
+        }
+    }
+
+    /// A body that is to be rendered within memory that is held for it.
+    pub(crate) fn reserved(held: Held) -> Self {
+        let mut body = Self::empty();
+        body.sending.held = Some(held);
+        body
+    }
+
+    /// This body, or what was rendered if it was reserved for that.
+    #[must_use]
+    pub(crate) fn or_rendered(self, rendered: Bytes) -> Self {
+        let Some(mut held) = self.sending.held else { return self };
+        held.shrink(rendered.len() as u64);
+        let remaining = rendered.len() as u64;
+        Self { ready: held.count(vec![rendered]), remaining, ..Self::empty() }
+    }
+
+    /// Keeps a request's room until the body is out.
+    #[must_use]
+    pub(crate) fn passing(mut self, pass: Option<Pass>) -> Self {
+        self.sending.pass = pass;
+        self
+    }
+
+    /// Tells how a client takes it over HTTP/2.
+    #[must_use]
+    pub(crate) fn flowing(mut self, flow: &Arc<Flow>, clock: &Arc<dyn Clock>) -> Self {
+        if self.sending.pass.is_some() {
+            flow.hold();
+        }
+        self.sending.stream = Some((Arc::clone(flow), Arc::clone(clock), 0));
+        self
     }
 
     /// A body of `len` bytes: the first pieces are here, the rest comes from `source`.
     #[must_use]
     pub fn stream(first: VecDeque<Bytes>, source: Option<Source>, len: u64) -> Self {
         let next = source.map(Pull::pull);
-        Self { ready: first, remaining: len, next, encoder: None, encoded: VecDeque::new() }
+        Self { ready: first, remaining: len, next, ..Self::empty() }
     }
 
     /// The same content as a structured message.
@@ -328,27 +393,50 @@ impl ResponseBody {
     }
 }
 
-impl Body for ResponseBody {
-    type Data = Bytes;
-    type Error = BodyError;
+impl ResponseBody {
+    /// The part of a piece that is given out now, and what comes after it.
+    fn cut(&self, mut piece: Bytes) -> (Bytes, Option<Bytes>) {
+        if self.sending.stream.is_none() {
+            return (piece, None);
+        }
+        let mut most = piece.len().min(STREAM_PIECE_BYTES);
+        if most as u64 == self.remaining && self.remaining > STREAM_WHOLE_BYTES {
+            most -= 1;
+        }
+        let rest = (most < piece.len()).then(|| piece.split_off(most));
+        (piece, rest)
+    }
 
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
+    /// Gives a piece out.
+    fn give(&mut self, piece: Bytes) -> Frame<Bytes> {
+        let bytes = piece.len() as u64;
+        self.remaining = self.remaining.saturating_sub(bytes);
+        if let Some((flow, clock, offered)) = &mut self.sending.stream {
+            *offered = bytes;
+            flow.offer(clock.monotonic());
+        }
+        Frame::data(piece)
+    }
+
+    fn poll_piece(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>> {
         loop {
             if let Some(piece) = self.encoded.pop_front() {
-                self.remaining = self.remaining.saturating_sub(piece.len() as u64);
-                return Poll::Ready(Some(Ok(Frame::data(piece))));
+                let (piece, rest) = self.cut(piece);
+                if let Some(rest) = rest {
+                    self.encoded.push_front(rest);
+                }
+                return Poll::Ready(Some(Ok(piece)));
             }
             if let Some(piece) = self.ready.pop_front() {
-                let body = &mut *self;
-                if let Some(encoder) = &mut body.encoder {
-                    encoder.push(piece, &mut body.encoded);
+                if let Some(encoder) = &mut self.encoder {
+                    encoder.push(piece, &mut self.encoded);
                     continue;
                 }
-                self.remaining = self.remaining.saturating_sub(piece.len() as u64);
-                return Poll::Ready(Some(Ok(Frame::data(piece))));
+                let (piece, rest) = self.cut(piece);
+                if let Some(rest) = rest {
+                    self.ready.push_front(rest);
+                }
+                return Poll::Ready(Some(Ok(piece)));
             }
             let Some(next) = self.next.as_mut() else { return Poll::Ready(None) };
             match next.as_mut().poll(cx) {
@@ -364,6 +452,23 @@ impl Body for ResponseBody {
                 }
             }
         }
+    }
+}
+
+impl Body for ResponseBody {
+    type Data = Bytes;
+    type Error = BodyError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
+        // Asked for more: the stream has taken what it was given.
+        if let Some((flow, clock, offered)) = &mut self.sending.stream {
+            flow.took(std::mem::take(offered), clock.monotonic());
+        }
+        let piece = std::task::ready!(self.poll_piece(cx));
+        Poll::Ready(piece.map(|piece| piece.map(|piece| self.give(piece))))
     }
 
     fn is_end_stream(&self) -> bool {

@@ -3,6 +3,8 @@
 use std::io;
 use std::pin::pin;
 use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::PoisonError;
 use std::time::Duration;
 
 use http_body_util::Either;
@@ -19,6 +21,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::env::Tasks;
 use crate::env::net::Stream;
+use crate::frontend::answers::Flow;
+use crate::frontend::answers::Paced;
+use crate::frontend::answers::Watch;
 use crate::frontend::body::ResponseBody;
 use crate::frontend::connections::Held;
 use crate::frontend::connections::Running;
@@ -58,6 +63,9 @@ pub(super) async fn run(
     shared: &Arc<Shared>,
     slot: Option<&Arc<Slot>>,
 ) {
+    let watch = shared.front.flows.connection();
+    let clock = Arc::clone(&shared.front.env.clock);
+    let stream = Box::new(Paced::new(stream, Arc::clone(watch.flow()), clock));
     let served = async {
         let opened = tokio::select! {
             biased;
@@ -69,8 +77,15 @@ pub(super) async fn run(
         let Some(Opened { speaks, secure, stream }) = opened else { return Ok(()) };
         let peer = Peer { secure, ..peer };
         match speaks {
-            Speaks::Http2 => http2(stream, peer, shared, slot).await,
+            Speaks::Http2 => http2(stream, (peer, watch.flow()), shared, slot).await,
             Speaks::Http1 | Speaks::Tls => http1(stream, peer, shared, slot).await,
+        }
+    };
+    let served = async {
+        tokio::select! {
+            biased;
+            () = watch.flow().until_cut() => Err(io::ErrorKind::TimedOut.into()),
+            ended = served => ended,
         }
     };
     if let Err(error) = served.await {
@@ -102,15 +117,19 @@ async fn goodbye(
 async fn answer(
     front: &FrontEnd,
     request: Request<Incoming>,
-    peer: Peer,
+    (peer, flow): (Peer, Option<&Arc<Flow>>),
     running: Option<Running>,
 ) -> Result<Response<Either<Held<ResponseBody, Running>, ResponseBody>>, Cut> {
+    let watched = |body: ResponseBody| match flow {
+        Some(flow) => body.flowing(flow, &front.env.clock),
+        None => body,
+    };
     match running {
         Some(running) => {
-            let response = front.handle(request, peer, &running).await?;
+            let response = front.handle(request, peer, &running).await?.map(watched);
             Ok(response.map(|body| Either::Left(running.until_sent(body))))
         }
-        None => Ok(front.refuse(request).map(Either::Right)),
+        None => Ok(front.refuse(request).map(watched).map(Either::Right)),
     }
 }
 
@@ -121,7 +140,7 @@ async fn http1(
     slot: Option<&Arc<Slot>>,
 ) -> io::Result<()> {
     let service = service_fn(|request: Request<Incoming>| {
-        answer(&shared.front, request, peer, slot.map(Slot::begin))
+        answer(&shared.front, request, (peer, None), slot.map(Slot::begin))
     });
     let mut builder = http1::Builder::new();
     builder
@@ -144,16 +163,26 @@ async fn http1(
 
 async fn http2(
     stream: Rewound,
-    peer: Peer,
+    (peer, connection): (Peer, &Arc<Flow>),
     shared: &Arc<Shared>,
     slot: Option<&Arc<Slot>>,
 ) -> io::Result<()> {
     let (front, of_stream) = (Arc::clone(&shared.front), slot.cloned());
+    let next = Arc::<Mutex<Option<Watch>>>::default();
+    let streams = Streams { tasks: shared.front.env.tasks.clone(), next: Arc::clone(&next) };
+    let of = Arc::clone(connection);
     let service = service_fn(move |request: Request<Incoming>| {
         let (front, running) = (Arc::clone(&front), of_stream.as_ref().map(Slot::begin));
-        async move { answer(&front, request, peer, running).await }
+        let watch = front.flows.stream(&of);
+        let flow = Arc::clone(watch.flow());
+        *next.lock().unwrap_or_else(PoisonError::into_inner) = Some(watch);
+        async move {
+            // Boxed: thousands of streams may wait for their turn, or for their client to take the answer, and each would keep room
+            // for what an answer takes to make.
+            Box::pin(answer(&front, request, (peer, Some(&flow)), running)).await
+        }
     });
-    let mut builder = http2::Builder::new(Streams(shared.front.env.tasks.clone()));
+    let mut builder = http2::Builder::new(streams);
     builder
         .timer(TokioTimer::new())
         .initial_stream_window_size(STREAM_WINDOW_BYTES)
@@ -183,15 +212,29 @@ async fn idle_for(long: Duration, slot: Option<&Arc<Slot>>) {
     }
 }
 
-/// Runs the streams of HTTP/2 connections among the node's tasks.
+/// Runs the streams of an HTTP/2 connection among the node's tasks. A stream is dropped, which resets it, when its client does not
+/// take the answer: its body is not polled then, so nothing else would end it.
 #[derive(Clone, Debug)]
-struct Streams(Tasks);
+struct Streams {
+    tasks: Tasks,
+    /// Of the stream that is executed next: hyper calls the service and executes its stream in one go.
+    next: Arc<Mutex<Option<Watch>>>,
+}
 
 impl<F> Executor<F> for Streams
 where
     F: Future<Output = ()> + Send + 'static,
 {
     fn execute(&self, stream: F) {
-        drop(self.0.spawn("stream", stream));
+        let watch = self.next.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let mut stream = Box::pin(stream);
+        drop(self.tasks.spawn("stream", async move {
+            let Some(watch) = watch else { return stream.await };
+            tokio::select! {
+                biased;
+                () = watch.flow().until_cut() => {}
+                () = stream.as_mut() => {}
+            }
+        }));
     }
 }

@@ -29,7 +29,7 @@ use crate::protocol::Precondition;
 use crate::protocol::Reply;
 use crate::types::NewKind;
 
-/// The answer; a body only for Get Blob.
+/// The answer; a body for Get Blob, and where memory is held for what is to be rendered.
 pub(crate) type Answer = Result<(Reply, Option<ResponseBody>), Error>;
 
 /// Whether it may add rows to a container: of what is not known to add none that is assumed.
@@ -67,6 +67,11 @@ pub(crate) async fn dispatch(
     use Operation as O;
     // Before the container is looked up, until the answer: the purge of a deleted one waits for it.
     let _change = may_change_blobs(&operation).then(|| front.inflight.change());
+    let payer = requester.payer(account);
+    let mut room = match listing::room(&operation) {
+        Some(bytes) => Some(front.answers.begin(payer, bytes).await?),
+        None => None,
+    };
     let reply = match operation {
         O::GetAccountInformation => Ok(Reply::AccountInformation),
         O::GetServiceProperties => Ok(service_properties::get(account)),
@@ -158,7 +163,8 @@ pub(crate) async fn dispatch(
             blocks::list(front, account, path, precondition, kind).await
         }
         O::GetBlob { path, precondition, range, checksum } => {
-            return content::get(front, account, (path, precondition), range, checksum).await;
+            let part = (range, checksum);
+            return content::get(front, account, (path, precondition), part, payer).await;
         }
         O::GetBlobProperties { path, precondition } => {
             content::facts(front, account, path, precondition).await.map(Reply::BlobProperties)
@@ -204,5 +210,9 @@ pub(crate) async fn dispatch(
             blobs::delete(front, account, path, precondition, scope).await
         }
     };
-    reply.map(|reply| (reply, None))
+    let reply = reply?;
+    if let Reply::BlockList { .. } = &reply {
+        room = Some(front.answers.begin(payer, blocks::room(&reply)).await?);
+    }
+    Ok((reply, room.map(ResponseBody::reserved)))
 }

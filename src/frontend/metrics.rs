@@ -24,12 +24,20 @@ pub struct OperationLabels {
     pub operation: &'static str,
 }
 
+/// Labels of answers that were cut.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct CutLabels {
+    /// `stalled`, `slow`, or `in_the_way` of others.
+    pub reason: &'static str,
+}
+
 /// Counters of the front end.
 #[derive(Debug)]
 pub struct Metrics {
     requests: Family<RequestLabels, Counter>,
     seconds: Family<OperationLabels, Histogram, fn() -> Histogram>,
     running: Gauge,
+    cut: Family<CutLabels, Counter>,
     /// Last-access times given to the index.
     pub reads_noted: Counter,
     /// Last-access times lost because too many were waiting.
@@ -64,6 +72,12 @@ impl Metrics {
             seconds.clone(),
         );
         registry.register("requests_running", "Requests being answered", running.clone());
+        let cut = Family::<CutLabels, Counter>::default();
+        registry.register(
+            "responses_cut",
+            "Responses and connections ended because the client did not take them",
+            cut.clone(),
+        );
         let (reads_noted, reads_dropped) = (Counter::default(), Counter::default());
         registry.register(
             "last_access_writes",
@@ -75,7 +89,7 @@ impl Metrics {
             "Last-access times lost because too many were waiting",
             reads_dropped.clone(),
         );
-        Self { requests, seconds, running, reads_noted, reads_dropped }
+        Self { requests, seconds, running, cut, reads_noted, reads_dropped }
     }
 
     /// Counts a request as being answered.
@@ -83,6 +97,11 @@ impl Metrics {
     pub fn begin(&self) -> Running {
         self.running.inc();
         Running(self.running.clone())
+    }
+
+    /// Counts an answer that is cut.
+    pub fn cut(&self, reason: &'static str) {
+        self.cut.get_or_create(&CutLabels { reason }).inc();
     }
 
     /// Counts a finished request.

@@ -12,7 +12,8 @@
 //!    **Here bytes become durable.**
 //! 6. `route.rs` sends the row change to the partition that owns the name. **Here the name becomes visible.** A list
 //!    asks all stripes of a range, whose pages `stripes.rs` makes one.
-//! 7. `read.rs` streams a blob's pieces back, a step of at most 1 MiB at a time.
+//! 7. `read.rs` streams a blob's pieces back, a step of at most 1 MiB at a time. `answers/` bounds what all of them hold, and
+//!    cuts those that a client does not take.
 //!
 //! A body may come from a URL instead: `source/` finds and authorizes it, `ops/copies/` shares or stores it. `client.rs` asks
 //! other servers, for those bodies and for the keys of issuers of bearer tokens, which `tokens/` keeps.
@@ -31,6 +32,7 @@
 mod access;
 pub mod accounts;
 mod admission;
+mod answers;
 pub mod body;
 pub mod client;
 mod connection;
@@ -60,6 +62,7 @@ mod website;
 pub mod write;
 
 pub use accounts::Accounts;
+pub use answers::run as watch_answers;
 pub use client::Client;
 pub use last_access::run as write_last_access;
 #[cfg(test)]

@@ -12,6 +12,7 @@ use http_body_util::BodyExt;
 use hyper::Response;
 
 use crate::env::Env;
+use crate::frontend::admission::Pass;
 use crate::frontend::body::BodyError;
 use crate::frontend::body::Next;
 use crate::frontend::body::Pull;
@@ -47,6 +48,8 @@ pub(super) struct Seen {
     pub(super) strike: Option<Strike>,
     /// Whether the sender proved who they are, and was let in.
     pub(super) authenticated: bool,
+    /// Its room among the requests, until its answer is out.
+    pub(super) pass: Option<Pass>,
 }
 
 impl FrontEnd {

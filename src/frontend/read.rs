@@ -10,6 +10,10 @@ use tokio::task::JoinError;
 
 use crate::capacity::Capacity;
 use crate::env::Tasks;
+use crate::frontend::answers::Budget;
+use crate::frontend::answers::Held;
+use crate::frontend::answers::Payer;
+use crate::frontend::answers::STEP_MIN_BYTES;
 use crate::frontend::body::BodyError;
 use crate::frontend::body::Pull;
 use crate::frontend::body::ResponseBody;
@@ -37,7 +41,7 @@ use crate::types::EtagMatch;
 use crate::types::RoutingKey;
 use crate::types::Timestamp;
 
-/// Payload bytes read at once: what one response holds in memory.
+/// Payload bytes read at once where nobody counts them: for a copy, whose bytes are counted as those of an upload.
 const STEP_BYTES: u64 = 1 << 20;
 
 /// The rest of a response body.
@@ -56,6 +60,7 @@ pub(crate) struct BlobSource {
     end: u64,
     /// The key of the request.
     customer_key: Option<CustomerKey>,
+    purse: Option<Purse>,
     /// Keeps reclaim from freeing what the pieces name.
     guard: ReadGuard,
 }
@@ -89,13 +94,16 @@ fn shorten(pieces: &mut Vec<Piece>, extents_max: usize) -> Option<u64> {
     None
 }
 
+/// Who pays for the memory of an answer.
+pub(crate) type Purse = (Arc<Budget>, Payer);
+
 /// Begins a body: the first bytes are read before the head is sent, so that damage there still gets a status.
 pub(crate) async fn begin(
     front: &FrontEnd,
     (key, snapshot): (BlobKey, Option<Timestamp>),
     view: BlobView,
     guard: ReadGuard,
-    customer_key: Option<CustomerKey>,
+    (customer_key, purse): (Option<CustomerKey>, Option<Purse>),
 ) -> Result<ResponseBody, Error> {
     let len = view.range.end - view.range.start;
     if let [Piece::Inline(bytes)] = view.pieces.as_slice() {
@@ -113,10 +121,12 @@ pub(crate) async fn begin(
         pieces_end: view.pieces_end,
         end: view.range.end,
         customer_key,
+        purse,
         guard,
     };
-    let first = match source.step().await {
+    let first = match source.step(true).await {
         Ok(first) => first.unwrap_or_default(),
+        Err(Failure::Busy(error)) => return Err(error),
         Err(Failure::Fetch(fault)) => return Err(errors::from_fetch(&fault)),
         Err(Failure::Index(error)) => {
             return Err(errors::from_index(&error, errors::Subject::Blob));
@@ -143,6 +153,8 @@ pub(crate) fn zeros(len: u64) -> VecDeque<Bytes> {
 }
 
 enum Failure {
+    /// No memory was free before the head was sent.
+    Busy(Error),
     Fetch(Fault),
     Index(index::Error),
 }
@@ -152,19 +164,46 @@ impl BlobSource {
         self.pieces.is_empty() && self.pieces_end >= self.end
     }
 
-    /// The next pieces of the body; `None` at its end.
-    async fn step(&mut self) -> Result<Option<VecDeque<Bytes>>, Failure> {
+    /// The next pieces of the body; `None` at its end. The first step is refused rather than waited for too long.
+    async fn step(&mut self, is_first: bool) -> Result<Option<VecDeque<Bytes>>, Failure> {
         if self.pieces.is_empty() && self.pieces_end < self.end {
             self.more().await?;
         }
         let Some(piece) = self.pieces.pop_front() else { return Ok(None) };
-        let (piece, rest) = seal::cut(piece, STEP_BYTES);
+        let (piece, held) = self.pay(piece, is_first).await.map_err(Failure::Busy)?;
+        let key = self.customer_key.as_ref();
+        let bytes = seal::fetch(&*self.capacity, key, &piece).await.map_err(Failure::Fetch)?;
+        Ok(Some(match held {
+            Some(held) => held.count(bytes),
+            None => bytes.into(),
+        }))
+    }
+
+    /// As much of a piece as may be read now, paid for.
+    async fn pay(&mut self, piece: Piece, is_first: bool) -> Result<(Piece, Option<Held>), Error> {
+        let Some((budget, payer)) = self.purse.clone() else {
+            return Ok((self.cut(piece, STEP_BYTES), None));
+        };
+        let piece = self.cut(piece, budget.step_bytes(payer));
+        if let Some(held) = budget.try_take(payer, seal::length(&piece)) {
+            return Ok((piece, Some(held)));
+        }
+        let piece = self.cut(piece, STEP_MIN_BYTES);
+        let bytes = seal::length(&piece);
+        let held = match is_first {
+            true => budget.begin(payer, bytes).await?,
+            false => budget.wait(payer, bytes).await,
+        };
+        Ok((piece, Some(held)))
+    }
+
+    /// The beginning of a piece; the rest is next.
+    fn cut(&mut self, piece: Piece, step: u64) -> Piece {
+        let (piece, rest) = seal::cut(piece, step);
         if let Some(rest) = rest {
             self.pieces.push_front(rest);
         }
-        let key = self.customer_key.as_ref();
-        let bytes = seal::fetch(&*self.capacity, key, &piece).await.map_err(Failure::Fetch)?;
-        Ok(Some(bytes.into()))
+        piece
     }
 
     /// The pieces so far have been read. The look-up has a task of its own: while it runs, reclaim waits for it, and a client
@@ -250,11 +289,12 @@ pub(crate) async fn all_pieces(
 impl Pull for BlobSource {
     fn pull(mut self: Box<Self>) -> crate::frontend::body::Next {
         Box::pin(async move {
-            match self.step().await {
+            match self.step(false).await {
                 Ok(Some(pieces)) => Some((Ok(pieces), self as Source)),
                 Ok(None) => None,
                 Err(failure) => {
                     let reason = match failure {
+                        Failure::Busy(error) => error.code.azure().to_owned(),
                         Failure::Fetch(fault) => fault.to_string(),
                         Failure::Index(error) => error.to_string(),
                     };

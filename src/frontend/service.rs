@@ -18,6 +18,10 @@ use crate::frontend::accounts::Accounts;
 use crate::frontend::admission::Gate;
 use crate::frontend::admission::Rates;
 use crate::frontend::admission::STRANGERS;
+use crate::frontend::answers::Budget;
+use crate::frontend::answers::Fault;
+use crate::frontend::answers::Flows;
+use crate::frontend::answers::Pace;
 use crate::frontend::body::RequestBody;
 use crate::frontend::body::ResponseBody;
 use crate::frontend::connections::Running;
@@ -61,6 +65,12 @@ pub struct FrontEndConfig {
     pub last_access: bool,
     /// A client that sends nothing of its body for so long is cut off. Default 60 s.
     pub body_idle: Duration,
+    /// A client that takes nothing of an answer for so long is cut off. Default 60 s.
+    pub response_stall: Duration,
+    /// Bytes a second of an answer that a client takes at least, over the time above; 0 asks for none. Default 1 KiB.
+    pub response_rate_min: u64,
+    /// Bytes that answers on their way out may hold together. Default 128 MiB.
+    pub answer_bytes_max: u64,
     /// Where this process listens: URLs of copy sources that lead there are read inside.
     pub listening: Listening,
     /// How sources elsewhere are reached, and which may be.
@@ -112,6 +122,10 @@ pub struct FrontEnd {
     pub(crate) copies: Copies,
     /// Reads to be remembered, when they are tracked.
     pub(crate) last_access: Option<LastAccess>,
+    /// Memory of answers on their way out.
+    pub(crate) answers: Arc<Budget>,
+    /// How clients take them.
+    pub(super) flows: Arc<Flows>,
     pub(super) gate: Arc<Gate>,
     pub(super) rates: Rates,
     metrics: Metrics,
@@ -141,6 +155,8 @@ impl FrontEnd {
     pub fn new(parts: Parts, config: FrontEndConfig) -> Self {
         let gate = Gate::new(config.requests_max, Arc::clone(&parts.env.clock));
         Self {
+            answers: Budget::new(config.answer_bytes_max, Arc::clone(&parts.env.clock)),
+            flows: Arc::default(),
             gate,
             rates: Rates::new(config.account_requests_per_second),
             router: parts.router,
@@ -175,16 +191,21 @@ impl FrontEnd {
         let (head, incoming) = request.into_parts();
         let mut echo = azure::RequestEcho::new(&head, self.request_id(), came);
         let mut body = RequestBody::new(incoming, self.config.body_idle, self.env.clone());
-        let mut seen = Seen { operation: "Refused", strike: None, authenticated: false };
+        let mut seen =
+            Seen { operation: "Refused", strike: None, authenticated: false, pass: None };
 
         let counted = self.metrics.begin();
         let response = match website::named(self, &head) {
             Some(site) => {
                 seen.operation = "GetWebContent";
-                website::serve(self, &head, &site, &echo).await
+                website::serve(self, (&head, peer), &site, (&echo, &mut seen.pass)).await
             }
             None => {
                 let answer = self.answer((&head, peer), &mut body, &mut echo, &mut seen).await;
+                if answer.is_err() {
+                    // What is left of the request's body may still be read: nobody waits for that.
+                    seen.pass = None;
+                }
                 let response = self.rendered((&head, &mut body), answer, &echo, &seen).await;
                 cors::decorate(self, &head, response)
             }
@@ -196,6 +217,7 @@ impl FrontEnd {
         let took = self.env.clock.monotonic().saturating_sub(begun);
         self.metrics.finished(seen.operation, response.status().as_u16(), took.as_secs_f64());
         let response = self.strike(seen.strike, response).await;
+        let response = response.map(|response| response.map(|body| body.passing(seen.pass.take())));
         if self.trace.is_watched() {
             self.tell((&head, peer), &seen, (came, took), body.received(), &response);
         }
@@ -213,7 +235,7 @@ impl FrontEnd {
             Ok((reply, stream)) => {
                 let rendered = azure::render(&reply, echo);
                 let response = match stream {
-                    Some(stream) => rendered.map(|_| stream),
+                    Some(stream) => rendered.map(|bytes| stream.or_rendered(bytes)),
                     None => rendered.map(ResponseBody::full),
                 };
                 structured(head, response)
@@ -240,17 +262,19 @@ impl FrontEnd {
         seen: &mut Seen,
     ) -> dispatch::Answer {
         if head.method == http::Method::OPTIONS {
-            let _pass = self.gate.enter(STRANGERS).await?;
+            seen.pass = Some(self.gate.enter(STRANGERS).await?);
             seen.operation = "PreflightBlobRequest";
             return cors::preflight(self, head).map(|reply| (reply, None));
         }
-        let Admitted { account, operation, overrides, create_only, authenticated, pass: _pass } =
+        let Admitted { account, operation, overrides, create_only, authenticated, pass } =
             admit(self, (head, peer), echo).await?;
         seen.authenticated = authenticated;
+        seen.pass = pass;
         body.pay(account.id);
         seen.operation = operation.name();
         self.meet_faults(head, seen)?;
-        match dispatch(self, (Requester { head, peer }, &account), operation, body).await {
+        let requester = Requester { head, peer, authenticated };
+        match dispatch(self, (requester, &account), operation, body).await {
             Ok((mut reply, stream)) => {
                 access::overrides::apply(overrides, &mut reply);
                 Ok((reply, stream))
@@ -268,6 +292,21 @@ impl FrontEnd {
         let response = azure::render_error(&errors::busy(), &echo).map(ResponseBody::full);
         self.metrics.finished("Refused", response.status().as_u16(), 0.0);
         response
+    }
+
+    /// What is asked of clients that take an answer.
+    pub(super) const fn pace(&self) -> Pace {
+        Pace { stall: self.config.response_stall, rate_min: self.config.response_rate_min }
+    }
+
+    /// Whether others need the room that answers take.
+    pub(super) fn is_pressed(&self) -> bool {
+        self.gate.is_short() || self.answers.is_short()
+    }
+
+    /// Counts an answer that is cut.
+    pub(super) fn count_cut(&self, fault: Fault) {
+        self.metrics.cut(fault.as_str());
     }
 
     pub(super) const fn addressing(&self) -> &azure::Addressing {

@@ -29,6 +29,7 @@ pub(super) fn one_page(pages: Vec<ListPage>, limit: usize, high: Option<&Bytes>)
     let ends: Option<Vec<Bytes>> = pages.iter().map(|page| page.next.clone()).collect();
     let end = ends.and_then(|ends| ends.into_iter().max());
     let seen = pages.iter().map(|page| page.seen).sum();
+    let weight = pages.iter().map(|page| page.weight).sum();
     let mut all: Vec<(Bytes, ListEntry)> =
         pages.into_iter().flat_map(|page| page.after.into_iter().zip(page.entries)).collect();
     // Stable, and stripes are sorted: merging them is what this sort does.
@@ -44,7 +45,7 @@ pub(super) fn one_page(pages: Vec<ListPage>, limit: usize, high: Option<&Bytes>)
         known.or(end)
     };
     let (after, entries) = all.into_iter().unzip();
-    ListPage { entries, after, next, seen }
+    ListPage { entries, after, weight, next, seen }
 }
 
 #[cfg(test)]
@@ -63,6 +64,7 @@ mod tests {
         ListPage {
             entries: names.iter().map(|one| name(one)).collect(),
             after: names.iter().map(|one| at(&format!("{one}."))).collect(),
+            weight: 0,
             next: next.map(at),
             seen: 0,
         }

@@ -9,7 +9,9 @@ use http::StatusCode;
 use http::request::Parts;
 
 use crate::frontend::accounts::Account;
+use crate::frontend::admission::Pass;
 use crate::frontend::admission::STRANGERS;
+use crate::frontend::answers::Payer;
 use crate::frontend::body::ResponseBody;
 use crate::frontend::dispatch::Answer;
 use crate::frontend::ops::content;
@@ -23,9 +25,11 @@ use crate::protocol::azure::RequestEcho;
 use crate::protocol::azure::WebAddress;
 use crate::protocol::operation::BlobPath;
 use crate::protocol::operation::RequestEncryption;
+use crate::types::AccountId;
 use crate::types::BlobName;
 use crate::types::ByteRange;
 use crate::types::ContainerName;
+use crate::types::Peer;
 use crate::types::Website;
 
 /// The container with the documents.
@@ -40,9 +44,9 @@ pub(super) fn named(front: &FrontEnd, head: &Parts) -> Option<WebAddress> {
 /// Answers a request of the web endpoint. Errors are pages.
 pub(super) async fn serve(
     front: &FrontEnd,
-    head: &Parts,
+    (head, peer): (&Parts, Peer),
     address: &WebAddress,
-    echo: &RequestEcho,
+    (echo, room): (&RequestEcho, &mut Option<Pass>),
 ) -> Response<ResponseBody> {
     let page = |error: &Error| {
         tracing::debug!(code = error.code.azure(), "refused on the web endpoint");
@@ -50,14 +54,14 @@ pub(super) async fn serve(
     };
     let known = address.account.as_ref().and_then(|name| front.accounts.get(name));
     let id = known.as_ref().map_or(STRANGERS, |account| account.id);
-    let _pass = match front.gate.enter(id).await {
-        Ok(pass) => pass,
+    match enter(front, id).await {
+        Ok(pass) => *room = Some(pass),
         Err(error) => return page(&error),
-    };
+    }
     if let Err(error) = front.rates.count(id, || front.env.clock.monotonic()) {
         return page(&error);
     }
-    let (found, site) = match find(front, head, (known, address)).await {
+    let (found, site) = match find(front, (head, peer), (known, address)).await {
         Ok(found) => found,
         Err(error) => return page(&error),
     };
@@ -65,7 +69,7 @@ pub(super) async fn serve(
         Ok((reply, stream)) => shown(&reply, stream, echo),
         Err(error) if is_missing(&error) => {
             let missing = Error::from(ErrorCode::WebContentNotFound);
-            match error_document(front, &head.method, &site).await {
+            match error_document(front, (&head.method, peer), &site).await {
                 Some(Ok((reply, stream))) => {
                     let mut response = shown(&reply, stream, echo);
                     *response.status_mut() = StatusCode::NOT_FOUND;
@@ -79,13 +83,20 @@ pub(super) async fn serve(
     }
 }
 
+/// Room for a request; nobody says who sends it.
+async fn enter(front: &FrontEnd, account: AccountId) -> Result<Pass, Error> {
+    let mut pass = front.gate.enter(account).await?;
+    pass.open()?;
+    Ok(pass)
+}
+
 /// An account with what its site is.
 type Site = (Arc<Account>, Website);
 
 /// The first document there is of those the path may mean.
 async fn find(
     front: &FrontEnd,
-    head: &Parts,
+    (head, peer): (&Parts, Peer),
     (account, address): (Option<Arc<Account>>, &WebAddress),
 ) -> Result<(Answer, Site), Error> {
     let wanted = azure::web_request(&head.method, &head.headers)?;
@@ -96,7 +107,7 @@ async fn find(
     let path = address.path.as_deref().ok_or_else(missing)?;
     let mut found = Err(missing());
     for name in azure::web_documents(path, &website) {
-        found = document(front, &account, &head.method, name, wanted.clone()).await;
+        found = document(front, &account, (&head.method, peer, name), wanted.clone()).await;
         if !found.as_ref().is_err_and(is_missing) {
             break;
         }
@@ -107,7 +118,7 @@ async fn find(
 /// What is shown of a document that is not there, if the site has something.
 async fn error_document(
     front: &FrontEnd,
-    method: &Method,
+    (method, peer): (&Method, Peer),
     (account, website): &Site,
 ) -> Option<Answer> {
     let name = website.error_document.as_deref()?.trim_start_matches('/');
@@ -115,14 +126,13 @@ async fn error_document(
     // The request's conditions and range are about another document.
     let encryption = RequestEncryption::Plain;
     let precondition = Precondition { encryption, ..Precondition::default() };
-    Some(document(front, account, method, name, (precondition, None)).await)
+    Some(document(front, account, (method, peer, name), (precondition, None)).await)
 }
 
 async fn document(
     front: &FrontEnd,
     account: &Account,
-    method: &Method,
-    blob: BlobName,
+    (method, peer, blob): (&Method, Peer, BlobName),
     (precondition, range): (Precondition, Option<ByteRange>),
 ) -> Answer {
     let container = ContainerName::new(CONTAINER).map_err(|_| ErrorCode::InternalError)?;
@@ -131,7 +141,8 @@ async fn document(
         let facts = content::facts(front, account, path, precondition).await?;
         return Ok((Reply::BlobProperties(facts), None));
     }
-    content::get(front, account, (path, precondition), range, None).await
+    let payer = Payer { account: account.id, peer: peer.address.ip(), known: false };
+    content::get(front, account, (path, precondition), (range, None), payer).await
 }
 
 fn is_missing(error: &Error) -> bool {

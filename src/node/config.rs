@@ -58,6 +58,8 @@ const REQUESTS_MAX: Limit<u32> = Limit { default: 4096, range: 1..=1_000_000 };
 const ACCOUNT_REQUESTS_PER_SECOND: Limit<u32> = Limit { default: 0, range: 0..=10_000_000 };
 const COPY_SOURCE_BYTES_PER_SECOND_MIN: Limit<u64> = Limit { default: KIB, range: 0..=GIB };
 const BODY_IDLE_SECONDS: Limit<u32> = Limit { default: 60, range: 1..=3600 };
+const RESPONSE_STALL_TIMEOUT: Limit<u32> = Limit { default: 60, range: 1..=3600 };
+const RESPONSE_MIN_RATE: Limit<u64> = Limit { default: KIB, range: 0..=GIB };
 const REHYDRATION_SECONDS: Limit<u32> = Limit { default: 1, range: 0..=1_000_000 };
 const DRAIN_SECONDS: Limit<u32> = Limit { default: 30, range: 0..=3600 };
 
@@ -117,6 +119,11 @@ pub struct Config {
     pub account_requests_per_second: u32,
     /// A client that sends nothing of its body for so long is cut off. Default 60 s, 1 s to 1 h.
     pub body_idle: Duration,
+    /// A client that takes nothing of an answer for so long is cut off. Default 60 s, 1 s to 1 h.
+    pub response_stall: Duration,
+    /// Bytes a second of an answer that a client must take, over each such time; a slower one is cut off. Default 1 KiB, 0 asks
+    /// for none, up to 1 GiB.
+    pub response_rate_min: u64,
     /// Which other servers blobs may be copied from. Default: those at public addresses.
     pub copy_source: Rules,
     /// A source on another server that sends fewer bytes a second for a minute is given up. Default 1 KiB/s, 0 turns it off,
@@ -276,6 +283,10 @@ impl Config {
             account_requests_per_second: ACCOUNT_REQUESTS_PER_SECOND
                 .of("account_requests_per_second", s.account_requests_per_second)?,
             body_idle: seconds(BODY_IDLE_SECONDS.of("body_idle_seconds", s.body_idle_seconds)?),
+            response_stall: seconds(
+                RESPONSE_STALL_TIMEOUT.of("response_stall_timeout", s.response_stall_timeout)?,
+            ),
+            response_rate_min: RESPONSE_MIN_RATE.of("response_min_rate", s.response_min_rate)?,
             copy_source: Rules {
                 allow: s.copy_source_allow.unwrap_or_default(),
                 deny: s.copy_source_deny.unwrap_or_default(),

@@ -67,6 +67,8 @@ use super::storage::Storage;
 
 /// Accounts read at a time.
 const ACCOUNTS_PAGE: usize = 1000;
+/// Bytes that answers on their way out hold together. A step of a body is 1 MiB at most, so 64 at a time are never short of it.
+const ANSWER_BYTES_MAX: u64 = 128 << 20;
 /// What tasks of connections that outlived the drain get before the roles below them stop.
 const CUT_GRACE: Duration = Duration::from_secs(1);
 
@@ -353,6 +355,9 @@ fn serve(
         account_requests_per_second: config.account_requests_per_second,
         last_access: config.last_access,
         body_idle: config.body_idle,
+        response_stall: config.response_stall,
+        response_rate_min: config.response_rate_min,
+        answer_bytes_max: ANSWER_BYTES_MAX,
         listening: Listening(vec![blob.address]),
         outside: Outside::new(config.copy_source.clone(), client)
             .at_least(config.copy_source_bytes_per_second_min),
@@ -368,6 +373,8 @@ fn serve(
     let tasks = parts.env.tasks.clone();
     let stop = CancellationToken::new();
     let front = Arc::new(FrontEnd::new(parts, limits));
+    let watching = frontend::watch_answers(Arc::clone(&front));
+    drop(tasks.spawn("answers", watching));
     let copies = frontend::carry_out_copies(Arc::clone(&front));
     drop(tasks.spawn("pending copies", copies));
     if config.last_access {

@@ -146,6 +146,12 @@ pub struct Settings {
     /// Seconds a client may send nothing of its body [default: 60]
     #[arg(long, value_name = "SECONDS", env = "BLOCKYARD_BODY_IDLE_SECONDS")]
     pub body_idle_seconds: Option<u32>,
+    /// Seconds a client may take nothing of an answer [default: 60]
+    #[arg(long, value_name = "SECONDS", env = "BLOCKYARD_RESPONSE_STALL_TIMEOUT")]
+    pub response_stall_timeout: Option<u32>,
+    /// Bytes a second of an answer that a client must take, or it is cut off; 0 asks for none [default: 1024]
+    #[arg(long, value_name = "BYTES", env = "BLOCKYARD_RESPONSE_MIN_RATE")]
+    pub response_min_rate: Option<u64>,
     /// Seconds a blob takes out of the archive tier; bytes lie as ready there as anywhere, so this is for show [default:
     /// 1]
     #[arg(long, value_name = "SECONDS", env = "BLOCKYARD_REHYDRATION_SECONDS")]
@@ -201,6 +207,8 @@ impl Settings {
                 .copy_source_bytes_per_second_min
                 .or(below.copy_source_bytes_per_second_min),
             body_idle_seconds: self.body_idle_seconds.or(below.body_idle_seconds),
+            response_stall_timeout: self.response_stall_timeout.or(below.response_stall_timeout),
+            response_min_rate: self.response_min_rate.or(below.response_min_rate),
             rehydration_seconds: self.rehydration_seconds.or(below.rehydration_seconds),
             last_access_time: self.last_access_time.or(below.last_access_time),
             drain_seconds: self.drain_seconds.or(below.drain_seconds),

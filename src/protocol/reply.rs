@@ -219,8 +219,10 @@ pub struct ContainerItem {
 pub struct ContainerListing {
     /// In name order.
     pub items: Vec<ContainerItem>,
-    /// Opaque; `None` at the end.
-    pub next_marker: Option<String>,
+    /// Where to go on after each of them: a page that grows too long ends early.
+    pub after: Vec<Bytes>,
+    /// Where to go on after all; `None` at the end.
+    pub next: Option<Bytes>,
 }
 
 /// An entry of a blob list.
@@ -252,8 +254,10 @@ pub enum BlobItem {
 pub struct BlobListing {
     /// In the container's order.
     pub items: Vec<BlobItem>,
-    /// Opaque; `None` at the end.
-    pub next_marker: Option<String>,
+    /// Where to go on after each of them: a page that grows too long ends early.
+    pub after: Vec<Bytes>,
+    /// Where to go on after all; `None` at the end.
+    pub next: Option<Bytes>,
 }
 
 /// A blob that Find Blobs by Tags met.

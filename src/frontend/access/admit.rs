@@ -51,7 +51,7 @@ pub(crate) struct Admitted {
     pub(crate) create_only: bool,
     /// Whether the caller proved who they are.
     pub(crate) authenticated: bool,
-    /// Room for the request, until it is answered; the parts of a batch have that of the batch.
+    /// Room for the request, until its answer is out; the parts of a batch have that of the batch.
     pub(crate) pass: Option<Pass>,
 }
 
@@ -97,8 +97,11 @@ async fn let_in(
     let address = azure::address(&head.method, &head.uri, host, &front.config.addressing)?;
     let known = front.accounts.get(&address.account);
     // Before anything is believed of it: whoever claims an account's name takes of that account's share alone.
-    let pass = front.gate.enter(known.map_or(STRANGERS, |account| account.id)).await?;
+    let mut pass = front.gate.enter(known.map_or(STRANGERS, |account| account.id)).await?;
     let admitted = admit_at(front, (head, peer), &address, echo).await?;
+    if !admitted.authenticated {
+        pass.open()?;
+    }
     Ok(Admitted { pass: Some(pass), ..admitted })
 }
 

@@ -11,6 +11,7 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 
 use crate::env::Clock;
+use crate::frontend::admission::ANYBODY;
 use crate::frontend::admission::Shares;
 use crate::frontend::admission::Taken;
 use crate::frontend::errors;
@@ -78,6 +79,20 @@ impl Gate {
         }
     }
 
+    /// Whether little is left, of all or of what anybody may take.
+    pub(crate) fn is_short(&self) -> bool {
+        let max = u64::try_from(self.max).unwrap_or(u64::MAX);
+        let (all, open) = self.shares.taken(ANYBODY);
+        let many = |taken: u64, max: u64| taken >= max - max / 8;
+        many(all, max) || many(open, self.open_max())
+    }
+
+    /// What requests may have that anybody may send: the rest is for callers who say who they are.
+    fn open_max(&self) -> u64 {
+        let max = u64::try_from(self.max).unwrap_or(u64::MAX);
+        max - max / 4
+    }
+
     fn pass(self: &Arc<Self>, account: AccountId) -> Pass {
         Pass { gate: Some(Arc::clone(self)), account }
     }
@@ -125,6 +140,19 @@ impl Gate {
 }
 
 impl Pass {
+    /// Counts the request as one that anybody may send.
+    ///
+    /// # Errors
+    /// `ServerBusy` when there are as many of those as may be.
+    pub(crate) fn open(&mut self) -> Result<(), Error> {
+        let Some(gate) = &self.gate else { return Ok(()) };
+        if !gate.shares.hand_over((self.account, ANYBODY), 1, gate.open_max()) {
+            return Err(errors::busy());
+        }
+        self.account = ANYBODY;
+        Ok(())
+    }
+
     fn give_back(mut self) {
         if let Some(gate) = self.gate.take() {
             gate.shares.give(self.account, 1);
@@ -219,6 +247,26 @@ mod tests {
         assert_eq!(gate.shares.of(B), 8, "who gave up left nothing behind");
         drop(all);
         assert_eq!((gate.shares.of(A), gate.shares.of(B)), (0, 0));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn requests_that_anybody_may_send_leave_a_quarter_to_others() {
+        let gate = Gate::new(16, Arc::new(SimClock::new()));
+        let mut passes = Vec::new();
+        for _ in 0..12 {
+            let mut pass = gate.enter(A).await.unwrap();
+            pass.open().unwrap();
+            passes.push(pass);
+        }
+        assert!(gate.is_short());
+        let mut refused = gate.enter(A).await.unwrap();
+        assert_eq!(refused.open().unwrap_err().code, ErrorCode::ServerBusy);
+        drop(refused);
+        let owners = fill(&gate, A, 4).await;
+        assert_eq!((gate.shares.of(A), gate.shares.of(ANYBODY)), (4, 12));
+        drop((owners, passes));
+        assert_eq!(gate.shares.taken(ANYBODY), (0, 0));
+        assert!(!gate.is_short());
     }
 
     #[tokio::test(start_paused = true)]

@@ -4,6 +4,7 @@
 //! long as others are about, so the rest stays for those that have less. An account alone may take everything.
 
 use std::collections::HashMap;
+use std::hash::Hash;
 use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::time::Duration;
@@ -12,20 +13,24 @@ use crate::types::AccountId;
 
 /// An account counts as being about for so long after it came last.
 const ABOUT: Duration = Duration::from_secs(10);
+/// So many that came are remembered before those that are not about any more are forgotten.
+const REMEMBERED: usize = 1024;
 /// The part of the good kept for accounts below their share, while there are several.
 const KEPT: u64 = 4;
 
 /// How much of the good is taken, and by whom.
 #[derive(Debug)]
-pub(crate) struct Shares {
+pub(crate) struct Shares<K = AccountId> {
     max: u64,
-    state: Mutex<State>,
+    state: Mutex<State<K>>,
 }
 
-#[derive(Debug, Default)]
-struct State {
+#[derive(Debug)]
+struct State<K> {
     taken: u64,
-    of: HashMap<AccountId, Use>,
+    of: HashMap<K, Use>,
+    /// How many may be in `of` before it is tidied.
+    room: usize,
 }
 
 /// One account's part. Times are monotonic.
@@ -46,22 +51,27 @@ pub(crate) enum Taken {
     No,
 }
 
-impl Shares {
+impl<K: Copy + Eq + Hash> Shares<K> {
     /// Nothing is taken of `max`.
     pub(crate) fn new(max: u64) -> Self {
-        Self { max, state: Mutex::default() }
+        let state = State { taken: 0, of: HashMap::new(), room: REMEMBERED };
+        Self { max, state: Mutex::new(state) }
     }
 
     /// Takes `amount` for an account, if it may.
-    pub(crate) fn take(&self, account: AccountId, amount: u64, now: Duration) -> Taken {
+    pub(crate) fn take(&self, account: K, amount: u64, now: Duration) -> Taken {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let State { taken, of } = &mut *state;
+        let State { taken, of, room } = &mut *state;
         let after = taken.saturating_add(amount);
         let own = of.entry(account).or_default();
         own.came = now;
         let own_after = own.taken.saturating_add(amount);
-        if after > self.max - self.max / KEPT {
+        let is_short = after > self.max - self.max / KEPT;
+        if is_short || of.len() > *room {
             of.retain(|_, other| other.taken > 0 || now.saturating_sub(other.came) < ABOUT);
+            *room = (of.len() * 2).max(REMEMBERED);
+        }
+        if is_short {
             let accounts = u64::try_from(of.len()).unwrap_or(u64::MAX);
             let is_below = own_after <= (self.max / accounts).max(1);
             match (after <= self.max, is_below) {
@@ -78,7 +88,7 @@ impl Shares {
     }
 
     /// Gives `amount` back.
-    pub(crate) fn give(&self, account: AccountId, amount: u64) {
+    pub(crate) fn give(&self, account: K, amount: u64) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.taken = state.taken.saturating_sub(amount);
         if let Some(own) = state.of.get_mut(&account) {
@@ -86,9 +96,29 @@ impl Shares {
         }
     }
 
+    /// Counts what `from` has for `to`, if that has less than `most`; says whether it did.
+    pub(crate) fn hand_over(&self, (from, to): (K, K), amount: u64, most: u64) -> bool {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let other = state.of.entry(to).or_default();
+        if other.taken.saturating_add(amount) > most {
+            return false;
+        }
+        other.taken += amount;
+        if let Some(own) = state.of.get_mut(&from) {
+            own.taken = own.taken.saturating_sub(amount);
+        }
+        true
+    }
+
+    /// How much is taken in all, and of that by one.
+    pub(crate) fn taken(&self, account: K) -> (u64, u64) {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        (state.taken, state.of.get(&account).map_or(0, |own| own.taken))
+    }
+
     /// What an account has.
     #[cfg(test)]
-    pub(crate) fn of(&self, account: AccountId) -> u64 {
+    pub(crate) fn of(&self, account: K) -> u64 {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.of.get(&account).map_or(0, |own| own.taken)
     }
@@ -140,6 +170,27 @@ mod tests {
         assert_eq!(take_all(&shares, A, Duration::ZERO), 48, "more than its share");
         assert_eq!(take_all(&shares, B, Duration::ZERO), 16);
         assert_eq!(shares.take(B, 1, Duration::ZERO), Taken::Soon);
+    }
+
+    #[test]
+    fn what_is_handed_over_counts_for_the_other_up_to_a_limit() {
+        let shares = Shares::new(64);
+        take_all(&shares, A, Duration::ZERO);
+        let handed = (0..64).filter(|_| shares.hand_over((A, B), 1, 48)).count();
+        assert_eq!((handed, shares.of(A), shares.of(B)), (48, 16, 48));
+        shares.give(B, 48);
+        assert_eq!(shares.taken(A), (16, 16));
+    }
+
+    #[test]
+    fn those_that_came_once_are_not_remembered_for_ever() {
+        let shares = Shares::new(u64::MAX);
+        for number in 0..100_000_u64 {
+            let now = ABOUT / 100 * u32::try_from(number).unwrap();
+            assert_eq!(shares.take(number, 1, now), Taken::Yes);
+            shares.give(number, 1);
+        }
+        assert!(shares.state.lock().unwrap().of.len() <= REMEMBERED + 1);
     }
 
     #[test]

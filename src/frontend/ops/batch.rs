@@ -40,7 +40,7 @@ struct Ready {
 /// Blob Batch.
 pub(crate) async fn run(
     front: &FrontEnd,
-    Requester { head, peer }: Requester<'_>,
+    Requester { head, peer, .. }: Requester<'_>,
     batch: Batch,
     body: &mut RequestBody,
 ) -> Answer {
@@ -128,10 +128,10 @@ fn whole_uri(uri: &Uri, batch: &Batch) -> Result<Uri, Error> {
 async fn answer(front: &FrontEnd, ready: Ready) -> (Option<String>, Response<Bytes>) {
     let Ready { id, head, peer, echo, admitted } = ready;
     let done = match admitted {
-        Ok(Admitted { account, operation, .. }) => {
+        Ok(Admitted { account, operation, authenticated, .. }) => {
             let mut none = RequestBody::empty(front.env.clone());
             // Boxed, since a batch itself is dispatched.
-            let requester = Requester { head: &head, peer };
+            let requester = Requester { head: &head, peer, authenticated };
             Box::pin(dispatch(front, (requester, &account), operation, &mut none)).await
         }
         Err(error) => Err(error),

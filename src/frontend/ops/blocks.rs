@@ -33,6 +33,9 @@ use crate::types::Crc64;
 use crate::types::Md5;
 use crate::types::RoutingKey;
 
+/// What a block takes in a list at most: its id in Base64, its length, four tags.
+const BLOCK_ROOM_BYTES: u64 = 160;
+
 /// Put Block: bytes, then a row beside the blob; the blob itself does not change.
 pub(crate) async fn stage(
     front: &FrontEnd,
@@ -91,6 +94,13 @@ pub(crate) async fn commit(
     let answer = tags::commit(front, write, None, tagged).await;
     let change = ops::changed(answer, Subject::Blob)?;
     Ok(told(Reply::BlockListPut(change, checksum(crc64, md5)), &encryption))
+}
+
+/// The memory that a rendered block list takes.
+pub(crate) fn room(reply: &Reply) -> u64 {
+    let Reply::BlockList { committed, uncommitted, .. } = reply else { return 0 };
+    let count = |blocks: &Option<Vec<BlockItem>>| blocks.as_ref().map_or(0, Vec::len) as u64;
+    (count(committed) + count(uncommitted) + 1).saturating_mul(BLOCK_ROOM_BYTES)
 }
 
 /// Get Block List.

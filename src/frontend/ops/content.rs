@@ -1,8 +1,11 @@
 //! Get Blob and its properties.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 
 use crate::frontend::accounts::Account;
+use crate::frontend::answers::Payer;
 use crate::frontend::body::ResponseBody;
 use crate::frontend::dispatch::Answer;
 use crate::frontend::errors;
@@ -38,8 +41,8 @@ pub(crate) async fn get(
     front: &FrontEnd,
     account: &Account,
     (path, precondition): (BlobPath, Precondition),
-    range: Option<ByteRange>,
-    checksum: Option<RangeChecksum>,
+    (range, checksum): (Option<ByteRange>, Option<RangeChecksum>),
+    payer: Payer,
 ) -> Answer {
     let snapshot = path.snapshot;
     let key = ops::blob_key(front, account, path).await?;
@@ -69,7 +72,8 @@ pub(crate) async fn get(
     let body = if wanted.is_empty() {
         ResponseBody::full(Bytes::new())
     } else {
-        read::begin(front, (key, snapshot), view, guard, customer_key).await?
+        let paid = (customer_key, Some((Arc::clone(&front.answers), payer)));
+        read::begin(front, (key, snapshot), view, guard, paid).await?
     };
     let range = range.map(|_| wanted);
     Ok((Reply::Blob { facts, range, checksum }, Some(body)))

@@ -25,6 +25,7 @@ use crate::index::ContainerRecord;
 use crate::index::Guard;
 use crate::index::IndexTag;
 use crate::index::ListTags;
+use crate::index::PAGE_WEIGHT_MAX;
 use crate::index::Read;
 use crate::index::ReadBlob;
 use crate::index::ReadReply;
@@ -82,21 +83,30 @@ pub(crate) async fn find(
         Some(start) => start,
         None => search.narrowest(&ranges).await?,
     };
-    let (mut items, mut seen) = (Vec::new(), 0);
+    let (mut items, mut seen, mut weight) = (Vec::new(), 0, 0);
     let mut effort = Effort::new(front.env.clock.as_ref());
     let mut from = Some(from);
     while let Some(position) = from.take() {
         let wanted = (limit - items.len()).clamp(1, CANDIDATES);
         let page = search.candidates(range, position, wanted).await?;
         seen += page.entries.len();
-        items.extend(search.verify(page.entries).await?);
+        let found = search.verify(page.entries).await?;
+        weight += found.iter().map(self::weight).sum::<usize>();
+        items.extend(found);
         from = page.next;
-        if items.len() >= limit || seen >= CANDIDATES_MAX || effort.is_enough(page.seen) {
+        let is_long = weight >= PAGE_WEIGHT_MAX || seen >= CANDIDATES_MAX;
+        if items.len() >= limit || is_long || effort.is_enough(page.seen) {
             break;
         }
     }
     let next_marker = from.map(|position| URL_SAFE_NO_PAD.encode(position));
     Ok(Reply::FoundBlobs(FoundBlobs { items, next_marker }))
+}
+
+/// What a found blob takes when it is rendered, at most: any byte may have to be escaped, as five or six.
+fn weight(found: &FoundBlob) -> usize {
+    let tags: usize = found.tags.iter().map(|(key, value)| 64 + key.len() + value.len() * 6).sum();
+    256 + found.name.len() * 6 + found.container.len() + tags
 }
 
 /// A part of the tag index that holds every blob the search can find.

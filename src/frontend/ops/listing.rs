@@ -14,10 +14,12 @@ use crate::frontend::ops;
 use crate::frontend::service::FrontEnd;
 use crate::index;
 use crate::index::ListEntry;
+use crate::index::PAGE_WEIGHT_MAX;
 use crate::index::Read;
 use crate::index::ReadReply;
 use crate::protocol::Error;
 use crate::protocol::ErrorCode;
+use crate::protocol::Operation;
 use crate::protocol::Reply;
 use crate::protocol::operation::ListBlobs;
 use crate::protocol::operation::ListContainers;
@@ -30,6 +32,13 @@ use crate::types::ContainerId;
 use crate::types::KeyRange;
 use crate::types::RoutingKey;
 use crate::types::Timestamp;
+
+/// What a page takes in memory at most, about: rows read ahead, entries, and what is rendered of them.
+const ROOM_BYTES: u64 = 16 << 20;
+/// What a list of page ranges takes: 10,000 of them at most.
+const PAGE_RANGES_ROOM_BYTES: u64 = 1 << 20;
+/// What an entry may take in memory at most: metadata of 8 KiB, each byte of which is escaped.
+const ENTRY_ROOM_BYTES: u64 = 64 << 10;
 
 /// Entries of a page when the client names no number, and the most it gets.
 const PAGE_MAX: usize = 5000;
@@ -67,6 +76,22 @@ pub(crate) fn page_size(max_results: Option<u32>) -> usize {
     max_results.map_or(PAGE_MAX, |n| usize::try_from(n).unwrap_or(PAGE_MAX).min(PAGE_MAX))
 }
 
+/// The memory that an operation needs for its page, if it gives one.
+pub(crate) fn room(operation: &Operation) -> Option<u64> {
+    let asked = if let Operation::ListBlobs(list) = operation {
+        list.max_results
+    } else if let Operation::ListContainers(list) = operation {
+        list.max_results
+    } else if let Operation::FindBlobs(find) = operation {
+        find.max_results
+    } else if let Operation::GetPageRanges { .. } = operation {
+        return Some(PAGE_RANGES_ROOM_BYTES);
+    } else {
+        return None;
+    };
+    Some((page_size(asked) as u64).saturating_mul(ENTRY_ROOM_BYTES).min(ROOM_BYTES))
+}
+
 /// List Containers.
 pub(crate) async fn containers(
     front: &FrontEnd,
@@ -79,7 +104,7 @@ pub(crate) async fn containers(
     let prefix = list.prefix.unwrap_or_default();
     let limit = page_size(list.max_results);
     let now = front.env.clock.now();
-    let mut items = Vec::new();
+    let (mut items, mut after, mut weight) = (Vec::new(), Vec::new(), 0);
     let mut effort = Effort::new(front.env.clock.as_ref());
     loop {
         let at = from
@@ -100,10 +125,12 @@ pub(crate) async fn containers(
             name: entry.name,
             facts: ops::container_facts(entry.record, now),
         }));
+        after.extend(page.after);
+        weight += page.weight;
         from = page.next;
-        if from.is_none() || items.len() >= limit || effort.is_enough(page.seen) {
-            let next_marker = from.as_ref().map(marker);
-            return Ok(Reply::Containers(ContainerListing { items, next_marker }));
+        let is_full = items.len() >= limit || weight >= PAGE_WEIGHT_MAX;
+        if from.is_none() || is_full || effort.is_enough(page.seen) {
+            return Ok(Reply::Containers(ContainerListing { items, after, next: from }));
         }
     }
 }
@@ -130,17 +157,19 @@ pub(crate) async fn blobs(
         snapshots: list.snapshots,
     };
     let now = front.env.clock.now();
-    let mut items = Vec::new();
+    let (mut items, mut after, mut weight) = (Vec::new(), Vec::new(), 0);
     let mut effort = Effort::new(front.env.clock.as_ref());
     loop {
         query.limit = limit - items.len();
         let page = front.router.list(&query).await;
         let page = page.map_err(|error| errors::from_index(&error, Subject::Blob))?;
         items.extend(page.entries.into_iter().map(|entry| item(front, entry, now)));
+        after.extend(page.after);
+        weight += page.weight;
         query.from = page.next;
-        if query.from.is_none() || items.len() >= limit || effort.is_enough(page.seen) {
-            let next_marker = query.from.as_ref().map(marker);
-            return Ok(Reply::Blobs(BlobListing { items, next_marker }));
+        let is_full = items.len() >= limit || weight >= PAGE_WEIGHT_MAX;
+        if query.from.is_none() || is_full || effort.is_enough(page.seen) {
+            return Ok(Reply::Blobs(BlobListing { items, after, next: query.from }));
         }
     }
 }
@@ -154,11 +183,6 @@ fn item(front: &FrontEnd, entry: ListEntry, now: Timestamp) -> BlobItem {
         ListEntry::Uncommitted { name } => BlobItem::Uncommitted { name },
         ListEntry::Prefix { name } => BlobItem::Prefix { name },
     }
-}
-
-/// Markers are positions in the key space: they hold across splits and restarts.
-fn marker(position: &Bytes) -> String {
-    URL_SAFE_NO_PAD.encode(position)
 }
 
 fn position(marker: Option<&str>, range: &KeyRange) -> Result<Option<Bytes>, Error> {

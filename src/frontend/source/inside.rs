@@ -273,7 +273,8 @@ impl Inside {
         let body = if self.view.range.is_empty() {
             ResponseBody::full(bytes::Bytes::new())
         } else {
-            read::begin(front, (self.key, self.snapshot), self.view, self.guard, None).await?
+            let paid = (None, None);
+            read::begin(front, (self.key, self.snapshot), self.view, self.guard, paid).await?
         };
         Ok(RequestBody::of_source(body, idle, front.env.clone()))
     }

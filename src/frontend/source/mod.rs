@@ -30,6 +30,7 @@ use std::time::Duration;
 use http::request::Parts;
 
 use crate::frontend::accounts::Account;
+use crate::frontend::answers::Payer;
 use crate::frontend::body::RequestBody;
 use crate::frontend::service::FrontEnd;
 use crate::protocol::Error;
@@ -47,6 +48,15 @@ pub(crate) struct Requester<'a> {
     pub(crate) head: &'a Parts,
     /// Where it came from.
     pub(crate) peer: Peer,
+    /// Whether the sender proved who they are.
+    pub(crate) authenticated: bool,
+}
+
+impl Requester<'_> {
+    /// Whose share of memory an answer takes.
+    pub(crate) const fn payer(&self, account: &Account) -> Payer {
+        Payer { account: account.id, peer: self.peer.address.ip(), known: self.authenticated }
+    }
 }
 
 /// What a copy may take over from its source.

@@ -110,6 +110,10 @@ pub struct ContainerEntry {
 pub struct ContainerPage {
     /// In name order.
     pub entries: Vec<ContainerEntry>,
+    /// Where to go on after each of them.
+    pub after: Vec<Bytes>,
+    /// What they weigh: a page may end for this before its limit.
+    pub weight: usize,
     /// Where to go on, possibly in the next partition; `None` at the end.
     pub next: Option<Bytes>,
     /// Rows looked at for it, removed ones included.

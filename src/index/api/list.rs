@@ -73,6 +73,12 @@ pub enum ListEntry {
     },
 }
 
+/// A page ends once its entries weigh so much, in memory and about. 5,000 blobs with little metadata weigh three quarters of it.
+pub const PAGE_WEIGHT_MAX: usize = 4 << 20;
+
+/// What an entry weighs beside its row.
+pub const ENTRY_WEIGHT: usize = 512;
+
 /// A page of blobs.
 #[derive(Clone, Debug)]
 pub struct ListPage {
@@ -80,6 +86,8 @@ pub struct ListPage {
     pub entries: Vec<ListEntry>,
     /// Where to go on after each of them.
     pub after: Vec<Bytes>,
+    /// What they weigh: a page may end for this before its limit.
+    pub weight: usize,
     /// Where to go on, possibly in the next partition; `None` at the end of the container.
     pub next: Option<Bytes>,
     /// Rows looked at for it, removed ones included.

@@ -44,7 +44,7 @@ pub use copy::{CopyEnd, CopyJob, EndCopy, PendingCopy};
 pub use error::{EncryptionFault, Error, LeaseRefusal};
 pub use host::{IndexHost, Target};
 pub use lease::{LeaseBlob, LeaseContainer, Leased, check_lease};
-pub use list::{ListBlobs, ListEntry, ListPage};
+pub use list::{ENTRY_WEIGHT, ListBlobs, ListEntry, ListPage, PAGE_WEIGHT_MAX};
 pub use pages::{
     FillLayer, PageRange, PageRanges, PageSpan, PagesWritten, ReadPages, SequenceAction,
     SequenceBounds, SharePages, SharedPages, UpdatePages, WritePages,

@@ -9,11 +9,13 @@ use crate::index::api::ContainerEntry;
 use crate::index::api::ContainerPage;
 use crate::index::api::CreateContainer;
 use crate::index::api::DeleteContainer;
+use crate::index::api::ENTRY_WEIGHT;
 use crate::index::api::Error;
 use crate::index::api::LeaseContainer;
 use crate::index::api::Leased;
 use crate::index::api::ListAccounts;
 use crate::index::api::ListContainers;
+use crate::index::api::PAGE_WEIGHT_MAX;
 use crate::index::api::UpdateContainer;
 use crate::index::api::WriteReply;
 use crate::index::api::Written;
@@ -260,21 +262,23 @@ pub(super) async fn list(
     let mut rows = Cursor::new(view, Family::Main, window.position.clone(), window.to.clone())
         .expecting(list.limit.saturating_add(1))
         .pausing();
-    let mut entries = Vec::new();
+    let (mut entries, mut after, mut weight) = (Vec::new(), Vec::new(), 0);
     while let Some(row) = rows.peek().await? {
-        if entries.len() >= list.limit {
+        if entries.len() >= list.limit || weight >= PAGE_WEIGHT_MAX {
             let (next, seen) = (Some(window.position), view.seen());
-            return Ok(ContainerPage { entries, next, seen });
+            return Ok(ContainerPage { entries, after, weight, next, seen });
         }
         let key = keys::routing_key(Family::Main, &row.key)?;
         let name = key
             .name(Collation::Utf8)
             .ok_or_else(|| keys::corrupt(Family::Main, &row.key, "no container name"))?;
-        let record = values::decode_record(Family::Main, &row.key, &row.value)?;
+        let record: ContainerRecord = values::decode_record(Family::Main, &row.key, &row.value)?;
+        weight += ENTRY_WEIGHT + name.len() + record.weight();
         entries.push(ContainerEntry { name, record });
         window.position = keys::after(&key);
+        after.push(window.position.clone());
         rows.seek(&window.position);
     }
     let next = rows.paused().cloned().or_else(|| window.end());
-    Ok(ContainerPage { entries, next, seen: view.seen() })
+    Ok(ContainerPage { entries, after, weight, next, seen: view.seen() })
 }

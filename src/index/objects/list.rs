@@ -6,14 +6,17 @@
 
 use bytes::Bytes;
 
+use crate::index::api::ENTRY_WEIGHT;
 use crate::index::api::Error;
 use crate::index::api::ListBlobs;
 use crate::index::api::ListEntry;
 use crate::index::api::ListPage;
+use crate::index::api::PAGE_WEIGHT_MAX;
 use crate::index::objects::cursor::Cursor;
 use crate::index::objects::keys;
 use crate::index::objects::page::Window;
 use crate::index::objects::values;
+use crate::index::record::BlobRecord;
 use crate::index::rows::Family;
 use crate::index::rows::Row;
 use crate::index::rows::Rows;
@@ -41,12 +44,13 @@ pub(super) async fn list(
     cursors.push(open(Family::Main, blob.clone()));
     cursors.extend(list.uncommitted.then(|| open(Family::Staged, blob)));
     let mut rows = Merge { view, start: window.position.clone(), cursors, paused: None };
-    let (mut entries, mut after) = (Vec::new(), Vec::new());
+    let (mut entries, mut after, mut weight) = (Vec::new(), Vec::new(), 0);
     while let Some((family, key)) = rows.first().await? {
-        if entries.len() >= list.limit {
+        if entries.len() >= list.limit || weight >= PAGE_WEIGHT_MAX {
             let (next, seen) = (Some(window.position), view.seen());
-            return Ok(ListPage { entries, after, next, seen });
+            return Ok(ListPage { entries, after, weight, next, seen });
         }
+        weight += ENTRY_WEIGHT + key.as_bytes().len();
         let name = key
             .name(list.collation)
             .ok_or_else(|| keys::corrupt(family, key.as_bytes(), "no blob name"))?;
@@ -57,13 +61,14 @@ pub(super) async fn list(
             let row = rows.take(family).await?;
             window.position = keys::just_after(&row.key);
             let snapshot = Some(keys::parse_snapshot(&row.key, &key)?);
-            entries.push(blob_entry(family, &row, name, snapshot)?);
+            entries.push(blob_entry((family, &row), name, snapshot, &mut weight)?);
             after.push(window.position.clone());
             continue;
         } else {
             window.position = keys::after(&key);
             entries.push(if family == Family::Main {
-                blob_entry(family, &rows.take(family).await?, name, None)?
+                let row = rows.take(family).await?;
+                blob_entry((family, &row), name, None, &mut weight)?
             } else {
                 ListEntry::Uncommitted { name }
             });
@@ -74,7 +79,7 @@ pub(super) async fn list(
     // What was shown of a blob's snapshots is not shown again, though the blob itself, which sorts before them, is to come.
     let paused = rows.paused.map(|at| at.max(window.position.clone()));
     let next = paused.or_else(|| window.end());
-    Ok(ListPage { entries, after, next, seen: view.seen() })
+    Ok(ListPage { entries, after, weight, next, seen: view.seen() })
 }
 
 /// The families a listing is made of: of rows of one blob, those of an earlier family come first.
@@ -145,12 +150,14 @@ fn passed(family: Family, position: &Bytes) -> Option<RoutingKey> {
 }
 
 fn blob_entry(
-    family: Family,
-    row: &Row,
+    (family, row): (Family, &Row),
     name: String,
     snapshot: Option<Timestamp>,
+    weight: &mut usize,
 ) -> Result<ListEntry, Error> {
-    let (record, _content) = values::decode_record_head(family, &row.key, &row.value)?;
+    let (record, _content) =
+        values::decode_record_head::<BlobRecord>(family, &row.key, &row.value)?;
+    *weight += record.weight();
     Ok(ListEntry::Blob { name, snapshot, record: Box::new(record) })
 }
 

@@ -77,6 +77,26 @@ impl BlobRecord {
         }
     }
 
+    /// Bytes of its texts, which are of any length.
+    #[must_use]
+    pub fn weight(&self) -> usize {
+        let Self { properties, metadata, tags, copy, .. } = self;
+        let pairs = metadata.iter().chain(tags.iter());
+        let texts = [
+            &properties.content_type,
+            &properties.content_encoding,
+            &properties.content_language,
+            &properties.content_disposition,
+            &properties.cache_control,
+        ];
+        let copied = copy
+            .as_ref()
+            .map_or(0, |copy| copy.source.len() + copy.description.as_ref().map_or(0, String::len));
+        pairs.map(|(key, value)| key.len() + value.len()).sum::<usize>()
+            + texts.into_iter().flatten().map(String::len).sum::<usize>()
+            + copied
+    }
+
     /// A fresh block blob in the place of `before`: what survives when a blob is written anew. The lease is the guard's.
     #[must_use]
     pub fn after(before: Option<&Self>, now: Timestamp, len: u64, crc64: Crc64) -> Self {

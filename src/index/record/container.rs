@@ -36,6 +36,15 @@ pub struct ContainerRecord {
     pub encryption_scope: Option<EncryptionScope>,
 }
 
+impl ContainerRecord {
+    /// Bytes of its metadata and policies, of which it may have more or less.
+    #[must_use]
+    pub fn weight(&self) -> usize {
+        let metadata = self.metadata.iter().map(|(key, value)| key.len() + value.len());
+        metadata.sum::<usize>() + self.policies.len() * size_of::<StoredPolicy>()
+    }
+}
+
 /// A stored access policy: what shared access signatures that name it may do. Source: Set Container ACL.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoredPolicy {

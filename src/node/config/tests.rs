@@ -63,7 +63,7 @@ fn file_takes_every_setting() {
         "data = ['d']\nblob_listen = '0.0.0.0:1'\nadmin_listen = '[::1]:2'\nadmin_token_file = 't'\naccount = ['one:{KEY}:{KEY}']\n\
          blob_domain = ['Example.org.']\npublic_access = false\noidc = ['issuer=i;jwks=k']\ntls_cert = 'c.pem'\ntls_key = 'k.pem'\ninitial_partitions = 16\nsplit_requests = 6\njournal_bytes = 1_048_576\n\
          block_cache_bytes = 2_097_152\nmemtable_bytes = 3_145_728\nreserve_bytes = 7\n\
-         scrub_bytes_per_second = 0\nconnections_max = 8\npeer_connections_max = 5\nfirst_byte_seconds = 4\nrequests_max = 9\naccount_requests_per_second = 12\nbody_idle_seconds = 10\n\
+         scrub_bytes_per_second = 0\nconnections_max = 8\npeer_connections_max = 5\nfirst_byte_seconds = 4\nrequests_max = 9\naccount_requests_per_second = 12\nbody_idle_seconds = 10\nresponse_stall_timeout = 13\nresponse_min_rate = 0\n\
          copy_source_allow = ['*.example']\ncopy_source_deny = ['10.0.0.0/8', '*']\ncopy_source_bytes_per_second_min = 13\n\
          rehydration_seconds = 11\nlast_access_time = 'on'\ndrain_seconds = 0\nlog = 'warn,blockyard::index=debug'\nlog_format = 'json'\n"
     );
@@ -92,6 +92,8 @@ fn file_takes_every_setting() {
         requests_max: 9,
         account_requests_per_second: 12,
         body_idle: Duration::from_secs(10),
+        response_stall: Duration::from_secs(13),
+        response_rate_min: 0,
         copy_source: Rules {
             allow: vec!["*.example".parse().unwrap()],
             deny: vec!["10.0.0.0/8".parse().unwrap(), "*".parse().unwrap()],
@@ -152,6 +154,7 @@ fn numbers_out_of_range_are_refused_with_the_range() {
         ("first_byte_seconds = 0", "first_byte_seconds must be"),
         ("requests_max = 0", "requests_max must be"),
         ("body_idle_seconds = 0", "body_idle_seconds must be"),
+        ("response_stall_timeout = 0", "response_stall_timeout must be 1 to 3600, not 0"),
         ("drain_seconds = 3601", "drain_seconds must be"),
     ];
     for (file, expected) in cases {

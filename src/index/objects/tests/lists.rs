@@ -94,6 +94,34 @@ fn group_is_skipped_by_a_seek() {
 }
 
 #[test]
+fn page_of_heavy_entries_ends_before_its_limit_and_goes_on_behind_them() {
+    let mut p = partition();
+    let metadata = Metadata::new(vec![("k".to_owned(), "v".repeat(8_000))]).unwrap();
+    for number in 0..1_200 {
+        let mut heavy = put(&key(&format!("{number:04}")), inline(b"1"));
+        heavy.metadata = metadata.clone();
+        p.must(&Write::PutBlob(heavy));
+    }
+    let (mut from, mut pages, mut found) = (None, 0, 0);
+    loop {
+        let list = with(|list| (list.from, list.limit) = (from.clone(), 5_000));
+        let ReadReply::Blobs(page) = p.read(&Read::Blobs(list)).unwrap() else {
+            panic!("not a page")
+        };
+        assert_eq!(page.entries.len(), page.after.len());
+        assert!(page.weight <= PAGE_WEIGHT_MAX + 16_384, "{}", page.weight);
+        (pages, found) = (pages + 1, found + page.entries.len());
+        from = page.next;
+        if from.is_none() {
+            break;
+        }
+        assert_eq!(page.after.last(), from.as_ref());
+    }
+    assert_eq!((pages, found), (3, 1_200));
+    assert_eq!(p.list_all(&with(|list| list.limit = 5_000)).len(), 1_200);
+}
+
+#[test]
 fn start_from_is_inclusive() {
     let p = filled(&["a", "b", "c/1", "c/2", "d"]);
     let from = |name: &str| with(|list| list.start_from = Some(name.to_owned()));

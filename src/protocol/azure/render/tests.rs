@@ -1,5 +1,7 @@
 //! Heads and bodies as clients read them.
 
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use http::Request;
 use http::Response;
 use http::request::Parts;
@@ -248,7 +250,7 @@ fn blob_lists_are_well_formed_and_keep_every_name() {
         .collect();
     items.push(BlobItem::Uncommitted { name: "u".to_owned() });
     items.push(BlobItem::Prefix { name: "p/\u{7}".to_owned() });
-    let listing = BlobListing { items, next_marker: Some("m&1".to_owned()) };
+    let listing = BlobListing { items, after: Vec::new(), next: Some("m&1".into()) };
     let echo = list_echo(
         "/acct/con?restype=container&comp=list&prefix=%26&delimiter=%2F&maxresults=9&include=metadata",
     );
@@ -259,7 +261,7 @@ fn blob_lists_are_well_formed_and_keep_every_name() {
         ServiceEndpoint=\"http://h:1/acct/\" ContainerName=\"con\"><Prefix>&amp;</Prefix>\
         <MaxResults>9</MaxResults><Delimiter>/</Delimiter><Blobs>";
     assert!(body.starts_with(head), "{body}");
-    assert!(body.ends_with("</Blobs><NextMarker>m&amp;1</NextMarker></EnumerationResults>"));
+    assert!(body.ends_with("</Blobs><NextMarker>bSYx</NextMarker></EnumerationResults>"));
     for part in [
         "<Name>b&amp;&lt;&gt;&quot;'</Name>",
         "<Name Encoded=\"true\">%01</Name>",
@@ -309,7 +311,7 @@ fn names_in(body: &str) -> Vec<String> {
 fn lists_without_metadata_leave_it_out() {
     let items =
         vec![BlobItem::Blob { name: "a".to_owned(), snapshot: None, facts: Box::new(facts()) }];
-    let listing = BlobListing { items, next_marker: None };
+    let listing = BlobListing { items, after: Vec::new(), next: None };
     let echo = list_echo("/acct/con?restype=container&comp=list");
     let response = render(&Reply::Blobs(listing), &echo);
     assert!(!text(&response).contains("<Metadata"), "{}", text(&response));
@@ -320,12 +322,76 @@ fn lists_without_metadata_leave_it_out() {
 fn a_listed_blob_has_each_property_once() {
     let items =
         vec![BlobItem::Blob { name: "a".to_owned(), snapshot: None, facts: Box::new(facts()) }];
-    let listing = BlobListing { items, next_marker: None };
+    let listing = BlobListing { items, after: Vec::new(), next: None };
     let response =
         render(&Reply::Blobs(listing), &list_echo("/acct/con?restype=container&comp=list"));
     for tag in ["<BlobType>", "<AccessTier>", "<AccessTierInferred>", "<LeaseState>"] {
         assert_eq!(text(&response).matches(tag).count(), 1, "{tag} {}", text(&response));
     }
+}
+
+/// So many blobs named by number, with a position after each.
+fn numbered(count: usize, facts: &BlobFacts) -> BlobListing {
+    let item = |number: usize| BlobItem::Blob {
+        name: format!("{number:05}"),
+        snapshot: None,
+        facts: Box::new(facts.clone()),
+    };
+    let after = |number: usize| format!("after {number:05}").into();
+    let items = (0..count).map(item).collect();
+    BlobListing { items, after: (0..count).map(after).collect(), next: None }
+}
+
+#[test]
+fn a_page_of_much_escaped_metadata_ends_early_and_says_where_to_go_on() {
+    let metadata = Metadata::new(vec![("k".to_owned(), "\"".repeat(8000))]).unwrap();
+    let heavy = BlobFacts { metadata, ..facts() };
+    let echo = list_echo("/acct/con?restype=container&comp=list&include=metadata");
+    let response = render(&Reply::Blobs(numbered(300, &heavy)), &echo);
+    let body = text(&response);
+    assert!((4 << 20..(4 << 20) + (64 << 10)).contains(&body.len()), "{}", body.len());
+    let shown = body.matches("<Blob>").count();
+    assert_eq!(shown, 86, "of 48 KiB each");
+    // "after 00085"
+    assert!(
+        body.ends_with("</Blobs><NextMarker>YWZ0ZXIgMDAwODU</NextMarker></EnumerationResults>")
+    );
+
+    let plain = list_echo("/acct/con?restype=container&comp=list");
+    let response = render(&Reply::Blobs(numbered(300, &heavy)), &plain);
+    assert!(
+        text(&response).ends_with("<NextMarker/></EnumerationResults>"),
+        "nothing is shown of it"
+    );
+    let whole = render(&Reply::Blobs(numbered(5_000, &facts())), &echo);
+    let body = text(&whole);
+    assert_eq!(body.matches("<Blob>").count(), 5_000, "in {} bytes", body.len());
+    assert!(body.ends_with("<NextMarker/></EnumerationResults>"));
+}
+
+#[test]
+fn a_page_of_containers_ends_early_too() {
+    let metadata = Metadata::new(vec![("k".to_owned(), "<".repeat(8000))]).unwrap();
+    let facts = ContainerFacts {
+        change: change(),
+        metadata,
+        public_access: PublicAccess::Private,
+        lease: LeaseFacts { state: LeaseState::Available, infinite: false },
+        encryption_scope: None,
+    };
+    let item = |number| ContainerItem { name: format!("{number:05}"), facts: facts.clone() };
+    let listing = ContainerListing {
+        items: (0..300).map(item).collect(),
+        after: (0..300).map(|number| format!("{number:05}").into()).collect(),
+        next: Some("the end".into()),
+    };
+    let response =
+        render(&Reply::Containers(listing), &list_echo("/acct?comp=list&include=metadata"));
+    let body = text(&response);
+    let shown = body.matches("<Container>").count();
+    assert!((120..135).contains(&shown), "{shown} of 32 KiB each");
+    let marker = URL_SAFE_NO_PAD.encode(format!("{:05}", shown - 1));
+    assert!(body.ends_with(&format!("<NextMarker>{marker}</NextMarker></EnumerationResults>")));
 }
 
 #[test]
@@ -341,7 +407,7 @@ fn last_access_is_shown_where_it_is_known() {
         }
         let items =
             vec![BlobItem::Blob { name: "a".to_owned(), snapshot: None, facts: Box::new(facts) }];
-        let listing = Reply::Blobs(BlobListing { items, next_marker: None });
+        let listing = Reply::Blobs(BlobListing { items, after: Vec::new(), next: None });
         let response = render(&listing, &list_echo("/acct/con?restype=container&comp=list"));
         let element = expected.map(|time| format!("<LastAccessTime>{time}</LastAccessTime>"));
         match element {
@@ -362,7 +428,8 @@ fn encryption_is_shown_and_hides_metadata() {
         snapshot: None,
         facts: Box::new(facts.clone()),
     };
-    let listing = BlobListing { items: vec![item(&by_key), item(&by_scope)], next_marker: None };
+    let listing =
+        BlobListing { items: vec![item(&by_key), item(&by_scope)], after: Vec::new(), next: None };
     let echo = list_echo("/acct/con?restype=container&comp=list&include=metadata");
     let response = render(&Reply::Blobs(listing), &echo);
     let (first, second) = text(&response).split_once("</Blob>").unwrap();
@@ -390,7 +457,7 @@ fn container_lists_quote_their_tags() {
         encryption_scope: Some(EncryptionScope { name: "own".to_owned(), deny_override: true }),
     };
     let items = vec![ContainerItem { name: "con".to_owned(), facts }];
-    let listing = ContainerListing { items, next_marker: None };
+    let listing = ContainerListing { items, after: Vec::new(), next: None };
     let echo = list_echo("/acct?comp=list&include=metadata&prefix=c");
     let response = render(&Reply::Containers(listing), &echo);
     let body = text(&response);

@@ -1,0 +1,300 @@
+//! How fast a client takes what it asked for.
+//!
+//! Only time counts in which the client could take bytes and does not: what our disks take is not its fault. While it has
+//! something to take, it must take some within the stall time, and in each such time as much as the minimum rate makes of it.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::AtomicU32;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use tokio::sync::Notify;
+
+/// Streams of a connection that may be cut before the connection is: who does this again and again is no slow reader.
+const STREAMS_CUT_MAX: u32 = 16;
+
+/// What is asked of a client.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pace {
+    /// How long it may take nothing.
+    pub(crate) stall: Duration,
+    /// Bytes a second it takes at least; 0 asks for none.
+    pub(crate) rate_min: u64,
+}
+
+impl Pace {
+    /// What must be taken in each stall time.
+    fn quota(&self) -> u64 {
+        self.rate_min.saturating_mul(self.stall.as_secs().max(1))
+    }
+}
+
+/// Why an answer is cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Fault {
+    /// Nothing was taken for the stall time.
+    Stalled,
+    /// Less was taken than the minimum rate.
+    Slow,
+    /// Nothing was taken for a while, and others need the room.
+    InTheWay,
+}
+
+impl Fault {
+    /// As metrics name it.
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Stalled => "stalled",
+            Self::Slow => "slow",
+            Self::InTheWay => "in_the_way",
+        }
+    }
+}
+
+/// One answer over HTTP/2, or all of a connection. Times are monotonic milliseconds.
+#[derive(Debug)]
+pub(crate) struct Flow {
+    /// Since when the client has something to take and takes nothing, plus one; 0 while it has nothing to take.
+    since: AtomicU64,
+    /// How long it was waited for since `taken` was 0.
+    waited: AtomicU64,
+    /// Bytes it took since the last full quota.
+    taken: AtomicU64,
+    /// Whether others may need the room it takes.
+    in_the_way: AtomicBool,
+    cut: Notify,
+    is_cut: AtomicBool,
+    /// The connection of a stream, and how many of its streams were cut.
+    connection: Option<Arc<Self>>,
+    streams_cut: AtomicU32,
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+impl Flow {
+    fn new(connection: Option<Arc<Self>>) -> Self {
+        Self {
+            since: AtomicU64::new(0),
+            waited: AtomicU64::new(0),
+            taken: AtomicU64::new(0),
+            in_the_way: AtomicBool::new(connection.is_none()),
+            cut: Notify::new(),
+            is_cut: AtomicBool::new(false),
+            connection,
+            streams_cut: AtomicU32::new(0),
+        }
+    }
+
+    /// The client has something to take; nothing changes if it had already.
+    pub(crate) fn offer(&self, now: Duration) {
+        let since = millis(now).saturating_add(1);
+        // Only the one who serves the answer writes here: there is no race to lose.
+        if self.since.load(Ordering::Relaxed) == 0 {
+            self.since.store(since, Ordering::Relaxed);
+        }
+    }
+
+    /// The client took `bytes` of it, and has nothing to take until the next offer.
+    pub(crate) fn took(&self, bytes: u64, now: Duration) {
+        let since = self.since.swap(0, Ordering::Relaxed);
+        if since == 0 && bytes == 0 {
+            return;
+        }
+        let waited = if since == 0 { 0 } else { millis(now).saturating_sub(since - 1) };
+        self.waited.fetch_add(waited, Ordering::Relaxed);
+        self.taken.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// The client took bytes without having been waited for.
+    pub(crate) fn took_more(&self, bytes: u64) {
+        self.taken.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// It holds what others may need.
+    pub(crate) fn hold(&self) {
+        self.in_the_way.store(true, Ordering::Relaxed);
+    }
+
+    /// How long it has stood still, if it holds what others may need.
+    pub(crate) fn in_the_way(&self, now: Duration) -> Option<Duration> {
+        self.in_the_way.load(Ordering::Relaxed).then(|| self.still(now))?
+    }
+
+    fn still(&self, now: Duration) -> Option<Duration> {
+        let since = self.since.load(Ordering::Relaxed).checked_sub(1)?;
+        Some(Duration::from_millis(millis(now).saturating_sub(since)))
+    }
+
+    /// What is wrong with it at this pace; begins the next quota when one is taken.
+    pub(crate) fn judge(&self, pace: Pace, now: Duration) -> Option<Fault> {
+        let still = self.still(now).unwrap_or_default();
+        if !still.is_zero() && still >= pace.stall {
+            return Some(Fault::Stalled);
+        }
+        let waited = Duration::from_millis(self.waited.load(Ordering::Relaxed)) + still;
+        if self.taken.load(Ordering::Relaxed) >= pace.quota() {
+            self.taken.store(0, Ordering::Relaxed);
+            self.waited.store(0, Ordering::Relaxed);
+            return None;
+        }
+        (waited >= pace.stall && !still.is_zero()).then_some(Fault::Slow)
+    }
+
+    /// Ends it. A connection ends too when this happened to too many of its streams.
+    pub(crate) fn cut(&self) {
+        self.is_cut.store(true, Ordering::SeqCst);
+        self.cut.notify_one();
+        if let Some(connection) = &self.connection
+            && connection.streams_cut.fetch_add(1, Ordering::Relaxed) + 1 >= STREAMS_CUT_MAX
+        {
+            connection.cut();
+        }
+    }
+
+    /// Returns once it is to be ended. For one waiter; cancel safe.
+    pub(crate) async fn until_cut(&self) {
+        while !self.is_cut.load(Ordering::SeqCst) {
+            self.cut.notified().await;
+        }
+    }
+}
+
+/// All answers and connections that are watched.
+#[derive(Debug, Default)]
+pub(crate) struct Flows {
+    all: Mutex<Watched>,
+}
+
+#[derive(Debug, Default)]
+struct Watched {
+    next: u64,
+    flows: HashMap<u64, Arc<Flow>>,
+}
+
+/// A flow that is watched until this is dropped.
+#[derive(Debug)]
+pub(crate) struct Watch {
+    number: u64,
+    flow: Arc<Flow>,
+    flows: Arc<Flows>,
+}
+
+impl Flows {
+    /// Watches a connection.
+    pub(crate) fn connection(self: &Arc<Self>) -> Watch {
+        self.watch(Flow::new(None))
+    }
+
+    /// Watches a stream of a connection.
+    pub(crate) fn stream(self: &Arc<Self>, connection: &Arc<Flow>) -> Watch {
+        self.watch(Flow::new(Some(Arc::clone(connection))))
+    }
+
+    fn watch(self: &Arc<Self>, flow: Flow) -> Watch {
+        let flow = Arc::new(flow);
+        let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        let number = all.next;
+        all.next += 1;
+        all.flows.insert(number, Arc::clone(&flow));
+        Watch { number, flow, flows: Arc::clone(self) }
+    }
+
+    /// Those of which `what` says something.
+    pub(crate) fn find<T>(&self, what: impl Fn(&Flow) -> Option<T>) -> Vec<(Arc<Flow>, T)> {
+        let all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = all.flows.values().filter_map(|flow| Some((Arc::clone(flow), what(flow)?)));
+        found.collect()
+    }
+}
+
+impl Watch {
+    /// What is watched.
+    pub(crate) const fn flow(&self) -> &Arc<Flow> {
+        &self.flow
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        let mut all = self.flows.all.lock().unwrap_or_else(PoisonError::into_inner);
+        all.flows.remove(&self.number);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PACE: Pace = Pace { stall: Duration::from_secs(60), rate_min: 1024 };
+
+    const fn at(seconds: u64) -> Duration {
+        Duration::from_secs(seconds)
+    }
+
+    #[test]
+    fn client_that_takes_nothing_is_found_after_the_stall_time() {
+        let flow = Flow::new(None);
+        assert_eq!(flow.judge(PACE, at(1_000)), None, "it has nothing to take");
+        flow.offer(at(1_000));
+        flow.offer(at(1_030));
+        assert_eq!(flow.judge(PACE, at(1_059)), None);
+        assert_eq!(flow.in_the_way(at(1_059)), Some(at(59)));
+        assert_eq!(flow.judge(PACE, at(1_060)), Some(Fault::Stalled));
+        flow.took(1 << 20, at(1_060));
+        assert_eq!(flow.judge(PACE, at(2_000)), None);
+    }
+
+    #[test]
+    fn client_that_takes_a_byte_now_and_then_is_too_slow() {
+        let flow = Flow::new(None);
+        let mut now = 0;
+        while flow.judge(PACE, at(now)).is_none() {
+            flow.took(1, at(now));
+            flow.offer(at(now));
+            now += 10;
+            assert!(now < 100, "it takes a byte in ten seconds");
+        }
+        assert_eq!((flow.judge(PACE, at(now)), now), (Some(Fault::Slow), 60));
+        let free = Pace { rate_min: 0, ..PACE };
+        assert_eq!(flow.judge(free, at(now)), None);
+    }
+
+    #[test]
+    fn client_at_twice_the_minimum_rate_is_never_cut_and_neither_is_one_that_waits_for_us() {
+        let flow = Flow::new(None);
+        for now in (0..10_000).step_by(8) {
+            flow.took(16 << 10, at(now));
+            flow.offer(at(now));
+            assert_eq!(flow.judge(PACE, at(now + 7)), None, "at {now}");
+        }
+        let flow = Flow::new(None);
+        for now in (0..10_000).step_by(100) {
+            flow.offer(at(now));
+            flow.took(1, at(now));
+            assert_eq!(flow.judge(PACE, at(now + 99)), None, "at {now}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn connection_whose_streams_are_cut_again_and_again_is_cut() {
+        let flows = Arc::new(Flows::default());
+        let connection = flows.connection();
+        for number in 0..STREAMS_CUT_MAX {
+            assert!(!connection.flow.is_cut.load(Ordering::SeqCst), "after {number}");
+            let stream = flows.stream(connection.flow());
+            stream.flow.cut();
+            stream.flow.until_cut().await;
+        }
+        connection.flow.until_cut().await;
+        assert_eq!(flows.find(|_| Some(())).len(), 1);
+        drop(connection);
+        assert!(flows.find(|_| Some(())).is_empty());
+    }
+}
