@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::capacity::ExtentKind;
+use crate::capacity::SimulatedCatalog;
 
 const KIB: u64 = 1024;
 const MIB: u64 = 1024 * KIB;
@@ -15,8 +16,10 @@ const ALLOCATE_INDEX_FIRST: u64 = 64 * KIB;
 /// Where the catalog of extents is kept. It is a cache: losing it costs a slower start and the frees of unsealed time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CatalogPlace {
-    /// In memory: forgotten at every stop. For simulation.
+    /// In memory: forgotten at every stop.
     Memory,
+    /// For each of the disks one that outlives restarts of a simulation, as forgetful as a real one.
+    Simulated(Vec<SimulatedCatalog>),
     /// In the folder `catalog` of each of these data directories, in the order of the disks.
     Folders(Vec<PathBuf>),
 }

@@ -16,6 +16,7 @@
 pub mod api;
 mod append;
 mod catalog;
+mod catalog_sim;
 mod check;
 mod checkpoint;
 mod compact;
@@ -51,6 +52,7 @@ pub use api::{
     AppendRequest, Appended, Capacity, Durability, Error, ExtentInfo, ExtentKind, ExtentState,
     LogFrame, Payload, ScrubReport,
 };
+pub use catalog_sim::SimulatedCatalog;
 pub use check::{CheckProgress, CheckReport, CheckedExtent, Problem, check_disk};
 pub use config::{CapacityConfig, CatalogPlace};
 pub use format::FORMAT_FILE;

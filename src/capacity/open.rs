@@ -192,8 +192,13 @@ fn random(opening: &Opening) -> u128 {
 }
 
 async fn open_catalog(opening: &Opening, number: usize, store_id: u128) -> Arc<dyn Catalog> {
-    let CatalogPlace::Folders(folders) = &opening.config.catalog else {
-        return Arc::new(MemoryCatalog);
+    let folders = match &opening.config.catalog {
+        CatalogPlace::Folders(folders) => folders,
+        CatalogPlace::Simulated(catalogs) => {
+            let catalog = catalogs.get(number).cloned();
+            return Arc::new(catalog.unwrap_or_default());
+        }
+        CatalogPlace::Memory => return Arc::new(MemoryCatalog),
     };
     let Some(folder) = folders.get(number) else { return Arc::new(MemoryCatalog) };
     let folder = folder.join("catalog");

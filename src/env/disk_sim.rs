@@ -113,6 +113,12 @@ impl SimDisk {
         self.world().stalled_until = Some(tokio::time::Instant::now() + time);
     }
 
+    /// The same for syncs alone: what is written and read meanwhile is done.
+    #[expect(clippy::disallowed_methods, reason = "the seam")]
+    pub fn stall_syncs(&self, time: Duration) {
+        self.world().syncs_stalled_until = Some(tokio::time::Instant::now() + time);
+    }
+
     /// Lets one operation fail: of those this fault can strike, the one after the next `skip`.
     pub fn fail_once(&self, fault: Fault, skip: u64) {
         self.world().ambush.push((fault, skip));
@@ -191,10 +197,11 @@ fn lock(world: &Mutex<World>) -> MutexGuard<'_, World> {
     world.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-async fn delay(world: &Mutex<World>) {
+async fn delay(world: &Mutex<World>, action: &str) {
     let (ms, stalled) = {
         let mut world = lock(world);
-        (world.dice.below(DELAY_MS_MAX + 1), world.stalled_until)
+        let syncs = world.syncs_stalled_until.filter(|_| action == "sync");
+        (world.dice.below(DELAY_MS_MAX + 1), world.stalled_until.max(syncs))
     };
     if ms == 0 {
         tokio::task::yield_now().await;
@@ -213,7 +220,7 @@ async fn turn<T>(
     call: Call<'_>,
     work: impl FnOnce(&mut World, &Call<'_>) -> Result<T, DiskError>,
 ) -> Result<T, DiskError> {
-    delay(world).await;
+    delay(world, call.action).await;
     let mut world = lock(world);
     match world.enter(generation, &call)? {
         Fate::Go => work(&mut world, &call),

@@ -13,6 +13,7 @@ use blockyard::capacity::Capacity;
 use blockyard::capacity::CapacityConfig;
 use blockyard::capacity::CapacityMetrics;
 use blockyard::capacity::CapacityNode;
+use blockyard::capacity::CatalogPlace;
 use blockyard::capacity::Durability;
 use blockyard::capacity::Error;
 use blockyard::capacity::ExtentInfo;
@@ -172,7 +173,8 @@ pub(crate) fn run_failed_sync(seed: u64) -> Run {
 }
 
 async fn open(machine: &Machine) -> Result<Arc<CapacityNode>, Violation> {
-    let config = CapacityConfig::small();
+    let catalog = CatalogPlace::Simulated(machine.catalogs.clone());
+    let config = CapacityConfig { catalog, ..CapacityConfig::small() };
     let metrics = CapacityMetrics::default();
     let opened = CapacityNode::open(machine.disks.clone(), machine.env.clone(), config, metrics);
     opened.await.map_err(|error| format!("does not open: {error}"))

@@ -21,6 +21,8 @@ use crate::content::Body;
 use crate::content::Segment;
 use crate::draw::content;
 use crate::index::NAMES;
+use crate::index::SHARED;
+use crate::index::shared_name;
 use crate::seeds::Violation;
 use crate::state::Marks;
 use crate::state::State;
@@ -71,8 +73,16 @@ impl Client<'_> {
         committed.is_some_and(|committed| !matches!(committed.body, Body::Blocks(_)))
     }
 
+    /// One of the client's own names, or one that all clients change.
+    fn name(&self) -> String {
+        if self.session.draw.percent(15) {
+            return shared_name(self.session.draw.between(0, SHARED - 1));
+        }
+        self.own_name()
+    }
+
     /// One of the client's own names.
-    pub(crate) fn name(&self) -> String {
+    pub(crate) fn own_name(&self) -> String {
         format!("{}/{}", self.number, self.session.draw.between(0, NAMES - 1))
     }
 

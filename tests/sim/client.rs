@@ -28,7 +28,7 @@ use crate::model::Answer;
 use crate::model::Blob;
 use crate::requests;
 use crate::requests::Given;
-use crate::rig::Trouble;
+use crate::rig::Failing;
 use crate::seeds::Violation;
 use crate::stack::Stack;
 use crate::state::Marks;
@@ -95,7 +95,7 @@ impl Client<'_> {
             return Ok(None);
         }
         let now = self.now();
-        self.with_blob(name, |blob| blob.ask(change.clone(), demand, now));
+        let ticket = self.with_blob(name, |blob| blob.ask(change.clone(), demand, now));
         let answer = self.send(name, &change, demand, payload).await?;
         self.session.counts.add(answer.name(), 1);
         if matches!(answer, Answer::Done(_)) {
@@ -106,7 +106,7 @@ impl Client<'_> {
             self.stack.env.clock.sleep(Duration::from_millis(20)).await;
         }
         let latest = self.latest();
-        let fits = self.with_blob(name, |blob| blob.answer(answer, latest));
+        let fits = self.with_blob(name, |blob| blob.answer(ticket, answer, latest));
         fits.map_err(|why| format!("{name}: {why}"))?;
         Ok(Some(answer))
     }
@@ -169,31 +169,30 @@ impl Client<'_> {
                 self.session.counts.add("writes refused as overload", 1);
                 Ok(Answer::NotDone)
             }
-            Err(Error::Unavailable(_)) if self.excused() => Ok(Answer::Unknown),
+            Err(Error::Quarantined(_)) if self.excused(Failing::Quarantined) => Ok(Answer::NotDone),
+            Err(Error::Unavailable(_)) if self.excused(Failing::Writes) => Ok(Answer::Unknown),
             Err(error) => Err(format!("write with {:?}: {error}", self.session.plan)),
         }
     }
 
-    pub(crate) fn excused(&self) -> bool {
-        self.session.is_down() || self.session.plan.trouble != Trouble::None
+    /// Whether what goes wrong in this session may make this fail. Another fault than the injected one is a finding.
+    pub(crate) fn excused(&self, failing: Failing) -> bool {
+        self.session.is_down() || self.session.plan.trouble.excuses(failing)
     }
 
-    /// Whether a small blob, stored beside the index, can be written and deleted.
-    pub(crate) async fn can_write(&self) -> Result<bool, Violation> {
+    /// Whether a small blob of this name, stored beside the index, can be written and deleted.
+    pub(crate) async fn can_write(&self, name: &str) -> Result<bool, Violation> {
         let segment = Segment { id: None, tag: self.tag(), len: 8_000 };
         let bytes = content(segment.tag, segment.len);
-        let Some(stored) = self.store(bytes.clone()).await else { return Ok(false) };
-        let given = Given::New(stored.content(), Crc64::of(&bytes));
-        let request =
-            |change, given| requests::request(key("probe"), &change, Demand::default(), given);
         let make = Change::Make { body: Body::Blocks(vec![segment]), marks: Marks::default() };
-        // Whatever comes of it, these bytes are left to reclaim.
-        drop(stored.committing());
-        if !matches!(self.write(request(make, given)).await?, Answer::Done(_)) {
-            return Ok(false);
+        let delete = Change::Delete { scope: Scope::Blob };
+        for (change, payload) in [(make, Payload::Bytes(bytes)), (delete, Payload::Nothing)] {
+            let answer = self.change(name, change, Demand::default(), payload).await?;
+            if !matches!(answer, Some(Answer::Done(_))) {
+                return Ok(false);
+            }
         }
-        let delete = request(Change::Delete { scope: Scope::Blob }, Given::Nothing);
-        Ok(matches!(self.write(delete).await?, Answer::Done(_)))
+        Ok(true)
     }
 
     /// Deletes every blob of every client, as long as that takes.

@@ -29,6 +29,7 @@ use crate::content::Segment;
 use crate::index::key;
 use crate::requests;
 use crate::requests::is_refusal;
+use crate::rig::Failing;
 use crate::seeds::Violation;
 use crate::state::Marks;
 
@@ -36,7 +37,7 @@ impl Client<'_> {
     /// Copies another blob to this name, or a block of it into a staged block.
     pub(crate) async fn copy(&self, name: &str) -> Result<(), Violation> {
         let draw = self.session.draw;
-        let source = self.name();
+        let source = self.own_name();
         let Some((body, snapshot)) = self.source(&source) else { return Ok(()) };
         if let Body::Pages(pages) = &body {
             return self.copy_pages(name, (&source, snapshot), pages).await;
@@ -141,7 +142,8 @@ impl Client<'_> {
             Ok(reply) => Ok(Some(reply)),
             Err(Error::Full | Error::Overloaded) => Ok(None),
             Err(error) if is_refusal(&error) => Ok(None),
-            Err(Error::Unavailable(_)) if self.excused() => Ok(None),
+            Err(Error::Quarantined(_)) if self.excused(Failing::Quarantined) => Ok(None),
+            Err(Error::Unavailable(_)) if self.excused(Failing::Writes) => Ok(None),
             Err(error) => Err(format!("copy with {:?}: {error}", self.session.plan)),
         }
     }

@@ -41,6 +41,9 @@ impl Draw {
     }
 }
 
+/// Between two words of a content.
+pub(crate) const WORD_STEP: u64 = 0x2545_f491_4f6c_dd1d;
+
 /// Bytes that only this tag has.
 pub(crate) fn content(tag: u64, len: u64) -> Bytes {
     let len = usize::try_from(len).unwrap();
@@ -48,7 +51,7 @@ pub(crate) fn content(tag: u64, len: u64) -> Bytes {
     let mut word = tag.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     while bytes.len() < len {
         bytes.extend_from_slice(&word.to_le_bytes());
-        word = word.wrapping_add(0x2545_f491_4f6c_dd1d);
+        word = word.wrapping_add(WORD_STEP);
     }
     bytes.truncate(len);
     bytes.into()

@@ -3,7 +3,8 @@
 //! Each seed is one history: sessions of concurrent work, each ended by a crash, a kill or a shutdown, then a last look
 //! at everything. `SEED=n cargo test --test sim` replays one seed in every scenario, `SEEDS=n` sets how many are run
 //! in all scenarios together (1,000), `FIRST=n` where they start. Seeds that found a bug are kept in `regressions.txt` and
-//! always run.
+//! always run. `HISTORIES=n` runs so many of each scenario, and ends a scenario with the first broken promise: for planted
+//! faults (`tests/mutants`).
 
 #![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
@@ -29,8 +30,10 @@ mod seeds;
 mod splitter;
 mod stack;
 mod state;
+mod streams;
 mod stumble;
 mod tier;
+mod watch;
 mod when;
 
 use crate::seeds::check_seeds;
@@ -119,6 +122,12 @@ fn index_histories_come_through_everything() {
         "page blobs copied",
         "blobs found by tag",
         "starts that failed",
+        "blobs streamed",
+        "blobs streamed while they changed",
+        "syncs stalled",
+        "troubles lifted",
+        "partitions written to afterwards",
+        "garbage gone afterwards",
         "power cuts at work",
         "kills at work",
         "failed syncs",
@@ -156,6 +165,15 @@ fn index_does_not_believe_a_cache_after_a_failed_sync() {
     let counts = counts::Counts::default();
     check_seeds("index-failed-sync", 10, |seed| {
         index::run_planned(seed, rig::Device::Honest, &plans, &counts)
+    });
+}
+
+#[test]
+fn index_keeps_what_a_slow_reader_found_while_syncs_stall() {
+    let stalls = rig::Plan { trouble: rig::Trouble::Stalls, end: rig::End::Shutdown };
+    let counts = counts::Counts::default();
+    check_seeds("index-stalls", 5, |seed| {
+        index::run_planned(seed, rig::Device::Honest, &[stalls; 2], &counts)
     });
 }
 

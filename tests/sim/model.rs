@@ -4,8 +4,13 @@
 //! read that fits none of them is a broken promise; one that fits some rules the others out, because what was once seen
 //! must stay (I1, I6): for good after a restart, before it but for changes still on their way.
 //!
+//! Clients share some names. The answers that overlap are then held against all orders that their times allow.
+//!
 //! `state.rs` says what a change (`change.rs`) makes of one state, `content.rs` what blobs hold, `lease.rs`, `tier.rs` and
 //! `when.rs` what time decides.
+
+use std::collections::BTreeMap;
+use std::fmt;
 
 use blockyard::index::Leased;
 use blockyard::types::Etag;
@@ -75,36 +80,65 @@ struct Asked {
     when: When,
 }
 
+/// A request on its way: clients that share a name have several at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Ticket(u64);
+
+/// The states in which an answer leaves a blob that was in this one; none when it does not fit.
+type Fits<'a> = Box<dyn Fn(&State) -> Vec<State> + 'a>;
+
+/// An answer that came while other requests were on their way: it tells of some moment between its two times.
+struct Told {
+    began: u64,
+    ended: u64,
+    what: String,
+    fits: Fits<'static>,
+}
+
 /// A blob.
-#[derive(Clone, Debug)]
 pub(crate) struct Blob {
     states: Vec<State>,
-    /// Not yet answered.
-    asked: Option<Asked>,
+    /// Not yet answered; reads have no change.
+    open: BTreeMap<Ticket, Option<Asked>>,
+    /// Answers since the last moment at which nothing was on its way.
+    told: Vec<Told>,
     /// Answered with "nobody knows": may take effect at any time until the process is gone, or never.
     lingering: Vec<Asked>,
     seen: Vec<Etag>,
+    /// Counts requests and answers.
+    events: u64,
 }
 
 impl Default for Blob {
     fn default() -> Self {
         Self {
             states: vec![State::default()],
-            asked: None,
+            open: BTreeMap::new(),
+            told: Vec::new(),
             lingering: Vec::new(),
             seen: Vec::new(),
+            events: 0,
         }
+    }
+}
+
+impl fmt::Debug for Blob {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Blob").field("states", &self.states).finish_non_exhaustive()
     }
 }
 
 /// States of a blob between which changes still tell.
 const STATES_MAX: usize = 64;
 
+/// Answers that are put in order at once, at most: the orders grow fast.
+const TOLD_MAX: usize = 10;
+
 impl Blob {
     /// The state, when only one is possible.
     pub(crate) fn known(&self) -> Option<&State> {
         match self.states.as_slice() {
-            [state] if self.lingering.is_empty() => Some(state),
+            [state] if self.is_settled() => Some(state),
             _ => None,
         }
     }
@@ -113,9 +147,18 @@ impl Blob {
     pub(crate) fn body(&self) -> Option<&Body> {
         let body = |state: &State| state.committed.as_ref().map(|committed| committed.body.clone());
         let first = self.states.first()?;
-        let sure =
-            self.lingering.is_empty() && self.states.iter().all(|state| body(state) == body(first));
+        let sure = self.is_settled() && self.states.iter().all(|state| body(state) == body(first));
         first.committed.as_ref().map(|committed| &committed.body).filter(|_| sure)
+    }
+
+    /// Whether nothing may change it now.
+    fn is_settled(&self) -> bool {
+        self.lingering.is_empty() && !self.is_changing() && self.told.is_empty()
+    }
+
+    /// Whether a change of it is on its way.
+    pub(crate) fn is_changing(&self) -> bool {
+        self.open.values().any(Option::is_some)
     }
 
     /// One of the states it may be in: to draw changes by.
@@ -125,28 +168,53 @@ impl Blob {
 
     /// Whether so many changes linger, or states are possible, that another would only blur the picture.
     pub(crate) fn is_blurred(&self) -> bool {
-        self.lingering.len() >= 3 || self.states.len() > STATES_MAX
+        self.lingering.len() >= 3
+            || self.states.len() > STATES_MAX
+            || self.told.len() + self.open.len() >= TOLD_MAX
     }
 
-    pub(crate) fn ask(&mut self, change: Change, demand: Demand, now: Timestamp) {
-        assert!(self.asked.is_none(), "one change at a time");
-        self.asked = Some(Asked { change, demand, when: When::since(now) });
+    /// Notes a change that is asked for.
+    pub(crate) fn ask(&mut self, change: Change, demand: Demand, now: Timestamp) -> Ticket {
+        self.begin(Some(Asked { change, demand, when: When::since(now) }))
+    }
+
+    /// Notes a read before it is sent.
+    pub(crate) fn look(&mut self) -> Ticket {
+        self.begin(None)
+    }
+
+    fn begin(&mut self, asked: Option<Asked>) -> Ticket {
+        let ticket = Ticket(self.event());
+        self.open.insert(ticket, asked);
+        ticket
+    }
+
+    fn event(&mut self) -> u64 {
+        self.events += 1;
+        self.events
     }
 
     /// An answer to what was asked, no later than `until`.
-    pub(crate) fn answer(&mut self, answer: Answer, until: Timestamp) -> Result<(), Violation> {
-        let mut asked = self.asked.take().expect("asked before answered");
-        let states: Vec<State> = match answer {
-            Answer::NotDone => return Ok(()),
+    pub(crate) fn answer(
+        &mut self,
+        ticket: Ticket,
+        answer: Answer,
+        until: Timestamp,
+    ) -> Result<(), Violation> {
+        let asked = self.open.remove(&ticket).flatten();
+        let mut asked = asked.expect("asked before answered");
+        let what = format!("{answer:?} to {asked:?}");
+        let fits: Fits<'static> = match answer {
+            Answer::NotDone => return self.settle(),
             Answer::Unknown => {
                 self.lingering.push(asked);
-                return Ok(());
+                return self.settle();
             }
             Answer::Refused => {
                 asked.when.to = until;
-                let mut states = self.possible();
-                states.retain(|state| after(state, &asked).refused);
-                states
+                Box::new(move |state| {
+                    if after(state, &asked).refused { vec![state.clone()] } else { Vec::new() }
+                })
             }
             Answer::Done(done) => {
                 asked.when.to = until;
@@ -158,13 +226,14 @@ impl Blob {
                     asked.when = When::at(at);
                 }
                 self.check_etag(&asked.change, done.etag)?;
-                let mut changed: Vec<State> =
-                    self.possible().iter().flat_map(|state| after(state, &asked).done).collect();
-                changed.retain_mut(|state| settle(state, &asked.change, done));
-                changed
+                Box::new(move |state| {
+                    let mut changed = after(state, &asked).done;
+                    changed.retain_mut(|state| settle(state, &asked.change, done));
+                    changed
+                })
             }
         };
-        self.narrow(states, || format!("{answer:?} to {asked:?} fits none of"))
+        self.tell(ticket, what, fits)
     }
 
     fn check_etag(&mut self, change: &Change, etag: Option<Etag>) -> Result<(), Violation> {
@@ -177,27 +246,112 @@ impl Blob {
     }
 
     /// The process is gone, no later than `until`, and with it what was on its way: it happened, or it never will.
-    pub(crate) fn cut_off(&mut self, until: Timestamp) {
-        self.lingering.extend(self.asked.take());
+    pub(crate) fn cut_off(&mut self, until: Timestamp) -> Result<(), Violation> {
+        self.lingering.extend(std::mem::take(&mut self.open).into_values().flatten());
         self.lingering.iter_mut().for_each(|asked| asked.when.to = until);
+        self.settle()?;
         self.states = self.possible();
         self.lingering.clear();
+        Ok(())
     }
 
-    /// Something was seen; only states in which `fits` remain.
+    /// Something was seen of a blob that nobody changes meanwhile; only states in which `fits` remain. Nothing is concluded
+    /// while a read of somebody else overlaps a change.
     pub(crate) fn see(
         &mut self,
         what: &str,
         fits: impl Fn(&mut State) -> bool,
     ) -> Result<(), Violation> {
+        assert!(!self.is_changing(), "somebody changes it meanwhile");
+        if !self.told.is_empty() {
+            return Ok(());
+        }
         let mut states = self.possible();
         states.retain_mut(fits);
-        self.narrow(states, || format!("saw {what}, possible were only"))
+        if states.is_empty() {
+            return Err(format!("saw {what}, possible were only {:?}", self.possible()));
+        }
+        dedup(&mut states);
+        self.states = states;
+        Ok(())
+    }
+
+    /// What a read brought: at some time since [`Self::look`] it was so.
+    pub(crate) fn seen_by(
+        &mut self,
+        ticket: Ticket,
+        what: &str,
+        fits: impl Fn(&mut State) -> bool + 'static,
+    ) -> Result<(), Violation> {
+        self.open.remove(&ticket);
+        let fits = move |state: &State| {
+            let mut state = state.clone();
+            if fits(&mut state) { vec![state] } else { Vec::new() }
+        };
+        self.tell(ticket, format!("saw {what},"), Box::new(fits))
+    }
+
+    /// A read brought nothing.
+    pub(crate) fn looked_away(&mut self, ticket: Ticket) -> Result<(), Violation> {
+        self.open.remove(&ticket);
+        self.settle()
+    }
+
+    fn tell(&mut self, ticket: Ticket, what: String, fits: Fits<'static>) -> Result<(), Violation> {
+        let ended = self.event();
+        self.told.push(Told { began: ticket.0, ended, what, fits });
+        self.settle()
+    }
+
+    /// Once nothing is on its way any more: finds the orders in which all answers make sense (I6, I8: each takes effect at
+    /// one moment between its request and its answer), and keeps the states in which they leave the blob.
+    fn settle(&mut self) -> Result<(), Violation> {
+        if !self.open.is_empty() || self.told.is_empty() {
+            return Ok(());
+        }
+        let told = std::mem::take(&mut self.told);
+        // Which answers were given their place, and the state after them.
+        let mut reached: Vec<(u64, State)> =
+            self.possible().into_iter().map(|state| (0, state)).collect();
+        for _ in 0..told.len() {
+            let mut next: Vec<(u64, State)> = Vec::new();
+            for (placed, state) in &reached {
+                let left = || (0..told.len()).filter(|n| placed & (1 << n) == 0);
+                let first_end = left().map(|n| told[n].ended).min().unwrap_or_default();
+                for n in left().filter(|n| told[*n].began < first_end) {
+                    for state in self.with_lingering((told[n].fits)(state)) {
+                        let found = (placed | 1 << n, state);
+                        if !next.contains(&found) {
+                            next.push(found);
+                        }
+                    }
+                }
+            }
+            reached = next;
+        }
+        if reached.is_empty() {
+            let about: Vec<&str> = told.iter().map(|told| told.what.as_str()).collect();
+            let about = about.join("\n    and ");
+            return Err(format!("{about} fits none of {:?}", self.possible()));
+        }
+        self.states = reached.into_iter().map(|(_, state)| state).collect();
+        dedup(&mut self.states);
+        Ok(())
     }
 
     /// The states with what lingers done or not.
     pub(crate) fn possible(&self) -> Vec<State> {
-        let mut states = self.states.clone();
+        let mut states = self.with_lingering(self.states.clone());
+        for asked in self.open.values().flatten() {
+            let done = states.iter().flat_map(|state| after(state, asked).done);
+            let done: Vec<State> = done.collect();
+            states.extend(done);
+        }
+        dedup(&mut states);
+        states
+    }
+
+    fn with_lingering(&self, mut states: Vec<State>) -> Vec<State> {
         for asked in &self.lingering {
             for state in states.clone().iter().flat_map(|state| after(state, asked).done) {
                 if !states.contains(&state) {
@@ -207,23 +361,16 @@ impl Blob {
         }
         states
     }
+}
 
-    fn narrow(
-        &mut self,
-        states: Vec<State>,
-        about: impl FnOnce() -> String,
-    ) -> Result<(), Violation> {
-        if states.is_empty() {
-            return Err(format!("{} {:?}", about(), self.possible()));
+fn dedup(states: &mut Vec<State>) {
+    let mut kept: Vec<State> = Vec::new();
+    for state in states.drain(..) {
+        if !kept.contains(&state) {
+            kept.push(state);
         }
-        self.states.clear();
-        for state in states {
-            if !self.states.contains(&state) {
-                self.states.push(state);
-            }
-        }
-        Ok(())
     }
+    *states = kept;
 }
 
 fn after(state: &State, asked: &Asked) -> Outcomes {
@@ -262,5 +409,91 @@ fn settle(state: &mut State, change: &Change, done: Done) -> bool {
             .committed
             .as_mut()
             .is_some_and(|committed| lease::answered(&mut committed.lease, &leased)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::content::Segment;
+    use crate::state::Marks;
+
+    fn at(ticks: u64) -> Timestamp {
+        Timestamp::from_ticks(ticks)
+    }
+
+    fn put(tag: u64) -> Change {
+        let body = Body::Blocks(vec![Segment { id: None, tag, len: 8 }]);
+        Change::Make { body, marks: Marks::default() }
+    }
+
+    fn done(etag: &str) -> Answer {
+        Answer::Done(Done { etag: Etag::parse(etag), at: None, more: More::Nothing })
+    }
+
+    /// A read that shows this content.
+    fn shows(tag: Option<u64>) -> impl Fn(&mut State) -> bool + 'static {
+        move |state| {
+            let body = state.committed.as_ref().map(|committed| &committed.body);
+            body.and_then(|body| body.segments().first()).map(|one| one.tag) == tag
+        }
+    }
+
+    #[test]
+    fn changes_that_overlap_may_come_in_either_order_and_a_read_then_decides_it() {
+        for last in [1, 2] {
+            let mut blob = Blob::default();
+            let first = blob.ask(put(1), Demand::default(), at(1));
+            let second = blob.ask(put(2), Demand::default(), at(1));
+            blob.answer(second, done("0x2"), at(9)).unwrap();
+            blob.answer(first, done("0x1"), at(9)).unwrap();
+            assert!(blob.known().is_none(), "nobody knows which came last");
+            blob.see("it", shows(Some(last))).unwrap();
+            blob.see("it again", shows(Some(3 - last))).unwrap_err();
+        }
+    }
+
+    #[test]
+    fn a_read_that_overlaps_a_change_shows_either_side_of_it_and_one_after_it_does_not() {
+        for seen in [None, Some(1)] {
+            let mut blob = Blob::default();
+            let change = blob.ask(put(1), Demand::default(), at(1));
+            let read = blob.look();
+            blob.seen_by(read, "it", shows(seen)).unwrap();
+            blob.answer(change, done("0x1"), at(9)).unwrap();
+        }
+        let mut blob = Blob::default();
+        let change = blob.ask(put(1), Demand::default(), at(1));
+        let other = blob.look();
+        blob.answer(change, done("0x1"), at(9)).unwrap();
+        let late = blob.look();
+        blob.seen_by(late, "nothing", shows(None)).unwrap();
+        // Now nothing is on its way: the late read had no moment at which it was right.
+        blob.looked_away(other).unwrap_err();
+    }
+
+    #[test]
+    fn two_reads_do_not_see_a_change_come_and_go() {
+        let mut blob = Blob::default();
+        let change = blob.ask(put(1), Demand::default(), at(1));
+        for seen in [Some(1), None] {
+            let read = blob.look();
+            blob.seen_by(read, "it", shows(seen)).unwrap();
+        }
+        blob.answer(change, done("0x1"), at(9)).unwrap_err();
+    }
+
+    #[test]
+    fn what_nobody_answered_may_happen_until_the_process_is_gone() {
+        let mut blob = Blob::default();
+        let lost = blob.ask(put(1), Demand::default(), at(1));
+        blob.answer(lost, Answer::Unknown, at(2)).unwrap();
+        blob.see("nothing", shows(None)).unwrap();
+        blob.see("it", shows(Some(1))).unwrap();
+        let mut blob = Blob::default();
+        let _cut = blob.ask(put(1), Demand::default(), at(1));
+        blob.cut_off(at(2)).unwrap();
+        blob.see("nothing", shows(None)).unwrap();
+        blob.see("it", shows(Some(1))).unwrap_err();
     }
 }

@@ -25,9 +25,15 @@ use crate::client::Client;
 use crate::content::Body;
 use crate::content::Segment;
 use crate::index::NAMES;
+use crate::index::SHARED;
+use crate::index::is_shared;
 use crate::index::key;
+use crate::index::shared_name;
+use crate::model::Blob;
 use crate::requests::block_id;
 use crate::requests::guard;
+use crate::requests::is_refusal;
+use crate::rig::Failing;
 use crate::seeds::Violation;
 use crate::state::Committed;
 use crate::state::State;
@@ -90,7 +96,8 @@ impl Client<'_> {
 
     /// Reads one of the snapshots, if there are any.
     pub(crate) async fn check_snapshot(&self, name: &str) -> Result<(), Violation> {
-        let snapshots = self.likely(name).snapshots;
+        // Of one that others change it may be gone.
+        let snapshots = if is_shared(name) { Vec::new() } else { self.likely(name).snapshots };
         match self.session.draw.one(&snapshots).and_then(|taken| taken.at) {
             Some(at) => self.check_range(name, Some(at), None).await,
             None => Ok(()),
@@ -104,13 +111,15 @@ impl Client<'_> {
         range: Option<ByteRange>,
     ) -> Result<(), Violation> {
         let before = self.now();
+        let ticket = self.with_blob(name, Blob::look);
         let found = match self.read(name, snapshot, range).await {
             Ok(Seen::Value(found)) => found,
-            Ok(Seen::Excused) => return Ok(()),
+            Ok(Seen::Excused) => return self.with_blob(name, |blob| blob.looked_away(ticket)),
             Err(why) => return Err(format!("{name}: {why}")),
         };
         let when = When { from: before, to: self.now() };
-        let fits = |state: &mut State| match snapshot {
+        let what = format!("{} of {snapshot:?}", found.what());
+        let fits = move |state: &mut State| match snapshot {
             None => {
                 let right = match (&found, &state.committed) {
                     (Found::Bytes { view, .. }, Some(_)) => {
@@ -125,8 +134,7 @@ impl Client<'_> {
                 found.fits(taken.map(|taken| &mut taken.was), when)
             }
         };
-        let what = format!("{} of {snapshot:?}", found.what());
-        let result = self.with_blob(name, |blob| blob.see(&what, fits));
+        let result = self.with_blob(name, |blob| blob.seen_by(ticket, &what, fits));
         result.map_err(|why| format!("{name}: {why}"))
     }
 
@@ -142,7 +150,7 @@ impl Client<'_> {
             Err(Error::BlobNotFound) => return Ok(Seen::Value(Found::Missing)),
             Err(Error::Archived | Error::Rehydrating) => return Ok(Seen::Value(Found::Archived)),
             Err(Error::InvalidRange { len }) => return Ok(Seen::Value(Found::PastEnd(len))),
-            Err(error) => return self.excuse(&error),
+            Err(error) => return self.excuse(Failing::of_rows(&error), &error),
         };
         reading.names(view.pieces.iter().filter_map(Piece::extent));
         let mut bytes = Vec::new();
@@ -158,7 +166,7 @@ impl Client<'_> {
                     Piece::Stored { location, range } => {
                         match self.stack.capacity.read(&location, range).await {
                             Ok(parts) => bytes.extend_from_slice(&parts.concat()),
-                            Err(error) => return self.excuse(&error),
+                            Err(error) => return self.excuse(Failing::Bytes, &error),
                         }
                     }
                     Piece::Encrypted { .. } => panic!("no request came with a key"),
@@ -175,13 +183,15 @@ impl Client<'_> {
                     reading.names(more.pieces.iter().filter_map(Piece::extent));
                     (pieces, end) = (more.pieces, more.pieces_end);
                 }
-                Err(error) => return self.excuse(&error),
+                // Somebody changed it meanwhile.
+                Err(error) if is_shared(name) && is_refusal(&error) => return Ok(Seen::Excused),
+                Err(error) => return self.excuse(Failing::of_rows(&error), &error),
             }
         }
         Ok(Seen::Value(Found::Bytes { view, bytes: bytes.into() }))
     }
 
-    async fn view(
+    pub(crate) async fn view(
         &self,
         name: &str,
         snapshot: Option<Timestamp>,
@@ -197,17 +207,23 @@ impl Client<'_> {
         Ok(view)
     }
 
-    pub(crate) fn excuse<T>(&self, error: &dyn std::fmt::Display) -> Result<Seen<T>, Violation> {
-        if self.excused() {
+    pub(crate) fn excuse<T>(
+        &self,
+        failing: Failing,
+        error: &dyn std::fmt::Display,
+    ) -> Result<Seen<T>, Violation> {
+        if self.excused(failing) {
             return Ok(Seen::Excused);
         }
-        Err(format!("read with {:?}: {error}", self.session.plan))
+        Err(format!("{failing:?} with {:?}: {error}", self.session.plan))
     }
 
     /// Reads the lists of blocks or page ranges.
     pub(crate) async fn check_layout(&self, name: &str) -> Result<(), Violation> {
         let body = self.likely(name).committed.map(|committed| committed.body);
         let result = match body {
+            // Answer by answer: others may change it between two.
+            Some(Body::Pages(_)) if is_shared(name) => Ok(()),
             Some(Body::Pages(pages)) => self.check_pages(name, pages.len).await,
             Some(Body::Appended { .. }) => Ok(()),
             Some(Body::Blocks(_)) | None => self.check_blocks(name).await,
@@ -219,6 +235,7 @@ impl Client<'_> {
         let key = key(name);
         let position = RoutingKey::blob(&key);
         let read = Read::BlockList(key, None, Guard::default());
+        let ticket = self.with_blob(name, Blob::look);
         let (committed, uncommitted) = match self.stack.router.read(position.as_bytes(), read).await
         {
             Ok(ReadReply::BlockList(list)) => (list.committed, list.uncommitted),
@@ -229,9 +246,12 @@ impl Client<'_> {
                     let body = state.committed.as_ref().map(|committed| &committed.body);
                     body.is_some_and(|body| !matches!(body, Body::Blocks(_)))
                 };
-                return self.with_blob(name, |blob| blob.see("no block blob", fits));
+                return self.with_blob(name, |blob| blob.seen_by(ticket, "no block blob", fits));
             }
-            Err(error) => return self.excuse::<()>(&error).map(|_| ()),
+            Err(error) => {
+                self.excuse::<()>(Failing::of_rows(&error), &error)?;
+                return self.with_blob(name, |blob| blob.looked_away(ticket));
+            }
         };
         let what = format!("blocks {committed:?}, uncommitted {uncommitted:?}");
         let same = |segments: Vec<&Segment>, views: &[BlockView]| {
@@ -240,7 +260,7 @@ impl Client<'_> {
                     Some(&view.id) == segment.id.map(block_id).as_ref() && view.len == segment.len
                 })
         };
-        let fits = |state: &mut State| {
+        let fits = move |state: &mut State| {
             let body = state.committed.as_ref().map(|committed| &committed.body);
             let blocks: Vec<&Segment> = match body {
                 None => Vec::new(),
@@ -251,7 +271,7 @@ impl Client<'_> {
             };
             same(blocks, &committed) && same(state.staged.values().collect(), &uncommitted)
         };
-        self.with_blob(name, |blob| blob.see(&what, fits))
+        self.with_blob(name, |blob| blob.seen_by(ticket, &what, fits))
     }
 
     /// Page ranges, answer by answer.
@@ -289,7 +309,9 @@ impl Client<'_> {
                 Err(Error::BlobNotFound | Error::WrongKind | Error::InvalidRange { .. }) => {
                     return Ok(());
                 }
-                Err(error) => return self.excuse::<()>(&error).map(|_| ()),
+                Err(error) => {
+                    return self.excuse::<()>(Failing::of_rows(&error), &error).map(|_| ());
+                }
             }
         }
         let fits = |state: &mut State| match &state.committed {
@@ -319,7 +341,9 @@ impl Client<'_> {
         loop {
             let page = match self.stack.router.list(&list).await {
                 Ok(page) => page,
-                Err(error) => return self.excuse::<()>(&error).map(|_| ()),
+                Err(error) => {
+                    return self.excuse::<()>(Failing::of_rows(&error), &error).map(|_| ());
+                }
             };
             if page.entries.len() > list.limit {
                 return Err(format!("{} entries, asked for {}", page.entries.len(), list.limit));
@@ -380,6 +404,16 @@ impl Client<'_> {
             }
         }
         self.check_list().await
+    }
+
+    /// Reads the names that all clients change, which nobody does now.
+    pub(crate) async fn check_shared(&self) -> Result<(), Violation> {
+        for number in 0..SHARED {
+            let name = shared_name(number);
+            self.check_blocks(&name).await.map_err(|why| format!("{name}: {why}"))?;
+            self.check_range(&name, None, None).await?;
+        }
+        Ok(())
     }
 }
 

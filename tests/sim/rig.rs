@@ -4,6 +4,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
+use blockyard::capacity::SimulatedCatalog;
 use blockyard::env::Disk;
 use blockyard::env::Env;
 use blockyard::env::Fault;
@@ -12,6 +13,7 @@ use blockyard::env::SeededRand;
 use blockyard::env::SimClock;
 use blockyard::env::SimDisk;
 use blockyard::env::Tasks;
+use blockyard::index::Error;
 use blockyard::types::Timestamp;
 
 use crate::draw::Draw;
@@ -44,8 +46,55 @@ pub(crate) enum Trouble {
     SyncError,
     /// The disk is nearly full, or says so now and then.
     Full,
+    /// Syncs take seconds.
+    Stalls,
     /// The coordinator refuses, or does not tell what it did.
     Coordinator,
+}
+
+/// What fails for a client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Failing {
+    /// Bytes of a blob that was found cannot be read.
+    Bytes,
+    /// Rows cannot be read.
+    Rows,
+    /// A change may or may not have been made.
+    Writes,
+    /// A split, merge or move.
+    MapChange,
+    /// Somebody waited for too long for a partition whose change cannot be made.
+    Overloaded,
+    /// A partition was not opened at the start, because what it needs could not be read or shut.
+    Quarantined,
+}
+
+impl Failing {
+    /// What it means when rows cannot be read.
+    pub(crate) const fn of_rows(error: &Error) -> Self {
+        if matches!(error, Error::Quarantined(_)) {
+            Self::Quarantined
+        } else if matches!(error, Error::Overloaded) {
+            Self::Overloaded
+        } else {
+            Self::Rows
+        }
+    }
+}
+
+impl Trouble {
+    /// Whether it may make this fail. A disk that takes no more writes, or is full, and a coordinator that is away keep nobody
+    /// from reading.
+    pub(crate) const fn excuses(self, failing: Failing) -> bool {
+        match self {
+            Self::None | Self::PowerCut | Self::Stalls => false,
+            Self::ReadErrors => true,
+            Self::WriteError | Self::SyncError | Self::Coordinator => {
+                !matches!(failing, Failing::Bytes | Failing::Rows)
+            }
+            Self::Full => matches!(failing, Failing::MapChange),
+        }
+    }
 }
 
 /// How a session ends and the next one begins.
@@ -69,13 +118,14 @@ impl Plan {
     pub(crate) const CALM: Self = Self { trouble: Trouble::None, end: End::Shutdown };
 
     pub(crate) fn draw(draw: &Draw) -> Self {
-        let trouble = match draw.between(0, 20) {
+        let trouble = match draw.between(0, 25) {
             0..=3 => Trouble::None,
             4..=11 => Trouble::PowerCut,
             12..=13 => Trouble::ReadErrors,
             14 => Trouble::WriteError,
             15..=16 => Trouble::SyncError,
             17..=19 => Trouble::Full,
+            20..=22 => Trouble::Stalls,
             _ => Trouble::Coordinator,
         };
         let end = match draw.between(0, 5) {
@@ -91,6 +141,7 @@ impl Plan {
 #[derive(Debug)]
 pub(crate) struct Rig {
     pub(crate) sims: Vec<SimDisk>,
+    catalogs: Vec<SimulatedCatalog>,
     seed: u64,
     device: Device,
     capacity_bytes: u64,
@@ -101,6 +152,7 @@ pub(crate) struct Rig {
 #[derive(Clone, Debug)]
 pub(crate) struct Machine {
     pub(crate) disks: Vec<Arc<dyn Disk>>,
+    pub(crate) catalogs: Vec<SimulatedCatalog>,
     pub(crate) env: Env,
     sims: Vec<SimDisk>,
     device: Device,
@@ -119,8 +171,10 @@ impl Machine {
 
 impl Rig {
     pub(crate) fn new(seed: u64, disks: u64, capacity_bytes: u64, device: Device) -> Self {
-        let sims = (0..disks).map(|disk| SimDisk::new(seed * 16 + disk, capacity_bytes)).collect();
-        Self { sims, seed, device, capacity_bytes, history: Vec::new() }
+        let sims: Vec<SimDisk> =
+            (0..disks).map(|disk| SimDisk::new(seed * 16 + disk, capacity_bytes)).collect();
+        let catalogs = sims.iter().map(|_| SimulatedCatalog::default()).collect();
+        Self { sims, catalogs, seed, device, capacity_bytes, history: Vec::new() }
     }
 
     /// Runs one session on a fresh runtime: whatever it leaves behind dies with it, as a process does.
@@ -139,6 +193,7 @@ impl Rig {
         let sessions = self.history.len() as u64;
         self.prepare(draw, plan);
         let disks = self.sims.iter().map(SimDisk::disk).collect();
+        let catalogs = self.catalogs.clone();
         let runtime =
             tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
         let runtime = runtime.unwrap();
@@ -151,7 +206,8 @@ impl Rig {
             clock.set_wall(Timestamp::from_unix(wall));
             let rand = SeededRand::new(self.seed * 1000 + sessions);
             let env = Env { clock: Arc::new(clock), rand: Arc::new(rand), tasks: Tasks::new() };
-            let machine = Machine { disks, env, sims: self.sims.clone(), device: self.device };
+            let machine =
+                Machine { disks, catalogs, env, sims: self.sims.clone(), device: self.device };
             tokio::time::timeout(SESSION_MAX, work(machine)).await
         });
         drop(runtime);
@@ -164,7 +220,7 @@ impl Rig {
         let mut faults = Faults::default();
         for sim in &self.sims {
             match plan.trouble {
-                Trouble::None | Trouble::Coordinator => {}
+                Trouble::None | Trouble::Stalls | Trouble::Coordinator => {}
                 // Early ones hit recovery, late ones work.
                 Trouble::PowerCut => {
                     let far = if draw.percent(30) { 60 } else { 2000 };
@@ -189,6 +245,8 @@ impl Rig {
     }
 
     fn finish(&self, plan: Plan) {
+        let rand = SeededRand::new(self.seed * 1000 + 500 + self.history.len() as u64);
+        self.catalogs.iter().for_each(|catalog| catalog.crash(&rand));
         let killed = plan.end == End::Kill && !self.sims.iter().any(SimDisk::is_down);
         for sim in &self.sims {
             sim.set_capacity(self.capacity_bytes);

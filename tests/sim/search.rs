@@ -21,6 +21,7 @@ use crate::client::Client;
 use crate::index::container;
 use crate::index::key;
 use crate::requests::tags;
+use crate::rig::Failing;
 use crate::seeds::Violation;
 
 impl Client<'_> {
@@ -31,7 +32,8 @@ impl Client<'_> {
         }
         match self.bring_up(name).await {
             Ok(()) | Err(Error::Full | Error::Overloaded) => Ok(()),
-            Err(Error::Unavailable(_)) if self.excused() => Ok(()),
+            Err(Error::Quarantined(_)) if self.excused(Failing::Quarantined) => Ok(()),
+            Err(Error::Unavailable(_)) if self.excused(Failing::Writes) => Ok(()),
             Err(error) => Err(format!("{name}: tag index with {:?}: {error}", self.session.plan)),
         }
     }

@@ -22,15 +22,17 @@ const SEEDS: u64 = 1_000;
 
 /// Runs this scenario's share of the seeds, in percent, and fails with all violations.
 pub(crate) fn check_seeds(scenario: &str, percent: u64, run: impl Fn(u64) -> Run + Sync) {
-    let seeds = match setting("SEED") {
-        Some(seed) => vec![seed],
-        None => {
+    let planted = setting("HISTORIES");
+    let seeds = match (setting("SEED"), planted) {
+        (Some(seed), _) => vec![seed],
+        (None, Some(histories)) => (0..histories).collect(),
+        (None, None) => {
             let first = setting("FIRST").unwrap_or(0);
             let count = setting("SEEDS").unwrap_or(SEEDS) * percent / 100;
             regressions(scenario).chain(first..first + count).collect()
         }
     };
-    let failed = run_all(scenario, &seeds, run);
+    let failed = run_all(scenario, &seeds, planted.is_some(), run);
     assert!(failed.is_empty(), "{} of {} seeds:\n{}", failed.len(), seeds.len(), failed.join("\n"));
 }
 
@@ -71,7 +73,12 @@ impl Progress {
 }
 
 /// The violations.
-fn run_all(scenario: &str, seeds: &[u64], run: impl Fn(u64) -> Run + Sync) -> Vec<String> {
+fn run_all(
+    scenario: &str,
+    seeds: &[u64],
+    until_broken: bool,
+    run: impl Fn(u64) -> Run + Sync,
+) -> Vec<String> {
     let progress = Mutex::new(Progress::default());
     let next = AtomicUsize::new(0);
     let workers = std::thread::available_parallelism().map_or(2, usize::from);
@@ -84,6 +91,9 @@ fn run_all(scenario: &str, seeds: &[u64], run: impl Fn(u64) -> Run + Sync) -> Ve
                     let run = result.unwrap_or_else(|panic| {
                         Err(format!("panicked: {}", panic_text(panic.as_ref())))
                     });
+                    if until_broken && run.is_err() {
+                        next.fetch_max(seeds.len(), Ordering::Relaxed);
+                    }
                     progress.lock().unwrap().note(scenario, seeds.len(), seed, run);
                 }
             });

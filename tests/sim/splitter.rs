@@ -14,7 +14,7 @@ use crate::index::CLIENTS;
 use crate::index::NAMES;
 use crate::index::Session;
 use crate::index::key;
-use crate::rig::Trouble;
+use crate::rig::Failing;
 use crate::seeds::Violation;
 use crate::stack::Stack;
 
@@ -146,7 +146,7 @@ fn judge(
             Ok(())
         }
         Err(ChangeError::NoSuchHost) => Err("there are two hosts".to_owned()),
-        Err(ChangeError::Failed(_)) if session.plan.trouble != Trouble::None => {
+        Err(ChangeError::Failed(_)) if session.plan.trouble.excuses(Failing::MapChange) => {
             session.counts.add(&format!("{what} that failed"), 1);
             Ok(())
         }

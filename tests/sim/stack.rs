@@ -8,6 +8,7 @@ use blockyard::capacity::Capacity;
 use blockyard::capacity::CapacityConfig;
 use blockyard::capacity::CapacityMetrics;
 use blockyard::capacity::CapacityNode;
+use blockyard::capacity::CatalogPlace;
 use blockyard::coordinator::Coordinator;
 use blockyard::coordinator::IdAllocator;
 use blockyard::coordinator::SimulatedStore;
@@ -32,6 +33,8 @@ use blockyard::telemetry::Registry;
 use blockyard::types::RoutingKey;
 
 use crate::rig::Machine;
+use crate::watch::Watch;
+use crate::watch::Watched;
 
 /// Hosts of partitions: with two there is something to move.
 const HOSTS: usize = 2;
@@ -46,6 +49,8 @@ pub(crate) struct Stack {
     pub(crate) pool: WritePool,
     pub(crate) inflight: InFlight,
     pub(crate) metrics: Registry,
+    /// What reclaim must not free.
+    pub(crate) watch: Watch,
     _reclaim: Arc<Reclaim>,
 }
 
@@ -60,7 +65,7 @@ impl Stack {
         let mut registry = Registry::default();
         let metrics = CapacityMetrics::registered(&mut registry);
         let disks = machine.disks.clone();
-        let node = CapacityNode::open(disks, env.clone(), capacity_config(), metrics);
+        let node = CapacityNode::open(disks, env.clone(), capacity_config(machine), metrics);
         let node = node.await.map_err(|error| format!("capacity does not open: {error}"))?;
         let extents_before_open = node.extents().await;
         let capacity = Arc::clone(&node) as Arc<dyn Capacity>;
@@ -89,10 +94,11 @@ impl Stack {
             inflight.clone(),
             env.clone(),
         );
+        let watch = Watch::default();
         let reclaim = Reclaim::start(Setup {
             host: hosting,
             partitions: Arc::new(CoordinatorPartitions(coordinator)),
-            capacity,
+            capacity: Arc::new(Watched { capacity, watch: watch.clone() }),
             inflight: inflight.clone(),
             env: env.clone(),
             config: reclaim_config(),
@@ -108,6 +114,7 @@ impl Stack {
             pool,
             inflight,
             metrics: registry,
+            watch,
             _reclaim: reclaim,
         })
     }
@@ -123,8 +130,9 @@ impl Stack {
 }
 
 /// The reserve holds a log for each of 16 partitions: without room for them nothing could be deleted from a full disk.
-fn capacity_config() -> CapacityConfig {
-    CapacityConfig { reserve_bytes: Some(2 << 20), ..CapacityConfig::small() }
+fn capacity_config(machine: &Machine) -> CapacityConfig {
+    let catalog = CatalogPlace::Simulated(machine.catalogs.clone());
+    CapacityConfig { reserve_bytes: Some(2 << 20), catalog, ..CapacityConfig::small() }
 }
 
 fn index_config() -> Config {
@@ -157,6 +165,8 @@ fn reclaim_config() -> ReclaimConfig {
         audit_wait: Duration::from_millis(5),
         audit_read_max: Duration::from_millis(100),
         audit_blobs: 3,
+        open_waste_min: 32 << 10,
+        audit_dropped_min: 8 << 10,
         ..ReclaimConfig::default()
     }
 }

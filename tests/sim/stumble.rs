@@ -1,4 +1,4 @@
-//! Disks that stumble: for seconds nothing is done, and then everything goes on. Writes that wait for too long are refused
+//! Disks that stumble: for seconds nothing is done, or no sync ends, and then everything goes on. Writes that wait for too long are refused
 //! meanwhile, and the model holds that what was refused never happens.
 
 use std::convert::Infallible;
@@ -15,18 +15,23 @@ const TIMES_MAX: u64 = 2;
 /// Longest, in milliseconds.
 const LONGEST: u64 = 4_500;
 
-/// Lets disks stumble now and then while others work.
+/// Lets disks stumble now and then while others work; surely, and only with their syncs, when `stalls`.
 pub(crate) async fn run(
-    (draw, counts): (&Draw, &Counts),
+    (draw, stalls, counts): (&Draw, bool, &Counts),
     sims: &[SimDisk],
     clock: &dyn Clock,
 ) -> Infallible {
-    let times = if draw.percent(30) { draw.between(1, TIMES_MAX) } else { 0 };
+    let times = if stalls || draw.percent(30) { draw.between(1, TIMES_MAX) } else { 0 };
     for _ in 0..times {
         clock.sleep(Duration::from_millis(draw.between(10, 400))).await;
         let time = Duration::from_millis(draw.between(500, LONGEST));
-        sims.iter().for_each(|sim| sim.stall(time));
-        counts.add("stumbles of a disk", 1);
+        if stalls || draw.percent(50) {
+            sims.iter().for_each(|sim| sim.stall_syncs(time));
+            counts.add("syncs stalled", 1);
+        } else {
+            sims.iter().for_each(|sim| sim.stall(time));
+            counts.add("stumbles of a disk", 1);
+        }
         clock.sleep(time).await;
     }
     std::future::pending().await

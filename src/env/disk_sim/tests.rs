@@ -271,3 +271,17 @@ async fn same_seed_gives_same_trace() {
     assert_eq!(busy(1).await, busy(1).await);
     assert_ne!(busy(1).await.0, busy(2).await.0);
 }
+
+#[tokio::test(start_paused = true)]
+#[expect(clippy::disallowed_methods, reason = "simulated time")]
+async fn syncs_that_stall_hold_up_nothing_else() {
+    let sim = SimDisk::new(1, CAPACITY);
+    let file = file_of(&sim.disk(), vec![1; 100]).await;
+    sim.stall_syncs(Duration::from_secs(3));
+    let began = tokio::time::Instant::now();
+    file.write_at(0, vec![vec![2; 100].into()]).await.unwrap();
+    assert_eq!(file.read_at(0, 100).await.unwrap(), vec![2; 100]);
+    assert!(began.elapsed() < Duration::from_secs(1));
+    file.sync().await.unwrap();
+    assert!(began.elapsed() >= Duration::from_secs(3));
+}

@@ -105,6 +105,8 @@ pub(super) struct World {
     pub(super) down: bool,
     /// Until when nothing is done.
     pub(super) stalled_until: Option<tokio::time::Instant>,
+    /// Until then syncs wait.
+    pub(super) syncs_stalled_until: Option<tokio::time::Instant>,
     inodes: BTreeMap<u64, Inode>,
     names: BTreeMap<String, u64>,
     durable_names: BTreeMap<String, u64>,
@@ -127,6 +129,7 @@ impl World {
             crash_at: None,
             down: false,
             stalled_until: None,
+            syncs_stalled_until: None,
             inodes: BTreeMap::new(),
             names: BTreeMap::new(),
             durable_names: BTreeMap::new(),
@@ -433,6 +436,7 @@ impl World {
         self.down = false;
         // By a clock that the next process does not have.
         self.stalled_until = None;
+        self.syncs_stalled_until = None;
         self.crash_at = None;
         self.ambush.clear();
         self.dice.record(&("kill", self.operations));
