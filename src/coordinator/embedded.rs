@@ -87,7 +87,9 @@ impl EmbeddedCoordinator {
         let store = Arc::new(store);
         let (writer, requests) = mpsc::channel(QUEUE_MAX);
         let task = Writer { store: Arc::clone(&store), env: env.clone(), requests };
-        env.tasks.spawn("coordinator writer", task.run());
+        let failed = Arc::clone(&store);
+        let stop = move |why: &str| failed.fail(&why);
+        drop(env.tasks.spawn_or_stop("coordinator writer", task.run(), stop));
         Ok(Self { store, env: env.clone(), writer })
     }
 

@@ -40,6 +40,10 @@ pub enum Fault {
     AmbiguousApplied,
     /// It is not applied; the caller is not told.
     AmbiguousLost,
+    /// It is applied; the caller is not told, and the next call is refused.
+    AppliedThenAway,
+    /// It is not applied; the caller is not told, and the next call is refused.
+    LostThenAway,
 }
 
 /// How often calls go wrong by chance. The default is never.
@@ -60,7 +64,9 @@ struct State {
     /// Which open is served; calls of earlier ones are refused.
     generation: u32,
     faults: Faults,
-    script: VecDeque<Fault>,
+    script: VecDeque<Option<Fault>>,
+    /// The next call is refused.
+    away: bool,
 }
 
 /// What survives a crash; cheap to clone, clones are the same store.
@@ -108,7 +114,14 @@ impl SimulatedStore {
 
     /// Gives the next transaction that has none in store already this fault.
     pub fn inject(&self, fault: Fault) {
-        self.lock().script.push_back(fault);
+        self.inject_after(0, fault);
+    }
+
+    /// As [`Self::inject`], with so many transactions let through before.
+    pub fn inject_after(&self, transactions: usize, fault: Fault) {
+        let mut state = self.lock();
+        state.script.extend(std::iter::repeat_n(None, transactions));
+        state.script.push_back(Some(fault));
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -162,7 +175,10 @@ impl SimulatedCoordinator {
 
     /// Passes a call that changes nothing unless it is its turn to fail.
     fn chance(&self) -> Result<MutexGuard<'_, State>, Error> {
-        let state = self.state()?;
+        let mut state = self.state()?;
+        if std::mem::take(&mut state.away) {
+            return Err(refused("for one call"));
+        }
         if self.env.rand.below(1000) < state.faults.unavailable_per_mille {
             return Err(refused("by chance"));
         }
@@ -173,7 +189,7 @@ impl SimulatedCoordinator {
         let faults = state.faults;
         let dice = self.env.rand.below(1000);
         let applied = self.env.rand.below(2) == 0;
-        state.script.pop_front().or_else(|| {
+        state.script.pop_front().unwrap_or_else(|| {
             if dice < faults.unavailable_per_mille {
                 Some(Fault::Unavailable)
             } else if dice < faults.unavailable_per_mille + faults.ambiguous_per_mille {
@@ -191,6 +207,11 @@ impl SimulatedCoordinator {
         match fault {
             Some(Fault::Unavailable) => return Err(refused("by chance")),
             Some(Fault::AmbiguousLost) => return Err(Error::Ambiguous),
+            Some(Fault::LostThenAway) => {
+                state.away = true;
+                return Err(Error::Ambiguous);
+            }
+            Some(Fault::AppliedThenAway) => state.away = true,
             Some(Fault::AmbiguousApplied) | None => {}
         }
         let now = self.env.clock.monotonic();

@@ -13,10 +13,14 @@ use crate::env::Clock;
 /// No batch is in the making; or, of a pause, that it lasts.
 const NONE: u64 = u64::MAX;
 
-/// The limit of one queue, and what its worker tells of its pace. Times are monotonic.
+/// A queue has few in it up to this part of its bounds.
+const FEW: usize = 8;
+
+/// The limits of one queue, and what its worker tells of its pace. Times are monotonic.
 #[derive(Debug)]
 pub struct Waits {
     limit: Duration,
+    patience: Duration,
     /// Since when the first of the batch in the making has waited, nanoseconds.
     oldest: AtomicU64,
     /// From when on waiting counts, nanoseconds: the end of the last pause.
@@ -36,16 +40,27 @@ impl Turn {
 }
 
 impl Waits {
-    /// Work waits for `limit` at most.
+    /// Work waits for `limit` at most, and for `patience` when it comes while few wait: a slow disk is not overload.
     #[must_use]
-    pub const fn new(limit: Duration) -> Self {
-        Self { limit, oldest: AtomicU64::new(NONE), resumed: AtomicU64::new(0) }
+    pub const fn new(limit: Duration, patience: Duration) -> Self {
+        let (oldest, resumed) = (AtomicU64::new(NONE), AtomicU64::new(0));
+        Self { limit, patience, oldest, resumed }
+    }
+
+    /// Whether so much waiting work is little for a queue that holds `bound` at most.
+    #[must_use]
+    pub const fn is_few(waiting: usize, bound: usize) -> bool {
+        waiting < bound / FEW
     }
 
     /// Whether work that comes now would wait too long. First come is first served, so it would wait about as long as the
-    /// first of the batch in the making; half of the limit is enough to refuse, so that hardly any work waits in vain.
+    /// first of the batch in the making; half of the limit is enough to refuse, so that hardly any work waits in vain. Few are
+    /// not refused: they hold little, and may be lucky.
     #[must_use]
-    pub fn is_late(&self, now: Duration) -> bool {
+    pub fn is_late(&self, now: Duration, few: bool) -> bool {
+        if few {
+            return false;
+        }
         match self.oldest.load(Ordering::Relaxed) {
             NONE => false,
             oldest => now.saturating_sub(Duration::from_nanos(oldest)) >= self.limit / 2,
@@ -74,35 +89,36 @@ impl Waits {
         self.resumed.store(nanoseconds(now).min(NONE - 1), Ordering::Relaxed);
     }
 
-    /// Waits for the answer to work that came at `arrived`; `None` when it waited for too long and will never be begun. What
+    /// Waits for the answer to work that came at `arrived`, while few waited or not; `None` when it waited for too long and will never be begun. What
     /// was begun is waited for however long it takes: its outcome is not known before.
     pub async fn answer<T>(
         &self,
         clock: &dyn Clock,
-        (turn, arrived): (&Turn, Duration),
+        (turn, arrived, few): (&Turn, Duration, bool),
         mut answered: oneshot::Receiver<T>,
     ) -> Option<Result<T, oneshot::error::RecvError>> {
-        let mut left = self.limit;
+        let limit = if few { self.patience } else { self.limit };
+        let mut left = limit;
         loop {
             tokio::select! {
                 biased;
                 answer = &mut answered => return Some(answer),
                 () = clock.sleep(left) => {}
             }
-            left = self.left(clock.monotonic(), arrived);
+            left = self.left(clock.monotonic(), arrived, limit);
             if left.is_zero() {
                 return if turn.take() { None } else { Some(answered.await) };
             }
         }
     }
 
-    /// How much longer work may wait.
-    fn left(&self, now: Duration, arrived: Duration) -> Duration {
+    /// How much longer work may wait, of `limit`.
+    fn left(&self, now: Duration, arrived: Duration, limit: Duration) -> Duration {
         match self.resumed.load(Ordering::Relaxed) {
-            NONE => self.limit,
+            NONE => limit,
             resumed => {
                 let from = arrived.max(Duration::from_nanos(resumed));
-                self.limit.saturating_sub(now.saturating_sub(from))
+                limit.saturating_sub(now.saturating_sub(from))
             }
         }
     }
@@ -125,39 +141,63 @@ mod tests {
 
     #[test]
     fn work_is_late_once_the_first_of_a_batch_has_waited_for_half_of_the_limit() {
-        let waits = Waits::new(LIMIT);
-        assert!(!waits.is_late(at(10_000)), "nothing is being done");
+        let waits = Waits::new(LIMIT, LIMIT * 7);
+        assert!(!waits.is_late(at(10_000), false), "nothing is being done");
         waits.begin(at(10_000));
-        assert_eq!((waits.is_late(at(10_999)), waits.is_late(at(11_000))), (false, true));
+        assert_eq!(
+            (waits.is_late(at(10_999), false), waits.is_late(at(11_000), false)),
+            (false, true)
+        );
         waits.end();
-        assert!(!waits.is_late(at(20_000)));
+        assert!(!waits.is_late(at(20_000), false));
     }
 
     #[test]
     fn pauses_do_not_count() {
-        let waits = Waits::new(LIMIT);
+        let waits = Waits::new(LIMIT, LIMIT * 7);
         waits.pause();
-        assert_eq!(waits.left(at(50_000), at(1_000)), LIMIT);
+        assert_eq!(waits.left(at(50_000), at(1_000), LIMIT), LIMIT);
         waits.resume(at(60_000));
         waits.begin(at(1_000));
-        assert_eq!((waits.is_late(at(60_999)), waits.is_late(at(61_000))), (false, true));
-        assert_eq!(waits.left(at(60_500), at(1_000)), at(1_500));
-        assert_eq!(waits.left(at(60_500), at(60_200)), at(1_700), "who came after the pause");
-        assert_eq!(waits.left(at(62_000), at(1_000)), Duration::ZERO);
+        assert_eq!(
+            (waits.is_late(at(60_999), false), waits.is_late(at(61_000), false)),
+            (false, true)
+        );
+        assert_eq!(waits.left(at(60_500), at(1_000), LIMIT), at(1_500));
+        assert_eq!(
+            waits.left(at(60_500), at(60_200), LIMIT),
+            at(1_700),
+            "who came after the pause"
+        );
+        assert_eq!(waits.left(at(62_000), at(1_000), LIMIT), Duration::ZERO);
     }
 
     #[tokio::test(start_paused = true)]
     async fn what_was_not_begun_is_given_up_at_the_limit() {
-        let (clock, waits, turn) = (SimClock::new(), Waits::new(LIMIT), Turn::default());
+        let (clock, waits, turn) = (SimClock::new(), Waits::new(LIMIT, LIMIT * 7), Turn::default());
         let (_worker, answered) = oneshot::channel::<u8>();
-        let given_up = waits.answer(&clock, (&turn, clock.monotonic()), answered).await;
+        let given_up = waits.answer(&clock, (&turn, clock.monotonic(), false), answered).await;
         assert_eq!((given_up, clock.monotonic()), (None, LIMIT));
         assert!(!turn.take(), "the worker finds it given up");
     }
 
     #[tokio::test(start_paused = true)]
+    async fn few_are_patient_and_never_late() {
+        let (clock, waits, turn) = (SimClock::new(), Waits::new(LIMIT, LIMIT * 7), Turn::default());
+        waits.begin(Duration::ZERO);
+        assert_eq!(
+            (waits.is_late(LIMIT * 2, true), waits.is_late(LIMIT * 2, false)),
+            (false, true)
+        );
+        let (_worker, answered) = oneshot::channel::<u8>();
+        let given_up = waits.answer(&clock, (&turn, Duration::ZERO, true), answered).await;
+        assert_eq!((given_up, clock.monotonic()), (None, LIMIT * 7));
+        assert!(Waits::is_few(511, 4096) && !Waits::is_few(512, 4096) && !Waits::is_few(0, 7));
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn what_was_begun_is_waited_for() {
-        let (clock, waits, turn) = (SimClock::new(), Waits::new(LIMIT), Turn::default());
+        let (clock, waits, turn) = (SimClock::new(), Waits::new(LIMIT, LIMIT * 7), Turn::default());
         let (worker, answered) = oneshot::channel();
         assert!(turn.take());
         let slow = async {
@@ -165,13 +205,13 @@ mod tests {
             worker.send(7).unwrap();
         };
         let (answer, ()) =
-            tokio::join!(waits.answer(&clock, (&turn, Duration::ZERO), answered), slow);
+            tokio::join!(waits.answer(&clock, (&turn, Duration::ZERO, false), answered), slow);
         assert_eq!(answer, Some(Ok(7)));
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_pause_makes_nobody_give_up() {
-        let (clock, waits, turn) = (SimClock::new(), Waits::new(LIMIT), Turn::default());
+        let (clock, waits, turn) = (SimClock::new(), Waits::new(LIMIT, LIMIT * 7), Turn::default());
         let (_worker, answered) = oneshot::channel::<u8>();
         waits.pause();
         let resumes = async {
@@ -179,7 +219,7 @@ mod tests {
             waits.resume(clock.monotonic());
         };
         let (given_up, ()) =
-            tokio::join!(waits.answer(&clock, (&turn, Duration::ZERO), answered), resumes);
+            tokio::join!(waits.answer(&clock, (&turn, Duration::ZERO, false), answered), resumes);
         assert_eq!((given_up, clock.monotonic()), (None, LIMIT * 11));
     }
 }

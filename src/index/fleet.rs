@@ -4,6 +4,7 @@
 //! 2. Here: opening, routing to hosts, closing.
 //! 3. `change.rs`: splits, merges and moves, at most one of a partition at a time (`claims.rs`); `measure.rs`,
 //!    `balance.rs`: when; `spread.rs`: where to cut evenly; `status.rs`: what is shown of them.
+//! 4. `reopen.rs`: a partition that stopped writing is opened again.
 //!
 //! Each host may have a thread of its own. They share nothing but the counts of uses of extents: what one tells another goes
 //! through the coordinator and the partition's log, as between processes.
@@ -13,6 +14,7 @@ mod bootstrap;
 mod change;
 mod claims;
 mod measure;
+mod reopen;
 mod spread;
 mod status;
 #[cfg(test)]
@@ -37,6 +39,7 @@ use crate::index::engine::Owned;
 use crate::index::engine::Parts;
 use crate::index::engine::Shared;
 use crate::index::fleet::claims::Claims;
+use crate::index::fleet::reopen::Reopener;
 use crate::index::fleet::status::Changes;
 use crate::index::host::Host;
 use crate::index::map::PartitionMap;
@@ -135,12 +138,26 @@ impl Fleet {
         }
         // Only when all have noted what they use: an extent may be shared by partitions of two hosts.
         opened.iter().for_each(Host::begin_upkeep);
+        let (claims, stop) = (Arc::<Claims>::default(), CancellationToken::new());
+        let all: Vec<_> = opened.iter().map(|host| Arc::clone(&host.opened)).collect();
+        for host in &opened {
+            let reopener = Arc::new(Reopener {
+                shared: Arc::clone(&host.shared),
+                opened: Arc::clone(&host.opened),
+                all: all.clone(),
+                claims: Arc::clone(&claims),
+                stop: stop.clone(),
+            });
+            let env = &host.shared.parts.env;
+            let reopening = move || Arc::clone(&reopener).run();
+            drop(env.supervise("index reopener", stop.clone(), reopening));
+        }
         tracing::info!(partitions = map.partitions().len(), hosts = count, "index serves");
         Ok(Self {
             hosts: opened,
             first_map_ids: bootstrap::PARTITIONS_MAX,
-            claims: Arc::default(),
-            stop: CancellationToken::new(),
+            claims,
+            stop,
             changes: Changes::default(),
             control,
         })

@@ -3,8 +3,10 @@
 //! 1. Here: opening and closing; `opened.rs`: the set of open partitions, which changes of the map change.
 //! 2. `upkeep.rs`: which partition to flush or compact, and when.
 
-pub(crate) mod opened;
+mod opened;
 mod upkeep;
+
+pub(crate) use opened::{Opened, Quarantined};
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,8 +23,6 @@ use crate::index::api::Target;
 use crate::index::engine::NotOpened;
 use crate::index::engine::Partition;
 use crate::index::engine::Shared;
-use crate::index::host::opened::Opened;
-use crate::index::host::opened::Quarantined;
 use crate::types::PartitionId;
 
 /// One host.

@@ -370,17 +370,22 @@ fn serve(
         drain: config.drain,
         ..ServerConfig::default()
     };
-    let tasks = parts.env.tasks.clone();
+    let env = parts.env.clone();
+    let tasks = &env.tasks;
     let stop = CancellationToken::new();
     let front = Arc::new(FrontEnd::new(parts, limits));
-    let watching = frontend::watch_answers(Arc::clone(&front));
-    drop(tasks.spawn("answers", watching));
-    let copies = frontend::carry_out_copies(Arc::clone(&front));
-    drop(tasks.spawn("pending copies", copies));
+    let of = Arc::clone(&front);
+    let watching = move || frontend::watch_answers(Arc::clone(&of));
+    drop(env.supervise("answers", tasks.stopping(), watching));
+    let of = Arc::clone(&front);
+    let copies = move || frontend::carry_out_copies(Arc::clone(&of));
+    drop(env.supervise("pending copies", tasks.stopping(), copies));
     if config.last_access {
-        let writing = frontend::write_last_access(Arc::clone(&front));
-        drop(tasks.spawn("last access", writing));
+        let of = Arc::clone(&front);
+        let writing = move || frontend::write_last_access(Arc::clone(&of));
+        drop(env.supervise("last access", tasks.stopping(), writing));
     }
     let serving = frontend::serve(blob.listener, front, tls, server, stop.clone());
-    Ok((tasks.spawn("blob listener", serving), stop))
+    let down = |_: &str| tracing::error!("no connection is accepted any more");
+    Ok((tasks.spawn_or_stop("blob listener", serving, down), stop))
 }

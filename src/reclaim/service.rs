@@ -95,10 +95,13 @@ impl Reclaim {
     /// Starts the loops as tasks of `env`; they end when it stops. To be called once all partitions are open.
     pub fn start(setup: Setup) -> Arc<Self> {
         let reclaim = Self::new(setup);
-        let tasks = reclaim.env.tasks.clone();
-        drop(tasks.spawn("reclaim passes", Arc::clone(&reclaim).run_passes()));
-        drop(tasks.spawn("reclaim audits", Arc::clone(&reclaim).run_audits()));
-        drop(tasks.spawn("oldest read", Arc::clone(&reclaim).watch_reads()));
+        let (env, stop) = (&reclaim.env, reclaim.env.tasks.stopping());
+        let (of_passes, of_audits) = (Arc::clone(&reclaim), Arc::clone(&reclaim));
+        let passes = move || Arc::clone(&of_passes).run_passes();
+        let audits = move || Arc::clone(&of_audits).run_audits();
+        drop(env.supervise("reclaim passes", stop.clone(), passes));
+        drop(env.supervise("reclaim audits", stop, audits));
+        drop(reclaim.env.tasks.spawn("oldest read", Arc::clone(&reclaim).watch_reads()));
         reclaim
     }
 

@@ -12,6 +12,7 @@ use tokio::sync::Mutex;
 use crate::capacity::Capacity;
 use crate::coordinator::IdAllocator;
 use crate::env::Env;
+use crate::env::Waits;
 use crate::frontend::ingest::join;
 use crate::frontend::write::budget::Budget;
 use crate::frontend::write::extent::ExtentWriter;
@@ -42,6 +43,9 @@ pub struct WriteConfig {
     /// How long a body held in memory may wait for its shared append to begin; once the append in the making has taken half of
     /// it, more such bodies get 503. Default 2 s.
     pub queue_wait_max: Duration,
+    /// How long a body may wait that comes while few do: less than an eighth of the queue. Default 15 s: a slow disk is not
+    /// overload.
+    pub queue_patience: Duration,
 }
 
 impl Default for WriteConfig {
@@ -54,6 +58,7 @@ impl Default for WriteConfig {
             extent_bytes_max: 256 << 20,
             body_bytes_max: 256 << 20,
             queue_wait_max: Duration::from_secs(2),
+            queue_patience: Duration::from_secs(15),
         }
     }
 }
@@ -94,7 +99,8 @@ impl WritePool {
         };
         let lanes = std::iter::repeat_with(lane).take(config.lanes.max(1)).collect();
         let budget = Budget::new(config.body_bytes_max, Arc::clone(&shared.env.clock));
-        let small = SharedWriters::start(&shared, config.queue_wait_max);
+        let small =
+            SharedWriters::start(&shared, Waits::new(config.queue_wait_max, config.queue_patience));
         Self { config, small, shared, lanes, budget }
     }
 

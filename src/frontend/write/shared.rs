@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use tokio::sync::Mutex;
 use tokio::sync::mpsc;
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::oneshot;
@@ -48,12 +49,18 @@ pub(super) struct SharedWriters {
 
 impl SharedWriters {
     /// Starts the writer task.
-    pub(super) fn start(shared: &Arc<Shared>, wait_max: Duration) -> Self {
+    pub(super) fn start(shared: &Arc<Shared>, waits: Waits) -> Self {
         let (queue, bodies) = mpsc::channel(QUEUE_BODIES_MAX);
-        let writer = ExtentWriter::new(Arc::clone(shared));
-        let waits = Arc::new(Waits::new(wait_max));
-        let running = run(writer, bodies, Arc::clone(&waits));
-        drop(shared.env.tasks.spawn("shared data writer", running));
+        let (bodies, waits) = (Arc::new(Mutex::new(bodies)), Arc::new(waits));
+        let (of, pace) = (Arc::clone(shared), Arc::clone(&waits));
+        let running = move || {
+            // After a panic another extent: nobody knows where the last one ends.
+            let writer = ExtentWriter::new(Arc::clone(&of));
+            let (bodies, pace) = (Arc::clone(&bodies), Arc::clone(&pace));
+            async move { run(writer, &mut *bodies.lock().await, &pace).await }
+        };
+        let stop = shared.env.tasks.stopping();
+        drop(shared.env.supervise("shared data writer", stop, running));
         Self { queue, waits, clock: Arc::clone(&shared.env.clock) }
     }
 
@@ -63,7 +70,9 @@ impl SharedWriters {
     /// `ServerBusy` when it would wait, or has waited, for too long: it is never appended then. Those of the disks.
     pub(super) async fn append(&self, pieces: Vec<Bytes>) -> Result<(Location, WriteGuard), Error> {
         let arrived = self.clock.monotonic();
-        if self.waits.is_late(arrived) {
+        let ahead = self.queue.max_capacity() - self.queue.capacity();
+        let few = Waits::is_few(ahead, QUEUE_BODIES_MAX);
+        if self.waits.is_late(arrived, few) {
             return Err(errors::busy());
         }
         let (answer, reply) = oneshot::channel();
@@ -76,13 +85,14 @@ impl SharedWriters {
             Err(TrySendError::Full(_)) => return Err(errors::busy()),
             Err(TrySendError::Closed(_)) => return Err(errors::from_capacity(&stopped())),
         }
-        let answer = self.waits.answer(self.clock.as_ref(), (&turn, arrived), reply).await;
+        let answer = self.waits.answer(self.clock.as_ref(), (&turn, arrived, few), reply).await;
         let answer = answer.ok_or_else(errors::busy)?.unwrap_or_else(|_| Err(stopped()));
         answer.map_err(|error| errors::from_capacity(&error))
     }
 }
 
-async fn run(mut writer: ExtentWriter, mut bodies: mpsc::Receiver<Body>, waits: Arc<Waits>) {
+async fn run(mut writer: ExtentWriter, bodies: &mut mpsc::Receiver<Body>, waits: &Waits) {
+    waits.end();
     while let Some(first) = bodies.recv().await {
         waits.begin(first.arrived);
         let mut bytes = length(&first);

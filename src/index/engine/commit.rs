@@ -22,11 +22,13 @@ use crate::index::engine::log::manifest::Manifest;
 use crate::index::engine::log::record::BatchBuilder;
 use crate::index::engine::log::writer::Log;
 use crate::index::engine::pace::Pace;
+use crate::index::engine::run::reader::Run;
 use crate::index::engine::shared::Failed;
 use crate::index::engine::table::Tables;
 use crate::index::engine::view::{Snapshot, Sources};
 use crate::index::rows::Family;
 use crate::index::rows::RowBatch;
+use crate::types::ExtentId;
 use crate::types::Sequence;
 use crate::types::Timestamp;
 
@@ -63,8 +65,22 @@ pub(crate) enum Command {
     Hold(oneshot::Sender<Result<Held, Failed>>),
     /// Refuses whoever waits, and ends the task.
     SendAway,
+    /// As [`Self::SendAway`], and ends the uses of log and runs: the partition was opened again, with uses of its own.
+    GiveUp,
     /// Ends the task.
     Stop,
+}
+
+/// The first pause before the log is rolled again after a refusal; it doubles up to the longest.
+const ROLL_PAUSE: Duration = Duration::from_millis(50);
+const ROLL_PAUSE_MAX: Duration = Duration::from_secs(5);
+
+/// When the log may be rolled again.
+#[derive(Debug, Default)]
+pub(crate) struct Rolls {
+    /// Monotonic, and why the last one was refused.
+    not_before: Option<(Duration, Failed)>,
+    pause: Duration,
 }
 
 /// The committer's state; nobody else has it.
@@ -88,6 +104,11 @@ pub(crate) struct Committer {
     pub(crate) commands: mpsc::Receiver<Command>,
     /// Set for good when what is durable is no longer sure: nothing is appended any more.
     pub(crate) failed: Option<Failed>,
+    pub(crate) rolls: Rolls,
+    /// Runs that a manifest names of which nobody knows whether it is durable. The next roll cuts it off.
+    pub(crate) doubtful: Vec<Arc<Run>>,
+    /// Logs made for a change of the map whose outcome is unknown.
+    pub(crate) left_over: Vec<ExtentId>,
 }
 
 impl Committer {
@@ -105,6 +126,10 @@ impl Committer {
                     command = self.commands.recv() => match command {
                         Some(Command::Stop) | None => break,
                         Some(Command::SendAway) => return self.send_away().await,
+                        Some(Command::GiveUp) => {
+                            self.let_go();
+                            return self.send_away().await;
+                        }
                         Some(command) => self.obey(command).await,
                     },
                     count = self.queue.recv_many(&mut fresh, ops) => {
@@ -151,7 +176,7 @@ impl Committer {
         }
         let (bytes, durable) = match batch.finish(self.time) {
             Some(record) => (record.len(), self.persist(record, batch.last).await),
-            None => (0, Err(Failed::Other("a batch is too large for a record".into()))),
+            None => (0, Err(Failed::Refused("a batch is too large for a record".into()))),
         };
         match durable {
             Ok(()) => {
@@ -175,10 +200,12 @@ impl Committer {
     /// Refuses what is taken without trying it: after a split the memtable is the children's too, and they would see the rows
     /// of a write that is not to be.
     fn turn_away(&self, taken: &mut VecDeque<Waiting>, failed: &Failed) {
+        // None of it was begun: it may wait for the next owner.
+        let refused = self.core.may_write().err().unwrap_or_else(|| failed.clone().into());
         for waiting in taken.drain(..) {
             self.queued_bytes.fetch_sub(waiting.weight, Ordering::Relaxed);
             if waiting.turn.take() {
-                drop(waiting.answer.send(Err(failed.clone().into())));
+                drop(waiting.answer.send(Err(refused.clone())));
             }
         }
     }
@@ -265,7 +292,7 @@ impl Committer {
         }
         let second = match first {
             Failed::Fenced => Failed::Fenced,
-            Failed::Full | Failed::Other(_) => {
+            Failed::Full | Failed::Refused(_) | Failed::Other(_) => {
                 tracing::debug!(partition = %self.core.id, "log moves to a new extent");
                 match self.roll_and_append(record, highest).await {
                     Ok(()) => return Ok(()),
@@ -273,25 +300,52 @@ impl Committer {
                 }
             }
         };
-        // Only if both tries surely wrote nothing may the caller be told so, and the partition go on.
-        let (told, stop) = match (first, second) {
+        let told = match (first, second) {
             // Another owner has the partition, and perhaps what the first try wrote: whoever waits must not try again
             // there as if nothing had happened.
-            (Failed::Other(reason), Failed::Fenced) => (Failed::Other(reason), Failed::Fenced),
-            (_, Failed::Fenced) => (Failed::Fenced, Failed::Fenced),
-            (Failed::Other(reason), _) | (_, Failed::Other(reason)) => {
-                (Failed::Other(reason.clone()), Failed::Other(reason))
+            (Failed::Other(reason), Failed::Fenced) => {
+                self.stop_after(&Failed::Fenced);
+                return Err(Failed::Other(reason));
             }
-            (Failed::Full | Failed::Fenced, Failed::Full) => (Failed::Full, Failed::Full),
+            (_, Failed::Fenced) => Failed::Fenced,
+            // Only if both tries surely wrote nothing may the caller be told so.
+            (Failed::Other(reason), _) | (_, Failed::Other(reason)) => Failed::Other(reason),
+            (_, second) => second,
         };
-        self.stop_after(&stop);
+        self.stop_if_lost(&told);
         Err(told)
     }
 
+    /// A record that follows one of unknown outcome begins a new extent, whose link cuts that one off.
     async fn roll_and_append(&mut self, record: Bytes, highest: Sequence) -> Result<(), Failed> {
-        self.log.roll(self.manifest(&self.sources, self.flushed)).await?;
-        self.core.set_log_extents(self.log.extents());
+        self.roll(self.manifest(&self.sources, self.flushed)).await?;
         self.log.append(record, highest).await
+    }
+
+    /// Rolls the log unless it was refused a moment ago: the log is as it was then, and so is the partition.
+    pub(crate) async fn roll(&mut self, manifest: Manifest) -> Result<(), Failed> {
+        let clock = Arc::clone(&self.core.shared.parts.env.clock);
+        if let Some((at, refused)) = &self.rolls.not_before
+            && clock.monotonic() < *at
+        {
+            return Err(refused.clone());
+        }
+        match self.log.roll(manifest).await {
+            Ok(()) => {
+                self.rolls = Rolls::default();
+                self.doubtful.drain(..).for_each(|run| run.retire());
+                self.core.set_log_extents(self.log.extents());
+                Ok(())
+            }
+            Err(refused @ Failed::Refused(_)) => {
+                self.rolls.pause = (self.rolls.pause * 2).clamp(ROLL_PAUSE, ROLL_PAUSE_MAX);
+                let (pause, partition) = (self.rolls.pause, self.core.id);
+                tracing::warn!(%partition, ?refused, ?pause, "the log cannot move on now");
+                self.rolls.not_before = Some((clock.monotonic() + pause, refused.clone()));
+                Err(refused)
+            }
+            Err(failed) => Err(failed),
+        }
     }
 
     /// The partition's state as it would be with these sources.
@@ -306,14 +360,25 @@ impl Committer {
         }
     }
 
+    /// Stops when another owner has the partition, or when nobody knows where its log goes on. After any other failure the
+    /// log is rolled before something is appended, and the partition goes on.
+    pub(crate) fn stop_if_lost(&mut self, failed: &Failed) {
+        if *failed == Failed::Fenced {
+            self.stop_after(failed);
+        } else if let Some(reason) = self.log.doubt().map(str::to_owned) {
+            self.stop_after(&Failed::Other(reason));
+        }
+    }
+
     /// Stops serving as far as a failure demands.
     pub(crate) fn stop_after(&mut self, failed: &Failed) {
         match failed {
-            Failed::Full => return,
-            Failed::Fenced => self.core.stop(Status::Lost),
+            Failed::Full | Failed::Refused(_) => return,
+            Failed::Fenced => self.core.fail(Status::Lost),
             Failed::Other(reason) => {
-                tracing::error!(partition = %self.core.id, reason, "log failed; writes stop");
-                self.core.stop(Status::ReadOnly(reason.clone()));
+                let partition = self.core.id;
+                tracing::error!(%partition, reason, "writes stop until the partition is opened again");
+                self.core.fail(Status::Stopped(reason.clone()));
             }
         }
         self.failed = Some(failed.clone());
@@ -322,10 +387,9 @@ impl Committer {
     async fn after_commit(&mut self) {
         let shared = Arc::clone(&self.core.shared);
         if self.log.end() >= shared.config.log_extent_bytes {
-            // Full is no reason to stop: the open extent still takes appends.
-            match self.log.roll(self.manifest(&self.sources, self.flushed)).await {
-                Ok(()) => self.core.set_log_extents(self.log.extents()),
-                Err(failed) => self.stop_after(&failed),
+            // Full or refused is no reason to stop: the open extent still takes appends.
+            if let Err(failed) = self.roll(self.manifest(&self.sources, self.flushed)).await {
+                self.stop_if_lost(&failed);
             }
             shared.wake.notify_one();
         }

@@ -31,7 +31,7 @@ impl Partition {
     /// Merges runs of one family if any needs it; tells whether it did. Gives up when a change of the map waits for it.
     ///
     /// # Errors
-    /// [`Failed::Full`]: nothing has changed; the others stop the partition.
+    /// [`Failed`]; the partition goes on unless another owner has it or nobody knows where its log goes on.
     pub(crate) async fn compact(&self) -> Result<bool, Failed> {
         self.compact_beyond(FOREIGN_PERCENT).await
     }
@@ -58,7 +58,7 @@ impl Partition {
                 let chosen = runs.get(range).unwrap_or_default();
                 let merged = self.merge(family, chosen, bottom).await;
                 // What was given up or had no room may work at any time; a damaged run fails as long as the runs are the same.
-                if matches!(merged, Ok(false) | Err(Failed::Full)) {
+                if matches!(merged, Ok(false) | Err(Failed::Full | Failed::Refused(_))) {
                     self.core.runs_are_changed();
                 }
                 return merged;
@@ -80,7 +80,10 @@ impl Partition {
         };
         let merged = runs.iter().map(|run| run.extent()).collect();
         let install = |answer| Command::Install(Edit::Compacted { family, merged, into }, answer);
-        self.command(install).await??;
+        if let Err(failed) = self.command(install).await? {
+            self.core.runs_are_changed();
+            return Err(failed);
+        }
         shared.parts.metrics.compacted();
         shared.wake.notify_one();
         Ok(true)

@@ -22,6 +22,9 @@ pub struct Config {
     /// the making has taken half of it, more writes are refused. Default 2 s: what a disk may stumble for without anybody being
     /// told to come back a second later.
     pub queue_wait_max: Duration,
+    /// How long a write may wait that comes while few do: less than an eighth of `queue_ops` and `queue_bytes`. Default 15 s: a
+    /// slow disk is not overload.
+    pub queue_patience: Duration,
     /// Writes of one group commit. Default 1024.
     pub batch_ops: usize,
     /// A group commit takes no more writes once its record has so many bytes. Default 48 KiB: with one more write it still
@@ -43,6 +46,7 @@ impl Default for Config {
             queue_ops: 4096,
             queue_bytes: 32 << 20,
             queue_wait_max: Duration::from_secs(2),
+            queue_patience: Duration::from_secs(15),
             batch_ops: 1024,
             batch_bytes: 48 << 10,
             replay_bytes_max: 64 << 20,

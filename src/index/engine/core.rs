@@ -6,6 +6,7 @@ use std::sync::PoisonError;
 use std::sync::RwLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
+use crate::env::Waits;
 use crate::index::api::Error;
 use crate::index::engine::ahead::Watches;
 use crate::index::engine::pace::Pace;
@@ -27,8 +28,10 @@ const LOG_EXTENTS_MAX: usize = 4;
 pub(crate) enum Status {
     /// Everything.
     Serving,
-    /// No writes until it is opened again: one failed with an unknown outcome, or it is closing. What is published
-    /// was durable before and can be read.
+    /// No writes here any more: it is being opened again, and who writes waits for that as for a move. What is published was
+    /// durable before and can be read.
+    Stopped(String),
+    /// No writes: it is closing, or could not be opened again so far. Reads as above.
     ReadOnly(String),
     /// Nothing: another owner has it.
     Lost,
@@ -135,7 +138,16 @@ impl Core {
             tracing::info!(partition = %self.id, ?to, "partition stops");
             *status = to;
             self.shared.budget.ring();
+            self.shared.stopped.notify_one();
         }
+    }
+
+    /// Stops a partition that will not flush what it has in memory: that is in its log, and no part of the budget any more. Only
+    /// while nobody adds rows.
+    pub(crate) fn fail(&self, to: Status) {
+        self.stop(to);
+        let (sources, _) = self.published();
+        sources.tables().for_each(|tables| tables.uncount());
     }
 
     /// Serves nothing from now on: its range has other owners.
@@ -147,19 +159,19 @@ impl Core {
     /// [`Error::WrongPartition`] when another owner has the partition.
     pub(crate) fn may_read(&self) -> Result<(), Error> {
         match *self.status.lock().unwrap_or_else(PoisonError::into_inner) {
-            Status::Serving | Status::ReadOnly(_) => Ok(()),
+            Status::Serving | Status::Stopped(_) | Status::ReadOnly(_) => Ok(()),
             Status::Lost => Err(Error::WrongPartition),
         }
     }
 
     /// # Errors
-    /// [`Error::Unavailable`], [`Error::WrongPartition`], and [`Error::Full`] or [`Error::Overloaded`] while memtables
+    /// [`Error::Unavailable`], [`Error::WrongPartition`] when another owner has or will have it, and [`Error::Full`] or [`Error::Overloaded`] while memtables
     /// are full.
     pub(crate) fn may_write(&self) -> Result<(), Error> {
         match &*self.status.lock().unwrap_or_else(PoisonError::into_inner) {
             Status::Serving => {}
             Status::ReadOnly(reason) => return Err(Error::Unavailable(reason.clone())),
-            Status::Lost => return Err(Error::WrongPartition),
+            Status::Stopped(_) | Status::Lost => return Err(Error::WrongPartition),
         }
         if self.shared.budget.used() < self.shared.config.memtable_bytes_max {
             return Ok(());
@@ -179,11 +191,15 @@ impl Core {
             return first;
         }
         let clock = &self.shared.parts.env.clock;
+        let config = &self.shared.config;
+        let waiter = self.shared.budget.wait();
+        let few = Waits::is_few(waiter.ahead(), config.queue_ops);
         // Those that wait longest have waited in vain for so long: whoever comes now would too.
-        if self.shared.budget.full_for(clock.monotonic()) >= self.shared.config.queue_wait_max / 2 {
+        let full_for = self.shared.budget.full_for(clock.monotonic());
+        if !few && full_for >= config.queue_wait_max / 2 {
             return first;
         }
-        let mut late = clock.sleep(self.shared.config.queue_wait_max);
+        let mut late = clock.sleep(if few { config.queue_patience } else { config.queue_wait_max });
         loop {
             let freed = self.shared.budget.freed();
             let now = self.may_write();

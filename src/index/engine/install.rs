@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::index::engine::commit::{Command, Committer, Frozen};
+use crate::index::engine::log::manifest::Manifest;
 use crate::index::engine::run::reader::Run;
 use crate::index::engine::shared::Failed;
 use crate::index::engine::table::Tables;
@@ -43,7 +44,7 @@ impl Committer {
                 drop(answer.send(installed));
             }
             Command::Hold(answer) => self.hold(answer).await,
-            Command::SendAway | Command::Stop => {}
+            Command::SendAway | Command::GiveUp | Command::Stop => {}
         }
     }
 
@@ -117,11 +118,15 @@ impl Committer {
                 }
             }
         }
-        let refused = self.failed.is_some();
+        let untried = self.failed.is_some();
         new.iter().for_each(|run| run.keep());
         if let Err(failed) = self.persist_state(&sources, flushed).await {
-            if refused || failed == Failed::Full {
-                new.iter().for_each(|run| run.retire());
+            match failed {
+                Failed::Full | Failed::Refused(_) => new.iter().for_each(|run| run.retire()),
+                Failed::Fenced | Failed::Other(_) if untried => {
+                    new.iter().for_each(|run| run.retire());
+                }
+                Failed::Fenced | Failed::Other(_) => self.doubtful.extend(new),
             }
             return Err(failed);
         }
@@ -141,7 +146,9 @@ impl Committer {
             return;
         }
         if let Err(failed) = self.log.trim(self.flushed).await {
-            self.stop_after(&failed);
+            // What was refused is done by the next flush.
+            tracing::debug!(partition = %self.core.id, ?failed, "the log was not trimmed");
+            self.stop_if_lost(&failed);
         }
         self.core.set_log_extents(self.log.extents());
     }
@@ -151,22 +158,38 @@ impl Committer {
             return Err(failed.clone());
         }
         let manifest = self.manifest(sources, flushed);
-        let small = self.log.is_open() && self.log.end() < ROLL_BYTES;
-        let mut certain = true;
-        if small {
-            let record = manifest
-                .encode()
-                .ok_or_else(|| Failed::Other("a manifest is too large for a record".into()))?;
-            match self.log.append(record, Sequence::new(0)).await {
+        let mut doubt = None;
+        if self.log.is_open() && self.log.end() < ROLL_BYTES {
+            match self.append_state(&manifest).await {
                 Ok(()) => return Ok(()),
-                Err(failed) => certain = failed == Failed::Full,
+                Err(Failed::Other(reason)) => doubt = Some(reason),
+                Err(Failed::Full | Failed::Refused(_) | Failed::Fenced) => {}
             }
         }
-        let Err(mut failed) = self.log.roll(manifest).await else { return Ok(()) };
-        if !certain && failed == Failed::Full {
-            failed = Failed::Other("a manifest may or may not be durable".into());
+        let mut failed = match self.roll(manifest.clone()).await {
+            Ok(()) => return Ok(()),
+            Err(failed) => failed,
+        };
+        // Without the coordinator a long log grows a little longer: it still has room for a manifest.
+        if matches!(failed, Failed::Refused(_)) && self.log.is_open() {
+            match self.append_state(&manifest).await {
+                Ok(()) => return Ok(()),
+                Err(Failed::Other(reason)) => doubt = Some(reason),
+                Err(other) => failed = other,
+            }
         }
-        self.stop_after(&failed);
-        Err(failed)
+        self.stop_if_lost(&failed);
+        match (failed, doubt) {
+            // The manifest may be durable in the log as it is.
+            (Failed::Full | Failed::Refused(_), Some(reason)) => Err(Failed::Other(reason)),
+            (failed, _) => Err(failed),
+        }
+    }
+
+    async fn append_state(&mut self, manifest: &Manifest) -> Result<(), Failed> {
+        let record = manifest
+            .encode()
+            .ok_or_else(|| Failed::Refused("a manifest is too large for a record".into()))?;
+        self.log.append(record, Sequence::new(0)).await
     }
 }

@@ -21,7 +21,7 @@ use crate::index::api::WriteReply;
 use crate::index::engine::ahead;
 use crate::index::engine::ahead::{Evaluated, Outcome};
 use crate::index::engine::change::Way;
-use crate::index::engine::commit::{Command, Committer, Waiting};
+use crate::index::engine::commit::{Command, Committer, Rolls, Waiting};
 use crate::index::engine::core::{Core, Status};
 use crate::index::engine::recover;
 use crate::index::engine::recover::{NotOpened, Recovered};
@@ -72,7 +72,8 @@ impl Partition {
         let (queue, queued) = mpsc::channel(shared.config.queue_ops);
         let (commands, obeyed) = mpsc::channel(COMMANDS);
         let queued_bytes = Arc::new(AtomicUsize::new(0));
-        let waits = Arc::new(Waits::new(shared.config.queue_wait_max));
+        let waits =
+            Arc::new(Waits::new(shared.config.queue_wait_max, shared.config.queue_patience));
         let core = Arc::new(recovered.core);
         core.begin_after(recovered.time);
         core.set_log_extents(recovered.log.extents());
@@ -89,8 +90,15 @@ impl Partition {
             waits: Arc::clone(&waits),
             commands: obeyed,
             failed: None,
+            rolls: Rolls::default(),
+            doubtful: Vec::new(),
+            left_over: Vec::new(),
         };
-        let task = shared.parts.env.tasks.spawn("partition committer", committer.run());
+        let watched = StopOnPanic(Arc::clone(&core));
+        let task = shared.parts.env.tasks.spawn("partition committer", async move {
+            let _watched = watched;
+            committer.run().await;
+        });
         Self {
             core,
             queue,
@@ -167,7 +175,11 @@ impl Partition {
         clock: &dyn Clock,
     ) -> Result<Outcome, Error> {
         let arrived = clock.monotonic();
-        if self.waits.is_late(arrived) {
+        let config = &self.core.shared.config;
+        let ahead = self.queue.max_capacity() - self.queue.capacity();
+        let few = Waits::is_few(ahead, config.queue_ops)
+            && Waits::is_few(self.queued_bytes.load(Ordering::Relaxed), config.queue_bytes);
+        if self.waits.is_late(arrived, few) {
             return Err(Error::Overloaded);
         }
         // Its rows are in memory already, and few are at a time.
@@ -177,9 +189,8 @@ impl Partition {
         let turn = Turn::default();
         let waiting = Waiting { write, evaluated, weight, answer, arrived, turn: turn.clone() };
         // One write may be larger than the whole queue: it is let in when the queue is empty.
-        let room = self.core.shared.config.queue_bytes;
-        let fits = is_evaluated || queued == 0 || queued + weight <= room;
-        // Surely not carried out: the committer answers everything it took.
+        let fits = is_evaluated || queued == 0 || queued + weight <= config.queue_bytes;
+        // Surely not carried out: it was not taken.
         let closed = || match self.core.may_write() {
             Err(Error::WrongPartition) => Error::WrongPartition,
             Ok(()) | Err(_) => Error::Unavailable("the partition is closed".into()),
@@ -187,9 +198,16 @@ impl Partition {
         let refused = if fits {
             match self.queue.try_send(waiting) {
                 Ok(()) => {
-                    let answer = self.waits.answer(clock, (&turn, arrived), answered).await;
+                    let mine = (&turn, arrived, few);
+                    let answer = self.waits.answer(clock, mine, answered).await;
                     let Some(answer) = answer else { return Err(Error::Overloaded) };
-                    return answer.unwrap_or_else(|_| Err(closed()));
+                    return answer.unwrap_or_else(|_| match turn.take() {
+                        true => Err(closed()),
+                        // The committer answers everything it takes, unless it panics.
+                        false => {
+                            Err(Error::Unavailable("the write was begun and not ended".into()))
+                        }
+                    });
                 }
                 Err(TrySendError::Full(_)) => Error::Overloaded,
                 Err(TrySendError::Closed(_)) => closed(),
@@ -214,7 +232,17 @@ impl Partition {
 
     /// Ends the committer of a partition that belongs to others now; whoever waits is sent there.
     pub(crate) async fn abandon(&self) {
-        drop(self.commands.send(Command::SendAway).await);
+        self.end_with(Command::SendAway).await;
+    }
+
+    /// As [`Self::abandon`], for a partition that was opened again: that one has uses of log and runs of its own.
+    pub(crate) async fn give_up(&self) {
+        // After a panic the log's uses stay counted until a restart: it is removed too late rather than too early.
+        self.end_with(Command::GiveUp).await;
+    }
+
+    async fn end_with(&self, command: Command) {
+        drop(self.commands.send(command).await);
         let task = self.committer.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(task) = task
             && task.await.is_err()
@@ -239,6 +267,17 @@ impl Partition {
             && task.await.is_err()
         {
             tracing::error!(partition = %self.core.id, "the committer panicked");
+        }
+    }
+}
+
+/// A committer that panicked serves nobody any more: the partition is to be opened again.
+struct StopOnPanic(Arc<Core>);
+
+impl Drop for StopOnPanic {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.fail(Status::Stopped("its committer panicked".into()));
         }
     }
 }

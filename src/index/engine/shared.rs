@@ -73,6 +73,8 @@ pub(crate) struct Shared {
     pub(crate) ahead: Semaphore,
     /// Rung when memory, logs or runs may need work.
     pub(crate) wake: Notify,
+    /// Rung when a partition has stopped and is to be opened again.
+    pub(crate) stopped: Notify,
     /// Some partition's log has grown long since the last look.
     long_log: AtomicBool,
     /// Who serves the partitions.
@@ -93,6 +95,7 @@ impl Shared {
             chores: Arc::default(),
             ahead: Semaphore::new(AHEAD_MAX),
             wake: Notify::new(),
+            stopped: Notify::new(),
             long_log: AtomicBool::new(false),
         }
     }
@@ -112,14 +115,14 @@ impl Shared {
     /// Creates an extent. It counts as owned from before it exists, so the audit never takes it for an orphan.
     pub(crate) async fn create(&self, kind: ExtentKind, epoch: Epoch) -> Result<ExtentId, Failed> {
         let extent =
-            self.parts.extents.next_extent().await.map_err(|e| Failed::Other(e.to_string()))?;
+            self.parts.extents.next_extent().await.map_err(|e| Failed::Refused(e.to_string()))?;
         self.own(extent);
         match self.parts.capacity.create(extent, kind, epoch).await {
             Ok(()) => Ok(extent),
             Err(error) => {
                 // Not removed here: if the id is not fresh after all, it is someone's extent. The audit decides.
                 self.owned.end(extent);
-                Err(error.into())
+                Err(Failed::from(error).before_it_counts())
             }
         }
     }
@@ -183,12 +186,25 @@ impl Chores {
 /// Why durable work failed, by what follows for the partition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Failed {
-    /// Nothing was written; may work later.
+    /// Nothing was written for want of room; may work later.
     Full,
+    /// Nothing has changed: the coordinator or a disk refused. May work later.
+    Refused(String),
     /// Another owner has the partition.
     Fenced,
     /// It may or may not have been written.
     Other(String),
+}
+
+impl Failed {
+    /// The failure of a step that nothing refers to yet: whatever came of it, the partition is as it was.
+    pub(crate) fn before_it_counts(self) -> Self {
+        match self {
+            Self::Full => Self::Full,
+            Self::Refused(reason) | Self::Other(reason) => Self::Refused(reason),
+            Self::Fenced => Self::Refused("the extent is another owner's".into()),
+        }
+    }
 }
 
 impl From<capacity::Error> for Failed {
@@ -211,7 +227,7 @@ impl From<Failed> for Error {
         match failed {
             Failed::Full => Self::Full,
             Failed::Fenced => Self::WrongPartition,
-            Failed::Other(reason) => Self::Unavailable(reason),
+            Failed::Refused(reason) | Failed::Other(reason) => Self::Unavailable(reason),
         }
     }
 }

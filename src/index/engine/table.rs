@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::ops::Bound;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -29,12 +29,38 @@ pub(crate) struct Budget {
     freed: Notify,
     /// Since when somebody waits for room, nanoseconds of monotonic time and one; 0 when nobody does since the last was freed.
     full_since: AtomicU64,
+    waiting: AtomicUsize,
+}
+
+/// One who waits for room, until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Waiter<'a> {
+    budget: &'a Budget,
+    ahead: usize,
+}
+
+impl Waiter<'_> {
+    /// How many waited when it came.
+    pub(crate) fn ahead(&self) -> usize {
+        self.ahead
+    }
+}
+
+impl Drop for Waiter<'_> {
+    fn drop(&mut self) {
+        self.budget.waiting.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 impl Budget {
     /// Bytes held now.
     pub(crate) fn used(&self) -> usize {
         self.used.load(Ordering::Relaxed)
+    }
+
+    /// Notes one who waits for room.
+    pub(crate) fn wait(&self) -> Waiter<'_> {
+        Waiter { budget: self, ahead: self.waiting.fetch_add(1, Ordering::Relaxed) }
     }
 
     /// Ends with the next memtable that goes, from the call on.
@@ -77,12 +103,15 @@ pub(crate) struct Tables {
     families: [SkipMap<Version, Option<Bytes>>; Family::ALL.len()],
     bytes: AtomicUsize,
     budget: Arc<Budget>,
+    /// Whether its bytes are in the budget.
+    counted: AtomicBool,
 }
 
 impl Tables {
     /// Empty tables that count into `budget`.
     pub(crate) fn new(budget: Arc<Budget>) -> Self {
-        Self { families: Default::default(), bytes: AtomicUsize::new(0), budget }
+        let (bytes, counted) = (AtomicUsize::new(0), AtomicBool::new(true));
+        Self { families: Default::default(), bytes, budget, counted }
     }
 
     /// Adds a version. Adding it again changes nothing (I14).
@@ -96,7 +125,9 @@ impl Tables {
         let bytes = cost(&key, value.as_ref());
         self.family(family).insert(Version { key, sequence: Reverse(sequence) }, value);
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
-        self.budget.used.fetch_add(bytes, Ordering::Relaxed);
+        if self.is_counted() {
+            self.budget.used.fetch_add(bytes, Ordering::Relaxed);
+        }
     }
 
     /// Takes a version back that no reader could see yet.
@@ -106,9 +137,24 @@ impl Tables {
             // Counted back, or refused writes would fill the budget for good.
             let bytes = cost(&version.key, entry.value().as_ref());
             self.bytes.fetch_sub(bytes, Ordering::Relaxed);
-            self.budget.used.fetch_sub(bytes, Ordering::Relaxed);
+            if self.is_counted() {
+                self.budget.used.fetch_sub(bytes, Ordering::Relaxed);
+                self.budget.ring();
+            }
+        }
+    }
+
+    /// Takes its bytes out of the budget for good: nobody flushes it any more, and others' writes must not wait for that. Not
+    /// while another task adds rows.
+    pub(crate) fn uncount(&self) {
+        if self.counted.swap(false, Ordering::Relaxed) {
+            self.budget.used.fetch_sub(self.bytes(), Ordering::Relaxed);
             self.budget.ring();
         }
+    }
+
+    fn is_counted(&self) -> bool {
+        self.counted.load(Ordering::Relaxed)
     }
 
     /// The newest version of a key at or below `sequence`; the inner `None` is a tombstone.
@@ -193,8 +239,7 @@ impl Tables {
 
 impl Drop for Tables {
     fn drop(&mut self) {
-        self.budget.used.fetch_sub(self.bytes(), Ordering::Relaxed);
-        self.budget.ring();
+        self.uncount();
     }
 }
 

@@ -8,4 +8,5 @@ mod hot;
 mod load;
 mod model;
 mod partition;
+mod refusals;
 mod waits;

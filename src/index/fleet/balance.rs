@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
+use crate::env::Env;
 use crate::index::engine::Partition;
 use crate::index::fleet::ChangeError;
 use crate::index::fleet::Fleet;
@@ -22,8 +23,11 @@ use crate::types::RoutingKey;
 impl Fleet {
     /// Begins [`Self::balance`].
     pub fn start_balance(self: Arc<Self>, config: Option<PolicyConfig>) {
-        let control = self.control.clone();
-        drop(control.spawn("index balancer", self.balance(config)));
+        let Ok(parts) = self.parts() else { return };
+        let env = Env { tasks: self.control.clone(), ..parts.env.clone() };
+        let stop = self.stop.clone();
+        let balance = move || Arc::clone(&self).balance(config);
+        drop(env.supervise("index balancer", stop, balance));
     }
 
     /// Measures load, and changes the map as `config` says, until the fleet stops; without it nothing is changed.

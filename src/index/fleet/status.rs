@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::index::engine::Partition;
 use crate::index::engine::Status;
 use crate::index::fleet::Fleet;
-use crate::index::host::opened::Quarantined;
+use crate::index::host::Quarantined;
 use crate::index::load::Counts;
 use crate::types::Epoch;
 use crate::types::HostId;
@@ -183,7 +183,7 @@ fn status(partition: &Partition, host: HostId) -> PartitionStatus {
         quarantined: false,
         stopped: match core.status() {
             Status::Serving => None,
-            Status::ReadOnly(reason) => Some(reason),
+            Status::Stopped(reason) | Status::ReadOnly(reason) => Some(reason),
             Status::Lost => Some("another owner has it".to_owned()),
         },
     }

@@ -1,6 +1,7 @@
 //! Background work of a host: flush the largest memtables when memory or logs are long, merge runs, remove what is left
 //! over.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,6 +12,7 @@ use crate::index::engine::Failed;
 use crate::index::engine::Partition;
 use crate::index::engine::Shared;
 use crate::index::host::opened::Opened;
+use crate::types::PartitionId;
 
 /// How often to look without being rung, and to try again after a failure.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -21,10 +23,21 @@ pub(super) fn start(
     partitions: &Arc<Opened>,
     stop: &CancellationToken,
 ) -> Vec<JoinHandle<()>> {
-    let tasks = &shared.parts.env.tasks;
-    let flusher = flusher(Arc::clone(shared), Arc::clone(partitions), stop.clone());
-    let compactor = compactor(Arc::clone(shared), Arc::clone(partitions), stop.clone());
-    vec![tasks.spawn("index flusher", flusher), tasks.spawn("index compactor", compactor)]
+    let of = || (Arc::clone(shared), Arc::clone(partitions), stop.clone());
+    let (flushing, compacting) = (of(), of());
+    let flusher = move || {
+        let (shared, partitions, stop) = flushing.clone();
+        flusher(shared, partitions, stop)
+    };
+    let compactor = move || {
+        let (shared, partitions, stop) = compacting.clone();
+        compactor(shared, partitions, stop)
+    };
+    let env = &shared.parts.env;
+    vec![
+        env.supervise("index flusher", stop.clone(), flusher),
+        env.supervise("index compactor", stop.clone(), compactor),
+    ]
 }
 
 async fn flusher(shared: Arc<Shared>, partitions: Arc<Opened>, stop: CancellationToken) {
@@ -32,18 +45,19 @@ async fn flusher(shared: Arc<Shared>, partitions: Arc<Opened>, stop: Cancellatio
     let mut looked = None;
     while !stop.is_cancelled() {
         shared.do_chores().await;
-        let mut failed = false;
+        // One that cannot be flushed now must not keep the others' memory.
+        let mut failed = BTreeSet::new();
         let now = clock.monotonic();
         let rested = looked.is_none_or(|at| now.saturating_sub(at) >= PAUSE);
         let look = shared.may_be_due() || rested;
-        while let Some(partition) = look.then(|| due(&shared, &partitions.all())).flatten() {
+        while let Some(partition) = look.then(|| due(&shared, &partitions.all(), &failed)).flatten()
+        {
             if stop.is_cancelled() {
                 return;
             }
             if let Err(error) = partition.flush().await {
                 tracing::warn!(partition = %partition.core.id, ?error, "flush failed");
-                failed = true;
-                break;
+                failed.insert(partition.core.id);
             }
             shared.do_chores().await;
         }
@@ -54,15 +68,23 @@ async fn flusher(shared: Arc<Shared>, partitions: Arc<Opened>, stop: Cancellatio
         tokio::select! {
             biased;
             () = stop.cancelled() => {}
-            () = shared.wake.notified(), if !failed => {}
+            () = shared.wake.notified(), if failed.is_empty() => {}
             () = clock.sleep(PAUSE) => {}
         }
     }
 }
 
 /// The partition whose flush helps most: a long log first, then, with half of the memory in use, the most bytes.
-fn due(shared: &Shared, partitions: &[Arc<Partition>]) -> Option<Arc<Partition>> {
-    let served = || partitions.iter().filter(|partition| partition.core.may_write_log());
+fn due(
+    shared: &Shared,
+    partitions: &[Arc<Partition>],
+    failed: &BTreeSet<PartitionId>,
+) -> Option<Arc<Partition>> {
+    let served = || {
+        let may =
+            |one: &&Arc<Partition>| one.core.may_write_log() && !failed.contains(&one.core.id);
+        partitions.iter().filter(may)
+    };
     if let Some(long) = served().find(|partition| partition.core.has_long_log()) {
         return Some(Arc::clone(long));
     }

@@ -3,9 +3,12 @@
 //! 1. `cut.rs`: the keys to split at; `spread.rs`: what to move between hosts; `join.rs`: which neighbours to merge.
 //! 2. Here: what is remembered between ticks, and how much may change in one.
 //!
+//! What moves is decided by averages (`average.rs`): at steady load nothing does.
+//!
 //! A split is for load that is there now, a merge for load that has been away for minutes: so a burst that comes back is met
 //! by partitions that are still there, and nothing swings.
 
+mod average;
 mod cut;
 mod join;
 mod spread;
@@ -17,6 +20,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
+use crate::index::load::policy::average::Average;
 use crate::index::load::policy::cut::Cut;
 use crate::index::load::rates::Load;
 use crate::types::HostId;
@@ -168,6 +172,8 @@ pub struct Policy {
 struct Known {
     since: Duration,
     hot: u32,
+    /// What hosts are compared by: a tick alone shows mostly chance when requests are few.
+    average: Average,
     /// Since when it has been so cold that it may be merged.
     cold: Option<Duration>,
     /// When it was last told to move, and where to.
@@ -185,6 +191,7 @@ impl Known {
         Self {
             since: now,
             hot: 0,
+            average: Average::NONE,
             cold: None,
             moved: None,
             large: None,
@@ -258,7 +265,9 @@ impl Policy {
         let known = self.known.entry(load.id).or_insert(Known::new(now));
         let hot = config.is_hot(&load.load);
         known.hot = if hot { known.hot.saturating_add(1) } else { 0 };
-        let cold = config.weight(&load.load) < join::COLD;
+        let weight = config.weight(&load.load);
+        known.average.add(now, weight, load.load.requests());
+        let cold = weight < join::COLD;
         known.cold = if cold { known.cold.or(Some(now)) } else { None };
         if !config.is_warm(&load.load) {
             known.highest.clear();

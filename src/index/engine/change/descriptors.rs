@@ -12,7 +12,7 @@ const TRIES: usize = 3;
 /// Replaces `old` by `new`, all or nothing. A new one has the id of an old one that it follows, or one never used before.
 ///
 /// # Errors
-/// [`Failed::Full`]: surely nothing has changed. [`Failed::Fenced`]: another owner changed one of the old ones.
+/// [`Failed::Refused`]: surely nothing has changed. [`Failed::Fenced`]: another owner changed one of the old ones.
 /// [`Failed::Other`]: the outcome is unknown.
 pub(super) async fn replace(
     coordinator: &dyn Coordinator,
@@ -29,14 +29,16 @@ pub(super) async fn replace(
     let puts = new.iter().map(|new| Op::Put(key(new), new.encode()));
     let then: Vec<Op> = gone.map(|old| Op::Delete(key(&old.descriptor))).chain(puts).collect();
     let unknown = |error: coordinator::Error| Failed::Other(error.to_string());
-    let Some(first) = new.first() else { return Err(Failed::Full) };
+    let Some(first) = new.first() else {
+        return Err(Failed::Refused("nothing to change".into()));
+    };
     let mut doubt = false;
     for _ in 0..TRIES {
         match coordinator.txn(&when, &then).await {
             Ok(TxnReply::Committed(revision)) => return Ok(revision),
             Ok(TxnReply::Rejected(_)) if !doubt => return Err(Failed::Fenced),
             Ok(TxnReply::Rejected(_)) | Err(coordinator::Error::Ambiguous) => doubt = true,
-            Err(coordinator::Error::Unavailable { .. }) if !doubt => return Err(Failed::Full),
+            Err(error) if !doubt => return Err(Failed::Refused(error.to_string())),
             Err(error) => return Err(unknown(error)),
         }
         let found = coordinator.get(&key(first)).await.map_err(unknown)?;

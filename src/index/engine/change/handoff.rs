@@ -54,7 +54,7 @@ impl From<Failed> for NotMoved {
 /// reads are right until the new one is given its first write: the caller stops it first.
 ///
 /// # Errors
-/// [`NotMoved`]. After [`NotMoved::Busy`] and [`Failed::Full`] nothing has changed and the partition goes on.
+/// [`NotMoved`]. After [`NotMoved::Busy`], [`Failed::Full`] and [`Failed::Refused`] nothing has changed and the partition goes on.
 pub(crate) async fn hand_off(
     from: &Arc<Partition>,
     to: &Arc<Shared>,
@@ -64,7 +64,7 @@ pub(crate) async fn hand_off(
     let _no_flush = from.flushing.lock().await;
     let _no_compaction = from.keep_compaction_out().await;
     // A log that cannot be read now is no reason to stop its owner.
-    let unread = |_: Error| NotMoved::Failed(Failed::Full);
+    let unread = |error: Error| NotMoved::Failed(Failed::Refused(error.to_string()));
     let descriptor = current(to, from).await.map_err(unread)?;
     let mut follower = Follower::start(to, &descriptor).await.map_err(unread)?;
     follower.catch_up().await.map_err(unread)?;
@@ -84,12 +84,12 @@ pub(crate) async fn hand_off(
     let (old, new) = ([&held.log], std::slice::from_ref(&next));
     let revision = match descriptors::replace(coordinator, &old, new).await {
         Ok(revision) => revision,
-        Err(Failed::Full) => {
+        Err(unchanged @ (Failed::Full | Failed::Refused(_))) => {
             held.resume();
-            return Err(Failed::Full.into());
+            return Err(unchanged.into());
         }
         Err(failed) => {
-            held.stop(&failed);
+            held.stop(&failed, Vec::new());
             return Err(failed.into());
         }
     };

@@ -11,6 +11,7 @@ use crate::index::engine::log::writer::LogState;
 use crate::index::engine::partition::Partition;
 use crate::index::engine::shared::{Chore, Failed};
 use crate::index::engine::view::Sources;
+use crate::types::ExtentId;
 use crate::types::Sequence;
 use crate::types::Timestamp;
 
@@ -39,8 +40,8 @@ enum Verdict {
     Gone,
     /// Another host has it now, log and all.
     Moved,
-    /// As after a failed append.
-    Stop(Failed),
+    /// As after a failed append; the extents were made for the change, and are in use if it came true.
+    Stop(Failed, Vec<ExtentId>),
 }
 
 impl Held {
@@ -60,9 +61,9 @@ impl Held {
         drop(self.verdict.send(Verdict::Moved));
     }
 
-    /// Ends its writes as `failed` demands.
-    pub(crate) fn stop(self, failed: &Failed) {
-        drop(self.verdict.send(Verdict::Stop(failed.clone())));
+    /// Ends its writes as `failed` demands. `made` are the logs made for the change, which are in use if it came true.
+    pub(crate) fn stop(self, failed: &Failed, made: Vec<ExtentId>) {
+        drop(self.verdict.send(Verdict::Stop(failed.clone(), made)));
     }
 }
 
@@ -121,7 +122,10 @@ impl Committer {
                 self.failed = Some(Failed::Fenced);
                 self.let_go();
             }
-            Ok(Verdict::Stop(failed)) => self.stop_after(&failed),
+            Ok(Verdict::Stop(failed, made)) => {
+                self.left_over.extend(made);
+                self.stop_after(&failed);
+            }
             Err(_) => {
                 let reason = "a change of the partition map was left half-way".to_owned();
                 self.stop_after(&Failed::Other(reason));
@@ -130,12 +134,13 @@ impl Committer {
     }
 
     /// Ends the use of log and runs; others that share them noted theirs before.
-    fn let_go(&self) {
+    pub(crate) fn let_go(&mut self) {
         let shared = &self.core.shared;
-        for extent in &self.log.state().descriptor.log {
-            shared.chores.add(Chore::Leave(*extent));
+        for extent in self.log.used().chain(self.left_over.drain(..)) {
+            shared.chores.add(Chore::Leave(extent));
         }
         self.sources.runs.iter().flatten().for_each(|run| run.retire());
+        self.doubtful.drain(..).for_each(|run| run.retire());
         shared.wake.notify_one();
     }
 

@@ -132,7 +132,8 @@ async fn quiet(
             Ok(Merged { partition, frozen_at })
         }
         Err(NotMerged::Failed(failed @ (Failed::Fenced | Failed::Other(_)))) => {
-            held.into_iter().for_each(|held| held.stop(&failed));
+            let mut made = Some(extent);
+            held.into_iter().for_each(|held| held.stop(&failed, made.take().into_iter().collect()));
             Err(failed.into())
         }
         Err(unchanged) => {
@@ -179,7 +180,7 @@ async fn unite(
     // Whatever goes wrong, no descriptor names that log: the old partitions are as they were.
     let end = writer::write_first(parts.capacity.as_ref(), (extent, epoch), records)
         .await
-        .map_err(|_| Failed::Full)?;
+        .map_err(Failed::before_it_counts)?;
     let (log, host) = (vec![extent], shared.host);
     let descriptor = PartitionDescriptor { id, keys: keys.clone(), epoch, log, host };
     let old: Vec<&LogState> = held.iter().map(|held| &held.log).collect();

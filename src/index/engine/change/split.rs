@@ -53,7 +53,7 @@ impl Partition {
     /// parent takes no write; its reads are right until a child is given its first write: the caller stops it first.
     ///
     /// # Errors
-    /// [`Failed::Full`]: nothing has changed and the partition goes on; the others stop it.
+    /// [`Failed::Full`], [`Failed::Refused`]: nothing has changed and the partition goes on; the others stop it.
     pub(crate) async fn split(
         &self,
         parts: Vec<(PartitionId, PartitionKeys)>,
@@ -89,13 +89,13 @@ impl Partition {
         let frozen_at = held.since;
         let (descriptors, ends, revision) = match swap(&held, &children).await {
             Ok(swapped) => swapped,
-            Err(Failed::Full) => {
+            Err(unchanged @ (Failed::Full | Failed::Refused(_))) => {
                 held.resume();
                 self.forget(&children);
-                return Err(Failed::Full);
+                return Err(unchanged);
             }
             Err(failed) => {
-                held.stop(&failed);
+                held.stop(&failed, children.iter().map(|child| child.extent).collect());
                 return Err(failed);
             }
         };
@@ -143,7 +143,7 @@ async fn swap(
         }
     });
     // Whatever goes wrong, no descriptor names those logs: the parent is as it was and may go on as after a full disk.
-    let ends = try_join_all(writes).await.map_err(|_| Failed::Full)?;
+    let ends = try_join_all(writes).await.map_err(Failed::before_it_counts)?;
     let descriptors: Vec<PartitionDescriptor> = children
         .iter()
         .map(|child| PartitionDescriptor {

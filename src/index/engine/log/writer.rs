@@ -37,6 +37,8 @@ pub(crate) struct Log {
     state: LogState,
     /// Whether more may be appended to the newest extent.
     open: bool,
+    /// An extent that the coordinator may or may not name, and why nobody knows: the log is read anew before anything follows.
+    doubt: Option<(Option<ExtentId>, String)>,
 }
 
 impl Log {
@@ -49,12 +51,23 @@ impl Log {
     pub(crate) fn begun(shared: Arc<Shared>, state: LogState) -> Self {
         let extents = state.descriptor.log.len();
         assert_eq!(extents, state.highest.len(), "one highest commit for each log extent");
-        Self { shared, state, open: true }
+        Self { shared, state, open: true, doubt: None }
     }
 
     /// Where it stands.
     pub(crate) fn state(&self) -> &LogState {
         &self.state
+    }
+
+    /// Why nobody knows what the coordinator holds of the partition; none while that is known.
+    pub(crate) fn doubt(&self) -> Option<&str> {
+        self.doubt.as_ref().map(|(_, reason)| reason.as_str())
+    }
+
+    /// The extents that count as used by this log, also one that is in doubt.
+    pub(crate) fn used(&self) -> impl Iterator<Item = ExtentId> {
+        let doubtful = self.doubt.iter().filter_map(|(extent, _)| *extent);
+        self.state.descriptor.log.iter().copied().chain(doubtful)
     }
 
     /// Whether [`Self::append`] may be called.
@@ -89,18 +102,21 @@ impl Log {
         Ok(())
     }
 
-    /// Moves to a new extent that begins with `manifest`, and leaves behind extents of commits already flushed. On an
-    /// error the log is as it was.
+    /// Moves to a new extent that begins with `manifest`, and leaves behind extents of commits already flushed.
+    ///
+    /// # Errors
+    /// [`Failed::Full`], [`Failed::Refused`]: the log is as it was. [`Failed::Other`]: see [`Self::doubt`].
     pub(crate) async fn roll(&mut self, mut manifest: Manifest) -> Result<(), Failed> {
         manifest.previous = self.state.link;
         let epoch = self.state.descriptor.epoch;
-        let record = manifest.encode().ok_or_else(|| Failed::Other("manifest too large".into()))?;
+        let record =
+            manifest.encode().ok_or_else(|| Failed::Refused("manifest too large".into()))?;
         let extent = self.shared.create(ExtentKind::Log, epoch).await?;
         let end = match self.append_to(extent, 0, record).await {
             Ok(end) => end,
             Err(failed) => {
                 self.shared.chores.add(Chore::Leave(extent));
-                return Err(failed);
+                return Err(failed.before_it_counts());
             }
         };
         let flushed =
@@ -109,8 +125,7 @@ impl Log {
         let left: Vec<_> = next.log.drain(..flushed).collect();
         next.log.push(extent);
         // The manifest is durable before the descriptor names it; a crash between the two leaves an orphan.
-        self.state.revision =
-            swap(self.shared.parts.coordinator.as_ref(), self.state.revision, &next).await?;
+        self.replace(&next, Some(extent)).await?;
         if let Some(link) = self.state.link.filter(|link| !left.contains(&link.extent)) {
             self.shared.chores.add(Chore::Seal(link.extent, epoch));
         }
@@ -123,7 +138,35 @@ impl Log {
         Ok(())
     }
 
+    /// Changes the descriptor; `made` is the extent it names for the first time.
+    async fn replace(
+        &mut self,
+        next: &PartitionDescriptor,
+        made: Option<ExtentId>,
+    ) -> Result<(), Failed> {
+        let coordinator = self.shared.parts.coordinator.as_ref();
+        let failed = match swap(coordinator, self.state.revision, next).await {
+            Ok(revision) => {
+                self.state.revision = revision;
+                return Ok(());
+            }
+            Err(failed) => failed,
+        };
+        match &failed {
+            Failed::Full | Failed::Refused(_) => {
+                made.into_iter().for_each(|extent| self.shared.chores.add(Chore::Leave(extent)));
+            }
+            // Another owner may have found it in the descriptor.
+            Failed::Fenced => {}
+            Failed::Other(reason) => self.doubt = Some((made, reason.clone())),
+        }
+        Err(failed)
+    }
+
     /// Leaves behind extents whose commits are all flushed, after the manifest that says so is durable.
+    ///
+    /// # Errors
+    /// As of [`Self::roll`].
     pub(crate) async fn trim(&mut self, flushed: Sequence) -> Result<(), Failed> {
         let before_last = self.state.highest.len().saturating_sub(1);
         let count = self
@@ -138,8 +181,7 @@ impl Log {
         }
         let mut next = self.state.descriptor.clone();
         let left = next.log.drain(..count).collect();
-        self.state.revision =
-            swap(self.shared.parts.coordinator.as_ref(), self.state.revision, &next).await?;
+        self.replace(&next, None).await?;
         self.state.descriptor = next;
         self.state.highest.drain(..count);
         self.remove(left);
@@ -185,20 +227,27 @@ async fn append_at(
 }
 
 /// Replaces a descriptor last changed by `revision` (I2: whoever else changed it meanwhile owns the partition now).
+///
+/// # Errors
+/// [`Failed::Refused`]: surely nothing has changed. [`Failed::Fenced`]: another owner changed it. [`Failed::Other`]: the outcome
+/// is unknown.
 pub(crate) async fn swap(
     coordinator: &dyn Coordinator,
-    mut revision: Revision,
+    revision: Revision,
     next: &PartitionDescriptor,
 ) -> Result<Revision, Failed> {
     let key = PartitionDescriptor::coordinator_key(next.id);
     let value = next.encode();
     let unknown = |error: coordinator::Error| Failed::Other(error.to_string());
+    let mut doubt = false;
     for _ in 0..SWAP_TRIES {
         let when = [Compare::ModRevision(key.clone(), revision)];
         match coordinator.txn(&when, &[Op::Put(key.clone(), value.clone())]).await {
             Ok(TxnReply::Committed(at)) => return Ok(at),
-            Ok(TxnReply::Rejected(_)) => return Err(Failed::Fenced),
-            Err(coordinator::Error::Ambiguous) => {}
+            Ok(TxnReply::Rejected(_)) if !doubt => return Err(Failed::Fenced),
+            // An earlier try may be what changed it.
+            Ok(TxnReply::Rejected(_)) | Err(coordinator::Error::Ambiguous) => doubt = true,
+            Err(error) if !doubt => return Err(Failed::Refused(error.to_string())),
             Err(error) => return Err(unknown(error)),
         }
         let Some(found) = coordinator.get(&key).await.map_err(unknown)? else {
@@ -210,7 +259,6 @@ pub(crate) async fn swap(
         if found.mod_revision != revision {
             return Err(Failed::Fenced);
         }
-        revision = found.mod_revision;
     }
     Err(Failed::Other("the coordinator's answers stay unknown".into()))
 }

@@ -268,22 +268,27 @@ async fn compaction_of_a_damaged_run_is_not_tried_all_the_time() {
 }
 
 /// Who merges or moves a partition flushes it first, and may try often.
-#[tokio::test]
-async fn flush_of_a_failed_partition_leaves_no_extent() {
+#[tokio::test(start_paused = true)]
+async fn partition_on_a_disk_that_takes_no_writes_leaves_no_extent_and_goes_on_on_another() {
     let world = World::new().await;
     let partition = world.open().await.unwrap();
     partition.apply(put("a", "1")).await.unwrap();
     world.capacity.fail(When::From(0), Fault::Refused(POISONED));
     assert!(partition.apply(put("b", "2")).await.is_err());
-    // Another disk takes writes.
-    world.capacity.fail(When::Once(usize::MAX), Fault::Refused(POISONED));
     let before = world.capacity.extents_of_index();
     for _ in 0..3 {
-        assert!(matches!(partition.flush().await, Err(Failed::Other(_))));
+        assert!(matches!(partition.flush().await, Err(Failed::Refused(_))));
         partition.core.shared.do_chores().await;
         assert_eq!(world.capacity.extents_of_index(), before);
     }
     assert_eq!(partition.rows().await.len(), 1);
+    // Another disk takes writes.
+    world.capacity.fail(When::Once(usize::MAX), Fault::Refused(POISONED));
+    partition.core.shared.parts.env.clock.sleep(std::time::Duration::from_secs(10)).await;
+    partition.apply(put("c", "3")).await.unwrap();
+    partition.flush().await.unwrap();
+    assert_eq!(partition.rows().await.len(), 2);
+    assert_eq!(world.open().await.unwrap().rows().await.len(), 2);
 }
 
 /// A flush that fails at one family leaves nothing of the families before it.

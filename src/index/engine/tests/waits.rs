@@ -12,6 +12,8 @@ const LIMIT: Duration = Duration::from_secs(2);
 /// A partition whose limit is `LIMIT`.
 async fn open(world: &mut World) -> Arc<Partition> {
     world.config.queue_wait_max = LIMIT;
+    // However few wait, they are many.
+    world.config.queue_ops = 7;
     let partition = Arc::new(world.open().await.unwrap());
     // A log that is open, so that one append is all a write needs.
     partition.apply(put("first", "value")).await.unwrap();
@@ -166,4 +168,68 @@ async fn who_waits_for_room_learns_of_new_owners() {
         partition.core.lose();
     });
     assert_eq!(waits, (Err(Error::WrongPartition), LIMIT / 2));
+}
+
+/// A slow disk is not overload: three clients wait for it.
+#[tokio::test(start_paused = true)]
+async fn few_wait_for_a_slow_disk() {
+    let world = World::new().await;
+    let partition = Arc::new(world.open().await.unwrap());
+    partition.apply(put("first", "value")).await.unwrap();
+    let stalled = world.capacity.stall().await;
+    let (one, two, three, ()) = tokio::join!(
+        write(&partition, "one", Duration::ZERO),
+        write(&partition, "two", Duration::from_millis(1)),
+        write(&partition, "three", Duration::from_secs(5)),
+        async {
+            tokio::time::sleep(Duration::from_secs(14)).await;
+            drop(stalled);
+        }
+    );
+    assert_eq!((one.0, two.0, three.0), (Ok(()), Ok(()), Ok(())));
+}
+
+/// As few as they are, they do not wait for ever.
+#[tokio::test(start_paused = true)]
+async fn few_wait_for_fifteen_seconds() {
+    let world = World::new().await;
+    let partition = Arc::new(world.open().await.unwrap());
+    partition.apply(put("first", "value")).await.unwrap();
+    let stalled = world.capacity.stall().await;
+    let (began, queued, ()) = tokio::join!(
+        write(&partition, "began", Duration::ZERO),
+        write(&partition, "queued", Duration::from_millis(1)),
+        async {
+            tokio::time::sleep(Duration::from_secs(60)).await;
+            drop(stalled);
+        }
+    );
+    assert_eq!(began.0, Ok(()));
+    assert_eq!(queued, (Err(Error::Overloaded), Duration::from_secs(15)));
+}
+
+/// A queue that is long is refused fast, however patient those in front are.
+#[tokio::test(start_paused = true)]
+async fn long_queue_is_refused_fast() {
+    let world = World::new().await;
+    let partition = Arc::new(world.open().await.unwrap());
+    partition.apply(put("first", "value")).await.unwrap();
+    let stalled = world.capacity.stall().await;
+    let queue = partition.core.shared.config.queue_ops / 4;
+    let crowd = (0..queue).map(|_| write(&partition, "crowd", Duration::from_millis(1)));
+    let (began, crowd, late, ()) = tokio::join!(
+        write(&partition, "began", Duration::ZERO),
+        futures_util::future::join_all(crowd),
+        write(&partition, "late", LIMIT / 2),
+        async {
+            tokio::time::sleep(LIMIT * 5).await;
+            drop(stalled);
+        }
+    );
+    assert_eq!(began.0, Ok(()));
+    assert_eq!(late, (Err(Error::Overloaded), Duration::ZERO));
+    let refused = crowd.iter().filter(|(outcome, _)| *outcome == Err(Error::Overloaded));
+    let waited: Vec<Duration> = refused.map(|(_, waited)| *waited).collect();
+    assert_eq!(waited.len(), queue / 2, "those who came when many were there");
+    assert!(waited.iter().all(|waited| *waited == LIMIT));
 }

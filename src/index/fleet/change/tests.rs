@@ -3,6 +3,7 @@
 mod failures;
 mod merges;
 mod moves;
+mod reopens;
 mod splits;
 mod threads;
 

@@ -6,10 +6,17 @@ use std::time::Duration;
 use crate::index::load::policy::PartitionLoad;
 use crate::index::load::policy::Plan;
 use crate::index::load::policy::Policy;
+use crate::index::load::policy::average::Average;
 use crate::types::HostId;
+use crate::types::PartitionId;
 
 /// A host with more than so many times the mean load gives some away.
 const UNEVEN: f64 = 1.2;
+/// A move must leave its host with so much more than the other had, as a share of their difference: with less it may as well
+/// go back the next time.
+const MARGIN: f64 = 0.1;
+/// And with so many times what the difference may be off by chance. Looked at eight times a second, less would come up.
+const SURE: f64 = 4.0;
 /// With less load than this share of a hot partition's a host is left alone, however uneven it is.
 const BUSY: f64 = 0.5;
 
@@ -21,14 +28,19 @@ pub(super) fn moves(
     loads: &[PartitionLoad],
 ) -> Vec<Plan> {
     let config = policy.config;
-    let weight = |load: &PartitionLoad| config.weight(&load.load);
+    let averages: BTreeMap<PartitionId, Average> =
+        policy.known.iter().map(|(id, known)| (*id, known.average)).collect();
+    let average = |load: &PartitionLoad| averages.get(&load.id).copied().unwrap_or(Average::NONE);
+    let weight = |load: &PartitionLoad| average(load).weight();
     let mut plans = Vec::new();
     let mut of_host: BTreeMap<HostId, f64> = hosts.iter().map(|host| (*host, 0.0)).collect();
+    let mut chance: BTreeMap<HostId, f64> = BTreeMap::new();
     for load in loads {
         // What is on its way counts where it goes to.
         let known = policy.known.get(&load.id).filter(|_| load.changing);
         let to = known.and_then(|known| known.moved).map_or(load.host, |(_, to)| to);
         *of_host.entry(to).or_default() += weight(load);
+        *chance.entry(to).or_default() += average(load).variance();
     }
     let all: f64 = of_host.values().sum();
     let (mut moved, mut moving) = (Vec::new(), 0.0);
@@ -57,7 +69,9 @@ pub(super) fn moves(
         // What comes nearest to half of the difference evens the two out best; more than all of it only turns them round.
         let gap = most - least;
         let off = |load: &PartitionLoad| (weight(load) - gap / 2.0).abs();
-        let useful = |load: &&PartitionLoad| weight(load) > 0.0 && weight(load) < gap;
+        let variance = |host: &HostId| chance.get(host).copied().unwrap_or_default();
+        let margin = (SURE * (variance(&from) + variance(&to)).max(0.0).sqrt()).max(gap * MARGIN);
+        let useful = |load: &&PartitionLoad| weight(load) > 0.0 && weight(load) < gap - margin;
         let best = loads.iter().filter(may_move).filter(useful);
         let Some(best) = best.min_by(|a, b| off(a).total_cmp(&off(b))) else { break };
         moving += weight(best);
@@ -66,6 +80,8 @@ pub(super) fn moves(
         }
         *of_host.entry(from).or_default() -= weight(best);
         *of_host.entry(to).or_default() += weight(best);
+        *chance.entry(from).or_default() -= average(best).variance();
+        *chance.entry(to).or_default() += average(best).variance();
         moved.push((best.id, to));
         plans.push(Plan::Move(best.id, to));
     }

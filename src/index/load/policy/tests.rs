@@ -1,5 +1,6 @@
 mod failing;
 mod growing;
+mod steady;
 
 use std::collections::BTreeMap;
 

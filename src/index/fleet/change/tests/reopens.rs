@@ -1,0 +1,187 @@
+//! Partitions that stopped writing: they are opened again in place, whatever became of what stopped them.
+
+use async_trait::async_trait;
+
+use super::*;
+use crate::coordinator;
+use crate::index::Objects;
+use crate::index::rows::Machine;
+use crate::index::rows::RowBatch;
+use crate::index::rows::Rows;
+
+/// Longer than any pause between two tries.
+const LONG: Duration = Duration::from_secs(60);
+
+impl Rig {
+    /// Writes as a router does: with the map as it is, and again while the owner changes.
+    async fn route(&self, number: u64) -> Result<(), Error> {
+        let begun = self.parts.env.clock.monotonic();
+        loop {
+            let target = self.target(&name(number)).await;
+            let (name, id) = (name(number), AccountId::new(number));
+            let write = Write::CreateAccount { name, id, anonymous: true };
+            match self.host.write(target, write).await {
+                Err(Error::WrongPartition) => {
+                    let waited = self.parts.env.clock.monotonic() - begun;
+                    assert!(waited < LONG, "{number} waits too long");
+                    self.parts.env.clock.sleep(Duration::from_millis(10)).await;
+                }
+                done => return done.map(|_| ()),
+            }
+        }
+    }
+
+    /// Reads as a router does.
+    async fn has_routed(&self, number: u64) -> bool {
+        loop {
+            let target = self.target(&name(number)).await;
+            match self.host.read(target, Read::Account(name(number))).await {
+                Err(Error::WrongPartition) => self.sleep(Duration::from_millis(10)).await,
+                found => return found.is_ok(),
+            }
+        }
+    }
+
+    async fn sleep(&self, duration: Duration) {
+        self.parts.env.clock.sleep(duration).await;
+    }
+
+    fn stopped(&self) -> usize {
+        self.all().iter().filter(|one| !one.core.may_write_log()).count()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_writes_waits_while_a_partition_is_opened_again() {
+    for fault in [coordinator::Fault::AppliedThenAway, coordinator::Fault::LostThenAway] {
+        let mut world = World::empty();
+        world.config.log_extent_bytes = 2000;
+        let rig = open(&world).await;
+        rig.write_all(1..=20).await;
+        let epoch = rig.target(&name(1)).await.epoch;
+        world.store.inject(fault);
+        for number in 21..=60 {
+            rig.route(number).await.unwrap();
+            assert!(rig.has_routed(1).await, "reads go on");
+        }
+        assert_ne!(rig.target(&name(1)).await.epoch, epoch, "no roll was in doubt");
+        rig.check(60).await;
+        assert_eq!(rig.stopped(), 0);
+        rig.tidy().await;
+        let mut used = world.capacity.extents_of_index();
+        used.sort();
+        assert_eq!(rig.host.owned_extents().await, used);
+        drop(rig);
+        let rig = open(&world).await;
+        rig.check(60).await;
+        assert_eq!(rig.host.owned_extents().await, used, "nothing was left behind");
+        rig.host.shutdown().await;
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Change {
+    Split,
+    Merge,
+    Move,
+}
+
+/// Whether the change came true or not, who serves afterwards has all rows and takes writes.
+#[tokio::test(start_paused = true)]
+async fn change_of_unknown_outcome_is_settled_by_opening_again() {
+    for change in [Change::Split, Change::Merge, Change::Move] {
+        let mut doubts = BTreeSet::new();
+        for fault in [coordinator::Fault::AppliedThenAway, coordinator::Fault::LostThenAway] {
+            for after in 0..6 {
+                let world = World::empty();
+                let rig = open(&world).await;
+                rig.write_all(1..=20).await;
+                rig.split(&[10]).await;
+                rig.host.flush().await.unwrap();
+                rig.write(21).await;
+                let first = rig.target(&name(1)).await.partition;
+                let second = rig.target(&name(20)).await.partition;
+                world.store.inject_after(after, fault);
+                let changed = match change {
+                    Change::Split => rig.host.split(first, &[RoutingKey::account(&name(5))]).await,
+                    Change::Merge => rig.host.merge(&[first, second]).await,
+                    Change::Move => rig.host.move_to(first, HostId::new(1)).await,
+                };
+                // What no transaction of the change met must not meet one later.
+                for _ in 0..10 {
+                    drop(rig.parts.coordinator.txn(&[], &[]).await);
+                }
+                drop(rig.parts.coordinator.get(b"any").await);
+                rig.sleep(LONG).await;
+                if changed.is_err() {
+                    doubts.insert(rig.map().await.partitions().len());
+                }
+                let what = format!("{change:?}, {fault:?} after {after}");
+                assert_eq!(rig.stopped(), 0, "{what}");
+                rig.route(22).await.unwrap();
+                rig.check(22).await;
+                assert_eq!(rig.host.partitions(), rig.map().await.partitions().len(), "{what}");
+                rig.tidy().await;
+                let mut used = world.capacity.extents_of_index();
+                used.sort();
+                assert_eq!(rig.host.owned_extents().await, used, "{what}");
+                drop(rig);
+                let rig = open(&world).await;
+                rig.check(22).await;
+                assert_eq!(rig.host.owned_extents().await, used, "left behind: {what}");
+                rig.host.shutdown().await;
+            }
+        }
+        let both = match change {
+            Change::Split => [2, 3],
+            Change::Merge => [1, 2],
+            Change::Move => [2, 2],
+        };
+        assert_eq!(doubts, BTreeSet::from(both), "{change:?} came true and did not");
+    }
+}
+
+/// Panics at one account.
+#[derive(Debug)]
+struct Panics;
+
+#[async_trait]
+impl Machine for Panics {
+    async fn evaluate(
+        &self,
+        view: &dyn Rows,
+        write: &Write,
+        now: Timestamp,
+        out: &mut RowBatch,
+    ) -> Result<crate::index::api::WriteReply, Error> {
+        if matches!(write, Write::CreateAccount { id, .. } if id.get() == 13) {
+            panic!("thirteen");
+        }
+        Objects.evaluate(view, write, now, out).await
+    }
+
+    async fn answer(
+        &self,
+        view: &dyn Rows,
+        range: &KeyRange,
+        read: &Read,
+        now: Timestamp,
+    ) -> Result<ReadReply, Error> {
+        Objects.answer(view, range, read, now).await
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn partition_whose_committer_panicked_is_opened_again() {
+    let world = World::empty();
+    let parts = Parts { machine: Arc::new(Panics), ..world.parts() };
+    let host = Arc::new(Fleet::open(vec![parts.clone()], world.config).await.unwrap());
+    let rig = Rig { parts, host };
+    rig.write_all(1..=12).await;
+    let lost = rig.route(13).await;
+    assert!(matches!(lost, Err(Error::Unavailable(_))), "nobody knows what was done: {lost:?}");
+    rig.route(14).await.unwrap();
+    assert!(rig.has(12).await && !rig.has(13).await && rig.has(14).await);
+    assert_eq!(rig.parts.env.tasks.health().panics("partition committer"), 1);
+    rig.host.shutdown().await;
+}
