@@ -135,8 +135,12 @@ fn capacity_config(machine: &Machine) -> CapacityConfig {
     CapacityConfig { reserve_bytes: Some(2 << 20), catalog, ..CapacityConfig::small() }
 }
 
+/// Shorter than a disk stumbles at times: what becomes of a write that was refused for it is part of the histories.
+const PATIENCE: Duration = Duration::from_secs(2);
+
 fn index_config() -> Config {
     Config {
+        queue_patience: PATIENCE,
         memtable_bytes_max: 64 << 10,
         block_cache_bytes: 128 << 10,
         log_extent_bytes: 40 << 10,
@@ -150,6 +154,7 @@ fn write_config() -> WriteConfig {
         memory_bytes_max: 48 << 10,
         lanes: 2,
         extent_bytes_max: 400 << 10,
+        queue_patience: PATIENCE,
         ..WriteConfig::default()
     }
 }
