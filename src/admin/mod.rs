@@ -9,13 +9,15 @@
 //! | `/partitions` | a page that draws the partition map; it asks for the token |
 //! | `/admin/accounts` | accounts, their keys and roles |
 //! | `/admin/partitions` | partitions of the index: list, split, merge, move, prepare |
+//! | `/admin/disks` | disks: list, drain, remove |
 //! | `/admin/trace` | live requests, a JSON object a line |
 //! | `/admin/faults` | the fault dial |
 //!
 //! 1. `readiness.rs`: what `node` tells;
 //! 2. `connections.rs`: who is served; `server.rs`: the routes and their limits;
 //! 3. `token.rs`: who may command; `answer.rs`: how a command is refused;
-//! 4. `accounts.rs` over `account_store.rs` (with keys of `keygen.rs`), `trace.rs`, `faults.rs`, `partitions/`: the commands.
+//! 4. `accounts.rs` over `account_store.rs` (with keys of `keygen.rs`), `trace.rs`, `faults.rs`, `disks.rs`,
+//!    `partitions/`: the commands.
 //!
 //! Invariants: no path outside `/admin` changes anything or shows a key or a name of a blob; no path below it answers
 //! without the token.
@@ -24,6 +26,7 @@ mod account_store;
 mod accounts;
 mod answer;
 mod connections;
+mod disks;
 mod faults;
 mod keygen;
 mod partitions;
@@ -33,6 +36,7 @@ mod token;
 mod trace;
 
 pub use account_store::{AccountStore, Endpoints};
+pub use disks::{DiskControl, DiskRefusal, DiskView};
 pub use keygen::{new_delegation_secret, new_key};
 pub use partitions::{ChangeView, Look, Made, PartitionView, StripeView};
 pub use partitions::{PartitionError, PartitionStore};

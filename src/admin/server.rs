@@ -9,6 +9,7 @@ use axum::BoxError;
 use axum::Router;
 use axum::body::Body;
 use axum::error_handling::HandleErrorLayer;
+use axum::extract::RawQuery;
 use axum::extract::Request;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -37,6 +38,8 @@ use super::account_store::AccountStore;
 use super::accounts;
 use super::answer::Failure;
 use super::connections;
+use super::disks;
+use super::disks::DiskControl;
 use super::faults;
 use super::partitions;
 use super::partitions::PartitionStore;
@@ -75,6 +78,8 @@ pub struct AdminState {
     pub(super) token: Token,
     /// The roles' handles, once they run.
     pub control: Arc<OnceLock<Control>>,
+    /// The disks, once they are open.
+    pub disks: Arc<OnceLock<Arc<dyn DiskControl>>>,
     /// Whether the node serves.
     pub readiness: Readiness,
     /// All metrics, once every role has registered its own.
@@ -85,12 +90,16 @@ impl AdminState {
     /// A node that starts, whose commands need `token`.
     #[must_use]
     pub fn new(token: Token) -> Self {
-        let (control, registry) = (Arc::default(), Arc::default());
-        Self { token, control, readiness: Readiness::default(), registry }
+        let (control, disks, registry) = (Arc::default(), Arc::default(), Arc::default());
+        Self { token, control, disks, readiness: Readiness::default(), registry }
     }
 
     pub(super) fn control(&self) -> Result<&Control, Failure> {
         self.control.get().ok_or_else(Failure::starting)
+    }
+
+    pub(super) fn disks(&self) -> Result<&Arc<dyn DiskControl>, Failure> {
+        self.disks.get().ok_or_else(Failure::starting)
     }
 }
 
@@ -162,6 +171,9 @@ fn control(state: &AdminState) -> Router<AdminState> {
         .route("/accounts/{name}/revoke", post(accounts::revoke))
         .route("/accounts/{name}/grants", get(accounts::assignments).post(accounts::assign))
         .route("/accounts/{name}/grants/revoke", post(accounts::unassign))
+        .route("/disks", get(disks::list))
+        .route("/disks/drain", post(disks::drain))
+        .route("/disks/remove", post(disks::remove))
         .route("/faults", get(faults::list).post(faults::set).delete(faults::clear))
         .route("/faults/{id}", delete(faults::clear_one))
         .route("/partitions", get(partitions::paths::look))
@@ -193,7 +205,7 @@ async fn overrun(error: BoxError) -> Failure {
     }
 }
 
-async fn readyz(State(state): State<AdminState>) -> Response {
+async fn readyz(State(state): State<AdminState>, RawQuery(query): RawQuery) -> Response {
     let phase = state.readiness.phase();
     let stopped = state.readiness.stopped();
     let status = match phase {
@@ -203,6 +215,10 @@ async fn readyz(State(state): State<AdminState>) -> Response {
     let mut text = format!("{}\n", phase.word());
     for (task, why) in stopped {
         text.push_str(&format!("stopped: {task} panicked: {why}; restart the node\n"));
+    }
+    let verbose = query.is_some_and(|query| query.split('&').any(|part| part == "verbose"));
+    if let Some(disks) = state.disks.get().filter(|_| verbose) {
+        disks.troubles().iter().for_each(|line| text.push_str(&format!("{line}\n")));
     }
     (status, text).into_response()
 }

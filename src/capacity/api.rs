@@ -156,6 +156,12 @@ pub enum Error {
         /// Which of the node's disks.
         disk: usize,
     },
+    /// The task that carried the call out panicked: its outcome is unknown, as after a crash. Seal and roll.
+    #[error("the task of the {doing} ended early; the server's log says why")]
+    Ended {
+        /// What it did.
+        doing: &'static str,
+    },
     /// A read failed, or the disk is out of service; the bytes may be there all the same.
     #[error("reading extent {extent} failed: {reason}")]
     Unreadable {

@@ -55,7 +55,7 @@ impl Store {
             // Owned by the node: a caller that goes away must not leave half a write behind an end already told.
             let work = async move { store.append_direct(&extent, &request, prepared, turn).await };
             let task = self.env.tasks.spawn("append", work);
-            task.await.map_err(|_| self.health.error())??
+            task.await.map_err(|_| Error::Ended { doing: "append" })??
         };
         self.metrics.appends.inc();
         self.metrics.appended_bytes.inc_by(bytes);
@@ -175,7 +175,7 @@ impl Store {
         }
         let (store, extent) = (Arc::clone(self), Arc::clone(extent));
         let work = async move { store.write_tail(&extent, &turn).await };
-        self.env.tasks.spawn("tail", work).await.map_err(|_| self.health.error())?
+        self.env.tasks.spawn("tail", work).await.map_err(|_| Error::Ended { doing: "append" })?
     }
 
     /// Writes the tail to the file, in one piece. Returns the extent's end.
@@ -208,7 +208,7 @@ impl Store {
             store.sync_to(&extent, upto).await?;
             store.note_progress(&extent, PROGRESS_STEP).await
         };
-        self.env.tasks.spawn("sync", work).await.map_err(|_| self.health.error())?
+        self.env.tasks.spawn("sync", work).await.map_err(|_| Error::Ended { doing: "sync" })?
     }
 
     /// Waits until everything in the file below `upto` is durable; those who wait together share a sync.

@@ -17,7 +17,7 @@ impl Store {
         loop {
             tokio::select! {
                 biased;
-                () = self.stop.cancelled() => return,
+                () = self.stopping.cancelled() => return,
                 () = self.journal.checkpoint_due() => {}
             }
             if let Err(error) = self.checkpoint().await {

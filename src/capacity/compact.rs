@@ -40,13 +40,13 @@ impl Store {
         loop {
             tokio::select! {
                 biased;
-                () = self.stop.cancelled() => return,
+                () = self.stopping.cancelled() => return,
                 () = self.env.clock.sleep(self.config.compact_pause) => {}
             }
             let sparse =
                 std::mem::take(&mut *self.sparse.lock().unwrap_or_else(PoisonError::into_inner));
             for extent in sparse.values() {
-                if self.stop.is_cancelled() || self.health.poisoned() {
+                if self.stopping.is_cancelled() || self.health.poisoned() {
                     return;
                 }
                 match self.compact_if_sparse(extent).await {
@@ -85,18 +85,7 @@ impl Store {
         // It is freeing, so it may use what the index may.
         let kind = ExtentKind::Log;
         self.space.admit(&*self.disk, &self.env, &self.config, kind, live).await?;
-        let path = format!("{}{UNFINISHED}", path_of(extent.id));
-        let made = match self.copy_live(extent, &path).await {
-            Ok(made) => made,
-            Err(error) => {
-                let removed = self.disk.remove(&path).await;
-                removed.map_err(|e| self.poison("remove", &e))?;
-                return Err(error);
-            }
-        };
-        let renamed = self.disk.rename(&path, &path_of(extent.id)).await;
-        renamed.map_err(|e| self.poison("rename", &e))?;
-        let (slot, map, file) = made;
+        let (slot, map, file) = self.copy_renamed(extent, self).await?;
         {
             let mut state = extent.state();
             state.slot = slot;
@@ -113,10 +102,43 @@ impl Store {
         Ok(live)
     }
 
+    /// Copies a sealed extent to another disk. The copy and its name are durable.
+    pub(crate) async fn copy_under_its_name(
+        &self,
+        extent: &Arc<Extent>,
+        to: &Self,
+    ) -> Result<Slot, Error> {
+        let (slot, _, _) = self.copy_renamed(extent, to).await?;
+        to.sync_folder(&folder_of(extent.id)).await?;
+        Ok(slot)
+    }
+
+    /// Writes the live frames to a durable file that takes the extent's name on disk `to`; the name is not durable yet.
+    async fn copy_renamed(
+        &self,
+        extent: &Arc<Extent>,
+        to: &Self,
+    ) -> Result<(Slot, Map, Arc<dyn DiskFile>), Error> {
+        let path = format!("{}{UNFINISHED}", path_of(extent.id));
+        let made = match self.copy_live(extent, (to, &path)).await {
+            Ok(made) => made,
+            Err(error) => {
+                match to.disk.remove(&path).await {
+                    Ok(()) | Err(DiskError::NotFound { .. }) => {}
+                    Err(failed) => drop(to.poison("remove", &failed)),
+                }
+                return Err(error);
+            }
+        };
+        let renamed = to.disk.rename(&path, &path_of(extent.id)).await;
+        renamed.map_err(|e| to.poison("rename", &e))?;
+        Ok(made)
+    }
+
     async fn copy_live(
         &self,
         extent: &Arc<Extent>,
-        path: &str,
+        (to, path): (&Self, &str),
     ) -> Result<(Slot, Map, Arc<dyn DiskFile>), Error> {
         let body = self.body(extent).await?;
         let page =
@@ -127,7 +149,7 @@ impl Store {
         if !old.sealed {
             return Err(extent.corrupt(0));
         }
-        let file = self.disk.create(path).await.map_err(|e| self.copy_failed(&e))?;
+        let file = to.disk.create(path).await.map_err(|e| to.copy_failed(&e))?;
         let live = {
             let state = extent.state();
             state.dead.gaps(state.end)
@@ -149,11 +171,11 @@ impl Store {
                 if size(bytes.len()) != end - at {
                     return Err(extent.corrupt(at));
                 }
-                copy.push(bytes).await.map_err(|e| self.copy_failed(&e))?;
+                copy.push(bytes).await.map_err(|e| to.copy_failed(&e))?;
                 at = end;
             }
         }
-        self.finish(extent, header, old, copy).await
+        to.finish(extent, header, old, copy).await
     }
 
     async fn finish(

@@ -1,24 +1,29 @@
 //! Draining a disk: its extents are copied to the node's other disks while they are read and freed. An extent keeps its
 //! id, so no row changes; a map from ids to disks is all that does.
 //!
-//! 1. The disk takes no new extents. 2. Open logs and data extents are sealed: their writers go on with new ones
-//! elsewhere. 3. Each sealed extent is copied, every live frame verified, and made durable under its name; only then
-//! the old file is removed, and that made durable; only then the copy is used. A crash before the removal leaves two
-//! equal files, of which the next start drops one; after it, only the copy.
+//! First the disk takes no new extents. Then open logs and data extents are sealed: their writers go on with new ones
+//! elsewhere. Then each sealed extent is copied, every live frame verified, and made durable under its name; the copy
+//! serves, and the old file is removed. A crash before the removal leaves two files that end at the same offset, of which
+//! the next start keeps the one that was fenced last.
 
-use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
 
 use crate::capacity::Error;
 use crate::capacity::ExtentKind;
 use crate::capacity::extent::{Extent, Status};
+use crate::capacity::format::FORMAT_FILE;
 use crate::capacity::node::{CapacityNode, Home};
+use crate::capacity::placement::Placement;
+use crate::capacity::recover::JOURNAL;
 use crate::capacity::scrub::pause;
 use crate::capacity::seal::sealed_change;
-use crate::capacity::store::{Store, folder_of, path_of};
-use crate::types::ExtentId;
+use crate::capacity::store::Store;
 
-use std::sync::Arc;
+/// How often, and how long between, a disk is looked at that its tasks are to let go of: 5 s in all.
+const LET_GO_TRIES: usize = 500;
+const LET_GO_PAUSE: Duration = Duration::from_millis(10);
 
 /// One of a node's disks.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -89,12 +94,12 @@ impl CapacityNode {
     ///
     /// # Errors
     /// [`Error::Poisoned`] when the disk takes no writes: the next start verifies it.
-    pub async fn drain(&self, disk: usize) -> Result<Drained, Error> {
+    pub async fn drain(self: &Arc<Self>, disk: usize) -> Result<Drained, Error> {
         let mut drained = Drained::default();
         let Some(from) = self.store(disk) else { return Ok(drained) };
         from.health.check()?;
         for home in self.homes().into_iter().filter(|home| home.store.number == disk) {
-            if self.stopping() {
+            if self.stop.is_cancelled() {
                 break;
             }
             match self.move_one(&home).await {
@@ -116,7 +121,7 @@ impl CapacityNode {
     }
 
     /// Whether it was moved.
-    async fn move_one(&self, home: &Home) -> Result<bool, Error> {
+    async fn move_one(self: &Arc<Self>, home: &Home) -> Result<bool, Error> {
         let Home { store, extent } = home.clone();
         let (sealed, epoch) = {
             let state = extent.state();
@@ -132,23 +137,22 @@ impl CapacityNode {
             }
             let sealing = Arc::clone(&extent);
             let on = Arc::clone(&store);
-            self.owned("seal", home, async move { on.seal(&sealing, epoch).await }).await?;
+            self.owned("seal", async move { on.seal(&sealing, epoch).await }).await?;
             self.forget_removed(home);
             if extent.state().status == Status::Removed {
                 return Ok(true);
             }
         }
-        let pace = self.config().compact_bytes_per_second;
         for to in self.places_for(extent.kind) {
-            let (id, source, old) = (extent.id, Arc::clone(&store), Arc::clone(&extent));
-            let target = Arc::clone(&to);
-            let work = async move { source.move_to(&old, &target).await };
-            match self.owned("move extent", home, work).await {
-                Ok(None) => return Ok(false),
-                Ok(Some(new)) => {
-                    let live = new.state().live();
-                    self.rehome(id, Home { store: to, extent: new });
-                    pause(self.env(), live, pace).await;
+            let (source, old, target) = (Arc::clone(&store), Arc::clone(&extent), Arc::clone(&to));
+            let node = Arc::clone(self);
+            let work = async move { node.move_to(&source, &old, &target).await };
+            match self.owned("move extent", work).await {
+                Ok(copied) => {
+                    let pace = self.config.compact_bytes_per_second;
+                    if pace > 0 {
+                        pause(&self.env, copied, pace).await;
+                    }
                     return Ok(true);
                 }
                 // Another disk may have room or be well.
@@ -159,57 +163,109 @@ impl CapacityNode {
         }
         Err(Error::Full)
     }
+
+    /// Moves a sealed extent to another disk. Returns the bytes copied.
+    async fn move_to(
+        &self,
+        from: &Arc<Store>,
+        extent: &Arc<Extent>,
+        to: &Arc<Store>,
+    ) -> Result<u64, Error> {
+        let _turn = extent.turn.lock().await;
+        if extent.state().status == Status::Removed {
+            return Ok(0);
+        }
+        from.health.check()?;
+        let new = from.copy_to(extent, to).await?;
+        let copied = new.state().live();
+        self.rehome(Home { store: Arc::clone(to), extent: new });
+        // Whoever still looks at the old one is sent to the copy now.
+        from.remove_now(extent).await?;
+        Ok(copied)
+    }
+
+    /// Lets the copy of an extent on another disk serve.
+    fn rehome(&self, home: Home) {
+        let mut extents = self.extents.write().unwrap_or_else(PoisonError::into_inner);
+        extents.insert(home.extent.id, home);
+    }
+
+    /// All extents and where they are, in id order.
+    fn homes(&self) -> Vec<Home> {
+        let extents = self.extents.read().unwrap_or_else(PoisonError::into_inner);
+        extents.values().cloned().collect()
+    }
+
+    /// The disks in service.
+    pub(super) fn stores(&self) -> Vec<Arc<Store>> {
+        self.stores.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The disks that may take an extent, best first.
+    fn places_for(&self, kind: ExtentKind) -> Vec<Arc<Store>> {
+        let stores = self.stores();
+        let mut placement = self.placement.lock().unwrap_or_else(PoisonError::into_inner);
+        let order = placement.order(kind, &stores);
+        order.into_iter().filter_map(|at| stores.get(at).cloned()).collect()
+    }
+
+    /// Lets go of a disk that is empty: closes its journal, ends its tasks, and removes what marks its directory as part
+    /// of the store. False while it is not empty or not draining.
+    ///
+    /// # Errors
+    /// [`Error::Poisoned`] when the marks could not be removed; it is let go of all the same.
+    pub async fn detach(&self, disk: usize) -> Result<bool, Error> {
+        let Some(store) = self.store(disk) else { return Ok(true) };
+        if !store.draining.load(Ordering::Acquire) {
+            return Ok(false);
+        }
+        {
+            // A creation that ends meanwhile looks, under the same lock, whether its disk is still there.
+            let extents = self.extents.read().unwrap_or_else(PoisonError::into_inner);
+            if extents.values().any(|home| home.store.number == disk) {
+                return Ok(false);
+            }
+            let mut stores = self.stores.write().unwrap_or_else(PoisonError::into_inner);
+            stores.retain(|store| store.number != disk);
+            let mut placement = self.placement.lock().unwrap_or_else(PoisonError::into_inner);
+            *placement = Placement::new(stores.len());
+        }
+        store.journal.close();
+        store.stopping.cancel();
+        for name in [FORMAT_FILE, JOURNAL] {
+            store.disk.remove(name).await.map_err(|e| store.poison("remove", &e))?;
+        }
+        store.disk.sync_dir("").await.map_err(|e| store.poison("folder sync", &e))?;
+        // Its tasks hold the lock of the directory until they have seen the end.
+        for _ in 0..LET_GO_TRIES {
+            if Arc::strong_count(&store) == 1 {
+                break;
+            }
+            self.env.clock.sleep(LET_GO_PAUSE).await;
+        }
+        Ok(true)
+    }
+
+    fn store(&self, disk: usize) -> Option<Arc<Store>> {
+        self.stores().into_iter().find(|store| store.number == disk)
+    }
 }
 
 impl Store {
-    /// Moves a sealed extent to another disk; `None` when it was removed meanwhile. When this returns, only the copy is
-    /// there; the caller lets it serve.
-    async fn move_to(
-        self: &Arc<Self>,
-        extent: &Arc<Extent>,
-        to: &Arc<Store>,
-    ) -> Result<Option<Arc<Extent>>, Error> {
-        // With the turn nothing is freed, fenced or compacted meanwhile: the copy is as the original to the end.
-        let _turn = extent.turn.lock().await;
-        if extent.state().status == Status::Removed {
-            return Ok(None);
-        }
-        self.health.check()?;
-        let Some(new) = self.copy_to(extent, to).await? else { return Ok(None) };
-        // Readers who have the old file open read on; those who come now look again.
-        if let Err(error) = self.remove_now(extent).await {
-            // The disk is poisoned and may keep the file; the copy is whole and durable, so it may serve all the same.
-            tracing::error!(extent = %extent.id, %error, "moved, but its old file may still be there");
-        }
-        Ok(Some(new))
-    }
-
-    /// Makes a durable copy of a sealed extent on another disk.
-    async fn copy_to(
-        &self,
-        extent: &Arc<Extent>,
-        to: &Arc<Store>,
-    ) -> Result<Option<Arc<Extent>>, Error> {
+    /// Makes a durable copy of a sealed extent on another disk. The caller has the turn, so that nothing is freed, fenced
+    /// or compacted meanwhile.
+    async fn copy_to(&self, extent: &Arc<Extent>, to: &Arc<Store>) -> Result<Arc<Extent>, Error> {
         let (live, dead) = {
             let state = extent.state();
             (state.live(), state.dead.clone())
         };
         to.health.check()?;
         to.space.admit(&*to.disk, &to.env, &to.config, extent.kind, live).await?;
-        let (slot, _, _) = self.copy_live_to(extent, to).await?;
-        to.sync_folder(&folder_of(extent.id)).await?;
+        let slot = self.copy_under_its_name(extent, to).await?;
         let new = Extent::new(extent.id, extent.kind, slot);
         new.state().dead = dead;
-        let new = Arc::new(new);
         to.metrics.extents.inc();
         to.note(vec![sealed_change(&new)]).await;
-        Ok(Some(new))
+        Ok(Arc::new(new))
     }
-}
-
-/// Where an extent's file is, for messages.
-#[expect(dead_code, reason = "shown by tests that fail")]
-fn shown(extent: ExtentId) -> String {
-    let _ = PoisonError::new(());
-    path_of(extent)
 }

@@ -36,6 +36,14 @@ impl Health {
         Error::Poisoned { disk: self.disk }
     }
 
+    /// Stops all writes to the disk because a task that they need has panicked.
+    pub(crate) fn stop(&self, task: &'static str, why: &str) {
+        if !self.poisoned.swap(true, Ordering::AcqRel) {
+            self.metrics.poisoned_disks.inc();
+            tracing::error!(disk = self.disk, task, why, "disk poisoned: no more writes");
+        }
+    }
+
     /// Stops all writes to the disk.
     pub(crate) fn poison(&self, doing: &'static str, error: &DiskError) -> Error {
         if !self.poisoned.swap(true, Ordering::AcqRel) {

@@ -2,7 +2,8 @@
 //!
 //! Main path of a write: 1. `node.rs` finds the extent and its disk; 2. `append.rs` decides journal or file;
 //! 3. `frame.rs` makes frames; 4. `journal/` shares one sync among small appends; 5. `checkpoint.rs` moves journaled
-//! bytes to the extents' files; 6. `seal.rs` ends an extent. Reads: `read.rs`. Space back: `free.rs`, `compact.rs`. Starts:
+//! bytes to the extents' files; 6. `seal.rs` ends an extent. Reads: `read.rs`. Space back: `free.rs`, `compact.rs`. A disk
+//! is emptied: `drain.rs`. Starts:
 //! `open.rs`, `recover.rs` with `walk.rs`. Damage: `scrub.rs` while running, `check.rs` while stopped. `store.rs` is what
 //! these share for one disk; `open_files.rs` bounds the files it has open; `extent.rs` and `tail.rs` are an extent in
 //! memory. Layouts: `api-spec/extent.md`, `api-spec/journal.md`.
@@ -21,6 +22,7 @@ mod check;
 mod checkpoint;
 mod compact;
 mod config;
+mod drain;
 mod extent;
 mod format;
 mod frame;
@@ -55,6 +57,7 @@ pub use api::{
 pub use catalog_sim::SimulatedCatalog;
 pub use check::{CheckProgress, CheckReport, CheckedExtent, Problem, check_disk};
 pub use config::{CapacityConfig, CatalogPlace};
+pub use drain::{DiskInfo, Drained};
 pub use format::FORMAT_FILE;
 pub use frame::{FRAME_PAYLOAD_MAX, end_after, merge};
 pub use journal::replay::JournalError;

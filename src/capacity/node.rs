@@ -22,7 +22,7 @@ use crate::capacity::ExtentKind;
 use crate::capacity::LogFrame;
 use crate::capacity::OpenError;
 use crate::capacity::ScrubReport;
-use crate::capacity::extent::Extent;
+use crate::capacity::extent::{Extent, Status};
 use crate::capacity::frame::frames_of;
 use crate::capacity::metrics::CapacityMetrics;
 use crate::capacity::open::{Opening, open_all};
@@ -36,23 +36,23 @@ use crate::types::Location;
 /// A capacity node over the disks of one machine. Dropped without [`Self::shutdown`] it stops as in a crash.
 #[derive(Debug)]
 pub struct CapacityNode {
-    stores: Vec<Arc<Store>>,
-    extents: RwLock<BTreeMap<ExtentId, Home>>,
-    placement: Mutex<Placement>,
+    pub(super) stores: RwLock<Vec<Arc<Store>>>,
+    pub(super) extents: RwLock<BTreeMap<ExtentId, Home>>,
+    pub(super) placement: Mutex<Placement>,
     /// Whether a disk of the store is out of service, so that an extent that is not here may be there.
     out: bool,
-    env: Env,
-    config: CapacityConfig,
-    stop: CancellationToken,
+    pub(super) env: Env,
+    pub(super) config: CapacityConfig,
+    pub(super) stop: CancellationToken,
     journals: Mutex<Vec<JoinHandle<()>>>,
     loops: Mutex<Vec<JoinHandle<()>>>,
 }
 
 /// An extent and the disk it is on.
 #[derive(Clone, Debug)]
-struct Home {
-    store: Arc<Store>,
-    extent: Arc<Extent>,
+pub(super) struct Home {
+    pub(super) store: Arc<Store>,
+    pub(super) extent: Arc<Extent>,
 }
 
 impl CapacityNode {
@@ -101,7 +101,7 @@ impl CapacityNode {
         }
         let node = Arc::new(Self {
             placement: Mutex::new(Placement::new(stores.len())),
-            stores,
+            stores: RwLock::new(stores),
             extents: RwLock::new(extents),
             out,
             env,
@@ -117,17 +117,27 @@ impl CapacityNode {
     fn start(self: &Arc<Self>) {
         let mut journals = Vec::new();
         let mut loops = Vec::new();
-        for store in &self.stores {
+        for store in &self.stores() {
             let journal = Arc::clone(store);
             let work = async move { journal.journal_loop().await };
-            journals.push(self.env.tasks.spawn("journal", work));
-            loops.push(self.env.tasks.spawn("checkpoint", Arc::clone(store).checkpoint_loop()));
+            // What a panicked journal or checkpoint had in hand is lost: going on could acknowledge bytes that are gone.
+            let poison = |task| {
+                let store = Arc::clone(store);
+                move |why: &str| store.stop(task, why)
+            };
+            journals.push(self.env.tasks.spawn_or_stop("journal", work, poison("journal")));
+            let work = Arc::clone(store).checkpoint_loop();
+            loops.push(self.env.tasks.spawn_or_stop("checkpoint", work, poison("checkpoint")));
             if self.config.compact_bytes_per_second > 0 {
-                loops.push(self.env.tasks.spawn("compact", Arc::clone(store).compact_loop()));
+                let store = Arc::clone(store);
+                let compact = move || Arc::clone(&store).compact_loop();
+                loops.push(self.env.supervise("compact", self.stop.clone(), compact));
             }
         }
         if self.config.scrub_bytes_per_second > 0 {
-            loops.push(self.env.tasks.spawn("scrub", scrub_loop(Arc::downgrade(self))));
+            let node = Arc::downgrade(self);
+            let scrub = move || scrub_loop(node.clone());
+            loops.push(self.env.supervise("scrub", self.stop.clone(), scrub));
         }
         *self.journals.lock().unwrap_or_else(PoisonError::into_inner) = journals;
         *self.loops.lock().unwrap_or_else(PoisonError::into_inner) = loops;
@@ -135,19 +145,20 @@ impl CapacityNode {
 
     /// Makes everything durable in the extents' files and stops. Appends that come later fail.
     pub async fn shutdown(&self) {
-        for store in &self.stores {
+        let stores = self.stores();
+        for store in &stores {
             store.journal.close();
         }
         // First what is queued, while checkpoints can still make room for it.
         join(&self.journals).await;
-        for store in &self.stores {
+        for store in &stores {
             if let Err(error) = store.checkpoint().await {
                 tracing::warn!(disk = store.number, %error, "no last checkpoint: the start replays");
             }
         }
         self.stop.cancel();
         join(&self.loops).await;
-        for store in &self.stores {
+        for store in &stores {
             let catalog = Arc::clone(&store.catalog);
             if catalog.may_block() {
                 let flushed = self.env.tasks.spawn_blocking("catalog", move || catalog.flush());
@@ -180,20 +191,36 @@ impl CapacityNode {
     }
 
     /// Runs a change in a task of the node, so that it goes on, and its failure counts, if the caller goes away.
-    async fn owned<T, F>(&self, name: &'static str, home: &Home, work: F) -> Result<T, Error>
+    pub(super) async fn owned<T, F>(&self, name: &'static str, work: F) -> Result<T, Error>
     where
         T: Send + 'static,
         F: Future<Output = Result<T, Error>> + Send + 'static,
     {
         let task = self.env.tasks.spawn(name, work);
-        task.await.unwrap_or_else(|_| Err(home.store.health.error()))
+        task.await.unwrap_or(Err(Error::Ended { doing: name }))
     }
 
-    fn forget_removed(&self, home: &Home) {
-        if home.extent.state().status == crate::capacity::extent::Status::Removed {
+    /// Forgets an extent that was removed, unless what was removed is only what a move left behind.
+    pub(super) fn forget_removed(&self, home: &Home) {
+        if home.extent.state().status == Status::Removed {
             let mut extents = self.extents.write().unwrap_or_else(PoisonError::into_inner);
-            extents.remove(&home.extent.id);
+            if let Entry::Occupied(entry) = extents.entry(home.extent.id)
+                && Arc::ptr_eq(&entry.get().extent, &home.extent)
+            {
+                entry.remove();
+            }
         }
+    }
+
+    /// Whether the extent has been moved to another disk: what was done to it there is to be done here.
+    fn was_moved(&self, home: &Home) -> bool {
+        let gone = home.extent.state().status == Status::Removed;
+        gone && self.home(home.extent.id).is_ok_and(|now| !Arc::ptr_eq(&now.extent, &home.extent))
+    }
+
+    /// Whether a call that found nothing is to be made again where the extent is now.
+    fn look_again<T>(&self, home: &Home, done: &Result<T, Error>) -> bool {
+        matches!(done, Err(Error::NoSuchExtent { .. })) && self.was_moved(home)
     }
 
     async fn create_on(
@@ -205,7 +232,7 @@ impl CapacityNode {
         let worker = Arc::clone(store);
         let work = async move { worker.create(extent, kind, epoch).await };
         let task = self.env.tasks.spawn("create", work);
-        let extent = task.await.unwrap_or_else(|_| Err(store.health.error()))?;
+        let extent = task.await.unwrap_or(Err(Error::Ended { doing: "create" }))?;
         Ok(Home { store: Arc::clone(store), extent })
     }
 }
@@ -213,7 +240,7 @@ impl CapacityNode {
 impl Drop for CapacityNode {
     fn drop(&mut self) {
         self.stop.cancel();
-        for store in &self.stores {
+        for store in &self.stores() {
             store.journal.close();
         }
     }
@@ -269,7 +296,7 @@ async fn scrub_loop(node: std::sync::Weak<CapacityNode>) {
 }
 
 /// A creation that failed may have left its file behind, and succeeded on another disk then. Only that one was ever
-/// appended to or fenced.
+/// appended to or fenced. Or an extent was being moved: then both end at the same offset.
 async fn drop_twin(kept: &mut Home, other: Home) {
     let end = |home: &Home| home.extent.state().end;
     let used = |home: &Home| {
@@ -278,11 +305,12 @@ async fn drop_twin(kept: &mut Home, other: Home) {
     };
     let lost = if used(kept) < used(&other) { std::mem::replace(kept, other) } else { other };
     let (extent, disk) = (lost.extent.id, lost.store.number);
-    if end(&lost) > 0 {
+    // A move to another disk that ended before the old file was removed: the copy was whole before it had its name.
+    if end(&lost) > 0 && end(&lost) != end(kept) {
         tracing::error!(%extent, disk, "on two disks; leaving the shorter one alone");
         return;
     }
-    tracing::warn!(%extent, disk, "removing what a failed creation left");
+    tracing::warn!(%extent, disk, "removing what a failed creation or a move left");
     if let Err(error) = lost.store.remove(&lost.extent).await {
         tracing::warn!(%extent, disk, %error, "not removed; the next start tries again");
     }
@@ -294,19 +322,23 @@ impl Capacity for CapacityNode {
         if self.home(extent).is_ok() {
             return Err(Error::NoSuchExtent { extent });
         }
+        let stores = self.stores();
         let order = {
             let mut placement = self.placement.lock().unwrap_or_else(PoisonError::into_inner);
-            placement.order(kind, &self.stores)
+            placement.order(kind, &stores)
         };
         // No disk to try means that all are poisoned.
         let mut last = if order.is_empty() { Error::Poisoned { disk: 0 } } else { Error::Full };
         for number in order {
-            let Some(store) = self.stores.get(number) else { continue };
+            let Some(store) = stores.get(number) else { continue };
             match self.create_on(store, (extent, kind, epoch)).await {
                 Ok(home) => {
                     let mut extents = self.extents.write().unwrap_or_else(PoisonError::into_inner);
-                    extents.insert(extent, home);
-                    return Ok(());
+                    // Not on a disk that was let go of meanwhile.
+                    if self.stores().iter().any(|here| Arc::ptr_eq(here, store)) {
+                        extents.insert(extent, home);
+                        return Ok(());
+                    }
                 }
                 Err(error) => last = error,
             }
@@ -320,32 +352,58 @@ impl Capacity for CapacityNode {
     }
 
     async fn flush(&self, extent: ExtentId, epoch: Epoch) -> Result<(), Error> {
-        let home = self.home(extent)?;
-        home.store.flush(&home.extent, epoch).await
+        loop {
+            let home = self.home(extent)?;
+            let done = home.store.flush(&home.extent, epoch).await;
+            if !self.look_again(&home, &done) {
+                return done;
+            }
+        }
     }
 
     async fn read(&self, location: &Location, range: Range<u64>) -> Result<Vec<Bytes>, Error> {
-        let home = self.home(location.extent)?;
-        home.store.read(&home.extent, location, range).await
+        loop {
+            let home = self.home(location.extent)?;
+            let done = home.store.read(&home.extent, location, range.clone()).await;
+            if !self.look_again(&home, &done) {
+                return done;
+            }
+        }
     }
 
     async fn next_frame(&self, extent: ExtentId, offset: u64) -> Result<Option<LogFrame>, Error> {
-        let home = self.home(extent)?;
-        home.store.next_frame(&home.extent, offset).await
+        loop {
+            let home = self.home(extent)?;
+            let done = home.store.next_frame(&home.extent, offset).await;
+            if !self.look_again(&home, &done) {
+                return done;
+            }
+        }
     }
 
     async fn fence(&self, extent: ExtentId, epoch: Epoch) -> Result<(), Error> {
-        let home = self.home(extent)?;
-        let Home { store, extent } = home.clone();
-        self.owned("fence", &home, async move { store.fence(&extent, epoch).await }).await
+        loop {
+            let home = self.home(extent)?;
+            let Home { store, extent } = home.clone();
+            let fence = async move { store.fence(&extent, epoch).await };
+            let done = self.owned("fence", fence).await;
+            if !self.look_again(&home, &done) {
+                return done;
+            }
+        }
     }
 
     async fn seal(&self, extent: ExtentId, epoch: Epoch) -> Result<u64, Error> {
-        let home = self.home(extent)?;
-        let Home { store, extent } = home.clone();
-        let end = self.owned("seal", &home, async move { store.seal(&extent, epoch).await }).await;
-        self.forget_removed(&home);
-        end
+        loop {
+            let home = self.home(extent)?;
+            let Home { store, extent } = home.clone();
+            let seal = async move { store.seal(&extent, epoch).await };
+            let end = self.owned("seal", seal).await;
+            self.forget_removed(&home);
+            if !self.look_again(&home, &end) {
+                return end;
+            }
+        }
     }
 
     async fn free(&self, locations: &[Location]) -> Result<(), Error> {
@@ -354,8 +412,8 @@ impl Capacity for CapacityNode {
             by_extent.entry(location.extent).or_default().push(frames_of(location));
         }
         let mut done = Ok(());
-        for (extent, ranges) in by_extent {
-            let home = match self.home_unless_gone(extent) {
+        while let Some((id, ranges)) = by_extent.pop_first() {
+            let home = match self.home_unless_gone(id) {
                 Ok(Some(home)) => home,
                 // A free that is tried again.
                 Ok(None) => continue,
@@ -365,29 +423,42 @@ impl Capacity for CapacityNode {
                 }
             };
             let Home { store, extent } = home.clone();
+            let again = ranges.clone();
             let free = async move { store.free(&extent, &ranges).await };
             // One poisoned disk does not keep the others from giving space back.
-            done = done.and(self.owned("free", &home, free).await);
+            done = done.and(self.owned("free", free).await);
             self.forget_removed(&home);
+            if self.was_moved(&home) {
+                by_extent.insert(id, again);
+            }
         }
         done
     }
 
     async fn remove(&self, extent: ExtentId) -> Result<(), Error> {
-        let Some(home) = self.home_unless_gone(extent)? else { return Ok(()) };
-        let Home { store, extent } = home.clone();
-        self.owned("remove", &home, async move { store.remove(&extent).await }).await?;
-        self.forget_removed(&home);
-        Ok(())
+        loop {
+            let Some(home) = self.home_unless_gone(extent)? else { return Ok(()) };
+            let Home { store, extent } = home.clone();
+            self.owned("remove", async move { store.remove(&extent).await }).await?;
+            self.forget_removed(&home);
+            if !self.was_moved(&home) {
+                return Ok(());
+            }
+        }
     }
 
     async fn retain(&self, extent: ExtentId, live: &[Range<u64>]) -> Result<(), Error> {
-        let home = self.home(extent)?;
-        let Home { store, extent } = home.clone();
-        let live = live.to_vec();
-        self.owned("retain", &home, async move { store.retain(&extent, &live).await }).await?;
-        self.forget_removed(&home);
-        Ok(())
+        loop {
+            let home = self.home(extent)?;
+            let Home { store, extent } = home.clone();
+            let live = live.to_vec();
+            let retain = async move { store.retain(&extent, &live).await };
+            let done = self.owned("retain", retain).await;
+            self.forget_removed(&home);
+            if !self.was_moved(&home) {
+                return done;
+            }
+        }
     }
 
     fn frames_of(&self, location: &Location) -> Range<u64> {

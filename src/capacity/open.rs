@@ -127,7 +127,8 @@ async fn open_one(
 ) -> Result<Opened, OpenError> {
     let store_id = format.store_id().ok_or(OpenError::FormatDamaged { disk: number })?;
     let catalog = open_catalog(opening, number, store_id).await;
-    Recovery { disk, number, store_id, catalog, opening }.run().await
+    let id = format.number;
+    Recovery { disk, number, id, store_id, catalog, opening }.run().await
 }
 
 /// The format of each disk; checks that they are exactly the disks of one store, and adds new ones to it.

@@ -1,6 +1,7 @@
 //! Which disk a new extent goes to.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use crate::capacity::ExtentKind;
 use crate::capacity::header::kind_code;
@@ -20,11 +21,14 @@ impl Placement {
         Self { owed: std::array::from_fn(|_| vec![0; disks]) }
     }
 
-    /// The disks to try, best first; poisoned ones not at all.
+    /// The disks to try, best first; those that are poisoned or being emptied not at all.
     pub(crate) fn order(&mut self, kind: ExtentKind, stores: &[Arc<Store>]) -> Vec<usize> {
         let available: Vec<Option<u64>> = stores
             .iter()
-            .map(|store| (!store.health.poisoned()).then(|| store.space.available()))
+            .map(|store| {
+                let takes = !store.health.poisoned() && !store.draining.load(Ordering::Acquire);
+                takes.then(|| store.space.available())
+            })
             .collect();
         self.pick(kind, &available)
     }

@@ -32,7 +32,8 @@ use crate::types::Epoch;
 use crate::types::ExtentId;
 use crate::types::crc32c;
 
-const JOURNAL: &str = "journal";
+/// The name of the journal file.
+pub(crate) const JOURNAL: &str = "journal";
 
 /// Extents looked at and sealed at a time.
 const LOOKS: usize = 16;
@@ -47,6 +48,8 @@ const RING_MIN: u64 = 256 * 1024;
 pub(crate) struct Recovery<'a> {
     pub(crate) disk: Arc<dyn Disk>,
     pub(crate) number: usize,
+    /// Its number in the store.
+    pub(crate) id: usize,
     pub(crate) store_id: u128,
     pub(crate) catalog: Arc<dyn Catalog>,
     pub(crate) opening: &'a Opening,
@@ -123,6 +126,7 @@ impl Recovery<'_> {
         );
         Ok(Store::new(Parts {
             number: self.number,
+            id: self.id,
             store_id: self.store_id,
             disk: self.disk,
             env: env.clone(),
@@ -131,8 +135,8 @@ impl Recovery<'_> {
             health,
             journal,
             catalog: self.catalog,
-            space: SpaceWatch::new(space, env.clock.monotonic(), metrics.clone()),
-            stop: stop.clone(),
+            space: SpaceWatch::new(self.number, space, env.clock.monotonic(), metrics.clone()),
+            stop: stop.child_token(),
         }))
     }
 

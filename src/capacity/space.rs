@@ -1,5 +1,6 @@
 //! Space of one disk: a cheap answer to "may this still be written", without asking the file system each time.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -15,10 +16,19 @@ const REFRESH_BYTES: u64 = 64 * 1024 * 1024;
 /// After this much time the file system is asked again.
 const REFRESH_AFTER: Duration = Duration::from_secs(1);
 
+/// How full a disk is, in percent, when that is reported.
+const FULL_PERCENT: [u64; 3] = [80, 90, 95];
+
+/// A disk must be so much less full, in percent, before the same level is reported again.
+const EMPTIER_PERCENT: u64 = 2;
+
 /// The last answer of the file system and what was allocated since.
 #[derive(Debug)]
 pub(crate) struct SpaceWatch {
     seen: Mutex<Seen>,
+    disk: usize,
+    /// How many of the levels of [`FULL_PERCENT`] were reported.
+    reported: AtomicUsize,
     metrics: CapacityMetrics,
 }
 
@@ -31,15 +41,40 @@ struct Seen {
 
 impl SpaceWatch {
     /// Starts with an answer of the file system.
-    pub(crate) fn new(space: Space, at: Duration, metrics: CapacityMetrics) -> Self {
+    pub(crate) fn new(disk: usize, space: Space, at: Duration, metrics: CapacityMetrics) -> Self {
         metrics.available_bytes.inc_by(space.available);
-        Self { seen: Mutex::new(Seen { space, at, allocated: 0 }), metrics }
+        let seen = Mutex::new(Seen { space, at, allocated: 0 });
+        let watch = Self { seen, disk, reported: AtomicUsize::new(0), metrics };
+        watch.report(space);
+        watch
+    }
+
+    /// Says so when the disk has become fuller by a level.
+    fn report(&self, space: Space) {
+        let percent = used_percent(space);
+        let before = self.reported.load(Ordering::Relaxed);
+        let now = level(percent, before);
+        self.reported.store(now, Ordering::Relaxed);
+        if now > before {
+            let (disk, available) = (self.disk, space.available);
+            tracing::warn!(
+                disk,
+                percent,
+                available,
+                "disk fills up: free some space or add a disk"
+            );
+        }
     }
 
     /// What is available, as last seen.
     pub(crate) fn available(&self) -> u64 {
         let seen = *self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         seen.space.available.saturating_sub(seen.allocated)
+    }
+
+    /// The last answer of the file system.
+    pub(crate) fn seen(&self) -> Space {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner).space
     }
 
     /// Counts `len` bytes of allocation, or refuses them when less than the kind's floor would remain. A refusal is
@@ -69,6 +104,7 @@ impl SpaceWatch {
             tracing::warn!(%error, "space of the disk unknown, taken as full");
             Error::Full
         })?;
+        self.report(space);
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         self.metrics.available_bytes.dec_by(seen.space.available);
         self.metrics.available_bytes.inc_by(space.available);
@@ -78,5 +114,39 @@ impl SpaceWatch {
         }
         seen.allocated += len;
         Ok(())
+    }
+}
+
+/// How much of a disk is used, in percent.
+fn used_percent(space: Space) -> u64 {
+    let used = space.total.saturating_sub(space.available);
+    used.saturating_mul(100) / space.total.max(1)
+}
+
+/// How many levels a disk has reached that had reached `before`.
+fn level(percent: u64, before: usize) -> usize {
+    let reached = |percent: u64| FULL_PERCENT.iter().filter(|full| percent >= **full).count();
+    // What was freed must be more than noise.
+    reached(percent).max(before.min(reached(percent + EMPTIER_PERCENT)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_level_is_reported_once_while_a_disk_fills_up() {
+        let mut reported = 0;
+        let mut raised = Vec::new();
+        for percent in [79, 80, 79, 80, 89, 90, 91, 89, 90, 95, 100, 93, 95, 70, 80] {
+            let now = level(percent, reported);
+            if now > reported {
+                raised.push(percent);
+            }
+            reported = now;
+        }
+        assert_eq!(raised, [80, 90, 95, 80]);
+        assert_eq!(used_percent(Space { total: 0, available: 0 }), 0);
+        assert_eq!(used_percent(Space { total: 1_000, available: 45 }), 95);
     }
 }

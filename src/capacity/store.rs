@@ -1,6 +1,7 @@
 //! One disk's journal, extents and catalog: what the operations in the neighbouring files share.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
@@ -28,6 +29,10 @@ use crate::types::ExtentId;
 pub(crate) struct Store {
     /// Its number among the node's.
     pub(crate) number: usize,
+    /// Its number in the store, the same in whatever order the disks are given.
+    pub(crate) id: usize,
+    /// Whether it takes no new extents because it is being emptied.
+    pub(crate) draining: AtomicBool,
     /// The store all disks of the node belong to.
     pub(crate) store_id: u128,
     /// The files.
@@ -47,7 +52,7 @@ pub(crate) struct Store {
     /// Free space.
     pub(crate) space: SpaceWatch,
     /// Fires when the node stops.
-    pub(crate) stop: CancellationToken,
+    pub(crate) stopping: CancellationToken,
     /// Held by the one checkpoint that may run.
     pub(crate) checkpointing: tokio::sync::Mutex<()>,
     /// Sealed extents of which something was freed since a compaction looked at them.
@@ -65,6 +70,7 @@ pub(crate) struct Store {
 /// What a store is made of.
 pub(crate) struct Parts {
     pub(crate) number: usize,
+    pub(crate) id: usize,
     pub(crate) store_id: u128,
     pub(crate) disk: Arc<dyn Disk>,
     pub(crate) env: Env,
@@ -101,6 +107,8 @@ impl Store {
     pub(crate) fn new(parts: Parts) -> Self {
         Self {
             number: parts.number,
+            id: parts.id,
+            draining: AtomicBool::new(false),
             store_id: parts.store_id,
             disk: parts.disk,
             env: parts.env,
@@ -110,7 +118,7 @@ impl Store {
             journal: parts.journal,
             catalog: parts.catalog,
             space: parts.space,
-            stop: parts.stop,
+            stopping: parts.stop,
             checkpointing: tokio::sync::Mutex::default(),
             sparse: Mutex::default(),
             dirty: Mutex::default(),
@@ -125,6 +133,13 @@ impl Store {
         let answer = self.health.poison(doing, error);
         self.journal.wake();
         answer
+    }
+
+    /// Stops writes after a panic of a task that they need, and ends those that wait for it.
+    pub(crate) fn stop(&self, task: &'static str, why: &str) {
+        self.health.stop(task, why);
+        self.journal.end();
+        self.journal.wake();
     }
 
     /// Payload of a durable append below which it goes through the journal.

@@ -108,6 +108,7 @@ pub(crate) fn from_capacity(error: &capacity::Error) -> Error {
             internal("The stored bytes do not match their checksum and are not served.")
         }
         E::Poisoned { .. }
+        | E::Ended { .. }
         | E::Unreadable { .. }
         | E::NoSuchExtent { .. }
         | E::Sealed { .. }

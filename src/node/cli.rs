@@ -8,6 +8,7 @@ use clap::Subcommand;
 
 use crate::frontend::faults::FaultKind;
 
+use super::disk_command::DiskCommand;
 use super::grant_args::AccountGrantArgs;
 use super::grant_args::AccountGrantsArgs;
 use super::partition_args::PartitionsCommand;
@@ -43,6 +44,9 @@ pub enum Command {
     /// Show, split, merge, move and prepare the partitions of a running node's index
     #[command(subcommand)]
     Partitions(PartitionsCommand),
+    /// Show, drain and remove the disks of a running node
+    #[command(subcommand)]
+    Disk(DiskCommand),
     /// Show the requests of a running node as they come, one line each
     Trace(TraceArgs),
     /// Make a running node answer wrongly on purpose, to test how your code takes it

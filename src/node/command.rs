@@ -21,6 +21,7 @@ use super::cli::Command;
 use super::cli::HealthArgs;
 use super::cli::ServeArgs;
 use super::config::Config;
+use super::disk_command;
 use super::error::NodeError;
 use super::health;
 use super::open_files;
@@ -46,6 +47,7 @@ pub fn run(cli: Cli) -> Result<i32, NodeError> {
         Command::Partitions(command) => {
             block_on(partition_command::partitions(&command))?.map(|()| 0)
         }
+        Command::Disk(command) => block_on(disk_command::disk(&command))?.map(|()| 0),
         Command::Trace(args) => block_on(admin_command::trace(&args))?.map(|()| 0),
         Command::Fault(command) => block_on(admin_command::fault(&command))?.map(|()| 0),
     }

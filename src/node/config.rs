@@ -19,6 +19,7 @@ use crate::telemetry::log;
 use super::accounts::AccountConfig;
 use super::accounts::AccountError;
 use super::accounts::AccountText;
+use super::disks;
 use super::oidc::OidcConfig;
 use super::settings::Settings;
 use super::settings::Switch;
@@ -68,6 +69,10 @@ const DRAIN_SECONDS: Limit<u32> = Limit { default: 30, range: 0..=3600 };
 pub struct Config {
     /// Data directories, one for each disk; the first also holds the coordinator's file. Default `./blockyard-data`.
     pub data: Vec<PathBuf>,
+    /// Those of them that may be new to the store. Default none.
+    pub add_disk: Vec<PathBuf>,
+    /// Disks of the store that the node starts without. Default none.
+    pub without_disk: Vec<PathBuf>,
     /// Where Blob is served. Default 127.0.0.1:10000; port 0 takes a free one.
     pub blob_listen: SocketAddr,
     /// Where health and metrics are served, to anyone who can reach it. Default 127.0.0.1:10080; port 0 takes a free
@@ -248,10 +253,19 @@ impl Config {
     pub fn from_settings(s: Settings) -> Result<Self, ConfigError> {
         let seconds = |n: u32| Duration::from_secs(u64::from(n));
         let blob_listen = s.blob_listen.unwrap_or(BLOB_LISTEN);
-        let data = s.data.unwrap_or_else(|| vec![PathBuf::from(DATA)]);
+        let mut data = s.data.unwrap_or_else(|| vec![PathBuf::from(DATA)]);
+        let add_disk = s.add_disk.unwrap_or_default();
+        for added in &add_disk {
+            // Named by both it is meant once.
+            if !data.iter().any(|given| disks::same(given, added)) {
+                data.push(added.clone());
+            }
+        }
         let token_file = s.admin_token_file.or_else(|| Some(data.first()?.join(ADMIN_TOKEN)));
         let config = Self {
             data,
+            add_disk,
+            without_disk: s.without_disk.unwrap_or_default(),
             blob_listen,
             admin_listen: s.admin_listen.unwrap_or(ADMIN_LISTEN),
             admin_token_file: token_file.unwrap_or_else(|| PathBuf::from(ADMIN_TOKEN)),

@@ -1,9 +1,13 @@
-//! How many disks a node has, kept by its coordinator: a data directory that was forgotten at a restart, or whose disk is
-//! not mounted, is missed by name, before anything is opened that lies on it.
+//! Which disks a node has, kept by its coordinator: a data directory that was forgotten at a restart, or whose disk is
+//! not mounted, is missed by name, before anything is opened that lies on it; and none is added by accident.
 
+use std::collections::BTreeSet;
+use std::path::Path;
 use std::path::PathBuf;
 
 use bytes::Bytes;
+use serde::Deserialize;
+use serde::Serialize;
 
 use crate::capacity::FORMAT_FILE;
 use crate::coordinator;
@@ -12,30 +16,121 @@ use crate::coordinator::Op;
 
 use super::error::NodeError;
 
-/// The coordinator's key: a JSON array of the directories as last given, in order.
-const KEY: &[u8] = b"node/disks";
+#[cfg(test)]
+mod tests;
 
-/// Refuses fewer directories than the store was last started with, and empty ones in their place: they would be made new
-/// disks of the store.
+/// The coordinator's key. Its value is [`Stored`] as JSON; in version 1 it was an array of the directories, in order.
+const KEY: &[u8] = b"node/disks";
+/// The newest version of the value.
+const VERSION: u32 = 2;
+
+/// A disk of the store.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Known {
+    /// Its directory, as last given.
+    pub path: String,
+    /// Its number, as its `format` file has it. Unknown in values of version 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub number: Option<usize>,
+    /// What it is used for.
+    pub state: State,
+}
+
+/// What a disk of the store is used for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum State {
+    /// Everything.
+    InUse,
+    /// It is being emptied, or empty.
+    Draining,
+    /// It is no disk of the store any more; its number is not given again.
+    Removed,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Stored {
+    version: u32,
+    disks: Vec<Known>,
+}
+
+/// The directories of a start.
+#[derive(Clone, Copy, Debug)]
+pub struct Given<'a> {
+    /// All that are to be used.
+    pub data: &'a [PathBuf],
+    /// Those of them that may be new to the store.
+    pub add: &'a [PathBuf],
+    /// Disks of the store that the operator does without.
+    pub without: &'a [PathBuf],
+}
+
+/// What a start with these directories does without.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Absent {
+    /// Numbers of disks that are not given, and not missed.
+    pub numbers: BTreeSet<usize>,
+    /// Whether one of them holds a part of the store.
+    pub without: bool,
+}
+
+/// Refuses directories that are not those of the store's disks: a missing one unless it is done without, an empty one in the
+/// place of a disk, a removed one, and a new one that is not to be added.
 ///
 /// # Errors
-/// [`NodeError::DiskMissing`], [`NodeError::DiskEmpty`]; [`NodeError::CoordinatorFailed`].
-pub async fn check(coordinator: &dyn Coordinator, data: &[PathBuf]) -> Result<(), NodeError> {
+/// [`NodeError::DiskMissing`], [`NodeError::DiskEmpty`], [`NodeError::DiskUnknown`], [`NodeError::DiskRemoved`],
+/// [`NodeError::DiskNotKnown`]; [`NodeError::CoordinatorFailed`].
+pub async fn check(coordinator: &dyn Coordinator, given: Given<'_>) -> Result<Absent, NodeError> {
     let known = read(coordinator).await?;
-    if let Some(missing) = known.get(data.len()..).filter(|missing| !missing.is_empty()) {
-        return Err(NodeError::DiskMissing {
-            given: data.len(),
-            known: known.len(),
-            missing: missing.join(", "),
-        });
+    let is_known = |path: &PathBuf| known.iter().any(|disk| is_at(disk, path) && is_used(disk));
+    if let Some(path) = given.without.iter().find(|path| !known.is_empty() && !is_known(path)) {
+        let known: Vec<&str> =
+            known.iter().filter(|disk| is_used(disk)).map(|disk| disk.path.as_str()).collect();
+        return Err(NodeError::DiskNotKnown { path: path.clone(), known: known.join(", ") });
     }
-    let empty: Vec<&PathBuf> =
-        data.iter().filter(|path| !path.join(FORMAT_FILE).is_file()).collect();
-    match empty.first() {
-        Some(path) if data.len() - empty.len() < known.len() => {
-            Err(NodeError::DiskEmpty { path: (*path).clone(), known: known.len() })
+    let numbers: Vec<Option<usize>> = given.data.iter().map(|path| number_of(path)).collect();
+    let mut absent = Absent::default();
+    for disk in known.iter().filter(|disk| !is_used(disk)) {
+        let at = numbers.iter().position(|number| number.is_some() && *number == disk.number);
+        if let Some(path) = at.and_then(|at| given.data.get(at)) {
+            return Err(NodeError::DiskRemoved { path: path.clone() });
         }
-        Some(_) | None => Ok(()),
+        absent.numbers.extend(disk.number);
+    }
+    let used: Vec<&Known> = known.iter().filter(|disk| is_used(disk)).collect();
+    let mut missing = Vec::new();
+    for (place, disk) in used.iter().enumerate() {
+        let is_given = match disk.number {
+            Some(number) => numbers.contains(&Some(number)),
+            // A list of version 1: directories count by their place.
+            None => place < given.data.len(),
+        };
+        if given.without.iter().any(|path| is_at(disk, path)) && !is_given_at(disk, given.data) {
+            absent.numbers.insert(disk.number.unwrap_or(place));
+            absent.without = true;
+        } else if !is_given {
+            missing.push(disk.path.as_str());
+        }
+    }
+    let is_new = |path: &&PathBuf| !path.join(FORMAT_FILE).is_file();
+    let new: Vec<&PathBuf> = given.data.iter().filter(is_new).collect();
+    let present = given.data.len() - new.len() + usize::from(absent.without);
+    match new.first() {
+        Some(path) if !missing.is_empty() || present < used.len().min(1) => {
+            Err(NodeError::DiskEmpty { path: (*path).clone(), known: used.len() })
+        }
+        Some(path) if used.iter().all(|disk| disk.number.is_none()) && present < used.len() => {
+            Err(NodeError::DiskEmpty { path: (*path).clone(), known: used.len() })
+        }
+        None if !missing.is_empty() => Err(NodeError::DiskMissing {
+            given: given.data.len(),
+            known: used.len(),
+            missing: missing.join(", "),
+        }),
+        Some(_) | None => {
+            let unasked = new.into_iter().find(|path| !given.add.iter().any(|add| same(add, path)));
+            unasked.map_or(Ok(absent), |path| Err(NodeError::DiskUnknown { path: path.clone() }))
+        }
     }
 }
 
@@ -43,85 +138,111 @@ pub async fn check(coordinator: &dyn Coordinator, data: &[PathBuf]) -> Result<()
 ///
 /// # Errors
 /// [`NodeError::CoordinatorFailed`].
-pub async fn remember(coordinator: &dyn Coordinator, data: &[PathBuf]) -> Result<(), NodeError> {
-    let now: Vec<String> = data
-        .iter()
-        .map(|path| std::path::absolute(path).unwrap_or_else(|_| path.clone()))
-        .map(|path| path.display().to_string())
-        .collect();
-    if read(coordinator).await? == now {
+pub async fn remember(coordinator: &dyn Coordinator, given: Given<'_>) -> Result<(), NodeError> {
+    let known = read(coordinator).await?;
+    let mut now: Vec<Known> = Vec::new();
+    for path in given.data {
+        let number = number_of(path);
+        let before = known.iter().find(|disk| disk.number.is_some() && disk.number == number);
+        let state = before.map_or(State::InUse, |disk| disk.state);
+        now.push(Known { path: absolute(path).display().to_string(), number, state });
+    }
+    // Those that are not here, in the order they were.
+    for (place, disk) in known.iter().enumerate() {
+        let left_out = given.without.iter().any(|path| is_at(disk, path));
+        let number = disk.number.or(left_out.then_some(place));
+        if number.is_some() && (left_out || !is_used(disk)) {
+            let is_here = now.iter().any(|here| here.number == number);
+            now.extend((!is_here).then(|| Known { number, ..disk.clone() }));
+        }
+    }
+    if known == now {
         return Ok(());
     }
-    let value = serde_json::to_vec(&now).expect("an array of strings is JSON");
+    write(coordinator, now).await
+}
+
+/// Notes what a disk is used for from now on. Durable when it returns.
+///
+/// # Errors
+/// [`NodeError::CoordinatorFailed`].
+pub async fn set_state(
+    coordinator: &dyn Coordinator,
+    number: usize,
+    state: State,
+) -> Result<(), NodeError> {
+    let mut known = read(coordinator).await?;
+    for disk in known.iter_mut().filter(|disk| disk.number == Some(number)) {
+        disk.state = state;
+    }
+    write(coordinator, known).await
+}
+
+async fn write(coordinator: &dyn Coordinator, disks: Vec<Known>) -> Result<(), NodeError> {
+    let stored = Stored { version: VERSION, disks };
+    let value = serde_json::to_vec(&stored).expect("strings and numbers are JSON");
     coordinator.txn(&[], &[Op::Put(Bytes::from_static(KEY), value.into())]).await?;
     Ok(())
 }
 
-/// None in stores of versions that did not keep it.
-async fn read(coordinator: &dyn Coordinator) -> Result<Vec<String>, coordinator::Error> {
+/// The disks of the store; none in stores of versions that did not keep them.
+///
+/// # Errors
+/// As the coordinator's.
+pub async fn read(coordinator: &dyn Coordinator) -> Result<Vec<Known>, coordinator::Error> {
     let Some(found) = coordinator.get(KEY).await? else { return Ok(Vec::new()) };
-    serde_json::from_slice(&found.value)
+    parse(&found.value)
         .map_err(|error| coordinator::Error::Corrupt { reason: format!("node/disks: {error}") })
 }
 
-#[cfg(test)]
-mod tests {
-    use std::sync::Arc;
-
-    use super::*;
-    use crate::coordinator::SimulatedStore;
-    use crate::env::Env;
-    use crate::env::SeededRand;
-    use crate::env::Tasks;
-    use crate::env::clock::SimClock;
-
-    fn coordinator() -> impl Coordinator {
-        let env = Env {
-            clock: Arc::new(SimClock::new()),
-            rand: Arc::new(SeededRand::new(1)),
-            tasks: Tasks::new(),
-        };
-        SimulatedStore::new().open(&env)
+fn parse(value: &[u8]) -> Result<Vec<Known>, String> {
+    #[derive(Deserialize)]
+    struct Version {
+        version: u32,
     }
-
-    #[expect(clippy::disallowed_methods, reason = "stands in for a disk")]
-    fn made(folder: &std::path::Path, names: &[&str]) -> Vec<PathBuf> {
-        let paths: Vec<PathBuf> = names.iter().map(|name| folder.join(name)).collect();
-        for path in &paths {
-            std::fs::create_dir_all(path).unwrap();
-            std::fs::write(path.join(FORMAT_FILE), "{}").unwrap();
-        }
-        paths
+    let text = |error: serde_json::Error| error.to_string();
+    if let Ok(paths) = serde_json::from_slice::<Vec<String>>(value) {
+        let known = |path| Known { path, number: None, state: State::InUse };
+        return Ok(paths.into_iter().map(known).collect());
     }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_forgotten_directory_is_named_and_a_new_one_is_taken() {
-        let coordinator = coordinator();
-        let folder = tempfile::tempdir().unwrap();
-        let mut data = made(folder.path(), &["one", "two"]);
-        data.push(folder.path().join("three"));
-        check(&coordinator, &data[..1]).await.unwrap();
-        remember(&coordinator, &data[..2]).await.unwrap();
-        let text = check(&coordinator, &data[..1]).await.unwrap_err().to_string();
-        assert!(text.contains("/two") && !text.contains("/one"), "{text}");
-        check(&coordinator, &data[..2]).await.unwrap();
-        check(&coordinator, &data).await.unwrap();
-        remember(&coordinator, &data).await.unwrap();
-        let text = check(&coordinator, &data[..1]).await.unwrap_err().to_string();
-        assert!(text.contains("/two, ") && text.contains("/three"), "{text}");
+    let Version { version } = serde_json::from_slice(value).map_err(text)?;
+    if version != VERSION {
+        return Err(format!("version {version}; use the program that wrote it"));
     }
+    serde_json::from_slice::<Stored>(value).map(|stored| stored.disks).map_err(text)
+}
 
-    #[tokio::test(start_paused = true)]
-    async fn an_empty_directory_does_not_take_the_place_of_a_disk() {
-        let coordinator = coordinator();
-        let folder = tempfile::tempdir().unwrap();
-        let data = made(folder.path(), &["one", "two"]);
-        remember(&coordinator, &data).await.unwrap();
-        // The mount point of a disk that is not mounted.
-        let unmounted = [data[0].clone(), folder.path().join("three")];
-        let text = check(&coordinator, &unmounted).await.unwrap_err().to_string();
-        assert!(text.contains("/three") && !text.contains("/one"), "{text}");
-        let moved = made(folder.path(), &["four"]).remove(0);
-        check(&coordinator, &[data[0].clone(), moved]).await.unwrap();
+/// The number that a directory's `format` file gives the disk.
+pub(super) fn number_of(path: &Path) -> Option<usize> {
+    #[derive(Deserialize)]
+    struct Format {
+        number: usize,
     }
+    let text = std::fs::read_to_string(path.join(FORMAT_FILE)).ok()?;
+    serde_json::from_str(&text).ok().map(|Format { number }| number)
+}
+
+fn is_used(disk: &Known) -> bool {
+    disk.state != State::Removed
+}
+
+fn is_at(disk: &Known, path: &Path) -> bool {
+    same(Path::new(&disk.path), path)
+}
+
+fn is_given_at(disk: &Known, data: &[PathBuf]) -> bool {
+    match disk.number {
+        Some(number) => data.iter().any(|path| number_of(path) == Some(number)),
+        None => data.iter().any(|path| is_at(disk, path)),
+    }
+}
+
+/// Whether two paths are written differently and name the same place, as far as can be told without looking.
+pub(super) fn same(one: &Path, other: &Path) -> bool {
+    absolute(one) == absolute(other)
+}
+
+fn absolute(path: &Path) -> PathBuf {
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    path.components().collect()
 }

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 
+use crate::admin::DiskRefusal;
 use crate::capacity::OpenError;
 use crate::coordinator;
 use crate::env::DiskError;
@@ -97,17 +98,45 @@ pub enum NodeError {
     },
     /// Fewer directories than last time.
     #[error(
-        "{given} data directories are given and this store has {known}: add --data {missing} (as last given), in the \
-         same order; nothing was changed"
+        "{given} data directories are given and this store has {known}: add --data {missing} (as last given), or \
+         --without-disk to start without what lies there; nothing was changed"
     )]
     DiskMissing {
         /// Directories given.
         given: usize,
         /// Directories of the last start.
         known: usize,
-        /// Those of the last start that come behind the given ones.
+        /// Those of the last start that are not given.
         missing: String,
     },
+    /// A directory that is no disk of the store would become one.
+    #[error(
+        "{path} holds no part of this store: is the disk mounted, or the path right? To make it a new disk of the store \
+         give --add-disk {path}; nothing was changed"
+    )]
+    DiskUnknown {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// A disk that was taken out of the store.
+    #[error(
+        "{path} was removed from this store: leave it out, or empty the directory and give --add-disk {path}"
+    )]
+    DiskRemoved {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// What is to be done without is no disk of the store.
+    #[error("--without-disk {path} names no disk of this store; it has {known}")]
+    DiskNotKnown {
+        /// The directory.
+        path: PathBuf,
+        /// The store's.
+        known: String,
+    },
+    /// The disks of a running node cannot be managed.
+    #[error("cannot start: {0}")]
+    Disks(#[from] DiskRefusal),
     /// A directory of the last start holds nothing now.
     #[error(
         "{path} holds no part of the store, and of the {known} data directories it has one is missing: is the disk \

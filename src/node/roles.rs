@@ -191,6 +191,12 @@ impl Roles {
         Ok(Self { host, serving, stop_serving, control, host_tasks, front, reclaim })
     }
 
+    /// The partitions served here.
+    #[must_use]
+    pub fn fleet(&self) -> Arc<Fleet> {
+        Arc::clone(&self.host)
+    }
+
     /// Answers what runs, takes nothing new, and leaves nothing to replay for the next start.
     pub async fn stop(self) {
         self.stop_serving.cancel();

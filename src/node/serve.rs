@@ -21,6 +21,7 @@ use super::admin_token;
 use super::banner::Banner;
 use super::config::Config;
 use super::config::ConfigError;
+use super::disk_store::NodeDisks;
 use super::error::NodeError;
 use super::listeners::Listeners;
 use super::oidc::OidcConfig;
@@ -104,6 +105,9 @@ impl Node {
         let certificate = tls::certificate(config, env.clock.now())?;
         let secure = certificate.as_ref().map(|certificate| certificate.tls.clone());
         let roles = Roles::start(config, &env, &storage, (blob, secure), &mut registry).await?;
+        let parts = (Arc::clone(&storage.capacity), Arc::clone(&storage.coordinator));
+        let disks = NodeDisks::start(&config.data, parts, roles.fleet(), env.clone()).await?;
+        admin.disks.set(Arc::new(disks)).expect("set once");
         admin.registry.set(registry).expect("set once");
         admin.control.set(roles.control.clone()).expect("set once");
         admin.readiness.set(Phase::Ready);

@@ -40,6 +40,14 @@ pub struct Settings {
     /// Data directory, created if missing; repeat for each disk [default: ./blockyard-data]
     #[arg(long, value_name = "DIR", env = "BLOCKYARD_DATA", value_delimiter = ',')]
     pub data: Option<Vec<PathBuf>>,
+    /// Data directory that becomes a new disk of the store, beside those of --data; from the next start on it is one of
+    /// them. Repeat for more
+    #[arg(long, value_name = "DIR", env = "BLOCKYARD_ADD_DISK", value_delimiter = ',')]
+    pub add_disk: Option<Vec<PathBuf>>,
+    /// Disk of the store that is missing and not to be waited for: the node starts, and answers 503 and 500 for what lies
+    /// there. Repeat for more
+    #[arg(long, value_name = "DIR", env = "BLOCKYARD_WITHOUT_DISK", value_delimiter = ',')]
+    pub without_disk: Option<Vec<PathBuf>>,
     /// Where Blob is served [default: 127.0.0.1:10000]
     #[arg(long, value_name = "ADDR", env = "BLOCKYARD_BLOB_LISTEN")]
     pub blob_listen: Option<SocketAddr>,
@@ -176,6 +184,8 @@ impl Settings {
     pub fn over(self, below: Self) -> Self {
         Self {
             data: self.data.or(below.data),
+            add_disk: self.add_disk.or(below.add_disk),
+            without_disk: self.without_disk.or(below.without_disk),
             blob_listen: self.blob_listen.or(below.blob_listen),
             admin_listen: self.admin_listen.or(below.admin_listen),
             admin_token_file: self.admin_token_file.or(below.admin_token_file),

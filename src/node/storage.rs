@@ -17,6 +17,7 @@ use crate::env::Env;
 use crate::env::OsDisk;
 
 use super::config::Config;
+use super::disks::Given;
 use super::error::NodeError;
 
 /// What a node keeps.
@@ -38,7 +39,9 @@ impl Storage {
         env: &Env,
         metrics: CapacityMetrics,
     ) -> Result<Self, NodeError> {
-        Self::open_with(&config.data, env, capacity_config(config), (metrics, Use::Serve)).await
+        let given =
+            Given { data: &config.data, add: &config.add_disk, without: &config.without_disk };
+        Self::open_with(given, env, capacity_config(config), (metrics, Use::Serve)).await
     }
 
     /// Whether there is no store yet in these directories.
@@ -58,15 +61,17 @@ impl Storage {
             catalog: CatalogPlace::Memory,
             ..CapacityConfig::default()
         };
-        Self::open_with(data, env, config, (CapacityMetrics::default(), Use::Check)).await
+        let given = Given { data, add: &[], without: &[] };
+        Self::open_with(given, env, config, (CapacityMetrics::default(), Use::Check)).await
     }
 
     async fn open_with(
-        data: &[PathBuf],
+        given: Given<'_>,
         env: &Env,
-        config: CapacityConfig,
+        mut config: CapacityConfig,
         (metrics, purpose): (CapacityMetrics, Use),
     ) -> Result<Self, NodeError> {
+        let data = given.data;
         let mut disks = Vec::new();
         for path in data {
             disks.push(open_disk(path, env)?);
@@ -76,7 +81,8 @@ impl Storage {
         let mut coordinator = None;
         if !fresh {
             let opened = open_coordinator(&file, env, purpose).await?;
-            super::disks::check(&opened, data).await?;
+            let absent = super::disks::check(&opened, given).await?;
+            (config.absent, config.without) = (absent.numbers, absent.without);
             coordinator = Some(opened);
         }
         let capacity = CapacityNode::open(disks, env.clone(), config, metrics).await?;
@@ -88,7 +94,7 @@ impl Storage {
             Some(opened) => opened,
             None => open_coordinator(&file, env, purpose).await?,
         };
-        super::disks::remember(&coordinator, data).await?;
+        super::disks::remember(&coordinator, given).await?;
         Ok(Self { capacity, coordinator: Arc::new(coordinator) })
     }
 }

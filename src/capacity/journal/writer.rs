@@ -141,6 +141,11 @@ impl Journal {
                 break;
             }
         }
+        self.end();
+    }
+
+    /// Takes no more records, and lets those who wait know that theirs will not be durable.
+    pub(crate) fn end(&self) {
         let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
         queue.closed = true;
         queue.waiting.clear();

@@ -2,10 +2,12 @@
 
 mod damage;
 mod disks;
+mod drain;
 mod faults;
 mod leavers;
 mod model;
 mod node;
+mod panics;
 mod sim;
 mod stress;
 

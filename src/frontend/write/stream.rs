@@ -121,7 +121,7 @@ impl StreamWriter {
         });
         let appended = appending.await.unwrap_or_else(|error| {
             tracing::error!(%error, "an append of a body did not end");
-            Err(capacity::Error::Poisoned { disk: 0 })
+            Err(capacity::Error::Ended { doing: "append" })
         })?;
         self.written.add(appended);
         Ok(())

@@ -15,6 +15,7 @@ pub(super) fn read(error: &capacity::Error) -> Error {
         | capacity::Error::WrongOffset { .. }
         | capacity::Error::Full
         | capacity::Error::Poisoned { .. }
+        | capacity::Error::Ended { .. }
         | capacity::Error::Unreadable { .. } => Error::Unavailable(error.to_string()),
     }
 }
@@ -29,6 +30,7 @@ pub(super) fn write(error: &capacity::Error) -> Error {
         | capacity::Error::Sealed { .. }
         | capacity::Error::WrongOffset { .. }
         | capacity::Error::Poisoned { .. }
+        | capacity::Error::Ended { .. }
         | capacity::Error::Unreadable { .. } => Error::Unavailable(error.to_string()),
     }
 }

@@ -142,6 +142,7 @@ async fn shut(
         | capacity::Error::Corrupt { .. }
         | capacity::Error::Full
         | capacity::Error::Poisoned { .. }
+        | capacity::Error::Ended { .. }
         | capacity::Error::Unreadable { .. } => failure::write(&error),
     };
     capacity.fence(extent, epoch).await.map_err(lost)?;

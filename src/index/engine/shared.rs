@@ -217,6 +217,7 @@ impl From<capacity::Error> for Failed {
             | capacity::Error::NoSuchExtent { .. }
             | capacity::Error::Corrupt { .. }
             | capacity::Error::Poisoned { .. }
+            | capacity::Error::Ended { .. }
             | capacity::Error::Unreadable { .. } => Self::Other(error.to_string()),
         }
     }

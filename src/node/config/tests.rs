@@ -69,6 +69,8 @@ fn file_takes_every_setting() {
     );
     let config = load(&[], &file).unwrap();
     let expected = Config {
+        add_disk: Vec::new(),
+        without_disk: Vec::new(),
         data: vec!["d".into()],
         blob_listen: "0.0.0.0:1".parse().unwrap(),
         admin_listen: "[::1]:2".parse().unwrap(),

@@ -47,6 +47,7 @@ impl Writer<'_> {
             | Error::Sealed { .. }
             | Error::Fenced { .. }
             | Error::WrongOffset { .. }
+            | Error::Ended { .. }
             | Error::Corrupt { .. } => false,
         }
     }

@@ -1,0 +1,110 @@
+//! `blockyard disk`: what it sends, and what people read.
+
+use clap::Subcommand;
+use http::Method;
+use serde_json::Value;
+use serde_json::json;
+
+use crate::admin::DiskView;
+
+use super::admin_client::AdminClient;
+use super::cli::AdminArgs;
+use super::command::print;
+use super::error::NodeError;
+
+const PATH: &str = "/admin/disks";
+
+/// What `disk` can do.
+#[derive(Debug, Subcommand)]
+pub enum DiskCommand {
+    /// Show all disks of the store
+    List(DiskListArgs),
+    /// Move everything off a disk while the node serves; `disk list` shows when it is drained
+    Drain(DiskArgs),
+    /// Take a drained disk out of the store; its directory is no part of it any more
+    Remove(DiskArgs),
+}
+
+/// Arguments of `disk list`.
+#[derive(clap::Args, Debug)]
+pub struct DiskListArgs {
+    /// Print the disks as one JSON array
+    #[arg(long)]
+    pub json: bool,
+    /// The node.
+    #[command(flatten)]
+    pub admin: AdminArgs,
+}
+
+/// Arguments of `disk drain` and `disk remove`.
+#[derive(clap::Args, Debug)]
+pub struct DiskArgs {
+    /// The disk, by its directory or its number
+    #[arg(value_name = "DIR")]
+    pub disk: String,
+    /// Print the outcome as one JSON object
+    #[arg(long)]
+    pub json: bool,
+    /// The node.
+    #[command(flatten)]
+    pub admin: AdminArgs,
+}
+
+/// Runs `blockyard disk`.
+///
+/// # Errors
+/// [`NodeError`].
+pub async fn disk(command: &DiskCommand) -> Result<(), NodeError> {
+    match command {
+        DiskCommand::List(args) => {
+            let answer = AdminClient::new(&args.admin)?.call(Method::GET, PATH, None).await?;
+            if args.json {
+                return print(&format!("{answer}\n"));
+            }
+            let disks: Vec<DiskView> = read(answer)?;
+            print(&disks.iter().map(line).collect::<String>())
+        }
+        DiskCommand::Drain(args) => {
+            let answer = send(args, "drain").await?;
+            if args.json {
+                return print(&format!("{answer}\n"));
+            }
+            let disk: DiskView = read(answer)?;
+            print(&format!("{}: {}, {} extents left\n", disk.path, disk.state, disk.extents))
+        }
+        DiskCommand::Remove(args) => {
+            send(args, "remove").await?;
+            if args.json {
+                return print(&format!("{}\n", json!({ "removed": args.disk })));
+            }
+            print(&format!(
+                "{} is removed: unmount it, and leave it out of --data from the next start on\n",
+                args.disk
+            ))
+        }
+    }
+}
+
+async fn send(args: &DiskArgs, what: &str) -> Result<Value, NodeError> {
+    let body = json!({ "disk": args.disk });
+    let client = AdminClient::new(&args.admin)?;
+    Ok(client.call(Method::POST, &format!("{PATH}/{what}"), Some(&body)).await?)
+}
+
+fn line(disk: &DiskView) -> String {
+    let number = disk.number.map_or_else(|| "?".to_owned(), |number| number.to_string());
+    format!(
+        "{number} {}: {}, {} extents, {} bytes live, {} of {} bytes available\n",
+        disk.path,
+        disk.state,
+        disk.extents,
+        disk.live_bytes,
+        disk.available_bytes,
+        disk.total_bytes
+    )
+}
+
+fn read<T: serde::de::DeserializeOwned>(answer: Value) -> Result<T, NodeError> {
+    serde_json::from_value(answer)
+        .map_err(|error| NodeError::System { what: "the node's answer", reason: error.to_string() })
+}

@@ -1,0 +1,240 @@
+//! The disks of a running node, as the admin listener shows and changes them. A drain is noted with the coordinator before
+//! it begins, so that it goes on after a restart.
+
+use std::path::Path;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+
+use crate::admin::DiskControl;
+use crate::admin::DiskRefusal;
+use crate::admin::DiskView;
+use crate::capacity::CapacityNode;
+use crate::capacity::DiskInfo;
+use crate::coordinator::Coordinator;
+use crate::env::Env;
+use crate::index::Fleet;
+
+use super::disks;
+use super::disks::Known;
+use super::disks::State;
+
+/// Between two rounds of a drain: what is written to just now is sealed in the next one.
+const ROUND: Duration = Duration::from_secs(2);
+/// A disk this full, in percent, is told of.
+const FULL_PERCENT: u64 = 80;
+
+/// The disks of one node; cheap to clone.
+#[derive(Clone, Debug)]
+pub struct NodeDisks {
+    data: Vec<PathBuf>,
+    capacity: Arc<CapacityNode>,
+    coordinator: Arc<dyn Coordinator>,
+    fleet: Arc<Fleet>,
+    env: Env,
+    /// One command at a time: each reads what it changes.
+    changing: Arc<tokio::sync::Mutex<()>>,
+}
+
+impl NodeDisks {
+    /// Over the disks that a node serves from these directories. Drains that a restart cut go on.
+    ///
+    /// # Errors
+    /// [`DiskRefusal::Failed`] when the coordinator does not answer.
+    pub async fn start(
+        data: &[PathBuf],
+        (capacity, coordinator): (Arc<CapacityNode>, Arc<dyn Coordinator>),
+        fleet: Arc<Fleet>,
+        env: Env,
+    ) -> Result<Self, DiskRefusal> {
+        let changing = Arc::default();
+        let node = Self { data: data.to_vec(), capacity, coordinator, fleet, env, changing };
+        for known in node.known().await?.iter().filter(|known| known.state == State::Draining) {
+            if let Some(info) = node.info(known) {
+                node.begin(info.disk, &known.path);
+            }
+        }
+        Ok(node)
+    }
+
+    async fn known(&self) -> Result<Vec<Known>, DiskRefusal> {
+        let known = disks::read(self.coordinator.as_ref()).await;
+        known.map_err(|error| DiskRefusal::Failed(format!("the coordinator refuses: {error}")))
+    }
+
+    /// The disk in service that a record is of.
+    fn info(&self, known: &Known) -> Option<DiskInfo> {
+        let all = self.capacity.disks();
+        all.into_iter().find(|info| Some(info.number) == known.number)
+    }
+
+    async fn find(&self, name: &str) -> Result<(Known, DiskInfo), DiskRefusal> {
+        let is_it = |known: &&Known| {
+            let number = known.number.map(|number| number.to_string());
+            number.as_deref() == Some(name) || disks::same(Path::new(&known.path), Path::new(name))
+        };
+        let known = self.known().await?.iter().find(is_it).cloned();
+        let info = known.as_ref().and_then(|known| self.info(known));
+        known.zip(info).ok_or_else(|| DiskRefusal::NoSuchDisk(name.to_owned()))
+    }
+
+    /// Refuses what must not be done to a disk, whatever it holds.
+    fn refuse(&self, known: &Known, info: &DiskInfo) -> Result<(), DiskRefusal> {
+        let is_first = self.data.first().is_some_and(|first| {
+            disks::number_of(first).is_some_and(|number| number == info.number)
+        });
+        if is_first {
+            return Err(DiskRefusal::First(known.path.clone()));
+        }
+        if info.poisoned {
+            return Err(DiskRefusal::Poisoned(known.path.clone()));
+        }
+        Ok(())
+    }
+
+    /// Empties a disk in the background.
+    fn begin(&self, disk: usize, path: &str) {
+        self.capacity.set_draining(disk, true);
+        let (capacity, env, path) = (Arc::clone(&self.capacity), self.env.clone(), path.to_owned());
+        let stop = self.env.tasks.stopping();
+        let drain = async move {
+            loop {
+                // Writers that were given an extent here just before have begun it by then.
+                tokio::select! {
+                    biased;
+                    () = stop.cancelled() => return,
+                    () = env.clock.sleep(ROUND) => {}
+                }
+                match capacity.drain(disk).await {
+                    Ok(drained) if drained.left == 0 => {
+                        tracing::info!(path, "disk drained: it is empty and can be removed");
+                        return;
+                    }
+                    Ok(drained) => match drained.error {
+                        None => tracing::info!(path, left = drained.left, "disk is being drained"),
+                        Some(error) => tracing::warn!(
+                            path,
+                            left = drained.left,
+                            error,
+                            "disk is not drained yet; tried again"
+                        ),
+                    },
+                    Err(error) => {
+                        tracing::error!(path, %error, "disk not drained; restart the node");
+                        return;
+                    }
+                }
+            }
+        };
+        drop(self.env.tasks.spawn("disk drain", drain));
+    }
+}
+
+#[async_trait]
+impl DiskControl for NodeDisks {
+    async fn list(&self) -> Result<Vec<DiskView>, DiskRefusal> {
+        let known = self.known().await?;
+        let used = known.iter().filter(|known| known.state != State::Removed);
+        Ok(used.map(|known| view(known, self.info(known).as_ref())).collect())
+    }
+
+    async fn drain(&self, disk: &str) -> Result<DiskView, DiskRefusal> {
+        let _one = self.changing.lock().await;
+        let (known, info) = self.find(disk).await?;
+        self.refuse(&known, &info)?;
+        let takes =
+            |other: &DiskInfo| other.number != info.number && !other.draining && !other.poisoned;
+        if !self.capacity.disks().iter().any(takes) {
+            return Err(DiskRefusal::Only(known.path));
+        }
+        if !info.draining {
+            self.set(info.number, State::Draining).await?;
+            self.begin(info.disk, &known.path);
+            tracing::info!(path = known.path, "disk takes no new data and is being drained");
+        }
+        let (known, info) = self.find(disk).await?;
+        Ok(view(&known, Some(&info)))
+    }
+
+    async fn remove(&self, disk: &str) -> Result<(), DiskRefusal> {
+        let _one = self.changing.lock().await;
+        let (known, info) = self.find(disk).await?;
+        self.refuse(&known, &info)?;
+        if !info.draining || info.extents > 0 {
+            return Err(DiskRefusal::NotDrained { path: known.path, extents: info.extents });
+        }
+        // First: a start between the two refuses the directory by name, and does not miss it.
+        self.set(info.number, State::Removed).await?;
+        match self.capacity.detach(info.disk).await {
+            Ok(true) => {
+                tracing::info!(path = known.path, "disk removed from the store");
+                Ok(())
+            }
+            Ok(false) => {
+                self.set(info.number, State::Draining).await?;
+                Err(DiskRefusal::NotDrained { path: known.path, extents: info.extents })
+            }
+            Err(error) => Err(DiskRefusal::Failed(format!(
+                "{} is removed from the store, but its files `format` and `journal` may still be there: {error}",
+                known.path
+            ))),
+        }
+    }
+
+    fn troubles(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        let disks = self.capacity.disks();
+        let numbers: Vec<usize> = disks.iter().map(|info| info.number).collect();
+        for path in &self.data {
+            let number = disks::number_of(path);
+            if number.is_some_and(|number| !numbers.contains(&number)) {
+                let number = number.unwrap_or_default();
+                lines.push(format!("disk {number}: out of service; see the log of the start"));
+            }
+        }
+        for info in disks {
+            let used = info.total_bytes.saturating_sub(info.available_bytes);
+            let percent = used.saturating_mul(100) / info.total_bytes.max(1);
+            if info.poisoned {
+                let what = "takes no writes since one failed; restart the node to verify it";
+                lines.push(format!("disk {}: {what}", info.number));
+            }
+            if percent >= FULL_PERCENT {
+                lines.push(format!("disk {}: {percent} % full", info.number));
+            }
+        }
+        for partition in self.fleet.status().iter().filter(|partition| partition.quarantined) {
+            let what = "quarantined; `blockyard partitions list` shows its range";
+            lines.push(format!("partition {}: {what}", partition.id));
+        }
+        lines
+    }
+}
+
+impl NodeDisks {
+    async fn set(&self, number: usize, state: State) -> Result<(), DiskRefusal> {
+        let done = disks::set_state(self.coordinator.as_ref(), number, state).await;
+        done.map_err(|error| DiskRefusal::Failed(error.to_string()))
+    }
+}
+
+fn view(known: &Known, info: Option<&DiskInfo>) -> DiskView {
+    let state = match info {
+        None => "out of service",
+        Some(info) if info.poisoned => "poisoned",
+        Some(info) if info.draining && info.extents == 0 => "drained",
+        Some(info) if info.draining => "draining",
+        Some(_) => "in use",
+    };
+    DiskView {
+        number: known.number,
+        path: known.path.clone(),
+        state: state.to_owned(),
+        extents: info.map_or(0, |info| info.extents),
+        live_bytes: info.map_or(0, |info| info.live_bytes),
+        total_bytes: info.map_or(0, |info| info.total_bytes),
+        available_bytes: info.map_or(0, |info| info.available_bytes),
+    }
+}
