@@ -78,7 +78,7 @@ pub(super) async fn run(
         let peer = Peer { secure, ..peer };
         match speaks {
             Speaks::Http2 => http2(stream, (peer, watch.flow()), shared, slot).await,
-            Speaks::Http1 | Speaks::Tls => http1(stream, peer, shared, slot).await,
+            Speaks::Http1 | Speaks::Tls => http1(stream, (peer, watch.flow()), shared, slot).await,
         }
     };
     let served = async {
@@ -100,17 +100,20 @@ async fn told_to_leave(slot: Option<&Arc<Slot>>) {
     }
 }
 
-/// Ends when the connection must: `connection` was asked to end gracefully and does so in its own time, which the stop of the
-/// server bounds; one without a request in progress has a moment.
+/// Ends when the connection must: `connection` was asked to end gracefully and does so once its client has taken the answers.
+/// One without a request or an answer in progress has a moment.
 async fn goodbye(
     connection: impl Future<Output = hyper::Result<()>>,
+    flow: &Flow,
+    shared: &Shared,
     slot: Option<&Arc<Slot>>,
 ) -> hyper::Result<()> {
     let Some(slot) = slot else { return connection.await };
+    let most = shared.config.drain.max(shared.front.pace().stall);
     tokio::select! {
         biased;
         result = connection => result,
-        () = slot.goodbye() => Ok(()),
+        () = slot.goodbye(most, || flow.is_outstanding()) => Ok(()),
     }
 }
 
@@ -135,7 +138,7 @@ async fn answer(
 
 async fn http1(
     stream: Rewound,
-    peer: Peer,
+    (peer, flow): (Peer, &Arc<Flow>),
     shared: &Shared,
     slot: Option<&Arc<Slot>>,
 ) -> io::Result<()> {
@@ -158,21 +161,24 @@ async fn http1(
         () = told_to_leave(slot) => {}
     }
     connection.as_mut().graceful_shutdown();
-    goodbye(connection, slot).await.map_err(io::Error::other)
+    goodbye(connection, flow, shared, slot).await.map_err(io::Error::other)
 }
 
 async fn http2(
     stream: Rewound,
-    (peer, connection): (Peer, &Arc<Flow>),
+    (peer, flow): (Peer, &Arc<Flow>),
     shared: &Arc<Shared>,
     slot: Option<&Arc<Slot>>,
 ) -> io::Result<()> {
     let (front, of_stream) = (Arc::clone(&shared.front), slot.cloned());
     let next = Arc::<Mutex<Option<Watch>>>::default();
     let streams = Streams { tasks: shared.front.env.tasks.clone(), next: Arc::clone(&next) };
-    let of = Arc::clone(connection);
+    let of = Arc::clone(flow);
     let service = service_fn(move |request: Request<Incoming>| {
-        let (front, running) = (Arc::clone(&front), of_stream.as_ref().map(Slot::begin));
+        let front = Arc::clone(&front);
+        // A connection that leaves begins nothing new: the stream is answered 503.
+        let staying = of_stream.as_ref().filter(|slot| !slot.is_leaving());
+        let running = staying.map(Slot::begin);
         let watch = front.flows.stream(&of);
         let flow = Arc::clone(watch.flow());
         *next.lock().unwrap_or_else(PoisonError::into_inner) = Some(watch);
@@ -202,7 +208,7 @@ async fn http2(
         () = idle_for(shared.config.head_timeout, slot) => {}
     }
     connection.as_mut().graceful_shutdown();
-    goodbye(connection, slot).await.map_err(io::Error::other)
+    goodbye(connection, flow, shared, slot).await.map_err(io::Error::other)
 }
 
 async fn idle_for(long: Duration, slot: Option<&Arc<Slot>>) {

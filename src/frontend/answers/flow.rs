@@ -122,6 +122,11 @@ impl Flow {
         self.in_the_way.store(true, Ordering::Relaxed);
     }
 
+    /// Whether its client has something to take.
+    pub(crate) fn is_outstanding(&self) -> bool {
+        self.since.load(Ordering::Relaxed) != 0
+    }
+
     /// How long it has stood still, if it holds what others may need.
     pub(crate) fn in_the_way(&self, now: Duration) -> Option<Duration> {
         self.in_the_way.load(Ordering::Relaxed).then(|| self.still(now))?

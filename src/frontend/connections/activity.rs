@@ -1,5 +1,6 @@
 //! What one connection does now. Requests note it in atomics; the table looks only when it needs a place.
 
+use std::sync::atomic::AtomicBool;
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering;
@@ -17,6 +18,7 @@ pub(super) struct Activity {
     /// When it was last reported that its requests are authenticated, milliseconds, and one; 0 for never.
     reported: AtomicU64,
     leave: Notify,
+    is_leaving: AtomicBool,
 }
 
 impl Activity {
@@ -27,6 +29,7 @@ impl Activity {
             idle_since: AtomicU64::new(milliseconds(now)),
             reported: AtomicU64::new(0),
             leave: Notify::new(),
+            is_leaving: AtomicBool::new(false),
         }
     }
 
@@ -64,7 +67,13 @@ impl Activity {
 
     /// Tells the connection to leave; a connection that does not listen yet is told when it does.
     pub(super) fn leave(&self) {
+        self.is_leaving.store(true, Ordering::Release);
         self.leave.notify_one();
+    }
+
+    /// Whether it was told to leave.
+    pub(super) fn is_leaving(&self) -> bool {
+        self.is_leaving.load(Ordering::Acquire)
     }
 
     pub(super) async fn told_to_leave(&self) {

@@ -142,12 +142,26 @@ impl Slot {
         }
     }
 
-    /// How long a connection that was told to leave, or that is idle, still has: a moment, and until its requests ended.
-    pub(crate) async fn goodbye(&self) {
+    /// Whether the connection was told to leave.
+    pub(crate) fn is_leaving(&self) -> bool {
+        self.activity.is_leaving()
+    }
+
+    /// How long a connection that was told to leave, or that is idle, still has: a moment, and until its requests ended and
+    /// nothing is `outstanding`. A body ends when its last bytes are buffered; the client may not have them yet. Ends after
+    /// `most` in any case: a client that keeps a request open would keep the place for ever.
+    pub(crate) async fn goodbye(&self, most: Duration, outstanding: impl Fn() -> bool) {
         let clock = &self.connections.clock;
-        clock.sleep(GOODBYE).await;
-        while self.activity.idle_since().is_none() {
-            clock.sleep(GOODBYE).await;
+        let until = clock.monotonic().saturating_add(most);
+        loop {
+            let left = until.saturating_sub(clock.monotonic());
+            if left.is_zero() {
+                return;
+            }
+            clock.sleep(GOODBYE.min(left)).await;
+            if self.activity.idle_since().is_some() && !outstanding() {
+                return;
+            }
         }
     }
 }

@@ -62,9 +62,35 @@ async fn a_connection_is_told_to_leave_before_it_listens() {
     let _newer = serve(&connections);
     slots[0].told_to_leave().await;
     let request = slots[1].begin();
-    let goodbye = slots[1].goodbye();
+    let goodbye = slots[1].goodbye(Duration::from_secs(60), || false);
     tokio::pin!(goodbye);
     assert!(tokio::time::timeout(GOODBYE * 9, goodbye.as_mut()).await.is_err());
     drop(request);
     goodbye.await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn goodbye_waits_for_what_is_buffered_but_not_for_ever() {
+    let clock = Arc::new(SimClock::new());
+    let connections = Connections::new(LIMITS, Arc::clone(&clock) as Arc<dyn Clock>);
+    let slot = serve(&connections);
+    let most = Duration::from_secs(60);
+    let taken = clock.monotonic() + GOODBYE * 20;
+    slot.goodbye(most, || clock.monotonic() < taken).await;
+    assert_eq!(clock.monotonic(), taken, "the client took what was buffered");
+    let begun = clock.monotonic();
+    slot.goodbye(most, || true).await;
+    assert_eq!(clock.monotonic() - begun, most, "the client takes nothing");
+    let (_request, begun) = (slot.begin(), clock.monotonic());
+    slot.goodbye(most, || false).await;
+    assert_eq!(clock.monotonic() - begun, most, "a request does not end");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_connection_that_leaves_says_so_to_new_streams() {
+    let connections = Connections::new(Limits { peer_max: 3, ..LIMITS }, Arc::new(SimClock::new()));
+    let slots = [serve(&connections), serve(&connections)];
+    assert!(slots.iter().all(|slot| !slot.is_leaving()));
+    let newer = serve(&connections);
+    assert!(slots[0].is_leaving() && !slots[1].is_leaving() && !newer.is_leaving());
 }
