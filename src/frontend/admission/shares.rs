@@ -87,6 +87,12 @@ impl<K: Copy + Eq + Hash> Shares<K> {
         Taken::Yes
     }
 
+    /// An account is about that asks for something later.
+    pub(crate) fn came(&self, account: K, now: Duration) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.of.entry(account).or_default().came = now;
+    }
+
     /// Gives `amount` back.
     pub(crate) fn give(&self, account: K, amount: u64) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,5 +1,6 @@
 //! Memory for answers: bounded over all of them, shared by accounts, and by peers among those who do not say who they are.
 
+use std::collections::HashMap;
 use std::collections::VecDeque;
 use std::net::IpAddr;
 use std::net::Ipv6Addr;
@@ -31,7 +32,7 @@ pub(crate) const STEP_MIN_BYTES: u64 = 16 << 10;
 const PATIENCE: Duration = Duration::from_secs(2);
 /// Answers that may wait before their head is sent, known and anonymous ones each.
 const WAITING_MAX: usize = 4096;
-/// So many that have their share are passed over to find one that may have more.
+/// So many payers that have their share are passed over at a time to find one that may have more.
 const PASSED_OVER_MAX: usize = 32;
 
 /// For whom bytes are held.
@@ -46,6 +47,11 @@ pub(crate) struct Payer {
 }
 
 impl Payer {
+    /// Whose turn it is when it waits.
+    fn key(&self) -> Key {
+        (self.account, (!self.known).then(|| self.network()))
+    }
+
     /// A network counts as one peer: whoever has an IPv6 address has 2^64 of them.
     fn network(&self) -> IpAddr {
         match self.peer.to_canonical() {
@@ -76,12 +82,80 @@ pub(crate) struct Budget {
     open_queue: Queue,
 }
 
-/// Who waits, in order.
+/// Who waits.
 #[derive(Debug, Default)]
 struct Queue {
-    waiting: Mutex<VecDeque<Waiting>>,
-    /// As many as `waiting` has, to be looked at without the lock.
+    lines: Mutex<Lines>,
+    /// As many as `lines` has, to be looked at without the lock.
     waiters: AtomicUsize,
+}
+
+/// One line for each payer, served in turn: many wishes of one payer that has its share must not hide the others.
+#[derive(Debug, Default)]
+struct Lines {
+    /// None of them is empty.
+    of: HashMap<Key, VecDeque<Waiting>>,
+    /// Each payer that waits, once.
+    turns: VecDeque<Key>,
+    len: usize,
+}
+
+/// An account, and the network among those who do not say who they are.
+type Key = (AccountId, Option<IpAddr>);
+
+impl Lines {
+    fn push(&mut self, waiting: Waiting) {
+        let key = waiting.payer.key();
+        let line = self.of.entry(key).or_default();
+        if line.is_empty() {
+            self.turns.push_back(key);
+        }
+        line.push_back(waiting);
+        self.len += 1;
+    }
+
+    /// The first of the payer whose turn it is, if it has not given up.
+    fn first(&mut self) -> Option<(Payer, u64)> {
+        while let Some(key) = self.turns.front() {
+            match self.of.get(key).and_then(VecDeque::front) {
+                Some(first) if !first.promise.is_closed() => {
+                    return Some((first.payer, first.bytes));
+                }
+                _ => drop(self.pop()),
+            }
+        }
+        None
+    }
+
+    /// Takes out the first of the payer whose turn it is; the next payer has its turn then.
+    fn pop(&mut self) -> Option<Waiting> {
+        let key = self.turns.pop_front()?;
+        let line = self.of.get_mut(&key)?;
+        let first = line.pop_front();
+        self.len -= usize::from(first.is_some());
+        if line.is_empty() {
+            self.of.remove(&key);
+        } else {
+            self.turns.push_back(key);
+        }
+        first
+    }
+
+    /// The next payer has its turn.
+    fn pass_over(&mut self) {
+        if let Some(key) = self.turns.pop_front() {
+            self.turns.push_back(key);
+        }
+    }
+
+    fn forget_who_gave_up(&mut self) {
+        self.of.retain(|_, line| {
+            line.retain(|waiting| !waiting.promise.is_closed());
+            !line.is_empty()
+        });
+        self.turns.retain(|key| self.of.contains_key(key));
+        self.len = self.of.values().map(VecDeque::len).sum();
+    }
 }
 
 #[derive(Debug)]
@@ -142,7 +216,8 @@ impl Budget {
         if self.queue_of(payer).waiters.load(Ordering::SeqCst) > 0 {
             return None;
         }
-        self.take(payer, bytes.min(self.max_of(payer))).then(|| self.held(payer, bytes))
+        let taken = self.take(payer, bytes.min(self.max_of(payer)));
+        (taken == Taken::Yes).then(|| self.held(payer, bytes))
     }
 
     /// Takes bytes, waiting for them as long as it takes. Only for who holds none: else all could wait for each other.
@@ -220,21 +295,25 @@ impl Budget {
         Held { budget: Some(Arc::clone(self)), payer, bytes }
     }
 
-    fn take(&self, payer: Payer, bytes: u64) -> bool {
+    fn take(&self, payer: Payer, bytes: u64) -> Taken {
         let now = self.clock.monotonic();
         let account = (payer.account, payer.known);
-        if self.accounts.take(account, bytes, now) != Taken::Yes {
-            return false;
+        let taken = self.accounts.take(account, bytes, now);
+        if taken != Taken::Yes {
+            return taken;
         }
-        if !payer.known && self.peers.take(payer.network(), bytes, now) != Taken::Yes {
-            self.accounts.give(account, bytes);
-            return false;
+        if !payer.known {
+            let taken = self.peers.take(payer.network(), bytes, now);
+            if taken != Taken::Yes {
+                self.accounts.give(account, bytes);
+                return taken;
+            }
         }
         self.taken.fetch_add(bytes, Ordering::SeqCst);
         if !payer.known {
             self.open.fetch_add(bytes, Ordering::SeqCst);
         }
-        true
+        Taken::Yes
     }
 
     fn give(&self, payer: Payer, bytes: u64) {
@@ -249,50 +328,59 @@ impl Budget {
     fn queue(&self, payer: Payer, bytes: u64, most: usize) -> Option<oneshot::Receiver<Held>> {
         let bytes = bytes.min(self.max_of(payer));
         let queue = self.queue_of(payer);
-        let mut waiting = queue.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        if waiting.len() >= most {
-            waiting.retain(|other| !other.promise.is_closed());
+        // Others that wait must leave it its share, and it may be long until it is asked for its wish.
+        let now = self.clock.monotonic();
+        self.accounts.came((payer.account, payer.known), now);
+        if !payer.known {
+            self.peers.came(payer.network(), now);
         }
-        let room = waiting.len() < most;
+        let mut lines = queue.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        if lines.len >= most {
+            lines.forget_who_gave_up();
+        }
+        let room = lines.len < most;
         let (promise, promised) = oneshot::channel();
         if room {
-            waiting.push_back(Waiting { payer, bytes, promise });
+            lines.push(Waiting { payer, bytes, promise });
         }
-        queue.waiters.store(waiting.len(), Ordering::SeqCst);
+        queue.waiters.store(lines.len, Ordering::SeqCst);
         room.then_some(promised)
     }
 
-    /// Gives what is free to who waits: first come, first served, but for those that have their share.
+    /// Gives what is free to who waits: the payers in turn, but for those that have their share.
     fn serve(self: &Arc<Self>) {
-        self.serve_queue(&self.known_queue, true);
-        self.serve_queue(&self.open_queue, false);
+        self.serve_queue(&self.known_queue);
+        self.serve_queue(&self.open_queue);
     }
 
-    fn serve_queue(self: &Arc<Self>, queue: &Queue, known: bool) {
+    fn serve_queue(self: &Arc<Self>, queue: &Queue) {
         if queue.waiters.load(Ordering::SeqCst) == 0 {
             return;
         }
-        let mut waiting = queue.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut lines = queue.lines.lock().unwrap_or_else(PoisonError::into_inner);
         let mut passed_over = 0;
-        while passed_over < PASSED_OVER_MAX
-            && let Some(next) = waiting.get(passed_over)
+        // Who is passed over stays so in this call, as nothing is given back: one round is enough.
+        while passed_over < PASSED_OVER_MAX.min(lines.turns.len())
+            && let Some((payer, bytes)) = lines.first()
         {
-            let payer = next.payer;
-            if next.promise.is_closed() {
-                waiting.remove(passed_over);
-            } else if next.bytes > self.free(known) {
-                break;
-            } else if !self.take(payer, next.bytes) {
-                passed_over += 1;
-            } else if let Some(Waiting { bytes, promise, .. }) = waiting.remove(passed_over)
-                && let Err(mut unwanted) = promise.send(self.held(payer, bytes))
-            {
-                // Given back here: its own end would serve again, from within.
-                unwanted.budget = None;
-                self.give(payer, bytes);
+            match self.take(payer, bytes) {
+                Taken::Soon => break,
+                Taken::No => {
+                    passed_over += 1;
+                    lines.pass_over();
+                }
+                Taken::Yes => {
+                    if let Some(Waiting { promise, .. }) = lines.pop()
+                        && let Err(mut unwanted) = promise.send(self.held(payer, bytes))
+                    {
+                        // Given back here: its own end would serve again, from within.
+                        unwanted.budget = None;
+                        self.give(payer, bytes);
+                    }
+                }
             }
         }
-        queue.waiters.store(waiting.len(), Ordering::SeqCst);
+        queue.waiters.store(lines.len, Ordering::SeqCst);
     }
 }
 
@@ -421,6 +509,25 @@ mod tests {
         assert!(greedy.is_err() && modest.is_ok());
         drop((most, modest));
         assert_eq!(budget.taken(), 0);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn many_wishes_of_one_that_has_its_share_do_not_hide_others() {
+        let budget = budget(4 * MIB);
+        let (one, two) = (payer(1, "127.0.0.1", true), payer(2, "127.0.0.1", true));
+        let first = budget.begin(one, 3 * MIB).await.unwrap();
+        let rest = budget.begin(two, MIB).await.unwrap();
+        let greedy = futures_util::future::join_all((0..100).map(|_| budget.begin(one, MIB)));
+        let modest = async {
+            budget.clock.sleep(Duration::from_millis(1)).await;
+            let waits = budget.begin(two, MIB);
+            let frees = async { drop(rest) };
+            tokio::join!(waits, frees).0
+        };
+        let (greedy, modest) = tokio::join!(greedy, modest);
+        assert!(greedy.iter().all(Result::is_err) && modest.is_ok());
+        drop((first, modest));
+        assert_eq!((budget.taken(), budget.is_short()), (0, false));
     }
 
     #[tokio::test(start_paused = true)]
