@@ -65,7 +65,7 @@ impl<K: Copy + Eq + Hash> Shares<K> {
         let after = taken.saturating_add(amount);
         let own = of.entry(account).or_default();
         own.came = now;
-        let own_after = own.taken.saturating_add(amount);
+        let (holds_none, own_after) = (own.taken == 0, own.taken.saturating_add(amount));
         let is_short = after > self.max - self.max / KEPT;
         if is_short || of.len() > *room {
             of.retain(|_, other| other.taken > 0 || now.saturating_sub(other.came) < ABOUT);
@@ -73,7 +73,8 @@ impl<K: Copy + Eq + Hash> Shares<K> {
         }
         if is_short {
             let accounts = u64::try_from(of.len()).unwrap_or(u64::MAX);
-            let is_below = own_after <= (self.max / accounts).max(1);
+            // With many about, a share may be less than one answer takes: who holds nothing may have one.
+            let is_below = holds_none || own_after <= (self.max / accounts).max(1);
             match (after <= self.max, is_below) {
                 (true, true) => {}
                 (true, false) if accounts == 1 => {}
@@ -186,6 +187,19 @@ mod tests {
         assert_eq!((handed, shares.of(A), shares.of(B)), (48, 16, 48));
         shares.give(B, 48);
         assert_eq!(shares.taken(A), (16, 16));
+    }
+
+    #[test]
+    fn who_holds_nothing_gets_one_wish_that_fits_however_many_are_about() {
+        let shares = Shares::new(128);
+        for number in 0..9 {
+            let taken = shares.take(AccountId::new(number), 16, Duration::ZERO);
+            let wanted = if number < 8 { Taken::Yes } else { Taken::Soon };
+            assert_eq!(taken, wanted, "{number}: a share is 14 in the end");
+        }
+        shares.give(A, 16);
+        assert_eq!(shares.take(B, 16, Duration::ZERO), Taken::No, "it has one");
+        assert_eq!(shares.take(A, 16, Duration::ZERO), Taken::Yes);
     }
 
     #[test]
