@@ -301,7 +301,9 @@ impl FrontEnd {
 
     /// Whether others need the room that answers take.
     pub(super) fn is_pressed(&self) -> bool {
-        self.gate.is_short() || self.answers.is_short()
+        // Both are asked: that clears those that gave up.
+        let (gate, answers) = (self.gate.is_short(), self.answers.is_short());
+        gate || answers
     }
 
     /// Counts an answer that is cut.

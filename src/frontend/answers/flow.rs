@@ -15,8 +15,10 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 
-/// Streams of a connection that may be cut before the connection is: who does this again and again is no slow reader.
+/// Streams of a connection that may be cut in a while before the connection is: who does this again and again is no slow reader.
 const STREAMS_CUT_MAX: u32 = 16;
+/// The while.
+const STREAMS_CUT_IN: Duration = Duration::from_secs(60);
 
 /// What is asked of a client.
 #[derive(Clone, Copy, Debug)]
@@ -69,9 +71,11 @@ pub(crate) struct Flow {
     in_the_way: AtomicBool,
     cut: Notify,
     is_cut: AtomicBool,
-    /// The connection of a stream, and how many of its streams were cut.
+    /// The connection of a stream.
     connection: Option<Arc<Self>>,
+    /// How many streams of a connection were cut for a fault of their client, and the start of the while that counts.
     streams_cut: AtomicU32,
+    streams_cut_since: AtomicU64,
 }
 
 fn millis(time: Duration) -> u64 {
@@ -89,6 +93,7 @@ impl Flow {
             is_cut: AtomicBool::new(false),
             connection,
             streams_cut: AtomicU32::new(0),
+            streams_cut_since: AtomicU64::new(0),
         }
     }
 
@@ -152,15 +157,27 @@ impl Flow {
         (waited >= pace.stall && !still.is_zero()).then_some(Fault::Slow)
     }
 
-    /// Ends it. A connection ends too when this happened to too many of its streams.
-    pub(crate) fn cut(&self) {
+    /// Ends it. A connection ends too when this happened to too many of its streams in a while; those that are cut for others'
+    /// sake do not count.
+    pub(crate) fn cut(&self, fault: Fault, now: Duration) {
         self.is_cut.store(true, Ordering::SeqCst);
         self.cut.notify_one();
         if let Some(connection) = &self.connection
-            && connection.streams_cut.fetch_add(1, Ordering::Relaxed) + 1 >= STREAMS_CUT_MAX
+            && fault != Fault::InTheWay
+            && connection.stream_was_cut(now) >= STREAMS_CUT_MAX
         {
-            connection.cut();
+            connection.cut(fault, now);
         }
+    }
+
+    /// How many streams were cut in this while. Only the one who looks at all flows calls it.
+    fn stream_was_cut(&self, now: Duration) -> u32 {
+        let since = Duration::from_millis(self.streams_cut_since.load(Ordering::Relaxed));
+        if now.saturating_sub(since) >= STREAMS_CUT_IN {
+            self.streams_cut_since.store(millis(now), Ordering::Relaxed);
+            self.streams_cut.store(0, Ordering::Relaxed);
+        }
+        self.streams_cut.fetch_add(1, Ordering::Relaxed) + 1
     }
 
     /// Returns once it is to be ended. For one waiter; cancel safe.
@@ -291,11 +308,20 @@ mod tests {
     async fn connection_whose_streams_are_cut_again_and_again_is_cut() {
         let flows = Arc::new(Flows::default());
         let connection = flows.connection();
-        for number in 0..STREAMS_CUT_MAX {
-            assert!(!connection.flow.is_cut.load(Ordering::SeqCst), "after {number}");
+        let is_cut = || connection.flow.is_cut.load(Ordering::SeqCst);
+        for number in 0..STREAMS_CUT_MAX * 2 {
             let stream = flows.stream(connection.flow());
-            stream.flow.cut();
+            stream.flow.cut(Fault::InTheWay, at(1_000));
             stream.flow.until_cut().await;
+            flows
+                .stream(connection.flow())
+                .flow
+                .cut(Fault::Slow, at(1_000 + u64::from(number) * 5));
+            assert!(!is_cut(), "after {number}: it is not often, or for others' sake");
+        }
+        for number in 0..STREAMS_CUT_MAX {
+            assert!(!is_cut(), "after {number}");
+            flows.stream(connection.flow()).flow.cut(Fault::Stalled, at(2_000));
         }
         connection.flow.until_cut().await;
         assert_eq!(flows.find(|_| Some(())).len(), 1);

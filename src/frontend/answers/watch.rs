@@ -42,6 +42,6 @@ fn look(front: &FrontEnd) {
     for (flow, fault) in &cut {
         tracing::debug!(reason = fault.as_str(), "an answer is cut: its client does not take it");
         front.count_cut(*fault);
-        flow.cut();
+        flow.cut(*fault, now);
     }
 }
