@@ -150,7 +150,8 @@ impl RowBatch {
 pub trait Machine: Send + Sync + Debug {
     /// Carries out `write` against `view` by adding row changes to `out`. After an error nothing of `out` is kept. The view
     /// shows every earlier write to the rows of [`Write::reach`], durable or not. `now` is above the time of each of these
-    /// writes, and no other write of the partition has it. The answer, an error too, is given once everything it rests on is
+    /// writes, and no other write of the partition has it. Writes to other rows with later times may become visible earlier:
+    /// the times of a partition's commits do not tell their order. The answer, an error too, is given once everything it rests on is
     /// durable.
     ///
     /// # Errors

@@ -1,8 +1,10 @@
 //! When garbage rows of a partition were first met, in little memory however many wait.
 //!
-//! The commits of a partition have growing times and become visible in that order. So who meets a row may take it that all
-//! rows with earlier times are visible too, and one mark covers them all. These times only order commits of one owner of the
-//! partition; they are compared with no clock.
+//! Garbage rows are shown in the order of their times: no row shows up later whose time is below one that was shown before. So
+//! who meets a row may take it that all rows with earlier times are visible too, and one mark covers them all. Commits mostly
+//! become visible in the order of their times. A write that is evaluated ahead of its turn does not: it takes its time when its
+//! evaluation begins. The partition withholds rows of later times until that write is visible or given up
+//! (`index/engine/ahead.rs`). These times only order commits of one owner of the partition; they are compared with no clock.
 
 use crate::index::inflight::ReadMark;
 use crate::types::Timestamp;

@@ -60,8 +60,9 @@ pub(crate) struct Evaluated {
     pub(crate) rows: RowBatch,
     /// Above the times of all commits that the snapshot shows.
     pub(crate) time: Timestamp,
+    /// To be kept until its rows are visible.
+    pub(crate) watch: Arc<Watching>,
     snapshot: Sequence,
-    watch: Arc<Watching>,
 }
 
 impl Evaluated {
@@ -87,8 +88,12 @@ struct Watch {
     touched: AtomicU64,
     /// Other writes to them wait.
     alone: AtomicBool,
+    /// The time of the change that is being evaluated; [`NO_TIME`] before that. Changes under the lock of the watches.
+    time: AtomicU64,
     ended: CancellationToken,
 }
+
+const NO_TIME: u64 = u64::MAX;
 
 /// The watches of one partition.
 #[derive(Debug, Default)]
@@ -100,7 +105,7 @@ pub(crate) struct Watches {
 
 /// A watch that lasts as long as somebody may ask it.
 #[derive(Debug)]
-struct Watching {
+pub(crate) struct Watching {
     watch: Arc<Watch>,
     watches: Arc<Watches>,
 }
@@ -111,6 +116,7 @@ impl Watches {
             range,
             touched: AtomicU64::new(0),
             alone: AtomicBool::new(false),
+            time: AtomicU64::new(NO_TIME),
             ended: CancellationToken::new(),
         });
         let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
@@ -118,6 +124,16 @@ impl Watches {
         self.count.store(all.len(), Ordering::SeqCst);
         drop(all);
         Arc::new(Watching { watch, watches: Arc::clone(self) })
+    }
+
+    /// What `snapshot` takes, and the time below which it shows all changes there will ever be: a write that was evaluated
+    /// ahead has its time before commits that become visible earlier. `None` when nothing is being evaluated.
+    pub(crate) fn settled<T>(&self, snapshot: impl FnOnce() -> T) -> (T, Option<Timestamp>) {
+        let all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        let times = all.iter().map(|watch| watch.time.load(Ordering::Acquire));
+        let lowest = times.filter(|time| *time != NO_TIME).min();
+        // With the lock: a write that takes its time after this has one above all that the snapshot shows.
+        (snapshot(), lowest.map(Timestamp::from_ticks))
     }
 
     /// Notes what a batch changed, after it was published: a snapshot that does not show it was taken before, and its watch
@@ -166,6 +182,16 @@ impl Watches {
     }
 }
 
+impl Watching {
+    /// Takes a time for a change. Until the watch ends, [`Watches::settled`] knows that it may still become visible.
+    fn date(&self, tick: impl FnOnce() -> Timestamp) -> Timestamp {
+        let _all = self.watches.all.lock().unwrap_or_else(PoisonError::into_inner);
+        let time = tick();
+        self.watch.time.store(time.ticks(), Ordering::Release);
+        time
+    }
+}
+
 impl Drop for Watching {
     fn drop(&mut self) {
         let mut all = self.watches.all.lock().unwrap_or_else(PoisonError::into_inner);
@@ -206,7 +232,7 @@ impl Partition {
             }
             self.core.may_write()?;
             let view = self.core.snapshot();
-            let time = self.core.tick();
+            let time = watch.date(|| self.core.tick());
             let mut rows = RowBatch::default();
             let reply = shared.parts.machine.evaluate(&view, &write, time, &mut rows).await;
             if reply.is_err() || (rows.changes.is_empty() && !rows.must_commit) {

@@ -14,7 +14,7 @@ use crate::env::Waits;
 use crate::index::api::Error;
 use crate::index::api::Write;
 use crate::index::api::WriteReply;
-use crate::index::engine::ahead::{Evaluated, Outcome, ROWS_IN_TURN};
+use crate::index::engine::ahead::{Evaluated, Outcome, ROWS_IN_TURN, Watching};
 use crate::index::engine::change::Held;
 use crate::index::engine::core::{Core, Status};
 use crate::index::engine::install::Edit;
@@ -215,6 +215,7 @@ impl Committer {
         let (mut reply, rows) = match evaluated {
             Some(ready) if ready.holds(&batch.added) => {
                 self.time = self.time.max(ready.time);
+                batch.watches.push(ready.watch);
                 (Ok(ready.reply), ready.rows)
             }
             Some(_) => return give_back(answer, write),
@@ -410,6 +411,8 @@ struct Batch {
     last: Sequence,
     added: Vec<(Family, Bytes, Sequence)>,
     answers: Vec<(Answer, Result<WriteReply, Error>)>,
+    /// Of the changes that were evaluated ahead: their times stay known until the batch is visible.
+    watches: Vec<Arc<Watching>>,
 }
 
 impl Batch {
@@ -419,6 +422,7 @@ impl Batch {
             last: sequence,
             added: Vec::new(),
             answers: Vec::new(),
+            watches: Vec::new(),
         }
     }
 

@@ -125,10 +125,18 @@ impl Partition {
         let clock = &self.core.shared.parts.env.clock;
         let meter = &self.core.meter;
         let times = meter.note(Class::of(read), || clock.monotonic(), || read.place().sample());
-        let view = self.core.snapshot();
+        let (view, settled) = if matches!(read, Read::Garbage { .. }) {
+            self.core.watches.settled(|| self.core.snapshot())
+        } else {
+            (self.core.snapshot(), None)
+        };
         let machine = &self.core.shared.parts.machine;
         let answer = machine.answer(&view, self.core.range(), read, clock.now());
-        let reply = meter.timed(clock.as_ref(), times, answer).await;
+        let mut reply = meter.timed(clock.as_ref(), times, answer).await;
+        // Whoever is shown garbage of one time has been shown all of earlier times: the rest is for the next pass.
+        if let (Some(settled), Ok(ReadReply::Garbage(rows, _))) = (settled, &mut reply) {
+            rows.retain(|row| row.since < settled);
+        }
         // Ownership is checked after the read, so that what is answered was true while it was ours (I6).
         self.core.may_read()?;
         reply

@@ -2,9 +2,11 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::task::Poll;
 
 use bytes::Bytes;
 use futures_util::future::{join, join_all};
+use futures_util::poll;
 
 use crate::index::api::*;
 use crate::index::engine::Parts;
@@ -168,4 +170,51 @@ async fn write_that_is_evaluated_ahead_is_refused_by_what_was_committed_meanwhil
     let refused = [&first, &second].into_iter().filter(|done| **done == Err(Error::UnknownBlock));
     assert_eq!(refused.count(), 1, "{first:?} {second:?}");
     assert!(first.is_ok() || second.is_ok(), "{first:?} {second:?}");
+}
+
+/// Key and time of the garbage rows that reclaim is shown.
+async fn garbage(partition: &Partition) -> Vec<(Bytes, Timestamp)> {
+    let read = Read::Garbage { from: Bytes::new(), limit: usize::MAX - 1 };
+    let reply = partition.read(partition.core.epoch, &read).await.unwrap();
+    let ReadReply::Garbage(rows, None) = reply else { panic!("not all garbage") };
+    rows.into_iter().map(|row| (row.key, row.since)).collect()
+}
+
+/// Reclaim keeps one mark for all rows up to a time. A row that shows up later with an earlier time would have a mark from
+/// before it was visible, and a read that found the bytes after that mark would not be waited for.
+#[tokio::test(start_paused = true)]
+async fn garbage_is_shown_in_the_order_of_its_times_when_a_write_went_ahead() {
+    let partition = partition().await;
+    partition.apply(put("b", 1)).await.unwrap();
+    partition.apply(put("c", 2)).await.unwrap();
+    let snapshot = || {
+        let (key, guard) = (key("b"), Guard::default());
+        partition.apply(Write::SnapshotBlob(SnapshotBlob { key, guard, metadata: None }))
+    };
+    assert!(join_all((0..SNAPSHOTS).map(|_| snapshot())).await.iter().all(Result::is_ok));
+    // What the snapshots share with the blob is left to the audit; this is its own.
+    partition.apply(put("b", 3)).await.unwrap();
+    let delete = |name| {
+        let scope = DeleteScope::BlobAndSnapshots;
+        Write::DeleteBlob(DeleteBlob { key: key(name), guard: Guard::default(), scope })
+    };
+    let clock = Arc::clone(&partition.core.shared.parts.env.clock);
+    let mut ahead = Box::pin(partition.write_ahead(delete("b"), clock.as_ref()));
+    assert!(poll!(ahead.as_mut()).is_pending(), "it has its time and is being evaluated");
+    partition.apply(delete("c")).await.unwrap();
+    let mut shown = garbage(&partition).await;
+    let mut done = None;
+    while done.is_none() {
+        if let Poll::Ready(result) = poll!(ahead.as_mut()) {
+            done = Some(result);
+        }
+        tokio::task::yield_now().await;
+        let now = garbage(&partition).await;
+        let latest = shown.iter().map(|row| row.1).max();
+        let new = now.iter().filter(|row| !shown.contains(row));
+        assert!(new.clone().all(|row| Some(row.1) > latest), "{latest:?} was shown before {now:?}");
+        shown = now;
+    }
+    assert_eq!(done, Some(Ok(WriteReply::Done)));
+    assert_eq!(shown.len(), 2, "both blobs left garbage");
 }
