@@ -133,7 +133,7 @@ impl Router {
             Some(only) if pages.is_empty() => Ok(only),
             Some(last) => {
                 pages.push(last);
-                Ok(stripes::one_page(pages, list.limit, high.as_ref()))
+                Ok(stripes::one_page(pages, list, high.as_ref()))
             }
             None => Err(Error::WrongPartition),
         }

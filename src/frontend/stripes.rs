@@ -2,8 +2,10 @@
 
 use bytes::Bytes;
 
+use crate::index::ListBlobs;
 use crate::index::ListEntry;
 use crate::index::ListPage;
+use crate::types::RoutingKey;
 
 /// Entries to ask each of so many stripes for, when `limit` are wanted of all together: names are dealt out evenly, so a
 /// little more than its share of each will mostly do, and where it does not, the listing goes on.
@@ -21,10 +23,13 @@ const SLACK: usize = 8;
 /// least one when there is any.
 ///
 /// An entry covers the names up to where the listing goes on after it; a group, those of other stripes too. Where a page ends
-/// inside the range nothing is known of that stripe from there on: the page of all goes no further.
-pub(super) fn one_page(pages: Vec<ListPage>, limit: usize, high: Option<&Bytes>) -> ListPage {
+/// inside the range nothing is known of that stripe from there on: the page of all goes no further, but to the end of a group
+/// that begins before that.
+pub(super) fn one_page(pages: Vec<ListPage>, list: &ListBlobs, high: Option<&Bytes>) -> ListPage {
+    let limit = list.limit;
     let is_inside = |next: &&Bytes| high.is_none_or(|high| *next < high);
-    let known = pages.iter().filter_map(|page| page.next.as_ref()).filter(is_inside).min().cloned();
+    let mut known =
+        pages.iter().filter_map(|page| page.next.as_ref()).filter(is_inside).min().cloned();
     // Where all have ended, one may have met a group that goes on beyond the range, even to the end of what is asked for.
     let ends: Option<Vec<Bytes>> = pages.iter().map(|page| page.next.clone()).collect();
     let end = ends.and_then(|ends| ends.into_iter().max());
@@ -35,8 +40,15 @@ pub(super) fn one_page(pages: Vec<ListPage>, limit: usize, high: Option<&Bytes>)
     // Stable, and stripes are sorted: merging them is what this sort does.
     all.sort_by(|(a, _), (b, _)| a.cmp(b));
     all.dedup_by(|(a, _), (b, _)| a == b);
-    if let Some(known) = &known {
-        all.truncate(all.partition_point(|(after, _)| after <= known));
+    if let Some(end) = &mut known {
+        let count = all.partition_point(|(after, _)| *after <= *end);
+        // A group stands for all names in it: what a stripe that paused inside it has there needs not be known. Without this the
+        // next page would begin behind names that are shown nowhere.
+        let group = all.get(count).filter(|(_, entry)| is_begun(list, entry, end));
+        if let Some((after, _)) = group {
+            *end = after.clone();
+        }
+        all.truncate(count + usize::from(group.is_some()));
     }
     let next = if all.len() > limit {
         all.truncate(limit);
@@ -48,9 +60,38 @@ pub(super) fn one_page(pages: Vec<ListPage>, limit: usize, high: Option<&Bytes>)
     ListPage { entries, after, weight, next, seen }
 }
 
+/// Whether an entry is a group whose names begin at or before a position.
+fn is_begun(list: &ListBlobs, entry: &ListEntry, position: &Bytes) -> bool {
+    match entry {
+        ListEntry::Prefix { name } => {
+            let begin = RoutingKey::prefix(list.account, list.container, name, list.collation);
+            begin <= *position
+        }
+        ListEntry::Blob { .. } | ListEntry::Uncommitted { .. } => false,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::types::AccountId;
+    use crate::types::Collation;
+    use crate::types::ContainerId;
+
+    fn listing() -> ListBlobs {
+        ListBlobs {
+            account: AccountId::new(1),
+            container: ContainerId::new(1),
+            collation: Collation::Utf16,
+            prefix: String::new(),
+            delimiter: Some("/".to_owned()),
+            start_from: None,
+            from: None,
+            limit: 9,
+            uncommitted: false,
+            snapshots: false,
+        }
+    }
 
     fn name(name: &str) -> ListEntry {
         ListEntry::Uncommitted { name: name.to_owned() }
@@ -71,7 +112,7 @@ mod tests {
     }
 
     fn of(pages: Vec<ListPage>, limit: usize, high: &str) -> (String, Option<Bytes>) {
-        let page = one_page(pages, limit, Some(&at(high)));
+        let page = one_page(pages, &ListBlobs { limit, ..listing() }, Some(&at(high)));
         assert_eq!(page.entries.len(), page.after.len());
         let names = page.entries.into_iter().map(|entry| match entry {
             ListEntry::Uncommitted { name } => name,
@@ -120,6 +161,45 @@ mod tests {
         assert_eq!(share(5_000, 4), 1_570);
         assert_eq!(share(1, 16), 1);
         assert_eq!(share(20, 2), 20);
+    }
+
+    #[test]
+    fn group_that_a_stripe_paused_inside_is_shown_and_passed() {
+        let group = |next: Option<&str>| ListPage {
+            entries: vec![name("a"), ListEntry::Prefix { name: "g/".into() }, name("h")],
+            after: vec![at("a."), at("g0"), at("h.")],
+            weight: 0,
+            next: next.map(at),
+            seen: 0,
+        };
+        let list = listing();
+        let begin = RoutingKey::prefix(list.account, list.container, "g/", list.collation);
+        let inside = |rest: &str| Bytes::from([&begin, rest.as_bytes()].concat());
+        let beyond = RoutingKey::after_prefix(&begin).unwrap();
+        let live = |next| {
+            let mut page = group(next);
+            page.after[0] = Bytes::copy_from_slice(&begin);
+            page.after[1] = beyond.clone();
+            page.after[2] = Bytes::from([&beyond, b"h.".as_slice()].concat());
+            page
+        };
+        // The second met only removed names, and stopped among those of the group.
+        let paused = |rest| ListPage { next: Some(inside(rest)), ..page(&[], None) };
+        for pages in [
+            vec![live(None), paused("m")],
+            vec![paused("b"), live(None), paused("m")],
+            vec![live(None), paused("m"), live(None)],
+        ] {
+            let page = one_page(pages, &list, None);
+            let is_group = |entry: &ListEntry| matches!(entry, ListEntry::Prefix { .. });
+            assert_eq!(page.entries.iter().filter(|entry| is_group(entry)).count(), 1);
+            assert_eq!((page.entries.len(), page.next), (2, Some(beyond.clone())));
+        }
+        // It stopped before the group: there may be names between.
+        let before = begin.slice(..begin.len() - 1);
+        let early = ListPage { next: Some(before.clone()), ..page(&[], None) };
+        let page = one_page(vec![live(None), early], &list, None);
+        assert_eq!((page.entries.len(), page.next), (0, Some(before)));
     }
 
     #[test]
