@@ -242,6 +242,9 @@ impl Write {
             | Self::Prove => None,
             Self::PurgeContainer { account, container, from, .. } => {
                 let whole = RoutingKey::container_range(*account, *container);
+                // It may go on among the rows of a blob, and removes them all.
+                let blob = RoutingKey::of_row(from);
+                let from = blob.as_ref().map_or(from, RoutingKey::as_bytes);
                 let low = RoutingKey::from_bytes(whole.low().as_bytes().max(from).clone());
                 Some(KeyRange::new(low, whole.high().cloned()))
             }
@@ -333,4 +336,29 @@ pub enum WriteReply {
         /// Where to go on; `None` when the container has no rows left in this partition.
         next: Option<Bytes>,
     },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::types::BlobKey;
+    use crate::types::BlobName;
+    use crate::types::Collation;
+
+    /// A purge removes whole blobs, also the one whose rows it goes on among.
+    #[test]
+    fn reach_of_a_purge_begins_with_a_whole_blob() {
+        let (account, container) = (AccountId::new(1), ContainerId::new(7));
+        let name = BlobName::new("b").unwrap();
+        let blob =
+            RoutingKey::blob(&BlobKey { account, container, collation: Collation::Utf16, name });
+        let among = Bytes::from([blob.as_bytes().as_ref(), b"snapshot"].concat());
+        for from in [blob.as_bytes().clone(), among] {
+            let purge = Write::PurgeContainer { account, container, from, limit: 1 };
+            assert_eq!(purge.reach().unwrap().low(), &blob);
+        }
+        let purge = Write::PurgeContainer { account, container, from: Bytes::new(), limit: 1 };
+        let whole = RoutingKey::container_range(account, container);
+        assert_eq!(purge.reach(), Some(whole));
+    }
 }
