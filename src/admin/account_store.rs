@@ -52,7 +52,9 @@ const PAGE: usize = 1000;
 pub struct Endpoints {
     /// An address clients on this machine can use.
     pub blob: SocketAddr,
-    /// Whether https is served there beside http.
+    /// Whether http is served there.
+    pub http: bool,
+    /// Whether https is.
     pub https: bool,
 }
 
@@ -415,14 +417,15 @@ impl AccountStore {
             Some(_) => "store",
             None => "none",
         };
-        let schemes: &[&str] = if self.endpoints.https { &["http", "https"] } else { &["http"] };
-        let address = self.endpoints.blob;
+        let Endpoints { blob: address, http, https } = self.endpoints;
+        let schemes = [("http", http), ("https", https)];
+        let schemes = schemes.iter().filter(|(_, served)| *served);
         AccountView {
             name: name.to_owned(),
             created: record.created.to_string(),
             keys_from: keys_from.to_owned(),
             anonymous: record.anonymous,
-            endpoints: schemes.iter().map(|s| format!("{s}://{address}/{name}")).collect(),
+            endpoints: schemes.map(|(s, _)| format!("{s}://{address}/{name}")).collect(),
             keys: keys.then(|| record.keys.iter().map(|key| STANDARD.encode(key)).collect()),
         }
     }

@@ -15,7 +15,7 @@
 //!
 //! 1. `readiness.rs`: what `node` tells;
 //! 2. `connections.rs`: who is served; `server.rs`: the routes and their limits;
-//! 3. `token.rs`: who may command; `answer.rs`: how a command is refused;
+//! 3. `hosts.rs`: under which names it answers; `token.rs`: who may command; `answer.rs`: how a command is refused;
 //! 4. `accounts.rs` over `account_store.rs` (with keys of `keygen.rs`), `trace.rs`, `faults.rs`, `disks.rs`,
 //!    `partitions/`: the commands.
 //!
@@ -28,6 +28,7 @@ mod answer;
 mod connections;
 mod disks;
 mod faults;
+mod hosts;
 mod keygen;
 mod partitions;
 mod readiness;

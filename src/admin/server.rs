@@ -31,6 +31,7 @@ use crate::env::net::Listener;
 use crate::frontend::connections::Held;
 use crate::frontend::faults::Faults;
 use crate::frontend::trace::Trace;
+use crate::protocol::KnownHosts;
 use crate::telemetry;
 use crate::telemetry::Registry;
 
@@ -41,6 +42,7 @@ use super::connections;
 use super::disks;
 use super::disks::DiskControl;
 use super::faults;
+use super::hosts;
 use super::partitions;
 use super::partitions::PartitionStore;
 use super::readiness::Phase;
@@ -82,6 +84,8 @@ pub struct AdminState {
     pub disks: Arc<OnceLock<Arc<dyn DiskControl>>>,
     /// Whether the node serves.
     pub readiness: Readiness,
+    /// The host names under which it answers.
+    pub known_hosts: KnownHosts,
     /// All metrics, once every role has registered its own.
     pub registry: Arc<OnceLock<Registry>>,
 }
@@ -91,7 +95,14 @@ impl AdminState {
     #[must_use]
     pub fn new(token: Token) -> Self {
         let (control, disks, registry) = (Arc::default(), Arc::default(), Arc::default());
-        Self { token, control, disks, readiness: Readiness::default(), registry }
+        let known_hosts = KnownHosts::default();
+        Self { token, control, disks, readiness: Readiness::default(), known_hosts, registry }
+    }
+
+    /// The same under these host names.
+    #[must_use]
+    pub fn under(self, known_hosts: KnownHosts) -> Self {
+        Self { known_hosts, ..self }
     }
 
     pub(super) fn control(&self) -> Result<&Control, Failure> {
@@ -140,6 +151,7 @@ fn routes(state: AdminState) -> Router {
         // Health has room of its own: these never wait for what the others do.
         .route("/healthz", get(async || "ok\n"))
         .route("/readyz", get(readyz))
+        .layer(from_fn_with_state(state.known_hosts.clone(), hosts::known))
         .with_state(state)
 }
 

@@ -34,7 +34,10 @@ pub enum KeyError {
 
 /// One or two keys of an account with their HMAC state prepared, so that a request pays only for its own bytes.
 #[derive(Clone)]
-pub struct AccountKeys(Vec<Hmac<Sha256>>);
+pub struct AccountKeys {
+    keys: Vec<Hmac<Sha256>>,
+    well_known: bool,
+}
 
 impl AccountKeys {
     /// Decodes keys as users write them.
@@ -45,14 +48,22 @@ impl AccountKeys {
         if base64_keys.is_empty() || base64_keys.len() > KEYS_MAX {
             return Err(KeyError::Count);
         }
-        base64_keys.iter().map(|key| prepare(key.as_ref())).collect::<Result<_, _>>().map(Self)
+        let keys = base64_keys.iter().map(|key| prepare(key.as_ref())).collect::<Result<_, _>>()?;
+        let well_known = base64_keys.iter().any(|key| key.as_ref().trim() == DEVELOPMENT_KEY);
+        Ok(Self { keys, well_known })
+    }
+
+    /// Whether one of them is the published development key, which everybody can sign with.
+    #[must_use]
+    pub const fn are_well_known(&self) -> bool {
+        self.well_known
     }
 
     /// Whether `signature` is that of `text` under one of the keys, compared in constant time.
     #[must_use]
     pub fn verify(&self, text: &[u8], signature: &[u8]) -> bool {
         // No early exit: which key matched is not to be seen in the time either.
-        self.0.iter().fold(false, |matched, key| {
+        self.keys.iter().fold(false, |matched, key| {
             let mac = key.clone().chain_update(text);
             mac.verify_slice(signature).is_ok() | matched
         })
@@ -61,7 +72,7 @@ impl AccountKeys {
     /// The base64 signature of `text` under the first key, as a client would send it.
     #[must_use]
     pub fn sign(&self, text: &[u8]) -> String {
-        let key = self.0.first().expect("the constructor refuses no keys");
+        let key = self.keys.first().expect("the constructor refuses no keys");
         STANDARD.encode(key.clone().chain_update(text).finalize().into_bytes())
     }
 }
@@ -77,6 +88,6 @@ fn prepare(base64_key: &str) -> Result<Hmac<Sha256>, KeyError> {
 impl fmt::Debug for AccountKeys {
     /// Shows how many, never what.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "AccountKeys({})", self.0.len())
+        write!(f, "AccountKeys({})", self.keys.len())
     }
 }

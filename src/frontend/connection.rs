@@ -7,6 +7,8 @@ use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::time::Duration;
 
+use http::HeaderValue;
+use http::header::X_CONTENT_TYPE_OPTIONS;
 use http_body_util::Either;
 use hyper::Request;
 use hyper::Response;
@@ -25,6 +27,7 @@ use crate::frontend::answers::Flow;
 use crate::frontend::answers::Paced;
 use crate::frontend::answers::Watch;
 use crate::frontend::body::ResponseBody;
+use crate::frontend::connections::GOODBYE;
 use crate::frontend::connections::Held;
 use crate::frontend::connections::Running;
 use crate::frontend::connections::Slot;
@@ -106,14 +109,14 @@ async fn goodbye(
     connection: impl Future<Output = hyper::Result<()>>,
     flow: &Flow,
     shared: &Shared,
-    slot: Option<&Arc<Slot>>,
+    (slot, moment): (Option<&Arc<Slot>>, Duration),
 ) -> hyper::Result<()> {
     let Some(slot) = slot else { return connection.await };
     let most = shared.config.drain.max(shared.front.pace().stall);
     tokio::select! {
         biased;
         result = connection => result,
-        () = slot.goodbye(most, || flow.is_outstanding()) => Ok(()),
+        () = slot.goodbye(moment, most, || flow.is_outstanding()) => Ok(()),
     }
 }
 
@@ -127,13 +130,17 @@ async fn answer(
         Some(flow) => body.flowing(flow, &front.env.clock),
         None => body,
     };
-    match running {
+    let mut response = match running {
         Some(running) => {
             let response = front.handle(request, peer, &running).await?.map(watched);
-            Ok(response.map(|body| Either::Left(running.until_sent(body))))
+            response.map(|body| Either::Left(running.until_sent(body)))
         }
-        None => Ok(front.refuse(request).map(watched).map(Either::Right)),
-    }
+        None => front.refuse(request).map(watched).map(Either::Right),
+    };
+    // A browser must not take a blob for a script because it looks like one.
+    let nosniff = HeaderValue::from_static("nosniff");
+    response.headers_mut().insert(X_CONTENT_TYPE_OPTIONS, nosniff);
+    Ok(response)
 }
 
 async fn http1(
@@ -154,14 +161,15 @@ async fn http1(
         .keep_alive(slot.is_some())
         .half_close(false);
     let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service));
-    tokio::select! {
+    let moment = tokio::select! {
         biased;
         result = connection.as_mut() => return result.map_err(io::Error::other),
-        () = shared.stop.cancelled() => {}
-        () = told_to_leave(slot) => {}
-    }
+        () = shared.stop.cancelled() => GOODBYE,
+        // HTTP/1.1 has no goodbye, and half a head is not worth the wait of those who come.
+        () = told_to_leave(slot) => Duration::ZERO,
+    };
     connection.as_mut().graceful_shutdown();
-    goodbye(connection, flow, shared, slot).await.map_err(io::Error::other)
+    goodbye(connection, flow, shared, (slot, moment)).await.map_err(io::Error::other)
 }
 
 async fn http2(
@@ -208,7 +216,7 @@ async fn http2(
         () = idle_for(shared.config.head_timeout, slot) => {}
     }
     connection.as_mut().graceful_shutdown();
-    goodbye(connection, flow, shared, slot).await.map_err(io::Error::other)
+    goodbye(connection, flow, shared, (slot, GOODBYE)).await.map_err(io::Error::other)
 }
 
 async fn idle_for(long: Duration, slot: Option<&Arc<Slot>>) {

@@ -6,6 +6,7 @@ use http::HeaderValue;
 use http::Response;
 use http::request::Parts;
 
+use crate::frontend::access::hosts;
 use crate::frontend::accounts::Account;
 use crate::frontend::body::ResponseBody;
 use crate::frontend::service::FrontEnd;
@@ -20,7 +21,10 @@ fn account(front: &FrontEnd, head: &Parts) -> Result<Arc<Account>, Error> {
     let host = host.or_else(|| head.uri.authority().map(http::uri::Authority::as_str));
     let address = azure::address(&head.method, &head.uri, host, &front.config.addressing)?;
     // As for an account without rules: who may not know it learns nothing of it.
-    front.accounts.get(&address.account).ok_or_else(|| ErrorCode::CorsPreflightFailure.into())
+    let found = front.accounts.get(&address.account);
+    let account = found.ok_or_else(|| Error::from(ErrorCode::CorsPreflightFailure))?;
+    hosts::may_name(front, head, &account)?;
+    Ok(account)
 }
 
 /// Answers a preflight request.

@@ -45,6 +45,7 @@ use crate::frontend::website;
 use crate::frontend::write::WritePool;
 use crate::index::InFlight;
 use crate::protocol::ErrorCode;
+use crate::protocol::KnownHosts;
 use crate::protocol::azure;
 use crate::protocol::azure::structured;
 use crate::types::Peer;
@@ -52,6 +53,10 @@ use crate::types::Peer;
 /// Limits of requests.
 #[derive(Clone, Debug)]
 pub struct FrontEndConfig {
+    /// Host names under which accounts with the well-known development key are served.
+    pub known_hosts: KnownHosts,
+    /// Whether what comes by plain http is refused.
+    pub https_only: bool,
     /// How hosts name accounts.
     pub addressing: azure::Addressing,
     /// Requests answered at a time, shared by the accounts; as many wait for a moment, and more get 503. Default 4,096.
@@ -195,12 +200,14 @@ impl FrontEnd {
             Seen { operation: "Refused", strike: None, authenticated: false, pass: None };
 
         let counted = self.metrics.begin();
-        let response = match website::named(self, &head) {
-            Some(site) => {
+        let acceptable = access::hosts::is_acceptable(self, &head, peer);
+        let response = match acceptable.map(|()| website::named(self, &head)) {
+            Err(error) => self.rendered((&head, &mut body), Err(error), &echo, &seen).await,
+            Ok(Some(site)) => {
                 seen.operation = "GetWebContent";
                 website::serve(self, (&head, peer), &site, (&echo, &mut seen.pass)).await
             }
-            None => {
+            Ok(None) => {
                 let answer = self.answer((&head, peer), &mut body, &mut echo, &mut seen).await;
                 if answer.is_err() {
                     // What is left of the request's body may still be read: nobody waits for that.

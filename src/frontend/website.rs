@@ -8,6 +8,7 @@ use http::Response;
 use http::StatusCode;
 use http::request::Parts;
 
+use crate::frontend::access::hosts;
 use crate::frontend::accounts::Account;
 use crate::frontend::admission::Pass;
 use crate::frontend::admission::STRANGERS;
@@ -103,6 +104,7 @@ async fn find(
     // No such account, no site, no such path: a stranger is told the same.
     let missing = || Error::from(ErrorCode::WebContentNotFound);
     let account = account.ok_or_else(missing)?;
+    hosts::may_name(front, head, &account)?;
     let website = account.properties.website.clone().ok_or_else(missing)?;
     let path = address.path.as_deref().ok_or_else(missing)?;
     let mut found = Err(missing());

@@ -36,6 +36,8 @@ pub struct Banner<'a> {
     pub certificate: Option<Option<&'a Path>>,
     /// Whose tokens are taken.
     pub issuers: &'a [TrustedIssuer],
+    /// Whether http is not served.
+    pub https_only: bool,
     /// The time of the start.
     pub now: Timestamp,
     /// From the start of the program to serving.
@@ -55,7 +57,7 @@ impl Banner<'_> {
         );
         for account in self.accounts {
             text += &format!("  endpoint           {}\n", self.endpoint(account));
-            if self.certificate.is_some() {
+            if self.certificate.is_some() && !self.https_only {
                 let endpoint = self.endpoint(account).replacen("http", "https", 1);
                 text += &format!("                     {endpoint}\n");
             }
@@ -81,7 +83,11 @@ impl Banner<'_> {
     }
 
     fn endpoint(&self, account: &AccountConfig) -> String {
-        format!("http://{}/{}", reachable(self.blob), account.name().as_str())
+        format!("{}://{}/{}", self.scheme(), reachable(self.blob), account.name().as_str())
+    }
+
+    const fn scheme(&self) -> &'static str {
+        if self.https_only { "https" } else { "http" }
     }
 
     fn examples(&self, account: &AccountConfig, text: &mut String) -> std::fmt::Result {
@@ -89,7 +95,8 @@ impl Banner<'_> {
         let key = if account.is_public() { DEVELOPMENT_KEY } else { KEY_PLACEHOLDER };
         let endpoint = self.endpoint(account);
         let connection = format!(
-            "DefaultEndpointsProtocol=http;AccountName={name};AccountKey={key};BlobEndpoint={endpoint};"
+            "DefaultEndpointsProtocol={};AccountName={name};AccountKey={key};BlobEndpoint={endpoint};",
+            self.scheme()
         );
         writeln!(text, "  connection string  {connection}\n")?;
         writeln!(text, "Python (pip install azure-storage-blob):")?;
@@ -168,6 +175,7 @@ mod tests {
             data: "./blockyard-data",
             certificate: None,
             issuers: &[],
+            https_only: false,
             now: Timestamp::ZERO,
             started_in_ms: 12,
         };
@@ -224,6 +232,7 @@ mod tests {
             data: "d",
             certificate: Some(Some(Path::new("/d/tls/ca.pem"))),
             issuers: &[],
+            https_only: false,
             now: Timestamp::ZERO,
             started_in_ms: 1,
         };
@@ -245,5 +254,8 @@ mod tests {
         assert!(tokens.contains("of https://i; roles they claim hold in one, two;"), "{tokens}");
         let given = Banner { certificate: Some(None), ..banner };
         assert!(given.text().contains("https://") && !given.text().contains("export"));
+        let only = Banner { https_only: true, ..given }.text();
+        assert!(only.contains("DefaultEndpointsProtocol=https;"), "{only}");
+        assert!(!only.contains("http://127.0.0.1:10000"), "{only}");
     }
 }

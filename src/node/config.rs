@@ -13,6 +13,7 @@ use std::time::Duration;
 use thiserror::Error;
 
 use crate::frontend::source::Rules;
+use crate::protocol::KnownHosts;
 use crate::telemetry::LogFormat;
 use crate::telemetry::log;
 
@@ -85,6 +86,11 @@ pub struct Config {
     /// Domains under which hosts name accounts (`NAME.blob.DOMAIN`), lower case. Default `localhost`. A path names its
     /// account on any other host.
     pub blob_domains: Vec<String>,
+    /// Host names, lower case, under which the well-known development key and the admin listener are served too; `*` is every
+    /// name. Default none: those of this machine, addresses and `blob_domains` always are.
+    pub allow_hosts: Vec<String>,
+    /// Whether what comes by plain http is refused. Default no.
+    pub https_only: bool,
     /// Whose bearer tokens are taken.
     pub oidc: Vec<OidcConfig>,
     /// Whether containers may be opened to everybody; `None` leaves each account as it is.
@@ -202,6 +208,9 @@ pub enum ConfigError {
         "--tls auto makes a certificate of its own: leave tls_cert and tls_key out, or leave out --tls"
     )]
     TlsTwice,
+    /// Nothing would be served.
+    #[error("--https-only needs a certificate: give --tls auto, or --tls-cert and --tls-key")]
+    HttpsOnly,
     /// A variable that is no setting.
     #[error(
         "{name} is no setting of Blockyard and would be ignored; do you mean {nearest}? (or unset it)"
@@ -273,6 +282,13 @@ impl Config {
             public_access: s.public_access,
             oidc: s.oidc.unwrap_or_default(),
             blob_domains: domains(s.blob_domain),
+            allow_hosts: s
+                .allow_host
+                .unwrap_or_default()
+                .into_iter()
+                .map(|name| lower(&name))
+                .collect(),
+            https_only: s.https_only.unwrap_or_default(),
             tls: tls(s.tls, s.tls_cert, s.tls_key)?,
             initial_partitions: INITIAL_PARTITIONS
                 .of("initial_partitions", s.initial_partitions)?,
@@ -333,13 +349,31 @@ impl Config {
         if self.blob_listen == self.admin_listen && self.blob_listen.port() != 0 {
             return Err(ConfigError::SameAddress(self.blob_listen));
         }
+        if self.https_only && self.tls == TlsSource::Off {
+            return Err(ConfigError::HttpsOnly);
+        }
         Ok(log::check_filter(&self.log)?)
+    }
+
+    /// The host names under which what any web page could use is served.
+    #[must_use]
+    pub fn known_hosts(&self) -> KnownHosts {
+        KnownHosts {
+            any: self.allow_hosts.iter().any(|name| name == "*"),
+            domains: self.blob_domains.clone(),
+            names: self.allow_hosts.clone(),
+        }
     }
 }
 
 fn domains(given: Option<Vec<String>>) -> Vec<String> {
     let given = given.unwrap_or_else(|| vec!["localhost".to_owned()]);
-    given.into_iter().map(|domain| domain.trim_matches('.').to_ascii_lowercase()).collect()
+    given.into_iter().map(|domain| lower(&domain)).collect()
+}
+
+/// A host name as it is compared.
+fn lower(name: &str) -> String {
+    name.trim_matches('.').to_ascii_lowercase()
 }
 
 fn tls(

@@ -27,6 +27,7 @@ pub mod admin_client;
 pub mod admin_command;
 pub mod admin_token;
 pub mod banner;
+pub mod certificate_files;
 pub mod check;
 pub mod cli;
 pub mod command;

@@ -157,7 +157,8 @@ impl Roles {
             base.inflight.clone(),
             front.clone(),
         );
-        let endpoints = Endpoints { blob: reachable(blob.address), https: tls.is_some() };
+        let (http, https) = (!config.https_only, tls.is_some());
+        let endpoints = Endpoints { blob: reachable(blob.address), http, https };
         let accounts_admin = AccountStore::new(
             (accounts.clone(), Arc::clone(&router)),
             base.ids(counter::ACCOUNT_IDS),
@@ -356,6 +357,8 @@ fn serve(
         })
     };
     let limits = FrontEndConfig {
+        known_hosts: config.known_hosts(),
+        https_only: config.https_only,
         addressing: Addressing { domains: config.blob_domains.clone() },
         requests_max: wide(config.requests_max)?,
         account_requests_per_second: config.account_requests_per_second,

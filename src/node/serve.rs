@@ -88,7 +88,7 @@ impl Node {
         let Listeners { blob, admin: admin_bound } = listeners;
         // The folder may be new: storage makes it too, but the admin listener answers before storage is open.
         let token = Token::new(&admin_token::read_or_make(&config.admin_token_file)?);
-        let admin = AdminState::new(token);
+        let admin = AdminState::new(token).under(config.known_hosts());
         let stop_admin = CancellationToken::new();
         let server = AdminServer::new(admin_bound.listener, admin.clone(), env.clone());
         let serving = server.run(stop_admin.clone());
@@ -102,7 +102,7 @@ impl Node {
         let storage =
             Storage::open(config, &env, CapacityMetrics::registered(&mut registry)).await?;
         let blob_address = blob.address;
-        let certificate = tls::certificate(config, env.clock.now())?;
+        let mut certificate = tls::certificate(config, env.clock.now())?;
         let secure = certificate.as_ref().map(|certificate| certificate.tls.clone());
         let roles = Roles::start(config, &env, &storage, (blob, secure), &mut registry).await?;
         let parts = (Arc::clone(&storage.capacity), Arc::clone(&storage.coordinator));
@@ -111,6 +111,12 @@ impl Node {
         admin.registry.set(registry).expect("set once");
         admin.control.set(roles.control.clone()).expect("set once");
         admin.readiness.set(Phase::Ready);
+        if let Some(certificate) = &mut certificate
+            && let Some(files) = certificate.files.take()
+        {
+            let following = files.follow(certificate.tls.clone(), env.clone(), stop_admin.clone());
+            drop(env.tasks.spawn("certificate files", following));
+        }
         announce(config, (blob_address, admin_bound.address), certificate.as_ref(), &env);
         Ok(Self { env, admin, stop_admin, storage, roles })
     }
@@ -148,6 +154,7 @@ fn announce(
         data: &data.join(", "),
         certificate: certificate.map(|certificate| certificate.authority.as_deref()),
         issuers: &issuers,
+        https_only: config.https_only,
         now: env.clock.now(),
         started_in_ms: env.clock.monotonic().as_millis(),
     };

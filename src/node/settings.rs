@@ -82,11 +82,25 @@ pub struct Settings {
     /// Domain under which hosts name accounts, as NAME.blob.DOMAIN; repeat for more [default: localhost]
     #[arg(long, value_name = "DOMAIN", env = "BLOCKYARD_BLOB_DOMAIN", value_delimiter = ',')]
     pub blob_domain: Option<Vec<String>>,
+    /// Host name under which accounts with the well-known development key and the admin listener are served, beside localhost, IP
+    /// addresses and --blob-domain; other accounts are served under every name; * means every name; repeat for more
+    #[arg(long, value_name = "NAME", env = "BLOCKYARD_ALLOW_HOST", value_delimiter = ',')]
+    pub allow_host: Option<Vec<String>>,
+    /// Refuses requests that come by plain http, with 400 AccountRequiresHttps; needs a certificate [default: false]
+    #[arg(
+        long,
+        value_name = "BOOL",
+        env = "BLOCKYARD_HTTPS_ONLY",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "true"
+    )]
+    pub https_only: Option<bool>,
     /// Serves https beside http on the same port: `auto` makes a certificate authority of its own under the first data
     /// directory and prints the line that trusts it [default: off]
     #[arg(long, value_name = "MODE", env = "BLOCKYARD_TLS")]
     pub tls: Option<TlsMode>,
-    /// Serves https beside http with this certificate chain, a PEM file; needs --tls-key
+    /// Serves https beside http with this certificate chain, a PEM file, which is read again when it changes; needs --tls-key
     #[arg(long, value_name = "FILE", env = "BLOCKYARD_TLS_CERT")]
     pub tls_cert: Option<PathBuf>,
     /// The private key of --tls-cert, a PEM file
@@ -193,6 +207,8 @@ impl Settings {
             public_access: self.public_access.or(below.public_access),
             oidc: self.oidc.or(below.oidc),
             blob_domain: self.blob_domain.or(below.blob_domain),
+            allow_host: self.allow_host.or(below.allow_host),
+            https_only: self.https_only.or(below.https_only),
             tls: self.tls.or(below.tls),
             tls_cert: self.tls_cert.or(below.tls_cert),
             tls_key: self.tls_key.or(below.tls_key),

@@ -28,6 +28,7 @@ use crate::frontend::Tls;
 use crate::frontend::tls::TlsError;
 use crate::types::Timestamp;
 
+use super::certificate_files::CertificateFiles;
 use super::config::Config;
 use super::files;
 use super::files::Readers;
@@ -101,12 +102,14 @@ pub enum CertificateError {
 }
 
 /// A certificate, and what a client needs to trust it.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Certificate {
     /// Ready to answer handshakes.
     pub tls: Tls,
     /// The node's own authority, when it signed.
     pub authority: Option<PathBuf>,
+    /// The files it was read from, which may be replaced.
+    pub files: Option<CertificateFiles>,
 }
 
 /// Makes the configured certificate ready.
@@ -120,16 +123,21 @@ pub fn certificate(
     match &config.tls {
         TlsSource::Off => Ok(None),
         TlsSource::Files { cert, key } => {
-            let chain = required(cert)?;
-            let tls = Tls::from_pem(&chain, &required(key)?)
-                .map_err(|error| CertificateError::Tls { path: cert.clone(), error })?;
-            Ok(Some(Certificate { tls, authority: None }))
+            let (tls, files) = CertificateFiles::load(cert, key)?;
+            Ok(Some(Certificate { tls, authority: None, files: Some(files) }))
         }
         TlsSource::Auto => {
             let folder = config.data.first().expect("checked: a data directory").join(FOLDER);
             own(&folder, names(config), now).map(Some)
         }
     }
+}
+
+/// The pair in these files.
+pub(super) fn from_files(cert: &Path, key: &Path) -> Result<Tls, CertificateError> {
+    let chain = required(cert)?;
+    Tls::from_pem(&chain, &required(key)?)
+        .map_err(|error| CertificateError::Tls { path: cert.to_owned(), error })
 }
 
 fn required(path: &Path) -> Result<String, CertificateError> {
@@ -188,7 +196,8 @@ fn own(folder: &Path, names: Vec<String>, now: Timestamp) -> Result<Certificate,
     let (chain, key) = server(names, now, &issuer).map_err(failed)?;
     let tls = Tls::from_pem(&(chain + &ca), &key)
         .map_err(|error| CertificateError::Tls { path: ca_path.clone(), error })?;
-    Ok(Certificate { tls, authority: Some(std::path::absolute(&ca_path).unwrap_or(ca_path)) })
+    let authority = std::path::absolute(&ca_path).unwrap_or(ca_path);
+    Ok(Certificate { tls, authority: Some(authority), files: None })
 }
 
 /// The authority's parameters, the same for the same key but for the dates: its certificate need not be read to sign.

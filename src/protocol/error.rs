@@ -138,6 +138,7 @@ error_table! {
     InvalidQueryParameterValue, 400, "Value for one of the query parameters specified in the request URI is invalid.";
     OutOfRangeQueryParameterValue, 400, "One of the query parameters specified in the request URI is outside the permissible range.";
     MissingRequiredQueryParameter, 400, "A query parameter that's mandatory for this request is not specified.";
+    AccountRequiresHttps, 400, "The account being accessed does not support http.";
     InvalidHeaderValue, 400, "The value for one of the HTTP headers is not in the correct format.";
     MissingRequiredHeader, 400, "An HTTP header that's mandatory for this request is not specified.";
     UnsupportedHeader, 400, "One of the HTTP headers specified in the request is not supported.";

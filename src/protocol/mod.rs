@@ -10,9 +10,11 @@
 pub mod azure;
 pub mod copy;
 pub mod error;
+pub mod host;
 pub mod operation;
 pub mod reply;
 
 pub use error::{Error, ErrorCode};
+pub use host::{HostError, KnownHosts};
 pub use operation::{Operation, Precondition};
 pub use reply::Reply;

@@ -9,6 +9,7 @@ mod bodies;
 mod copies;
 mod framing;
 mod headers;
+mod hosts;
 mod kinds;
 mod leases;
 mod parameters;
@@ -67,6 +68,7 @@ fn malformed_requests_are_refused_with_their_codes_and_change_nothing() {
         addresses::cases(),
         parameters::cases(),
         headers::cases(),
+        hosts::cases(),
         copies::cases(),
         kinds::cases(),
         leases::cases(),

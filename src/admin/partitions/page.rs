@@ -4,7 +4,6 @@ use axum::http::header::CACHE_CONTROL;
 use axum::http::header::CONTENT_SECURITY_POLICY;
 use axum::http::header::CONTENT_TYPE;
 use axum::http::header::REFERRER_POLICY;
-use axum::http::header::X_CONTENT_TYPE_OPTIONS;
 use axum::response::IntoResponse;
 
 const PAGE: &str = include_str!("page.html");
@@ -17,7 +16,6 @@ pub(crate) async fn show() -> impl IntoResponse {
     let headers = [
         (CONTENT_TYPE, "text/html; charset=utf-8"),
         (CONTENT_SECURITY_POLICY, POLICY),
-        (X_CONTENT_TYPE_OPTIONS, "nosniff"),
         (REFERRER_POLICY, "no-referrer"),
         (CACHE_CONTROL, "no-cache"),
     ];

@@ -87,7 +87,7 @@ async fn accounts(env: &Env) -> AccountStore {
     let keys = AccountKeys::new(&["AAAAAAAAAAAAAAAAAAAAAAAAAAA="]).unwrap();
     let known = Accounts::new(vec![Account::new(name, keys, *record)]);
     let ids = Arc::new(IdAllocator::new(coordinator, counter::ACCOUNT_IDS));
-    let endpoints = Endpoints { blob: "127.0.0.1:10000".parse().unwrap(), https: true };
+    let endpoints = Endpoints { blob: "127.0.0.1:10000".parse().unwrap(), http: true, https: true };
     let issuers = ["https://i", "https://j"].map(str::to_owned).into_iter();
     AccountStore::new((known, Arc::new(router)), ids, endpoints).with_issuers(issuers)
 }
@@ -139,7 +139,7 @@ impl Served {
         let mut stream = self.connect.connect().await.unwrap();
         let len = body.len();
         let request = format!(
-            "{method} {path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: {len}\r\n{headers}\r\n{body}"
+            "{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: {len}\r\n{headers}\r\n{body}"
         );
         stream.write_all(request.as_bytes()).await.unwrap();
         let mut answer = String::new();
@@ -253,6 +253,36 @@ async fn commands_need_the_token() {
     assert_eq!(served.command("GET", "/admin/faults", "").await.0, 200);
     let (status, refused) = served.command("GET", "/admin/nothing", "").await;
     assert_eq!((status, refused["error"]["code"].as_str()), (404, Some("NoSuchPath")));
+    served.env.tasks.shutdown().await;
+}
+
+#[tokio::test]
+async fn only_known_hosts_are_answered() {
+    let served = serve();
+    served.ready().await;
+    for (hosts, expected) in [
+        ("Host: localhost:1\r\n", 200),
+        ("Host: 192.0.2.1:10080\r\n", 200),
+        ("Host: evil.example\r\n", 403),
+        ("", 400),
+        ("Host: localhost\r\nHost: localhost\r\n", 400),
+        ("Host: local host\r\n", 400),
+    ] {
+        for path in ["/healthz", "/partitions", "/admin/faults"] {
+            let mut stream = served.connect.connect().await.unwrap();
+            let request =
+                format!("GET {path} HTTP/1.1\r\n{hosts}Connection: close\r\n{}\r\n", token());
+            stream.write_all(request.as_bytes()).await.unwrap();
+            let mut answer = String::new();
+            stream.read_to_string(&mut answer).await.unwrap();
+            assert!(
+                answer.starts_with(&format!("HTTP/1.1 {expected} ")),
+                "{hosts:?} {path}: {answer}"
+            );
+            assert!(answer.contains("x-content-type-options: nosniff\r\n"), "{answer}");
+            assert_eq!(answer.contains("--allow-host evil.example"), expected == 403, "{answer}");
+        }
+    }
     served.env.tasks.shutdown().await;
 }
 

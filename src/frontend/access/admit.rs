@@ -19,6 +19,7 @@ use crate::auth::SignedRequest;
 use crate::auth::Signers;
 use crate::auth::is_bound_to_user;
 use crate::frontend::access::anonymous;
+use crate::frontend::access::hosts;
 use crate::frontend::access::needs::needs;
 use crate::frontend::access::replace;
 use crate::frontend::access::scope;
@@ -96,6 +97,9 @@ async fn let_in(
     let host = host.or_else(|| head.uri.authority().map(http::uri::Authority::as_str));
     let address = azure::address(&head.method, &head.uri, host, &front.config.addressing)?;
     let known = front.accounts.get(&address.account);
+    if let Some(account) = &known {
+        hosts::may_name(front, head, account)?;
+    }
     // Before anything is believed of it: whoever claims an account's name takes of that account's share alone.
     let mut pass = front.gate.enter(known.map_or(STRANGERS, |account| account.id)).await?;
     let admitted = admit_at(front, (head, peer), &address, echo).await?;

@@ -13,6 +13,7 @@
 
 pub(crate) mod admit;
 mod anonymous;
+pub(crate) mod hosts;
 mod needs;
 pub(crate) mod overrides;
 pub(crate) mod replace;

@@ -39,8 +39,8 @@ pub(crate) use table::Limits;
 
 /// How often one connection reports that its requests are authenticated.
 const REPORT_EVERY: Duration = Duration::from_secs(60);
-/// How long a connection that was told to leave may take to say goodbye.
-const GOODBYE: Duration = Duration::from_secs(1);
+/// How long a connection without a request may take to end, where it has something to say first.
+pub(crate) const GOODBYE: Duration = Duration::from_secs(1);
 
 /// The open connections of one listener; shared by their tasks.
 #[derive(Debug)]
@@ -147,10 +147,15 @@ impl Slot {
         self.activity.is_leaving()
     }
 
-    /// How long a connection that was told to leave, or that is idle, still has: a moment, and until its requests ended and
+    /// How long a connection that was told to leave, or that is idle, still has: a `moment`, and until its requests ended and
     /// nothing is `outstanding`. A body ends when its last bytes are buffered; the client may not have them yet. Ends after
     /// `most` in any case: a client that keeps a request open would keep the place for ever.
-    pub(crate) async fn goodbye(&self, most: Duration, outstanding: impl Fn() -> bool) {
+    pub(crate) async fn goodbye(
+        &self,
+        mut moment: Duration,
+        most: Duration,
+        outstanding: impl Fn() -> bool,
+    ) {
         let clock = &self.connections.clock;
         let until = clock.monotonic().saturating_add(most);
         loop {
@@ -158,10 +163,11 @@ impl Slot {
             if left.is_zero() {
                 return;
             }
-            clock.sleep(GOODBYE.min(left)).await;
+            clock.sleep(moment.min(left)).await;
             if self.activity.idle_since().is_some() && !outstanding() {
                 return;
             }
+            moment = GOODBYE;
         }
     }
 }

@@ -62,7 +62,7 @@ async fn a_connection_is_told_to_leave_before_it_listens() {
     let _newer = serve(&connections);
     slots[0].told_to_leave().await;
     let request = slots[1].begin();
-    let goodbye = slots[1].goodbye(Duration::from_secs(60), || false);
+    let goodbye = slots[1].goodbye(GOODBYE, Duration::from_secs(60), || false);
     tokio::pin!(goodbye);
     assert!(tokio::time::timeout(GOODBYE * 9, goodbye.as_mut()).await.is_err());
     drop(request);

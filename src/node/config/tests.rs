@@ -61,7 +61,7 @@ fn lists_of_a_flag_replace_those_of_the_file() {
 fn file_takes_every_setting() {
     let file = format!(
         "data = ['d']\nblob_listen = '0.0.0.0:1'\nadmin_listen = '[::1]:2'\nadmin_token_file = 't'\naccount = ['one:{KEY}:{KEY}']\n\
-         blob_domain = ['Example.org.']\npublic_access = false\noidc = ['issuer=i;jwks=k']\ntls_cert = 'c.pem'\ntls_key = 'k.pem'\ninitial_partitions = 16\nsplit_requests = 6\njournal_bytes = 1_048_576\n\
+         blob_domain = ['Example.org.']\nallow_host = ['Azurite', '*']\nhttps_only = true\npublic_access = false\noidc = ['issuer=i;jwks=k']\ntls_cert = 'c.pem'\ntls_key = 'k.pem'\ninitial_partitions = 16\nsplit_requests = 6\njournal_bytes = 1_048_576\n\
          block_cache_bytes = 2_097_152\nmemtable_bytes = 3_145_728\nreserve_bytes = 7\n\
          scrub_bytes_per_second = 0\nconnections_max = 8\npeer_connections_max = 5\nfirst_byte_seconds = 4\nrequests_max = 9\naccount_requests_per_second = 12\nbody_idle_seconds = 10\nresponse_stall_timeout = 13\nresponse_min_rate = 0\n\
          copy_source_allow = ['*.example']\ncopy_source_deny = ['10.0.0.0/8', '*']\ncopy_source_bytes_per_second_min = 13\n\
@@ -77,6 +77,8 @@ fn file_takes_every_setting() {
         admin_token_file: "t".into(),
         accounts: vec![format!("one:{KEY}:{KEY}").parse().unwrap()],
         blob_domains: vec!["example.org".to_owned()],
+        allow_hosts: vec!["azurite".to_owned(), "*".to_owned()],
+        https_only: true,
         public_access: Some(false),
         oidc: vec!["issuer=i;jwks=k".parse().unwrap()],
         tls: TlsSource::Files { cert: "c.pem".into(), key: "k.pem".into() },
@@ -151,6 +153,7 @@ fn numbers_out_of_range_are_refused_with_the_range() {
         ("journal_bytes = 1", "journal_bytes must be 262144 to 17179869184, not 1"),
         ("block_cache_bytes = 0", "block_cache_bytes must be"),
         ("memtable_bytes = 0", "memtable_bytes must be"),
+        ("https_only = true", "--https-only needs a certificate"),
         ("connections_max = 0", "connections_max must be"),
         ("peer_connections_max = 0", "peer_connections_max must be"),
         ("first_byte_seconds = 0", "first_byte_seconds must be"),
