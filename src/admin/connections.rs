@@ -11,12 +11,14 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use hyper_util::rt::TokioTimer;
+use tokio::io::AsyncWriteExt;
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
 use crate::env::Env;
 use crate::env::net::Listener;
 use crate::env::net::Stream;
+use crate::frontend::Tls;
 use crate::frontend::connections::Connections;
 use crate::frontend::connections::Entry;
 use crate::frontend::connections::Limits;
@@ -43,6 +45,11 @@ const HANDSHAKE: Duration = Duration::from_secs(10);
 /// An admin connection without a request is closed after this.
 const IDLE_MAX: Duration = Duration::from_secs(60);
 
+/// Told to who speaks plain http where only https is served.
+const HTTPS_ONLY: &[u8] =
+    b"HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nConnection: close\r\n\
+    X-Content-Type-Options: nosniff\r\n\r\nthis admin listener speaks https only\n";
+
 /// What all connections share.
 #[derive(Debug)]
 struct Shared {
@@ -51,16 +58,16 @@ struct Shared {
     stop: CancellationToken,
 }
 
-/// Serves `router` on `listener` until `stop` fires.
+/// Serves `router` on `listener` until `stop` fires; over TLS only, when there is a certificate.
 pub(super) async fn serve(
-    listener: Box<dyn Listener>,
+    (listener, tls): (Box<dyn Listener>, Option<Tls>),
     router: Router,
     env: Env,
     stop: CancellationToken,
 ) {
     let connections = Connections::new(limits(), Arc::clone(&env.clock));
     let opening = Opening {
-        tls: None,
+        tls,
         alpn: Alpn::Http1,
         first_byte: FIRST_BYTE,
         handshake: HANDSHAKE,
@@ -108,9 +115,14 @@ const fn limits() -> Limits {
 
 async fn connection(stream: Box<dyn Stream>, shared: &Shared, slot: &Arc<Slot>) -> io::Result<()> {
     let served = async {
-        let Some(Opened { stream, .. }) = shared.opening.open(stream).await? else {
+        let Some(Opened { mut stream, secure, .. }) = shared.opening.open(stream).await? else {
             return Ok(());
         };
+        if shared.opening.tls.is_some() && !secure {
+            // Nothing that came is read: the token may be in it, and is known to others now.
+            stream.write_all(HTTPS_ONLY).await?;
+            return stream.shutdown().await;
+        }
         let service = service_fn(|request: Request<Incoming>| {
             let (router, running) = (shared.router.clone(), slot.begin());
             async move {

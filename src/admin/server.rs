@@ -28,6 +28,7 @@ use tower::timeout::error::Elapsed;
 
 use crate::env::Env;
 use crate::env::net::Listener;
+use crate::frontend::Tls;
 use crate::frontend::connections::Held;
 use crate::frontend::faults::Faults;
 use crate::frontend::trace::Trace;
@@ -118,6 +119,7 @@ impl AdminState {
 #[derive(Debug)]
 pub struct AdminServer {
     listener: Box<dyn Listener>,
+    tls: Option<Tls>,
     state: AdminState,
     env: Env,
 }
@@ -127,7 +129,13 @@ impl AdminServer {
     #[must_use]
     pub fn new(listener: Box<dyn Listener>, state: AdminState, env: Env) -> Self {
         let readiness = state.readiness.with_tasks(env.tasks.health());
-        Self { listener, state: AdminState { readiness, ..state }, env }
+        Self { listener, tls: None, state: AdminState { readiness, ..state }, env }
+    }
+
+    /// The same over TLS only, when there is a certificate.
+    #[must_use]
+    pub fn with_tls(self, tls: Option<Tls>) -> Self {
+        Self { tls, ..self }
     }
 
     /// Serves until `stop` fires.
@@ -136,7 +144,7 @@ impl AdminServer {
     /// The listener's address cannot be read.
     pub async fn run(self, stop: CancellationToken) -> io::Result<()> {
         self.listener.local_addr()?;
-        connections::serve(self.listener, routes(self.state), self.env, stop).await;
+        connections::serve((self.listener, self.tls), routes(self.state), self.env, stop).await;
         Ok(())
     }
 }

@@ -3,6 +3,9 @@
 use std::fmt::Debug;
 use std::io;
 use std::net::SocketAddr;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::path::PathBuf;
 
 use async_trait::async_trait;
 use tokio::io::AsyncRead;
@@ -11,6 +14,9 @@ use tokio::io::DuplexStream;
 use tokio::net::TcpListener;
 use tokio::net::TcpSocket;
 use tokio::net::TcpStream;
+use tokio::net::UnixListener;
+use tokio::net::UnixSocket;
+use tokio::net::UnixStream;
 use tokio::sync::Mutex;
 use tokio::sync::mpsc;
 
@@ -69,6 +75,64 @@ impl Listener for TcpListen {
 
     fn local_addr(&self) -> io::Result<SocketAddr> {
         self.listener.local_addr()
+    }
+}
+
+/// Accepts connections on a Unix socket that only this process's user may open.
+#[derive(Debug)]
+pub struct UnixListen {
+    listener: UnixListener,
+    path: PathBuf,
+}
+
+/// Whom connections over a Unix socket come from: this machine.
+const UNIX_PEER: SocketAddr =
+    SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 0);
+
+impl UnixListen {
+    /// Makes the socket, in the place of one that nobody listens on any more.
+    ///
+    /// # Errors
+    /// The system's; `AddrInUse` when somebody listens there, or when it is no socket.
+    pub async fn bind(path: &Path) -> io::Result<Self> {
+        match UnixStream::connect(path).await {
+            Ok(_) => return Err(io::ErrorKind::AddrInUse.into()),
+            // Left behind by a process that was killed.
+            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => remove(path)?,
+            // What is wrong with the path is told when the socket is made.
+            Err(_) => {}
+        }
+        let socket = UnixSocket::new_stream()?;
+        socket.bind(path)?;
+        // Before it listens: until then nobody is let in.
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))?;
+        Ok(Self { listener: socket.listen(BACKLOG)?, path: path.to_owned() })
+    }
+}
+
+impl Drop for UnixListen {
+    fn drop(&mut self) {
+        // A socket that stays is taken over by the next start.
+        if let Err(error) = remove(&self.path) {
+            tracing::debug!(%error, path = %self.path.display(), "the socket stays");
+        }
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "a socket is no data")]
+fn remove(path: &Path) -> io::Result<()> {
+    std::fs::remove_file(path)
+}
+
+#[async_trait]
+impl Listener for UnixListen {
+    async fn accept(&self) -> io::Result<(Box<dyn Stream>, SocketAddr)> {
+        let (stream, _) = self.listener.accept().await?;
+        Ok((Box::new(stream), UNIX_PEER))
+    }
+
+    fn local_addr(&self) -> io::Result<SocketAddr> {
+        Ok(UNIX_PEER)
     }
 }
 
@@ -190,6 +254,26 @@ mod tests {
         let listener = TcpListen::bind("127.0.0.1:0".parse().unwrap()).await.unwrap();
         let client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
         check_echo(&listener, client).await;
+    }
+
+    #[tokio::test]
+    async fn unix_sockets_are_for_their_owner_and_replace_dead_ones() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("admin.sock");
+        let listener = UnixListen::bind(&path).await.unwrap();
+        assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+        check_echo(&listener, UnixStream::connect(&path).await.unwrap()).await;
+        let taken = UnixListen::bind(&path).await.unwrap_err();
+        assert_eq!(taken.kind(), io::ErrorKind::AddrInUse);
+        drop(listener);
+        assert!(!path.exists());
+        // As a killed process leaves it.
+        drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
+        drop(UnixListen::bind(&path).await.unwrap());
+        let data = folder.path().join("data");
+        std::fs::create_dir(&data).unwrap();
+        UnixListen::bind(&data).await.unwrap_err();
+        assert!(data.exists(), "what is no socket is left alone");
     }
 
     /// With a short backlog the connections above it would wait for a second and more.

@@ -1,7 +1,6 @@
 //! Sends commands to the admin listener of a running node.
 
 use std::io;
-use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -20,14 +19,14 @@ use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
 use serde_json::Value;
 use thiserror::Error;
-use tokio::net::TcpStream;
 
 use crate::env::Tasks;
 
+use super::admin_address::AdminAddress;
+use super::admin_address::AdminPlace;
 use super::cli::AdminArgs;
 use super::config::ADMIN_TOKEN;
 use super::config::DATA;
-use super::health::reachable;
 
 /// How long the node may take until its answer begins.
 const PATIENCE: Duration = Duration::from_secs(70);
@@ -49,10 +48,13 @@ pub enum ClientError {
         error: io::Error,
     },
     /// Nobody answers.
-    #[error("no answer from {address}: {error}; give the node's admin address with --admin-listen")]
+    #[error(
+        "no answer from {address}: {error}; give the node's admin address with --admin-listen, and --admin-tls when the node \
+         was given it"
+    )]
     NoAnswer {
         /// The address.
-        address: SocketAddr,
+        address: AdminAddress,
         /// Why.
         error: String,
     },
@@ -69,14 +71,14 @@ pub enum ClientError {
 /// A node's admin listener, and the token to show it.
 #[derive(Clone)]
 pub struct AdminClient {
-    address: SocketAddr,
+    place: AdminPlace,
     token: String,
     tasks: Tasks,
 }
 
 impl std::fmt::Debug for AdminClient {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "AdminClient({})", self.address)
+        write!(f, "AdminClient({})", self.place.address())
     }
 }
 
@@ -84,22 +86,25 @@ impl AdminClient {
     /// Finds address and token.
     ///
     /// # Errors
-    /// [`ClientError::NoToken`].
+    /// [`ClientError::NoToken`]; [`ClientError::NoAnswer`] when the authority cannot be read.
     pub fn new(args: &AdminArgs) -> Result<Self, ClientError> {
-        let address = reachable(args.admin_listen);
+        let place = AdminPlace::new(&args.place).map_err(|error| ClientError::NoAnswer {
+            address: args.place.admin_listen.clone(),
+            error: error.to_string(),
+        })?;
         let token = match &args.admin_token {
             Some(token) => token.clone(),
             None => {
                 let path = args.admin_token_file.clone().unwrap_or_else(|| {
                     let data =
-                        args.data.first().map_or_else(|| PathBuf::from(DATA), PathBuf::clone);
+                        args.place.data.first().map_or_else(|| PathBuf::from(DATA), PathBuf::clone);
                     data.join(ADMIN_TOKEN)
                 });
                 std::fs::read_to_string(&path)
                     .map_err(|error| ClientError::NoToken { path, error })?
             }
         };
-        Ok(Self { address, token: token.trim().to_owned(), tasks: Tasks::new() })
+        Ok(Self { place, token: token.trim().to_owned(), tasks: Tasks::new() })
     }
 
     /// Sends a command and reads the whole answer.
@@ -135,7 +140,7 @@ impl AdminClient {
         let request = Request::builder()
             .method(method)
             .uri(path)
-            .header(HOST, self.address.to_string())
+            .header(HOST, self.place.host())
             .header(AUTHORIZATION, format!("Bearer {}", self.token))
             .header(CONTENT_TYPE, "application/json")
             .body(Full::new(body))
@@ -157,8 +162,7 @@ impl AdminClient {
     }
 
     async fn send(&self, request: Request<Full<Bytes>>) -> Result<Response<Incoming>, ClientError> {
-        let stream =
-            TcpStream::connect(self.address).await.map_err(|error| self.no_answer(&error))?;
+        let stream = self.place.connect().await.map_err(|error| self.no_answer(&error))?;
         let opened = http1::handshake(TokioIo::new(stream)).await;
         let (mut sender, connection) = opened.map_err(|error| self.no_answer(&error))?;
         drop(self.tasks.spawn("admin client", async move {
@@ -170,6 +174,6 @@ impl AdminClient {
     }
 
     fn no_answer(&self, error: &dyn std::fmt::Display) -> ClientError {
-        ClientError::NoAnswer { address: self.address, error: error.to_string() }
+        ClientError::NoAnswer { address: self.place.address().clone(), error: error.to_string() }
     }
 }

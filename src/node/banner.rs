@@ -10,6 +10,7 @@ use crate::types::Timestamp;
 
 use super::accounts::AccountConfig;
 use super::accounts::DEVELOPMENT_KEY;
+use super::admin_address::AdminAddress;
 use super::health::reachable;
 use super::sas;
 
@@ -25,7 +26,9 @@ pub struct Banner<'a> {
     /// Where Blob is served, as bound.
     pub blob: SocketAddr,
     /// Where health and metrics are served, as bound.
-    pub admin: SocketAddr,
+    pub admin: &'a AdminAddress,
+    /// Whether that speaks https.
+    pub admin_tls: bool,
     /// The accounts; examples use the first.
     pub accounts: &'a [AccountConfig],
     /// The file with the admin token.
@@ -62,11 +65,11 @@ impl Banner<'_> {
                 text += &format!("                     {endpoint}\n");
             }
         }
-        text +=
-            &format!("  health, metrics    http://{}/readyz  /metrics\n", reachable(self.admin));
+        let (admin, url) = self.admin();
+        text += &format!("  health, metrics    {url}/readyz  /metrics\n");
         text += &format!(
-            "  live requests      blockyard trace --admin-listen {} --admin-token-file '{}'\n",
-            reachable(self.admin),
+            "  live requests      blockyard trace --admin-listen {admin}{} --admin-token-file '{}'\n",
+            if self.admin_tls { " --admin-tls" } else { "" },
             self.token_file.display()
         );
         for issuer in self.issuers {
@@ -84,6 +87,21 @@ impl Banner<'_> {
 
     fn endpoint(&self, account: &AccountConfig) -> String {
         format!("{}://{}/{}", self.scheme(), reachable(self.blob), account.name().as_str())
+    }
+
+    /// The admin address as flags take it, and as curl does.
+    fn admin(&self) -> (String, String) {
+        match self.admin {
+            AdminAddress::Tcp(address) => {
+                let scheme = if self.admin_tls { "https" } else { "http" };
+                let address = reachable(*address);
+                (address.to_string(), format!("{scheme}://{address}"))
+            }
+            AdminAddress::Unix(path) => {
+                let url = format!("--unix-socket '{}' http://localhost", path.display());
+                (format!("'{}'", self.admin), url)
+            }
+        }
     }
 
     const fn scheme(&self) -> &'static str {
@@ -125,7 +143,7 @@ impl Banner<'_> {
         writeln!(text, "  azcopy list \"{}\" --location=Blob", self.signed(account, "demo"))?;
         writeln!(text, "curl:")?;
         writeln!(text, "  curl \"{}\"", self.signed(account, "demo/hello.txt"))?;
-        writeln!(text, "  curl http://{}/metrics", reachable(self.admin))
+        writeln!(text, "  curl {}/metrics", self.admin().1)
     }
 
     /// A URL with a signature: made here when the key is no secret, else the command that makes it.
@@ -169,7 +187,8 @@ mod tests {
     fn text(blob: &str, account: &AccountConfig) -> String {
         let banner = Banner {
             blob: blob.parse().unwrap(),
-            admin: "127.0.0.1:10080".parse().unwrap(),
+            admin: &super::super::config::ADMIN_LISTEN,
+            admin_tls: false,
             accounts: std::slice::from_ref(account),
             token_file: Path::new("./blockyard-data/admin-token"),
             data: "./blockyard-data",
@@ -226,7 +245,8 @@ mod tests {
         let account = AccountConfig::development();
         let banner = Banner {
             blob: "127.0.0.1:10000".parse().unwrap(),
-            admin: "127.0.0.1:10080".parse().unwrap(),
+            admin: &super::super::config::ADMIN_LISTEN,
+            admin_tls: false,
             accounts: std::slice::from_ref(&account),
             token_file: Path::new("d/admin-token"),
             data: "d",

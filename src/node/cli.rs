@@ -1,6 +1,5 @@
 //! The command line.
 
-use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::Parser;
@@ -11,6 +10,7 @@ use crate::frontend::faults::FaultKind;
 use super::disk_command::DiskCommand;
 use super::grant_args::AccountGrantArgs;
 use super::grant_args::AccountGrantsArgs;
+use super::admin_address::AdminAddress;
 use super::partition_args::PartitionsCommand;
 use super::sas::SasArgs;
 use super::settings::Settings;
@@ -79,30 +79,47 @@ pub struct CheckArgs {
 /// Arguments of `health`.
 #[derive(clap::Args, Debug)]
 pub struct HealthArgs {
-    /// The admin address of the node
+    /// The node.
+    #[command(flatten)]
+    pub place: AdminPlaceArgs,
+}
+
+/// How a running node is reached.
+#[derive(clap::Args, Clone, Debug)]
+pub struct AdminPlaceArgs {
+    /// The admin address of the node, or unix:PATH
     #[arg(
         long,
         value_name = "ADDR",
         env = "BLOCKYARD_ADMIN_LISTEN",
         default_value_t = super::config::ADMIN_LISTEN
     )]
-    pub admin_listen: SocketAddr,
+    pub admin_listen: AdminAddress,
+    /// Speaks https to the node, which was given --admin-tls too
+    #[arg(
+        long,
+        value_name = "BOOL",
+        env = "BLOCKYARD_ADMIN_TLS",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "true"
+    )]
+    pub admin_tls: Option<bool>,
+    /// The authority of the node's certificate, a PEM file, beside those this machine trusts [default: the node's own authority
+    /// in its first data directory, if there is one]
+    #[arg(long, value_name = "FILE", env = "BLOCKYARD_ADMIN_CA")]
+    pub admin_ca: Option<PathBuf>,
+    /// The node's data directory, whose first one holds its admin token and its own authority [default: ./blockyard-data]
+    #[arg(long, value_name = "DIR", env = "BLOCKYARD_DATA", value_delimiter = ',')]
+    pub data: Vec<PathBuf>,
 }
 
 /// How a running node is reached, and that one may.
 #[derive(clap::Args, Clone, Debug)]
 pub struct AdminArgs {
-    /// The admin address of the node
-    #[arg(
-        long,
-        value_name = "ADDR",
-        env = "BLOCKYARD_ADMIN_LISTEN",
-        default_value_t = super::config::ADMIN_LISTEN
-    )]
-    pub admin_listen: SocketAddr,
-    /// The node's data directory, whose first one holds the admin token [default: ./blockyard-data]
-    #[arg(long, value_name = "DIR", env = "BLOCKYARD_DATA", value_delimiter = ',')]
-    pub data: Vec<PathBuf>,
+    /// Where it is.
+    #[command(flatten)]
+    pub place: AdminPlaceArgs,
     /// The file with the admin token
     #[arg(long, value_name = "FILE", env = "BLOCKYARD_ADMIN_TOKEN_FILE")]
     pub admin_token_file: Option<PathBuf>,

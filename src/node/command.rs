@@ -13,6 +13,7 @@ use crate::env::Tasks;
 use crate::telemetry::log;
 
 use super::account_command;
+use super::admin_address::AdminPlace;
 use super::admin_command;
 use super::check;
 use super::cli::CheckArgs;
@@ -109,8 +110,9 @@ fn run_sas(args: &SasArgs) -> Result<i32, NodeError> {
 }
 
 fn run_health(args: &HealthArgs) -> Result<i32, NodeError> {
-    let address = args.admin_listen;
-    let (code, answer) = match block_on(health::is_ready(address))? {
+    let address = &args.place.admin_listen;
+    let asked = async { health::is_ready(&AdminPlace::new(&args.place)?).await };
+    let (code, answer) = match block_on(asked)? {
         Ok(true) => (0, "ready".to_owned()),
         Ok(false) => (1, "not ready".to_owned()),
         Err(error) => (1, format!("no answer from {address}: {error}")),

@@ -20,6 +20,7 @@ use crate::telemetry::log;
 use super::accounts::AccountConfig;
 use super::accounts::AccountError;
 use super::accounts::AccountText;
+use super::admin_address::AdminAddress;
 use super::disks;
 use super::oidc::OidcConfig;
 use super::settings::Settings;
@@ -34,7 +35,8 @@ const GIB: u64 = 1024 * MIB;
 /// Where Blob is served by default: the port of the well-known development account.
 pub const BLOB_LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 10_000);
 /// Where health and metrics are served by default.
-pub const ADMIN_LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 10_080);
+pub const ADMIN_LISTEN: AdminAddress =
+    AdminAddress::Tcp(SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 10_080));
 /// The admin token's file, in the first data directory.
 pub const ADMIN_TOKEN: &str = "admin-token";
 /// Where data lies by default.
@@ -78,7 +80,11 @@ pub struct Config {
     pub blob_listen: SocketAddr,
     /// Where health and metrics are served, to anyone who can reach it. Default 127.0.0.1:10080; port 0 takes a free
     /// one.
-    pub admin_listen: SocketAddr,
+    pub admin_listen: AdminAddress,
+    /// Whether that is over https only. Default no.
+    pub admin_tls: bool,
+    /// Whether that may be plain where other machines reach it. Default no.
+    pub admin_plain: bool,
     /// The file with the token that admin commands must show. Default: `admin-token` in the first data directory.
     pub admin_token_file: PathBuf,
     /// Accounts, beside those made while a node ran. Default: the well-known development account, on loopback addresses only.
@@ -208,6 +214,15 @@ pub enum ConfigError {
         "--tls auto makes a certificate of its own: leave tls_cert and tls_key out, or leave out --tls"
     )]
     TlsTwice,
+    /// Nothing to serve it with.
+    #[error("--admin-tls needs a certificate: give --tls auto, or --tls-cert and --tls-key")]
+    AdminTls,
+    /// The token would go over the network for everybody to read.
+    #[error(
+        "the admin listener at {0} can be reached from other machines, and without TLS its token can be read on the way: give \
+         it --admin-tls, listen on 127.0.0.1 or unix:PATH, or give --admin-plain when something else protects it"
+    )]
+    AdminPlain(AdminAddress),
     /// Nothing would be served.
     #[error("--https-only needs a certificate: give --tls auto, or --tls-cert and --tls-key")]
     HttpsOnly,
@@ -277,6 +292,8 @@ impl Config {
             without_disk: s.without_disk.unwrap_or_default(),
             blob_listen,
             admin_listen: s.admin_listen.unwrap_or(ADMIN_LISTEN),
+            admin_tls: s.admin_tls.unwrap_or_default(),
+            admin_plain: s.admin_plain.unwrap_or_default(),
             admin_token_file: token_file.unwrap_or_else(|| PathBuf::from(ADMIN_TOKEN)),
             accounts: accounts(s.account, blob_listen)?,
             public_access: s.public_access,
@@ -346,8 +363,15 @@ impl Config {
                 return Err(ConfigError::DataTwice(folder.clone()));
             }
         }
-        if self.blob_listen == self.admin_listen && self.blob_listen.port() != 0 {
+        let same = self.admin_listen == AdminAddress::Tcp(self.blob_listen);
+        if same && self.blob_listen.port() != 0 {
             return Err(ConfigError::SameAddress(self.blob_listen));
+        }
+        if self.admin_tls && self.tls == TlsSource::Off {
+            return Err(ConfigError::AdminTls);
+        }
+        if !self.admin_listen.is_local() && !self.admin_tls && !self.admin_plain {
+            return Err(ConfigError::AdminPlain(self.admin_listen.clone()));
         }
         if self.https_only && self.tls == TlsSource::Off {
             return Err(ConfigError::HttpsOnly);

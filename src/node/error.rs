@@ -1,7 +1,6 @@
 //! Why a node does not start. Each text says what to do.
 
 use std::io;
-use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use thiserror::Error;
@@ -42,7 +41,7 @@ pub enum NodeError {
     #[error("cannot listen on {address}: {}; {}", error.kind(), advice(error, flag))]
     Listen {
         /// The address.
-        address: SocketAddr,
+        address: String,
         /// The flag that sets it.
         flag: &'static str,
         /// Why.

@@ -9,19 +9,20 @@ use std::time::Duration;
 
 use tokio::io::AsyncReadExt;
 use tokio::io::AsyncWriteExt;
-use tokio::net::TcpStream;
+
+use super::admin_address::AdminPlace;
 
 /// A node that takes longer is not healthy.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// The answer is a few lines.
 const ANSWER_BYTES_MAX: u64 = 64 * 1024;
 
-/// Whether `/readyz` at `admin` answers 200.
+/// Whether `/readyz` at `place` answers 200.
 ///
 /// # Errors
 /// The node cannot be reached or does not answer within 5 s.
-pub async fn is_ready(admin: SocketAddr) -> io::Result<bool> {
-    let asked = ask(reachable(admin));
+pub async fn is_ready(place: &AdminPlace) -> io::Result<bool> {
+    let asked = ask(place);
     tokio::time::timeout(PATIENCE, asked).await.map_err(|_| io::ErrorKind::TimedOut)?
 }
 
@@ -35,10 +36,11 @@ pub(super) fn reachable(address: SocketAddr) -> SocketAddr {
     SocketAddr::new(ip, address.port())
 }
 
-async fn ask(address: SocketAddr) -> io::Result<bool> {
-    let mut stream = TcpStream::connect(address).await?;
-    let request = format!("GET /readyz HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
+async fn ask(place: &AdminPlace) -> io::Result<bool> {
+    let (mut stream, host) = (place.connect().await?, place.host());
+    let request = format!("GET /readyz HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
     stream.write_all(request.as_bytes()).await?;
+    stream.flush().await?;
     let mut answer = Vec::new();
     stream.take(ANSWER_BYTES_MAX).read_to_end(&mut answer).await?;
     Ok(answer.starts_with(b"HTTP/1.1 200 "))

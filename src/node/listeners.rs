@@ -4,7 +4,9 @@ use std::net::SocketAddr;
 
 use crate::env::net::Listener;
 use crate::env::net::TcpListen;
+use crate::env::net::UnixListen;
 
+use super::admin_address::AdminAddress;
 use super::config::Config;
 use super::error::NodeError;
 
@@ -17,13 +19,22 @@ pub struct Bound {
     pub address: SocketAddr,
 }
 
+/// The admin listener's port or socket.
+#[derive(Debug)]
+pub struct AdminBound {
+    /// Accepts on it.
+    pub listener: Box<dyn Listener>,
+    /// Its address, as [`Bound::address`].
+    pub address: AdminAddress,
+}
+
 /// Both ports of a node.
 #[derive(Debug)]
 pub struct Listeners {
     /// Blob.
     pub blob: Bound,
     /// Health and metrics.
-    pub admin: Bound,
+    pub admin: AdminBound,
 }
 
 impl Listeners {
@@ -34,13 +45,28 @@ impl Listeners {
     pub async fn bind(config: &Config) -> Result<Self, NodeError> {
         Ok(Self {
             blob: bind(config.blob_listen, "--blob-listen").await?,
-            admin: bind(config.admin_listen, "--admin-listen").await?,
+            admin: bind_admin(&config.admin_listen).await?,
         })
     }
 }
 
+async fn bind_admin(address: &AdminAddress) -> Result<AdminBound, NodeError> {
+    let flag = "--admin-listen";
+    match address {
+        AdminAddress::Tcp(address) => {
+            let Bound { listener, address } = bind(*address, flag).await?;
+            Ok(AdminBound { listener, address: AdminAddress::Tcp(address) })
+        }
+        AdminAddress::Unix(path) => {
+            let refused = |error| NodeError::Listen { address: address.to_string(), flag, error };
+            let listener = UnixListen::bind(path).await.map_err(refused)?;
+            Ok(AdminBound { listener: Box::new(listener), address: address.clone() })
+        }
+    }
+}
+
 async fn bind(address: SocketAddr, flag: &'static str) -> Result<Bound, NodeError> {
-    let refused = |error| NodeError::Listen { address, flag, error };
+    let refused = |error| NodeError::Listen { address: address.to_string(), flag, error };
     let listener = TcpListen::bind(address).await.map_err(refused)?;
     let address = listener.local_addr().map_err(refused)?;
     Ok(Bound { listener: Box::new(listener), address })

@@ -23,6 +23,7 @@
 
 pub mod account_command;
 pub mod accounts;
+pub mod admin_address;
 pub mod admin_client;
 pub mod admin_command;
 pub mod admin_token;

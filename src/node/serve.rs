@@ -15,8 +15,10 @@ use crate::env::Env;
 use crate::env::OsClock;
 use crate::env::OsRand;
 use crate::env::Tasks;
+use crate::protocol::KnownHosts;
 use crate::telemetry::Registry;
 
+use super::admin_address::AdminAddress;
 use super::admin_token;
 use super::banner::Banner;
 use super::config::Config;
@@ -88,9 +90,21 @@ impl Node {
         let Listeners { blob, admin: admin_bound } = listeners;
         // The folder may be new: storage makes it too, but the admin listener answers before storage is open.
         let token = Token::new(&admin_token::read_or_make(&config.admin_token_file)?);
-        let admin = AdminState::new(token).under(config.known_hosts());
+        let mut certificate = tls::certificate(config, env.clock.now())?;
+        let secure = certificate.as_ref().map(|certificate| certificate.tls.clone());
+        let known_hosts = match admin_bound.address {
+            AdminAddress::Tcp(_) => config.known_hosts(),
+            // No page of a browser gets there.
+            AdminAddress::Unix(_) => KnownHosts { any: true, ..KnownHosts::default() },
+        };
+        let admin = AdminState::new(token).under(known_hosts);
         let stop_admin = CancellationToken::new();
-        let server = AdminServer::new(admin_bound.listener, admin.clone(), env.clone());
+        let tls_of_admin = match admin_bound.address {
+            AdminAddress::Tcp(_) if config.admin_tls => secure.clone(),
+            AdminAddress::Tcp(_) | AdminAddress::Unix(_) => None,
+        };
+        let server = AdminServer::new(admin_bound.listener, admin.clone(), env.clone())
+            .with_tls(tls_of_admin);
         let serving = server.run(stop_admin.clone());
         drop(env.tasks.spawn("admin", async move {
             if let Err(error) = serving.await {
@@ -102,8 +116,6 @@ impl Node {
         let storage =
             Storage::open(config, &env, CapacityMetrics::registered(&mut registry)).await?;
         let blob_address = blob.address;
-        let mut certificate = tls::certificate(config, env.clock.now())?;
-        let secure = certificate.as_ref().map(|certificate| certificate.tls.clone());
         let roles = Roles::start(config, &env, &storage, (blob, secure), &mut registry).await?;
         let parts = (Arc::clone(&storage.capacity), Arc::clone(&storage.coordinator));
         let disks = NodeDisks::start(&config.data, parts, roles.fleet(), env.clone()).await?;
@@ -117,7 +129,7 @@ impl Node {
             let following = files.follow(certificate.tls.clone(), env.clone(), stop_admin.clone());
             drop(env.tasks.spawn("certificate files", following));
         }
-        announce(config, (blob_address, admin_bound.address), certificate.as_ref(), &env);
+        announce(config, (blob_address, &admin_bound.address), certificate.as_ref(), &env);
         Ok(Self { env, admin, stop_admin, storage, roles })
     }
 
@@ -135,7 +147,7 @@ impl Node {
 
 fn announce(
     config: &Config,
-    (blob, admin): (SocketAddr, SocketAddr),
+    (blob, admin): (SocketAddr, &AdminAddress),
     certificate: Option<&Certificate>,
     env: &Env,
 ) {
@@ -149,6 +161,7 @@ fn announce(
     let banner = Banner {
         blob,
         admin,
+        admin_tls: config.admin_tls,
         accounts: &config.accounts,
         token_file: &config.admin_token_file,
         data: &data.join(", "),

@@ -10,6 +10,7 @@ use crate::frontend::source::Pattern;
 use crate::telemetry::LogFormat;
 
 use super::accounts::AccountText;
+use super::admin_address::AdminAddress;
 use super::oidc::OidcConfig;
 
 /// What `--tls` may say.
@@ -51,9 +52,30 @@ pub struct Settings {
     /// Where Blob is served [default: 127.0.0.1:10000]
     #[arg(long, value_name = "ADDR", env = "BLOCKYARD_BLOB_LISTEN")]
     pub blob_listen: Option<SocketAddr>,
-    /// Where /healthz, /readyz and /metrics are served; port 0 picks one [default: 127.0.0.1:10080]
+    /// Where /healthz, /readyz, /metrics and admin commands are served, or unix:PATH for a socket of the node's own user; port 0
+    /// picks one [default: 127.0.0.1:10080]
     #[arg(long, value_name = "ADDR", env = "BLOCKYARD_ADMIN_LISTEN")]
-    pub admin_listen: Option<SocketAddr>,
+    pub admin_listen: Option<AdminAddress>,
+    /// Serves the admin listener over https only, with the certificate of --tls or --tls-cert [default: false]
+    #[arg(
+        long,
+        value_name = "BOOL",
+        env = "BLOCKYARD_ADMIN_TLS",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "true"
+    )]
+    pub admin_tls: Option<bool>,
+    /// Takes an --admin-listen without TLS that can be reached from other machines: something else protects it [default: false]
+    #[arg(
+        long,
+        value_name = "BOOL",
+        env = "BLOCKYARD_ADMIN_PLAIN",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "true"
+    )]
+    pub admin_plain: Option<bool>,
     /// File with the token that admin commands must show; made at the first start [default: admin-token in the first
     /// data directory]
     #[arg(long, value_name = "FILE", env = "BLOCKYARD_ADMIN_TOKEN_FILE")]
@@ -202,6 +224,8 @@ impl Settings {
             without_disk: self.without_disk.or(below.without_disk),
             blob_listen: self.blob_listen.or(below.blob_listen),
             admin_listen: self.admin_listen.or(below.admin_listen),
+            admin_tls: self.admin_tls.or(below.admin_tls),
+            admin_plain: self.admin_plain.or(below.admin_plain),
             admin_token_file: self.admin_token_file.or(below.admin_token_file),
             account: self.account.or(below.account),
             public_access: self.public_access.or(below.public_access),

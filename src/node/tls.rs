@@ -28,6 +28,7 @@ use crate::frontend::Tls;
 use crate::frontend::tls::TlsError;
 use crate::types::Timestamp;
 
+use super::admin_address::AdminAddress;
 use super::certificate_files::CertificateFiles;
 use super::config::Config;
 use super::files;
@@ -112,6 +113,11 @@ pub struct Certificate {
     pub files: Option<CertificateFiles>,
 }
 
+/// Where the node's own authority lies, if it has one.
+pub(super) fn authority_file(data: &Path) -> PathBuf {
+    data.join(FOLDER).join(CA_FILE)
+}
+
 /// Makes the configured certificate ready.
 ///
 /// # Errors
@@ -152,10 +158,11 @@ fn names(config: &Config) -> Vec<String> {
     for domain in &config.blob_domains {
         names.extend([domain.clone(), format!("*.blob.{domain}")]);
     }
-    let ip = config.blob_listen.ip();
-    if !ip.is_unspecified() {
-        names.push(ip.to_string());
+    let mut ips = vec![config.blob_listen.ip()];
+    if let AdminAddress::Tcp(address) = config.admin_listen {
+        ips.push(address.ip());
     }
+    names.extend(ips.iter().filter(|ip| !ip.is_unspecified()).map(IpAddr::to_string));
     names.sort_unstable();
     names.dedup();
     names

@@ -60,7 +60,7 @@ fn lists_of_a_flag_replace_those_of_the_file() {
 #[test]
 fn file_takes_every_setting() {
     let file = format!(
-        "data = ['d']\nblob_listen = '0.0.0.0:1'\nadmin_listen = '[::1]:2'\nadmin_token_file = 't'\naccount = ['one:{KEY}:{KEY}']\n\
+        "data = ['d']\nblob_listen = '0.0.0.0:1'\nadmin_listen = '[::1]:2'\nadmin_tls = true\nadmin_plain = true\nadmin_token_file = 't'\naccount = ['one:{KEY}:{KEY}']\n\
          blob_domain = ['Example.org.']\nallow_host = ['Azurite', '*']\nhttps_only = true\npublic_access = false\noidc = ['issuer=i;jwks=k']\ntls_cert = 'c.pem'\ntls_key = 'k.pem'\ninitial_partitions = 16\nsplit_requests = 6\njournal_bytes = 1_048_576\n\
          block_cache_bytes = 2_097_152\nmemtable_bytes = 3_145_728\nreserve_bytes = 7\n\
          scrub_bytes_per_second = 0\nconnections_max = 8\npeer_connections_max = 5\nfirst_byte_seconds = 4\nrequests_max = 9\naccount_requests_per_second = 12\nbody_idle_seconds = 10\nresponse_stall_timeout = 13\nresponse_min_rate = 0\n\
@@ -74,6 +74,8 @@ fn file_takes_every_setting() {
         data: vec!["d".into()],
         blob_listen: "0.0.0.0:1".parse().unwrap(),
         admin_listen: "[::1]:2".parse().unwrap(),
+        admin_tls: true,
+        admin_plain: true,
         admin_token_file: "t".into(),
         accounts: vec![format!("one:{KEY}:{KEY}").parse().unwrap()],
         blob_domains: vec!["example.org".to_owned()],
@@ -153,6 +155,9 @@ fn numbers_out_of_range_are_refused_with_the_range() {
         ("journal_bytes = 1", "journal_bytes must be 262144 to 17179869184, not 1"),
         ("block_cache_bytes = 0", "block_cache_bytes must be"),
         ("memtable_bytes = 0", "memtable_bytes must be"),
+        ("admin_tls = true", "--admin-tls needs a certificate"),
+        ("admin_listen = '0.0.0.0:1'", "--admin-plain"),
+        ("admin_listen = 'unix:'", "unix:/path"),
         ("https_only = true", "--https-only needs a certificate"),
         ("connections_max = 0", "connections_max must be"),
         ("peer_connections_max = 0", "peer_connections_max must be"),
