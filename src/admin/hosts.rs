@@ -5,6 +5,7 @@ use axum::extract::State;
 use axum::http::HeaderValue;
 use axum::http::StatusCode;
 use axum::http::header::X_CONTENT_TYPE_OPTIONS;
+use axum::http::request::Parts;
 use axum::middleware::Next;
 use axum::response::IntoResponse;
 use axum::response::Response;
@@ -30,7 +31,7 @@ pub(super) async fn known(
     response
 }
 
-fn check(known: &KnownHosts, head: &axum::http::request::Parts) -> Result<(), Failure> {
+fn check(known: &KnownHosts, head: &Parts) -> Result<(), Failure> {
     let host = host::host(head).map_err(|error| Failure::invalid(error.to_string()))?;
     if known.know(host) {
         return Ok(());

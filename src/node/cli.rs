@@ -7,10 +7,10 @@ use clap::Subcommand;
 
 use crate::frontend::faults::FaultKind;
 
+use super::admin_address::AdminAddress;
 use super::disk_command::DiskCommand;
 use super::grant_args::AccountGrantArgs;
 use super::grant_args::AccountGrantsArgs;
-use super::admin_address::AdminAddress;
 use super::partition_args::PartitionsCommand;
 use super::sas::SasArgs;
 use super::settings::Settings;
