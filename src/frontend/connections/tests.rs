@@ -76,13 +76,13 @@ async fn goodbye_waits_for_what_is_buffered_but_not_for_ever() {
     let slot = serve(&connections);
     let most = Duration::from_secs(60);
     let taken = clock.monotonic() + GOODBYE * 20;
-    slot.goodbye(most, || clock.monotonic() < taken).await;
+    slot.goodbye(GOODBYE, most, || clock.monotonic() < taken).await;
     assert_eq!(clock.monotonic(), taken, "the client took what was buffered");
     let begun = clock.monotonic();
-    slot.goodbye(most, || true).await;
+    slot.goodbye(GOODBYE, most, || true).await;
     assert_eq!(clock.monotonic() - begun, most, "the client takes nothing");
     let (_request, begun) = (slot.begin(), clock.monotonic());
-    slot.goodbye(most, || false).await;
+    slot.goodbye(GOODBYE, most, || false).await;
     assert_eq!(clock.monotonic() - begun, most, "a request does not end");
 }
 
