@@ -381,11 +381,13 @@ impl Session<'_> {
         let waiting = self.sims.iter().any(|sim| sim.faults_left() > 0);
         match self.plan.trouble {
             Trouble::Full => self.make_room(&client).await?,
-            // A partition that the coordinator refused does not go on before a restart (issue 12, item 5).
-            Trouble::Coordinator => return Ok(()),
             Trouble::SyncError | Trouble::WriteError if waiting => return Ok(()),
             Trouble::SyncError | Trouble::WriteError => return self.is_poisoned(&client).await,
-            Trouble::None | Trouble::PowerCut | Trouble::ReadErrors | Trouble::Stalls => {
+            Trouble::None
+            | Trouble::PowerCut
+            | Trouble::ReadErrors
+            | Trouble::Stalls
+            | Trouble::Coordinator => {
                 self.sims.iter().for_each(|sim| sim.set_faults(Faults::default()));
                 self.store.set_faults(coordinator::Faults::default());
             }

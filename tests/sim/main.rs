@@ -178,6 +178,16 @@ fn index_keeps_what_a_slow_reader_found_while_syncs_stall() {
 }
 
 #[test]
+fn index_goes_on_once_the_coordinator_is_back() {
+    let away = rig::Plan { trouble: rig::Trouble::Coordinator, end: rig::End::Kill };
+    let back = rig::Plan { end: rig::End::PowerCut, ..away };
+    let counts = counts::Counts::default();
+    check_seeds("index-coordinator", 5, |seed| {
+        index::run_planned(seed, rig::Device::Honest, &[away, back], &counts)
+    });
+}
+
+#[test]
 fn index_writes_again_once_a_full_disk_has_room() {
     let plans = [
         rig::Plan { trouble: rig::Trouble::Full, end: rig::End::Shutdown },
