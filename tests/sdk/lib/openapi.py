@@ -63,7 +63,7 @@ class Judge:
         self.status = {row["code"]: row["status"] for row in json.loads((folder / "errors.json").read_text())}
         self.common = set(document["x-common-error-codes"])
         self.cors = {name.lower() for name in document["x-cors-headers"]}
-        self.common = {name.lower(): value for name, value in document["x-common-headers"].items()}
+        self.common_headers = {name.lower(): value for name, value in document["x-common-headers"].items()}
 
     def faults(self, operation, method, answer, version=None, client_id=None):
         """What of an answer breaks the description: (rule, what), none when it keeps to it.
@@ -114,13 +114,13 @@ class Judge:
         for name, header in known.items():
             if header.get("required") and name not in answer.headers:
                 yield "header", f"{name} is missing"
-        for name, value in self.common.items():
+        for name, value in self.common_headers.items():
             if answer.headers.get(name) != value:
                 yield "header", f"{name} is {answer.headers.get(name)!r}, not {value!r}"
         for name, value in answer.headers.items():
             header = known.get("x-ms-meta-*") if name.startswith("x-ms-meta-") else known.get(name)
             if header is None:
-                if name not in _TRANSPORT | self.cors | self.common.keys():
+                if name not in _TRANSPORT | self.cors | self.common_headers.keys():
                     yield "header", f"{name} is not described for {answer.status}"
             elif not fits(header["schema"], value):
                 yield "header", f"{name}: {value!r} does not fit {header['schema']}"

@@ -16,9 +16,11 @@ READY_SECONDS = 120
 DRAIN_SECONDS = 60
 
 
-def free_port():
-    """A port of our range that nothing listens on now."""
+def free_port(besides=None):
+    """A port of our range that nothing listens on now, and that is not `besides`."""
     for port in random.sample(PORTS, len(PORTS)):
+        if port == besides:
+            continue
         with socket.socket() as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:
@@ -35,8 +37,9 @@ class Server:
     def __init__(self, binary, data, log, extra=()):
         self.binary, self.data, self.log_path = str(binary), [str(d) for d in data], pathlib.Path(log)
         self.extra = list(extra)
-        self.blob_address = f"127.0.0.1:{free_port()}"
-        self.admin_address = f"127.0.0.1:{free_port()}"
+        blob_port = free_port()
+        self.blob_address = f"127.0.0.1:{blob_port}"
+        self.admin_address = f"127.0.0.1:{free_port(besides=blob_port)}"
         self.process, self.starts = None, 0
 
     @property
