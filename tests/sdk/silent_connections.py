@@ -23,7 +23,8 @@ from lib.wire import VERSION, signature
 
 CONTAINER = "silence"
 HALF_HEAD = b"GET /devstoreaccount1/ HTTP/1.1\r\nHost: local"
-IDLE_LIMIT = 14 << 10
+# Of a connection that has asked once. Release builds took 31 KiB before connections were paced and 37 KiB after; more is a fault.
+IDLE_LIMIT = 44 << 10
 
 
 def raise_open_files():
