@@ -1,10 +1,11 @@
 //! Partitions at scale: what a split costs whatever the size of what is split, and what ten thousand partitions cost.
 //!
-//! Main path: `args` (command line) → one file for each scene: `pauses` (splits of small and large partitions),
-//! `many` (a store split into thousands, under a light load), `started` (a server started on that store), `removed` (a list
-//! over removed names) → `report`
-//! (`benches/results/partitions.md` and `.json`). `bed` opens a store as a node does, `rows` fills it, `trickle` writes
-//! a little all the time, `floor` is what a sync of the same disk costs, `process` reads `/proc`.
+//! Main path: `args` (command line) → one file for each scene: `pauses` (splits of small and large
+//! partitions), `many` (a store split into thousands, under a light load), `started` (a server
+//! started on that store), `removed` (a list over removed names) → `report`
+//! (`benches/results/partitions.md` and `.json`). `bed` opens a store as a node does, `rows` fills
+//! it, `trickle` writes a little all the time, `floor` is what a sync of the same disk costs,
+//! `process` reads `/proc`.
 //!
 //! Invariants: everything is the product's: its defaults, its coordinator, a real disk; the floor is taken between the
 //! splits, on the same disk; a failed request fails the run.

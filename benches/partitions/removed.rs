@@ -1,4 +1,5 @@
-//! A list over names that were all removed: how long it holds a worker of the runtime, and how long a page takes.
+//! A list over names that were all removed: how long it holds a worker of the runtime, and how long
+//! a page takes.
 
 use std::future::Future;
 use std::future::poll_fn;

@@ -29,8 +29,8 @@ use crate::frontend::tls::Alpn;
 
 use super::server::WORK_MAX;
 
-/// Connections beyond those whose requests may be at work: there is always one for a health check, since those are answered at
-/// once, and a connection without a request leaves for a new one.
+/// Connections beyond those whose requests may be at work: there is always one for a health check,
+/// since those are answered at once, and a connection without a request leaves for a new one.
 const SPARE: usize = 16;
 /// Open admin connections.
 pub(super) const CONNECTIONS_MAX: usize = WORK_MAX + SPARE;

@@ -15,7 +15,8 @@ use crate::protocol::host;
 
 use super::answer::Failure;
 
-/// Refuses requests for hosts that nobody gave this node: a browser sends them for a page whose name leads here (DNS rebinding).
+/// Refuses requests for hosts that nobody gave this node: a browser sends them for a page whose
+/// name leads here (DNS rebinding).
 pub(super) async fn known(
     State(known): State<KnownHosts>,
     request: Request,

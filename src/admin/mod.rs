@@ -15,9 +15,10 @@
 //!
 //! 1. `readiness.rs`: what `node` tells;
 //! 2. `connections.rs`: who is served; `server.rs`: the routes and their limits;
-//! 3. `hosts.rs`: under which names it answers; `token.rs`: who may command; `answer.rs`: how a command is refused;
-//! 4. `accounts.rs` over `account_store.rs` (with keys of `keygen.rs`), `trace.rs`, `faults.rs`, `disks.rs`,
-//!    `partitions/`: the commands.
+//! 3. `hosts.rs`: under which names it answers; `token.rs`: who may command; `answer.rs`: how a
+//!    command is refused;
+//! 4. `accounts.rs` over `account_store.rs` (with keys of `keygen.rs`), `trace.rs`, `faults.rs`,
+//!    `disks.rs`, `partitions/`: the commands.
 //!
 //! Invariants: no path outside `/admin` changes anything or shows a key or a name of a blob; no path below it answers
 //! without the token.

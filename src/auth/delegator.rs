@@ -1,4 +1,5 @@
-//! What user delegation keys stand on, so that a key is worth no more than what its holder may do when it is used.
+//! What user delegation keys stand on, so that a key is worth no more than what its holder may do
+//! when it is used.
 
 use crate::types::PrincipalKind;
 use crate::types::Role;
@@ -9,7 +10,8 @@ use crate::types::RoleAssignment;
 pub struct TrustedIssuer {
     /// The claim `iss` of its tokens, to the letter.
     pub name: String,
-    /// Accounts in which the roles hold that its tokens claim; in all others only role assignments count.
+    /// Accounts in which the roles hold that its tokens claim; in all others only role assignments
+    /// count.
     pub accounts: Vec<String>,
 }
 
@@ -61,8 +63,8 @@ impl<'a> Scope<'a> {
     }
 }
 
-/// What entitled its holder to a user delegation key. The key is derived from it: no key is stored, and when one is used
-/// this says whom to look for among the role assignments of that moment.
+/// What entitled its holder to a user delegation key. The key is derived from it: no key is stored,
+/// and when one is used this says whom to look for among the role assignments of that moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Entitlement<'a> {
     /// An assignment to the holder.
@@ -77,7 +79,8 @@ pub enum Entitlement<'a> {
         /// The role.
         role: Role,
     },
-    /// An assignment to a group that the holder's token claimed. That it claimed it is not forgotten before the key ends.
+    /// An assignment to a group that the holder's token claimed. That it claimed it is not
+    /// forgotten before the key ends.
     Group {
         /// The holder's issuer.
         issuer: &'a str,
@@ -96,7 +99,8 @@ impl<'a> Entitlement<'a> {
         }
     }
 
-    /// Its text, part of what keys are derived from. Lengths stand before names, so that no two have the same.
+    /// Its text, part of what keys are derived from. Lengths stand before names, so that no two
+    /// have the same.
     #[must_use]
     pub fn text(self) -> String {
         let issuer = self.issuer();

@@ -47,8 +47,8 @@ pub enum Reach {
 pub enum Authority {
     /// Of whoever has an account key, who may do everything.
     Key,
-    /// Of the holder of a user delegation key, with the role the holder has now where the signature is used; `None` may do
-    /// nothing.
+    /// Of the holder of a user delegation key, with the role the holder has now where the signature
+    /// is used; `None` may do nothing.
     Holder(Option<Role>),
 }
 

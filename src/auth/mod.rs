@@ -4,8 +4,8 @@
 //! 2. `canonical.rs`, `shared_key.rs`: Shared Key and Shared Key Lite, strings-to-sign from the raw head, date window.
 //! 3. `sas/`: shared access signatures, verified and minted.
 //! 4. `bearer/`: tokens of OpenID Connect issuers.
-//! 5. `letters.rs`, `grant.rs`: what a signature or a token grants, what an operation needs; `delegator.rs`: what user
-//!    delegation keys stand on.
+//! 5. `letters.rs`, `grant.rs`: what a signature or a token grants, what an operation needs;
+//!    `delegator.rs`: what user delegation keys stand on.
 //!
 //! The front end maps [`Error`] to codes (`frontend/errors.rs`) and keeps the table of what each operation needs
 //! (`frontend/access/needs.rs`).

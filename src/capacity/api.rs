@@ -156,7 +156,8 @@ pub enum Error {
         /// Which of the node's disks.
         disk: usize,
     },
-    /// The task that carried the call out panicked: its outcome is unknown, as after a crash. Seal and roll.
+    /// The task that carried the call out panicked: its outcome is unknown, as after a crash. Seal
+    /// and roll.
     #[error("the task of the {doing} ended early; the server's log says why")]
     Ended {
         /// What it did.

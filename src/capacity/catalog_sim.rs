@@ -1,8 +1,9 @@
-//! The catalog of a simulation: kept in memory over simulated restarts, and as forgetful as a database that writes behind.
+//! The catalog of a simulation: kept in memory over simulated restarts, and as forgetful as a
+//! database that writes behind.
 //!
-//! Changes reach the device in order and late: [`Catalog::flush`], or a change that marks bytes as dead, makes all so far
-//! durable, as with sled. A crash forgets some of the newest that were not; sometimes the whole catalog is damaged and
-//! begun anew, or an old state of it is found.
+//! Changes reach the device in order and late: [`Catalog::flush`], or a change that marks bytes as
+//! dead, makes all so far durable, as with sled. A crash forgets some of the newest that were not;
+//! sometimes the whole catalog is damaged and begun anew, or an old state of it is found.
 
 use std::sync::Arc;
 use std::sync::Mutex;

@@ -113,7 +113,8 @@ impl Store {
         Ok(slot)
     }
 
-    /// Writes the live frames to a durable file that takes the extent's name on disk `to`; the name is not durable yet.
+    /// Writes the live frames to a durable file that takes the extent's name on disk `to`; the name
+    /// is not durable yet.
     async fn copy_renamed(
         &self,
         extent: &Arc<Extent>,

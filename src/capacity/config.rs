@@ -18,7 +18,8 @@ const ALLOCATE_INDEX_FIRST: u64 = 64 * KIB;
 pub enum CatalogPlace {
     /// In memory: forgotten at every stop.
     Memory,
-    /// For each of the disks one that outlives restarts of a simulation, as forgetful as a real one.
+    /// For each of the disks one that outlives restarts of a simulation, as forgetful as a real
+    /// one.
     Simulated(Vec<SimulatedCatalog>),
     /// In the folder `catalog` of each of these data directories, in the order of the disks.
     Folders(Vec<PathBuf>),
@@ -57,11 +58,11 @@ pub struct CapacityConfig {
     pub compact_bytes_per_second: u64,
     /// Where the catalog is kept.
     pub catalog: CatalogPlace,
-    /// Numbers of the store's disks that are not given and not missed: removed ones, and those the operator does without.
-    /// Default none.
+    /// Numbers of the store's disks that are not given and not missed: removed ones, and those the
+    /// operator does without. Default none.
     pub absent: BTreeSet<usize>,
-    /// Whether one of these still holds extents. An extent that is not found may lie there then, and does not count as
-    /// removed. Default no.
+    /// Whether one of these still holds extents. An extent that is not found may lie there then,
+    /// and does not count as removed. Default no.
     pub without: bool,
 }
 

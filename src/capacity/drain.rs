@@ -1,10 +1,11 @@
-//! Draining a disk: its extents are copied to the node's other disks while they are read and freed. An extent keeps its
-//! id, so no row changes; a map from ids to disks is all that does.
+//! Draining a disk: its extents are copied to the node's other disks while they are read and freed.
+//! An extent keeps its id, so no row changes; a map from ids to disks is all that does.
 //!
-//! First the disk takes no new extents. Then open logs and data extents are sealed: their writers go on with new ones
-//! elsewhere. Then each sealed extent is copied, every live frame verified, and made durable under its name; the copy
-//! serves, and the old file is removed. A crash before the removal leaves two files that end at the same offset, of which
-//! the next start keeps the one that was fenced last.
+//! First the disk takes no new extents. Then open logs and data extents are sealed: their writers
+//! go on with new ones elsewhere. Then each sealed extent is copied, every live frame verified, and
+//! made durable under its name; the copy serves, and the old file is removed. A crash before the
+//! removal leaves two files that end at the same offset, of which the next start keeps the one that
+//! was fenced last.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
@@ -21,7 +22,8 @@ use crate::capacity::scrub::pause;
 use crate::capacity::seal::sealed_change;
 use crate::capacity::store::Store;
 
-/// How often, and how long between, a disk is looked at that its tasks are to let go of: 5 s in all.
+/// How often, and how long between, a disk is looked at that its tasks are to let go of: 5 s in
+/// all.
 const LET_GO_TRIES: usize = 500;
 const LET_GO_PAUSE: Duration = Duration::from_millis(10);
 
@@ -89,8 +91,8 @@ impl CapacityNode {
         true
     }
 
-    /// Moves what can be moved now off a disk that is draining. To be called again until nothing is left: open runs are
-    /// waited for, and a writer may have been given an extent just before.
+    /// Moves what can be moved now off a disk that is draining. To be called again until nothing is
+    /// left: open runs are waited for, and a writer may have been given an extent just before.
     ///
     /// # Errors
     /// [`Error::Poisoned`] when the disk takes no writes: the next start verifies it.
@@ -209,8 +211,8 @@ impl CapacityNode {
         order.into_iter().filter_map(|at| stores.get(at).cloned()).collect()
     }
 
-    /// Lets go of a disk that is empty: closes its journal, ends its tasks, and removes what marks its directory as part
-    /// of the store. False while it is not empty or not draining.
+    /// Lets go of a disk that is empty: closes its journal, ends its tasks, and removes what marks
+    /// its directory as part of the store. False while it is not empty or not draining.
     ///
     /// # Errors
     /// [`Error::Poisoned`] when the marks could not be removed; it is let go of all the same.
@@ -220,7 +222,8 @@ impl CapacityNode {
             return Ok(false);
         }
         {
-            // A creation that ends meanwhile looks, under the same lock, whether its disk is still there.
+            // A creation that ends meanwhile looks, under the same lock, whether its disk is still
+            // there.
             let extents = self.extents.read().unwrap_or_else(PoisonError::into_inner);
             if extents.values().any(|home| home.store.number == disk) {
                 return Ok(false);
@@ -252,8 +255,8 @@ impl CapacityNode {
 }
 
 impl Store {
-    /// Makes a durable copy of a sealed extent on another disk. The caller has the turn, so that nothing is freed, fenced
-    /// or compacted meanwhile.
+    /// Makes a durable copy of a sealed extent on another disk. The caller has the turn, so that
+    /// nothing is freed, fenced or compacted meanwhile.
     async fn copy_to(&self, extent: &Arc<Extent>, to: &Arc<Store>) -> Result<Arc<Extent>, Error> {
         let (live, dead) = {
             let state = extent.state();

@@ -39,7 +39,8 @@ pub struct CapacityNode {
     pub(super) stores: RwLock<Vec<Arc<Store>>>,
     pub(super) extents: RwLock<BTreeMap<ExtentId, Home>>,
     pub(super) placement: Mutex<Placement>,
-    /// Whether a disk of the store is out of service, so that an extent that is not here may be there.
+    /// Whether a disk of the store is out of service, so that an extent that is not here may be
+    /// there.
     out: bool,
     pub(super) env: Env,
     pub(super) config: CapacityConfig,
@@ -120,7 +121,8 @@ impl CapacityNode {
         for store in &self.stores() {
             let journal = Arc::clone(store);
             let work = async move { journal.journal_loop().await };
-            // What a panicked journal or checkpoint had in hand is lost: going on could acknowledge bytes that are gone.
+            // What a panicked journal or checkpoint had in hand is lost: going on could acknowledge
+            // bytes that are gone.
             let poison = |task| {
                 let store = Arc::clone(store);
                 move |why: &str| store.stop(task, why)
@@ -212,7 +214,8 @@ impl CapacityNode {
         }
     }
 
-    /// Whether the extent has been moved to another disk: what was done to it there is to be done here.
+    /// Whether the extent has been moved to another disk: what was done to it there is to be done
+    /// here.
     fn was_moved(&self, home: &Home) -> bool {
         let gone = home.extent.state().status == Status::Removed;
         gone && self.home(home.extent.id).is_ok_and(|now| !Arc::ptr_eq(&now.extent, &home.extent))
@@ -305,7 +308,8 @@ async fn drop_twin(kept: &mut Home, other: Home) {
     };
     let lost = if used(kept) < used(&other) { std::mem::replace(kept, other) } else { other };
     let (extent, disk) = (lost.extent.id, lost.store.number);
-    // A move to another disk that ended before the old file was removed: the copy was whole before it had its name.
+    // A move to another disk that ended before the old file was removed: the copy was whole before
+    // it had its name.
     if end(&lost) > 0 && end(&lost) != end(kept) {
         tracing::error!(%extent, disk, "on two disks; leaving the shorter one alone");
         return;

@@ -96,7 +96,8 @@ pub(crate) struct Opened {
     pub(crate) extents: Vec<Arc<Extent>>,
 }
 
-/// Opens all disks at the same time, making those that are empty. A disk that cannot be recovered costs what lies on it.
+/// Opens all disks at the same time, making those that are empty. A disk that cannot be recovered
+/// costs what lies on it.
 ///
 /// # Errors
 /// When the disks are not those of one store, or none of them can be recovered.

@@ -1,6 +1,7 @@
 //! Named, tracked tasks: none is detached, shutdown waits for all, and no panic is silent.
 //!
-//! Every panic is counted by task name and logged (`health.rs`). How a task is started says what follows from a panic:
+//! Every panic is counted by task name and logged (`health.rs`). How a task is started says what
+//! follows from a panic:
 //!
 //! | started with | after a panic |
 //! |---|---|
@@ -28,9 +29,11 @@ use crate::env::Env;
 
 pub use health::TaskHealth;
 
-/// The pause before a task is started again after its first panic; it doubles with every further one.
+/// The pause before a task is started again after its first panic; it doubles with every further
+/// one.
 const RESTART_PAUSE: Duration = Duration::from_secs(1);
-/// The pause does not grow beyond this; a task that ran for longer has recovered, and its next pause is short again.
+/// The pause does not grow beyond this; a task that ran for longer has recovered, and its next
+/// pause is short again.
 const RESTART_PAUSE_MAX: Duration = Duration::from_secs(60);
 
 /// Spawns tasks and waits for them at shutdown; cheap to clone, clones share the same set.
@@ -75,8 +78,8 @@ impl Tasks {
         self.health.clone()
     }
 
-    /// Runs `future` on the current runtime, or the set's own. A panic is counted under `name`, logged, and passed on to
-    /// whoever awaits the handle.
+    /// Runs `future` on the current runtime, or the set's own. A panic is counted under `name`,
+    /// logged, and passed on to whoever awaits the handle.
     pub fn spawn<F>(&self, name: &'static str, future: F) -> JoinHandle<F::Output>
     where
         F: Future + Send + 'static,
@@ -94,8 +97,9 @@ impl Tasks {
         )
     }
 
-    /// As [`Self::spawn`], for a task that cannot be started again. After a panic `stop` is called with the panic's message: it
-    /// stops what the task served. From then on [`TaskHealth::stopped`] names the task.
+    /// As [`Self::spawn`], for a task that cannot be started again. After a panic `stop` is called
+    /// with the panic's message: it stops what the task served. From then on
+    /// [`TaskHealth::stopped`] names the task.
     pub fn spawn_or_stop<F, S>(&self, name: &'static str, future: F, stop: S) -> JoinHandle<()>
     where
         F: Future<Output = ()> + Send + 'static,
@@ -114,8 +118,9 @@ impl Tasks {
         )
     }
 
-    /// Runs blocking work on the runtime's blocking pool (inline where there is none to spare, as in simulation). A panic is
-    /// counted under `name`, logged, and passed on to whoever awaits the handle.
+    /// Runs blocking work on the runtime's blocking pool (inline where there is none to spare, as
+    /// in simulation). A panic is counted under `name`, logged, and passed on to whoever awaits the
+    /// handle.
     #[expect(clippy::disallowed_methods, reason = "the seam")]
     pub fn spawn_blocking<F, T>(&self, name: &'static str, work: F) -> JoinHandle<T>
     where
@@ -164,8 +169,9 @@ impl Tasks {
 }
 
 impl Env {
-    /// Runs the task that `make` makes until it ends. After a panic it is made and run again, so `make` must begin from state
-    /// that the panic left whole. The pause before that is 1 s and doubles up to a minute; `stop` ends it.
+    /// Runs the task that `make` makes until it ends. After a panic it is made and run again, so
+    /// `make` must begin from state that the panic left whole. The pause before that is 1 s and
+    /// doubles up to a minute; `stop` ends it.
     pub fn supervise<M, F>(
         &self,
         name: &'static str,

@@ -40,7 +40,8 @@ impl Turn {
 }
 
 impl Waits {
-    /// Work waits for `limit` at most, and for `patience` when it comes while few wait: a slow disk is not overload.
+    /// Work waits for `limit` at most, and for `patience` when it comes while few wait: a slow disk
+    /// is not overload.
     #[must_use]
     pub const fn new(limit: Duration, patience: Duration) -> Self {
         let (oldest, resumed) = (AtomicU64::new(NONE), AtomicU64::new(0));
@@ -53,9 +54,10 @@ impl Waits {
         waiting < bound / FEW
     }
 
-    /// Whether work that comes now would wait too long. First come is first served, so it would wait about as long as the
-    /// first of the batch in the making; half of the limit is enough to refuse, so that hardly any work waits in vain. Few are
-    /// not refused: they hold little, and may be lucky.
+    /// Whether work that comes now would wait too long. First come is first served, so it would
+    /// wait about as long as the first of the batch in the making; half of the limit is enough to
+    /// refuse, so that hardly any work waits in vain. Few are not refused: they hold little, and
+    /// may be lucky.
     #[must_use]
     pub fn is_late(&self, now: Duration, few: bool) -> bool {
         if few {
@@ -89,8 +91,9 @@ impl Waits {
         self.resumed.store(nanoseconds(now).min(NONE - 1), Ordering::Relaxed);
     }
 
-    /// Waits for the answer to work that came at `arrived`, while few waited or not; `None` when it waited for too long and will never be begun. What
-    /// was begun is waited for however long it takes: its outcome is not known before.
+    /// Waits for the answer to work that came at `arrived`, while few waited or not; `None` when it
+    /// waited for too long and will never be begun. What was begun is waited for however long it
+    /// takes: its outcome is not known before.
     pub async fn answer<T>(
         &self,
         clock: &dyn Clock,

@@ -289,9 +289,11 @@ pub trait Pull: Send {
 #[error("the response body cannot be completed: {0}")]
 pub struct BodyError(pub String);
 
-/// Bytes given to an HTTP/2 stream at a time: a frame, by default. Its pace is known as exactly as this.
+/// Bytes given to an HTTP/2 stream at a time: a frame, by default. Its pace is known as exactly as
+/// this.
 const STREAM_PIECE_BYTES: usize = 16 << 10;
-/// Of a longer body over HTTP/2 the last byte goes by itself: what was given to a stream whole cannot be taken back from it.
+/// Of a longer body over HTTP/2 the last byte goes by itself: what was given to a stream whole
+/// cannot be taken back from it.
 const STREAM_WHOLE_BYTES: u64 = 512;
 
 /// What a body takes with it, and who looks at how it goes.

@@ -58,8 +58,9 @@ pub(super) struct Shared {
     pub(super) stop: CancellationToken,
 }
 
-/// Serves one client until it leaves, is idle for too long, has to leave for another, or the server stops. Without a slot there
-/// are too many connections: the first request is told so, and the connection is closed.
+/// Serves one client until it leaves, is idle for too long, has to leave for another, or the server
+/// stops. Without a slot there are too many connections: the first request is told so, and the
+/// connection is closed.
 pub(super) async fn run(
     stream: Box<dyn Stream>,
     peer: Peer,
@@ -103,8 +104,8 @@ async fn told_to_leave(slot: Option<&Arc<Slot>>) {
     }
 }
 
-/// Ends when the connection must: `connection` was asked to end gracefully and does so once its client has taken the answers.
-/// One without a request or an answer in progress has a moment.
+/// Ends when the connection must: `connection` was asked to end gracefully and does so once its
+/// client has taken the answers. One without a request or an answer in progress has a moment.
 async fn goodbye(
     connection: impl Future<Output = hyper::Result<()>>,
     flow: &Flow,
@@ -191,8 +192,8 @@ async fn http2(
         let flow = Arc::clone(watch.flow());
         *next.lock().unwrap_or_else(PoisonError::into_inner) = Some(watch);
         async move {
-            // Boxed: thousands of streams may wait for their turn, or for their client to take the answer, and each would keep room
-            // for what an answer takes to make.
+            // Boxed: thousands of streams may wait for their turn, or for their client to take the
+            // answer, and each would keep room for what an answer takes to make.
             Box::pin(answer(&front, request, (peer, Some(&flow)), running)).await
         }
     });
@@ -226,12 +227,14 @@ async fn idle_for(long: Duration, slot: Option<&Arc<Slot>>) {
     }
 }
 
-/// Runs the streams of an HTTP/2 connection among the node's tasks. A stream is dropped, which resets it, when its client does not
-/// take the answer: its body is not polled then, so nothing else would end it.
+/// Runs the streams of an HTTP/2 connection among the node's tasks. A stream is dropped, which
+/// resets it, when its client does not take the answer: its body is not polled then, so nothing
+/// else would end it.
 #[derive(Clone, Debug)]
 struct Streams {
     tasks: Tasks,
-    /// Of the stream that is executed next: hyper calls the service and executes its stream in one go.
+    /// Of the stream that is executed next: hyper calls the service and executes its stream in one
+    /// go.
     next: Arc<Mutex<Option<Watch>>>,
 }
 

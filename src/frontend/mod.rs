@@ -1,8 +1,8 @@
 //! The front end: stateless; parses, authenticates, routes, streams. Holds nothing a request needs to survive.
 //!
 //! The main path, PUT of a block:
-//! 1. `server.rs` accepts, within the limits of `connections/`; `opening.rs` tells TLS and HTTP versions apart (`sniff.rs`,
-//!    `tls.rs`); `connection.rs` drives HTTP.
+//! 1. `server.rs` accepts, within the limits of `connections/`; `opening.rs` tells TLS and HTTP
+//!    versions apart (`sniff.rs`, `tls.rs`); `connection.rs` drives HTTP.
 //! 2. `service.rs` has the request admitted (`admission/`: room for it; `access/`: account, signature, parse, permission),
 //!    dispatches, renders, measures.
 //! 3. `dispatch.rs` is one exhaustive match; `ops/` has a file per family of operations.
@@ -12,8 +12,8 @@
 //!    **Here bytes become durable.**
 //! 6. `route.rs` sends the row change to the partition that owns the name. **Here the name becomes visible.** A list
 //!    asks all stripes of a range, whose pages `stripes.rs` makes one.
-//! 7. `read.rs` streams a blob's pieces back, a step of at most 1 MiB at a time. `answers/` bounds what all of them hold, and
-//!    cuts those that a client does not take.
+//! 7. `read.rs` streams a blob's pieces back, a step of at most 1 MiB at a time. `answers/` bounds
+//!    what all of them hold, and cuts those that a client does not take.
 //!
 //! A body may come from a URL instead: `source/` finds and authorizes it, `ops/copies/` shares or stores it. `client.rs` asks
 //! other servers, for those bodies and for the keys of issuers of bearer tokens, which `tokens/` keeps.

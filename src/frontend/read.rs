@@ -41,7 +41,8 @@ use crate::types::EtagMatch;
 use crate::types::RoutingKey;
 use crate::types::Timestamp;
 
-/// Payload bytes read at once where nobody counts them: for a copy, whose bytes are counted as those of an upload.
+/// Payload bytes read at once where nobody counts them: for a copy, whose bytes are counted as
+/// those of an upload.
 const STEP_BYTES: u64 = 1 << 20;
 
 /// The rest of a response body.
@@ -76,8 +77,8 @@ pub(crate) fn found(guard: &mut ReadGuard, view: &mut BlobView) {
     guard.names(view.pieces.iter().filter_map(Piece::extent));
 }
 
-/// Drops pieces beyond so many extents, which are looked up again when it is their turn. How many bytes are left, if any were
-/// dropped.
+/// Drops pieces beyond so many extents, which are looked up again when it is their turn. How many
+/// bytes are left, if any were dropped.
 fn shorten(pieces: &mut Vec<Piece>, extents_max: usize) -> Option<u64> {
     if pieces.len() <= extents_max {
         return None;
@@ -164,7 +165,8 @@ impl BlobSource {
         self.pieces.is_empty() && self.pieces_end >= self.end
     }
 
-    /// The next pieces of the body; `None` at its end. The first step is refused rather than waited for too long.
+    /// The next pieces of the body; `None` at its end. The first step is refused rather than waited
+    /// for too long.
     async fn step(&mut self, is_first: bool) -> Result<Option<VecDeque<Bytes>>, Failure> {
         if self.pieces.is_empty() && self.pieces_end < self.end {
             self.more().await?;
@@ -206,8 +208,8 @@ impl BlobSource {
         piece
     }
 
-    /// The pieces so far have been read. The look-up has a task of its own: while it runs, reclaim waits for it, and a client
-    /// that does not take its bytes must not stop it half-way.
+    /// The pieces so far have been read. The look-up has a task of its own: while it runs, reclaim
+    /// waits for it, and a client that does not take its bytes must not stop it half-way.
     async fn more(&mut self) -> Result<(), Failure> {
         let version = (self.etag, self.generation);
         let range = self.pieces_end..self.end;

@@ -28,7 +28,8 @@ const PEER_REFUSALS_MAX: usize = 64;
 const REFUSAL_TIME_MAX: Duration = Duration::from_secs(1);
 /// Connections, beyond those served, that were told to leave for others and have not yet.
 const LEAVING_MAX: usize = 256;
-/// The share of connections that peers have for themselves of which a request was authenticated: one of so many.
+/// The share of connections that peers have for themselves of which a request was authenticated:
+/// one of so many.
 const RESERVED_SHARE: usize = 8;
 /// The share of connections that one peer may have, where no number is given: one of so many.
 const PEER_SHARE: usize = 4;
@@ -38,17 +39,19 @@ const LOG_EVERY: Duration = Duration::from_secs(10);
 /// Limits of connections.
 #[derive(Clone, Copy, Debug)]
 pub struct ServerConfig {
-    /// Open connections. When all are taken, the one leaves that has been idle for longest; when none is idle, what a new one
-    /// asks is answered 503, and it is closed. Default 4,096.
+    /// Open connections. When all are taken, the one leaves that has been idle for longest; when
+    /// none is idle, what a new one asks is answered 503, and it is closed. Default 4,096.
     pub connections_max: usize,
-    /// Open connections of one address (IPv6: of one network of 64 bits), beyond which new ones are answered 503. Default: a
-    /// quarter of all, and no limit for addresses of this machine.
+    /// Open connections of one address (IPv6: of one network of 64 bits), beyond which new ones are
+    /// answered 503. Default: a quarter of all, and no limit for addresses of this machine.
     pub peer_connections_max: Option<usize>,
-    /// The first byte of a connection, and after a TLS handshake, must come within this. Default 5 s.
+    /// The first byte of a connection, and after a TLS handshake, must come within this. Default 5
+    /// s.
     pub first_byte_timeout: Duration,
     /// A TLS handshake must be complete within this. Default 10 s.
     pub handshake_timeout: Duration,
-    /// A request head must be complete within this; an HTTP/2 connection without requests is closed after it. Default 30 s.
+    /// A request head must be complete within this; an HTTP/2 connection without requests is closed
+    /// after it. Default 30 s.
     pub head_timeout: Duration,
     /// Header lines of a request; more are refused with 431. Default 128.
     pub headers_max: usize,
@@ -78,7 +81,8 @@ impl ServerConfig {
         let open_max = self.connections_max;
         let (peer_max, loopback_max) = match self.peer_connections_max {
             Some(max) => (max, max),
-            // Programs on this machine have all of its resources anyway, and the proxy that brings everybody is often one.
+            // Programs on this machine have all of its resources anyway, and the proxy that brings
+            // everybody is often one.
             None => (open_max.div_ceil(PEER_SHARE), usize::MAX),
         };
         Limits {

@@ -72,7 +72,8 @@ pub struct FrontEndConfig {
     pub body_idle: Duration,
     /// A client that takes nothing of an answer for so long is cut off. Default 60 s.
     pub response_stall: Duration,
-    /// Bytes a second of an answer that a client takes at least, over the time above; 0 asks for none. Default 1 KiB.
+    /// Bytes a second of an answer that a client takes at least, over the time above; 0 asks for
+    /// none. Default 1 KiB.
     pub response_rate_min: u64,
     /// Bytes that answers on their way out may hold together. Default 128 MiB.
     pub answer_bytes_max: u64,
@@ -181,7 +182,8 @@ impl FrontEnd {
         }
     }
 
-    /// Answers one request of the client at `peer`, which is in progress as `running`. Errors are responses.
+    /// Answers one request of the client at `peer`, which is in progress as `running`. Errors are
+    /// responses.
     ///
     /// # Errors
     /// [`Cut`] when the fault dial wants the client to get no answer.

@@ -22,9 +22,9 @@ const SLACK: usize = 8;
 /// At most `limit` entries of pages that the stripes of a range, which ends at `high`, gave for the same question, with at
 /// least one when there is any.
 ///
-/// An entry covers the names up to where the listing goes on after it; a group, those of other stripes too. Where a page ends
-/// inside the range nothing is known of that stripe from there on: the page of all goes no further, but to the end of a group
-/// that begins before that.
+/// An entry covers the names up to where the listing goes on after it; a group, those of other
+/// stripes too. Where a page ends inside the range nothing is known of that stripe from there on:
+/// the page of all goes no further, but to the end of a group that begins before that.
 pub(super) fn one_page(pages: Vec<ListPage>, list: &ListBlobs, high: Option<&Bytes>) -> ListPage {
     let limit = list.limit;
     let is_inside = |next: &&Bytes| high.is_none_or(|high| *next < high);
@@ -42,8 +42,8 @@ pub(super) fn one_page(pages: Vec<ListPage>, list: &ListBlobs, high: Option<&Byt
     all.dedup_by(|(a, _), (b, _)| a == b);
     if let Some(end) = &mut known {
         let count = all.partition_point(|(after, _)| *after <= *end);
-        // A group stands for all names in it: what a stripe that paused inside it has there needs not be known. Without this the
-        // next page would begin behind names that are shown nowhere.
+        // A group stands for all names in it: what a stripe that paused inside it has there needs
+        // not be known. Without this the next page would begin behind names that are shown nowhere.
         let group = all.get(count).filter(|(_, entry)| is_begun(list, entry, end));
         if let Some((after, _)) = group {
             *end = after.clone();

@@ -52,7 +52,8 @@ struct Ready {
     http1: TlsAcceptor,
 }
 
-/// A certificate ready to answer handshakes; cheap to clone. Clones share it, so that one may replace it for all.
+/// A certificate ready to answer handshakes; cheap to clone. Clones share it, so that one may
+/// replace it for all.
 #[derive(Clone)]
 pub struct Tls(Arc<RwLock<Ready>>);
 

@@ -71,12 +71,13 @@ impl Fleet {
     /// where that is none of these; a new store first gets its map of [`Config::initial_partitions`]. `hosts` are the
     /// parts of each, which differ in their tasks only; they share the memory that `config` grants.
     ///
-    /// A partition that needs files which are damaged or missing is quarantined: it answers [`Error::Quarantined`], all
-    /// others serve.
+    /// A partition that needs files which are damaged or missing is quarantined: it answers
+    /// [`Error::Quarantined`], all others serve.
     ///
     /// # Errors
-    /// When no partition serves, why the first does not. [`Error::Full`]; [`Error::Unavailable`] when the coordinator does
-    /// not answer; [`Error::WrongPartition`] when another process opens them at the same time.
+    /// When no partition serves, why the first does not. [`Error::Full`]; [`Error::Unavailable`]
+    /// when the coordinator does not answer; [`Error::WrongPartition`] when another process opens
+    /// them at the same time.
     pub async fn open(hosts: Vec<Parts>, config: Config) -> Result<Self, Error> {
         let boundaries = bootstrap::even_boundaries(config.initial_partitions);
         Self::open_with(hosts, config, &boundaries).await

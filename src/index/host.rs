@@ -35,7 +35,8 @@ pub(crate) struct Host {
 }
 
 impl Host {
-    /// Opens partitions, several at a time. One that needs files which are damaged or missing is quarantined.
+    /// Opens partitions, several at a time. One that needs files which are damaged or missing is
+    /// quarantined.
     ///
     /// # Errors
     /// The first other error of any of them; then none is open.
@@ -72,7 +73,8 @@ impl Host {
         }
         if !quarantined.is_empty() {
             shared.parts.metrics.quarantined(quarantined.len());
-            // What they use cannot be known, and others may share it: nothing that is there now is removed.
+            // What they use cannot be known, and others may share it: nothing that is there now is
+            // removed.
             shared.parts.capacity.extents().await.iter().for_each(|info| shared.own(info.extent));
         }
         let opened = Arc::new(Opened::new(partitions, quarantined));
@@ -105,7 +107,8 @@ impl Host {
     }
 
     /// # Errors
-    /// [`Error::WrongPartition`] when it is not open here, [`Error::Quarantined`] when it cannot be.
+    /// [`Error::WrongPartition`] when it is not open here, [`Error::Quarantined`] when it cannot
+    /// be.
     pub(crate) fn partition(&self, target: Target) -> Result<Arc<Partition>, Error> {
         self.opened.get(target.partition).ok_or_else(|| {
             let mut out = self.opened.quarantined().iter().map(|one| one.descriptor.id);
@@ -114,7 +117,8 @@ impl Host {
     }
 }
 
-/// Takes a partition that was claimed and does not open out of service, if damaged or missing files are the reason.
+/// Takes a partition that was claimed and does not open out of service, if damaged or missing files
+/// are the reason.
 ///
 /// # Errors
 /// Any other reason.

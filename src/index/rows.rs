@@ -70,9 +70,10 @@ pub trait Rows: Send + Sync {
     /// [`Error::Corrupt`], [`Error::Unavailable`].
     async fn get(&self, family: Family, key: &[u8]) -> Result<Option<Bytes>, Error>;
 
-    /// One step over the rows with `from <= key < to`, in key order, clipped to the partition's range. No `to` means to the
-    /// end of the partition. A step looks at a bounded number of rows, and removed rows count. So it may return fewer rows
-    /// than `limit`, or none, although there are more: [`Scanned::next`] says where to go on.
+    /// One step over the rows with `from <= key < to`, in key order, clipped to the partition's
+    /// range. No `to` means to the end of the partition. A step looks at a bounded number of rows,
+    /// and removed rows count. So it may return fewer rows than `limit`, or none, although there
+    /// are more: [`Scanned::next`] says where to go on.
     ///
     /// # Errors
     /// As [`Self::get`].
@@ -89,13 +90,14 @@ pub trait Rows: Send + Sync {
         0
     }
 
-    /// Whether this view has cost as much as one answer may. An answer that can be continued ends then, and says where to go
-    /// on.
+    /// Whether this view has cost as much as one answer may. An answer that can be continued ends
+    /// then, and says where to go on.
     fn is_spent(&self) -> bool {
         false
     }
 
-    /// Notes work that took as long as to look at so many rows, and lets other tasks have their turn when it is time.
+    /// Notes work that took as long as to look at so many rows, and lets other tasks have their
+    /// turn when it is time.
     async fn rest(&self, _rows: usize) {}
 
     /// All steps of [`Self::scan`] until there are `limit` rows.
@@ -148,11 +150,12 @@ impl RowBatch {
 /// What the rows mean: turns requests into row changes and answers. The engine calls it and knows nothing else.
 #[async_trait]
 pub trait Machine: Send + Sync + Debug {
-    /// Carries out `write` against `view` by adding row changes to `out`. After an error nothing of `out` is kept. The view
-    /// shows every earlier write to the rows of [`Write::reach`], durable or not. `now` is above the time of each of these
-    /// writes, and no other write of the partition has it. Writes to other rows with later times may become visible earlier:
-    /// the times of a partition's commits do not tell their order. The answer, an error too, is given once everything it rests on is
-    /// durable.
+    /// Carries out `write` against `view` by adding row changes to `out`. After an error nothing of
+    /// `out` is kept. The view shows every earlier write to the rows of [`Write::reach`], durable
+    /// or not. `now` is above the time of each of these writes, and no other write of the partition
+    /// has it. Writes to other rows with later times may become visible earlier: the times of a
+    /// partition's commits do not tell their order. The answer, an error too, is given once
+    /// everything it rests on is durable.
     ///
     /// # Errors
     /// The refusal; [`Error::Corrupt`], [`Error::Unavailable`] from the rows.

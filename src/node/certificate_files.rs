@@ -1,7 +1,9 @@
-//! Certificate files that are replaced while the node runs: what `certbot` and its like renew is served without a restart.
+//! Certificate files that are replaced while the node runs: what `certbot` and its like renew is
+//! served without a restart.
 //!
-//! The files are looked at, not watched: a look costs two system calls, and finds every way of replacing a file, symbolic links
-//! included. A pair that cannot be served is logged once, and the old one is served on.
+//! The files are looked at, not watched: a look costs two system calls, and finds every way of
+//! replacing a file, symbolic links included. A pair that cannot be served is logged once, and the
+//! old one is served on.
 
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -48,7 +50,8 @@ impl CertificateFiles {
     /// # Errors
     /// [`CertificateError`].
     pub fn load(cert: &Path, key: &Path) -> Result<(Tls, Self), CertificateError> {
-        // The stamps first: a file that is replaced during the reading is read again at the first look.
+        // The stamps first: a file that is replaced during the reading is read again at the first
+        // look.
         let mut files = Self { cert: cert.to_owned(), key: key.to_owned(), seen: (None, None) };
         files.seen = files.stamps();
         Ok((from_files(cert, key)?, files))

@@ -105,11 +105,12 @@ pub struct AdminPlaceArgs {
         default_missing_value = "true"
     )]
     pub admin_tls: Option<bool>,
-    /// The authority of the node's certificate, a PEM file, beside those this machine trusts [default: the node's own authority
-    /// in its first data directory, if there is one]
+    /// The authority of the node's certificate, a PEM file, beside those this machine trusts
+    /// [default: the node's own authority in its first data directory, if there is one]
     #[arg(long, value_name = "FILE", env = "BLOCKYARD_ADMIN_CA")]
     pub admin_ca: Option<PathBuf>,
-    /// The node's data directory, whose first one holds its admin token and its own authority [default: ./blockyard-data]
+    /// The node's data directory, whose first one holds its admin token and its own authority
+    /// [default: ./blockyard-data]
     #[arg(long, value_name = "DIR", env = "BLOCKYARD_DATA", value_delimiter = ',')]
     pub data: Vec<PathBuf>,
 }

@@ -92,8 +92,9 @@ pub struct Config {
     /// Domains under which hosts name accounts (`NAME.blob.DOMAIN`), lower case. Default `localhost`. A path names its
     /// account on any other host.
     pub blob_domains: Vec<String>,
-    /// Host names, lower case, under which the well-known development key and the admin listener are served too; `*` is every
-    /// name. Default none: those of this machine, addresses and `blob_domains` always are.
+    /// Host names, lower case, under which the well-known development key and the admin listener
+    /// are served too; `*` is every name. Default none: those of this machine, addresses and
+    /// `blob_domains` always are.
     pub allow_hosts: Vec<String>,
     /// Whether what comes by plain http is refused. Default no.
     pub https_only: bool,
@@ -121,10 +122,11 @@ pub struct Config {
     pub reserve_bytes: Option<u64>,
     /// Pace of the background verification of stored bytes. Default 4 MiB/s, 0 turns it off, up to 16 GiB/s.
     pub scrub_bytes_per_second: u64,
-    /// Open client connections; the one that has been idle for longest leaves for a new one, and when none is idle new ones are
-    /// answered 503. Default 4,096, 1 to 1,000,000.
+    /// Open client connections; the one that has been idle for longest leaves for a new one, and
+    /// when none is idle new ones are answered 503. Default 4,096, 1 to 1,000,000.
     pub connections_max: u32,
-    /// Of these, those of one address or IPv6 network. Default: a quarter, and no limit for this machine. 1 to 1,000,000.
+    /// Of these, those of one address or IPv6 network. Default: a quarter, and no limit for this
+    /// machine. 1 to 1,000,000.
     pub peer_connections_max: Option<u32>,
     /// How long a new connection may send nothing. Default 5 s, 1 s to 1 h.
     pub first_byte: Duration,
@@ -138,13 +140,13 @@ pub struct Config {
     pub body_idle: Duration,
     /// A client that takes nothing of an answer for so long is cut off. Default 60 s, 1 s to 1 h.
     pub response_stall: Duration,
-    /// Bytes a second of an answer that a client must take, over each such time; a slower one is cut off. Default 1 KiB, 0 asks
-    /// for none, up to 1 GiB.
+    /// Bytes a second of an answer that a client must take, over each such time; a slower one is
+    /// cut off. Default 1 KiB, 0 asks for none, up to 1 GiB.
     pub response_rate_min: u64,
     /// Which other servers blobs may be copied from. Default: those at public addresses.
     pub copy_source: Rules,
-    /// A source on another server that sends fewer bytes a second for a minute is given up. Default 1 KiB/s, 0 turns it off,
-    /// up to 1 GiB/s.
+    /// A source on another server that sends fewer bytes a second for a minute is given up. Default
+    /// 1 KiB/s, 0 turns it off, up to 1 GiB/s.
     pub copy_source_bytes_per_second_min: u64,
     /// How long a blob takes out of the archive. Default 1 s.
     pub rehydration: Duration,

@@ -1,5 +1,5 @@
-//! The disks of a running node, as the admin listener shows and changes them. A drain is noted with the coordinator before
-//! it begins, so that it goes on after a restart.
+//! The disks of a running node, as the admin listener shows and changes them. A drain is noted with
+//! the coordinator before it begins, so that it goes on after a restart.
 
 use std::path::Path;
 use std::path::PathBuf;

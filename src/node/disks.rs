@@ -1,5 +1,6 @@
-//! Which disks a node has, kept by its coordinator: a data directory that was forgotten at a restart, or whose disk is
-//! not mounted, is missed by name, before anything is opened that lies on it; and none is added by accident.
+//! Which disks a node has, kept by its coordinator: a data directory that was forgotten at a
+//! restart, or whose disk is not mounted, is missed by name, before anything is opened that lies on
+//! it; and none is added by accident.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -19,7 +20,8 @@ use super::error::NodeError;
 #[cfg(test)]
 mod tests;
 
-/// The coordinator's key. Its value is [`Stored`] as JSON; in version 1 it was an array of the directories, in order.
+/// The coordinator's key. Its value is [`Stored`] as JSON; in version 1 it was an array of the
+/// directories, in order.
 const KEY: &[u8] = b"node/disks";
 /// The newest version of the value.
 const VERSION: u32 = 2;
@@ -74,12 +76,13 @@ pub struct Absent {
     pub without: bool,
 }
 
-/// Refuses directories that are not those of the store's disks: a missing one unless it is done without, an empty one in the
-/// place of a disk, a removed one, and a new one that is not to be added.
+/// Refuses directories that are not those of the store's disks: a missing one unless it is done
+/// without, an empty one in the place of a disk, a removed one, and a new one that is not to be
+/// added.
 ///
 /// # Errors
-/// [`NodeError::DiskMissing`], [`NodeError::DiskEmpty`], [`NodeError::DiskUnknown`], [`NodeError::DiskRemoved`],
-/// [`NodeError::DiskNotKnown`]; [`NodeError::CoordinatorFailed`].
+/// [`NodeError::DiskMissing`], [`NodeError::DiskEmpty`], [`NodeError::DiskUnknown`],
+/// [`NodeError::DiskRemoved`], [`NodeError::DiskNotKnown`]; [`NodeError::CoordinatorFailed`].
 pub async fn check(coordinator: &dyn Coordinator, given: Given<'_>) -> Result<Absent, NodeError> {
     let known = read(coordinator).await?;
     let is_known = |path: &PathBuf| known.iter().any(|disk| is_at(disk, path) && is_used(disk));
@@ -237,7 +240,8 @@ fn is_given_at(disk: &Known, data: &[PathBuf]) -> bool {
     }
 }
 
-/// Whether two paths are written differently and name the same place, as far as can be told without looking.
+/// Whether two paths are written differently and name the same place, as far as can be told without
+/// looking.
 pub(super) fn same(one: &Path, other: &Path) -> bool {
     absolute(one) == absolute(other)
 }

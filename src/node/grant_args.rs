@@ -12,10 +12,12 @@ use super::cli::AdminArgs;
 pub struct AccountGrantArgs {
     /// The account
     pub name: String,
-    /// reader, contributor or owner; Azure's names, such as 'Storage Blob Data Reader', are taken too
+    /// reader, contributor or owner; Azure's names, such as 'Storage Blob Data Reader', are taken
+    /// too
     #[arg(value_parser = role)]
     pub role: Role,
-    /// Who: the claim `oid` of its tokens, or `sub` where there is no `oid`; with --group a value of the claim for groups
+    /// Who: the claim `oid` of its tokens, or `sub` where there is no `oid`; with --group a value
+    /// of the claim for groups
     pub principal: String,
     /// The principal is a group
     #[arg(long)]

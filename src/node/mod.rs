@@ -6,17 +6,18 @@
 //! 2. `config.rs`: merged, defaults filled in, checked once; `accounts.rs`: names and keys; `oidc.rs`: issuers of bearer
 //!    tokens;
 //! 3. `open_files.rs`: as many as are allowed; `listeners.rs`: both ports are taken before data is touched;
-//! 4. `storage.rs`: disks, extents, coordinator are opened and recovered; `disks.rs` misses a forgotten one and adds none
-//!    unasked;
+//! 4. `storage.rs`: disks, extents, coordinator are opened and recovered; `disks.rs` misses a
+//!    forgotten one and adds none unasked;
 //! 5. `tls.rs`: the certificate; `roles.rs`: index, front end, reclaim;
 //! 6. `serve.rs`: the roles are built from below, `banner.rs` tells the user, `signals.rs` ends it, the roles go down
 //!    from above.
 //!
-//! Beside it: `disk_store.rs` shows, drains and removes disks for `disk_command.rs`; `check.rs` verifies a stopped node, `sas.rs` shared access
-//! signatures, `health.rs` asks a running node;
-//! `account_command.rs`, `admin_command.rs` and `partition_command.rs` (flags in `partition_args.rs`, the heat map in
-//! `partition_watch.rs`) send commands to its admin listener through `admin_client.rs`, with the token of
-//! `admin_token.rs`; `command.rs` maps commands to exit codes.
+//! Beside it: `disk_store.rs` shows, drains and removes disks for `disk_command.rs`; `check.rs`
+//! verifies a stopped node, `sas.rs` shared access signatures, `health.rs` asks a running node;
+//! `account_command.rs`, `admin_command.rs` and `partition_command.rs` (flags in
+//! `partition_args.rs`, the heat map in `partition_watch.rs`) send commands to its admin listener
+//! through `admin_client.rs`, with the token of `admin_token.rs`; `command.rs` maps commands to
+//! exit codes.
 //!
 //! Invariants: nothing is announced before it can serve; no secret is printed or logged; the published development key
 //! is never served beyond loopback.

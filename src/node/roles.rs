@@ -67,7 +67,8 @@ use super::storage::Storage;
 
 /// Accounts read at a time.
 const ACCOUNTS_PAGE: usize = 1000;
-/// Bytes that answers on their way out hold together. A step of a body is 1 MiB at most, so 64 at a time are never short of it.
+/// Bytes that answers on their way out hold together. A step of a body is 1 MiB at most, so 64 at a
+/// time are never short of it.
 const ANSWER_BYTES_MAX: u64 = 128 << 20;
 /// What tasks of connections that outlived the drain get before the roles below them stop.
 const CUT_GRACE: Duration = Duration::from_secs(1);
@@ -293,7 +294,8 @@ async fn make_accounts(
         // An id that turns out not to be needed is never used.
         let id = AccountId::new(ids.next().await?);
         let name = account.name().clone();
-        // Whoever knows the published key may read everything there already: clients are used to it being open.
+        // Whoever knows the published key may read everything there already: clients are used to it
+        // being open.
         let anonymous = account.is_public();
         let create = Write::CreateAccount { name: name.clone(), id, anonymous };
         let reply = router.write(create).await?;

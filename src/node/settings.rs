@@ -41,22 +41,23 @@ pub struct Settings {
     /// Data directory, created if missing; repeat for each disk [default: ./blockyard-data]
     #[arg(long, value_name = "DIR", env = "BLOCKYARD_DATA", value_delimiter = ',')]
     pub data: Option<Vec<PathBuf>>,
-    /// Data directory that becomes a new disk of the store, beside those of --data; from the next start on it is one of
-    /// them. Repeat for more
+    /// Data directory that becomes a new disk of the store, beside those of --data; from the next
+    /// start on it is one of them. Repeat for more
     #[arg(long, value_name = "DIR", env = "BLOCKYARD_ADD_DISK", value_delimiter = ',')]
     pub add_disk: Option<Vec<PathBuf>>,
-    /// Disk of the store that is missing and not to be waited for: the node starts, and answers 503 and 500 for what lies
-    /// there. Repeat for more
+    /// Disk of the store that is missing and not to be waited for: the node starts, and answers 503
+    /// and 500 for what lies there. Repeat for more
     #[arg(long, value_name = "DIR", env = "BLOCKYARD_WITHOUT_DISK", value_delimiter = ',')]
     pub without_disk: Option<Vec<PathBuf>>,
     /// Where Blob is served [default: 127.0.0.1:10000]
     #[arg(long, value_name = "ADDR", env = "BLOCKYARD_BLOB_LISTEN")]
     pub blob_listen: Option<SocketAddr>,
-    /// Where /healthz, /readyz, /metrics and admin commands are served, or unix:PATH for a socket of the node's own user; port 0
-    /// picks one [default: 127.0.0.1:10080]
+    /// Where /healthz, /readyz, /metrics and admin commands are served, or unix:PATH for a socket
+    /// of the node's own user; port 0 picks one [default: 127.0.0.1:10080]
     #[arg(long, value_name = "ADDR", env = "BLOCKYARD_ADMIN_LISTEN")]
     pub admin_listen: Option<AdminAddress>,
-    /// Serves the admin listener over https only, with the certificate of --tls or --tls-cert [default: false]
+    /// Serves the admin listener over https only, with the certificate of --tls or --tls-cert
+    /// [default: false]
     #[arg(
         long,
         value_name = "BOOL",
@@ -66,7 +67,8 @@ pub struct Settings {
         default_missing_value = "true"
     )]
     pub admin_tls: Option<bool>,
-    /// Takes an --admin-listen without TLS that can be reached from other machines: something else protects it [default: false]
+    /// Takes an --admin-listen without TLS that can be reached from other machines: something else
+    /// protects it [default: false]
     #[arg(
         long,
         value_name = "BOOL",
@@ -94,21 +96,24 @@ pub struct Settings {
     /// are open too [default: as it was; in a new account off, on with the development key]
     #[arg(long, value_name = "BOOL", env = "BLOCKYARD_PUBLIC_ACCESS")]
     pub public_access: Option<bool>,
-    /// Issuer whose bearer tokens are taken: issuer=URL, and as wanted jwks=FILE or https URL (default: where the issuer's
-    /// /.well-known/openid-configuration says) and audience=A (default <https://storage.azure.com>). Roles that its tokens
-    /// claim hold in the accounts named by account=NAME alone; without it they grant nothing, and `blockyard account grant`
-    /// gives roles. claim=C (default roles) has values reader=V, contributor=V, owner=V (default: Azure's names); groups=C
-    /// (default groups) names the claim with groups; repeat for more
+    /// Issuer whose bearer tokens are taken: issuer=URL, and as wanted jwks=FILE or https URL
+    /// (default: where the issuer's /.well-known/openid-configuration says) and audience=A (default
+    /// <https://storage.azure.com>). Roles that its tokens claim hold in the accounts named by
+    /// account=NAME alone; without it they grant nothing, and `blockyard account grant` gives
+    /// roles. claim=C (default roles) has values reader=V, contributor=V, owner=V (default: Azure's
+    /// names); groups=C (default groups) names the claim with groups; repeat for more
     #[arg(long, value_name = "ISSUER", env = "BLOCKYARD_OIDC", value_delimiter = ',')]
     pub oidc: Option<Vec<OidcConfig>>,
     /// Domain under which hosts name accounts, as NAME.blob.DOMAIN; repeat for more [default: localhost]
     #[arg(long, value_name = "DOMAIN", env = "BLOCKYARD_BLOB_DOMAIN", value_delimiter = ',')]
     pub blob_domain: Option<Vec<String>>,
-    /// Host name under which accounts with the well-known development key and the admin listener are served, beside localhost, IP
-    /// addresses and --blob-domain; other accounts are served under every name; * means every name; repeat for more
+    /// Host name under which accounts with the well-known development key and the admin listener
+    /// are served, beside localhost, IP addresses and --blob-domain; other accounts are served
+    /// under every name; * means every name; repeat for more
     #[arg(long, value_name = "NAME", env = "BLOCKYARD_ALLOW_HOST", value_delimiter = ',')]
     pub allow_host: Option<Vec<String>>,
-    /// Refuses requests that come by plain http, with 400 AccountRequiresHttps; needs a certificate [default: false]
+    /// Refuses requests that come by plain http, with 400 AccountRequiresHttps; needs a certificate
+    /// [default: false]
     #[arg(
         long,
         value_name = "BOOL",
@@ -122,7 +127,8 @@ pub struct Settings {
     /// directory and prints the line that trusts it [default: off]
     #[arg(long, value_name = "MODE", env = "BLOCKYARD_TLS")]
     pub tls: Option<TlsMode>,
-    /// Serves https beside http with this certificate chain, a PEM file, which is read again when it changes; needs --tls-key
+    /// Serves https beside http with this certificate chain, a PEM file, which is read again when
+    /// it changes; needs --tls-key
     #[arg(long, value_name = "FILE", env = "BLOCKYARD_TLS_CERT")]
     pub tls_cert: Option<PathBuf>,
     /// The private key of --tls-cert, a PEM file
@@ -154,12 +160,14 @@ pub struct Settings {
     /// Pace of the background verification, 0 turns it off [default: 4194304]
     #[arg(long, value_name = "BYTES", env = "BLOCKYARD_SCRUB_BYTES_PER_SECOND")]
     pub scrub_bytes_per_second: Option<u64>,
-    /// Open client connections; when all are taken, the one that has been idle for longest is closed for a new one; when none
-    /// is idle, new ones are answered 503 and closed [default: 4096]
+    /// Open client connections; when all are taken, the one that has been idle for longest is
+    /// closed for a new one; when none is idle, new ones are answered 503 and closed [default:
+    /// 4096]
     #[arg(long, value_name = "N", env = "BLOCKYARD_CONNECTIONS_MAX")]
     pub connections_max: Option<u32>,
-    /// Open connections of one client address (IPv6: of one /64 network), beyond which new ones are answered 503; raise it for
-    /// clients behind one proxy or NAT [default: a quarter of --connections-max, and no limit for addresses of this machine]
+    /// Open connections of one client address (IPv6: of one /64 network), beyond which new ones are
+    /// answered 503; raise it for clients behind one proxy or NAT [default: a quarter of
+    /// --connections-max, and no limit for addresses of this machine]
     #[arg(long, value_name = "N", env = "BLOCKYARD_PEER_CONNECTIONS_MAX")]
     pub peer_connections_max: Option<u32>,
     /// Seconds until the first byte of a new connection must come [default: 5]
@@ -183,8 +191,8 @@ pub struct Settings {
     /// Server that blobs are never copied from; * denies all that are not allowed by name; repeat for more
     #[arg(long, value_name = "PATTERN", env = "BLOCKYARD_COPY_SOURCE_DENY", value_delimiter = ',')]
     pub copy_source_deny: Option<Vec<Pattern>>,
-    /// Bytes a second below which a copy source on another server is given up after a minute; 0 gives none up [default:
-    /// 1024]
+    /// Bytes a second below which a copy source on another server is given up after a minute; 0
+    /// gives none up [default: 1024]
     #[arg(long, value_name = "BYTES", env = "BLOCKYARD_COPY_SOURCE_BYTES_PER_SECOND_MIN")]
     pub copy_source_bytes_per_second_min: Option<u64>,
     /// Seconds a client may send nothing of its body [default: 60]
@@ -193,7 +201,8 @@ pub struct Settings {
     /// Seconds a client may take nothing of an answer [default: 60]
     #[arg(long, value_name = "SECONDS", env = "BLOCKYARD_RESPONSE_STALL_TIMEOUT")]
     pub response_stall_timeout: Option<u32>,
-    /// Bytes a second of an answer that a client must take, or it is cut off; 0 asks for none [default: 1024]
+    /// Bytes a second of an answer that a client must take, or it is cut off; 0 asks for none
+    /// [default: 1024]
     #[arg(long, value_name = "BYTES", env = "BLOCKYARD_RESPONSE_MIN_RATE")]
     pub response_min_rate: Option<u64>,
     /// Seconds a blob takes out of the archive tier; bytes lie as ready there as anywhere, so this is for show [default:

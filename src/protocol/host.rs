@@ -1,7 +1,9 @@
-//! The host a request is for, and which hosts are answered where a browser may have been led here by a false name.
+//! The host a request is for, and which hosts are answered where a browser may have been led here
+//! by a false name.
 //!
-//! A web page may have its own name resolve to 127.0.0.1 (DNS rebinding): the browser then sends its requests here, and lets the
-//! page read the answers. The name in `Host` is the page's: names that nobody gave this server are how such requests are told.
+//! A web page may have its own name resolve to 127.0.0.1 (DNS rebinding): the browser then sends
+//! its requests here, and lets the page read the answers. The name in `Host` is the page's: names
+//! that nobody gave this server are how such requests are told.
 
 use std::net::IpAddr;
 use std::net::Ipv6Addr;
@@ -34,8 +36,9 @@ pub enum HostError {
     Conflict,
 }
 
-/// The host and, if given, the port that a request is for, as it spells them. HTTP/1.1 says it in `Host`, and a target with a
-/// host of its own wins; HTTP/2 in `:authority`, which a `Host` beside it must repeat.
+/// The host and, if given, the port that a request is for, as it spells them. HTTP/1.1 says it in
+/// `Host`, and a target with a host of its own wins; HTTP/2 in `:authority`, which a `Host` beside
+/// it must repeat.
 ///
 /// # Errors
 /// [`HostError`].

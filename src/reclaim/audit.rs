@@ -35,10 +35,11 @@ pub struct AuditReport {
 
 /// Holds every sealed data extent that no running write has bytes in against all rows, and frees the rest of it.
 ///
-/// The order is what makes it safe: first the list of extents, then the walk. A write that was running at the list is
-/// excluded with its extent; one that had ended had committed, so the walk meets it; a later one cannot add to a sealed
-/// extent. Copies name what lies in sealed extents: what keeps them safe stands in `index/inflight/copies.rs`. Shared bytes
-/// that lost their last row before the end of the walk may still be streamed by a reader that looked them up before: each
+/// The order is what makes it safe: first the list of extents, then the walk. A write that was
+/// running at the list is excluded with its extent; one that had ended had committed, so the walk
+/// meets it; a later one cannot add to a sealed extent. Copies name what lies in sealed extents:
+/// what keeps them safe stands in `index/inflight/copies.rs`. Shared bytes that lost their last row
+/// before the end of the walk may still be streamed by a reader that looked them up before: each
 /// extent waits for the reads that name it, and no other does (`index/inflight/reads.rs`).
 pub(super) async fn audit(
     reclaim: &Reclaim,
@@ -130,7 +131,8 @@ impl Waiting {
         }
     }
 
-    /// Frees each as soon as it is read no more; what is read for too long is left to the next audit.
+    /// Frees each as soon as it is read no more; what is read for too long is left to the next
+    /// audit.
     async fn free(
         mut self,
         reclaim: &Reclaim,
@@ -155,8 +157,8 @@ impl Waiting {
     }
 }
 
-/// Waits until every copy and every read that began before the end of the walk has told what it found; not for ever: a disk
-/// may not answer.
+/// Waits until every copy and every read that began before the end of the walk has told what it
+/// found; not for ever: a disk may not answer.
 async fn wait_for_look_ups(
     reclaim: &Reclaim,
     copies: &CopyWatch,

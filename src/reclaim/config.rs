@@ -11,7 +11,8 @@ pub struct ReclaimConfig {
     pub interval: Duration,
     /// The pause grows to this, doubling, while there is none or after failures. Default 8 s.
     pub interval_max: Duration,
-    /// Tag index work younger than this is left to the front end that is about to do it. Default 2 s.
+    /// Tag index work younger than this is left to the front end that is about to do it. Default 2
+    /// s.
     pub grace: Duration,
     /// Garbage rows (of up to 1,000 locations) freed at once. Default 64.
     pub garbage_rows: usize,
@@ -30,8 +31,8 @@ pub struct ReclaimConfig {
     pub writes_per_pass: usize,
     /// How often to look for deleted containers; while one is being purged, every pass does. Default 10 s.
     pub purge_every: Duration,
-    /// A deleted container is purged once more when this has passed and all requests that may have found it have ended. Default
-    /// 10 s.
+    /// A deleted container is purged once more when this has passed and all requests that may have
+    /// found it have ended. Default 10 s.
     pub purge_again_after: Duration,
     /// From start to the first audit. Default 1 minute.
     pub audit_delay: Duration,
@@ -43,12 +44,14 @@ pub struct ReclaimConfig {
     pub audit_pause: Duration,
     /// Pause while an audit waits for reads and copies that began before it had walked all rows. Default 100 ms.
     pub audit_wait: Duration,
-    /// How long an audit waits for their look-ups; then it gives up and frees nothing more. Default 1 hour.
+    /// How long an audit waits for their look-ups; then it gives up and frees nothing more. Default
+    /// 1 hour.
     pub audit_wait_max: Duration,
-    /// How long an audit, when it has freed all else, waits for reads of single extents. Those still read are left to the next
-    /// audit, which comes within an hour. Default 1 minute.
+    /// How long an audit, when it has freed all else, waits for reads of single extents. Those
+    /// still read are left to the next audit, which comes within an hour. Default 1 minute.
     pub audit_read_max: Duration,
-    /// A read that runs for longer is told in the log, and again each time as much has passed. Default 5 minutes.
+    /// A read that runs for longer is told in the log, and again each time as much has passed.
+    /// Default 5 minutes.
     pub read_warn_after: Duration,
     /// How often the oldest read is looked at. Default 5 s.
     pub read_watch: Duration,

@@ -19,7 +19,8 @@ pub enum Error {
     /// A partition answered a question that was not asked: a bug.
     #[error("an answer does not fit its question")]
     Answer,
-    /// An audit waited as long as it may for reads and copies, begun before it had walked all rows, to be told what they found.
+    /// An audit waited as long as it may for reads and copies, begun before it had walked all rows,
+    /// to be told what they found.
     #[error(
         "look-ups begun before the walk ended were not answered within {waited:?}; nothing was freed"
     )]

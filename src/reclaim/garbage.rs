@@ -1,6 +1,7 @@
 //! Frees what garbage rows name, then forgets the rows.
 //!
-//! A row is free once the reads of its extents that ran when it was first met have ended (`index/inflight/reads.rs`).
+//! A row is free once the reads of its extents that ran when it was first met have ended
+//! (`index/inflight/reads.rs`).
 
 use std::time::Duration;
 
@@ -22,14 +23,15 @@ use crate::types::locations_len;
 /// What a pass over garbage found.
 #[derive(Debug, Default)]
 pub(super) struct Seen {
-    /// How long looking for it took; what freeing it takes is not reclaim's choice: on a full disk its writes wait like all
-    /// others.
+    /// How long looking for it took; what freeing it takes is not reclaim's choice: on a full disk
+    /// its writes wait like all others.
     pub(super) walked: Duration,
     /// Payload bytes that running reads hold.
     pub(super) held_bytes: u64,
 }
 
-/// Frees the garbage of one partition that nobody reads, a bounded part of it. Whether there is more to do soon.
+/// Frees the garbage of one partition that nobody reads, a bounded part of it. Whether there is
+/// more to do soon.
 pub(super) async fn free(
     reclaim: &Reclaim,
     target: Target,
@@ -104,7 +106,8 @@ async fn free_rows(
     };
     // Free first: a crash between these two steps frees again, the other order would leak.
     if let Err(error) = reclaim.capacity.free(&locations(&rows)).await {
-        // Some of it lies on a disk that takes no writes. Its rows stay, and cost the others nothing.
+        // Some of it lies on a disk that takes no writes. Its rows stay, and cost the others
+        // nothing.
         tracing::debug!(%error, "garbage rows stay until their disk takes writes");
         let mut done = Vec::new();
         for row in rows {

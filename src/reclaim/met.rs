@@ -1,16 +1,19 @@
 //! When garbage rows of a partition were first met, in little memory however many wait.
 //!
-//! Garbage rows are shown in the order of their times: no row shows up later whose time is below one that was shown before. So
-//! who meets a row may take it that all rows with earlier times are visible too, and one mark covers them all. Commits mostly
-//! become visible in the order of their times. A write that is evaluated ahead of its turn does not: it takes its time when its
-//! evaluation begins. The partition withholds rows of later times until that write is visible or given up
-//! (`index/engine/ahead.rs`). These times only order commits of one owner of the partition; they are compared with no clock.
+//! Garbage rows are shown in the order of their times: no row shows up later whose time is below
+//! one that was shown before. So who meets a row may take it that all rows with earlier times are
+//! visible too, and one mark covers them all. Commits mostly become visible in the order of their
+//! times. A write that is evaluated ahead of its turn does not: it takes its time when its
+//! evaluation begins. The partition withholds rows of later times until that write is visible or
+//! given up (`index/engine/ahead.rs`). These times only order commits of one owner of the
+//! partition; they are compared with no clock.
 
 use crate::index::inflight::ReadMark;
 use crate::types::Timestamp;
 
-/// Marks kept of one partition. When there are more, one is dropped, and its rows have the next: they wait for some reads too
-/// that began after they were met, but not for those that began in the later half of the time since then.
+/// Marks kept of one partition. When there are more, one is dropped, and its rows have the next:
+/// they wait for some reads too that began after they were met, but not for those that began in the
+/// later half of the time since then.
 const MARKS_MAX: usize = 64;
 
 /// Of one owner of a partition, by id and epoch.
@@ -43,8 +46,8 @@ impl Met {
         true
     }
 
-    /// Drops the mark that is missed least: before and after it stand marks of nearly the same age. The first stays, since how
-    /// old its rows are is not known.
+    /// Drops the mark that is missed least: before and after it stand marks of nearly the same age.
+    /// The first stays, since how old its rows are is not known.
     fn thin(&mut self) {
         let age = |mark: &Mark| self.count - mark.number;
         let ages: Vec<u64> = self.marks.iter().map(age).collect();

@@ -1,7 +1,8 @@
 //! Gives space back: what rows say is garbage, what expired, what belonged to deleted containers, what nothing names.
 //!
-//! Main path: 1. `service.rs` runs the loops · 2. `garbage.rs` frees what garbage rows name, then forgets the rows; `met.rs`
-//! remembers which reads each row waits for, `readers.rs` watches the oldest read ·
+//! Main path: 1. `service.rs` runs the loops · 2. `garbage.rs` frees what garbage rows name, then
+//! forgets the rows; `met.rs` remembers which reads each row waits for, `readers.rs` watches the
+//! oldest read ·
 //! 3. `expire.rs` drops staged blocks a week after the last Put Block · 4. `purge.rs` removes the rows of deleted
 //! containers, twice · `tags.rs` brings the tag index up to changes that a crash left out · 5. `audit.rs` frees what no row
 //! names at all (bytes of a crash between append and commit, frees forgotten with a lost catalog) by holding extents

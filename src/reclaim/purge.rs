@@ -1,8 +1,9 @@
 //! Removes the rows of deleted containers.
 //!
-//! A request that found the container before the deletion may commit after it, and after the first purge. So a container is
-//! remembered until all such requests and their commits have ended, however slowly their bodies arrive
-//! (`index/inflight/changes.rs`). Then it is purged once more and forgotten.
+//! A request that found the container before the deletion may commit after it, and after the first
+//! purge. So a container is remembered until all such requests and their commits have ended,
+//! however slowly their bodies arrive (`index/inflight/changes.rs`). Then it is purged once more
+//! and forgotten.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -67,7 +68,8 @@ pub(super) async fn purge(
                 if once.may_grow(&reclaim.inflight) || young {
                     continue;
                 }
-                // A commit that was answered as unknown is decided once its partition commits again.
+                // A commit that was answered as unknown is decided once its partition commits
+                // again.
                 walk::prove_all(reclaim, map).await?;
                 true
             }

@@ -1,4 +1,5 @@
-//! The loops of reclaim: passes over garbage, expired blocks and deleted containers; audits; a look at the oldest read.
+//! The loops of reclaim: passes over garbage, expired blocks and deleted containers; audits; a look
+//! at the oldest read.
 
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;
@@ -92,7 +93,8 @@ impl Reclaim {
         })
     }
 
-    /// Starts the loops as tasks of `env`; they end when it stops. To be called once all partitions are open.
+    /// Starts the loops as tasks of `env`; they end when it stops. To be called once all partitions
+    /// are open.
     pub fn start(setup: Setup) -> Arc<Self> {
         let reclaim = Self::new(setup);
         let (env, stop) = (&reclaim.env, reclaim.env.tasks.stopping());

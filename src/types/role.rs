@@ -4,7 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::types::ContainerName;
 
-/// A role for blob data; each may do what those before it may. The order of the variants is on disk.
+/// A role for blob data; each may do what those before it may. The order of the variants is on
+/// disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Role {
     /// Storage Blob Data Reader: reads and lists, and takes user delegation keys.

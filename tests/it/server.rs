@@ -37,7 +37,8 @@ impl Server {
             .args(["--blob-listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"])
             .args(["--account", &format!("{ACCOUNT}:{KEY}")])
             .args(["--account", &format!("{OTHER_ACCOUNT}:{OTHER_KEY}")])
-            // Open accounts: what is refused for want of a signature is refused for that, not for a closed account.
+            // Open accounts: what is refused for want of a signature is refused for that, not for a
+            // closed account.
             .args(["--public-access", "true"])
             .args(flags)
             .stdout(Stdio::piped())

@@ -1,4 +1,5 @@
-//! Which planted fault is switched on. The runner puts this file into its copy of the tree, never into the tree itself.
+//! Which planted fault is switched on. The runner puts this file into its copy of the tree, never
+//! into the tree itself.
 
 use std::sync::OnceLock;
 

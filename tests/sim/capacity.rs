@@ -194,7 +194,8 @@ async fn work(
         Err(why) => return Err(why),
     };
     if node.disks().len() < sims.len() {
-        // The node started without a disk. A fault in the way of its recovery may do that; it must not have harmed anything.
+        // The node started without a disk. A fault in the way of its recovery may do that; it must
+        // not have harmed anything.
         let told = "a disk is out of service although nothing failed".to_owned();
         return if plan.trouble == Trouble::None { Err(told) } else { Ok(()) };
     }

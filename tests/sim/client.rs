@@ -175,7 +175,8 @@ impl Client<'_> {
         }
     }
 
-    /// Whether what goes wrong in this session may make this fail. Another fault than the injected one is a finding.
+    /// Whether what goes wrong in this session may make this fail. Another fault than the injected
+    /// one is a finding.
     pub(crate) fn excused(&self, failing: Failing) -> bool {
         self.session.is_down() || self.session.plan.trouble.excuses(failing)
     }

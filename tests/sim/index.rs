@@ -401,7 +401,8 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// After a failed write or sync a disk takes no more writes until a restart; what is on it can be read all the same.
+    /// After a failed write or sync a disk takes no more writes until a restart; what is on it can
+    /// be read all the same.
     async fn is_poisoned(&self, client: &Client<'_>) -> Result<(), Violation> {
         if self.plan.trouble == Trouble::SyncError && self.sims.len() == 1 {
             self.counts.add("failed syncs", 1);
@@ -435,7 +436,8 @@ impl Session<'_> {
         let end = clock.monotonic() + RESUMED_WITHIN;
         for (number, name) in (0..CLIENTS).flat_map(|n| (0..NAMES).map(move |name| (n, name))) {
             for attempt in 0.. {
-                // Each time another: a change whose answer is unknown blurs the picture of the name.
+                // Each time another: a change whose answer is unknown blurs the picture of the
+                // name.
                 let name = probe(number, name, attempt);
                 if client.can_write(&name).await? || self.is_down() {
                     break;
@@ -476,8 +478,9 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// After a pass and an audit no more is stored than what some blob may refer to (I11). In an open extent there may be what
-    /// a write left behind whose answer nobody knows: `what` is then not looked at before it is sealed.
+    /// After a pass and an audit no more is stored than what some blob may refer to (I11). In an
+    /// open extent there may be what a write left behind whose answer nobody knows: `what` is then
+    /// not looked at before it is sealed.
     async fn garbage_is_gone(
         &self,
         stack: &Stack,

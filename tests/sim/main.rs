@@ -1,10 +1,11 @@
 //! Deterministic simulation: capacity and index on disks that lose, tear, fail and lie, held against a reference model.
 //!
-//! Each seed is one history: sessions of concurrent work, each ended by a crash, a kill or a shutdown, then a last look
-//! at everything. `SEED=n cargo test --test sim` replays one seed in every scenario, `SEEDS=n` sets how many are run
-//! in all scenarios together (1,000), `FIRST=n` where they start. Seeds that found a bug are kept in `regressions.txt` and
-//! always run. `HISTORIES=n` runs so many of each scenario, and ends a scenario with the first broken promise: for planted
-//! faults (`tests/mutants`).
+//! Each seed is one history: sessions of concurrent work, each ended by a crash, a kill or a
+//! shutdown, then a last look at everything. `SEED=n cargo test --test sim` replays one seed in
+//! every scenario, `SEEDS=n` sets how many are run in all scenarios together (1,000), `FIRST=n`
+//! where they start. Seeds that found a bug are kept in `regressions.txt` and always run.
+//! `HISTORIES=n` runs so many of each scenario, and ends a scenario with the first broken promise:
+//! for planted faults (`tests/mutants`).
 
 #![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 

@@ -4,7 +4,8 @@
 //! read that fits none of them is a broken promise; one that fits some rules the others out, because what was once seen
 //! must stay (I1, I6): for good after a restart, before it but for changes still on their way.
 //!
-//! Clients share some names. The answers that overlap are then held against all orders that their times allow.
+//! Clients share some names. The answers that overlap are then held against all orders that their
+//! times allow.
 //!
 //! `state.rs` says what a change (`change.rs`) makes of one state, `content.rs` what blobs hold, `lease.rs`, `tier.rs` and
 //! `when.rs` what time decides.
@@ -87,7 +88,8 @@ pub(crate) struct Ticket(u64);
 /// The states in which an answer leaves a blob that was in this one; none when it does not fit.
 type Fits<'a> = Box<dyn Fn(&State) -> Vec<State> + 'a>;
 
-/// An answer that came while other requests were on their way: it tells of some moment between its two times.
+/// An answer that came while other requests were on their way: it tells of some moment between its
+/// two times.
 struct Told {
     began: u64,
     ended: u64,
@@ -255,8 +257,8 @@ impl Blob {
         Ok(())
     }
 
-    /// Something was seen of a blob that nobody changes meanwhile; only states in which `fits` remain. Nothing is concluded
-    /// while a read of somebody else overlaps a change.
+    /// Something was seen of a blob that nobody changes meanwhile; only states in which `fits`
+    /// remain. Nothing is concluded while a read of somebody else overlaps a change.
     pub(crate) fn see(
         &mut self,
         what: &str,
@@ -303,8 +305,9 @@ impl Blob {
         self.settle()
     }
 
-    /// Once nothing is on its way any more: finds the orders in which all answers make sense (I6, I8: each takes effect at
-    /// one moment between its request and its answer), and keeps the states in which they leave the blob.
+    /// Once nothing is on its way any more: finds the orders in which all answers make sense (I6,
+    /// I8: each takes effect at one moment between its request and its answer), and keeps the
+    /// states in which they leave the blob.
     fn settle(&mut self) -> Result<(), Violation> {
         if !self.open.is_empty() || self.told.is_empty() {
             return Ok(());

@@ -1,5 +1,6 @@
-//! Readers that hold what they looked up while the same blobs are written over and deleted, on disks whose syncs stall: a read
-//! gets the bytes of one version, and one that never ends keeps no other space from coming back.
+//! Readers that hold what they looked up while the same blobs are written over and deleted, on
+//! disks whose syncs stall: a read gets the bytes of one version, and one that never ends keeps no
+//! other space from coming back.
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
@@ -82,7 +83,8 @@ struct Opened {
 impl World<'_> {
     async fn play(&self, stalls: (&[SimDisk], &Draw)) -> Result<(), Violation> {
         self.put(HELD).await;
-        // The extent that the reader names comes to its end, so that what is written later lies elsewhere.
+        // The extent that the reader names comes to its end, so that what is written later lies
+        // elsewhere.
         for _ in 0..12 {
             self.put("0").await;
         }

@@ -83,9 +83,10 @@ impl Failing {
 }
 
 impl Trouble {
-    /// Whether it may make this fail. A disk that takes no more writes, or is full, keeps nobody from reading. Two excuses are for
-    /// what the code does not do yet: a router whose map is old does not wait for a coordinator that is away, and a partition
-    /// that meets a full disk while it is opened is quarantined until the next start.
+    /// Whether it may make this fail. A disk that takes no more writes, or is full, keeps nobody
+    /// from reading. Two excuses are for what the code does not do yet: a router whose map is old
+    /// does not wait for a coordinator that is away, and a partition that meets a full disk while
+    /// it is opened is quarantined until the next start.
     pub(crate) const fn excuses(self, failing: Failing) -> bool {
         match self {
             Self::None | Self::PowerCut | Self::Stalls => false,

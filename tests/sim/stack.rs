@@ -135,7 +135,8 @@ fn capacity_config(machine: &Machine) -> CapacityConfig {
     CapacityConfig { reserve_bytes: Some(2 << 20), catalog, ..CapacityConfig::small() }
 }
 
-/// Shorter than a disk stumbles at times: what becomes of a write that was refused for it is part of the histories.
+/// Shorter than a disk stumbles at times: what becomes of a write that was refused for it is part
+/// of the histories.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 fn index_config() -> Config {

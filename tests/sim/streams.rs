@@ -1,5 +1,6 @@
-//! Readers that take their time: they look a blob up, then read it piece by piece while it is overwritten, deleted, copied
-//! and reclaimed. What they found they get to the end, as it was when they found it (I6, I10).
+//! Readers that take their time: they look a blob up, then read it piece by piece while it is
+//! overwritten, deleted, copied and reclaimed. What they found they get to the end, as it was when
+//! they found it (I6, I10).
 
 use std::cell::Cell;
 use std::time::Duration;
@@ -36,7 +37,8 @@ const STEP: u64 = 24 << 10;
 /// How a stream ended.
 enum End {
     Whole(Vec<u8>),
-    /// The rest could not be looked up, because the blob is another now or for the session's trouble.
+    /// The rest could not be looked up, because the blob is another now or for the session's
+    /// trouble.
     Short,
 }
 
@@ -185,7 +187,8 @@ impl Client<'_> {
     }
 }
 
-/// Whether these are the bytes of the version that was found. Pages may be of later versions, but each is of one write.
+/// Whether these are the bytes of the version that was found. Pages may be of later versions, but
+/// each is of one write.
 fn is_of(record: &BlobRecord, bytes: &[u8]) -> Result<(), Violation> {
     if bytes.len() as u64 != record.len {
         return Err(format!("{} bytes of {record:?}", bytes.len()));

@@ -1,5 +1,6 @@
-//! Disks that stumble: for seconds nothing is done, or no sync ends, and then everything goes on. Writes that wait for too long are refused
-//! meanwhile, and the model holds that what was refused never happens.
+//! Disks that stumble: for seconds nothing is done, or no sync ends, and then everything goes on.
+//! Writes that wait for too long are refused meanwhile, and the model holds that what was refused
+//! never happens.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -15,7 +16,8 @@ const TIMES_MAX: u64 = 2;
 /// Longest, in milliseconds.
 const LONGEST: u64 = 4_500;
 
-/// Lets disks stumble now and then while others work; surely, and only with their syncs, when `stalls`.
+/// Lets disks stumble now and then while others work; surely, and only with their syncs, when
+/// `stalls`.
 pub(crate) async fn run(
     (draw, stalls, counts): (&Draw, bool, &Counts),
     sims: &[SimDisk],

@@ -1,4 +1,5 @@
-//! The capacity as reclaim has it: whatever it frees is held against what somebody is reading (I10).
+//! The capacity as reclaim has it: whatever it frees is held against what somebody is reading
+//! (I10).
 
 use std::collections::BTreeMap;
 use std::ops::Range;

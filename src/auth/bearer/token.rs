@@ -23,13 +23,15 @@ const LEEWAY: Duration = Duration::from_secs(5 * 60);
 const TOKEN_BYTES_MAX: usize = 16 * 1024;
 /// The last second of the year 9999: no time of a token is later.
 const SECONDS_MAX: u64 = 253_402_300_799;
-/// Claims that are one text with spaces between their values (RFC 6749, section 3.3); no other claim is split.
+/// Claims that are one text with spaces between their values (RFC 6749, section 3.3); no other
+/// claim is split.
 const SPLIT: [&str; 2] = ["scope", "scp"];
 
 /// Which values of a claim make which role.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RoleMap {
-    /// The claim: a text or a list of texts, each compared as a whole. Only `scope` and `scp` are split at spaces.
+    /// The claim: a text or a list of texts, each compared as a whole. Only `scope` and `scp` are
+    /// split at spaces.
     pub claim: String,
     /// A value and the role it makes.
     pub values: Vec<(String, Role)>,
@@ -82,16 +84,16 @@ pub struct Principal {
 }
 
 impl Principal {
-    /// Its role here: the highest that its token claims, if claims hold here, or that is assigned to it. `None` may do
-    /// nothing.
+    /// Its role here: the highest that its token claims, if claims hold here, or that is assigned
+    /// to it. `None` may do nothing.
     #[must_use]
     pub fn role(&self, scope: Scope<'_>) -> Option<Role> {
         let groups = self.roles_of_groups(scope).map(|(_, role)| role).max();
         self.claimed_in(scope).max(self.assigned(scope)).max(groups)
     }
 
-    /// What entitles it to a user delegation key: whatever gives it its highest role in the whole account. As on the
-    /// service, a role in a container is not enough.
+    /// What entitles it to a user delegation key: whatever gives it its highest role in the whole
+    /// account. As on the service, a role in a container is not enough.
     #[must_use]
     pub fn entitlement<'a>(&'a self, scope: Scope<'a>) -> Option<Entitlement<'a>> {
         let (scope, issuer) = (scope.whole_account(), self.issuer.name.as_str());
@@ -158,7 +160,8 @@ pub fn verify_token(token: &str, issuers: &[Issuer], now: Timestamp) -> Result<P
 }
 
 fn check_window(claims: &Value, now: Timestamp) -> Result<(), Error> {
-    // A time that cannot be read must not count as none: a token with such an `nbf` would be valid at once.
+    // A time that cannot be read must not count as none: a token with such an `nbf` would be valid
+    // at once.
     let time = |name: &str| {
         let Some(given) = claims.get(name) else { return Ok(None) };
         let seconds = given.as_u64().filter(|seconds| *seconds <= SECONDS_MAX);
@@ -204,8 +207,8 @@ fn principal(claims: &Value, issuer: &Issuer) -> Result<Principal, Error> {
     })
 }
 
-/// The values of a claim. A text is one value whatever it holds, since names of roles and groups have spaces: "Cost
-/// Center Owner" is not Owner.
+/// The values of a claim. A text is one value whatever it holds, since names of roles and groups
+/// have spaces: "Cost Center Owner" is not Owner.
 fn claimed<'a>(claims: &'a Value, name: &str) -> Vec<&'a str> {
     match claims.get(name) {
         Some(Value::String(text)) if SPLIT.contains(&name) => {

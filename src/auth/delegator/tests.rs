@@ -33,7 +33,8 @@ fn issuer(name: &str, accounts: &[&str]) -> TrustedIssuer {
     TrustedIssuer { name: name.to_owned(), accounts }
 }
 
-/// Somebody of the issuer `a`, which rules the account `own`, with a token that claims Contributor and the group `g`.
+/// Somebody of the issuer `a`, which rules the account `own`, with a token that claims Contributor
+/// and the group `g`.
 fn somebody() -> Principal {
     Principal {
         issuer: issuer("a", &["own"]),
@@ -150,7 +151,8 @@ fn sas(entitlement: Entitlement<'_>) -> String {
     mint_delegation(&key, &AccountKeys::new(&[value]).unwrap(), &target, &terms)
 }
 
-/// What a signature grants in the container `c-1` of `acct` while these issuers are trusted and these roles are given.
+/// What a signature grants in the container `c-1` of `acct` while these issuers are trusted and
+/// these roles are given.
 fn used(
     query: &str,
     issuers: &[TrustedIssuer],

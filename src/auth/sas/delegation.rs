@@ -1,5 +1,6 @@
-//! User delegation keys: derived from a secret of the account, what entitles the holder to it, and the words of the key
-//! itself, so that no key is stored. A new secret revokes them all; rotation of the account's own keys revokes none.
+//! User delegation keys: derived from a secret of the account, what entitles the holder to it, and
+//! the words of the key itself, so that no key is stored. A new secret revokes them all; rotation
+//! of the account's own keys revokes none.
 
 use std::fmt;
 use std::time::Duration;
@@ -69,7 +70,8 @@ impl DelegationKey {
     /// The service it is for.
     pub const SERVICE: &'static str = "b";
 
-    /// The base64 key that its holder signs with, who is entitled to it by [`crate::auth::Entitlement::text`].
+    /// The base64 key that its holder signs with, who is entitled to it by
+    /// [`crate::auth::Entitlement::text`].
     #[must_use]
     pub fn value(&self, secret: &DelegationSecret, entitlement: &str) -> String {
         STANDARD.encode(key(secret, entitlement, |name| self.word(name)))
@@ -98,7 +100,8 @@ fn key<'a>(secret: &DelegationSecret, by: &str, word: impl Fn(&str) -> &'a str) 
     digest(&secret.0, format!("{by}\n{words}").as_bytes())
 }
 
-/// Whether the key with these words that `entitlement` gives made `signature` over `text`; compared in constant time.
+/// Whether the key with these words that `entitlement` gives made `signature` over `text`; compared
+/// in constant time.
 pub(super) fn signed<'a>(
     (secret, entitlement): (&DelegationSecret, &str),
     word: impl Fn(&str) -> &'a str,

@@ -74,8 +74,9 @@ fn signers<'a>(
     Signers { keys, delegation: Some(secret), issuers, scope }
 }
 
-/// The query of a vector; of one by a user delegation key, which was derived for a contributor of no issuer in particular,
-/// the signature is verified and put in the place of one by a key of [`ENTITLED`] over the same text.
+/// The query of a vector; of one by a user delegation key, which was derived for a contributor of
+/// no issuer in particular, the signature is verified and put in the place of one by a key of
+/// [`ENTITLED`] over the same text.
 fn entitled(request: &SasRequest<'_>) -> String {
     let fields = Fields::read(request.query).unwrap().unwrap();
     if fields.get("skoid").is_none() {
@@ -445,7 +446,8 @@ fn secrets_have_one_length() {
     }
 }
 
-/// A container signature bound to the user `u`, of `tenant` if it is not empty, by a key of [`ENTITLED`].
+/// A container signature bound to the user `u`, of `tenant` if it is not empty, by a key of
+/// [`ENTITLED`].
 fn bound_to_user(tenant: &str) -> String {
     let key = DelegationKey {
         object: "o".to_owned(),

@@ -62,8 +62,8 @@ pub struct Signers<'a> {
 }
 
 impl<'a> Signers<'a> {
-    /// What entitles the holder of the user delegation key that made `signature` over `text`; `None` when none of those that
-    /// may exist now did.
+    /// What entitles the holder of the user delegation key that made `signature` over `text`;
+    /// `None` when none of those that may exist now did.
     fn entitled(
         &self,
         fields: &Fields,
@@ -223,7 +223,8 @@ impl Signature {
         let from_there = if tenant.is_empty() {
             same_issuer
         } else {
-            // An issuer may write any tenant into its tokens: one that did not issue the key is believed of its own only.
+            // An issuer may write any tenant into its tokens: one that did not issue the key is
+            // believed of its own only.
             user.tenant == tenant && (same_issuer || speaks_for(&user.issuer.name, tenant))
         };
         if user.object != wanted || !from_there {

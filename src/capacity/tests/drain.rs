@@ -138,8 +138,8 @@ fn reads_frees_and_appends_go_on_while_a_disk_is_drained() {
     });
 }
 
-/// Runs a drain with the power going at an operation of one of the disks, and verifies what a restart finds. Returns the
-/// operations of that disk.
+/// Runs a drain with the power going at an operation of one of the disks, and verifies what a
+/// restart finds. Returns the operations of that disk.
 async fn crash_once(which: usize, crash_at: Option<u64>) -> u64 {
     let sims = [1, 2].map(|seed| SimDisk::new(seed, DISK_BYTES));
     let (node, stored) = used(&sims).await;
@@ -156,7 +156,8 @@ async fn crash_once(which: usize, crash_at: Option<u64>) -> u64 {
     all_there(&node, &stored).await;
     let extents = node.extents().await;
     assert_eq!(extents.len(), stored.len(), "each extent once: {extents:?}");
-    // A catalog that forgot what was freed knows it again after an audit; until then holes look like damage.
+    // A catalog that forgot what was freed knows it again after an audit; until then holes look
+    // like damage.
     for (extent, location) in &stored {
         let live = node.frames_of(location);
         node.retain(*extent, &[live]).await.unwrap();

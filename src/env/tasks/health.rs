@@ -40,7 +40,8 @@ impl TaskHealth {
         self.0.panics.get(&Task { task }).map_or(0, |count| count.get())
     }
 
-    /// Tasks that panicked and are not started again, and why each stopped: the node serves only in part.
+    /// Tasks that panicked and are not started again, and why each stopped: the node serves only in
+    /// part.
     #[must_use]
     pub fn stopped(&self) -> Vec<(&'static str, String)> {
         let stopped = self.0.stopped.lock().unwrap_or_else(PoisonError::into_inner);

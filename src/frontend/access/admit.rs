@@ -237,7 +237,8 @@ fn stored_policy(stored: &StoredPolicy) -> Policy {
     }
 }
 
-/// Where the roles of an account's principals are looked for: a role in a container is good for URLs in it alone.
+/// Where the roles of an account's principals are looked for: a role in a container is good for
+/// URLs in it alone.
 fn scope_of<'a>(account: &'a Account, address: &'a Address) -> Scope<'a> {
     Scope {
         account: account.name.as_str(),

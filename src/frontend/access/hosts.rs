@@ -1,4 +1,5 @@
-//! Requests that a browser may send for a page that is not ours: refused for accounts whose key everybody knows.
+//! Requests that a browser may send for a page that is not ours: refused for accounts whose key
+//! everybody knows.
 
 use http::request::Parts;
 
@@ -10,8 +11,8 @@ use crate::protocol::HostError;
 use crate::protocol::host;
 use crate::types::Peer;
 
-/// What must hold of every request before it is looked at: it says which host it is for, and comes by https where that is the
-/// only way.
+/// What must hold of every request before it is looked at: it says which host it is for, and comes
+/// by https where that is the only way.
 ///
 /// # Errors
 /// `MissingRequiredHeader`, `InvalidHeaderValue`, `AccountRequiresHttps`; all 400.
@@ -32,8 +33,9 @@ pub(crate) fn is_acceptable(front: &FrontEnd, head: &Parts, peer: Peer) -> Resul
     Ok(())
 }
 
-/// An account with the well-known development key is answered under names of this machine, addresses and configured names only:
-/// any web page can sign for it, and its owner's name may lead here.
+/// An account with the well-known development key is answered under names of this machine,
+/// addresses and configured names only: any web page can sign for it, and its owner's name may lead
+/// here.
 ///
 /// # Errors
 /// `AuthorizationFailure`, with what to do.

@@ -8,7 +8,8 @@ use crate::protocol::Operation;
 use crate::protocol::Precondition;
 use crate::protocol::operation::RequestEncryption;
 
-/// Puts what the operation writes under the scope `name`. Operations that write no content stay as they are.
+/// Puts what the operation writes under the scope `name`. Operations that write no content stay as
+/// they are.
 ///
 /// # Errors
 /// `InvalidHeaderValue` when the request itself names another scope, or a key.

@@ -5,10 +5,12 @@
 //! 2. `gate.rs`: requests at a time, shared so; who may have more waits for a moment.
 //! 3. `rates.rs`: requests a second of an account, when the node is told a limit.
 //!
-//! A request is let in until its answer is out: until the connection has taken the last of the body.
+//! A request is let in until its answer is out: until the connection has taken the last of the
+//! body.
 //!
-//! Beside these: memory for answers (`answers/budget.rs`) and for bodies (`write/budget.rs`) is shared likewise; queues of stored bodies (`write/shared.rs`) and
-//! of the index's committers end by time ([`crate::env::Waits`]); connections beyond the limit are answered and closed
+//! Beside these: memory for answers (`answers/budget.rs`) and for bodies (`write/budget.rs`) is
+//! shared likewise; queues of stored bodies (`write/shared.rs`) and of the index's committers end
+//! by time ([`crate::env::Waits`]); connections beyond the limit are answered and closed
 //! (`server.rs`).
 //!
 //! Invariants: what was let in is never told 503 for want of room once its outcome may be durable; a change of the
@@ -29,6 +31,6 @@ use crate::types::AccountId;
 /// Whom requests of nobody known are counted for: names of no account, and what asks for no account's data.
 pub(crate) const STRANGERS: AccountId = AccountId::new(0);
 
-/// Whom requests are counted for that anybody may send, once it is known that they are: whoever reads what is open to all does
-/// not take of its owner's share.
+/// Whom requests are counted for that anybody may send, once it is known that they are: whoever
+/// reads what is open to all does not take of its owner's share.
 pub(crate) const ANYBODY: AccountId = AccountId::new(u64::MAX);

@@ -73,7 +73,8 @@ impl<K: Copy + Eq + Hash> Shares<K> {
         }
         if is_short {
             let accounts = u64::try_from(of.len()).unwrap_or(u64::MAX);
-            // With many about, a share may be less than one answer takes: who holds nothing may have one.
+            // With many about, a share may be less than one answer takes: who holds nothing may
+            // have one.
             let is_below = holds_none || own_after <= (self.max / accounts).max(1);
             match (after <= self.max, is_below) {
                 (true, true) => {}

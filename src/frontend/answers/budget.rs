@@ -1,4 +1,5 @@
-//! Memory for answers: bounded over all of them, shared by accounts, and by peers among those who do not say who they are.
+//! Memory for answers: bounded over all of them, shared by accounts, and by peers among those who
+//! do not say who they are.
 
 use std::collections::HashMap;
 use std::collections::VecDeque;
@@ -74,7 +75,8 @@ pub(crate) struct Budget {
     open: AtomicU64,
     /// By account; what anybody may read is a share of its own.
     accounts: Shares<(AccountId, bool)>,
-    /// What anybody may read, by peer: three quarters of it all, so that the rest is for those who say who they are.
+    /// What anybody may read, by peer: three quarters of it all, so that the rest is for those who
+    /// say who they are.
     peers: Shares<IpAddr>,
     /// Of those who say who they are.
     known_queue: Queue,
@@ -90,7 +92,8 @@ struct Queue {
     waiters: AtomicUsize,
 }
 
-/// One line for each payer, served in turn: many wishes of one payer that has its share must not hide the others.
+/// One line for each payer, served in turn: many wishes of one payer that has its share must not
+/// hide the others.
 #[derive(Debug, Default)]
 struct Lines {
     /// None of them is empty.
@@ -201,7 +204,8 @@ impl Budget {
         })
     }
 
-    /// How much a body should read at once now: less, the less is free. Powers of two, so that steps end where frames do.
+    /// How much a body should read at once now: less, the less is free. Powers of two, so that
+    /// steps end where frames do.
     pub(crate) fn step_bytes(&self, payer: Payer) -> u64 {
         let max = self.max_of(payer);
         match self.free(payer.known) {
@@ -220,8 +224,8 @@ impl Budget {
         (taken == Taken::Yes).then(|| self.held(payer, bytes))
     }
 
-    /// Takes bytes, waiting for them as long as it takes. Only for who holds none: else all could wait for each other.
-    /// Cancel safe.
+    /// Takes bytes, waiting for them as long as it takes. Only for who holds none: else all could
+    /// wait for each other. Cancel safe.
     pub(crate) async fn wait(self: &Arc<Self>, payer: Payer, bytes: u64) -> Held {
         loop {
             if let Some(held) = self.try_take(payer, bytes) {
@@ -328,7 +332,8 @@ impl Budget {
     fn queue(&self, payer: Payer, bytes: u64, most: usize) -> Option<oneshot::Receiver<Held>> {
         let bytes = bytes.min(self.max_of(payer));
         let queue = self.queue_of(payer);
-        // Others that wait must leave it its share, and it may be long until it is asked for its wish.
+        // Others that wait must leave it its share, and it may be long until it is asked for its
+        // wish.
         let now = self.clock.monotonic();
         self.accounts.came((payer.account, payer.known), now);
         if !payer.known {

@@ -1,7 +1,8 @@
 //! How fast a client takes what it asked for.
 //!
-//! Only time counts in which the client could take bytes and does not: what our disks take is not its fault. While it has
-//! something to take, it must take some within the stall time, and in each such time as much as the minimum rate makes of it.
+//! Only time counts in which the client could take bytes and does not: what our disks take is not
+//! its fault. While it has something to take, it must take some within the stall time, and in each
+//! such time as much as the minimum rate makes of it.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,7 +16,8 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 
-/// Streams of a connection that may be cut in a while before the connection is: who does this again and again is no slow reader.
+/// Streams of a connection that may be cut in a while before the connection is: who does this again
+/// and again is no slow reader.
 const STREAMS_CUT_MAX: u32 = 16;
 /// The while.
 const STREAMS_CUT_IN: Duration = Duration::from_secs(60);
@@ -61,7 +63,8 @@ impl Fault {
 /// One answer over HTTP/2, or all of a connection. Times are monotonic milliseconds.
 #[derive(Debug)]
 pub(crate) struct Flow {
-    /// Since when the client has something to take and takes nothing, plus one; 0 while it has nothing to take.
+    /// Since when the client has something to take and takes nothing, plus one; 0 while it has
+    /// nothing to take.
     since: AtomicU64,
     /// How long it was waited for since `taken` was 0.
     waited: AtomicU64,
@@ -73,7 +76,8 @@ pub(crate) struct Flow {
     is_cut: AtomicBool,
     /// The connection of a stream.
     connection: Option<Arc<Self>>,
-    /// How many streams of a connection were cut for a fault of their client, and the start of the while that counts.
+    /// How many streams of a connection were cut for a fault of their client, and the start of the
+    /// while that counts.
     streams_cut: AtomicU32,
     streams_cut_since: AtomicU64,
 }
@@ -157,8 +161,8 @@ impl Flow {
         (waited >= pace.stall && !still.is_zero()).then_some(Fault::Slow)
     }
 
-    /// Ends it. A connection ends too when this happened to too many of its streams in a while; those that are cut for others'
-    /// sake do not count.
+    /// Ends it. A connection ends too when this happened to too many of its streams in a while;
+    /// those that are cut for others' sake do not count.
     pub(crate) fn cut(&self, fault: Fault, now: Duration) {
         self.is_cut.store(true, Ordering::SeqCst);
         self.cut.notify_one();

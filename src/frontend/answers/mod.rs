@@ -1,10 +1,12 @@
-//! Answers on their way out: the memory they take is bounded, and those that a client does not take are cut.
+//! Answers on their way out: the memory they take is bounded, and those that a client does not take
+//! are cut.
 //!
-//! 1. `budget.rs`: bytes that answers hold, shared by accounts and peers. A body takes its share before it reads, and gives it
-//!    back when the connection has taken the bytes.
+//! 1. `budget.rs`: bytes that answers hold, shared by accounts and peers. A body takes its share
+//!    before it reads, and gives it back when the connection has taken the bytes.
 //! 2. `flow.rs`: how fast a client takes one answer.
 //! 3. `socket.rs`: the same of a whole connection.
-//! 4. `watch.rs`: cuts those that stall or are too slow; sooner while others wait for the room they take.
+//! 4. `watch.rs`: cuts those that stall or are too slow; sooner while others wait for the room they
+//!    take.
 
 mod budget;
 mod flow;

@@ -15,7 +15,8 @@ use crate::env::Clock;
 use crate::env::net::Stream;
 use crate::frontend::answers::Flow;
 
-/// A stream whose writes are noted. A body is not polled while its connection is full, so it cannot tell itself.
+/// A stream whose writes are noted. A body is not polled while its connection is full, so it cannot
+/// tell itself.
 pub(crate) struct Paced {
     stream: Box<dyn Stream>,
     flow: Arc<Flow>,

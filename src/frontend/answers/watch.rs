@@ -9,10 +9,11 @@ use crate::frontend::service::FrontEnd;
 /// How often is looked, at most and at least.
 const LOOK_MAX: Duration = Duration::from_millis(500);
 const LOOK_MIN: Duration = Duration::from_millis(20);
-/// How long an answer may stand still while others need the room it takes. A healthy client on a slow line may take nothing for
-/// as long as it needs to take what its connection holds already.
+/// How long an answer may stand still while others need the room it takes. A healthy client on a
+/// slow line may take nothing for as long as it needs to take what its connection holds already.
 const STILL_MAX: Duration = Duration::from_secs(5);
-/// The part of the answers that are cut in one look for the others' sake, those that stand still longest.
+/// The part of the answers that are cut in one look for the others' sake, those that stand still
+/// longest.
 const PART: usize = 4;
 
 /// Watches until the node stops.

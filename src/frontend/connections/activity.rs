@@ -1,4 +1,5 @@
-//! What one connection does now. Requests note it in atomics; the table looks only when it needs a place.
+//! What one connection does now. Requests note it in atomics; the table looks only when it needs a
+//! place.
 
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::AtomicU32;
@@ -15,7 +16,8 @@ pub(super) struct Activity {
     running: AtomicU32,
     /// When the last one ended, or when the connection came: milliseconds of the monotonic clock.
     idle_since: AtomicU64,
-    /// When it was last reported that its requests are authenticated, milliseconds, and one; 0 for never.
+    /// When it was last reported that its requests are authenticated, milliseconds, and one; 0 for
+    /// never.
     reported: AtomicU64,
     leave: Notify,
     is_leaving: AtomicBool,
@@ -49,7 +51,8 @@ impl Activity {
         idle.then(|| Duration::from_millis(self.idle_since.load(Ordering::Acquire)))
     }
 
-    /// Whether it is to be reported again that requests are authenticated; says so to one caller only.
+    /// Whether it is to be reported again that requests are authenticated; says so to one caller
+    /// only.
     pub(super) fn is_due(&self, now: Duration, every: Duration) -> bool {
         let last = self.reported.load(Ordering::Relaxed);
         let now = milliseconds(now) + 1;

@@ -1,12 +1,14 @@
-//! The open connections of a listener: how many there may be, of whom, and which one is closed for a new one.
+//! The open connections of a listener: how many there may be, of whom, and which one is closed for
+//! a new one.
 //!
 //! 1. `peer.rs`: what counts as one peer.
 //! 2. `activity.rs`: what one connection does now, in atomics, so that a request takes no lock.
 //! 3. `table.rs`: the policy, a state machine without clock or I/O.
 //! 4. This file: the table behind a lock, and the guards that keep it true.
 //!
-//! Invariants: accepting never waits for a client; a connection with a request in progress is never closed for another;
-//! sockets are bounded: those served, those that were told to leave, and those that are being refused.
+//! Invariants: accepting never waits for a client; a connection with a request in progress is never
+//! closed for another; sockets are bounded: those served, those that were told to leave, and those
+//! that are being refused.
 
 mod activity;
 mod peer;
@@ -147,9 +149,10 @@ impl Slot {
         self.activity.is_leaving()
     }
 
-    /// How long a connection that was told to leave, or that is idle, still has: a `moment`, and until its requests ended and
-    /// nothing is `outstanding`. A body ends when its last bytes are buffered; the client may not have them yet. Ends after
-    /// `most` in any case: a client that keeps a request open would keep the place for ever.
+    /// How long a connection that was told to leave, or that is idle, still has: a `moment`, and
+    /// until its requests ended and nothing is `outstanding`. A body ends when its last bytes are
+    /// buffered; the client may not have them yet. Ends after `most` in any case: a client that
+    /// keeps a request open would keep the place for ever.
     pub(crate) async fn goodbye(
         &self,
         mut moment: Duration,

@@ -1,4 +1,5 @@
-//! Which connection is served, which leaves for it, which is refused: the policy, without clock or I/O.
+//! Which connection is served, which leaves for it, which is refused: the policy, without clock or
+//! I/O.
 
 use std::collections::HashMap;
 use std::collections::VecDeque;
@@ -20,7 +21,8 @@ const NEXT_MAX: usize = 64;
 pub(crate) struct Limits {
     /// Connections that are served.
     pub(crate) open_max: usize,
-    /// Of these, those of one peer; those beyond it are refused. To be below `open_max`, or so large that it means nothing.
+    /// Of these, those of one peer; those beyond it are refused. To be below `open_max`, or so
+    /// large that it means nothing.
     pub(crate) peer_max: usize,
     /// The same for an address of this machine.
     pub(crate) loopback_max: usize,
@@ -207,8 +209,8 @@ impl Table {
         true
     }
 
-    /// The stranger that has been idle for longest. One look through all connections finds several: who comes while there is no
-    /// room must not cost a look each.
+    /// The stranger that has been idle for longest. One look through all connections finds several:
+    /// who comes while there is no room must not cost a look each.
     fn next_stranger(&mut self) -> Option<Id> {
         for look in [false, true] {
             if look {

@@ -16,7 +16,8 @@ use crate::protocol::operation::Holder;
 use crate::protocol::operation::Upload;
 use crate::protocol::reply::UserDelegationKey;
 
-/// Names whoever the token speaks of, and is entitled to it so, as the holder of the key to be made.
+/// Names whoever the token speaks of, and is entitled to it so, as the holder of the key to be
+/// made.
 pub(crate) fn holder(principal: &Principal, entitlement: Entitlement<'_>) -> Holder {
     Holder {
         object: principal.object.clone(),

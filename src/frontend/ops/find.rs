@@ -103,7 +103,8 @@ pub(crate) async fn find(
     Ok(Reply::FoundBlobs(FoundBlobs { items, next_marker }))
 }
 
-/// What a found blob takes when it is rendered, at most: any byte may have to be escaped, as five or six.
+/// What a found blob takes when it is rendered, at most: any byte may have to be escaped, as five
+/// or six.
 fn weight(found: &FoundBlob) -> usize {
     let tags: usize = found.tags.iter().map(|(key, value)| 64 + key.len() + value.len() * 6).sum();
     256 + found.name.len() * 6 + found.container.len() + tags

@@ -33,7 +33,8 @@ use crate::types::KeyRange;
 use crate::types::RoutingKey;
 use crate::types::Timestamp;
 
-/// What a page takes in memory at most, about: rows read ahead, entries, and what is rendered of them.
+/// What a page takes in memory at most, about: rows read ahead, entries, and what is rendered of
+/// them.
 const ROOM_BYTES: u64 = 16 << 20;
 /// What a list of page ranges takes: 10,000 of them at most.
 const PAGE_RANGES_ROOM_BYTES: u64 = 1 << 20;
@@ -45,13 +46,14 @@ const PAGE_MAX: usize = 5000;
 
 /// Rows that one request looks at, over all partitions; see also [`Effort`].
 const ROWS_MAX: usize = 65_536;
-/// Rows that one request looks at whatever time it takes: full pages do not end early on a slow machine.
+/// Rows that one request looks at whatever time it takes: full pages do not end early on a slow
+/// machine.
 const ROWS_MIN: usize = 16_384;
 /// How long a request looks at more rows than that.
 const TIME_MAX: Duration = Duration::from_millis(40);
 
-/// What a page has cost so far. Where millions of names were removed a page ends early, perhaps without any entry, and its
-/// marker goes on: clients take that as they take any other page.
+/// What a page has cost so far. Where millions of names were removed a page ends early, perhaps
+/// without any entry, and its marker goes on: clients take that as they take any other page.
 pub(crate) struct Effort<'a> {
     clock: &'a dyn Clock,
     began: Duration,

@@ -3,7 +3,8 @@
 //! 1. `local.rs` tells URLs of this same store from others.
 //! 2. `inside.rs` reads the store's own blobs, without HTTP: a source is authorized by the same code as a request for it, then
 //!    looked up, and shared or streamed.
-//! 3. `outside.rs` asks other servers, those that `rules.rs` permits; `pace.rs` holds them to a minimum rate.
+//! 3. `outside.rs` asks other servers, those that `rules.rs` permits; `pace.rs` holds them to a
+//!    minimum rate.
 //! 4. `refusal.rs` says why a source cannot be taken, in the words of the service.
 //!
 //! Invariants: nothing of a source is read before it was authorized; what is shared was noted in `index::InFlight` before

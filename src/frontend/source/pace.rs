@@ -5,8 +5,8 @@ use std::time::Duration;
 /// Waiting after which the pace is judged.
 const WINDOW: Duration = Duration::from_secs(60);
 
-/// Holds a source to a minimum rate. Only the time counts in which it was waited for: what this server needs to store the
-/// bytes is not the source's fault.
+/// Holds a source to a minimum rate. Only the time counts in which it was waited for: what this
+/// server needs to store the bytes is not the source's fault.
 #[derive(Debug)]
 pub(crate) struct Pace {
     /// Bytes a second; 0 is no minimum.

@@ -43,8 +43,8 @@ pub struct WriteConfig {
     /// How long a body held in memory may wait for its shared append to begin; once the append in the making has taken half of
     /// it, more such bodies get 503. Default 2 s.
     pub queue_wait_max: Duration,
-    /// How long a body may wait that comes while few do: less than an eighth of the queue. Default 15 s: a slow disk is not
-    /// overload.
+    /// How long a body may wait that comes while few do: less than an eighth of the queue. Default
+    /// 15 s: a slow disk is not overload.
     pub queue_patience: Duration,
 }
 

@@ -21,8 +21,8 @@ pub enum AccountChange {
     Anonymous(bool),
     /// Replaces what its user delegation keys are derived from, which revokes them all.
     DelegationSecret(Bytes),
-    /// Gives a role; one that is given already changes nothing. The caller holds the number of them to
-    /// [`AccountRecord::ASSIGNMENTS_MAX`].
+    /// Gives a role; one that is given already changes nothing. The caller holds the number of them
+    /// to [`AccountRecord::ASSIGNMENTS_MAX`].
     Assign(RoleAssignment),
     /// Takes a role back; one that nobody has changes nothing.
     Unassign(RoleAssignment),

@@ -164,7 +164,8 @@ pub enum Error {
     /// The partition cannot serve now (stopping, or its disk is poisoned).
     #[error("the partition is unavailable: {0}")]
     Unavailable(String),
-    /// The partition is out of service since its start: files it needs are damaged, or on a disk that is missing.
+    /// The partition is out of service since its start: files it needs are damaged, or on a disk
+    /// that is missing.
     #[error(
         "partition {0} is out of service: files it needs are damaged or missing; `blockyard partitions list` shows which \
          names that concerns, `blockyard check` what is damaged"

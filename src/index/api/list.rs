@@ -73,7 +73,8 @@ pub enum ListEntry {
     },
 }
 
-/// A page ends once its entries weigh so much, in memory and about. 5,000 blobs with little metadata weigh three quarters of it.
+/// A page ends once its entries weigh so much, in memory and about. 5,000 blobs with little
+/// metadata weigh three quarters of it.
 pub const PAGE_WEIGHT_MAX: usize = 4 << 20;
 
 /// What an entry weighs beside its row.

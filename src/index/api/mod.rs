@@ -5,7 +5,8 @@
 //!    `lease.rs`, `versions.rs` and `accessed.rs`.
 //! 3. `read.rs`: questions, with pages in `list.rs` and `containers.rs`; `reclaim.rs`: what reclaim is told;
 //!    `tags.rs`: the tag index.
-//! 4. `weight.rs`: what a queued write occupies; `place.rs`: which partition is meant; `error.rs`: why not.
+//! 4. `weight.rs`: what a queued write occupies; `place.rs`: which partition is meant; `error.rs`:
+//!    why not.
 //!
 //! Messages are plain values: whole, checked by the types they are made of, routed by one key each.
 

@@ -156,8 +156,9 @@ pub struct SharedPages {
     pub next: Option<u64>,
 }
 
-/// Adds spans to a layer that no row names yet: the pages of a copy in the making. Until [`crate::index::PutCopy`] names
-/// the layer it counts as garbage, so the caller notes it in [`crate::index::InFlight`] before the first of these.
+/// Adds spans to a layer that no row names yet: the pages of a copy in the making. Until
+/// [`crate::index::PutCopy`] names the layer it counts as garbage, so the caller notes it in
+/// [`crate::index::InFlight`] before the first of these.
 #[derive(Clone, Debug)]
 pub struct FillLayer {
     /// The destination.

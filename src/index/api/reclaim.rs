@@ -13,12 +13,13 @@ use crate::types::Timestamp;
 pub struct GarbageRow {
     /// For [`Write::ForgetGarbage`].
     pub key: Bytes,
-    /// The time of the commit that made it garbage. Commits of a partition have growing times and become visible in their
-    /// order.
+    /// The time of the commit that made it garbage. Commits of a partition have growing times and
+    /// become visible in their order.
     pub since: Timestamp,
     /// What to free.
     pub locations: Vec<Location>,
-    /// The blob, when the row stands for a layer of its pages instead: forgetting it drops the next spans of the layer.
+    /// The blob, when the row stands for a layer of its pages instead: forgetting it drops the next
+    /// spans of the layer.
     pub layer: Option<RoutingKey>,
 }
 

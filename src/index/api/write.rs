@@ -223,8 +223,9 @@ impl Write {
         weight::of(self)
     }
 
-    /// The keys of all rows its outcome rests on, when that is one blob or what is left of a deleted container: then it can
-    /// be evaluated ahead of its turn, and holds as long as none of these rows changes. The other writes are short.
+    /// The keys of all rows its outcome rests on, when that is one blob or what is left of a
+    /// deleted container: then it can be evaluated ahead of its turn, and holds as long as none of
+    /// these rows changes. The other writes are short.
     #[must_use]
     pub fn reach(&self) -> Option<KeyRange> {
         match self {

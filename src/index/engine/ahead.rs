@@ -1,15 +1,17 @@
 //! Writes that take long to evaluate: outside the committer, ahead of their turn.
 //!
-//! The committer evaluates one write after the other, and everybody waits behind a blob with thousands of snapshots or tens of
-//! thousands of blocks. So it gives a write back that reads more than [`ROWS_IN_TURN`]. Then:
+//! The committer evaluates one write after the other, and everybody waits behind a blob with
+//! thousands of snapshots or tens of thousands of blocks. So it gives a write back that reads more
+//! than [`ROWS_IN_TURN`]. Then:
 //!
 //! 1. A [`Watch`] on all rows the write rests on begins, and after that a snapshot is taken.
 //! 2. The write is evaluated on the snapshot, in the task of its caller, in steps.
-//! 3. The result is queued. The committer looks whether a commit after the snapshot touched the rows of the watch. If none
-//!    did, it adds the rows as if it had just evaluated the write. Else the write goes back to 1.
+//! 3. The result is queued. The committer looks whether a commit after the snapshot touched the
+//!    rows of the watch. If none did, it adds the rows as if it had just evaluated the write. Else
+//!    the write goes back to 1.
 //!
-//! A write that was overtaken again and again keeps other writes to the same rows waiting before they are queued, so that it
-//! comes through.
+//! A write that was overtaken again and again keeps other writes to the same rows waiting before
+//! they are queued, so that it comes through.
 
 use std::sync::Arc;
 use std::sync::Mutex;
@@ -33,7 +35,8 @@ use crate::types::Timestamp;
 
 /// Rows that a write may read in the committer.
 pub(crate) const ROWS_IN_TURN: usize = 2_048;
-/// Writes of one host that are evaluated ahead at a time: each holds all the rows it changes in memory.
+/// Writes of one host that are evaluated ahead at a time: each holds all the rows it changes in
+/// memory.
 pub(crate) const AHEAD_MAX: usize = 4;
 /// Bytes of a write that is evaluated ahead without asking the committer first: a long list.
 const LONG_BYTES: usize = 256 * 1024;
@@ -88,7 +91,8 @@ struct Watch {
     touched: AtomicU64,
     /// Other writes to them wait.
     alone: AtomicBool,
-    /// The time of the change that is being evaluated; [`NO_TIME`] before that. Changes under the lock of the watches.
+    /// The time of the change that is being evaluated; [`NO_TIME`] before that. Changes under the
+    /// lock of the watches.
     time: AtomicU64,
     ended: CancellationToken,
 }
@@ -126,18 +130,20 @@ impl Watches {
         Arc::new(Watching { watch, watches: Arc::clone(self) })
     }
 
-    /// What `snapshot` takes, and the time below which it shows all changes there will ever be: a write that was evaluated
-    /// ahead has its time before commits that become visible earlier. `None` when nothing is being evaluated.
+    /// What `snapshot` takes, and the time below which it shows all changes there will ever be: a
+    /// write that was evaluated ahead has its time before commits that become visible earlier.
+    /// `None` when nothing is being evaluated.
     pub(crate) fn settled<T>(&self, snapshot: impl FnOnce() -> T) -> (T, Option<Timestamp>) {
         let all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
         let times = all.iter().map(|watch| watch.time.load(Ordering::Acquire));
         let lowest = times.filter(|time| *time != NO_TIME).min();
-        // With the lock: a write that takes its time after this has one above all that the snapshot shows.
+        // With the lock: a write that takes its time after this has one above all that the snapshot
+        // shows.
         (snapshot(), lowest.map(Timestamp::from_ticks))
     }
 
-    /// Notes what a batch changed, after it was published: a snapshot that does not show it was taken before, and its watch
-    /// began before that.
+    /// Notes what a batch changed, after it was published: a snapshot that does not show it was
+    /// taken before, and its watch began before that.
     pub(crate) fn note(&self, changes: &[(Family, Bytes, Sequence)]) {
         if self.count.load(Ordering::SeqCst) == 0 {
             return;
@@ -183,7 +189,8 @@ impl Watches {
 }
 
 impl Watching {
-    /// Takes a time for a change. Until the watch ends, [`Watches::settled`] knows that it may still become visible.
+    /// Takes a time for a change. Until the watch ends, [`Watches::settled`] knows that it may
+    /// still become visible.
     fn date(&self, tick: impl FnOnce() -> Timestamp) -> Timestamp {
         let _all = self.watches.all.lock().unwrap_or_else(PoisonError::into_inner);
         let time = tick();
@@ -207,7 +214,8 @@ pub(crate) fn is_long(write: &Write, weight: usize) -> bool {
 }
 
 impl Partition {
-    /// Evaluates a write on snapshots and has the committer take the result, until one still holds then.
+    /// Evaluates a write on snapshots and has the committer take the result, until one still holds
+    /// then.
     ///
     /// # Errors
     /// As of [`Self::write`].
@@ -236,7 +244,8 @@ impl Partition {
             let mut rows = RowBatch::default();
             let reply = shared.parts.machine.evaluate(&view, &write, time, &mut rows).await;
             if reply.is_err() || (rows.changes.is_empty() && !rows.must_commit) {
-                // It rests on durable rows alone. Ownership is checked after they were read, as for a read.
+                // It rests on durable rows alone. Ownership is checked after they were read, as for
+                // a read.
                 self.core.may_read()?;
                 return reply;
             }

@@ -65,7 +65,8 @@ pub(crate) enum Command {
     Hold(oneshot::Sender<Result<Held, Failed>>),
     /// Refuses whoever waits, and ends the task.
     SendAway,
-    /// As [`Self::SendAway`], and ends the uses of log and runs: the partition was opened again, with uses of its own.
+    /// As [`Self::SendAway`], and ends the uses of log and runs: the partition was opened again,
+    /// with uses of its own.
     GiveUp,
     /// Ends the task.
     Stop,
@@ -105,7 +106,8 @@ pub(crate) struct Committer {
     /// Set for good when what is durable is no longer sure: nothing is appended any more.
     pub(crate) failed: Option<Failed>,
     pub(crate) rolls: Rolls,
-    /// Runs that a manifest names of which nobody knows whether it is durable. The next roll cuts it off.
+    /// Runs that a manifest names of which nobody knows whether it is durable. The next roll cuts
+    /// it off.
     pub(crate) doubtful: Vec<Arc<Run>>,
     /// Logs made for a change of the map whose outcome is unknown.
     pub(crate) left_over: Vec<ExtentId>,
@@ -246,7 +248,8 @@ impl Committer {
         batch.answers.push((answer, reply));
     }
 
-    /// What a write comes to after the commits up to `last`; `None` when it takes so long that it is to be evaluated ahead.
+    /// What a write comes to after the commits up to `last`; `None` when it takes so long that it
+    /// is to be evaluated ahead.
     async fn evaluate_now(
         &mut self,
         write: &Write,
@@ -317,13 +320,15 @@ impl Committer {
         Err(told)
     }
 
-    /// A record that follows one of unknown outcome begins a new extent, whose link cuts that one off.
+    /// A record that follows one of unknown outcome begins a new extent, whose link cuts that one
+    /// off.
     async fn roll_and_append(&mut self, record: Bytes, highest: Sequence) -> Result<(), Failed> {
         self.roll(self.manifest(&self.sources, self.flushed)).await?;
         self.log.append(record, highest).await
     }
 
-    /// Rolls the log unless it was refused a moment ago: the log is as it was then, and so is the partition.
+    /// Rolls the log unless it was refused a moment ago: the log is as it was then, and so is the
+    /// partition.
     pub(crate) async fn roll(&mut self, manifest: Manifest) -> Result<(), Failed> {
         let clock = Arc::clone(&self.core.shared.parts.env.clock);
         if let Some((at, refused)) = &self.rolls.not_before
@@ -361,8 +366,9 @@ impl Committer {
         }
     }
 
-    /// Stops when another owner has the partition, or when nobody knows where its log goes on. After any other failure the
-    /// log is rolled before something is appended, and the partition goes on.
+    /// Stops when another owner has the partition, or when nobody knows where its log goes on.
+    /// After any other failure the log is rolled before something is appended, and the partition
+    /// goes on.
     pub(crate) fn stop_if_lost(&mut self, failed: &Failed) {
         if *failed == Failed::Fenced {
             self.stop_after(failed);

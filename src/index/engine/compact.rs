@@ -31,7 +31,8 @@ impl Partition {
     /// Merges runs of one family if any needs it; tells whether it did. Gives up when a change of the map waits for it.
     ///
     /// # Errors
-    /// [`Failed`]; the partition goes on unless another owner has it or nobody knows where its log goes on.
+    /// [`Failed`]; the partition goes on unless another owner has it or nobody knows where its log
+    /// goes on.
     pub(crate) async fn compact(&self) -> Result<bool, Failed> {
         self.compact_beyond(FOREIGN_PERCENT).await
     }

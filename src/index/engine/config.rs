@@ -22,8 +22,8 @@ pub struct Config {
     /// the making has taken half of it, more writes are refused. Default 2 s: what a disk may stumble for without anybody being
     /// told to come back a second later.
     pub queue_wait_max: Duration,
-    /// How long a write may wait that comes while few do: less than an eighth of `queue_ops` and `queue_bytes`. Default 15 s: a
-    /// slow disk is not overload.
+    /// How long a write may wait that comes while few do: less than an eighth of `queue_ops` and
+    /// `queue_bytes`. Default 15 s: a slow disk is not overload.
     pub queue_patience: Duration,
     /// Writes of one group commit. Default 1024.
     pub batch_ops: usize,

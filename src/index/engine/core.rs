@@ -28,8 +28,8 @@ const LOG_EXTENTS_MAX: usize = 4;
 pub(crate) enum Status {
     /// Everything.
     Serving,
-    /// No writes here any more: it is being opened again, and who writes waits for that as for a move. What is published was
-    /// durable before and can be read.
+    /// No writes here any more: it is being opened again, and who writes waits for that as for a
+    /// move. What is published was durable before and can be read.
     Stopped(String),
     /// No writes: it is closing, or could not be opened again so far. Reads as above.
     ReadOnly(String),
@@ -142,8 +142,8 @@ impl Core {
         }
     }
 
-    /// Stops a partition that will not flush what it has in memory: that is in its log, and no part of the budget any more. Only
-    /// while nobody adds rows.
+    /// Stops a partition that will not flush what it has in memory: that is in its log, and no part
+    /// of the budget any more. Only while nobody adds rows.
     pub(crate) fn fail(&self, to: Status) {
         self.stop(to);
         let (sources, _) = self.published();
@@ -165,8 +165,8 @@ impl Core {
     }
 
     /// # Errors
-    /// [`Error::Unavailable`], [`Error::WrongPartition`] when another owner has or will have it, and [`Error::Full`] or [`Error::Overloaded`] while memtables
-    /// are full.
+    /// [`Error::Unavailable`], [`Error::WrongPartition`] when another owner has or will have it,
+    /// and [`Error::Full`] or [`Error::Overloaded`] while memtables are full.
     pub(crate) fn may_write(&self) -> Result<(), Error> {
         match &*self.status.lock().unwrap_or_else(PoisonError::into_inner) {
             Status::Serving => {}

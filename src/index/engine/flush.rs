@@ -24,7 +24,8 @@ impl Partition {
     /// Writes everything committed before the call to runs; writers go on meanwhile.
     ///
     /// # Errors
-    /// [`Failed`]: it may be tried again, unless another owner has the partition or nobody knows where its log goes on.
+    /// [`Failed`]: it may be tried again, unless another owner has the partition or nobody knows
+    /// where its log goes on.
     pub(crate) async fn flush(&self) -> Result<(), Failed> {
         let _one = self.flushing.lock().await;
         let shared = &self.core.shared;

@@ -170,7 +170,8 @@ impl Committer {
             Ok(()) => return Ok(()),
             Err(failed) => failed,
         };
-        // Without the coordinator a long log grows a little longer: it still has room for a manifest.
+        // Without the coordinator a long log grows a little longer: it still has room for a
+        // manifest.
         if matches!(failed, Failed::Refused(_)) && self.log.is_open() {
             match self.append_state(&manifest).await {
                 Ok(()) => return Ok(()),

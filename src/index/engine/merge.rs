@@ -16,8 +16,8 @@ use crate::types::Stripe;
 
 /// Rows taken from a memtable at a time.
 const CHUNK: usize = 256;
-/// Rows looked at before other tasks of the thread have their turn. With what is read from all sources at once it is less than
-/// a millisecond or two.
+/// Rows looked at before other tasks of the thread have their turn. With what is read from all
+/// sources at once it is less than a millisecond or two.
 const TURN_ROWS: usize = 1_024;
 
 /// A walk over sources; holds a chunk or block of each.

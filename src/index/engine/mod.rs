@@ -2,8 +2,8 @@
 //! values and families, and nothing about blobs: a [`Machine`](crate::index::rows::Machine) does.
 //!
 //! 1. `partition.rs`: the handle: reads from a snapshot (`view.rs`, `merge.rs`), writes into the queue.
-//! 2. `commit.rs`: the committer: batch, evaluate, one durable append (`log/`), publish, answer; `ahead.rs`: writes that take
-//!    long are evaluated before. `pace.rs`: what one answer may cost.
+//! 2. `commit.rs`: the committer: batch, evaluate, one durable append (`log/`), publish, answer;
+//!    `ahead.rs`: writes that take long are evaluated before. `pace.rs`: what one answer may cost.
 //! 3. `flush.rs`, `compact.rs`: memtables (`table.rs`) to runs (`run/`), runs to fewer runs; `install.rs` makes
 //!    either part of the partition by a manifest record.
 //! 4. `change/`: one partition becomes several, several become one, one changes its host; `spread.rs`: where its rows are.

@@ -1,4 +1,5 @@
-//! What reading one view has cost: it bounds an answer, and lets other tasks of the thread have their turn.
+//! What reading one view has cost: it bounds an answer, and lets other tasks of the thread have
+//! their turn.
 
 use std::sync::Arc;
 use std::sync::OnceLock;
@@ -7,12 +8,13 @@ use std::time::Duration;
 
 use crate::env::Clock;
 
-/// Rows looked at between two turns of other tasks. Scans take turns of their own while they run; this is for the sum of many
-/// short ones.
+/// Rows looked at between two turns of other tasks. Scans take turns of their own while they run;
+/// this is for the sum of many short ones.
 const TURN_ROWS: usize = 1_024;
 /// Rows that one answer may look at.
 pub(crate) const ANSWER_ROWS_MAX: usize = 65_536;
-/// Rows that one answer may look at whatever time it takes: a full page of a list never ends early on a slow machine.
+/// Rows that one answer may look at whatever time it takes: a full page of a list never ends early
+/// on a slow machine.
 const ANSWER_ROWS_MIN: usize = 16_384;
 /// How long an answer may look at more rows than that.
 const ANSWER_TIME_MAX: Duration = Duration::from_millis(40);

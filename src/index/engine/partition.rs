@@ -133,7 +133,8 @@ impl Partition {
         let machine = &self.core.shared.parts.machine;
         let answer = machine.answer(&view, self.core.range(), read, clock.now());
         let mut reply = meter.timed(clock.as_ref(), times, answer).await;
-        // Whoever is shown garbage of one time has been shown all of earlier times: the rest is for the next pass.
+        // Whoever is shown garbage of one time has been shown all of earlier times: the rest is for
+        // the next pass.
         if let (Some(settled), Ok(ReadReply::Garbage(rows, _))) = (settled, &mut reply) {
             rows.retain(|row| row.since < settled);
         }
@@ -243,9 +244,11 @@ impl Partition {
         self.end_with(Command::SendAway).await;
     }
 
-    /// As [`Self::abandon`], for a partition that was opened again: that one has uses of log and runs of its own.
+    /// As [`Self::abandon`], for a partition that was opened again: that one has uses of log and
+    /// runs of its own.
     pub(crate) async fn give_up(&self) {
-        // After a panic the log's uses stay counted until a restart: it is removed too late rather than too early.
+        // After a panic the log's uses stay counted until a restart: it is removed too late rather
+        // than too early.
         self.end_with(Command::GiveUp).await;
     }
 

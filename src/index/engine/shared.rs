@@ -197,7 +197,8 @@ pub(crate) enum Failed {
 }
 
 impl Failed {
-    /// The failure of a step that nothing refers to yet: whatever came of it, the partition is as it was.
+    /// The failure of a step that nothing refers to yet: whatever came of it, the partition is as
+    /// it was.
     pub(crate) fn before_it_counts(self) -> Self {
         match self {
             Self::Full => Self::Full,

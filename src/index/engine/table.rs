@@ -18,8 +18,8 @@ use crate::types::Sequence;
 
 /// What a row costs beyond its bytes: two handles and a node of the skip list. Measured, roughly.
 const ROW_OVERHEAD: usize = 160;
-/// Versions that one call of [`Tables::collect`] looks at, at least: of a key that was written thousands of times only one is
-/// wanted, and a new call seeks past the others.
+/// Versions that one call of [`Tables::collect`] looks at, at least: of a key that was written
+/// thousands of times only one is wanted, and a new call seeks past the others.
 const VERSIONS_MAX: usize = 256;
 
 /// Bytes of memtables of all partitions of a host.
@@ -144,8 +144,8 @@ impl Tables {
         }
     }
 
-    /// Takes its bytes out of the budget for good: nobody flushes it any more, and others' writes must not wait for that. Not
-    /// while another task adds rows.
+    /// Takes its bytes out of the budget for good: nobody flushes it any more, and others' writes
+    /// must not wait for that. Not while another task adds rows.
     pub(crate) fn uncount(&self) {
         if self.counted.swap(false, Ordering::Relaxed) {
             self.budget.used.fetch_sub(self.bytes(), Ordering::Relaxed);
@@ -173,8 +173,9 @@ impl Tables {
         (entry.key().key == *key).then(|| entry.value().clone())
     }
 
-    /// Adds up to `limit` rows of `from..to` as of `sequence` to `out`, one version each, tombstones included.
-    /// Returns how many versions it looked at, and where to go on; `None` at the end. It may add nothing and go on.
+    /// Adds up to `limit` rows of `from..to` as of `sequence` to `out`, one version each,
+    /// tombstones included. Returns how many versions it looked at, and where to go on; `None` at
+    /// the end. It may add nothing and go on.
     pub(crate) fn collect(
         &self,
         family: Family,

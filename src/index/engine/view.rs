@@ -93,7 +93,8 @@ impl Rows for Snapshot {
             return Err(Error::Overloaded);
         }
         let value = self.find(family, key).await?;
-        // Long values are segments of block lists: to decode one takes as long as to look at many rows.
+        // Long values are segments of block lists: to decode one takes as long as to look at many
+        // rows.
         self.pace.take(1 + value.as_ref().map_or(0, Bytes::len) / BYTES_OF_A_ROW).await;
         Ok(value)
     }

@@ -1,8 +1,10 @@
-//! A partition that stopped writing is opened again where it is: its next epoch fences the log, and what the log holds is true.
-//! Until then its reads are answered as before, and who writes waits as for a move.
+//! A partition that stopped writing is opened again where it is: its next epoch fences the log, and
+//! what the log holds is true. Until then its reads are answered as before, and who writes waits as
+//! for a move.
 //!
-//! It stops when the coordinator does not say whether a change of its descriptor happened, or when its committer panicked. If
-//! what happened is a split or merge, those who have its keys now are opened instead.
+//! It stops when the coordinator does not say whether a change of its descriptor happened, or when
+//! its committer panicked. If what happened is a split or merge, those who have its keys now are
+//! opened instead.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -71,7 +73,8 @@ impl Reopener {
     /// Tries until somebody serves the keys of `old`, or the fleet stops.
     async fn reopen(&self, old: &Arc<Partition>) {
         let id = old.core.id;
-        // Waits for the change that stopped it; of one that a move left closed that move takes care.
+        // Waits for the change that stopped it; of one that a move left closed that move takes
+        // care.
         let Some(mut claim) = self.claims.claim(&[id]).await else { return };
         let clock = &self.shared.parts.env.clock;
         let begun = clock.monotonic();

@@ -11,8 +11,8 @@ use crate::index::engine::Partition;
 use crate::index::map::PartitionDescriptor;
 use crate::types::PartitionId;
 
-/// A partition that could not be opened because files it needs are damaged or missing. Nobody serves it until the next
-/// start, and nothing of its files is removed.
+/// A partition that could not be opened because files it needs are damaged or missing. Nobody
+/// serves it until the next start, and nothing of its files is removed.
 #[derive(Clone, Debug)]
 pub(crate) struct Quarantined {
     /// Which names that concerns.

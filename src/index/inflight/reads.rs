@@ -1,20 +1,23 @@
 //! Running reads, as reclaim must know them before it gives space back.
 //!
-//! A read is noted before its look-up, and from then on may come to name anything. Once the look-up is answered it tells the
-//! extents it names. Reclaim meets bytes that no row names any more, in a garbage row or by an audit, and takes a mark then.
-//! The bytes are free once no read from before the mark is looking up or names their extent.
+//! A read is noted before its look-up, and from then on may come to name anything. Once the look-up
+//! is answered it tells the extents it names. Reclaim meets bytes that no row names any more, in a
+//! garbage row or by an audit, and takes a mark then. The bytes are free once no read from before
+//! the mark is looking up or names their extent.
 //!
-//! Why that is enough. What reclaim meets is published: a garbage row is visible to every look-up that begins after reclaim
-//! has read it. A read noted after the mark begins its look-up after that, so it finds the rows as they are without the bytes.
-//! A read noted before the mark is waited for until it tells what it found, and further if it found the extent. The order of
-//! notes and marks is that of one counter. No clock is compared: neither when the garbage was dated nor how long its commit
-//! took matters.
+//! Why that is enough. What reclaim meets is published: a garbage row is visible to every look-up
+//! that begins after reclaim has read it. A read noted after the mark begins its look-up after
+//! that, so it finds the rows as they are without the bytes. A read noted before the mark is waited
+//! for until it tells what it found, and further if it found the extent. The order of notes and
+//! marks is that of one counter. No clock is compared: neither when the garbage was dated nor how
+//! long its commit took matters.
 //!
-//! One read may look up several times. Before each further look-up it says so and may name anything again.
+//! One read may look up several times. Before each further look-up it says so and may name anything
+//! again.
 //!
-//! In a cluster this register stays with the process that reads. [`InFlight::read_mark`], [`InFlight::is_read`] and
-//! [`InFlight::is_looking_up`] become one message to each of them and its answer: mark now, and say which extents are free of
-//! reads from before the mark.
+//! In a cluster this register stays with the process that reads. [`InFlight::read_mark`],
+//! [`InFlight::is_read`] and [`InFlight::is_looking_up`] become one message to each of them and its
+//! answer: mark now, and say which extents are free of reads from before the mark.
 
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;
@@ -30,7 +33,8 @@ use crate::types::RoutingKey;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ReadMark(u64);
 
-/// Where a read stands in the order of notes, and which it is: reads of one look-up share the first number.
+/// Where a read stands in the order of notes, and which it is: reads of one look-up share the first
+/// number.
 type Place = (u64, u64);
 
 #[derive(Debug, Default)]
@@ -75,8 +79,8 @@ impl InFlight {
         self.reads.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes a read before it looks anything up; `now` is monotonic. Until the guard is dropped, nothing that it names is
-    /// freed.
+    /// Notes a read before it looks anything up; `now` is monotonic. Until the guard is dropped,
+    /// nothing that it names is freed.
     #[must_use]
     pub fn read(&self, now: Duration) -> ReadGuard {
         let mut reads = self.reads();
@@ -88,8 +92,8 @@ impl InFlight {
         ReadGuard { inflight: self.clone(), place, began: now, named: None }
     }
 
-    /// Notes a layer of pages under `blob` before it is begun. Until the guard is dropped, after a commit named the layer or
-    /// it was given up, reclaim does not bury it.
+    /// Notes a layer of pages under `blob` before it is begun. Until the guard is dropped, after a
+    /// commit named the layer or it was given up, reclaim does not bury it.
     #[must_use]
     pub fn layer(&self, blob: RoutingKey) -> LayerGuard {
         let mut reads = self.reads();
@@ -156,7 +160,8 @@ pub struct ReadGuard {
 }
 
 impl ReadGuard {
-    /// Tells all extents that the read names from here on: when its look-up is answered, or when it needs fewer.
+    /// Tells all extents that the read names from here on: when its look-up is answered, or when it
+    /// needs fewer.
     pub fn names(&mut self, extents: impl IntoIterator<Item = ExtentId>) {
         let mut extents: Vec<ExtentId> = extents.into_iter().collect();
         extents.sort_unstable();

@@ -1,4 +1,5 @@
-//! Walks one family's rows forward in chunks, can skip ahead, and can stop when an answer has cost enough.
+//! Walks one family's rows forward in chunks, can skip ahead, and can stop when an answer has cost
+//! enough.
 
 use std::collections::VecDeque;
 
@@ -45,7 +46,8 @@ impl<'a> Cursor<'a> {
         self
     }
 
-    /// Stops when the view is spent, as if there were no more rows; [`Self::paused`] then tells where.
+    /// Stops when the view is spent, as if there were no more rows; [`Self::paused`] then tells
+    /// where.
     pub(super) fn pausing(mut self) -> Self {
         self.pausing = true;
         self
@@ -93,7 +95,8 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Reads on once, if no row is known. Afterwards a row is known, or the end, or the bound is higher.
+    /// Reads on once, if no row is known. Afterwards a row is known, or the end, or the bound is
+    /// higher.
     pub(super) async fn step(&mut self) -> Result<(), Error> {
         if !self.rows.is_empty() || self.ended {
             return Ok(());

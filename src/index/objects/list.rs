@@ -76,7 +76,8 @@ pub(super) async fn list(
         after.push(window.position.clone());
         rows.seek(&window.position);
     }
-    // What was shown of a blob's snapshots is not shown again, though the blob itself, which sorts before them, is to come.
+    // What was shown of a blob's snapshots is not shown again, though the blob itself, which sorts
+    // before them, is to come.
     let paused = rows.paused.map(|at| at.max(window.position.clone()));
     let next = paused.or_else(|| window.end());
     Ok(ListPage { entries, after, weight, next, seen: view.seen() })
@@ -93,11 +94,13 @@ struct Merge<'a> {
 }
 
 impl Merge<'_> {
-    /// The next name, and what is to be shown of it first: a snapshot, then the blob, then staged blocks alone. `None` at the
-    /// end, or when the view is spent and the listing has come further than its start.
+    /// The next name, and what is to be shown of it first: a snapshot, then the blob, then staged
+    /// blocks alone. `None` at the end, or when the view is spent and the listing has come further
+    /// than its start.
     async fn first(&mut self) -> Result<Option<(Family, RoutingKey)>, Error> {
         loop {
-            // Only the cursor that is behind all others reads on: removed rows are passed over by each family once.
+            // Only the cursor that is behind all others reads on: removed rows are passed over by
+            // each family once.
             let place = |cursor: &Cursor<'_>| cursor.bound().map(blob_of);
             let behind = self.cursors.iter_mut().filter(|(_, cursor)| cursor.bound().is_some());
             let behind = behind.min_by_key(|(_, cursor)| place(cursor));
@@ -133,12 +136,14 @@ impl Merge<'_> {
     }
 }
 
-/// Where the blob of a position starts: the position itself unless it lies among the rows of a blob.
+/// Where the blob of a position starts: the position itself unless it lies among the rows of a
+/// blob.
 fn blob_of(position: &Bytes) -> Bytes {
     RoutingKey::of_row(position).map_or(position.clone(), |blob| blob.as_bytes().clone())
 }
 
-/// The blob of whose rows the one that a listing looks for lies before this position. Of snapshots it may be any.
+/// The blob of whose rows the one that a listing looks for lies before this position. Of snapshots
+/// it may be any.
 fn passed(family: Family, position: &Bytes) -> Option<RoutingKey> {
     let blob = RoutingKey::of_row(position)?;
     let is_passed = match family {

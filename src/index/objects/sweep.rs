@@ -115,7 +115,8 @@ pub(in crate::index) async fn dead_containers(
     Ok(dead)
 }
 
-/// Whether purge rows of an account may stand at or after this position, before the rest of its rows.
+/// Whether purge rows of an account may stand at or after this position, before the rest of its
+/// rows.
 fn may_be_purge_row(position: &[u8]) -> bool {
     position.get(8..18).is_none_or(|place| *place == [0; 10])
 }

@@ -34,7 +34,8 @@ impl<'a> Blobs<'a> {
         Self { view, from: from.clone(), cursors, pausing: false, paused: None }
     }
 
-    /// Stops when the view is spent, as if there were no more blobs; [`Self::paused`] then tells where.
+    /// Stops when the view is spent, as if there were no more blobs; [`Self::paused`] then tells
+    /// where.
     pub(crate) fn pausing(mut self) -> Self {
         self.pausing = true;
         self
@@ -56,7 +57,8 @@ impl<'a> Blobs<'a> {
                 Some(row) if keys::parse_purge(&row.key).is_some() => drop(cursor.take().await?),
                 Some(row) => return keys::routing_key(*family, &row.key).map(Some),
                 None => {
-                    // Not where the walk began: whoever goes on from here must come further than that.
+                    // Not where the walk began: whoever goes on from here must come further than
+                    // that.
                     let bound = cursor.bound().filter(|bound| **bound > self.from);
                     if self.pausing && bound.is_some() && self.view.is_spent() {
                         self.paused = bound.cloned();

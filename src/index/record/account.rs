@@ -23,12 +23,14 @@ pub struct AccountRecord {
     pub delegation_secret: Bytes,
     /// Properties of its Blob service.
     pub properties: ServiceProperties,
-    /// Who has a role in it, beside those whose tokens claim one. In this row, so that they are read with the keys,
-    /// change with the account in one commit and go with it; [`Self::ASSIGNMENTS_MAX`] bounds it.
+    /// Who has a role in it, beside those whose tokens claim one. In this row, so that they are
+    /// read with the keys, change with the account in one commit and go with it;
+    /// [`Self::ASSIGNMENTS_MAX`] bounds it.
     pub assignments: Vec<RoleAssignment>,
 }
 
 impl AccountRecord {
-    /// Role assignments of one account: each one fits about 200 bytes, and the row is written as a whole.
+    /// Role assignments of one account: each one fits about 200 bytes, and the row is written as a
+    /// whole.
     pub const ASSIGNMENTS_MAX: usize = 1000;
 }

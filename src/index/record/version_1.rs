@@ -23,7 +23,8 @@ pub(in crate::index) trait Upgrade: Serialize + DeserializeOwned {
     /// The version rows of this kind are written in, their first byte.
     const VERSION: u8;
 
-    /// Reads a record of an earlier version; answers what stands behind it too. `None`: there is no such version.
+    /// Reads a record of an earlier version; answers what stands behind it too. `None`: there is no
+    /// such version.
     fn earlier(version: u8, bytes: &[u8]) -> Option<postcard::Result<(Self, &[u8])>>;
 }
 

@@ -27,8 +27,8 @@ use crate::types::PublicAccess;
 use crate::types::Timestamp;
 
 const DECLARATION: &str = "<?xml version=\"1.0\" encoding=\"utf-8\"?>";
-/// A page of more bytes ends early, with a marker. 5,000 blobs with little metadata take 3 MiB; with much of it that is escaped, each
-/// entry may take 60 KiB.
+/// A page of more bytes ends early, with a marker. 5,000 blobs with little metadata take 3 MiB;
+/// with much of it that is escaped, each entry may take 60 KiB.
 const PAGE_BYTES_MAX: usize = 4 << 20;
 /// Bytes a blob's entry takes, about.
 const ENTRY_BYTES: usize = 640;

@@ -1,8 +1,9 @@
 //! Copies that outlive their request: those from other servers (ADR 0017).
 //!
-//! The request commits the destination without bytes and a work row beside it. [`run`] finds work rows, at the start of the
-//! program and whenever one was made, carries them out and commits their end. The row is the only memory: a copy that a
-//! crash cut begins anew, and what it had stored is left to the audit. Accounts take turns (`turns.rs`).
+//! The request commits the destination without bytes and a work row beside it. [`run`] finds work
+//! rows, at the start of the program and whenever one was made, carries them out and commits their
+//! end. The row is the only memory: a copy that a crash cut begins anew, and what it had stored is
+//! left to the audit. Accounts take turns (`turns.rs`).
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -96,7 +97,8 @@ impl Copies {
         }
     }
 
-    /// Notes a copy of an account to carry out; `None` when it is being carried out, or the account has its share.
+    /// Notes a copy of an account to carry out; `None` when it is being carried out, or the account
+    /// has its share.
     fn take_up(&self, id: Uuid, account: AccountId) -> Option<Arc<Running>> {
         let mut in_hand = self.in_hand();
         if in_hand.running.contains_key(&id) || !in_hand.turns.take(account) {
@@ -190,15 +192,15 @@ pub async fn run(front: Arc<FrontEnd>) {
     }
 }
 
-/// Starts what is pending and not running as far as there is room, one copy of each account after the other. `turn` is the
-/// position from which the next account is looked for.
+/// Starts what is pending and not running as far as there is room, one copy of each account after
+/// the other. `turn` is the position from which the next account is looked for.
 async fn start_all(front: &Arc<FrontEnd>, turn: &mut Bytes) -> Result<(), index::Error> {
     while start_round(front, turn).await? {}
     Ok(())
 }
 
-/// Starts one more copy of each account that has one pending and not its share; whether any was started, and there is room
-/// for more.
+/// Starts one more copy of each account that has one pending and not its share; whether any was
+/// started, and there is room for more.
 async fn start_round(front: &Arc<FrontEnd>, turn: &mut Bytes) -> Result<bool, index::Error> {
     let begin = turn.clone();
     let (mut started, mut wrapped) = (false, false);
@@ -222,8 +224,8 @@ async fn start_round(front: &Arc<FrontEnd>, turn: &mut Bytes) -> Result<bool, in
     Ok(false)
 }
 
-/// The next account at or behind a position that has copies pending, and the first of them. An account runs fewer than a page
-/// of them: one that does not run is among these if there is any.
+/// The next account at or behind a position that has copies pending, and the first of them. An
+/// account runs fewer than a page of them: one that does not run is among these if there is any.
 async fn next_account(
     front: &FrontEnd,
     from: Bytes,

@@ -1,5 +1,5 @@
-//! Who may carry out the next pending copy: places shared by account, so that the slow copies of one do not stop those of
-//! another.
+//! Who may carry out the next pending copy: places shared by account, so that the slow copies of
+//! one do not stop those of another.
 
 use std::collections::HashMap;
 

@@ -12,8 +12,8 @@ const TRIES: usize = 3;
 /// Replaces `old` by `new`, all or nothing. A new one has the id of an old one that it follows, or one never used before.
 ///
 /// # Errors
-/// [`Failed::Refused`]: surely nothing has changed. [`Failed::Fenced`]: another owner changed one of the old ones.
-/// [`Failed::Other`]: the outcome is unknown.
+/// [`Failed::Refused`]: surely nothing has changed. [`Failed::Fenced`]: another owner changed one
+/// of the old ones. [`Failed::Other`]: the outcome is unknown.
 pub(super) async fn replace(
     coordinator: &dyn Coordinator,
     old: &[&LogState],

@@ -54,7 +54,8 @@ impl From<Failed> for NotMoved {
 /// reads are right until the new one is given its first write: the caller stops it first.
 ///
 /// # Errors
-/// [`NotMoved`]. After [`NotMoved::Busy`], [`Failed::Full`] and [`Failed::Refused`] nothing has changed and the partition goes on.
+/// [`NotMoved`]. After [`NotMoved::Busy`], [`Failed::Full`] and [`Failed::Refused`] nothing has
+/// changed and the partition goes on.
 pub(crate) async fn hand_off(
     from: &Arc<Partition>,
     to: &Arc<Shared>,

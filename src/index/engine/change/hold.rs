@@ -40,7 +40,8 @@ enum Verdict {
     Gone,
     /// Another host has it now, log and all.
     Moved,
-    /// As after a failed append; the extents were made for the change, and are in use if it came true.
+    /// As after a failed append; the extents were made for the change, and are in use if it came
+    /// true.
     Stop(Failed, Vec<ExtentId>),
 }
 
@@ -61,7 +62,8 @@ impl Held {
         drop(self.verdict.send(Verdict::Moved));
     }
 
-    /// Ends its writes as `failed` demands. `made` are the logs made for the change, which are in use if it came true.
+    /// Ends its writes as `failed` demands. `made` are the logs made for the change, which are in
+    /// use if it came true.
     pub(crate) fn stop(self, failed: &Failed, made: Vec<ExtentId>) {
         drop(self.verdict.send(Verdict::Stop(failed.clone(), made)));
     }

@@ -53,7 +53,8 @@ impl Partition {
     /// parent takes no write; its reads are right until a child is given its first write: the caller stops it first.
     ///
     /// # Errors
-    /// [`Failed::Full`], [`Failed::Refused`]: nothing has changed and the partition goes on; the others stop it.
+    /// [`Failed::Full`], [`Failed::Refused`]: nothing has changed and the partition goes on; the
+    /// others stop it.
     pub(crate) async fn split(
         &self,
         parts: Vec<(PartitionId, PartitionKeys)>,

@@ -37,7 +37,8 @@ pub(crate) struct Log {
     state: LogState,
     /// Whether more may be appended to the newest extent.
     open: bool,
-    /// An extent that the coordinator may or may not name, and why nobody knows: the log is read anew before anything follows.
+    /// An extent that the coordinator may or may not name, and why nobody knows: the log is read
+    /// anew before anything follows.
     doubt: Option<(Option<ExtentId>, String)>,
 }
 
@@ -102,10 +103,12 @@ impl Log {
         Ok(())
     }
 
-    /// Moves to a new extent that begins with `manifest`, and leaves behind extents of commits already flushed.
+    /// Moves to a new extent that begins with `manifest`, and leaves behind extents of commits
+    /// already flushed.
     ///
     /// # Errors
-    /// [`Failed::Full`], [`Failed::Refused`]: the log is as it was. [`Failed::Other`]: see [`Self::doubt`].
+    /// [`Failed::Full`], [`Failed::Refused`]: the log is as it was. [`Failed::Other`]: see
+    /// [`Self::doubt`].
     pub(crate) async fn roll(&mut self, mut manifest: Manifest) -> Result<(), Failed> {
         manifest.previous = self.state.link;
         let epoch = self.state.descriptor.epoch;
@@ -229,8 +232,8 @@ async fn append_at(
 /// Replaces a descriptor last changed by `revision` (I2: whoever else changed it meanwhile owns the partition now).
 ///
 /// # Errors
-/// [`Failed::Refused`]: surely nothing has changed. [`Failed::Fenced`]: another owner changed it. [`Failed::Other`]: the outcome
-/// is unknown.
+/// [`Failed::Refused`]: surely nothing has changed. [`Failed::Fenced`]: another owner changed it.
+/// [`Failed::Other`]: the outcome is unknown.
 pub(crate) async fn swap(
     coordinator: &dyn Coordinator,
     revision: Revision,

@@ -1,4 +1,5 @@
-//! Writes that are evaluated ahead of the committer: short work in it, one change, nothing lost when overtaken.
+//! Writes that are evaluated ahead of the committer: short work in it, one change, nothing lost
+//! when overtaken.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -125,7 +126,8 @@ async fn delete_of_thousands_of_snapshots_is_short_in_the_committer_and_one_chan
     assert!(longest <= 3 * ROWS_IN_TURN, "{longest} rows in one turn of the committer");
 }
 
-/// Blocks keep coming while a long list is committed: each ends up in the blob, staged, or as garbage, once.
+/// Blocks keep coming while a long list is committed: each ends up in the blob, staged, or as
+/// garbage, once.
 #[tokio::test(start_paused = true)]
 async fn list_that_is_overtaken_by_new_blocks_comes_through_and_loses_none() {
     const LISTED: u64 = 4_000;
@@ -180,8 +182,9 @@ async fn garbage(partition: &Partition) -> Vec<(Bytes, Timestamp)> {
     rows.into_iter().map(|row| (row.key, row.since)).collect()
 }
 
-/// Reclaim keeps one mark for all rows up to a time. A row that shows up later with an earlier time would have a mark from
-/// before it was visible, and a read that found the bytes after that mark would not be waited for.
+/// Reclaim keeps one mark for all rows up to a time. A row that shows up later with an earlier time
+/// would have a mark from before it was visible, and a read that found the bytes after that mark
+/// would not be waited for.
 #[tokio::test(start_paused = true)]
 async fn garbage_is_shown_in_the_order_of_its_times_when_a_write_went_ahead() {
     let partition = partition().await;

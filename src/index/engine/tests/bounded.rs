@@ -1,4 +1,5 @@
-//! Long scans: other tasks of the thread have their turn between a bounded number of rows, and one answer ends.
+//! Long scans: other tasks of the thread have their turn between a bounded number of rows, and one
+//! answer ends.
 
 use std::future::Future;
 use std::pin::pin;

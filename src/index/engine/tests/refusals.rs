@@ -1,4 +1,5 @@
-//! What the coordinator refuses, or does not answer, changes nothing: the partition goes on with the log it has.
+//! What the coordinator refuses, or does not answer, changes nothing: the partition goes on with
+//! the log it has.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -106,7 +107,8 @@ async fn flush_needs_no_coordinator() {
     assert_eq!(world.open().await.unwrap().rows().await, rows);
 }
 
-/// The torn end of a log must be cut off by a roll before anything follows it: until then writes are refused.
+/// The torn end of a log must be cut off by a roll before anything follows it: until then writes
+/// are refused.
 #[tokio::test(start_paused = true)]
 async fn torn_log_takes_writes_again_once_it_has_rolled() {
     let world = World::new().await;
@@ -134,7 +136,8 @@ async fn torn_log_takes_writes_again_once_it_has_rolled() {
     assert_eq!(world.open().await.unwrap().rows().await, rows);
 }
 
-/// A manifest that may or may not be durable names runs that must stay until a roll has cut it off, and no longer.
+/// A manifest that may or may not be durable names runs that must stay until a roll has cut it off,
+/// and no longer.
 #[tokio::test(start_paused = true)]
 async fn runs_of_a_doubtful_manifest_go_once_the_log_has_rolled() {
     for fault in [
@@ -194,7 +197,8 @@ async fn compaction_that_was_refused_is_tried_again() {
     assert_eq!(partition.compact().await, Ok(true));
 }
 
-/// Every transaction of a fixed load goes wrong once, in every way: nothing acknowledged is lost, nothing refused appears.
+/// Every transaction of a fixed load goes wrong once, in every way: nothing acknowledged is lost,
+/// nothing refused appears.
 #[tokio::test(start_paused = true)]
 async fn partition_loses_nothing_when_any_transaction_fails() {
     use coordinator::Fault;

@@ -45,8 +45,8 @@ impl Average {
         self.weight
     }
 
-    /// How far off it may be, squared: requests come by chance, so a load of `n` of them is known to one part in the root of
-    /// `n`.
+    /// How far off it may be, squared: requests come by chance, so a load of `n` of them is known
+    /// to one part in the root of `n`.
     pub(super) fn variance(&self) -> f64 {
         self.weight * self.weight / (self.requests * self.over).max(1.0)
     }

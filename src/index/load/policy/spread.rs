@@ -12,10 +12,11 @@ use crate::types::PartitionId;
 
 /// A host with more than so many times the mean load gives some away.
 const UNEVEN: f64 = 1.2;
-/// A move must leave its host with so much more than the other had, as a share of their difference: with less it may as well
-/// go back the next time.
+/// A move must leave its host with so much more than the other had, as a share of their difference:
+/// with less it may as well go back the next time.
 const MARGIN: f64 = 0.1;
-/// And with so many times what the difference may be off by chance. Looked at eight times a second, less would come up.
+/// And with so many times what the difference may be off by chance. Looked at eight times a second,
+/// less would come up.
 const SURE: f64 = 4.0;
 /// With less load than this share of a hot partition's a host is left alone, however uneven it is.
 const BUSY: f64 = 0.5;

@@ -1,4 +1,5 @@
-//! Partitions that stopped writing: they are opened again in place, whatever became of what stopped them.
+//! Partitions that stopped writing: they are opened again in place, whatever became of what stopped
+//! them.
 
 use async_trait::async_trait;
 

@@ -1,4 +1,5 @@
-//! Steady load of few requests: what a tick counts is mostly chance, and no reason to move anything.
+//! Steady load of few requests: what a tick counts is mostly chance, and no reason to move
+//! anything.
 
 use super::*;
 use crate::env::Rand;
