@@ -29,18 +29,8 @@ pub(crate) async fn run(args: &Args, folder: &Path) -> Result<Section, String> {
     let bed = Bed::open(&folder).await?;
     rows::fill(&bed, args.removed, "names to remove").await?;
     rows::remove(&bed, args.removed).await?;
-    let mut list = ListBlobs {
-        account: AccountId::new(1),
-        container: ContainerId::new(1),
-        collation: Collation::Utf16,
-        prefix: String::new(),
-        delimiter: None,
-        start_from: None,
-        from: None,
-        limit: 5_000,
-        uncommitted: false,
-        snapshots: false,
-    };
+    let mut list =
+        ListBlobs::first_page(AccountId::new(1), ContainerId::new(1), Collation::Utf16, 5_000);
     let (mut pages, mut held, mut seen, mut shown) = (Vec::new(), Vec::new(), 0, 0);
     for _ in 0..PAGES_MAX {
         let began = Instant::now();

@@ -80,16 +80,8 @@ mod tests {
 
     fn listing() -> ListBlobs {
         ListBlobs {
-            account: AccountId::new(1),
-            container: ContainerId::new(1),
-            collation: Collation::Utf16,
-            prefix: String::new(),
             delimiter: Some("/".to_owned()),
-            start_from: None,
-            from: None,
-            limit: 9,
-            uncommitted: false,
-            snapshots: false,
+            ..ListBlobs::first_page(AccountId::new(1), ContainerId::new(1), Collation::Utf16, 9)
         }
     }
 

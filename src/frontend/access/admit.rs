@@ -254,7 +254,7 @@ fn permit(
 ) -> Result<Admitted, Error> {
     let refused = |error: auth::Error| errors::from_auth(&error);
     let authenticated = !matches!(caller, Caller::Anyone);
-    let grant = match caller {
+    let (overrides, create_only) = match caller {
         Caller::Principal(principal) => {
             let scope = scope_of(&account, address);
             principal.permits(&needs(&operation), scope).map_err(refused)?;
@@ -262,44 +262,20 @@ fn permit(
                 let entitlement = principal.entitlement(scope);
                 *holder = entitlement.map(|by| delegation::holder(&principal, by));
             }
-            let overrides = Overrides::default();
-            return Ok(Admitted {
-                account,
-                operation,
-                overrides,
-                create_only: false,
-                authenticated,
-                pass: None,
-            });
+            (Overrides::default(), false)
         }
-        Caller::Key | Caller::Anyone => {
-            let overrides = Overrides::default();
-            return Ok(Admitted {
-                account,
-                operation,
-                overrides,
-                create_only: false,
-                authenticated,
-                pass: None,
-            });
-        }
-        Caller::Signature(grant) => grant,
-    };
-    if let Some(name) = &grant.encryption_scope {
-        scope::apply(&mut operation, name)?;
-    }
-    let create_only = match grant.permits(&needs(&operation)).map_err(refused)? {
-        Permit::Full => false,
-        Permit::CreateOnly => {
-            replace::forbid(&mut operation).ok_or_else(|| refused(auth::Error::Permission))?
+        Caller::Key | Caller::Anyone => (Overrides::default(), false),
+        Caller::Signature(grant) => {
+            if let Some(name) = &grant.encryption_scope {
+                scope::apply(&mut operation, name)?;
+            }
+            let create_only = match grant.permits(&needs(&operation)).map_err(refused)? {
+                Permit::Full => false,
+                Permit::CreateOnly => replace::forbid(&mut operation)
+                    .ok_or_else(|| refused(auth::Error::Permission))?,
+            };
+            (grant.overrides, create_only)
         }
     };
-    Ok(Admitted {
-        account,
-        operation,
-        overrides: grant.overrides,
-        create_only,
-        authenticated,
-        pass: None,
-    })
+    Ok(Admitted { account, operation, overrides, create_only, authenticated, pass: None })
 }

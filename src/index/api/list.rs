@@ -37,6 +37,29 @@ pub struct ListBlobs {
 }
 
 impl ListBlobs {
+    /// The first page of at most `limit` names of a container: no prefix, no delimiter, committed
+    /// blobs only.
+    #[must_use]
+    pub fn first_page(
+        account: AccountId,
+        container: ContainerId,
+        collation: Collation,
+        limit: usize,
+    ) -> Self {
+        Self {
+            account,
+            container,
+            collation,
+            prefix: String::new(),
+            delimiter: None,
+            start_from: None,
+            from: None,
+            limit,
+            uncommitted: false,
+            snapshots: false,
+        }
+    }
+
     /// The position the page starts at, by which it is routed.
     #[must_use]
     pub fn position(&self) -> Bytes {

@@ -80,18 +80,7 @@ fn scan_over_removed_rows_ends_after_a_step_and_goes_on() {
 #[test]
 fn list_over_removed_names_takes_turns_and_answers_an_empty_page_with_a_marker() {
     let view = snapshot(removed(200_000));
-    let mut list = ListBlobs {
-        account: ACCOUNT,
-        container: CONTAINER,
-        collation: Collation::Utf16,
-        prefix: String::new(),
-        delimiter: None,
-        start_from: None,
-        from: None,
-        limit: 5_000,
-        uncommitted: false,
-        snapshots: false,
-    };
+    let mut list = ListBlobs::first_page(ACCOUNT, CONTAINER, Collation::Utf16, 5_000);
     let (range, mut pages) = (KeyRange::all(), 0);
     loop {
         let view = Snapshot {

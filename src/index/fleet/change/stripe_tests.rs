@@ -103,18 +103,7 @@ impl Rig {
 
     /// The names that each of the container's partitions lists.
     async fn lists(&self) -> Vec<Vec<String>> {
-        let list = ListBlobs {
-            account: ACCOUNT,
-            container: CONTAINER,
-            collation: Collation::Utf16,
-            prefix: String::new(),
-            delimiter: None,
-            start_from: None,
-            from: None,
-            limit: 5_000,
-            uncommitted: false,
-            snapshots: false,
-        };
+        let list = ListBlobs::first_page(ACCOUNT, CONTAINER, Collation::Utf16, 5_000);
         let mut lists = Vec::new();
         for owner in self.map().await.at(&list.position()) {
             let read = Read::Blobs(list.clone());

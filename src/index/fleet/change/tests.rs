@@ -117,3 +117,25 @@ impl Rig {
 fn name(number: u64) -> AccountName {
     AccountName::new(&format!("acc{number:05}")).unwrap()
 }
+
+/// A change of the map, of a store with two partitions.
+#[derive(Clone, Copy, Debug)]
+enum Change {
+    Split,
+    Merge,
+    Move,
+}
+
+impl Rig {
+    async fn change(&self, change: Change) -> Result<Changed, ChangeError> {
+        let first = self.target(&name(1)).await.partition;
+        match change {
+            Change::Split => self.host.split(first, &[RoutingKey::account(&name(5))]).await,
+            Change::Merge => {
+                let second = self.target(&name(20)).await.partition;
+                self.host.merge(&[first, second]).await
+            }
+            Change::Move => self.host.move_to(first, HostId::new(1)).await,
+        }
+    }
+}

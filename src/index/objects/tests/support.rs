@@ -178,18 +178,7 @@ pub(super) fn show(entry: &ListEntry) -> String {
 }
 
 pub(super) fn list() -> ListBlobs {
-    ListBlobs {
-        account: ACCOUNT,
-        container: CONTAINER,
-        collation: Collation::Utf16,
-        prefix: String::new(),
-        delimiter: None,
-        start_from: None,
-        from: None,
-        limit: 3,
-        uncommitted: false,
-        snapshots: false,
-    }
+    ListBlobs::first_page(ACCOUNT, CONTAINER, Collation::Utf16, 3)
 }
 
 /// The copy of a whole blob, with all that describes it.

@@ -45,28 +45,6 @@ async fn full_disk_leaves_the_neighbours_as_they_were() {
     rig.host.shutdown().await;
 }
 
-/// A change of the map, of a store with two partitions.
-#[derive(Clone, Copy, Debug)]
-enum Change {
-    Split,
-    Merge,
-    Move,
-}
-
-impl Rig {
-    async fn change(&self, change: Change) -> Result<Changed, ChangeError> {
-        let first = self.target(&name(1)).await.partition;
-        match change {
-            Change::Split => self.host.split(first, &[RoutingKey::account(&name(5))]).await,
-            Change::Merge => {
-                let second = self.target(&name(20)).await.partition;
-                self.host.merge(&[first, second]).await
-            }
-            Change::Move => self.host.move_to(first, HostId::new(1)).await,
-        }
-    }
-}
-
 /// Whatever call of the layer below fails, and whether or not it was carried out: what is served is right, and after a
 /// restart everything is there and takes writes (I8).
 #[tokio::test]

@@ -80,13 +80,6 @@ async fn who_writes_waits_while_a_partition_is_opened_again() {
     }
 }
 
-#[derive(Clone, Copy, Debug)]
-enum Change {
-    Split,
-    Merge,
-    Move,
-}
-
 /// Whether the change came true or not, who serves afterwards has all rows and takes writes.
 #[tokio::test(start_paused = true)]
 async fn change_of_unknown_outcome_is_settled_by_opening_again() {
@@ -100,14 +93,8 @@ async fn change_of_unknown_outcome_is_settled_by_opening_again() {
                 rig.split(&[10]).await;
                 rig.host.flush().await.unwrap();
                 rig.write(21).await;
-                let first = rig.target(&name(1)).await.partition;
-                let second = rig.target(&name(20)).await.partition;
                 world.store.inject_after(after, fault);
-                let changed = match change {
-                    Change::Split => rig.host.split(first, &[RoutingKey::account(&name(5))]).await,
-                    Change::Merge => rig.host.merge(&[first, second]).await,
-                    Change::Move => rig.host.move_to(first, HostId::new(1)).await,
-                };
+                let changed = rig.change(change).await;
                 // What no transaction of the change met must not meet one later.
                 for _ in 0..10 {
                     drop(rig.parts.coordinator.txn(&[], &[]).await);
