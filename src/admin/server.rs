@@ -29,7 +29,7 @@ use tower::timeout::error::Elapsed;
 use crate::env::Env;
 use crate::env::net::Listener;
 use crate::frontend::Tls;
-use crate::frontend::connections::Held;
+use crate::frontend::connections::Guarded;
 use crate::frontend::faults::Faults;
 use crate::frontend::trace::Trace;
 use crate::protocol::KnownHosts;
@@ -166,7 +166,7 @@ fn routes(state: AdminState) -> Router {
 /// Refuses what is too much to do at a time; a request is done when its answer was sent.
 async fn bounded(State(work): State<Arc<Semaphore>>, request: Request, next: Next) -> Response {
     let Ok(permit) = work.try_acquire_owned() else { return busy().into_response() };
-    next.run(request).await.map(|body| Body::new(Held::new(body, permit)))
+    next.run(request).await.map(|body| Body::new(Guarded::new(body, permit)))
 }
 
 fn busy() -> Failure {

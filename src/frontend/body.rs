@@ -23,8 +23,8 @@ use crate::env::Env;
 use crate::frontend::admission::Pass;
 use crate::frontend::admission::STRANGERS;
 use crate::frontend::answers::Flow;
-use crate::frontend::answers::Held;
-use crate::frontend::source::Pace;
+use crate::frontend::answers::Reservation;
+use crate::frontend::source::MinimumRate;
 use crate::protocol::Error;
 use crate::protocol::ErrorCode;
 use crate::protocol::azure::structured::Decoder;
@@ -80,7 +80,7 @@ pub struct RequestBody {
     /// Where else they are counted.
     count: Option<Arc<AtomicU64>>,
     /// How fast it has to come.
-    pace: Option<Pace>,
+    pace: Option<MinimumRate>,
     env: Env,
     /// Whose share of memory it takes.
     payer: AccountId,
@@ -143,11 +143,12 @@ impl RequestBody {
 
     /// Holds the body of another server to a minimum rate.
     #[must_use]
-    pub(crate) fn paced(self, pace: Pace) -> Self {
+    pub(crate) fn paced(self, pace: MinimumRate) -> Self {
         Self { pace: Some(pace), ..self }
     }
 
-    /// What the head says of the body: from here on [`Self::next`] gives the content of a structured message.
+    /// What the head says of the body: from here on [`Self::next`] gives the content of a
+    /// structured message.
     pub fn expect(&mut self, upload: &Upload) {
         self.decoder = upload.message_len.map(|len| Decoder::new(len, upload.len));
     }
@@ -155,8 +156,9 @@ impl RequestBody {
     /// The next piece of content; `None` at the end. Cancel safe.
     ///
     /// # Errors
-    /// `OperationTimedOut` (408) when the client stalls, `InvalidInput` when the connection, its framing or the
-    /// structured message broke, `Crc64Mismatch` when its content is not what it was.
+    /// `OperationTimedOut` (408) when the client stalls, `InvalidInput` when the connection, its
+    /// framing or the structured message broke, `Crc64Mismatch` when its content is not what it
+    /// was.
     pub async fn next(&mut self) -> Result<Option<Bytes>, Error> {
         loop {
             if let Some(decoder) = &mut self.decoder
@@ -249,8 +251,8 @@ impl RequestBody {
         }
     }
 
-    /// Reads and drops what still comes, within limits, so that a client still sending reads our answer instead of a
-    /// reset.
+    /// Reads and drops what still comes, within limits, so that a client still sending reads our
+    /// answer instead of a reset.
     pub async fn drain(&mut self) {
         let limit = self.env.clock.monotonic() + DRAIN_TIME_MAX;
         let mut left = DRAIN_BYTES_MAX;
@@ -302,7 +304,7 @@ struct Sending {
     /// Room among the requests.
     pass: Option<Pass>,
     /// Memory for what is rendered into it.
-    held: Option<Held>,
+    held: Option<Reservation>,
     /// Over HTTP/2, how its client takes it, and the bytes it has to take.
     stream: Option<(Arc<Flow>, Arc<dyn Clock>, u64)>,
 }
@@ -346,7 +348,7 @@ impl ResponseBody {
     }
 
     /// A body that is to be rendered within memory that is held for it.
-    pub(crate) fn reserved(held: Held) -> Self {
+    pub(crate) fn reserved(held: Reservation) -> Self {
         let mut body = Self::empty();
         body.sending.held = Some(held);
         body

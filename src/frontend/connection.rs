@@ -1,4 +1,5 @@
-//! One connection, from its first byte to its last: TLS or not, HTTP/1.1 or HTTP/2, each within limits.
+//! One connection, from its first byte to its last: TLS or not, HTTP/1.1 or HTTP/2, each within
+//! limits.
 
 use std::io;
 use std::pin::pin;
@@ -24,12 +25,12 @@ use tokio_util::sync::CancellationToken;
 use crate::env::Tasks;
 use crate::env::net::Stream;
 use crate::frontend::answers::Flow;
-use crate::frontend::answers::Paced;
 use crate::frontend::answers::Watch;
+use crate::frontend::answers::paced;
 use crate::frontend::body::ResponseBody;
 use crate::frontend::connections::GOODBYE;
-use crate::frontend::connections::Held;
-use crate::frontend::connections::Running;
+use crate::frontend::connections::Guarded;
+use crate::frontend::connections::InProgress;
 use crate::frontend::connections::Slot;
 use crate::frontend::observe::Cut;
 use crate::frontend::opening::Opened;
@@ -69,7 +70,7 @@ pub(super) async fn run(
 ) {
     let watch = shared.front.flows.connection();
     let clock = Arc::clone(&shared.front.env.clock);
-    let stream = Box::new(Paced::new(stream, Arc::clone(watch.flow()), clock));
+    let stream = Box::new(paced(stream, Arc::clone(watch.flow()), clock));
     let served = async {
         let opened = tokio::select! {
             biased;
@@ -113,7 +114,7 @@ async fn goodbye(
     (slot, moment): (Option<&Arc<Slot>>, Duration),
 ) -> hyper::Result<()> {
     let Some(slot) = slot else { return connection.await };
-    let most = shared.config.drain.max(shared.front.pace().stall);
+    let most = shared.config.drain.max(shared.front.stall_limits().stall);
     tokio::select! {
         biased;
         result = connection => result,
@@ -125,8 +126,8 @@ async fn answer(
     front: &FrontEnd,
     request: Request<Incoming>,
     (peer, flow): (Peer, Option<&Arc<Flow>>),
-    running: Option<Running>,
-) -> Result<Response<Either<Held<ResponseBody, Running>, ResponseBody>>, Cut> {
+    running: Option<InProgress>,
+) -> Result<Response<Either<Guarded<ResponseBody, InProgress>, ResponseBody>>, Cut> {
     let watched = |body: ResponseBody| match flow {
         Some(flow) => body.flowing(flow, &front.env.clock),
         None => body,

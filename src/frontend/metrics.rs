@@ -51,9 +51,9 @@ fn latency_buckets() -> Histogram {
 
 /// A request being answered, until it is dropped: a client that leaves takes its request with it.
 #[derive(Debug)]
-pub struct Running(Gauge);
+pub struct RunningGauge(Gauge);
 
-impl Drop for Running {
+impl Drop for RunningGauge {
     fn drop(&mut self) {
         self.0.dec();
     }
@@ -94,9 +94,9 @@ impl Metrics {
 
     /// Counts a request as being answered.
     #[must_use]
-    pub fn begin(&self) -> Running {
+    pub fn begin(&self) -> RunningGauge {
         self.running.inc();
-        Running(self.running.clone())
+        RunningGauge(self.running.clone())
     }
 
     /// Counts an answer that is cut.

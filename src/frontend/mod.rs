@@ -43,6 +43,7 @@ mod errors;
 pub mod faults;
 mod ingest;
 mod last_access;
+mod layered;
 pub mod metrics;
 pub mod observe;
 pub(crate) mod opening;

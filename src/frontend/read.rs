@@ -11,8 +11,8 @@ use tokio::task::JoinError;
 use crate::capacity::Capacity;
 use crate::env::Tasks;
 use crate::frontend::answers::Budget;
-use crate::frontend::answers::Held;
 use crate::frontend::answers::Payer;
+use crate::frontend::answers::Reservation;
 use crate::frontend::answers::STEP_MIN_BYTES;
 use crate::frontend::body::BodyError;
 use crate::frontend::body::Pull;
@@ -98,7 +98,8 @@ fn shorten(pieces: &mut Vec<Piece>, extents_max: usize) -> Option<u64> {
 /// Who pays for the memory of an answer.
 pub(crate) type Purse = (Arc<Budget>, Payer);
 
-/// Begins a body: the first bytes are read before the head is sent, so that damage there still gets a status.
+/// Begins a body: the first bytes are read before the head is sent, so that damage there still gets
+/// a status.
 pub(crate) async fn begin(
     front: &FrontEnd,
     (key, snapshot): (BlobKey, Option<Timestamp>),
@@ -182,7 +183,11 @@ impl BlobSource {
     }
 
     /// As much of a piece as may be read now, paid for.
-    async fn pay(&mut self, piece: Piece, is_first: bool) -> Result<(Piece, Option<Held>), Error> {
+    async fn pay(
+        &mut self,
+        piece: Piece,
+        is_first: bool,
+    ) -> Result<(Piece, Option<Reservation>), Error> {
         let Some((budget, payer)) = self.purse.clone() else {
             return Ok((self.cut(piece, STEP_BYTES), None));
         };

@@ -97,8 +97,8 @@ impl ServerConfig {
     }
 }
 
-/// Serves connections until `stop` fires, then drains: answers what runs, takes nothing new. With a certificate, the
-/// same port speaks both TLS and plain HTTP: the first byte tells.
+/// Serves connections until `stop` fires, then drains: answers what runs, takes nothing new. With a
+/// certificate, the same port speaks both TLS and plain HTTP: the first byte tells.
 pub async fn serve(
     listener: Box<dyn Listener>,
     front: Arc<FrontEnd>,

@@ -21,10 +21,10 @@ use crate::frontend::admission::STRANGERS;
 use crate::frontend::answers::Budget;
 use crate::frontend::answers::Fault;
 use crate::frontend::answers::Flows;
-use crate::frontend::answers::Pace;
+use crate::frontend::answers::StallLimits;
 use crate::frontend::body::RequestBody;
 use crate::frontend::body::ResponseBody;
-use crate::frontend::connections::Running;
+use crate::frontend::connections::InProgress;
 use crate::frontend::cors;
 use crate::frontend::dispatch;
 use crate::frontend::dispatch::dispatch;
@@ -59,10 +59,11 @@ pub struct FrontEndConfig {
     pub https_only: bool,
     /// How hosts name accounts.
     pub addressing: azure::Addressing,
-    /// Requests answered at a time, shared by the accounts; as many wait for a moment, and more get 503. Default 4,096.
+    /// Requests answered at a time, shared by the accounts; as many wait for a moment, and more get
+    /// 503. Default 4,096.
     pub requests_max: usize,
-    /// Requests a second of one account beyond which it gets 503; a second of them may come at once. 0, the default, is no
-    /// limit.
+    /// Requests a second of one account beyond which it gets 503; a second of them may come at
+    /// once. 0, the default, is no limit.
     pub account_requests_per_second: u32,
     /// How long a blob takes out of the archive. Default 1 s, where the service takes hours.
     pub rehydration: Duration,
@@ -137,7 +138,8 @@ pub struct FrontEnd {
     metrics: Metrics,
 }
 
-/// Answers a request that named the structured format in it: a Get Blob with such a body, an upload with the header.
+/// Answers a request that named the structured format in it: a Get Blob with such a body, an upload
+/// with the header.
 fn structured(
     request: &http::request::Parts,
     mut response: Response<ResponseBody>,
@@ -191,7 +193,7 @@ impl FrontEnd {
         &self,
         request: Request<Incoming>,
         peer: Peer,
-        running: &Running,
+        running: &InProgress,
     ) -> Result<Response<ResponseBody>, Cut> {
         let came = self.env.clock.now();
         let begun = self.env.clock.monotonic();
@@ -304,8 +306,8 @@ impl FrontEnd {
     }
 
     /// What is asked of clients that take an answer.
-    pub(super) const fn pace(&self) -> Pace {
-        Pace { stall: self.config.response_stall, rate_min: self.config.response_rate_min }
+    pub(super) const fn stall_limits(&self) -> StallLimits {
+        StallLimits { stall: self.config.response_stall, rate_min: self.config.response_rate_min }
     }
 
     /// Whether others need the room that answers take.

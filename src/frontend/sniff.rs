@@ -2,16 +2,13 @@
 
 use std::fmt;
 use std::io;
-use std::pin::Pin;
-use std::task::Context;
-use std::task::Poll;
 
-use tokio::io::AsyncRead;
 use tokio::io::AsyncReadExt;
-use tokio::io::AsyncWrite;
 use tokio::io::ReadBuf;
 
 use crate::env::net::Stream;
+use crate::frontend::layered::Layer;
+use crate::frontend::layered::Layered;
 
 /// What HTTP/2 connections begin with (RFC 9113, section 3.4).
 const PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
@@ -29,17 +26,29 @@ pub(crate) enum Speaks {
     Http1,
 }
 
-/// A stream whose first bytes were looked at and will be read again.
-pub(crate) struct Rewound {
-    seen: [u8; PREFACE.len()],
+/// The first bytes of a stream, which were looked at and will be read again.
+pub(crate) struct Seen {
+    bytes: [u8; PREFACE.len()],
     len: usize,
     read: usize,
-    stream: Box<dyn Stream>,
 }
 
-impl fmt::Debug for Rewound {
+/// A stream whose first bytes were looked at.
+pub(crate) type Rewound = Layered<Seen>;
+
+impl fmt::Debug for Seen {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Rewound({} of {} seen bytes left)", self.len - self.read, self.len)
+        write!(f, "Seen({} of {} bytes left)", self.len - self.read, self.len)
+    }
+}
+
+impl Layer for Seen {
+    fn read_first(&mut self, buf: &mut ReadBuf<'_>) -> bool {
+        let left = &self.bytes[self.read..self.len];
+        let n = left.len().min(buf.remaining());
+        buf.put_slice(&left[..n]);
+        self.read += n;
+        n > 0
     }
 }
 
@@ -66,54 +75,7 @@ pub(super) async fn sniff(mut stream: Box<dyn Stream>) -> io::Result<Option<(Spe
             break Speaks::Http2;
         }
     };
-    Ok(Some((speaks, Rewound { seen, len, read: 0, stream })))
-}
-
-impl AsyncRead for Rewound {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buf: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        let left = self.len - self.read;
-        if left > 0 {
-            let n = left.min(buf.remaining());
-            buf.put_slice(&self.seen[self.read..self.read + n]);
-            self.read += n;
-            return Poll::Ready(Ok(()));
-        }
-        Pin::new(&mut *self.stream).poll_read(cx, buf)
-    }
-}
-
-impl AsyncWrite for Rewound {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buf: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut *self.stream).poll_write(cx, buf)
-    }
-
-    fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        bufs: &[io::IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut *self.stream).poll_write_vectored(cx, bufs)
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        self.stream.is_write_vectored()
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut *self.stream).poll_flush(cx)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut *self.stream).poll_shutdown(cx)
-    }
+    Ok(Some((speaks, Layered::new(stream, Seen { bytes: seen, len, read: 0 }))))
 }
 
 #[cfg(test)]

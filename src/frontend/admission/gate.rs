@@ -18,7 +18,8 @@ use crate::frontend::errors;
 use crate::protocol::Error;
 use crate::types::AccountId;
 
-/// How long a request waits for others to end: a burst is let in piece by piece, and overload is told well within 100 ms.
+/// How long a request waits for others to end: a burst is let in piece by piece, and overload is
+/// told well within 100 ms.
 const PATIENCE: Duration = Duration::from_millis(50);
 
 /// Lets requests in.
@@ -61,8 +62,8 @@ impl Gate {
     /// Lets a request of an account in. Cancel safe.
     ///
     /// # Errors
-    /// `ServerBusy`: at once when the account has its share and others are about, or has as many waiting as may be let in;
-    /// after a moment when nothing was given back.
+    /// `ServerBusy`: at once when the account has its share and others are about, or has as many
+    /// waiting as may be let in; after a moment when nothing was given back.
     pub(crate) async fn enter(self: &Arc<Self>, account: AccountId) -> Result<Pass, Error> {
         match self.shares.take(account, 1, self.clock.monotonic()) {
             Taken::Yes => return Ok(self.pass(account)),

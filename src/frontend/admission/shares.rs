@@ -1,7 +1,8 @@
 //! A bounded good that accounts share.
 //!
-//! While a quarter of it is free, whoever comes may take. Below that, an account that has its share already takes no more as
-//! long as others are about, so the rest stays for those that have less. An account alone may take everything.
+//! While a quarter of it is free, whoever comes may take. Below that, an account that has its share
+//! already takes no more as long as others are about, so the rest stays for those that have less.
+//! An account alone may take everything.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -45,7 +46,8 @@ struct Use {
 pub(crate) enum Taken {
     /// It is granted; to be given back.
     Yes,
-    /// Nothing is free, but the account is alone or below its share: it may have what is given back next.
+    /// Nothing is free, but the account is alone or below its share: it may have what is given back
+    /// next.
     Soon,
     /// The account has its share, and others are about.
     No,

@@ -24,14 +24,14 @@ const STREAMS_CUT_IN: Duration = Duration::from_secs(60);
 
 /// What is asked of a client.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Pace {
+pub(crate) struct StallLimits {
     /// How long it may take nothing.
     pub(crate) stall: Duration,
     /// Bytes a second it takes at least; 0 asks for none.
     pub(crate) rate_min: u64,
 }
 
-impl Pace {
+impl StallLimits {
     /// What must be taken in each stall time.
     fn quota(&self) -> u64 {
         self.rate_min.saturating_mul(self.stall.as_secs().max(1))
@@ -146,19 +146,19 @@ impl Flow {
         Some(Duration::from_millis(millis(now).saturating_sub(since)))
     }
 
-    /// What is wrong with it at this pace; begins the next quota when one is taken.
-    pub(crate) fn judge(&self, pace: Pace, now: Duration) -> Option<Fault> {
+    /// What is wrong with it under these limits; begins the next quota when one is taken.
+    pub(crate) fn judge(&self, limits: StallLimits, now: Duration) -> Option<Fault> {
         let still = self.still(now).unwrap_or_default();
-        if !still.is_zero() && still >= pace.stall {
+        if !still.is_zero() && still >= limits.stall {
             return Some(Fault::Stalled);
         }
         let waited = Duration::from_millis(self.waited.load(Ordering::Relaxed)) + still;
-        if self.taken.load(Ordering::Relaxed) >= pace.quota() {
+        if self.taken.load(Ordering::Relaxed) >= limits.quota() {
             self.taken.store(0, Ordering::Relaxed);
             self.waited.store(0, Ordering::Relaxed);
             return None;
         }
-        (waited >= pace.stall && !still.is_zero()).then_some(Fault::Slow)
+        (waited >= limits.stall && !still.is_zero()).then_some(Fault::Slow)
     }
 
     /// Ends it. A connection ends too when this happened to too many of its streams in a while;
@@ -258,7 +258,7 @@ impl Drop for Watch {
 mod tests {
     use super::*;
 
-    const PACE: Pace = Pace { stall: Duration::from_secs(60), rate_min: 1024 };
+    const LIMITS: StallLimits = StallLimits { stall: Duration::from_secs(60), rate_min: 1024 };
 
     const fn at(seconds: u64) -> Duration {
         Duration::from_secs(seconds)
@@ -267,28 +267,28 @@ mod tests {
     #[test]
     fn client_that_takes_nothing_is_found_after_the_stall_time() {
         let flow = Flow::new(None);
-        assert_eq!(flow.judge(PACE, at(1_000)), None, "it has nothing to take");
+        assert_eq!(flow.judge(LIMITS, at(1_000)), None, "it has nothing to take");
         flow.offer(at(1_000));
         flow.offer(at(1_030));
-        assert_eq!(flow.judge(PACE, at(1_059)), None);
+        assert_eq!(flow.judge(LIMITS, at(1_059)), None);
         assert_eq!(flow.in_the_way(at(1_059)), Some(at(59)));
-        assert_eq!(flow.judge(PACE, at(1_060)), Some(Fault::Stalled));
+        assert_eq!(flow.judge(LIMITS, at(1_060)), Some(Fault::Stalled));
         flow.took(1 << 20, at(1_060));
-        assert_eq!(flow.judge(PACE, at(2_000)), None);
+        assert_eq!(flow.judge(LIMITS, at(2_000)), None);
     }
 
     #[test]
     fn client_that_takes_a_byte_now_and_then_is_too_slow() {
         let flow = Flow::new(None);
         let mut now = 0;
-        while flow.judge(PACE, at(now)).is_none() {
+        while flow.judge(LIMITS, at(now)).is_none() {
             flow.took(1, at(now));
             flow.offer(at(now));
             now += 10;
             assert!(now < 100, "it takes a byte in ten seconds");
         }
-        assert_eq!((flow.judge(PACE, at(now)), now), (Some(Fault::Slow), 60));
-        let free = Pace { rate_min: 0, ..PACE };
+        assert_eq!((flow.judge(LIMITS, at(now)), now), (Some(Fault::Slow), 60));
+        let free = StallLimits { rate_min: 0, ..LIMITS };
         assert_eq!(flow.judge(free, at(now)), None);
     }
 
@@ -298,13 +298,13 @@ mod tests {
         for now in (0..10_000).step_by(8) {
             flow.took(16 << 10, at(now));
             flow.offer(at(now));
-            assert_eq!(flow.judge(PACE, at(now + 7)), None, "at {now}");
+            assert_eq!(flow.judge(LIMITS, at(now + 7)), None, "at {now}");
         }
         let flow = Flow::new(None);
         for now in (0..10_000).step_by(100) {
             flow.offer(at(now));
             flow.took(1, at(now));
-            assert_eq!(flow.judge(PACE, at(now + 99)), None, "at {now}");
+            assert_eq!(flow.judge(LIMITS, at(now + 99)), None, "at {now}");
         }
     }
 

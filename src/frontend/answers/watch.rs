@@ -31,8 +31,8 @@ pub async fn run(front: Arc<FrontEnd>) {
 
 /// One look at all answers.
 fn look(front: &FrontEnd) {
-    let (now, pace) = (front.env.clock.monotonic(), front.pace());
-    let mut cut = front.flows.find(|flow| flow.judge(pace, now));
+    let (now, limits) = (front.env.clock.monotonic(), front.stall_limits());
+    let mut cut = front.flows.find(|flow| flow.judge(limits, now));
     if front.is_pressed() {
         let still = |still: Duration| (still >= STILL_MAX).then_some(still);
         let mut standing = front.flows.find(|flow| flow.in_the_way(now).and_then(still));

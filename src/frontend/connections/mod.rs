@@ -81,7 +81,7 @@ pub(crate) struct Refusal {
 
 /// A request in progress, until its answer's body was handed over.
 #[derive(Debug)]
-pub(crate) struct Running(Arc<Slot>);
+pub(crate) struct InProgress(Arc<Slot>);
 
 impl Connections {
     /// No connections yet.
@@ -121,9 +121,9 @@ impl Connections {
 
 impl Slot {
     /// Counts a request as in progress.
-    pub(crate) fn begin(self: &Arc<Self>) -> Running {
+    pub(crate) fn begin(self: &Arc<Self>) -> InProgress {
         self.activity.begin();
-        Running(Arc::clone(self))
+        InProgress(Arc::clone(self))
     }
 
     /// Waits until the connection is to leave for another.
@@ -191,7 +191,7 @@ impl Drop for Refusal {
     }
 }
 
-impl Running {
+impl InProgress {
     /// The request came from somebody who proved who they are.
     pub(crate) fn is_authenticated(&self) {
         let slot = &self.0;
@@ -202,12 +202,12 @@ impl Running {
     }
 
     /// Keeps the request in progress until the body ends.
-    pub(crate) const fn until_sent<B>(self, body: B) -> Held<B, Self> {
-        Held::new(body, self)
+    pub(crate) const fn until_sent<B>(self, body: B) -> Guarded<B, Self> {
+        Guarded::new(body, self)
     }
 }
 
-impl Drop for Running {
+impl Drop for InProgress {
     fn drop(&mut self) {
         self.0.activity.end(self.0.connections.clock.monotonic());
     }
@@ -215,19 +215,19 @@ impl Drop for Running {
 
 /// A response body that holds something until it was sent.
 #[derive(Debug)]
-pub(crate) struct Held<B, G> {
+pub(crate) struct Guarded<B, G> {
     body: B,
     _guard: G,
 }
 
-impl<B, G> Held<B, G> {
+impl<B, G> Guarded<B, G> {
     /// Holds `guard` until `body` was sent.
     pub(crate) const fn new(body: B, guard: G) -> Self {
         Self { body, _guard: guard }
     }
 }
 
-impl<B: Body + Unpin, G: Unpin> Body for Held<B, G> {
+impl<B: Body + Unpin, G: Unpin> Body for Guarded<B, G> {
     type Data = B::Data;
     type Error = B::Error;
 

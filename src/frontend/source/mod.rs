@@ -1,20 +1,21 @@
 //! Where the bytes of "from URL" operations come from.
 //!
 //! 1. `local.rs` tells URLs of this same store from others.
-//! 2. `inside.rs` reads the store's own blobs, without HTTP: a source is authorized by the same code as a request for it, then
-//!    looked up, and shared or streamed.
-//! 3. `outside.rs` asks other servers, those that `rules.rs` permits; `pace.rs` holds them to a
+//! 2. `inside.rs` reads the store's own blobs, without HTTP: a source is authorized by the same
+//!    code as a request for it, then looked up, and shared or streamed.
+//! 3. `outside.rs` asks other servers, those that `rules.rs` permits; `rate.rs` holds them to a
 //!    minimum rate.
 //! 4. `refusal.rs` says why a source cannot be taken, in the words of the service.
 //!
-//! Invariants: nothing of a source is read before it was authorized; what is shared was noted in `index::InFlight` before
-//! it was looked up, and is held until the commit that names it was answered; the address that was permitted is the one
-//! that is asked, and no answer leads to another server.
+//! Invariants: nothing of a source is read before it was authorized; what is shared was noted in
+//! `index::InFlight` before it was looked up, and is held until the commit that names it was
+//! answered; the address that was permitted is the one that is asked, and no answer leads to
+//! another server.
 
 mod inside;
 mod local;
 mod outside;
-mod pace;
+mod rate;
 mod refusal;
 mod rules;
 
@@ -24,7 +25,7 @@ pub use rules::{Pattern, PatternError, Rules};
 
 pub(crate) use inside::{Inside, SharedPart};
 pub(crate) use outside::Fetched;
-pub(crate) use pace::Pace;
+pub(crate) use rate::MinimumRate;
 
 use std::time::Duration;
 
@@ -123,7 +124,8 @@ pub(crate) async fn open_outside(
 /// Looks a source up.
 ///
 /// # Errors
-/// `CannotVerifyCopySource` with the status the source gives; `SourceConditionNotMet`; `InvalidRange`.
+/// `CannotVerifyCopySource` with the status the source gives; `SourceConditionNotMet`;
+/// `InvalidRange`.
 pub(crate) async fn open(
     front: &FrontEnd,
     (requester, account): (Requester<'_>, &Account),

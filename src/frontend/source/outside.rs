@@ -23,7 +23,7 @@ use crate::frontend::client::ClientError;
 use crate::frontend::client::port;
 use crate::frontend::service::FrontEnd;
 use crate::frontend::source::Facts;
-use crate::frontend::source::Pace;
+use crate::frontend::source::MinimumRate;
 use crate::frontend::source::Rules;
 use crate::frontend::source::refusal;
 use crate::protocol::Error;
@@ -82,7 +82,7 @@ impl Fetched {
     /// The bytes.
     pub(crate) fn body(self, front: &FrontEnd) -> RequestBody {
         let (idle, env) = (front.config.body_idle, front.env.clone());
-        let pace = Pace::at_least(front.config.outside.least);
+        let pace = MinimumRate::at_least(front.config.outside.least);
         let body = RequestBody::of_outside(self.body, idle, self.deadline, env).counted(self.count);
         let mut body = body.paced(pace);
         body.pay(self.payer);
