@@ -71,30 +71,38 @@ pub(super) async fn run(
     let watch = shared.front.flows.connection();
     let clock = Arc::clone(&shared.front.env.clock);
     let stream = Box::new(paced(stream, Arc::clone(watch.flow()), clock));
-    let served = async {
-        let opened = tokio::select! {
-            biased;
-            opened = shared.opening.open(stream) => opened?,
-            // Nothing was asked yet, so nobody waits for an answer.
-            () = shared.stop.cancelled() => None,
-            () = told_to_leave(slot) => None,
-        };
-        let Some(Opened { speaks, secure, stream }) = opened else { return Ok(()) };
-        let peer = Peer { secure, ..peer };
-        match speaks {
-            Speaks::Http2 => http2(stream, (peer, watch.flow()), shared, slot).await,
-            Speaks::Http1 | Speaks::Tls => http1(stream, (peer, watch.flow()), shared, slot).await,
-        }
+    // Pinned here: a future that is moved into another one is kept twice by every idle connection.
+    let served = pin!(opened(stream, (peer, watch.flow()), shared, slot));
+    let ended = tokio::select! {
+        biased;
+        () = watch.flow().until_cut() => Err(io::ErrorKind::TimedOut.into()),
+        ended = served => ended,
     };
-    let served = async {
-        tokio::select! {
-            biased;
-            () = watch.flow().until_cut() => Err(io::ErrorKind::TimedOut.into()),
-            ended = served => ended,
-        }
-    };
-    if let Err(error) = served.await {
+    if let Err(error) = ended {
         tracing::debug!(?peer, %error, "a connection ended early");
+    }
+}
+
+/// Serves a connection from its first byte.
+async fn opened(
+    stream: Box<dyn Stream>,
+    (peer, flow): (Peer, &Arc<Flow>),
+    shared: &Arc<Shared>,
+    slot: Option<&Arc<Slot>>,
+) -> io::Result<()> {
+    let opened = tokio::select! {
+        biased;
+        opened = shared.opening.open(stream) => opened?,
+        // Nothing was asked yet, so nobody waits for an answer.
+        () = shared.stop.cancelled() => None,
+        () = told_to_leave(slot) => None,
+    };
+    let Some(Opened { speaks, secure, stream }) = opened else { return Ok(()) };
+    let peer = Peer { secure, ..peer };
+    match speaks {
+        // Boxed: it is larger than HTTP/1.1, whose idle connections need not have room for it.
+        Speaks::Http2 => Box::pin(http2(stream, (peer, flow), shared, slot)).await,
+        Speaks::Http1 | Speaks::Tls => http1(stream, (peer, flow), shared, slot).await,
     }
 }
 
@@ -152,7 +160,9 @@ async fn http1(
     slot: Option<&Arc<Slot>>,
 ) -> io::Result<()> {
     let service = service_fn(|request: Request<Incoming>| {
-        answer(&shared.front, request, (peer, None), slot.map(Slot::begin))
+        // Boxed: hyper keeps room for this future while the connection is idle, and an answer takes
+        // 13 KiB to make.
+        Box::pin(answer(&shared.front, request, (peer, None), slot.map(Slot::begin)))
     });
     let mut builder = http1::Builder::new();
     builder
@@ -254,5 +264,23 @@ where
                 () = stream.as_mut() => {}
             }
         }));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn size<A, B, C, D, F: Future>(_: impl FnOnce(A, B, C, D) -> F) -> usize {
+        size_of::<F>()
+    }
+
+    #[test]
+    fn task_of_a_connection_is_small() {
+        type SharedRef = &'static Arc<Shared>;
+        type SlotRef = Option<&'static Arc<Slot>>;
+        let task =
+            size(|stream, peer, shared: SharedRef, slot: SlotRef| run(stream, peer, shared, slot));
+        assert!(task <= 2048, "{task} bytes");
     }
 }
