@@ -1,4 +1,4 @@
-//! Disks: what the node tells of them, and the commands that empty and remove one.
+//! The admin commands that list, drain and remove disks.
 
 use std::fmt::Debug;
 
@@ -14,10 +14,10 @@ use thiserror::Error as ThisError;
 use super::answer::Failure;
 use super::server::AdminState;
 
-/// A disk as shown.
+/// A disk in answers of the admin listener.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DiskView {
-    /// Its number in the store; unknown of one that could never be read.
+    /// Its number in the store. Unknown if the disk could never be read.
     pub number: Option<usize>,
     /// Its directory.
     pub path: String,
@@ -25,33 +25,33 @@ pub struct DiskView {
     pub state: String,
     /// Extents on it.
     pub extents: usize,
-    /// Their bytes that are not freed.
+    /// Bytes of its extents that are not freed.
     pub live_bytes: u64,
     /// Bytes of its file system.
     pub total_bytes: u64,
-    /// Of these, bytes available.
+    /// Bytes available in its file system.
     pub available_bytes: u64,
 }
 
-/// Why a command about a disk is refused; the text says what to do.
+/// Why a command about a disk is refused. The text tells what to do.
 #[derive(Debug, ThisError)]
 pub enum DiskRefusal {
-    /// There is none of that name.
+    /// No disk has this name.
     #[error(
-        "{0} is no disk of this node: `blockyard disk list` shows them by number and directory"
+        "{0} is no disk of this node: `blockyard disk list` shows their numbers and directories"
     )]
     NoSuchDisk(String),
-    /// It holds more than extents.
+    /// The first disk also holds the coordinator's file.
     #[error(
         "{0} is the first disk and holds the coordinator's file: it cannot be drained or removed while the node runs"
     )]
     First(String),
-    /// Its extents have nowhere to go.
+    /// No other disk takes its extents.
     #[error("{0} is the only disk that takes new data: add another one with --add-disk first")]
     Only(String),
-    /// It takes no writes, so nothing of it can be removed.
+    /// The disk takes no writes, so its extents cannot be removed.
     #[error(
-        "{0} takes no writes since one failed: restart the node, which verifies it, and try again"
+        "{0} takes no writes because a write failed: restart the node, which verifies the disk, and try again"
     )]
     Poisoned(String),
     /// It still holds extents.
@@ -61,10 +61,10 @@ pub enum DiskRefusal {
     NotDrained {
         /// The disk.
         path: String,
-        /// What is left.
+        /// The number of extents left.
         extents: usize,
     },
-    /// It does not work now.
+    /// The coordinator or the disk failed.
     #[error("{0}")]
     Failed(String),
 }
@@ -78,26 +78,26 @@ pub trait DiskControl: Send + Sync + Debug {
     /// [`DiskRefusal::Failed`].
     async fn list(&self) -> Result<Vec<DiskView>, DiskRefusal>;
 
-    /// Begins to empty a disk, named by its number or directory. It goes on after a restart.
+    /// Begins to drain a disk, named by its number or directory. A drain goes on after a restart.
     ///
     /// # Errors
     /// [`DiskRefusal`].
     async fn drain(&self, disk: &str) -> Result<DiskView, DiskRefusal>;
 
-    /// Takes an empty disk out of the store. When it returns, the directory is let go of.
+    /// Removes a drained disk from the store. Its directory is no longer in use when this returns.
     ///
     /// # Errors
     /// [`DiskRefusal`].
     async fn remove(&self, disk: &str) -> Result<(), DiskRefusal>;
 
-    /// What is wrong with disks and partitions, a line each, without a name of anybody's data.
+    /// Problems of disks and partitions, one line each. Never contains names of containers or blobs.
     fn troubles(&self) -> Vec<String>;
 }
 
 /// Body of `POST /admin/disks/drain` and `POST /admin/disks/remove`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Which {
+pub(super) struct DiskName {
     disk: String,
 }
 
@@ -109,7 +109,7 @@ pub(super) async fn list(State(state): State<AdminState>) -> Result<Json<Vec<Dis
 /// `POST /admin/disks/drain`
 pub(super) async fn drain(
     State(state): State<AdminState>,
-    body: Result<Json<Which>, JsonRejection>,
+    body: Result<Json<DiskName>, JsonRejection>,
 ) -> Result<Json<DiskView>, Failure> {
     let Json(body) = body.map_err(|error| Failure::invalid(error.body_text()))?;
     state.disks()?.drain(&body.disk).await.map(Json).map_err(|error| refused(&error))
@@ -118,7 +118,7 @@ pub(super) async fn drain(
 /// `POST /admin/disks/remove`
 pub(super) async fn remove(
     State(state): State<AdminState>,
-    body: Result<Json<Which>, JsonRejection>,
+    body: Result<Json<DiskName>, JsonRejection>,
 ) -> Result<StatusCode, Failure> {
     let Json(body) = body.map_err(|error| Failure::invalid(error.body_text()))?;
     let removed = state.disks()?.remove(&body.disk).await;

@@ -1,4 +1,4 @@
-//! The host names under which the admin listener answers, and what all of its answers carry.
+//! The host check of the admin listener, and the header that all its answers carry.
 
 use axum::extract::Request;
 use axum::extract::State;
@@ -15,8 +15,7 @@ use crate::protocol::host;
 
 use super::answer::Failure;
 
-/// Refuses requests for hosts that nobody gave this node: a browser sends them for a page whose
-/// name leads here (DNS rebinding).
+/// Refuses requests for unknown host names, which protects against DNS rebinding.
 pub(super) async fn known(
     State(known): State<KnownHosts>,
     request: Request,

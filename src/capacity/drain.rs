@@ -1,5 +1,5 @@
 //! Draining a disk: its extents are copied to the node's other disks while they are read and freed.
-//! An extent keeps its id, so no row changes; a map from ids to disks is all that does.
+//! An extent keeps its id, so no row changes. Only the map from ids to disks changes.
 //!
 //! First the disk takes no new extents. Then open logs and data extents are sealed: their writers
 //! go on with new ones elsewhere. Then each sealed extent is copied, every live frame verified, and
@@ -22,8 +22,8 @@ use crate::capacity::scrub::pause;
 use crate::capacity::seal::sealed_change;
 use crate::capacity::store::Store;
 
-/// How often, and how long between, a disk is looked at that its tasks are to let go of: 5 s in
-/// all.
+/// How often a detached disk is checked for tasks that still use it, and the pause between two
+/// checks: 5 s in all.
 const LET_GO_TRIES: usize = 500;
 const LET_GO_PAUSE: Duration = Duration::from_millis(10);
 
@@ -36,26 +36,26 @@ pub struct DiskInfo {
     pub number: usize,
     /// Extents on it.
     pub extents: usize,
-    /// Logical bytes of them that are not freed.
+    /// Logical bytes of its extents that are not freed.
     pub live_bytes: u64,
     /// Bytes of its file system.
     pub total_bytes: u64,
-    /// Of these, bytes available, as last seen.
+    /// Bytes available in its file system, as last measured.
     pub available_bytes: u64,
-    /// Whether it is being drained, so that it takes no new extents.
+    /// Whether it is being drained. A draining disk takes no new extents.
     pub draining: bool,
-    /// Whether it takes no writes because one failed.
+    /// Whether it takes no writes because a write failed.
     pub poisoned: bool,
 }
 
-/// How far a drain is.
+/// The progress of a drain.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Drained {
     /// Extents moved to other disks by this call.
     pub moved: usize,
-    /// Extents that are still there.
+    /// Extents that are still on the disk.
     pub left: usize,
-    /// Why the first of them could not be moved, if that was tried.
+    /// Why the first of these could not be moved, if moving it was tried.
     pub error: Option<String>,
 }
 
@@ -84,15 +84,15 @@ impl CapacityNode {
         self.stores().iter().map(info).collect()
     }
 
-    /// Has a disk take no new extents, or again. False when there is no such disk.
+    /// Sets whether a disk is draining. Returns false when there is no such disk.
     pub fn set_draining(&self, disk: usize, draining: bool) -> bool {
         let Some(store) = self.store(disk) else { return false };
         store.draining.store(draining, Ordering::Release);
         true
     }
 
-    /// Moves what can be moved now off a disk that is draining. To be called again until nothing is
-    /// left: open runs are waited for, and a writer may have been given an extent just before.
+    /// Moves all extents that can be moved now off a draining disk. Call it again until nothing is
+    /// left: open runs cannot be moved yet, and a writer may just have created an extent.
     ///
     /// # Errors
     /// [`Error::Poisoned`] when the disk takes no writes: the next start verifies it.
@@ -116,13 +116,13 @@ impl CapacityNode {
         }
         drained.left = self.homes().iter().filter(|home| home.store.number == disk).count();
         if drained.left == 0 {
-            // Nothing of it may be needed by the journal when the disk is gone.
+            // The journal must not need any extent of the disk once the disk is gone.
             from.checkpoint().await?;
         }
         Ok(drained)
     }
 
-    /// Whether it was moved.
+    /// Moves one extent. Returns whether it was moved.
     async fn move_one(self: &Arc<Self>, home: &Home) -> Result<bool, Error> {
         let Home { store, extent } = home.clone();
         let (sealed, epoch) = {
@@ -133,7 +133,7 @@ impl CapacityNode {
             (state.slot.sealed, state.slot.epoch)
         };
         if !sealed {
-            // Who writes a run does not expect it to be sealed, and is done soon.
+            // The writer of a run seals it soon, and does not expect anybody else to do so.
             if extent.kind == ExtentKind::Run {
                 return Ok(false);
             }
@@ -157,7 +157,7 @@ impl CapacityNode {
                     }
                     return Ok(true);
                 }
-                // Another disk may have room or be well.
+                // Another disk may have space or take writes.
                 Err(Error::Full) => {}
                 Err(Error::Poisoned { disk }) if disk != store.number => {}
                 Err(error) => return Err(error),
@@ -181,12 +181,12 @@ impl CapacityNode {
         let new = from.copy_to(extent, to).await?;
         let copied = new.state().live();
         self.rehome(Home { store: Arc::clone(to), extent: new });
-        // Whoever still looks at the old one is sent to the copy now.
+        // Readers of the old file find it removed and look the extent up again.
         from.remove_now(extent).await?;
         Ok(copied)
     }
 
-    /// Lets the copy of an extent on another disk serve.
+    /// Makes the copy on another disk serve the extent.
     fn rehome(&self, home: Home) {
         let mut extents = self.extents.write().unwrap_or_else(PoisonError::into_inner);
         extents.insert(home.extent.id, home);
@@ -211,19 +211,19 @@ impl CapacityNode {
         order.into_iter().filter_map(|at| stores.get(at).cloned()).collect()
     }
 
-    /// Lets go of a disk that is empty: closes its journal, ends its tasks, and removes what marks
-    /// its directory as part of the store. False while it is not empty or not draining.
+    /// Detaches an empty disk: closes its journal, ends its tasks, and removes the files that mark
+    /// its directory as part of the store. Returns false while it is not empty or not draining.
     ///
     /// # Errors
-    /// [`Error::Poisoned`] when the marks could not be removed; it is let go of all the same.
+    /// [`Error::Poisoned`] when these files could not be removed; the disk is detached anyway.
     pub async fn detach(&self, disk: usize) -> Result<bool, Error> {
         let Some(store) = self.store(disk) else { return Ok(true) };
         if !store.draining.load(Ordering::Acquire) {
             return Ok(false);
         }
         {
-            // A creation that ends meanwhile looks, under the same lock, whether its disk is still
-            // there.
+            // A creation that ends meanwhile checks under the same lock whether its disk is still
+            // in service.
             let extents = self.extents.read().unwrap_or_else(PoisonError::into_inner);
             if extents.values().any(|home| home.store.number == disk) {
                 return Ok(false);
@@ -239,7 +239,7 @@ impl CapacityNode {
             store.disk.remove(name).await.map_err(|e| store.poison("remove", &e))?;
         }
         store.disk.sync_dir("").await.map_err(|e| store.poison("folder sync", &e))?;
-        // Its tasks hold the lock of the directory until they have seen the end.
+        // Tasks hold the lock of the directory until they have ended.
         for _ in 0..LET_GO_TRIES {
             if Arc::strong_count(&store) == 1 {
                 break;
@@ -255,8 +255,8 @@ impl CapacityNode {
 }
 
 impl Store {
-    /// Makes a durable copy of a sealed extent on another disk. The caller has the turn, so that
-    /// nothing is freed, fenced or compacted meanwhile.
+    /// Makes a durable copy of a sealed extent on another disk. The caller holds the extent's turn,
+    /// so nothing of it is freed, fenced or compacted meanwhile.
     async fn copy_to(&self, extent: &Arc<Extent>, to: &Arc<Store>) -> Result<Arc<Extent>, Error> {
         let (live, dead) = {
             let state = extent.state();

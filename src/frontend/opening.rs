@@ -1,4 +1,4 @@
-//! The beginning of a connection: its first byte and its TLS handshake, each within a time.
+//! The start of a connection: its first byte and its TLS handshake, each with a time limit.
 
 use std::io;
 use std::sync::Arc;
@@ -13,12 +13,12 @@ use crate::frontend::tls::Tls;
 
 pub(crate) use crate::frontend::sniff::Speaks;
 
-/// How connections of one listener begin.
+/// How connections of one listener start.
 #[derive(Debug)]
 pub(crate) struct Opening {
     /// The certificate, when there is one.
     pub(crate) tls: Option<Tls>,
-    /// What TLS clients are offered.
+    /// The protocols that TLS clients are offered.
     pub(crate) alpn: Alpn,
     /// How long a connection may send nothing, before and after a handshake.
     pub(crate) first_byte: Duration,
@@ -27,22 +27,22 @@ pub(crate) struct Opening {
     pub(crate) clock: Arc<dyn Clock>,
 }
 
-/// A connection whose first bytes came.
+/// A connection whose first bytes have arrived.
 #[derive(Debug)]
 pub(crate) struct Opened {
-    /// What they say; after a handshake, what it carries.
+    /// The protocol of the first bytes; with TLS, that of the first bytes inside it.
     pub(crate) speaks: Speaks,
     /// Whether the connection is TLS.
     pub(crate) secure: bool,
-    /// The connection from its first byte.
+    /// The connection, from its first byte on.
     pub(crate) stream: Rewound,
 }
 
 impl Opening {
-    /// Waits until the client says what it speaks; `None` when it leaves without a word.
+    /// Waits for the first bytes. `None` when the client disconnects before it sends any.
     ///
     /// # Errors
-    /// A time is over, the handshake fails, or the stream's.
+    /// A time limit is exceeded, the handshake fails, or the stream does.
     pub(crate) async fn open(&self, stream: Box<dyn Stream>) -> io::Result<Option<Opened>> {
         let Some((speaks, stream)) = self.within(self.first_byte, sniff(stream)).await? else {
             return Ok(None);

@@ -1,9 +1,8 @@
-//! Certificate files that are replaced while the node runs: what `certbot` and its like renew is
-//! served without a restart.
+//! Reloads certificate files that are replaced while the node runs, for example by `certbot`.
 //!
-//! The files are looked at, not watched: a look costs two system calls, and finds every way of
-//! replacing a file, symbolic links included. A pair that cannot be served is logged once, and the
-//! old one is served on.
+//! The files are polled. A poll costs two system calls and finds every way of replacing a file,
+//! symbolic links included. A pair that cannot be served is logged once, and the old pair stays in
+//! use.
 
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -19,13 +18,13 @@ use crate::frontend::Tls;
 use super::tls::CertificateError;
 use super::tls::from_files;
 
-/// How often the files are looked at.
+/// The interval between two polls.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
 
-/// What tells a file from its successor.
+/// Tells a file from its replacement: device, inode, size and change time.
 type Stamp = Option<(u64, u64, u64, i64, i64)>;
 
-/// The certificate's files, and what was last found there.
+/// The files of a certificate, and the versions that were last read.
 #[derive(Debug)]
 pub struct CertificateFiles {
     cert: PathBuf,
@@ -33,10 +32,10 @@ pub struct CertificateFiles {
     seen: (Stamp, Stamp),
 }
 
-/// What a look found.
+/// The result of a poll.
 #[derive(Debug)]
 enum Found {
-    /// The same files.
+    /// The files have not changed.
     Nothing,
     /// A new pair.
     Pair(Tls),
@@ -45,13 +44,12 @@ enum Found {
 }
 
 impl CertificateFiles {
-    /// Reads a pair, and remembers which files it was.
+    /// Reads a pair and remembers the versions of its files.
     ///
     /// # Errors
     /// [`CertificateError`].
     pub fn load(cert: &Path, key: &Path) -> Result<(Tls, Self), CertificateError> {
-        // The stamps first: a file that is replaced during the reading is read again at the first
-        // look.
+        // Taken first: a file that is replaced during the read is read again at the first poll.
         let mut files = Self { cert: cert.to_owned(), key: key.to_owned(), seen: (None, None) };
         files.seen = files.stamps();
         Ok((from_files(cert, key)?, files))
@@ -68,7 +66,7 @@ impl CertificateFiles {
         }
         let read = from_files(&self.cert, &self.key);
         if self.stamps() != stamps {
-            // Half of a pair, perhaps: the next look has both.
+            // Perhaps only half of the pair was replaced yet. The next poll finds both.
             return Found::Nothing;
         }
         self.seen = stamps;
@@ -78,7 +76,7 @@ impl CertificateFiles {
         }
     }
 
-    /// Has `tls` show what the files hold, until `stop` fires.
+    /// Keeps `tls` equal to the files until `stop` fires.
     pub async fn follow(mut self, tls: Tls, env: Env, stop: CancellationToken) {
         loop {
             tokio::select! {
@@ -101,8 +99,8 @@ impl CertificateFiles {
                 Found::Useless(error) => {
                     tracing::warn!(
                         %error,
-                        "the new certificate files cannot be served; the old certificate is served on: give it a pair that \
-                         belongs together"
+                        "the new certificate files cannot be served and the old certificate stays in use: provide a \
+                         certificate and the key that belongs to it"
                     );
                 }
             }
@@ -110,7 +108,7 @@ impl CertificateFiles {
     }
 }
 
-/// `None` when there is no file, which a later look may find.
+/// `None` when there is no file; a later poll may find one.
 fn stamp(path: &Path) -> Stamp {
     let found: io::Result<_> = std::fs::metadata(path);
     found.ok().map(|file| (file.dev(), file.ino(), file.size(), file.ctime(), file.ctime_nsec()))

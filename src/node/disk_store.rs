@@ -1,5 +1,5 @@
-//! The disks of a running node, as the admin listener shows and changes them. A drain is noted with
-//! the coordinator before it begins, so that it goes on after a restart.
+//! The disks of a running node, for the admin listener. A drain is recorded with the coordinator
+//! before it begins, so that it goes on after a restart.
 
 use std::path::Path;
 use std::path::PathBuf;
@@ -21,9 +21,9 @@ use super::disks;
 use super::disks::Known;
 use super::disks::State;
 
-/// Between two rounds of a drain: what is written to just now is sealed in the next one.
+/// The pause between two rounds of a drain. Extents that are open in one round are sealed in the next.
 const ROUND: Duration = Duration::from_secs(2);
-/// A disk this full, in percent, is told of.
+/// The percentage of used space from which a disk is reported.
 const FULL_PERCENT: u64 = 80;
 
 /// The disks of one node; cheap to clone.
@@ -34,12 +34,12 @@ pub struct NodeDisks {
     coordinator: Arc<dyn Coordinator>,
     fleet: Arc<Fleet>,
     env: Env,
-    /// One command at a time: each reads what it changes.
+    /// Held by a command from its first read to its last write, so that commands do not interleave.
     changing: Arc<tokio::sync::Mutex<()>>,
 }
 
 impl NodeDisks {
-    /// Over the disks that a node serves from these directories. Drains that a restart cut go on.
+    /// The disks in these directories. Resumes drains that a restart interrupted.
     ///
     /// # Errors
     /// [`DiskRefusal::Failed`] when the coordinator does not answer.
@@ -64,7 +64,7 @@ impl NodeDisks {
         known.map_err(|error| DiskRefusal::Failed(format!("the coordinator refuses: {error}")))
     }
 
-    /// The disk in service that a record is of.
+    /// The disk in service that belongs to a record.
     fn info(&self, known: &Known) -> Option<DiskInfo> {
         let all = self.capacity.disks();
         all.into_iter().find(|info| Some(info.number) == known.number)
@@ -80,7 +80,7 @@ impl NodeDisks {
         known.zip(info).ok_or_else(|| DiskRefusal::NoSuchDisk(name.to_owned()))
     }
 
-    /// Refuses what must not be done to a disk, whatever it holds.
+    /// Refuses to change the first disk and poisoned disks.
     fn refuse(&self, known: &Known, info: &DiskInfo) -> Result<(), DiskRefusal> {
         let is_first = self.data.first().is_some_and(|first| {
             disks::number_of(first).is_some_and(|number| number == info.number)
@@ -94,14 +94,14 @@ impl NodeDisks {
         Ok(())
     }
 
-    /// Empties a disk in the background.
+    /// Drains a disk in the background.
     fn begin(&self, disk: usize, path: &str) {
         self.capacity.set_draining(disk, true);
         let (capacity, env, path) = (Arc::clone(&self.capacity), self.env.clone(), path.to_owned());
         let stop = self.env.tasks.stopping();
         let drain = async move {
             loop {
-                // Writers that were given an extent here just before have begun it by then.
+                // Writers that just chose this disk for an extent have created it by then.
                 tokio::select! {
                     biased;
                     () = stop.cancelled() => return,
@@ -165,7 +165,8 @@ impl DiskControl for NodeDisks {
         if !info.draining || info.extents > 0 {
             return Err(DiskRefusal::NotDrained { path: known.path, extents: info.extents });
         }
-        // First: a start between the two refuses the directory by name, and does not miss it.
+        // Recorded first: a start between the two steps refuses the directory by name and does not
+        // report it as missing.
         self.set(info.number, State::Removed).await?;
         match self.capacity.detach(info.disk).await {
             Ok(true) => {
@@ -198,7 +199,7 @@ impl DiskControl for NodeDisks {
             let used = info.total_bytes.saturating_sub(info.available_bytes);
             let percent = used.saturating_mul(100) / info.total_bytes.max(1);
             if info.poisoned {
-                let what = "takes no writes since one failed; restart the node to verify it";
+                let what = "takes no writes because a write failed; restart the node to verify it";
                 lines.push(format!("disk {}: {what}", info.number));
             }
             if percent >= FULL_PERCENT {

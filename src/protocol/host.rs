@@ -1,9 +1,8 @@
-//! The host a request is for, and which hosts are answered where a browser may have been led here
-//! by a false name.
+//! The host that a request names, and the check against DNS rebinding.
 //!
-//! A web page may have its own name resolve to 127.0.0.1 (DNS rebinding): the browser then sends
-//! its requests here, and lets the page read the answers. The name in `Host` is the page's: names
-//! that nobody gave this server are how such requests are told.
+//! The owner of a web page can make the page's host name resolve to 127.0.0.1. The browser then sends
+//! requests of the page to this server and lets the page read the answers. Such requests carry the
+//! page's name in `Host`, so they are recognised by a name that was not configured for this server.
 
 use std::net::IpAddr;
 use std::net::Ipv6Addr;
@@ -14,12 +13,12 @@ use http::request::Parts;
 use http::uri::Authority;
 use thiserror::Error as ThisError;
 
-/// Letters of a name at most (RFC 1035, section 2.3.4).
+/// The largest length of a host name (RFC 1035, section 2.3.4).
 const NAME_MAX: usize = 255;
-/// What is called so is always this machine (RFC 6761, section 6.3).
+/// This name, and names below it, always mean this machine (RFC 6761, section 6.3).
 const LOCALHOST: &str = "localhost";
 
-/// Why a request names no host.
+/// Why a request has no valid host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ThisError)]
 pub enum HostError {
     /// No `Host`, and no `:authority`.
@@ -28,7 +27,7 @@ pub enum HostError {
     /// More than one `Host`.
     #[error("the request has more than one Host header")]
     Repeated,
-    /// Neither a name nor an address, or a port that is none.
+    /// Neither a name nor an address, or an invalid port.
     #[error("the Host header is not a host name or an address, with or without a port")]
     Malformed,
     /// `Host` and `:authority` differ.
@@ -36,9 +35,9 @@ pub enum HostError {
     Conflict,
 }
 
-/// The host and, if given, the port that a request is for, as it spells them. HTTP/1.1 says it in
-/// `Host`, and a target with a host of its own wins; HTTP/2 in `:authority`, which a `Host` beside
-/// it must repeat.
+/// The host and, if given, the port of a request, as the request spells them. HTTP/1.1 names it in
+/// `Host`; a host in the request target takes precedence. HTTP/2 names it in `:authority`; a `Host`
+/// header must then be equal.
 ///
 /// # Errors
 /// [`HostError`].
@@ -95,26 +94,26 @@ fn split(host: &str) -> Option<(&str, Option<u16>)> {
     }
 }
 
-/// The hosts that are answered: names of this machine, addresses, and what was configured.
+/// The hosts under which the server answers: names of this machine, addresses and configured names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KnownHosts {
-    /// Whether every host is.
+    /// Whether every host is known.
     pub any: bool,
-    /// These and all names below them.
+    /// Known domains: these names and all names below them.
     pub domains: Vec<String>,
-    /// These.
+    /// Known names, without the names below them.
     pub names: Vec<String>,
 }
 
 impl KnownHosts {
-    /// Whether requests for this host, of [`host`], are answered.
+    /// Whether a host, as [`host`] returns it, is known.
     #[must_use]
     pub fn know(&self, host: &str) -> bool {
         if self.any {
             return true;
         }
         let Some((name, _)) = split(host) else { return false };
-        // No page is called by an address: a name is what its owner can have mean another machine.
+        // A page under an address is served by that address itself: only a name can be rebound.
         if name.parse::<IpAddr>().is_ok() {
             return true;
         }
@@ -125,7 +124,7 @@ impl KnownHosts {
     }
 }
 
-/// The name of a host without its port, for people.
+/// The name of a host without its port, for messages.
 #[must_use]
 pub fn name(host: &str) -> &str {
     split(host).map_or(host, |(name, _)| name)

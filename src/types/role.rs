@@ -1,18 +1,17 @@
-//! Roles, and who has them where.
+//! Roles and role assignments.
 
 use serde::{Deserialize, Serialize};
 
 use crate::types::ContainerName;
 
-/// A role for blob data; each may do what those before it may. The order of the variants is on
-/// disk.
+/// A role for blob data. Each role includes those before it. The order of the variants is on disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Role {
-    /// Storage Blob Data Reader: reads and lists, and takes user delegation keys.
+    /// Storage Blob Data Reader: reads, lists and gets user delegation keys.
     Reader,
-    /// Storage Blob Data Contributor: writes and deletes too, blobs and containers.
+    /// Storage Blob Data Contributor: also writes and deletes blobs and containers.
     Contributor,
-    /// Storage Blob Data Owner: everything a token can be used for; tags and access policies too.
+    /// Storage Blob Data Owner: everything a token permits, tags and access policies included.
     Owner,
 }
 
@@ -20,7 +19,7 @@ impl Role {
     /// Every role, highest first.
     pub const ALL: [Self; 3] = [Self::Owner, Self::Contributor, Self::Reader];
 
-    /// Its name in commands; part of what user delegation keys are derived from.
+    /// Its name in commands. User delegation keys are derived from it.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -30,7 +29,7 @@ impl Role {
         }
     }
 
-    /// The name Azure has for it.
+    /// Azure's name for it.
     #[must_use]
     pub const fn azure_name(self) -> &'static str {
         match self {
@@ -40,34 +39,35 @@ impl Role {
         }
     }
 
-    /// The role of that name, in either form.
+    /// The role with this name of either kind.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|role| role.name() == name || role.azure_name() == name)
     }
 }
 
-/// What a role assignment names. The order of the variants is on disk.
+/// The kind of principal in a role assignment. The order of the variants is on disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PrincipalKind {
     /// One user or application: `oid` of its tokens, or `sub` where there is none.
     Subject,
-    /// Everybody whose tokens have this value in the claim for groups.
+    /// Every principal whose tokens have this value in the groups claim.
     Group,
 }
 
 /// A role that a principal has in an account, or in one of its containers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RoleAssignment {
-    /// Whose tokens: two issuers may use the same subject or group for different people.
+    /// The issuer of the principal's tokens. Two issuers may use the same subject for different
+    /// people.
     pub issuer: String,
-    /// What `principal` is.
+    /// Whether `principal` is a subject or a group.
     pub kind: PrincipalKind,
     /// The subject or the group.
     pub principal: String,
     /// The role.
     pub role: Role,
-    /// The only container it holds in, by name; the whole account if there is none.
+    /// The name of the container it is limited to; `None` for the whole account.
     pub container: Option<ContainerName>,
 }

@@ -1,4 +1,4 @@
-//! Role assignments: durable in the account's row, in force for the next request.
+//! Role assignments. They are kept in the account's row and apply from the next request on.
 
 use serde::Deserialize;
 use serde::Serialize;
@@ -14,29 +14,29 @@ use super::AccountStore;
 use super::StoreError;
 use super::parse;
 
-/// Bytes of an issuer, a subject or a group.
+/// The largest length in bytes of an issuer, a subject or a group.
 const TEXT_BYTES_MAX: usize = 512;
 
-/// A role assignment as sent and shown.
+/// A role assignment in requests and answers of the admin listener.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AssignmentView {
-    /// `reader`, `contributor` or `owner`; Azure's names are taken too.
+    /// `reader`, `contributor` or `owner`; Azure's names are accepted too.
     pub role: String,
-    /// What `principal` is.
+    /// Whether `principal` is a subject or a group.
     pub kind: PrincipalKind,
     /// The subject, or the group.
     pub principal: String,
-    /// Whose tokens; may be left out while one issuer is configured.
+    /// The issuer of the principal's tokens. Optional while one issuer is configured.
     #[serde(default)]
     pub issuer: Option<String>,
-    /// The only container it holds in.
+    /// The container the role is limited to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub container: Option<String>,
 }
 
 impl AssignmentView {
-    /// Shows an assignment.
+    /// The view of an assignment.
     fn of(assignment: &RoleAssignment) -> Self {
         Self {
             role: assignment.role.name().to_owned(),
@@ -84,7 +84,7 @@ impl AccountStore {
         Ok(AssignmentView::of(&assignment))
     }
 
-    /// Takes a role back. What its holder signed with user delegation keys has lost it too.
+    /// Revokes a role. Signatures that its holder made with user delegation keys lose it too.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -106,7 +106,7 @@ impl AccountStore {
         Ok(AssignmentView::of(&assignment))
     }
 
-    /// Reads an assignment as sent.
+    /// Checks and converts an assignment from a request.
     fn assignment(&self, sent: &AssignmentView) -> Result<RoleAssignment, StoreError> {
         let role = Role::named(&sent.role).ok_or_else(|| StoreError::Role(sent.role.clone()))?;
         let container = sent.container.as_deref().map(|text| {

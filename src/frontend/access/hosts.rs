@@ -1,5 +1,4 @@
-//! Requests that a browser may send for a page that is not ours: refused for accounts whose key
-//! everybody knows.
+//! Checks of the host and the scheme of a request, DNS rebinding included.
 
 use http::request::Parts;
 
@@ -11,8 +10,7 @@ use crate::protocol::HostError;
 use crate::protocol::host;
 use crate::types::Peer;
 
-/// What must hold of every request before it is looked at: it says which host it is for, and comes
-/// by https where that is the only way.
+/// Checks what every request must satisfy: a valid host, and https when only https is served.
 ///
 /// # Errors
 /// `MissingRequiredHeader`, `InvalidHeaderValue`, `AccountRequiresHttps`; all 400.
@@ -33,12 +31,11 @@ pub(crate) fn is_acceptable(front: &FrontEnd, head: &Parts, peer: Peer) -> Resul
     Ok(())
 }
 
-/// An account with the well-known development key is answered under names of this machine,
-/// addresses and configured names only: any web page can sign for it, and its owner's name may lead
-/// here.
+/// Refuses unknown host names for an account with the well-known development key. Any web page can
+/// sign for that account, and DNS rebinding can lead the page's host name here.
 ///
 /// # Errors
-/// `AuthorizationFailure`, with what to do.
+/// `AuthorizationFailure`; the message tells what to do.
 pub(crate) fn may_name(front: &FrontEnd, head: &Parts, account: &Account) -> Result<(), Error> {
     if !account.keys.are_well_known() {
         return Ok(());

@@ -1,4 +1,4 @@
-//! The encryption scope that a shared access signature puts its writes under.
+//! The encryption scope that a shared access signature requires for writes.
 //!
 //! Source: Storage REST "Create a service SAS", "Create an account SAS", parameter `ses`.
 
@@ -8,8 +8,8 @@ use crate::protocol::Operation;
 use crate::protocol::Precondition;
 use crate::protocol::operation::RequestEncryption;
 
-/// Puts what the operation writes under the scope `name`. Operations that write no content stay as
-/// they are.
+/// Sets the encryption scope `name` on an operation that writes content. Other operations do not
+/// change.
 ///
 /// # Errors
 /// `InvalidHeaderValue` when the request itself names another scope, or a key.
@@ -29,7 +29,7 @@ pub(super) fn apply(operation: &mut Operation, name: &str) -> Result<(), Error> 
     }
 }
 
-/// What must hold of the blob an operation writes content or metadata of.
+/// The precondition of an operation that writes content or metadata of a blob.
 const fn of_write(operation: &mut Operation) -> Option<&mut Precondition> {
     use Operation as O;
     match operation {

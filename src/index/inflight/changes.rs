@@ -1,9 +1,9 @@
-//! Requests that change blobs, as the purge of deleted containers must know them.
+//! Requests that change blobs. The purge of deleted containers waits for them.
 //!
-//! A request looks its container up, takes its body in, however slowly, and commits. A container
-//! deleted in between gets rows that the purge has gone past. So a request is noted before it looks
-//! its container up, until it is answered; its commit, which runs on when the client leaves, is
-//! noted before the request can end. The purge takes a mark once the container is seen to be
+//! A request looks its container up, receives its body, however slowly, and commits. If the container
+//! is deleted in between, the commit could write rows behind the purge. So a request is noted from
+//! before it looks its container up until it is answered. Its commit, which continues when the client
+//! disconnects, is noted before the request can end. The purge takes a mark once the container is seen to be
 //! deleted. When no request from before the mark runs, all their commits have been noted. It takes
 //! another mark then. When no commit from before that one runs, no row can come any more.
 

@@ -1,32 +1,32 @@
-//! Who may carry out the next pending copy: places shared by account, so that the slow copies of
-//! one do not stop those of another.
+//! Which account's pending copy runs next. Places are shared by account, so that slow copies of one
+//! account do not stop those of another.
 
 use std::collections::HashMap;
 
 use crate::types::AccountId;
 
-/// Copies carried out at a time.
+/// Copies that run at a time.
 const RUNNING_MAX: usize = 64;
-/// Of one account.
+/// Copies of one account that run at a time.
 const OF_ACCOUNT_MAX: usize = 8;
-/// Places that only accounts take that have no copy running.
+/// Places reserved for accounts that have no running copy.
 const KEPT: usize = RUNNING_MAX / 4;
 
-/// The places, and who has them.
+/// The places and the accounts that hold them.
 #[derive(Debug, Default)]
 pub(super) struct Turns {
-    /// Accounts that have none are not in it.
+    /// Places by account; accounts without a place are absent.
     of_account: HashMap<AccountId, usize>,
     taken: usize,
 }
 
 impl Turns {
-    /// Whether nobody gets a place now.
+    /// Whether all places are taken.
     pub(super) const fn is_full(&self) -> bool {
         self.taken >= RUNNING_MAX
     }
 
-    /// Takes a place for an account; says no when it has its share.
+    /// Takes a place for an account. Returns false when the account has its share.
     pub(super) fn take(&mut self, account: AccountId) -> bool {
         let own = self.of_account.get(&account).copied().unwrap_or(0);
         let limit = if own == 0 { RUNNING_MAX } else { RUNNING_MAX - KEPT };
@@ -38,7 +38,7 @@ impl Turns {
         true
     }
 
-    /// Gives a place of an account back.
+    /// Returns a place of an account.
     pub(super) fn give_back(&mut self, account: AccountId) {
         let Some(own) = self.of_account.get_mut(&account) else { return };
         self.taken -= 1;
