@@ -90,7 +90,8 @@ pub trait DiskControl: Send + Sync + Debug {
     /// [`DiskRefusal`].
     async fn remove(&self, disk: &str) -> Result<(), DiskRefusal>;
 
-    /// Problems of disks and partitions, one line each. Never contains names of containers or blobs.
+    /// Problems of disks and partitions, one line each. Never contains names of containers or
+    /// blobs.
     fn troubles(&self) -> Vec<String>;
 }
 

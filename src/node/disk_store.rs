@@ -21,7 +21,8 @@ use super::disks;
 use super::disks::Known;
 use super::disks::State;
 
-/// The pause between two rounds of a drain. Extents that are open in one round are sealed in the next.
+/// The pause between two rounds of a drain. Extents that are open in one round are sealed in the
+/// next.
 const ROUND: Duration = Duration::from_secs(2);
 /// The percentage of used space from which a disk is reported.
 const FULL_PERCENT: u64 = 80;

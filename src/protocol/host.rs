@@ -1,8 +1,9 @@
 //! The host that a request names, and the check against DNS rebinding.
 //!
-//! The owner of a web page can make the page's host name resolve to 127.0.0.1. The browser then sends
-//! requests of the page to this server and lets the page read the answers. Such requests carry the
-//! page's name in `Host`, so they are recognised by a name that was not configured for this server.
+//! The owner of a web page can make the page's host name resolve to 127.0.0.1. The browser then
+//! sends requests of the page to this server and lets the page read the answers. Such requests
+//! carry the page's name in `Host`, so they are recognised by a name that was not configured for
+//! this server.
 
 use std::net::IpAddr;
 use std::net::Ipv6Addr;

@@ -1,27 +1,27 @@
-//! How fast a source on another server has to be.
+//! The minimum rate of a copy source on another server.
 
 use std::time::Duration;
 
-/// Waiting after which the rate is judged.
+/// The waiting time after which the rate is checked.
 const WINDOW: Duration = Duration::from_secs(60);
 
-/// Holds a source to a minimum rate. Only the time counts in which it was waited for: what this
-/// server needs to store the bytes is not the source's fault.
+/// Enforces a minimum rate on a copy source. Only time spent waiting for the source counts; the
+/// time this server needs to store the bytes does not.
 #[derive(Debug)]
 pub(crate) struct MinimumRate {
-    /// Bytes a second; 0 is no minimum.
+    /// The minimum in bytes per second; 0 means none.
     least: u64,
     waited: Duration,
     came: u64,
 }
 
 impl MinimumRate {
-    /// At least so many bytes a second; 0 for any.
+    /// A minimum of `least` bytes per second; 0 means none.
     pub(crate) const fn at_least(least: u64) -> Self {
         Self { least, waited: Duration::ZERO, came: 0 }
     }
 
-    /// Counts a piece and how long it was waited for; says whether the source is fast enough.
+    /// Counts a piece and the time spent waiting for it. Returns whether the source is fast enough.
     pub(crate) fn came(&mut self, bytes: u64, waited: Duration) -> bool {
         self.waited += waited;
         self.came += bytes;

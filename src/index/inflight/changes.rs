@@ -1,11 +1,12 @@
 //! Requests that change blobs. The purge of deleted containers waits for them.
 //!
-//! A request looks its container up, receives its body, however slowly, and commits. If the container
-//! is deleted in between, the commit could write rows behind the purge. So a request is noted from
-//! before it looks its container up until it is answered. Its commit, which continues when the client
-//! disconnects, is noted before the request can end. The purge takes a mark once the container is seen to be
-//! deleted. When no request from before the mark runs, all their commits have been noted. It takes
-//! another mark then. When no commit from before that one runs, no row can come any more.
+//! A request looks its container up, receives its body, however slowly, and commits. If the
+//! container is deleted in between, the commit could write rows behind the purge. So a request is
+//! noted from before it looks its container up until it is answered. Its commit, which continues
+//! when the client disconnects, is noted before the request can end. The purge takes a mark once
+//! the container is seen to be deleted. When no request from before the mark runs, all their
+//! commits have been noted. It takes another mark then. When no commit from before that one runs,
+//! no row can come any more.
 
 use std::collections::BTreeSet;
 use std::sync::PoisonError;
