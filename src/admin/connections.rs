@@ -23,6 +23,7 @@ use crate::frontend::connections::Connections;
 use crate::frontend::connections::Entry;
 use crate::frontend::connections::Limits;
 use crate::frontend::connections::Slot;
+use crate::frontend::metrics::ConnectionMetrics;
 use crate::frontend::opening::Opened;
 use crate::frontend::opening::Opening;
 use crate::frontend::tls::Alpn;
@@ -65,7 +66,8 @@ pub(super) async fn serve(
     env: Env,
     stop: CancellationToken,
 ) {
-    let connections = Connections::new(limits(), Arc::clone(&env.clock));
+    let connections =
+        Connections::new(limits(), Arc::clone(&env.clock), ConnectionMetrics::default());
     let opening = Opening {
         tls,
         alpn: Alpn::Http1,

@@ -12,7 +12,9 @@ use axum::error_handling::HandleErrorLayer;
 use axum::extract::RawQuery;
 use axum::extract::Request;
 use axum::extract::State;
+use axum::http::HeaderMap;
 use axum::http::StatusCode;
+use axum::http::header::ACCEPT;
 use axum::http::header::CONTENT_TYPE;
 use axum::middleware::Next;
 use axum::middleware::from_fn_with_state;
@@ -34,6 +36,7 @@ use crate::frontend::faults::Faults;
 use crate::frontend::trace::Trace;
 use crate::protocol::KnownHosts;
 use crate::telemetry;
+use crate::telemetry::Exposition;
 use crate::telemetry::Registry;
 
 use super::account_store::AccountStore;
@@ -58,8 +61,6 @@ pub(super) const WORK_MAX: usize = 64;
 const COMMANDS_MAX: usize = 16;
 /// How long a command may take until its answer begins.
 const COMMAND_TIME_MAX: Duration = Duration::from_secs(60);
-/// What OpenMetrics asks scrapers to be told.
-const METRICS_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /// What commands look at and change; cheap to clone.
 #[derive(Clone, Debug)]
@@ -243,12 +244,14 @@ async fn readyz(State(state): State<AdminState>, RawQuery(query): RawQuery) -> R
     (status, text).into_response()
 }
 
-async fn metrics(State(state): State<AdminState>) -> Response {
+async fn metrics(State(state): State<AdminState>, headers: HeaderMap) -> Response {
     let Some(registry) = state.registry.get() else {
         return (StatusCode::SERVICE_UNAVAILABLE, "starting\n").into_response();
     };
-    match telemetry::render(registry) {
-        Ok(text) => ([(CONTENT_TYPE, METRICS_TYPE)], text).into_response(),
+    let accept = headers.get(ACCEPT).and_then(|types| types.to_str().ok());
+    let form = Exposition::accepted(accept);
+    match telemetry::render(registry, form) {
+        Ok(text) => ([(CONTENT_TYPE, form.content_type())], text).into_response(),
         Err(error) => {
             tracing::error!(%error, "a metric does not format");
             StatusCode::INTERNAL_SERVER_ERROR.into_response()

@@ -198,6 +198,19 @@ impl CapacityNode {
         extents.values().cloned().collect()
     }
 
+    /// Whether extents lie on a disk.
+    pub(super) fn holds_extents(&self, disk: usize) -> bool {
+        let extents = self.extents.read().unwrap_or_else(PoisonError::into_inner);
+        extents.values().any(|home| home.store.number == disk)
+    }
+
+    /// Asks the file systems of all disks again how full they are.
+    pub async fn look_at_space(&self) {
+        for store in self.stores() {
+            store.space.look(&*store.disk, &self.env).await;
+        }
+    }
+
     /// The disks in service.
     pub(super) fn stores(&self) -> Vec<Arc<Store>> {
         self.stores.read().unwrap_or_else(PoisonError::into_inner).clone()

@@ -1,11 +1,13 @@
-//! What a capacity node counts.
+//! What a capacity node counts; `disks.rs`: what is shown of each disk.
 
-use std::sync::atomic::AtomicU64;
+mod disks;
 
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::gauge::Gauge;
 
 use crate::telemetry::Registry;
+
+pub use disks::DiskMetrics;
 
 /// Counters and gauges of one node, all its disks together; clones share them.
 #[derive(Clone, Debug, Default)]
@@ -42,8 +44,6 @@ pub struct CapacityMetrics {
     pub poisoned_disks: Gauge,
     /// Disks that could not be recovered at the start and are out of service.
     pub failed_disks: Gauge,
-    /// Bytes available on all disks, as last seen.
-    pub available_bytes: Gauge<u64, AtomicU64>,
     /// Extents on all disks.
     pub extents: Gauge,
 }
@@ -73,10 +73,13 @@ impl CapacityMetrics {
         for (name, help, counter) in counters {
             inner.register(name, help, counter.clone());
         }
-        inner.register("poisoned_disks", "Disks closed to writes", metrics.poisoned_disks.clone());
+        inner.register(
+            "poisoned_disks",
+            "Disks closed to writes because one failed",
+            metrics.poisoned_disks.clone(),
+        );
         let help = "Disks out of service since they could not be recovered";
         inner.register("failed_disks", help, metrics.failed_disks.clone());
-        inner.register("available_bytes", "Bytes available", metrics.available_bytes.clone());
         inner.register("extents", "Extents", metrics.extents.clone());
         metrics
     }

@@ -62,7 +62,7 @@ pub use drain::{DiskInfo, Drained};
 pub use format::FORMAT_FILE;
 pub use frame::{FRAME_PAYLOAD_MAX, end_after, merge};
 pub use journal::replay::JournalError;
-pub use metrics::CapacityMetrics;
+pub use metrics::{CapacityMetrics, DiskMetrics};
 pub use node::CapacityNode;
 pub use open::OpenError;
 pub use untrusted::decode_untrusted;

@@ -135,7 +135,7 @@ impl Recovery<'_> {
             health,
             journal,
             catalog: self.catalog,
-            space: SpaceWatch::new(self.number, space, env.clock.monotonic(), metrics.clone()),
+            space: SpaceWatch::new(self.number, space, env.clock.monotonic()),
             stop: stop.child_token(),
         }))
     }

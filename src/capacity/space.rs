@@ -7,7 +7,6 @@ use std::time::Duration;
 use crate::capacity::CapacityConfig;
 use crate::capacity::Error;
 use crate::capacity::ExtentKind;
-use crate::capacity::metrics::CapacityMetrics;
 use crate::env::{Disk, Env, Space};
 
 /// After this much allocation the file system is asked again, bytes.
@@ -29,7 +28,6 @@ pub(crate) struct SpaceWatch {
     disk: usize,
     /// How many of the levels of [`FULL_PERCENT`] were reported.
     reported: AtomicUsize,
-    metrics: CapacityMetrics,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -41,10 +39,9 @@ struct Seen {
 
 impl SpaceWatch {
     /// Starts with an answer of the file system.
-    pub(crate) fn new(disk: usize, space: Space, at: Duration, metrics: CapacityMetrics) -> Self {
-        metrics.available_bytes.inc_by(space.available);
+    pub(crate) fn new(disk: usize, space: Space, at: Duration) -> Self {
         let seen = Mutex::new(Seen { space, at, allocated: 0 });
-        let watch = Self { seen, disk, reported: AtomicUsize::new(0), metrics };
+        let watch = Self { seen, disk, reported: AtomicUsize::new(0) };
         watch.report(space);
         watch
     }
@@ -77,6 +74,23 @@ impl SpaceWatch {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner).space
     }
 
+    /// Asks the file system again unless that was done just now: what others write on it is noticed
+    /// though nothing is written here.
+    pub(crate) async fn look(&self, disk: &dyn Disk, env: &Env) {
+        let seen = *self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        if env.clock.monotonic().saturating_sub(seen.at) < REFRESH_AFTER {
+            return;
+        }
+        match disk.space().await {
+            Ok(space) => {
+                self.report(space);
+                let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+                *seen = Seen { space, at: env.clock.monotonic(), allocated: 0 };
+            }
+            Err(error) => tracing::warn!(disk = self.disk, %error, "space of the disk unknown"),
+        }
+    }
+
     /// Counts `len` bytes of allocation, or refuses them when less than the kind's floor would remain. A refusal is
     /// always given on a fresh answer, so that writes resume as soon as space is back.
     pub(crate) async fn admit(
@@ -106,8 +120,6 @@ impl SpaceWatch {
         })?;
         self.report(space);
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        self.metrics.available_bytes.dec_by(seen.space.available);
-        self.metrics.available_bytes.inc_by(space.available);
         *seen = Seen { space, at: env.clock.monotonic(), allocated: 0 };
         if !fits(&seen) {
             return Err(Error::Full);
@@ -134,6 +146,10 @@ fn level(percent: u64, before: usize) -> usize {
 mod tests {
     use super::*;
 
+    fn space(total: u64, available: u64) -> Space {
+        Space { total, available, file_system: None }
+    }
+
     #[test]
     fn each_level_is_reported_once_while_a_disk_fills_up() {
         let mut reported = 0;
@@ -146,7 +162,7 @@ mod tests {
             reported = now;
         }
         assert_eq!(raised, [80, 90, 95, 80]);
-        assert_eq!(used_percent(Space { total: 0, available: 0 }), 0);
-        assert_eq!(used_percent(Space { total: 1_000, available: 45 }), 95);
+        assert_eq!(used_percent(space(0, 0)), 0);
+        assert_eq!(used_percent(space(1_000, 45)), 95);
     }
 }

@@ -8,6 +8,8 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use thiserror::Error;
 
+use crate::env::DiskTimes;
+
 /// Why a disk operation failed; each variant is a different next step for the caller.
 #[derive(Clone, Debug, Error)]
 pub enum DiskError {
@@ -42,6 +44,9 @@ pub struct Space {
     pub total: u64,
     /// What an unprivileged writer may still use.
     pub available: u64,
+    /// Which file system it is: disks with the same number share their space. `None` shares with no
+    /// other.
+    pub file_system: Option<u64>,
 }
 
 /// One data directory: a flat tree of files named by relative paths such as `extents/3f/000000000000003f.x`.
@@ -91,6 +96,9 @@ pub trait Disk: Send + Sync + Debug {
     /// # Errors
     /// [`DiskError::Io`].
     async fn space(&self) -> Result<Space, DiskError>;
+
+    /// How long its writes and syncs took; `None` where nobody measures.
+    fn times(&self) -> Option<&DiskTimes>;
 }
 
 /// An open file. Calls may run at the same time; writes to overlapping ranges must not.

@@ -5,33 +5,39 @@
 
 #![expect(clippy::disallowed_methods, reason = "the seam")]
 
+mod calls;
+
 use std::fs;
 use std::fs::File;
 use std::io;
-use std::io::IoSlice;
-use std::io::IoSliceMut;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::PoisonError;
+use std::time::Instant;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use rustix::buffer::spare_capacity;
 use rustix::fs::Advice;
 use rustix::fs::FallocateFlags;
 use rustix::fs::FlockOperation;
 use rustix::io::Errno;
-use rustix::io::ReadWriteFlags;
 use rustix::io::retry_on_intr;
 
 use crate::env::Disk;
 use crate::env::DiskError;
 use crate::env::DiskFile;
+use crate::env::DiskTimes;
 use crate::env::Space;
 use crate::env::Tasks;
+
+use calls::Cached;
+use calls::data_sync;
+use calls::read_cached;
+use calls::read_rest;
+use calls::write_all;
 
 /// Reads up to this many bytes are first tried from the page cache on the calling thread. Above, copying takes longer
 /// than a hop to the pool, and a runtime thread has better things to do.
@@ -40,9 +46,6 @@ const INLINE_READ_BYTES_MAX: usize = 128 * 1024;
 /// Buffered writes up to this many bytes run on the calling thread: they are a copy into the page cache. Measured on
 /// ext4 under a sync loop on the same file: 256 KiB take 28 us (median) and 0.2 ms (99 %), 4 KiB 5 us and 39 us.
 const INLINE_WRITE_BYTES_MAX: usize = 256 * 1024;
-
-/// Pieces the kernel takes in one call (`UIO_MAXIOV`).
-const PIECES_MAX: usize = 1024;
 
 /// What the kernel frees: holes are cut to whole pages.
 const PAGE_BYTES: u64 = 4096;
@@ -58,6 +61,7 @@ pub struct OsDisk {
     tasks: Tasks,
     /// Held while folders are made: who finds a folder there must find it durable.
     folders: Arc<Mutex<()>>,
+    times: Arc<DiskTimes>,
 }
 
 impl OsDisk {
@@ -78,7 +82,8 @@ impl OsDisk {
             .map_err(|error| failed("open", LOCK_NAME, &error))?;
         match rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => {
-                Ok(Arc::new(Self { root, lock: Arc::new(lock), tasks, folders: Arc::default() }))
+                let (lock, folders, times) = (Arc::new(lock), Arc::default(), Arc::default());
+                Ok(Arc::new(Self { root, lock, tasks, folders, times }))
             }
             Err(Errno::WOULDBLOCK) => Err(DiskError::Locked),
             Err(error) => Err(failed("lock", LOCK_NAME, &error.into())),
@@ -107,6 +112,7 @@ impl OsDisk {
             file: Arc::new(file),
             path: path.into(),
             tasks: self.tasks.clone(),
+            times: Arc::clone(&self.times),
             _lock: Arc::clone(&self.lock),
         }))
     }
@@ -153,8 +159,9 @@ impl Disk for OsDisk {
     }
 
     async fn sync_dir(&self, folder: &str) -> Result<(), DiskError> {
+        let times = Arc::clone(&self.times);
         // A folder that does not exist has no names to lose.
-        self.run("sync", folder, |full| match sync_folder(full) {
+        self.run("sync", folder, move |full| match timed_sync(&times, || sync_folder(full)) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
             result => result,
         })
@@ -167,11 +174,16 @@ impl Disk for OsDisk {
         pooled(&self.tasks, "space", "", move || {
             let found = rustix::fs::fstatvfs(&*lock)?;
             Ok(Space {
+                file_system: Some(lock.metadata()?.dev()),
                 total: found.f_blocks.saturating_mul(found.f_frsize),
                 available: found.f_bavail.saturating_mul(found.f_frsize),
             })
         })
         .await
+    }
+
+    fn times(&self) -> Option<&DiskTimes> {
+        Some(&self.times)
     }
 }
 
@@ -181,6 +193,7 @@ struct OsFile {
     file: Arc<File>,
     path: Arc<str>,
     tasks: Tasks,
+    times: Arc<DiskTimes>,
     _lock: Arc<File>,
 }
 
@@ -211,32 +224,36 @@ impl DiskFile for OsFile {
 
     async fn write_at(&self, offset: u64, pieces: Vec<Bytes>) -> Result<(), DiskError> {
         if pieces.iter().map(Bytes::len).sum::<usize>() <= INLINE_WRITE_BYTES_MAX {
-            return write_all(&self.file, offset, &pieces)
+            return timed_write(&self.times, || write_all(&self.file, offset, &pieces))
                 .map_err(|error| failed("write", &self.path, &error));
         }
-        self.run("write", move |file| write_all(file, offset, &pieces)).await
+        let times = Arc::clone(&self.times);
+        self.run("write", move |file| timed_write(&times, || write_all(file, offset, &pieces)))
+            .await
     }
 
     async fn write_sync(&self, offset: u64, pieces: Vec<Bytes>) -> Result<(), DiskError> {
+        let times = Arc::clone(&self.times);
         // The outer result is the write's, the inner one the sync's: only the first may mean a full disk.
         let synced = self
             .run("write", move |file| {
-                write_all(file, offset, &pieces)?;
-                Ok(retry_on_intr(|| rustix::fs::fdatasync(file)))
+                timed_write(&times, || write_all(file, offset, &pieces))?;
+                Ok(timed_sync(&times, || data_sync(file)))
             })
             .await?;
-        synced.map_err(|error| sync_failed(failed("sync", &self.path, &error.into()), &self.path))
+        synced.map_err(|error| sync_failed(failed("sync", &self.path, &error), &self.path))
     }
 
     async fn sync(&self) -> Result<(), DiskError> {
-        self.run("sync", |file| Ok(retry_on_intr(|| rustix::fs::fdatasync(file))?))
+        let times = Arc::clone(&self.times);
+        self.run("sync", move |file| timed_sync(&times, || data_sync(file)))
             .await
             .map_err(|error| sync_failed(error, &self.path))
     }
 
     async fn drop_cache(&self) -> Result<(), DiskError> {
         self.run("sync", |file| {
-            retry_on_intr(|| rustix::fs::fdatasync(file))?;
+            data_sync(file)?;
             Ok(rustix::fs::fadvise(file, 0, None, Advice::DontNeed)?)
         })
         .await
@@ -317,6 +334,20 @@ fn failed(action: &'static str, path: &str, error: &io::Error) -> DiskError {
     }
 }
 
+fn timed_write<T>(times: &DiskTimes, work: impl FnOnce() -> T) -> T {
+    let begun = Instant::now();
+    let done = work();
+    times.wrote(begun.elapsed());
+    done
+}
+
+fn timed_sync<T>(times: &DiskTimes, work: impl FnOnce() -> T) -> T {
+    let begun = Instant::now();
+    let done = work();
+    times.synced(begun.elapsed());
+    done
+}
+
 /// A sync that fails for lack of space has lost bytes the file system had accepted: never the harmless
 /// [`DiskError::Full`].
 fn sync_failed(error: DiskError, path: &str) -> DiskError {
@@ -337,7 +368,7 @@ fn sync_failed(error: DiskError, path: &str) -> DiskError {
 /// The system's.
 pub fn forget_cached(path: &Path) -> io::Result<()> {
     let file = File::open(path)?;
-    retry_on_intr(|| rustix::fs::fdatasync(&file))?;
+    data_sync(&file)?;
     Ok(rustix::fs::fadvise(&file, 0, None, Advice::DontNeed)?)
 }
 
@@ -383,66 +414,6 @@ fn list_into(root: &Path, folder: &Path, names: &mut Vec<String>) -> io::Result<
             list_into(root, &path, names)?;
         } else if let Some(name) = path.strip_prefix(root).ok().and_then(Path::to_str) {
             names.push(name.to_owned());
-        }
-    }
-    Ok(())
-}
-
-/// What the page cache had.
-enum Cached {
-    /// The whole answer.
-    All(Vec<u8>),
-    /// Its first bytes; the device must be asked for the rest.
-    Start(Vec<u8>),
-}
-
-fn read_cached(file: &File, offset: u64, len: usize) -> io::Result<Cached> {
-    // Safe Rust has no vectored read into uninitialised memory; zeroing this much costs less than the hop it saves.
-    let mut bytes = vec![0; len];
-    let mut filled = 0;
-    while filled < len {
-        let Some(rest) = bytes.get_mut(filled..) else { break };
-        let at = offset + filled as u64;
-        match rustix::io::preadv2(file, &mut [IoSliceMut::new(rest)], at, ReadWriteFlags::NOWAIT) {
-            Ok(0) => break,
-            Ok(read) => filled += read,
-            Err(Errno::INTR) => {}
-            Err(Errno::AGAIN | Errno::OPNOTSUPP | Errno::NOSYS) => {
-                bytes.truncate(filled);
-                return Ok(Cached::Start(bytes));
-            }
-            Err(error) => return Err(error.into()),
-        }
-    }
-    bytes.truncate(filled);
-    Ok(Cached::All(bytes))
-}
-
-fn read_rest(file: &File, offset: u64, len: usize, mut bytes: Vec<u8>) -> io::Result<Vec<u8>> {
-    bytes.reserve_exact(len.saturating_sub(bytes.len()));
-    while bytes.len() < len {
-        let at = offset + bytes.len() as u64;
-        if retry_on_intr(|| rustix::io::pread(file, spare_capacity(&mut bytes), at))? == 0 {
-            break;
-        }
-    }
-    bytes.truncate(len);
-    Ok(bytes)
-}
-
-fn write_all(file: &File, mut offset: u64, pieces: &[Bytes]) -> io::Result<()> {
-    for pieces in pieces.chunks(PIECES_MAX) {
-        let mut slices: Vec<IoSlice<'_>> = pieces.iter().map(|piece| IoSlice::new(piece)).collect();
-        let mut left = slices.as_mut_slice();
-        // Drops leading empty pieces: an all-empty call would look like a stuck disk below.
-        IoSlice::advance_slices(&mut left, 0);
-        while !left.is_empty() {
-            let written = retry_on_intr(|| rustix::io::pwritev(file, left, offset))?;
-            if written == 0 {
-                return Err(io::ErrorKind::WriteZero.into());
-            }
-            offset += written as u64;
-            IoSlice::advance_slices(&mut left, written);
         }
     }
     Ok(())

@@ -28,6 +28,7 @@ use bytes::Bytes;
 use crate::env::Disk;
 use crate::env::DiskError;
 use crate::env::DiskFile;
+use crate::env::DiskTimes;
 use crate::env::Space;
 use crate::env::disk_sim::power::What;
 use crate::env::disk_sim::world::Call;
@@ -284,6 +285,10 @@ impl Disk for Handle {
 
     async fn space(&self) -> Result<Space, DiskError> {
         self.turn("space", "", |world, _| Ok(world.space())).await
+    }
+
+    fn times(&self) -> Option<&DiskTimes> {
+        None
     }
 }
 

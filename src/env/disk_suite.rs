@@ -5,6 +5,8 @@ use std::io;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use prometheus_client::encoding::text::encode;
+use prometheus_client::registry::Registry;
 
 use crate::env::Disk;
 use crate::env::DiskError;
@@ -255,4 +257,32 @@ async fn os_disk_reports_io_errors_with_their_kind() {
     let error = disk.create("plain/below").await.unwrap_err();
     let expected = io::ErrorKind::NotADirectory;
     assert!(matches!(&error, DiskError::Io { action: "create", kind, .. } if *kind == expected));
+}
+
+#[tokio::test]
+async fn machine_disks_measure_and_name_their_file_system() {
+    let (one, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let disk = OsDisk::open(one.path(), Tasks::new()).unwrap();
+    let file = disk.create("a/file").await.unwrap();
+    let mut registry = Registry::default();
+    registry.register("write", "Writes", disk.times().unwrap().write.clone());
+    registry.register("sync", "Syncs", disk.times().unwrap().sync.clone());
+    let counts = || {
+        let mut text = String::new();
+        encode(&mut text, &registry).unwrap();
+        ["write_count ", "sync_count "].map(|name| {
+            let count = text.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+            count.parse::<u64>().unwrap()
+        })
+    };
+    let before = counts();
+    file.write_at(0, vec![pattern(10)]).await.unwrap();
+    file.write_at(10, vec![pattern(1 << 20)]).await.unwrap();
+    file.write_sync(0, vec![pattern(10)]).await.unwrap();
+    file.sync().await.unwrap();
+    disk.sync_dir("a").await.unwrap();
+    assert_eq!(counts(), before.map(|count| count + 3));
+    let beside = OsDisk::open(other.path(), Tasks::new()).unwrap();
+    let (first, second) = (disk.space().await.unwrap(), beside.space().await.unwrap());
+    assert!(first.file_system.is_some() && first.file_system == second.file_system);
 }

@@ -15,7 +15,9 @@ pub mod disk_os;
 pub mod disk_sim;
 #[cfg(test)]
 mod disk_suite;
+mod disk_times;
 pub mod net;
+mod process;
 pub mod rand;
 pub mod tasks;
 mod waits;
@@ -29,6 +31,8 @@ pub use disk_os::forget_cached;
 pub use disk_sim::Fault;
 pub use disk_sim::Faults;
 pub use disk_sim::SimDisk;
+pub use disk_times::DiskTimes;
+pub use process::Process;
 pub use rand::OsRand;
 pub use rand::Rand;
 pub use rand::SeededRand;

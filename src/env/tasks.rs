@@ -106,6 +106,7 @@ impl Tasks {
         S: FnOnce(&str) + Send + 'static,
     {
         let health = self.health.clone();
+        health.expect(name);
         self.start(
             name,
             AssertUnwindSafe(future).catch_unwind().map(move |ended| {
@@ -183,6 +184,7 @@ impl Env {
         F: Future<Output = ()> + Send + 'static,
     {
         let (clock, health) = (self.clock.clone(), self.tasks.health());
+        health.expect(name);
         self.tasks.spawn(name, async move {
             let mut pause = RESTART_PAUSE;
             loop {

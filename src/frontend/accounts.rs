@@ -11,11 +11,14 @@ use tokio::sync::Mutex;
 
 use crate::auth::AccountKeys;
 use crate::auth::DelegationSecret;
+use crate::frontend::metrics::AccountMetrics;
+use crate::frontend::metrics::Traffic;
 use crate::frontend::route::Router;
 use crate::index::AccountRecord;
 use crate::index::Error;
 use crate::index::Read;
 use crate::index::ReadReply;
+use crate::telemetry::Registry;
 use crate::types::AccountId;
 use crate::types::AccountName;
 use crate::types::RoleAssignment;
@@ -41,6 +44,8 @@ pub struct Account {
     pub assignments: Vec<RoleAssignment>,
     /// Whether its keys come from the configuration, whatever the row holds.
     pub configured: bool,
+    /// What is counted of it.
+    pub(crate) traffic: Arc<Traffic>,
 }
 
 impl Account {
@@ -50,7 +55,8 @@ impl Account {
         let AccountRecord { id, anonymous, delegation_secret, properties, assignments, .. } =
             record;
         let delegation = DelegationSecret::stored(&delegation_secret);
-        Self { name, id, keys, delegation, properties, assignments, anonymous, configured: true }
+        let (configured, traffic) = (true, Arc::default());
+        Self { name, id, keys, delegation, properties, assignments, anonymous, configured, traffic }
     }
 
     /// The account of a row, signed for with the row's own keys; `None` when it has none that can be used.
@@ -68,6 +74,7 @@ pub struct Accounts {
     known: Arc<RwLock<HashMap<String, Arc<Account>>>>,
     /// Held from reading a row until it is known here, so that an older reading never replaces a newer one.
     refreshing: Arc<Mutex<()>>,
+    metrics: AccountMetrics,
 }
 
 impl Accounts {
@@ -77,6 +84,11 @@ impl Accounts {
         let made = Self::default();
         accounts.into_iter().for_each(|account| made.put(account));
         made
+    }
+
+    /// Shows requests and bytes of each account in `registry`.
+    pub fn register(&self, registry: &mut Registry) {
+        self.metrics.register(registry);
     }
 
     /// The account of that name.
@@ -124,11 +136,13 @@ impl Accounts {
     pub fn forget(&self, name: &AccountName) {
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
         known.remove(name.as_str());
+        self.metrics.forget(name);
     }
 
     fn put(&self, account: Account) {
         let name = account.name.as_str().to_owned();
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
-        known.insert(name, Arc::new(account));
+        let traffic = self.metrics.of(&account.name);
+        known.insert(name, Arc::new(Account { traffic, ..account }));
     }
 }

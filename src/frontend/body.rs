@@ -24,6 +24,7 @@ use crate::frontend::admission::Pass;
 use crate::frontend::admission::STRANGERS;
 use crate::frontend::answers::Flow;
 use crate::frontend::answers::Reservation;
+use crate::frontend::metrics::Traffic;
 use crate::frontend::source::MinimumRate;
 use crate::protocol::Error;
 use crate::protocol::ErrorCode;
@@ -307,6 +308,8 @@ struct Sending {
     held: Option<Reservation>,
     /// Over HTTP/2, how its client takes it, and the bytes it has to take.
     stream: Option<(Arc<Flow>, Arc<dyn Clock>, u64)>,
+    /// Whose bytes they are.
+    traffic: Option<Arc<Traffic>>,
 }
 
 /// A response body of known length.
@@ -370,6 +373,13 @@ impl ResponseBody {
         self
     }
 
+    /// Counts what is given out.
+    #[must_use]
+    pub(crate) fn counted(mut self, traffic: Option<Arc<Traffic>>) -> Self {
+        self.sending.traffic = traffic;
+        self
+    }
+
     /// Tells how a client takes it over HTTP/2.
     #[must_use]
     pub(crate) fn flowing(mut self, flow: &Arc<Flow>, clock: &Arc<dyn Clock>) -> Self {
@@ -415,6 +425,9 @@ impl ResponseBody {
     fn give(&mut self, piece: Bytes) -> Frame<Bytes> {
         let bytes = piece.len() as u64;
         self.remaining = self.remaining.saturating_sub(bytes);
+        if let Some(traffic) = &self.sending.traffic {
+            traffic.sent.inc_by(bytes);
+        }
         if let Some((flow, clock, offered)) = &mut self.sending.stream {
             *offered = bytes;
             flow.offer(clock.monotonic());

@@ -70,7 +70,8 @@ pub(super) async fn run(
 ) {
     let watch = shared.front.flows.connection();
     let clock = Arc::clone(&shared.front.env.clock);
-    let stream = Box::new(paced(stream, Arc::clone(watch.flow()), clock));
+    let metrics = shared.front.connection_metrics();
+    let stream = Box::new(paced(stream, Arc::clone(watch.flow()), clock, metrics));
     // Pinned here: a future that is moved into another one is kept twice by every idle connection.
     let served = pin!(opened(stream, (peer, watch.flow()), shared, slot));
     let ended = tokio::select! {

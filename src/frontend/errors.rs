@@ -6,8 +6,10 @@ use crate::frontend::seal::Fault;
 use crate::index;
 use crate::index::EncryptionFault;
 use crate::index::LeaseRefusal;
+use crate::protocol::Cause;
 use crate::protocol::Error;
 use crate::protocol::ErrorCode;
+use crate::types::AccountName;
 use crate::types::Outcome;
 
 /// Which kind of thing the request was about, where the code depends on it.
@@ -62,9 +64,12 @@ pub(crate) fn from_index(error: &index::Error, subject: Subject) -> Error {
         E::SequenceExhausted => ErrorCode::SequenceNumberIncrementTooLarge.into(),
         E::TooManyBlocks => ErrorCode::BlockCountExceedsLimit.into(),
         E::Full => ErrorCode::InsufficientStorage.into(),
-        E::WrongPartition | E::Overloaded => busy(),
+        E::WrongPartition => busy(Busy::PartitionMap),
+        E::Overloaded => busy(Busy::Index),
         // Not which names: they may be another account's.
-        E::Quarantined(partition) => Error::new(ErrorCode::ServerBusy).message(format!(
+        E::Quarantined(partition) => Error::new(ErrorCode::ServerBusy)
+            .cause(Cause::Busy(Busy::Quarantined.word()))
+            .message(format!(
             "Partition {partition} of the index, which this request needs, is out of service: files it needs are damaged \
              or missing. The operator of this server finds more in its log."
         )),
@@ -127,7 +132,55 @@ pub(crate) fn from_fetch(fault: &Fault) -> Error {
     }
 }
 
+/// Every cause that [`from_auth`] gives, and [`unknown_account`].
+pub(crate) const CAUSES: [Cause; 14] = [
+    Cause::Authentication("missing"),
+    Cause::Authentication("token"),
+    Cause::Authentication("malformed"),
+    Cause::Authentication("scheme"),
+    Cause::Authentication("signature"),
+    Cause::Authentication("clock"),
+    Cause::Authentication("refused"),
+    Cause::Authentication("account"),
+    Cause::Authorization("source_address"),
+    Cause::Authorization("protocol"),
+    Cause::Authorization("service"),
+    Cause::Authorization("resource_type"),
+    Cause::Authorization("permission"),
+    Cause::Authorization("role"),
+];
+
+fn cause(error: &auth::Error) -> Cause {
+    use auth::Error as E;
+    match error {
+        E::Missing => Cause::Authentication("missing"),
+        E::Token { .. } => Cause::Authentication("token"),
+        E::Malformed { .. } => Cause::Authentication("malformed"),
+        E::UnknownScheme => Cause::Authentication("scheme"),
+        E::WrongSignature { .. } => Cause::Authentication("signature"),
+        E::ClockSkew { .. } => Cause::Authentication("clock"),
+        E::Refused { .. } => Cause::Authentication("refused"),
+        E::SourceAddress { .. } => Cause::Authorization("source_address"),
+        E::Protocol => Cause::Authorization("protocol"),
+        E::Service => Cause::Authorization("service"),
+        E::ResourceType => Cause::Authorization("resource_type"),
+        E::Permission => Cause::Authorization("permission"),
+        E::Unauthorized => Cause::Authorization("role"),
+    }
+}
+
+/// The answer to a request for an account that is not served.
+pub(crate) fn unknown_account(name: &AccountName) -> Error {
+    Error::new(ErrorCode::AuthenticationFailed)
+        .detail("AuthenticationErrorDetail", format!("This server has no account named {name}."))
+        .cause(Cause::Authentication("account"))
+}
+
 pub(crate) fn from_auth(error: &auth::Error) -> Error {
+    from_auth_alone(error).cause(cause(error))
+}
+
+fn from_auth_alone(error: &auth::Error) -> Error {
     use auth::Error as E;
     match error {
         // Anonymous access is not served yet, and the service hides what a stranger may not see.
@@ -159,8 +212,66 @@ pub(crate) fn from_auth(error: &auth::Error) -> Error {
     }
 }
 
-pub(crate) fn busy() -> Error {
-    Error::new(ErrorCode::ServerBusy).header("retry-after", "1")
+/// What was short when a request was answered 503.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Busy {
+    /// Requests at a time: of all, of the account, or of those that anybody may send.
+    Requests,
+    /// Requests a second of the account.
+    Rate,
+    /// Memory for answers.
+    AnswerMemory,
+    /// Memory for bodies that come.
+    BodyMemory,
+    /// The queue of small bodies to be stored.
+    Appends,
+    /// The queue of a partition.
+    Index,
+    /// The partition map went on changing.
+    PartitionMap,
+    /// A partition out of service.
+    Quarantined,
+    /// Connections.
+    Connections,
+    /// Nothing: the fault dial wants it.
+    FaultDial,
+}
+
+impl Busy {
+    /// Every reason.
+    pub(crate) const ALL: [Self; 10] = [
+        Self::Requests,
+        Self::Rate,
+        Self::AnswerMemory,
+        Self::BodyMemory,
+        Self::Appends,
+        Self::Index,
+        Self::PartitionMap,
+        Self::Quarantined,
+        Self::Connections,
+        Self::FaultDial,
+    ];
+
+    /// One word, as in metrics.
+    pub(crate) const fn word(self) -> &'static str {
+        match self {
+            Self::Requests => "requests",
+            Self::Rate => "rate",
+            Self::AnswerMemory => "answer_memory",
+            Self::BodyMemory => "body_memory",
+            Self::Appends => "appends",
+            Self::Index => "index",
+            Self::PartitionMap => "partition_map",
+            Self::Quarantined => "quarantined",
+            Self::Connections => "connections",
+            Self::FaultDial => "fault_dial",
+        }
+    }
+}
+
+pub(crate) fn busy(short: Busy) -> Error {
+    let cause = Cause::Busy(short.word());
+    Error::new(ErrorCode::ServerBusy).header("retry-after", "1").cause(cause)
 }
 
 fn internal(message: &str) -> Error {

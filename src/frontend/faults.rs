@@ -11,6 +11,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use clap::ValueEnum;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -189,6 +190,9 @@ impl Faults {
             "Rules of the fault dial in force; 0 unless somebody tests their code",
             in_force.clone(),
         );
+        for kind in FaultKind::value_variants() {
+            drop(struck.get_or_create(&KindLabels { kind: kind.word() }));
+        }
         registry.register("faults_struck", "Requests the fault dial struck", struck.clone());
         Self { on: Arc::new(AtomicBool::new(false)), rules: Arc::default(), env, in_force, struck }
     }

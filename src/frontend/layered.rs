@@ -19,6 +19,9 @@ pub(crate) trait Layer: fmt::Debug + Send + Unpin {
         false
     }
 
+    /// Is told how many bytes were read from the stream.
+    fn read(&mut self, _bytes: usize) {}
+
     /// Is told what became of a write to the stream.
     fn wrote(&mut self, _written: &Poll<io::Result<usize>>) {}
 }
@@ -51,7 +54,10 @@ impl<L: Layer> AsyncRead for Layered<L> {
         if self.layer.read_first(buf) {
             return Poll::Ready(Ok(()));
         }
-        Pin::new(&mut *self.stream).poll_read(cx, buf)
+        let before = buf.filled().len();
+        let read = Pin::new(&mut *self.stream).poll_read(cx, buf);
+        self.layer.read(buf.filled().len() - before);
+        read
     }
 }
 

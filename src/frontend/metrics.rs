@@ -1,4 +1,9 @@
-//! What the front end counts. Every name stands here.
+//! What the front end counts: requests here; `refusals.rs`, `connections.rs`, `accounts.rs` say
+//! what of. Every name stands in one of them.
+
+mod accounts;
+mod connections;
+mod refusals;
 
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
@@ -7,6 +12,17 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::metrics::histogram::exponential_buckets;
 use prometheus_client::registry::Registry;
+
+use crate::frontend::answers::Fault;
+use crate::frontend::errors;
+use crate::frontend::errors::Busy;
+use crate::protocol::Error;
+
+pub(crate) use accounts::AccountMetrics;
+pub(crate) use accounts::Traffic;
+pub(crate) use connections::ConnectionMetrics;
+pub(crate) use connections::NotServed;
+use refusals::Refusals;
 
 /// Labels of a finished request.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -38,6 +54,8 @@ pub struct Metrics {
     seconds: Family<OperationLabels, Histogram, fn() -> Histogram>,
     running: Gauge,
     cut: Family<CutLabels, Counter>,
+    refusals: Refusals,
+    pub(crate) connections: ConnectionMetrics,
     /// Last-access times given to the index.
     pub reads_noted: Counter,
     /// Last-access times lost because too many were waiting.
@@ -73,6 +91,9 @@ impl Metrics {
         );
         registry.register("requests_running", "Requests being answered", running.clone());
         let cut = Family::<CutLabels, Counter>::default();
+        for reason in [Fault::Stalled, Fault::Slow, Fault::InTheWay].map(Fault::as_str) {
+            drop(cut.get_or_create(&CutLabels { reason }));
+        }
         registry.register(
             "responses_cut",
             "Responses and connections ended because the client did not take them",
@@ -89,7 +110,9 @@ impl Metrics {
             "Last-access times lost because too many were waiting",
             reads_dropped.clone(),
         );
-        Self { requests, seconds, running, cut, reads_noted, reads_dropped }
+        let refusals = Refusals::register(registry);
+        let connections = ConnectionMetrics::register(registry);
+        Self { requests, seconds, running, cut, refusals, connections, reads_noted, reads_dropped }
     }
 
     /// Counts a request as being answered.
@@ -102,6 +125,18 @@ impl Metrics {
     /// Counts an answer that is cut.
     pub fn cut(&self, reason: &'static str) {
         self.cut.get_or_create(&CutLabels { reason }).inc();
+    }
+
+    /// Counts a request that is answered with an error, if that refuses it.
+    pub(crate) fn refused(&self, error: &Error) {
+        self.refusals.refused(error);
+    }
+
+    /// Counts a request of a connection beyond the limits.
+    pub(crate) fn refused_for_connections(&self) -> Error {
+        let error = errors::busy(Busy::Connections);
+        self.refused(&error);
+        error
     }
 
     /// Counts a finished request.

@@ -2,6 +2,7 @@
 //! wanted.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -18,9 +19,11 @@ use crate::frontend::body::Next;
 use crate::frontend::body::Pull;
 use crate::frontend::body::ResponseBody;
 use crate::frontend::errors;
+use crate::frontend::errors::Busy;
 use crate::frontend::faults::FaultKind;
 use crate::frontend::faults::FaultTarget;
 use crate::frontend::faults::Strike;
+use crate::frontend::metrics::Traffic;
 use crate::frontend::service::FrontEnd;
 use crate::frontend::trace::TraceLine;
 use crate::protocol::Error;
@@ -50,6 +53,8 @@ pub(super) struct Seen {
     pub(super) authenticated: bool,
     /// Its room among the requests, until its answer is out.
     pub(super) pass: Option<Pass>,
+    /// What is counted of its account, once it was let in.
+    pub(super) traffic: Option<Arc<Traffic>>,
 }
 
 impl FrontEnd {
@@ -70,7 +75,7 @@ impl FrontEnd {
         let said = "The fault dial answers this request.";
         match seen.strike.map(|strike| strike.kind) {
             None | Some(FaultKind::Lost | FaultKind::Slow) => Ok(()),
-            Some(FaultKind::Busy) => Err(errors::busy().message(said)),
+            Some(FaultKind::Busy) => Err(errors::busy(Busy::FaultDial).message(said)),
             Some(FaultKind::Error | FaultKind::Timeout) => {
                 Err(Error::new(ErrorCode::InternalError).message(said))
             }

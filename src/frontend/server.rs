@@ -114,8 +114,10 @@ pub async fn serve(
         clock: Arc::clone(&front.env.clock),
     };
     let front_of_all = Arc::clone(&front);
+    let metrics = front.connection_metrics();
     let shared = Arc::new(Shared { front: front_of_all, opening, config, stop: stop.clone() });
-    let connections = Connections::new(config.limits(), Arc::clone(&front.env.clock));
+    let connections =
+        Connections::new(config.limits(), Arc::clone(&front.env.clock), metrics.clone());
     let mut logged = None;
     loop {
         let accepted = tokio::select! {
@@ -151,6 +153,7 @@ pub async fn serve(
                 }
             }
             Err(error) => {
+                metrics.accept_errors.inc();
                 // Out of file descriptors, most likely: waiting is all that helps.
                 tracing::warn!(%error, "cannot accept");
                 pause(&front, &error).await;

@@ -28,9 +28,9 @@ use crate::frontend::connections::InProgress;
 use crate::frontend::cors;
 use crate::frontend::dispatch;
 use crate::frontend::dispatch::dispatch;
-use crate::frontend::errors;
 use crate::frontend::faults::Faults;
 use crate::frontend::last_access::LastAccess;
+use crate::frontend::metrics::ConnectionMetrics;
 use crate::frontend::metrics::Metrics;
 use crate::frontend::observe::Cut;
 use crate::frontend::observe::Seen;
@@ -44,6 +44,7 @@ use crate::frontend::trace::Trace;
 use crate::frontend::website;
 use crate::frontend::write::WritePool;
 use crate::index::InFlight;
+use crate::protocol::Error;
 use crate::protocol::ErrorCode;
 use crate::protocol::KnownHosts;
 use crate::protocol::azure;
@@ -200,8 +201,13 @@ impl FrontEnd {
         let (head, incoming) = request.into_parts();
         let mut echo = azure::RequestEcho::new(&head, self.request_id(), came);
         let mut body = RequestBody::new(incoming, self.config.body_idle, self.env.clone());
-        let mut seen =
-            Seen { operation: "Refused", strike: None, authenticated: false, pass: None };
+        let mut seen = Seen {
+            operation: "Refused",
+            strike: None,
+            authenticated: false,
+            pass: None,
+            traffic: None,
+        };
 
         let counted = self.metrics.begin();
         let acceptable = access::hosts::is_acceptable(self, &head, peer);
@@ -213,7 +219,8 @@ impl FrontEnd {
             }
             Ok(None) => {
                 let answer = self.answer((&head, peer), &mut body, &mut echo, &mut seen).await;
-                if answer.is_err() {
+                if let Err(error) = &answer {
+                    self.metrics.refused(error);
                     // What is left of the request's body may still be read: nobody waits for that.
                     seen.pass = None;
                 }
@@ -228,7 +235,12 @@ impl FrontEnd {
         let took = self.env.clock.monotonic().saturating_sub(begun);
         self.metrics.finished(seen.operation, response.status().as_u16(), took.as_secs_f64());
         let response = self.strike(seen.strike, response).await;
-        let response = response.map(|response| response.map(|body| body.passing(seen.pass.take())));
+        let traffic = seen.traffic.take();
+        if let Some(traffic) = &traffic {
+            traffic.received.inc_by(body.received());
+        }
+        let response = response
+            .map(|response| response.map(|body| body.passing(seen.pass.take()).counted(traffic)));
         if self.trace.is_watched() {
             self.tell((&head, peer), &seen, (came, took), body.received(), &response);
         }
@@ -281,6 +293,8 @@ impl FrontEnd {
             admit(self, (head, peer), echo).await?;
         seen.authenticated = authenticated;
         seen.pass = pass;
+        account.traffic.requests.inc();
+        seen.traffic = Some(Arc::clone(&account.traffic));
         body.pay(account.id);
         seen.operation = operation.name();
         self.meet_faults(head, seen)?;
@@ -300,7 +314,8 @@ impl FrontEnd {
         let (head, incoming) = request.into_parts();
         let echo = azure::RequestEcho::new(&head, self.request_id(), self.env.clock.now());
         RequestBody::new(incoming, self.config.body_idle, self.env.clone()).leave();
-        let response = azure::render_error(&errors::busy(), &echo).map(ResponseBody::full);
+        let busy = self.metrics.refused_for_connections();
+        let response = azure::render_error(&busy, &echo).map(ResponseBody::full);
         self.metrics.finished("Refused", response.status().as_u16(), 0.0);
         response
     }
@@ -315,6 +330,16 @@ impl FrontEnd {
         // Both are asked: that clears those that gave up.
         let (gate, answers) = (self.gate.is_short(), self.answers.is_short());
         gate || answers
+    }
+
+    /// Counts an error that is answered, if it refuses its request.
+    pub(crate) fn count_refused(&self, error: &Error) {
+        self.metrics.refused(error);
+    }
+
+    /// What is counted of connections.
+    pub(super) const fn connection_metrics(&self) -> &ConnectionMetrics {
+        &self.metrics.connections
     }
 
     /// Counts an answer that is cut.

@@ -5,6 +5,7 @@ use std::io;
 use std::sync::Arc;
 use std::sync::PoisonError;
 use std::sync::RwLock;
+use std::time::Duration;
 
 use thiserror::Error;
 use tokio::io::AsyncRead;
@@ -16,6 +17,12 @@ use tokio_rustls::rustls::pki_types::CertificateDer;
 use tokio_rustls::rustls::pki_types::PrivateKeyDer;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::server::TlsStream;
+use yasna::ASN1Result;
+use yasna::BERReaderSeq;
+use yasna::Tag;
+use yasna::tags::TAG_UTCTIME;
+
+use crate::types::Timestamp;
 
 /// HTTP/2 as ALPN names it.
 const H2: &[u8] = b"h2";
@@ -36,6 +43,42 @@ pub enum TlsError {
     Refused(#[from] rustls::Error),
 }
 
+/// The `notAfter` of a certificate (RFC 5280, 4.1).
+fn expiry(certificate: &CertificateDer<'_>) -> Option<Timestamp> {
+    let ends = yasna::parse_der(certificate, |reader| {
+        reader.read_sequence(|reader| {
+            let ends = reader.next().read_sequence(|reader| {
+                reader.read_optional(|reader| {
+                    reader.read_tagged(Tag::context(0), |reader| reader.read_i64())
+                })?;
+                // The serial number, the algorithm of the signature, the issuer.
+                for _ in 0..3 {
+                    reader.next().read_der()?;
+                }
+                let ends = reader.next().read_sequence(|reader| {
+                    reader.next().read_der()?;
+                    let ends = reader.next();
+                    if ends.lookahead_tag()? == TAG_UTCTIME {
+                        return Ok(*ends.read_utctime()?.datetime());
+                    }
+                    Ok(*ends.read_generalized_time()?.datetime())
+                })?;
+                skip_rest(reader)?;
+                Ok(ends)
+            })?;
+            skip_rest(reader)?;
+            Ok(ends)
+        })
+    });
+    let seconds = u64::try_from(ends.ok()?.unix_timestamp()).ok()?;
+    Some(Timestamp::from_unix(Duration::from_secs(seconds)))
+}
+
+fn skip_rest(reader: &mut BERReaderSeq<'_, '_>) -> ASN1Result<()> {
+    while reader.read_optional(|reader| reader.read_der())?.is_some() {}
+    Ok(())
+}
+
 /// What TLS clients are offered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Alpn {
@@ -48,6 +91,7 @@ pub(crate) enum Alpn {
 /// A certificate made ready, once for each offer.
 #[derive(Clone)]
 struct Ready {
+    expires: Option<Timestamp>,
     http2_or_http1: TlsAcceptor,
     http1: TlsAcceptor,
 }
@@ -71,9 +115,8 @@ impl Tls {
     pub fn from_pem(chain: &str, key: &str) -> Result<Self, TlsError> {
         let chain: Vec<CertificateDer<'static>> =
             CertificateDer::pem_slice_iter(chain.as_bytes()).filter_map(Result::ok).collect();
-        if chain.is_empty() {
-            return Err(TlsError::NoCertificate);
-        }
+        let first = chain.first().ok_or(TlsError::NoCertificate)?;
+        let expires = expiry(first);
         let key = PrivateKeyDer::from_pem_slice(key.as_bytes()).map_err(|_| TlsError::NoKey)?;
         // Named, so that another crate that brings another provider into the build changes nothing here.
         let provider = Arc::new(rustls::crypto::ring::default_provider());
@@ -85,7 +128,14 @@ impl Tls {
         let http1 = TlsAcceptor::from(Arc::new(config.clone()));
         config.alpn_protocols = vec![H2.to_vec(), HTTP_1_1.to_vec()];
         let http2_or_http1 = TlsAcceptor::from(Arc::new(config));
-        Ok(Self(Arc::new(RwLock::new(Ready { http2_or_http1, http1 }))))
+        Ok(Self(Arc::new(RwLock::new(Ready { expires, http2_or_http1, http1 }))))
+    }
+
+    /// When the certificate that is shown now ends; `None` when it does not say that in a known
+    /// way.
+    #[must_use]
+    pub fn expires(&self) -> Option<Timestamp> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).expires
     }
 
     /// Has handshakes from now on, on all clones, show the certificate of `other`.
@@ -110,5 +160,41 @@ impl Tls {
             }
         };
         acceptor.accept(stream).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rcgen::CertificateParams;
+    use rcgen::KeyPair;
+
+    use super::*;
+
+    fn ending(seconds: u64) -> Tls {
+        let ends = Timestamp::from_unix(Duration::from_secs(seconds));
+        let mut params = CertificateParams::new(["localhost".to_owned()]).unwrap();
+        params.not_after = ends.to_system_time().into();
+        let key = KeyPair::generate().unwrap();
+        let made = params.self_signed(&key).unwrap();
+        Tls::from_pem(&made.pem(), &key.serialize_pem()).unwrap()
+    }
+
+    #[test]
+    fn end_of_the_certificate_that_is_shown_is_known() {
+        // 2026, and a year that needs the longer form of times.
+        for seconds in [1_795_334_400, 2_700_000_000] {
+            let ends = Timestamp::from_unix(Duration::from_secs(seconds));
+            let tls = ending(1_795_000_000);
+            let shared = tls.clone();
+            tls.replace(&ending(seconds));
+            assert_eq!(shared.expires(), Some(ends), "{seconds}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_certificate_has_no_end() {
+        for bytes in [&b""[..], b"\x30", b"\x30\x03\x02\x01\x01", &[0xff; 64]] {
+            assert_eq!(expiry(&CertificateDer::from(bytes.to_vec())), None);
+        }
     }
 }

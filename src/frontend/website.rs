@@ -50,6 +50,7 @@ pub(super) async fn serve(
     (echo, room): (&RequestEcho, &mut Option<Pass>),
 ) -> Response<ResponseBody> {
     let page = |error: &Error| {
+        front.count_refused(error);
         tracing::debug!(code = error.code.azure(), "refused on the web endpoint");
         azure::web_error(error, echo).map(ResponseBody::full)
     };

@@ -14,7 +14,7 @@ use crate::index::load::Counts;
 use crate::index::load::Load;
 use crate::index::metrics::load::LoadMetrics;
 
-/// What all partitions of a host count; cheap to clone.
+/// What all partitions of all hosts count; cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Metrics(Arc<Counters>);
 
@@ -25,8 +25,8 @@ struct Counters {
     log_bytes: Counter,
     flushes: Counter,
     compactions: Counter,
-    cache_hits: Gauge,
-    cache_misses: Gauge,
+    cache_hits: Counter,
+    cache_misses: Counter,
     partitions: Gauge,
     quarantined: Gauge,
     rows: Gauge,
@@ -49,8 +49,8 @@ impl Default for Metrics {
             log_bytes: Counter::default(),
             flushes: Counter::default(),
             compactions: Counter::default(),
-            cache_hits: Gauge::default(),
-            cache_misses: Gauge::default(),
+            cache_hits: Counter::default(),
+            cache_misses: Counter::default(),
             partitions: Gauge::default(),
             quarantined: Gauge::default(),
             rows: Gauge::default(),
@@ -146,23 +146,80 @@ impl Metrics {
         self.0.move_pause.observe(pause.as_secs_f64());
     }
 
-    pub(crate) fn cache(&self, hits: u64, misses: u64) {
-        self.0.cache_hits.set(i64::try_from(hits).unwrap_or(i64::MAX));
-        self.0.cache_misses.set(i64::try_from(misses).unwrap_or(i64::MAX));
-    }
-
     pub(crate) fn quarantined(&self, partitions: usize) {
         self.0.quarantined.inc_by(i64::try_from(partitions).unwrap_or(i64::MAX));
     }
 
-    pub(crate) fn size(&self, partitions: usize, rows: u64, memtable_bytes: usize) {
-        self.0.partitions.set(i64::try_from(partitions).unwrap_or(i64::MAX));
-        self.0.rows.set(i64::try_from(rows).unwrap_or(i64::MAX));
-        self.0.memtable_bytes.set(i64::try_from(memtable_bytes).unwrap_or(i64::MAX));
+    /// Takes over what a host has now in the place of what it had `before`: hosts add up.
+    pub(crate) fn report(&self, before: &mut HostReport, now: HostReport) {
+        let HostReport { hits, misses, partitions, rows, memtable_bytes } = now;
+        self.0.cache_hits.inc_by(hits.saturating_sub(before.hits));
+        self.0.cache_misses.inc_by(misses.saturating_sub(before.misses));
+        for (gauge, now, before) in [
+            (&self.0.partitions, partitions, before.partitions),
+            (&self.0.rows, rows, before.rows),
+            (&self.0.memtable_bytes, memtable_bytes, before.memtable_bytes),
+        ] {
+            gauge.inc_by(signed(now).saturating_sub(signed(before)));
+        }
+        *before = now;
     }
+}
+
+/// What one host has.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct HostReport {
+    /// Run blocks found in memory since the start.
+    pub(crate) hits: u64,
+    /// Run blocks read since the start.
+    pub(crate) misses: u64,
+    /// Partitions it serves.
+    pub(crate) partitions: u64,
+    /// Rows of their runs.
+    pub(crate) rows: u64,
+    /// Bytes of their memtables.
+    pub(crate) memtable_bytes: u64,
+}
+
+fn signed(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
 }
 
 /// A quarter of a millisecond to two seconds.
 fn pauses() -> Histogram {
     Histogram::new(exponential_buckets(0.000_25, 2.0, 14))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::telemetry::Exposition;
+    use crate::telemetry::render;
+
+    #[test]
+    fn what_hosts_have_adds_up() {
+        let metrics = Metrics::default();
+        let mut registry = Registry::default();
+        metrics.register(&mut registry);
+        let (mut one, mut other) = (HostReport::default(), HostReport::default());
+        let has = |partitions, hits| {
+            let (misses, rows, memtable_bytes) = (2 * hits, 10 * partitions, 100 * partitions);
+            HostReport { hits, misses, partitions, rows, memtable_bytes }
+        };
+        metrics.report(&mut one, has(5, 7));
+        metrics.report(&mut other, has(3, 1));
+        // A partition moves.
+        metrics.report(&mut one, has(4, 8));
+        metrics.report(&mut other, has(4, 1));
+        let text = render(&registry, Exposition::Classic).unwrap();
+        for line in [
+            "index_open_partitions 8",
+            "index_run_rows 80",
+            "index_memtable_bytes 800",
+            "index_block_cache_hits_total 9",
+            "index_block_cache_misses_total 18",
+        ] {
+            assert!(text.lines().any(|l| l == line), "{line} is not in\n{text}");
+        }
+    }
 }

@@ -24,6 +24,8 @@ use super::disks::State;
 /// The pause between two rounds of a drain. Extents that are open in one round are sealed in the
 /// next.
 const ROUND: Duration = Duration::from_secs(2);
+/// Between two looks at the space of the disks.
+const LOOK_EVERY: Duration = Duration::from_secs(5);
 /// The percentage of used space from which a disk is reported.
 const FULL_PERCENT: u64 = 80;
 
@@ -57,7 +59,32 @@ impl NodeDisks {
                 node.begin(info.disk, &known.path);
             }
         }
+        node.watch_space();
         Ok(node)
+    }
+
+    /// Looks at the disks' space now and then: what fills a disk may be something else, and is to
+    /// be told though nothing is written here.
+    fn watch_space(&self) {
+        let (capacity, env) = (Arc::clone(&self.capacity), self.env.clone());
+        let stop = self.env.tasks.stopping();
+        let watching = {
+            let stop = stop.clone();
+            move || {
+                let (capacity, env, stop) = (Arc::clone(&capacity), env.clone(), stop.clone());
+                async move {
+                    loop {
+                        tokio::select! {
+                            biased;
+                            () = stop.cancelled() => return,
+                            () = env.clock.sleep(LOOK_EVERY) => {}
+                        }
+                        capacity.look_at_space().await;
+                    }
+                }
+            }
+        };
+        drop(self.env.supervise("disk space", stop, watching));
     }
 
     async fn known(&self) -> Result<Vec<Known>, DiskRefusal> {

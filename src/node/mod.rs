@@ -9,8 +9,8 @@
 //! 4. `storage.rs`: disks, extents, coordinator are opened and recovered; `disks.rs` misses a
 //!    forgotten one and adds none unasked;
 //! 5. `tls.rs`: the certificate; `roles.rs`: index, front end, reclaim;
-//! 6. `serve.rs`: the roles are built from below, `banner.rs` tells the user, `signals.rs` ends it, the roles go down
-//!    from above.
+//! 6. `serve.rs`: the roles are built from below, `metrics.rs` shows the program itself,
+//!    `banner.rs` tells the user, `signals.rs` ends it, the roles go down from above.
 //!
 //! Beside it: `disk_store.rs` shows, drains and removes disks for `disk_command.rs`; `check.rs`
 //! verifies a stopped node, `sas.rs` shared access signatures, `health.rs` asks a running node;
@@ -44,6 +44,7 @@ pub mod files;
 pub mod grant_args;
 pub mod health;
 pub mod listeners;
+mod metrics;
 pub mod oidc;
 pub mod open_files;
 pub mod partition_args;

@@ -140,6 +140,7 @@ impl Roles {
             Router::new(Arc::clone(&hosted), Arc::clone(&base.coordinator), front.clone()).await?;
         let router = Arc::new(router);
         let accounts = make_accounts(config, &base, &router).await?;
+        accounts.register(registry);
         Reclaim::start(Setup {
             host: hosted,
             partitions: Arc::new(CoordinatorPartitions(Arc::clone(&base.coordinator))),

@@ -11,6 +11,7 @@ use crate::admin::AdminState;
 use crate::admin::Phase;
 use crate::admin::Token;
 use crate::capacity::CapacityMetrics;
+use crate::capacity::DiskMetrics;
 use crate::env::Env;
 use crate::env::OsClock;
 use crate::env::OsRand;
@@ -26,6 +27,7 @@ use super::config::ConfigError;
 use super::disk_store::NodeDisks;
 use super::error::NodeError;
 use super::listeners::Listeners;
+use super::metrics;
 use super::oidc::OidcConfig;
 use super::roles::Roles;
 use super::signals::Signals;
@@ -111,16 +113,17 @@ impl Node {
                 tracing::error!(%error, "the admin listener ended");
             }
         }));
-        let mut registry = Registry::with_prefix("blockyard");
-        env.tasks.health().register(&mut registry);
-        let storage =
-            Storage::open(config, &env, CapacityMetrics::registered(&mut registry)).await?;
+        let mut all = Registry::default();
+        let registry = metrics::register(&mut all, &env, secure.as_ref());
+        env.tasks.health().register(registry);
+        let storage = Storage::open(config, &env, CapacityMetrics::registered(registry)).await?;
+        DiskMetrics::register(&storage.capacity, registry);
         let blob_address = blob.address;
-        let roles = Roles::start(config, &env, &storage, (blob, secure), &mut registry).await?;
+        let roles = Roles::start(config, &env, &storage, (blob, secure), registry).await?;
         let parts = (Arc::clone(&storage.capacity), Arc::clone(&storage.coordinator));
         let disks = NodeDisks::start(&config.data, parts, roles.fleet(), env.clone()).await?;
         admin.disks.set(Arc::new(disks)).expect("set once");
-        admin.registry.set(registry).expect("set once");
+        admin.registry.set(all).expect("set once");
         admin.control.set(roles.control.clone()).expect("set once");
         admin.readiness.set(Phase::Ready);
         if let Some(certificate) = &mut certificate

@@ -13,13 +13,33 @@ pub struct Error {
     pub details: Vec<(&'static str, String)>,
     /// Further headers, such as `Content-Range` of a 416 or `Retry-After`.
     pub headers: Vec<(&'static str, String)>,
+    /// What an operator is told, and a client is not.
+    pub cause: Option<Cause>,
+}
+
+/// Why a request was refused, in one word of metrics and logs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Cause {
+    /// The server had no room: what was short.
+    Busy(&'static str),
+    /// Nobody knows who sent it: what was wrong with the proof.
+    Authentication(&'static str),
+    /// The sender may not do this: what did not allow it.
+    Authorization(&'static str),
 }
 
 impl Error {
     /// The row alone.
     #[must_use]
     pub const fn new(code: ErrorCode) -> Self {
-        Self { code, status: None, message: None, details: Vec::new(), headers: Vec::new() }
+        Self {
+            code,
+            status: None,
+            message: None,
+            details: Vec::new(),
+            headers: Vec::new(),
+            cause: None,
+        }
     }
 
     /// With an element in the body.
@@ -46,6 +66,13 @@ impl Error {
     #[must_use]
     pub fn message(mut self, message: impl Into<String>) -> Self {
         self.message = Some(message.into());
+        self
+    }
+
+    /// With what an operator is told.
+    #[must_use]
+    pub const fn cause(mut self, cause: Cause) -> Self {
+        self.cause = Some(cause);
         self
     }
 

@@ -14,7 +14,7 @@ pub mod host;
 pub mod operation;
 pub mod reply;
 
-pub use error::{Error, ErrorCode};
+pub use error::{Cause, Error, ErrorCode};
 pub use host::{HostError, KnownHosts};
 pub use operation::{Operation, Precondition};
 pub use reply::Reply;

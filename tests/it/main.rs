@@ -6,6 +6,7 @@ mod bad_input;
 mod compatibility;
 mod contract;
 mod layering;
+mod metrics;
 mod program;
 mod server;
 mod tidy;

@@ -32,7 +32,7 @@ fn words(output: &Output) -> String {
 }
 
 /// A node on ports of its own, started and with its banner read.
-struct Node {
+pub(crate) struct Node {
     child: Child,
     banner: Vec<String>,
 }
@@ -43,10 +43,15 @@ impl Node {
     }
 
     fn start_on(data: &[&Path]) -> Self {
+        Self::start_with(data, &[])
+    }
+
+    pub(crate) fn start_with(data: &[&Path], more: &[&str]) -> Self {
         let mut child = blockyard(&["serve"])
             .args(data.iter().flat_map(|folder| ["--data", folder.to_str().unwrap()]))
             .args(["--blob-listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"])
             .args(["--journal-bytes", "1048576"])
+            .args(more)
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()
@@ -62,14 +67,23 @@ impl Node {
         Self { child, banner }
     }
 
-    fn admin(&self) -> SocketAddr {
+    /// Where it serves Blob.
+    pub(crate) fn blob(&self) -> SocketAddr {
+        let words = self.banner.iter().flat_map(|line| line.split(|c: char| "/; ".contains(c)));
+        let admin = self.admin();
+        let addresses = words.filter_map(|word| word.parse::<SocketAddr>().ok());
+        let mut others = addresses.filter(|address| *address != admin);
+        others.next().expect("the banner tells the address")
+    }
+
+    pub(crate) fn admin(&self) -> SocketAddr {
         let line = self.banner.iter().find(|line| line.contains("/readyz")).unwrap();
         let (_, rest) = line.split_once("http://").unwrap();
         rest.split('/').next().unwrap().parse().unwrap()
     }
 
     /// Sends a signal by name and returns the exit code.
-    fn end(mut self, signal: &str) -> Option<i32> {
+    pub(crate) fn end(mut self, signal: &str) -> Option<i32> {
         let pid = self.child.id().to_string();
         assert!(Command::new("kill").args([signal, &pid]).status().unwrap().success());
         self.child.wait().unwrap().code()

@@ -5,6 +5,7 @@ mod disks;
 mod drain;
 mod faults;
 mod leavers;
+mod metrics;
 mod model;
 mod node;
 mod panics;

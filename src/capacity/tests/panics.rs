@@ -12,7 +12,7 @@ use super::node::ONE;
 use super::payload;
 use crate::capacity::*;
 use crate::env::disk_sim::SimDisk;
-use crate::env::{Disk, DiskError, DiskFile, Space};
+use crate::env::{Disk, DiskError, DiskFile, DiskTimes, Space};
 use crate::types::ExtentId;
 
 /// A disk whose files panic when they are told to.
@@ -56,6 +56,9 @@ impl Disk for Trapped<dyn Disk> {
     }
     async fn space(&self) -> Answer<Space> {
         self.inner.space().await
+    }
+    fn times(&self) -> Option<&DiskTimes> {
+        self.inner.times()
     }
 }
 

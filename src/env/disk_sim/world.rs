@@ -371,7 +371,8 @@ impl World {
 
     pub(super) fn space(&self) -> Space {
         let total = self.capacity_pages * PAGE_BYTES;
-        Space { total, available: total.saturating_sub(self.used_pages() * PAGE_BYTES) }
+        let available = total.saturating_sub(self.used_pages() * PAGE_BYTES);
+        Space { total, available, file_system: None }
     }
 
     fn used_pages(&self) -> u64 {

@@ -118,12 +118,8 @@ pub(crate) async fn admit_at(
 ) -> Result<Admitted, Error> {
     let context = azure::Context::from_head(head)?;
     // Told plainly: a host name of Azure that names no account does not resolve either.
-    let account = front.accounts.get(&address.account).ok_or_else(|| {
-        Error::new(ErrorCode::AuthenticationFailed).detail(
-            "AuthenticationErrorDetail",
-            format!("This server has no account named {}.", address.account),
-        )
-    })?;
+    let known = front.accounts.get(&address.account);
+    let account = known.ok_or_else(|| errors::unknown_account(&address.account))?;
     let caller = identify(front, (head, peer), address, &account).await?;
     let parsed = azure::parse(head, address, &context);
     if let Caller::Anyone = caller {

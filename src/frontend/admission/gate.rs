@@ -15,6 +15,7 @@ use crate::frontend::admission::ANYBODY;
 use crate::frontend::admission::Shares;
 use crate::frontend::admission::Taken;
 use crate::frontend::errors;
+use crate::frontend::errors::Busy;
 use crate::protocol::Error;
 use crate::types::AccountId;
 
@@ -67,16 +68,18 @@ impl Gate {
     pub(crate) async fn enter(self: &Arc<Self>, account: AccountId) -> Result<Pass, Error> {
         match self.shares.take(account, 1, self.clock.monotonic()) {
             Taken::Yes => return Ok(self.pass(account)),
-            Taken::No => return Err(errors::busy()),
+            Taken::No => return Err(errors::busy(Busy::Requests)),
             Taken::Soon => {}
         }
-        let Some(mut promised) = self.queue(account) else { return Err(errors::busy()) };
+        let Some(mut promised) = self.queue(account) else {
+            return Err(errors::busy(Busy::Requests));
+        };
         // Something may have been given back before the queue was seen to have somebody in it.
         self.serve();
         tokio::select! {
             biased;
-            pass = &mut promised => pass.map_err(|_| errors::busy()),
-            () = self.clock.sleep(PATIENCE) => Err(errors::busy()),
+            pass = &mut promised => pass.map_err(|_| errors::busy(Busy::Requests)),
+            () = self.clock.sleep(PATIENCE) => Err(errors::busy(Busy::Requests)),
         }
     }
 
@@ -148,7 +151,7 @@ impl Pass {
     pub(crate) fn open(&mut self) -> Result<(), Error> {
         let Some(gate) = &self.gate else { return Ok(()) };
         if !gate.shares.hand_over((self.account, ANYBODY), 1, gate.open_max()) {
-            return Err(errors::busy());
+            return Err(errors::busy(Busy::Requests));
         }
         self.account = ANYBODY;
         Ok(())

@@ -6,6 +6,7 @@ use std::sync::PoisonError;
 use std::time::Duration;
 
 use crate::frontend::errors;
+use crate::frontend::errors::Busy;
 use crate::protocol::Error;
 use crate::types::AccountId;
 
@@ -43,7 +44,8 @@ impl Rates {
         let used = used.entry(account).or_default();
         let after = now.max(*used) + step;
         if after > now + BURST {
-            return Err(errors::busy().message("Operations per second is over the account limit."));
+            return Err(errors::busy(Busy::Rate)
+                .message("Operations per second is over the account limit."));
         }
         *used = after;
         Ok(())

@@ -13,6 +13,7 @@ use crate::env::Clock;
 use crate::frontend::admission::Shares;
 use crate::frontend::admission::Taken;
 use crate::frontend::errors;
+use crate::frontend::errors::Busy;
 use crate::protocol::Error;
 use crate::types::AccountId;
 
@@ -120,13 +121,13 @@ impl Budget {
             return Ok(reservation);
         }
         let Some(promised) = self.queue(payer, bytes, WAITING_MAX) else {
-            return Err(errors::busy());
+            return Err(errors::busy(Busy::AnswerMemory));
         };
         self.serve();
         tokio::select! {
             biased;
-            promised = promised => promised.map_err(|_| errors::busy()),
-            () = self.clock.sleep(PATIENCE) => Err(errors::busy()),
+            promised = promised => promised.map_err(|_| errors::busy(Busy::AnswerMemory)),
+            () = self.clock.sleep(PATIENCE) => Err(errors::busy(Busy::AnswerMemory)),
         }
     }
 

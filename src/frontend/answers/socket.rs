@@ -5,11 +5,14 @@ use std::io;
 use std::sync::Arc;
 use std::task::Poll;
 
+use prometheus_client::metrics::counter::Counter;
+
 use crate::env::Clock;
 use crate::env::net::Stream;
 use crate::frontend::answers::Flow;
 use crate::frontend::layered::Layer;
 use crate::frontend::layered::Layered;
+use crate::frontend::metrics::ConnectionMetrics;
 
 /// Notes the writes to a connection in its flow. A body is not polled while its connection is full,
 /// so it cannot tell itself.
@@ -18,6 +21,8 @@ pub(crate) struct Writes {
     clock: Arc<dyn Clock>,
     /// Whether the last write met a full connection.
     full: bool,
+    received: Counter,
+    sent: Counter,
 }
 
 /// A stream whose writes are noted.
@@ -29,14 +34,27 @@ impl fmt::Debug for Writes {
     }
 }
 
-/// `stream`, whose writes are noted in `flow`.
-pub(crate) fn paced(stream: Box<dyn Stream>, flow: Arc<Flow>, clock: Arc<dyn Clock>) -> Paced {
-    Layered::new(stream, Writes { flow, clock, full: false })
+/// `stream`, whose writes are noted in `flow`, and its bytes in `metrics`.
+pub(crate) fn paced(
+    stream: Box<dyn Stream>,
+    flow: Arc<Flow>,
+    clock: Arc<dyn Clock>,
+    metrics: &ConnectionMetrics,
+) -> Paced {
+    let (received, sent) = (metrics.received.clone(), metrics.sent.clone());
+    Layered::new(stream, Writes { flow, clock, full: false, received, sent })
 }
 
 impl Layer for Writes {
+    fn read(&mut self, bytes: usize) {
+        self.received.inc_by(bytes as u64);
+    }
+
     /// The clock is asked only around a full connection.
     fn wrote(&mut self, written: &Poll<io::Result<usize>>) {
+        if let Poll::Ready(Ok(bytes)) = written {
+            self.sent.inc_by(*bytes as u64);
+        }
         match written {
             Poll::Pending => {
                 if !self.full {
@@ -71,7 +89,8 @@ mod tests {
         let flows = Arc::new(Flows::default());
         let watch = flows.connection();
         let (mut near, far) = tokio::io::duplex(16);
-        let mut stream = paced(Box::new(far), Arc::clone(watch.flow()), Arc::clone(&clock));
+        let (metrics, flow) = (ConnectionMetrics::default(), Arc::clone(watch.flow()));
+        let mut stream = paced(Box::new(far), flow, Arc::clone(&clock), &metrics);
         stream.write_all(&[1; 16]).await.unwrap();
         clock.sleep(Duration::from_secs(100)).await;
         assert_eq!(watch.flow().in_the_way(clock.monotonic()), None, "nothing more is to be sent");
@@ -82,5 +101,8 @@ mod tests {
         near.read_exact(&mut [0; 16]).await.unwrap();
         stream.write_all(&[2; 8]).await.unwrap();
         assert_eq!(watch.flow().in_the_way(clock.monotonic()), None);
+        near.write_all(&[3; 5]).await.unwrap();
+        stream.read_exact(&mut [0; 5]).await.unwrap();
+        assert_eq!((metrics.sent.get(), metrics.received.get()), (24, 5));
     }
 }

@@ -30,6 +30,7 @@ use http_body::SizeHint;
 use tokio::sync::Notify;
 
 use crate::env::Clock;
+use crate::frontend::metrics::ConnectionMetrics;
 
 use activity::Activity;
 use peer::PeerKey;
@@ -85,8 +86,13 @@ pub(crate) struct InProgress(Arc<Slot>);
 
 impl Connections {
     /// No connections yet.
-    pub(crate) fn new(limits: Limits, clock: Arc<dyn Clock>) -> Arc<Self> {
-        Arc::new(Self { table: Mutex::new(Table::new(limits)), clock, empty: Notify::new() })
+    pub(crate) fn new(
+        limits: Limits,
+        clock: Arc<dyn Clock>,
+        metrics: ConnectionMetrics,
+    ) -> Arc<Self> {
+        let table = Mutex::new(Table::new(limits, metrics));
+        Arc::new(Self { table, clock, empty: Notify::new() })
     }
 
     /// Decides about a new connection of `address`. Never waits.

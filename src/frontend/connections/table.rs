@@ -6,6 +6,9 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::frontend::metrics::ConnectionMetrics;
+use crate::frontend::metrics::NotServed;
+
 use super::activity::Activity;
 use super::peer::PeerKey;
 
@@ -93,6 +96,7 @@ struct OfPeer {
 #[derive(Debug)]
 pub(super) struct Table {
     limits: Limits,
+    metrics: ConnectionMetrics,
     last: u64,
     rows: HashMap<Id, Row>,
     peers: HashMap<PeerKey, OfPeer>,
@@ -106,9 +110,10 @@ pub(super) struct Table {
 }
 
 impl Table {
-    pub(super) fn new(limits: Limits) -> Self {
+    pub(super) fn new(limits: Limits, metrics: ConnectionMetrics) -> Self {
         Self {
             limits,
+            metrics,
             last: 0,
             rows: HashMap::new(),
             peers: HashMap::new(),
@@ -126,12 +131,14 @@ impl Table {
         let limits = &self.limits;
         let peer_max = if peer.is_loopback() { limits.loopback_max } else { limits.peer_max };
         if of_peer.open >= peer_max {
-            return self.refuse(peer, of_peer);
+            return self.refuse(peer, of_peer, NotServed::Peer);
         }
         let stranger = !self.is_known(peer, now);
         if !self.has_room(stranger) && !self.make_room(stranger) {
-            return self.refuse(peer, of_peer);
+            return self.refuse(peer, of_peer, NotServed::Full);
         }
+        self.metrics.accepted.inc();
+        self.metrics.open.inc();
         self.last += 1;
         let (id, activity) = (Id(self.last), Arc::new(Activity::new(now)));
         let row = Row { peer, activity: Arc::clone(&activity), leaving: false, stranger };
@@ -144,6 +151,7 @@ impl Table {
     /// A connection is closed.
     pub(super) fn close(&mut self, id: Id) {
         let Some(row) = self.rows.remove(&id) else { return };
+        self.metrics.open.dec();
         self.leaving -= usize::from(row.leaving);
         self.strangers -= usize::from(row.stranger && !row.leaving);
         self.leave_peer(row.peer, |of_peer| of_peer.open -= 1);
@@ -204,6 +212,7 @@ impl Table {
         let Some(row) = found.and_then(|id| self.rows.get_mut(&id)) else { return false };
         row.leaving = true;
         row.activity.leave();
+        self.metrics.gave_way.inc();
         self.leaving += 1;
         self.strangers -= usize::from(row.stranger);
         true
@@ -252,12 +261,14 @@ impl Table {
             .filter_map(|(id, row)| Some((*id, row.class(), row.activity.idle_since()?)))
     }
 
-    fn refuse(&mut self, peer: PeerKey, of_peer: OfPeer) -> Admission {
+    fn refuse(&mut self, peer: PeerKey, of_peer: OfPeer, why: NotServed) -> Admission {
         if self.refused >= self.limits.refused_max
             || of_peer.refused >= self.limits.refused_peer_max
         {
+            self.metrics.refused(NotServed::Unanswered);
             return Admission::Close;
         }
+        self.metrics.refused(why);
         self.refused += 1;
         self.peers.entry(peer).or_default().refused += 1;
         Admission::Refuse

@@ -20,7 +20,8 @@ fn serve(connections: &Arc<Connections>) -> Arc<Slot> {
 
 #[tokio::test(start_paused = true)]
 async fn slots_and_refusals_are_given_back() {
-    let connections = Connections::new(LIMITS, Arc::new(SimClock::new()));
+    let connections =
+        Connections::new(LIMITS, Arc::new(SimClock::new()), ConnectionMetrics::default());
     let slots = [serve(&connections), serve(&connections)];
     let Entry::Refuse(refusal) = connections.enter(IpAddr::from([192, 0, 2, 1])) else {
         panic!("over the cap of one peer")
@@ -41,7 +42,11 @@ async fn slots_and_refusals_are_given_back() {
 #[tokio::test(start_paused = true)]
 async fn a_body_on_its_way_is_a_request_in_progress() {
     let clock = Arc::new(SimClock::new());
-    let connections = Connections::new(LIMITS, Arc::clone(&clock) as Arc<dyn Clock>);
+    let connections = Connections::new(
+        LIMITS,
+        Arc::clone(&clock) as Arc<dyn Clock>,
+        ConnectionMetrics::default(),
+    );
     let slot = serve(&connections);
     let long = Duration::from_secs(30);
     let body = slot.begin().until_sent(http_body_util::Full::new(bytes::Bytes::from("answer")));
@@ -57,7 +62,11 @@ async fn a_body_on_its_way_is_a_request_in_progress() {
 
 #[tokio::test(start_paused = true)]
 async fn a_connection_is_told_to_leave_before_it_listens() {
-    let connections = Connections::new(Limits { peer_max: 3, ..LIMITS }, Arc::new(SimClock::new()));
+    let connections = Connections::new(
+        Limits { peer_max: 3, ..LIMITS },
+        Arc::new(SimClock::new()),
+        ConnectionMetrics::default(),
+    );
     let slots = [serve(&connections), serve(&connections)];
     let _newer = serve(&connections);
     slots[0].told_to_leave().await;
@@ -72,7 +81,11 @@ async fn a_connection_is_told_to_leave_before_it_listens() {
 #[tokio::test(start_paused = true)]
 async fn goodbye_waits_for_what_is_buffered_but_not_for_ever() {
     let clock = Arc::new(SimClock::new());
-    let connections = Connections::new(LIMITS, Arc::clone(&clock) as Arc<dyn Clock>);
+    let connections = Connections::new(
+        LIMITS,
+        Arc::clone(&clock) as Arc<dyn Clock>,
+        ConnectionMetrics::default(),
+    );
     let slot = serve(&connections);
     let most = Duration::from_secs(60);
     let taken = clock.monotonic() + GOODBYE * 20;
@@ -88,7 +101,11 @@ async fn goodbye_waits_for_what_is_buffered_but_not_for_ever() {
 
 #[tokio::test(start_paused = true)]
 async fn a_connection_that_leaves_says_so_to_new_streams() {
-    let connections = Connections::new(Limits { peer_max: 3, ..LIMITS }, Arc::new(SimClock::new()));
+    let connections = Connections::new(
+        Limits { peer_max: 3, ..LIMITS },
+        Arc::new(SimClock::new()),
+        ConnectionMetrics::default(),
+    );
     let slots = [serve(&connections), serve(&connections)];
     assert!(slots.iter().all(|slot| !slot.is_leaving()));
     let newer = serve(&connections);

@@ -78,7 +78,8 @@ async fn rules_end_by_count_by_time_and_by_hand() {
     assert_eq!(dial.clear(Some(first.id)), 1);
     let strike = dial.strike(put("c")).unwrap();
     assert_eq!((strike.kind, strike.delay), (FaultKind::Timeout, Duration::from_millis(5)));
-    let shown = crate::telemetry::render(&registry).unwrap();
+    let shown =
+        crate::telemetry::render(&registry, crate::telemetry::Exposition::OpenMetrics).unwrap();
     assert!(shown.contains("fault_rules 1\n"), "{shown}");
     assert!(shown.contains("faults_struck_total{kind=\"busy\"} 3\n"), "{shown}");
     assert_eq!((dial.clear(Some(first.id)), dial.clear(None)), (0, 1));

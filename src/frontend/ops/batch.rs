@@ -138,7 +138,10 @@ async fn answer(front: &FrontEnd, ready: Ready) -> (Option<String>, Response<Byt
     };
     let response = match done {
         Ok((reply, _)) => azure::render(&reply, &echo),
-        Err(error) => azure::render_error(&error, &echo),
+        Err(error) => {
+            front.count_refused(&error);
+            azure::render_error(&error, &echo)
+        }
     };
     (id, response)
 }

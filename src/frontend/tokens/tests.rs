@@ -67,6 +67,7 @@ use crate::frontend::tokens::fetch::ANSWER_BYTES_MAX;
 use crate::frontend::tokens::fetch::FetchError;
 use crate::frontend::tokens::keyring::WAITING_MAX;
 use crate::telemetry;
+use crate::telemetry::Exposition;
 use crate::telemetry::Registry;
 use crate::types::Role;
 
@@ -275,7 +276,7 @@ impl World {
 
     /// The value of a metric of the issuer.
     fn metric(&self, name: &str) -> Option<f64> {
-        let text = telemetry::render(&self.registry).unwrap();
+        let text = telemetry::render(&self.registry, Exposition::OpenMetrics).unwrap();
         let start = format!("blockyard_{name}{{issuer=\"{ISSUER}\"}} ");
         text.lines().find_map(|line| line.strip_prefix(&start)?.parse().ok())
     }

@@ -7,6 +7,7 @@ use crate::env::Clock;
 use crate::frontend::admission::Shares;
 use crate::frontend::admission::Taken;
 use crate::frontend::errors;
+use crate::frontend::errors::Busy;
 use crate::protocol::Error;
 use crate::types::AccountId;
 
@@ -42,7 +43,7 @@ impl Budget {
         let bytes = bytes.saturating_add(PIECE_BYTES) as u64;
         match self.shares.take(account, bytes, self.clock.monotonic()) {
             Taken::Yes => Ok(Held { shares: Arc::clone(&self.shares), account, bytes }),
-            Taken::Soon | Taken::No => Err(errors::busy()),
+            Taken::Soon | Taken::No => Err(errors::busy(Busy::BodyMemory)),
         }
     }
 }

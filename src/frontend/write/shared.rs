@@ -15,6 +15,7 @@ use crate::env::Clock;
 use crate::env::Turn;
 use crate::env::Waits;
 use crate::frontend::errors;
+use crate::frontend::errors::Busy;
 use crate::frontend::write::extent::ExtentWriter;
 use crate::frontend::write::extent::Shared;
 use crate::index::inflight::WriteGuard;
@@ -73,7 +74,7 @@ impl SharedWriters {
         let ahead = self.queue.max_capacity() - self.queue.capacity();
         let few = Waits::is_few(ahead, QUEUE_BODIES_MAX);
         if self.waits.is_late(arrived, few) {
-            return Err(errors::busy());
+            return Err(errors::busy(Busy::Appends));
         }
         let (answer, reply) = oneshot::channel();
         let turn = Turn::default();
@@ -82,11 +83,12 @@ impl SharedWriters {
         let stopped = || capacity::Error::Poisoned { disk: 0 };
         match self.queue.try_send(body) {
             Ok(()) => {}
-            Err(TrySendError::Full(_)) => return Err(errors::busy()),
+            Err(TrySendError::Full(_)) => return Err(errors::busy(Busy::Appends)),
             Err(TrySendError::Closed(_)) => return Err(errors::from_capacity(&stopped())),
         }
         let answer = self.waits.answer(self.clock.as_ref(), (&turn, arrived, few), reply).await;
-        let answer = answer.ok_or_else(errors::busy)?.unwrap_or_else(|_| Err(stopped()));
+        let answer =
+            answer.ok_or_else(|| errors::busy(Busy::Appends))?.unwrap_or_else(|_| Err(stopped()));
         answer.map_err(|error| errors::from_capacity(&error))
     }
 }

@@ -3,6 +3,8 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::PoisonError;
 use std::time::Duration;
 
 use tokio::task::JoinHandle;
@@ -12,6 +14,7 @@ use crate::index::engine::Failed;
 use crate::index::engine::Partition;
 use crate::index::engine::Shared;
 use crate::index::host::opened::Opened;
+use crate::index::metrics::HostReport;
 use crate::types::PartitionId;
 
 /// How often to look without being rung, and to try again after a failure.
@@ -25,9 +28,10 @@ pub(super) fn start(
 ) -> Vec<JoinHandle<()>> {
     let of = || (Arc::clone(shared), Arc::clone(partitions), stop.clone());
     let (flushing, compacting) = (of(), of());
+    let reported = Arc::<Mutex<HostReport>>::default();
     let flusher = move || {
         let (shared, partitions, stop) = flushing.clone();
-        flusher(shared, partitions, stop)
+        flusher(shared, partitions, stop, Arc::clone(&reported))
     };
     let compactor = move || {
         let (shared, partitions, stop) = compacting.clone();
@@ -40,7 +44,12 @@ pub(super) fn start(
     ]
 }
 
-async fn flusher(shared: Arc<Shared>, partitions: Arc<Opened>, stop: CancellationToken) {
+async fn flusher(
+    shared: Arc<Shared>,
+    partitions: Arc<Opened>,
+    stop: CancellationToken,
+    reported: Arc<Mutex<HostReport>>,
+) {
     let clock = Arc::clone(&shared.parts.env.clock);
     let mut looked = None;
     while !stop.is_cancelled() {
@@ -62,7 +71,7 @@ async fn flusher(shared: Arc<Shared>, partitions: Arc<Opened>, stop: Cancellatio
             shared.do_chores().await;
         }
         if rested {
-            report(&shared, &partitions);
+            report(&shared, &partitions, &reported);
             looked = Some(now);
         }
         tokio::select! {
@@ -130,10 +139,16 @@ fn log(partition: &Partition, error: &Failed) {
     tracing::warn!(partition = %partition.core.id, ?error, "compaction failed");
 }
 
-fn report(shared: &Shared, partitions: &Opened) {
+fn report(shared: &Shared, partitions: &Opened, reported: &Mutex<HostReport>) {
     let (hits, misses) = shared.cache.hits_and_misses();
-    shared.parts.metrics.cache(hits, misses);
     let partitions = partitions.all();
-    let rows = partitions.iter().map(|partition| partition.core.run_size().0).sum();
-    shared.parts.metrics.size(partitions.len(), rows, shared.budget.used());
+    let now = HostReport {
+        hits,
+        misses,
+        partitions: partitions.len() as u64,
+        rows: partitions.iter().map(|partition| partition.core.run_size().0).sum(),
+        memtable_bytes: shared.budget.used() as u64,
+    };
+    let mut reported = reported.lock().unwrap_or_else(PoisonError::into_inner);
+    shared.parts.metrics.report(&mut reported, now);
 }

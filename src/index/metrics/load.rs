@@ -47,6 +47,9 @@ impl Default for LoadMetrics {
 
 impl LoadMetrics {
     pub(super) fn register(&self, index: &mut Registry) {
+        for class in Class::ALL {
+            drop(self.requests.get_or_create(&OfClass { class: class.word() }));
+        }
         let help = "Requests that came in, by class: read (of one thing), write, list";
         index.register("requests", help, self.requests.clone());
         let help = "Writes refused because too many waited, or for too long";

@@ -41,7 +41,7 @@ fn authenticate(table: &mut Table, (id, activity): &(Id, Arc<Activity>), now: Du
 
 #[test]
 fn peer_beyond_its_cap_is_refused_and_others_are_served() {
-    let mut table = Table::new(LIMITS);
+    let mut table = Table::new(LIMITS, ConnectionMetrics::default());
     let first = open(&mut table, peer(1), at(0));
     for _ in 1..LIMITS.peer_max {
         open(&mut table, peer(1), at(0));
@@ -59,7 +59,7 @@ fn peer_beyond_its_cap_is_refused_and_others_are_served() {
 
 #[test]
 fn connections_of_this_machine_give_way_to_each_other() {
-    let mut table = Table::new(LIMITS);
+    let mut table = Table::new(LIMITS, ConnectionMetrics::default());
     let here = PeerKey::V4(0x7f00_0001);
     let first = open(&mut table, here, at(0));
     authenticate(&mut table, &first, at(0));
@@ -73,7 +73,7 @@ fn connections_of_this_machine_give_way_to_each_other() {
 
 #[test]
 fn longest_idle_stranger_leaves_for_a_new_connection() {
-    let mut table = Table::new(LIMITS);
+    let mut table = Table::new(LIMITS, ConnectionMetrics::default());
     let count = LIMITS.open_max - LIMITS.reserved;
     let all: Vec<_> = (0..count).map(|n| open(&mut table, peer(n), at(n as u64))).collect();
     all[0].1.begin();
@@ -92,7 +92,7 @@ fn longest_idle_stranger_leaves_for_a_new_connection() {
 
 #[test]
 fn connection_with_a_request_in_progress_never_leaves() {
-    let mut table = Table::new(LIMITS);
+    let mut table = Table::new(LIMITS, ConnectionMetrics::default());
     for n in 0..LIMITS.open_max - LIMITS.reserved {
         open(&mut table, peer(n), at(0)).1.begin();
     }
@@ -101,7 +101,7 @@ fn connection_with_a_request_in_progress_never_leaves() {
 
 #[test]
 fn reserved_slots_are_for_peers_that_have_authenticated() {
-    let mut table = Table::new(LIMITS);
+    let mut table = Table::new(LIMITS, ConnectionMetrics::default());
     let friend = open(&mut table, peer(1), at(0));
     friend.1.begin();
     authenticate(&mut table, &friend, at(0));
@@ -115,7 +115,7 @@ fn reserved_slots_are_for_peers_that_have_authenticated() {
 
 #[test]
 fn peer_is_known_for_a_time_only() {
-    let mut table = Table::new(LIMITS);
+    let mut table = Table::new(LIMITS, ConnectionMetrics::default());
     let friend = open(&mut table, peer(1), at(0));
     authenticate(&mut table, &friend, at(0));
     assert!(table.is_known(peer(1), at(10)));
@@ -124,7 +124,7 @@ fn peer_is_known_for_a_time_only() {
 
 #[test]
 fn known_peers_are_bounded_and_the_oldest_is_forgotten() {
-    let mut table = Table::new(LIMITS);
+    let mut table = Table::new(LIMITS, ConnectionMetrics::default());
     for n in 0..=KNOWN_MAX {
         let one = open(&mut table, peer(n), at(n as u64 % 60));
         authenticate(&mut table, &one, Duration::from_millis(n as u64));
@@ -137,7 +137,7 @@ fn known_peers_are_bounded_and_the_oldest_is_forgotten() {
 
 #[test]
 fn authenticated_connections_leave_last() {
-    let mut table = Table::new(LIMITS);
+    let mut table = Table::new(LIMITS, ConnectionMetrics::default());
     let friend = open(&mut table, peer(1), at(0));
     authenticate(&mut table, &friend, at(0));
     let silent = open(&mut table, peer(1), at(1));
@@ -158,7 +158,7 @@ fn authenticated_connections_leave_last() {
 
 #[test]
 fn connections_that_leave_are_bounded() {
-    let mut table = Table::new(LIMITS);
+    let mut table = Table::new(LIMITS, ConnectionMetrics::default());
     let mut all = Vec::new();
     for n in 0..100 {
         match table.admit(peer(n), at(0)) {
@@ -178,7 +178,7 @@ fn counts_stay_true_through_any_order_of_events() {
     for seed in 0..50 {
         let rand = SeededRand::new(seed);
         let random = |below: usize| usize::try_from(rand.next_u64() % below as u64).unwrap();
-        let mut table = Table::new(LIMITS);
+        let mut table = Table::new(LIMITS, ConnectionMetrics::default());
         let mut open: BTreeMap<u64, (Id, Arc<Activity>, u32)> = BTreeMap::new();
         for step in 0..2_000 {
             let now = Duration::from_millis(step * 10);
@@ -249,4 +249,24 @@ fn check(table: &Table) {
         assert!(of_peer.open <= LIMITS.peer_max && of_peer.refused <= LIMITS.refused_peer_max);
         assert!(of_peer.open + of_peer.refused > 0, "forgotten when nothing of it is left");
     }
+}
+
+#[test]
+fn what_becomes_of_connections_is_counted() {
+    let metrics = ConnectionMetrics::default();
+    let limits = Limits { open_max: 3, peer_max: 2, refused_peer_max: 1, reserved: 0, ..LIMITS };
+    let mut table = Table::new(limits, metrics.clone());
+    let (first, activity) = open(&mut table, peer(1), at(0));
+    activity.begin();
+    open(&mut table, peer(1), at(1)).1.begin();
+    assert!(matches!(table.admit(peer(1), at(2)), Admission::Refuse));
+    assert!(matches!(table.admit(peer(1), at(2)), Admission::Close));
+    let (idle, other) = open(&mut table, peer(2), at(2));
+    open(&mut table, peer(3), at(3)).1.begin();
+    assert!(is_leaving(&table, idle) && other.is_leaving());
+    assert!(matches!(table.admit(peer(4), at(4)), Admission::Refuse));
+    table.close(first);
+    let counts = (metrics.open.get(), metrics.accepted.get(), metrics.gave_way.get());
+    assert_eq!(counts, (3, 4, 1));
+    assert_eq!(metrics.refusals(), [1, 1, 1], "of the peer, of all, without an answer");
 }

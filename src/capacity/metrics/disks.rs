@@ -1,0 +1,154 @@
+//! What is shown of each disk: read when it is scraped, so that nothing is counted twice.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Weak};
+
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetric};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::registry::Unit;
+
+use crate::capacity::CapacityNode;
+use crate::capacity::store::Store;
+use crate::env::DiskTimes;
+use crate::telemetry::Registry;
+
+/// The disks of a node as metrics, each labelled with its number in the store.
+#[derive(Debug)]
+pub struct DiskMetrics(Weak<CapacityNode>);
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OfDisk {
+    disk: u64,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct InState {
+    disk: u64,
+    state: &'static str,
+}
+
+/// The states a disk in service may be in.
+const STATES: [&str; 4] = ["in use", "draining", "drained", "poisoned"];
+
+/// Bytes of file systems, each counted once.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Sum {
+    size: u64,
+    available: u64,
+}
+
+impl DiskMetrics {
+    /// Shows the disks of `node` in `registry`, as long as it lives.
+    pub fn register(node: &Arc<CapacityNode>, registry: &mut Registry) {
+        registry.register_collector(Box::new(Self(Arc::downgrade(node))));
+    }
+}
+
+/// How much space the disks have together: two on one file system have it once. What is left there
+/// is what the one that looked last or wrote most has seen.
+fn sum(stores: &[Arc<Store>]) -> Sum {
+    let mut seen = BTreeSet::new();
+    let mut sum = Sum::default();
+    for store in stores {
+        let space = store.space.seen();
+        if space.file_system.is_some_and(|system| !seen.insert(system)) {
+            continue;
+        }
+        let same = |other: &&Arc<Store>| {
+            let system = other.space.seen().file_system;
+            Arc::ptr_eq(other, store) || (system.is_some() && system == space.file_system)
+        };
+        let least = stores.iter().filter(same).map(|other| other.space.available()).min();
+        sum.size += space.total;
+        sum.available += least.unwrap_or_default();
+    }
+    sum
+}
+
+fn state(node: &CapacityNode, store: &Store) -> &'static str {
+    let drains = store.draining.load(Ordering::Acquire);
+    match (store.health.poisoned(), drains) {
+        (true, _) => "poisoned",
+        (false, false) => "in use",
+        (false, true) if node.holds_extents(store.number) => "draining",
+        (false, true) => "drained",
+    }
+}
+
+/// One gauge for each disk.
+fn gauge(
+    encoder: &mut DescriptorEncoder<'_>,
+    (name, help): (&str, &str),
+    stores: &[Arc<Store>],
+    value: impl Fn(&Store) -> u64,
+) -> fmt::Result {
+    let unit = Unit::Bytes;
+    let mut metric = encoder.encode_descriptor(name, help, Some(&unit), MetricType::Gauge)?;
+    for store in stores {
+        metric.encode_family(&OfDisk { disk: store.id as u64 })?.encode_gauge(&value(store))?;
+    }
+    Ok(())
+}
+
+/// One histogram for each disk.
+fn histogram(
+    encoder: &mut DescriptorEncoder<'_>,
+    (name, help): (&str, &str),
+    stores: &[Arc<Store>],
+    which: impl Fn(&DiskTimes) -> &Histogram,
+) -> fmt::Result {
+    let unit = Unit::Seconds;
+    let mut metric = encoder.encode_descriptor(name, help, Some(&unit), MetricType::Histogram)?;
+    for store in stores {
+        let Some(times) = store.disk.times() else { continue };
+        which(times).encode(metric.encode_family(&OfDisk { disk: store.id as u64 })?)?;
+    }
+    Ok(())
+}
+
+impl Collector for DiskMetrics {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        let Some(node) = self.0.upgrade() else { return Ok(()) };
+        let (stores, to) = (node.stores(), &mut encoder);
+        let total = sum(&stores);
+        for (name, help, value) in [
+            ("disks_size", "Size of the file systems of all disks, each once.", total.size),
+            (
+                "disks_available",
+                "Bytes available on the file systems of all disks, each once.",
+                total.available,
+            ),
+        ] {
+            let unit = Unit::Bytes;
+            to.encode_descriptor(name, help, Some(&unit), MetricType::Gauge)?
+                .encode_gauge(&value)?;
+        }
+        let what = ("disk_size", "Size of the disk's file system.");
+        gauge(to, what, &stores, |store| store.space.seen().total)?;
+        let what = ("disk_available", "Bytes available on the disk's file system.");
+        gauge(to, what, &stores, |store| store.space.available())?;
+        let what = ("disk_used", "Bytes used on the disk's file system, by whomever.");
+        gauge(to, what, &stores, |store| {
+            let space = store.space.seen();
+            space.total.saturating_sub(store.space.available())
+        })?;
+        let what = ("disk_write", "Time of writes to files of the disk, syncs not included.");
+        histogram(to, what, &stores, |times| &times.write)?;
+        let what = ("disk_sync", "Time of syncs of files and folders of the disk.");
+        histogram(to, what, &stores, |times| &times.sync)?;
+        let help = "1 for the state the disk is in.";
+        let mut metric = to.encode_descriptor("disk_state", help, None, MetricType::Gauge)?;
+        for store in &stores {
+            let now = state(&node, store);
+            for state in STATES {
+                let labels = InState { disk: store.id as u64, state };
+                metric.encode_family(&labels)?.encode_gauge(&u64::from(state == now))?;
+            }
+        }
+        Ok(())
+    }
+}

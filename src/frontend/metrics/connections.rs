@@ -1,0 +1,93 @@
+//! Connections of a listener, and the bytes they carried.
+
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::registry::Registry;
+use prometheus_client::registry::Unit;
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Reason {
+    reason: &'static str,
+}
+
+/// Why a connection was not served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NotServed {
+    /// Its peer has as many as it may have.
+    Peer,
+    /// All are taken, and none could give way.
+    Full,
+    /// So many are being refused that it was closed without an answer.
+    Unanswered,
+}
+
+impl NotServed {
+    const ALL: [Self; 3] = [Self::Peer, Self::Full, Self::Unanswered];
+
+    const fn word(self) -> &'static str {
+        match self {
+            Self::Peer => "peer",
+            Self::Full => "full",
+            Self::Unanswered => "unanswered",
+        }
+    }
+}
+
+/// What a listener counts; clones share it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ConnectionMetrics {
+    /// Connections that are served now.
+    pub(crate) open: Gauge,
+    /// Connections that were served.
+    pub(crate) accepted: Counter,
+    /// Idle connections that were told to leave for new ones.
+    pub(crate) gave_way: Counter,
+    /// Failures of the system to accept one.
+    pub(crate) accept_errors: Counter,
+    /// Bytes that came.
+    pub(crate) received: Counter,
+    /// Bytes that went.
+    pub(crate) sent: Counter,
+    refused: Family<Reason, Counter>,
+}
+
+impl ConnectionMetrics {
+    /// Metrics that `registry` shows; every reason shows 0 from the start.
+    pub(super) fn register(registry: &mut Registry) -> Self {
+        let made = Self::default();
+        for why in NotServed::ALL {
+            drop(made.refused.get_or_create(&Reason { reason: why.word() }));
+        }
+        registry.register("connections_open", "Connections served now", made.open.clone());
+        let help = "Connections that were served";
+        registry.register("connections_accepted", help, made.accepted.clone());
+        let help = "Connections that were not served: peer, too many of its address; full, all are \
+                    taken; unanswered, closed without an answer";
+        registry.register("connections_refused", help, made.refused.clone());
+        let help = "Idle connections that were told to leave for new ones";
+        registry.register("connections_gave_way", help, made.gave_way.clone());
+        let help = "Times the system failed to accept a connection";
+        registry.register("accept_errors", help, made.accept_errors.clone());
+        let help = "Bytes that came over connections, heads and TLS included";
+        registry.register_with_unit("received", help, Unit::Bytes, made.received.clone());
+        let help = "Bytes that went over connections, heads and TLS included";
+        registry.register_with_unit("sent", help, Unit::Bytes, made.sent.clone());
+        made
+    }
+
+    /// Counts a connection that is not served.
+    pub(crate) fn refused(&self, why: NotServed) {
+        self.refused.get_or_create(&Reason { reason: why.word() }).inc();
+    }
+}
+
+#[cfg(test)]
+impl ConnectionMetrics {
+    pub(crate) fn refusals(&self) -> [u64; 3] {
+        NotServed::ALL.map(|why| {
+            self.refused.get(&Reason { reason: why.word() }).map_or(0, |count| count.get())
+        })
+    }
+}
