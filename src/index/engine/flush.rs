@@ -106,7 +106,7 @@ pub(crate) async fn write_run(
         writer.finish().await.map_err(Failed::from)
     };
     let opened = match entry.await {
-        Ok(Some(entry)) => open_owned(shared, entry).await.map_err(unreadable).map(Some),
+        Ok(Some(entry)) => open_run(shared, entry).await.map_err(unreadable).map(Some),
         Ok(None) => Ok(None),
         Err(failed) => Err(failed),
     };
@@ -131,16 +131,11 @@ impl Drop for Unfinished<'_> {
     }
 }
 
-/// Opens a run of a manifest.
+/// Opens a run of a manifest. The caller notes its use before.
 ///
 /// # Errors
 /// [`Error::Corrupt`], [`Error::Unavailable`].
 pub(crate) async fn open_run(shared: &Shared, entry: RunEntry) -> Result<Arc<Run>, Error> {
-    shared.own(entry.footer.extent);
-    open_owned(shared, entry).await
-}
-
-async fn open_owned(shared: &Shared, entry: RunEntry) -> Result<Arc<Run>, Error> {
     let capacity = Arc::clone(&shared.parts.capacity);
     let cache = Arc::clone(&shared.cache);
     let run = Run::open(entry, capacity, cache, Arc::clone(&shared.chores)).await?;

@@ -52,7 +52,7 @@ pub use offline::{Offline, open_offline};
 pub use shared::{ExtentIds, Parts};
 pub use untrusted::decode_untrusted;
 
-pub(crate) use change::{NotMerged, NotMoved, hand_off, merge};
+pub(crate) use change::{Leftover, NotMerged, NotMoved, hand_off, merge};
 pub(crate) use core::Status;
 pub(crate) use owned::Owned;
 pub(crate) use partition::Partition;

@@ -13,7 +13,7 @@ use crate::index::engine::log::writer;
 use crate::index::engine::log::writer::{Log, LogState};
 use crate::index::engine::replay::Replay;
 use crate::index::engine::run::reader::Run;
-use crate::index::engine::shared::Shared;
+use crate::index::engine::shared::{Failed, Shared};
 use crate::index::engine::table::Tables;
 use crate::index::engine::view::Sources;
 use crate::index::map::PartitionDescriptor;
@@ -57,8 +57,10 @@ async fn recover(
     descriptor: PartitionDescriptor,
     revision: Revision,
 ) -> Result<Recovered, Error> {
+    // Opening may fail, and be tried again and again.
+    let mut uses = shared.uses();
     for (number, extent) in descriptor.log.iter().enumerate() {
-        shared.own(*extent);
+        uses.note(*extent);
         let shut = shut(shared.parts.capacity.as_ref(), *extent, descriptor.epoch).await;
         // Partitions split from one share its log; one of them may have shut it at a higher epoch. Where it ends for this
         // one stands in the extent after it.
@@ -88,13 +90,14 @@ async fn recover(
     let done = replay.finish();
     let mut sources = Sources { active: tables, frozen: None, runs: Default::default() };
     for entry in &done.manifest.runs {
+        uses.note(entry.footer.extent);
         let run = flush::open_run(shared, *entry).await?;
         sources.runs_mut(run.family()).push(run);
     }
     let dirty = !spilled.is_empty();
-    for run in spilled.into_iter().rev() {
+    for run in spilled.iter().rev() {
         run.keep();
-        sources.runs_mut(run.family()).insert(0, run);
+        sources.runs_mut(run.family()).insert(0, Arc::clone(run));
     }
     let identity = (descriptor.id, descriptor.epoch);
     let keys = descriptor.keys.clone();
@@ -106,8 +109,15 @@ async fn recover(
         manifest.flushed = flushed;
         manifest.time = done.time;
         manifest.runs = sources.entries();
-        log.roll(manifest).await?;
+        if let Err(failed) = log.roll(manifest).await {
+            if matches!(failed, Failed::Full | Failed::Refused(_)) {
+                // No descriptor names the manifest that names them.
+                spilled.iter().for_each(|run| run.retire());
+            }
+            return Err(failed.into());
+        }
     }
+    uses.keep();
     let sources = Arc::new(sources);
     let core = Core::new(Arc::clone(shared), identity, keys, (Arc::clone(&sources), done.sequence));
     Ok(Recovered { core, log, sources, sequence: done.sequence, time: done.time, flushed })

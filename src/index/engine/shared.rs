@@ -18,6 +18,7 @@ use crate::index::api::Error;
 use crate::index::engine::ahead::AHEAD_MAX;
 use crate::index::engine::config::Config;
 use crate::index::engine::owned::Owned;
+use crate::index::engine::owned::Uses;
 use crate::index::engine::run::cache::BlockCache;
 use crate::index::engine::table::Budget;
 use crate::index::metrics::Metrics;
@@ -132,6 +133,11 @@ impl Shared {
         self.owned.add(extent);
     }
 
+    /// For the uses of a partition that is not open yet.
+    pub(crate) fn uses(&self) -> Uses {
+        Uses::new(&self.owned)
+    }
+
     /// All extents in use by partitions of the process, those about to be removed too.
     pub(crate) fn owned(&self) -> Vec<ExtentId> {
         self.owned.all()
@@ -147,12 +153,11 @@ impl Shared {
                     }
                 }
                 Chore::Leave(extent) if self.owned.leave(extent) => {
-                    match self.parts.capacity.remove(extent).await {
-                        Ok(()) => self.owned.end(extent),
-                        Err(error) => {
-                            tracing::debug!(%extent, %error, "could not remove an unused extent");
-                        }
+                    if let Err(error) = self.parts.capacity.remove(extent).await {
+                        tracing::debug!(%extent, %error, "could not remove an unused extent");
                     }
+                    // The audit removes nothing that counts as used.
+                    self.owned.end(extent);
                 }
                 Chore::Leave(_) => {}
             }

@@ -10,6 +10,7 @@ use crate::coordinator::counter;
 use crate::coordinator::counter::PARTITION_IDS;
 use crate::index::api::Error;
 use crate::index::engine;
+use crate::index::engine::Leftover;
 use crate::index::engine::NotMerged;
 use crate::index::engine::NotMoved;
 use crate::index::engine::Partition;
@@ -306,18 +307,21 @@ impl Fleet {
                 Err(NotMoved::Busy) if tries < MOVE_TRIES => tries += 1,
                 Err(NotMoved::Busy) => return Err(ChangeError::Busy),
                 Err(NotMoved::Failed(failed)) => return Err(Error::from(failed).into()),
-                Err(NotMoved::Owned(failed, frozen_at)) => {
+                Err(NotMoved::Owned(failed, frozen_at, left)) => {
                     tracing::warn!(%partition, ?failed, "moved, but to be opened anew");
                     // Whatever comes of it: it is not served here any more.
                     from.opened.replace(&[Arc::clone(&old)], Vec::new());
                     match self.reopen(&to.shared, partition, REOPEN_TRIES).await {
-                        Ok(new) => break (new, frozen_at),
+                        Ok(new) => {
+                            left.leave();
+                            break (new, frozen_at);
+                        }
                         Err(error) => {
                             old.abandon().await;
                             let open = Arc::clone(self).keep_opening(
                                 claim.leave_closed(partition),
                                 (partition, to.shared.host),
-                                frozen_at,
+                                (frozen_at, left),
                             );
                             drop(to.shared.parts.env.tasks.spawn("partition reopen", open));
                             return Err(error);
@@ -371,7 +375,7 @@ impl Fleet {
         self: Arc<Self>,
         claim: Claim,
         (partition, host): (PartitionId, HostId),
-        frozen_at: Duration,
+        (frozen_at, left): (Duration, Leftover),
     ) {
         let Some(host) = self.host(host) else { return };
         let clock = &host.shared.parts.env.clock;
@@ -386,6 +390,7 @@ impl Fleet {
             pause = (pause * 2).min(REOPEN_PAUSE_MAX);
             match self.reopen(&host.shared, partition, 1).await {
                 Ok(new) => {
+                    left.leave();
                     host.opened.add(new);
                     self.moved(host, partition, frozen_at);
                     break;

@@ -38,8 +38,8 @@ pub(crate) enum NotMoved {
     /// Its log moved on while it was read; nothing has happened.
     Busy,
     /// The new host owns it and must open it anew: what failed was after the change. No write was made durable since then,
-    /// in monotonic time.
-    Owned(Failed, Duration),
+    /// in monotonic time. What it needs counts as used until the last is told to leave, once it is open.
+    Owned(Failed, Duration, Leftover),
     /// As for a split.
     Failed(Failed),
 }
@@ -97,7 +97,7 @@ pub(crate) async fn hand_off(
     let taken = follower.take_over(&held, (next, revision)).await;
     let frozen_at = held.since;
     held.moved();
-    let recovered = taken.map_err(|failed| NotMoved::Owned(failed, frozen_at))?;
+    let recovered = taken.map_err(|(failed, left)| NotMoved::Owned(failed, frozen_at, left))?;
     Ok(HandedOff { partition: Partition::start(to, recovered), frozen_at })
 }
 
@@ -109,14 +109,29 @@ async fn current(to: &Shared, from: &Partition) -> Result<PartitionDescriptor, E
     found.and_then(|found| PartitionDescriptor::decode(&found.value)).ok_or(Error::WrongPartition)
 }
 
+/// What the new host of a partition used when it failed to take it over.
+#[derive(Debug)]
+pub(crate) struct Leftover {
+    shared: Arc<Shared>,
+    extents: Vec<ExtentId>,
+}
+
+impl Leftover {
+    /// The partition is open, and uses on its own what it needs.
+    pub(crate) fn leave(self) {
+        self.extents.iter().for_each(|extent| self.shared.chores.add(Chore::Leave(*extent)));
+        self.shared.wake.notify_one();
+    }
+}
+
 /// A partition read by a host that does not own it yet. It counts as a user of what it reads.
 struct Follower<'a> {
     shared: &'a Arc<Shared>,
     log: Vec<ExtentId>,
     replay: Replay<'a>,
     sources: Sources,
-    /// Whether its uses end with it.
-    guest: bool,
+    /// Uses that end with it.
+    used: Vec<ExtentId>,
 }
 
 impl<'a> Follower<'a> {
@@ -128,13 +143,19 @@ impl<'a> Follower<'a> {
         let active = Arc::new(Tables::new(Arc::clone(&shared.budget)));
         let sources = Sources { active, frozen: None, runs: Default::default() };
         let log = descriptor.log.clone();
-        log.iter().for_each(|extent| shared.own(*extent));
-        let mut follower = Self { shared, log, replay, sources, guest: true };
+        let mut follower = Self { shared, log, replay, sources, used: Vec::new() };
+        follower.log.clone().into_iter().for_each(|extent| follower.note_use(extent));
         for entry in follower.replay.manifest().runs.clone() {
+            follower.note_use(entry.footer.extent);
             let run = flush::open_run(shared, entry).await?;
             follower.sources.runs_mut(run.family()).push(run);
         }
         Ok(follower)
+    }
+
+    fn note_use(&mut self, extent: ExtentId) {
+        self.shared.own(extent);
+        self.used.push(extent);
     }
 
     /// Applies what was appended meanwhile.
@@ -156,12 +177,14 @@ impl<'a> Follower<'a> {
         mut self,
         held: &Held,
         claimed: (PartitionDescriptor, Revision),
-    ) -> Result<Recovered, Failed> {
+    ) -> Result<Recovered, (Failed, Leftover)> {
         let (descriptor, revision) = claimed;
-        // Also when the fence fails: then log and runs count once too often until a restart, rather than be removed.
-        self.guest = false;
+        let extents = std::mem::take(&mut self.used);
         if let Some(newest) = descriptor.log.last() {
-            self.shared.parts.capacity.fence(*newest, descriptor.epoch).await?;
+            let fenced = self.shared.parts.capacity.fence(*newest, descriptor.epoch).await;
+            if let Err(error) = fenced {
+                return Err((error.into(), Leftover { shared: Arc::clone(self.shared), extents }));
+            }
         }
         let sources = Arc::new(self.sources.clone());
         let identity = (descriptor.id, descriptor.epoch);
@@ -186,11 +209,8 @@ impl<'a> Follower<'a> {
 
 impl Drop for Follower<'_> {
     fn drop(&mut self) {
-        if self.guest {
-            for extent in &self.log {
-                self.shared.chores.add(Chore::Leave(*extent));
-            }
-            self.sources.runs.iter().flatten().for_each(|run| run.retire());
+        if !self.used.is_empty() {
+            self.used.iter().for_each(|extent| self.shared.chores.add(Chore::Leave(*extent)));
             self.shared.wake.notify_one();
         }
     }

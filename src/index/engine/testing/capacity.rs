@@ -71,6 +71,7 @@ struct State {
     most_flushed: usize,
     fault: Option<(When, Fault)>,
     full: bool,
+    fail_reads: bool,
 }
 
 /// A model of a capacity node.
@@ -114,6 +115,11 @@ impl MemoryCapacity {
     /// Fills or frees the disk.
     pub(crate) fn set_full(&self, full: bool) {
         self.0.lock().unwrap().full = full;
+    }
+
+    /// Has reads fail, or no more.
+    pub(crate) fn fail_reads(&self, fail: bool) {
+        self.0.lock().unwrap().fail_reads = fail;
     }
 
     /// Changing calls since the last [`Self::fail`].
@@ -302,6 +308,9 @@ impl Capacity for MemoryCapacity {
         let _working = self.1.reads.read().await;
         let mut state = self.0.lock().unwrap();
         state.reads += 1;
+        if state.fail_reads {
+            return Err(corrupt);
+        }
         let extent = state
             .extents
             .get(&location.extent)

@@ -1,6 +1,7 @@
 //! Failing, lying and full capacity at every call.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use bytes::Bytes;
 
@@ -11,6 +12,7 @@ use crate::index::api::Error;
 use crate::index::engine::partition::Partition;
 use crate::index::engine::shared::Failed;
 use crate::index::engine::testing::{Fault, PARTITION, When, World, put, put_if_absent, remove};
+use crate::index::engine::tests::refusals::check_owned;
 use crate::index::map::PartitionDescriptor;
 use crate::types::ExtentId;
 
@@ -226,6 +228,63 @@ async fn extents_left_behind_are_removed() {
     assert_eq!(world.capacity.count(ExtentKind::Run), runs);
     let owned = partition.core.shared.owned().len();
     assert_eq!(owned, runs + world.descriptor().await.log.len());
+}
+
+/// Nobody tries it again but the audit, which removes only what does not count as used.
+#[tokio::test]
+async fn extent_that_cannot_be_removed_is_left_to_the_audit() {
+    let world = World::new().await;
+    let partition = world.open().await.unwrap();
+    for _ in 0..4 {
+        partition.apply(put("key", "value")).await.unwrap();
+        partition.flush().await.unwrap();
+    }
+    let shared = Arc::clone(&partition.core.shared);
+    shared.do_chores().await;
+    while partition.compact().await.unwrap() {}
+    let before = world.capacity.extents_of_index();
+    world.capacity.fail(When::From(0), Fault::Refused(POISONED));
+    shared.do_chores().await;
+    world.capacity.fail(When::Once(usize::MAX), Fault::Refused(POISONED));
+    assert_eq!(world.capacity.extents_of_index(), before, "a removal that fails removes nothing");
+    let (logs, runs) = check_owned(&partition).await;
+    assert!(logs + runs < before.len(), "nothing was to be removed");
+}
+
+/// A partition that stopped is opened again until that succeeds: no try that fails may use anything for ever.
+#[tokio::test]
+async fn opening_that_fails_leaves_no_use_behind() {
+    let mut failed = 0;
+    for call in 0..6 {
+        let mut world = World::new().await;
+        // Recovery writes runs too.
+        world.config.replay_bytes_max = 4000;
+        world.config.parallel_opens = 1;
+        let old = world.open().await.unwrap();
+        for number in 0..20 {
+            old.apply(put(&format!("flushed{number}"), &"x".repeat(300))).await.unwrap();
+        }
+        old.flush().await.unwrap();
+        for number in 0..40 {
+            old.apply(put(&format!("key{number}"), &"x".repeat(300))).await.unwrap();
+        }
+        let shared = Arc::clone(&old.core.shared);
+        for reads in [false, true] {
+            world.capacity.fail_reads(reads);
+            for fault in [POISONED, capacity::Error::Full] {
+                world.capacity.fail(When::From(call), Fault::Refused(fault.clone()));
+                failed += usize::from(Partition::open(&shared, PARTITION).await.is_err());
+                world.capacity.fail(When::Once(usize::MAX), Fault::Refused(fault));
+            }
+        }
+        world.capacity.fail_reads(false);
+        let new = Partition::open(&shared, PARTITION).await.unwrap();
+        old.give_up().await;
+        assert_eq!(new.rows().await.len(), 60);
+        drop(old);
+        check_owned(&new).await;
+    }
+    assert!(failed > 12, "{failed} failed");
 }
 
 #[tokio::test]

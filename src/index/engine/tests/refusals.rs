@@ -51,7 +51,7 @@ async fn check_extents(world: &World, partition: &Partition) {
 }
 
 /// Nothing else counts as used, so that an audit removes it.
-async fn check_owned(partition: &Partition) -> (usize, usize) {
+pub(super) async fn check_owned(partition: &Partition) -> (usize, usize) {
     partition.core.shared.do_chores().await;
     let logs = partition.core.log_extents();
     let runs = partition.core.snapshot().sources.runs.iter().map(Vec::len).sum::<usize>();

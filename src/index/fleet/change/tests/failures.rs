@@ -113,6 +113,12 @@ async fn partition_that_does_not_open_after_a_move_is_served_once_it_does() {
         let events = rig.host.changes_after(0);
         assert_eq!(events.len(), 2);
         assert!(events[0].pause > Duration::from_secs(60), "{events:?}");
+        rig.tidy().await;
+        let owned = rig.host.owned_extents().await;
+        let map = rig.map().await;
+        let runs =
+            rig.all().iter().map(|one| one.core.published().0.entries().len()).sum::<usize>();
+        assert_eq!(owned.len(), map.partitions()[0].log.len() + runs, "{owned:?}");
         rig.host.shutdown().await;
         reopened += 1;
     }
