@@ -1,9 +1,15 @@
 //! What user delegation keys stand on, so that a key is worth no more than what its holder may do
 //! when it is used.
 
+use std::collections::BTreeSet;
+
 use crate::types::PrincipalKind;
 use crate::types::Role;
 use crate::types::RoleAssignment;
+
+/// Groups of an issuer that user delegation keys of an account may stand on: those that were given a role first. A signature
+/// is held against each of them, and anybody can send a forged one.
+pub(super) const GROUPS_MAX: usize = 32;
 
 /// An issuer whose tokens are believed, as far as its name goes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -112,7 +118,7 @@ impl<'a> Entitlement<'a> {
         format!("{kind} {} {issuer} {} {name}", issuer.len(), name.len())
     }
 
-    /// Everything that user delegation keys of an account may stand on now.
+    /// What user delegation keys of an account may stand on now: at most four and [`GROUPS_MAX`] for each issuer.
     pub(super) fn all(
         issuers: &'a [TrustedIssuer],
         scope: Scope<'a>,
@@ -121,8 +127,10 @@ impl<'a> Entitlement<'a> {
             let issuer = trusted.name.as_str();
             let roles = if trusted.rules(scope.account) { Role::ALL.as_slice() } else { &[] };
             let claims = roles.iter().map(move |role| Self::Claims { issuer, role: *role });
-            let groups = scope.whole_account().of_groups(issuer);
-            let groups = groups.map(move |(name, _)| Self::Group { issuer, name });
+            let mut seen = BTreeSet::new();
+            let groups = scope.whole_account().of_groups(issuer).map(|(name, _)| name);
+            let groups = groups.filter(move |name| seen.insert(*name)).take(GROUPS_MAX);
+            let groups = groups.map(move |name| Self::Group { issuer, name });
             std::iter::once(Self::Subject { issuer }).chain(claims).chain(groups)
         })
     }

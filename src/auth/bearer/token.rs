@@ -93,18 +93,28 @@ impl Principal {
     }
 
     /// What entitles it to a user delegation key: whatever gives it its highest role in the whole
-    /// account. As on the service, a role in a container is not enough.
+    /// account, among what a signature is held against later. As on the service, a role in a
+    /// container is not enough.
     #[must_use]
     pub fn entitlement<'a>(&'a self, scope: Scope<'a>) -> Option<Entitlement<'a>> {
-        let (scope, issuer) = (scope.whole_account(), self.issuer.name.as_str());
-        let subject = self.assigned(scope).map(|role| (role, Entitlement::Subject { issuer }));
-        let claims =
-            self.claimed_in(scope).map(|role| (role, Entitlement::Claims { issuer, role }));
-        let groups = self.roles_of_groups(scope).max_by_key(|(_, role)| *role);
-        let group = groups.map(|(name, role)| (role, Entitlement::Group { issuer, name }));
-        // Of equals the last one is taken: what can be looked up best when the key is used.
-        let best = [group, claims, subject].into_iter().flatten().max_by_key(|(role, _)| *role);
-        best.map(|(_, entitlement)| entitlement)
+        let scope = scope.whole_account();
+        let own = |entitlement: &Entitlement<'_>| match entitlement {
+            Entitlement::Subject { .. } => self.assigned(scope),
+            Entitlement::Claims { role, .. } => self.claimed_in(scope).filter(|own| own == role),
+            Entitlement::Group { name, .. } => {
+                let of_group = self.roles_of_groups(scope).filter(|(group, _)| group == name);
+                of_group.map(|(_, role)| role).max()
+            }
+        };
+        // Of equals what can be looked up best when the key is used.
+        let rank = |entitlement: &Entitlement<'_>| match entitlement {
+            Entitlement::Group { .. } => 0,
+            Entitlement::Claims { .. } => 1,
+            Entitlement::Subject { .. } => 2,
+        };
+        let all = Entitlement::all(std::slice::from_ref(&self.issuer), scope);
+        let held = all.filter_map(|one| own(&one).map(|role| ((role, rank(&one)), one)));
+        held.max_by_key(|(worth, _)| *worth).map(|(_, entitlement)| entitlement)
     }
 
     fn claimed_in(&self, scope: Scope<'_>) -> Option<Role> {

@@ -21,6 +21,7 @@ use crate::auth::Signers;
 use crate::auth::Target;
 use crate::auth::Terms;
 use crate::auth::TrustedIssuer;
+use crate::auth::delegator::GROUPS_MAX;
 use crate::auth::mint_delegation;
 use crate::types::ContainerName;
 use crate::types::PrincipalKind;
@@ -207,4 +208,34 @@ fn delegation_by_claims_and_groups_ends_with_them() {
     assert_eq!(granted.authority, Authority::Holder(Some(Role::Reader)));
     assert!(used(&group, &rules_not, &[]).is_err());
     assert!(used(&group, &rules_not, &[of_group("h", Role::Owner)]).is_err());
+}
+
+/// Whoever sends forged signatures does not decide how much work each of them is.
+#[test]
+fn signature_is_held_against_a_bounded_number_of_keys() {
+    let issuers = [issuer("a", &["acct"]), issuer("b", &[])];
+    let names: Vec<String> = (0..500).map(|number| format!("group{number}")).collect();
+    let twice = [Role::Reader, Role::Owner];
+    let roles: Vec<RoleAssignment> =
+        names.iter().flat_map(|name| twice.map(|role| of_group(name, role))).collect();
+    let candidates: Vec<_> = Entitlement::all(&issuers, scope("acct", None, &roles)).collect();
+    assert!(candidates.len() <= 2 * 36, "{} keys are tried", candidates.len());
+    let mut distinct: Vec<String> = candidates.iter().map(|one| one.text()).collect();
+    distinct.sort();
+    distinct.dedup();
+    assert_eq!(distinct.len(), candidates.len(), "none is tried twice");
+    // Which keys are given out and which are taken is one rule: a key is never refused from its first use on.
+    for number in [0, GROUPS_MAX - 1, GROUPS_MAX, 499] {
+        let groups = vec![names[number].clone()];
+        let who = Principal { claimed: None, groups, ..somebody() };
+        let given = who.entitlement(scope("acct", None, &roles));
+        assert_eq!(given.is_some(), number < GROUPS_MAX, "{number}");
+        let query = sas(Entitlement::Group { issuer: "a", name: &names[number] });
+        assert_eq!(used(&query, &issuers, &roles).is_ok(), given.is_some(), "{number}");
+    }
+    // One group of many that is among them is taken, even when another has a higher role.
+    let groups = vec![names[3].clone(), names[400].clone()];
+    let who = Principal { claimed: None, groups, ..somebody() };
+    let given = who.entitlement(scope("acct", None, &roles));
+    assert_eq!(given, Some(Entitlement::Group { issuer: "a", name: &names[3] }));
 }

@@ -30,6 +30,8 @@ use crate::types::Timestamp;
 const SCOPE_SINCE: &str = "2020-12-06";
 /// The version that binds signatures to users.
 const USER_SINCE: &str = "2025-07-05";
+/// Bytes of an HMAC-SHA256.
+const SIGNATURE_BYTES: usize = 32;
 /// Bytes of a string-to-sign shown to the client.
 const DETAIL_BYTES_MAX: usize = 8 * 1024;
 
@@ -70,6 +72,10 @@ impl<'a> Signers<'a> {
         (text, signature): (&[u8], &[u8]),
     ) -> Option<Entitlement<'a>> {
         let secret = self.delegation?;
+        // No key made one of another length.
+        if signature.len() != SIGNATURE_BYTES {
+            return None;
+        }
         Entitlement::all(self.issuers, self.scope).find(|entitlement| {
             let by = (secret, entitlement.text());
             delegation::signed((by.0, &by.1), |name| fields.text(name), text, signature)

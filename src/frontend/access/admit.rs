@@ -256,7 +256,8 @@ fn permit(
             principal.permits(&needs(&operation), scope).map_err(refused)?;
             if let Operation::GetUserDelegationKey { holder, .. } = &mut operation {
                 let entitlement = principal.entitlement(scope);
-                *holder = entitlement.map(|by| delegation::holder(&principal, by));
+                let entitlement = entitlement.ok_or_else(|| refused(auth::Error::Permission))?;
+                *holder = Some(delegation::holder(&principal, entitlement));
             }
             (Overrides::default(), false)
         }
