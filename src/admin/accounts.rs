@@ -73,9 +73,9 @@ pub(super) async fn list(
 /// `POST /admin/accounts`
 pub(super) async fn create(
     State(state): State<AdminState>,
-    body: Result<Json<Create>, JsonRejection>,
+    body: Sent<Create>,
 ) -> Result<(StatusCode, Json<AccountView>), Failure> {
-    let Json(body) = body.map_err(|error| Failure::invalid(error.body_text()))?;
+    let body = sent(body)?;
     let keys = [body.key1, body.key2];
     let made = state.control()?.accounts.create(&body.name, keys, body.anonymous).await;
     made.map(|account| (StatusCode::CREATED, Json(account))).map_err(|error| refused(&error))
@@ -101,28 +101,25 @@ pub(super) async fn show(
 pub(super) async fn change(
     State(state): State<AdminState>,
     Path(name): Path<String>,
-    body: Result<Json<Change>, JsonRejection>,
+    body: Sent<Change>,
 ) -> Answer {
-    let Json(body) = body.map_err(|error| Failure::invalid(error.body_text()))?;
-    let accounts = &state.control()?.accounts;
-    accounts.set_anonymous(&name, body.anonymous).await.map(Json).map_err(|error| refused(&error))
+    let body = sent(body)?;
+    answered(state.control()?.accounts.set_anonymous(&name, body.anonymous).await)
 }
 
 /// `POST /admin/accounts/{name}/rotate`
 pub(super) async fn rotate(
     State(state): State<AdminState>,
     Path(name): Path<String>,
-    body: Result<Json<Rotate>, JsonRejection>,
+    body: Sent<Rotate>,
 ) -> Answer {
-    let Json(body) = body.map_err(|error| Failure::invalid(error.body_text()))?;
-    let accounts = &state.control()?.accounts;
-    accounts.rotate(&name, body.key, body.value).await.map(Json).map_err(|error| refused(&error))
+    let body = sent(body)?;
+    answered(state.control()?.accounts.rotate(&name, body.key, body.value).await)
 }
 
 /// `POST /admin/accounts/{name}/revoke`
 pub(super) async fn revoke(State(state): State<AdminState>, Path(name): Path<String>) -> Answer {
-    let accounts = &state.control()?.accounts;
-    accounts.revoke_delegation(&name).await.map(Json).map_err(|error| refused(&error))
+    answered(state.control()?.accounts.revoke_delegation(&name).await)
 }
 
 /// `GET /admin/accounts/{name}/grants`
@@ -130,30 +127,25 @@ pub(super) async fn assignments(
     State(state): State<AdminState>,
     Path(name): Path<String>,
 ) -> Result<Json<Vec<AssignmentView>>, Failure> {
-    let accounts = &state.control()?.accounts;
-    accounts.assignments(&name).await.map(Json).map_err(|error| refused(&error))
+    answered(state.control()?.accounts.assignments(&name).await)
 }
 
 /// `POST /admin/accounts/{name}/grants`
 pub(super) async fn assign(
     State(state): State<AdminState>,
     Path(name): Path<String>,
-    body: Result<Json<AssignmentView>, JsonRejection>,
+    body: Sent<AssignmentView>,
 ) -> Result<Json<AssignmentView>, Failure> {
-    let Json(body) = body.map_err(|error| Failure::invalid(error.body_text()))?;
-    let accounts = &state.control()?.accounts;
-    accounts.assign(&name, &body).await.map(Json).map_err(|error| refused(&error))
+    answered(state.control()?.accounts.assign(&name, &sent(body)?).await)
 }
 
 /// `POST /admin/accounts/{name}/grants/revoke`
 pub(super) async fn unassign(
     State(state): State<AdminState>,
     Path(name): Path<String>,
-    body: Result<Json<AssignmentView>, JsonRejection>,
+    body: Sent<AssignmentView>,
 ) -> Result<Json<AssignmentView>, Failure> {
-    let Json(body) = body.map_err(|error| Failure::invalid(error.body_text()))?;
-    let accounts = &state.control()?.accounts;
-    accounts.unassign(&name, &body).await.map(Json).map_err(|error| refused(&error))
+    answered(state.control()?.accounts.unassign(&name, &sent(body)?).await)
 }
 
 /// `DELETE /admin/accounts/{name}?force=true`
@@ -165,6 +157,17 @@ pub(super) async fn remove(
     let Query(query) = query.map_err(|error| Failure::invalid(error.body_text()))?;
     let removed = state.control()?.accounts.remove(&name, query.force).await;
     removed.map(|()| StatusCode::NO_CONTENT).map_err(|error| refused(&error))
+}
+
+/// A body as it came.
+type Sent<T> = Result<Json<T>, JsonRejection>;
+
+fn sent<T>(body: Sent<T>) -> Result<T, Failure> {
+    body.map(|Json(body)| body).map_err(|error| Failure::invalid(error.body_text()))
+}
+
+fn answered<T>(done: Result<T, StoreError>) -> Result<Json<T>, Failure> {
+    done.map(Json).map_err(|error| refused(&error))
 }
 
 fn refused(error: &StoreError) -> Failure {

@@ -22,7 +22,9 @@ use super::accounts::AccountError;
 use super::accounts::AccountText;
 use super::admin_address::AdminAddress;
 use super::disks;
+use super::oidc;
 use super::oidc::OidcConfig;
+use super::oidc::OidcError;
 use super::settings::Settings;
 use super::settings::Switch;
 use super::settings::TlsMode;
@@ -199,6 +201,9 @@ pub enum ConfigError {
     /// Two accounts of one name.
     #[error("account {0} is configured twice; a second key goes behind the first: NAME:KEY1:KEY2")]
     AccountTwice(String),
+    /// An issuer of bearer tokens is not written as it should be.
+    #[error("{0}")]
+    Oidc(#[from] OidcError),
     /// Two disks in one folder.
     #[error("data directory {0} is given twice; each disk needs its own")]
     DataTwice(PathBuf),
@@ -355,6 +360,7 @@ impl Config {
     }
 
     fn check(&self) -> Result<(), ConfigError> {
+        oidc::check_distinct(&self.oidc)?;
         let mut folders = BTreeSet::new();
         for folder in &self.data {
             if folder.as_os_str().is_empty() {

@@ -1,5 +1,6 @@
 //! Issuers of bearer tokens as users configure them.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -36,6 +37,12 @@ pub enum OidcError {
     /// Something that has to be there.
     #[error("--oidc lacks issuer=; it is written issuer=URL;jwks=FILE or https URL")]
     Missing,
+    /// Two that are one.
+    #[error("--oidc names the issuer {0} twice: write everything about it in one --oidc")]
+    Twice(String),
+    /// Something of which there is one.
+    #[error("--oidc has {0}= twice, in `{1}`; there is one for each issuer")]
+    Again(&'static str, String),
     /// A URL that keys are not taken from.
     #[error("the URL of the key set of --oidc: {0}")]
     Url(KeysUrlError),
@@ -87,6 +94,7 @@ impl FromStr for OidcConfig {
         let (mut issuer, mut keys_at) = (None, None);
         let (mut audiences, mut claim, mut values) = (Vec::new(), None, Vec::new());
         let (mut accounts, mut groups) = (Vec::new(), None);
+        let again = |name| OidcError::Again(name, text.to_owned());
         for piece in text.split(';').map(str::trim).filter(|piece| !piece.is_empty()) {
             let refused = || OidcError::Shape(piece.to_owned());
             let (name, value) = piece.split_once('=').ok_or_else(refused)?;
@@ -95,6 +103,10 @@ impl FromStr for OidcConfig {
                 return Err(refused());
             }
             match name.trim() {
+                "issuer" if issuer.is_some() => return Err(again("issuer")),
+                "jwks" if keys_at.is_some() => return Err(again("jwks")),
+                "claim" if claim.is_some() => return Err(again("claim")),
+                "groups" if groups.is_some() => return Err(again("groups")),
                 "issuer" => issuer = Some(value),
                 "jwks" if value.contains("://") => {
                     keys_at = Some(KeysAt::Url(value.parse().map_err(OidcError::Url)?));
@@ -130,6 +142,18 @@ impl FromStr for OidcConfig {
         };
         let groups = groups.unwrap_or_else(|| GROUPS.to_owned());
         Ok(Self { issuer, keys_at, audiences, accounts, roles, groups })
+    }
+}
+
+/// Whether no issuer is configured twice: the second would give tokens of the first another meaning.
+///
+/// # Errors
+/// [`OidcError::Twice`].
+pub fn check_distinct(all: &[OidcConfig]) -> Result<(), OidcError> {
+    let mut seen = BTreeSet::new();
+    match all.iter().find(|one| !seen.insert(one.issuer.as_str())) {
+        Some(again) => Err(OidcError::Twice(again.issuer.clone())),
+        None => Ok(()),
     }
 }
 
@@ -221,6 +245,10 @@ mod tests {
             "issuer",
             "issuer=i;jwks=k;admin=x",
             "issuer=i;jwks=k;account=A",
+            "issuer=i;jwks=k;issuer=j",
+            "issuer=i;jwks=k;jwks=l",
+            "issuer=i;jwks=k;claim=c;claim=d",
+            "issuer=i;jwks=k;groups=c;groups=d",
         ] {
             assert!(text.parse::<OidcConfig>().is_err(), "{text}");
         }

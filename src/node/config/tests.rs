@@ -115,6 +115,18 @@ fn file_takes_every_setting() {
 }
 
 #[test]
+fn issuer_given_twice_is_refused_by_name() {
+    let of = |name: &str, account: &str| format!("issuer={name};jwks=k;account={account}");
+    let (one, two) = (of("https://a.example/t", "one"), of("https://a.example/t", "two"));
+    let refused = refusal(&["--oidc", &one, "--oidc", &two], "");
+    assert!(refused.contains("https://a.example/t"), "{refused}");
+    let refused = refusal(&[], &format!("oidc = ['{one}', '{two}']"));
+    assert!(refused.contains("https://a.example/t"), "{refused}");
+    let other = of("https://b.example/t", "two");
+    assert_eq!(load(&["--oidc", &one, "--oidc", &other], "").unwrap().oidc.len(), 2);
+}
+
+#[test]
 fn every_setting_has_a_flag_and_a_variable_of_its_name() {
     use clap::CommandFactory;
     let serve = Cli::command().find_subcommand("serve").unwrap().clone();
