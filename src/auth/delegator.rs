@@ -7,8 +7,8 @@ use crate::types::PrincipalKind;
 use crate::types::Role;
 use crate::types::RoleAssignment;
 
-/// Groups of an issuer that user delegation keys of an account may stand on: those that were given a role first. A signature
-/// is held against each of them, and anybody can send a forged one.
+/// Groups of an issuer that user delegation keys of an account may stand on: those that were given
+/// a role first. A signature is held against each of them, and anybody can send a forged one.
 pub(super) const GROUPS_MAX: usize = 32;
 
 /// An issuer whose tokens are believed, as far as its name goes.
@@ -118,7 +118,8 @@ impl<'a> Entitlement<'a> {
         format!("{kind} {} {issuer} {} {name}", issuer.len(), name.len())
     }
 
-    /// What user delegation keys of an account may stand on now: at most four and [`GROUPS_MAX`] for each issuer.
+    /// What user delegation keys of an account may stand on now: at most four and [`GROUPS_MAX`]
+    /// for each issuer.
     pub(super) fn all(
         issuers: &'a [TrustedIssuer],
         scope: Scope<'a>,

@@ -145,7 +145,8 @@ impl FromStr for OidcConfig {
     }
 }
 
-/// Whether no issuer is configured twice: the second would give tokens of the first another meaning.
+/// Whether no issuer is configured twice: the second would give tokens of the first another
+/// meaning.
 ///
 /// # Errors
 /// [`OidcError::Twice`].

@@ -224,7 +224,8 @@ fn signature_is_held_against_a_bounded_number_of_keys() {
     distinct.sort();
     distinct.dedup();
     assert_eq!(distinct.len(), candidates.len(), "none is tried twice");
-    // Which keys are given out and which are taken is one rule: a key is never refused from its first use on.
+    // Which keys are given out and which are taken is one rule: a key is never refused from its
+    // first use on.
     for number in [0, GROUPS_MAX - 1, GROUPS_MAX, 499] {
         let groups = vec![names[number].clone()];
         let who = Principal { claimed: None, groups, ..somebody() };

@@ -50,8 +50,9 @@ impl Owned {
     }
 }
 
-/// Uses that were noted for a partition which is not open yet. Dropped without a word they are taken back, but nothing is
-/// removed: another partition of the process, or one that is opened later, may need what they name.
+/// Uses that were noted for a partition which is not open yet. Dropped without a word they are
+/// taken back, but nothing is removed: another partition of the process, or one that is opened
+/// later, may need what they name.
 #[derive(Debug)]
 pub(crate) struct Uses {
     owned: Arc<Owned>,

@@ -37,8 +37,9 @@ pub(crate) struct HandedOff {
 pub(crate) enum NotMoved {
     /// Its log moved on while it was read; nothing has happened.
     Busy,
-    /// The new host owns it and must open it anew: what failed was after the change. No write was made durable since then,
-    /// in monotonic time. What it needs counts as used until the last is told to leave, once it is open.
+    /// The new host owns it and must open it anew: what failed was after the change. No write was
+    /// made durable since then, in monotonic time. What it needs counts as used until the last is
+    /// told to leave, once it is open.
     Owned(Failed, Duration, Leftover),
     /// As for a split.
     Failed(Failed),

@@ -251,7 +251,8 @@ async fn extent_that_cannot_be_removed_is_left_to_the_audit() {
     assert!(logs + runs < before.len(), "nothing was to be removed");
 }
 
-/// A partition that stopped is opened again until that succeeds: no try that fails may use anything for ever.
+/// A partition that stopped is opened again until that succeeds: no try that fails may use anything
+/// for ever.
 #[tokio::test]
 async fn opening_that_fails_leaves_no_use_behind() {
     let mut failed = 0;
