@@ -5,7 +5,7 @@ import uuid
 
 import pytest
 from azure.core.credentials import AzureNamedKeyCredential
-from azure.storage.blob import (BlobClient, BlobServiceClient, ContainerClient, generate_account_sas,
+from azure.storage.blob import (BlobBlock, BlobClient, BlobServiceClient, ContainerClient, generate_account_sas,
                                 generate_blob_sas, generate_container_sas)
 from conftest import refused
 from lib.account import Account
@@ -242,3 +242,41 @@ def test_key_credential_still_signs(account, container):
                             credential=AzureNamedKeyCredential(account.name, account.key), retry_total=0)
     named.upload_blob("b", b"by key")
     assert by_container(account, container.container_name).download_blob("b").readall() == b"by key"
+
+
+def test_writes_are_under_the_scope_that_the_signature_names(account, container):
+    """`ses`: the scope needs not be named again, no other one may be, and reads are not held against it."""
+    name = container.container_name
+    signers = {
+        "account": by_account(account, encryption_scope="ours").get_container_client(name),
+        "container": by_container(account, name, encryption_scope="ours"),
+    }
+    for kind, signed in signers.items():
+        blob = signed.get_blob_client(f"{kind}/put")
+        blob.upload_blob(b"put")
+        assert blob.get_blob_properties().encryption_scope == "ours"
+        blob.upload_blob(b"again", overwrite=True, encryption_scope="ours")
+        blocks = signed.get_blob_client(f"{kind}/blocks")
+        blocks.stage_block("MQ==", b"block")
+        blocks.commit_block_list([BlobBlock("MQ==")])
+        assert container.get_blob_client(blocks.blob_name).get_blob_properties().encryption_scope == "ours"
+        other = signed.get_blob_client(f"{kind}/other")
+        error = refused(lambda: other.upload_blob(b"x", encryption_scope="theirs"), 400, "InvalidHeaderValue")  # pylint: disable=cell-var-from-loop
+        assert "x-ms-encryption-scope" in str(error)
+        assert not other.exists()
+        plain = container.get_blob_client(f"{kind}/plain")
+        plain.upload_blob(b"plain")
+        assert signed.get_blob_client(plain.blob_name).download_blob().readall() == b"plain"
+        assert plain.get_blob_properties().encryption_scope is None
+        assert len(list(signed.list_blobs(name_starts_with=f"{kind}/"))) == 3
+
+
+def test_scope_in_a_blob_signature_is_signed(account, container):
+    made = generate_blob_sas(account.name, container.container_name, "b", account_key=account.key, permission="cw",
+                             expiry=NOW + HOUR, encryption_scope="ours")
+    forged = made.replace("ses=ours", "ses=theirs")
+    assert forged != made
+    client = BlobClient(account.url, container.container_name, "b", credential=forged, retry_total=0)
+    refused(lambda: client.upload_blob(b"x"), 403, "AuthenticationFailed")
+    BlobClient(account.url, container.container_name, "b", credential=made, retry_total=0).upload_blob(b"x")
+    assert container.get_blob_client("b").get_blob_properties().encryption_scope == "ours"

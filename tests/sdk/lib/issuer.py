@@ -53,7 +53,7 @@ class Issuer:
 
     def __init__(self, kid="key-1"):
         first, second = _prime(1024), _prime(1024)
-        self.kid, self._modulus = kid, first * second
+        self.kid, self._modulus, self.name = kid, first * second, ISSUER
         self._private = pow(_PUBLIC_EXPONENT, -1, (first - 1) * (second - 1))
 
     def key_set(self, *others):
@@ -69,8 +69,8 @@ class Issuer:
     def token(self, role="Storage Blob Data Contributor", header=None, **claims):
         """A token for an hour; a claim of None is left out. `header` replaces parts of its header."""
         now = int(time.time())
-        every = {"iss": ISSUER, "aud": AUDIENCE, "nbf": now - 60, "iat": now, "exp": now + 3600, "tid": "tenant-1",
-                 "oid": "11111111-2222-3333-4444-555555555555", "roles": [role], **claims}
+        every = {"iss": self.name, "aud": AUDIENCE, "nbf": now - 60, "iat": now, "exp": now + 3600, "tid": "tenant-1",
+                 "oid": "11111111-2222-3333-4444-555555555555", "roles": role and [role], **claims}
         every = {name: value for name, value in every.items() if value is not None}
         head = {"alg": "RS256", "typ": "JWT", "kid": self.kid, **(header or {})}
         return self.signed(json.dumps(every), head)
