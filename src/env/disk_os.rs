@@ -10,7 +10,9 @@ mod calls;
 use std::fs;
 use std::fs::File;
 use std::io;
+use std::os::unix::fs::DirBuilderExt;
 use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -32,6 +34,7 @@ use crate::env::DiskFile;
 use crate::env::DiskTimes;
 use crate::env::Space;
 use crate::env::Tasks;
+use crate::env::modes;
 
 use calls::Cached;
 use calls::data_sync;
@@ -78,6 +81,7 @@ impl OsDisk {
             .write(true)
             .create(true)
             .truncate(false)
+            .mode(modes::FILE)
             .open(root.join(LOCK_NAME))
             .map_err(|error| failed("open", LOCK_NAME, &error))?;
         match rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive) {
@@ -376,7 +380,8 @@ fn open_file(full: &Path, new: bool, folders: &Mutex<()>) -> io::Result<File> {
     if new {
         create_parent(full, folders)?;
     }
-    fs::OpenOptions::new().read(true).write(true).create(new).truncate(new).open(full)
+    let mut options = fs::OpenOptions::new();
+    options.read(true).write(true).create(new).truncate(new).mode(modes::FILE).open(full)
 }
 
 fn create_parent(full: &Path, folders: &Mutex<()>) -> io::Result<()> {
@@ -392,7 +397,7 @@ fn create_folder(folder: &Path) -> io::Result<()> {
     }
     let Some(parent) = folder.parent() else { return Ok(()) };
     create_folder(parent)?;
-    match fs::create_dir(folder) {
+    match fs::DirBuilder::new().mode(modes::FOLDER).create(folder) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
         _ => sync_folder(parent),
     }

@@ -16,6 +16,7 @@ pub mod disk_sim;
 #[cfg(test)]
 mod disk_suite;
 mod disk_times;
+mod modes;
 pub mod net;
 mod process;
 pub mod rand;
@@ -33,6 +34,7 @@ pub use disk_sim::Faults;
 pub use disk_sim::SimDisk;
 pub use disk_times::DiskTimes;
 pub use process::Process;
+pub use modes::{Narrowed, make_files_private, narrow, narrow_file};
 pub use rand::OsRand;
 pub use rand::Rand;
 pub use rand::SeededRand;

@@ -9,7 +9,6 @@ use rand::rngs::SysRng;
 
 use super::error::NodeError;
 use super::files;
-use super::files::Readers;
 
 /// Random bytes in a token.
 const TOKEN_BYTES: usize = 32;
@@ -35,7 +34,7 @@ pub fn read_or_make(path: &Path) -> Result<String, NodeError> {
     let mut bytes = [0; TOKEN_BYTES];
     SysRng.try_fill_bytes(&mut bytes).map_err(|error| failed(std::io::Error::other(error)))?;
     let token = URL_SAFE_NO_PAD.encode(bytes);
-    files::write(path, &format!("{token}\n"), Readers::Owner).map_err(failed)?;
+    files::write(path, &format!("{token}\n")).map_err(failed)?;
     Ok(token)
 }
 
@@ -50,7 +49,7 @@ mod tests {
         let token = read_or_make(&path).unwrap();
         assert_eq!(token.len(), 43);
         assert_eq!(read_or_make(&path).unwrap(), token);
-        files::write(&path, "short\n", Readers::Owner).unwrap();
+        files::write(&path, "short\n").unwrap();
         assert!(read_or_make(&path).unwrap_err().to_string().contains("remove it"));
     }
 }

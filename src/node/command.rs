@@ -10,6 +10,7 @@ use crate::env::Env;
 use crate::env::OsClock;
 use crate::env::OsRand;
 use crate::env::Tasks;
+use crate::env::make_files_private;
 use crate::telemetry::log;
 
 use super::account_command;
@@ -56,6 +57,7 @@ pub fn run(cli: Cli) -> Result<i32, NodeError> {
 
 fn run_serve(args: ServeArgs) -> Result<i32, NodeError> {
     variables::check(std::env::vars_os().filter_map(|(name, _)| name.into_string().ok()))?;
+    make_files_private();
     let config = Config::load(args.settings, args.config.as_deref())?;
     log::start(&config.log, config.log_format)?;
     open_files::raise();

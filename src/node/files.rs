@@ -6,16 +6,7 @@ use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-/// Who may read a file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Readers {
-    /// Its owner only: it is a secret.
-    Owner,
-    /// Everyone.
-    All,
-}
-
-/// Writes a file whole: a crash leaves the old one or the new one.
+/// Writes a file whole, for its owner alone: a crash leaves the old one or the new one.
 ///
 /// # Errors
 /// The system's.
@@ -23,17 +14,13 @@ pub enum Readers {
     clippy::disallowed_methods,
     reason = "not data: made once at a start, never on a request's way"
 )]
-pub fn write(path: &Path, text: &str, readers: Readers) -> io::Result<()> {
-    let mode = match readers {
-        Readers::Owner => 0o600,
-        Readers::All => 0o644,
-    };
+pub fn write(path: &Path, text: &str) -> io::Result<()> {
     let new = path.with_extension("new");
     if new.exists() {
         // Of a start that was cut short; its mode may not be ours.
         std::fs::remove_file(&new)?;
     }
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(mode).open(&new)?;
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&new)?;
     file.write_all(text.as_bytes())?;
     file.sync_all()?;
     std::fs::rename(&new, path)?;
@@ -66,8 +53,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("token");
         assert_eq!(read(&path).unwrap(), None);
-        write(&path, "first", Readers::All).unwrap();
-        write(&path, "second", Readers::Owner).unwrap();
+        write(&path, "first").unwrap();
+        write(&path, "second").unwrap();
         assert_eq!(read(&path).unwrap().as_deref(), Some("second"));
         assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);

@@ -12,6 +12,7 @@ use crate::capacity::CatalogPlace;
 use crate::coordinator::Coordinator;
 use crate::coordinator::EmbeddedCoordinator;
 use crate::coordinator::embedded::FILE_NAME;
+use crate::env;
 use crate::env::Disk;
 use crate::env::Env;
 use crate::env::OsDisk;
@@ -41,6 +42,7 @@ impl Storage {
     ) -> Result<Self, NodeError> {
         let given =
             Given { data: &config.data, add: &config.add_disk, without: &config.without_disk };
+        config.data.iter().for_each(|path| narrow(path));
         Self::open_with(given, env, capacity_config(config), (metrics, Use::Serve)).await
     }
 
@@ -125,6 +127,30 @@ async fn open_coordinator(
 pub fn open_disk(path: &Path, env: &Env) -> Result<Arc<dyn Disk>, NodeError> {
     OsDisk::open(path, env.tasks.clone())
         .map_err(|error| NodeError::Data { path: path.to_owned(), error })
+}
+
+/// Takes a data directory's files from other users, as far as its owner is the node's user.
+fn narrow(path: &Path) {
+    // A new one is made below.
+    if !path.is_dir() {
+        return;
+    }
+    let shown = path.display();
+    match env::narrow(path) {
+        Ok(found) => {
+            if found.narrowed > 0 {
+                tracing::info!(path = %shown, files = found.narrowed, "made private to this user");
+            }
+            if let Some(first) = found.first_left {
+                let (first, files) = (first.display(), found.left);
+                tracing::warn!(
+                    path = %shown, files, %first,
+                    "other users may read files of the data directory: give them to this user"
+                );
+            }
+        }
+        Err(error) => tracing::warn!(path = %shown, %error, "the modes of its files are not known"),
+    }
 }
 
 fn capacity_config(config: &Config) -> CapacityConfig {

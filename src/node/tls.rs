@@ -32,7 +32,6 @@ use super::admin_address::AdminAddress;
 use super::certificate_files::CertificateFiles;
 use super::config::Config;
 use super::files;
-use super::files::Readers;
 
 /// Folder below the first data directory.
 const FOLDER: &str = "tls";
@@ -187,10 +186,9 @@ fn own(folder: &Path, names: Vec<String>, now: Timestamp) -> Result<Certificate,
             let key = KeyPair::generate().map_err(failed)?;
             let made = CertifiedIssuer::self_signed(authority(&key, now), &key).map_err(failed)?;
             // The key first: with only that, the next start says so instead of serving what nobody trusts.
-            files::write(&key_path, &key.serialize_pem(), Readers::Owner)
-                .map_err(file(&key_path))?;
+            files::write(&key_path, &key.serialize_pem()).map_err(file(&key_path))?;
             let ca = made.pem();
-            files::write(&ca_path, &ca, Readers::All).map_err(file(&ca_path))?;
+            files::write(&ca_path, &ca).map_err(file(&ca_path))?;
             (ca, Issuer::new(authority(&key, now), key))
         }
         (Some(_), None) => {
