@@ -3,23 +3,20 @@
 //! Accounts of the configuration are shown too, and keep the keys that stand there.
 
 mod assignments;
+mod keys;
 #[cfg(test)]
 mod tests;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
-use bytes::Bytes;
 use serde::Deserialize;
 use serde::Serialize;
 use thiserror::Error as ThisError;
 use tokio::sync::Mutex;
 
-use crate::auth::AccountKeys;
-use crate::auth::DEVELOPMENT_KEY;
 use crate::auth::KeyError;
+use crate::auth::UnsealError;
 use crate::coordinator;
 use crate::coordinator::IdAllocator;
 use crate::frontend::Accounts;
@@ -38,9 +35,6 @@ use crate::types::AccountId;
 use crate::types::AccountName;
 use crate::types::ContainerName;
 use crate::types::RoutingKey;
-
-use super::keygen::new_delegation_secret;
-use super::keygen::new_key;
 
 pub(super) use assignments::AssignmentView;
 
@@ -149,6 +143,9 @@ pub enum StoreError {
     /// A container cannot be deleted.
     #[error("container {0} cannot be deleted: {1}")]
     Container(String, index::Error),
+    /// A stored key cannot be shown.
+    #[error("a secret of account {0} cannot be read: {1}")]
+    Sealed(String, UnsealError),
     /// The operating system has no randomness.
     #[error("no randomness for a key: {0}")]
     Random(String),
@@ -202,7 +199,9 @@ impl AccountStore {
             let read = Read::Accounts(list.clone());
             let reply = self.router.read(&list.position(), read).await?;
             let ReadReply::Accounts(page) = reply else { return Err(mismatched()) };
-            all.extend(page.entries.iter().map(|(name, record)| self.view(name, record, false)));
+            for (name, record) in &page.entries {
+                all.push(self.view(&parse(name)?, record, false)?);
+            }
             list.from = page.next;
             if list.from.is_none() {
                 return Ok(all);
@@ -217,7 +216,7 @@ impl AccountStore {
     pub async fn show(&self, name: &str, keys: bool) -> Result<AccountView, StoreError> {
         let name = parse(name)?;
         let record = self.record(&name).await?;
-        Ok(self.view(name.as_str(), &record, keys))
+        self.view(&name, &record, keys)
     }
 
     /// Makes an account with the given keys, or new ones. One whose row is there without keys, because they came from a
@@ -232,7 +231,7 @@ impl AccountStore {
         anonymous: bool,
     ) -> Result<AccountView, StoreError> {
         let name = parse(name)?;
-        let keys = keys.into_iter().map(key).collect::<Result<Vec<_>, _>>()?;
+        let keys = keys.into_iter().map(keys::decoded).collect::<Result<Vec<_>, _>>()?;
         let _one = self.changing.lock().await;
         if self.accounts.get(&name).is_some() {
             return Err(StoreError::Exists(name.as_str().to_owned()));
@@ -240,12 +239,15 @@ impl AccountStore {
         let id = AccountId::new(self.ids.next().await?);
         self.router.write(Write::CreateAccount { name: name.clone(), id, anonymous }).await?;
         self.change(&name, AccountChange::Anonymous(anonymous)).await?;
-        self.change(&name, AccountChange::DelegationSecret(delegation_secret()?)).await?;
+        let id = self.record(&name).await?.id;
+        self.change(&name, AccountChange::DelegationSecret(self.new_delegation(&name, id)?))
+            .await?;
         // Last: an account without keys is none, so a crash before this line leaves nothing that half works.
+        let keys = keys.iter().map(|key| self.sealed(&name, id, key)).collect();
         self.change(&name, AccountChange::Keys(keys)).await?;
         tracing::info!(account = name.as_str(), "account created");
         let record = self.record(&name).await?;
-        Ok(self.view(name.as_str(), &record, true))
+        self.view(&name, &record, true)
     }
 
     /// Replaces one key by the given one, or a new one, at once: what the old one signed is refused from now on.
@@ -259,10 +261,12 @@ impl AccountStore {
         value: Option<String>,
     ) -> Result<AccountView, StoreError> {
         let name = parse(name)?;
-        let new = key(value)?;
+        let new = keys::decoded(value)?;
         let _one = self.changing.lock().await;
         self.refuse_configured(&name)?;
-        let mut keys = self.record(&name).await?.keys;
+        let record = self.record(&name).await?;
+        let new = self.sealed(&name, record.id, &new);
+        let mut keys = record.keys;
         match slot {
             KeySlot::First if keys.is_empty() => keys.push(new),
             KeySlot::First => keys[0] = new,
@@ -277,7 +281,7 @@ impl AccountStore {
         self.change(&name, AccountChange::Keys(keys)).await?;
         tracing::info!(account = name.as_str(), ?slot, "key rotated");
         let record = self.record(&name).await?;
-        Ok(self.view(name.as_str(), &record, true))
+        self.view(&name, &record, true)
     }
 
     /// Revokes all user delegation keys, and the signatures made with them; the account's keys stay.
@@ -286,13 +290,12 @@ impl AccountStore {
     /// [`StoreError`].
     pub async fn revoke_delegation(&self, name: &str) -> Result<AccountView, StoreError> {
         let name = parse(name)?;
-        let secret = delegation_secret()?;
         let _one = self.changing.lock().await;
-        self.record(&name).await?;
+        let secret = self.new_delegation(&name, self.record(&name).await?.id)?;
         self.change(&name, AccountChange::DelegationSecret(secret)).await?;
         tracing::info!(account = name.as_str(), "user delegation keys revoked");
         let record = self.record(&name).await?;
-        Ok(self.view(name.as_str(), &record, false))
+        self.view(&name, &record, false)
     }
 
     /// Sets whether containers may be opened to everybody.
@@ -306,7 +309,7 @@ impl AccountStore {
         self.change(&name, AccountChange::Anonymous(open)).await?;
         tracing::info!(account = name.as_str(), open, "anonymous access set");
         let record = self.record(&name).await?;
-        Ok(self.view(name.as_str(), &record, false))
+        self.view(&name, &record, false)
     }
 
     /// Removes an account; with `force`, all of its containers first. Requests are refused from the beginning of this on.
@@ -409,49 +412,10 @@ impl AccountStore {
         }
         Ok(())
     }
-
-    fn view(&self, name: &str, record: &AccountRecord, keys: bool) -> AccountView {
-        let known = AccountName::new(name).ok().and_then(|name| self.accounts.get(&name));
-        let keys_from = match known {
-            Some(account) if account.configured => "configuration",
-            Some(_) => "store",
-            None => "none",
-        };
-        let Endpoints { blob: address, http, https } = self.endpoints;
-        let schemes = [("http", http), ("https", https)];
-        let schemes = schemes.iter().filter(|(_, served)| *served);
-        AccountView {
-            name: name.to_owned(),
-            created: record.created.to_string(),
-            keys_from: keys_from.to_owned(),
-            anonymous: record.anonymous,
-            endpoints: schemes.map(|(s, _)| format!("{s}://{address}/{name}")).collect(),
-            keys: keys.then(|| record.keys.iter().map(|key| STANDARD.encode(key)).collect()),
-        }
-    }
 }
 
 fn parse(name: &str) -> Result<AccountName, StoreError> {
     AccountName::new(name).map_err(|_| StoreError::Name(name.to_owned()))
-}
-
-/// The given key, decoded, or a new one.
-fn key(given: Option<String>) -> Result<Bytes, StoreError> {
-    let text = match given {
-        Some(text) => text.trim().to_owned(),
-        None => new_key().map_err(|error| StoreError::Random(error.to_string()))?,
-    };
-    // The node may be started on an outside address later.
-    if text == DEVELOPMENT_KEY {
-        return Err(StoreError::Published);
-    }
-    AccountKeys::new(std::slice::from_ref(&text))?;
-    let bytes = STANDARD.decode(&text).map_err(|_| KeyError::NotBase64)?;
-    Ok(bytes.into())
-}
-
-fn delegation_secret() -> Result<Bytes, StoreError> {
-    new_delegation_secret().map_err(|error| StoreError::Random(error.to_string()))
 }
 
 fn mismatched() -> StoreError {

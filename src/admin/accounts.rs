@@ -189,7 +189,7 @@ fn refused(error: &StoreError) -> Failure {
         E::Configured(_) => (StatusCode::CONFLICT, "AccountConfigured"),
         E::NotEmpty(..) => (StatusCode::CONFLICT, "AccountNotEmpty"),
         E::Container(..) => (StatusCode::CONFLICT, "ContainerNotDeleted"),
-        E::Random(_) | E::Index(_) | E::Coordinator(_) => {
+        E::Random(_) | E::Sealed(..) | E::Index(_) | E::Coordinator(_) => {
             tracing::error!(%error, "an admin command failed");
             (StatusCode::INTERNAL_SERVER_ERROR, "Failed")
         }

@@ -2,10 +2,10 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use bytes::Bytes;
 use rand::TryRng;
 use rand::rngs::SysError;
 use rand::rngs::SysRng;
+use zeroize::Zeroizing;
 
 use crate::auth::DelegationSecret;
 
@@ -27,10 +27,10 @@ pub fn new_key() -> Result<String, SysError> {
 ///
 /// # Errors
 /// As [`new_key`].
-pub fn new_delegation_secret() -> Result<Bytes, SysError> {
-    let mut bytes = [0; DelegationSecret::BYTES];
-    SysRng.try_fill_bytes(&mut bytes)?;
-    Ok(Bytes::copy_from_slice(&bytes))
+pub fn new_delegation_secret() -> Result<Zeroizing<[u8; DelegationSecret::BYTES]>, SysError> {
+    let mut bytes = Zeroizing::new([0; DelegationSecret::BYTES]);
+    SysRng.try_fill_bytes(&mut *bytes)?;
+    Ok(bytes)
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@
 //! 4. `bearer/`: tokens of OpenID Connect issuers.
 //! 5. `letters.rs`, `grant.rs`: what a signature or a token grants, what an operation needs;
 //!    `delegator.rs`: what user delegation keys stand on.
+//! 6. `key_ring/`: the master keys, and the secrets that are sealed under them.
 //!
 //! The front end maps [`Error`] to codes (`frontend/errors.rs`) and keeps the table of what each operation needs
 //! (`frontend/access/needs.rs`).
@@ -17,6 +18,7 @@ mod canonical;
 mod delegator;
 mod error;
 mod grant;
+mod key_ring;
 mod keys;
 mod letters;
 mod sas;
@@ -27,6 +29,9 @@ pub use bearer::{Issuer, KeySet, KeySetError, Principal, RoleMap, verify_token};
 pub use delegator::{Entitlement, Scope, TrustedIssuer};
 pub use error::Error;
 pub use grant::{Authority, Exposure, Grant, Level, Need, Overrides, Permit, Reach};
+pub use key_ring::{
+    KeyRing, KeyRingError, KeyState, MasterKey, MasterKeyId, SecretContext, UnsealError,
+};
 pub use keys::{AccountKeys, DEVELOPMENT_KEY, KeyError};
 pub use letters::Letters;
 pub use sas::{

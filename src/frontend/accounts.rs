@@ -8,12 +8,16 @@ use std::sync::RwLock;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use tokio::sync::Mutex;
+use zeroize::Zeroizing;
 
 use crate::auth::AccountKeys;
 use crate::auth::DelegationSecret;
 use crate::frontend::metrics::AccountMetrics;
 use crate::frontend::metrics::Traffic;
+use crate::auth::SecretContext;
+use crate::auth::UnsealError;
 use crate::frontend::route::Router;
+use crate::frontend::secrets::Secrets;
 use crate::index::AccountRecord;
 use crate::index::Error;
 use crate::index::Read;
@@ -50,27 +54,69 @@ pub struct Account {
 
 impl Account {
     /// The account of a row, signed for with the configuration's `keys`.
-    #[must_use]
-    pub fn new(name: AccountName, keys: AccountKeys, record: AccountRecord) -> Self {
+    ///
+    /// # Errors
+    /// [`UnsealError`].
+    pub fn new(
+        name: AccountName,
+        keys: AccountKeys,
+        record: AccountRecord,
+        secrets: &Secrets,
+    ) -> Result<Self, UnsealError> {
         let AccountRecord { id, anonymous, delegation_secret, properties, assignments, .. } =
             record;
-        let delegation = DelegationSecret::stored(&delegation_secret);
+        let context = SecretContext::delegation(&name, id);
+        let secret = delegation_secret.map(|secret| secrets.open(&context, &secret)).transpose()?;
+        let delegation = secret.and_then(|secret| DelegationSecret::stored(&secret));
         let (configured, traffic) = (true, Arc::default());
-        Self { name, id, keys, delegation, properties, assignments, anonymous, configured, traffic }
+        Ok(Self {
+            name,
+            id,
+            keys,
+            delegation,
+            properties,
+            assignments,
+            anonymous,
+            configured,
+            traffic,
+        })
     }
 
     /// The account of a row, signed for with the row's own keys; `None` when it has none that can be used.
-    #[must_use]
-    pub fn stored(name: AccountName, record: AccountRecord) -> Option<Self> {
-        let keys: Vec<String> = record.keys.iter().map(|key| STANDARD.encode(key)).collect();
-        let keys = AccountKeys::new(&keys).ok()?;
-        Some(Self { configured: false, ..Self::new(name, keys, record) })
+    ///
+    /// # Errors
+    /// [`UnsealError`].
+    pub fn stored(
+        name: AccountName,
+        record: AccountRecord,
+        secrets: &Secrets,
+    ) -> Result<Option<Self>, UnsealError> {
+        let Ok(keys) = AccountKeys::new(&stored_keys(&name, &record, secrets)?) else {
+            return Ok(None);
+        };
+        Self::new(name, keys, record, secrets)
+            .map(|account| Some(Self { configured: false, ..account }))
     }
 }
 
+/// The keys in an account's row, as users write them.
+///
+/// # Errors
+/// [`UnsealError`].
+pub fn stored_keys(
+    name: &AccountName,
+    record: &AccountRecord,
+    secrets: &Secrets,
+) -> Result<Vec<Zeroizing<String>>, UnsealError> {
+    let context = SecretContext::account_key(name, record.id);
+    let open = |key| secrets.open(&context, key).map(|key| Zeroizing::new(STANDARD.encode(&*key)));
+    record.keys.iter().map(open).collect()
+}
+
 /// All accounts by name; clones share them.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Accounts {
+    secrets: Secrets,
     known: Arc<RwLock<HashMap<String, Arc<Account>>>>,
     /// Held from reading a row until it is known here, so that an older reading never replaces a newer one.
     refreshing: Arc<Mutex<()>>,
@@ -80,8 +126,9 @@ pub struct Accounts {
 impl Accounts {
     /// Collects accounts.
     #[must_use]
-    pub fn new(accounts: Vec<Account>) -> Self {
-        let made = Self::default();
+    pub fn new(accounts: Vec<Account>, secrets: Secrets) -> Self {
+        let (known, refreshing, metrics) = (Arc::default(), Arc::default(), Default::default());
+        let made = Self { secrets, known, refreshing, metrics };
         accounts.into_iter().for_each(|account| made.put(account));
         made
     }
@@ -89,6 +136,12 @@ impl Accounts {
     /// Shows requests and bytes of each account in `registry`.
     pub fn register(&self, registry: &mut Registry) {
         self.metrics.register(registry);
+    }
+
+    /// What seals the secrets of accounts, and of all else.
+    #[must_use]
+    pub const fn secrets(&self) -> &Secrets {
+        &self.secrets
     }
 
     /// The account of that name.
@@ -122,10 +175,13 @@ impl Accounts {
         let ReadReply::Account(record) = reply else { return Err(Error::AccountNotFound) };
         let configured = self.get(name).filter(|old| old.configured);
         let account = match configured {
-            Some(old) => Some(Account::new(name.clone(), old.keys.clone(), record)),
-            None => Account::stored(name.clone(), record),
+            Some(old) => {
+                Account::new(name.clone(), old.keys.clone(), record, &self.secrets).map(Some)
+            }
+            None => Account::stored(name.clone(), record, &self.secrets),
         };
-        match account {
+        let sealed = |error| Error::Corrupt(format!("a secret of account {name}: {error}"));
+        match account.map_err(sealed)? {
             Some(account) => self.put(account),
             None => self.forget(name),
         }

@@ -34,7 +34,7 @@ pub use api::{
     UpdateBlob, UpdateContainer, Write, WriteReply, Written, check_lease,
 };
 pub use api::{CopiedBlock, CopiedContent, PutCopy, Share, SharedBlob};
-pub use api::{CopyEnd, CopyJob, EndCopy, PendingCopy};
+pub use api::{CopyEnd, EndCopy, PendingCopy, ResealCopy};
 pub use api::{EntryChange, IndexTag, ListTags, TagEntry, TagPage, TagWork};
 pub use api::{
     FillLayer, PageRange, PageRanges, PageSpan, PagesWritten, ReadPages, SequenceAction,
@@ -50,4 +50,4 @@ pub use map::{MapFollower, PartitionDescriptor, PartitionMap};
 pub use metrics::Metrics;
 pub use objects::Objects;
 pub use record::{AccountRecord, BlobRecord, ContainerRecord};
-pub use record::{CopyRecord, CopyStatus, Encryption};
+pub use record::{CopyJob, CopyLink, CopyRecord, CopyStatus, Encryption};

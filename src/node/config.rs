@@ -10,21 +10,17 @@ use std::path::Path;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use thiserror::Error;
-
 use crate::frontend::source::Rules;
 use crate::protocol::KnownHosts;
 use crate::telemetry::LogFormat;
 use crate::telemetry::log;
 
 use super::accounts::AccountConfig;
-use super::accounts::AccountError;
 use super::accounts::AccountText;
 use super::admin_address::AdminAddress;
 use super::disks;
 use super::oidc;
 use super::oidc::OidcConfig;
-use super::oidc::OidcError;
 use super::settings::Settings;
 use super::settings::Switch;
 use super::settings::TlsMode;
@@ -69,6 +65,10 @@ const RESPONSE_MIN_RATE: Limit<u64> = Limit { default: KIB, range: 0..=GIB };
 const REHYDRATION_SECONDS: Limit<u32> = Limit { default: 1, range: 0..=1_000_000 };
 const DRAIN_SECONDS: Limit<u32> = Limit { default: 30, range: 0..=3600 };
 
+mod error;
+
+pub use error::ConfigError;
+
 /// Everything `blockyard serve` needs to know, checked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
@@ -89,6 +89,9 @@ pub struct Config {
     pub admin_plain: bool,
     /// The file with the token that admin commands must show. Default: `admin-token` in the first data directory.
     pub admin_token_file: PathBuf,
+    /// The file with the master keys, absolute. Default: beside the first data directory, with
+    /// `.key` behind its name.
+    pub master_key_file: PathBuf,
     /// Accounts, beside those made while a node ran. Default: the well-known development account, on loopback addresses only.
     pub accounts: Vec<AccountConfig>,
     /// Domains under which hosts name accounts (`NAME.blob.DOMAIN`), lower case. Default `localhost`. A path names its
@@ -162,108 +165,6 @@ pub struct Config {
     pub log_format: LogFormat,
 }
 
-/// Why a configuration is refused; the text says what to do.
-#[derive(Debug, Error)]
-pub enum ConfigError {
-    /// A setting is out of its range.
-    #[error("{setting} must be {min} to {max}, not {value}")]
-    Range {
-        /// As in the file.
-        setting: &'static str,
-        /// As given.
-        value: String,
-        /// Smallest.
-        min: String,
-        /// Largest.
-        max: String,
-    },
-    /// The development account cannot be served there.
-    #[error(
-        "account {account} has the well-known development key and {listen} can be reached from outside: give it another \
-         key with --account NAME:KEY (`blockyard keygen` prints one), or listen on 127.0.0.1"
-    )]
-    PublicAccount {
-        /// The account.
-        account: String,
-        /// The address.
-        listen: SocketAddr,
-    },
-    /// An account is not written as it should be.
-    #[error("{0}")]
-    Account(#[from] AccountError),
-    /// Nobody could sign in.
-    #[error(
-        "there is no account, and the development account is served on loopback addresses only: give one with \
-         --account NAME:KEY (`blockyard keygen` prints a key), or listen on 127.0.0.1 and make one with `blockyard \
-         account create`"
-    )]
-    NoAccount,
-    /// Two accounts of one name.
-    #[error("account {0} is configured twice; a second key goes behind the first: NAME:KEY1:KEY2")]
-    AccountTwice(String),
-    /// An issuer of bearer tokens is not written as it should be.
-    #[error("{0}")]
-    Oidc(#[from] OidcError),
-    /// Two disks in one folder.
-    #[error("data directory {0} is given twice; each disk needs its own")]
-    DataTwice(PathBuf),
-    /// Empty path.
-    #[error("a data directory has no name; give --data DIR")]
-    DataEmpty,
-    /// One port for two listeners.
-    #[error("blob_listen and admin_listen are both {0}; give one of them another port")]
-    SameAddress(SocketAddr),
-    /// A certificate without its key, or the reverse.
-    #[error("tls_cert and tls_key go together: give both, or --tls auto")]
-    TlsHalf,
-    /// Two certificates.
-    #[error(
-        "--tls auto makes a certificate of its own: leave tls_cert and tls_key out, or leave out --tls"
-    )]
-    TlsTwice,
-    /// Nothing to serve it with.
-    #[error("--admin-tls needs a certificate: give --tls auto, or --tls-cert and --tls-key")]
-    AdminTls,
-    /// The token would go over the network for everybody to read.
-    #[error(
-        "the admin listener at {0} can be reached from other machines, and without TLS its token can be read on the way: give \
-         it --admin-tls, listen on 127.0.0.1 or unix:PATH, or give --admin-plain when something else protects it"
-    )]
-    AdminPlain(AdminAddress),
-    /// Nothing would be served.
-    #[error("--https-only needs a certificate: give --tls auto, or --tls-cert and --tls-key")]
-    HttpsOnly,
-    /// A variable that is no setting.
-    #[error(
-        "{name} is no setting of Blockyard and would be ignored; do you mean {nearest}? (or unset it)"
-    )]
-    UnknownVariable {
-        /// The variable.
-        name: String,
-        /// The nearest there is.
-        nearest: String,
-    },
-    /// The log filter does not parse.
-    #[error("log: {0}; write for example `info` or `warn,blockyard::index=debug`")]
-    Log(#[from] log::LogError),
-    /// The file cannot be read.
-    #[error("cannot read the configuration file {path}: {error}")]
-    FileUnreadable {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        error: std::io::Error,
-    },
-    /// The file does not parse, or names an unknown setting.
-    #[error("configuration file {path}: {error}")]
-    FileInvalid {
-        /// The file.
-        path: PathBuf,
-        /// Where and why; names the field.
-        error: Box<toml::de::Error>,
-    },
-}
-
 impl Config {
     /// Merges flags and variables (`given`) over the file and the defaults, and checks the outcome.
     ///
@@ -293,7 +194,12 @@ impl Config {
             }
         }
         let token_file = s.admin_token_file.or_else(|| Some(data.first()?.join(ADMIN_TOKEN)));
+        let master_key_file = match s.master_key_file {
+            Some(path) => path,
+            None => master_key_beside(data.first().ok_or(ConfigError::DataEmpty)?)?,
+        };
         let config = Self {
+            master_key_file: absolute(&master_key_file),
             data,
             add_disk,
             without_disk: s.without_disk.unwrap_or_default(),
@@ -371,6 +277,13 @@ impl Config {
                 return Err(ConfigError::DataTwice(folder.clone()));
             }
         }
+        if let Some(folder) = self.data.iter().find(|folder| {
+            let key = absolute(&self.master_key_file);
+            key.starts_with(absolute(folder))
+        }) {
+            let (path, folder) = (self.master_key_file.clone(), folder.clone());
+            return Err(ConfigError::MasterKeyInside { path, folder });
+        }
         let same = self.admin_listen == AdminAddress::Tcp(self.blob_listen);
         if same && self.blob_listen.port() != 0 {
             return Err(ConfigError::SameAddress(self.blob_listen));
@@ -396,6 +309,24 @@ impl Config {
             names: self.allow_hosts.clone(),
         }
     }
+}
+
+/// The master key file of a store whose first data directory is this one.
+///
+/// # Errors
+/// [`ConfigError::MasterKeyPlace`] when the directory has no name.
+pub fn master_key_beside(data: &Path) -> Result<PathBuf, ConfigError> {
+    let data = absolute(data);
+    let none = || ConfigError::MasterKeyPlace(data.clone());
+    let mut name = data.file_name().ok_or_else(none)?.to_owned();
+    name.push(".key");
+    Ok(data.with_file_name(name))
+}
+
+/// The path in full, as it is compared; links are not followed.
+fn absolute(path: &Path) -> PathBuf {
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    path.components().collect()
 }
 
 fn domains(given: Option<Vec<String>>) -> Vec<String> {

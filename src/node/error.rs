@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use thiserror::Error;
 
 use crate::admin::DiskRefusal;
+use crate::auth::UnsealError;
 use crate::capacity::OpenError;
 use crate::coordinator;
 use crate::env::DiskError;
@@ -15,6 +16,7 @@ use crate::telemetry::LogError;
 use super::accounts::AccountError;
 use super::admin_client::ClientError;
 use super::config::ConfigError;
+use super::master_key::MasterKeyError;
 use super::oidc::OidcError;
 use super::sas::SasError;
 use super::tls::CertificateError;
@@ -61,6 +63,17 @@ pub enum NodeError {
     /// A running node refuses an admin command, or does not answer.
     #[error("{0}")]
     Admin(#[from] ClientError),
+    /// There is no key ring for the store's secrets.
+    #[error("{0}")]
+    MasterKey(#[from] MasterKeyError),
+    /// A secret of the store does not open.
+    #[error("{of}: {error}")]
+    Secret {
+        /// Whose.
+        of: String,
+        /// Why.
+        error: UnsealError,
+    },
     /// A data directory cannot be used.
     #[error("data directory {path}: {error}")]
     Data {

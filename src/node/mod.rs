@@ -8,6 +8,7 @@
 //! 3. `open_files.rs`: as many as are allowed; `listeners.rs`: both ports are taken before data is touched;
 //! 4. `storage.rs`: disks, extents, coordinator are opened and recovered; `disks.rs` misses a
 //!    forgotten one and adds none unasked;
+//!    `master_key.rs`: the key ring of the store's secrets; `reseal.rs`: those of before are sealed;
 //! 5. `tls.rs`: the certificate; `roles.rs`: index, front end, reclaim;
 //! 6. `serve.rs`: the roles are built from below, `metrics.rs` shows the program itself,
 //!    `banner.rs` tells the user, `signals.rs` ends it, the roles go down from above.
@@ -44,12 +45,14 @@ pub mod files;
 pub mod grant_args;
 pub mod health;
 pub mod listeners;
+pub mod master_key;
 mod metrics;
 pub mod oidc;
 pub mod open_files;
 pub mod partition_args;
 pub mod partition_command;
 pub mod partition_watch;
+pub mod reseal;
 pub mod roles;
 pub mod sas;
 pub mod serve;

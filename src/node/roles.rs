@@ -11,7 +11,8 @@ use crate::admin::Control;
 use crate::admin::Endpoints;
 use crate::admin::PartitionStore;
 use crate::admin::new_delegation_secret;
-use crate::auth::DelegationSecret;
+use crate::auth::SecretContext;
+use crate::auth::UnsealError;
 use crate::capacity::Capacity;
 use crate::coordinator::Coordinator;
 use crate::coordinator::IdAllocator;
@@ -24,6 +25,7 @@ use crate::frontend::Client;
 use crate::frontend::FrontEnd;
 use crate::frontend::FrontEndConfig;
 use crate::frontend::Router;
+use crate::frontend::Secrets;
 use crate::frontend::Tls;
 use crate::frontend::Tokens;
 use crate::frontend::accounts::Account;
@@ -62,7 +64,9 @@ use super::config::ConfigError;
 use super::error::NodeError;
 use super::health::reachable;
 use super::listeners::Bound;
+use super::master_key::MasterKeyError;
 use super::oidc::OidcConfig;
+use super::reseal::reseal;
 use super::storage::Storage;
 
 /// Accounts read at a time.
@@ -117,7 +121,7 @@ impl Roles {
         env: &Env,
         storage: &Storage,
         (blob, tls): (Bound, Option<Tls>),
-        registry: &mut Registry,
+        (secrets, registry): (&Secrets, &mut Registry),
     ) -> Result<Self, NodeError> {
         let base = Base {
             env: env.clone(),
@@ -139,7 +143,8 @@ impl Roles {
         let router =
             Router::new(Arc::clone(&hosted), Arc::clone(&base.coordinator), front.clone()).await?;
         let router = Arc::new(router);
-        let accounts = make_accounts(config, &base, &router).await?;
+        seal_all(config, &router, secrets).await?;
+        let accounts = make_accounts(config, &base, (&router, secrets)).await?;
         accounts.register(registry);
         Reclaim::start(Setup {
             host: hosted,
@@ -265,29 +270,47 @@ async fn open_index(
     Ok((Arc::new(fleet), own))
 }
 
-/// The account's row with a secret for user delegation keys, made now if an older program wrote the row.
+/// Seals what is plain, or sealed under a master key of before a rotation.
+async fn seal_all(config: &Config, router: &Router, secrets: &Secrets) -> Result<(), NodeError> {
+    let done = match reseal(router, secrets).await {
+        Err(NodeError::Secret { error: UnsealError::NoKey(key), .. }) => {
+            let path = config.master_key_file.clone();
+            return Err(MasterKeyError::Lacks { path, key }.into());
+        }
+        done => done?,
+    };
+    if done.secrets > 0 {
+        let key = secrets.ring().active().id();
+        tracing::info!(secrets = done.secrets, key, "secrets sealed under the active master key");
+    }
+    Ok(())
+}
+
+/// The account's row with a secret for user delegation keys, made now if an older program wrote
+/// the row.
 async fn with_delegation_secret(
-    router: &Router,
+    (router, secrets): (&Router, &Secrets),
     name: &AccountName,
     record: AccountRecord,
 ) -> Result<AccountRecord, NodeError> {
-    if DelegationSecret::stored(&record.delegation_secret).is_some() {
+    if record.delegation_secret.is_some() {
         return Ok(record);
     }
     let secret = new_delegation_secret().map_err(|error| NodeError::System {
         what: "randomness for user delegation keys",
         reason: error.to_string(),
     })?;
-    let change = AccountChange::DelegationSecret(secret.clone());
+    let sealed = secrets.seal(&SecretContext::delegation(name, record.id), &*secret);
+    let change = AccountChange::DelegationSecret(sealed.clone());
     router.write(Write::UpdateAccount { name: name.clone(), change }).await?;
-    Ok(AccountRecord { delegation_secret: secret, ..record })
+    Ok(AccountRecord { delegation_secret: Some(sealed), ..record })
 }
 
 /// Looks the configured accounts up, making those that are new, and those that were made while a node ran.
 async fn make_accounts(
     config: &Config,
     base: &Base,
-    router: &Router,
+    (router, secrets): (&Router, &Secrets),
 ) -> Result<Accounts, NodeError> {
     let ids = base.ids(counter::ACCOUNT_IDS);
     let mut accounts = Vec::new();
@@ -305,8 +328,10 @@ async fn make_accounts(
             return Err(NodeError::System { what, reason: "not an account".to_owned() });
         };
         let record = switched(config, router, &name, *record).await?;
-        let record = with_delegation_secret(router, &name, record).await?;
-        accounts.push(Account::new(name, account.keys()?, record));
+        let record = with_delegation_secret((router, secrets), &name, record).await?;
+        let (of, keys) = (format!("account {name}"), account.keys()?);
+        let account = Account::new(name, keys, record, secrets);
+        accounts.push(account.map_err(|error| NodeError::Secret { of, error })?);
     }
     let mut list = ListAccounts { from: None, limit: ACCOUNTS_PAGE };
     loop {
@@ -318,8 +343,13 @@ async fn make_accounts(
         for (name, record) in page.entries {
             let Ok(name) = AccountName::new(&name) else { continue };
             if accounts.iter().all(|known| known.name != name) {
-                let record = with_delegation_secret(router, &name, record).await?;
-                accounts.extend(Account::stored(name, record));
+                let record = with_delegation_secret((router, secrets), &name, record).await?;
+                match Account::stored(name.clone(), record, secrets) {
+                    Ok(account) => accounts.extend(account),
+                    Err(error) => {
+                        tracing::error!(account = %name, %error, "the account is not served");
+                    }
+                }
             }
         }
         list.from = page.next;
@@ -330,7 +360,7 @@ async fn make_accounts(
     if accounts.is_empty() {
         return Err(ConfigError::NoAccount.into());
     }
-    Ok(Accounts::new(accounts))
+    Ok(Accounts::new(accounts, secrets.clone()))
 }
 
 /// The account with its switch for public access as the configuration wants it.

@@ -82,6 +82,11 @@ pub struct Settings {
     /// data directory]
     #[arg(long, value_name = "FILE", env = "BLOCKYARD_ADMIN_TOKEN_FILE")]
     pub admin_token_file: Option<PathBuf>,
+    /// File with the master keys, under which secrets in the store are sealed; made at the first
+    /// start. Copy it to a place where no backup of the data goes [default: the first data
+    /// directory with .key behind its name, such as /data/one.key]
+    #[arg(long, value_name = "FILE", env = "BLOCKYARD_MASTER_KEY_FILE")]
+    pub master_key_file: Option<PathBuf>,
     /// Account as NAME:BASE64KEY or NAME:BASE64KEY:BASE64KEY2; repeat for more [default: the development account, on
     /// loopback addresses only]
     #[arg(
@@ -236,6 +241,7 @@ impl Settings {
             admin_tls: self.admin_tls.or(below.admin_tls),
             admin_plain: self.admin_plain.or(below.admin_plain),
             admin_token_file: self.admin_token_file.or(below.admin_token_file),
+            master_key_file: self.master_key_file.or(below.master_key_file),
             account: self.account.or(below.account),
             public_access: self.public_access.or(below.public_access),
             oidc: self.oidc.or(below.oidc),

@@ -5,8 +5,8 @@
 //! with a new nonce; what is left of the old ones keeps its place in the old keystream ([`Seal::after`]). Two of n requests
 //! under one key meet in a nonce, or in the 2^28 counters behind it, with a chance of about n^2 / 2^100.
 //!
-//! The only file that names `aes`, `ctr` and `zeroize`. Counter mode alone does not notice a changed byte: frame and
-//! content checksums do that, here as for all content.
+//! The only file that names `aes` and `ctr`. Counter mode alone does not notice a changed byte:
+//! frame and content checksums do that, here as for all content.
 
 use std::fmt;
 

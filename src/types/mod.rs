@@ -21,6 +21,7 @@ mod properties;
 mod range;
 mod role;
 mod scope;
+mod secret;
 mod service;
 mod stripe;
 mod tag_filter;
@@ -51,6 +52,7 @@ pub use properties::{BlobProperties, PublicAccess};
 pub use range::ByteRange;
 pub use role::{PrincipalKind, Role, RoleAssignment};
 pub use scope::DeleteScope;
+pub use secret::Secret;
 pub use service::{
     CorsRule, Logging, ServiceMetrics, ServiceProperties, ServicePropertiesChange, Website,
 };

@@ -5,9 +5,11 @@
 mod bad_input;
 mod compatibility;
 mod contract;
+mod folder;
 mod layering;
 mod metrics;
 mod program;
+mod secrets;
 mod server;
 mod tidy;
 mod tree;

@@ -10,7 +10,9 @@ use std::process::Command;
 use std::process::Output;
 use std::process::Stdio;
 
-fn blockyard(arguments: &[&str]) -> Command {
+use crate::folder::Data;
+
+pub(crate) fn blockyard(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_blockyard"));
     // The caller's settings are not this test's.
     for (name, _) in std::env::vars_os() {
@@ -22,11 +24,11 @@ fn blockyard(arguments: &[&str]) -> Command {
     command
 }
 
-fn run(arguments: &[&str]) -> Output {
+pub(crate) fn run(arguments: &[&str]) -> Output {
     blockyard(arguments).output().unwrap()
 }
 
-fn words(output: &Output) -> String {
+pub(crate) fn words(output: &Output) -> String {
     let both = [&output.stdout[..], &output.stderr[..]].concat();
     String::from_utf8(both).unwrap()
 }
@@ -38,11 +40,11 @@ pub(crate) struct Node {
 }
 
 impl Node {
-    fn start(data: &Path) -> Self {
+    pub(crate) fn start(data: &Path) -> Self {
         Self::start_on(&[data])
     }
 
-    fn start_on(data: &[&Path]) -> Self {
+    pub(crate) fn start_on(data: &[&Path]) -> Self {
         Self::start_with(data, &[])
     }
 
@@ -100,7 +102,7 @@ impl Drop for Node {
 
 #[test]
 fn node_serves_drains_and_checks_sound() {
-    let data = tempfile::tempdir().unwrap();
+    let data = Data::new();
     let folder = data.path().to_str().unwrap();
     for signal in ["-TERM", "-INT"] {
         let node = Node::start(data.path());
@@ -121,7 +123,7 @@ fn node_serves_drains_and_checks_sound() {
 
 #[test]
 fn killed_node_checks_sound_and_as_json() {
-    let data = tempfile::tempdir().unwrap();
+    let data = Data::new();
     let node = Node::start(data.path());
     assert_eq!(node.end("-KILL"), None);
     let check = run(&["check", "--json", data.path().to_str().unwrap()]);
@@ -133,7 +135,7 @@ fn killed_node_checks_sound_and_as_json() {
 
 #[test]
 fn accounts_made_while_serving_survive_a_kill() {
-    let data = tempfile::tempdir().unwrap();
+    let data = Data::new();
     let folder = data.path().to_str().unwrap();
     let node = Node::start(data.path());
     let admin = node.admin().to_string();
@@ -166,7 +168,7 @@ fn accounts_made_while_serving_survive_a_kill() {
 
 #[test]
 fn misspelled_variable_is_refused() {
-    let data = tempfile::tempdir().unwrap();
+    let data = Data::new();
     let output = blockyard(&["serve", "--data", data.path().to_str().unwrap()])
         .env("BLOCKYARD_BLOB_LISTN", "127.0.0.1:0")
         .output()
@@ -177,8 +179,8 @@ fn misspelled_variable_is_refused() {
 
 #[test]
 fn forgotten_disk_is_missed_by_name() {
-    let first = tempfile::tempdir().unwrap();
-    let second = tempfile::tempdir().unwrap();
+    let first = Data::new();
+    let second = Data::new();
     let node = Node::start_on(&[first.path(), second.path()]);
     assert_eq!(node.end("-TERM"), Some(0));
     let output = blockyard(&["serve", "--data", first.path().to_str().unwrap()])
@@ -193,7 +195,7 @@ fn forgotten_disk_is_missed_by_name() {
 
 #[test]
 fn faults_are_dialled_from_the_command_line() {
-    let data = tempfile::tempdir().unwrap();
+    let data = Data::new();
     let node = Node::start(data.path());
     let admin = node.admin().to_string();
     let folder = data.path().to_str().unwrap();
@@ -225,10 +227,10 @@ fn faults_are_dialled_from_the_command_line() {
 
 #[test]
 fn busy_port_is_named_with_the_flag_to_change() {
-    let data = tempfile::tempdir().unwrap();
+    let data = Data::new();
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
-    let folder = data.path().join("never");
+    let folder = data.path().to_owned();
     let cases = [("--blob-listen", "--admin-listen"), ("--admin-listen", "--blob-listen")];
     for (busy, free) in cases {
         let output = blockyard(&["serve", busy, &address, free, "127.0.0.1:0", "--data"])

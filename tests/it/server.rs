@@ -8,6 +8,8 @@ use std::process::ChildStdout;
 use std::process::Command;
 use std::process::Stdio;
 
+use crate::folder::Data;
+
 /// The account that tests sign as.
 pub(crate) const ACCOUNT: &str = "acct1";
 /// Its key.
@@ -23,13 +25,13 @@ pub(crate) struct Server {
     child: Child,
     /// Open, so that the rest of the banner meets no closed pipe.
     _stdout: BufReader<ChildStdout>,
-    _data: tempfile::TempDir,
+    _data: Data,
 }
 
 impl Server {
     /// Starts one with further flags and waits until it says that it serves.
     pub(crate) fn start(flags: &[&str]) -> Self {
-        let data = tempfile::tempdir().unwrap();
+        let data = Data::new();
         let mut child = Command::new(env!("CARGO_BIN_EXE_blockyard"))
             .arg("serve")
             .arg("--data")

@@ -25,6 +25,7 @@ use crate::env::rand::SeededRand;
 use crate::env::tasks::Tasks;
 use crate::frontend::Accounts;
 use crate::frontend::Router;
+use crate::frontend::Secrets;
 use crate::frontend::accounts::Account;
 use crate::index::Error;
 use crate::index::IndexHost;
@@ -85,7 +86,9 @@ async fn accounts(env: &Env) -> AccountStore {
         panic!("account")
     };
     let keys = AccountKeys::new(&["AAAAAAAAAAAAAAAAAAAAAAAAAAA="]).unwrap();
-    let known = Accounts::new(vec![Account::new(name, keys, *record)]);
+    let secrets = Secrets::known(&env.rand);
+    let account = Account::new(name, keys, *record, &secrets).unwrap();
+    let known = Accounts::new(vec![account], secrets);
     let ids = Arc::new(IdAllocator::new(coordinator, counter::ACCOUNT_IDS));
     let endpoints = Endpoints { blob: "127.0.0.1:10000".parse().unwrap(), http: true, https: true };
     let issuers = ["https://i", "https://j"].map(str::to_owned).into_iter();

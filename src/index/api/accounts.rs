@@ -8,6 +8,7 @@ use crate::types::Collation;
 use crate::types::ContainerId;
 use crate::types::RoleAssignment;
 use crate::types::RoutingKey;
+use crate::types::Secret;
 use crate::types::ServicePropertiesChange;
 
 /// A change of an account's row.
@@ -15,12 +16,15 @@ use crate::types::ServicePropertiesChange;
 pub enum AccountChange {
     /// Set Blob Service Properties.
     Properties(Box<ServicePropertiesChange>),
-    /// Replaces its shared keys: first and second, decoded; none when they come from the configuration.
-    Keys(Vec<Bytes>),
+    /// Replaces its shared keys: first and second, decoded and sealed; none when they come from the
+    /// configuration.
+    Keys(Vec<Secret>),
     /// Whether its containers may be opened to everybody.
     Anonymous(bool),
     /// Replaces what its user delegation keys are derived from, which revokes them all.
-    DelegationSecret(Bytes),
+    DelegationSecret(Secret),
+    /// Puts other sealings of the same secrets in the place of those that are still there.
+    Reseal(Vec<(Secret, Secret)>),
     /// Gives a role; one that is given already changes nothing. The caller holds the number of them
     /// to [`AccountRecord::ASSIGNMENTS_MAX`].
     Assign(RoleAssignment),

@@ -1,25 +1,22 @@
 //! Copies by reference: the source marks, the destination names (ADR 0009).
 
-use std::fmt;
-use std::fmt::Debug;
 use std::ops::Range;
 
-use serde::Deserialize;
-use serde::Serialize;
 use uuid::Uuid;
 
 use crate::index::api::Guard;
 use crate::index::api::NewContent;
 use crate::index::record::BlobRecord;
+use crate::index::record::CopyJob;
 use crate::index::record::CopyRecord;
 use crate::types::BlobKey;
 use crate::types::BlobKind;
 use crate::types::BlobProperties;
 use crate::types::BlockId;
 use crate::types::Crc64;
-use crate::types::Md5;
 use crate::types::Metadata;
 use crate::types::RoutingKey;
+use crate::types::Secret;
 use crate::types::Tags;
 use crate::types::TierState;
 use crate::types::Timestamp;
@@ -117,32 +114,6 @@ pub struct PutCopy {
     pub job: Option<Box<CopyJob>>,
 }
 
-/// What a pending copy needs to go on, after a restart too. It holds secrets, and is forgotten when the copy ends.
-#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CopyJob {
-    /// As in the record of the copy.
-    pub id: Uuid,
-    /// The source, with its signature.
-    pub url: String,
-    /// `Bearer` and a token.
-    pub authorization: Option<String>,
-    /// What the source was when the copy began.
-    pub etag: Option<String>,
-    /// Of the source's bytes, as claimed.
-    pub md5: Option<Md5>,
-    /// Of the source's bytes, as claimed.
-    pub crc64: Option<Crc64>,
-}
-
-impl Debug for CopyJob {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("CopyJob")
-            .field("id", &self.id)
-            .field("etag", &self.etag)
-            .finish_non_exhaustive()
-    }
-}
-
 /// A pending copy as [`crate::index::Read::CopyJobs`] finds it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PendingCopy {
@@ -177,4 +148,15 @@ pub enum CopyEnd {
     Failed(String),
     /// By the client, who holds this lease; the blob stays, without bytes.
     Aborted(Option<Uuid>),
+}
+
+/// Puts another sealing of the source of a pending copy in the place of one that is still there.
+#[derive(Clone, Debug)]
+pub struct ResealCopy {
+    /// The destination.
+    pub blob: RoutingKey,
+    /// What stands there; nothing is changed when it is another.
+    pub from: Secret,
+    /// What is to stand there.
+    pub to: Secret,
 }

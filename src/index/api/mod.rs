@@ -41,7 +41,7 @@ pub use containers::{
     ListContainers, UpdateContainer,
 };
 pub use copy::{CopiedBlock, CopiedContent, PutCopy, Share, SharedBlob};
-pub use copy::{CopyEnd, CopyJob, EndCopy, PendingCopy};
+pub use copy::{CopyEnd, EndCopy, PendingCopy, ResealCopy};
 pub use error::{EncryptionFault, Error, LeaseRefusal};
 pub use host::{IndexHost, Target};
 pub use lease::{LeaseBlob, LeaseContainer, Leased, check_lease};

@@ -15,6 +15,7 @@ use crate::types::ContainerName;
 use crate::types::CorsRule;
 use crate::types::EtagMatch;
 use crate::types::Metadata;
+use crate::types::Secret;
 use crate::types::TagClause;
 use crate::types::TagCondition;
 use crate::types::Tags;
@@ -51,6 +52,9 @@ pub(super) fn of(write: &Write) -> usize {
                 CopyEnd::Aborted(_) => 0,
             };
             bytes(end.blob.as_bytes()) + what
+        }
+        Write::ResealCopy(again) => {
+            bytes(again.blob.as_bytes()) + secret(&again.from) + secret(&again.to)
         }
         Write::StageBlock(stage) => {
             name(stage.key.name.as_str())
@@ -109,10 +113,12 @@ pub(super) fn of(write: &Write) -> usize {
         Write::DeleteContainer(delete) => guard(&delete.guard),
         Write::LeaseContainer(lease) => guard(&lease.guard),
         Write::UpdateAccount { change, .. } => match change {
-            AccountChange::Keys(keys) => {
-                list(keys) + keys.iter().map(|key| bytes(key)).sum::<usize>()
+            AccountChange::Keys(keys) => list(keys) + keys.iter().map(secret).sum::<usize>(),
+            AccountChange::DelegationSecret(new) => secret(new),
+            AccountChange::Reseal(pairs) => {
+                let inside = pairs.iter().map(|(from, to)| secret(from) + secret(to));
+                list(pairs) + inside.sum::<usize>()
             }
-            AccountChange::DelegationSecret(secret) => bytes(secret),
             AccountChange::Properties(change) => {
                 let rules = change.cors.iter().flatten().map(cors);
                 size_of_val(change.as_ref()) + rules.sum::<usize>() + WEBSITE
@@ -142,10 +148,7 @@ fn put_copy(copy: &PutCopy) -> usize {
         size_of_val(told.as_ref()) + text(&told.source) + option(told.description.as_deref())
     });
     let job = copy.job.as_ref().map_or(0, |job| {
-        size_of_val(job.as_ref())
-            + text(&job.url)
-            + option(job.authorization.as_deref())
-            + option(job.etag.as_deref())
+        size_of_val(job.as_ref()) + secret(&job.source) + option(job.etag.as_deref())
     });
     size_of_val(copy)
         + name(copy.key.name.as_str())
@@ -156,6 +159,10 @@ fn put_copy(copy: &PutCopy) -> usize {
         + copied(&copy.content)
         + told
         + job
+}
+
+fn secret(secret: &Secret) -> usize {
+    bytes(secret.as_bytes())
 }
 
 fn content(new: &NewContent) -> usize {

@@ -21,6 +21,7 @@ use crate::index::api::PagesWritten;
 use crate::index::api::Place;
 use crate::index::api::PutBlob;
 use crate::index::api::PutCopy;
+use crate::index::api::ResealCopy;
 use crate::index::api::SealBlob;
 use crate::index::api::SetTier;
 use crate::index::api::Share;
@@ -90,6 +91,8 @@ pub enum Write {
     FillLayer(FillLayer),
     /// A pending copy ends.
     EndCopy(Box<EndCopy>),
+    /// The source of a pending copy is sealed anew.
+    ResealCopy(ResealCopy),
     /// Put Block.
     StageBlock(StageBlock),
     /// Put Block List.
@@ -192,6 +195,7 @@ impl Write {
             Self::SharePages(b) => RoutingKey::blob(&b.key).as_bytes().clone(),
             Self::FillLayer(b) => b.blob.as_bytes().clone(),
             Self::EndCopy(b) => b.blob.as_bytes().clone(),
+            Self::ResealCopy(b) => b.blob.as_bytes().clone(),
             Self::StageBlock(b) => RoutingKey::blob(&b.key).as_bytes().clone(),
             Self::CommitBlocks(b) => RoutingKey::blob(&b.key).as_bytes().clone(),
             Self::AppendBlock(b) => RoutingKey::blob(&b.key).as_bytes().clone(),
@@ -255,6 +259,7 @@ impl Write {
             | Self::SharePages(_)
             | Self::FillLayer(_)
             | Self::EndCopy(_)
+            | Self::ResealCopy(_)
             | Self::StageBlock(_)
             | Self::CommitBlocks(_)
             | Self::AppendBlock(_)

@@ -1,7 +1,5 @@
 //! Accounts and containers: one row each.
 
-use bytes::Bytes;
-
 use crate::index::api::AccountChange;
 use crate::index::api::AccountPage;
 use crate::index::api::ContainerChange;
@@ -72,7 +70,7 @@ pub(super) async fn create_account(
         created: now,
         keys: Vec::new(),
         anonymous,
-        delegation_secret: Bytes::new(),
+        delegation_secret: None,
         properties: ServiceProperties::default(),
         assignments: Vec::new(),
     };
@@ -93,7 +91,14 @@ pub(super) async fn update_account(
         AccountChange::Properties(properties) => properties.apply(&mut record.properties),
         AccountChange::Keys(keys) => record.keys.clone_from(keys),
         AccountChange::Anonymous(open) => record.anonymous = *open,
-        AccountChange::DelegationSecret(secret) => record.delegation_secret.clone_from(secret),
+        AccountChange::DelegationSecret(new) => record.delegation_secret = Some(new.clone()),
+        AccountChange::Reseal(pairs) => {
+            for secret in record.keys.iter_mut().chain(&mut record.delegation_secret) {
+                if let Some((_, to)) = pairs.iter().find(|(from, _)| from == secret) {
+                    secret.clone_from(to);
+                }
+            }
+        }
         AccountChange::Assign(new) if record.assignments.contains(new) => {}
         AccountChange::Assign(new) => record.assignments.push(new.clone()),
         AccountChange::Unassign(old) => record.assignments.retain(|kept| kept != old),

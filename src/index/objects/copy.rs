@@ -64,7 +64,7 @@ pub(super) async fn put(
         layout::remove_rows(&key, &layout, now, out);
     }
     if let Some(job) = &put.job {
-        out.put(Family::Work, keys::copy_work(&key), values::encode(&**job));
+        out.put(Family::Work, keys::copy_work(&key), values::encode_record(&**job));
     }
     garbage::write(&key, now, &dropped, &laid.kept, out);
     out.put(Family::Main, key.as_bytes().clone(), values::encode_blob(&record, &laid.content));

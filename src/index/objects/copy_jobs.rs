@@ -4,11 +4,11 @@ use bytes::Bytes;
 
 use crate::index::api::CopiedContent;
 use crate::index::api::CopyEnd;
-use crate::index::api::CopyJob;
 use crate::index::api::EndCopy;
 use crate::index::api::Error;
 use crate::index::api::NewContent;
 use crate::index::api::PendingCopy;
+use crate::index::api::ResealCopy;
 use crate::index::api::WriteReply;
 use crate::index::objects::blob;
 use crate::index::objects::copy;
@@ -18,6 +18,7 @@ use crate::index::objects::guard;
 use crate::index::objects::keys;
 use crate::index::objects::layout;
 use crate::index::objects::values;
+use crate::index::record::CopyJob;
 use crate::index::record::CopyStatus;
 use crate::index::rows::Family;
 use crate::index::rows::Row;
@@ -30,7 +31,7 @@ use crate::types::Timestamp;
 
 /// A work row's value.
 pub(in crate::index) fn decode(row: &Row) -> Result<CopyJob, Error> {
-    values::decode(Family::Work, &row.key, &row.value)
+    values::decode_record(Family::Work, &row.key, &row.value)
 }
 
 /// Pending copies from a position, and where to go on.
@@ -54,6 +55,23 @@ pub(super) async fn list(
         found.push(PendingCopy { blob, job: decode(&row)? });
     }
     Ok((found, cursor.paused().cloned().or(end)))
+}
+
+/// Seals the source of a pending copy anew, unless it was meanwhile or the copy has ended.
+pub(super) async fn reseal(
+    view: &dyn Rows,
+    again: &ResealCopy,
+    out: &mut RowBatch,
+) -> Result<WriteReply, Error> {
+    let key = keys::copy_work(&again.blob);
+    if let Some(value) = view.get(Family::Work, &key).await? {
+        let mut job: CopyJob = values::decode_record(Family::Work, &key, &value)?;
+        if job.source == again.from {
+            job.source = again.to.clone();
+            out.put(Family::Work, key, values::encode_record(&job));
+        }
+    }
+    Ok(WriteReply::Done)
 }
 
 /// Ends a pending copy: its bytes become the blob, or it stays without any.

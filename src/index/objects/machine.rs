@@ -64,6 +64,7 @@ impl Machine for Objects {
             Write::PutCopy(put) => copy::put(view, put, now, out).await,
             Write::Share(share) => share::share(view, share, now, out).await,
             Write::EndCopy(end) => copy_jobs::end(view, end, now, out).await,
+            Write::ResealCopy(again) => copy_jobs::reseal(view, again, out).await,
             Write::SharePages(share) => page_copy::share(view, share, now, out).await,
             Write::FillLayer(fill) => page_copy::fill(view, fill, now, out).await,
             Write::StageBlock(stage) => staged::stage(view, stage, now, out).await,

@@ -13,6 +13,7 @@ use crate::index::objects::values::StagedSummary;
 use crate::index::record::AccountRecord;
 use crate::index::record::BlobRecord;
 use crate::index::record::ContainerRecord;
+use crate::index::record::CopyJob;
 use crate::index::rows::Family;
 use crate::types::RoutingKey;
 
@@ -27,6 +28,7 @@ pub fn decode_untrusted(bytes: &[u8]) -> usize {
         blob.is_ok_and(|(_, content)| values::decode_content(bytes, content).is_ok()),
         values::decode_record::<AccountRecord>(family, bytes, bytes).is_ok(),
         values::decode_record::<ContainerRecord>(family, bytes, bytes).is_ok(),
+        values::decode_record::<CopyJob>(family, bytes, bytes).is_ok(),
         values::decode::<BlobContent>(family, bytes, bytes).is_ok(),
         values::decode::<Vec<Entry>>(family, bytes, bytes).is_ok(),
         values::decode::<StagedBlock>(family, bytes, bytes).is_ok(),

@@ -331,7 +331,7 @@ pub(in crate::index) fn encode<T: Serialize>(value: &T) -> Bytes {
     append(vec![VERSION], value).into()
 }
 
-/// Encodes an account or container.
+/// Encodes an account, container or pending copy.
 pub(in crate::index) fn encode_record<T: Upgrade>(record: &T) -> Bytes {
     append(vec![T::VERSION], record).into()
 }
@@ -358,7 +358,7 @@ pub(crate) fn decode<T: DeserializeOwned>(
     if rest.is_empty() { Ok(decoded) } else { Err(corrupt(family, key, "bytes after the value")) }
 }
 
-/// Decodes an account or container.
+/// Decodes an account, container or pending copy.
 pub(crate) fn decode_record<T: Upgrade>(
     family: Family,
     key: &[u8],

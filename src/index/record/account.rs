@@ -1,14 +1,14 @@
 //! An account.
 
-use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
 use crate::types::AccountId;
 use crate::types::RoleAssignment;
+use crate::types::Secret;
 use crate::types::ServiceProperties;
 use crate::types::Timestamp;
 
-/// An account. Its `Debug` is for tests: it shows keys, so it is never logged.
+/// An account.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AccountRecord {
     /// Its number in every key.
@@ -16,11 +16,12 @@ pub struct AccountRecord {
     /// When it was made.
     pub created: Timestamp,
     /// Its shared keys, first and second; none when they come from the configuration.
-    pub keys: Vec<Bytes>,
+    pub keys: Vec<Secret>,
     /// Whether its containers may be opened to everybody.
     pub anonymous: bool,
-    /// What user delegation keys are derived from; empty in rows of older programs until a node starts with them.
-    pub delegation_secret: Bytes,
+    /// What user delegation keys are derived from; none in rows of older programs until a node
+    /// starts with them.
+    pub delegation_secret: Option<Secret>,
     /// Properties of its Blob service.
     pub properties: ServiceProperties,
     /// Who has a role in it, beside those whose tokens claim one. In this row, so that they are

@@ -7,6 +7,7 @@ use crate::index::record::AccountRecord;
 use crate::index::record::BlobRecord;
 use crate::index::record::ContainerRecord;
 use crate::index::record::version_2::Account2;
+use crate::index::record::version_3::Account3;
 use crate::types::AccountId;
 use crate::types::BlobProperties;
 use crate::types::Collation;
@@ -42,12 +43,13 @@ pub(in crate::index) struct Account1 {
 }
 
 impl Upgrade for AccountRecord {
-    const VERSION: u8 = 3;
+    const VERSION: u8 = 4;
 
     fn earlier(version: u8, bytes: &[u8]) -> Option<postcard::Result<(Self, &[u8])>> {
         match version {
             1 => Some(upgraded::<Account1, Self>(bytes)),
             2 => Some(upgraded::<Account2, Self>(bytes)),
+            3 => Some(upgraded::<Account3, Self>(bytes)),
             _ => None,
         }
     }
@@ -60,7 +62,7 @@ impl From<Account1> for AccountRecord {
             created: old.created,
             keys: Vec::new(),
             anonymous: true,
-            delegation_secret: bytes::Bytes::new(),
+            delegation_secret: None,
             properties: ServiceProperties::default(),
             assignments: Vec::new(),
         }

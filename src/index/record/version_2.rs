@@ -5,6 +5,7 @@ use serde::Deserialize;
 
 use crate::index::record::AccountRecord;
 use crate::types::AccountId;
+use crate::types::Secret;
 use crate::types::ServiceProperties;
 use crate::types::Timestamp;
 
@@ -23,9 +24,9 @@ impl From<Account2> for AccountRecord {
         Self {
             id: old.id,
             created: old.created,
-            keys: old.keys,
+            keys: old.keys.into_iter().map(Secret::Plain).collect(),
             anonymous: old.anonymous,
-            delegation_secret: old.delegation_secret,
+            delegation_secret: Secret::plain(old.delegation_secret),
             properties: old.properties,
             assignments: Vec::new(),
         }

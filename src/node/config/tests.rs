@@ -60,7 +60,7 @@ fn lists_of_a_flag_replace_those_of_the_file() {
 #[test]
 fn file_takes_every_setting() {
     let file = format!(
-        "data = ['d']\nblob_listen = '0.0.0.0:1'\nadmin_listen = '[::1]:2'\nadmin_tls = true\nadmin_plain = true\nadmin_token_file = 't'\naccount = ['one:{KEY}:{KEY}']\n\
+        "data = ['d']\nblob_listen = '0.0.0.0:1'\nadmin_listen = '[::1]:2'\nadmin_tls = true\nadmin_plain = true\nadmin_token_file = 't'\nmaster_key_file = '/k/m'\naccount = ['one:{KEY}:{KEY}']\n\
          blob_domain = ['Example.org.']\nallow_host = ['Azurite', '*']\nhttps_only = true\npublic_access = false\noidc = ['issuer=i;jwks=k']\ntls_cert = 'c.pem'\ntls_key = 'k.pem'\ninitial_partitions = 16\nsplit_requests = 6\njournal_bytes = 1_048_576\n\
          block_cache_bytes = 2_097_152\nmemtable_bytes = 3_145_728\nreserve_bytes = 7\n\
          scrub_bytes_per_second = 0\nconnections_max = 8\npeer_connections_max = 5\nfirst_byte_seconds = 4\nrequests_max = 9\naccount_requests_per_second = 12\nbody_idle_seconds = 10\nresponse_stall_timeout = 13\nresponse_min_rate = 0\n\
@@ -77,6 +77,7 @@ fn file_takes_every_setting() {
         admin_tls: true,
         admin_plain: true,
         admin_token_file: "t".into(),
+        master_key_file: "/k/m".into(),
         accounts: vec![format!("one:{KEY}:{KEY}").parse().unwrap()],
         blob_domains: vec!["example.org".to_owned()],
         allow_hosts: vec!["azurite".to_owned(), "*".to_owned()],
@@ -253,4 +254,19 @@ fn contradictions_are_refused() {
         let text = refusal(&[], file);
         assert!(text.contains(expected), "{file}: {text}");
     }
+}
+
+#[test]
+fn master_key_lies_beside_the_first_data_directory_and_never_inside_one() {
+    let file = |toml: &str| load(&[], toml);
+    let path = file("data = ['/data/one/', '/data/two']").unwrap().master_key_file;
+    assert_eq!(path, Path::new("/data/one.key"));
+    let path = file("data = ['/a/../one']\nmaster_key_file = '/keys/one'").unwrap();
+    assert_eq!(path.master_key_file, Path::new("/keys/one"));
+    for inside in ["/two/key", "/two/./a/key", "/two"] {
+        let error = file(&format!("data = ['/one', '/two']\nmaster_key_file = '{inside}'"));
+        assert!(matches!(error, Err(ConfigError::MasterKeyInside { .. })), "{inside}: {error:?}");
+    }
+    assert!(matches!(file("data = ['/']"), Err(ConfigError::MasterKeyPlace(_))));
+    assert!(file("data = ['/one']\nmaster_key_file = '/onekey'").is_ok());
 }

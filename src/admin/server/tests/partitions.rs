@@ -48,7 +48,9 @@ pub(super) async fn rig(env: &Env) -> Rig {
     };
     router.write(Write::CreateContainer(create)).await.unwrap();
     let keys = AccountKeys::new(&["AAAAAAAAAAAAAAAAAAAAAAAAAAA="]).unwrap();
-    let known = Accounts::new(vec![Account::new(name, keys, *record)]);
+    let secrets = Secrets::known(&env.rand);
+    let account = Account::new(name, keys, *record, &secrets).unwrap();
+    let known = Accounts::new(vec![account], secrets);
     let names = (known, Arc::clone(&router));
     let store = PartitionStore::new(Arc::clone(&fleet), names, Arc::clone(&env.clock));
     Rig { store, router, fleet }

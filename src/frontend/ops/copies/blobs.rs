@@ -106,7 +106,8 @@ pub(crate) async fn copy(
     let (taken, job) = match found {
         // Answered before the bytes are there.
         Source::Outside(fetched) if !copy.sync => {
-            (None, Some(Box::new(pending::job(id, &copy.source, &fetched))))
+            let of = (&RoutingKey::blob(&key), id);
+            (None, Some(Box::new(pending::job(front, of, &copy.source, &fetched))))
         }
         found @ (Source::Inside(_) | Source::Outside(_)) => {
             let taken = if matches!(kind, BlobKind::Page { .. }) {

@@ -21,7 +21,9 @@ use http::header::IF_MATCH;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
+use zeroize::Zeroizing;
 
+use crate::auth::SecretContext;
 use crate::frontend::accounts::Account;
 use crate::frontend::errors;
 use crate::frontend::errors::Subject;
@@ -39,6 +41,7 @@ use crate::index;
 use crate::index::BlobRecord;
 use crate::index::CopyEnd;
 use crate::index::CopyJob;
+use crate::index::CopyLink;
 use crate::index::CopyStatus;
 use crate::index::EndCopy;
 use crate::index::PendingCopy;
@@ -134,11 +137,17 @@ impl Copies {
 }
 
 /// What a request leaves to be done.
-pub(super) fn job(id: Uuid, source: &CopySource, fetched: &Fetched) -> CopyJob {
+pub(super) fn job(
+    front: &FrontEnd,
+    (blob, id): (&RoutingKey, Uuid),
+    source: &CopySource,
+    fetched: &Fetched,
+) -> CopyJob {
+    let (url, authorization) = (source.url.to_string(), source.authorization.clone());
+    let link = Zeroizing::new(CopyLink { url, authorization }.encode());
     CopyJob {
         id,
-        url: source.url.to_string(),
-        authorization: source.authorization.clone(),
+        source: front.accounts.secrets().seal(&SecretContext::copy_source(blob, id), &link),
         etag: fetched.etag.clone(),
         md5: source.md5,
         crc64: source.crc64,
@@ -322,12 +331,25 @@ fn describe(error: &Error) -> String {
     format!("{} {} \"{text}\"", error.http_status(), error.code.azure())
 }
 
+/// Where the bytes come from; `None`, which is logged, when that does not open.
+fn link(front: &FrontEnd, pending: &PendingCopy) -> Option<CopyLink> {
+    let context = SecretContext::copy_source(&pending.blob, pending.job.id);
+    match front.accounts.secrets().open(&context, &pending.job.source) {
+        Ok(link) => CopyLink::decode(&link),
+        Err(error) => {
+            tracing::error!(id = %pending.job.id, %error, "the source of a pending copy is lost");
+            None
+        }
+    }
+}
+
 async fn fetch(
     front: &FrontEnd,
     pending: &PendingCopy,
     running: &Running,
 ) -> Result<(CopyEnd, Option<Hold>), Error> {
     let job = &pending.job;
+    let link = link(front, pending).ok_or(ErrorCode::InternalError)?;
     let gone = || Error::new(ErrorCode::CannotVerifyCopySource).status(409);
     let mut conditions = HeaderMap::new();
     if let Some(etag) = &job.etag {
@@ -335,8 +357,8 @@ async fn fetch(
         conditions.insert(IF_MATCH, etag);
     }
     let source = CopySource {
-        url: job.url.parse().map_err(|_| gone())?,
-        authorization: job.authorization.clone(),
+        url: link.url.parse().map_err(|_| gone())?,
+        authorization: link.authorization,
         conditions,
         range: None,
         md5: job.md5,

@@ -68,7 +68,7 @@ fn accounts_change_are_listed_in_pages_and_removed_by_id() {
     }
     // A container of an account is no account.
     p.must(&create("abc", 1));
-    let keys = vec![Bytes::from_static(b"first"), Bytes::from_static(b"second")];
+    let keys = [b"first", b"other"].map(|key| Secret::Sealed(Bytes::from_static(key))).to_vec();
     for change in [AccountChange::Keys(keys.clone()), AccountChange::Anonymous(false)] {
         p.must(&Write::UpdateAccount { name: account("mid"), change });
     }

@@ -6,6 +6,8 @@ use uuid::Uuid;
 use super::support::*;
 use crate::index::api::*;
 use crate::index::objects::fake::Partition;
+use crate::index::record::CopyJob;
+use crate::index::record::CopyLink;
 use crate::index::record::CopyRecord;
 use crate::index::record::CopyStatus;
 use crate::index::rows::Family;
@@ -25,8 +27,7 @@ fn begin(key: &BlobKey, kind: BlobKind, total: u64) -> Write {
     };
     let job = CopyJob {
         id: ID,
-        url: "http://h/b?s".to_owned(),
-        authorization: Some("Bearer t".to_owned()),
+        source: Secret::Sealed(Bytes::from_static(b"source")),
         etag: None,
         md5: None,
         crc64: None,
@@ -75,8 +76,7 @@ fn work_row_is_written_as_specified() {
     let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
     let [((_, row), value)] = rows.as_slice() else { panic!("{} rows", rows.len()) };
     assert_eq!(hex(row), "00000000000000018000000000000000610001".to_owned() + "01");
-    let golden =
-        format!("0110{}0c{}0108{}000000", "01".repeat(16), hex(b"http://h/b?s"), hex(b"Bearer t"));
+    let golden = format!("0210{}0106{}000000", "01".repeat(16), hex(b"source"));
     assert_eq!(hex(value), golden);
 }
 
@@ -189,4 +189,44 @@ fn abort_needs_the_lease_and_a_purge_takes_the_work_along() {
     assert_eq!(purged.write(&end(&a, ID, success(location(2, 0, 20)))), Err(Error::BlobNotFound));
     p.must(&end(&a, ID, CopyEnd::Aborted(Some(lease))));
     assert_eq!(record(&p, &a).copy.unwrap().status, CopyStatus::Aborted);
+}
+
+#[test]
+fn source_is_sealed_anew_where_it_still_stands() {
+    let mut p = partition();
+    let key = key("b");
+    p.must(&begin(&key, BlobKind::Block, 5));
+    let sealed = |text: &'static [u8]| Secret::Sealed(Bytes::from_static(text));
+    let reseal =
+        |from, to| Write::ResealCopy(ResealCopy { blob: RoutingKey::blob(&key), from, to });
+    p.must(&reseal(sealed(b"other"), sealed(b"wrong")));
+    assert_eq!(jobs(&p)[0].job.source, sealed(b"source"));
+    p.must(&reseal(sealed(b"source"), sealed(b"anew")));
+    assert_eq!(jobs(&p)[0].job.source, sealed(b"anew"));
+    p.must(&end(&key, ID, CopyEnd::Aborted(None)));
+    p.must(&reseal(sealed(b"anew"), sealed(b"late")));
+    assert!(jobs(&p).is_empty(), "a copy that ended is not brought back");
+}
+
+/// The work row of a pending copy as version 1 wrote it: the source was plain.
+const COPY_1: &[u8] = b"\x01\x10\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\
+    \x0chttp://h/b?s\x01\x08Bearer t\0\0\0";
+
+#[test]
+fn copies_of_version_1_are_read_and_written_anew() {
+    let mut p = partition();
+    let key = key("b");
+    p.must(&begin(&key, BlobKind::Block, 5));
+    let row = p.memory.rows.keys().find(|(family, _)| *family == Family::Work).unwrap().clone();
+    let new = p.memory.rows.insert(row.clone(), Bytes::from_static(COPY_1)).unwrap();
+    let job = jobs(&p).remove(0).job;
+    let Secret::Plain(link) = &job.source else { panic!("{job:?}") };
+    let expected =
+        CopyLink { url: "http://h/b?s".to_owned(), authorization: Some("Bearer t".to_owned()) };
+    assert!(CopyLink::decode(link) == Some(expected));
+    let (from, to) = (job.source, Secret::Sealed(Bytes::from_static(b"source")));
+    p.must(&Write::ResealCopy(ResealCopy { blob: RoutingKey::blob(&key), from, to }));
+    assert_eq!(p.memory.rows.get(&row), Some(&new));
+    let golden = [b"\x02\x10".as_slice(), &[1; 16], b"\x01\x06source\0\0\0"].concat();
+    assert_eq!(new, golden);
 }

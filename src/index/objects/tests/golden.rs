@@ -80,8 +80,8 @@ fn closed_account(p: &mut Partition) {
     let container = Some(ContainerName::new("live").unwrap());
     let group = assignment(PrincipalKind::Group, "g", Role::Reader);
     for change in [
-        AccountChange::Keys(vec![Bytes::from_static(b"k")]),
-        AccountChange::DelegationSecret(Bytes::from_static(b"d")),
+        AccountChange::Keys(vec![Secret::Sealed(Bytes::from_static(b"k"))]),
+        AccountChange::DelegationSecret(Secret::Sealed(Bytes::from_static(b"d"))),
         AccountChange::Assign(subject),
         AccountChange::Assign(RoleAssignment { container, ..group }),
     ] {
@@ -95,13 +95,13 @@ const GOLDEN: &[(&str, &str, &str, &str)] = &[
         "account `abc`",
         "Main",
         "000000000000000000000000000000006162630001",
-        "03018180e6dbd4e38bef08000100000000000000000000000000000000",
+        "04018180e6dbd4e38bef08000100000000000000000000000000000000",
     ),
     (
         "account `abd`: keys, delegation secret, an owner, and a group that reads `live`",
         "Main",
         "000000000000000000000000000000006162640001",
-        "03098e80e6dbd4e38bef0801016b0001640000000000000000000000000000020169000173020001690101670001046c697665",
+        "04098e80e6dbd4e38bef080101016b00010101640000000000000000000000000000020169000173020001690101670001046c697665",
     ),
     (
         "container `live`",
@@ -208,6 +208,9 @@ const VERSION_1: &[(&str, &str)] = &[
 /// Account `abc` as version 2 wrote it.
 const ACCOUNT_2: &str = "02018180e6dbd4e38bef080001000000000000000000000000000000";
 
+/// Account `abd` as version 3 wrote it: its secrets were plain.
+const ACCOUNT_3: &str = "03098e80e6dbd4e38bef0801016b0001640000000000000000000000000000020169000173020001690101670001046c697665";
+
 fn unhex(text: &str) -> Bytes {
     let byte = |at: usize| u8::from_str_radix(&text[at..at + 2], 16).unwrap();
     (0..text.len()).step_by(2).map(byte).collect::<Vec<u8>>().into()
@@ -234,6 +237,27 @@ fn accounts_of_version_2_are_read_and_written_anew() {
     assert_eq!(format!("{:?}", ask_everything(&old)), now);
     let name = AccountName::new("abc").unwrap();
     old.must(&Write::UpdateAccount { name, change: AccountChange::Anonymous(true) });
+    assert_eq!(old.memory.rows.get(&row), new.as_ref());
+}
+
+#[test]
+fn accounts_of_version_3_are_read_and_their_secrets_sealed() {
+    let mut old = everything();
+    let name = AccountName::new("abd").unwrap();
+    let row = (Family::Main, RoutingKey::account(&name).as_bytes().clone());
+    let new = old.memory.rows.insert(row.clone(), unhex(ACCOUNT_3));
+    let ReadReply::Account(record) = old.read(&Read::Account(name.clone())).unwrap() else {
+        panic!("no account")
+    };
+    let plain = |text: &'static [u8]| Secret::Plain(Bytes::from_static(text));
+    assert_eq!(record.keys, [plain(b"k")]);
+    assert_eq!(record.delegation_secret, Some(plain(b"d")));
+    let sealed = |text: &'static [u8]| Secret::Sealed(Bytes::from_static(text));
+    let pairs = vec![(plain(b"k"), sealed(b"k")), (plain(b"x"), sealed(b"never"))];
+    let change = AccountChange::Reseal(pairs);
+    old.must(&Write::UpdateAccount { name: name.clone(), change });
+    let change = AccountChange::Reseal(vec![(plain(b"d"), sealed(b"d"))]);
+    old.must(&Write::UpdateAccount { name, change });
     assert_eq!(old.memory.rows.get(&row), new.as_ref());
 }
 

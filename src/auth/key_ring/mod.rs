@@ -1,0 +1,137 @@
+//! The key ring: a store's master keys, and the secrets in its rows that are sealed under them.
+//!
+//! 1. Here: the keys. One is active and seals; all of them open.
+//! 2. `seal.rs`: sealing and opening one secret. The only file that names `aes_gcm_siv`.
+//! 3. `text.rs`: the key ring as a file. Layouts: `api-spec/secrets.md`.
+//!
+//! Pure: random bytes are handed in. Only secrets are sealed, never content, so rotation rewrites
+//! few rows.
+
+mod seal;
+#[cfg(test)]
+mod tests;
+mod text;
+
+use std::fmt;
+
+use uuid::Uuid;
+use zeroize::Zeroizing;
+
+use crate::types::Timestamp;
+
+pub use seal::{SecretContext, UnsealError};
+pub use text::KeyRingError;
+
+/// Bytes of a master key.
+const KEY_BYTES: usize = 32;
+
+/// The number of a master key in its ring, from 1.
+pub type MasterKeyId = u32;
+
+/// What a master key is used for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeyState {
+    /// To seal and to open.
+    Active,
+    /// To open what was sealed before the rotation.
+    Retired,
+}
+
+impl KeyState {
+    /// As files and lists have it.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Active => "active",
+            Self::Retired => "retired",
+        }
+    }
+}
+
+/// One master key.
+#[derive(Clone)]
+pub struct MasterKey {
+    id: MasterKeyId,
+    created: Timestamp,
+    state: KeyState,
+    key: Zeroizing<[u8; KEY_BYTES]>,
+}
+
+impl MasterKey {
+    /// Its number.
+    #[must_use]
+    pub const fn id(&self) -> MasterKeyId {
+        self.id
+    }
+
+    /// When it was made, in whole seconds.
+    #[must_use]
+    pub const fn created(&self) -> Timestamp {
+        self.created
+    }
+
+    /// What it is used for.
+    #[must_use]
+    pub const fn state(&self) -> KeyState {
+        self.state
+    }
+}
+
+impl fmt::Debug for MasterKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "MasterKey({}, {})", self.id, self.state.word())
+    }
+}
+
+/// A store's master keys. Its `Debug` shows none.
+#[derive(Clone, Debug)]
+pub struct KeyRing {
+    id: Uuid,
+    /// By number, ascending; exactly one is active.
+    keys: Vec<MasterKey>,
+}
+
+impl KeyRing {
+    /// A new ring of one key. `id` and `key` are random.
+    #[must_use]
+    pub fn new(id: Uuid, key: Zeroizing<[u8; KEY_BYTES]>, now: Timestamp) -> Self {
+        let created = now.whole_seconds();
+        Self { id, keys: vec![MasterKey { id: 1, created, state: KeyState::Active, key }] }
+    }
+
+    /// The ring's own id, which the store remembers.
+    #[must_use]
+    pub const fn id(&self) -> Uuid {
+        self.id
+    }
+
+    /// All keys, by number.
+    #[must_use]
+    pub fn keys(&self) -> &[MasterKey] {
+        &self.keys
+    }
+
+    /// The same ring with one more key, which is the active one from now on. `key` is random.
+    #[must_use]
+    pub fn rotated(&self, key: Zeroizing<[u8; KEY_BYTES]>, now: Timestamp) -> Self {
+        let mut keys = self.keys.clone();
+        keys.iter_mut().for_each(|key| key.state = KeyState::Retired);
+        let id = keys.last().map_or(0, |last| last.id) + 1;
+        keys.push(MasterKey { id, created: now.whole_seconds(), state: KeyState::Active, key });
+        Self { id: self.id, keys }
+    }
+
+    /// The key that seals.
+    ///
+    /// # Panics
+    /// Never: constructors and the reader of files hold a ring to one active key.
+    #[must_use]
+    pub fn active(&self) -> &MasterKey {
+        let active = self.keys.iter().find(|key| key.state == KeyState::Active);
+        active.expect("a ring has an active key")
+    }
+
+    fn key(&self, id: MasterKeyId) -> Option<&MasterKey> {
+        self.keys.iter().find(|key| key.id == id)
+    }
+}

@@ -1,0 +1,90 @@
+//! Secrets on their way to rows and back: sealed under the node's key ring, which a rotation
+//! replaces.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::PoisonError;
+use std::sync::RwLock;
+
+use zeroize::Zeroizing;
+
+use crate::auth::KeyRing;
+use crate::auth::SecretContext;
+use crate::auth::UnsealError;
+use crate::env::Rand;
+use crate::types::Secret;
+
+/// The key ring, and nonces for it; clones share them.
+#[derive(Clone)]
+pub struct Secrets {
+    ring: Arc<RwLock<Arc<KeyRing>>>,
+    rand: Arc<dyn Rand>,
+}
+
+impl Secrets {
+    /// Seals and opens with this ring. Nonces may be seen: they come from `rand`.
+    #[must_use]
+    pub fn new(ring: KeyRing, rand: Arc<dyn Rand>) -> Self {
+        Self { ring: Arc::new(RwLock::new(Arc::new(ring))), rand }
+    }
+
+    /// A ring of one known key, for tests.
+    #[cfg(test)]
+    pub(crate) fn known(rand: &Arc<dyn Rand>) -> Self {
+        let key = Zeroizing::new([7; 32]);
+        let ring = KeyRing::new(uuid::Uuid::nil(), key, crate::types::Timestamp::ZERO);
+        Self::new(ring, Arc::clone(rand))
+    }
+
+    /// The ring as of now.
+    #[must_use]
+    pub fn ring(&self) -> Arc<KeyRing> {
+        Arc::clone(&self.ring.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Uses another ring from now on: the same one after a rotation.
+    pub fn replace(&self, ring: KeyRing) {
+        *self.ring.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(ring);
+    }
+
+    /// Seals a secret under the active key.
+    #[must_use]
+    pub fn seal(&self, context: &SecretContext, secret: &[u8]) -> Secret {
+        let (high, low) = (self.rand.next_u64().to_be_bytes(), self.rand.next_u64().to_be_bytes());
+        let mut nonce = [0; 12];
+        let random = high.into_iter().chain(low);
+        nonce.iter_mut().zip(random).for_each(|(byte, random)| *byte = random);
+        self.ring().seal(context, secret, nonce)
+    }
+
+    /// What a secret says.
+    ///
+    /// # Errors
+    /// [`UnsealError`].
+    pub fn open(
+        &self,
+        context: &SecretContext,
+        secret: &Secret,
+    ) -> Result<Zeroizing<Vec<u8>>, UnsealError> {
+        self.ring().open(context, secret)
+    }
+
+    /// The same secret sealed under the active key; `None` when it is.
+    ///
+    /// # Errors
+    /// [`UnsealError`].
+    pub fn reseal(
+        &self,
+        context: &SecretContext,
+        secret: &Secret,
+    ) -> Result<Option<Secret>, UnsealError> {
+        let plain = self.open(context, secret)?;
+        Ok((!self.ring().is_current(secret)).then(|| self.seal(context, &plain)))
+    }
+}
+
+impl fmt::Debug for Secrets {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Secrets").field(&self.ring()).finish()
+    }
+}

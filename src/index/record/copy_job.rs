@@ -1,0 +1,88 @@
+//! What a pending copy needs.
+
+use std::fmt;
+use std::fmt::Debug;
+
+use serde::Deserialize;
+use serde::Serialize;
+use uuid::Uuid;
+
+use crate::index::record::Upgrade;
+use crate::index::record::version_1::upgraded;
+use crate::types::Crc64;
+use crate::types::Md5;
+use crate::types::Secret;
+
+/// What a pending copy needs to go on, after a restart too. Forgotten when the copy ends.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CopyJob {
+    /// As in the record of the copy.
+    pub id: Uuid,
+    /// Where the bytes come from: a [`CopyLink`].
+    pub source: Secret,
+    /// What the source was when the copy began.
+    pub etag: Option<String>,
+    /// Of the source's bytes, as claimed.
+    pub md5: Option<Md5>,
+    /// Of the source's bytes, as claimed.
+    pub crc64: Option<Crc64>,
+}
+
+/// The source of a pending copy, with what opens it. Never shown.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CopyLink {
+    /// The URL, with its signature.
+    pub url: String,
+    /// `Bearer` and a token.
+    pub authorization: Option<String>,
+}
+
+impl CopyLink {
+    /// What is sealed. Bytes: `api-spec/rows.md`.
+    ///
+    /// # Panics
+    /// Never: strings encode.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        postcard::to_stdvec(self).expect("strings always encode")
+    }
+
+    /// Reads it; `None` when it is malformed.
+    #[must_use]
+    pub fn decode(bytes: &[u8]) -> Option<Self> {
+        postcard::take_from_bytes(bytes)
+            .ok()
+            .and_then(|(link, rest)| rest.is_empty().then_some(link))
+    }
+}
+
+impl Debug for CopyLink {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("CopyLink(..)")
+    }
+}
+
+impl Upgrade for CopyJob {
+    const VERSION: u8 = 2;
+
+    fn earlier(version: u8, bytes: &[u8]) -> Option<postcard::Result<(Self, &[u8])>> {
+        (version == 1).then(|| upgraded::<CopyJob1, Self>(bytes))
+    }
+}
+
+/// As version 1 wrote it, read for ever: the link was plain.
+#[derive(Deserialize)]
+struct CopyJob1 {
+    id: Uuid,
+    link: CopyLink,
+    etag: Option<String>,
+    md5: Option<Md5>,
+    crc64: Option<Crc64>,
+}
+
+impl From<CopyJob1> for CopyJob {
+    fn from(old: CopyJob1) -> Self {
+        let CopyJob1 { id, link, etag, md5, crc64 } = old;
+        Self { id, source: Secret::Plain(link.encode().into()), etag, md5, crc64 }
+    }
+}

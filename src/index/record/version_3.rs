@@ -1,0 +1,36 @@
+//! Accounts as version 3 wrote them, read for ever: secrets were plain.
+
+use bytes::Bytes;
+use serde::Deserialize;
+
+use crate::index::record::AccountRecord;
+use crate::types::AccountId;
+use crate::types::RoleAssignment;
+use crate::types::Secret;
+use crate::types::ServiceProperties;
+use crate::types::Timestamp;
+
+#[derive(Deserialize)]
+pub(in crate::index) struct Account3 {
+    id: AccountId,
+    created: Timestamp,
+    keys: Vec<Bytes>,
+    anonymous: bool,
+    delegation_secret: Bytes,
+    properties: ServiceProperties,
+    assignments: Vec<RoleAssignment>,
+}
+
+impl From<Account3> for AccountRecord {
+    fn from(old: Account3) -> Self {
+        Self {
+            id: old.id,
+            created: old.created,
+            keys: old.keys.into_iter().map(Secret::Plain).collect(),
+            anonymous: old.anonymous,
+            delegation_secret: Secret::plain(old.delegation_secret),
+            properties: old.properties,
+            assignments: old.assignments,
+        }
+    }
+}

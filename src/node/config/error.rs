@@ -1,0 +1,127 @@
+//! Why a configuration is refused.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use thiserror::Error;
+
+use crate::node::accounts::AccountError;
+use crate::node::admin_address::AdminAddress;
+use crate::node::oidc::OidcError;
+use crate::telemetry::log;
+
+/// Why a configuration is refused; the text says what to do.
+#[derive(Debug, Error)]
+pub enum ConfigError {
+    /// A setting is out of its range.
+    #[error("{setting} must be {min} to {max}, not {value}")]
+    Range {
+        /// As in the file.
+        setting: &'static str,
+        /// As given.
+        value: String,
+        /// Smallest.
+        min: String,
+        /// Largest.
+        max: String,
+    },
+    /// The development account cannot be served there.
+    #[error(
+        "account {account} has the well-known development key and {listen} can be reached from outside: give it another \
+         key with --account NAME:KEY (`blockyard keygen` prints one), or listen on 127.0.0.1"
+    )]
+    PublicAccount {
+        /// The account.
+        account: String,
+        /// The address.
+        listen: SocketAddr,
+    },
+    /// An account is not written as it should be.
+    #[error("{0}")]
+    Account(#[from] AccountError),
+    /// Nobody could sign in.
+    #[error(
+        "there is no account, and the development account is served on loopback addresses only: give one with \
+         --account NAME:KEY (`blockyard keygen` prints a key), or listen on 127.0.0.1 and make one with `blockyard \
+         account create`"
+    )]
+    NoAccount,
+    /// Two accounts of one name.
+    #[error("account {0} is configured twice; a second key goes behind the first: NAME:KEY1:KEY2")]
+    AccountTwice(String),
+    /// An issuer of bearer tokens is not written as it should be.
+    #[error("{0}")]
+    Oidc(#[from] OidcError),
+    /// Two disks in one folder.
+    #[error("data directory {0} is given twice; each disk needs its own")]
+    DataTwice(PathBuf),
+    /// Empty path.
+    #[error("a data directory has no name; give --data DIR")]
+    DataEmpty,
+    /// The keys would go into every backup of what they protect.
+    #[error(
+        "the master key file {path} is inside the data directory {folder}: give it a place of \
+         its own with --master-key-file"
+    )]
+    MasterKeyInside {
+        /// The file.
+        path: PathBuf,
+        /// The directory.
+        folder: PathBuf,
+    },
+    /// There is no place beside the first data directory.
+    #[error("data directory {0} has no name to put .key behind: give --master-key-file FILE")]
+    MasterKeyPlace(PathBuf),
+    /// One port for two listeners.
+    #[error("blob_listen and admin_listen are both {0}; give one of them another port")]
+    SameAddress(SocketAddr),
+    /// A certificate without its key, or the reverse.
+    #[error("tls_cert and tls_key go together: give both, or --tls auto")]
+    TlsHalf,
+    /// Two certificates.
+    #[error(
+        "--tls auto makes a certificate of its own: leave tls_cert and tls_key out, or leave out --tls"
+    )]
+    TlsTwice,
+    /// Nothing to serve it with.
+    #[error("--admin-tls needs a certificate: give --tls auto, or --tls-cert and --tls-key")]
+    AdminTls,
+    /// The token would go over the network for everybody to read.
+    #[error(
+        "the admin listener at {0} can be reached from other machines, and without TLS its token can be read on the way: give \
+         it --admin-tls, listen on 127.0.0.1 or unix:PATH, or give --admin-plain when something else protects it"
+    )]
+    AdminPlain(AdminAddress),
+    /// Nothing would be served.
+    #[error("--https-only needs a certificate: give --tls auto, or --tls-cert and --tls-key")]
+    HttpsOnly,
+    /// A variable that is no setting.
+    #[error(
+        "{name} is no setting of Blockyard and would be ignored; do you mean {nearest}? (or unset it)"
+    )]
+    UnknownVariable {
+        /// The variable.
+        name: String,
+        /// The nearest there is.
+        nearest: String,
+    },
+    /// The log filter does not parse.
+    #[error("log: {0}; write for example `info` or `warn,blockyard::index=debug`")]
+    Log(#[from] log::LogError),
+    /// The file cannot be read.
+    #[error("cannot read the configuration file {path}: {error}")]
+    FileUnreadable {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        error: std::io::Error,
+    },
+    /// The file does not parse, or names an unknown setting.
+    #[error("configuration file {path}: {error}")]
+    FileInvalid {
+        /// The file.
+        path: PathBuf,
+        /// Where and why; names the field.
+        error: Box<toml::de::Error>,
+    },
+}
