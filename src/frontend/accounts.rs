@@ -12,10 +12,10 @@ use zeroize::Zeroizing;
 
 use crate::auth::AccountKeys;
 use crate::auth::DelegationSecret;
-use crate::frontend::metrics::AccountMetrics;
-use crate::frontend::metrics::Traffic;
 use crate::auth::SecretContext;
 use crate::auth::UnsealError;
+use crate::frontend::metrics::AccountMetrics;
+use crate::frontend::metrics::Traffic;
 use crate::frontend::route::Router;
 use crate::frontend::secrets::Secrets;
 use crate::index::AccountRecord;

@@ -8,6 +8,7 @@ use std::io::Write;
 use std::net::SocketAddr;
 use std::net::TcpStream;
 
+use crate::folder::Data;
 use crate::program::Node;
 use crate::tree;
 
@@ -92,7 +93,7 @@ fn table(rows: &Rows) -> String {
 
 #[test]
 fn every_metric_is_listed_and_every_listed_one_is_there() {
-    let data = tempfile::tempdir().unwrap();
+    let data = Data::new();
     let node = Node::start_with(&[data.path()], &["--tls", "auto"]);
     assert!(ask(node.blob(), "/devstoreaccount1?comp=list").starts_with("HTTP/1.1 4"));
     let answer = ask(node.admin(), "/metrics");
