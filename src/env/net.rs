@@ -44,6 +44,10 @@ pub trait Listener: Send + Sync + Debug {
 /// client's first packet is dropped, which it sends again only after a second.
 const BACKLOG: u32 = 4096;
 
+/// What the system buffers of a connection before it is sent. Without a limit it takes MiBs for each
+/// client that does not read. What is on its way to the client does not count.
+const UNSENT_BYTES_MAX: u32 = 256 << 10;
+
 /// Accepts TCP connections, without delaying small packets.
 #[derive(Debug)]
 pub struct TcpListen {
@@ -60,6 +64,8 @@ impl TcpListen {
         let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
         // A server that is started again may take its port though old connections linger.
         socket.set_reuseaddr(true)?;
+        // Accepted connections inherit it.
+        socket2::SockRef::from(&socket).set_tcp_notsent_lowat(UNSENT_BYTES_MAX)?;
         socket.bind(address)?;
         Ok(Self { listener: socket.listen(BACKLOG)? })
     }
@@ -254,6 +260,21 @@ mod tests {
         let listener = TcpListen::bind("127.0.0.1:0".parse().unwrap()).await.unwrap();
         let client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
         check_echo(&listener, client).await;
+    }
+
+    #[tokio::test]
+    async fn client_that_does_not_read_makes_the_system_buffer_little() {
+        let listener = TcpListen::bind("127.0.0.1:0".parse().unwrap()).await.unwrap();
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.set_recv_buffer_size(16 << 10).unwrap();
+        let _client = socket.connect(listener.local_addr().unwrap()).await.unwrap();
+        let (mut server, _) = listener.accept().await.unwrap();
+        let (piece, mut written) = (vec![0; 64 << 10], 0);
+        let quiet = std::time::Duration::from_millis(300);
+        while let Ok(more) = tokio::time::timeout(quiet, server.write(&piece)).await {
+            written += more.unwrap();
+        }
+        assert!(written <= 512 << 10, "{written} bytes");
     }
 
     #[tokio::test]
