@@ -15,6 +15,7 @@ use blockyard::index::ListBlobs;
 use blockyard::index::Metrics;
 use blockyard::index::NewContent;
 use blockyard::index::Objects;
+use blockyard::index::PAGE_WEIGHT_MAX;
 use blockyard::index::PartitionMap;
 use blockyard::index::Parts;
 use blockyard::index::PutBlob;
@@ -201,6 +202,7 @@ fn list_page(bencher: Bencher<'_, '_>, flushed: bool) {
             start_from: None,
             from: None,
             limit: PAGE,
+            weight_max: PAGE_WEIGHT_MAX,
             uncommitted: false,
             snapshots: false,
         };

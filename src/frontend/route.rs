@@ -117,10 +117,7 @@ impl Router {
     /// # Errors
     /// The first refusal.
     pub async fn list(&self, list: &ListBlobs) -> Result<ListPage, Error> {
-        let ask = |stripes| {
-            let limit = stripes::share(list.limit, stripes);
-            Read::Blobs(ListBlobs { limit, ..list.clone() })
-        };
+        let ask = |stripes| Read::Blobs(stripes::part(list, stripes));
         let (high, answers) = self.ask_all(&list.position(), ask).await?;
         let mut pages = Vec::new();
         for answer in answers {

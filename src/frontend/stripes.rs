@@ -9,7 +9,7 @@ use crate::types::RoutingKey;
 
 /// Entries to ask each of so many stripes for, when `limit` are wanted of all together: names are dealt out evenly, so a
 /// little more than its share of each will mostly do, and where it does not, the listing goes on.
-pub(super) fn share(limit: usize, stripes: usize) -> usize {
+fn share(limit: usize, stripes: usize) -> usize {
     if stripes < 2 {
         return limit;
     }
@@ -18,6 +18,13 @@ pub(super) fn share(limit: usize, stripes: usize) -> usize {
 }
 
 const SLACK: usize = 8;
+
+/// What each of so many stripes is asked for: its share of the entries and of their weight, since
+/// the pages of all are in memory together.
+pub(super) fn part(list: &ListBlobs, stripes: usize) -> ListBlobs {
+    let weight_max = (list.weight_max / stripes.max(1)).max(1);
+    ListBlobs { limit: share(list.limit, stripes), weight_max, ..list.clone() }
+}
 
 /// At most `limit` entries of pages that the stripes of a range, which ends at `high`, gave for the same question, with at
 /// least one when there is any.
@@ -153,6 +160,17 @@ mod tests {
         assert_eq!(share(5_000, 4), 1_570);
         assert_eq!(share(1, 16), 1);
         assert_eq!(share(20, 2), 20);
+    }
+
+    #[test]
+    fn pages_of_all_stripes_weigh_no_more_together_than_one_page_may() {
+        let list = listing();
+        for stripes in [1, 2, 7, 64] {
+            let part = part(&list, stripes);
+            assert!(part.weight_max * stripes <= list.weight_max, "{stripes}");
+            assert!(part.weight_max > 0, "a page has an entry");
+        }
+        assert_eq!(part(&list, 1).weight_max, list.weight_max);
     }
 
     #[test]

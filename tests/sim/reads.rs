@@ -9,6 +9,7 @@ use blockyard::index::Error;
 use blockyard::index::Guard;
 use blockyard::index::ListBlobs;
 use blockyard::index::ListEntry;
+use blockyard::index::PAGE_WEIGHT_MAX;
 use blockyard::index::Piece;
 use blockyard::index::Read;
 use blockyard::index::ReadBlob;
@@ -333,6 +334,7 @@ impl Client<'_> {
             start_from: None,
             from: None,
             limit: usize::try_from(draw.between(1, 4)).unwrap(),
+            weight_max: PAGE_WEIGHT_MAX,
             uncommitted: draw.percent(50),
             snapshots: draw.percent(50),
         };

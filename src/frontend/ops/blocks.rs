@@ -28,13 +28,18 @@ use crate::protocol::operation::Upload;
 use crate::protocol::reply::BlockItem;
 use crate::protocol::reply::BodyChecksum;
 use crate::protocol::reply::Change;
+use crate::types::BLOCKS_COMMITTED_MAX;
+use crate::types::BLOCKS_UNCOMMITTED_MAX;
 use crate::types::BlockId;
 use crate::types::Crc64;
 use crate::types::Md5;
 use crate::types::RoutingKey;
 
-/// What a block takes in a list at most: its id in Base64, its length, four tags.
-const BLOCK_ROOM_BYTES: u64 = 160;
+/// What a block takes in a list that was read, at most: its id and its length.
+const READ_BYTES: u64 = 96;
+/// What it takes rendered: its id in Base64, its length and four tags; twice, while the list is cut
+/// into pieces.
+const RENDERED_BYTES: u64 = 320;
 
 /// Put Block: bytes, then a row beside the blob; the blob itself does not change.
 pub(crate) async fn stage(
@@ -96,11 +101,23 @@ pub(crate) async fn commit(
     Ok(told(Reply::BlockListPut(change, checksum(crc64, md5)), &encryption))
 }
 
-/// The memory that a rendered block list takes.
+/// The memory that a block list may take, before it is known how long it is: blocks of both kinds
+/// are read, and those of one kind or both rendered.
+pub(crate) const fn room_of(kind: BlockListKind) -> u64 {
+    let both = BLOCKS_COMMITTED_MAX + BLOCKS_UNCOMMITTED_MAX;
+    let rendered = match kind {
+        BlockListKind::Committed => BLOCKS_COMMITTED_MAX,
+        BlockListKind::Uncommitted => BLOCKS_UNCOMMITTED_MAX,
+        BlockListKind::All => both,
+    };
+    both as u64 * READ_BYTES + rendered as u64 * RENDERED_BYTES
+}
+
+/// The memory that it takes when it was read.
 pub(crate) fn room(reply: &Reply) -> u64 {
     let Reply::BlockList { committed, uncommitted, .. } = reply else { return 0 };
     let count = |blocks: &Option<Vec<BlockItem>>| blocks.as_ref().map_or(0, Vec::len) as u64;
-    (count(committed) + count(uncommitted) + 1).saturating_mul(BLOCK_ROOM_BYTES)
+    (count(committed) + count(uncommitted) + 1).saturating_mul(READ_BYTES + RENDERED_BYTES)
 }
 
 /// Get Block List.

@@ -11,6 +11,7 @@ use crate::frontend::accounts::Account;
 use crate::frontend::errors;
 use crate::frontend::errors::Subject;
 use crate::frontend::ops;
+use crate::frontend::ops::blocks;
 use crate::frontend::service::FrontEnd;
 use crate::index;
 use crate::index::ListEntry;
@@ -88,6 +89,8 @@ pub(crate) fn room(operation: &Operation) -> Option<u64> {
         find.max_results
     } else if let Operation::GetPageRanges { .. } = operation {
         return Some(PAGE_RANGES_ROOM_BYTES);
+    } else if let Operation::GetBlockList { kind, .. } = operation {
+        return Some(blocks::room_of(*kind));
     } else {
         return None;
     };
@@ -155,6 +158,7 @@ pub(crate) async fn blobs(
         start_from: list.start_from,
         from: position(list.marker.as_deref(), &range)?,
         limit,
+        weight_max: PAGE_WEIGHT_MAX,
         uncommitted: list.uncommitted,
         snapshots: list.snapshots,
     };
@@ -163,6 +167,7 @@ pub(crate) async fn blobs(
     let mut effort = Effort::new(front.env.clock.as_ref());
     loop {
         query.limit = limit - items.len();
+        query.weight_max = PAGE_WEIGHT_MAX.saturating_sub(weight);
         let page = front.router.list(&query).await;
         let page = page.map_err(|error| errors::from_index(&error, Subject::Blob))?;
         items.extend(page.entries.into_iter().map(|entry| item(front, entry, now)));

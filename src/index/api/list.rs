@@ -30,6 +30,8 @@ pub struct ListBlobs {
     pub from: Option<Bytes>,
     /// Entries at most, above 0.
     pub limit: usize,
+    /// The page ends once its entries weigh so much; see [`PAGE_WEIGHT_MAX`].
+    pub weight_max: usize,
     /// Also blobs that have only staged blocks.
     pub uncommitted: bool,
     /// Also snapshots: those of a blob by time, before it.
@@ -55,6 +57,7 @@ impl ListBlobs {
             start_from: None,
             from: None,
             limit,
+            weight_max: PAGE_WEIGHT_MAX,
             uncommitted: false,
             snapshots: false,
         }

@@ -11,7 +11,6 @@ use crate::index::api::Error;
 use crate::index::api::ListBlobs;
 use crate::index::api::ListEntry;
 use crate::index::api::ListPage;
-use crate::index::api::PAGE_WEIGHT_MAX;
 use crate::index::objects::cursor::Cursor;
 use crate::index::objects::keys;
 use crate::index::objects::page::Window;
@@ -46,7 +45,7 @@ pub(super) async fn list(
     let mut rows = Merge { view, start: window.position.clone(), cursors, paused: None };
     let (mut entries, mut after, mut weight) = (Vec::new(), Vec::new(), 0);
     while let Some((family, key)) = rows.first().await? {
-        if entries.len() >= list.limit || weight >= PAGE_WEIGHT_MAX {
+        if entries.len() >= list.limit || weight >= list.weight_max {
             let (next, seen) = (Some(window.position), view.seen());
             return Ok(ListPage { entries, after, weight, next, seen });
         }

@@ -118,6 +118,10 @@ fn page_of_heavy_entries_ends_before_its_limit_and_goes_on_behind_them() {
         assert_eq!(page.after.last(), from.as_ref());
     }
     assert_eq!((pages, found), (3, 1_200));
+    // Each of several stripes is given a part of the weight.
+    let part = with(|list| (list.limit, list.weight_max) = (5_000, PAGE_WEIGHT_MAX / 4));
+    let ReadReply::Blobs(page) = p.read(&Read::Blobs(part)).unwrap() else { panic!("not a page") };
+    assert!(page.weight <= PAGE_WEIGHT_MAX / 4 + 16_384, "{}", page.weight);
     assert_eq!(p.list_all(&with(|list| list.limit = 5_000)).len(), 1_200);
 }
 
