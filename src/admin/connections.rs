@@ -1,6 +1,7 @@
 //! The connections of the admin listener.
 
 use std::io;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,6 +20,10 @@ use crate::env::Env;
 use crate::env::net::Listener;
 use crate::env::net::Stream;
 use crate::frontend::Tls;
+use crate::frontend::answers::Flows;
+use crate::frontend::answers::StallLimits;
+use crate::frontend::answers::cut_stalled;
+use crate::frontend::answers::paced;
 use crate::frontend::connections::Connections;
 use crate::frontend::connections::Entry;
 use crate::frontend::connections::Limits;
@@ -56,18 +61,22 @@ const HTTPS_ONLY: &[u8] =
 struct Shared {
     opening: Opening,
     router: Router,
+    flows: Arc<Flows>,
+    metrics: ConnectionMetrics,
     stop: CancellationToken,
 }
 
 /// Serves `router` on `listener` until `stop` fires; over TLS only, when there is a certificate.
 pub(super) async fn serve(
     (listener, tls): (Box<dyn Listener>, Option<Tls>),
-    router: Router,
+    (router, stall): (Router, StallLimits),
     env: Env,
     stop: CancellationToken,
 ) {
-    let connections =
-        Connections::new(limits(), Arc::clone(&env.clock), ConnectionMetrics::default());
+    // Not registered: what is counted are the connections of the blob listener.
+    let metrics = ConnectionMetrics::default();
+    let connections = Connections::new(limits(), Arc::clone(&env.clock), metrics.clone());
+    let flows = Arc::<Flows>::default();
     let opening = Opening {
         tls,
         alpn: Alpn::Http1,
@@ -75,17 +84,31 @@ pub(super) async fn serve(
         handshake: HANDSHAKE,
         clock: Arc::clone(&env.clock),
     };
-    let shared = Arc::new(Shared { opening, router, stop: stop.clone() });
+    let shared = Arc::new(Shared { opening, router, flows, metrics, stop: stop.clone() });
+    let accepting = accept(listener, &shared, &connections, &env);
+    // Nothing here is short for want of what an answer holds: requests have a number of their own.
+    let in_the_way = |_| Vec::new();
+    let watched = (shared.flows.as_ref(), stall);
+    let watching = cut_stalled(watched, (env.clock.as_ref(), stop), in_the_way, |_| ());
+    tokio::join!(accepting, watching);
+}
+
+async fn accept(
+    listener: Box<dyn Listener>,
+    shared: &Arc<Shared>,
+    connections: &Arc<Connections>,
+    env: &Env,
+) {
     loop {
         let accepted = tokio::select! {
             biased;
-            () = stop.cancelled() => return,
+            () = shared.stop.cancelled() => return,
             accepted = listener.accept() => accepted,
         };
         match accepted {
             Ok((stream, address)) => {
                 let Entry::Serve(slot) = connections.enter(address.ip()) else { continue };
-                let shared = Arc::clone(&shared);
+                let shared = Arc::clone(shared);
                 drop(env.tasks.spawn("admin connection", async move {
                     if let Err(error) = connection(stream, &shared, &slot).await {
                         tracing::debug!(%error, "an admin connection ended early");
@@ -116,7 +139,10 @@ const fn limits() -> Limits {
 }
 
 async fn connection(stream: Box<dyn Stream>, shared: &Shared, slot: &Arc<Slot>) -> io::Result<()> {
-    let served = async {
+    let watch = shared.flows.connection();
+    let clock = Arc::clone(&shared.opening.clock);
+    let stream = Box::new(paced(stream, Arc::clone(watch.flow()), clock, &shared.metrics));
+    let served = pin!(async {
         let Some(Opened { mut stream, secure, .. }) = shared.opening.open(stream).await? else {
             return Ok(());
         };
@@ -135,7 +161,7 @@ async fn connection(stream: Box<dyn Stream>, shared: &Shared, slot: &Arc<Slot>) 
         let mut builder = http1::Builder::new();
         builder.timer(TokioTimer::new()).header_read_timeout(IDLE_MAX).half_close(false);
         builder.serve_connection(TokioIo::new(stream), service).await.map_err(io::Error::other)
-    };
+    });
     let leaves = async {
         slot.told_to_leave().await;
         slot.idle_for(Duration::ZERO).await;
@@ -143,6 +169,7 @@ async fn connection(stream: Box<dyn Stream>, shared: &Shared, slot: &Arc<Slot>) 
     tokio::select! {
         biased;
         served = served => served,
+        () = watch.flow().until_cut() => Err(io::ErrorKind::TimedOut.into()),
         // Nothing of value runs on these connections: they are cut.
         () = shared.stop.cancelled() => Ok(()),
         () = leaves => Ok(()),

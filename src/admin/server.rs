@@ -31,6 +31,7 @@ use tower::timeout::error::Elapsed;
 use crate::env::Env;
 use crate::env::net::Listener;
 use crate::frontend::Tls;
+use crate::frontend::answers::StallLimits;
 use crate::frontend::connections::Guarded;
 use crate::frontend::faults::Faults;
 use crate::frontend::trace::Trace;
@@ -121,6 +122,7 @@ impl AdminState {
 pub struct AdminServer {
     listener: Box<dyn Listener>,
     tls: Option<Tls>,
+    stall: StallLimits,
     state: AdminState,
     env: Env,
 }
@@ -130,7 +132,8 @@ impl AdminServer {
     #[must_use]
     pub fn new(listener: Box<dyn Listener>, state: AdminState, env: Env) -> Self {
         let readiness = state.readiness.with_tasks(env.tasks.health());
-        Self { listener, tls: None, state: AdminState { readiness, ..state }, env }
+        let stall = StallLimits::default();
+        Self { listener, tls: None, stall, state: AdminState { readiness, ..state }, env }
     }
 
     /// The same over TLS only, when there is a certificate.
@@ -139,13 +142,21 @@ impl AdminServer {
         Self { tls, ..self }
     }
 
+    /// The same, where a client that takes nothing of an answer for `stall`, or less than
+    /// `rate_min` bytes a second, is cut.
+    #[must_use]
+    pub fn with_stall_limits(self, stall: Duration, rate_min: u64) -> Self {
+        Self { stall: StallLimits { stall, rate_min }, ..self }
+    }
+
     /// Serves until `stop` fires.
     ///
     /// # Errors
     /// The listener's address cannot be read.
     pub async fn run(self, stop: CancellationToken) -> io::Result<()> {
         self.listener.local_addr()?;
-        connections::serve((self.listener, self.tls), routes(self.state), self.env, stop).await;
+        let served = (routes(self.state), self.stall);
+        connections::serve((self.listener, self.tls), served, self.env, stop).await;
         Ok(())
     }
 }

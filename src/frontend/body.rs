@@ -17,12 +17,14 @@ use http_body::Frame;
 use http_body::SizeHint;
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
+use tokio::sync::OwnedSemaphorePermit;
 
 use crate::env::Clock;
 use crate::env::Env;
 use crate::frontend::admission::Pass;
 use crate::frontend::admission::STRANGERS;
 use crate::frontend::answers::Flow;
+use crate::frontend::answers::Holding;
 use crate::frontend::answers::Reservation;
 use crate::frontend::metrics::Traffic;
 use crate::frontend::source::MinimumRate;
@@ -303,9 +305,13 @@ const STREAM_WHOLE_BYTES: u64 = 512;
 #[derive(Default)]
 struct Sending {
     /// Room among the requests.
-    pass: Option<Pass>,
+    pass: Option<Arc<Pass>>,
+    /// Room among the refusals.
+    _refusal: Option<OwnedSemaphorePermit>,
     /// Memory for what is rendered into it.
-    held: Option<Reservation>,
+    reserved: Option<Reservation>,
+    /// All of the memory for answers that it holds.
+    holding: Option<Arc<Holding>>,
     /// Over HTTP/2, how its client takes it, and the bytes it has to take.
     stream: Option<(Arc<Flow>, Arc<dyn Clock>, u64)>,
     /// Whose bytes they are.
@@ -351,25 +357,45 @@ impl ResponseBody {
     }
 
     /// A body that is to be rendered within memory that is held for it.
-    pub(crate) fn reserved(held: Reservation) -> Self {
+    pub(crate) fn reserved(reservation: Reservation) -> Self {
         let mut body = Self::empty();
-        body.sending.held = Some(held);
+        body.sending.holding = reservation.holding().cloned();
+        body.sending.reserved = Some(reservation);
         body
+    }
+
+    /// A body whose bytes are counted in `holding`.
+    pub(crate) fn holding(mut self, holding: Option<Arc<Holding>>) -> Self {
+        self.sending.holding = holding;
+        self
     }
 
     /// This body, or what was rendered if it was reserved for that.
     #[must_use]
     pub(crate) fn or_rendered(self, rendered: Bytes) -> Self {
-        let Some(mut held) = self.sending.held else { return self };
-        held.shrink(rendered.len() as u64);
+        let Some(reservation) = self.sending.reserved else { return self };
+        let holding = self.sending.holding;
         let remaining = rendered.len() as u64;
-        Self { ready: held.count(vec![rendered]), remaining, ..Self::empty() }
+        let ready = reservation.pieces(rendered);
+        Self { ready, remaining, ..Self::empty() }.holding(holding)
     }
 
     /// Keeps a request's room until the body is out.
     #[must_use]
     pub(crate) fn passing(mut self, pass: Option<Pass>) -> Self {
-        self.sending.pass = pass;
+        self.sending.pass = pass.map(Arc::new);
+        self
+    }
+
+    /// Counts as a refusal until the body is out.
+    pub(crate) fn refusing(mut self, refusal: OwnedSemaphorePermit) -> Self {
+        self.sending._refusal = Some(refusal);
+        self
+    }
+
+    /// Notes in a flow what it holds that others may need.
+    pub(crate) fn noted(self, flow: &Flow) -> Self {
+        flow.hold(self.sending.pass.as_ref(), self.sending.holding.as_ref());
         self
     }
 
@@ -383,9 +409,6 @@ impl ResponseBody {
     /// Tells how a client takes it over HTTP/2.
     #[must_use]
     pub(crate) fn flowing(mut self, flow: &Arc<Flow>, clock: &Arc<dyn Clock>) -> Self {
-        if self.sending.pass.is_some() {
-            flow.hold();
-        }
         self.sending.stream = Some((Arc::clone(flow), Arc::clone(clock), 0));
         self
     }

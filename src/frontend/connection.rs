@@ -134,13 +134,10 @@ async fn goodbye(
 async fn answer(
     front: &FrontEnd,
     request: Request<Incoming>,
-    (peer, flow): (Peer, Option<&Arc<Flow>>),
+    peer: Peer,
     running: Option<InProgress>,
+    watched: impl Fn(ResponseBody) -> ResponseBody,
 ) -> Result<Response<Either<Guarded<ResponseBody, InProgress>, ResponseBody>>, Cut> {
-    let watched = |body: ResponseBody| match flow {
-        Some(flow) => body.flowing(flow, &front.env.clock),
-        None => body,
-    };
     let mut response = match running {
         Some(running) => {
             let response = front.handle(request, peer, &running).await?.map(watched);
@@ -163,7 +160,8 @@ async fn http1(
     let service = service_fn(|request: Request<Incoming>| {
         // Boxed: hyper keeps room for this future while the connection is idle, and an answer takes
         // 13 KiB to make.
-        Box::pin(answer(&shared.front, request, (peer, None), slot.map(Slot::begin)))
+        let running = slot.map(Slot::begin);
+        Box::pin(answer(&shared.front, request, peer, running, |body| body.noted(flow)))
     });
     let mut builder = http1::Builder::new();
     builder
@@ -206,7 +204,8 @@ async fn http2(
         async move {
             // Boxed: thousands of streams may wait for their turn, or for their client to take the
             // answer, and each would keep room for what an answer takes to make.
-            Box::pin(answer(&front, request, (peer, Some(&flow)), running)).await
+            let watched = |body: ResponseBody| body.noted(&flow).flowing(&flow, &front.env.clock);
+            Box::pin(answer(&front, request, peer, running, watched)).await
         }
     });
     let mut builder = http2::Builder::new(streams);

@@ -1,6 +1,7 @@
 //! From an operation to the function that carries it out: one exhaustive match.
 
 use crate::frontend::accounts::Account;
+use crate::frontend::answers::Purse;
 use crate::frontend::body::RequestBody;
 use crate::frontend::body::ResponseBody;
 use crate::frontend::ops::acl;
@@ -69,7 +70,7 @@ pub(crate) async fn dispatch(
     let _change = may_change_blobs(&operation).then(|| front.inflight.change());
     let payer = requester.payer(account);
     let mut room = match listing::room(&operation) {
-        Some(bytes) => Some(front.answers.begin(payer, bytes).await?),
+        Some(bytes) => Some(Purse::new(&front.answers, payer).begin(bytes).await?),
         None => None,
     };
     let reply = match operation {
@@ -211,8 +212,9 @@ pub(crate) async fn dispatch(
         }
     };
     let reply = reply?;
-    if let Reply::BlockList { .. } = &reply {
-        room = Some(front.answers.begin(payer, blocks::room(&reply)).await?);
+    if let (Reply::BlockList { .. }, Some(room)) = (&reply, &mut room) {
+        // Now it is known how long the list is.
+        room.shrink(blocks::room(&reply));
     }
     Ok((reply, room.map(ResponseBody::reserved)))
 }

@@ -32,7 +32,7 @@
 mod access;
 pub mod accounts;
 mod admission;
-mod answers;
+pub(crate) mod answers;
 pub mod body;
 pub mod client;
 mod connection;
@@ -49,6 +49,7 @@ pub mod observe;
 pub(crate) mod opening;
 mod ops;
 mod read;
+mod refusals;
 pub mod route;
 mod seal;
 pub mod secrets;

@@ -10,8 +10,7 @@ use tokio::task::JoinError;
 
 use crate::capacity::Capacity;
 use crate::env::Tasks;
-use crate::frontend::answers::Budget;
-use crate::frontend::answers::Payer;
+use crate::frontend::answers::Purse;
 use crate::frontend::answers::Reservation;
 use crate::frontend::answers::STEP_MIN_BYTES;
 use crate::frontend::body::BodyError;
@@ -95,9 +94,6 @@ fn shorten(pieces: &mut Vec<Piece>, extents_max: usize) -> Option<u64> {
     None
 }
 
-/// Who pays for the memory of an answer.
-pub(crate) type Purse = (Arc<Budget>, Payer);
-
 /// Begins a body: the first bytes are read before the head is sent, so that damage there still gets
 /// a status.
 pub(crate) async fn begin(
@@ -138,7 +134,9 @@ pub(crate) async fn begin(
     if rest {
         source.describe();
     }
-    Ok(ResponseBody::stream(first, rest.then(|| Box::new(source) as Source), len))
+    let holding = source.purse.as_ref().map(|purse| Arc::clone(purse.holding()));
+    let body = ResponseBody::stream(first, rest.then(|| Box::new(source) as Source), len);
+    Ok(body.holding(holding))
 }
 
 /// So many zeros, at most a few MiB; nothing is allocated for them.
@@ -188,20 +186,20 @@ impl BlobSource {
         piece: Piece,
         is_first: bool,
     ) -> Result<(Piece, Option<Reservation>), Error> {
-        let Some((budget, payer)) = self.purse.clone() else {
+        let Some(purse) = self.purse.clone() else {
             return Ok((self.cut(piece, STEP_BYTES), None));
         };
-        let piece = self.cut(piece, budget.step_bytes(payer));
-        if let Some(held) = budget.try_take(payer, seal::length(&piece)) {
-            return Ok((piece, Some(held)));
+        let piece = self.cut(piece, purse.step_bytes());
+        if let Some(reservation) = purse.try_take(seal::length(&piece)) {
+            return Ok((piece, Some(reservation)));
         }
         let piece = self.cut(piece, STEP_MIN_BYTES);
         let bytes = seal::length(&piece);
-        let held = match is_first {
-            true => budget.begin(payer, bytes).await?,
-            false => budget.wait(payer, bytes).await,
+        let reservation = match is_first {
+            true => purse.begin(bytes).await?,
+            false => purse.wait(bytes).await,
         };
-        Ok((piece, Some(held)))
+        Ok((piece, Some(reservation)))
     }
 
     /// The beginning of a piece; the rest is next.

@@ -35,6 +35,7 @@ use crate::frontend::metrics::Metrics;
 use crate::frontend::observe::Cut;
 use crate::frontend::observe::Seen;
 use crate::frontend::ops::copies::pending::Copies;
+use crate::frontend::refusals::Refusals;
 use crate::frontend::route::Router;
 use crate::frontend::source::Listening;
 use crate::frontend::source::Outside;
@@ -134,6 +135,8 @@ pub struct FrontEnd {
     pub(crate) answers: Arc<Budget>,
     /// How clients take them.
     pub(super) flows: Arc<Flows>,
+    /// Error answers on their way out.
+    refusals: Refusals,
     pub(super) gate: Arc<Gate>,
     pub(super) rates: Rates,
     metrics: Metrics,
@@ -166,6 +169,7 @@ impl FrontEnd {
         Self {
             answers: Budget::new(config.answer_bytes_max, Arc::clone(&parts.env.clock)),
             flows: Arc::default(),
+            refusals: Refusals::default(),
             gate,
             rates: Rates::new(config.account_requests_per_second),
             router: parts.router,
@@ -257,6 +261,8 @@ impl FrontEnd {
         match answer {
             Ok((reply, stream)) => {
                 let rendered = azure::render(&reply, echo);
+                // It is as large as what was rendered of it.
+                drop(reply);
                 let response = match stream {
                     Some(stream) => rendered.map(|bytes| stream.or_rendered(bytes)),
                     None => rendered.map(ResponseBody::full),
@@ -272,7 +278,7 @@ impl FrontEnd {
                     body.drain().await;
                 }
                 tracing::debug!(code = error.code.azure(), operation = seen.operation, "refused");
-                azure::render_error(&error, echo).map(ResponseBody::full)
+                self.refusals.render(&error, echo)
             }
         }
     }
@@ -315,7 +321,7 @@ impl FrontEnd {
         let echo = azure::RequestEcho::new(&head, self.request_id(), self.env.clock.now());
         RequestBody::new(incoming, self.config.body_idle, self.env.clone()).leave();
         let busy = self.metrics.refused_for_connections();
-        let response = azure::render_error(&busy, &echo).map(ResponseBody::full);
+        let response = self.refusals.render(&busy, &echo);
         self.metrics.finished("Refused", response.status().as_u16(), 0.0);
         response
     }
@@ -323,13 +329,6 @@ impl FrontEnd {
     /// What is asked of clients that take an answer.
     pub(super) const fn stall_limits(&self) -> StallLimits {
         StallLimits { stall: self.config.response_stall, rate_min: self.config.response_rate_min }
-    }
-
-    /// Whether others need the room that answers take.
-    pub(super) fn is_pressed(&self) -> bool {
-        // Both are asked: that clears those that gave up.
-        let (gate, answers) = (self.gate.is_short(), self.answers.is_short());
-        gate || answers
     }
 
     /// Counts an error that is answered, if it refuses its request.

@@ -108,7 +108,8 @@ impl Node {
             AdminAddress::Tcp(_) | AdminAddress::Unix(_) => None,
         };
         let server = AdminServer::new(admin_bound.listener, admin.clone(), env.clone())
-            .with_tls(tls_of_admin);
+            .with_tls(tls_of_admin)
+            .with_stall_limits(config.response_stall, config.response_rate_min);
         let serving = server.run(stop_admin.clone());
         drop(env.tasks.spawn("admin", async move {
             if let Err(error) = serving.await {

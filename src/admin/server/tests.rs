@@ -243,6 +243,27 @@ async fn requests_that_never_end_do_not_keep_health_from_being_answered() {
 }
 
 #[tokio::test]
+async fn connection_whose_client_does_not_read_is_cut() {
+    tokio::time::pause();
+    let served = serve();
+    let mut registry = Registry::default();
+    for number in 0..10_000 {
+        registry.register(format!("things_{number}"), "Things", Counter::<u64>::default());
+    }
+    served.state.registry.set(registry).unwrap();
+    let whole = served.get("/metrics").await.1.len();
+    let metrics = "GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    for (pause, is_cut) in [(50, false), (62, true)] {
+        let mut stalled = ask_and_stall(&served, 1, metrics).await;
+        served.env.clock.sleep(Duration::from_secs(pause)).await;
+        let mut answer = vec![0; whole];
+        let read = stalled[0].read_exact(&mut answer).await;
+        assert_eq!(read.is_err(), is_cut, "after {pause} s");
+    }
+    served.env.tasks.shutdown().await;
+}
+
+#[tokio::test]
 async fn commands_need_the_token() {
     let served = serve();
     served.ready().await;

@@ -1,5 +1,6 @@
 //! Requests answered at a time, shared by accounts.
 
+use std::collections::HashSet;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::Mutex;
@@ -38,6 +39,22 @@ pub(crate) struct Gate {
 struct Waiting {
     account: AccountId,
     pass: oneshot::Sender<Pass>,
+}
+
+/// What there is little left of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Scarcity {
+    /// Room for any request.
+    All,
+    /// Room for requests that anybody may send.
+    Open,
+}
+
+impl Scarcity {
+    /// Whether the end of a request of this account would help.
+    pub(crate) fn concerns(self, account: AccountId) -> bool {
+        self == Self::All || account == ANYBODY
+    }
 }
 
 /// A request that was let in; another may come when it is dropped.
@@ -83,12 +100,21 @@ impl Gate {
         }
     }
 
-    /// Whether little is left, of all or of what anybody may take.
-    pub(crate) fn is_short(&self) -> bool {
+    /// What little is left of, if anything.
+    pub(crate) fn scarcity(&self) -> Option<Scarcity> {
         let max = u64::try_from(self.max).unwrap_or(u64::MAX);
         let (all, open) = self.shares.taken(ANYBODY);
         let many = |taken: u64, max: u64| taken >= max - max / 8;
-        many(all, max) || many(open, self.open_max())
+        match (many(all, max), many(open, self.open_max())) {
+            (true, _) => Some(Scarcity::All),
+            (false, true) => Some(Scarcity::Open),
+            (false, false) => None,
+        }
+    }
+
+    /// Accounts that have more than their share.
+    pub(crate) fn above_share(&self, now: Duration) -> HashSet<AccountId> {
+        self.shares.above_share(now)
     }
 
     /// What requests may have that anybody may send: the rest is for callers who say who they are.
@@ -144,6 +170,11 @@ impl Gate {
 }
 
 impl Pass {
+    /// Whom the request is counted for.
+    pub(crate) const fn account(&self) -> AccountId {
+        self.account
+    }
+
     /// Counts the request as one that anybody may send.
     ///
     /// # Errors
@@ -262,7 +293,7 @@ mod tests {
             pass.open().unwrap();
             passes.push(pass);
         }
-        assert!(gate.is_short());
+        assert_eq!(gate.scarcity(), Some(Scarcity::Open));
         let mut refused = gate.enter(A).await.unwrap();
         assert_eq!(refused.open().unwrap_err().code, ErrorCode::ServerBusy);
         drop(refused);
@@ -270,7 +301,7 @@ mod tests {
         assert_eq!((gate.shares.of(A), gate.shares.of(ANYBODY)), (4, 12));
         drop((owners, passes));
         assert_eq!(gate.shares.taken(ANYBODY), (0, 0));
-        assert!(!gate.is_short());
+        assert_eq!(gate.scarcity(), None);
     }
 
     #[tokio::test(start_paused = true)]

@@ -5,6 +5,7 @@
 //! An account alone may take everything.
 
 use std::collections::HashMap;
+use std::collections::HashSet;
 use std::hash::Hash;
 use std::sync::Mutex;
 use std::sync::PoisonError;
@@ -41,6 +42,12 @@ struct Use {
     came: Duration,
 }
 
+impl Use {
+    fn is_about(&self, now: Duration) -> bool {
+        self.taken > 0 || now.saturating_sub(self.came) < ABOUT
+    }
+}
+
 /// What becomes of a wish.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Taken {
@@ -70,7 +77,7 @@ impl<K: Copy + Eq + Hash> Shares<K> {
         let (holds_none, own_after) = (own.taken == 0, own.taken.saturating_add(amount));
         let is_short = after > self.max - self.max / KEPT;
         if is_short || of.len() > *room {
-            of.retain(|_, other| other.taken > 0 || now.saturating_sub(other.came) < ABOUT);
+            of.retain(|_, other| other.is_about(now));
             *room = (of.len() * 2).max(REMEMBERED);
         }
         if is_short {
@@ -104,6 +111,15 @@ impl<K: Copy + Eq + Hash> Shares<K> {
         if let Some(own) = state.of.get_mut(&account) {
             own.taken = own.taken.saturating_sub(amount);
         }
+    }
+
+    /// Those that have more than their share now.
+    pub(crate) fn above_share(&self, now: Duration) -> HashSet<K> {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let about = state.of.values().filter(|own| own.is_about(now)).count();
+        let share = self.max / u64::try_from(about).unwrap_or(u64::MAX).max(1);
+        let above = state.of.iter().filter(|(_, own)| own.taken > share);
+        above.map(|(account, _)| *account).collect()
     }
 
     /// Counts what `from` has for `to`, if that has less than `most`; says whether it did.
@@ -223,6 +239,16 @@ mod tests {
         assert_eq!(take_all(&shares, A, ABOUT), 47, "one that still has something is about");
         shares.give(B, 1);
         assert_eq!(take_all(&shares, A, ABOUT * 2), 17);
+    }
+
+    #[test]
+    fn share_is_of_those_who_are_about() {
+        let shares = Shares::new(64);
+        assert_eq!(take_all(&shares, A, Duration::ZERO), 64);
+        assert!(shares.above_share(Duration::ZERO).is_empty(), "it is alone");
+        shares.came(B, Duration::ZERO);
+        assert!(shares.above_share(Duration::ZERO).contains(&A));
+        assert!(shares.above_share(ABOUT).is_empty(), "the other went away");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Memory for answers: bounded over all of them, shared by accounts, and by peers among those who
 //! do not say who they are.
 
+use std::collections::HashSet;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -53,6 +54,21 @@ pub(crate) struct Budget {
     known_queue: Queue,
     /// Of those who do not: they wait for another part of the memory.
     open_queue: Queue,
+}
+
+/// Payers that have more than their share.
+#[derive(Debug)]
+pub(super) struct AboveShare {
+    accounts: HashSet<(AccountId, bool)>,
+    peers: HashSet<IpAddr>,
+}
+
+impl AboveShare {
+    /// Whether a payer is one of them.
+    pub(super) fn contains(&self, payer: &Payer) -> bool {
+        self.accounts.contains(&(payer.account, payer.known))
+            || !payer.known && self.peers.contains(&payer.network())
+    }
 }
 
 impl Budget {
@@ -131,11 +147,17 @@ impl Budget {
         }
     }
 
-    /// Whether somebody waits for bytes.
-    pub(crate) fn is_short(self: &Arc<Self>) -> bool {
+    /// Whether somebody waits for bytes: of those who say who they are, or of the others.
+    pub(crate) fn is_short(self: &Arc<Self>, known: bool) -> bool {
+        let queue = if known { &self.known_queue } else { &self.open_queue };
         // Those that gave up are only noticed here.
-        self.serve();
-        !self.known_queue.is_empty() || !self.open_queue.is_empty()
+        self.serve_queue(queue);
+        !queue.is_empty()
+    }
+
+    /// Who has more than its share.
+    pub(super) fn above_share(&self, now: Duration) -> AboveShare {
+        AboveShare { accounts: self.accounts.above_share(now), peers: self.peers.above_share(now) }
     }
 
     /// Bytes that answers hold.

@@ -7,7 +7,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::Mutex;
+use std::sync::MutexGuard;
 use std::sync::PoisonError;
+use std::sync::Weak;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::AtomicU64;
@@ -15,6 +17,11 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use tokio::sync::Notify;
+
+use crate::frontend::admission::Pass;
+use crate::frontend::answers::Holding;
+use crate::frontend::answers::Payer;
+use crate::types::AccountId;
 
 /// Streams of a connection that may be cut in a while before the connection is: who does this again
 /// and again is no slow reader.
@@ -29,6 +36,12 @@ pub(crate) struct StallLimits {
     pub(crate) stall: Duration,
     /// Bytes a second it takes at least; 0 asks for none.
     pub(crate) rate_min: u64,
+}
+
+impl Default for StallLimits {
+    fn default() -> Self {
+        Self { stall: Duration::from_secs(60), rate_min: 1024 }
+    }
 }
 
 impl StallLimits {
@@ -60,6 +73,15 @@ impl Fault {
     }
 }
 
+/// What others may need.
+#[derive(Debug, Default)]
+struct Holds {
+    /// Room among the requests.
+    pass: Weak<Pass>,
+    /// Memory.
+    memory: Vec<Weak<Holding>>,
+}
+
 /// One answer over HTTP/2, or all of a connection. Times are monotonic milliseconds.
 #[derive(Debug)]
 pub(crate) struct Flow {
@@ -70,8 +92,8 @@ pub(crate) struct Flow {
     waited: AtomicU64,
     /// Bytes it took since the last full quota.
     taken: AtomicU64,
-    /// Whether others may need the room it takes.
-    in_the_way: AtomicBool,
+    /// What it holds that others may need.
+    holds: Mutex<Holds>,
     cut: Notify,
     is_cut: AtomicBool,
     /// The connection of a stream.
@@ -92,7 +114,7 @@ impl Flow {
             since: AtomicU64::new(0),
             waited: AtomicU64::new(0),
             taken: AtomicU64::new(0),
-            in_the_way: AtomicBool::new(connection.is_none()),
+            holds: Mutex::default(),
             cut: Notify::new(),
             is_cut: AtomicBool::new(false),
             connection,
@@ -126,9 +148,35 @@ impl Flow {
         self.taken.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// It holds what others may need.
-    pub(crate) fn hold(&self) {
-        self.in_the_way.store(true, Ordering::Relaxed);
+    /// It holds this until an answer is out. What a stream holds its connection holds too: it may
+    /// have buffered the rest of an answer when the stream ends.
+    pub(crate) fn hold(&self, pass: Option<&Arc<Pass>>, memory: Option<&Arc<Holding>>) {
+        let mut holds = self.holds();
+        holds.pass = pass.map(Arc::downgrade).unwrap_or_default();
+        holds.memory.retain(|other| other.strong_count() > 0);
+        holds.memory.extend(memory.map(Arc::downgrade));
+        drop(holds);
+        if let Some(connection) = &self.connection
+            && memory.is_some()
+        {
+            connection.hold(None, memory);
+        }
+    }
+
+    /// For whom it has room among the requests, if it has.
+    pub(crate) fn pass(&self) -> Option<AccountId> {
+        self.holds().pass.upgrade().map(|pass| pass.account())
+    }
+
+    /// For whom it holds memory.
+    pub(super) fn payers(&self) -> Vec<Payer> {
+        let holds = self.holds();
+        let memory = holds.memory.iter().filter_map(Weak::upgrade);
+        memory.filter(|memory| memory.bytes() > 0).map(|memory| memory.payer()).collect()
+    }
+
+    fn holds(&self) -> MutexGuard<'_, Holds> {
+        self.holds.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Whether its client has something to take.
@@ -136,12 +184,8 @@ impl Flow {
         self.since.load(Ordering::Relaxed) != 0
     }
 
-    /// How long it has stood still, if it holds what others may need.
-    pub(crate) fn in_the_way(&self, now: Duration) -> Option<Duration> {
-        self.in_the_way.load(Ordering::Relaxed).then(|| self.still(now))?
-    }
-
-    fn still(&self, now: Duration) -> Option<Duration> {
+    /// How long its client has had something to take and taken nothing.
+    pub(super) fn still(&self, now: Duration) -> Option<Duration> {
         let since = self.since.load(Ordering::Relaxed).checked_sub(1)?;
         Some(Duration::from_millis(millis(now).saturating_sub(since)))
     }
@@ -271,7 +315,7 @@ mod tests {
         flow.offer(at(1_000));
         flow.offer(at(1_030));
         assert_eq!(flow.judge(LIMITS, at(1_059)), None);
-        assert_eq!(flow.in_the_way(at(1_059)), Some(at(59)));
+        assert_eq!(flow.still(at(1_059)), Some(at(59)));
         assert_eq!(flow.judge(LIMITS, at(1_060)), Some(Fault::Stalled));
         flow.took(1 << 20, at(1_060));
         assert_eq!(flow.judge(LIMITS, at(2_000)), None);

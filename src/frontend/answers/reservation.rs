@@ -7,6 +7,10 @@ use bytes::Bytes;
 
 use super::budget::Budget;
 use super::payer::Payer;
+use super::purse::Holding;
+
+/// What is rendered is given back in pieces of so many bytes, as the connection takes them.
+const PIECE_BYTES: usize = 64 << 10;
 
 /// Bytes taken; given back when dropped.
 #[derive(Debug)]
@@ -15,6 +19,8 @@ pub(crate) struct Reservation {
     budget: Option<Arc<Budget>>,
     payer: Payer,
     bytes: u64,
+    /// Of which answer.
+    holding: Option<Arc<Holding>>,
 }
 
 /// Bytes that are counted until the last part of them is dropped.
@@ -32,13 +38,28 @@ impl AsRef<[u8]> for Counted {
 impl Reservation {
     /// Bytes that `budget` has counted for `payer`.
     pub(super) const fn new(budget: Arc<Budget>, payer: Payer, bytes: u64) -> Self {
-        Self { budget: Some(budget), payer, bytes }
+        Self { budget: Some(budget), payer, bytes, holding: None }
+    }
+
+    /// The same bytes, as what an answer holds.
+    pub(super) fn of(mut self, holding: &Arc<Holding>) -> Self {
+        holding.grow(self.bytes);
+        self.holding = Some(Arc::clone(holding));
+        self
+    }
+
+    /// The answer they are of.
+    pub(crate) const fn holding(&self) -> Option<&Arc<Holding>> {
+        self.holding.as_ref()
     }
 
     /// Gives back what is more than `bytes`.
     pub(crate) fn shrink(&mut self, bytes: u64) {
         let Some(budget) = self.budget.as_ref().filter(|_| bytes < self.bytes) else { return };
         budget.give(self.payer, self.bytes - bytes);
+        if let Some(holding) = &self.holding {
+            holding.shrink(self.bytes - bytes);
+        }
         self.bytes = bytes;
         budget.serve();
     }
@@ -51,18 +72,48 @@ impl Reservation {
         pieces.into_iter().map(count).collect()
     }
 
+    /// What was rendered within the reservation, in pieces of their own: each is freed and given
+    /// back as soon as the connection has taken it. What is more than was rendered is given back
+    /// now.
+    pub(crate) fn pieces(mut self, rendered: Bytes) -> VecDeque<Bytes> {
+        let copies: Vec<Bytes> = match rendered.len() {
+            // One piece needs no copy.
+            0..=PIECE_BYTES => vec![rendered],
+            _ => rendered.chunks(PIECE_BYTES).map(Bytes::copy_from_slice).collect(),
+        };
+        let count = |piece: Bytes| {
+            let mut part = self.split(piece.len() as u64).count(vec![piece]);
+            part.pop_front()
+        };
+        copies.into_iter().filter_map(count).collect()
+    }
+
+    /// A part of it, of at most so many bytes.
+    fn split(&mut self, bytes: u64) -> Self {
+        let bytes = bytes.min(self.bytes);
+        self.bytes -= bytes;
+        let (budget, holding) = (self.budget.clone(), self.holding.clone());
+        Self { budget, payer: self.payer, bytes, holding }
+    }
+
     /// Gives the bytes back without serving who waits: for who is just doing that.
     pub(super) fn give_back(mut self) {
-        if let Some(budget) = self.budget.take() {
-            budget.give(self.payer, self.bytes);
+        drop(self.take_back());
+    }
+
+    fn take_back(&mut self) -> Option<Arc<Budget>> {
+        let budget = self.budget.take()?;
+        budget.give(self.payer, self.bytes);
+        if let Some(holding) = &self.holding {
+            holding.shrink(self.bytes);
         }
+        Some(budget)
     }
 }
 
 impl Drop for Reservation {
     fn drop(&mut self) {
-        if let Some(budget) = self.budget.take() {
-            budget.give(self.payer, self.bytes);
+        if let Some(budget) = self.take_back() {
             budget.serve();
         }
     }

@@ -93,14 +93,14 @@ mod tests {
         let mut stream = paced(Box::new(far), flow, Arc::clone(&clock), &metrics);
         stream.write_all(&[1; 16]).await.unwrap();
         clock.sleep(Duration::from_secs(100)).await;
-        assert_eq!(watch.flow().in_the_way(clock.monotonic()), None, "nothing more is to be sent");
+        assert_eq!(watch.flow().still(clock.monotonic()), None, "nothing more is to be sent");
         let blocked = tokio::time::timeout(Duration::from_secs(5), stream.write_all(&[2; 8])).await;
         assert!(blocked.is_err());
-        let still = watch.flow().in_the_way(clock.monotonic());
+        let still = watch.flow().still(clock.monotonic());
         assert_eq!(still, Some(Duration::from_secs(5)));
         near.read_exact(&mut [0; 16]).await.unwrap();
         stream.write_all(&[2; 8]).await.unwrap();
-        assert_eq!(watch.flow().in_the_way(clock.monotonic()), None);
+        assert_eq!(watch.flow().still(clock.monotonic()), None);
         near.write_all(&[3; 5]).await.unwrap();
         stream.read_exact(&mut [0; 5]).await.unwrap();
         assert_eq!((metrics.sent.get(), metrics.received.get()), (24, 5));

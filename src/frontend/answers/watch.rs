@@ -1,8 +1,17 @@
 //! Cuts answers that their clients do not take.
 
+use std::cmp::Reverse;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio_util::sync::CancellationToken;
+
+use crate::env::Clock;
+use crate::frontend::admission::Gate;
+use crate::frontend::answers::Budget;
+use crate::frontend::answers::Flow;
+use crate::frontend::answers::Flows;
+use crate::frontend::answers::StallLimits;
 use crate::frontend::answers::flow::Fault;
 use crate::frontend::service::FrontEnd;
 
@@ -12,37 +21,88 @@ const LOOK_MIN: Duration = Duration::from_millis(20);
 /// How long an answer may stand still while others need the room it takes. A healthy client on a
 /// slow line may take nothing for as long as it needs to take what its connection holds already.
 const STILL_MAX: Duration = Duration::from_secs(5);
-/// The part of the answers that are cut in one look for the others' sake, those that stand still
-/// longest.
+/// The part of the answers that are cut in one look for the others' sake.
 const PART: usize = 4;
 
-/// Watches until the node stops.
+/// Watches the answers of a front end until the node stops.
 pub async fn run(front: Arc<FrontEnd>) {
-    let every = (front.config.response_stall / 8).clamp(LOOK_MIN, LOOK_MAX);
-    let stopping = front.env.tasks.stopping();
+    let in_the_way = |now| in_the_way((&front.flows, now), &front.gate, &front.answers);
+    let watched = (front.flows.as_ref(), front.stall_limits());
+    let stop = front.env.tasks.stopping();
+    let count = |fault| front.count_cut(fault);
+    cut_stalled(watched, (front.env.clock.as_ref(), stop), in_the_way, count).await;
+}
+
+/// Cuts what stalls or is slower than the limits, and what `in_the_way` names, until `stop` fires.
+pub(crate) async fn cut_stalled(
+    (flows, limits): (&Flows, StallLimits),
+    (clock, stop): (&dyn Clock, CancellationToken),
+    in_the_way: impl Fn(Duration) -> Vec<Arc<Flow>>,
+    count: impl Fn(Fault),
+) {
+    let every = (limits.stall / 8).clamp(LOOK_MIN, LOOK_MAX);
     loop {
         tokio::select! {
             biased;
-            () = stopping.cancelled() => return,
-            () = front.env.clock.sleep(every) => look(&front),
+            () = stop.cancelled() => return,
+            () = clock.sleep(every) => {}
+        }
+        let now = clock.monotonic();
+        let mut cut = flows.find(|flow| flow.judge(limits, now));
+        cut.extend(in_the_way(now).into_iter().map(|flow| (flow, Fault::InTheWay)));
+        for (flow, fault) in &cut {
+            let reason = fault.as_str();
+            tracing::debug!(reason, "an answer is cut: its client does not take it");
+            count(*fault);
+            flow.cut(*fault, now);
         }
     }
 }
 
-/// One look at all answers.
-fn look(front: &FrontEnd) {
-    let (now, limits) = (front.env.clock.monotonic(), front.stall_limits());
-    let mut cut = front.flows.find(|flow| flow.judge(limits, now));
-    if front.is_pressed() {
-        let still = |still: Duration| (still >= STILL_MAX).then_some(still);
-        let mut standing = front.flows.find(|flow| flow.in_the_way(now).and_then(still));
-        standing.sort_unstable_by_key(|(_, still)| std::cmp::Reverse(*still));
-        standing.truncate(standing.len().div_ceil(PART));
-        cut.extend(standing.into_iter().map(|(flow, _)| (flow, Fault::InTheWay)));
+/// Answers that are cut because others need what they hold: room among the requests, or memory.
+fn in_the_way(
+    (flows, now): (&Flows, Duration),
+    gate: &Gate,
+    answers: &Arc<Budget>,
+) -> Vec<Arc<Flow>> {
+    let mut cut = Vec::new();
+    if let Some(scarcity) = gate.scarcity() {
+        let above = gate.above_share(now);
+        cut.extend(standing((flows, now), |flow| {
+            let account = flow.pass().filter(|account| scarcity.concerns(*account))?;
+            Some(above.contains(&account))
+        }));
     }
-    for (flow, fault) in &cut {
-        tracing::debug!(reason = fault.as_str(), "an answer is cut: its client does not take it");
-        front.count_cut(*fault);
-        flow.cut(*fault, now);
+    for known in [true, false] {
+        if !answers.is_short(known) {
+            continue;
+        }
+        let above = answers.above_share(now);
+        cut.extend(standing((flows, now), |flow| {
+            // Who is not known has a part of the memory; who is known may have all of it.
+            let mut payers = flow.payers();
+            payers.retain(|payer| known || !payer.known);
+            (!payers.is_empty()).then(|| payers.iter().any(|payer| above.contains(payer)))
+        }));
     }
+    cut
 }
+
+/// A part of the answers that have stood still for long and of which `holds` says something: those
+/// first of which it says that their payer has more than its share, and of these those that have
+/// stood still longest.
+fn standing(
+    (flows, now): (&Flows, Duration),
+    holds: impl Fn(&Flow) -> Option<bool>,
+) -> Vec<Arc<Flow>> {
+    let mut standing = flows.find(|flow| {
+        let still = flow.still(now).filter(|still| *still >= STILL_MAX)?;
+        Some((holds(flow)?, still))
+    });
+    standing.sort_unstable_by_key(|(_, order)| Reverse(*order));
+    standing.truncate(standing.len().div_ceil(PART));
+    standing.into_iter().map(|(flow, _)| flow).collect()
+}
+
+#[cfg(test)]
+mod tests;

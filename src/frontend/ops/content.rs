@@ -1,11 +1,10 @@
 //! Get Blob and its properties.
 
-use std::sync::Arc;
-
 use bytes::Bytes;
 
 use crate::frontend::accounts::Account;
 use crate::frontend::answers::Payer;
+use crate::frontend::answers::Purse;
 use crate::frontend::body::ResponseBody;
 use crate::frontend::dispatch::Answer;
 use crate::frontend::errors;
@@ -72,7 +71,7 @@ pub(crate) async fn get(
     let body = if wanted.is_empty() {
         ResponseBody::full(Bytes::new())
     } else {
-        let paid = (customer_key, Some((Arc::clone(&front.answers), payer)));
+        let paid = (customer_key, Some(Purse::new(&front.answers, payer)));
         read::begin(front, (key, snapshot), view, guard, paid).await?
     };
     let range = range.map(|_| wanted);

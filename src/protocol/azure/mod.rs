@@ -59,7 +59,7 @@ pub use delegation::{KeyInfo, read_key as delegation_key, read_key_info as key_i
 pub use encryption::check_key_is_safe;
 pub use limits::RANGE_CHECKSUM_BYTES_MAX;
 pub use parse::parse;
-pub use render::{RequestEcho, render, render_error};
+pub use render::{RequestEcho, render, render_error, render_error_without_text};
 pub use service::read_properties as service_properties;
 pub use tags::read_tags as blob_tags;
 pub use web::{WebAddress, web_address, web_answer, web_documents, web_error, web_request};

@@ -290,17 +290,8 @@ fn leased(change: &Change, outcome: LeaseOutcome, echo: &RequestEcho) -> Respons
 /// Writes an error: the code in header and body; no body for HEAD and 304.
 #[must_use]
 pub fn render_error(error: &Error, echo: &RequestEcho) -> Response<Bytes> {
-    let code = error.code;
-    let mut head = Head::new(error.http_status(), echo);
-    if error.http_status() == 304 {
-        head = head.set("x-ms-error-code", ErrorCode::ConditionNotMet.azure());
-    } else {
-        head = head.set("x-ms-error-code", code.azure());
-    }
-    for (name, value) in &error.headers {
-        head = head.set(name, value);
-    }
-    if echo.head || error.http_status() == 304 {
+    let (code, head) = (error.code, error_head(error, echo));
+    if is_bodiless(error, echo) {
         return head.bodiless();
     }
     let message = error.message.as_deref().unwrap_or(code.message());
@@ -319,6 +310,30 @@ pub fn render_error(error: &Error, echo: &RequestEcho) -> Response<Bytes> {
     }
     body.push_str("</Error>");
     head.xml(body)
+}
+
+/// Writes an error with the code in the header and no body.
+#[must_use]
+pub fn render_error_without_text(error: &Error, echo: &RequestEcho) -> Response<Bytes> {
+    let head = error_head(error, echo);
+    if is_bodiless(error, echo) { head.bodiless() } else { head.empty() }
+}
+
+/// An answer to HEAD, or that nothing changed.
+fn is_bodiless(error: &Error, echo: &RequestEcho) -> bool {
+    echo.head || error.http_status() == 304
+}
+
+fn error_head(error: &Error, echo: &RequestEcho) -> Head {
+    let code = match error.http_status() {
+        304 => ErrorCode::ConditionNotMet,
+        _ => error.code,
+    };
+    let mut head = Head::new(error.http_status(), echo).set("x-ms-error-code", code.azure());
+    for (name, value) in &error.headers {
+        head = head.set(name, value);
+    }
+    head
 }
 
 /// What clients sent may hold what XML cannot.

@@ -2,6 +2,7 @@ use bytes::Bytes;
 
 use super::*;
 use crate::env::SimClock;
+use crate::frontend::answers::Purse;
 use crate::protocol::ErrorCode;
 
 const MIB: u64 = 1 << 20;
@@ -74,7 +75,7 @@ async fn who_waits_is_served_in_order_or_told_busy_before_its_head() {
     let begun = clock.monotonic();
     let refused = budget.begin(one, MIB).await.unwrap_err();
     assert_eq!((refused.code, clock.monotonic() - begun), (ErrorCode::ServerBusy, PATIENCE));
-    assert!(!budget.is_short(), "who gave up waits no more");
+    assert!(!budget.is_short(true), "who gave up waits no more");
     let frees = async {
         clock.sleep(Duration::from_secs(60)).await;
         drop(first);
@@ -82,7 +83,7 @@ async fn who_waits_is_served_in_order_or_told_busy_before_its_head() {
     let (large, small, ()) = tokio::join!(budget.wait(one, 3 * MIB), budget.wait(one, MIB), frees);
     assert_eq!(budget.taken(), 4 * MIB);
     drop((large, small));
-    assert_eq!((budget.taken(), budget.is_short()), (0, false));
+    assert_eq!((budget.taken(), budget.is_short(true)), (0, false));
 }
 
 #[tokio::test(start_paused = true)]
@@ -114,7 +115,7 @@ async fn many_wishes_of_one_that_has_its_share_do_not_hide_others() {
     let (greedy, modest) = tokio::join!(greedy, modest);
     assert!(greedy.iter().all(Result::is_err) && modest.is_ok());
     drop((first, modest));
-    assert_eq!((budget.taken(), budget.is_short()), (0, false));
+    assert_eq!((budget.taken(), budget.is_short(true)), (0, false));
 }
 
 #[tokio::test(start_paused = true)]
@@ -130,4 +131,23 @@ async fn what_turns_out_smaller_gives_the_rest_back() {
     assert_eq!(budget.taken(), 4 * MIB);
     drop((held, waited));
     assert_eq!(budget.taken(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_rendered_is_given_back_as_it_is_taken() {
+    let budget = budget(128 * MIB);
+    let purse = Purse::new(&budget, payer(1, "127.0.0.1", true));
+    let rendered: Vec<u8> = (0..4 * MIB + 9).map(|n| n.to_le_bytes()[1]).collect();
+    let reservation = purse.begin(16 * MIB).await.unwrap();
+    let mut pieces = reservation.pieces(Bytes::from(rendered.clone()));
+    assert_eq!(budget.taken(), 4 * MIB + 9);
+    let mut out = Vec::new();
+    while let Some(piece) = pieces.pop_front() {
+        assert!(piece.len() <= 64 << 10);
+        out.extend_from_slice(&piece);
+        drop(piece);
+        let left = (rendered.len() - out.len()) as u64;
+        assert_eq!((budget.taken(), purse.holding().bytes()), (left, left));
+    }
+    assert_eq!(out, rendered);
 }

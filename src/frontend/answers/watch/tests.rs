@@ -1,0 +1,146 @@
+use futures_util::FutureExt;
+
+use super::*;
+use crate::env::SimClock;
+use crate::frontend::admission::ANYBODY;
+use crate::frontend::answers::Payer;
+use crate::frontend::answers::Purse;
+use crate::frontend::answers::Reservation;
+use crate::frontend::answers::Watch;
+use crate::types::AccountId;
+
+const MIB: u64 = 1 << 20;
+const A: AccountId = AccountId::new(1);
+const B: AccountId = AccountId::new(2);
+const LATER: Duration = Duration::from_secs(6);
+
+struct Bed {
+    flows: Arc<Flows>,
+    gate: Arc<Gate>,
+    answers: Arc<Budget>,
+}
+
+fn bed() -> Bed {
+    let clock: Arc<dyn Clock> = Arc::new(SimClock::new());
+    let gate = Gate::new(16, Arc::clone(&clock));
+    Bed { flows: Arc::default(), gate, answers: Budget::new(8 * MIB, clock) }
+}
+
+impl Bed {
+    /// A connection whose client takes nothing.
+    fn stalled(&self) -> Watch {
+        let watch = self.flows.connection();
+        watch.flow().offer(Duration::ZERO);
+        watch
+    }
+
+    fn purse(&self, account: AccountId, known: bool) -> Purse {
+        let peer = "192.0.2.1".parse().unwrap();
+        Purse::new(&self.answers, Payer { account, peer, known })
+    }
+
+    /// One that holds memory.
+    fn holding(&self, account: AccountId, known: bool, bytes: u64) -> (Watch, Reservation) {
+        let (watch, purse) = (self.stalled(), self.purse(account, known));
+        let reservation = purse.try_take(bytes).unwrap();
+        watch.flow().hold(None, Some(purse.holding()));
+        (watch, reservation)
+    }
+
+    fn cut(&self) -> Vec<Arc<Flow>> {
+        in_the_way((&self.flows, LATER), &self.gate, &self.answers)
+    }
+
+    fn is_cut_alone(&self, watch: &Watch) -> bool {
+        let cut = self.cut();
+        cut.len() == 1 && Arc::ptr_eq(&cut[0], watch.flow())
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn while_nothing_is_short_nothing_is_in_the_way() {
+    let bed = bed();
+    let _holds = bed.holding(A, true, 5 * MIB);
+    assert!(bed.cut().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_holds_none_of_what_is_short_is_not_cut() {
+    let bed = bed();
+    let _idle = bed.stalled();
+    let purse = bed.purse(A, true);
+    let all = purse.try_take(8 * MIB).unwrap();
+    let asks = bed.purse(B, true);
+    let mut waits = Box::pin(asks.wait(MIB));
+    assert!(waits.as_mut().now_or_never().is_none());
+    assert!(bed.cut().is_empty(), "it would not help who waits");
+    let holder = bed.stalled();
+    holder.flow().hold(None, Some(purse.holding()));
+    assert!(bed.is_cut_alone(&holder));
+    drop(all);
+    assert!(bed.cut().is_empty(), "it holds nothing any more");
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_has_more_than_its_share_is_cut_first() {
+    let bed = bed();
+    let (below, _little) = bed.holding(B, true, MIB);
+    below.flow().took(0, Duration::ZERO);
+    // It stands still for longer than the other.
+    below.flow().offer(Duration::ZERO);
+    let (above, _much) = bed.holding(A, true, 5 * MIB);
+    above.flow().took(0, Duration::ZERO);
+    above.flow().offer(Duration::from_secs(1));
+    let _rest = bed.purse(B, true).try_take(2 * MIB).unwrap();
+    let asks = bed.purse(B, true);
+    let mut waits = Box::pin(asks.wait(MIB));
+    assert!(waits.as_mut().now_or_never().is_none());
+    assert!(bed.is_cut_alone(&above));
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_is_known_is_not_cut_for_those_who_are_not() {
+    let bed = bed();
+    let (_known, _first) = bed.holding(A, true, MIB);
+    let (open, _second) = bed.holding(A, false, 6 * MIB);
+    let asks = bed.purse(B, false);
+    let mut waits = Box::pin(asks.wait(MIB));
+    assert!(waits.as_mut().now_or_never().is_none());
+    assert!(bed.is_cut_alone(&open));
+}
+
+#[tokio::test(start_paused = true)]
+async fn memory_of_a_stream_that_ended_is_its_connections() {
+    let bed = bed();
+    let connection = bed.stalled();
+    let purse = bed.purse(A, true);
+    let _buffered = purse.try_take(8 * MIB).unwrap();
+    let stream = bed.flows.stream(connection.flow());
+    stream.flow().hold(None, Some(purse.holding()));
+    drop(stream);
+    let asks = bed.purse(B, true);
+    let mut waits = Box::pin(asks.wait(MIB));
+    assert!(waits.as_mut().now_or_never().is_none());
+    assert!(bed.is_cut_alone(&connection));
+}
+
+#[tokio::test(start_paused = true)]
+async fn for_want_of_room_among_requests_only_those_are_cut_that_have_such_room() {
+    let bed = bed();
+    let (_memory, _held) = bed.holding(A, true, MIB);
+    let mut passes = Vec::new();
+    for number in 0..12 {
+        let mut pass = bed.gate.enter(A).await.unwrap();
+        if number < 11 {
+            pass.open().unwrap();
+        }
+        passes.push(Arc::new(pass));
+    }
+    let (open, known) = (bed.stalled(), bed.stalled());
+    open.flow().hold(Some(&passes[0]), None);
+    known.flow().hold(Some(&passes[11]), None);
+    assert_eq!(open.flow().pass(), Some(ANYBODY));
+    assert!(bed.is_cut_alone(&open), "what is short is what anybody may have");
+    passes.remove(0);
+    assert!(bed.cut().is_empty(), "its pass was given back");
+}
