@@ -47,17 +47,21 @@ class Server:
         """The well-known development account at this server."""
         return Account(self.blob_address)
 
-    def start(self, seconds=READY_SECONDS):
-        """Starts the process and waits until /readyz says yes. Answers the seconds that took."""
+    def launch(self):
+        """Starts the process and does not wait for it."""
         command = [self.binary, "serve", "--blob-listen", self.blob_address, "--admin-listen", self.admin_address]
         for folder in self.data:
             command += ["--data", folder]
-        began = time.monotonic()
         with open(self.log_path, "ab") as log:
             log.write(f"\n--- start {self.starts}: {' '.join(command + self.extra)}\n".encode())
             log.flush()
             self.process = subprocess.Popen(command + self.extra, stdout=log, stderr=log, stdin=subprocess.DEVNULL)
         self.starts += 1
+
+    def start(self, seconds=READY_SECONDS):
+        """Starts the process and waits until /readyz says yes. Answers the seconds that took."""
+        began = time.monotonic()
+        self.launch()
         while not self.ready():
             if self.process.poll() is not None:
                 raise RuntimeError(f"server ended with {self.process.returncode} while starting:\n{self.log_tail()}")

@@ -1,5 +1,7 @@
-"""What a worker of kill9.py keeps changing while the server is killed, and whether what is found afterwards can be explained.
+"""What workers of kill9.py and power_failure.py keep changing while the server is killed, and whether what is found
+afterwards can be explained.
 
+load.py     the workers, the changes of the map beside them, the cycles of crash and restart
 base.py     a subject: what was acknowledged, what was in doubt, what the server shows
 block.py    puts, overwrites, staged blocks and commits, deletes, metadata
 append.py   appends with and without a position, seals

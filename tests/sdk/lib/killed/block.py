@@ -1,4 +1,4 @@
-"""Block blobs: puts of 100 bytes to 300 KiB, overwrites, staged blocks and commits, deletes, metadata sets.
+"""Block blobs: puts of 100 bytes to 300 KiB, or of 1 to 5 MiB, overwrites, staged blocks and commits, deletes, metadata sets.
 
 An acknowledged staged block is still listed as uncommitted, with its size.
 """
@@ -13,6 +13,8 @@ from .base import Subject, block_id, shown
 LOW, SMALL, HIGH = 100, 8000, 300 << 10
 LARGE_SHARE = 0.3
 BLOCKS = 6
+# More than what shares an append with other requests.
+LARGE_LOW, LARGE_HIGH = (1 << 20) + 1, 5 << 20
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,13 +38,16 @@ class BlockSubject(Subject):
         super().__init__(name)
         self.state = Blob()
 
+    def _piece(self, source):
+        return some(source)
+
     def step(self, clients, source):
         blob, state, dice = clients.blob(self.name), self.state, source.random.random()
         if dice < 0.5:
-            piece, mark = some(source), source.mark()
+            piece, mark = self._piece(source), source.mark()
             self.attempt(Blob((piece,), mark), lambda: blob.upload_blob(piece.data(), overwrite=True, metadata={"mark": mark}))
         elif dice < 0.7:
-            number, piece = source.random.randrange(BLOCKS), some(source)
+            number, piece = source.random.randrange(BLOCKS), self._piece(source)
             staged = tuple(sorted({**dict(state.staged), number: piece}.items()))
             self.attempt(dataclasses.replace(state, staged=staged),
                          lambda: blob.stage_block(block_id(number), piece.data(), piece.size))
@@ -73,3 +78,12 @@ class BlockSubject(Subject):
 
     def listed(self):
         return {self.name: sum(p.size for p in self.state.pieces)} if self.state.pieces else {}
+
+
+class LargeSubject(BlockSubject):
+    """A block blob whose puts and blocks have several MiB."""
+
+    kind = "large"
+
+    def _piece(self, source):
+        return source.piece(LARGE_LOW, LARGE_HIGH)

@@ -1,0 +1,211 @@
+"""The load of kill9.py and power_failure.py: workers that change subjects until the server is gone, changes of the
+partition map beside them, a crash, a restart, and the question whether everything found can be explained."""
+
+import collections
+import http.client
+import random
+import threading
+import time
+
+from azure.core.exceptions import AzureError
+
+from .. import accounts
+from ..account import PerThread
+from ..changes import REFUSALS
+from .append import AppendSubject
+from .base import InDoubt, Piece, Source
+from .block import BlockSubject, LargeSubject
+from .copy import CopySubject
+from .lease import LeaseSubject
+from .page import PageSubject
+from .pages_copied import PagesCopiedSubject
+from .snapshot import SnapshotSubject
+from .tags import TagsSubject
+
+# The other server is on the loopback address like everything here; moves need a second host.
+SERVED_WITH = ("--copy-source-allow=127.0.0.1", "--index-hosts=2")
+# Of each worker.
+SUBJECTS = ((BlockSubject, 9), (AppendSubject, 4), (PageSubject, 4), (CopySubject, 3), (PagesCopiedSubject, 3),
+            (SnapshotSubject, 3), (LeaseSubject, 2), (TagsSubject, 2), (LargeSubject, 1))
+SIGNED = (AppendSubject, CopySubject, PagesCopiedSubject)
+# Of the blobs of the other server, which nobody kills.
+ELSEWHERE_BYTES = (0, 700, 40_000, 1 << 20, 9 << 20)
+COMPLAINTS_MAX = 20
+
+
+def sources(other, container):
+    """Fills another server; [(address with a signature, piece), ...]."""
+    container = other.account.service().create_container(container)
+    made = []
+    for size in ELSEWHERE_BYTES:
+        piece = Piece(("elsewhere", size), size)
+        blob = container.upload_blob(str(size), piece.data())
+        made.append((f"{blob.url}?{accounts.sas(other.account)}", piece))
+    return made
+
+
+def subjects(worker, signature, elsewhere):
+    """What one worker changes."""
+    made = []
+    for kind, count in SUBJECTS:
+        more = (signature,) if kind in SIGNED else ()
+        more += (elsewhere,) if kind is CopySubject else ()
+        made += [kind(f"w{worker:02}/{kind.kind.replace(' ', '-')}-{number:03}", *more) for number in range(count)]
+    return made
+
+
+class Worker(threading.Thread):
+    """Keeps changing one subject after another until told to stop."""
+
+    def __init__(self, number, mine, clients, seed, stopping):
+        super().__init__(daemon=True)
+        self.number, self.mine, self.clients, self.stopping = number, mine, clients, stopping
+        self.source = Source(random.Random(f"{seed}/{number}"), seed, number)
+        self.done, self.surprise = collections.Counter(), None
+
+    def run(self):
+        while not self.stopping.is_set():
+            subject = self.source.random.choice(self.mine)
+            try:
+                subject.step(self.clients, self.source)
+                self.done[subject.kind] += 1
+            except InDoubt:
+                return  # The server is gone. What is in doubt stays written down in the subject.
+            except Exception as error:  # pylint: disable=broad-except
+                self.surprise = f"worker {self.number}: {subject.name}: {type(error).__name__}: {error}"
+                return
+
+
+class Changing(threading.Thread):
+    """Keeps changing the partition map until the server is gone."""
+
+    def __init__(self, changer):
+        super().__init__(daemon=True)
+        self.changer, self.surprise = changer, None
+
+    def run(self):
+        try:
+            while True:
+                self.changer.change()
+        except (OSError, http.client.HTTPException):
+            return  # The server is gone.
+        except Exception as error:  # pylint: disable=broad-except
+            self.surprise = f"changes of the map: {type(error).__name__}: {error}"
+
+
+class AzureStore:
+    """The subjects' container of one account. Another kind of store has the same two methods."""
+
+    def __init__(self, account, container):
+        self.account, self.container = account, container
+
+    def clients(self, **options):
+        """What subjects are stepped and observed with."""
+        return PerThread(self.account, self.container, **options)
+
+    def listing(self):
+        """{name: size} of everything, in the order of the listing."""
+        listed = self.account.service().get_container_client(self.container).list_blobs()
+        return {item.name: item.size for item in listed}
+
+
+def verify(store, everything):
+    """Checks every subject of every worker and the listing. Answers complaints."""
+    complaints = []
+
+    def one(mine):
+        clients = store.clients()
+        for subject in mine:
+            try:
+                complaint = subject.explain(clients)
+            except Exception as error:  # pylint: disable=broad-except
+                complaint = f"{subject.name}: {type(error).__name__}: {error}"
+            if complaint:
+                complaints.append(complaint)
+
+    threads = [threading.Thread(target=one, args=(mine,)) for mine in everything]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    wanted = {}
+    for mine in everything:
+        for subject in mine:
+            wanted |= subject.listed()
+    try:
+        listed = store.listing()
+    except AzureError as error:
+        return [*complaints, f"listing: {type(error).__name__}: {error}"]
+    if list(listed) != sorted(wanted):
+        complaints.append(f"listing: {sorted(set(listed) ^ set(wanted))[:5]} are in the listing or in reads, not both")
+    wrong = [name for name, size in wanted.items() if listed.get(name, size) != size]
+    if wrong:
+        complaints.append(f"listing: wrong sizes of {wrong[:5]}")
+    return complaints
+
+
+class Cycles:
+    """Load, a crash in the middle of it, a restart, verification; again and again."""
+
+    def __init__(self, server, store, everything, seed, load_seconds, changer=None):
+        self.server, self.store, self.everything, self.changer = server, store, everything, changer
+        self.seed, self.load_seconds = seed, load_seconds
+        self.acknowledged, self.in_doubt = collections.Counter(), collections.Counter()
+        self.restarts, self.complaints = [], []
+
+    def run(self, cycle, crash):
+        """One cycle. `crash()` ends the server. Answers what this cycle had to complain of."""
+        stopping, seed = threading.Event(), f"{self.seed}/{cycle}"
+        workers = [Worker(number, mine, self.store.clients(read_timeout=30), seed, stopping)
+                   for number, mine in enumerate(self.everything)]
+        changing = [Changing(self.changer)] if self.changer else []
+        for one in (*workers, *changing):
+            one.start()
+        # A different moment each time: right away, within a group commit, in the middle of a flush.
+        time.sleep(random.Random(seed).uniform(0.2, self.load_seconds))
+        crash()
+        stopping.set()
+        found = self._ended(workers, changing)
+        self.in_doubt += collections.Counter(s.kind for mine in self.everything for s in mine if s.doubt)
+        self.restarts.append(self.server.start())
+        found += verify(self.store, self.everything)
+        self.complaints += [f"cycle {cycle}: {complaint}" for complaint in found]
+        return found
+
+    def _ended(self, workers, changing):
+        found = []
+        for worker in workers:
+            worker.join(60)
+            if worker.is_alive():
+                found.append(f"worker {worker.number} still waits for an answer")
+            if worker.surprise:
+                found.append(worker.surprise)
+            self.acknowledged += worker.done
+        for one in changing:
+            one.join(60)
+            if one.is_alive() or one.surprise:
+                found.append(one.surprise or "a change of the map still waits for an answer")
+        return found
+
+    def verdicts(self, verdicts):
+        """What all cycles showed."""
+        verdicts.none("every blob explained after every restart", self.complaints, examples=COMPLAINTS_MAX)
+        kinds = {subject.kind for mine in self.everything for subject in mine}
+        fewest = min(self.acknowledged[kind] for kind in kinds)
+        verdicts.check("operations of every kind acknowledged under load", fewest > len(self.restarts), "many",
+                       told(self.acknowledged))
+        if self.changer:
+            verdicts.check("the map changed under load", self.changer.done.total() > len(self.restarts), "often",
+                           str(dict(self.changer.done)))
+            verdicts.equal("refusals that are not those of a map that has changed",
+                           set(self.changer.refused) - REFUSALS, set())
+        verdicts.figure("operations in doubt at a crash", told(self.in_doubt))
+        if self.restarts:
+            restarts = sorted(self.restarts)
+            verdicts.figure("start to serving, median and worst",
+                            f"{restarts[len(restarts) // 2]:.3f} s, {restarts[-1]:.3f} s")
+
+
+def told(counter):
+    """All, and of each kind."""
+    return f"{counter.total():,}: " + ", ".join(f"{kind} {counter[kind]:,}" for kind in sorted(counter))
