@@ -75,7 +75,9 @@ impl OsDisk {
     pub fn open(root: &Path, tasks: Tasks) -> Result<Arc<dyn Disk>, DiskError> {
         let shown = root.display().to_string();
         let root = std::path::absolute(root).map_err(|error| failed("open", &shown, &error))?;
-        create_folder(&root).map_err(|error| failed("create", &shown, &error))?;
+        create_folder(&root)
+            .and_then(|()| sync_name(&root))
+            .map_err(|error| failed("create", &shown, &error))?;
         let lock = fs::OpenOptions::new()
             .read(true)
             .write(true)
@@ -389,6 +391,35 @@ fn create_parent(full: &Path, folders: &Mutex<()>) -> io::Result<()> {
     full.parent().map_or(Ok(()), create_folder)
 }
 
+/// Makes a folder and those above it that are missing, each durable in the one above: for files
+/// of other libraries. Blocks.
+///
+/// # Errors
+/// The system's.
+pub fn make_folder(folder: &Path) -> io::Result<()> {
+    create_folder(&std::path::absolute(folder)?)
+}
+
+/// Makes the name of a data directory durable. Whoever made the directory may have died before the
+/// sync of its name, and a power failure would take everything below it.
+fn sync_name(root: &Path) -> io::Result<()> {
+    let Some(parent) = root.parent() else { return Ok(()) };
+    if fs::metadata(parent)?.dev() != fs::metadata(root)?.dev() {
+        // The name of a mount point is not on this file system.
+        return Ok(());
+    }
+    match sync_folder(parent) {
+        // An operator's folder that the server may not read, or that cannot be synced.
+        Err(error)
+            if [io::ErrorKind::PermissionDenied, io::ErrorKind::InvalidInput]
+                .contains(&error.kind()) =>
+        {
+            Ok(())
+        }
+        result => result,
+    }
+}
+
 /// Creates a folder and its ancestors, each made durable in its parent: a file in it is durable after a sync of the
 /// file and of this folder alone.
 fn create_folder(folder: &Path) -> io::Result<()> {
@@ -427,6 +458,18 @@ fn list_into(root: &Path, folder: &Path, names: &mut Vec<String>) -> io::Result<
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn folder_is_made_with_those_above_it_and_may_be_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let inner = folder.path().join("a/b");
+        make_folder(&inner).unwrap();
+        make_folder(&inner).unwrap();
+        sync_name(&inner).unwrap();
+        sync_name(Path::new("/")).unwrap();
+        fs::write(folder.path().join("file"), "").unwrap();
+        make_folder(&folder.path().join("file/below")).unwrap_err();
+    }
 
     #[test]
     fn forgotten_file_is_read_from_the_device() {

@@ -29,6 +29,7 @@ pub use clock::SimClock;
 pub use disk::{Disk, DiskError, DiskFile, Space};
 pub use disk_os::OsDisk;
 pub use disk_os::forget_cached;
+pub use disk_os::make_folder;
 pub use disk_sim::Fault;
 pub use disk_sim::Faults;
 pub use disk_sim::SimDisk;

@@ -7,6 +7,8 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use rand::TryRng;
 use rand::rngs::SysRng;
 
+use crate::env::make_folder;
+
 use super::error::NodeError;
 use super::files;
 
@@ -29,7 +31,7 @@ pub fn read_or_make(path: &Path) -> Result<String, NodeError> {
         return Ok(token.to_owned());
     }
     if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-        std::fs::create_dir_all(folder).map_err(failed)?;
+        make_folder(folder).map_err(failed)?;
     }
     let mut bytes = [0; TOKEN_BYTES];
     SysRng.try_fill_bytes(&mut bytes).map_err(|error| failed(std::io::Error::other(error)))?;

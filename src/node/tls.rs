@@ -24,6 +24,7 @@ use sha2::Digest;
 use sha2::Sha256;
 use thiserror::Error;
 
+use crate::env::make_folder;
 use crate::frontend::Tls;
 use crate::frontend::tls::TlsError;
 use crate::types::Timestamp;
@@ -173,7 +174,7 @@ fn own(folder: &Path, names: Vec<String>, now: Timestamp) -> Result<Certificate,
         let path = path.to_owned();
         move |error| CertificateError::File { path, error }
     };
-    std::fs::create_dir_all(folder).map_err(file(folder))?;
+    make_folder(folder).map_err(file(folder))?;
     let (ca_path, key_path) = (folder.join(CA_FILE), folder.join(CA_KEY_FILE));
     let ca = files::read(&ca_path).map_err(file(&ca_path))?;
     let key = files::read(&key_path).map_err(file(&key_path))?;

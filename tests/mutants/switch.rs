@@ -7,6 +7,6 @@ use std::sync::OnceLock;
 pub(crate) fn is(name: &str) -> bool {
     static NAME: OnceLock<Option<String>> = OnceLock::new();
     #[expect(clippy::disallowed_methods, reason = "a setting of a test")]
-    let chosen = NAME.get_or_init(|| std::env::var("BLOCKYARD_MUTANT").ok());
+    let chosen = NAME.get_or_init(|| std::env::var("PLANTED_FAULT").ok());
     chosen.as_deref() == Some(name)
 }

@@ -15,10 +15,10 @@ Meanwhile the partition map changes: splits, merges, moves, stripes, so that kil
 The run ends with `blockyard check` of the stopped data. Times from start to serving are reported, not judged.
 """
 
-from lib import accounts, cli
+from lib import cli
 from lib.changes import Admin, Changer
 from lib.killed import load
-from lib.report import Progress, Verdicts
+from lib.report import Verdicts
 from lib.server import Server
 
 CONTAINER = "kill9"
@@ -30,21 +30,11 @@ def main(options, scratch):
     other = Server(options.binary, [scratch / "other"], scratch / "other.log")
     with other, cli.server(options, scratch, extra=load.SERVED_WITH, data=disks) as server:
         other.start()
-        elsewhere = load.sources(other, CONTAINER)
-        signature = accounts.sas(server.account)
-        everything = [load.subjects(worker, signature, elsewhere) for worker in range(options.threads)]
-        server.account.service().create_container(CONTAINER)
-        keys = [[f"{server.account.name}/{CONTAINER}/{subject.name}" for subject in mine] for mine in everything]
-        changer = Changer(Admin(server), keys, options.seed)
+        everything = load.everything(server, other, CONTAINER, options.threads)
+        changer = Changer(Admin(server), load.keys(server, CONTAINER, everything), options.seed)
         store = load.AzureStore(server.account, CONTAINER)
         cycles = load.Cycles(server, store, everything, options.seed, options.load_seconds, changer)
-        with Progress("load, kill -9, restart, verify", options.cycles, "cycles") as progress:
-            for cycle in range(options.cycles):
-                cycles.run(cycle, server.kill)
-                progress.move_to(cycle + 1, f"{cycles.acknowledged.total():,} acknowledged, "
-                                 f"{len(cycles.complaints)} complaints")
-                if len(cycles.complaints) > load.COMPLAINTS_MAX:
-                    break
+        cycles.run_all("load, kill -9, restart, verify", options.cycles, lambda _: server.kill())
         verdicts.equal("exit code after SIGTERM", server.stop(), 0)
         verdicts.sound(server)
     cycles.verdicts(verdicts)

@@ -42,6 +42,7 @@ use crate::coordinator::transaction::Effect;
 use crate::coordinator::transaction::Row;
 use crate::coordinator::transaction::Rows;
 use crate::env::forget_cached;
+use crate::env::make_folder;
 use crate::types::crc32c;
 
 /// Key to [`encode_row`]'s bytes.
@@ -235,7 +236,7 @@ fn create(path: &Path) -> Result<(), Error> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     let folder = folder.unwrap_or(Path::new("."));
     let fresh = path.with_extension("new");
-    std::fs::create_dir_all(folder).map_err(unavailable)?;
+    make_folder(folder).map_err(unavailable)?;
     match std::fs::remove_file(&fresh) {
         Err(error) if error.kind() != ErrorKind::NotFound => {
             return Err(unavailable(error));

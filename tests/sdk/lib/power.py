@@ -17,7 +17,7 @@ MODES = ("forget", "torn", "reordered")
 
 
 def program():
-    """The file system's program, built here if it is not yet. Raises `NotRun` where it could not be mounted."""
+    """The file system's program, built here if need be. Raises `NotRun` where it cannot mount."""
     try:
         os.close(os.open("/dev/fuse", os.O_RDWR))
     except OSError as error:
@@ -26,18 +26,23 @@ def program():
 
 
 class PowerMount:
-    """A mounted folder, `point`; gone with everything in it when the `with` block ends. A sync takes up to `sync_ms`."""
+    """A mounted folder, `point`; gone with everything in it when the `with` block ends. A sync
+    takes up to `sync_ms`."""
 
     def __init__(self, binary, scratch, capacity_mib=8 << 10, sync_ms=4):
-        self.point, self.socket, self.log = scratch / "mount", scratch / "power.sock", scratch / "power.log"
-        self.command = [str(binary), str(self.point), str(self.socket), str(capacity_mib), str(sync_ms)]
+        self.point, self.socket = scratch / "mount", scratch / "power.sock"
+        self.log = scratch / "power.log"
+        words = (binary, self.point, self.socket, capacity_mib, sync_ms)
+        self.command = [str(word) for word in words]
         self.process = None
 
     def __enter__(self):
         self.point.mkdir(parents=True, exist_ok=True)
         with open(self.log, "wb") as log:
-            self.process = subprocess.Popen(self.command, stdout=log, stderr=log, stdin=subprocess.DEVNULL)
-        wait_until(lambda: os.path.ismount(self.point) or self.process.poll() is not None, MOUNT_SECONDS, 0.02)
+            self.process = subprocess.Popen(
+                self.command, stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+        ended = lambda: self.process.poll() is not None
+        wait_until(lambda: os.path.ismount(self.point) or ended(), MOUNT_SECONDS, 0.02)
         if self.process.poll() is not None or not os.path.ismount(self.point):
             code, said = self.process.poll(), self.log.read_text(errors="replace").strip()
             self._end()
@@ -58,12 +63,8 @@ class PowerMount:
         return rest
 
     def lose_power(self, mode, seed):
-        """Forgets what was not synced; nobody may use the folder meanwhile. Answers what it met, as text."""
+        """Forgets what was not synced; nobody may use the folder meanwhile. Answers what it met."""
         return self._ask(f"forget {mode} {seed}")
-
-    def status(self):
-        """{word: number} of what is there."""
-        return {word: int(number) for word, _, number in (part.partition("=") for part in self._ask("status").split())}
 
     def __exit__(self, *exc):
         try:
@@ -78,5 +79,5 @@ class PowerMount:
         if self.process.poll() is None:
             self.process.kill()
             self.process.wait()
-        if os.path.ismount(self.point):
-            subprocess.run(["umount", "-l", str(self.point)], check=False, capture_output=True)
+        # Of a file system whose process ended without an unmount, which looks like none.
+        subprocess.run(["umount", "-l", str(self.point)], check=False, capture_output=True)

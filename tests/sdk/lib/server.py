@@ -1,4 +1,5 @@
-"""One `blockyard serve` process: started, drained, killed, started again on the same data, checked."""
+"""One server process: started, drained, killed, started again on the same data. `Server` is a
+`blockyard serve`, whose data can be checked too."""
 
 import http.client
 import os
@@ -31,35 +32,33 @@ def free_port(besides=None):
     raise RuntimeError(f"no free port in {PORTS}")
 
 
-class Server:
-    """Owns the process it started and nothing else; ends it when its `with` block ends."""
+class Program:
+    """Owns the process it started and nothing else; ends it when its `with` block ends. A class for
+    each program says what is started and when it is ready."""
 
-    def __init__(self, binary, data, log, extra=()):
-        self.binary, self.data, self.log_path = str(binary), [str(d) for d in data], pathlib.Path(log)
-        self.extra = list(extra)
-        blob_port = free_port()
-        self.blob_address = f"127.0.0.1:{blob_port}"
-        self.admin_address = f"127.0.0.1:{free_port(besides=blob_port)}"
+    def __init__(self, log):
+        self.log_path = pathlib.Path(log)
         self.process, self.starts = None, 0
 
-    @property
-    def account(self):
-        """The well-known development account at this server."""
-        return Account(self.blob_address)
+    def command(self):
+        """What is started."""
+        raise NotImplementedError
+
+    def ready(self):
+        """Whether it serves now."""
+        raise NotImplementedError
 
     def launch(self):
         """Starts the process and does not wait for it."""
-        command = [self.binary, "serve", "--blob-listen", self.blob_address, "--admin-listen", self.admin_address]
-        for folder in self.data:
-            command += ["--data", folder]
+        command = self.command()
         with open(self.log_path, "ab") as log:
-            log.write(f"\n--- start {self.starts}: {' '.join(command + self.extra)}\n".encode())
+            log.write(f"\n--- start {self.starts}: {' '.join(command)}\n".encode())
             log.flush()
-            self.process = subprocess.Popen(command + self.extra, stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+            self.process = subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL)
         self.starts += 1
 
     def start(self, seconds=READY_SECONDS):
-        """Starts the process and waits until /readyz says yes. Answers the seconds that took."""
+        """Starts the process and waits until it is ready. Answers the seconds that took."""
         began = time.monotonic()
         self.launch()
         while not self.ready():
@@ -69,6 +68,61 @@ class Server:
                 raise RuntimeError(f"server not ready after {seconds} s:\n{self.log_tail()}")
             time.sleep(0.005)
         return time.monotonic() - began
+
+    def running(self):
+        """Whether the process lives."""
+        return self.process is not None and self.process.poll() is None
+
+    def stop(self, seconds=DRAIN_SECONDS):
+        """Sends SIGTERM and waits for the drain to end. Answers the exit code."""
+        if not self.running():
+            return self.process.returncode if self.process else None
+        self.process.send_signal(signal.SIGTERM)
+        try:
+            return self.process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            raise RuntimeError(f"server did not stop within {seconds} s of SIGTERM:\n{self.log_tail()}") from None
+
+    def kill(self):
+        """Sends SIGKILL: what a crash of the process does, with the operating system living on."""
+        if self.running():
+            self.process.kill()
+            self.process.wait()
+
+    def log_tail(self, lines=30):
+        """The last lines the process printed."""
+        return "\n".join(self.log_path.read_text(errors="replace").splitlines()[-lines:])
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc):
+        self.kill()
+        return False
+
+
+class Server(Program):
+    """A `blockyard serve`."""
+
+    def __init__(self, binary, data, log, extra=()):
+        super().__init__(log)
+        self.binary, self.data = str(binary), [str(d) for d in data]
+        self.extra = list(extra)
+        blob_port = free_port()
+        self.blob_address = f"127.0.0.1:{blob_port}"
+        self.admin_address = f"127.0.0.1:{free_port(besides=blob_port)}"
+
+    @property
+    def account(self):
+        """The well-known development account at this server."""
+        return Account(self.blob_address)
+
+    def command(self):
+        """`blockyard serve` with its flags."""
+        listen = ["--blob-listen", self.blob_address, "--admin-listen", self.admin_address]
+        folders = [word for folder in self.data for word in ("--data", folder)]
+        return [self.binary, "serve", *listen, *folders, *self.extra]
 
     def ready(self):
         """Whether /readyz answers 200 now."""
@@ -96,42 +150,10 @@ class Server:
                 found[name] = float(value)
         return found
 
-    def running(self):
-        """Whether the process lives."""
-        return self.process is not None and self.process.poll() is None
-
-    def stop(self, seconds=DRAIN_SECONDS):
-        """Sends SIGTERM and waits for the drain to end. Answers the exit code."""
-        if not self.running():
-            return self.process.returncode if self.process else None
-        self.process.send_signal(signal.SIGTERM)
-        try:
-            return self.process.wait(seconds)
-        except subprocess.TimeoutExpired:
-            self.kill()
-            raise RuntimeError(f"server did not stop within {seconds} s of SIGTERM:\n{self.log_tail()}") from None
-
-    def kill(self):
-        """Sends SIGKILL: what a crash of the process does, with the operating system living on."""
-        if self.running():
-            self.process.kill()
-            self.process.wait()
-
     def check(self, seconds=1800):
         """Runs `blockyard check` on the stopped data. Answers (exit code, output)."""
         done = subprocess.run([self.binary, "check", *self.data], capture_output=True, text=True, timeout=seconds)
         return done.returncode, done.stdout + done.stderr
-
-    def log_tail(self, lines=30):
-        """The last lines the process printed."""
-        return "\n".join(self.log_path.read_text(errors="replace").splitlines()[-lines:])
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *exc):
-        self.kill()
-        return False
 
 
 def default_binary():

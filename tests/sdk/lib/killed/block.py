@@ -87,3 +87,22 @@ class LargeSubject(BlockSubject):
 
     def _piece(self, source):
         return source.piece(LARGE_LOW, LARGE_HIGH)
+
+
+class Unstaged:
+    """Staged blocks are no part of what is judged: some servers keep them when the blob is written
+    over."""
+
+    def observe(self, clients):
+        return super().observe(clients)[:2]
+
+    def expected(self, state):
+        return super().expected(state)[:2]
+
+
+class UnstagedBlock(Unstaged, BlockSubject):
+    """A block blob without its staged blocks."""
+
+
+class UnstagedLarge(Unstaged, LargeSubject):
+    """A large one without its staged blocks."""

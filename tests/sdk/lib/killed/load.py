@@ -1,5 +1,6 @@
-"""The load of kill9.py and power_failure.py: workers that change subjects until the server is gone, changes of the
-partition map beside them, a crash, a restart, and the question whether everything found can be explained."""
+"""The load of kill9.py and power_failure.py: workers that change subjects until the server is gone,
+changes of the partition map beside them, a crash, a restart, and the question whether everything
+found can be explained."""
 
 import collections
 import http.client
@@ -12,9 +13,10 @@ from azure.core.exceptions import AzureError
 from .. import accounts
 from ..account import PerThread
 from ..changes import REFUSALS
+from ..report import Progress
 from .append import AppendSubject
 from .base import InDoubt, Piece, Source
-from .block import BlockSubject, LargeSubject
+from .block import BlockSubject, LargeSubject, UnstagedBlock, UnstagedLarge
 from .copy import CopySubject
 from .lease import LeaseSubject
 from .page import PageSubject
@@ -24,9 +26,13 @@ from .tags import TagsSubject
 
 # The other server is on the loopback address like everything here; moves need a second host.
 SERVED_WITH = ("--copy-source-allow=127.0.0.1", "--index-hosts=2")
-# Of each worker.
-SUBJECTS = ((BlockSubject, 9), (AppendSubject, 4), (PageSubject, 4), (CopySubject, 3), (PagesCopiedSubject, 3),
-            (SnapshotSubject, 3), (LeaseSubject, 2), (TagsSubject, 2), (LargeSubject, 1))
+# How many of each a worker has.
+ALL = ((BlockSubject, 9), (AppendSubject, 4), (PageSubject, 4), (CopySubject, 3),
+       (PagesCopiedSubject, 3), (SnapshotSubject, 3), (LeaseSubject, 2), (TagsSubject, 2),
+       (LargeSubject, 1))
+# What other servers of the protocol carry out too.
+PLAIN = ((UnstagedBlock, 9), (PageSubject, 4), (SnapshotSubject, 3), (LeaseSubject, 2),
+         (UnstagedLarge, 1))
 SIGNED = (AppendSubject, CopySubject, PagesCopiedSubject)
 # Of the blobs of the other server, which nobody kills.
 ELSEWHERE_BYTES = (0, 700, 40_000, 1 << 20, 9 << 20)
@@ -44,14 +50,29 @@ def sources(other, container):
     return made
 
 
-def subjects(worker, signature, elsewhere):
+def subjects(worker, kinds, signature=None, elsewhere=None):
     """What one worker changes."""
     made = []
-    for kind, count in SUBJECTS:
+    for kind, count in kinds:
         more = (signature,) if kind in SIGNED else ()
         more += (elsewhere,) if kind is CopySubject else ()
-        made += [kind(f"w{worker:02}/{kind.kind.replace(' ', '-')}-{number:03}", *more) for number in range(count)]
+        name = f"w{worker:02}/{kind.kind.replace(' ', '-')}"
+        made += [kind(f"{name}-{number:03}", *more) for number in range(count)]
     return made
+
+
+def everything(server, other, container, threads):
+    """Subjects of all kinds for each worker, in a new container; `other` has sources of copies."""
+    elsewhere, signature = sources(other, container), accounts.sas(server.account)
+    server.account.service().create_container(container)
+    return [subjects(worker, ALL, signature, elsewhere) for worker in range(threads)]
+
+
+def keys(server, container, subjects_of_workers):
+    """Where the partition map may be split: the names of the subjects."""
+    account = server.account.name
+    return [[f"{account}/{container}/{subject.name}" for subject in mine]
+            for mine in subjects_of_workers]
 
 
 class Worker(threading.Thread):
@@ -72,7 +93,8 @@ class Worker(threading.Thread):
             except InDoubt:
                 return  # The server is gone. What is in doubt stays written down in the subject.
             except Exception as error:  # pylint: disable=broad-except
-                self.surprise = f"worker {self.number}: {subject.name}: {type(error).__name__}: {error}"
+                told_by = f"worker {self.number}: {subject.name}"
+                self.surprise = f"{told_by}: {type(error).__name__}: {error}"
                 return
 
 
@@ -94,7 +116,7 @@ class Changing(threading.Thread):
 
 
 class AzureStore:
-    """The subjects' container of one account. Another kind of store has the same two methods."""
+    """The container of the subjects."""
 
     def __init__(self, account, container):
         self.account, self.container = account, container
@@ -109,7 +131,7 @@ class AzureStore:
         return {item.name: item.size for item in listed}
 
 
-def verify(store, everything):
+def verify(store, subjects_of_workers):
     """Checks every subject of every worker and the listing. Answers complaints."""
     complaints = []
 
@@ -123,13 +145,13 @@ def verify(store, everything):
             if complaint:
                 complaints.append(complaint)
 
-    threads = [threading.Thread(target=one, args=(mine,)) for mine in everything]
+    threads = [threading.Thread(target=one, args=(mine,)) for mine in subjects_of_workers]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
     wanted = {}
-    for mine in everything:
+    for mine in subjects_of_workers:
         for subject in mine:
             wanted |= subject.listed()
     try:
@@ -137,7 +159,8 @@ def verify(store, everything):
     except AzureError as error:
         return [*complaints, f"listing: {type(error).__name__}: {error}"]
     if list(listed) != sorted(wanted):
-        complaints.append(f"listing: {sorted(set(listed) ^ set(wanted))[:5]} are in the listing or in reads, not both")
+        odd = sorted(set(listed) ^ set(wanted))[:5]
+        complaints.append(f"listing: {odd} are in the listing or in reads, not both")
     wrong = [name for name, size in wanted.items() if listed.get(name, size) != size]
     if wrong:
         complaints.append(f"listing: wrong sizes of {wrong[:5]}")
@@ -147,17 +170,29 @@ def verify(store, everything):
 class Cycles:
     """Load, a crash in the middle of it, a restart, verification; again and again."""
 
-    def __init__(self, server, store, everything, seed, load_seconds, changer=None):
-        self.server, self.store, self.everything, self.changer = server, store, everything, changer
-        self.seed, self.load_seconds = seed, load_seconds
+    def __init__(self, server, store, subjects_of_workers, seed, load_seconds, changer=None):
+        self.server, self.store, self.changer = server, store, changer
+        self.subjects, self.seed, self.load_seconds = subjects_of_workers, seed, load_seconds
         self.acknowledged, self.in_doubt = collections.Counter(), collections.Counter()
         self.restarts, self.complaints = [], []
 
+    def run_all(self, title, count, crash):
+        """Cycles, each with `crash(cycle)`; ends early when there is much to complain of."""
+        with Progress(title, count, "cycles") as progress:
+            for cycle in range(count):
+                for complaint in self.run(cycle, lambda: crash(cycle))[:5]:
+                    print(f"cycle {cycle}: {complaint}", flush=True)
+                done, wrong = self.acknowledged.total(), len(self.complaints)
+                progress.move_to(cycle + 1, f"{done:,} acknowledged, {wrong} complaints")
+                if wrong > COMPLAINTS_MAX or not self.server.running():
+                    break
+
     def run(self, cycle, crash):
-        """One cycle. `crash()` ends the server. Answers what this cycle had to complain of."""
+        """One cycle. `crash()` ends the server. Answers what this cycle had to complain of; where
+        the server does not start again, it does not run afterwards."""
         stopping, seed = threading.Event(), f"{self.seed}/{cycle}"
         workers = [Worker(number, mine, self.store.clients(read_timeout=30), seed, stopping)
-                   for number, mine in enumerate(self.everything)]
+                   for number, mine in enumerate(self.subjects)]
         changing = [Changing(self.changer)] if self.changer else []
         for one in (*workers, *changing):
             one.start()
@@ -166,9 +201,13 @@ class Cycles:
         crash()
         stopping.set()
         found = self._ended(workers, changing)
-        self.in_doubt += collections.Counter(s.kind for mine in self.everything for s in mine if s.doubt)
-        self.restarts.append(self.server.start())
-        found += verify(self.store, self.everything)
+        doubted = (subject.kind for mine in self.subjects for subject in mine if subject.doubt)
+        self.in_doubt += collections.Counter(doubted)
+        try:
+            self.restarts.append(self.server.start())
+            found += verify(self.store, self.subjects)
+        except RuntimeError as error:
+            found.append(str(error))
         self.complaints += [f"cycle {cycle}: {complaint}" for complaint in found]
         return found
 
@@ -189,23 +228,26 @@ class Cycles:
 
     def verdicts(self, verdicts):
         """What all cycles showed."""
-        verdicts.none("every blob explained after every restart", self.complaints, examples=COMPLAINTS_MAX)
-        kinds = {subject.kind for mine in self.everything for subject in mine}
+        many = len(self.restarts)
+        verdicts.none("every blob explained after every restart", self.complaints, COMPLAINTS_MAX)
+        kinds = {subject.kind for mine in self.subjects for subject in mine}
         fewest = min(self.acknowledged[kind] for kind in kinds)
-        verdicts.check("operations of every kind acknowledged under load", fewest > len(self.restarts), "many",
+        verdicts.check("operations of every kind acknowledged under load", fewest > many, "many",
                        told(self.acknowledged))
         if self.changer:
-            verdicts.check("the map changed under load", self.changer.done.total() > len(self.restarts), "often",
-                           str(dict(self.changer.done)))
+            done, refused = self.changer.done, set(self.changer.refused)
+            verdicts.check("the map changed under load", done.total() > many, "often",
+                           str(dict(done)))
             verdicts.equal("refusals that are not those of a map that has changed",
-                           set(self.changer.refused) - REFUSALS, set())
+                           refused - REFUSALS, set())
         verdicts.figure("operations in doubt at a crash", told(self.in_doubt))
         if self.restarts:
             restarts = sorted(self.restarts)
             verdicts.figure("start to serving, median and worst",
-                            f"{restarts[len(restarts) // 2]:.3f} s, {restarts[-1]:.3f} s")
+                            f"{restarts[many // 2]:.3f} s, {restarts[-1]:.3f} s")
 
 
 def told(counter):
     """All, and of each kind."""
-    return f"{counter.total():,}: " + ", ".join(f"{kind} {counter[kind]:,}" for kind in sorted(counter))
+    kinds = ", ".join(f"{kind} {counter[kind]:,}" for kind in sorted(counter))
+    return f"{counter.total():,}: {kinds}"
