@@ -1,7 +1,8 @@
 //! The coordinator of a single node, on one redb file (`embedded/file.rs`).
 //!
-//! One task writes; transactions that arrive while it commits share the next commit, which is durable before any of
-//! them is answered.
+//! One task writes; transactions that arrive while it commits share the next commit, which is
+//! durable before any of them is answered. After an I/O error the writer opens the file again,
+//! until it can; what is asked meanwhile is refused.
 
 use std::fmt;
 use std::path::Path;
@@ -40,6 +41,9 @@ pub const FILE_NAME: &str = "coordinator.redb";
 const QUEUE_MAX: usize = 256;
 /// Requests that share a commit at most.
 const BATCH_MAX: usize = 64;
+/// The pause after the first try to open a file again that failed; it doubles up to the longest.
+const REOPEN_PAUSE: Duration = Duration::from_millis(100);
+const REOPEN_PAUSE_MAX: Duration = Duration::from_secs(5);
 
 /// The embedded coordinator. Ends with its [`Env`]'s tasks: calls after their shutdown are refused.
 #[derive(Clone)]
@@ -153,12 +157,21 @@ struct Writer {
     requests: mpsc::Receiver<Request>,
 }
 
+/// When to open a file again that failed, and how long to wait after that.
+struct Retry {
+    at: Duration,
+    pause: Duration,
+}
+
 impl Writer {
     async fn run(mut self) {
         let stopping = self.env.tasks.stopping();
         let mut batch = Vec::with_capacity(BATCH_MAX);
+        let mut retry: Option<Retry> = None;
         loop {
+            retry = self.mend(retry).await;
             let expiry = self.store.sessions().next_deadline();
+            let again = retry.as_ref().map(|retry| retry.at);
             let received = tokio::select! {
                 biased;
                 () = stopping.cancelled(), if !self.requests.is_closed() => {
@@ -168,17 +181,44 @@ impl Writer {
                 }
                 // Before requests, which may never pause.
                 () = sleep_until(&self.env, expiry) => 0,
+                () = sleep_until(&self.env, again) => 0,
+                () = self.store.failing.notified() => 0,
                 received = self.requests.recv_many(&mut batch, BATCH_MAX) => received,
             };
             let now = self.env.clock.monotonic();
             let expired = self.store.sessions().take_expired(now);
-            if received == 0 && expired.is_empty() && self.requests.is_closed() {
+            let closed = self.requests.is_closed() && self.requests.is_empty();
+            if received == 0 && expired.is_empty() && closed {
                 return;
             }
             batch.extend(expired.into_iter().map(|session| Request::End { session, reply: None }));
             if !batch.is_empty() {
                 self.commit(now, std::mem::replace(&mut batch, Vec::with_capacity(BATCH_MAX)))
                     .await;
+            }
+        }
+    }
+
+    /// Opens a file that failed again, if it is time to; when to try again if it does not open.
+    async fn mend(&self, retry: Option<Retry>) -> Option<Retry> {
+        self.store.failure()?;
+        let now = self.env.clock.monotonic();
+        let Retry { at, pause } = retry.unwrap_or(Retry { at: now, pause: REOPEN_PAUSE });
+        if now < at {
+            return Some(Retry { at, pause });
+        }
+        let store = Arc::clone(&self.store);
+        let reopen = self.env.tasks.spawn_blocking("coordinator reopen", move || store.reopen(now));
+        match reopen.await.unwrap_or_else(|panic| Err(corrupt(panic))) {
+            Ok(()) => {
+                let path = self.store.path().display();
+                tracing::info!(%path, "the coordinator's file is open again");
+                None
+            }
+            Err(error) => {
+                let path = self.store.path().display();
+                tracing::warn!(%path, %error, ?pause, "the coordinator's file does not open again");
+                Some(Retry { at: now + pause, pause: (pause * 2).min(REOPEN_PAUSE_MAX) })
             }
         }
     }

@@ -59,6 +59,15 @@ impl History {
         self.latest.send_replace(last);
     }
 
+    /// Begins anew at a revision up to which not all changes are known: watches that have not seen
+    /// it are told.
+    pub(super) fn restart(&self, floor: Revision) {
+        let mut kept = self.lock();
+        *kept = Kept { floor, events: VecDeque::new(), bytes: 0 };
+        drop(kept);
+        self.latest.send_replace(floor);
+    }
+
     /// Changes under `prefix` after `after`, and the revision up to which that is all.
     fn since(&self, prefix: &[u8], after: Revision) -> Result<(Vec<Event>, Revision), Error> {
         let kept = self.lock();

@@ -164,12 +164,30 @@ impl Router {
             // for which those wait who met another owner.
             self.env.clock.sleep(Duration::from_millis(1 << again.min(6))).await;
         }
+        // Before the first wait too: the lock may be held for as long as the coordinator does not
+        // answer.
+        let patience = PATIENCE.saturating_sub(chase.waited(self.env.clock.monotonic()));
+        tokio::select! {
+            biased;
+            followed = self.follow(stale, again > 0) => followed,
+            () = self.env.clock.sleep(patience) => Err(Error::Overloaded),
+        }
+    }
+
+    /// Brings the map up to date. A coordinator that is away is no reason to refuse anybody: who
+    /// met a stale map asks again, and the owner may be the one of the map by then.
+    async fn follow(&self, stale: &Arc<PartitionMap>, whole: bool) -> Result<(), Error> {
         let mut following = self.following.lock().await;
         if !Arc::ptr_eq(stale, &self.map()) {
             return Ok(());
         }
-        let map = following.refresh(self.coordinator.as_ref(), again > 0).await?;
-        *self.map.write().unwrap_or_else(PoisonError::into_inner) = map;
+        match following.refresh(self.coordinator.as_ref(), whole).await {
+            Ok(map) => *self.map.write().unwrap_or_else(PoisonError::into_inner) = map,
+            Err(Error::Unavailable(reason)) => {
+                tracing::debug!(reason, "the partition map stays as it is");
+            }
+            Err(error) => return Err(error),
+        }
         Ok(())
     }
 }
@@ -186,6 +204,11 @@ struct Chase {
 }
 
 impl Chase {
+    /// How long ago it met the first stale map.
+    fn waited(&self, now: Duration) -> Duration {
+        now.saturating_sub(self.begun.unwrap_or(now))
+    }
+
     /// Notes that `target` is not the owner; how often it was asked before without a newer map in between.
     fn again(&mut self, target: Target, now: Duration) -> Result<u32, Error> {
         let begun = *self.begun.get_or_insert(now);
@@ -211,6 +234,7 @@ mod tests {
     use async_trait::async_trait;
 
     use super::*;
+    use crate::coordinator::Faults;
     use crate::coordinator::Op;
     use crate::coordinator::SimulatedStore;
     use crate::env::Tasks;
@@ -271,12 +295,16 @@ mod tests {
     }
 
     async fn rig() -> (Arc<Owner>, Arc<dyn Coordinator>, Router) {
+        rig_of(&SimulatedStore::new()).await
+    }
+
+    async fn rig_of(store: &SimulatedStore) -> (Arc<Owner>, Arc<dyn Coordinator>, Router) {
         let env = Env {
             clock: Arc::new(SimClock::new()),
             rand: Arc::new(SeededRand::new(1)),
             tasks: Tasks::new(),
         };
-        let coordinator: Arc<dyn Coordinator> = Arc::new(SimulatedStore::new().open(&env));
+        let coordinator: Arc<dyn Coordinator> = Arc::new(store.open(&env));
         publish(coordinator.as_ref(), 1).await;
         let owner = Arc::new(Owner {
             epoch: AtomicU64::new(1),
@@ -354,5 +382,50 @@ mod tests {
         };
         let (read, ()) = tokio::join!(router.read(b"key", Read::DeadContainers), late);
         read.unwrap();
+    }
+
+    /// What the map says is asked for all the same; who met a stale map waits, within bounds.
+    #[tokio::test(start_paused = true)]
+    async fn coordinator_that_is_away_is_waited_for() {
+        let store = SimulatedStore::new();
+        let (owner, coordinator, router) = rig_of(&store).await;
+        let away = |per_mille| {
+            let faults = Faults { unavailable_per_mille: per_mille, ..Faults::default() };
+            store.set_faults(faults);
+        };
+        away(1_000);
+        router.read(b"key", Read::DeadContainers).await.unwrap();
+        assert_eq!(owner.asked.load(Ordering::Relaxed), 1, "the map was not stale");
+        owner.epoch.store(2, Ordering::Relaxed);
+        let back = async {
+            router.env.clock.sleep(PATIENCE / 2).await;
+            away(0);
+            publish(coordinator.as_ref(), 2).await;
+        };
+        let (read, ()) = tokio::join!(router.read(b"key", Read::DeadContainers), back);
+        read.unwrap();
+        owner.epoch.store(3, Ordering::Relaxed);
+        away(1_000);
+        let begun = router.env.clock.monotonic();
+        let refused = router.read(b"key", Read::DeadContainers).await.unwrap_err();
+        assert_eq!(refused, Error::Overloaded);
+        let took = router.env.clock.monotonic() - begun;
+        assert!(took >= PATIENCE && took < PATIENCE * 2, "{took:?}");
+    }
+
+    /// A coordinator that does not answer at all holds the lock that all wait for.
+    #[tokio::test(start_paused = true)]
+    async fn coordinator_that_never_answers_is_waited_for_within_bounds() {
+        let store = SimulatedStore::new();
+        let (owner, _coordinator, router) = rig_of(&store).await;
+        store.set_faults(Faults { delay_max: PATIENCE * 1_000, ..Faults::default() });
+        owner.epoch.store(2, Ordering::Relaxed);
+        let begun = router.env.clock.monotonic();
+        let both = [b"a", b"b"].map(|key| router.read(key, Read::DeadContainers));
+        for refused in futures_util::future::join_all(both).await {
+            assert_eq!(refused.unwrap_err(), Error::Overloaded);
+        }
+        let took = router.env.clock.monotonic() - begun;
+        assert!(took < PATIENCE * 2, "{took:?}");
     }
 }

@@ -9,7 +9,8 @@
 //! 4. `storage.rs`: disks, extents, coordinator are opened and recovered; `disks.rs` misses a
 //!    forgotten one and adds none unasked;
 //!    `master_key.rs`: the key ring of the store's secrets; `reseal.rs`: those of before are sealed;
-//! 5. `tls.rs`: the certificate; `roles.rs`: index, front end, reclaim;
+//! 5. `tls.rs`: the certificate; `assembly.rs`: index, router, write pool, reclaim, as the
+//!    simulation has them too; `roles.rs`: the front end on top;
 //! 6. `serve.rs`: the roles are built from below, `metrics.rs` shows the program itself,
 //!    `banner.rs` tells the user, `signals.rs` ends it, the roles go down from above.
 //!
@@ -38,6 +39,7 @@ pub mod config;
 pub mod error;
 pub mod settings;
 
+pub mod assembly;
 pub mod disk_command;
 pub mod disk_store;
 pub mod disks;

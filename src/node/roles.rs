@@ -14,8 +14,6 @@ use crate::admin::new_delegation_secret;
 use crate::auth::SecretContext;
 use crate::auth::UnsealError;
 use crate::capacity::Capacity;
-use crate::coordinator::Coordinator;
-use crate::coordinator::IdAllocator;
 use crate::coordinator::counter;
 use crate::env::Env;
 use crate::env::Tasks;
@@ -35,30 +33,25 @@ use crate::frontend::source::Listening;
 use crate::frontend::source::Outside;
 use crate::frontend::trace::Trace;
 use crate::frontend::write::WriteConfig;
-use crate::frontend::write::WritePool;
 use crate::index;
 use crate::index::AccountChange;
 use crate::index::AccountRecord;
 use crate::index::Fleet;
-use crate::index::InFlight;
-use crate::index::IndexHost;
 use crate::index::ListAccounts;
-use crate::index::Objects;
 use crate::index::PolicyConfig;
 use crate::index::Read;
 use crate::index::ReadReply;
 use crate::index::Write;
 use crate::index::WriteReply;
 use crate::protocol::azure::Addressing;
-use crate::reclaim::CoordinatorPartitions;
-use crate::reclaim::Reclaim;
 use crate::reclaim::ReclaimConfig;
-use crate::reclaim::ReclaimMetrics;
-use crate::reclaim::Setup;
 use crate::telemetry::Registry;
 use crate::types::AccountId;
 use crate::types::AccountName;
 
+use super::assembly::Assembly;
+use super::assembly::Base;
+use super::assembly::IndexPlan;
 use super::config::Config;
 use super::config::ConfigError;
 use super::error::NodeError;
@@ -92,23 +85,9 @@ pub struct Roles {
     reclaim: Env,
 }
 
-/// What a start needs of the layers below.
-#[derive(Debug)]
-struct Base {
-    env: Env,
-    capacity: Arc<dyn Capacity>,
-    coordinator: Arc<dyn Coordinator>,
-    inflight: InFlight,
-}
-
-impl Base {
-    fn ids(&self, counter: &[u8]) -> Arc<IdAllocator> {
-        Arc::new(IdAllocator::new(Arc::clone(&self.coordinator), counter))
-    }
-
-    fn with_own_tasks(&self) -> Env {
-        Env { tasks: Tasks::new().reporting_to(&self.env.tasks), ..self.env.clone() }
-    }
+/// The same world with tasks of its own.
+fn with_own_tasks(env: &Env) -> Env {
+    Env { tasks: Tasks::new().reporting_to(&env.tasks), ..env.clone() }
 }
 
 impl Roles {
@@ -127,43 +106,22 @@ impl Roles {
             env: env.clone(),
             capacity: Arc::clone(&storage.capacity) as Arc<dyn Capacity>,
             coordinator: Arc::clone(&storage.coordinator),
-            inflight: InFlight::default(),
         };
-        let extents_before_open = base.capacity.extents().await;
-        let extent_ids = base.ids(counter::EXTENT_IDS);
-        let index_metrics = index::Metrics::default();
-        index_metrics.register(registry);
-        let (host, host_tasks) = open_index(config, &base, &extent_ids, &index_metrics).await?;
-        let hosted = Arc::clone(&host) as Arc<dyn IndexHost>;
+        let (front, reclaim) = (with_own_tasks(env), with_own_tasks(env));
+        let (assembly, host_tasks) = open_index(config, base, &front, registry).await?;
+        let host = Arc::clone(&assembly.fleet);
         let hot_requests = f64::from(config.split_requests);
         let policy = (config.split_requests > 0)
             .then(|| PolicyConfig { hot_requests, ..PolicyConfig::default() });
         Arc::clone(&host).start_balance(policy);
-        let (front, reclaim) = (base.with_own_tasks(), base.with_own_tasks());
-        let router =
-            Router::new(Arc::clone(&hosted), Arc::clone(&base.coordinator), front.clone()).await?;
-        let router = Arc::new(router);
+        let router = Arc::clone(&assembly.router);
+        let base = &assembly.base;
         seal_all(config, &router, secrets).await?;
-        let accounts = make_accounts(config, &base, (&router, secrets)).await?;
+        let accounts = make_accounts(config, base, (&router, secrets)).await?;
         accounts.register(registry);
-        Reclaim::start(Setup {
-            host: hosted,
-            partitions: Arc::new(CoordinatorPartitions(Arc::clone(&base.coordinator))),
-            capacity: Arc::clone(&base.capacity),
-            inflight: base.inflight.clone(),
-            env: reclaim.clone(),
-            config: ReclaimConfig::default(),
-            metrics: ReclaimMetrics::registered(registry),
-            index: index_metrics,
-            extents_before_open,
-        });
-        let pool = WritePool::start(
-            WriteConfig::default(),
-            Arc::clone(&base.capacity),
-            extent_ids,
-            base.inflight.clone(),
-            front.clone(),
-        );
+        let freed_from = Arc::clone(&base.capacity);
+        drop(assembly.reclaim(&reclaim, ReclaimConfig::default(), freed_from, registry));
+        let pool = assembly.write_pool(&front, WriteConfig::default());
         let (http, https) = (!config.https_only, tls.is_some());
         let endpoints = Endpoints { blob: reachable(blob.address), http, https };
         let accounts_admin = AccountStore::new(
@@ -191,8 +149,8 @@ impl Roles {
             metrics: frontend::metrics::Metrics::register(registry),
             trace: trace.clone(),
             faults: faults.clone(),
-            capacity: base.capacity,
-            inflight: base.inflight,
+            capacity: Arc::clone(&base.capacity),
+            inflight: assembly.inflight.clone(),
         };
         let (serving, stop_serving) = serve((config, client), parts, (blob, tls))?;
         let control = Control { accounts: accounts_admin, trace, faults, partitions };
@@ -228,18 +186,10 @@ impl Roles {
 
 async fn open_index(
     config: &Config,
-    base: &Base,
-    extent_ids: &Arc<IdAllocator>,
-    metrics: &index::Metrics,
-) -> Result<(Arc<Fleet>, Vec<Tasks>), NodeError> {
-    let parts = index::Parts {
-        env: base.env.clone(),
-        capacity: Arc::clone(&base.capacity),
-        coordinator: Arc::clone(&base.coordinator),
-        extents: Arc::clone(extent_ids) as Arc<dyn index::ExtentIds>,
-        machine: Arc::new(Objects),
-        metrics: metrics.clone(),
-    };
+    base: Base,
+    front: &Env,
+    registry: &mut Registry,
+) -> Result<(Assembly, Vec<Tasks>), NodeError> {
     let limits = index::Config {
         initial_partitions: u64::from(config.initial_partitions),
         memtable_bytes_max: usize::try_from(config.memtable_bytes).unwrap_or(usize::MAX),
@@ -259,15 +209,12 @@ async fn open_index(
             own.push(thread(&format!("index-host-{number}"))?);
         }
     }
-    let on = |tasks: &Tasks| Env { tasks: tasks.clone(), ..base.env.clone() };
-    let hosts = match own.as_slice() {
-        [] => vec![parts],
-        own => own.iter().map(|tasks| index::Parts { env: on(tasks), ..parts.clone() }).collect(),
-    };
+    let hosts = if own.is_empty() { vec![base.env.tasks.clone()] } else { own.clone() };
     let control = thread("index-control")?;
-    let fleet = Fleet::open(hosts, limits).await?.controlled_by(control.clone());
-    own.push(control);
-    Ok((Arc::new(fleet), own))
+    own.push(control.clone());
+    let control = Some(control);
+    let plan = IndexPlan { config: limits, hosts: &hosts, control, boundaries: None };
+    Ok((Assembly::open(base, plan, front, registry).await?, own))
 }
 
 /// Seals what is plain, or sealed under a master key of before a rotation.

@@ -184,7 +184,8 @@ pub(crate) fn run_planned(seed: u64, device: Device, plans: &[Plan], counts: &Co
     let draw = Draw::new(seed.wrapping_add(1 << 32));
     let stumbles = Draw::new(seed.wrapping_add(2 << 32));
     let streams = Draw::new(seed.wrapping_add(3 << 32));
-    let disks = if draw.percent(20) { 2 } else { 1 };
+    let both = plans.iter().any(|plan| plan.trouble == Trouble::OneDisk);
+    let disks = if draw.percent(20) || both { 2 } else { 1 };
     let mut rig = Rig::new(seed, disks, DISK_BYTES, device);
     let store = SimulatedStore::new();
     let borders = boundaries(&draw);
@@ -381,7 +382,10 @@ impl Session<'_> {
         let waiting = self.sims.iter().any(|sim| sim.faults_left() > 0);
         match self.plan.trouble {
             Trouble::Full => self.make_room(&client).await?,
-            Trouble::SyncError | Trouble::WriteError if waiting => return Ok(()),
+            Trouble::SyncError | Trouble::WriteError | Trouble::OneDisk if waiting => {
+                return Ok(());
+            }
+            Trouble::OneDisk => return self.goes_on_beside_it(&client).await,
             Trouble::SyncError | Trouble::WriteError => return self.is_poisoned(&client).await,
             Trouble::None
             | Trouble::PowerCut
@@ -414,6 +418,17 @@ impl Session<'_> {
             Client { number, ..*client }.check_all().await?;
         }
         client.check_shared().await
+    }
+
+    /// What lies on a poisoned disk is read, the sound one takes all writes, and what becomes
+    /// garbage there is freed.
+    async fn goes_on_beside_it(&self, client: &Client<'_>) -> Result<(), Violation> {
+        self.is_poisoned(client).await?;
+        self.writes_resume(client).await?;
+        let sound = |one: &ExtentInfo| one.disk == 1 && one.state == ExtentState::Sealed;
+        self.garbage_is_gone(client.stack, sound).await?;
+        self.counts.add("sound disks beside a poisoned one", 1);
+        Ok(())
     }
 
     /// A full disk gets room, by more disk or by deleting.

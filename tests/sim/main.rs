@@ -189,6 +189,20 @@ fn index_goes_on_once_the_coordinator_is_back() {
 }
 
 #[test]
+fn index_goes_on_beside_a_poisoned_disk() {
+    let plans = [
+        rig::Plan { trouble: rig::Trouble::OneDisk, end: rig::End::Shutdown },
+        rig::Plan { trouble: rig::Trouble::OneDisk, end: rig::End::PowerCut },
+    ];
+    let counts = counts::Counts::default();
+    check_seeds("index-one-disk", 10, |seed| {
+        index::run_planned(seed, rig::Device::Honest, &plans, &counts)
+    });
+    let missing = counts.missing(&["sound disks beside a poisoned one"]);
+    assert!(missing.is_empty(), "never happened: {missing:?}");
+}
+
+#[test]
 fn index_writes_again_once_a_full_disk_has_room() {
     let plans = [
         rig::Plan { trouble: rig::Trouble::Full, end: rig::End::Shutdown },

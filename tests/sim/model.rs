@@ -97,9 +97,40 @@ struct Told {
     fits: Fits<'static>,
 }
 
+/// A state, and which of the lingering changes happened on the way to it, a bit each: every one
+/// happens once at most.
+#[derive(Clone, Debug, PartialEq)]
+struct Possible {
+    state: State,
+    happened: u64,
+}
+
+impl Possible {
+    fn of(state: State) -> Self {
+        Self { state, happened: 0 }
+    }
+
+    /// Whether all that may become of `other` may become of this too: no lingering change has to
+    /// happen, so the same state with fewer of them behind it has a future more.
+    fn covers(&self, other: &Self) -> bool {
+        self.happened & !other.happened == 0 && self.state == other.state
+    }
+}
+
+/// Adds one unless that says nothing new. Only what another one covers is left out, so that
+/// nothing is merged that any answer could tell apart.
+fn add(all: &mut Vec<Possible>, one: Possible) -> bool {
+    if all.iter().any(|known| known.covers(&one)) {
+        return false;
+    }
+    all.retain(|known| !one.covers(known));
+    all.push(one);
+    true
+}
+
 /// A blob.
 pub(crate) struct Blob {
-    states: Vec<State>,
+    states: Vec<Possible>,
     /// Not yet answered; reads have no change.
     open: BTreeMap<Ticket, Option<Asked>>,
     /// Answers since the last moment at which nothing was on its way.
@@ -114,7 +145,7 @@ pub(crate) struct Blob {
 impl Default for Blob {
     fn default() -> Self {
         Self {
-            states: vec![State::default()],
+            states: vec![Possible::of(State::default())],
             open: BTreeMap::new(),
             told: Vec::new(),
             lingering: Vec::new(),
@@ -140,7 +171,7 @@ impl Blob {
     /// The state, when only one is possible.
     pub(crate) fn known(&self) -> Option<&State> {
         match self.states.as_slice() {
-            [state] if self.is_settled() => Some(state),
+            [one] if self.is_settled() => Some(&one.state),
             _ => None,
         }
     }
@@ -148,8 +179,9 @@ impl Blob {
     /// What it holds, when that is sure though a lease or tier may not be.
     pub(crate) fn body(&self) -> Option<&Body> {
         let body = |state: &State| state.committed.as_ref().map(|committed| committed.body.clone());
-        let first = self.states.first()?;
-        let sure = self.is_settled() && self.states.iter().all(|state| body(state) == body(first));
+        let first = &self.states.first()?.state;
+        let sure =
+            self.is_settled() && self.states.iter().all(|one| body(&one.state) == body(first));
         first.committed.as_ref().map(|committed| &committed.body).filter(|_| sure)
     }
 
@@ -165,7 +197,7 @@ impl Blob {
 
     /// One of the states it may be in: to draw changes by.
     pub(crate) fn likely(&self) -> &State {
-        self.states.last().expect("a blob is in some state")
+        &self.states.last().expect("a blob is in some state").state
     }
 
     /// Whether so many changes linger, or states are possible, that another would only blur the picture.
@@ -252,7 +284,7 @@ impl Blob {
         self.lingering.extend(std::mem::take(&mut self.open).into_values().flatten());
         self.lingering.iter_mut().for_each(|asked| asked.when.to = until);
         self.settle()?;
-        self.states = self.possible();
+        self.states = self.possible().into_iter().map(Possible::of).collect();
         self.lingering.clear();
         Ok(())
     }
@@ -268,12 +300,15 @@ impl Blob {
         if !self.told.is_empty() {
             return Ok(());
         }
-        let mut states = self.possible();
-        states.retain_mut(fits);
+        let mut states = Vec::new();
+        for mut one in self.with_lingering(self.states.clone()) {
+            if fits(&mut one.state) {
+                add(&mut states, one);
+            }
+        }
         if states.is_empty() {
             return Err(format!("saw {what}, possible were only {:?}", self.possible()));
         }
-        dedup(&mut states);
         self.states = states;
         Ok(())
     }
@@ -313,38 +348,44 @@ impl Blob {
             return Ok(());
         }
         let told = std::mem::take(&mut self.told);
-        // Which answers were given their place, and the state after them.
-        let mut reached: Vec<(u64, State)> =
-            self.possible().into_iter().map(|state| (0, state)).collect();
+        // What may be once these answers were given their place. Of all orders that lead there only
+        // the outcome is kept: there are as many sets of answers as there may be, not as many
+        // orders.
+        let mut reached = BTreeMap::from([(0_u64, self.with_lingering(self.states.clone()))]);
         for _ in 0..told.len() {
-            let mut next: Vec<(u64, State)> = Vec::new();
-            for (placed, state) in &reached {
+            let mut next: BTreeMap<u64, Vec<Possible>> = BTreeMap::new();
+            for (placed, states) in &reached {
                 let left = || (0..told.len()).filter(|n| placed & (1 << n) == 0);
                 let first_end = left().map(|n| told[n].ended).min().unwrap_or_default();
                 for n in left().filter(|n| told[*n].began < first_end) {
-                    for state in self.with_lingering((told[n].fits)(state)) {
-                        let found = (placed | 1 << n, state);
-                        if !next.contains(&found) {
-                            next.push(found);
+                    let found = next.entry(placed | 1 << n).or_default();
+                    for one in states {
+                        for state in (told[n].fits)(&one.state) {
+                            add(found, Possible { state, ..*one });
                         }
                     }
                 }
             }
-            reached = next;
+            reached = next
+                .into_iter()
+                .map(|(placed, states)| (placed, self.with_lingering(states)))
+                .filter(|(_, states)| !states.is_empty())
+                .collect();
         }
-        if reached.is_empty() {
+        let states = reached.into_values().next().unwrap_or_default();
+        if states.is_empty() {
             let about: Vec<&str> = told.iter().map(|told| told.what.as_str()).collect();
             let about = about.join("\n    and ");
             return Err(format!("{about} fits none of {:?}", self.possible()));
         }
-        self.states = reached.into_iter().map(|(_, state)| state).collect();
-        dedup(&mut self.states);
+        self.states = states;
         Ok(())
     }
 
     /// The states with what lingers done or not.
     pub(crate) fn possible(&self) -> Vec<State> {
-        let mut states = self.with_lingering(self.states.clone());
+        let states = self.with_lingering(self.states.clone());
+        let mut states: Vec<State> = states.into_iter().map(|one| one.state).collect();
         for asked in self.open.values().flatten() {
             let done = states.iter().flat_map(|state| after(state, asked).done);
             let done: Vec<State> = done.collect();
@@ -354,15 +395,24 @@ impl Blob {
         states
     }
 
-    fn with_lingering(&self, mut states: Vec<State>) -> Vec<State> {
-        for asked in &self.lingering {
-            for state in states.clone().iter().flat_map(|state| after(state, asked).done) {
-                if !states.contains(&state) {
-                    states.push(state);
+    /// What may be when lingering changes happen now, each at most once, in any order.
+    fn with_lingering(&self, states: Vec<Possible>) -> Vec<Possible> {
+        let mut all = Vec::new();
+        let mut fresh = states;
+        while let Some(one) = fresh.pop() {
+            if !add(&mut all, one.clone()) {
+                continue;
+            }
+            for (number, asked) in self.lingering.iter().enumerate() {
+                let bit = 1 << number;
+                if one.happened & bit == 0 {
+                    let happened = one.happened | bit;
+                    let done = after(&one.state, asked).done.into_iter();
+                    fresh.extend(done.map(|state| Possible { state, happened }));
                 }
             }
         }
-        states
+        all
     }
 }
 
@@ -498,5 +548,70 @@ mod tests {
         blob.cut_off(at(2)).unwrap();
         blob.see("nothing", shows(None)).unwrap();
         blob.see("it", shows(Some(1))).unwrap_err();
+    }
+
+    /// A log that is replayed twice must be noticed (I14).
+    #[test]
+    fn what_nobody_answered_happens_once_at_most() {
+        let append = |tag| {
+            let segment = Segment { id: None, tag, len: 8 };
+            Change::Append { segment, position: None, len_max: None }
+        };
+        let count = |wanted: usize| {
+            move |state: &mut State| {
+                let body = state.committed.as_ref().map(|committed| &committed.body);
+                body.is_some_and(|body| body.segments().len() == wanted)
+            }
+        };
+        let mut blob = Blob::default();
+        let made = blob.ask(
+            Change::Make {
+                body: Body::Appended { segments: Vec::new(), sealed: false },
+                marks: Marks::default(),
+            },
+            Demand::default(),
+            at(1),
+        );
+        blob.answer(made, done("0x1"), at(2)).unwrap();
+        let lost = blob.ask(append(7), Demand::default(), at(3));
+        blob.answer(lost, Answer::Unknown, at(4)).unwrap();
+        let look = blob.look();
+        blob.seen_by(look, "one", count(1)).unwrap();
+        let look = blob.look();
+        blob.seen_by(look, "two", count(2)).unwrap_err();
+    }
+
+    /// Several lingering changes may happen between two answers, in any order.
+    #[test]
+    fn what_lingers_happens_in_any_order() {
+        for last in [1, 2] {
+            let mut blob = Blob::default();
+            for tag in [1, 2] {
+                let lost = blob.ask(put(tag), Demand::default(), at(1));
+                blob.answer(lost, Answer::Unknown, at(2)).unwrap();
+            }
+            let look = blob.look();
+            blob.seen_by(look, "either", |_| true).unwrap();
+            blob.see("the other", shows(Some(3 - last))).unwrap();
+            blob.see("the last", shows(Some(last))).unwrap();
+            blob.see("the other again", shows(Some(3 - last))).unwrap_err();
+        }
+    }
+
+    /// The number of states grows with what answers can tell apart, not with the orders of answers.
+    #[test]
+    fn answers_that_overlap_while_changes_linger_leave_few_states() {
+        let mut blob = Blob::default();
+        for tag in 1..=3 {
+            let lost = blob.ask(put(tag), Demand::default(), at(1));
+            blob.answer(lost, Answer::Unknown, at(2)).unwrap();
+        }
+        let looks: Vec<Ticket> = (0..9).map(|_| blob.look()).collect();
+        let last = blob.ask(put(4), Demand::default(), at(3));
+        for look in looks {
+            blob.seen_by(look, "anything", |_| true).unwrap();
+        }
+        blob.answer(last, done("0x4"), at(9)).unwrap();
+        assert!(blob.states.len() <= 16, "{} states", blob.states.len());
     }
 }

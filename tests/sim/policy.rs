@@ -11,6 +11,7 @@
 )]
 
 mod plot;
+mod steady;
 mod world;
 
 use std::collections::BTreeMap;
@@ -129,7 +130,15 @@ struct Run<'a> {
     out: Replay,
 }
 
-impl Run<'_> {
+impl<'a> Run<'a> {
+    /// One partition of everything.
+    fn new(world: &'a World, config: PolicyConfig, seed: u64) -> Self {
+        let whole = Piece::new(PartitionId::new(0), HostId::new(0), (0, ALL));
+        let (pieces, rows) = (vec![whole], vec![0.0; ALL]);
+        let (draw, out) = (Draw::new(seed + 1), Replay::default());
+        Self { world, config, pieces, rows, next: 1, draw, out }
+    }
+
     fn loads(&mut self, at: f64, parts: &[Part]) -> Vec<PartitionLoad> {
         let (world, config) = (self.world, self.config);
         self.pieces
@@ -311,11 +320,7 @@ fn replay(seed: u64, days: u64) -> Replay {
     let world = World::new(seed, days);
     let config = PolicyConfig::default();
     let mut policy = Policy::new(config);
-    let whole = Piece::new(PartitionId::new(0), HostId::new(0), (0, ALL));
-    let draw = Draw::new(seed + 1);
-    let (pieces, rows) = (vec![whole], vec![0.0; ALL]);
-    let out = Replay::default();
-    let mut run = Run { world: &world, config, pieces, rows, next: 1, draw, out };
+    let mut run = Run::new(&world, config, seed);
     let hosts: Vec<HostId> = (0..HOSTS).map(HostId::new).collect();
     let (mut at, mut changed, mut busy) = (0.0, 0.0, 0.0);
     let mut shape: Vec<(usize, usize, Option<Stripe>)> = Vec::new();

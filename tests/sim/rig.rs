@@ -44,6 +44,8 @@ pub(crate) enum Trouble {
     WriteError,
     /// A sync fails.
     SyncError,
+    /// A write fails on the first of two disks; the other one is sound.
+    OneDisk,
     /// The disk is nearly full, or says so now and then.
     Full,
     /// Syncs take seconds.
@@ -83,18 +85,17 @@ impl Failing {
 }
 
 impl Trouble {
-    /// Whether it may make this fail. A disk that takes no more writes, or is full, keeps nobody
-    /// from reading. Two excuses are for what the code does not do yet: a router whose map is old
-    /// does not wait for a coordinator that is away, and a partition that meets a full disk while
-    /// it is opened is quarantined until the next start.
+    /// Whether it may make this fail. A disk that takes no more writes, or is full, and a
+    /// coordinator that is away keep nobody from reading. One excuse is for what the code does not
+    /// do yet: a partition that meets a full disk while it is opened is quarantined until the next
+    /// start.
     pub(crate) const fn excuses(self, failing: Failing) -> bool {
         match self {
             Self::None | Self::PowerCut | Self::Stalls => false,
             Self::ReadErrors => true,
-            Self::WriteError | Self::SyncError => {
+            Self::WriteError | Self::SyncError | Self::OneDisk | Self::Coordinator => {
                 !matches!(failing, Failing::Bytes | Failing::Rows)
             }
-            Self::Coordinator => !matches!(failing, Failing::Bytes),
             Self::Full => matches!(failing, Failing::MapChange | Failing::Quarantined),
         }
     }
@@ -221,9 +222,12 @@ impl Rig {
 
     fn prepare(&self, draw: &Draw, plan: Plan) {
         let mut faults = Faults::default();
-        for sim in &self.sims {
+        for (number, sim) in self.sims.iter().enumerate() {
             match plan.trouble {
-                Trouble::None | Trouble::Stalls | Trouble::Coordinator => {}
+                Trouble::OneDisk if number == 0 => {
+                    sim.fail_once(Fault::WriteError, draw.between(0, 200));
+                }
+                Trouble::OneDisk | Trouble::None | Trouble::Stalls | Trouble::Coordinator => {}
                 // Early ones hit recovery, late ones work.
                 Trouble::PowerCut => {
                     let far = if draw.percent(30) { 60 } else { 2000 };

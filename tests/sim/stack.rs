@@ -10,9 +10,7 @@ use blockyard::capacity::CapacityMetrics;
 use blockyard::capacity::CapacityNode;
 use blockyard::capacity::CatalogPlace;
 use blockyard::coordinator::Coordinator;
-use blockyard::coordinator::IdAllocator;
 use blockyard::coordinator::SimulatedStore;
-use blockyard::coordinator::counter::EXTENT_IDS;
 use blockyard::env::Env;
 use blockyard::frontend::Router;
 use blockyard::frontend::write::WriteConfig;
@@ -20,15 +18,11 @@ use blockyard::frontend::write::WritePool;
 use blockyard::index::Config;
 use blockyard::index::Fleet;
 use blockyard::index::InFlight;
-use blockyard::index::IndexHost;
-use blockyard::index::Metrics;
-use blockyard::index::Objects;
-use blockyard::index::Parts;
-use blockyard::reclaim::CoordinatorPartitions;
+use blockyard::node::assembly::Assembly;
+use blockyard::node::assembly::Base;
+use blockyard::node::assembly::IndexPlan;
 use blockyard::reclaim::Reclaim;
 use blockyard::reclaim::ReclaimConfig;
-use blockyard::reclaim::ReclaimMetrics;
-use blockyard::reclaim::Setup;
 use blockyard::telemetry::Registry;
 use blockyard::types::RoutingKey;
 
@@ -45,7 +39,7 @@ pub(crate) struct Stack {
     pub(crate) env: Env,
     pub(crate) capacity: Arc<CapacityNode>,
     pub(crate) host: Arc<Fleet>,
-    pub(crate) router: Router,
+    pub(crate) router: Arc<Router>,
     pub(crate) pool: WritePool,
     pub(crate) inflight: InFlight,
     pub(crate) metrics: Registry,
@@ -67,52 +61,28 @@ impl Stack {
         let disks = machine.disks.clone();
         let node = CapacityNode::open(disks, env.clone(), capacity_config(machine), metrics);
         let node = node.await.map_err(|error| format!("capacity does not open: {error}"))?;
-        let extents_before_open = node.extents().await;
         let capacity = Arc::clone(&node) as Arc<dyn Capacity>;
         let coordinator: Arc<dyn Coordinator> = Arc::new(store.open(&env));
-        let ids = Arc::new(IdAllocator::new(Arc::clone(&coordinator), EXTENT_IDS));
-        let metrics = Metrics::default();
-        metrics.register(&mut registry);
-        let parts = Parts {
-            env: env.clone(),
-            capacity: Arc::clone(&capacity),
-            coordinator: Arc::clone(&coordinator),
-            extents: Arc::clone(&ids) as _,
-            machine: Arc::new(Objects),
-            metrics: metrics.clone(),
+        let base = Base { env: env.clone(), capacity: Arc::clone(&capacity), coordinator };
+        let plan = IndexPlan {
+            config: index_config(),
+            hosts: &vec![env.tasks.clone(); HOSTS],
+            control: None,
+            boundaries: Some(boundaries),
         };
-        let host = Fleet::open_with(vec![parts; HOSTS], index_config(), boundaries).await;
-        let host = Arc::new(host.map_err(|error| format!("index does not open: {error}"))?);
-        let hosting = Arc::clone(&host) as Arc<dyn IndexHost>;
-        let router = Router::new(Arc::clone(&hosting), Arc::clone(&coordinator), env.clone());
-        let router = router.await.map_err(|error| format!("no map: {error}"))?;
-        let inflight = InFlight::default();
-        let pool = WritePool::start(
-            write_config(),
-            Arc::clone(&capacity),
-            ids,
-            inflight.clone(),
-            env.clone(),
-        );
+        let assembly = Assembly::open(base, plan, &env, &mut registry).await;
+        let assembly = assembly.map_err(|error| format!("the index does not open: {error}"))?;
+        let pool = assembly.write_pool(&env, write_config());
         let watch = Watch::default();
-        let reclaim = Reclaim::start(Setup {
-            host: hosting,
-            partitions: Arc::new(CoordinatorPartitions(coordinator)),
-            capacity: Arc::new(Watched { capacity, watch: watch.clone() }),
-            inflight: inflight.clone(),
-            env: env.clone(),
-            config: reclaim_config(),
-            metrics: ReclaimMetrics::registered(&mut registry),
-            index: metrics,
-            extents_before_open,
-        });
+        let watched = Arc::new(Watched { capacity, watch: watch.clone() });
+        let reclaim = assembly.reclaim(&env, reclaim_config(), watched, &mut registry);
         Ok(Self {
             env,
             capacity: node,
-            host,
-            router,
+            host: assembly.fleet,
+            router: assembly.router,
             pool,
-            inflight,
+            inflight: assembly.inflight,
             metrics: registry,
             watch,
             _reclaim: reclaim,

@@ -15,7 +15,9 @@ use std::io::Read;
 use std::path::Path;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::OnceLock;
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::sync::RwLock;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -24,6 +26,7 @@ use redb::ReadableTable;
 use redb::StorageBackend;
 use redb::TableDefinition;
 use redb::backends::InMemoryBackend;
+use tokio::sync::Notify;
 use tokio::sync::oneshot;
 
 use crate::coordinator::api::Compare;
@@ -68,14 +71,22 @@ pub(super) enum Request {
 
 type Answer = (oneshot::Sender<Result<TxnReply, Error>>, Result<TxnReply, Error>);
 
+/// Opens the file that is there.
+type Opener = Box<dyn Fn() -> Result<redb::Database, Error> + Send + Sync>;
+
 /// The open file. All of it blocks.
 pub(super) struct Store {
     path: PathBuf,
-    database: redb::Database,
+    opener: Opener,
+    /// None while the file does not open again.
+    database: RwLock<Option<redb::Database>>,
     history: Arc<History>,
     sessions: Sessions,
-    /// Set by the first failed commit: what redb has in memory is then no longer known to be what is on disk.
-    failed: OnceLock<String>,
+    /// Why the file has to be opened again: after an I/O error redb works no more, and what it has
+    /// in memory is no longer known to be what is on disk.
+    failed: Mutex<Option<String>>,
+    /// Rung when it has failed.
+    pub(super) failing: Notify,
 }
 
 impl Store {
@@ -83,11 +94,15 @@ impl Store {
         if !path.exists() {
             create(&path)?;
         }
-        // A commit whose sync failed may have ended the process before: the cache still shows it, the device may not have
-        // all of it, and what is built on it would be lost with it.
-        forget_cached(&path).map_err(unavailable)?;
-        let database = redb::Builder::new().set_cache_size(CACHE_BYTES).open(&path)?;
-        Self::started(path, database)
+        let file = path.clone();
+        let opener = move || {
+            // A commit whose sync failed may have ended the process before, or is why the file is
+            // opened again: the cache still shows it, the device may not have all of it, and what
+            // is built on it would be lost with it.
+            forget_cached(&file).map_err(unavailable)?;
+            Ok(redb::Builder::new().set_cache_size(CACHE_BYTES).open(&file)?)
+        };
+        Self::opened_by(path, Box::new(opener))
     }
 
     /// Opens a copy in memory: nothing that becomes of it reaches the file. The caller sees to it that nobody has the
@@ -103,18 +118,63 @@ impl Store {
         copied.map_err(unavailable)?;
         let builder = &mut redb::Builder::new();
         let database = builder.set_cache_size(CACHE_BYTES).create_with_backend(memory)?;
-        Self::started(path, database)
+        Self::started(path, database, Box::new(|| Err(unavailable("a copy is opened once"))))
     }
 
-    fn started(path: PathBuf, database: redb::Database) -> Result<Self, Error> {
-        let (revision, generation) = start(&database)?;
+    pub(super) fn opened_by(path: PathBuf, opener: Opener) -> Result<Self, Error> {
+        let database = opener()?;
+        Self::started(path, database, opener)
+    }
+
+    fn started(path: PathBuf, database: redb::Database, opener: Opener) -> Result<Self, Error> {
+        let (revision, generation) = start(&database, 1, |_| false)?;
         Ok(Self {
             path,
-            database,
+            opener,
+            database: RwLock::new(Some(database)),
             history: Arc::new(History::new(revision)),
             sessions: Sessions::new(generation),
-            failed: OnceLock::new(),
+            failed: Mutex::default(),
+            failing: Notify::new(),
         })
+    }
+
+    /// Opens the file again after it failed, and verifies it as a start does. Sessions that are
+    /// open stay.
+    ///
+    /// # Errors
+    /// As of a start; the store is as failed as before.
+    pub(super) fn reopen(&self, now: Duration) -> Result<(), Error> {
+        let mut database = self.database.write().unwrap_or_else(PoisonError::into_inner);
+        // First: it holds the lock on the file.
+        *database = None;
+        let opened = (self.opener)()?;
+        let (revision, _) = start(&opened, 0, |session| self.sessions.is_open(now, session))?;
+        // The commit that failed may be there all the same, and nobody was told of it.
+        self.history.restart(revision);
+        *database = Some(opened);
+        *self.failed.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        Ok(())
+    }
+
+    /// Works on the database, unless it has failed. Whatever I/O fails now, redb does no more
+    /// afterwards.
+    fn with<T>(&self, work: impl FnOnce(&redb::Database) -> Result<T, Error>) -> Result<T, Error> {
+        let database = self.database.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some(reason) = self.failure() {
+            return Err(unavailable(reason));
+        }
+        let database = database.as_ref().ok_or_else(|| unavailable("its file is not open"))?;
+        work(database).inspect_err(|error| {
+            if matches!(error, Error::Unavailable { .. } | Error::Ambiguous) {
+                self.fail(error);
+            }
+        })
+    }
+
+    /// Why nothing can be read or written.
+    pub(super) fn failure(&self) -> Option<String> {
+        self.failed.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -130,39 +190,52 @@ impl Store {
     }
 
     pub(super) fn get(&self, key: &[u8]) -> Result<Option<Versioned>, Error> {
-        let txn = self.database.begin_read()?;
-        let table = txn.open_table(ROWS)?;
-        let Some(stored) = table.get(key)? else { return Ok(None) };
-        Ok(Some(versioned(decode_row(key, stored.value())?)))
+        self.with(|database| {
+            let txn = database.begin_read()?;
+            let table = txn.open_table(ROWS)?;
+            let Some(stored) = table.get(key)? else { return Ok(None) };
+            Ok(Some(versioned(decode_row(key, stored.value())?)))
+        })
     }
 
     pub(super) fn range(&self, prefix: &[u8]) -> Result<Snapshot, Error> {
-        let txn = self.database.begin_read()?;
-        let revision = Revision(meta(&txn.open_table(META)?, META_REVISION)?);
-        let mut entries = Vec::new();
-        for entry in txn.open_table(ROWS)?.range(prefix..)? {
-            let (key, stored) = entry?;
-            if !key.value().starts_with(prefix) {
-                break;
+        self.with(|database| {
+            let txn = database.begin_read()?;
+            let revision = Revision(meta(&txn.open_table(META)?, META_REVISION)?);
+            let mut entries = Vec::new();
+            for entry in txn.open_table(ROWS)?.range(prefix..)? {
+                let (key, stored) = entry?;
+                if !key.value().starts_with(prefix) {
+                    break;
+                }
+                let row = decode_row(key.value(), stored.value())?;
+                entries.push((Bytes::copy_from_slice(key.value()), versioned(row)));
             }
-            let row = decode_row(key.value(), stored.value())?;
-            entries.push((Bytes::copy_from_slice(key.value()), versioned(row)));
-        }
-        Ok(Snapshot { revision, entries })
+            Ok(Snapshot { revision, entries })
+        })
     }
 
-    /// Applies a batch in one durable commit, then tells watches and callers.
+    /// Applies a batch in one durable commit, then tells watches and callers. What fails before the
+    /// commit has changed nothing, and callers are told so.
     pub(super) fn commit(&self, now: Duration, batch: Vec<Request>) {
         let mut answers = Vec::with_capacity(batch.len());
-        let outcome = match self.failed.get() {
-            Some(reason) => Err(unavailable(reason)),
-            None => self.apply(now, batch, &mut answers),
-        };
-        match outcome {
+        let mut batch = batch.into_iter();
+        match self.with(|database| self.apply(database, now, &mut batch, &mut answers)) {
             Ok(events) => self.history.publish(events),
             Err(error) => {
                 for (_, answer) in &mut answers {
                     *answer = Err(error.clone());
+                }
+                for request in batch {
+                    match request {
+                        Request::Txn { reply, .. } | Request::End { reply: Some(reply), .. } => {
+                            answers.push((reply, Err(error.clone())));
+                        }
+                        Request::Open { ttl, reply } => {
+                            reply.send(self.sessions.open(now, ttl)).ok();
+                        }
+                        Request::End { reply: None, .. } => {}
+                    }
                 }
             }
         }
@@ -174,12 +247,13 @@ impl Store {
 
     fn apply(
         &self,
+        database: &redb::Database,
         now: Duration,
-        batch: Vec<Request>,
+        batch: &mut std::vec::IntoIter<Request>,
         answers: &mut Vec<Answer>,
     ) -> Result<Vec<Event>, Error> {
         let mut events = Vec::new();
-        let mut txn = self.database.begin_write()?;
+        let mut txn = database.begin_write()?;
         txn.set_durability(redb::Durability::Immediate).map_err(unavailable)?;
         {
             let mut meta_table = txn.open_table(META)?;
@@ -187,7 +261,7 @@ impl Store {
             let before = Revision(meta(&meta_table, META_REVISION)?);
             let mut revision = before;
             for request in batch {
-                let (reply, effect) = match request {
+                let (reply, applied) = match request {
                     Request::Open { ttl, reply } => {
                         // A caller that went away lets its session expire.
                         reply.send(self.sessions.open(now, ttl)).ok();
@@ -195,20 +269,27 @@ impl Store {
                     }
                     Request::End { session, reply } => {
                         self.sessions.close(session);
-                        (reply, transaction::end_session(&mut rows, revision, session)?)
+                        (reply, transaction::end_session(&mut rows, revision, session))
                     }
                     Request::Txn { when, then, reply } => {
                         if !transaction::sessions_of(&then).all(|s| self.sessions.is_open(now, s)) {
                             answers.push((reply, Err(Error::SessionEnded)));
                             continue;
                         }
-                        (Some(reply), transaction::apply(&mut rows, revision, &when, &then)?)
+                        (Some(reply), transaction::apply(&mut rows, revision, &when, &then))
                     }
                 };
-                let Effect { reply: answer, revision: after, events: changes } = effect;
-                revision = after;
-                events.extend(changes);
-                answers.extend(reply.map(|reply| (reply, Ok(answer))));
+                match applied {
+                    Ok(Effect { reply: answer, revision: after, events: changes }) => {
+                        revision = after;
+                        events.extend(changes);
+                        answers.extend(reply.map(|reply| (reply, Ok(answer))));
+                    }
+                    Err(error) => {
+                        answers.extend(reply.map(|reply| (reply, Err(error.clone()))));
+                        return Err(error);
+                    }
+                }
             }
             if revision == before {
                 // Nothing changed: dropping the transaction aborts it, and saves the sync.
@@ -223,10 +304,15 @@ impl Store {
         Ok(events)
     }
 
+    /// Nothing is read or written from now on until the file was opened again.
     pub(super) fn fail(&self, reason: &dyn fmt::Display) {
-        tracing::error!(path = %self.path.display(), %reason, "the coordinator's store failed; restart to verify it");
-        self.failed
-            .get_or_init(|| format!("an earlier commit failed ({reason}); restart the program"));
+        let mut failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
+        if failed.is_none() {
+            let path = self.path.display();
+            tracing::error!(%path, %reason, "the coordinator's file failed; it is opened again");
+            *failed = Some(format!("{path} failed ({reason}) and is opened again"));
+            self.failing.notify_one();
+        }
     }
 }
 
@@ -260,8 +346,13 @@ fn create(path: &Path) -> Result<(), Error> {
     std::fs::File::open(folder).and_then(|file| file.sync_all()).map_err(unavailable)
 }
 
-/// Verifies every row and ends the sessions of earlier opens; returns the revision and this open's generation.
-fn start(database: &redb::Database) -> Result<(Revision, u32), Error> {
+/// Verifies every row and ends all sessions but those to keep; returns the revision and the
+/// generation, after raising it. What was found is durable then, whatever a commit before did.
+fn start(
+    database: &redb::Database,
+    raise: u32,
+    keep: impl Fn(Session) -> bool,
+) -> Result<(Revision, u32), Error> {
     let mut txn = database.begin_write()?;
     txn.set_durability(redb::Durability::Immediate).map_err(unavailable)?;
     let (revision, generation) = {
@@ -275,9 +366,10 @@ fn start(database: &redb::Database) -> Result<(Revision, u32), Error> {
         }
         let mut revision = Revision(meta(&meta_table, META_REVISION)?);
         let generation = u32::try_from(meta(&meta_table, META_GENERATION)?).map_err(corrupt)?;
-        let generation = generation.checked_add(1).ok_or_else(|| corrupt("generations ran out"))?;
+        let generation =
+            generation.checked_add(raise).ok_or_else(|| corrupt("generations ran out"))?;
         let mut rows = Table(txn.open_table(ROWS)?);
-        for session in rows.verify(revision)? {
+        for session in rows.verify(revision)?.into_iter().filter(|session| !keep(*session)) {
             revision = transaction::end_session(&mut rows, revision, session)?.revision;
         }
         meta_table.insert(META_REVISION, revision.0)?;

@@ -79,3 +79,6 @@ const fn of_write(operation: &mut Operation) -> Option<&mut Precondition> {
         | O::DeleteBlob { .. } => None,
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -24,6 +24,8 @@ pub(super) struct World {
     pub(super) bursts: Vec<(f64, f64, usize)>,
     /// The weights of the places by day, summed up.
     pub(super) daily: Vec<f64>,
+    /// Requests a second to all places, when that does not depend on the time.
+    rate: Option<f64>,
 }
 
 impl World {
@@ -36,6 +38,16 @@ impl World {
             bursts.push((at, at + len, usize::try_from(draw.between(0, 60)).unwrap() * 64));
             at += len + draw.between(300, 5_000) as f64;
         }
+        Self { bursts, daily: Self::weights(), rate: None }
+    }
+
+    /// So many requests a second, and nothing else.
+    pub(super) fn steady(rate: f64) -> Self {
+        Self { bursts: Vec::new(), daily: Self::weights(), rate: Some(rate) }
+    }
+
+    /// The weights of the places, summed up.
+    fn weights() -> Vec<f64> {
         let mut sum = 0.0;
         let mut daily = vec![0.0];
         for place in 0..ALL {
@@ -45,7 +57,7 @@ impl World {
             daily.push(sum);
         }
         daily.iter_mut().for_each(|weight| *weight /= sum);
-        Self { bursts, daily }
+        daily
     }
 
     /// Load beside the daily one.
@@ -85,7 +97,8 @@ impl World {
     }
 
     pub(super) fn load(&self, at: f64, parts: &[Part], from: usize, to: usize) -> Load {
-        let daily = Self::daily(at) * (self.daily[to] - self.daily[from]);
+        let rate = self.rate.unwrap_or_else(|| Self::daily(at));
+        let daily = rate * (self.daily[to] - self.daily[from]);
         let mut load = Load { writes: daily, ..Load::default() };
         for part in parts {
             let common = to.min(part.to).saturating_sub(from.max(part.from));

@@ -1,0 +1,88 @@
+use http::Request;
+
+use super::*;
+use crate::protocol::azure;
+use crate::protocol::azure::Addressing;
+use crate::protocol::azure::Context;
+
+const KEY: &[&str] = &[
+    "x-ms-encryption-key: AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=",
+    "x-ms-encryption-key-sha256: Yw3NKWbEM2aRElRIu7JbT/QSpJxzLbLIq8G4WBvXEN0=",
+    "x-ms-encryption-algorithm: AES256",
+];
+
+/// The operation of `METHOD URL` with `Name: value` lines.
+fn operation(line: &str, headers: &[&str]) -> Operation {
+    let (method, url) = line.split_once(' ').unwrap();
+    let mut request = Request::builder().method(method).uri(url);
+    for header in ["x-ms-version: 2024-11-04", "content-length: 0"].iter().chain(headers) {
+        let (name, value) = header.split_once(": ").unwrap();
+        request = request.header(name, value);
+    }
+    let head = request.body(()).unwrap().into_parts().0;
+    let addressing = Addressing::default();
+    let address = azure::address(&head.method, &head.uri, Some("127.0.0.1:1"), &addressing);
+    let context = Context::from_head(&head).unwrap();
+    azure::parse(&head, &address.unwrap(), &context).unwrap()
+}
+
+/// What is written with it under the scope `ours` in the signature.
+fn applied(line: &str, headers: &[&str]) -> Result<Option<RequestEncryption>, Error> {
+    let mut operation = operation(line, headers);
+    apply(&mut operation, "ours")?;
+    Ok(of_write(&mut operation).map(|precondition| precondition.encryption.clone()))
+}
+
+/// Requests that write, each with the headers it needs.
+const WRITES: &[(&str, &[&str])] = &[
+    ("PUT /acct/c/b", &["x-ms-blob-type: BlockBlob"]),
+    ("PUT /acct/c/b", &["x-ms-blob-type: AppendBlob"]),
+    ("PUT /acct/c/b?comp=block&blockid=MQ==", &[]),
+    ("PUT /acct/c/b?comp=blocklist", &[]),
+    ("PUT /acct/c/b?comp=metadata", &[]),
+    ("PUT /acct/c/b?comp=snapshot", &[]),
+    (
+        "PUT /acct/c/b",
+        &["x-ms-copy-source: http://127.0.0.1:1/acct/c/s", "x-ms-requires-sync: true"],
+    ),
+];
+
+#[test]
+fn what_is_written_is_under_the_scope_of_the_signature() {
+    for (line, headers) in WRITES {
+        let scope = RequestEncryption::Scope("ours".to_owned());
+        assert_eq!(applied(line, headers).unwrap(), Some(scope.clone()), "{line}");
+        let named = [*headers, &["x-ms-encryption-scope: ours"]].concat();
+        assert_eq!(applied(line, &named).unwrap(), Some(scope), "{line}");
+    }
+}
+
+#[test]
+fn request_that_names_another_scope_or_a_key_is_refused_by_the_header() {
+    for (line, headers) in WRITES {
+        let other = [*headers, &["x-ms-encryption-scope: theirs"]].concat();
+        let refused = applied(line, &other).unwrap_err();
+        assert_eq!(refused.code, ErrorCode::InvalidHeaderValue, "{line}");
+        let header = ("HeaderName", "x-ms-encryption-scope");
+        let named = refused.details.iter().any(|(name, value)| (*name, value.as_str()) == header);
+        assert!(named, "{line}: {refused:?}");
+    }
+    let (line, headers) = WRITES[0];
+    let refused = applied(line, &[headers, KEY].concat()).unwrap_err();
+    assert_eq!(refused.code, ErrorCode::InvalidHeaderValue);
+}
+
+#[test]
+fn reads_lists_and_deletes_are_not_held_against_it() {
+    for line in [
+        "GET /acct/c/b",
+        "HEAD /acct/c/b",
+        "GET /acct/c?restype=container&comp=list",
+        "DELETE /acct/c/b",
+        "PUT /acct/c/b?comp=tier",
+    ] {
+        let headers: &[&str] =
+            if line.ends_with("tier") { &["x-ms-access-tier: Cool"] } else { &[] };
+        assert_eq!(applied(line, headers).unwrap(), None, "{line}");
+    }
+}

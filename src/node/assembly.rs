@@ -1,0 +1,155 @@
+//! The layers between the disks and the front end, in the order in which a start makes them. The
+//! simulation starts its nodes by this too, so that what it finds out holds for the program.
+
+use std::sync::Arc;
+
+use crate::capacity::Capacity;
+use crate::capacity::ExtentInfo;
+use crate::coordinator::Coordinator;
+use crate::coordinator::IdAllocator;
+use crate::coordinator::counter;
+use crate::env::Env;
+use crate::env::Tasks;
+use crate::frontend::Router;
+use crate::frontend::write::WriteConfig;
+use crate::frontend::write::WritePool;
+use crate::index;
+use crate::index::Fleet;
+use crate::index::InFlight;
+use crate::index::IndexHost;
+use crate::index::Objects;
+use crate::reclaim::CoordinatorPartitions;
+use crate::reclaim::Reclaim;
+use crate::reclaim::ReclaimConfig;
+use crate::reclaim::ReclaimMetrics;
+use crate::reclaim::Setup;
+use crate::telemetry::Registry;
+use crate::types::RoutingKey;
+
+use super::error::NodeError;
+
+/// What is open before the index is.
+#[derive(Clone, Debug)]
+pub struct Base {
+    /// The world.
+    pub env: Env,
+    /// The extents of all disks, recovered.
+    pub capacity: Arc<dyn Capacity>,
+    /// Descriptors and counters.
+    pub coordinator: Arc<dyn Coordinator>,
+}
+
+impl Base {
+    /// Issues the ids of a counter.
+    #[must_use]
+    pub fn ids(&self, counter: &[u8]) -> Arc<IdAllocator> {
+        Arc::new(IdAllocator::new(Arc::clone(&self.coordinator), counter))
+    }
+}
+
+/// How the index is opened.
+#[derive(Debug)]
+pub struct IndexPlan<'a> {
+    /// Limits.
+    pub config: index::Config,
+    /// The tasks of each index host.
+    pub hosts: &'a [Tasks],
+    /// What changes the partition map; none: the first host's tasks.
+    pub control: Option<Tasks>,
+    /// The bounds between the partitions of a new store; none: as [`index::Config`] says.
+    pub boundaries: Option<&'a [RoutingKey]>,
+}
+
+/// A recovered index with what uses it.
+#[derive(Debug)]
+pub struct Assembly {
+    /// What it stands on.
+    pub base: Base,
+    /// The partitions served here.
+    pub fleet: Arc<Fleet>,
+    /// Finds the partition of a key.
+    pub router: Arc<Router>,
+    /// Uploads and reads on their way.
+    pub inflight: InFlight,
+    extent_ids: Arc<IdAllocator>,
+    metrics: index::Metrics,
+    extents_before_open: Vec<ExtentInfo>,
+}
+
+impl Assembly {
+    /// Recovers the index. The router works with the clock and the tasks of `front`.
+    ///
+    /// # Errors
+    /// [`NodeError::Index`]; nothing was lost.
+    pub async fn open(
+        base: Base,
+        plan: IndexPlan<'_>,
+        front: &Env,
+        registry: &mut Registry,
+    ) -> Result<Self, NodeError> {
+        // Before anything is created: what is there now may be left over.
+        let extents_before_open = base.capacity.extents().await;
+        let extent_ids = base.ids(counter::EXTENT_IDS);
+        let metrics = index::Metrics::default();
+        metrics.register(registry);
+        let hosts = plan.hosts.iter().map(|tasks| index::Parts {
+            env: Env { tasks: tasks.clone(), ..base.env.clone() },
+            capacity: Arc::clone(&base.capacity),
+            coordinator: Arc::clone(&base.coordinator),
+            extents: Arc::clone(&extent_ids) as Arc<dyn index::ExtentIds>,
+            machine: Arc::new(Objects),
+            metrics: metrics.clone(),
+        });
+        let hosts = hosts.collect();
+        let fleet = match plan.boundaries {
+            Some(boundaries) => Fleet::open_with(hosts, plan.config, boundaries).await?,
+            None => Fleet::open(hosts, plan.config).await?,
+        };
+        let fleet = match plan.control {
+            Some(control) => fleet.controlled_by(control),
+            None => fleet,
+        };
+        let fleet = Arc::new(fleet);
+        let hosted = Arc::clone(&fleet) as Arc<dyn IndexHost>;
+        let router = Router::new(hosted, Arc::clone(&base.coordinator), front.clone()).await?;
+        Ok(Self {
+            base,
+            fleet,
+            router: Arc::new(router),
+            inflight: InFlight::default(),
+            extent_ids,
+            metrics,
+            extents_before_open,
+        })
+    }
+
+    /// Starts what stores bodies.
+    #[must_use]
+    pub fn write_pool(&self, env: &Env, config: WriteConfig) -> WritePool {
+        let capacity = Arc::clone(&self.base.capacity);
+        let ids = Arc::clone(&self.extent_ids);
+        WritePool::start(config, capacity, ids, self.inflight.clone(), env.clone())
+    }
+
+    /// Starts giving space back, through `capacity`: that of the node, or one that watches it.
+    #[must_use]
+    pub fn reclaim(
+        &self,
+        env: &Env,
+        config: ReclaimConfig,
+        capacity: Arc<dyn Capacity>,
+        registry: &mut Registry,
+    ) -> Arc<Reclaim> {
+        Reclaim::start(Setup {
+            host: Arc::clone(&self.fleet) as Arc<dyn IndexHost>,
+            partitions: Arc::new(CoordinatorPartitions(Arc::clone(&self.base.coordinator))),
+            capacity,
+            inflight: self.inflight.clone(),
+            env: env.clone(),
+            config,
+            metrics: ReclaimMetrics::registered(registry),
+            index: self.metrics.clone(),
+            extents_before_open: self.extents_before_open.clone(),
+        })
+    }
+}
