@@ -1,6 +1,7 @@
 //! The connections of the admin listener.
 
 use std::io;
+use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -33,6 +34,7 @@ use crate::frontend::opening::Opened;
 use crate::frontend::opening::Opening;
 use crate::frontend::tls::Alpn;
 
+use super::audit_log::ClientAddress;
 use super::server::WORK_MAX;
 
 /// Connections beyond those whose requests may be at work: there is always one for a health check,
@@ -110,7 +112,7 @@ async fn accept(
                 let Entry::Serve(slot) = connections.enter(address.ip()) else { continue };
                 let shared = Arc::clone(shared);
                 drop(env.tasks.spawn("admin connection", async move {
-                    if let Err(error) = connection(stream, &shared, &slot).await {
+                    if let Err(error) = connection((stream, address), &shared, &slot).await {
                         tracing::debug!(%error, "an admin connection ended early");
                     }
                 }));
@@ -138,7 +140,11 @@ const fn limits() -> Limits {
     }
 }
 
-async fn connection(stream: Box<dyn Stream>, shared: &Shared, slot: &Arc<Slot>) -> io::Result<()> {
+async fn connection(
+    (stream, address): (Box<dyn Stream>, SocketAddr),
+    shared: &Shared,
+    slot: &Arc<Slot>,
+) -> io::Result<()> {
     let watch = shared.flows.connection();
     let clock = Arc::clone(&shared.opening.clock);
     let stream = Box::new(paced(stream, Arc::clone(watch.flow()), clock, &shared.metrics));
@@ -151,7 +157,8 @@ async fn connection(stream: Box<dyn Stream>, shared: &Shared, slot: &Arc<Slot>) 
             stream.write_all(HTTPS_ONLY).await?;
             return stream.shutdown().await;
         }
-        let service = service_fn(|request: Request<Incoming>| {
+        let service = service_fn(|mut request: Request<Incoming>| {
+            request.extensions_mut().insert(ClientAddress(address));
             let (router, running) = (shared.router.clone(), slot.begin());
             async move {
                 let response = router.oneshot(request).await?;

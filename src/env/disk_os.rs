@@ -73,6 +73,19 @@ impl OsDisk {
     /// # Errors
     /// [`DiskError::Locked`] when another process has it, [`DiskError::Full`], [`DiskError::Io`].
     pub fn open(root: &Path, tasks: Tasks) -> Result<Arc<dyn Disk>, DiskError> {
+        Self::open_locked_by(root, LOCK_NAME, tasks)
+    }
+
+    /// As [`Self::open`], for a folder that others use too: only who names the same lock file is
+    /// kept out.
+    ///
+    /// # Errors
+    /// As of [`Self::open`].
+    pub fn open_locked_by(
+        root: &Path,
+        lock_name: &str,
+        tasks: Tasks,
+    ) -> Result<Arc<dyn Disk>, DiskError> {
         let shown = root.display().to_string();
         let root = std::path::absolute(root).map_err(|error| failed("open", &shown, &error))?;
         create_folder(&root)
@@ -84,15 +97,15 @@ impl OsDisk {
             .create(true)
             .truncate(false)
             .mode(modes::FILE)
-            .open(root.join(LOCK_NAME))
-            .map_err(|error| failed("open", LOCK_NAME, &error))?;
+            .open(root.join(lock_name))
+            .map_err(|error| failed("open", lock_name, &error))?;
         match rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => {
                 let (lock, folders, times) = (Arc::new(lock), Arc::default(), Arc::default());
                 Ok(Arc::new(Self { root, lock, tasks, folders, times }))
             }
             Err(Errno::WOULDBLOCK) => Err(DiskError::Locked),
-            Err(error) => Err(failed("lock", LOCK_NAME, &error.into())),
+            Err(error) => Err(failed("lock", lock_name, &error.into())),
         }
     }
 

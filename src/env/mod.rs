@@ -20,6 +20,7 @@ mod modes;
 pub mod net;
 mod process;
 pub mod rand;
+pub mod stdout;
 pub mod tasks;
 mod waits;
 

@@ -26,6 +26,7 @@ use crate::frontend::admission::STRANGERS;
 use crate::frontend::answers::Flow;
 use crate::frontend::answers::Holding;
 use crate::frontend::answers::Reservation;
+use crate::frontend::audit_log::Draft;
 use crate::frontend::metrics::Traffic;
 use crate::frontend::source::MinimumRate;
 use crate::protocol::Error;
@@ -248,7 +249,7 @@ impl RequestBody {
         match std::mem::replace(&mut self.origin, gone) {
             Origin::Client(body) if !body.is_end_stream() => {
                 let mut rest = Self::new(body, DRAIN_TIME_MAX, self.env.clone());
-                drop(self.env.tasks.spawn("refused body", async move { rest.drain().await }));
+                drop(self.env.tasks.spawn_part("refused body", async move { rest.drain().await }));
             }
             Origin::Client(_) | Origin::Inside(_) | Origin::Outside(..) => {}
         }
@@ -308,6 +309,8 @@ struct Sending {
     pass: Option<Arc<Pass>>,
     /// Room among the refusals.
     _refusal: Option<OwnedSemaphorePermit>,
+    /// The request's lines of the audit log, written when it is gone.
+    draft: Option<Box<Draft>>,
     /// Memory for what is rendered into it.
     reserved: Option<Reservation>,
     /// All of the memory for answers that it holds.
@@ -406,6 +409,13 @@ impl ResponseBody {
         self
     }
 
+    /// Counts what is given out for the audit log.
+    #[must_use]
+    pub(super) fn drafting(mut self, draft: Option<Box<Draft>>) -> Self {
+        self.sending.draft = draft;
+        self
+    }
+
     /// Tells how a client takes it over HTTP/2.
     #[must_use]
     pub(crate) fn flowing(mut self, flow: &Arc<Flow>, clock: &Arc<dyn Clock>) -> Self {
@@ -450,6 +460,9 @@ impl ResponseBody {
         self.remaining = self.remaining.saturating_sub(bytes);
         if let Some(traffic) = &self.sending.traffic {
             traffic.sent.inc_by(bytes);
+        }
+        if let Some(draft) = &mut self.sending.draft {
+            draft.sent(bytes);
         }
         if let Some((flow, clock, offered)) = &mut self.sending.stream {
             *offered = bytes;

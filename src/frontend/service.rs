@@ -5,9 +5,12 @@ use std::time::Duration;
 
 use hyper::Request;
 use hyper::Response;
+use hyper::body::Body;
 use hyper::body::Incoming;
 use uuid::Builder;
 
+use crate::audit_log::AuditLog;
+use crate::audit_log::Principal;
 use crate::capacity::Capacity;
 use crate::coordinator::IdAllocator;
 use crate::env::Env;
@@ -111,6 +114,8 @@ pub struct Parts {
     pub trace: Trace,
     /// The fault dial.
     pub faults: Faults,
+    /// Where changes and requests are told.
+    pub audit_log: AuditLog,
 }
 
 /// A front end. Stateless but for caches and running requests.
@@ -126,6 +131,7 @@ pub struct FrontEnd {
     pub(crate) tokens: Tokens,
     pub(super) trace: Trace,
     pub(super) faults: Faults,
+    pub(super) audit_log: AuditLog,
     pub(crate) config: FrontEndConfig,
     /// Copies that outlive their request.
     pub(crate) copies: Copies,
@@ -182,6 +188,7 @@ impl FrontEnd {
             tokens: parts.tokens,
             trace: parts.trace,
             faults: parts.faults,
+            audit_log: parts.audit_log,
             copies: Copies::default(),
             last_access: config.last_access.then(|| LastAccess::new(&parts.metrics)),
             metrics: parts.metrics,
@@ -196,33 +203,28 @@ impl FrontEnd {
     /// [`Cut`] when the fault dial wants the client to get no answer.
     pub(super) async fn handle(
         &self,
-        request: Request<Incoming>,
+        (id, request): (String, Request<Incoming>),
         peer: Peer,
         running: &InProgress,
     ) -> Result<Response<ResponseBody>, Cut> {
         let came = self.env.clock.now();
         let begun = self.env.clock.monotonic();
         let (head, incoming) = request.into_parts();
-        let mut echo = azure::RequestEcho::new(&head, self.request_id(), came);
+        let mut seen = Seen { draft: self.draft((&head, peer), (&id, begun)), ..Seen::nothing() };
+        let mut echo = azure::RequestEcho::new(&head, id, came);
         let mut body = RequestBody::new(incoming, self.config.body_idle, self.env.clone());
-        let mut seen = Seen {
-            operation: "Refused",
-            strike: None,
-            authenticated: false,
-            pass: None,
-            traffic: None,
-        };
-
         let counted = self.metrics.begin();
         let acceptable = access::hosts::is_acceptable(self, &head, peer);
         let response = match acceptable.map(|()| website::named(self, &head)) {
             Err(error) => self.rendered((&head, &mut body), Err(error), &echo, &seen).await,
             Ok(Some(site)) => {
                 seen.operation = "GetWebContent";
+                seen.principal = Principal::Anonymous;
                 website::serve(self, (&head, peer), &site, (&echo, &mut seen.pass)).await
             }
             Ok(None) => {
-                let answer = self.answer((&head, peer), &mut body, &mut echo, &mut seen).await;
+                let answer =
+                    self.answer((&head, peer), (&mut body, begun), &mut echo, &mut seen).await;
                 if let Err(error) = &answer {
                     self.metrics.refused(error);
                     // What is left of the request's body may still be read: nobody waits for that.
@@ -238,13 +240,23 @@ impl FrontEnd {
         }
         let took = self.env.clock.monotonic().saturating_sub(begun);
         self.metrics.finished(seen.operation, response.status().as_u16(), took.as_secs_f64());
+        if let Some(mut draft) = seen.draft.take() {
+            let bytes = (body.received(), response.body().size_hint().lower());
+            let head = (response.status(), response.headers());
+            draft.answered(&mut seen, bytes, head).await;
+            seen.draft = Some(draft);
+        }
         let response = self.strike(seen.strike, response).await;
         let traffic = seen.traffic.take();
         if let Some(traffic) = &traffic {
             traffic.received.inc_by(body.received());
         }
-        let response = response
-            .map(|response| response.map(|body| body.passing(seen.pass.take()).counted(traffic)));
+        let response = response.map(|response| {
+            response.map(|body| {
+                let body = body.passing(seen.pass.take()).counted(traffic);
+                body.drafting(seen.draft.take())
+            })
+        });
         if self.trace.is_watched() {
             self.tell((&head, peer), &seen, (came, took), body.received(), &response);
         }
@@ -286,7 +298,7 @@ impl FrontEnd {
     async fn answer(
         &self,
         (head, peer): (&http::request::Parts, Peer),
-        body: &mut RequestBody,
+        (body, begun): (&mut RequestBody, Duration),
         echo: &mut azure::RequestEcho,
         seen: &mut Seen,
     ) -> dispatch::Answer {
@@ -296,7 +308,7 @@ impl FrontEnd {
             return cors::preflight(self, head).map(|reply| (reply, None));
         }
         let Admitted { account, operation, overrides, create_only, authenticated, pass } =
-            admit(self, (head, peer), echo).await?;
+            admit(self, (head, peer), (echo, &mut seen.principal)).await?;
         seen.authenticated = authenticated;
         seen.pass = pass;
         account.traffic.requests.inc();
@@ -304,6 +316,7 @@ impl FrontEnd {
         body.pay(account.id);
         seen.operation = operation.name();
         self.meet_faults(head, seen)?;
+        self.note_change(&operation, (head, peer), (seen, (echo.request_id(), begun)));
         let requester = Requester { head, peer, authenticated };
         match dispatch(self, (requester, &account), operation, body).await {
             Ok((mut reply, stream)) => {

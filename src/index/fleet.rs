@@ -21,11 +21,13 @@ mod status;
 mod tests;
 
 use std::sync::Arc;
+use std::sync::OnceLock;
 
 use async_trait::async_trait;
 use futures_util::future::join_all;
 use tokio_util::sync::CancellationToken;
 
+use crate::audit_log::AuditLog;
 use crate::env::Tasks;
 use crate::index::api::Error;
 use crate::index::api::IndexHost;
@@ -64,6 +66,8 @@ pub struct Fleet {
     changes: Changes,
     /// What looks at the load and carries changes out.
     control: Tasks,
+    /// Told of changes that nobody asked for.
+    audit_log: OnceLock<AuditLog>,
 }
 
 impl Fleet {
@@ -161,6 +165,7 @@ impl Fleet {
             stop,
             changes: Changes::default(),
             control,
+            audit_log: OnceLock::new(),
         })
     }
 
@@ -169,6 +174,11 @@ impl Fleet {
     #[must_use]
     pub fn controlled_by(self, control: Tasks) -> Self {
         Self { control, ..self }
+    }
+
+    /// Has the audit log told of changes of the map that nobody asked for; the first one given.
+    pub fn tell(&self, audit_log: AuditLog) {
+        drop(self.audit_log.set(audit_log));
     }
 
     /// Refuses writes from now on, flushes all partitions so that the next start has nothing to replay, and ends all tasks.

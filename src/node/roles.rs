@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde_json::Value;
+use serde_json::json;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
@@ -11,6 +13,11 @@ use crate::admin::Control;
 use crate::admin::Endpoints;
 use crate::admin::PartitionStore;
 use crate::admin::new_delegation_secret;
+use crate::audit_log::AuditLog;
+use crate::audit_log::Change;
+use crate::audit_log::Entry;
+use crate::audit_log::Principal;
+use crate::audit_log::Thing;
 use crate::auth::SecretContext;
 use crate::auth::UnsealError;
 use crate::capacity::Capacity;
@@ -100,7 +107,7 @@ impl Roles {
         env: &Env,
         storage: &Storage,
         (blob, tls): (Bound, Option<Tls>),
-        (secrets, registry): (&Secrets, &mut Registry),
+        (secrets, registry, audit_log): (&Secrets, &mut Registry, &AuditLog),
     ) -> Result<Self, NodeError> {
         let base = Base {
             env: env.clone(),
@@ -110,6 +117,7 @@ impl Roles {
         let (front, reclaim) = (with_own_tasks(env), with_own_tasks(env));
         let (assembly, host_tasks) = open_index(config, base, &front, registry).await?;
         let host = Arc::clone(&assembly.fleet);
+        host.tell(audit_log.clone());
         let hot_requests = f64::from(config.split_requests);
         let policy = (config.split_requests > 0)
             .then(|| PolicyConfig { hot_requests, ..PolicyConfig::default() });
@@ -117,7 +125,7 @@ impl Roles {
         let router = Arc::clone(&assembly.router);
         let base = &assembly.base;
         seal_all(config, &router, secrets).await?;
-        let accounts = make_accounts(config, base, (&router, secrets)).await?;
+        let accounts = make_accounts(config, base, (&router, secrets, audit_log)).await?;
         accounts.register(registry);
         let freed_from = Arc::clone(&base.capacity);
         drop(assembly.reclaim(&reclaim, ReclaimConfig::default(), freed_from, registry));
@@ -136,6 +144,7 @@ impl Roles {
             Arc::clone(&front.clock),
         );
         let (trace, faults) = (Trace::default(), Faults::new(front.clone(), registry));
+        let faults = faults.telling(audit_log.clone());
         let client = Client::new();
         let issuers = config.oidc.iter().map(OidcConfig::open).collect::<Result<_, _>>()?;
         let tokens = Tokens::start(issuers, &client, &front, registry);
@@ -149,6 +158,7 @@ impl Roles {
             metrics: frontend::metrics::Metrics::register(registry),
             trace: trace.clone(),
             faults: faults.clone(),
+            audit_log: audit_log.clone(),
             capacity: Arc::clone(&base.capacity),
             inflight: assembly.inflight.clone(),
         };
@@ -257,7 +267,7 @@ async fn with_delegation_secret(
 async fn make_accounts(
     config: &Config,
     base: &Base,
-    (router, secrets): (&Router, &Secrets),
+    (router, secrets, audit_log): (&Router, &Secrets, &AuditLog),
 ) -> Result<Accounts, NodeError> {
     let ids = base.ids(counter::ACCOUNT_IDS);
     let mut accounts = Vec::new();
@@ -274,7 +284,11 @@ async fn make_accounts(
             let what = "the index's answer";
             return Err(NodeError::System { what, reason: "not an account".to_owned() });
         };
-        let record = switched(config, router, &name, *record).await?;
+        if record.id == id {
+            let detail = json!({ "anonymous": anonymous });
+            tell(audit_log, "CreateAccount", &name, detail).await;
+        }
+        let record = switched(config, (router, audit_log), &name, *record).await?;
         let record = with_delegation_secret((router, secrets), &name, record).await?;
         let (of, keys) = (format!("account {name}"), account.keys()?);
         let account = Account::new(name, keys, record, secrets);
@@ -310,10 +324,21 @@ async fn make_accounts(
     Ok(Accounts::new(accounts, secrets.clone()))
 }
 
+/// Tells the audit log what the configuration changed.
+async fn tell(audit_log: &AuditLog, operation: &'static str, account: &AccountName, detail: Value) {
+    let entry = Entry {
+        account: Some(account.as_str().to_owned()),
+        principal: Principal::Node { task: "configuration" },
+        operation: operation.into(),
+        ..Entry::default()
+    };
+    audit_log.change(&entry, &Change { of: Thing::Account, detail }).await;
+}
+
 /// The account with its switch for public access as the configuration wants it.
 async fn switched(
     config: &Config,
-    router: &Router,
+    (router, audit_log): (&Router, &AuditLog),
     name: &AccountName,
     record: AccountRecord,
 ) -> Result<AccountRecord, NodeError> {
@@ -322,6 +347,7 @@ async fn switched(
     };
     let change = AccountChange::Anonymous(open);
     router.write(Write::UpdateAccount { name: name.clone(), change }).await?;
+    tell(audit_log, "SetAnonymousAccess", name, json!({ "anonymous": open })).await;
     Ok(AccountRecord { anonymous: open, ..record })
 }
 

@@ -92,6 +92,9 @@ pub enum ConfigError {
          it --admin-tls, listen on 127.0.0.1 or unix:PATH, or give --admin-plain when something else protects it"
     )]
     AdminPlain(AdminAddress),
+    /// Nothing would be written.
+    #[error("--audit-requests needs --audit-log FILE, or - for standard output")]
+    AuditRequests,
     /// Nothing would be served.
     #[error("--https-only needs a certificate: give --tls auto, or --tls-cert and --tls-key")]
     HttpsOnly,
