@@ -2,8 +2,8 @@
 //! are cut.
 //!
 //! 1. `budget.rs`: bytes that answers hold, shared by accounts and peers (`payer.rs`). A body takes
-//!    its share before it reads (`purse.rs`, `reservation.rs`), and gives it back when the connection has taken
-//!    the bytes; who gets none at once waits (`queue.rs`).
+//!    its share before it reads (`purse.rs`, `reservation.rs`), and gives it back when the
+//!    connection has taken the bytes; who gets none at once waits (`queue.rs`).
 //! 2. `flow.rs`: how fast a client takes one answer.
 //! 3. `socket.rs`: the same of a whole connection.
 //! 4. `watch.rs`: cuts those that stall or are too slow; sooner while others wait for the room they

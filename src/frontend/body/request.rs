@@ -1,0 +1,264 @@
+//! Request bodies, under an idle limit.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body::Body;
+use http_body::Frame;
+use http_body_util::BodyExt;
+use hyper::body::Incoming;
+
+use crate::env::Env;
+use crate::frontend::admission::STRANGERS;
+use crate::frontend::body::ResponseBody;
+use crate::frontend::source::MinimumRate;
+use crate::protocol::Error;
+use crate::protocol::ErrorCode;
+use crate::protocol::azure::structured::Decoder;
+use crate::protocol::operation::Upload;
+use crate::types::AccountId;
+
+/// Bytes of an unwanted body that are read all the same.
+const DRAIN_BYTES_MAX: u64 = 64 << 20;
+/// How long an unwanted body is read.
+const DRAIN_TIME_MAX: Duration = Duration::from_secs(5);
+
+/// Where a body comes from.
+enum Origin {
+    /// The client's connection.
+    Client(Incoming),
+    /// A blob of this store.
+    Inside(Box<ResponseBody>),
+    /// Another server, until a time by the monotonic clock.
+    Outside(Incoming, Duration),
+}
+
+impl Origin {
+    async fn frame(&mut self) -> Option<Result<Frame<Bytes>, String>> {
+        match self {
+            Self::Client(body) | Self::Outside(body, _) => {
+                body.frame().await.map(|frame| frame.map_err(|error| error.to_string()))
+            }
+            Self::Inside(body) => {
+                body.frame().await.map(|frame| frame.map_err(|error| error.to_string()))
+            }
+        }
+    }
+
+    /// What the client is told when it broke off or stalled.
+    fn broken(&self, stalled: bool) -> Error {
+        match self {
+            Self::Client(_) if stalled => ErrorCode::RequestTimeout.into(),
+            Self::Client(_) => Error::new(ErrorCode::InvalidInput)
+                .message("The request body ended early or its framing is broken."),
+            Self::Inside(_) | Self::Outside(..) => Error::new(ErrorCode::CannotVerifyCopySource)
+                .status(500)
+                .message("The copy source broke off before its end; try again."),
+        }
+    }
+}
+
+/// A request body under an idle limit: a client that sends nothing for so long is cut off.
+pub struct RequestBody {
+    origin: Origin,
+    idle: Duration,
+    received: u64,
+    /// Where else they are counted.
+    count: Option<Arc<AtomicU64>>,
+    /// How fast it has to come.
+    pace: Option<MinimumRate>,
+    env: Env,
+    /// Whose share of memory it takes.
+    payer: AccountId,
+    /// Takes a structured message apart.
+    decoder: Option<Decoder>,
+    /// Bytes of the message that the decoder has not seen.
+    undecoded: Bytes,
+}
+
+impl fmt::Debug for RequestBody {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RequestBody").field("idle", &self.idle).finish_non_exhaustive()
+    }
+}
+
+impl RequestBody {
+    /// Wraps hyper's body.
+    #[must_use]
+    pub const fn new(incoming: Incoming, idle: Duration, env: Env) -> Self {
+        Self::of(Origin::Client(incoming), idle, env)
+    }
+
+    /// A blob of this store in the place of a client's body.
+    #[must_use]
+    pub fn of_source(body: ResponseBody, idle: Duration, env: Env) -> Self {
+        Self::of(Origin::Inside(Box::new(body)), idle, env)
+    }
+
+    /// No body.
+    #[must_use]
+    pub fn empty(env: Env) -> Self {
+        Self::of_source(ResponseBody::full(Bytes::new()), DRAIN_TIME_MAX, env)
+    }
+
+    /// Another server's answer in the place of a client's body; `until` by the monotonic clock.
+    #[must_use]
+    pub const fn of_outside(body: Incoming, idle: Duration, until: Duration, env: Env) -> Self {
+        Self::of(Origin::Outside(body, until), idle, env)
+    }
+
+    const fn of(origin: Origin, idle: Duration, env: Env) -> Self {
+        Self {
+            origin,
+            idle,
+            received: 0,
+            count: None,
+            pace: None,
+            env,
+            payer: STRANGERS,
+            decoder: None,
+            undecoded: Bytes::new(),
+        }
+    }
+
+    /// Counts what comes where others see it.
+    #[must_use]
+    pub fn counted(self, count: Option<Arc<AtomicU64>>) -> Self {
+        Self { count, ..self }
+    }
+
+    /// Holds the body of another server to a minimum rate.
+    #[must_use]
+    pub(crate) fn paced(self, pace: MinimumRate) -> Self {
+        Self { pace: Some(pace), ..self }
+    }
+
+    /// What the head says of the body: from here on [`Self::next`] gives the content of a
+    /// structured message.
+    pub fn expect(&mut self, upload: &Upload) {
+        self.decoder = upload.message_len.map(|len| Decoder::new(len, upload.len));
+    }
+
+    /// The next piece of content; `None` at the end. Cancel safe.
+    ///
+    /// # Errors
+    /// `OperationTimedOut` (408) when the client stalls, `InvalidInput` when the connection, its
+    /// framing or the structured message broke, `Crc64Mismatch` when its content is not what it
+    /// was.
+    pub async fn next(&mut self) -> Result<Option<Bytes>, Error> {
+        loop {
+            if let Some(decoder) = &mut self.decoder
+                && let Some(content) = decoder.next(&mut self.undecoded)?
+            {
+                return Ok(Some(content));
+            }
+            let piece = self.arrived().await?;
+            match (&self.decoder, piece) {
+                (None, piece) => return Ok(piece),
+                (Some(_), Some(piece)) => self.undecoded = piece,
+                (Some(decoder), None) => return decoder.finish().map(|()| None),
+            }
+        }
+    }
+
+    /// The next piece as it came.
+    async fn arrived(&mut self) -> Result<Option<Bytes>, Error> {
+        loop {
+            let patience = self.patience();
+            let asked = self.pace.is_some().then(|| self.env.clock.monotonic());
+            let frame = tokio::select! {
+                biased;
+                frame = self.origin.frame() => frame,
+                () = self.env.clock.sleep(patience) => return Err(self.origin.broken(true)),
+            };
+            match frame {
+                None => return Ok(None),
+                Some(Err(error)) => {
+                    tracing::debug!(%error, "the request body broke off");
+                    return Err(self.origin.broken(false));
+                }
+                // Trailers carry nothing we use.
+                Some(Ok(frame)) => match frame.into_data() {
+                    Ok(data) if data.is_empty() => {}
+                    Ok(data) => {
+                        self.received += data.len() as u64;
+                        if let (Some(pace), Some(asked)) = (&mut self.pace, asked) {
+                            let waited = self.env.clock.monotonic().saturating_sub(asked);
+                            if !pace.came(data.len() as u64, waited) {
+                                return Err(too_slow());
+                            }
+                        }
+                        if let Some(count) = &self.count {
+                            count.store(self.received, Ordering::Relaxed);
+                        }
+                        return Ok(Some(data));
+                    }
+                    Err(_) => {}
+                },
+            }
+        }
+    }
+
+    /// Bytes read so far.
+    #[must_use]
+    pub const fn received(&self) -> u64 {
+        self.received
+    }
+
+    /// How long the next piece is waited for.
+    fn patience(&self) -> Duration {
+        match &self.origin {
+            Origin::Client(_) | Origin::Inside(_) => self.idle,
+            Origin::Outside(_, until) => {
+                self.idle.min(until.saturating_sub(self.env.clock.monotonic()))
+            }
+        }
+    }
+
+    /// Counts the memory it takes for an account.
+    pub(crate) const fn pay(&mut self, account: AccountId) {
+        self.payer = account;
+    }
+
+    /// For whom its memory is counted.
+    pub(crate) const fn payer(&self) -> AccountId {
+        self.payer
+    }
+
+    /// As [`Self::drain`], but by itself: the answer need not wait for it.
+    pub fn leave(&mut self) {
+        let gone = Origin::Inside(Box::new(ResponseBody::full(Bytes::new())));
+        match std::mem::replace(&mut self.origin, gone) {
+            Origin::Client(body) if !body.is_end_stream() => {
+                let mut rest = Self::new(body, DRAIN_TIME_MAX, self.env.clone());
+                drop(self.env.tasks.spawn_part("refused body", async move { rest.drain().await }));
+            }
+            Origin::Client(_) | Origin::Inside(_) | Origin::Outside(..) => {}
+        }
+    }
+
+    /// Reads and drops what still comes, within limits, so that a client still sending reads our
+    /// answer instead of a reset.
+    pub async fn drain(&mut self) {
+        let limit = self.env.clock.monotonic() + DRAIN_TIME_MAX;
+        let mut left = DRAIN_BYTES_MAX;
+        self.idle = DRAIN_TIME_MAX;
+        while let Ok(Some(piece)) = self.arrived().await {
+            match left.checked_sub(piece.len() as u64) {
+                Some(rest) if self.env.clock.monotonic() < limit => left = rest,
+                _ => return,
+            }
+        }
+    }
+}
+
+/// What is said of another server that is slower than it has to be.
+fn too_slow() -> Error {
+    Error::new(ErrorCode::CannotVerifyCopySource).status(500).message(
+        "The copy source sends too slowly and was given up; see --copy-source-bytes-per-second-min.",
+    )
+}
