@@ -10,6 +10,7 @@
 //! | `/admin/accounts` | accounts, their keys and roles |
 //! | `/admin/partitions` | partitions of the index: list, split, merge, move, prepare |
 //! | `/admin/disks` | disks: list, drain, remove |
+//! | `/admin/keys` | master keys: list, rotate |
 //! | `/admin/trace` | live requests, a JSON object a line |
 //! | `/admin/faults` | the fault dial |
 //!
@@ -18,7 +19,7 @@
 //! 3. `hosts.rs`: under which names it answers; `token.rs`: who may command; `answer.rs`: how a
 //!    command is refused; `audit_log.rs`: what the audit log is told of it;
 //! 4. `accounts.rs` over `account_store.rs` (with keys of `keygen.rs`), `trace.rs`, `faults.rs`,
-//!    `disks.rs`, `partitions/`: the commands.
+//!    `disks.rs`, `keys.rs`, `partitions/`: the commands.
 //!
 //! Invariants: no path outside `/admin` changes anything or shows a key or a name of a blob; no path below it answers
 //! without the token.
@@ -32,6 +33,7 @@ mod disks;
 mod faults;
 mod hosts;
 mod keygen;
+mod keys;
 mod partitions;
 mod readiness;
 mod server;
@@ -41,6 +43,7 @@ mod trace;
 pub use account_store::{AccountStore, Endpoints};
 pub use disks::{DiskControl, DiskRefusal, DiskView};
 pub use keygen::{new_delegation_secret, new_key};
+pub use keys::{KeyControl, KeyRingView, MasterKeyView};
 pub use partitions::{ChangeView, Look, Made, PartitionView, StripeView};
 pub use partitions::{PartitionError, PartitionStore};
 pub use readiness::{Phase, Readiness};

@@ -51,6 +51,8 @@ use super::disks;
 use super::disks::DiskControl;
 use super::faults;
 use super::hosts;
+use super::keys;
+use super::keys::KeyControl;
 use super::partitions;
 use super::partitions::PartitionStore;
 use super::readiness::Phase;
@@ -88,6 +90,8 @@ pub struct AdminState {
     pub control: Arc<OnceLock<Control>>,
     /// The disks, once they are open.
     pub disks: Arc<OnceLock<Arc<dyn DiskControl>>>,
+    /// The master keys, once they are open.
+    pub keys: Arc<OnceLock<Arc<dyn KeyControl>>>,
     /// Whether the node serves.
     pub readiness: Readiness,
     /// The host names under which it answers.
@@ -103,9 +107,9 @@ impl AdminState {
     #[must_use]
     pub fn new(token: Token) -> Self {
         let (control, disks, registry) = (Arc::default(), Arc::default(), Arc::default());
-        let known_hosts = KnownHosts::default();
+        let (keys, known_hosts) = (Arc::default(), KnownHosts::default());
         let (readiness, audit_log) = (Readiness::default(), AuditLog::default());
-        Self { token, control, disks, readiness, known_hosts, registry, audit_log }
+        Self { token, control, disks, keys, readiness, known_hosts, registry, audit_log }
     }
 
     /// The same, telling the audit log of commands.
@@ -122,6 +126,10 @@ impl AdminState {
 
     pub(super) fn control(&self) -> Result<&Control, Failure> {
         self.control.get().ok_or_else(Failure::starting)
+    }
+
+    pub(super) fn keys(&self) -> Result<&Arc<dyn KeyControl>, Failure> {
+        self.keys.get().ok_or_else(Failure::starting)
     }
 
     pub(super) fn disks(&self) -> Result<&Arc<dyn DiskControl>, Failure> {
@@ -220,6 +228,8 @@ fn control(state: &AdminState) -> Router<AdminState> {
         .route("/disks", get(disks::list))
         .route("/disks/drain", post(disks::drain))
         .route("/disks/remove", post(disks::remove))
+        .route("/keys", get(keys::list))
+        .route("/keys/rotate", post(keys::rotate))
         .route("/faults", get(faults::list).post(faults::set).delete(faults::clear))
         .route("/faults/{id}", delete(faults::clear_one))
         .route("/partitions", get(partitions::paths::look))

@@ -31,6 +31,7 @@ pub use error::Error;
 pub use grant::{Authority, Exposure, Grant, Level, Need, Overrides, Permit, Reach};
 pub use key_ring::{
     KeyRing, KeyRingError, KeyState, MasterKey, MasterKeyId, SecretContext, UnsealError,
+    sealed_under,
 };
 pub use keys::{AccountKeys, DEVELOPMENT_KEY, KeyError};
 pub use letters::Letters;

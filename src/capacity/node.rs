@@ -169,6 +169,22 @@ impl CapacityNode {
         }
     }
 
+    /// Leaves nothing in the journals but what is written from now on. Returns whether it could:
+    /// not on a disk that is out of service or takes no writes.
+    pub async fn erase_journals(&self) -> bool {
+        let mut all = !self.out;
+        for store in &self.stores() {
+            match store.checkpoint().await {
+                Ok(()) => store.journal.erase().await,
+                Err(error) => {
+                    tracing::warn!(disk = store.number, %error, "the journal was not erased");
+                }
+            }
+            all &= !store.health.poisoned();
+        }
+        all
+    }
+
     fn home(&self, extent: ExtentId) -> Result<Home, Error> {
         let extents = self.extents.read().unwrap_or_else(PoisonError::into_inner);
         extents.get(&extent).cloned().ok_or_else(|| self.absent(extent))

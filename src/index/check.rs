@@ -8,6 +8,7 @@ use std::collections::HashSet;
 
 use uuid::Uuid;
 
+use crate::auth::sealed_under;
 use crate::capacity::Capacity;
 use crate::index::api::Error;
 use crate::index::check::committed::Committed;
@@ -40,6 +41,7 @@ use crate::types::Crc64Hasher;
 use crate::types::ExtentId;
 use crate::types::Location;
 use crate::types::RoutingKey;
+use crate::types::Secret;
 use crate::types::TAG_INDEX;
 
 pub use report::{CheckReport, Problem};
@@ -152,7 +154,10 @@ impl<'a> BlobCheck<'a> {
                 tags::decode_work(row).map(drop)
             }
             Family::Work if keys::is_copy_work(&row.key, self.key) => {
-                copy_jobs::decode(row).map(|job| self.copy = Some(job.id))
+                copy_jobs::decode(row).map(|job| {
+                    self.secret(&job.source);
+                    self.copy = Some(job.id);
+                })
             }
             Family::Versions => self.snapshot(row).await,
             Family::Work => Err(keys::corrupt(family, &row.key, "unknown row")),
@@ -177,9 +182,15 @@ impl<'a> BlobCheck<'a> {
         Ok(())
     }
 
+    fn secret(&mut self, secret: &Secret) {
+        self.report.master_keys.extend(sealed_under(secret));
+    }
+
     fn table(&mut self, row: &Row) -> Result<(), Error> {
         if self.key.as_bytes().starts_with(&[0; 8]) {
-            let _record: AccountRecord = values::decode_record(Family::Main, &row.key, &row.value)?;
+            let record: AccountRecord = values::decode_record(Family::Main, &row.key, &row.value)?;
+            let secrets = record.keys.iter().chain(&record.delegation_secret);
+            secrets.for_each(|secret| self.secret(secret));
             self.report.accounts += 1;
         } else {
             let _record: ContainerRecord =

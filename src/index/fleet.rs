@@ -4,7 +4,8 @@
 //! 2. Here: opening, routing to hosts, closing.
 //! 3. `change.rs`: splits, merges and moves, at most one of a partition at a time (`claims.rs`); `measure.rs`,
 //!    `balance.rs`: when; `spread.rs`: where to cut evenly; `status.rs`: what is shown of them.
-//! 4. `reopen.rs`: a partition that stopped writing is opened again.
+//! 4. `reopen.rs`: a partition that stopped writing is opened again; `rewrite.rs`: files are
+//!    written anew without secrets of before.
 //!
 //! Each host may have a thread of its own. They share nothing but the counts of uses of extents: what one tells another goes
 //! through the coordinator and the partition's log, as between processes.
@@ -15,6 +16,7 @@ mod change;
 mod claims;
 mod measure;
 mod reopen;
+mod rewrite;
 mod spread;
 mod status;
 #[cfg(test)]

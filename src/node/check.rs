@@ -7,10 +7,12 @@
 //! 4. Each partition: every row decodes, every byte it names is there and is what was ingested (I1, I10, I13), and the
 //!    rows of each blob agree with each other.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use crate::auth::MasterKeyId;
 use crate::capacity;
 use crate::capacity::Capacity;
 use crate::coordinator::embedded::FILE_NAME;
@@ -20,7 +22,10 @@ use crate::index::PartitionDescriptor;
 use crate::index::PartitionMap;
 use crate::index::open_offline;
 
+use super::config::master_key_beside;
 use super::error::NodeError;
+use super::master_key;
+use super::master_key::MasterKeyError;
 use super::storage::Storage;
 use super::storage::open_disk;
 
@@ -30,12 +35,13 @@ mod report;
 pub use progress::{Progress, Silent, Terminal};
 pub use report::{Disk, Index, Report};
 
-/// Verifies the data directories of one node, in the order `serve` was given them.
+/// Verifies the data directories of one node, in the order `serve` was given them, and that its
+/// master key file opens their secrets. Without `key` that is the file beside the first directory.
 ///
 /// # Errors
 /// [`NodeError`] when it cannot run: no such store, or in use. Damage is in the report.
 pub async fn check(
-    data: &[PathBuf],
+    (data, key): (&[PathBuf], Option<&Path>),
     env: &Env,
     progress: &mut dyn Progress,
 ) -> Result<Report, NodeError> {
@@ -56,7 +62,8 @@ pub async fn check(
     }
     match Storage::open_for_check(data, env).await {
         Ok(storage) => {
-            check_index(&storage, progress, &mut report).await;
+            let keys = check_index(&storage, progress, &mut report).await;
+            check_keys(&storage, (data, key), &keys, &mut report).await;
             storage.capacity.shutdown().await;
         }
         // Damage the first step has found may be what keeps the store from opening: then that is the news.
@@ -81,10 +88,43 @@ async fn check_disk(
     Ok(())
 }
 
-async fn check_index(storage: &Storage, progress: &mut dyn Progress, report: &mut Report) {
+/// Holds the master key file against the store, and against the keys that its secrets name.
+async fn check_keys(
+    storage: &Storage,
+    (data, key): (&[PathBuf], Option<&Path>),
+    named: &BTreeSet<MasterKeyId>,
+    report: &mut Report,
+) {
+    let beside = || data.first().and_then(|first| master_key_beside(first).ok());
+    let Some(path) = key.map(Path::to_owned).or_else(beside) else {
+        return report.problem("no place for a master key file: give --master-key-file".to_owned());
+    };
+    let opened = master_key::open_for_check(&path, storage.coordinator.as_ref()).await;
+    let ring = match opened {
+        Ok(Some(ring)) => ring,
+        Ok(None) => return,
+        Err(error) => return report.problem(error.to_string()),
+    };
+    for key in named {
+        if ring.keys().iter().all(|held| held.id() != *key) {
+            let lacks = MasterKeyError::Lacks { path: path.clone(), key: *key };
+            report.problem(lacks.to_string());
+        }
+    }
+}
+
+/// Returns the master keys that sealed secrets name.
+async fn check_index(
+    storage: &Storage,
+    progress: &mut dyn Progress,
+    report: &mut Report,
+) -> BTreeSet<MasterKeyId> {
     let map = match PartitionMap::load(storage.coordinator.as_ref()).await {
         Ok(map) => map,
-        Err(error) => return report.problem(format!("partition map: {error}")),
+        Err(error) => {
+            report.problem(format!("partition map: {error}"));
+            return BTreeSet::new();
+        }
     };
     let mut sum = index::check::CheckReport::default();
     for descriptor in map.partitions() {
@@ -94,6 +134,7 @@ async fn check_index(storage: &Storage, progress: &mut dyn Progress, report: &mu
         }
     }
     report.add_index(map.partitions().len(), &sum);
+    sum.master_keys
 }
 
 async fn check_partition(

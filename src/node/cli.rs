@@ -11,6 +11,7 @@ use super::admin_address::AdminAddress;
 use super::disk_command::DiskCommand;
 use super::grant_args::AccountGrantArgs;
 use super::grant_args::AccountGrantsArgs;
+use super::key_command::KeyCommand;
 use super::partition_args::PartitionsCommand;
 use super::sas::SasArgs;
 use super::settings::Settings;
@@ -47,6 +48,9 @@ pub enum Command {
     /// Show, drain and remove the disks of a running node
     #[command(subcommand)]
     Disk(DiskCommand),
+    /// Show and rotate the master keys, under which secrets in the store are sealed
+    #[command(subcommand)]
+    Key(KeyCommand),
     /// Show the requests of a running node as they come, one line each
     Trace(TraceArgs),
     /// Make a running node answer wrongly on purpose, to test how your code takes it
@@ -71,6 +75,9 @@ pub struct CheckArgs {
     /// All data directories of the node, in the order `serve` was given them
     #[arg(required = true, value_name = "DIR")]
     pub data: Vec<PathBuf>,
+    /// The node's master key file [default: the first data directory with .key behind its name]
+    #[arg(long, value_name = "FILE", env = "BLOCKYARD_MASTER_KEY_FILE")]
+    pub master_key_file: Option<PathBuf>,
     /// Print the report as one JSON object
     #[arg(long)]
     pub json: bool,

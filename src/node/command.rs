@@ -26,6 +26,7 @@ use super::config::Config;
 use super::disk_command;
 use super::error::NodeError;
 use super::health;
+use super::key_command;
 use super::open_files;
 use super::partition_command;
 use super::sas;
@@ -49,6 +50,7 @@ pub fn run(cli: Cli) -> Result<i32, NodeError> {
         Command::Partitions(command) => {
             block_on(partition_command::partitions(&command))?.map(|()| 0)
         }
+        Command::Key(command) => block_on(key_command::key(&command))?.map(|()| 0),
         Command::Disk(command) => block_on(disk_command::disk(&command))?.map(|()| 0),
         Command::Trace(args) => block_on(admin_command::trace(&args))?.map(|()| 0),
         Command::Fault(command) => block_on(admin_command::fault(&command))?.map(|()| 0),
@@ -58,8 +60,16 @@ pub fn run(cli: Cli) -> Result<i32, NodeError> {
 fn run_serve(args: ServeArgs) -> Result<i32, NodeError> {
     variables::check(std::env::vars_os().filter_map(|(name, _)| name.into_string().ok()))?;
     make_files_private();
+    // Of flags and variables; those of the file are not seen by others.
+    let exposed = args.settings.account.as_ref().is_some_and(|accounts| !accounts.is_empty());
     let config = Config::load(args.settings, args.config.as_deref())?;
     log::start(&config.log, config.log_format)?;
+    if exposed && config.accounts.iter().any(|account| !account.is_public()) {
+        tracing::warn!(
+            "keys given with --account or BLOCKYARD_ACCOUNT can be read by others on this machine: \
+             use --account-file"
+        );
+    }
     open_files::raise();
     match block_on(serve(config))?? {
         Ended::Drained => Ok(0),
@@ -70,7 +80,9 @@ fn run_serve(args: ServeArgs) -> Result<i32, NodeError> {
 fn run_check(args: &CheckArgs) -> Result<i32, NodeError> {
     let env = Env { clock: Arc::new(OsClock::new()), rand: Arc::new(OsRand), tasks: Tasks::new() };
     let checked = block_on(async {
-        let report = check::check(&args.data, &env, &mut check::Terminal::default()).await;
+        let key = args.master_key_file.as_deref();
+        let mut terminal = check::Terminal::default();
+        let report = check::check((&args.data, key), &env, &mut terminal).await;
         env.tasks.shutdown().await;
         report
     })?;

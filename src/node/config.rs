@@ -16,6 +16,7 @@ use crate::protocol::KnownHosts;
 use crate::telemetry::LogFormat;
 use crate::telemetry::log;
 
+use super::account_file;
 use super::accounts::AccountConfig;
 use super::accounts::AccountText;
 use super::admin_address::AdminAddress;
@@ -213,7 +214,7 @@ impl Config {
             admin_tls: s.admin_tls.unwrap_or_default(),
             admin_plain: s.admin_plain.unwrap_or_default(),
             admin_token_file: token_file.unwrap_or_else(|| PathBuf::from(ADMIN_TOKEN)),
-            accounts: accounts(s.account, blob_listen)?,
+            accounts: accounts(s.account, s.account_file.as_deref(), blob_listen)?,
             public_access: s.public_access,
             oidc: s.oidc.unwrap_or_default(),
             blob_domains: domains(s.blob_domain),
@@ -372,15 +373,20 @@ fn tls(
 
 fn accounts(
     given: Option<Vec<AccountText>>,
+    file: Option<&Path>,
     listen: SocketAddr,
 ) -> Result<Vec<AccountConfig>, ConfigError> {
     let loopback = listen.ip().to_canonical().is_loopback();
-    let accounts = match given.filter(|accounts| !accounts.is_empty()) {
-        Some(texts) => texts.iter().map(AccountText::parse).collect::<Result<Vec<_>, _>>()?,
-        None if loopback => vec![AccountConfig::development()],
-        // Those made while a node ran may be enough: the start knows.
-        None => Vec::new(),
-    };
+    let mut accounts = Vec::new();
+    for text in given.unwrap_or_default() {
+        accounts.push(text.parse()?);
+    }
+    if let Some(path) = file {
+        accounts.extend(account_file::read(path)?);
+    } else if accounts.is_empty() && loopback {
+        // Elsewhere those made while a node ran may be enough: the start knows.
+        accounts.push(AccountConfig::development());
+    }
     let mut names = BTreeSet::new();
     for account in &accounts {
         let name = account.name().as_str().to_owned();

@@ -14,7 +14,8 @@
 //! 6. `serve.rs`: the roles are built from below, `metrics.rs` shows the program itself,
 //!    `banner.rs` tells the user, `signals.rs` ends it, the roles go down from above.
 //!
-//! Beside it: `disk_store.rs` shows, drains and removes disks for `disk_command.rs`; `check.rs`
+//! Beside it: `disk_store.rs` shows, drains and removes disks for `disk_command.rs`,
+//! `key_store.rs` rotates master keys for `key_command.rs`; `erase.rs` removes plain secrets of before from files; `check.rs`
 //! verifies a stopped node, `sas.rs` shared access signatures, `health.rs` asks a running node;
 //! `account_command.rs`, `admin_command.rs` and `partition_command.rs` (flags in
 //! `partition_args.rs`, the heat map in `partition_watch.rs`) send commands to its admin listener
@@ -25,6 +26,7 @@
 //! is never served beyond loopback.
 
 pub mod account_command;
+pub mod account_file;
 pub mod accounts;
 pub mod admin_address;
 pub mod admin_client;
@@ -36,6 +38,7 @@ pub mod check;
 pub mod cli;
 pub mod command;
 pub mod config;
+pub mod erase;
 pub mod error;
 pub mod settings;
 
@@ -46,6 +49,8 @@ pub mod disks;
 pub mod files;
 pub mod grant_args;
 pub mod health;
+pub mod key_command;
+pub mod key_store;
 pub mod listeners;
 pub mod master_key;
 mod metrics;

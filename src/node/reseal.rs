@@ -31,6 +31,8 @@ pub struct Resealed {
     pub secrets: usize,
     /// Secrets that do not open: they are left as they are.
     pub damaged: usize,
+    /// Whether a partition is out of service, and what lies there was not looked at.
+    pub incomplete: bool,
 }
 
 /// Seals all secrets that are not under the active key. Safe while the node serves: a secret that
@@ -89,7 +91,15 @@ async fn copies(router: &Router, secrets: &Secrets, done: &mut Resealed) -> Resu
     while let Some(start) = from {
         let read = Read::CopyJobs { from: start.clone(), limit: PAGE };
         let (mut jobs, mut nexts) = (Vec::new(), Vec::new());
-        for answer in router.read_from(&start, read).await? {
+        let answers = match router.read_from(&start, read).await {
+            Err(error @ index::Error::Quarantined(_)) => {
+                tracing::warn!(%error, "secrets of pending copies are sealed by a later start");
+                done.incomplete = true;
+                return Ok(());
+            }
+            answers => answers?,
+        };
+        for answer in answers {
             let ReadReply::CopyJobs(some, next) = answer else { return Err(mismatched()) };
             jobs.extend(some);
             nexts.extend(next);

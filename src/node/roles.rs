@@ -1,5 +1,6 @@
 //! The roles above storage: index, front end, reclaim. Started from below, taken down from above.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -7,6 +8,7 @@ use serde_json::Value;
 use serde_json::json;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
 
 use crate::admin::AccountStore;
 use crate::admin::Control;
@@ -61,8 +63,10 @@ use super::assembly::Base;
 use super::assembly::IndexPlan;
 use super::config::Config;
 use super::config::ConfigError;
+use super::erase::Erase;
 use super::error::NodeError;
 use super::health::reachable;
+use super::key_store::NodeKeys;
 use super::listeners::Bound;
 use super::master_key::MasterKeyError;
 use super::oidc::OidcConfig;
@@ -81,6 +85,7 @@ const CUT_GRACE: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub struct Roles {
     host: Arc<Fleet>,
+    router: Arc<Router>,
     serving: JoinHandle<()>,
     stop_serving: CancellationToken,
     /// What the admin listener shows and changes.
@@ -148,6 +153,7 @@ impl Roles {
         let client = Client::new();
         let issuers = config.oidc.iter().map(OidcConfig::open).collect::<Result<_, _>>()?;
         let tokens = Tokens::start(issuers, &client, &front, registry);
+        let routed = Arc::clone(&router);
         let parts = frontend::Parts {
             router,
             pool,
@@ -164,13 +170,31 @@ impl Roles {
         };
         let (serving, stop_serving) = serve((config, client), parts, (blob, tls))?;
         let control = Control { accounts: accounts_admin, trace, faults, partitions };
-        Ok(Self { host, serving, stop_serving, control, host_tasks, front, reclaim })
+        let router = routed;
+        Ok(Self { host, router, serving, stop_serving, control, host_tasks, front, reclaim })
     }
 
     /// The partitions served here.
     #[must_use]
     pub fn fleet(&self) -> Arc<Fleet> {
         Arc::clone(&self.host)
+    }
+
+    /// The master keys, as the admin listener shows and rotates them.
+    #[must_use]
+    pub fn keys(&self, file: &Path, secrets: Secrets) -> NodeKeys {
+        NodeKeys::new(file, secrets, Arc::clone(&self.router), self.front.clone())
+    }
+
+    /// Rewrites files in which releases that did not seal secrets left them plain.
+    pub fn erase_plain_secrets(&self, storage: &Storage, ring: Uuid) {
+        let erase = Erase {
+            fleet: self.fleet(),
+            capacity: Arc::clone(&storage.capacity),
+            coordinator: Arc::clone(&storage.coordinator),
+            ring,
+        };
+        drop(self.reclaim.tasks.spawn("erase plain secrets", erase.run(self.reclaim.clone())));
     }
 
     /// Answers what runs, takes nothing new, and leaves nothing to replay for the next start.

@@ -97,6 +97,10 @@ pub struct Settings {
         value_delimiter = ','
     )]
     pub account: Option<Vec<AccountText>>,
+    /// File with accounts, one a line, written as for --account; no other user may read it. Keys on
+    /// the command line or in variables can be read by others
+    #[arg(long, value_name = "FILE", env = "BLOCKYARD_ACCOUNT_FILE")]
+    pub account_file: Option<PathBuf>,
     /// Whether containers of the accounts may be opened to everybody; off refuses what nobody signed, in containers that
     /// are open too [default: as it was; in a new account off, on with the development key]
     #[arg(long, value_name = "BOOL", env = "BLOCKYARD_PUBLIC_ACCESS")]
@@ -265,6 +269,7 @@ impl Settings {
             admin_token_file: self.admin_token_file.or(below.admin_token_file),
             master_key_file: self.master_key_file.or(below.master_key_file),
             account: self.account.or(below.account),
+            account_file: self.account_file.or(below.account_file),
             public_access: self.public_access.or(below.public_access),
             oidc: self.oidc.or(below.oidc),
             blob_domain: self.blob_domain.or(below.blob_domain),

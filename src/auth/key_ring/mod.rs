@@ -19,7 +19,7 @@ use zeroize::Zeroizing;
 
 use crate::types::Timestamp;
 
-pub use seal::{SecretContext, UnsealError};
+pub use seal::{SecretContext, UnsealError, sealed_under};
 pub use text::KeyRingError;
 
 /// Bytes of a master key.

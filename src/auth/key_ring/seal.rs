@@ -99,7 +99,7 @@ impl KeyRing {
             Secret::Plain(plain) => return Ok(Zeroizing::new(plain.to_vec())),
             Secret::Sealed(sealed) => sealed,
         };
-        let id = sealed_under(sealed)?;
+        let id = named(sealed)?;
         let key = self.key(id).ok_or(UnsealError::NoKey(id))?;
         let head = sealed.get(..HEADER - NONCE).ok_or(UnsealError::Damaged)?;
         let nonce = sealed.get(HEADER - NONCE..HEADER).ok_or(UnsealError::Damaged)?;
@@ -115,13 +115,21 @@ impl KeyRing {
     pub fn is_current(&self, secret: &Secret) -> bool {
         match secret {
             Secret::Plain(_) => false,
-            Secret::Sealed(sealed) => sealed_under(sealed) == Ok(self.active().id),
+            Secret::Sealed(sealed) => named(sealed) == Ok(self.active().id),
         }
     }
 }
 
-/// Which key a sealed secret names.
-pub(super) fn sealed_under(sealed: &Bytes) -> Result<MasterKeyId, UnsealError> {
+/// Which master key a secret names; none when it is plain or malformed.
+#[must_use]
+pub fn sealed_under(secret: &Secret) -> Option<MasterKeyId> {
+    match secret {
+        Secret::Plain(_) => None,
+        Secret::Sealed(sealed) => named(sealed).ok(),
+    }
+}
+
+fn named(sealed: &Bytes) -> Result<MasterKeyId, UnsealError> {
     match sealed.split_first().ok_or(UnsealError::Damaged)? {
         (&VERSION, rest) => {
             let id = rest.first_chunk().ok_or(UnsealError::Damaged)?;

@@ -1,6 +1,7 @@
 //! Group commit: a queue of records, one batch in flight, the next one forms meanwhile. No timer.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, oneshot};
@@ -14,6 +15,9 @@ use crate::env::DiskFile;
 /// The longest batch body, bytes; also at most a quarter of the ring.
 const BATCH_MAX: u64 = 1024 * 1024;
 
+/// Bytes that are erased while no batch is written.
+const ERASED_AT_ONCE: u64 = 1024 * 1024;
+
 /// The journal of one disk.
 #[derive(Debug)]
 pub(crate) struct Journal {
@@ -21,6 +25,8 @@ pub(crate) struct Journal {
     /// Held over every write and sync of the file: when two syncs overlap, the system tells only one of them that bytes
     /// were lost, which may be the other's.
     syncing: tokio::sync::Mutex<()>,
+    /// Held while a batch has a place and is not yet live, and over a piece that is erased.
+    placing: tokio::sync::Mutex<()>,
     ring: u64,
     size: u64,
     queue: Mutex<Queue>,
@@ -87,6 +93,7 @@ impl Journal {
         Self {
             file,
             syncing: tokio::sync::Mutex::default(),
+            placing: tokio::sync::Mutex::default(),
             ring: superblock.ring,
             size: superblock.size,
             queue: Mutex::default(),
@@ -184,6 +191,7 @@ impl Journal {
         let (records, waiters): (Vec<_>, Vec<_>) =
             batch.into_iter().map(|w| (w.record, (w.durable, w._budget))).unzip();
         let body: u64 = records.iter().map(Record::encoded_len).sum();
+        let _placing = self.placing.lock().await;
         let slot = self.find_place(batch_len(body)).await?;
         let (lsn, checkpoint) = {
             let place = self.place.lock().unwrap_or_else(PoisonError::into_inner);
@@ -287,8 +295,77 @@ impl Journal {
         self.space.notify_one();
     }
 
+    /// Overwrites with zeros what the ring holds of batches that no replay needs. Batches that are
+    /// written meanwhile are not touched.
+    pub(crate) async fn erase(&self) {
+        let mut at = RING_AT;
+        while at < self.size && !self.health.poisoned() {
+            let end = self.size.min(at + ERASED_AT_ONCE);
+            let _placing = self.placing.lock().await;
+            for free in outside(at..end, &self.live()) {
+                let len = free.end - free.start;
+                if self.health.poisoned() {
+                    return;
+                }
+                let _syncing = self.syncing.lock().await;
+                self.metrics.fsyncs.inc();
+                if let Err(error) =
+                    self.file.write_sync(free.start, vec![vec![0; index(len)].into()]).await
+                {
+                    self.health.poison("journal erase", &error);
+                    return;
+                }
+            }
+            at = end;
+        }
+    }
+
+    /// Where the batches lie that a replay would read.
+    fn live(&self) -> [Range<u64>; 2] {
+        let place = self.place.lock().unwrap_or_else(PoisonError::into_inner);
+        let (from, to) = (place.superblock.position, place.superblock.position + place.used);
+        let wrapped = to.saturating_sub(self.size);
+        [from..to.min(self.size), RING_AT..RING_AT + wrapped]
+    }
+
     /// Lets a writer that waits for room look again: the disk is poisoned and none will come.
     pub(crate) fn wake(&self) {
         self.space.notify_one();
+    }
+}
+
+/// The parts of `piece` that are in none of `live`.
+fn outside(piece: Range<u64>, live: &[Range<u64>]) -> Vec<Range<u64>> {
+    let mut left = vec![piece];
+    for live in live {
+        let cut = |part: Range<u64>| {
+            let before = part.start..part.end.min(live.start);
+            let after = part.start.max(live.end)..part.end;
+            if live.is_empty() { [part, 0..0] } else { [before, after] }
+        };
+        left = left.into_iter().flat_map(cut).filter(|part| !part.is_empty()).collect();
+    }
+    left
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn outside_is_what_no_live_range_covers() {
+        let cases: [(Range<u64>, [Range<u64>; 2], &[(u64, u64)]); 6] = [
+            (0..10, [0..0, 0..0], &[(0, 10)]),
+            (0..10, [5..5, 3..3], &[(0, 10)]),
+            (0..10, [3..5, 0..0], &[(0, 3), (5, 10)]),
+            (0..10, [8..20, 0..2], &[(2, 8)]),
+            (0..10, [0..10, 0..0], &[]),
+            (4..6, [0..3, 7..9], &[(4, 6)]),
+        ];
+        for (piece, live, expected) in cases {
+            let found = outside(piece.clone(), &live).into_iter();
+            let found: Vec<(u64, u64)> = found.map(|part| (part.start, part.end)).collect();
+            assert_eq!(found, expected, "{piece:?} {live:?}");
+        }
     }
 }

@@ -161,3 +161,37 @@ fn disk_left_out_on_purpose_is_not_missed() {
         assert!(matches!(refused, Err(OpenError::DiskSet { highest: 2 })), "{refused:?}");
     });
 }
+
+#[test]
+fn erased_journal_keeps_nothing_of_before_and_what_comes_after() {
+    run(async {
+        let sim = SimDisk::new(1, DISK_BYTES);
+        let node = open(vec![sim.disk()]).await.unwrap();
+        let journal = sim.disk().open("journal").await.unwrap();
+        let holds = async |what: Vec<u8>| {
+            let len = usize::try_from(journal.len().await.unwrap()).unwrap();
+            let bytes = journal.read_at(0, len).await.unwrap();
+            bytes.windows(what.len()).any(|part| part == what)
+        };
+        let mut stored = Vec::new();
+        for id in 1..=3 {
+            stored.push(store(&node, ExtentId::new(id), 900).await.unwrap());
+        }
+        assert!(holds(payload(2, 900).to_vec()).await);
+        assert!(node.erase_journals().await);
+        for id in 1..=3 {
+            assert!(!holds(payload(id, 900).to_vec()).await, "{id}");
+        }
+        for id in 4..=6 {
+            stored.push(store(&node, ExtentId::new(id), 900).await.unwrap());
+        }
+        assert!(holds(payload(5, 900).to_vec()).await);
+        // Cut short: what was written after is replayed, what was written before is in the files.
+        let node = open(vec![sim.restart_after_kill()]).await.unwrap();
+        for location in &stored {
+            let read = node.read(location, 0..location.len).await.unwrap();
+            assert_eq!(read.concat(), payload(location.extent.get(), 900));
+        }
+        node.shutdown().await;
+    });
+}

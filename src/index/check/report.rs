@@ -1,7 +1,9 @@
 //! What a check finds.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
+use crate::auth::MasterKeyId;
 use crate::types::Collation;
 use crate::types::RoutingKey;
 
@@ -48,6 +50,8 @@ pub struct CheckReport {
     pub bytes: u64,
     /// Those of them under customer-provided keys: as stored, but their CRC-64 cannot be computed without the key.
     pub encrypted_bytes: u64,
+    /// Master keys that sealed secrets name.
+    pub master_keys: BTreeSet<MasterKeyId>,
     /// The first 1,000 problems.
     pub problems: Vec<Problem>,
     /// All of them.
@@ -77,6 +81,7 @@ impl CheckReport {
         self.locations += other.locations;
         self.bytes += other.bytes;
         self.encrypted_bytes += other.encrypted_bytes;
+        self.master_keys.extend(other.master_keys);
         self.problems_count += other.problems_count;
         self.problems.extend(other.problems);
         self.problems.truncate(PROBLEMS_KEPT);

@@ -69,7 +69,12 @@ impl Partition {
     }
 
     /// `bottom` when the oldest run is among `runs`: then no older row needs a tombstone.
-    async fn merge(&self, family: Family, runs: &[Arc<Run>], bottom: bool) -> Result<bool, Failed> {
+    pub(super) async fn merge(
+        &self,
+        family: Family,
+        runs: &[Arc<Run>],
+        bottom: bool,
+    ) -> Result<bool, Failed> {
         let shared = &self.core.shared;
         let rows = runs.iter().map(|run| run.entry().rows).sum();
         let merge = Merge::of_runs(runs, family, &self.core.keys);

@@ -35,6 +35,7 @@ mod pace;
 mod partition;
 mod recover;
 mod replay;
+mod rewrite;
 mod run;
 mod shared;
 mod spread;

@@ -19,7 +19,7 @@ fn env() -> Env {
 
 async fn checked(data: &Path) -> Result<Report, NodeError> {
     let env = env();
-    let report = check(&[data.to_owned()], &env, &mut Silent).await;
+    let report = check((&[data.to_owned()], None), &env, &mut Silent).await;
     env.tasks.shutdown().await;
     report
 }

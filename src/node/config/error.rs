@@ -39,6 +39,35 @@ pub enum ConfigError {
     /// An account is not written as it should be.
     #[error("{0}")]
     Account(#[from] AccountError),
+    /// The account file cannot be read.
+    #[error("cannot read the account file {path}: {error}")]
+    AccountFile {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        error: std::io::Error,
+    },
+    /// Others know the keys.
+    #[error(
+        "the account file {path} is open to other users (mode {mode:o}): `chmod 600 {path}`, and \
+         replace its keys if somebody may have read them"
+    )]
+    AccountFileOpen {
+        /// The file.
+        path: PathBuf,
+        /// Its mode.
+        mode: u32,
+    },
+    /// A line of the account file is not written as it should be.
+    #[error("account file {path}, line {line}: {error}")]
+    AccountLine {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: usize,
+        /// Why.
+        error: AccountError,
+    },
     /// Nobody could sign in.
     #[error(
         "there is no account, and the development account is served on loopback addresses only: give one with \

@@ -160,6 +160,13 @@ impl MemoryCapacity {
         frames.any(|frame| frame.payload.as_ptr_range().contains(&bytes.as_ptr()))
     }
 
+    /// Whether a frame holds these bytes.
+    pub(crate) fn holds(&self, bytes: &[u8]) -> bool {
+        let state = self.0.lock().unwrap();
+        let mut frames = state.extents.values().flat_map(|extent| &extent.frames);
+        frames.any(|frame| frame.payload.windows(bytes.len()).any(|part| part == bytes))
+    }
+
     /// Flips a bit of a log extent's frame, as if the layer below had not noticed.
     pub(crate) fn flip(&self, extent: ExtentId, frame: usize, bit: usize) {
         let mut state = self.0.lock().unwrap();

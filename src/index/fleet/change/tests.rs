@@ -4,6 +4,7 @@ mod failures;
 mod merges;
 mod moves;
 mod reopens;
+mod rewrites;
 mod splits;
 mod threads;
 

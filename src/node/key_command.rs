@@ -1,0 +1,109 @@
+//! `blockyard key`: what it sends or changes, and what people read.
+
+use std::path::Path;
+use std::path::PathBuf;
+
+use clap::Subcommand;
+use http::Method;
+
+use crate::admin::KeyRingView;
+use crate::env::Clock;
+use crate::env::OsClock;
+
+use super::admin_client::AdminClient;
+use super::cli::AdminArgs;
+use super::command::print;
+use super::config::DATA;
+use super::config::master_key_beside;
+use super::error::NodeError;
+use super::key_store::view;
+use super::master_key;
+
+const PATH: &str = "/admin/keys";
+
+/// What `key` can do.
+#[derive(Debug, Subcommand)]
+pub enum KeyCommand {
+    /// Show the numbers and ages of the master keys, never a key
+    List(KeyArgs),
+    /// Add a master key and seal all secrets under it; content is not rewritten. Copy the master
+    /// key file afterwards
+    Rotate(KeyArgs),
+}
+
+/// Arguments of `key list` and `key rotate`.
+#[derive(clap::Args, Debug)]
+pub struct KeyArgs {
+    /// The node is stopped: work on the master key file alone. The next start seals the secrets
+    #[arg(long)]
+    pub stopped: bool,
+    /// The master key file of a stopped node [default: the first data directory with .key behind
+    /// its name]
+    #[arg(long, value_name = "FILE", env = "BLOCKYARD_MASTER_KEY_FILE")]
+    pub master_key_file: Option<PathBuf>,
+    /// Print the key ring as one JSON object
+    #[arg(long)]
+    pub json: bool,
+    /// The node.
+    #[command(flatten)]
+    pub admin: AdminArgs,
+}
+
+impl KeyArgs {
+    fn file(&self) -> Result<PathBuf, NodeError> {
+        if let Some(file) = &self.master_key_file {
+            return Ok(file.clone());
+        }
+        let data = self.admin.place.data.first().map_or(Path::new(DATA), PathBuf::as_path);
+        Ok(master_key_beside(data)?)
+    }
+}
+
+/// Runs `blockyard key`.
+///
+/// # Errors
+/// [`NodeError`].
+pub async fn key(command: &KeyCommand) -> Result<(), NodeError> {
+    let (args, ring) = match command {
+        KeyCommand::List(args) if args.stopped => {
+            let file = args.file()?;
+            let missing = std::io::Error::from(std::io::ErrorKind::NotFound);
+            let missing = master_key::MasterKeyError::File { path: file.clone(), error: missing };
+            (args, view(&file, &master_key::read(&file)?.ok_or(missing)?))
+        }
+        KeyCommand::Rotate(args) if args.stopped => {
+            let file = args.file()?;
+            let rotated = master_key::rotate(&file, OsClock::new().now())?;
+            (args, view(&file, &rotated))
+        }
+        KeyCommand::List(args) => (args, send(args, Method::GET, PATH).await?),
+        KeyCommand::Rotate(args) => {
+            (args, send(args, Method::POST, &format!("{PATH}/rotate")).await?)
+        }
+    };
+    if args.json {
+        let json = serde_json::to_string(&ring).map_err(|error| NodeError::System {
+            what: "the key ring as JSON",
+            reason: error.to_string(),
+        })?;
+        return print(&format!("{json}\n"));
+    }
+    print(&text(&ring))
+}
+
+async fn send(args: &KeyArgs, method: Method, path: &str) -> Result<KeyRingView, NodeError> {
+    let answer = AdminClient::new(&args.admin)?.call(method, path, None).await?;
+    serde_json::from_value(answer)
+        .map_err(|error| NodeError::System { what: "the node's answer", reason: error.to_string() })
+}
+
+fn text(ring: &KeyRingView) -> String {
+    let mut text = format!("key ring {} in {}\n", ring.ring, ring.file);
+    for key in &ring.keys {
+        text.push_str(&format!("{} {}, made {}\n", key.id, key.state, key.created));
+    }
+    if let Some(resealed) = ring.resealed {
+        text.push_str(&format!("{resealed} secrets sealed anew; copy the file now\n"));
+    }
+    text
+}
