@@ -160,6 +160,8 @@ pub async fn serve(
             }
         }
     }
+    // New connections are refused from now on; otherwise they would wait for the drain in vain.
+    drop(listener);
     tokio::select! {
         biased;
         () = connections.closed() => {}

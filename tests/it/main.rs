@@ -11,6 +11,7 @@ mod metrics;
 mod program;
 mod secrets;
 mod server;
+mod shutdown;
 mod tidy;
 mod tree;
 mod wire;

@@ -3,10 +3,12 @@
 use std::io::BufRead;
 use std::io::BufReader;
 use std::net::SocketAddr;
+use std::net::TcpStream;
 use std::process::Child;
 use std::process::ChildStdout;
 use std::process::Command;
 use std::process::Stdio;
+use std::time::Duration;
 
 use crate::folder::Data;
 
@@ -52,6 +54,30 @@ impl Server {
         let (_, rest) = first.split_once(" serves Blob on ").expect("where Blob is served");
         let address = rest.split(' ').next().unwrap().parse().unwrap();
         Self { address, child, _stdout: stdout, _data: data }
+    }
+
+    /// Sends SIGTERM.
+    pub(crate) fn terminate(&self) {
+        let pid = self.child.id().to_string();
+        assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
+    }
+
+    /// Waits until new connections are refused; whether that happened.
+    pub(crate) fn refuses_connections(&self) -> bool {
+        (0..1_000).any(|_| {
+            std::thread::sleep(Duration::from_millis(10));
+            TcpStream::connect(self.address).is_err()
+        })
+    }
+
+    /// Whether the process runs.
+    pub(crate) fn is_running(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_none()
+    }
+
+    /// Waits for its end; the exit code.
+    pub(crate) fn wait(&mut self) -> Option<i32> {
+        self.child.wait().unwrap().code()
     }
 }
 
