@@ -1,7 +1,5 @@
 //! File modes: what a store keeps is for the user that runs the node.
 
-#![expect(clippy::disallowed_methods, reason = "the seam")]
-
 use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -95,6 +93,7 @@ impl Narrowed {
 }
 
 #[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "tests arrange files")]
 mod tests {
     use super::*;
     use crate::env::OsDisk;

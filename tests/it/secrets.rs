@@ -1,5 +1,7 @@
 //! Secrets at rest, with the real program: what lies on the disk, and starts without the key.
 
+#![expect(clippy::disallowed_methods, reason = "looks at and changes the files of a store")]
+
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 

@@ -44,7 +44,7 @@ impl KeyRing {
     pub fn to_text(&self) -> Zeroizing<String> {
         let mut text = Zeroizing::new(format!("{TITLE}{VERSION}\nring {}\n", self.id));
         for key in &self.keys {
-            let secret = Zeroizing::new(STANDARD.encode(&*key.key));
+            let secret = Zeroizing::new(STANDARD.encode(*key.key));
             let (created, state) = (key.created.to_iso_seconds(), key.state.word());
             text.push_str(&format!("key {} {created} {state} ", key.id));
             text.push_str(&secret);

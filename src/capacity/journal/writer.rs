@@ -352,9 +352,12 @@ fn outside(piece: Range<u64>, live: &[Range<u64>]) -> Vec<Range<u64>> {
 mod tests {
     use super::*;
 
+    /// The piece, two live ranges, and what lies outside of them.
+    type Case = (Range<u64>, [Range<u64>; 2], &'static [(u64, u64)]);
+
     #[test]
     fn outside_is_what_no_live_range_covers() {
-        let cases: [(Range<u64>, [Range<u64>; 2], &[(u64, u64)]); 6] = [
+        let cases: [Case; 6] = [
             (0..10, [0..0, 0..0], &[(0, 10)]),
             (0..10, [5..5, 3..3], &[(0, 10)]),
             (0..10, [3..5, 0..0], &[(0, 3), (5, 10)]),

@@ -1,5 +1,7 @@
 //! A store and its master key file: the first start, later ones, and what is refused.
 
+#![expect(clippy::disallowed_methods, reason = "tests arrange files")]
+
 use std::sync::Arc;
 
 use super::*;
