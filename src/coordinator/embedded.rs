@@ -33,6 +33,7 @@ use file::corrupt;
 use file::unavailable;
 
 mod file;
+mod row;
 
 /// Name of the file in the first data directory.
 pub const FILE_NAME: &str = "coordinator.redb";
