@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::{StreamExt, TryStreamExt, stream};
@@ -40,6 +41,9 @@ const LOOKS: usize = 16;
 
 /// An extent and its padding.
 type Looked = (Extent, Vec<Range<u64>>);
+
+/// Pauses before work that met a full disk is done again, milliseconds.
+const FULL_PAUSES: [u64; 4] = [10, 100, 500, 1_000];
 
 /// Smallest ring that holds a few batches, bytes.
 const RING_MIN: u64 = 256 * 1024;
@@ -194,8 +198,8 @@ impl Recovery<'_> {
         extent.file = extent.file.take().filter(|_| !extent.sealed);
         if let Some(file) = &extent.file {
             extent.known_end = extent.known_end.max(record.offset + record.len);
-            let written = file.write_at(DATA_AT + record.offset, record.pieces).await;
-            written.map_err(|e| self.failed(e))?;
+            let write = || file.write_at(DATA_AT + record.offset, record.pieces.clone());
+            self.with_room(write).await?;
         }
         Ok(opens)
     }
@@ -346,8 +350,8 @@ impl Recovery<'_> {
             padding_crc: crc32c(&list),
             ..slot
         };
+        self.with_room(|| file.set_len(DATA_AT + end)).await?;
         let work = async {
-            file.set_len(DATA_AT + end).await?;
             if sealed.padding > 0 {
                 match file.write_at(padding_at(end), vec![list]).await {
                     // Only accounting, and a full disk must start.
@@ -385,7 +389,7 @@ impl Recovery<'_> {
         }
         let header = self.unknown_header(id);
         let page = header.page();
-        file.write_at(0, vec![page.clone()]).await.map_err(|e| self.failed(e))?;
+        self.with_room(|| file.write_at(0, vec![page.clone()])).await?;
         let slot = Slot::parse(&page).expect("a new page has a slot");
         self.seal_at(id, header.kind, slot, end.min(limit), Vec::new(), file).await
     }
@@ -393,6 +397,24 @@ impl Recovery<'_> {
     fn unknown_header(&self, extent: ExtentId) -> Header {
         let (kind, created) = (ExtentKind::Data, Epoch::new(0));
         Header { extent, kind, created, store: self.store_id }
+    }
+
+    /// Does work that may need more space, and does it again a few times on a full disk. Reclaim or
+    /// the operator may make room on it only while the store is open, and without this disk much of
+    /// the store is out of service until the next start.
+    async fn with_room<F>(&self, work: impl Fn() -> F) -> Result<(), OpenError>
+    where
+        F: Future<Output = Result<(), DiskError>>,
+    {
+        for pause in FULL_PAUSES {
+            match work().await {
+                Err(DiskError::Full) => {
+                    self.opening.env.clock.sleep(Duration::from_millis(pause)).await;
+                }
+                done => return done.map_err(|error| self.failed(error)),
+            }
+        }
+        work().await.map_err(|error| self.failed(error))
     }
 
     fn failed(&self, error: DiskError) -> OpenError {
