@@ -163,7 +163,14 @@ pub enum Error {
         /// What it did.
         doing: &'static str,
     },
-    /// A read failed, or the disk is out of service; the bytes may be there all the same.
+    /// It is not here, but a disk of the store is out of service until the next start, and it may
+    /// be there.
+    #[error("extent {extent} is not here and may lie on the disk that is out of service")]
+    OutOfService {
+        /// The extent.
+        extent: ExtentId,
+    },
+    /// A read failed; the bytes may be there all the same.
     #[error("reading extent {extent} failed: {reason}")]
     Unreadable {
         /// The extent.
@@ -198,7 +205,7 @@ pub trait Capacity: Send + Sync + Debug {
     /// Reads and verifies payload bytes `range` of a location. The pieces, one after the other, are exactly the range.
     ///
     /// # Errors
-    /// [`Error::Corrupt`], [`Error::Unreadable`], [`Error::NoSuchExtent`].
+    /// [`Error::Corrupt`], [`Error::Unreadable`], [`Error::OutOfService`], [`Error::NoSuchExtent`].
     async fn read(&self, location: &Location, range: Range<u64>) -> Result<Vec<Bytes>, Error>;
 
     /// Reads the frame at or after `offset`; `None` at the end. For replaying logs.
@@ -223,7 +230,7 @@ pub trait Capacity: Send + Sync + Debug {
     /// left is removed. What lies on other disks than one that fails is freed all the same.
     ///
     /// # Errors
-    /// [`Error::Poisoned`], [`Error::Unreadable`]: some of it was not freed.
+    /// [`Error::Poisoned`], [`Error::OutOfService`]: some of it was not freed.
     async fn free(&self, locations: &[Location]) -> Result<(), Error>;
 
     /// Removes a whole extent; one that is not here counts as removed. Durable when it returns.

@@ -195,8 +195,7 @@ impl CapacityNode {
         if !self.out {
             return Error::NoSuchExtent { extent };
         }
-        let reason = "it is not here and may lie on the disk that is out of service";
-        Error::Unreadable { extent, reason: reason.to_owned() }
+        Error::OutOfService { extent }
     }
 
     /// The extent's place; `None` when it is known to be gone.

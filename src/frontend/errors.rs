@@ -70,9 +70,14 @@ pub(crate) fn from_index(error: &index::Error, subject: Subject) -> Error {
         E::Quarantined(partition) => Error::new(ErrorCode::ServerBusy)
             .cause(Cause::Busy(Busy::Quarantined.word()))
             .message(format!(
-            "Partition {partition} of the index, which this request needs, is out of service: files it needs are damaged \
-             or missing. The operator of this server finds more in its log."
+            "Partition {partition} of the index, which this request needs, is out of service: files \
+             it needs are damaged, missing or cannot be used now. The operator of this server finds \
+             more in its log."
         )),
+        E::DiskOut(what) => {
+            tracing::error!(%what, "index rows lie on a disk that is out of service");
+            internal("The index lies on a disk that is out of service; see the server's log.")
+        }
         E::Corrupt(what) => {
             tracing::error!(%what, "index rows are damaged");
             internal(
@@ -115,6 +120,7 @@ pub(crate) fn from_capacity(error: &capacity::Error) -> Error {
         E::Poisoned { .. }
         | E::Ended { .. }
         | E::Unreadable { .. }
+        | E::OutOfService { .. }
         | E::NoSuchExtent { .. }
         | E::Sealed { .. }
         | E::Fenced { .. }

@@ -4,8 +4,8 @@
 //! 2. Here: opening, routing to hosts, closing.
 //! 3. `change.rs`: splits, merges and moves, at most one of a partition at a time (`claims.rs`); `measure.rs`,
 //!    `balance.rs`: when; `spread.rs`: where to cut evenly; `status.rs`: what is shown of them.
-//! 4. `reopen.rs`: a partition that stopped writing is opened again; `rewrite.rs`: files are
-//!    written anew without secrets of before.
+//! 4. `reopen.rs`: a partition that stopped writing, or did not open at the start, is opened
+//!    again; `rewrite.rs`: files are written anew without secrets of before.
 //!
 //! Each host may have a thread of its own. They share nothing but the counts of uses of extents: what one tells another goes
 //! through the coordinator and the partition's log, as between processes.
@@ -45,6 +45,7 @@ use crate::index::engine::Shared;
 use crate::index::fleet::claims::Claims;
 use crate::index::fleet::reopen::Reopener;
 use crate::index::fleet::status::Changes;
+use crate::index::host::Closed;
 use crate::index::host::Host;
 use crate::index::map::PartitionMap;
 use crate::types::ExtentId;
@@ -78,12 +79,13 @@ impl Fleet {
     /// parts of each, which differ in their tasks only; they share the memory that `config` grants.
     ///
     /// A partition that needs files which are damaged or missing is quarantined: it answers
-    /// [`Error::Quarantined`], all others serve.
+    /// [`Error::Quarantined`], all others serve. One whose files cannot be used for another reason
+    /// is tried again until it opens.
     ///
     /// # Errors
-    /// When no partition serves, why the first does not. [`Error::Full`]; [`Error::Unavailable`]
-    /// when the coordinator does not answer; [`Error::WrongPartition`] when another process opens
-    /// them at the same time.
+    /// When all partitions are quarantined, why the first is. [`Error::Unavailable`] when the
+    /// coordinator does not answer; [`Error::WrongPartition`] when another process opens them at
+    /// the same time.
     pub async fn open(hosts: Vec<Parts>, config: Config) -> Result<Self, Error> {
         let boundaries = bootstrap::even_boundaries(config.initial_partitions);
         Self::open_with(hosts, config, &boundaries).await
@@ -134,8 +136,9 @@ impl Fleet {
             }
         }
         if opened.iter().all(|host| host.opened.all().is_empty()) {
-            let mut out = opened.iter().flat_map(|host| host.opened.quarantined());
-            failed = failed.or_else(|| out.next().map(|one| one.error.clone()));
+            let closed: Vec<Closed> = opened.iter().flat_map(|host| host.opened.closed()).collect();
+            let mut out = closed.iter().all(Closed::is_quarantined).then_some(closed).into_iter();
+            failed = failed.or_else(|| Some(out.next()?.into_iter().next()?.error));
         }
         if let Some(error) = failed {
             for host in &opened {

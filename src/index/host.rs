@@ -1,12 +1,13 @@
 //! A host: partitions that share memory, cache and upkeep, and may have a thread of their own.
 //!
-//! 1. Here: opening and closing; `opened.rs`: the set of open partitions, which changes of the map change.
+//! 1. Here: opening and closing; `opened.rs`: the partitions of the host, which changes of the map
+//!    change.
 //! 2. `upkeep.rs`: which partition to flush or compact, and when.
 
 mod opened;
 mod upkeep;
 
-pub(crate) use opened::{Opened, Quarantined};
+pub(crate) use opened::{Closed, Opened, Retry, is_lasting};
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -35,34 +36,32 @@ pub(crate) struct Host {
 }
 
 impl Host {
-    /// Opens partitions, several at a time. One that needs files which are damaged or missing is
-    /// quarantined.
+    /// Opens partitions, several at a time. One that needs files which cannot be used stays closed:
+    /// for good when they are damaged or missing, else until a later try opens it
+    /// (`fleet/reopen.rs`).
     ///
     /// # Errors
     /// The first other error of any of them; then none is open.
     pub(crate) async fn open(shared: Arc<Shared>, ids: Vec<PartitionId>) -> Result<Self, Error> {
         let shared_by_all = &shared;
-        let open = move |id| async move {
-            match Partition::open_or_tell(shared_by_all, id).await {
-                Ok(partition) => Ok(Ok(partition)),
-                Err(not) => quarantine(not).map(Err),
-            }
-        };
-        let opened: Vec<Result<Result<Partition, Quarantined>, Error>> = stream::iter(ids)
-            .map(open)
+        // What a partition uses that does not open cannot be known, and others may share it.
+        let mut held = shared.own_all().await;
+        let opened: Vec<Result<Partition, NotOpened>> = stream::iter(ids)
+            .map(|id| Partition::open_or_tell(shared_by_all, id))
             .buffer_unordered(shared.config.parallel_opens.max(1))
             .collect()
             .await;
         let mut partitions = BTreeMap::new();
-        let mut quarantined = Vec::new();
-        let mut failed = None;
+        let (mut closed, mut failed) = (Vec::new(), None);
         for result in opened {
             match result {
-                Ok(Ok(partition)) => {
+                Ok(partition) => {
                     drop(partitions.insert(partition.core.id, Arc::new(partition)));
                 }
-                Ok(Err(one)) => quarantined.push(one),
-                Err(error) => failed = failed.or(Some(error)),
+                Err(not) => match Closed::after(not) {
+                    Ok(one) => closed.push(one),
+                    Err(error) => failed = failed.or(Some(error)),
+                },
             }
         }
         if let Some(error) = failed {
@@ -71,13 +70,13 @@ impl Host {
             }
             return Err(error);
         }
-        if !quarantined.is_empty() {
-            shared.parts.metrics.quarantined(quarantined.len());
-            // What they use cannot be known, and others may share it: nothing that is there now is
-            // removed.
-            shared.parts.capacity.extents().await.iter().for_each(|info| shared.own(info.extent));
+        if closed.is_empty() {
+            shared.release(&std::mem::take(&mut held));
         }
-        let opened = Arc::new(Opened::new(partitions, quarantined));
+        for one in &closed {
+            shared.parts.metrics.closed(one.is_quarantined(), 1);
+        }
+        let opened = Arc::new(Opened::new(partitions, closed, held));
         let (stop, upkeep) = (CancellationToken::new(), Mutex::default());
         Ok(Self { shared, opened, stop, upkeep })
     }
@@ -107,28 +106,8 @@ impl Host {
     }
 
     /// # Errors
-    /// [`Error::WrongPartition`] when it is not open here, [`Error::Quarantined`] when it cannot
-    /// be.
+    /// As of [`Opened::find`].
     pub(crate) fn partition(&self, target: Target) -> Result<Arc<Partition>, Error> {
-        self.opened.get(target.partition).ok_or_else(|| {
-            let mut out = self.opened.quarantined().iter().map(|one| one.descriptor.id);
-            out.find(|id| *id == target.partition).map_or(Error::WrongPartition, Error::Quarantined)
-        })
-    }
-}
-
-/// Takes a partition that was claimed and does not open out of service, if damaged or missing files
-/// are the reason.
-///
-/// # Errors
-/// Any other reason.
-fn quarantine(not: NotOpened) -> Result<Quarantined, Error> {
-    match (not.claimed, not.error) {
-        (Some(descriptor), error @ (Error::Corrupt(_) | Error::Unavailable(_))) => {
-            let (partition, keys) = (descriptor.id, &descriptor.keys);
-            tracing::error!(%partition, ?keys, %error, "partition quarantined: its names answer 503");
-            Ok(Quarantined { descriptor, error })
-        }
-        (_, error) => Err(error),
+        self.opened.find(target.partition)
     }
 }

@@ -29,6 +29,7 @@ struct Counters {
     cache_misses: Counter,
     partitions: Gauge,
     quarantined: Gauge,
+    closed: Gauge,
     rows: Gauge,
     memtable_bytes: Gauge,
     splits: Counter,
@@ -53,6 +54,7 @@ impl Default for Metrics {
             cache_misses: Counter::default(),
             partitions: Gauge::default(),
             quarantined: Gauge::default(),
+            closed: Gauge::default(),
             rows: Gauge::default(),
             memtable_bytes: Gauge::default(),
             splits: Counter::default(),
@@ -83,6 +85,8 @@ impl Metrics {
         let quarantined =
             "Partitions out of service because files they need are damaged or missing";
         index.register("quarantined_partitions", quarantined, c.quarantined.clone());
+        let closed = "Partitions that did not open at the start and are tried again";
+        index.register("closed_partitions", closed, c.closed.clone());
         index.register("run_rows", "Rows in runs, old versions included", c.rows.clone());
         index.register("memtable_bytes", "Memory of memtables", c.memtable_bytes.clone());
         index.register("splits", "Partitions split", c.splits.clone());
@@ -146,8 +150,10 @@ impl Metrics {
         self.0.move_pause.observe(pause.as_secs_f64());
     }
 
-    pub(crate) fn quarantined(&self, partitions: usize) {
-        self.0.quarantined.inc_by(i64::try_from(partitions).unwrap_or(i64::MAX));
+    /// So many partitions more are quarantined, or closed and being tried.
+    pub(crate) fn closed(&self, quarantined: bool, more: i64) {
+        let gauge = if quarantined { &self.0.quarantined } else { &self.0.closed };
+        gauge.inc_by(more);
     }
 
     /// Takes over what a host has now in the place of what it had `before`: hosts add up.

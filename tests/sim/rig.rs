@@ -86,9 +86,7 @@ impl Failing {
 
 impl Trouble {
     /// Whether it may make this fail. A disk that takes no more writes, or is full, and a
-    /// coordinator that is away keep nobody from reading. One excuse is for what the code does not
-    /// do yet: a partition that meets a full disk while it is opened is quarantined until the next
-    /// start.
+    /// coordinator that is away keep nobody from reading.
     pub(crate) const fn excuses(self, failing: Failing) -> bool {
         match self {
             Self::None | Self::PowerCut | Self::Stalls => false,
@@ -96,7 +94,7 @@ impl Trouble {
             Self::WriteError | Self::SyncError | Self::OneDisk | Self::Coordinator => {
                 !matches!(failing, Failing::Bytes | Failing::Rows)
             }
-            Self::Full => matches!(failing, Failing::MapChange | Failing::Quarantined),
+            Self::Full => matches!(failing, Failing::MapChange),
         }
     }
 }

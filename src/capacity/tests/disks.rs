@@ -102,11 +102,11 @@ fn disk_that_cannot_be_recovered_costs_what_lies_on_it() {
             let read = node.read(location, 0..location.len).await;
             match disk {
                 0 => assert_eq!(read.unwrap().concat(), payload(location.extent.get(), 10_000)),
-                _ => assert!(matches!(read, Err(Error::Unreadable { .. })), "{read:?}"),
+                _ => assert!(matches!(read, Err(Error::OutOfService { .. })), "{read:?}"),
             }
         }
         // What cannot be seen does not count as freed or removed, and nothing new goes there.
-        assert!(matches!(node.free(&stored).await, Err(Error::Unreadable { .. })));
+        assert!(matches!(node.free(&stored).await, Err(Error::OutOfService { .. })));
         let left: Vec<ExtentInfo> = node.extents().await;
         assert!(left.is_empty(), "the good disk's are freed: {left:?}");
         assert!(node.remove(ExtentId::new(99)).await.is_err());

@@ -161,14 +161,18 @@ pub enum Error {
     /// Rows cannot be read: their checksum does not match.
     #[error("index rows are damaged: {0}")]
     Corrupt(String),
+    /// Rows lie on a disk that is out of service until the next start.
+    #[error("index rows lie on a disk that is out of service: {0}")]
+    DiskOut(String),
     /// The partition cannot serve now (stopping, or its disk is poisoned).
     #[error("the partition is unavailable: {0}")]
     Unavailable(String),
-    /// The partition is out of service since its start: files it needs are damaged, or on a disk
-    /// that is missing.
+    /// The partition is out of service since its start: files it needs are damaged, on a disk that
+    /// is missing, or could not be used in several tries, which go on.
     #[error(
-        "partition {0} is out of service: files it needs are damaged or missing; `blockyard partitions list` shows which \
-         names that concerns, `blockyard check` what is damaged"
+        "partition {0} is out of service: files it needs are damaged, missing or cannot be used \
+         now; `blockyard partitions list` shows which names that concerns and why, `blockyard \
+         check` what is damaged"
     )]
     Quarantined(PartitionId),
     /// Too much is queued: retry later.

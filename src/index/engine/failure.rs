@@ -10,6 +10,7 @@ pub(super) fn read(error: &capacity::Error) -> Error {
         capacity::Error::Corrupt { .. } | capacity::Error::NoSuchExtent { .. } => {
             Error::Corrupt(error.to_string())
         }
+        capacity::Error::OutOfService { .. } => Error::DiskOut(error.to_string()),
         capacity::Error::Fenced { .. }
         | capacity::Error::Sealed { .. }
         | capacity::Error::WrongOffset { .. }
@@ -25,6 +26,7 @@ pub(super) fn write(error: &capacity::Error) -> Error {
     match error {
         capacity::Error::Full => Error::Full,
         capacity::Error::Fenced { .. } => Error::WrongPartition,
+        capacity::Error::OutOfService { .. } => Error::DiskOut(error.to_string()),
         capacity::Error::Corrupt { .. }
         | capacity::Error::NoSuchExtent { .. }
         | capacity::Error::Sealed { .. }

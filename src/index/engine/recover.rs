@@ -146,14 +146,16 @@ async fn shut(
 ) -> Result<(), Error> {
     let lost = |error: capacity::Error| match error {
         capacity::Error::NoSuchExtent { .. } => Error::Corrupt(format!("log {error}")),
+        // Only a restart verifies the disk: to try again before that is of no use.
+        capacity::Error::Poisoned { .. } => Error::DiskOut(error.to_string()),
         capacity::Error::Sealed { .. }
         | capacity::Error::Fenced { .. }
         | capacity::Error::WrongOffset { .. }
         | capacity::Error::Corrupt { .. }
         | capacity::Error::Full
-        | capacity::Error::Poisoned { .. }
         | capacity::Error::Ended { .. }
-        | capacity::Error::Unreadable { .. } => failure::write(&error),
+        | capacity::Error::Unreadable { .. }
+        | capacity::Error::OutOfService { .. } => failure::write(&error),
     };
     capacity.fence(extent, epoch).await.map_err(lost)?;
     capacity.seal(extent, epoch).await.map_err(lost)?;

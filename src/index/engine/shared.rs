@@ -138,6 +138,23 @@ impl Shared {
         Uses::new(&self.owned)
     }
 
+    /// Notes all extents there are as in use once more, and tells which.
+    pub(crate) async fn own_all(&self) -> Vec<ExtentId> {
+        let infos = self.parts.capacity.extents().await;
+        let all: Vec<ExtentId> = infos.into_iter().map(|info| info.extent).collect();
+        all.iter().for_each(|extent| self.own(*extent));
+        all
+    }
+
+    /// Ends uses without removing anything: what nobody names then is left to the audit.
+    pub(crate) fn release(&self, uses: &[ExtentId]) {
+        for extent in uses {
+            if self.owned.leave(*extent) {
+                self.owned.end(*extent);
+            }
+        }
+    }
+
     /// All extents in use by partitions of the process, those about to be removed too.
     pub(crate) fn owned(&self) -> Vec<ExtentId> {
         self.owned.all()
@@ -224,7 +241,8 @@ impl From<capacity::Error> for Failed {
             | capacity::Error::Corrupt { .. }
             | capacity::Error::Poisoned { .. }
             | capacity::Error::Ended { .. }
-            | capacity::Error::Unreadable { .. } => Self::Other(error.to_string()),
+            | capacity::Error::Unreadable { .. }
+            | capacity::Error::OutOfService { .. } => Self::Other(error.to_string()),
         }
     }
 }

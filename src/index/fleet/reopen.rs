@@ -5,6 +5,9 @@
 //! It stops when the coordinator does not say whether a change of its descriptor happened, or when
 //! its committer panicked. If what happened is a split or merge, those who have its keys now are
 //! opened instead.
+//!
+//! A partition that did not open at the start, because its disk was full or could not be read, is
+//! tried in the same way.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -20,6 +23,8 @@ use crate::index::engine::Shared;
 use crate::index::engine::Status;
 use crate::index::fleet::claims::Claims;
 use crate::index::host::Opened;
+use crate::index::host::Retry;
+use crate::index::host::is_lasting;
 use crate::index::map::PartitionMap;
 use crate::types::PartitionId;
 
@@ -30,6 +35,23 @@ const PAUSE: Duration = Duration::from_millis(100);
 const PAUSE_MAX: Duration = Duration::from_secs(5);
 /// Who writes waits for so many tries; from then on writes are refused at once until one succeeds.
 const TRIES: usize = 5;
+
+/// What is to be opened.
+enum NotServing {
+    /// Open, but it stopped writing.
+    Stopped(Arc<Partition>),
+    /// It did not open at the start.
+    Closed(PartitionId),
+}
+
+impl NotServing {
+    fn id(&self) -> PartitionId {
+        match self {
+            Self::Stopped(old) => old.core.id,
+            Self::Closed(id) => *id,
+        }
+    }
+}
 
 /// Opens partitions of one host again.
 pub(super) struct Reopener {
@@ -49,11 +71,11 @@ impl Reopener {
         let mut trying = BTreeSet::new();
         let mut tries = FuturesUnordered::new();
         while !self.stop.is_cancelled() {
-            for old in self.opened.all() {
-                let id = old.core.id;
-                if matches!(old.core.status(), Status::Stopped(_)) && trying.insert(id) {
+            for one in self.not_serving() {
+                let id = one.id();
+                if trying.insert(id) {
                     tries.push(async move {
-                        this.reopen(&old).await;
+                        this.reopen(&one).await;
                         id
                     });
                 }
@@ -70,9 +92,17 @@ impl Reopener {
         while tries.next().await.is_some() {}
     }
 
-    /// Tries until somebody serves the keys of `old`, or the fleet stops.
-    async fn reopen(&self, old: &Arc<Partition>) {
-        let id = old.core.id;
+    fn not_serving(&self) -> Vec<NotServing> {
+        let stopped = self.opened.all().into_iter();
+        let stopped = stopped.filter(|one| matches!(one.core.status(), Status::Stopped(_)));
+        let closed = self.opened.closed().into_iter().filter(|one| !one.is_quarantined());
+        let closed = closed.map(|one| NotServing::Closed(one.descriptor.id));
+        stopped.map(NotServing::Stopped).chain(closed).collect()
+    }
+
+    /// Tries until somebody serves the keys of `one`, or the fleet stops.
+    async fn reopen(&self, one: &NotServing) {
+        let id = one.id();
         // Waits for the change that stopped it; of one that a move left closed that move takes
         // care.
         let Some(mut claim) = self.claims.claim(&[id]).await else { return };
@@ -80,10 +110,14 @@ impl Reopener {
         let begun = clock.monotonic();
         let mut pause = PAUSE;
         for tried in 1.. {
-            if self.stop.is_cancelled() || !self.is_here(old) {
+            if self.stop.is_cancelled() || !self.is_to_be_tried(one) {
                 return;
             }
-            let error = match self.open_again(old).await {
+            let tried_once = match one {
+                NotServing::Stopped(old) => self.open_again(old).await,
+                NotServing::Closed(id) => self.open_closed(*id).await,
+            };
+            let error = match tried_once {
                 Ok(()) => {
                     let waited = clock.monotonic().saturating_sub(begun);
                     tracing::info!(partition = %id, ?waited, "the partition was opened again");
@@ -97,8 +131,7 @@ impl Reopener {
                 claim = claim.leave_closed(id);
             }
             if tried == TRIES {
-                let reason = format!("it stopped writing and does not open again: {error}");
-                old.core.stop(Status::ReadOnly(reason));
+                self.refuse(one, error);
             }
             tokio::select! {
                 biased;
@@ -106,6 +139,44 @@ impl Reopener {
                 () = clock.sleep(pause) => {}
             }
             pause = (pause * 2).min(PAUSE_MAX);
+        }
+    }
+
+    fn is_to_be_tried(&self, one: &NotServing) -> bool {
+        match one {
+            NotServing::Stopped(old) => self.is_here(old),
+            NotServing::Closed(id) => self.opened.is_tried(*id),
+        }
+    }
+
+    /// Lets nobody wait any more.
+    fn refuse(&self, one: &NotServing, error: Error) {
+        match one {
+            NotServing::Stopped(old) => {
+                let reason = format!("it stopped writing and does not open again: {error}");
+                old.core.stop(Status::ReadOnly(reason));
+            }
+            NotServing::Closed(id) => self.opened.still_closed(*id, error, Retry::Later),
+        }
+    }
+
+    /// Opens a partition that did not open at the start, unless it proves to be damaged.
+    async fn open_closed(&self, id: PartitionId) -> Result<(), Error> {
+        let metrics = &self.shared.parts.metrics;
+        match Partition::open_or_tell(&self.shared, id).await {
+            Ok(new) => {
+                self.opened.add_closed(new, &self.shared);
+                metrics.closed(false, -1);
+                Ok(())
+            }
+            Err(not) => {
+                if is_lasting(&not.error) {
+                    self.opened.still_closed(id, not.error.clone(), Retry::Never);
+                    metrics.closed(false, -1);
+                    metrics.closed(true, 1);
+                }
+                Err(not.error)
+            }
         }
     }
 

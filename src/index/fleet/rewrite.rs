@@ -34,7 +34,7 @@ impl Fleet {
                 host.shared.do_chores().await;
             }
             if all && before == self.versions() {
-                return Ok(self.hosts.iter().all(|host| host.opened.quarantined().is_empty()));
+                return Ok(self.hosts.iter().all(|host| host.opened.closed().is_empty()));
             }
         }
         Ok(false)

@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::index::engine::Partition;
 use crate::index::engine::Status;
 use crate::index::fleet::Fleet;
-use crate::index::host::Quarantined;
+use crate::index::host::Closed;
 use crate::index::load::Counts;
 use crate::types::Epoch;
 use crate::types::HostId;
@@ -45,9 +45,9 @@ pub struct PartitionStatus {
     pub memtable_bytes: u64,
     /// Extents of its log.
     pub log_extents: u64,
-    /// Whether it serves nothing at all, since files it needs are damaged or missing.
+    /// Whether it serves nothing until the next start, since files it needs are damaged or missing.
     pub quarantined: bool,
-    /// Why it takes no writes; none when it does.
+    /// Why it takes no writes, and no reads either when it did not open; none when it does.
     pub stopped: Option<String>,
 }
 
@@ -122,7 +122,7 @@ impl Changes {
 }
 
 impl Fleet {
-    /// All partitions open or quarantined here, in key order, stripes of one range by number.
+    /// All partitions that are here, open or not, in key order, stripes of one range by number.
     #[must_use]
     pub fn status(&self) -> Vec<PartitionStatus> {
         let of_host = |host: &crate::index::host::Host| {
@@ -131,8 +131,8 @@ impl Fleet {
         };
         let mut all: Vec<PartitionStatus> = self.hosts.iter().flat_map(of_host).collect();
         for host in &self.hosts {
-            let out = host.opened.quarantined().iter();
-            all.extend(out.map(|one| out_of_service(one, host.shared.host)));
+            let closed = host.opened.closed();
+            all.extend(closed.iter().map(|one| out_of_service(one, host.shared.host)));
         }
         all.sort_by(|a, b| (a.range.low(), a.stripe).cmp(&(b.range.low(), b.stripe)));
         all
@@ -145,8 +145,12 @@ impl Fleet {
     }
 }
 
-fn out_of_service(one: &Quarantined, host: HostId) -> PartitionStatus {
-    let Quarantined { descriptor, error } = one;
+fn out_of_service(one: &Closed, host: HostId) -> PartitionStatus {
+    let Closed { descriptor, error, .. } = one;
+    let why = match one.is_quarantined() {
+        true => format!("quarantined: {error}"),
+        false => format!("does not open yet and is tried again: {error}"),
+    };
     PartitionStatus {
         id: descriptor.id,
         epoch: descriptor.epoch,
@@ -159,8 +163,8 @@ fn out_of_service(one: &Quarantined, host: HostId) -> PartitionStatus {
         run_bytes: 0,
         memtable_bytes: 0,
         log_extents: u64::try_from(descriptor.log.len()).unwrap_or(u64::MAX),
-        quarantined: true,
-        stopped: Some(format!("quarantined: {error}")),
+        quarantined: one.is_quarantined(),
+        stopped: Some(why),
     }
 }
 

@@ -1,9 +1,10 @@
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::*;
 use crate::index::api::ReadReply;
 use crate::index::engine::Config;
-use crate::index::engine::testing::World;
+use crate::index::engine::testing::{Fault, When, World};
 use crate::index::map::PartitionDescriptor;
 use crate::types::AccountName;
 use crate::types::Epoch;
@@ -212,4 +213,180 @@ async fn coordinator_that_does_not_answer_is_no_damage() {
     world.store.inject(crate::coordinator::Fault::Unavailable);
     let refused = Fleet::open(vec![parts], world.config).await.map(|_| ());
     assert!(matches!(refused, Err(Error::Unavailable(_))), "{refused:?}");
+}
+
+/// Tries to open stay further apart than this for as long as they fail.
+const LONG: Duration = Duration::from_secs(60);
+
+/// What keeps a partition closed although nothing is damaged.
+fn passing() -> [crate::capacity::Error; 2] {
+    let extent = ExtentId::new(1);
+    let reason = "injected".to_owned();
+    [crate::capacity::Error::Full, crate::capacity::Error::Unreadable { extent, reason }]
+}
+
+/// A start whose n-th change of a disk is refused, once or until the fault is lifted.
+async fn start_with(
+    world: &World,
+    fault: (When, crate::capacity::Error),
+) -> (Parts, Result<Fleet, Error>) {
+    world.capacity.crash();
+    world.capacity.fail(fault.0, Fault::Refused(fault.1));
+    let parts = parts(world);
+    let host = Fleet::open(vec![parts.clone()], world.config).await;
+    (parts, host)
+}
+
+/// Asks for an account until its partition is open, as a router does.
+async fn comes_back(parts: &Parts, host: &Fleet, made: &Write) {
+    let Write::CreateAccount { name, .. } = made else { panic!("no account") };
+    let clock = &parts.env.clock;
+    let begun = clock.monotonic();
+    loop {
+        let at = target(parts, &made.routing_key()).await;
+        match host.read(at, Read::Account(name.clone())).await {
+            Ok(_) => break,
+            Err(Error::WrongPartition | Error::Quarantined(_)) => {}
+            Err(error) => panic!("{error}"),
+        }
+        assert!(clock.monotonic() - begun < LONG, "{name} does not come back");
+        clock.sleep(Duration::from_millis(10)).await;
+    }
+    let at = target(parts, &made.routing_key()).await;
+    host.write(at, made.clone()).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn partition_that_meets_a_passing_trouble_at_the_start_opens_later() {
+    for error in passing() {
+        for call in 0..4 {
+            let world = World::empty();
+            let made = four_accounts(&world).await;
+            let (parts, host) = start_with(&world, (When::Once(call), error.clone())).await;
+            let host = host.unwrap();
+            assert_eq!(host.partitions(), 3, "{error:?} at {call} kept none closed");
+            assert!(host.status().iter().all(|one| !one.quarantined), "nothing is damaged");
+            for (write, _) in &made {
+                comes_back(&parts, &host, write).await;
+            }
+            assert_eq!(host.partitions(), 4);
+            assert!(host.status().iter().all(|one| one.stopped.is_none()));
+            // What was kept from removal while nobody knew what the partition uses counts no more.
+            host.flush().await.unwrap();
+            host.hosts[0].shared.do_chores().await;
+            let mut used = world.capacity.extents_of_index();
+            used.sort();
+            assert_eq!(host.owned_extents().await, used);
+            host.shutdown().await;
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn partition_is_tried_as_long_as_a_trouble_lasts_and_refuses_meanwhile() {
+    for error in passing() {
+        for call in 0..4 {
+            let world = World::empty();
+            let made = four_accounts(&world).await;
+            let (parts, host) = start_with(&world, (When::From(call), error.clone())).await;
+            let host = host.unwrap();
+            parts.env.clock.sleep(LONG).await;
+            assert!(host.partitions() < 4);
+            let mut refused = 0;
+            for (write, _) in &made {
+                let at = target(&parts, &write.routing_key()).await;
+                match host.write(at, write.clone()).await {
+                    Err(Error::Quarantined(id)) => {
+                        assert_eq!(id, at.partition);
+                        refused += 1;
+                    }
+                    // Open: the account is there, so nothing is written.
+                    Ok(_) => {}
+                    other => panic!("{other:?}"),
+                }
+            }
+            assert_eq!(refused, 4 - host.partitions(), "nobody waits for what may take for ever");
+            assert!(host.status().iter().all(|one| !one.quarantined));
+            world.capacity.fail(When::Once(usize::MAX), Fault::Refused(error.clone()));
+            for (write, _) in &made {
+                comes_back(&parts, &host, write).await;
+            }
+            assert_eq!(host.partitions(), 4);
+            host.shutdown().await;
+        }
+    }
+}
+
+/// What was a passing trouble at first may turn out to be damage.
+#[tokio::test(start_paused = true)]
+async fn partition_that_turns_out_to_be_damaged_is_quarantined_for_good() {
+    let world = World::empty();
+    let made = four_accounts(&world).await;
+    let full = crate::capacity::Error::Full;
+    let (parts, host) = start_with(&world, (When::From(0), full.clone())).await;
+    let host = host.unwrap();
+    world.capacity.flip(*made[1].1.last().unwrap(), 0, 77);
+    world.capacity.fail(When::Once(usize::MAX), Fault::Refused(full));
+    parts.env.clock.sleep(LONG).await;
+    assert_eq!(host.partitions(), 3);
+    let status = host.status();
+    let out: Vec<usize> = (0..4).filter(|number| status[*number].quarantined).collect();
+    assert_eq!(out, [1]);
+    let at = target(&parts, &made[1].0.routing_key()).await;
+    let epoch = at.epoch;
+    assert_eq!(host.write(at, made[1].0.clone()).await, Err(Error::Quarantined(at.partition)));
+    parts.env.clock.sleep(LONG).await;
+    let at = target(&parts, &made[1].0.routing_key()).await;
+    assert_eq!(at.epoch, epoch, "it is not tried again");
+    host.shutdown().await;
+}
+
+/// Hosts that opened their partitions close them again. What they leave behind then, the one that
+/// did not open may need.
+#[tokio::test(start_paused = true)]
+async fn start_that_fails_removes_no_extent() {
+    let mut failed = 0;
+    for after in 0..4 {
+        let world = World::empty();
+        let parts = parts(&world);
+        let hosts = || vec![parts.clone(); 2];
+        let host = Arc::new(Fleet::open(hosts(), world.config).await.unwrap());
+        let name = |number: u64| format!("acc{number:05}");
+        for number in 0..200 {
+            let write = account(&name(number), number);
+            host.write(target(&parts, &write.routing_key()).await, write).await.unwrap();
+        }
+        let cut = RoutingKey::account(&AccountName::new(&name(100)).unwrap());
+        let only = host.status()[0].id;
+        let children = host.split(only, &[cut]).await.unwrap().partitions;
+        // As when it was left on the other host: the children share the log.
+        drop(host);
+        world.capacity.crash();
+        let map = PartitionMap::load(parts.coordinator.as_ref()).await.unwrap();
+        let second = map.partitions().iter().find(|one| one.id == children[1]).unwrap();
+        let mut moved = second.clone();
+        moved.host = HostId::new(1);
+        let key = PartitionDescriptor::coordinator_key(moved.id);
+        let put = crate::coordinator::Op::Put(key, moved.encode());
+        parts.coordinator.txn(&[], &[put]).await.unwrap();
+        world.store.inject_after(after, crate::coordinator::Fault::Unavailable);
+        let start = Fleet::open(hosts(), world.config).await;
+        failed += u64::from(start.is_err());
+        if let Ok(host) = start {
+            host.shutdown().await;
+        }
+        for _ in 0..20 {
+            drop(parts.coordinator.txn(&[], &[]).await);
+        }
+        let host = Fleet::open(hosts(), world.config).await.unwrap();
+        let status = host.status();
+        assert!(status.iter().all(|one| one.stopped.is_none()), "after {after}: {status:?}");
+        for number in 0..200 {
+            let name = AccountName::new(&name(number)).unwrap();
+            let at = target(&parts, RoutingKey::account(&name).as_bytes()).await;
+            host.read(at, Read::Account(name)).await.unwrap();
+        }
+        host.shutdown().await;
+    }
+    assert_eq!(failed, 2, "the claim of either partition failed once");
 }

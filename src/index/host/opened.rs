@@ -1,50 +1,163 @@
-//! The partitions open here, as a set that splits change.
+//! The partitions of a host as a set that splits change: those that are open, and those that did
+//! not open at the start.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::PoisonError;
 use std::sync::RwLock;
+use std::sync::RwLockReadGuard;
+use std::sync::RwLockWriteGuard;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::index::api::Error;
+use crate::index::engine::NotOpened;
 use crate::index::engine::Partition;
+use crate::index::engine::Shared;
 use crate::index::map::PartitionDescriptor;
+use crate::types::ExtentId;
 use crate::types::PartitionId;
 
-/// A partition that could not be opened because files it needs are damaged or missing. Nobody
-/// serves it until the next start, and nothing of its files is removed.
+/// Whether and when a partition that did not open is tried again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Retry {
+    /// It is being tried, and requests wait for it as for a move.
+    Soon,
+    /// It is being tried, but has failed so often that requests are refused at once.
+    Later,
+    /// At the next start: it is quarantined.
+    Never,
+}
+
+/// A partition that did not open at the start.
 #[derive(Clone, Debug)]
-pub(crate) struct Quarantined {
+pub(crate) struct Closed {
     /// Which names that concerns.
     pub(crate) descriptor: PartitionDescriptor,
-    /// What is wrong.
+    /// Why it does not open.
     pub(crate) error: Error,
+    pub(crate) retry: Retry,
+}
+
+impl Closed {
+    /// The partition that was not opened, when it was claimed and files it needs are the reason.
+    /// Damaged or missing ones stay so until the next start; all other reasons may pass.
+    ///
+    /// # Errors
+    /// Any other reason.
+    pub(crate) fn after(not: NotOpened) -> Result<Self, Error> {
+        let Some(descriptor) = not.claimed else { return Err(not.error) };
+        let may_pass = matches!(not.error, Error::Unavailable(_) | Error::Full);
+        if !may_pass && !is_lasting(&not.error) {
+            return Err(not.error);
+        }
+        let retry = if may_pass { Retry::Soon } else { Retry::Never };
+        let one = Self { descriptor, error: not.error, retry };
+        one.log();
+        Ok(one)
+    }
+
+    fn log(&self) {
+        let (partition, keys) = (self.descriptor.id, &self.descriptor.keys);
+        let error = &self.error;
+        if self.is_quarantined() {
+            let what = "partition quarantined: its names answer 503";
+            tracing::error!(%partition, ?keys, %error, "{what}");
+        } else {
+            let what = "the partition does not open yet; tried again";
+            tracing::warn!(%partition, ?keys, %error, "{what}");
+        }
+    }
+
+    /// Whether it waits for the next start.
+    pub(crate) fn is_quarantined(&self) -> bool {
+        self.retry == Retry::Never
+    }
+}
+
+/// Whether only a start after a repair can open the partition.
+pub(crate) const fn is_lasting(error: &Error) -> bool {
+    matches!(error, Error::Corrupt(_) | Error::DiskOut(_))
 }
 
 /// Partitions by id.
 #[derive(Debug)]
 pub(crate) struct Opened {
-    partitions: RwLock<BTreeMap<PartitionId, Arc<Partition>>>,
-    quarantined: Vec<Quarantined>,
-    /// Grows with every change of the set.
+    partitions: RwLock<Partitions>,
+    /// Grows with every change of the open ones.
     version: AtomicU64,
 }
 
+#[derive(Debug, Default)]
+struct Partitions {
+    open: BTreeMap<PartitionId, Arc<Partition>>,
+    closed: BTreeMap<PartitionId, Closed>,
+    /// Extents that count as used while some partition is closed: nobody knows which of them it
+    /// needs.
+    held: Vec<ExtentId>,
+}
+
 impl Opened {
+    /// `held` are uses of extents that end when nothing is closed any more.
     pub(crate) fn new(
-        partitions: BTreeMap<PartitionId, Arc<Partition>>,
-        quarantined: Vec<Quarantined>,
+        open: BTreeMap<PartitionId, Arc<Partition>>,
+        closed: Vec<Closed>,
+        held: Vec<ExtentId>,
     ) -> Self {
-        Self { partitions: RwLock::new(partitions), quarantined, version: AtomicU64::new(0) }
+        let closed = closed.into_iter().map(|one| (one.descriptor.id, one)).collect();
+        let partitions = RwLock::new(Partitions { open, closed, held });
+        Self { partitions, version: AtomicU64::new(0) }
     }
 
-    /// Those that do not serve.
-    pub(crate) fn quarantined(&self) -> &[Quarantined] {
-        &self.quarantined
+    /// Those that did not open.
+    pub(crate) fn closed(&self) -> Vec<Closed> {
+        self.read().closed.values().cloned().collect()
+    }
+
+    /// Whether a partition is closed and being tried.
+    pub(crate) fn is_tried(&self, id: PartitionId) -> bool {
+        self.read().closed.get(&id).is_some_and(|one| !one.is_quarantined())
+    }
+
+    /// Notes why a closed partition still does not open, and when it is tried again.
+    pub(crate) fn still_closed(&self, id: PartitionId, error: Error, retry: Retry) {
+        if let Some(one) = self.write().closed.get_mut(&id) {
+            (one.error, one.retry) = (error, retry);
+            if retry == Retry::Never {
+                one.log();
+            }
+        }
+    }
+
+    /// Lets a partition serve that was closed.
+    pub(crate) fn add_closed(&self, new: Partition, shared: &Shared) {
+        let mut partitions = self.write();
+        partitions.closed.remove(&new.core.id);
+        if partitions.closed.is_empty() {
+            // Before it serves: whoever finds all partitions open finds no use that is none.
+            shared.release(&std::mem::take(&mut partitions.held));
+        }
+        partitions.open.insert(new.core.id, Arc::new(new));
+        self.version.fetch_add(1, Ordering::Release);
     }
 
     pub(crate) fn get(&self, id: PartitionId) -> Option<Arc<Partition>> {
-        self.partitions.read().unwrap_or_else(PoisonError::into_inner).get(&id).cloned()
+        self.read().open.get(&id).cloned()
+    }
+
+    /// As [`Self::get`].
+    ///
+    /// # Errors
+    /// [`Error::WrongPartition`] when it is not open here, [`Error::Quarantined`] when nobody
+    /// should wait for it.
+    pub(crate) fn find(&self, id: PartitionId) -> Result<Arc<Partition>, Error> {
+        let partitions = self.read();
+        if let Some(open) = partitions.open.get(&id) {
+            return Ok(Arc::clone(open));
+        }
+        match partitions.closed.get(&id).map(|one| one.retry) {
+            Some(Retry::Later | Retry::Never) => Err(Error::Quarantined(id)),
+            Some(Retry::Soon) | None => Err(Error::WrongPartition),
+        }
     }
 
     /// Another number whenever the set is another.
@@ -54,22 +167,30 @@ impl Opened {
 
     /// All of them as of now, by id.
     pub(crate) fn all(&self) -> Vec<Arc<Partition>> {
-        self.partitions.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
+        self.read().open.values().cloned().collect()
     }
 
     /// Stops partitions, then lets others take their place: nobody is served by both (I6).
     pub(crate) fn replace(&self, old: &[Arc<Partition>], new: Vec<Partition>) {
-        let mut partitions = self.partitions.write().unwrap_or_else(PoisonError::into_inner);
+        let mut partitions = self.write();
         for old in old {
             old.core.lose();
-            partitions.remove(&old.core.id);
+            partitions.open.remove(&old.core.id);
         }
-        partitions.extend(new.into_iter().map(|new| (new.core.id, Arc::new(new))));
+        partitions.open.extend(new.into_iter().map(|new| (new.core.id, Arc::new(new))));
         self.version.fetch_add(1, Ordering::Release);
     }
 
     /// Lets one more serve.
     pub(crate) fn add(&self, new: Partition) {
         self.replace(&[], vec![new]);
+    }
+
+    fn read(&self) -> RwLockReadGuard<'_, Partitions> {
+        self.partitions.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, Partitions> {
+        self.partitions.write().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -42,7 +42,9 @@ impl Writer<'_> {
                     Trouble::WriteError | Trouble::SyncError | Trouble::ReadErrors
                 )
             }
-            Error::Unreadable { .. } => down || self.plan.trouble == Trouble::ReadErrors,
+            Error::Unreadable { .. } | Error::OutOfService { .. } => {
+                down || self.plan.trouble == Trouble::ReadErrors
+            }
             Error::NoSuchExtent { .. }
             | Error::Sealed { .. }
             | Error::Fenced { .. }
