@@ -34,6 +34,8 @@ pub struct ReclaimMetrics {
     pub read_extents: Counter,
     /// Warnings about reads that have run for long.
     pub long_reads: Counter,
+    /// Steps that went on without a partition that failed.
+    pub passed_over: Counter,
     /// Age of the oldest running read.
     pub oldest_read_seconds: Gauge,
     /// Payload bytes of garbage that running reads held in the last pass.
@@ -46,7 +48,7 @@ impl ReclaimMetrics {
     pub fn registered(registry: &mut Registry) -> Self {
         let metrics = Self::default();
         let inner = registry.sub_registry_with_prefix("reclaim");
-        let counters: [(&str, &str, &Counter); 13] = [
+        let counters: [(&str, &str, &Counter); 14] = [
             ("freed_bytes", "Payload bytes of garbage rows freed", &metrics.freed_bytes),
             ("garbage_rows", "Garbage rows freed and forgotten", &metrics.garbage_rows),
             ("rolled_extents", "Open extents sealed for their garbage", &metrics.rolled_extents),
@@ -59,6 +61,7 @@ impl ReclaimMetrics {
             ("audited_extents", "Data extents held against the rows", &metrics.audited_extents),
             ("removed_extents", "Orphaned log and run extents", &metrics.removed_extents),
             ("read_extents", "Extents left to the next audit for reads", &metrics.read_extents),
+            ("passed_over", "Steps that went on without a failing partition", &metrics.passed_over),
             ("long_reads", "Warnings about reads that run for long", &metrics.long_reads),
         ];
         for (name, help, counter) in counters {

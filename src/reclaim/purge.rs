@@ -51,7 +51,8 @@ impl Once {
     }
 }
 
-/// Purges deleted containers, a bounded part. Whether there was anything to do.
+/// Purges deleted containers, a bounded part. Whether there was anything to do. One that a failing
+/// partition keeps from being purged does not stop the others.
 pub(super) async fn purge(
     reclaim: &Reclaim,
     map: &PartitionMap,
@@ -61,40 +62,61 @@ pub(super) async fn purge(
     let dead = dead_containers(reclaim, map).await?;
     purged.0.retain(|container, _| dead.contains(container));
     for container in dead {
-        let now = reclaim.env.clock.monotonic();
-        let again = match purged.0.get_mut(&container) {
-            Some(once) => {
-                let young = now.saturating_sub(once.at) < reclaim.config.purge_again_after;
-                if once.may_grow(&reclaim.inflight) || young {
-                    continue;
-                }
-                // A commit that was answered as unknown is decided once its partition commits
-                // again.
-                walk::prove_all(reclaim, map).await?;
-                true
-            }
-            None => false,
-        };
-        if !remove_rows(reclaim, map, container, &mut writes).await? {
-            return Ok(true);
-        }
-        if again {
-            forget(reclaim, map, container).await?;
-            purged.0.remove(&container);
-            reclaim.metrics.purged_containers.inc();
-        } else {
-            let at = reclaim.env.clock.monotonic();
-            let requests = reclaim.inflight.change_mark();
-            purged.0.insert(container, Once { at, requests, commits: None });
+        match purge_one(reclaim, map, (container, purged), &mut writes).await {
+            Ok(true) => {}
+            Ok(false) => return Ok(true),
+            Err(error) => reclaim.pass_over("purge", error)?,
         }
     }
     Ok(writes < reclaim.config.writes_per_pass)
 }
 
+/// Purges one deleted container if it is time; false when `writes` ran out before its end.
+async fn purge_one(
+    reclaim: &Reclaim,
+    map: &PartitionMap,
+    (container, purged): (Dead, &mut Purged),
+    writes: &mut usize,
+) -> Result<bool, Error> {
+    let now = reclaim.env.clock.monotonic();
+    let again = match purged.0.get_mut(&container) {
+        Some(once) => {
+            let young = now.saturating_sub(once.at) < reclaim.config.purge_again_after;
+            if once.may_grow(&reclaim.inflight) || young {
+                return Ok(true);
+            }
+            // A commit that was answered as unknown is decided once its partition commits again.
+            let range = RoutingKey::container_range(container.0, container.1);
+            walk::prove_in(reclaim, map, &range).await?;
+            true
+        }
+        None => false,
+    };
+    if !remove_rows(reclaim, map, container, writes).await? {
+        return Ok(false);
+    }
+    if again {
+        forget(reclaim, map, container).await?;
+        purged.0.remove(&container);
+        reclaim.metrics.purged_containers.inc();
+    } else {
+        let at = reclaim.env.clock.monotonic();
+        let requests = reclaim.inflight.change_mark();
+        purged.0.insert(container, Once { at, requests, commits: None });
+    }
+    Ok(true)
+}
+
 async fn dead_containers(reclaim: &Reclaim, map: &PartitionMap) -> Result<Vec<Dead>, Error> {
     let mut all = Vec::new();
     for partition in map.partitions() {
-        let reply = reclaim.host.read(target(partition), Read::DeadContainers).await?;
+        let reply = match reclaim.host.read(target(partition), Read::DeadContainers).await {
+            Ok(reply) => reply,
+            Err(error) => {
+                reclaim.pass_over("deleted containers", error.into())?;
+                continue;
+            }
+        };
         let ReadReply::DeadContainers(dead) = reply else { return Err(Error::Answer) };
         all.extend(dead.into_iter().map(|(account, container, _)| (account, container)));
     }

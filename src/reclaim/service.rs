@@ -6,6 +6,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
+
 use crate::capacity::Capacity;
 use crate::capacity::ExtentInfo;
 use crate::env::Env;
@@ -147,13 +149,16 @@ impl Reclaim {
         state.seen = Seen::default();
         let owners: BTreeSet<Owner> = map.partitions().iter().map(|p| (p.id, p.epoch)).collect();
         state.met.retain(|owner, _| owners.contains(owner));
+        state.tags_from.retain(|owner, _| owners.contains(owner));
+        let passed_over = self.metrics.passed_over.get();
         for partition in map.partitions() {
             let met = state.met.entry((partition.id, partition.epoch)).or_default();
             match garbage::free(self, target(partition), met, &mut state.seen).await {
                 Ok(freed) => busy |= freed,
                 Err(error) => log_failure("garbage", &error),
             }
-            match tags::index(self, &map, target(partition), &mut names).await {
+            let position = state.tags_from.entry((partition.id, partition.epoch)).or_default();
+            match tags::index(self, &map, target(partition), (&mut names, position)).await {
                 Ok(done) => busy |= done,
                 Err(error) => log_failure("tags", &error),
             }
@@ -178,6 +183,11 @@ impl Reclaim {
                 Err(error) => log_failure("purge", &error),
             }
         }
+        let passed_over = self.metrics.passed_over.get().saturating_sub(passed_over);
+        if passed_over > 0 && state.passed_over == 0 {
+            tracing::warn!(steps = passed_over, "reclaim goes on without partitions that fail");
+        }
+        state.passed_over = passed_over;
         busy
     }
 
@@ -253,6 +263,27 @@ impl Reclaim {
         result
     }
 
+    /// Notes that a step goes on although a partition fails: what needs that one waits for a later
+    /// pass.
+    ///
+    /// # Errors
+    /// Whatever concerns more than one partition: the map is stale, the program stops.
+    pub(super) fn pass_over(&self, step: &'static str, error: Error) -> Result<(), Error> {
+        match error {
+            Error::Index(index::Error::WrongPartition)
+            | Error::Capacity(_)
+            | Error::Answer
+            | Error::Held { .. }
+            | Error::Stopping => Err(error),
+            Error::Index(error) => {
+                // The pass tells of it once.
+                tracing::debug!(step, %error, "reclaim goes on without a partition");
+                self.metrics.passed_over.inc();
+                Ok(())
+            }
+        }
+    }
+
     /// Fails once the program stops: called between steps, so that shutdown waits for one step at most.
     pub(super) fn go_on(&self) -> Result<(), Error> {
         if self.env.tasks.stopping().is_cancelled() { Err(Error::Stopping) } else { Ok(()) }
@@ -280,6 +311,10 @@ pub(super) struct PassState {
     /// What the last pass found of it.
     seen: Seen,
     purged: Purged,
+    /// Where to go on with work on the tag index.
+    tags_from: BTreeMap<Owner, Bytes>,
+    /// Steps of the last pass that went on without a partition.
+    passed_over: u64,
     /// When to look for deleted containers again, by the monotonic clock.
     purge_again: Duration,
     /// When expiry last ran, by the monotonic clock.

@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use bytes::Bytes;
 
 use crate::index;
+use crate::index::EntryChange;
 use crate::index::IndexTag;
 use crate::index::ListContainers;
 use crate::index::PartitionMap;
@@ -22,6 +23,7 @@ use crate::types::AccountId;
 use crate::types::ContainerId;
 use crate::types::ContainerName;
 use crate::types::RoutingKey;
+use crate::types::TagEntryKey;
 
 /// Work rows taken up at once.
 const ROWS: usize = 64;
@@ -32,57 +34,84 @@ const CONTAINERS: usize = 1_000;
 #[derive(Debug, Default)]
 pub(super) struct Names(HashMap<(AccountId, ContainerId), Option<ContainerName>>);
 
-/// Takes up the work rows of one partition that are due, a bounded part. Whether there were any.
+/// Takes up the work rows of one partition that are due, a bounded part from `position` on, which
+/// is left where the next pass goes on. Whether anything was brought in. Work that needs a
+/// partition which fails stays, and what is behind it goes on.
 pub(super) async fn index(
     reclaim: &Reclaim,
     map: &PartitionMap,
     here: Target,
-    names: &mut Names,
+    (names, position): (&mut Names, &mut Bytes),
 ) -> Result<bool, Error> {
-    let mut done = 0;
-    let mut from = Some(Bytes::new());
-    while let Some(start) = from
-        && done < reclaim.config.garbage_rows_per_pass
-    {
+    let (mut seen, mut done) = (0, 0);
+    while seen < reclaim.config.garbage_rows_per_pass {
         reclaim.go_on()?;
-        let read = Read::TagWork { blob: None, from: start, limit: ROWS };
+        let read = Read::TagWork { blob: None, from: position.clone(), limit: ROWS };
         let ReadReply::TagWork(mut work, next) = reclaim.host.read(here, read).await? else {
             return Err(Error::Answer);
         };
-        from = next;
         let now = reclaim.env.clock.now();
         // Younger work is on its way: its front end brings it in.
         work.retain(|work| garbage::is_old(work.time, reclaim.config.grace, now));
-        done += work.len();
+        seen += work.len();
         if !work.is_empty() {
-            bring_in(reclaim, map, here, work, names).await?;
+            done += bring_in(reclaim, map, here, work, names).await?;
+        }
+        *position = next.unwrap_or_default();
+        if position.is_empty() {
+            break;
         }
     }
     Ok(done > 0)
 }
 
+/// Brings in what can be, and forgets the rows that are wholly done. How many these are.
 async fn bring_in(
     reclaim: &Reclaim,
     map: &PartitionMap,
     here: Target,
-    work: Vec<TagWork>,
+    mut work: Vec<TagWork>,
     names: &mut Names,
-) -> Result<(), Error> {
+) -> Result<usize, Error> {
+    let mut left = Vec::new();
     for change in TagWork::changes(&work) {
         reclaim.go_on()?;
-        let container = match container_of(&change.entry.blob) {
-            Some(container) if change.present => names.get(reclaim, map, container).await?,
-            Some(_) | None => None,
-        };
-        let entry = change.entry.routing_key();
-        let owner = map.owner(entry.as_bytes()).ok_or(index::Error::WrongPartition)?;
-        // Of a container that is gone nothing is put.
-        let write = Write::IndexTag(IndexTag { entry, time: change.time, container });
-        reclaim.host.write(target(owner), write).await?;
+        if let Err(error) = carry_out(reclaim, map, &change, names).await {
+            reclaim.pass_over("tags", error)?;
+            left.push(change.entry);
+        }
     }
-    // Index first: a crash between these two lines brings the same in again, which changes nothing.
-    let rows = work.into_iter().map(|work| work.row).collect();
-    reclaim.host.write(here, Write::ForgetTagWork { rows }).await?;
+    work.retain(|one| !left.iter().any(|entry| names_entry(one, entry)));
+    let rows: Vec<Bytes> = work.into_iter().map(|work| work.row).collect();
+    let done = rows.len();
+    // Index first: a crash between these two steps brings the same in again, which changes nothing.
+    if done > 0 {
+        reclaim.host.write(here, Write::ForgetTagWork { rows }).await?;
+    }
+    Ok(done)
+}
+
+/// Whether the entry is among those that this work changes.
+fn names_entry(work: &TagWork, entry: &TagEntryKey) -> bool {
+    let mut pairs = work.removed.iter().chain(work.added.iter());
+    work.blob == entry.blob && pairs.any(|pair| pair == (entry.key.as_str(), entry.value.as_str()))
+}
+
+async fn carry_out(
+    reclaim: &Reclaim,
+    map: &PartitionMap,
+    change: &EntryChange,
+    names: &mut Names,
+) -> Result<(), Error> {
+    let container = match container_of(&change.entry.blob) {
+        Some(container) if change.present => names.get(reclaim, map, container).await?,
+        Some(_) | None => None,
+    };
+    let entry = change.entry.routing_key();
+    let owner = map.owner(entry.as_bytes()).ok_or(index::Error::WrongPartition)?;
+    // Of a container that is gone nothing is put.
+    let write = Write::IndexTag(IndexTag { entry, time: change.time, container });
+    reclaim.host.write(target(owner), write).await?;
     Ok(())
 }
 

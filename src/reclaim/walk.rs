@@ -15,6 +15,7 @@ use crate::reclaim::Error;
 use crate::reclaim::partitions::target;
 use crate::reclaim::service::Reclaim;
 use crate::types::Epoch;
+use crate::types::KeyRange;
 use crate::types::Location;
 use crate::types::PartitionId;
 
@@ -77,8 +78,19 @@ async fn pages(
 
 /// Has every partition commit something.
 pub(super) async fn prove_all(reclaim: &Reclaim, map: &PartitionMap) -> Result<(), Error> {
+    prove_in(reclaim, map, &KeyRange::all()).await
+}
+
+/// Has every partition with keys in a range commit something.
+pub(super) async fn prove_in(
+    reclaim: &Reclaim,
+    map: &PartitionMap,
+    range: &KeyRange,
+) -> Result<(), Error> {
     for partition in map.partitions() {
-        prove(reclaim, partition).await?;
+        if range.intersect(partition.keys.range()).is_some() {
+            prove(reclaim, partition).await?;
+        }
     }
     Ok(())
 }

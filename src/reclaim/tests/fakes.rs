@@ -41,6 +41,7 @@ pub(super) struct FakeIndex {
     pub(super) owned: Mutex<Vec<ExtentId>>,
     pub(super) fail_reads_of: Mutex<Option<usize>>,
     pub(super) fail_writes_of: Mutex<Option<usize>>,
+    pub(super) quarantined: Mutex<Option<usize>>,
     pub(super) slow_writes: Mutex<Duration>,
     pub(super) slow_reads: Mutex<Duration>,
     pub(super) between_pages: Mutex<Option<Hook>>,
@@ -57,7 +58,9 @@ impl FakeIndex {
     fn at(&self, target: Target) -> Result<usize, Error> {
         let number = usize::try_from(target.partition.get()).unwrap();
         let known = number < self.partitions.lock().unwrap().len();
-        if known && target.epoch.get() == *self.epoch.lock().unwrap() {
+        if known && *self.quarantined.lock().unwrap() == Some(number) {
+            Err(Error::Quarantined(target.partition))
+        } else if known && target.epoch.get() == *self.epoch.lock().unwrap() {
             Ok(number)
         } else {
             Err(Error::WrongPartition)
@@ -330,6 +333,7 @@ impl Bench {
             owned: Mutex::default(),
             fail_reads_of: Mutex::default(),
             fail_writes_of: Mutex::default(),
+            quarantined: Mutex::default(),
             slow_writes: Mutex::default(),
             slow_reads: Mutex::default(),
             between_pages: Mutex::default(),

@@ -234,6 +234,42 @@ async fn deleted_container_is_remembered_until_slow_uploads_have_landed() {
     assert_eq!(bench.index.rows(), 0);
 }
 
+/// Its names lie in the last partition alone; another container's lie in all of them.
+#[tokio::test(start_paused = true)]
+async fn deleted_container_is_purged_although_a_partition_elsewhere_is_quarantined() {
+    let bench = Bench::new();
+    make_and_delete_container(&bench);
+    let name = || ContainerName::new("other").unwrap();
+    bench.index.must(&Write::CreateContainer(CreateContainer {
+        account: ACCOUNT,
+        name: name(),
+        id: ContainerId::new(8),
+        collation: Collation::Utf16,
+        metadata: Metadata::default(),
+        public_access: PublicAccess::Private,
+        encryption_scope: None,
+    }));
+    let guard = Guard::default();
+    let delete = DeleteContainer { account: ACCOUNT, name: name(), guard };
+    bench.index.must(&Write::DeleteContainer(delete));
+    *bench.index.quarantined.lock().unwrap() = Some(1);
+    let reclaim = bench.reclaim().await;
+    let mut state = PassState::default();
+    for _ in 0..4 {
+        reclaim.pass(&mut state).await;
+        bench.after(HOUR).await;
+    }
+    assert_eq!(bench.metrics.purged_containers.get(), 1, "the other container is gone");
+    assert!(bench.metrics.passed_over.get() > 0);
+    *bench.index.quarantined.lock().unwrap() = None;
+    for _ in 0..4 {
+        reclaim.pass(&mut state).await;
+        bench.after(HOUR).await;
+    }
+    assert_eq!(bench.metrics.purged_containers.get(), 2);
+    assert_eq!(bench.index.rows(), 0);
+}
+
 #[tokio::test(start_paused = true)]
 async fn purge_goes_on_where_its_budget_ended() {
     let bench = Bench::new();

@@ -164,3 +164,38 @@ async fn index_converges_whatever_is_cut_off_or_repeated() {
         assert!(work(&bench).is_empty(), "seed {seed}");
     }
 }
+
+/// The container's row is out of reach, so nothing can be put; what is only removed can.
+#[tokio::test(start_paused = true)]
+async fn work_behind_a_quarantined_partition_goes_on() {
+    const BLOCKED: usize = 150;
+    let bench = Bench::new();
+    bench.index.must(&container());
+    bench.index.must(&tagged("z", tags(&[("k", "1")])));
+    let mut setup = bench.setup().await;
+    setup.config.garbage_rows_per_pass = 64;
+    let reclaim = crate::reclaim::Reclaim::new(setup);
+    bench.after(HOUR).await;
+    reclaim.pass(&mut PassState::default()).await;
+    assert_eq!(entries(&bench).len(), 1);
+    let names: Vec<String> = (0..BLOCKED).map(|number| format!("x{number:03}")).collect();
+    for name in &names {
+        bench.index.must(&tagged(name, tags(&[("k", "1")])));
+    }
+    bench.index.must(&delete("z"));
+    bench.after(HOUR).await;
+    *bench.index.quarantined.lock().unwrap() = Some(0);
+    let mut state = PassState::default();
+    for _ in 0..BLOCKED / 64 + 2 {
+        reclaim.pass(&mut state).await;
+    }
+    assert!(entries(&bench).is_empty(), "what is behind the blocked work is not brought in");
+    assert_eq!(work(&bench).len(), BLOCKED, "what could not be brought in is still to be done");
+    assert!(bench.metrics.passed_over.get() >= BLOCKED as u64);
+    *bench.index.quarantined.lock().unwrap() = None;
+    for _ in 0..BLOCKED / 64 + 2 {
+        reclaim.pass(&mut state).await;
+    }
+    assert_eq!(entries(&bench).len(), BLOCKED);
+    assert!(work(&bench).is_empty());
+}
