@@ -6,7 +6,7 @@ use std::sync::RwLock;
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures_util::future::try_join_all;
+use futures_util::future::join_all;
 
 use crate::coordinator::Coordinator;
 use crate::env::Env;
@@ -26,6 +26,9 @@ use crate::index::WriteReply;
 /// How long a request may keep meeting stale maps before it is given up: changes of the map take milliseconds, and many of
 /// them after each other are no reason to refuse anybody.
 const PATIENCE: Duration = Duration::from_secs(10);
+
+/// What each owner of a range said.
+type Answers = Vec<Result<ReadReply, Error>>;
 
 /// Routes by key over a cached partition map.
 #[derive(Debug)]
@@ -84,30 +87,52 @@ impl Router {
         self.ask_all(position, |_| read.clone()).await.map(|(_, answers)| answers)
     }
 
+    /// As [`Self::read_from`], with the answer or refusal of each, and where their range ends: for
+    /// whoever can go on without one.
+    ///
+    /// # Errors
+    /// The coordinator's, and [`Error::Overloaded`] when an owner changes for too long.
+    pub async fn read_from_each(
+        &self,
+        position: &[u8],
+        read: Read,
+    ) -> Result<(Option<Bytes>, Answers), Error> {
+        self.ask_each(position, |_| read.clone()).await
+    }
+
     /// The answers to what `read` makes for so many stripes, and where the range ends that they are of.
     async fn ask_all(
         &self,
         position: &[u8],
         read: impl Fn(usize) -> Read,
     ) -> Result<(Option<Bytes>, Vec<ReadReply>), Error> {
+        let (high, answers) = self.ask_each(position, read).await?;
+        Ok((high, answers.into_iter().collect::<Result<_, _>>()?))
+    }
+
+    async fn ask_each(
+        &self,
+        position: &[u8],
+        read: impl Fn(usize) -> Read,
+    ) -> Result<(Option<Bytes>, Answers), Error> {
         let mut chase = Chase::default();
         loop {
             let map = self.map();
             let owners = map.at(position);
             let ask = |target| {
                 let answer = self.host.read(target, read(owners.len()));
-                async move { answer.await.map_err(|error| (target, error)) }
+                async move { (target, answer.await) }
             };
-            match try_join_all(owners.iter().map(Target::of).map(ask)).await {
-                Err((target, Error::WrongPartition)) => {
-                    self.refresh((&map, target), &mut chase).await?;
-                }
-                Err((_, error)) => return Err(error),
-                Ok(answers) => {
-                    let high = owners.first().and_then(|owner| owner.keys.range().high());
-                    return Ok((high.map(|high| high.as_bytes().clone()), answers));
-                }
+            let answers = join_all(owners.iter().map(Target::of).map(ask)).await;
+            let mut stale =
+                answers.iter().filter(|one| matches!(one.1, Err(Error::WrongPartition)));
+            if let Some((target, _)) = stale.next() {
+                self.refresh((&map, *target), &mut chase).await?;
+                continue;
             }
+            let high = owners.first().and_then(|owner| owner.keys.range().high());
+            let answers = answers.into_iter().map(|(_, answer)| answer).collect();
+            return Ok((high.map(|high| high.as_bytes().clone()), answers));
         }
     }
 
@@ -422,7 +447,7 @@ mod tests {
         owner.epoch.store(2, Ordering::Relaxed);
         let begun = router.env.clock.monotonic();
         let both = [b"a", b"b"].map(|key| router.read(key, Read::DeadContainers));
-        for refused in futures_util::future::join_all(both).await {
+        for refused in join_all(both).await {
             assert_eq!(refused.unwrap_err(), Error::Overloaded);
         }
         let took = router.env.clock.monotonic() - begun;

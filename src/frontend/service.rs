@@ -134,7 +134,7 @@ pub struct FrontEnd {
     pub(super) audit_log: AuditLog,
     pub(crate) config: FrontEndConfig,
     /// Copies that outlive their request.
-    pub(crate) copies: Copies,
+    pub(crate) copies: Arc<Copies>,
     /// Reads to be remembered, when they are tracked.
     pub(crate) last_access: Option<LastAccess>,
     /// Memory of answers on their way out.
@@ -189,7 +189,7 @@ impl FrontEnd {
             trace: parts.trace,
             faults: parts.faults,
             audit_log: parts.audit_log,
-            copies: Copies::default(),
+            copies: Arc::default(),
             last_access: config.last_access.then(|| LastAccess::new(&parts.metrics)),
             metrics: parts.metrics,
             config,

@@ -5,11 +5,13 @@
 //! end. The row is the only memory: a copy that a crash cut begins anew, and what it had stored is
 //! left to the audit. Accounts take turns (`turns.rs`).
 
+use std::collections::BTreeSet;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::MutexGuard;
 use std::sync::PoisonError;
+use std::sync::atomic::AtomicBool;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -33,6 +35,7 @@ use crate::frontend::ops::copies::take;
 use crate::frontend::ops::copies::take::Form;
 use crate::frontend::ops::copies::take::Hold;
 use crate::frontend::ops::copies::turns::Turns;
+use crate::frontend::route::Router;
 use crate::frontend::service::FrontEnd;
 use crate::frontend::source;
 use crate::frontend::source::Fetched;
@@ -56,6 +59,7 @@ use crate::protocol::copy::CopySource;
 use crate::protocol::operation::BlobPath;
 use crate::types::AccountId;
 use crate::types::BlobKind;
+use crate::types::PartitionId;
 use crate::types::RoutingKey;
 
 /// Work rows read at once.
@@ -64,12 +68,16 @@ const JOBS: usize = 64;
 const TIME_MAX: Duration = Duration::from_secs(14 * 24 * 3_600);
 /// How long after a refusal that will pass, such as a full queue, it is tried again.
 const AGAIN: Duration = Duration::from_secs(1);
+/// How long after some copies were out of reach they are looked for again.
+const LOOK: Duration = Duration::from_secs(10);
 
 /// The copies this process carries out.
 #[derive(Debug, Default)]
 pub(crate) struct Copies {
     wake: Notify,
     in_hand: Mutex<InHand>,
+    /// One panicked and is not to begin anew at once.
+    panicked: AtomicBool,
 }
 
 #[derive(Debug, Default)]
@@ -102,14 +110,14 @@ impl Copies {
 
     /// Notes a copy of an account to carry out; `None` when it is being carried out, or the account
     /// has its share.
-    fn take_up(&self, id: Uuid, account: AccountId) -> Option<Arc<Running>> {
+    fn take_up(self: &Arc<Self>, id: Uuid, account: AccountId) -> Option<Place> {
         let mut in_hand = self.in_hand();
         if in_hand.running.contains_key(&id) || !in_hand.turns.take(account) {
             return None;
         }
         let one = Arc::new(Running::default());
         in_hand.running.insert(id, Arc::clone(&one));
-        Some(one)
+        Some(Place { of: Arc::clone(self), id, account, running: one })
     }
 
     fn forget(&self, id: Uuid, account: AccountId) {
@@ -133,6 +141,24 @@ impl Copies {
 
     fn in_hand(&self) -> MutexGuard<'_, InHand> {
         self.in_hand.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A copy's place among those in hand. It is given back when this is dropped, also by a panic.
+#[derive(Debug)]
+struct Place {
+    of: Arc<Copies>,
+    id: Uuid,
+    account: AccountId,
+    running: Arc<Running>,
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.of.panicked.store(true, Ordering::Relaxed);
+        }
+        self.of.forget(self.id, self.account);
     }
 }
 
@@ -176,16 +202,23 @@ pub(crate) async fn abort(
 /// Carries pending copies out until the program stops.
 pub async fn run(front: Arc<FrontEnd>) {
     let stopping = front.env.tasks.stopping();
-    let mut turn = Bytes::new();
+    let mut look = Look::default();
+    let mut missed = 0;
     loop {
         let found = tokio::select! {
             biased;
             () = stopping.cancelled() => return,
-            found = start_all(&front, &mut turn) => found,
+            found = start_all(&front, &mut look) => found,
         };
+        if look.missed.len() > missed {
+            let partitions = &look.missed;
+            tracing::warn!(?partitions, "copies of partitions out of service wait; others go on");
+        }
+        missed = look.missed.len();
         let again = async {
             match found {
-                Ok(()) => std::future::pending().await,
+                Ok(()) if missed == 0 => std::future::pending().await,
+                Ok(()) => front.env.clock.sleep(LOOK).await,
                 Err(error) => {
                     tracing::debug!(%error, "pending copies cannot be read");
                     front.env.clock.sleep(AGAIN).await;
@@ -198,34 +231,47 @@ pub async fn run(front: Arc<FrontEnd>) {
             () = front.copies.wake.notified() => {}
             () = again => {}
         }
+        if front.copies.panicked.swap(false, Ordering::Relaxed) {
+            front.env.clock.sleep(AGAIN).await;
+        }
     }
 }
 
+/// Where copies are looked for.
+#[derive(Debug, Default)]
+struct Look {
+    /// The position from which the next account is looked for.
+    turn: Bytes,
+    /// Partitions out of service that this look had to go on without.
+    missed: BTreeSet<PartitionId>,
+}
+
 /// Starts what is pending and not running as far as there is room, one copy of each account after
-/// the other. `turn` is the position from which the next account is looked for.
-async fn start_all(front: &Arc<FrontEnd>, turn: &mut Bytes) -> Result<(), index::Error> {
-    while start_round(front, turn).await? {}
+/// the other.
+async fn start_all(front: &Arc<FrontEnd>, look: &mut Look) -> Result<(), index::Error> {
+    look.missed.clear();
+    while start_round(front, look).await? {}
     Ok(())
 }
 
 /// Starts one more copy of each account that has one pending and not its share; whether any was
 /// started, and there is room for more.
-async fn start_round(front: &Arc<FrontEnd>, turn: &mut Bytes) -> Result<bool, index::Error> {
-    let begin = turn.clone();
+async fn start_round(front: &Arc<FrontEnd>, look: &mut Look) -> Result<bool, index::Error> {
+    let begin = look.turn.clone();
     let (mut started, mut wrapped) = (false, false);
     while !front.copies.is_full() {
-        match next_account(front, turn.clone()).await? {
+        match next_account(&front.router, look).await? {
             Some((account, _)) if wrapped && position(account) >= begin => return Ok(started),
             Some((account, jobs)) => {
                 started |= start_one(front, account, jobs);
-                *turn = position(AccountId::new(account.get().saturating_add(1)));
+                look.turn = position(AccountId::new(account.get().saturating_add(1)));
             }
             None if wrapped || begin.is_empty() => {
-                *turn = Bytes::new();
+                look.turn = Bytes::new();
                 return Ok(started);
             }
             None => {
-                *turn = Bytes::new();
+                look.turn = Bytes::new();
                 wrapped = true;
             }
         }
@@ -236,17 +282,27 @@ async fn start_round(front: &Arc<FrontEnd>, turn: &mut Bytes) -> Result<bool, in
 /// The next account at or behind a position that has copies pending, and the first of them. An
 /// account runs fewer than a page of them: one that does not run is among these if there is any.
 async fn next_account(
-    front: &FrontEnd,
-    from: Bytes,
+    router: &Router,
+    look: &mut Look,
 ) -> Result<Option<(AccountId, Vec<PendingCopy>)>, index::Error> {
-    let mut from = Some(from);
+    let mut from = Some(look.turn.clone());
     while let Some(start) = from {
         let read = Read::CopyJobs { from: start.clone(), limit: JOBS };
         let (mut jobs, mut nexts) = (Vec::new(), Vec::new());
-        for answer in front.router.read_from(&start, read).await? {
-            let ReadReply::CopyJobs(some, next) = answer else { return Ok(None) };
-            jobs.extend(some);
-            nexts.extend(next);
+        let (end, answers) = router.read_from_each(&start, read).await?;
+        for answer in answers {
+            match answer {
+                Ok(ReadReply::CopyJobs(some, next)) => {
+                    jobs.extend(some);
+                    nexts.extend(next);
+                }
+                Ok(_) => return Ok(None),
+                Err(index::Error::Quarantined(partition)) => {
+                    look.missed.insert(partition);
+                    nexts.extend(end.clone());
+                }
+                Err(error) => return Err(error),
+            }
         }
         if let Some(account) = jobs.iter().map(account_of).min() {
             jobs.retain(|pending| account_of(pending) == account);
@@ -260,9 +316,9 @@ async fn next_account(
 /// Starts the first of these that does not run.
 fn start_one(front: &Arc<FrontEnd>, account: AccountId, jobs: Vec<PendingCopy>) -> bool {
     for pending in jobs {
-        if let Some(running) = front.copies.take_up(pending.job.id, account) {
+        if let Some(place) = front.copies.take_up(pending.job.id, account) {
             let of = Arc::clone(front);
-            drop(front.env.tasks.spawn("copy", carry_out(of, pending, running)));
+            drop(front.env.tasks.spawn("copy", carry_out(of, pending, place)));
             return true;
         }
     }
@@ -280,22 +336,21 @@ fn position(account: AccountId) -> Bytes {
     Bytes::copy_from_slice(&account.get().to_be_bytes())
 }
 
-async fn carry_out(front: Arc<FrontEnd>, pending: PendingCopy, running: Arc<Running>) {
-    let (id, account) = (pending.job.id, account_of(&pending));
+async fn carry_out(front: Arc<FrontEnd>, pending: PendingCopy, place: Place) {
+    let (id, running) = (place.id, &place.running);
     let stopping = front.env.tasks.stopping();
     tokio::select! {
         biased;
         // The work row stays: the next start takes it up.
         () = stopping.cancelled() => {}
         () = running.abort.cancelled() => {}
-        done = fetch(&front, &pending, &running) => {
+        done = fetch(&front, &pending, running) => {
             if let Err(error) = settle(&front, &pending, done).await {
                 tracing::debug!(%id, %error, "a pending copy is tried again");
                 front.env.clock.sleep(AGAIN).await;
             }
         }
     }
-    front.copies.forget(id, account);
 }
 
 /// Commits how a copy ended; an error means that it has not.
@@ -376,3 +431,6 @@ async fn fetch(
     };
     Ok((CopyEnd::Success { content: taken.content, crc64: taken.crc64 }, Some(taken.hold)))
 }
+
+#[cfg(test)]
+mod tests;
