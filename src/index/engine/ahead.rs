@@ -11,7 +11,12 @@
 //!    the write goes back to 1.
 //!
 //! A write that was overtaken again and again keeps other writes to the same rows waiting before
-//! they are queued, so that it comes through.
+//! they are queued, so that it comes through. Of two that are evaluated ahead and may touch the
+//! same rows, the second waits for the end of the first.
+//!
+//! Few are evaluated at a time, since each holds its rows in memory. One that is queued counts in
+//! the bytes of the queue instead, and gives its place to the next; only one for which the queue
+//! has no room keeps it through its commit.
 
 use std::sync::Arc;
 use std::sync::Mutex;
@@ -115,19 +120,28 @@ pub(crate) struct Watching {
 }
 
 impl Watches {
-    fn begin(self: &Arc<Self>, range: KeyRange) -> Arc<Watching> {
+    /// Begins a watch, unless there is one on some of the same rows: then what to wait for.
+    fn begin(self: &Arc<Self>, range: &KeyRange) -> Result<Arc<Watching>, CancellationToken> {
+        let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(other) = all.iter().find(|other| other.range.intersect(range).is_some()) {
+            return Err(other.ended.clone());
+        }
         let watch = Arc::new(Watch {
-            range,
+            range: range.clone(),
             touched: AtomicU64::new(0),
             alone: AtomicBool::new(false),
             time: AtomicU64::new(NO_TIME),
             ended: CancellationToken::new(),
         });
-        let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
         all.push(Arc::clone(&watch));
         self.count.store(all.len(), Ordering::SeqCst);
         drop(all);
-        Arc::new(Watching { watch, watches: Arc::clone(self) })
+        Ok(Arc::new(Watching { watch, watches: Arc::clone(self) }))
+    }
+
+    #[cfg(test)]
+    pub(crate) fn len(&self) -> usize {
+        self.count.load(Ordering::SeqCst)
     }
 
     /// What `snapshot` takes, and the time below which it shows all changes there will ever be: a
@@ -227,14 +241,24 @@ impl Partition {
         let shared = &self.core.shared;
         let range = write.reach().ok_or_else(|| Error::Unavailable("no reach".into()))?;
         let mut late = clock.sleep(shared.config.queue_wait_max);
-        let _place = tokio::select! {
-            biased;
-            place = shared.ahead.acquire() => place,
-            () = &mut late => return Err(Error::Overloaded),
-        };
         // Before the snapshot: what is committed after that, it notes.
-        let watch = self.core.watches.begin(range);
+        let watch = loop {
+            match self.core.watches.begin(&range) {
+                Ok(watch) => break watch,
+                Err(ended) => tokio::select! {
+                    biased;
+                    () = ended.cancelled() => {}
+                    () = &mut late => return Err(Error::Overloaded),
+                },
+            }
+        };
         for overtaken in 0..TRIES_MAX {
+            // That of the try before was given back.
+            let place = tokio::select! {
+                biased;
+                place = shared.ahead.acquire() => place.ok(),
+                () = &mut late => return Err(Error::Overloaded),
+            };
             if overtaken >= OVERTAKEN_MAX {
                 watch.watch.alone.store(true, Ordering::Release);
             }
@@ -254,7 +278,8 @@ impl Partition {
             drop(view);
             let ready = Evaluated { reply, rows, time, snapshot, watch: Arc::clone(&watch) };
             let weight = write.weight() + ready.weight();
-            match self.take_turn((write, Some(Box::new(ready))), weight, clock).await? {
+            let ready = Some((Box::new(ready), place));
+            match self.take_turn((write, ready), weight, clock).await? {
                 Outcome::Done(reply) => return Ok(reply),
                 Outcome::Again(back) => write = *back,
             }

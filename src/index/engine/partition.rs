@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use tokio::sync::mpsc::error::TrySendError;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{SemaphorePermit, mpsc, oneshot};
 use tokio::task::JoinHandle;
 
 use crate::env::Clock;
@@ -29,6 +29,9 @@ use crate::index::engine::shared::{Failed, Shared};
 use crate::index::load::Class;
 use crate::types::Epoch;
 use crate::types::PartitionId;
+
+/// A write that was evaluated, and its place for that.
+type Ready<'a> = (Box<Evaluated>, Option<SemaphorePermit<'a>>);
 
 /// Maintenance steps waiting for a committer: a flush, a compaction and a stop at most.
 const COMMANDS: usize = 4;
@@ -176,10 +179,11 @@ impl Partition {
         }
     }
 
-    /// Queues a write, perhaps one that was evaluated, and waits for what becomes of it.
+    /// Queues a write, perhaps one that was evaluated in a place for that, and waits for what
+    /// becomes of it.
     pub(crate) async fn take_turn(
         &self,
-        (write, evaluated): (Write, Option<Box<Evaluated>>),
+        (write, evaluated): (Write, Option<Ready<'_>>),
         weight: usize,
         clock: &dyn Clock,
     ) -> Result<Outcome, Error> {
@@ -194,11 +198,15 @@ impl Partition {
         // Its rows are in memory already, and few are at a time.
         let is_evaluated = evaluated.is_some();
         let queued = self.queued_bytes.fetch_add(weight, Ordering::Relaxed);
+        let has_room = queued + weight <= config.queue_bytes;
+        let (evaluated, place) = evaluated.unzip();
+        // The queue's bytes bound those that fit, the places all others.
+        let _place = place.filter(|_| !has_room);
         let (answer, answered) = oneshot::channel();
         let turn = Turn::default();
         let waiting = Waiting { write, evaluated, weight, answer, arrived, turn: turn.clone() };
         // One write may be larger than the whole queue: it is let in when the queue is empty.
-        let fits = is_evaluated || queued == 0 || queued + weight <= config.queue_bytes;
+        let fits = is_evaluated || queued == 0 || has_room;
         // Surely not carried out: it was not taken.
         let closed = || match self.core.may_write() {
             Err(Error::WrongPartition) => Error::WrongPartition,

@@ -3,21 +3,23 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Poll;
 
+use async_trait::async_trait;
 use bytes::Bytes;
 use futures_util::future::{join, join_all};
 use futures_util::poll;
 
 use crate::index::api::*;
 use crate::index::engine::Parts;
-use crate::index::engine::ahead::ROWS_IN_TURN;
+use crate::index::engine::ahead::{AHEAD_MAX, ROWS_IN_TURN};
 use crate::index::engine::config::Config;
 use crate::index::engine::partition::Partition;
 use crate::index::engine::shared::Shared;
 use crate::index::engine::testing::{PARTITION, World};
 use crate::index::objects::Objects;
-use crate::index::rows::{Family, Rows};
+use crate::index::rows::{Family, Machine, RowBatch, Rows};
 use crate::types::*;
 
 fn key(name: &str) -> BlobKey {
@@ -30,8 +32,11 @@ fn key(name: &str) -> BlobKey {
 }
 
 async fn partition() -> Partition {
-    let world = World::new().await;
-    let parts = Parts { machine: Arc::new(Objects), ..world.parts() };
+    partition_of(&World::new().await, Arc::new(Objects)).await
+}
+
+async fn partition_of(world: &World, machine: Arc<dyn Machine>) -> Partition {
+    let parts = Parts { machine, ..world.parts() };
     let config = Config { memtable_bytes_max: 256 << 20, queue_ops: 20_000, ..world.config };
     let shared = Arc::new(Shared::new(parts, config, (HostId::new(0), Arc::default())));
     Partition::open(&shared, PARTITION).await.unwrap()
@@ -112,7 +117,7 @@ async fn delete_of_thousands_of_snapshots_is_short_in_the_committer_and_one_chan
     };
     assert!(join_all((0..SNAPSHOTS).map(|_| snapshot())).await.iter().all(Result::is_ok));
     assert_eq!(rows(&partition, Family::Versions).await.len(), 3_000);
-    partition.core.longest_turn.store(0, std::sync::atomic::Ordering::Relaxed);
+    partition.core.longest_turn.store(0, Ordering::Relaxed);
     let scope = DeleteScope::BlobAndSnapshots;
     let delete = Write::DeleteBlob(DeleteBlob { key: key("a"), guard: Guard::default(), scope });
     let others = join_all((0..200).map(|n| partition.apply(put(&format!("b{n}"), 1_000 + n))));
@@ -121,7 +126,7 @@ async fn delete_of_thousands_of_snapshots_is_short_in_the_committer_and_one_chan
     assert!(others.iter().all(Result::is_ok));
     assert_eq!(rows(&partition, Family::Versions).await, Vec::<Bytes>::new());
     assert_eq!(rows(&partition, Family::Main).await.len(), 200);
-    let longest = partition.core.longest_turn.load(std::sync::atomic::Ordering::Relaxed);
+    let longest = partition.core.longest_turn.load(Ordering::Relaxed);
     // The step that goes beyond the limit is the last.
     assert!(longest <= 3 * ROWS_IN_TURN, "{longest} rows in one turn of the committer");
 }
@@ -220,4 +225,77 @@ async fn garbage_is_shown_in_the_order_of_its_times_when_a_write_went_ahead() {
     }
     assert_eq!(done, Some(Ok(WriteReply::Done)));
     assert_eq!(shown.len(), 2, "both blobs left garbage");
+}
+
+/// Counts how often writes are evaluated.
+#[derive(Debug, Default)]
+struct Counting(AtomicUsize);
+
+#[async_trait]
+impl Machine for Counting {
+    async fn evaluate(
+        &self,
+        view: &dyn Rows,
+        write: &Write,
+        now: Timestamp,
+        out: &mut RowBatch,
+    ) -> Result<WriteReply, Error> {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        Objects.evaluate(view, write, now, out).await
+    }
+
+    async fn answer(
+        &self,
+        view: &dyn Rows,
+        range: &KeyRange,
+        read: &Read,
+        now: Timestamp,
+    ) -> Result<ReadReply, Error> {
+        Objects.answer(view, range, read, now).await
+    }
+}
+
+/// A purge is always evaluated ahead.
+fn purge(container: u64) -> Write {
+    let (account, container) = (AccountId::new(1), ContainerId::new(container));
+    let from = RoutingKey::container_range(account, container).low().as_bytes().clone();
+    Write::PurgeContainer { account, container, from, limit: 100 }
+}
+
+#[tokio::test(start_paused = true)]
+async fn writes_that_wait_for_their_commit_keep_no_place_for_evaluation() {
+    let world = World::new().await;
+    let partition = partition_of(&world, Arc::new(Objects)).await;
+    let count = AHEAD_MAX as u64 + 2;
+    for container in 1..=count {
+        let Write::PutBlob(mut made) = put("a", container) else { panic!("not a put") };
+        made.key.container = ContainerId::new(container);
+        partition.apply(Write::PutBlob(made)).await.unwrap();
+    }
+    let stalled = world.capacity.stall().await;
+    let mut purges = Box::pin(join_all((1..=count).map(|one| partition.apply(purge(one)))));
+    for _ in 0..1_000 {
+        assert!(poll!(purges.as_mut()).is_pending(), "nothing is durable yet");
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(partition.core.shared.ahead.available_permits(), AHEAD_MAX);
+    assert_eq!(partition.core.watches.len() as u64, count, "all of them are evaluated");
+    drop(stalled);
+    assert!(purges.await.iter().all(Result::is_ok));
+    assert_eq!(rows(&partition, Family::Main).await, Vec::<Bytes>::new());
+}
+
+#[tokio::test(start_paused = true)]
+async fn write_that_waits_for_one_to_the_same_rows_is_evaluated_once() {
+    const LISTED: u64 = 4_000;
+    const TIMES: usize = 6;
+    let counting = Arc::new(Counting::default());
+    let partition = partition_of(&World::new().await, Arc::clone(&counting) as _).await;
+    let staged = join_all((0..LISTED).map(|n| partition.apply(stage("a", n)))).await;
+    assert!(staged.iter().all(Result::is_ok));
+    counting.0.store(0, Ordering::Relaxed);
+    let commits = join_all((0..TIMES).map(|_| partition.apply(commit("a", 0..LISTED)))).await;
+    assert!(commits.iter().all(Result::is_ok), "{commits:?}");
+    // Once by the committer, which gives it back, and once ahead.
+    assert_eq!(counting.0.load(Ordering::Relaxed), 2 * TIMES);
 }
