@@ -88,6 +88,8 @@ pub struct Roles {
     router: Arc<Router>,
     serving: JoinHandle<()>,
     stop_serving: CancellationToken,
+    /// Whether this start sealed the secrets of all partitions.
+    all_sealed: bool,
     /// What the admin listener shows and changes.
     pub control: Control,
     /// Threads of hosts that have their own.
@@ -129,7 +131,7 @@ impl Roles {
         Arc::clone(&host).start_balance(policy);
         let router = Arc::clone(&assembly.router);
         let base = &assembly.base;
-        seal_all(config, &router, secrets).await?;
+        let all_sealed = seal_all(config, &router, secrets).await?;
         let accounts = make_accounts(config, base, (&router, secrets, audit_log)).await?;
         accounts.register(registry);
         let freed_from = Arc::clone(&base.capacity);
@@ -171,7 +173,17 @@ impl Roles {
         let (serving, stop_serving) = serve((config, client), parts, (blob, tls))?;
         let control = Control { accounts: accounts_admin, trace, faults, partitions };
         let router = routed;
-        Ok(Self { host, router, serving, stop_serving, control, host_tasks, front, reclaim })
+        Ok(Self {
+            host,
+            router,
+            serving,
+            stop_serving,
+            all_sealed,
+            control,
+            host_tasks,
+            front,
+            reclaim,
+        })
     }
 
     /// The partitions served here.
@@ -188,6 +200,14 @@ impl Roles {
 
     /// Rewrites files in which releases that did not seal secrets left them plain.
     pub fn erase_plain_secrets(&self, storage: &Storage, ring: Uuid) {
+        if !self.all_sealed {
+            // A row that is still plain would be kept by the rewrite, and the store would remember
+            // that no file holds a plain secret.
+            tracing::warn!(
+                "a partition was out of service and may hold plain secrets: the next start looks again"
+            );
+            return;
+        }
         let erase = Erase {
             fleet: self.fleet(),
             capacity: Arc::clone(&storage.capacity),
@@ -251,8 +271,9 @@ async fn open_index(
     Ok((Assembly::open(base, plan, front, registry).await?, own))
 }
 
-/// Seals what is plain, or sealed under a master key of before a rotation.
-async fn seal_all(config: &Config, router: &Router, secrets: &Secrets) -> Result<(), NodeError> {
+/// Seals what is plain, or sealed under a master key of before a rotation. Returns whether all
+/// partitions could be read.
+async fn seal_all(config: &Config, router: &Router, secrets: &Secrets) -> Result<bool, NodeError> {
     let done = match reseal(router, secrets).await {
         Err(NodeError::Secret { error: UnsealError::NoKey(key), .. }) => {
             let path = config.master_key_file.clone();
@@ -264,7 +285,7 @@ async fn seal_all(config: &Config, router: &Router, secrets: &Secrets) -> Result
         let key = secrets.ring().active().id();
         tracing::info!(secrets = done.secrets, key, "secrets sealed under the active master key");
     }
-    Ok(())
+    Ok(!done.incomplete)
 }
 
 /// The account's row with a secret for user delegation keys, made now if an older program wrote

@@ -129,7 +129,7 @@ def https(options, scratch, verdicts):
         verdicts.check("a new certificate is shown without a restart",
                        wait_until(lambda: shown(server.blob_address) == second, 60))
         put(scratch / "cert.pem", b"no certificate")
-        verdicts.check("a useless file is logged", wait_until(lambda: "served on" in server.log_tail(200), 60))
+        verdicts.check("a useless file is logged", wait_until(lambda: "stays in use" in server.log_tail(200), 60))
         verdicts.equal("and the old certificate is shown on", shown(server.blob_address), second)
         third = certificate(scratch, "third")
         verdicts.check("and a good pair after it is shown", wait_until(lambda: shown(server.blob_address) == third, 60))

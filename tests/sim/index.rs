@@ -12,6 +12,7 @@ use blockyard::capacity::ExtentKind;
 use blockyard::capacity::ExtentState;
 use blockyard::coordinator;
 use blockyard::coordinator::SimulatedStore;
+use blockyard::env::Fault;
 use blockyard::env::Faults;
 use blockyard::env::SimDisk;
 use blockyard::index::CreateContainer;
@@ -320,6 +321,11 @@ impl Session<'_> {
     }
 
     async fn work(&self, stack: &Stack) -> Result<(), Violation> {
+        if self.plan.trouble == Trouble::OneDisk
+            && let Some(first) = self.sims.first()
+        {
+            first.fail_once(Fault::WriteError, self.draw.between(0, 200));
+        }
         let steps = self.draw.between(10, 150);
         let clients = (0..CLIENTS).map(|number| {
             let client = Client { number, stack, session: self };

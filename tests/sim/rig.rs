@@ -220,11 +220,10 @@ impl Rig {
 
     fn prepare(&self, draw: &Draw, plan: Plan) {
         let mut faults = Faults::default();
-        for (number, sim) in self.sims.iter().enumerate() {
+        for sim in &self.sims {
             match plan.trouble {
-                Trouble::OneDisk if number == 0 => {
-                    sim.fail_once(Fault::WriteError, draw.between(0, 200));
-                }
+                // One disk fails once the program has started: a disk that fails during a start
+                // is out of service, and then bytes and partitions on it are not served.
                 Trouble::OneDisk | Trouble::None | Trouble::Stalls | Trouble::Coordinator => {}
                 // Early ones hit recovery, late ones work.
                 Trouble::PowerCut => {

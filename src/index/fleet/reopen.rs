@@ -130,7 +130,8 @@ impl Reopener {
                 // Changes of the map do not wait for what may take for ever.
                 claim = claim.leave_closed(id);
             }
-            if tried == TRIES {
+            // Damage that this try found has quarantined it for good.
+            if tried == TRIES && self.is_to_be_tried(one) {
                 self.refuse(one, error);
             }
             tokio::select! {
