@@ -1,5 +1,5 @@
-//! Memory for answers: bounded over all of them, shared by accounts, and by peers among those who
-//! do not say who they are.
+//! Memory for answers: bounded over all answers and shared by accounts. Anonymous callers share
+//! their part by peers too.
 
 use std::collections::HashSet;
 use std::net::IpAddr;
@@ -24,17 +24,17 @@ use super::queue::Queue;
 use super::queue::Waiting;
 use super::reservation::Reservation;
 
-/// What a body reads at once while there is plenty.
+/// Bytes that a body reads in one step while at least half of the memory is free.
 const STEP_MAX_BYTES: u64 = 1 << 20;
-/// What it reads while half of the memory is taken.
+/// Bytes of a step while less than half of the memory is free.
 const STEP_MIDDLE_BYTES: u64 = 128 << 10;
-/// What it reads while three quarters are taken, so that a few bodies do not take the rest.
+/// Bytes of a step while less than a quarter is free, so that a few bodies do not take the rest.
 pub(crate) const STEP_MIN_BYTES: u64 = 16 << 10;
 /// How long an answer may wait before its head is sent.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// Answers that may wait before their head is sent, known and anonymous ones each.
+/// Answers that may wait before their head is sent, in each of the two queues.
 const WAITING_MAX: usize = 4096;
-/// So many payers that have their share are passed over at a time to find one that may have more.
+/// How many payers that have their share are passed over in one search for one below its share.
 const PASSED_OVER_MAX: usize = 32;
 
 /// The bytes that all answers hold together.
@@ -43,16 +43,16 @@ pub(crate) struct Budget {
     max: u64,
     clock: Arc<dyn Clock>,
     taken: AtomicU64,
-    /// Of that, for what anybody may read.
+    /// The part of `taken` that anonymous callers hold.
     open: AtomicU64,
-    /// By account; what anybody may read is a share of its own.
+    /// Shares by account. The anonymous callers of an account have a share of their own.
     accounts: Shares<(AccountId, bool)>,
-    /// What anybody may read, by peer: three quarters of it all, so that the rest is for those who
-    /// say who they are.
+    /// Shares of anonymous callers, by peer. Together they get three quarters of the memory; the
+    /// rest is for authenticated callers.
     peers: Shares<IpAddr>,
-    /// Of those who say who they are.
+    /// Authenticated callers that wait.
     known_queue: Queue,
-    /// Of those who do not: they wait for another part of the memory.
+    /// Anonymous callers that wait, for their part of the memory.
     open_queue: Queue,
 }
 
@@ -64,7 +64,7 @@ pub(super) struct AboveShare {
 }
 
 impl AboveShare {
-    /// Whether a payer is one of them.
+    /// Whether a payer has more than its share.
     pub(super) fn contains(&self, payer: &Payer) -> bool {
         self.accounts.contains(&(payer.account, payer.known))
             || !payer.known && self.peers.contains(&payer.network())
@@ -86,8 +86,8 @@ impl Budget {
         })
     }
 
-    /// How much a body should read at once now: less, the less is free. Powers of two, so that
-    /// steps end where frames do.
+    /// How many bytes a body should read in one step now: fewer when less memory is free. The sizes
+    /// are powers of two, so that steps end where frames do.
     pub(crate) fn step_bytes(&self, payer: Payer) -> u64 {
         let max = self.max_of(payer);
         match self.free(payer.known) {
@@ -97,7 +97,7 @@ impl Budget {
         }
     }
 
-    /// Takes bytes if nobody waits for some.
+    /// Takes bytes, unless they are not free or another payer waits; then `None`.
     pub(crate) fn try_take(self: &Arc<Self>, payer: Payer, bytes: u64) -> Option<Reservation> {
         if !self.queue_of(payer).is_empty() {
             return None;
@@ -106,15 +106,15 @@ impl Budget {
         (taken == Taken::Yes).then(|| self.reserved(payer, bytes))
     }
 
-    /// Takes bytes, waiting for them as long as it takes. Only for who holds none: else all could
-    /// wait for each other. Cancel safe.
+    /// Takes bytes and waits for them without a limit. Only for a body that holds none: otherwise
+    /// bodies could wait for each other for ever. Cancel safe.
     pub(crate) async fn wait(self: &Arc<Self>, payer: Payer, bytes: u64) -> Reservation {
         loop {
             if let Some(reservation) = self.try_take(payer, bytes) {
                 return reservation;
             }
             let promised = self.queue(payer, bytes, usize::MAX);
-            // Something may have been given back before the queue was seen to have somebody in it.
+            // Bytes may have been given back before the wish was in the queue.
             self.serve();
             if let Some(promised) = promised
                 && let Ok(reservation) = promised.await
@@ -127,7 +127,7 @@ impl Budget {
     /// Takes bytes for an answer whose head is not sent yet. Cancel safe.
     ///
     /// # Errors
-    /// `ServerBusy` when too many wait, or nothing is given back for a while.
+    /// `ServerBusy` when `WAITING_MAX` callers wait already, or after `PATIENCE`.
     pub(crate) async fn begin(
         self: &Arc<Self>,
         payer: Payer,
@@ -147,15 +147,15 @@ impl Budget {
         }
     }
 
-    /// Whether somebody waits for bytes: of those who say who they are, or of the others.
+    /// Whether a caller waits for bytes: an authenticated one if `known`, else an anonymous one.
     pub(crate) fn is_short(self: &Arc<Self>, known: bool) -> bool {
         let queue = if known { &self.known_queue } else { &self.open_queue };
-        // Those that gave up are only noticed here.
+        // Drops wishes whose callers gave up, so that they do not count.
         self.serve_queue(queue);
         !queue.is_empty()
     }
 
-    /// Who has more than its share.
+    /// The payers that have more than their share.
     pub(super) fn above_share(&self, now: Duration) -> AboveShare {
         AboveShare { accounts: self.accounts.above_share(now), peers: self.peers.above_share(now) }
     }
@@ -165,7 +165,7 @@ impl Budget {
         self.taken.load(Ordering::SeqCst)
     }
 
-    /// What is free for callers who say who they are, or for those who do not.
+    /// Bytes that are free for authenticated callers if `known`, else for anonymous ones.
     fn free(&self, known: bool) -> u64 {
         let free = self.max.saturating_sub(self.taken());
         if known {
@@ -179,7 +179,7 @@ impl Budget {
         if payer.known { &self.known_queue } else { &self.open_queue }
     }
 
-    /// No single answer may wish for more.
+    /// The most that one answer may ask for.
     const fn max_of(&self, payer: Payer) -> u64 {
         if payer.known { self.max } else { self.max - self.max / 4 }
     }
@@ -226,8 +226,7 @@ impl Budget {
         most: usize,
     ) -> Option<oneshot::Receiver<Reservation>> {
         let bytes = bytes.min(self.max_of(payer));
-        // Others that wait must leave it its share, and it may be long until it is asked for its
-        // wish.
+        // Other payers must leave it its share from now on. Its wish may be served much later.
         let now = self.clock.monotonic();
         self.accounts.came((payer.account, payer.known), now);
         if !payer.known {
@@ -236,7 +235,7 @@ impl Budget {
         self.queue_of(payer).push(payer, bytes, most)
     }
 
-    /// Gives what is free to who waits: the payers in turn, but for those that have their share.
+    /// Gives free bytes to waiting payers in turn. Payers that have their share are passed over.
     pub(super) fn serve(self: &Arc<Self>) {
         self.serve_queue(&self.known_queue);
         self.serve_queue(&self.open_queue);
@@ -250,7 +249,7 @@ impl Budget {
 
     fn serve_lines(self: &Arc<Self>, lines: &mut Lines) {
         let mut passed_over = 0;
-        // Who is passed over stays so in this call, as nothing is given back: one round is enough.
+        // Nothing is given back during this call, so a second round would find nothing new.
         while passed_over < PASSED_OVER_MAX.min(lines.payers())
             && let Some((payer, bytes)) = lines.first()
         {
@@ -264,7 +263,7 @@ impl Budget {
                     if let Some(Waiting { promise, .. }) = lines.pop()
                         && let Err(unwanted) = promise.send(self.reserved(payer, bytes))
                     {
-                        // Its own end would serve again, from within.
+                        // Its `Drop` would call `serve` again from within.
                         unwanted.give_back();
                     }
                 }

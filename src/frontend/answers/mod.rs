@@ -1,13 +1,13 @@
-//! Answers on their way out: the memory they take is bounded, and those that a client does not take
-//! are cut.
+//! Answers that are being sent: their memory is bounded, and an answer that its client does not
+//! read is cut.
 //!
-//! 1. `budget.rs`: bytes that answers hold, shared by accounts and peers (`payer.rs`). A body takes
-//!    its share before it reads (`purse.rs`, `reservation.rs`), and gives it back when the
-//!    connection has taken the bytes; who gets none at once waits (`queue.rs`).
-//! 2. `flow.rs`: how fast a client takes one answer.
-//! 3. `socket.rs`: the same of a whole connection.
-//! 4. `watch.rs`: cuts those that stall or are too slow; sooner while others wait for the room they
-//!    take.
+//! 1. `budget.rs`: the bytes that all answers may hold, shared by accounts and peers (`payer.rs`).
+//!    A body takes bytes of it before it reads (`purse.rs`, `reservation.rs`), and gives them back
+//!    when the connection has taken them. A body that gets none immediately waits (`queue.rs`).
+//! 2. `flow.rs`: measures how fast a client takes one answer.
+//! 3. `socket.rs`: measures the same for a whole connection.
+//! 4. `watch.rs`: cuts answers that stall or are too slow; it cuts sooner while others wait for
+//!    their memory or their place among the requests.
 
 mod budget;
 mod flow;

@@ -1,26 +1,26 @@
-//! Who pays for the memory of an answer.
+//! Payers: the account and peer to which the memory of an answer is charged.
 
 use std::net::IpAddr;
 use std::net::Ipv6Addr;
 
 use crate::types::AccountId;
 
-/// For whom bytes are taken.
+/// The account and peer to which bytes are charged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Payer {
-    /// Whose data is read.
+    /// The account whose data is read.
     pub(crate) account: AccountId,
-    /// Where the answer goes.
+    /// The client's address.
     pub(crate) peer: IpAddr,
-    /// Whether the caller has shown who it is.
+    /// Whether the caller is authenticated; if not, it is anonymous.
     pub(crate) known: bool,
 }
 
-/// An account, and the network among those who do not say who they are.
+/// An account; for anonymous callers the network too.
 pub(super) type Key = (AccountId, Option<IpAddr>);
 
 impl Payer {
-    /// Whose turn it is when it waits.
+    /// Wishes with the same key wait in one line.
     pub(super) fn key(&self) -> Key {
         (self.account, (!self.known).then(|| self.network()))
     }

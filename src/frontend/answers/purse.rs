@@ -1,4 +1,4 @@
-//! What one answer takes memory with, and what it holds.
+//! The purse, with which one answer takes memory, and the count of what it holds.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -10,7 +10,7 @@ use super::budget::Budget;
 use super::payer::Payer;
 use super::reservation::Reservation;
 
-/// What one answer holds of the memory for answers, wherever its bytes are.
+/// The bytes that one answer holds of the memory for answers, in whichever buffer they are.
 #[derive(Debug)]
 pub(crate) struct Holding {
     payer: Payer,
@@ -18,12 +18,12 @@ pub(crate) struct Holding {
 }
 
 impl Holding {
-    /// For whom.
+    /// The payer of the answer.
     pub(super) const fn payer(&self) -> Payer {
         self.payer
     }
 
-    /// How many bytes.
+    /// Bytes held.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes.load(Ordering::Relaxed)
     }
@@ -37,7 +37,7 @@ impl Holding {
     }
 }
 
-/// Takes memory for one answer. Clones are of the same answer.
+/// Takes memory for one answer. Clones belong to the same answer.
 #[derive(Clone, Debug)]
 pub(crate) struct Purse {
     budget: Arc<Budget>,
@@ -45,7 +45,7 @@ pub(crate) struct Purse {
 }
 
 impl Purse {
-    /// For an answer that holds nothing yet.
+    /// The purse of an answer that holds nothing yet.
     pub(crate) fn new(budget: &Arc<Budget>, payer: Payer) -> Self {
         let holding = Arc::new(Holding { payer, bytes: AtomicU64::new(0) });
         Self { budget: Arc::clone(budget), holding }
@@ -56,19 +56,19 @@ impl Purse {
         &self.holding
     }
 
-    /// How much it should read at once now.
+    /// How many bytes it should read in one step now (`Budget::step_bytes`).
     pub(crate) fn step_bytes(&self) -> u64 {
         self.budget.step_bytes(self.holding.payer)
     }
 
-    /// Takes bytes if nobody waits for some.
+    /// Takes bytes, unless they are not free or another payer waits; then `None`.
     pub(crate) fn try_take(&self, bytes: u64) -> Option<Reservation> {
         let reservation = self.budget.try_take(self.holding.payer, bytes)?;
         Some(reservation.of(&self.holding))
     }
 
-    /// Takes bytes, waiting for them as long as it takes. Only for who holds none: else all could
-    /// wait for each other. Cancel safe.
+    /// Takes bytes and waits for them without a limit. Only for an answer that holds none:
+    /// otherwise answers could wait for each other for ever. Cancel safe.
     pub(crate) async fn wait(&self, bytes: u64) -> Reservation {
         self.budget.wait(self.holding.payer, bytes).await.of(&self.holding)
     }
@@ -76,7 +76,7 @@ impl Purse {
     /// Takes bytes for an answer whose head is not sent yet. Cancel safe.
     ///
     /// # Errors
-    /// `ServerBusy` when too many wait, or nothing is given back for a while.
+    /// `ServerBusy` when too many answers wait already, or no bytes become free in time.
     pub(crate) async fn begin(&self, bytes: u64) -> Result<Reservation, Error> {
         Ok(self.budget.begin(self.holding.payer, bytes).await?.of(&self.holding))
     }

@@ -1,4 +1,4 @@
-//! The payers that wait for memory, in turn.
+//! The queue of payers that wait for memory. They are served in turn.
 
 use std::collections::HashMap;
 use std::collections::VecDeque;
@@ -18,22 +18,22 @@ use super::reservation::Reservation;
 #[derive(Debug, Default)]
 pub(super) struct Queue {
     lines: Mutex<Lines>,
-    /// As many as `lines` has, to be looked at without the lock.
+    /// The number of wishes in `lines`, readable without the lock.
     waiters: AtomicUsize,
 }
 
-/// One line for each payer, served in turn: many wishes of one payer that has its share must not
-/// hide the others.
+/// One line for each payer; payers are served in turn. So many wishes of one payer do not delay the
+/// other payers.
 #[derive(Debug, Default)]
 pub(super) struct Lines {
-    /// None of them is empty.
+    /// The line of each payer; no line is empty.
     of: HashMap<Key, VecDeque<Waiting>>,
-    /// Each payer that waits, once.
+    /// The waiting payers in the order of their turns, each once.
     turns: VecDeque<Key>,
     len: usize,
 }
 
-/// One wish.
+/// One wish: bytes that a payer waits for.
 #[derive(Debug)]
 pub(super) struct Waiting {
     pub(super) payer: Payer,
@@ -42,12 +42,12 @@ pub(super) struct Waiting {
 }
 
 impl Queue {
-    /// Whether nobody waits.
+    /// Whether no payer waits.
     pub(super) fn is_empty(&self) -> bool {
         self.waiters.load(Ordering::SeqCst) == 0
     }
 
-    /// Lets a payer wait for bytes, unless `most` wait already.
+    /// Adds a wish, and returns what receives its bytes; `None` when `most` wishes wait already.
     pub(super) fn push(
         &self,
         payer: Payer,
@@ -67,7 +67,7 @@ impl Queue {
         })
     }
 
-    /// Changes the lines.
+    /// Changes the lines under the lock, and updates the count.
     pub(super) fn with<T>(&self, change: impl FnOnce(&mut Lines) -> T) -> T {
         let mut lines: MutexGuard<'_, Lines> =
             self.lines.lock().unwrap_or_else(PoisonError::into_inner);
@@ -78,7 +78,7 @@ impl Queue {
 }
 
 impl Lines {
-    /// Payers that wait.
+    /// The number of payers that wait.
     pub(super) fn payers(&self) -> usize {
         self.turns.len()
     }
@@ -93,7 +93,7 @@ impl Lines {
         self.len += 1;
     }
 
-    /// The first of the payer whose turn it is, if it has not given up.
+    /// The first wish of the payer whose turn it is. Drops wishes whose callers gave up.
     pub(super) fn first(&mut self) -> Option<(Payer, u64)> {
         while let Some(key) = self.turns.front() {
             match self.of.get(key).and_then(VecDeque::front) {
@@ -106,7 +106,7 @@ impl Lines {
         None
     }
 
-    /// Takes out the first of the payer whose turn it is; the next payer has its turn then.
+    /// Removes the first wish of the payer whose turn it is, and gives the turn to the next payer.
     pub(super) fn pop(&mut self) -> Option<Waiting> {
         let key = self.turns.pop_front()?;
         let line = self.of.get_mut(&key)?;
@@ -120,7 +120,7 @@ impl Lines {
         first
     }
 
-    /// The next payer has its turn.
+    /// Gives the turn to the next payer and keeps the wish.
     pub(super) fn pass_over(&mut self) {
         if let Some(key) = self.turns.pop_front() {
             self.turns.push_back(key);

@@ -1,4 +1,4 @@
-//! Bytes that an answer has taken.
+//! Reservations: bytes that an answer has taken from the budget.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -9,17 +9,17 @@ use super::budget::Budget;
 use super::payer::Payer;
 use super::purse::Holding;
 
-/// What is rendered is given back in pieces of so many bytes, as the connection takes them.
+/// A rendered body is given back in pieces of this size, as the connection takes them.
 const PIECE_BYTES: usize = 64 << 10;
 
-/// Bytes taken; given back when dropped.
+/// Bytes taken from the budget; they are given back when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Reservation {
-    /// None once they were given back.
+    /// `None` once the bytes were given back.
     budget: Option<Arc<Budget>>,
     payer: Payer,
     bytes: u64,
-    /// Of which answer.
+    /// The count of the answer that holds the bytes.
     holding: Option<Arc<Holding>>,
 }
 
@@ -41,19 +41,19 @@ impl Reservation {
         Self { budget: Some(budget), payer, bytes, holding: None }
     }
 
-    /// The same bytes, as what an answer holds.
+    /// The same bytes, added to what an answer holds.
     pub(super) fn of(mut self, holding: &Arc<Holding>) -> Self {
         holding.grow(self.bytes);
         self.holding = Some(Arc::clone(holding));
         self
     }
 
-    /// The answer they are of.
+    /// The count of the answer that holds the bytes.
     pub(crate) const fn holding(&self) -> Option<&Arc<Holding>> {
         self.holding.as_ref()
     }
 
-    /// Gives back what is more than `bytes`.
+    /// Keeps `bytes` and gives the rest back.
     pub(crate) fn shrink(&mut self, bytes: u64) {
         let Some(budget) = self.budget.as_ref().filter(|_| bytes < self.bytes) else { return };
         budget.give(self.payer, self.bytes - bytes);
@@ -72,9 +72,8 @@ impl Reservation {
         pieces.into_iter().map(count).collect()
     }
 
-    /// What was rendered within the reservation, in pieces of their own: each is freed and given
-    /// back as soon as the connection has taken it. What is more than was rendered is given back
-    /// now.
+    /// Cuts a rendered body into pieces. Each piece is freed and given back as soon as the
+    /// connection has taken it. Reserved bytes beyond the body's length are given back now.
     pub(crate) fn pieces(mut self, rendered: Bytes) -> VecDeque<Bytes> {
         let copies: Vec<Bytes> = match rendered.len() {
             // One piece needs no copy.
@@ -88,7 +87,7 @@ impl Reservation {
         copies.into_iter().filter_map(count).collect()
     }
 
-    /// A part of it, of at most so many bytes.
+    /// Splits off a part of at most `bytes`.
     fn split(&mut self, bytes: u64) -> Self {
         let bytes = bytes.min(self.bytes);
         self.bytes -= bytes;
@@ -96,7 +95,7 @@ impl Reservation {
         Self { budget, payer: self.payer, bytes, holding }
     }
 
-    /// Gives the bytes back without serving who waits: for who is just doing that.
+    /// Gives the bytes back without serving the queue. For the code that serves it already.
     pub(super) fn give_back(mut self) {
         drop(self.take_back());
     }

@@ -1,4 +1,4 @@
-//! A connection that tells how fast its client takes what is sent.
+//! A connection that records how fast its client takes the bytes that are sent.
 
 use std::fmt;
 use std::io;
@@ -14,18 +14,18 @@ use crate::frontend::layered::Layer;
 use crate::frontend::layered::Layered;
 use crate::frontend::metrics::ConnectionMetrics;
 
-/// Notes the writes to a connection in its flow. A body is not polled while its connection is full,
-/// so it cannot tell itself.
+/// Records the writes to a connection in its flow. A body cannot do that: it is not polled while
+/// the send buffer of its connection is full.
 pub(crate) struct Writes {
     flow: Arc<Flow>,
     clock: Arc<dyn Clock>,
-    /// Whether the last write met a full connection.
+    /// Whether the last write found the send buffer full.
     full: bool,
     received: Counter,
     sent: Counter,
 }
 
-/// A stream whose writes are noted.
+/// A stream whose writes are recorded.
 pub(crate) type Paced = Layered<Writes>;
 
 impl fmt::Debug for Writes {
@@ -34,7 +34,7 @@ impl fmt::Debug for Writes {
     }
 }
 
-/// `stream`, whose writes are noted in `flow`, and its bytes in `metrics`.
+/// Wraps `stream`: its writes are recorded in `flow`, its bytes in `metrics`.
 pub(crate) fn paced(
     stream: Box<dyn Stream>,
     flow: Arc<Flow>,
@@ -50,7 +50,7 @@ impl Layer for Writes {
         self.received.inc_by(bytes as u64);
     }
 
-    /// The clock is asked only around a full connection.
+    /// The clock is read only when the send buffer becomes full or was full.
     fn wrote(&mut self, written: &Poll<io::Result<usize>>) {
         if let Poll::Ready(Ok(bytes)) = written {
             self.sent.inc_by(*bytes as u64);
