@@ -1,8 +1,8 @@
-//! How fast a client takes what it asked for.
+//! How fast a client takes its answers.
 //!
-//! Only time counts in which the client could take bytes and does not: what our disks take is not
-//! its fault. While it has something to take, it must take some within the stall time, and in each
-//! such time as much as the minimum rate makes of it.
+//! Only the time counts in which bytes are ready and the client does not take them; the time of
+//! our disks does not count. While bytes are ready, the client must take some within the stall
+//! time, and in each stall time as many bytes as the minimum rate demands.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -23,18 +23,18 @@ use crate::frontend::answers::Holding;
 use crate::frontend::answers::Payer;
 use crate::types::AccountId;
 
-/// Streams of a connection that may be cut in a while before the connection is: who does this again
-/// and again is no slow reader.
+/// When so many streams of a connection are cut within [`STREAMS_CUT_IN`], the connection is cut
+/// too: a client that stalls so often is not merely slow.
 const STREAMS_CUT_MAX: u32 = 16;
-/// The while.
+/// The time in which cut streams are counted.
 const STREAMS_CUT_IN: Duration = Duration::from_secs(60);
 
-/// What is asked of a client.
+/// How fast a client must take an answer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct StallLimits {
-    /// How long it may take nothing.
+    /// The longest time in which it may take nothing.
     pub(crate) stall: Duration,
-    /// Bytes a second it takes at least; 0 asks for none.
+    /// Bytes per second that it must take; 0 for no minimum.
     pub(crate) rate_min: u64,
 }
 
@@ -45,7 +45,7 @@ impl Default for StallLimits {
 }
 
 impl StallLimits {
-    /// What must be taken in each stall time.
+    /// Bytes that must be taken in each stall time.
     fn quota(&self) -> u64 {
         self.rate_min.saturating_mul(self.stall.as_secs().max(1))
     }
@@ -56,9 +56,9 @@ impl StallLimits {
 pub(crate) enum Fault {
     /// Nothing was taken for the stall time.
     Stalled,
-    /// Less was taken than the minimum rate.
+    /// Bytes were taken more slowly than the minimum rate.
     Slow,
-    /// Nothing was taken for a while, and others need the room.
+    /// Nothing was taken for some seconds, and others need what the answer holds.
     InTheWay,
 }
 
@@ -73,33 +73,33 @@ impl Fault {
     }
 }
 
-/// What others may need.
+/// What an answer holds that others may need.
 #[derive(Debug, Default)]
 struct Holds {
-    /// Room among the requests.
+    /// Its place among the requests in progress.
     pass: Weak<Pass>,
-    /// Memory.
+    /// Its memory.
     memory: Vec<Weak<Holding>>,
 }
 
-/// One answer over HTTP/2, or all of a connection. Times are monotonic milliseconds.
+/// The progress of one HTTP/2 stream, or of a whole connection. Times are monotonic milliseconds.
 #[derive(Debug)]
 pub(crate) struct Flow {
-    /// Since when the client has something to take and takes nothing, plus one; 0 while it has
-    /// nothing to take.
+    /// The time, plus one, since which bytes are ready and the client takes none; 0 while no bytes
+    /// are ready.
     since: AtomicU64,
-    /// How long it was waited for since `taken` was 0.
+    /// How long the client let bytes wait since `taken` was 0.
     waited: AtomicU64,
-    /// Bytes it took since the last full quota.
+    /// Bytes that the client took since the last full quota.
     taken: AtomicU64,
     /// What it holds that others may need.
     holds: Mutex<Holds>,
     cut: Notify,
     is_cut: AtomicBool,
-    /// The connection of a stream.
+    /// The stream's connection; `None` for a connection.
     connection: Option<Arc<Self>>,
-    /// How many streams of a connection were cut for a fault of their client, and the start of the
-    /// while that counts.
+    /// For a connection: how many of its streams were cut for a fault of their client, and since
+    /// when they are counted.
     streams_cut: AtomicU32,
     streams_cut_since: AtomicU64,
 }
@@ -123,16 +123,16 @@ impl Flow {
         }
     }
 
-    /// The client has something to take; nothing changes if it had already.
+    /// Bytes are ready for the client; nothing changes if some were ready already.
     pub(crate) fn offer(&self, now: Duration) {
         let since = millis(now).saturating_add(1);
-        // Only the one who serves the answer writes here: there is no race to lose.
+        // Only the task that serves the answer stores here, so there is no race.
         if self.since.load(Ordering::Relaxed) == 0 {
             self.since.store(since, Ordering::Relaxed);
         }
     }
 
-    /// The client took `bytes` of it, and has nothing to take until the next offer.
+    /// The client took `bytes`, and no bytes are ready until the next offer.
     pub(crate) fn took(&self, bytes: u64, now: Duration) {
         let since = self.since.swap(0, Ordering::Relaxed);
         if since == 0 && bytes == 0 {
@@ -143,13 +143,13 @@ impl Flow {
         self.taken.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// The client took bytes without having been waited for.
+    /// The client took bytes and did not let them wait.
     pub(crate) fn took_more(&self, bytes: u64) {
         self.taken.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// It holds this until an answer is out. What a stream holds its connection holds too: it may
-    /// have buffered the rest of an answer when the stream ends.
+    /// Records what it holds until an answer has been sent. The memory of a stream counts for its
+    /// connection too: the connection may still buffer the end of an answer when the stream ends.
     pub(crate) fn hold(&self, pass: Option<&Arc<Pass>>, memory: Option<&Arc<Holding>>) {
         let mut holds = self.holds();
         holds.pass = pass.map(Arc::downgrade).unwrap_or_default();
@@ -163,12 +163,12 @@ impl Flow {
         }
     }
 
-    /// For whom it has room among the requests, if it has.
+    /// The account for which it has a place among the requests; `None` when it has none.
     pub(crate) fn pass(&self) -> Option<AccountId> {
         self.holds().pass.upgrade().map(|pass| pass.account())
     }
 
-    /// For whom it holds memory.
+    /// The payers of the memory that it holds.
     pub(super) fn payers(&self) -> Vec<Payer> {
         let holds = self.holds();
         let memory = holds.memory.iter().filter_map(Weak::upgrade);
@@ -179,18 +179,18 @@ impl Flow {
         self.holds.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether its client has something to take.
+    /// Whether bytes are ready for its client.
     pub(crate) fn is_outstanding(&self) -> bool {
         self.since.load(Ordering::Relaxed) != 0
     }
 
-    /// How long its client has had something to take and taken nothing.
+    /// How long bytes have been ready and none were taken; `None` when no bytes are ready.
     pub(super) fn still(&self, now: Duration) -> Option<Duration> {
         let since = self.since.load(Ordering::Relaxed).checked_sub(1)?;
         Some(Duration::from_millis(millis(now).saturating_sub(since)))
     }
 
-    /// What is wrong with it under these limits; begins the next quota when one is taken.
+    /// The fault of its client under these limits. Begins the next quota when one is complete.
     pub(crate) fn judge(&self, limits: StallLimits, now: Duration) -> Option<Fault> {
         let still = self.still(now).unwrap_or_default();
         if !still.is_zero() && still >= limits.stall {
@@ -205,8 +205,8 @@ impl Flow {
         (waited >= limits.stall && !still.is_zero()).then_some(Fault::Slow)
     }
 
-    /// Ends it. A connection ends too when this happened to too many of its streams in a while;
-    /// those that are cut for others' sake do not count.
+    /// Ends it. After [`STREAMS_CUT_MAX`] cut streams within [`STREAMS_CUT_IN`] the connection ends
+    /// too; streams that were cut as [`Fault::InTheWay`] do not count.
     pub(crate) fn cut(&self, fault: Fault, now: Duration) {
         self.is_cut.store(true, Ordering::SeqCst);
         self.cut.notify_one();
@@ -218,7 +218,7 @@ impl Flow {
         }
     }
 
-    /// How many streams were cut in this while. Only the one who looks at all flows calls it.
+    /// Counts a cut stream, and returns how many were cut in this period. Only the watch calls it.
     fn stream_was_cut(&self, now: Duration) -> u32 {
         let since = Duration::from_millis(self.streams_cut_since.load(Ordering::Relaxed));
         if now.saturating_sub(since) >= STREAMS_CUT_IN {
@@ -228,7 +228,7 @@ impl Flow {
         self.streams_cut.fetch_add(1, Ordering::Relaxed) + 1
     }
 
-    /// Returns once it is to be ended. For one waiter; cancel safe.
+    /// Returns when it is cut. For one waiter; cancel safe.
     pub(crate) async fn until_cut(&self) {
         while !self.is_cut.load(Ordering::SeqCst) {
             self.cut.notified().await;
@@ -236,7 +236,7 @@ impl Flow {
     }
 }
 
-/// All answers and connections that are watched.
+/// All watched answers and connections.
 #[derive(Debug, Default)]
 pub(crate) struct Flows {
     all: Mutex<Watched>,
@@ -276,7 +276,7 @@ impl Flows {
         Watch { number, flow, flows: Arc::clone(self) }
     }
 
-    /// Those of which `what` says something.
+    /// The flows for which `what` returns a value, with that value.
     pub(crate) fn find<T>(&self, what: impl Fn(&Flow) -> Option<T>) -> Vec<(Arc<Flow>, T)> {
         let all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
         let found = all.flows.values().filter_map(|flow| Some((Arc::clone(flow), what(flow)?)));
@@ -285,7 +285,7 @@ impl Flows {
 }
 
 impl Watch {
-    /// What is watched.
+    /// The watched flow.
     pub(crate) const fn flow(&self) -> &Arc<Flow> {
         &self.flow
     }

@@ -1,4 +1,4 @@
-//! Cuts answers that their clients do not take.
+//! Cuts answers whose clients do not take them.
 
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -15,13 +15,13 @@ use crate::frontend::answers::StallLimits;
 use crate::frontend::answers::flow::Fault;
 use crate::frontend::service::FrontEnd;
 
-/// How often is looked, at most and at least.
+/// The longest and the shortest pause between two checks of all answers.
 const LOOK_MAX: Duration = Duration::from_millis(500);
 const LOOK_MIN: Duration = Duration::from_millis(20);
-/// How long an answer may stand still while others need the room it takes. A healthy client on a
-/// slow line may take nothing for as long as it needs to take what its connection holds already.
+/// How long an answer may make no progress while others need what it holds. Not shorter, because a
+/// healthy client on a slow line takes nothing until it has read what its connection has buffered.
 const STILL_MAX: Duration = Duration::from_secs(5);
-/// The part of the answers that are cut in one look for the others' sake.
+/// One check cuts at most one of so many of the answers that are in the way.
 const PART: usize = 4;
 
 /// Watches the answers of a front end until the node stops.
@@ -59,7 +59,7 @@ pub(crate) async fn cut_stalled(
     }
 }
 
-/// Answers that are cut because others need what they hold: room among the requests, or memory.
+/// Answers to cut because others need what they hold: a place among the requests, or memory.
 fn in_the_way(
     (flows, now): (&Flows, Duration),
     gate: &Gate,
@@ -79,7 +79,7 @@ fn in_the_way(
         }
         let above = answers.above_share(now);
         cut.extend(standing((flows, now), |flow| {
-            // Who is not known has a part of the memory; who is known may have all of it.
+            // Anonymous callers have only a part of the memory; known callers may take all of it.
             let mut payers = flow.payers();
             payers.retain(|payer| known || !payer.known);
             (!payers.is_empty()).then(|| payers.iter().any(|payer| above.contains(payer)))
@@ -88,9 +88,9 @@ fn in_the_way(
     cut
 }
 
-/// A part of the answers that have stood still for long and of which `holds` says something: those
-/// first of which it says that their payer has more than its share, and of these those that have
-/// stood still longest.
+/// A part of the answers that made no progress for [`STILL_MAX`] and for which `holds` returns a
+/// value. `true` means that the payer has more than its share; these come first. Among equals, the
+/// answer without progress for longest comes first.
 fn standing(
     (flows, now): (&Flows, Duration),
     holds: impl Fn(&Flow) -> Option<bool>,

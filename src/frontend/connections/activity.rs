@@ -1,5 +1,5 @@
-//! What one connection does now. Requests note it in atomics; the table looks only when it needs a
-//! place.
+//! What one connection does now. Requests record it in atomics; the table reads them only when it
+//! needs a place.
 
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::AtomicU32;
@@ -9,22 +9,22 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 
-/// Of one connection.
+/// The state of one connection, written by its requests.
 #[derive(Debug)]
 pub(super) struct Activity {
     /// Requests in progress.
     running: AtomicU32,
-    /// When the last one ended, or when the connection came: milliseconds of the monotonic clock.
+    /// When the last request ended, or when the connection was accepted: monotonic milliseconds.
     idle_since: AtomicU64,
-    /// When it was last reported that its requests are authenticated, milliseconds, and one; 0 for
-    /// never.
+    /// When it last reported to the table that its requests are authenticated: monotonic
+    /// milliseconds plus one; 0 for never.
     reported: AtomicU64,
     leave: Notify,
     is_leaving: AtomicBool,
 }
 
 impl Activity {
-    /// A connection that has asked nothing yet.
+    /// A connection without a request so far.
     pub(super) fn new(now: Duration) -> Self {
         Self {
             running: AtomicU32::new(0),
@@ -40,19 +40,19 @@ impl Activity {
     }
 
     pub(super) fn end(&self, now: Duration) {
-        // The time first: who sees that nothing runs must see since when.
+        // The time first: a reader that sees no request in progress must see this time.
         self.idle_since.fetch_max(milliseconds(now), Ordering::AcqRel);
         self.running.fetch_sub(1, Ordering::AcqRel);
     }
 
-    /// Since when nothing is in progress; `None` while something is.
+    /// Since when no request is in progress; `None` while one is.
     pub(super) fn idle_since(&self) -> Option<Duration> {
         let idle = self.running.load(Ordering::Acquire) == 0;
         idle.then(|| Duration::from_millis(self.idle_since.load(Ordering::Acquire)))
     }
 
-    /// Whether it is to be reported again that requests are authenticated; says so to one caller
-    /// only.
+    /// Whether the connection must report again that its requests are authenticated. Of concurrent
+    /// callers only one gets `true`.
     pub(super) fn is_due(&self, now: Duration, every: Duration) -> bool {
         let last = self.reported.load(Ordering::Relaxed);
         let now = milliseconds(now) + 1;
@@ -68,7 +68,7 @@ impl Activity {
         self.reported.load(Ordering::Relaxed) != 0
     }
 
-    /// Tells the connection to leave; a connection that does not listen yet is told when it does.
+    /// Tells the connection to leave. If it does not wait for that yet, it learns it when it does.
     pub(super) fn leave(&self) {
         self.is_leaving.store(true, Ordering::Release);
         self.leave.notify_one();

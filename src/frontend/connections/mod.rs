@@ -1,10 +1,10 @@
-//! The open connections of a listener: how many there may be, of whom, and which one is closed for
-//! a new one.
+//! The open connections of a listener: how many there may be in all and of one peer, and which one
+//! is closed to make room for a new one.
 //!
 //! 1. `peer.rs`: what counts as one peer.
 //! 2. `activity.rs`: what one connection does now, in atomics, so that a request takes no lock.
 //! 3. `table.rs`: the policy, a state machine without clock or I/O.
-//! 4. This file: the table behind a lock, and the guards that keep it true.
+//! 4. This file: the table behind a lock, and guards that update it when they are dropped.
 //!
 //! Invariants: accepting never waits for a client; a connection with a request in progress is never
 //! closed for another; sockets are bounded: those served, those that were told to leave, and those
@@ -42,7 +42,7 @@ pub(crate) use table::Limits;
 
 /// How often one connection reports that its requests are authenticated.
 const REPORT_EVERY: Duration = Duration::from_secs(60);
-/// How long a connection without a request may take to end, where it has something to say first.
+/// How long a connection without a request may take to end when it must send something first.
 pub(crate) const GOODBYE: Duration = Duration::from_secs(1);
 
 /// The open connections of one listener; shared by their tasks.
@@ -132,12 +132,12 @@ impl Slot {
         InProgress(Arc::clone(self))
     }
 
-    /// Waits until the connection is to leave for another.
+    /// Waits until the connection is told to leave, to make room for another.
     pub(crate) async fn told_to_leave(&self) {
         self.activity.told_to_leave().await;
     }
 
-    /// Waits until no request has been in progress for so long.
+    /// Waits until no request has been in progress for the time `long`.
     pub(crate) async fn idle_for(&self, long: Duration) {
         let clock = &self.connections.clock;
         loop {
@@ -155,10 +155,10 @@ impl Slot {
         self.activity.is_leaving()
     }
 
-    /// How long a connection that was told to leave, or that is idle, still has: a `moment`, and
-    /// until its requests ended and nothing is `outstanding`. A body ends when its last bytes are
-    /// buffered; the client may not have them yet. Ends after `most` in any case: a client that
-    /// keeps a request open would keep the place for ever.
+    /// Waits as long as a connection that is leaving or idle may stay: at least a `moment`, and
+    /// until its requests have ended and nothing is `outstanding`. The latter is needed because a
+    /// body ends when its last bytes are buffered, before the client has them. Returns after `most`
+    /// in any case, so that a client that keeps a request open does not keep the place for ever.
     pub(crate) async fn goodbye(
         &self,
         mut moment: Duration,
@@ -198,7 +198,7 @@ impl Drop for Refusal {
 }
 
 impl InProgress {
-    /// The request came from somebody who proved who they are.
+    /// Records that the request was authenticated.
     pub(crate) fn is_authenticated(&self) {
         let slot = &self.0;
         let now = slot.connections.clock.monotonic();

@@ -2,8 +2,8 @@
 
 use std::net::IpAddr;
 
-/// One peer: an IPv4 address, or an IPv6 network of 64 bits, since whoever has one address of it
-/// has all of them.
+/// One peer: an IPv4 address, or an IPv6 network of 64 bits, since a client with one of its
+/// addresses usually has them all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum PeerKey {
     V4(u32),

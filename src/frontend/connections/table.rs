@@ -1,5 +1,5 @@
-//! Which connection is served, which leaves for it, which is refused: the policy, without clock or
-//! I/O.
+//! The policy: which connection is served, which one leaves for it, which one is refused. Without
+//! clock or I/O.
 
 use std::collections::HashMap;
 use std::collections::VecDeque;
@@ -12,11 +12,12 @@ use crate::frontend::metrics::NotServed;
 use super::activity::Activity;
 use super::peer::PeerKey;
 
-/// How long a peer is known after a request of it was authenticated.
+/// How long a peer counts as known after one of its requests was authenticated.
 const KNOWN_FOR: Duration = Duration::from_secs(3600);
-/// Peers that are known at a time; beyond them the one is forgotten that was silent for longest.
+/// The most peers that are known at a time. Beyond it the one that was silent for longest is
+/// forgotten.
 const KNOWN_MAX: usize = 4096;
-/// Connections to be closed next that are found in one look through all of them.
+/// How many candidates for closing one scan of all connections collects.
 const NEXT_MAX: usize = 64;
 
 /// Limits of one listener.
@@ -24,18 +25,18 @@ const NEXT_MAX: usize = 64;
 pub(crate) struct Limits {
     /// Connections that are served.
     pub(crate) open_max: usize,
-    /// Of these, those of one peer; those beyond it are refused. To be below `open_max`, or so
-    /// large that it means nothing.
+    /// Served connections of one peer; more are refused. Must be below `open_max`, or so large that
+    /// it has no effect.
     pub(crate) peer_max: usize,
-    /// The same for an address of this machine.
+    /// The same for a loopback address.
     pub(crate) loopback_max: usize,
-    /// Of `open_max`, those that only peers get of which a request was authenticated.
+    /// The part of `open_max` that is kept for known peers and authenticated connections.
     pub(crate) reserved: usize,
-    /// Connections beyond `open_max` that were told to leave and have not yet.
+    /// Connections beyond `open_max` that were told to leave and are not closed yet.
     pub(crate) leaving_max: usize,
     /// Connections that are being refused.
     pub(crate) refused_max: usize,
-    /// Of these, those of one peer.
+    /// Connections of one peer that are being refused.
     pub(crate) refused_peer_max: usize,
 }
 
@@ -48,9 +49,9 @@ pub(super) struct Id(u64);
 pub(super) enum Admission {
     /// It is served; another was told to leave if there was no room.
     Open(Id, Arc<Activity>),
-    /// It is told that there are too many.
+    /// Its first request is answered 503.
     Refuse,
-    /// It is closed.
+    /// It is closed without an answer.
     Close,
 }
 
@@ -61,7 +62,8 @@ struct Row {
     activity: Arc<Activity>,
     /// Whether it was told to leave.
     leaving: bool,
-    /// Whether its peer was unknown when it came, and no request of it was authenticated since.
+    /// Whether its peer was unknown when it was accepted, and none of its requests was
+    /// authenticated since.
     stranger: bool,
 }
 
@@ -75,12 +77,12 @@ impl Row {
     }
 }
 
-/// Who leaves first, in this order.
+/// Connections leave in the order of these classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Class {
     /// Its peer is unknown.
     Stranger,
-    /// Its peer is known, by other connections.
+    /// Its peer is known through other connections.
     Silent,
     /// A request of it was authenticated.
     Authenticated,
@@ -105,7 +107,7 @@ pub(super) struct Table {
     leaving: usize,
     strangers: usize,
     refused: usize,
-    /// Strangers that have been idle for longest, in that order, as of the last look.
+    /// Strangers that have been idle for longest, in that order, as of the last scan.
     next: VecDeque<(Id, Duration)>,
 }
 
@@ -199,13 +201,13 @@ impl Table {
         self.strangers + self.limits.reserved < self.limits.open_max
     }
 
-    /// Tells the connection to leave that can best be missed; `false` when there is none.
+    /// Tells the least important idle connection to leave; `false` when there is none.
     fn make_room(&mut self, stranger: bool) -> bool {
         if self.leaving >= self.limits.leaving_max {
             return false;
         }
         let found = self.next_stranger().or_else(|| {
-            // Strangers beyond their share get the place of a stranger or none.
+            // A stranger beyond the share of strangers gets the place of a stranger only.
             let any = !stranger || self.strangers_have_room();
             any.then(|| self.longest_idle().map(|(id, ..)| id)).flatten()
         });
@@ -218,8 +220,8 @@ impl Table {
         true
     }
 
-    /// The stranger that has been idle for longest. One look through all connections finds several:
-    /// who comes while there is no room must not cost a look each.
+    /// The stranger that has been idle for longest. One scan of all connections collects several
+    /// candidates, so that not every new connection costs a scan while there is no room.
     fn next_stranger(&mut self) -> Option<Id> {
         for look in [false, true] {
             if look {
@@ -237,7 +239,7 @@ impl Table {
                 self.next = idle.into_iter().map(|(since, id)| (id, since)).collect();
             }
             while let Some((id, since)) = self.next.pop_front() {
-                // It may have asked something since.
+                // It may have sent a request since the scan.
                 let row = self.rows.get(&id);
                 if row.is_some_and(|row| {
                     let is_idle = row.activity.idle_since() == Some(since);
