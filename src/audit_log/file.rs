@@ -1,4 +1,4 @@
-//! The file: appended to, and moved aside when it is full.
+//! The file of the audit log: lines are appended to it, and it is moved aside when it is full.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -12,29 +12,29 @@ use crate::env::DiskFile;
 /// Bytes written at a time.
 const WRITE_BYTES: usize = 256 << 10;
 
-/// A file of lines. Full ones are kept under the same name with a number behind it, the newest
-/// being 1.
+/// A file of lines. Full files are kept under the same name with a number appended; 1 is the
+/// newest.
 #[derive(Debug)]
 pub(super) struct LogFile {
     disk: Arc<dyn Disk>,
     name: String,
     /// A file is moved aside before it becomes larger.
     bytes_max: u64,
-    /// Files kept, the one that is written included.
+    /// Files kept, including the one that is being written.
     files: u32,
-    /// None after a failure.
+    /// The open file; `None` after a failure.
     open: Option<Arc<dyn DiskFile>>,
-    /// Where the next line goes; what follows there is left of a write that failed.
+    /// The offset of the next line. Bytes beyond it are left from a failed write.
     end: u64,
-    /// The length at which moving it aside is tried, after it failed.
+    /// The length beyond which the file is moved aside; larger than `bytes_max` after a failure.
     move_at: u64,
 }
 
 impl LogFile {
-    /// Opens the file or makes it, and ends a last line that a crash tore.
+    /// Opens or creates the file, and ends a last line that a crash left incomplete.
     ///
     /// # Errors
-    /// Of the disk.
+    /// Errors of the disk.
     pub(super) async fn open(
         disk: Arc<dyn Disk>,
         name: String,
@@ -52,8 +52,8 @@ impl LogFile {
         Ok(file)
     }
 
-    /// The file, open. What is there beyond the last line is written over; a file that others cut
-    /// is followed.
+    /// Opens or creates the file if it is not open. Bytes beyond the last line will be overwritten.
+    /// If another program cut the file, the next line goes to its new end.
     async fn opened(&mut self) -> Result<Arc<dyn DiskFile>, DiskError> {
         let open = match &self.open {
             Some(open) => Arc::clone(open),
@@ -71,11 +71,11 @@ impl LogFile {
         Ok(open)
     }
 
-    /// Writes lines and takes them away; those that are left after an error are to be written
-    /// again. `durable` lines survive power loss when it returns.
+    /// Writes lines and removes them from `lines`. The caller writes those that are left after an
+    /// error again. With `durable` the lines survive a power failure when it returns.
     ///
     /// # Errors
-    /// Of the disk.
+    /// Errors of the disk.
     pub(super) async fn write(
         &mut self,
         lines: &mut VecDeque<Bytes>,
@@ -119,7 +119,7 @@ impl LogFile {
         Ok(())
     }
 
-    /// Begins a new file; when that fails, the old one grows on and it is tried again later.
+    /// Begins a new file. If that fails, the old file grows and the next attempt comes later.
     async fn move_aside(&mut self, old: Arc<dyn DiskFile>) -> Arc<dyn DiskFile> {
         match self.begin(&old).await {
             Ok(new) => {
@@ -135,7 +135,7 @@ impl LogFile {
         }
     }
 
-    /// The new file is made first, so that a disk without room for it leaves all names as they are.
+    /// Creates the new file first, so that on a full disk all names stay as they are.
     async fn begin(&self, old: &Arc<dyn DiskFile>) -> Result<Arc<dyn DiskFile>, DiskError> {
         old.sync().await?;
         let fresh = format!("{}.new", self.name);

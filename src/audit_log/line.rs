@@ -1,4 +1,4 @@
-//! The lines. `docs/audit-log.md` shows each kind; a test holds the two against each other.
+//! The lines. `docs/audit-log.md` shows each kind; a test compares it with the code.
 
 use std::borrow::Cow;
 
@@ -7,43 +7,43 @@ use serde_json::Value;
 
 use crate::types::Timestamp;
 
-/// Who did it.
+/// The sender of a request, or the author of a change.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Principal {
-    /// Nobody is known: the request proved nothing.
+    /// Unknown: the request was not authenticated.
     #[default]
     Unknown,
-    /// Anybody: the container or the site is open to all.
+    /// An anonymous caller: the container or the site is open to everybody.
     Anonymous,
-    /// Whoever has a key of the account.
+    /// The holder of a key of the account.
     SharedKey,
     /// The holder of a shared access signature.
     Sas {
         /// The stored access policy that it names.
         #[serde(skip_serializing_if = "Option::is_none")]
         policy: Option<String>,
-        /// Whose user delegation key signed it; none when a key of the account did.
+        /// The holder of the user delegation key that signed it; `None` for a key of the account.
         #[serde(skip_serializing_if = "Option::is_none")]
         delegator: Option<Subject>,
     },
-    /// Whoever a bearer token speaks of.
+    /// The subject of a bearer token.
     Bearer(Subject),
-    /// Whoever has the admin token.
+    /// The holder of the admin token.
     AdminToken,
     /// The node itself.
     Node {
-        /// Why it acts.
+        /// The task that acts, such as `index balancer`.
         task: &'static str,
     },
 }
 
-/// A name that an issuer of bearer tokens gives.
+/// The subject of a bearer token, with the issuer that named it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Subject {
     /// The issuer.
     pub issuer: String,
-    /// Its name for the subject: `oid`, or `sub` where there is none.
+    /// The issuer's name for the subject: the claim `oid`, or `sub` if there is no `oid`.
     pub subject: String,
 }
 
@@ -55,7 +55,7 @@ pub enum Thing {
     Container,
     /// An account, or its service properties.
     Account,
-    /// Who may use a container without a role: its public access and stored access policies.
+    /// Access to a container without a role: its public access and stored access policies.
     Policy,
     /// A key: rotated, issued to a user, or revoked.
     Key,
@@ -69,29 +69,29 @@ pub enum Thing {
     Disk,
 }
 
-/// A change, beside who made it.
+/// What was changed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Change {
-    /// Of what kind of thing.
+    /// The kind of thing.
     pub of: Thing,
-    /// What is to be known of it; never a secret.
+    /// More about the change; never a secret.
     pub detail: Value,
 }
 
-/// What all lines tell.
+/// The fields that all lines of requests and changes have.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Entry {
     /// The account it is about.
     pub account: Option<String>,
-    /// Who did it.
+    /// The sender or author.
     pub principal: Principal,
     /// The client's address and port.
     pub address: Option<String>,
-    /// The operation's REST name; of an admin command its own.
+    /// The operation's REST name, or the name of the admin command.
     pub operation: Cow<'static, str>,
-    /// On what: `CONTAINER` or `CONTAINER/BLOB`; of an admin command what its name says.
+    /// `CONTAINER` or `CONTAINER/BLOB`; for an admin command the rule, partition or disk.
     pub resource: Option<String>,
-    /// The HTTP status; none when the client left before it was known.
+    /// The HTTP status; `None` when the client disconnected before it was known.
     pub status: Option<u16>,
     /// The error code.
     pub code: Option<String>,
@@ -101,7 +101,7 @@ pub struct Entry {
     pub bytes_in: u64,
     /// Bytes of the answer's body that were sent.
     pub bytes_out: u64,
-    /// From the request's head to this line, milliseconds.
+    /// Milliseconds from the request's head to this line.
     pub ms: f64,
     /// Whether the client did not get the whole answer.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -140,13 +140,13 @@ pub(super) fn request(time: Timestamp, entry: &Entry) -> Vec<u8> {
     text(&Shown { time: time.to_iso_millis(), kind: "request", of: None, entry, detail: None })
 }
 
-/// The line that tells how many were dropped.
+/// The line that says how many lines were dropped.
 pub(super) fn lost(time: Timestamp, changes: u64, requests: u64) -> Vec<u8> {
     text(&Lost { time: time.to_iso_millis(), kind: "lost", changes, requests })
 }
 
 fn text(line: &impl Serialize) -> Vec<u8> {
-    // Of these types nothing can fail to be written; an empty line would be the least harm.
+    // Serializing these types cannot fail; an empty line would do the least harm.
     let mut text = serde_json::to_vec(line).unwrap_or_default();
     text.push(b'\n');
     text

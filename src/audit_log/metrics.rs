@@ -1,4 +1,4 @@
-//! What the audit log counts.
+//! Counters of the audit log.
 
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
@@ -6,7 +6,7 @@ use prometheus_client::metrics::family::Family;
 
 use crate::telemetry::Registry;
 
-/// Labels of lines.
+/// The labels of the counters of lines.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Labels {
     /// `change` or `request`.
@@ -22,7 +22,7 @@ pub struct Metrics {
 }
 
 impl Metrics {
-    /// Registers them.
+    /// Registers the counters.
     pub fn register(&self, registry: &mut Registry) {
         registry.register("audit_log_lines", "Lines given to the audit log", self.lines.clone());
         registry.register(

@@ -1,4 +1,4 @@
-//! Lines on their way to the writer: a bounded queue.
+//! The bounded queue of lines that wait for the writer.
 
 use std::collections::VecDeque;
 use std::pin::pin;
@@ -20,21 +20,21 @@ use super::metrics::Metrics;
 
 /// How long a change waits for room in the queue before its line is dropped.
 pub const CHANGE_WAIT: Duration = Duration::from_secs(1);
-/// Bytes of lines that wait for the writer, beyond which those of requests are dropped.
+/// The most bytes of waiting lines; a request's line beyond them is dropped.
 const BYTES_MAX: usize = 8 << 20;
-/// The same for changes: room that requests never take.
+/// The same for a change's line. Requests never take the difference.
 const CHANGE_BYTES_MAX: usize = BYTES_MAX + (1 << 20);
-/// Dropped lines are logged no more often than this.
+/// The shortest time between two log lines about dropped lines.
 const WARN_EVERY: Duration = Duration::from_secs(60);
 
-/// What takes lines of the audit log; cheap to clone. The default is off: then nothing is ever
-/// written.
+/// The handle that adds lines to the audit log; cheap to clone. The default handle is off and
+/// writes nothing.
 #[derive(Clone, Debug, Default)]
 pub struct AuditLog {
     queue: Option<Arc<Queue>>,
 }
 
-/// The queue.
+/// The queue between handles and writer.
 #[derive(Debug)]
 pub(super) struct Queue {
     pub(super) clock: Arc<dyn Clock>,
@@ -42,16 +42,16 @@ pub(super) struct Queue {
     /// Whether requests have lines too.
     requests: bool,
     state: Mutex<State>,
-    /// There are lines, or there will be none any more.
+    /// Notified when a line was added, and when the queue was closed.
     filled: Notify,
-    /// Lines were written.
+    /// Notified when lines were written, and when the queue was closed.
     room: Notify,
 }
 
 #[derive(Debug, Default)]
 struct State {
     lines: VecDeque<Line>,
-    /// Of `lines` and of what the writer has taken and not yet written.
+    /// Bytes of `lines` and of the lines that the writer has taken and not yet written.
     bytes: usize,
     lost_changes: u64,
     lost_requests: u64,
@@ -70,7 +70,7 @@ struct Line {
 #[derive(Debug, Default)]
 pub(super) struct Batch {
     pub(super) lines: VecDeque<Bytes>,
-    /// Of all lines, as the queue counts them.
+    /// Bytes of all lines, as the queue counts them.
     pub(super) bytes: usize,
     pub(super) changes: u64,
     pub(super) requests: u64,
@@ -81,7 +81,7 @@ impl AuditLog {
         Self { queue: Some(queue) }
     }
 
-    /// Whether anything is written: all that is paid while it is off.
+    /// Whether lines are written. While the log is off, this check is its only cost.
     #[must_use]
     pub const fn is_on(&self) -> bool {
         self.queue.is_some()
@@ -93,8 +93,8 @@ impl AuditLog {
         self.queue.as_ref().is_some_and(|queue| queue.requests)
     }
 
-    /// Writes a change's line, waiting up to [`CHANGE_WAIT`] for room. Cancel safe but for the line
-    /// itself.
+    /// Adds a change's line and waits up to [`CHANGE_WAIT`] for room. If the future is dropped
+    /// while it waits, the line is lost and not counted.
     pub async fn change(&self, entry: &Entry, change: &Change) {
         let Some(queue) = &self.queue else { return };
         let mut text = Bytes::from(line::change(queue.clock.now(), entry, change));
@@ -114,7 +114,7 @@ impl AuditLog {
         }
     }
 
-    /// As [`Self::change`], for whoever cannot wait: without room the line is dropped at once.
+    /// As [`Self::change`], for a caller that cannot wait: without room the line is dropped.
     pub fn change_now(&self, entry: &Entry, change: &Change) {
         let Some(queue) = &self.queue else { return };
         let text = line::change(queue.clock.now(), entry, change);
@@ -123,7 +123,7 @@ impl AuditLog {
         }
     }
 
-    /// Writes a request's line if they are wanted; without room it is dropped.
+    /// Adds a request's line if requests are recorded; without room it is dropped.
     pub fn request(&self, entry: &Entry) {
         let Some(queue) = self.queue.as_ref().filter(|queue| queue.requests) else { return };
         let text = line::request(queue.clock.now(), entry);
@@ -143,7 +143,10 @@ impl Queue {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes a line, or gives it back when there is no room.
+    /// Adds a line.
+    ///
+    /// # Errors
+    /// The line, when there is no room or the queue is closed.
     fn push(&self, text: Bytes, is_change: bool) -> Result<(), Bytes> {
         let most = if is_change { CHANGE_BYTES_MAX } else { BYTES_MAX };
         let mut state = self.state();
@@ -162,7 +165,7 @@ impl Queue {
         self.dropped(u64::from(is_change), u64::from(!is_change));
     }
 
-    /// Notes lines that will never be written.
+    /// Counts lines that will never be written.
     pub(super) fn dropped(&self, changes: u64, requests: u64) {
         if changes + requests == 0 {
             return;
@@ -186,7 +189,8 @@ impl Queue {
         );
     }
 
-    /// The next lines, about `bytes_max` bytes of them; empty when none will come any more.
+    /// Waits for lines and takes about `bytes_max` bytes of them. Empty when the queue is closed
+    /// and has no more lines.
     pub(super) async fn take(&self, bytes_max: usize) -> Batch {
         loop {
             let mut filled = pin!(self.filled.notified());
@@ -213,7 +217,7 @@ impl Queue {
             }
             batch.lines.push_back(line.text);
         }
-        // After the lines that were there before them.
+        // After all lines that are in the queue.
         let lost = (state.lost_changes, state.lost_requests);
         if lost != (0, 0) && state.lines.is_empty() {
             (state.lost_changes, state.lost_requests) = (0, 0);
@@ -225,7 +229,7 @@ impl Queue {
         (batch, state.closed)
     }
 
-    /// Gives back the room of lines that are written, or never will be.
+    /// Frees the room of lines that were written or will never be written.
     pub(super) fn written(&self, bytes: usize) {
         let mut state = self.state();
         state.bytes = state.bytes.saturating_sub(bytes);
@@ -233,7 +237,7 @@ impl Queue {
         self.room.notify_waiters();
     }
 
-    /// Takes no more lines; those that are here are still written.
+    /// Refuses further lines; the lines in the queue are still written.
     pub(super) fn close(&self) {
         self.state().closed = true;
         self.filled.notify_one();

@@ -1,5 +1,5 @@
-//! The one who writes: a task on a thread of its own, so that a slow disk or reader stops nobody
-//! else.
+//! The writer: a task on a thread of its own, so that a slow disk or a slow reader of standard
+//! output delays nothing else.
 
 use std::path::Path;
 use std::path::PathBuf;
@@ -23,11 +23,11 @@ use super::queue::Queue;
 
 /// Bytes of lines taken from the queue at a time.
 const BATCH_BYTES: usize = 1 << 20;
-/// The pause after a failed write: a change that waits for room has several tries.
+/// The pause after a failed write. Short, so that a change that waits for room sees several tries.
 const RETRY: Duration = Duration::from_millis(250);
-/// Failures are logged no more often than this.
+/// The shortest time between two log lines about failures.
 const WARN_EVERY: Duration = Duration::from_secs(60);
-/// How long a stop waits for the lines that are left.
+/// How long [`Writer::close`] waits for the lines that are left.
 const CLOSE_WAIT: Duration = Duration::from_secs(5);
 
 /// Where the lines go.
@@ -39,23 +39,23 @@ pub enum Destination {
     File(PathBuf),
 }
 
-/// What is written, and where.
+/// The settings of the audit log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// Where; `None` is off.
+    /// The destination; with `None` the log is off.
     pub to: Option<Destination>,
     /// Whether every request has a line.
     pub requests: bool,
-    /// Bytes of a file at most, unless it cannot be rotated.
+    /// The most bytes of a file; it grows further only while it cannot be rotated.
     pub bytes_max: u64,
-    /// Files kept, the one that is written included.
+    /// Files kept, including the one that is being written.
     pub files: u32,
 }
 
-/// Why there is no audit log.
+/// Why the audit log cannot be opened.
 #[derive(Debug, Error)]
 pub enum OpenError {
-    /// The path is that of a folder or a device.
+    /// The path names a folder or a device.
     #[error("it is no file; name a file, or - for standard output")]
     NoFile,
     /// Another node writes it.
@@ -64,7 +64,7 @@ pub enum OpenError {
     /// It cannot be opened.
     #[error("{0}")]
     Disk(DiskError),
-    /// No thread.
+    /// The system refused a thread.
     #[error("the system gives no thread for it: {0}")]
     Thread(std::io::Error),
 }
@@ -76,8 +76,8 @@ pub(super) enum Sink {
 }
 
 impl Sink {
-    /// Writes lines and takes them away; those that are left after an error are to be written
-    /// again.
+    /// Writes lines and removes them from the batch. The caller writes those that are left after an
+    /// error again.
     async fn write(&mut self, batch: &mut Batch) -> Result<(), DiskError> {
         match self {
             Self::File(file) => file.write(&mut batch.lines, batch.changes > 0).await,
@@ -92,7 +92,7 @@ impl Sink {
     }
 }
 
-/// The writer at work.
+/// The running writer.
 #[derive(Debug)]
 pub struct Writer {
     queue: Arc<Queue>,
@@ -101,7 +101,7 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// Opens the log and starts to write it; `None` when it is off.
+    /// Opens the log and starts its writer; `None` when the log is off.
     ///
     /// # Errors
     /// [`OpenError`].
@@ -119,13 +119,13 @@ impl Writer {
         };
         let queue = Arc::new(Queue::new(Arc::clone(&env.clock), metrics, settings.requests));
         let (of, broken) = (Arc::clone(&queue), Arc::clone(&queue));
-        // What comes after a panic is counted as dropped.
+        // Lines that come after a panic are counted as dropped.
         let stop = move |_: &str| broken.close();
         let running = tasks.spawn_or_stop("audit log", run(of, sink), stop);
         Ok(Some((AuditLog::new(Arc::clone(&queue)), Self { queue, tasks, running })))
     }
 
-    /// Writes what is left, within a time, and takes no more.
+    /// Refuses further lines and writes those that are left, for at most `CLOSE_WAIT`.
     pub async fn close(self) {
         self.queue.close();
         tokio::select! {
@@ -155,8 +155,8 @@ async fn open(path: &Path, settings: &Settings, tasks: &Tasks) -> Result<LogFile
     LogFile::open(disk, name.to_owned(), limits).await.map_err(OpenError::Disk)
 }
 
-/// Writes until the queue is closed and empty. What cannot be written is tried again, until the
-/// end.
+/// Writes until the queue is closed and empty. A failed write is tried again until the queue is
+/// closed; then its lines are dropped.
 pub(super) async fn run(queue: Arc<Queue>, mut sink: Sink) {
     let mut warned: Option<Duration> = None;
     loop {
