@@ -1,7 +1,8 @@
-//! The master key file: made at the first start of a store, held against what the store remembers.
+//! The master key file. The first start of a store makes it. Later starts compare the id of its key
+//! ring with the id that the store remembers in the coordinator.
 //!
-//! Order: the file is durable before the store remembers its ring, and that before anything is
-//! sealed. A store that remembers a ring starts with that ring alone.
+//! Order: the file is durable before the store remembers its ring. The store remembers the ring
+//! before any secret is sealed under it. A store that remembers a ring starts with that ring only.
 
 use std::io;
 use std::path::Path;
@@ -32,10 +33,10 @@ const KEY: &[u8] = b"node/key-ring";
 /// The version of the value.
 const VERSION: u32 = 1;
 
-/// Why there is no key ring; each text says what to do.
+/// Why the key ring cannot be used. Each message says what to do.
 #[derive(Debug, Error)]
 pub enum MasterKeyError {
-    /// The store was started with a file that is not there.
+    /// The store remembers a ring and the file does not exist.
     #[error(
         "the master key file {path} is missing, and the secrets of this store are sealed under \
          its key ring {ring}: restore the file from your copy, or give its place with \
@@ -47,7 +48,7 @@ pub enum MasterKeyError {
         /// The ring the store remembers.
         ring: Uuid,
     },
-    /// The file is another store's.
+    /// The file belongs to another store.
     #[error(
         "the master key file {path} holds key ring {found}, and the secrets of this store are \
          sealed under key ring {ring}: give the right file with --master-key-file; nothing was \
@@ -56,7 +57,7 @@ pub enum MasterKeyError {
     Other {
         /// The file.
         path: PathBuf,
-        /// Its ring.
+        /// The ring in the file.
         found: Uuid,
         /// The ring the store remembers.
         ring: Uuid,
@@ -102,11 +103,11 @@ struct Remembered {
     version: u32,
     /// The ring's id.
     ring: Uuid,
-    /// Whether files may hold plain secrets, which releases wrote that did not seal them.
+    /// Whether files may hold plain secrets of earlier releases, which did not seal secrets.
     plain: bool,
 }
 
-/// A store's key ring, and what is left to do.
+/// A store's key ring, and whether plain secrets must still be erased from its files.
 #[derive(Debug)]
 pub struct Opened {
     /// The ring.
@@ -115,8 +116,8 @@ pub struct Opened {
     pub plain: bool,
 }
 
-/// The ring of a store that starts, from its file; a new one at the first start. `is_new` when the
-/// store is.
+/// Opens the key ring of a starting store from its file, or makes file and ring at the first start.
+/// `is_new` says whether the store is new: then its files hold no plain secret.
 ///
 /// # Errors
 /// [`MasterKeyError`].
@@ -148,8 +149,8 @@ pub async fn open(
     Ok(Opened { ring, plain })
 }
 
-/// Holds the key ring of a stopped store against what the store remembers; `None` when that is
-/// nothing.
+/// Opens the key ring of a stopped store and compares it with the id that the store remembers.
+/// `None` when the store remembers no ring.
 ///
 /// # Errors
 /// [`MasterKeyError`].
@@ -165,7 +166,7 @@ pub async fn open_for_check(
 /// Remembers that no file holds a plain secret any more.
 ///
 /// # Errors
-/// The coordinator's.
+/// Errors of the coordinator.
 pub async fn remember_sealed(
     coordinator: &dyn Coordinator,
     ring: Uuid,
@@ -173,10 +174,10 @@ pub async fn remember_sealed(
     remember(coordinator, ring, false).await
 }
 
-/// The ring in the file with one more key, in the file too.
+/// Adds a new active key to the ring in the file, and returns the ring.
 ///
 /// # Errors
-/// [`MasterKeyError`]; the file is as it was, or has the key.
+/// [`MasterKeyError`]. The file then either is unchanged or has the new key.
 pub fn rotate(path: &Path, now: Timestamp) -> Result<KeyRing, MasterKeyError> {
     let none = || io::Error::from(io::ErrorKind::NotFound);
     let ring = read(path)?.ok_or_else(|| failed(path, none()))?;
@@ -186,7 +187,7 @@ pub fn rotate(path: &Path, now: Timestamp) -> Result<KeyRing, MasterKeyError> {
     Ok(rotated)
 }
 
-/// The ring in the file; `None` when there is no file.
+/// Reads the ring from the file; `None` when there is no file.
 ///
 /// # Errors
 /// [`MasterKeyError`].
@@ -208,7 +209,8 @@ fn held_against(ring: KeyRing, path: &Path, known: Remembered) -> Result<KeyRing
     Err(MasterKeyError::Other { path, found, ring: known.ring })
 }
 
-/// From the operating system's generator: the seam of [`crate::env::Rand`] is not for secrets.
+/// Makes a ring with random bytes of the operating system. [`crate::env::Rand`] may be replaced by
+/// a simulated generator, so it is not used for secrets.
 fn make(now: Timestamp) -> io::Result<KeyRing> {
     let mut id = [0; 16];
     SysRng.try_fill_bytes(&mut id).map_err(io::Error::other)?;
@@ -221,7 +223,7 @@ fn random() -> io::Result<Zeroizing<[u8; 32]>> {
     Ok(key)
 }
 
-/// Takes the file from other users; warns where that cannot be done.
+/// Removes the permissions of other users from the file; warns if that fails.
 fn narrow(path: &Path) {
     match env::narrow_file(path) {
         Ok(found) if found.left == 0 => {}

@@ -1,11 +1,11 @@
-//! The key ring: a store's master keys, and the secrets in its rows that are sealed under them.
+//! The key ring: a store's master keys. The secrets in its rows are sealed under them.
 //!
-//! 1. Here: the keys. One is active and seals; all of them open.
+//! 1. This file: the keys. Secrets are sealed under the active key and opened with any key.
 //! 2. `seal.rs`: sealing and opening one secret. The only file that names `aes_gcm_siv`.
 //! 3. `text.rs`: the key ring as a file. Layouts: `api-spec/secrets.md`.
 //!
-//! Pure: random bytes are handed in. Only secrets are sealed, never content, so rotation rewrites
-//! few rows.
+//! The code does no I/O: callers pass random bytes in. Only secrets are sealed, never content, so a
+//! rotation rewrites few rows.
 
 mod seal;
 #[cfg(test)]
@@ -31,14 +31,14 @@ pub type MasterKeyId = u32;
 /// What a master key is used for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyState {
-    /// To seal and to open.
+    /// It seals and opens secrets.
     Active,
-    /// To open what was sealed before the rotation.
+    /// It only opens secrets that were sealed before the rotation.
     Retired,
 }
 
 impl KeyState {
-    /// As files and lists have it.
+    /// The word for it in the master key file and in lists.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
@@ -64,7 +64,7 @@ impl MasterKey {
         self.id
     }
 
-    /// When it was made, in whole seconds.
+    /// The time at which it was made, in whole seconds.
     #[must_use]
     pub const fn created(&self) -> Timestamp {
         self.created
@@ -87,7 +87,7 @@ impl fmt::Debug for MasterKey {
 #[derive(Clone, Debug)]
 pub struct KeyRing {
     id: Uuid,
-    /// By number, ascending; exactly one is active.
+    /// The keys by ascending number; exactly one is active.
     keys: Vec<MasterKey>,
 }
 
@@ -111,7 +111,8 @@ impl KeyRing {
         &self.keys
     }
 
-    /// The same ring with one more key, which is the active one from now on. `key` is random.
+    /// The same ring with one more key. The new key is active, all others are retired. `key` is
+    /// random.
     #[must_use]
     pub fn rotated(&self, key: Zeroizing<[u8; KEY_BYTES]>, now: Timestamp) -> Self {
         let mut keys = self.keys.clone();
@@ -121,10 +122,10 @@ impl KeyRing {
         Self { id: self.id, keys }
     }
 
-    /// The key that seals.
+    /// The active key.
     ///
     /// # Panics
-    /// Never: constructors and the reader of files hold a ring to one active key.
+    /// Never: the constructors and `from_text` ensure that one key is active.
     #[must_use]
     pub fn active(&self) -> &MasterKey {
         let active = self.keys.iter().find(|key| key.state == KeyState::Active);

@@ -1,4 +1,5 @@
-//! One secret, sealed: AES-256-GCM-SIV (RFC 8452), which stays safe should a nonce ever come twice.
+//! Seals and opens one secret with AES-256-GCM-SIV (RFC 8452). This cipher stays safe if a nonce is
+//! used twice by mistake.
 
 use aes_gcm_siv::Aes256GcmSiv;
 use aes_gcm_siv::KeyInit;
@@ -17,30 +18,31 @@ use crate::types::AccountName;
 use crate::types::RoutingKey;
 use crate::types::Secret;
 
-/// The first byte of a sealed secret; others are refused.
+/// The first byte of a sealed secret: its format. Other values are refused.
 const VERSION: u8 = 1;
 /// Bytes of a nonce.
 const NONCE: usize = 12;
-/// Version, key id, nonce.
+/// Bytes before the ciphertext: version, key id, nonce.
 const HEADER: usize = 1 + size_of::<MasterKeyId>() + NONCE;
 
 /// Why a secret cannot be opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum UnsealError {
-    /// The ring lacks the key.
+    /// The key ring does not have the master key.
     #[error("it is sealed under master key {0}, which the key ring does not hold")]
     NoKey(MasterKeyId),
-    /// A newer program sealed it.
+    /// A newer program sealed the secret.
     #[error(
         "it is sealed in format {0}, this program reads format 1: use the program that wrote it"
     )]
     Version(u8),
-    /// Its bytes were changed, or it was moved here from another row.
+    /// The bytes were changed, or belong to another row.
     #[error("it does not open under its master key: it is damaged, or belongs to another row")]
     Damaged,
 }
 
-/// What a secret is and where it stands: a sealed one opens nowhere else.
+/// The kind of a secret and its place. A sealed secret opens only with the context under which it
+/// was sealed, so it cannot be moved to another row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SecretContext(Vec<u8>);
 
@@ -51,7 +53,7 @@ impl SecretContext {
         Self::of(1, RoutingKey::account(name).as_bytes(), &id.get().to_be_bytes())
     }
 
-    /// What an account's user delegation keys are derived from.
+    /// The secret from which an account's user delegation keys are derived.
     #[must_use]
     pub fn delegation(name: &AccountName, id: AccountId) -> Self {
         Self::of(2, RoutingKey::account(name).as_bytes(), &id.get().to_be_bytes())
@@ -86,7 +88,8 @@ impl KeyRing {
         Secret::Sealed(sealed.into())
     }
 
-    /// What a secret says.
+    /// The plain text of a secret. A secret of an earlier release, stored plain, is returned as it
+    /// is.
     ///
     /// # Errors
     /// [`UnsealError`].
@@ -110,7 +113,7 @@ impl KeyRing {
         opened.map(Zeroizing::new).map_err(|_| UnsealError::Damaged)
     }
 
-    /// Whether a secret is sealed under the active key.
+    /// Whether a secret is sealed under the active key. False for a plain one.
     #[must_use]
     pub fn is_current(&self, secret: &Secret) -> bool {
         match secret {
@@ -120,7 +123,7 @@ impl KeyRing {
     }
 }
 
-/// Which master key a secret names; none when it is plain or malformed.
+/// The master key under which a secret is sealed; `None` when it is plain or malformed.
 #[must_use]
 pub fn sealed_under(secret: &Secret) -> Option<MasterKeyId> {
     match secret {
@@ -139,7 +142,7 @@ fn named(sealed: &Bytes) -> Result<MasterKeyId, UnsealError> {
     }
 }
 
-/// Version and key id, then the context.
+/// The associated data that the cipher authenticates: version and key id, then the context.
 fn associated(head: &[u8], context: &SecretContext) -> Vec<u8> {
     [head, &context.0].concat()
 }

@@ -1,4 +1,4 @@
-//! The key ring as text: what the master key file holds.
+//! The key ring as text: the content of the master key file.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -13,15 +13,15 @@ use super::KeyState;
 use super::MasterKey;
 use crate::types::Timestamp;
 
-/// The first line, but for its version.
+/// The first line without its version.
 const TITLE: &str = "blockyard key ring ";
 /// The version this program writes and reads.
 const VERSION: &str = "1";
 
-/// Why a text is no key ring. Never shows a key.
+/// Why a text is not a key ring. The message never shows a key.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum KeyRingError {
-    /// The first line is another.
+    /// The first line is not that of a key ring.
     #[error("it is no key ring: its first line is not `{TITLE}{VERSION}`")]
     Title,
     /// A newer program wrote it.
@@ -30,7 +30,7 @@ pub enum KeyRingError {
     /// Bytes were changed or are missing.
     #[error("its checksum does not match: it is damaged or cut; restore it from your copy")]
     Checksum,
-    /// A line is not what was written, although the checksum matches.
+    /// A line is malformed, although the checksum matches.
     #[error("line {0} is malformed: restore the file from your copy")]
     Line(usize),
     /// No key is active, or several are.
@@ -39,7 +39,7 @@ pub enum KeyRingError {
 }
 
 impl KeyRing {
-    /// The ring as text.
+    /// The content of the master key file for this ring.
     #[must_use]
     pub fn to_text(&self) -> Zeroizing<String> {
         let mut text = Zeroizing::new(format!("{TITLE}{VERSION}\nring {}\n", self.id));
@@ -55,7 +55,7 @@ impl KeyRing {
         text
     }
 
-    /// Reads a ring.
+    /// Reads the content of a master key file.
     ///
     /// # Errors
     /// [`KeyRingError`].
@@ -101,7 +101,7 @@ fn key(line: &str) -> Option<MasterKey> {
     words.next().is_none().then_some(MasterKey { id, created, state, key })
 }
 
-/// The last line, over all before it.
+/// The last line: the checksum of all bytes before it.
 fn checksum(body: &str) -> String {
     let hex: String =
         Sha256::digest(body.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
