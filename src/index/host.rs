@@ -1,6 +1,7 @@
 //! A host: partitions that share memory, cache and upkeep, and may have a thread of their own.
 //!
-//! 1. Here: opening and closing; `opened.rs`: the set of open partitions, which changes of the map change.
+//! 1. Here: opening and closing; `opened.rs`: the set of open partitions, which changes of the map
+//!    change.
 //! 2. `upkeep.rs`: which partition to flush or compact, and when.
 
 mod opened;
@@ -73,9 +74,6 @@ impl Host {
         }
         if !quarantined.is_empty() {
             shared.parts.metrics.quarantined(quarantined.len());
-            // What they use cannot be known, and others may share it: nothing that is there now is
-            // removed.
-            shared.parts.capacity.extents().await.iter().for_each(|info| shared.own(info.extent));
         }
         let opened = Arc::new(Opened::new(partitions, quarantined));
         let (stop, upkeep) = (CancellationToken::new(), Mutex::default());

@@ -118,7 +118,7 @@ impl Reopener {
         match Partition::open(&self.shared, old.core.id).await {
             Ok(new) => {
                 self.opened.replace(&[Arc::clone(old)], vec![new]);
-                old.give_up().await;
+                old.abandon().await;
                 Ok(())
             }
             // It may be no more.
@@ -143,7 +143,7 @@ impl Reopener {
                 Ok(opened) => new.push(opened),
                 Err(error) => {
                     for opened in new {
-                        opened.give_up().await;
+                        opened.abandon().await;
                     }
                     return Err(error);
                 }
@@ -152,7 +152,7 @@ impl Reopener {
         if !self.is_here(old) {
             // A neighbour it was merged with was faster.
             for opened in new {
-                opened.give_up().await;
+                opened.abandon().await;
             }
             return Ok(());
         }
@@ -167,7 +167,7 @@ impl Reopener {
         let gone: Vec<_> = self.opened.all().into_iter().filter(gone).collect();
         self.opened.replace(&gone, new);
         for old in gone {
-            old.give_up().await;
+            old.abandon().await;
         }
         Ok(())
     }
