@@ -131,9 +131,11 @@ impl Doubt {
 
     /// A failure of this try: the outcome of all of them together.
     fn failed(&self, failed: Failed) -> Failed {
-        match failed {
-            Failed::Refused(reason) if self.is_any => Failed::Other(reason),
-            failed => failed,
+        if let Failed::Refused(reason) = &failed
+            && self.is_any
+        {
+            return Failed::Other(reason.clone());
         }
+        failed
     }
 }
