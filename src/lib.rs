@@ -10,7 +10,8 @@ pub mod types;
 pub mod env;
 pub mod telemetry;
 
-// layer 2: dialects, signatures, the coordinator
+// layer 2: dialects, signatures, the coordinator, the audit log
+pub mod audit_log;
 pub mod auth;
 pub mod coordinator;
 pub mod protocol;

@@ -8,12 +8,17 @@ use axum::extract::rejection::JsonRejection;
 use axum::extract::rejection::QueryRejection;
 use axum::http::StatusCode;
 use serde::Deserialize;
+use serde_json::Value;
+use serde_json::json;
+
+use crate::audit_log::Thing;
 
 use super::account_store::AccountView;
 use super::account_store::AssignmentView;
 use super::account_store::KeySlot;
 use super::account_store::StoreError;
 use super::answer::Failure;
+use super::audit_log::Note;
 use super::server::AdminState;
 
 /// Body of `POST /admin/accounts`.
@@ -73,9 +78,12 @@ pub(super) async fn list(
 /// `POST /admin/accounts`
 pub(super) async fn create(
     State(state): State<AdminState>,
+    note: Note,
     body: Result<Json<Create>, JsonRejection>,
 ) -> Result<(StatusCode, Json<AccountView>), Failure> {
     let Json(body) = body.map_err(|error| Failure::invalid(error.body_text()))?;
+    let detail = json!({ "anonymous": body.anonymous });
+    note.account(Thing::Account, "CreateAccount", &body.name, detail);
     let keys = [body.key1, body.key2];
     let made = state.control()?.accounts.create(&body.name, keys, body.anonymous).await;
     made.map(|account| (StatusCode::CREATED, Json(account))).map_err(|error| refused(&error))
@@ -101,10 +109,13 @@ pub(super) async fn show(
 pub(super) async fn change(
     State(state): State<AdminState>,
     Path(name): Path<String>,
+    note: Note,
     body: Result<Json<Change>, JsonRejection>,
 ) -> Answer {
     let Json(body) = body.map_err(|error| Failure::invalid(error.body_text()))?;
     let accounts = &state.control()?.accounts;
+    let detail = json!({ "anonymous": body.anonymous });
+    note.account(Thing::Account, "SetAnonymousAccess", &name, detail);
     accounts.set_anonymous(&name, body.anonymous).await.map(Json).map_err(|error| refused(&error))
 }
 
@@ -112,16 +123,23 @@ pub(super) async fn change(
 pub(super) async fn rotate(
     State(state): State<AdminState>,
     Path(name): Path<String>,
+    note: Note,
     body: Result<Json<Rotate>, JsonRejection>,
 ) -> Answer {
     let Json(body) = body.map_err(|error| Failure::invalid(error.body_text()))?;
     let accounts = &state.control()?.accounts;
+    note.account(Thing::Key, "RotateKey", &name, json!({ "key": body.key }));
     accounts.rotate(&name, body.key, body.value).await.map(Json).map_err(|error| refused(&error))
 }
 
 /// `POST /admin/accounts/{name}/revoke`
-pub(super) async fn revoke(State(state): State<AdminState>, Path(name): Path<String>) -> Answer {
+pub(super) async fn revoke(
+    State(state): State<AdminState>,
+    Path(name): Path<String>,
+    note: Note,
+) -> Answer {
     let accounts = &state.control()?.accounts;
+    note.account(Thing::Key, "RevokeDelegationKeys", &name, Value::Null);
     accounts.revoke_delegation(&name).await.map(Json).map_err(|error| refused(&error))
 }
 
@@ -138,10 +156,12 @@ pub(super) async fn assignments(
 pub(super) async fn assign(
     State(state): State<AdminState>,
     Path(name): Path<String>,
+    note: Note,
     body: Result<Json<AssignmentView>, JsonRejection>,
 ) -> Result<Json<AssignmentView>, Failure> {
     let Json(body) = body.map_err(|error| Failure::invalid(error.body_text()))?;
     let accounts = &state.control()?.accounts;
+    note.account(Thing::Grant, "GrantRole", &name, json!(body));
     accounts.assign(&name, &body).await.map(Json).map_err(|error| refused(&error))
 }
 
@@ -149,10 +169,12 @@ pub(super) async fn assign(
 pub(super) async fn unassign(
     State(state): State<AdminState>,
     Path(name): Path<String>,
+    note: Note,
     body: Result<Json<AssignmentView>, JsonRejection>,
 ) -> Result<Json<AssignmentView>, Failure> {
     let Json(body) = body.map_err(|error| Failure::invalid(error.body_text()))?;
     let accounts = &state.control()?.accounts;
+    note.account(Thing::Grant, "RevokeRole", &name, json!(body));
     accounts.unassign(&name, &body).await.map(Json).map_err(|error| refused(&error))
 }
 
@@ -160,9 +182,12 @@ pub(super) async fn unassign(
 pub(super) async fn remove(
     State(state): State<AdminState>,
     Path(name): Path<String>,
+    note: Note,
     query: Result<Query<Remove>, QueryRejection>,
 ) -> Result<StatusCode, Failure> {
     let Query(query) = query.map_err(|error| Failure::invalid(error.body_text()))?;
+    let detail = json!({ "force": query.force });
+    note.account(Thing::Account, "DeleteAccount", &name, detail);
     let removed = state.control()?.accounts.remove(&name, query.force).await;
     removed.map(|()| StatusCode::NO_CONTENT).map_err(|error| refused(&error))
 }

@@ -1,6 +1,7 @@
 //! The connections of the admin listener.
 
 use std::io;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -27,6 +28,7 @@ use crate::frontend::opening::Opened;
 use crate::frontend::opening::Opening;
 use crate::frontend::tls::Alpn;
 
+use super::audit_log::From;
 use super::server::WORK_MAX;
 
 /// Connections beyond those whose requests may be at work: there is always one for a health check,
@@ -85,7 +87,7 @@ pub(super) async fn serve(
                 let Entry::Serve(slot) = connections.enter(address.ip()) else { continue };
                 let shared = Arc::clone(&shared);
                 drop(env.tasks.spawn("admin connection", async move {
-                    if let Err(error) = connection(stream, &shared, &slot).await {
+                    if let Err(error) = connection((stream, address), &shared, &slot).await {
                         tracing::debug!(%error, "an admin connection ended early");
                     }
                 }));
@@ -113,7 +115,11 @@ const fn limits() -> Limits {
     }
 }
 
-async fn connection(stream: Box<dyn Stream>, shared: &Shared, slot: &Arc<Slot>) -> io::Result<()> {
+async fn connection(
+    (stream, address): (Box<dyn Stream>, SocketAddr),
+    shared: &Shared,
+    slot: &Arc<Slot>,
+) -> io::Result<()> {
     let served = async {
         let Some(Opened { mut stream, secure, .. }) = shared.opening.open(stream).await? else {
             return Ok(());
@@ -123,7 +129,8 @@ async fn connection(stream: Box<dyn Stream>, shared: &Shared, slot: &Arc<Slot>) 
             stream.write_all(HTTPS_ONLY).await?;
             return stream.shutdown().await;
         }
-        let service = service_fn(|request: Request<Incoming>| {
+        let service = service_fn(|mut request: Request<Incoming>| {
+            request.extensions_mut().insert(From(address));
             let (router, running) = (shared.router.clone(), slot.begin());
             async move {
                 let response = router.oneshot(request).await?;

@@ -9,9 +9,13 @@ use axum::extract::rejection::JsonRejection;
 use axum::http::StatusCode;
 use serde::Deserialize;
 use serde::Serialize;
+use serde_json::Value;
 use thiserror::Error as ThisError;
 
+use crate::audit_log::Thing;
+
 use super::answer::Failure;
+use super::audit_log::Note;
 use super::server::AdminState;
 
 /// A disk in answers of the admin listener.
@@ -110,18 +114,22 @@ pub(super) async fn list(State(state): State<AdminState>) -> Result<Json<Vec<Dis
 /// `POST /admin/disks/drain`
 pub(super) async fn drain(
     State(state): State<AdminState>,
+    note: Note,
     body: Result<Json<DiskName>, JsonRejection>,
 ) -> Result<Json<DiskView>, Failure> {
     let Json(body) = body.map_err(|error| Failure::invalid(error.body_text()))?;
+    note.thing(Thing::Disk, "DrainDisk", body.disk.clone(), Value::Null);
     state.disks()?.drain(&body.disk).await.map(Json).map_err(|error| refused(&error))
 }
 
 /// `POST /admin/disks/remove`
 pub(super) async fn remove(
     State(state): State<AdminState>,
+    note: Note,
     body: Result<Json<DiskName>, JsonRejection>,
 ) -> Result<StatusCode, Failure> {
     let Json(body) = body.map_err(|error| Failure::invalid(error.body_text()))?;
+    note.thing(Thing::Disk, "RemoveDisk", body.disk.clone(), Value::Null);
     let removed = state.disks()?.remove(&body.disk).await;
     removed.map(|()| StatusCode::NO_CONTENT).map_err(|error| refused(&error))
 }

@@ -16,7 +16,7 @@
 //! 1. `readiness.rs`: what `node` tells;
 //! 2. `connections.rs`: who is served; `server.rs`: the routes and their limits;
 //! 3. `hosts.rs`: under which names it answers; `token.rs`: who may command; `answer.rs`: how a
-//!    command is refused;
+//!    command is refused; `audit_log.rs`: what the audit log is told of it;
 //! 4. `accounts.rs` over `account_store.rs` (with keys of `keygen.rs`), `trace.rs`, `faults.rs`,
 //!    `disks.rs`, `partitions/`: the commands.
 //!
@@ -26,6 +26,7 @@
 mod account_store;
 mod accounts;
 mod answer;
+mod audit_log;
 mod connections;
 mod disks;
 mod faults;

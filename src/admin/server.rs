@@ -26,6 +26,7 @@ use tokio_util::sync::CancellationToken;
 use tower::ServiceBuilder;
 use tower::timeout::error::Elapsed;
 
+use crate::audit_log::AuditLog;
 use crate::env::Env;
 use crate::env::net::Listener;
 use crate::frontend::Tls;
@@ -39,6 +40,8 @@ use crate::telemetry::Registry;
 use super::account_store::AccountStore;
 use super::accounts;
 use super::answer::Failure;
+use super::audit_log;
+use super::audit_log::Teller;
 use super::connections;
 use super::disks;
 use super::disks::DiskControl;
@@ -89,6 +92,8 @@ pub struct AdminState {
     pub known_hosts: KnownHosts,
     /// All metrics, once every role has registered its own.
     pub registry: Arc<OnceLock<Registry>>,
+    /// Told of commands.
+    audit_log: AuditLog,
 }
 
 impl AdminState {
@@ -97,7 +102,14 @@ impl AdminState {
     pub fn new(token: Token) -> Self {
         let (control, disks, registry) = (Arc::default(), Arc::default(), Arc::default());
         let known_hosts = KnownHosts::default();
-        Self { token, control, disks, readiness: Readiness::default(), known_hosts, registry }
+        let (readiness, audit_log) = (Readiness::default(), AuditLog::default());
+        Self { token, control, disks, readiness, known_hosts, registry, audit_log }
+    }
+
+    /// The same, telling the audit log of commands.
+    #[must_use]
+    pub fn telling(self, audit_log: AuditLog) -> Self {
+        Self { audit_log, ..self }
     }
 
     /// The same under these host names.
@@ -144,7 +156,9 @@ impl AdminServer {
     /// The listener's address cannot be read.
     pub async fn run(self, stop: CancellationToken) -> io::Result<()> {
         self.listener.local_addr()?;
-        connections::serve((self.listener, self.tls), routes(self.state), self.env, stop).await;
+        let teller = Teller { log: self.state.audit_log.clone(), env: self.env.clone() };
+        let routes = routes(self.state).layer(from_fn_with_state(teller, audit_log::tell));
+        connections::serve((self.listener, self.tls), routes, self.env, stop).await;
         Ok(())
     }
 }

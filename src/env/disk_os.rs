@@ -11,6 +11,7 @@ use std::io;
 use std::io::IoSlice;
 use std::io::IoSliceMut;
 use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -47,6 +48,9 @@ const PIECES_MAX: usize = 1024;
 /// What the kernel frees: holes are cut to whole pages.
 const PAGE_BYTES: u64 = 4096;
 
+/// Files are for their owner alone.
+const FILE_MODE: u32 = 0o600;
+
 /// The file in the data directory whose lock tells that a process uses it; no disk path.
 const LOCK_NAME: &str = "lock";
 
@@ -66,6 +70,19 @@ impl OsDisk {
     /// # Errors
     /// [`DiskError::Locked`] when another process has it, [`DiskError::Full`], [`DiskError::Io`].
     pub fn open(root: &Path, tasks: Tasks) -> Result<Arc<dyn Disk>, DiskError> {
+        Self::open_locked_by(root, LOCK_NAME, tasks)
+    }
+
+    /// As [`Self::open`], for a folder that others use too: only who names the same lock file is
+    /// kept out.
+    ///
+    /// # Errors
+    /// As of [`Self::open`].
+    pub fn open_locked_by(
+        root: &Path,
+        lock_name: &str,
+        tasks: Tasks,
+    ) -> Result<Arc<dyn Disk>, DiskError> {
         let shown = root.display().to_string();
         let root = std::path::absolute(root).map_err(|error| failed("open", &shown, &error))?;
         create_folder(&root).map_err(|error| failed("create", &shown, &error))?;
@@ -74,14 +91,15 @@ impl OsDisk {
             .write(true)
             .create(true)
             .truncate(false)
-            .open(root.join(LOCK_NAME))
-            .map_err(|error| failed("open", LOCK_NAME, &error))?;
+            .mode(FILE_MODE)
+            .open(root.join(lock_name))
+            .map_err(|error| failed("open", lock_name, &error))?;
         match rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => {
                 Ok(Arc::new(Self { root, lock: Arc::new(lock), tasks, folders: Arc::default() }))
             }
             Err(Errno::WOULDBLOCK) => Err(DiskError::Locked),
-            Err(error) => Err(failed("lock", LOCK_NAME, &error.into())),
+            Err(error) => Err(failed("lock", lock_name, &error.into())),
         }
     }
 
@@ -345,7 +363,8 @@ fn open_file(full: &Path, new: bool, folders: &Mutex<()>) -> io::Result<File> {
     if new {
         create_parent(full, folders)?;
     }
-    fs::OpenOptions::new().read(true).write(true).create(new).truncate(new).open(full)
+    let mut options = fs::OpenOptions::new();
+    options.read(true).write(true).create(new).truncate(new).mode(FILE_MODE).open(full)
 }
 
 fn create_parent(full: &Path, folders: &Mutex<()>) -> io::Result<()> {

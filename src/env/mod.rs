@@ -17,6 +17,7 @@ pub mod disk_sim;
 mod disk_suite;
 pub mod net;
 pub mod rand;
+pub mod stdout;
 pub mod tasks;
 mod waits;
 

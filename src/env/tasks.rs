@@ -24,6 +24,7 @@ use tokio::runtime::{Builder, Handle};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+use tracing::Instrument;
 
 use crate::env::Env;
 
@@ -95,6 +96,15 @@ impl Tasks {
                 })
             }),
         )
+    }
+
+    /// As [`Self::spawn`], for a part of a request: what it logs carries the request's id.
+    pub fn spawn_part<F>(&self, name: &'static str, future: F) -> JoinHandle<F::Output>
+    where
+        F: Future + Send + 'static,
+        F::Output: Send + 'static,
+    {
+        self.spawn(name, future.in_current_span())
     }
 
     /// As [`Self::spawn`], for a task that cannot be started again. After a panic `stop` is called

@@ -24,6 +24,7 @@ use crate::frontend::admission::Pass;
 use crate::frontend::admission::STRANGERS;
 use crate::frontend::answers::Flow;
 use crate::frontend::answers::Reservation;
+use crate::frontend::audit_log::Draft;
 use crate::frontend::source::MinimumRate;
 use crate::protocol::Error;
 use crate::protocol::ErrorCode;
@@ -245,7 +246,7 @@ impl RequestBody {
         match std::mem::replace(&mut self.origin, gone) {
             Origin::Client(body) if !body.is_end_stream() => {
                 let mut rest = Self::new(body, DRAIN_TIME_MAX, self.env.clone());
-                drop(self.env.tasks.spawn("refused body", async move { rest.drain().await }));
+                drop(self.env.tasks.spawn_part("refused body", async move { rest.drain().await }));
             }
             Origin::Client(_) | Origin::Inside(_) | Origin::Outside(..) => {}
         }
@@ -303,6 +304,8 @@ const STREAM_WHOLE_BYTES: u64 = 512;
 struct Sending {
     /// Room among the requests.
     pass: Option<Pass>,
+    /// The request's lines of the audit log, written when it is gone.
+    draft: Option<Box<Draft>>,
     /// Memory for what is rendered into it.
     held: Option<Reservation>,
     /// Over HTTP/2, how its client takes it, and the bytes it has to take.
@@ -370,6 +373,13 @@ impl ResponseBody {
         self
     }
 
+    /// Counts what is given out for the audit log.
+    #[must_use]
+    pub(super) fn drafting(mut self, draft: Option<Box<Draft>>) -> Self {
+        self.sending.draft = draft;
+        self
+    }
+
     /// Tells how a client takes it over HTTP/2.
     #[must_use]
     pub(crate) fn flowing(mut self, flow: &Arc<Flow>, clock: &Arc<dyn Clock>) -> Self {
@@ -415,6 +425,9 @@ impl ResponseBody {
     fn give(&mut self, piece: Bytes) -> Frame<Bytes> {
         let bytes = piece.len() as u64;
         self.remaining = self.remaining.saturating_sub(bytes);
+        if let Some(draft) = &mut self.sending.draft {
+            draft.sent(bytes);
+        }
         if let Some((flow, clock, offered)) = &mut self.sending.stream {
             *offered = bytes;
             flow.offer(clock.monotonic());

@@ -120,7 +120,7 @@ impl Client {
             .await
             .map_err(ClientError::Broken)?;
         // Ends with the body: whoever drops that closes the connection.
-        drop(tasks.spawn("connection to another server", async move {
+        drop(tasks.spawn_part("connection to another server", async move {
             if let Err(error) = connection.await {
                 tracing::debug!(%error, "a connection to another server ended early");
             }

@@ -18,7 +18,13 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 use serde::Deserialize;
 use serde::Serialize;
+use serde_json::json;
 
+use crate::audit_log::AuditLog;
+use crate::audit_log::Change;
+use crate::audit_log::Entry;
+use crate::audit_log::Principal;
+use crate::audit_log::Thing;
 use crate::env::Env;
 use crate::env::Rand;
 use crate::env::SeededRand;
@@ -177,6 +183,7 @@ pub struct Faults {
     env: Env,
     in_force: Gauge,
     struck: Family<KindLabels, Counter>,
+    audit_log: AuditLog,
 }
 
 impl Faults {
@@ -190,7 +197,15 @@ impl Faults {
             in_force.clone(),
         );
         registry.register("faults_struck", "Requests the fault dial struck", struck.clone());
-        Self { on: Arc::new(AtomicBool::new(false)), rules: Arc::default(), env, in_force, struck }
+        let (on, rules, audit_log) = (Arc::default(), Arc::default(), AuditLog::default());
+        Self { on, rules, env, in_force, struck, audit_log }
+    }
+
+    /// The same, telling the audit log when rules run out; whoever sets and clears them tells it
+    /// themselves.
+    #[must_use]
+    pub fn telling(self, audit_log: AuditLog) -> Self {
+        Self { audit_log, ..self }
     }
 
     /// Puts a rule in force and answers its number.
@@ -265,11 +280,21 @@ impl Faults {
     /// Drops rules that have run out.
     fn end_due(&self, rules: &mut Rules) {
         let now = self.env.clock.monotonic();
-        let before = rules.in_force.len();
-        rules.in_force.retain(|rule| !rule.is_over(now));
-        if rules.in_force.len() != before {
-            tracing::warn!(left = rules.in_force.len(), "fault dial: rules ran out");
-            self.changed(rules);
+        let over: Vec<InForce> = rules.in_force.extract_if(.., |rule| rule.is_over(now)).collect();
+        if over.is_empty() {
+            return;
+        }
+        tracing::warn!(left = rules.in_force.len(), "fault dial: rules ran out");
+        self.changed(rules);
+        for InForce { state, .. } in over {
+            let entry = Entry {
+                principal: Principal::Node { task: "fault dial" },
+                operation: "EndFault".into(),
+                resource: Some(state.id.to_string()),
+                ..Entry::default()
+            };
+            let detail = json!({ "struck": state.struck });
+            self.audit_log.change_now(&entry, &Change { of: Thing::Fault, detail });
         }
     }
 

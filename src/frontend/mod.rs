@@ -1,38 +1,46 @@
-//! The front end: stateless; parses, authenticates, routes, streams. Holds nothing a request needs to survive.
+//! The front end: stateless; parses, authenticates, routes, streams. Holds nothing a request needs
+//! to survive.
 //!
 //! The main path, PUT of a block:
 //! 1. `server.rs` accepts, within the limits of `connections/`; `opening.rs` tells TLS and HTTP
 //!    versions apart (`sniff.rs`, `tls.rs`); `connection.rs` drives HTTP.
-//! 2. `service.rs` has the request admitted (`admission/`: room for it; `access/`: account, signature, parse, permission),
-//!    dispatches, renders, measures.
+//! 2. `service.rs` has the request admitted (`admission/`: room for it; `access/`: account,
+//!    signature, parse, permission), dispatches, renders, measures.
 //! 3. `dispatch.rs` is one exhaustive match; `ops/` has a file per family of operations.
-//! 4. `body.rs` takes the body in pieces with an idle limit, `ingest.rs` hashes it on the way, `seal.rs` encrypts it when
-//!    it comes with a key.
-//! 5. `write/` appends it: small bodies of all requests share appends, large ones stream into an extent of their own.
-//!    **Here bytes become durable.**
-//! 6. `route.rs` sends the row change to the partition that owns the name. **Here the name becomes visible.** A list
-//!    asks all stripes of a range, whose pages `stripes.rs` makes one.
+//! 4. `body.rs` takes the body in pieces with an idle limit, `ingest.rs` hashes it on the way,
+//!    `seal.rs` encrypts it when it comes with a key.
+//! 5. `write/` appends it: small bodies of all requests share appends, large ones stream into an
+//!    extent of their own. **Here bytes become durable.**
+//! 6. `route.rs` sends the row change to the partition that owns the name. **Here the name becomes
+//!    visible.** A list asks all stripes of a range, whose pages `stripes.rs` makes one.
 //! 7. `read.rs` streams a blob's pieces back, a step of at most 1 MiB at a time. `answers/` bounds
 //!    what all of them hold, and cuts those that a client does not take.
 //!
-//! A body may come from a URL instead: `source/` finds and authorizes it, `ops/copies/` shares or stores it. `client.rs` asks
-//! other servers, for those bodies and for the keys of issuers of bearer tokens, which `tokens/` keeps.
+//! A body may come from a URL instead: `source/` finds and authorizes it, `ops/copies/` shares or
+//! stores it. `client.rs` asks other servers, for those bodies and for the keys of issuers of
+//! bearer tokens, which `tokens/` keeps.
 //!
-//! The web endpoint is not a dialect of its own: `website.rs` reads documents of `$web` as Get Blob does.
+//! The web endpoint is not a dialect of its own: `website.rs` reads documents of `$web` as Get Blob
+//! does.
 //!
-//! `last_access.rs` notes reads, when they are tracked, and writes them to rows later, many at a time.
+//! `last_access.rs` notes reads, when they are tracked, and writes them to rows later, many at a
+//! time.
 //!
-//! Beside it: `trace.rs` tells watchers of live requests, `faults.rs` is the fault dial, `observe.rs` joins both to the path.
+//! Beside it: `audit_log.rs` tells the audit log, `trace.rs` tells watchers of live requests,
+//! `faults.rs` is the fault dial, `observe.rs` joins both to the path.
 //!
-//! Invariants: bytes before pointers (5 before 6, always); a body that ends early makes nothing visible; a short
-//! response body never looks complete (the connection is cut); a write runs on when its client leaves.
+//! Invariants: bytes before pointers (5 before 6, always); a body that ends early makes nothing
+//! visible; a short response body never looks complete (the connection is cut); a write runs on
+//! when its client leaves.
 //!
-//! Not here: what rows mean (`index`), where bytes lie (`capacity`), what headers are called (`protocol`).
+//! Not here: what rows mean (`index`), where bytes lie (`capacity`), what headers are called
+//! (`protocol`).
 
 mod access;
 pub mod accounts;
 mod admission;
 mod answers;
+mod audit_log;
 pub mod body;
 pub mod client;
 mod connection;

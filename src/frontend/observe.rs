@@ -11,8 +11,10 @@ use http_body::Body;
 use http_body_util::BodyExt;
 use hyper::Response;
 
+use crate::audit_log::Principal;
 use crate::env::Env;
 use crate::frontend::admission::Pass;
+use crate::frontend::audit_log::Draft;
 use crate::frontend::body::BodyError;
 use crate::frontend::body::Next;
 use crate::frontend::body::Pull;
@@ -48,8 +50,26 @@ pub(super) struct Seen {
     pub(super) strike: Option<Strike>,
     /// Whether the sender proved who they are, and was let in.
     pub(super) authenticated: bool,
+    /// Who that is, while the audit log is on.
+    pub(super) principal: Principal,
+    /// Its lines of the audit log.
+    pub(super) draft: Option<Box<Draft>>,
     /// Its room among the requests, until its answer is out.
     pub(super) pass: Option<Pass>,
+}
+
+impl Seen {
+    /// Of a request of which nothing is known yet.
+    pub(super) const fn nothing() -> Self {
+        Self {
+            operation: "Refused",
+            strike: None,
+            authenticated: false,
+            principal: Principal::Unknown,
+            draft: None,
+            pass: None,
+        }
+    }
 }
 
 impl FrontEnd {
@@ -114,7 +134,7 @@ impl FrontEnd {
         let id = head.headers.get("x-ms-client-request-id").and_then(|id| id.to_str().ok());
         let address = address.as_ref();
         self.trace.send(TraceLine {
-            time: rfc3339(came),
+            time: came.to_iso_millis(),
             method: head.method.as_str().to_owned(),
             operation: seen.operation.to_owned(),
             account: address.map_or_else(String::new, |a| a.account.as_str().to_owned()),
@@ -136,23 +156,10 @@ impl FrontEnd {
         });
     }
 
-    fn address(&self, head: &Parts) -> Option<azure::Address> {
+    pub(super) fn address(&self, head: &Parts) -> Option<azure::Address> {
         let host = head.headers.get(HOST).and_then(|host| host.to_str().ok());
         azure::address(&head.method, &head.uri, host, self.addressing()).ok()
     }
-}
-
-/// RFC 3339 with milliseconds.
-fn rfc3339(time: Timestamp) -> String {
-    const MONTHS: [&str; 12] =
-        ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
-    // "Sat, 21 Nov 2026 08:00:00 GMT"
-    let date = time.to_string();
-    let words: Vec<&str> = date.split(' ').collect();
-    let [_, day, month, year, clock, _] = words[..] else { return date };
-    let month = MONTHS.iter().position(|name| *name == month).map_or(0, |at| at + 1);
-    let millis = time.since_unix().subsec_millis();
-    format!("{year}-{month:02}-{day}T{clock}.{millis:03}Z")
 }
 
 /// A body that trickles.
@@ -198,12 +205,6 @@ mod tests {
     use crate::env::SeededRand;
     use crate::env::Tasks;
     use crate::env::clock::SimClock;
-
-    #[test]
-    fn times_are_rfc_3339() {
-        let time = Timestamp::from_unix(Duration::from_millis(1_795_334_400_045));
-        assert_eq!(rfc3339(time), "2026-11-22T08:00:00.045Z");
-    }
 
     #[tokio::test(start_paused = true)]
     async fn slowed_bodies_are_whole_and_take_their_time() {

@@ -7,6 +7,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use tokio::task::JoinError;
+use tracing::Instrument;
+use tracing::Span;
 
 use crate::capacity::Capacity;
 use crate::env::Tasks;
@@ -64,6 +66,8 @@ pub(crate) struct BlobSource {
     purse: Option<Purse>,
     /// Keeps reclaim from freeing what the pieces name.
     guard: ReadGuard,
+    /// Of the request: its body is read when that has been answered.
+    span: Span,
 }
 
 /// Extents that one read names at a time: what it costs to note them is bounded.
@@ -125,6 +129,7 @@ pub(crate) async fn begin(
         customer_key,
         purse,
         guard,
+        span: Span::current(),
     };
     let first = match source.step(true).await {
         Ok(first) => first.unwrap_or_default(),
@@ -221,7 +226,7 @@ impl BlobSource {
         let (router, key, snapshot) = (Arc::clone(&self.router), self.key.clone(), self.snapshot);
         let mut guard = self.guard.another();
         self.guard.names([]);
-        let task = self.tasks.spawn("further look-up", async move {
+        let task = self.tasks.spawn_part("further look-up", async move {
             guard.looks_up();
             let mut view = look_up_on(&router, (&key, snapshot), version, range).await?;
             found(&mut guard, &mut view);
@@ -295,7 +300,8 @@ pub(crate) async fn all_pieces(
 
 impl Pull for BlobSource {
     fn pull(mut self: Box<Self>) -> crate::frontend::body::Next {
-        Box::pin(async move {
+        let span = self.span.clone();
+        let step = async move {
             match self.step(false).await {
                 Ok(Some(pieces)) => Some((Ok(pieces), self as Source)),
                 Ok(None) => None,
@@ -309,7 +315,8 @@ impl Pull for BlobSource {
                     Some((Err(BodyError(reason)), self as Source))
                 }
             }
-        })
+        };
+        Box::pin(step.instrument(span))
     }
 }
 

@@ -5,9 +5,12 @@ use std::time::Duration;
 
 use hyper::Request;
 use hyper::Response;
+use hyper::body::Body;
 use hyper::body::Incoming;
 use uuid::Builder;
 
+use crate::audit_log::AuditLog;
+use crate::audit_log::Principal;
 use crate::capacity::Capacity;
 use crate::coordinator::IdAllocator;
 use crate::env::Env;
@@ -49,6 +52,7 @@ use crate::protocol::KnownHosts;
 use crate::protocol::azure;
 use crate::protocol::azure::structured;
 use crate::types::Peer;
+use tracing::Instrument;
 
 /// Limits of requests.
 #[derive(Clone, Debug)]
@@ -109,6 +113,8 @@ pub struct Parts {
     pub trace: Trace,
     /// The fault dial.
     pub faults: Faults,
+    /// Where changes and requests are told.
+    pub audit_log: AuditLog,
 }
 
 /// A front end. Stateless but for caches and running requests.
@@ -124,6 +130,7 @@ pub struct FrontEnd {
     pub(crate) tokens: Tokens,
     pub(super) trace: Trace,
     pub(super) faults: Faults,
+    pub(super) audit_log: AuditLog,
     pub(crate) config: FrontEndConfig,
     /// Copies that outlive their request.
     pub(crate) copies: Copies,
@@ -177,6 +184,7 @@ impl FrontEnd {
             tokens: parts.tokens,
             trace: parts.trace,
             faults: parts.faults,
+            audit_log: parts.audit_log,
             copies: Copies::default(),
             last_access: config.last_access.then(|| LastAccess::new(&parts.metrics)),
             metrics: parts.metrics,
@@ -185,7 +193,7 @@ impl FrontEnd {
     }
 
     /// Answers one request of the client at `peer`, which is in progress as `running`. Errors are
-    /// responses.
+    /// responses. What is logged meanwhile carries the request's id.
     ///
     /// # Errors
     /// [`Cut`] when the fault dial wants the client to get no answer.
@@ -195,24 +203,36 @@ impl FrontEnd {
         peer: Peer,
         running: &InProgress,
     ) -> Result<Response<ResponseBody>, Cut> {
+        let id = self.request_id();
+        // At this level it is there for every line that is shown.
+        let span = tracing::error_span!("request", id);
+        self.handle_as(id, request, (peer, running)).instrument(span).await
+    }
+
+    async fn handle_as(
+        &self,
+        id: String,
+        request: Request<Incoming>,
+        (peer, running): (Peer, &InProgress),
+    ) -> Result<Response<ResponseBody>, Cut> {
         let came = self.env.clock.now();
         let begun = self.env.clock.monotonic();
         let (head, incoming) = request.into_parts();
-        let mut echo = azure::RequestEcho::new(&head, self.request_id(), came);
+        let mut seen = Seen { draft: self.draft((&head, peer), (&id, begun)), ..Seen::nothing() };
+        let mut echo = azure::RequestEcho::new(&head, id, came);
         let mut body = RequestBody::new(incoming, self.config.body_idle, self.env.clone());
-        let mut seen =
-            Seen { operation: "Refused", strike: None, authenticated: false, pass: None };
-
         let counted = self.metrics.begin();
         let acceptable = access::hosts::is_acceptable(self, &head, peer);
         let response = match acceptable.map(|()| website::named(self, &head)) {
             Err(error) => self.rendered((&head, &mut body), Err(error), &echo, &seen).await,
             Ok(Some(site)) => {
                 seen.operation = "GetWebContent";
+                seen.principal = Principal::Anonymous;
                 website::serve(self, (&head, peer), &site, (&echo, &mut seen.pass)).await
             }
             Ok(None) => {
-                let answer = self.answer((&head, peer), &mut body, &mut echo, &mut seen).await;
+                let answer =
+                    self.answer((&head, peer), (&mut body, begun), &mut echo, &mut seen).await;
                 if answer.is_err() {
                     // What is left of the request's body may still be read: nobody waits for that.
                     seen.pass = None;
@@ -227,8 +247,16 @@ impl FrontEnd {
         }
         let took = self.env.clock.monotonic().saturating_sub(begun);
         self.metrics.finished(seen.operation, response.status().as_u16(), took.as_secs_f64());
+        if let Some(mut draft) = seen.draft.take() {
+            let bytes = (body.received(), response.body().size_hint().lower());
+            let head = (response.status(), response.headers());
+            draft.answered(&mut seen, bytes, head).await;
+            seen.draft = Some(draft);
+        }
         let response = self.strike(seen.strike, response).await;
-        let response = response.map(|response| response.map(|body| body.passing(seen.pass.take())));
+        let response = response.map(|response| {
+            response.map(|body| body.passing(seen.pass.take()).drafting(seen.draft.take()))
+        });
         if self.trace.is_watched() {
             self.tell((&head, peer), &seen, (came, took), body.received(), &response);
         }
@@ -268,7 +296,7 @@ impl FrontEnd {
     async fn answer(
         &self,
         (head, peer): (&http::request::Parts, Peer),
-        body: &mut RequestBody,
+        (body, begun): (&mut RequestBody, Duration),
         echo: &mut azure::RequestEcho,
         seen: &mut Seen,
     ) -> dispatch::Answer {
@@ -278,12 +306,13 @@ impl FrontEnd {
             return cors::preflight(self, head).map(|reply| (reply, None));
         }
         let Admitted { account, operation, overrides, create_only, authenticated, pass } =
-            admit(self, (head, peer), echo).await?;
+            admit(self, (head, peer), (echo, &mut seen.principal)).await?;
         seen.authenticated = authenticated;
         seen.pass = pass;
         body.pay(account.id);
         seen.operation = operation.name();
         self.meet_faults(head, seen)?;
+        self.note_change(&operation, (head, peer), (seen, (echo.request_id(), begun)));
         let requester = Requester { head, peer, authenticated };
         match dispatch(self, (requester, &account), operation, body).await {
             Ok((mut reply, stream)) => {

@@ -26,6 +26,7 @@ use async_trait::async_trait;
 use futures_util::future::join_all;
 use tokio_util::sync::CancellationToken;
 
+use crate::audit_log::AuditLog;
 use crate::env::Tasks;
 use crate::index::api::Error;
 use crate::index::api::IndexHost;
@@ -64,6 +65,8 @@ pub struct Fleet {
     changes: Changes,
     /// What looks at the load and carries changes out.
     control: Tasks,
+    /// Told of changes that nobody asked for.
+    audit_log: AuditLog,
 }
 
 impl Fleet {
@@ -161,6 +164,7 @@ impl Fleet {
             stop,
             changes: Changes::default(),
             control,
+            audit_log: AuditLog::default(),
         })
     }
 
@@ -169,6 +173,12 @@ impl Fleet {
     #[must_use]
     pub fn controlled_by(self, control: Tasks) -> Self {
         Self { control, ..self }
+    }
+
+    /// The same, telling the audit log of changes of the map that nobody asked for.
+    #[must_use]
+    pub fn telling(self, audit_log: AuditLog) -> Self {
+        Self { audit_log, ..self }
     }
 
     /// Refuses writes from now on, flushes all partitions so that the next start has nothing to replay, and ends all tasks.

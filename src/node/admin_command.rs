@@ -55,7 +55,7 @@ fn shown(text: &str) -> String {
     let parts = [Some(&line.account), line.container.as_ref(), line.blob.as_ref()];
     let path: Vec<&str> = parts.into_iter().flatten().map(String::as_str).collect();
     format!(
-        "{} {:3} {:7} {:24} {:9.3} ms  in {:<9} out {:<9} {}  {} {}\n",
+        "{} {:3} {:7} {:24} {:9.3} ms  in {:<9} out {:<9} {}  {} {} {}\n",
         line.time.get(11..23).unwrap_or(&line.time),
         line.status,
         line.method,
@@ -66,6 +66,7 @@ fn shown(text: &str) -> String {
         // A name may hold anything; a terminal must not.
         path.join("/").escape_debug(),
         line.code.as_deref().unwrap_or("-"),
+        line.request_id,
         line.client_request_id.as_deref().unwrap_or("-").escape_debug(),
     )
 }
@@ -182,7 +183,7 @@ mod tests {
         });
         let text = shown(&line.to_string());
         assert!(text.starts_with("08:00:00.123 503 PUT "), "{text}");
-        assert!(text.contains(r"acct/c/a\u{1b}[31m\nb  ServerBusy -"), "{text}");
+        assert!(text.contains(r"acct/c/a\u{1b}[31m\nb  ServerBusy r -"), "{text}");
         assert_eq!(text.matches('\n').count(), 1);
         assert!(shown(r#"{"lost":12}"#).contains("12 requests not shown"));
     }

@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use thiserror::Error;
 
+use crate::audit_log;
 use crate::frontend::source::Rules;
 use crate::protocol::KnownHosts;
 use crate::telemetry::LogFormat;
@@ -65,6 +66,8 @@ const BODY_IDLE_SECONDS: Limit<u32> = Limit { default: 60, range: 1..=3600 };
 const RESPONSE_STALL_TIMEOUT: Limit<u32> = Limit { default: 60, range: 1..=3600 };
 const RESPONSE_MIN_RATE: Limit<u64> = Limit { default: KIB, range: 0..=GIB };
 const REHYDRATION_SECONDS: Limit<u32> = Limit { default: 1, range: 0..=1_000_000 };
+const AUDIT_LOG_BYTES: Limit<u64> = Limit { default: 64 * MIB, range: 64 * KIB..=16 * GIB };
+const AUDIT_LOG_FILES: Limit<u32> = Limit { default: 8, range: 2..=10_000 };
 const DRAIN_SECONDS: Limit<u32> = Limit { default: 30, range: 0..=3600 };
 
 /// Everything `blockyard serve` needs to know, checked.
@@ -154,6 +157,8 @@ pub struct Config {
     pub last_access: bool,
     /// How long running requests may take to end at a stop. Default 30 s, 0 s to 1 h.
     pub drain: Duration,
+    /// Where changes, and requests when asked for, are recorded. Default nowhere.
+    pub audit_log: audit_log::Settings,
     /// Which log lines are written. Default `info`.
     pub log: String,
     /// How they look. Default text.
@@ -225,6 +230,9 @@ pub enum ConfigError {
          it --admin-tls, listen on 127.0.0.1 or unix:PATH, or give --admin-plain when something else protects it"
     )]
     AdminPlain(AdminAddress),
+    /// Nothing would be written.
+    #[error("--audit-requests needs --audit-log FILE, or - for standard output")]
+    AuditRequests,
     /// Nothing would be served.
     #[error("--https-only needs a certificate: give --tls auto, or --tls-cert and --tls-key")]
     HttpsOnly,
@@ -347,6 +355,15 @@ impl Config {
             ),
             last_access: s.last_access_time == Some(Switch::On),
             drain: seconds(DRAIN_SECONDS.of("drain_seconds", s.drain_seconds)?),
+            audit_log: audit_log::Settings {
+                to: s.audit_log.map(|path| match path.to_str() {
+                    Some("-") => audit_log::Destination::Stdout,
+                    _ => audit_log::Destination::File(path),
+                }),
+                requests: s.audit_requests.unwrap_or_default(),
+                bytes_max: AUDIT_LOG_BYTES.of("audit_log_bytes", s.audit_log_bytes)?,
+                files: AUDIT_LOG_FILES.of("audit_log_files", s.audit_log_files)?,
+            },
             log: s.log.unwrap_or_else(|| "info".to_owned()),
             log_format: s.log_format.unwrap_or_default(),
         };
@@ -374,6 +391,9 @@ impl Config {
         }
         if !self.admin_listen.is_local() && !self.admin_tls && !self.admin_plain {
             return Err(ConfigError::AdminPlain(self.admin_listen.clone()));
+        }
+        if self.audit_log.requests && self.audit_log.to.is_none() {
+            return Err(ConfigError::AuditRequests);
         }
         if self.https_only && self.tls == TlsSource::Off {
             return Err(ConfigError::HttpsOnly);

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use thiserror::Error;
 
 use crate::admin::DiskRefusal;
+use crate::audit_log;
 use crate::capacity::OpenError;
 use crate::coordinator;
 use crate::env::DiskError;
@@ -68,6 +69,14 @@ pub enum NodeError {
         path: PathBuf,
         /// Why.
         error: DiskError,
+    },
+    /// The audit log cannot be written.
+    #[error("audit log {path}: {error}")]
+    AuditLog {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        error: audit_log::OpenError,
     },
     /// There is nothing to verify.
     #[error("{path} is no directory; give the data directories that `serve` was given")]

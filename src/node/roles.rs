@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde_json::Value;
+use serde_json::json;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
@@ -11,6 +13,11 @@ use crate::admin::Control;
 use crate::admin::Endpoints;
 use crate::admin::PartitionStore;
 use crate::admin::new_delegation_secret;
+use crate::audit_log::AuditLog;
+use crate::audit_log::Change;
+use crate::audit_log::Entry;
+use crate::audit_log::Principal;
+use crate::audit_log::Thing;
 use crate::auth::DelegationSecret;
 use crate::capacity::Capacity;
 use crate::coordinator::Coordinator;
@@ -117,7 +124,7 @@ impl Roles {
         env: &Env,
         storage: &Storage,
         (blob, tls): (Bound, Option<Tls>),
-        registry: &mut Registry,
+        (registry, audit_log): (&mut Registry, &AuditLog),
     ) -> Result<Self, NodeError> {
         let base = Base {
             env: env.clone(),
@@ -129,7 +136,8 @@ impl Roles {
         let extent_ids = base.ids(counter::EXTENT_IDS);
         let index_metrics = index::Metrics::default();
         index_metrics.register(registry);
-        let (host, host_tasks) = open_index(config, &base, &extent_ids, &index_metrics).await?;
+        let (host, host_tasks) =
+            open_index(config, &base, &extent_ids, (&index_metrics, audit_log)).await?;
         let hosted = Arc::clone(&host) as Arc<dyn IndexHost>;
         let hot_requests = f64::from(config.split_requests);
         let policy = (config.split_requests > 0)
@@ -139,7 +147,7 @@ impl Roles {
         let router =
             Router::new(Arc::clone(&hosted), Arc::clone(&base.coordinator), front.clone()).await?;
         let router = Arc::new(router);
-        let accounts = make_accounts(config, &base, &router).await?;
+        let accounts = make_accounts(config, &base, (&router, audit_log)).await?;
         Reclaim::start(Setup {
             host: hosted,
             partitions: Arc::new(CoordinatorPartitions(Arc::clone(&base.coordinator))),
@@ -172,6 +180,7 @@ impl Roles {
             Arc::clone(&front.clock),
         );
         let (trace, faults) = (Trace::default(), Faults::new(front.clone(), registry));
+        let faults = faults.telling(audit_log.clone());
         let client = Client::new();
         let issuers = config.oidc.iter().map(OidcConfig::open).collect::<Result<_, _>>()?;
         let tokens = Tokens::start(issuers, &client, &front, registry);
@@ -185,6 +194,7 @@ impl Roles {
             metrics: frontend::metrics::Metrics::register(registry),
             trace: trace.clone(),
             faults: faults.clone(),
+            audit_log: audit_log.clone(),
             capacity: base.capacity,
             inflight: base.inflight,
         };
@@ -224,7 +234,7 @@ async fn open_index(
     config: &Config,
     base: &Base,
     extent_ids: &Arc<IdAllocator>,
-    metrics: &index::Metrics,
+    (metrics, audit_log): (&index::Metrics, &AuditLog),
 ) -> Result<(Arc<Fleet>, Vec<Tasks>), NodeError> {
     let parts = index::Parts {
         env: base.env.clone(),
@@ -260,6 +270,7 @@ async fn open_index(
     };
     let control = thread("index-control")?;
     let fleet = Fleet::open(hosts, limits).await?.controlled_by(control.clone());
+    let fleet = fleet.telling(audit_log.clone());
     own.push(control);
     Ok((Arc::new(fleet), own))
 }
@@ -286,7 +297,7 @@ async fn with_delegation_secret(
 async fn make_accounts(
     config: &Config,
     base: &Base,
-    router: &Router,
+    (router, audit_log): (&Router, &AuditLog),
 ) -> Result<Accounts, NodeError> {
     let ids = base.ids(counter::ACCOUNT_IDS);
     let mut accounts = Vec::new();
@@ -303,7 +314,11 @@ async fn make_accounts(
             let what = "the index's answer";
             return Err(NodeError::System { what, reason: "not an account".to_owned() });
         };
-        let record = switched(config, router, &name, *record).await?;
+        if record.id == id {
+            let detail = json!({ "anonymous": anonymous });
+            tell(audit_log, "CreateAccount", &name, detail).await;
+        }
+        let record = switched(config, (router, audit_log), &name, *record).await?;
         let record = with_delegation_secret(router, &name, record).await?;
         accounts.push(Account::new(name, account.keys()?, record));
     }
@@ -332,10 +347,21 @@ async fn make_accounts(
     Ok(Accounts::new(accounts))
 }
 
+/// Tells the audit log what the configuration changed.
+async fn tell(audit_log: &AuditLog, operation: &'static str, account: &AccountName, detail: Value) {
+    let entry = Entry {
+        account: Some(account.as_str().to_owned()),
+        principal: Principal::Node { task: "configuration" },
+        operation: operation.into(),
+        ..Entry::default()
+    };
+    audit_log.change(&entry, &Change { of: Thing::Account, detail }).await;
+}
+
 /// The account with its switch for public access as the configuration wants it.
 async fn switched(
     config: &Config,
-    router: &Router,
+    (router, audit_log): (&Router, &AuditLog),
     name: &AccountName,
     record: AccountRecord,
 ) -> Result<AccountRecord, NodeError> {
@@ -344,6 +370,7 @@ async fn switched(
     };
     let change = AccountChange::Anonymous(open);
     router.write(Write::UpdateAccount { name: name.clone(), change }).await?;
+    tell(audit_log, "SetAnonymousAccess", name, json!({ "anonymous": open })).await;
     Ok(AccountRecord { anonymous: open, ..record })
 }
 

@@ -10,6 +10,10 @@ use crate::admin::AdminServer;
 use crate::admin::AdminState;
 use crate::admin::Phase;
 use crate::admin::Token;
+use crate::audit_log;
+use crate::audit_log::AuditLog;
+use crate::audit_log::Destination;
+use crate::audit_log::Writer;
 use crate::capacity::CapacityMetrics;
 use crate::env::Env;
 use crate::env::OsClock;
@@ -83,6 +87,7 @@ struct Node {
     stop_admin: CancellationToken,
     storage: Storage,
     roles: Roles,
+    audit_log: Option<Writer>,
 }
 
 impl Node {
@@ -97,7 +102,9 @@ impl Node {
             // No page of a browser gets there.
             AdminAddress::Unix(_) => KnownHosts { any: true, ..KnownHosts::default() },
         };
-        let admin = AdminState::new(token).under(known_hosts);
+        let metrics = audit_log::Metrics::default();
+        let (audit_log, writer) = open_audit_log(config, &env, &metrics).await?;
+        let admin = AdminState::new(token).under(known_hosts).telling(audit_log.clone());
         let stop_admin = CancellationToken::new();
         let tls_of_admin = match admin_bound.address {
             AdminAddress::Tcp(_) if config.admin_tls => secure.clone(),
@@ -112,11 +119,14 @@ impl Node {
             }
         }));
         let mut registry = Registry::with_prefix("blockyard");
+        metrics.register(&mut registry);
         env.tasks.health().register(&mut registry);
         let storage =
             Storage::open(config, &env, CapacityMetrics::registered(&mut registry)).await?;
         let blob_address = blob.address;
-        let roles = Roles::start(config, &env, &storage, (blob, secure), &mut registry).await?;
+        let roles =
+            Roles::start(config, &env, &storage, (blob, secure), (&mut registry, &audit_log))
+                .await?;
         let parts = (Arc::clone(&storage.capacity), Arc::clone(&storage.coordinator));
         let disks = NodeDisks::start(&config.data, parts, roles.fleet(), env.clone()).await?;
         admin.disks.set(Arc::new(disks)).expect("set once");
@@ -130,7 +140,7 @@ impl Node {
             drop(env.tasks.spawn("certificate files", following));
         }
         announce(config, (blob_address, &admin_bound.address), certificate.as_ref(), &env);
-        Ok(Self { env, admin, stop_admin, storage, roles })
+        Ok(Self { env, admin, stop_admin, storage, roles, audit_log: writer })
     }
 
     /// Takes the roles down from above, each when nothing uses it any more. The admin listener goes last, so that the
@@ -141,8 +151,28 @@ impl Node {
         self.storage.capacity.shutdown().await;
         self.stop_admin.cancel();
         self.env.tasks.shutdown().await;
+        if let Some(audit_log) = self.audit_log {
+            audit_log.close().await;
+        }
         tracing::info!("stopped");
     }
+}
+
+async fn open_audit_log(
+    config: &Config,
+    env: &Env,
+    metrics: &audit_log::Metrics,
+) -> Result<(AuditLog, Option<Writer>), NodeError> {
+    let settings = &config.audit_log;
+    let started = Writer::start(settings, env, metrics.clone()).await;
+    let started = started.map_err(|error| {
+        let path = match &settings.to {
+            Some(Destination::File(path)) => path.clone(),
+            Some(Destination::Stdout) | None => "-".into(),
+        };
+        NodeError::AuditLog { path, error }
+    })?;
+    Ok(started.map_or_else(|| (AuditLog::default(), None), |(log, writer)| (log, Some(writer))))
 }
 
 fn announce(
@@ -173,8 +203,14 @@ fn announce(
     };
     let text = banner.text();
     // Nobody may be listening to standard output; that is no reason not to serve.
-    let mut out = std::io::stdout().lock();
-    if let Err(error) = out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+    let written = if config.audit_log.to == Some(Destination::Stdout) {
+        // There are lines for machines.
+        std::io::stderr().write_all(text.as_bytes())
+    } else {
+        let mut out = std::io::stdout().lock();
+        out.write_all(text.as_bytes()).and_then(|()| out.flush())
+    };
+    if let Err(error) = written {
         tracing::debug!(%error, "the banner was not printed");
     }
     tracing::info!(%blob, %admin, "serving");

@@ -215,6 +215,28 @@ pub struct Settings {
     /// Seconds running requests may take to end at a stop [default: 30]
     #[arg(long, value_name = "SECONDS", env = "BLOCKYARD_DRAIN_SECONDS")]
     pub drain_seconds: Option<u32>,
+    /// File of the audit log, or - for standard output: a JSON line for each change of a container,
+    /// account, policy, key, role, fault rule, disk or partition map [default: none is written]
+    #[arg(long, value_name = "FILE", env = "BLOCKYARD_AUDIT_LOG")]
+    pub audit_log: Option<PathBuf>,
+    /// Writes a line of the audit log for every request too; needs --audit-log [default: false]
+    #[arg(
+        long,
+        value_name = "BOOL",
+        env = "BLOCKYARD_AUDIT_REQUESTS",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "true"
+    )]
+    pub audit_requests: Option<bool>,
+    /// Size at which the file of the audit log is moved aside and a new one begun [default:
+    /// 67108864]
+    #[arg(long, value_name = "BYTES", env = "BLOCKYARD_AUDIT_LOG_BYTES")]
+    pub audit_log_bytes: Option<u64>,
+    /// Files of the audit log that are kept, the one being written included; the oldest is removed
+    /// for a new one [default: 8]
+    #[arg(long, value_name = "N", env = "BLOCKYARD_AUDIT_LOG_FILES")]
+    pub audit_log_files: Option<u32>,
     /// Which log lines are written, such as `info` or `warn,blockyard::index=debug` [default: info]
     #[arg(long, value_name = "FILTER", env = "BLOCKYARD_LOG")]
     pub log: Option<String>,
@@ -271,6 +293,10 @@ impl Settings {
             rehydration_seconds: self.rehydration_seconds.or(below.rehydration_seconds),
             last_access_time: self.last_access_time.or(below.last_access_time),
             drain_seconds: self.drain_seconds.or(below.drain_seconds),
+            audit_log: self.audit_log.or(below.audit_log),
+            audit_requests: self.audit_requests.or(below.audit_requests),
+            audit_log_bytes: self.audit_log_bytes.or(below.audit_log_bytes),
+            audit_log_files: self.audit_log_files.or(below.audit_log_files),
             log: self.log.or(below.log),
             log_format: self.log_format.or(below.log_format),
         }

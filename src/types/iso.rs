@@ -37,6 +37,16 @@ impl Timestamp {
         text
     }
 
+    /// `2026-11-21T02:13:18.131Z`, as logs spell times.
+    #[must_use]
+    pub fn to_iso_millis(self) -> String {
+        let mut text = self.to_iso_seconds();
+        text.pop();
+        let millis = self.since_unix().subsec_millis();
+        write!(text, ".{millis:03}Z").expect("writing to a string does not fail");
+        text
+    }
+
     /// `2026-11-21T02:13:18Z`, as access policies and signatures spell times.
     #[must_use]
     pub fn to_iso_seconds(self) -> String {

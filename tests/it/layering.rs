@@ -6,10 +6,11 @@ use std::collections::BTreeSet;
 use crate::tree;
 
 /// Layer of each module.
-const LAYERS: [(&str, u32); 12] = [
+const LAYERS: [(&str, u32); 13] = [
     ("types", 0),
     ("env", 1),
     ("telemetry", 1),
+    ("audit_log", 2),
     ("protocol", 2),
     ("auth", 2),
     ("coordinator", 2),

@@ -7,9 +7,13 @@ use axum::extract::rejection::JsonRejection;
 use axum::extract::rejection::QueryRejection;
 use axum::http::StatusCode;
 use serde::Deserialize;
+use serde_json::Value;
+use serde_json::json;
 
 use crate::admin::answer::Failure;
+use crate::admin::audit_log::Note;
 use crate::admin::server::AdminState;
+use crate::audit_log::Thing;
 use crate::index::ChangeError;
 
 use super::store::PartitionError;
@@ -102,9 +106,12 @@ pub(crate) async fn look(
 /// `POST /admin/partitions/split`
 pub(crate) async fn split(
     State(state): State<AdminState>,
+    note: Note,
     body: Result<Json<Split>, JsonRejection>,
 ) -> Answer {
     let Json(body) = body.map_err(|error| Failure::invalid(error.body_text()))?;
+    let which = body.partition.map_or_else(|| body.at.join(","), |id| id.to_string());
+    note.thing(Thing::PartitionMap, "SplitPartition", which, json!({ "ways": body.ways }));
     let partitions = &state.control()?.partitions;
     let split = match (body.at.as_slice(), body.partition, body.ways) {
         ([_, ..], None, None) => partitions.split_at(&body.at).await,
@@ -121,9 +128,12 @@ pub(crate) async fn split(
 /// `POST /admin/partitions/stripe`
 pub(crate) async fn stripe(
     State(state): State<AdminState>,
+    note: Note,
     body: Result<Json<Stripe>, JsonRejection>,
 ) -> Answer {
     let Json(body) = body.map_err(|error| Failure::invalid(error.body_text()))?;
+    let detail = json!({ "stripes": body.stripes });
+    note.thing(Thing::PartitionMap, "StripePartition", body.partition.to_string(), detail);
     let striped = state.control()?.partitions.stripe(body.partition, body.stripes).await;
     striped.map(Json).map_err(|error| refused(&error))
 }
@@ -131,9 +141,12 @@ pub(crate) async fn stripe(
 /// `POST /admin/partitions/unstripe`
 pub(crate) async fn unstripe(
     State(state): State<AdminState>,
+    note: Note,
     body: Result<Json<Unstripe>, JsonRejection>,
 ) -> Answer {
     let Json(body) = body.map_err(|error| Failure::invalid(error.body_text()))?;
+    let which = body.partition.to_string();
+    note.thing(Thing::PartitionMap, "UnstripePartition", which, Value::Null);
     let merged = state.control()?.partitions.unstripe(body.partition).await;
     merged.map(Json).map_err(|error| refused(&error))
 }
@@ -141,9 +154,12 @@ pub(crate) async fn unstripe(
 /// `POST /admin/partitions/merge`
 pub(crate) async fn merge(
     State(state): State<AdminState>,
+    note: Note,
     body: Result<Json<Merge>, JsonRejection>,
 ) -> Answer {
     let Json(body) = body.map_err(|error| Failure::invalid(error.body_text()))?;
+    let all: Vec<String> = body.partitions.iter().map(u64::to_string).collect();
+    note.thing(Thing::PartitionMap, "MergePartitions", all.join(","), Value::Null);
     let merged = state.control()?.partitions.merge(&body.partitions).await;
     merged.map(Json).map_err(|error| refused(&error))
 }
@@ -151,9 +167,12 @@ pub(crate) async fn merge(
 /// `POST /admin/partitions/move`
 pub(crate) async fn move_to(
     State(state): State<AdminState>,
+    note: Note,
     body: Result<Json<Move>, JsonRejection>,
 ) -> Answer {
     let Json(body) = body.map_err(|error| Failure::invalid(error.body_text()))?;
+    let detail = json!({ "host": body.host });
+    note.thing(Thing::PartitionMap, "MovePartition", body.partition.to_string(), detail);
     let moved = state.control()?.partitions.move_to(body.partition, body.host).await;
     moved.map(Json).map_err(|error| refused(&error))
 }
@@ -161,9 +180,12 @@ pub(crate) async fn move_to(
 /// `POST /admin/partitions/prepare`
 pub(crate) async fn prepare(
     State(state): State<AdminState>,
+    note: Note,
     body: Result<Json<Prepare>, JsonRejection>,
 ) -> Answer {
     let Json(body) = body.map_err(|error| Failure::invalid(error.body_text()))?;
+    let detail = json!({ "prefix": body.prefix, "ways": body.ways, "spread": body.spread });
+    note.thing(Thing::PartitionMap, "PreparePartitions", body.container.clone(), detail);
     let prepared = state.control()?.partitions.prepare(&body).await;
     prepared.map(Json).map_err(|error| refused(&error))
 }

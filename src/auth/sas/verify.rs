@@ -175,6 +175,13 @@ impl Signature {
         (self.form == Form::Service).then_some(id)
     }
 
+    /// Whose user delegation key made it: the issuer and its name for the holder; `None` when a key
+    /// of the account did.
+    #[must_use]
+    pub fn delegator(&self) -> Option<(&str, &str)> {
+        Some((self.issuer.as_deref()?, self.fields.text("skoid")))
+    }
+
     /// Decides whether the signature holds here and now, and what it grants. `policy` is what the container has under
     /// [`Signature::policy`].
     ///

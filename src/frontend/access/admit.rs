@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use http::request::Parts;
 
+use crate::audit_log;
 use crate::auth;
 use crate::auth::Circumstances;
 use crate::auth::Grant;
@@ -63,11 +64,14 @@ enum Caller {
     Anyone,
     /// Whoever has a key may do everything.
     Key,
-    /// The holder of a signature that holds here and now.
-    Signature(Grant),
+    /// The holder of a signature that holds here and now, and how the audit log names them.
+    Signature(Grant, audit_log::Principal),
     /// Whoever a token speaks of.
     Principal(Principal),
 }
+
+/// What becomes known on the way: what the answer repeats, and who asks, for the audit log.
+pub(crate) type Told<'a> = (&'a mut azure::RequestEcho, &'a mut audit_log::Principal);
 
 /// Lets a request in when there is room: finds the account, verifies who sends it, parses it, and checks that they may.
 ///
@@ -76,9 +80,9 @@ enum Caller {
 pub(crate) async fn admit(
     front: &FrontEnd,
     request: (&Parts, Peer),
-    echo: &mut azure::RequestEcho,
+    told: Told<'_>,
 ) -> Result<Admitted, Error> {
-    let refused = match let_in(front, request, echo).await {
+    let refused = match let_in(front, request, told).await {
         Err(error) if error.http_status() == 401 => error,
         settled => return settled,
     };
@@ -91,7 +95,7 @@ pub(crate) async fn admit(
 async fn let_in(
     front: &FrontEnd,
     (head, peer): (&Parts, Peer),
-    echo: &mut azure::RequestEcho,
+    told: Told<'_>,
 ) -> Result<Admitted, Error> {
     let host = head.headers.get(http::header::HOST).and_then(|h| h.to_str().ok());
     let host = host.or_else(|| head.uri.authority().map(http::uri::Authority::as_str));
@@ -102,7 +106,7 @@ async fn let_in(
     }
     // Before anything is believed of it: whoever claims an account's name takes of that account's share alone.
     let mut pass = front.gate.enter(known.map_or(STRANGERS, |account| account.id)).await?;
-    let admitted = admit_at(front, (head, peer), &address, echo).await?;
+    let admitted = admit_at(front, (head, peer), &address, told).await?;
     if !admitted.authenticated {
         pass.open()?;
     }
@@ -114,7 +118,7 @@ pub(crate) async fn admit_at(
     front: &FrontEnd,
     (head, peer): (&Parts, Peer),
     address: &Address,
-    echo: &mut azure::RequestEcho,
+    (echo, principal): Told<'_>,
 ) -> Result<Admitted, Error> {
     let context = azure::Context::from_head(head)?;
     // Told plainly: a host name of Azure that names no account does not resolve either.
@@ -125,6 +129,9 @@ pub(crate) async fn admit_at(
         )
     })?;
     let caller = identify(front, (head, peer), address, &account).await?;
+    if front.audit_log.is_on() {
+        *principal = named(&caller);
+    }
     let parsed = azure::parse(head, address, &context);
     if let Caller::Anyone = caller {
         // Who does not say who they are is not told what is wrong with a request they may not send.
@@ -177,7 +184,9 @@ async fn identify(
             let (secure, user) = (peer.secure, user.as_ref());
             let at = Circumstances { now, peer: peer.address.ip(), secure, user };
             let grant = signature.settle(policy.as_ref(), &at).map_err(refused)?;
-            return Ok(Caller::Signature(grant));
+            let on = front.audit_log.is_on();
+            let holder = if on { holder(&signature) } else { audit_log::Principal::default() };
+            return Ok(Caller::Signature(grant, holder));
         }
         return Ok(Caller::Anyone);
     }
@@ -194,6 +203,28 @@ async fn identify(
     };
     auth::authenticate(&signed, &account.keys, now).map_err(refused)?;
     Ok(Caller::Key)
+}
+
+/// Who asks, as the audit log names them.
+fn named(caller: &Caller) -> audit_log::Principal {
+    match caller {
+        Caller::Anyone => audit_log::Principal::Anonymous,
+        Caller::Key => audit_log::Principal::SharedKey,
+        Caller::Signature(_, holder) => holder.clone(),
+        Caller::Principal(principal) => audit_log::Principal::Bearer(audit_log::Subject {
+            issuer: principal.issuer.name.clone(),
+            subject: principal.object.clone(),
+        }),
+    }
+}
+
+/// The holder of a signature, as the audit log names them.
+fn holder(signature: &Signature) -> audit_log::Principal {
+    let delegator = signature.delegator().map(|(issuer, subject)| audit_log::Subject {
+        issuer: issuer.to_owned(),
+        subject: subject.to_owned(),
+    });
+    audit_log::Principal::Sas { policy: signature.policy().map(str::to_owned), delegator }
 }
 
 /// Who a token speaks of.
@@ -265,7 +296,7 @@ fn permit(
             (Overrides::default(), false)
         }
         Caller::Key | Caller::Anyone => (Overrides::default(), false),
-        Caller::Signature(grant) => {
+        Caller::Signature(grant, _) => {
             if let Some(name) = &grant.encryption_scope {
                 scope::apply(&mut operation, name)?;
             }

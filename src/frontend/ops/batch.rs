@@ -10,16 +10,19 @@ use http::request::Parts;
 
 use crate::frontend::access::admit::Admitted;
 use crate::frontend::access::admit::admit_at;
+use crate::frontend::audit_log::Draft;
 use crate::frontend::body::RequestBody;
 use crate::frontend::dispatch::Answer;
 use crate::frontend::dispatch::dispatch;
 use crate::frontend::ingest;
+use crate::frontend::observe::Seen;
 use crate::frontend::service::FrontEnd;
 use crate::frontend::source::Requester;
 use crate::protocol::Error;
 use crate::protocol::ErrorCode;
 use crate::protocol::Reply;
 use crate::protocol::azure;
+use crate::protocol::azure::Address;
 use crate::protocol::azure::BatchPart;
 use crate::protocol::azure::RequestEcho;
 use crate::protocol::operation::Batch;
@@ -34,6 +37,9 @@ struct Ready {
     head: Parts,
     peer: Peer,
     echo: RequestEcho,
+    /// Its line of the audit log.
+    draft: Option<Box<Draft>>,
+    seen: Seen,
     admitted: Result<Admitted, Error>,
 }
 
@@ -90,17 +96,32 @@ async fn admit_part(
             part.head.headers.insert(name, value);
         }
     }
-    let mut echo = RequestEcho::new(&part.head, front.request_id(), front.env.clock.now());
-    let admitted = admit_head(front, (&part.head, outer, peer), batch, &mut echo).await;
-    Ready { id: part.id, head: part.head, peer, echo, admitted }
+    let (id, begun) = (front.request_id(), front.env.clock.monotonic());
+    let mut echo = RequestEcho::new(&part.head, id, front.env.clock.now());
+    let mut seen = Seen::nothing();
+    let told = (&mut echo, &mut seen.principal);
+    let (address, admitted) = match address(front, (&part.head, outer), batch) {
+        Ok(address) => {
+            let admitted = admit_at(front, (&part.head, peer), &address, told).await;
+            (Some(address), admitted)
+        }
+        Err(error) => (None, Err(error)),
+    };
+    let logged = front.audit_log.has_requests();
+    let request = (echo.request_id(), begun);
+    let draft = logged.then(|| front.draft_at(address.as_ref(), peer, request));
+    if let Ok(admitted) = &admitted {
+        seen.operation = admitted.operation.name();
+    }
+    Ready { id: part.id, head: part.head, peer, echo, draft, seen, admitted }
 }
 
-async fn admit_head(
+/// What a part is about, which has to be what the batch is about.
+fn address(
     front: &FrontEnd,
-    (head, outer, peer): (&Parts, &Parts, Peer),
+    (head, outer): (&Parts, &Parts),
     batch: &Batch,
-    echo: &mut RequestEcho,
-) -> Result<Admitted, Error> {
+) -> Result<Address, Error> {
     let host = head.headers.get(http::header::HOST).and_then(|h| h.to_str().ok());
     let host = outer.uri.authority().map(http::uri::Authority::as_str).or(host);
     let uri = whole_uri(&head.uri, batch)?;
@@ -110,7 +131,7 @@ async fn admit_head(
         return Err(Error::new(ErrorCode::InvalidInput)
             .message("The part is about another account or container than the batch."));
     }
-    admit_at(front, (head, peer), &address, echo).await
+    Ok(address)
 }
 
 /// Clients leave the account out of the paths of parts even when the URL of the batch has it in its own.
@@ -126,7 +147,7 @@ fn whole_uri(uri: &Uri, batch: &Batch) -> Result<Uri, Error> {
 }
 
 async fn answer(front: &FrontEnd, ready: Ready) -> (Option<String>, Response<Bytes>) {
-    let Ready { id, head, peer, echo, admitted } = ready;
+    let Ready { id, head, peer, echo, draft, mut seen, admitted } = ready;
     let done = match admitted {
         Ok(Admitted { account, operation, authenticated, .. }) => {
             let mut none = RequestBody::empty(front.env.clone());
@@ -140,5 +161,10 @@ async fn answer(front: &FrontEnd, ready: Ready) -> (Option<String>, Response<Byt
         Ok((reply, _)) => azure::render(&reply, &echo),
         Err(error) => azure::render_error(&error, &echo),
     };
+    if let Some(mut draft) = draft {
+        let bytes_out = response.body().len() as u64;
+        draft.sent(bytes_out);
+        draft.answered(&mut seen, (0, bytes_out), (response.status(), response.headers())).await;
+    }
     (id, response)
 }

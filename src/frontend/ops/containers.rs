@@ -63,7 +63,7 @@ pub(crate) async fn create(
     let made = front
         .env
         .tasks
-        .spawn("create container", async move { create_in(&router, &account, create).await });
+        .spawn_part("create container", async move { create_in(&router, &account, create).await });
     let made = made.await;
     let answer = made.unwrap_or_else(|e| Err(index::Error::Unavailable(e.to_string())));
     ops::changed(answer, Subject::Container).map(Reply::ContainerCreated)

@@ -103,7 +103,7 @@ pub(crate) async fn commit(
     let router = std::sync::Arc::clone(&front.router);
     // Before the request can end: the purge of a deleted container waits for both.
     let commit = front.inflight.commit();
-    let task = front.env.tasks.spawn("commit", async move {
+    let task = front.env.tasks.spawn_part("commit", async move {
         let _commit = commit;
         let committing = stored.map(Stored::committing);
         let answer = router.write(write).await;

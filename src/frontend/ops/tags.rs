@@ -66,7 +66,7 @@ pub(crate) async fn commit(
 pub(crate) async fn show(front: &FrontEnd, tagged: Option<Tagged>) {
     if let Some(tagged) = tagged {
         let router = std::sync::Arc::clone(&front.router);
-        let indexing = front.env.tasks.spawn("tag index", async move {
+        let indexing = front.env.tasks.spawn_part("tag index", async move {
             // The work row stays when this fails, and reclaim takes it up: the tags themselves are durable.
             if let Err(error) = bring_up(&router, &tagged).await {
                 tracing::debug!(%error, "the tag index lags behind");

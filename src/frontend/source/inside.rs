@@ -8,6 +8,7 @@ use http::header::AUTHORIZATION;
 use http::header::HOST;
 use http::request::Parts;
 
+use crate::audit_log::Principal;
 use crate::frontend::access::admit::admit;
 use crate::frontend::accounts::Account;
 use crate::frontend::body::RequestBody;
@@ -176,7 +177,9 @@ async fn authorize(
             return Ok((owner, operation));
         }
     }
-    let admitted = admit(front, (head, requester.peer), &mut echo).await;
+    // The audit log names who asks for the copy.
+    let mut nobody = Principal::default();
+    let admitted = admit(front, (head, requester.peer), (&mut echo, &mut nobody)).await;
     admitted.map(|a| (a.account, a.operation)).map_err(refusal::explain)
 }
 

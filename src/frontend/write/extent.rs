@@ -103,7 +103,7 @@ impl ExtentWriter {
     pub(super) fn seal(&mut self) {
         let Some((extent, _)) = self.open.take() else { return };
         let capacity = Arc::clone(&self.shared.capacity);
-        drop(self.shared.env.tasks.spawn("seal data extent", async move {
+        drop(self.shared.env.tasks.spawn_part("seal data extent", async move {
             if let Err(error) = capacity.seal(extent, EPOCH).await {
                 tracing::warn!(%error, %extent, "sealing failed; the next start seals it");
             }

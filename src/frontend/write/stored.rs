@@ -97,7 +97,7 @@ impl Drop for Stored {
             return;
         }
         // Best effort: what is not freed here (a crash, a full queue) the audit finds.
-        drop(tasks.spawn("free abandoned bytes", async move {
+        drop(tasks.spawn_part("free abandoned bytes", async move {
             if let Err(error) = capacity.free(&locations).await {
                 tracing::debug!(%error, "abandoned bytes are left to the audit");
             }

@@ -112,7 +112,7 @@ impl StreamWriter {
         self.pending_len = 0;
         let held = std::mem::take(&mut self.held);
         let (shared, lane) = (Arc::clone(&self.shared), Arc::clone(&self.lane));
-        let appending = self.shared.env.tasks.spawn("append body", async move {
+        let appending = self.shared.env.tasks.spawn_part("append body", async move {
             let mut writer = lane.writer.lock().await;
             let (locations, guard) = writer.append(vec![payload], Durability::Deferred).await?;
             drop((writer, held));

@@ -4,7 +4,13 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use serde_json::Value;
+use serde_json::json;
 
+use crate::audit_log::Change;
+use crate::audit_log::Entry;
+use crate::audit_log::Principal;
+use crate::audit_log::Thing;
 use crate::env::Env;
 use crate::index::engine::Partition;
 use crate::index::fleet::ChangeError;
@@ -96,9 +102,37 @@ impl Fleet {
             Plan::Move(partition, host) => self.move_to(*partition, *host).await,
             Plan::Merge(partitions) => self.merge(partitions).await,
         };
-        if let Err(error) = done {
-            tracing::warn!(?plan, %error, "the partition map was not changed");
+        match done {
+            Ok(_) => self.tell(&plan),
+            Err(error) => tracing::warn!(?plan, %error, "the partition map was not changed"),
         }
+    }
+
+    /// Tells the audit log what was done.
+    fn tell(&self, plan: &Plan) {
+        if !self.audit_log.is_on() {
+            return;
+        }
+        let one = |partition: &PartitionId| partition.get().to_string();
+        let (operation, resource, detail) = match plan {
+            Plan::Split(id, keys) => ("SplitPartition", one(id), json!({ "ways": keys.len() + 1 })),
+            Plan::SplitEvenly(id, ways) => ("SplitPartition", one(id), json!({ "ways": ways })),
+            Plan::Stripe(id, _, stripes) => {
+                ("StripePartition", one(id), json!({ "stripes": stripes }))
+            }
+            Plan::Move(id, host) => ("MovePartition", one(id), json!({ "host": host.get() })),
+            Plan::Merge(ids) => {
+                let all: Vec<String> = ids.iter().map(one).collect();
+                ("MergePartitions", all.join(","), Value::Null)
+            }
+        };
+        let entry = Entry {
+            principal: Principal::Node { task: "index balancer" },
+            operation: operation.into(),
+            resource: Some(resource),
+            ..Entry::default()
+        };
+        self.audit_log.change_now(&entry, &Change { of: Thing::PartitionMap, detail });
     }
 
     /// Splits a partition into as many parts with about the same number of rows.

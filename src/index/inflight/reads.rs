@@ -25,6 +25,8 @@ use std::sync::MutexGuard;
 use std::sync::PoisonError;
 use std::time::Duration;
 
+use tracing::Span;
+
 use crate::index::InFlight;
 use crate::types::ExtentId;
 use crate::types::RoutingKey;
@@ -53,6 +55,8 @@ struct Running {
     /// By the monotonic clock.
     began: Duration,
     what: Option<String>,
+    /// Of the request that reads.
+    span: Span,
 }
 
 impl Reads {
@@ -64,7 +68,7 @@ impl Reads {
 }
 
 /// The read that has run for longest.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct OldestRead {
     /// Tells it from other reads.
     pub number: u64,
@@ -72,6 +76,8 @@ pub struct OldestRead {
     pub began: Duration,
     /// What is known of it: only reads of several steps are described.
     pub what: Option<String>,
+    /// Of the request that reads: what is logged in it carries the request's id.
+    pub span: Span,
 }
 
 impl InFlight {
@@ -86,7 +92,7 @@ impl InFlight {
         let mut reads = self.reads();
         let number = reads.number();
         let place = (number, number);
-        reads.running.insert(place, Running { began: now, what: None });
+        reads.running.insert(place, Running { began: now, what: None, span: Span::current() });
         reads.looking_up.insert(place);
         drop(reads);
         ReadGuard { inflight: self.clone(), place, began: now, named: None }
@@ -139,7 +145,8 @@ impl InFlight {
     pub fn oldest_read(&self) -> Option<OldestRead> {
         let reads = self.reads();
         let ((number, _), running) = reads.running.first_key_value()?;
-        Some(OldestRead { number: *number, began: running.began, what: running.what.clone() })
+        let (what, span) = (running.what.clone(), running.span.clone());
+        Some(OldestRead { number: *number, began: running.began, what, span })
     }
 }
 
@@ -200,8 +207,10 @@ impl ReadGuard {
     pub fn another(&self) -> Self {
         let mut reads = self.inflight.reads();
         let place = (self.place.0, reads.number());
-        let what = reads.running.get(&self.place).and_then(|running| running.what.clone());
-        reads.running.insert(place, Running { began: self.began, what });
+        let known = reads.running.get(&self.place);
+        let what = known.and_then(|running| running.what.clone());
+        let span = known.map_or_else(Span::none, |running| running.span.clone());
+        reads.running.insert(place, Running { began: self.began, what, span });
         match &self.named {
             None => {
                 reads.looking_up.insert(place);

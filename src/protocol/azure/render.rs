@@ -63,6 +63,12 @@ enum Parameters {
 }
 
 impl RequestEcho {
+    /// `x-ms-request-id`.
+    #[must_use]
+    pub fn request_id(&self) -> &str {
+        &self.request_id
+    }
+
     /// Takes what it can from a head, well-formed or not: errors about the head itself need an echo too.
     /// `request_id` is a fresh GUID, `time` the time of the answer.
     #[must_use]

@@ -154,7 +154,7 @@ pub(super) async fn commit_holding<G: Send + 'static>(
 ) -> Result<WriteReply, index::Error> {
     let router = std::sync::Arc::clone(&front.router);
     let commit = front.inflight.commit();
-    let task = front.env.tasks.spawn("commit copy", async move {
+    let task = front.env.tasks.spawn_part("commit copy", async move {
         let answer = router.write(write).await;
         drop((guard, commit));
         answer

@@ -1,0 +1,165 @@
+//! What the admin listener tells the audit log: each command that changes something, and every
+//! other one when all requests have lines. What is logged while a command is carried out carries
+//! its id.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::time::Duration;
+
+use axum::extract::FromRequestParts;
+use axum::extract::Request;
+use axum::extract::State;
+use axum::http::HeaderValue;
+use axum::http::request::Parts;
+use axum::middleware::Next;
+use axum::response::Response;
+use serde_json::Value;
+use tracing::Instrument;
+use uuid::Builder;
+
+use crate::audit_log::AuditLog;
+use crate::audit_log::Change;
+use crate::audit_log::Entry;
+use crate::audit_log::Principal;
+use crate::audit_log::Thing;
+use crate::env::Clock;
+use crate::env::Env;
+
+/// The header with a command's id.
+const REQUEST_ID: &str = "x-request-id";
+
+/// Where the client of a connection is.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct From(pub(super) SocketAddr);
+
+/// What a command is about, told by whoever carries it out before they do.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Note(Arc<Mutex<Option<About>>>);
+
+#[derive(Debug)]
+struct About {
+    operation: &'static str,
+    account: Option<String>,
+    resource: Option<String>,
+    change: Option<Change>,
+}
+
+impl Note {
+    /// A change of an account or of something in it.
+    pub(super) fn account(&self, of: Thing, operation: &'static str, name: &str, detail: Value) {
+        self.set(operation, (Some(name.to_owned()), None), Change { of, detail });
+    }
+
+    /// A change of something else.
+    pub(super) fn thing(&self, of: Thing, operation: &'static str, name: String, detail: Value) {
+        self.set(operation, (None, Some(name)), Change { of, detail });
+    }
+
+    fn set(
+        &self,
+        operation: &'static str,
+        (account, resource): (Option<String>, Option<String>),
+        change: Change,
+    ) {
+        let about = About { operation, account, resource, change: Some(change) };
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(about);
+    }
+
+    fn take(&self) -> Option<About> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+impl<S: Sync> FromRequestParts<S> for Note {
+    type Rejection = std::convert::Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Self::Rejection> {
+        Ok(parts.extensions.get::<Self>().cloned().unwrap_or_default())
+    }
+}
+
+/// Who tells; cheap to clone.
+#[derive(Clone, Debug)]
+pub(super) struct Teller {
+    pub(super) log: AuditLog,
+    pub(super) env: Env,
+}
+
+/// The lines of a command in the making, written when it is dropped at the latest.
+struct Draft {
+    log: AuditLog,
+    clock: Arc<dyn Clock>,
+    begun: Duration,
+    entry: Entry,
+    note: Note,
+}
+
+impl Draft {
+    fn about(&mut self) -> Option<Change> {
+        let took = self.clock.monotonic().saturating_sub(self.begun);
+        self.entry.ms = (took.as_secs_f64() * 1e6).round() / 1e3;
+        let about = self.note.take()?;
+        // Only who showed the token got as far.
+        self.entry.principal = Principal::AdminToken;
+        self.entry.operation = about.operation.into();
+        self.entry.account = about.account;
+        self.entry.resource = about.resource;
+        about.change
+    }
+}
+
+impl Drop for Draft {
+    fn drop(&mut self) {
+        if let Some(change) = self.about() {
+            self.entry.cut = true;
+            self.log.change_now(&self.entry, &change);
+        }
+        self.log.request(&self.entry);
+    }
+}
+
+/// Tells what a command did once it is answered, and gives it an id.
+pub(super) async fn tell(
+    State(teller): State<Teller>,
+    mut request: Request,
+    next: Next,
+) -> Response {
+    let path = request.uri().path();
+    if !path.starts_with("/admin/") {
+        return next.run(request).await;
+    }
+    let id = id(&teller.env);
+    let note = Note::default();
+    let address = request.extensions().get::<From>().map(|from| from.0.to_string());
+    let operation = format!("{} {path}", request.method()).into();
+    let entry = Entry { address, operation, request_id: Some(id.clone()), ..Entry::default() };
+    let (log, clock) = (teller.log.clone(), Arc::clone(&teller.env.clock));
+    let begun = clock.monotonic();
+    let mut draft = Draft { log, clock, begun, entry, note: note.clone() };
+    request.extensions_mut().insert(note);
+    let span = tracing::error_span!("command", id);
+    let mut response = next.run(request).instrument(span).await;
+    let status = response.status();
+    draft.entry.status = Some(status.as_u16());
+    if let Some(change) = draft.about()
+        && (status.is_success() || status.is_server_error())
+    {
+        draft.log.change(&draft.entry, &change).await;
+    }
+    if status.is_success() {
+        draft.entry.principal = Principal::AdminToken;
+    }
+    if let Ok(id) = HeaderValue::from_str(&id) {
+        response.headers_mut().insert(REQUEST_ID, id);
+    }
+    response
+}
+
+fn id(env: &Env) -> String {
+    let mut bytes = [0; 16];
+    bytes[..8].copy_from_slice(&env.rand.next_u64().to_be_bytes());
+    bytes[8..].copy_from_slice(&env.rand.next_u64().to_be_bytes());
+    Builder::from_random_bytes(bytes).into_uuid().to_string()
+}

@@ -1,0 +1,305 @@
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use serde_json::Value;
+use serde_json::json;
+
+use super::file::LogFile;
+use super::line;
+use super::metrics::Metrics;
+use super::queue::AuditLog;
+use super::queue::Queue;
+use super::writer;
+use super::writer::Sink;
+use super::*;
+use crate::env::Disk;
+use crate::env::Fault;
+use crate::env::Faults;
+use crate::env::SimClock;
+use crate::env::SimDisk;
+use crate::types::Timestamp;
+
+const NAME: &str = "audit.jsonl";
+const MIB: u64 = 1 << 20;
+/// One in a million operations, all of them.
+const ALWAYS: u32 = 1_000_000;
+
+async fn text(disk: &Arc<dyn Disk>, name: &str) -> String {
+    let file = disk.open(name).await.unwrap();
+    let len = usize::try_from(file.len().await.unwrap()).unwrap();
+    String::from_utf8(file.read_at(0, len).await.unwrap().to_vec()).unwrap()
+}
+
+async fn open(disk: &Arc<dyn Disk>, bytes_max: u64, files: u32) -> LogFile {
+    LogFile::open(Arc::clone(disk), NAME.to_owned(), (bytes_max, files)).await.unwrap()
+}
+
+fn lines(numbers: std::ops::Range<u32>) -> VecDeque<Bytes> {
+    numbers.map(|number| Bytes::from(format!("{{\"n\":{number}}}\n"))).collect()
+}
+
+/// The numbers of all lines, oldest file first.
+async fn numbers(disk: &Arc<dyn Disk>) -> Vec<u64> {
+    let mut names = disk.list("").await.unwrap();
+    names.sort_by_key(|name| {
+        let number = name.rsplit('.').next().and_then(|end| end.parse().ok());
+        std::cmp::Reverse(number.unwrap_or(0_u32))
+    });
+    let mut found = Vec::new();
+    for name in names {
+        for line in text(disk, &name).await.lines().filter(|line| !line.is_empty()) {
+            let line: Value = serde_json::from_str(line).unwrap();
+            found.extend(line["n"].as_u64());
+        }
+    }
+    found
+}
+
+fn entry(operation: &'static str) -> Entry {
+    Entry { operation: operation.into(), ..Entry::default() }
+}
+
+/// The log over a simulated disk.
+struct Rig {
+    log: AuditLog,
+    queue: Arc<Queue>,
+    metrics: Metrics,
+}
+
+impl Rig {
+    async fn new(disk: &Arc<dyn Disk>) -> (Self, LogFile) {
+        let metrics = Metrics::default();
+        let clock = Arc::new(SimClock::new());
+        let queue = Arc::new(Queue::new(clock, metrics.clone(), true));
+        let log = AuditLog::new(Arc::clone(&queue));
+        (Self { log, queue, metrics }, open(disk, MIB * 64, 4).await)
+    }
+}
+
+#[tokio::test]
+async fn last_line_that_a_crash_tore_is_ended() {
+    let machine = SimDisk::new(1, 64 * MIB);
+    let disk = machine.disk();
+    let torn = disk.create(NAME).await.unwrap();
+    torn.write_at(0, vec![Bytes::from_static(b"{\"n\":1}\n{\"n\":")]).await.unwrap();
+    let mut log = open(&disk, MIB, 2).await;
+    log.write(&mut lines(2..4), true).await.unwrap();
+    assert_eq!(text(&disk, NAME).await, "{\"n\":1}\n{\"n\":\n{\"n\":2}\n{\"n\":3}\n");
+    let mut again = open(&disk, MIB, 2).await;
+    again.write(&mut lines(4..5), false).await.unwrap();
+    assert!(text(&disk, NAME).await.ends_with("{\"n\":3}\n{\"n\":4}\n"));
+}
+
+#[tokio::test]
+async fn durable_lines_survive_power_loss() {
+    let machine = SimDisk::new(1, 64 * MIB);
+    let mut log = open(&machine.disk(), MIB, 2).await;
+    log.write(&mut lines(0..10), true).await.unwrap();
+    let disk = machine.restart_after_power_cut();
+    assert_eq!(numbers(&disk).await, (0..10).collect::<Vec<_>>());
+}
+
+#[tokio::test]
+async fn full_files_are_moved_aside_and_the_oldest_is_removed() {
+    let machine = SimDisk::new(1, 64 * MIB);
+    let disk = machine.disk();
+    let mut log = open(&disk, 100, 4).await;
+    for number in 0..100 {
+        log.write(&mut lines(number..number + 1), false).await.unwrap();
+    }
+    let names = disk.list("").await.unwrap();
+    let wanted = ["", ".1", ".2", ".3"].map(|end| format!("{NAME}{end}"));
+    assert_eq!(names, wanted);
+    for name in &names {
+        assert!(text(&disk, name).await.len() <= 100);
+    }
+    let kept = numbers(&disk).await;
+    let first = *kept.first().unwrap();
+    assert_eq!(kept, (first..100).collect::<Vec<_>>(), "the newest, in order, without a gap");
+    assert!(first > 0 && kept.len() > 20, "{first}");
+}
+
+#[tokio::test]
+async fn each_line_is_there_once_whatever_fails_on_the_way() {
+    for skip in 0..40 {
+        for fault in [Fault::WriteError, Fault::Full, Fault::SyncError] {
+            let machine = SimDisk::new(skip, 64 * MIB);
+            let disk = machine.disk();
+            let mut log = open(&disk, 100, 1000).await;
+            machine.fail_once(fault, skip);
+            for number in 0..60 {
+                let mut batch = lines(number..number + 1);
+                while log.write(&mut batch, number % 5 == 0).await.is_err() {}
+            }
+            assert_eq!(machine.faults_left(), 0, "{fault:?} after {skip} has struck");
+            let wanted: Vec<u64> = (0..60).collect();
+            assert_eq!(numbers(&disk).await, wanted, "{fault:?} after {skip}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn file_that_others_cut_is_followed() {
+    let machine = SimDisk::new(1, 64 * MIB);
+    let disk = machine.disk();
+    let mut log = open(&disk, MIB, 2).await;
+    log.write(&mut lines(0..5), false).await.unwrap();
+    disk.open(NAME).await.unwrap().set_len(0).await.unwrap();
+    log.write(&mut lines(5..7), false).await.unwrap();
+    assert_eq!(text(&disk, NAME).await, "{\"n\":5}\n{\"n\":6}\n");
+}
+
+#[tokio::test(start_paused = true)]
+async fn full_disk_stops_nobody_and_what_was_dropped_is_told() {
+    let machine = SimDisk::new(1, 64 * MIB);
+    let disk = machine.disk();
+    let (rig, file) = Rig::new(&disk).await;
+    machine.set_faults(Faults { full: ALWAYS, ..Faults::default() });
+    let writing = tokio::spawn(writer::run(Arc::clone(&rig.queue), Sink::File(file)));
+    let long = Entry { resource: Some("x".repeat(8000)), ..entry("GetBlob") };
+    let sent = 3000;
+    for _ in 0..sent {
+        rig.log.request(&long);
+    }
+    let (_, requests) = rig.metrics.lines_lost();
+    assert!(requests > 1000 && requests < sent, "{requests}");
+    // Room that requests cannot take: changes need not wait yet.
+    let change = Change { of: Thing::Container, detail: Value::Null };
+    let before = tokio::time::Instant::now();
+    rig.log.change(&entry("CreateContainer"), &change).await;
+    assert_eq!(before.elapsed(), Duration::ZERO);
+    let big = Entry { resource: Some("y".repeat(100_000)), ..entry("DeleteContainer") };
+    for _ in 0..20 {
+        rig.log.change(&big, &change).await;
+    }
+    assert!(before.elapsed() >= CHANGE_WAIT, "some waited");
+    let lost = rig.metrics.lines_lost();
+    assert_eq!(lost.1, requests);
+    assert!(lost.0 > 0 && lost.0 < 20, "{lost:?}");
+    // A change that waits gets the room that is made meanwhile.
+    let log = rig.log.clone();
+    let waiting = tokio::spawn(async move { log.change(&big, &change).await });
+    tokio::time::sleep(CHANGE_WAIT / 4).await;
+    machine.set_faults(Faults::default());
+    waiting.await.unwrap();
+    rig.queue.close();
+    writing.await.unwrap();
+    assert_eq!(rig.metrics.lines_lost(), lost);
+    let text = text(&disk, NAME).await;
+    let all: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let count = |kind: &str| all.iter().filter(|line| line["kind"] == kind).count() as u64;
+    assert_eq!(count("request"), sent - requests);
+    assert_eq!(count("change"), 22 - lost.0);
+    let told: Vec<_> = all.iter().filter(|line| line["kind"] == "lost").collect();
+    let sum = |what: &str| told.iter().filter_map(|line| line[what].as_u64()).sum::<u64>();
+    assert_eq!((sum("changes"), sum("requests")), lost);
+}
+
+#[tokio::test(start_paused = true)]
+async fn stalled_disk_delays_no_request() {
+    let machine = SimDisk::new(1, 64 * MIB);
+    let (rig, file) = Rig::new(&machine.disk()).await;
+    machine.stall(Duration::from_secs(3600));
+    let writing = tokio::spawn(writer::run(Arc::clone(&rig.queue), Sink::File(file)));
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let before = tokio::time::Instant::now();
+    for _ in 0..100 {
+        rig.log.request(&entry("GetBlob"));
+        let change = Change { of: Thing::Fault, detail: Value::Null };
+        rig.log.change(&entry("SetFault"), &change).await;
+    }
+    assert_eq!((before.elapsed(), rig.metrics.lines_lost()), (Duration::ZERO, (0, 0)));
+    rig.queue.close();
+    writing.await.unwrap();
+    let written = text(&machine.disk(), NAME).await;
+    assert_eq!(written.lines().count(), 200);
+}
+
+/// Every line that the documentation shows is written like that.
+#[test]
+fn lines_are_those_of_the_documentation() {
+    let time = Timestamp::from_unix(Duration::from_millis(1_795_334_400_045));
+    let subject = || Subject { issuer: "https://login.example/t".into(), subject: "8f0c".into() };
+    let change = |entry: Entry, of, detail| line::change(time, &entry, &Change { of, detail });
+    let blob = |operation: &'static str, principal| Entry {
+        account: Some("photos".to_owned()),
+        principal,
+        address: Some("192.0.2.7:40112".to_owned()),
+        operation: operation.into(),
+        resource: Some("album".to_owned()),
+        status: Some(201),
+        request_id: Some("0f8fad5b-d9cb-469f-a165-70867728950e".to_owned()),
+        ms: 1.25,
+        ..Entry::default()
+    };
+    let admin = |operation: &'static str, resource: &str| Entry {
+        account: None,
+        resource: Some(resource.to_owned()),
+        status: Some(200),
+        ..blob(operation, Principal::AdminToken)
+    };
+    let of_account = |operation: &'static str| Entry {
+        account: Some("photos".to_owned()),
+        resource: None,
+        ..admin(operation, "")
+    };
+    let node = |operation: &'static str, task, resource: &str| Entry {
+        principal: Principal::Node { task },
+        operation: operation.into(),
+        resource: Some(resource.to_owned()),
+        ..Entry::default()
+    };
+    let sas = Principal::Sas { policy: Some("upload".to_owned()), delegator: None };
+    let delegated = Principal::Sas { policy: None, delegator: Some(subject()) };
+    let read = Entry {
+        resource: Some("album/a b.jpg".to_owned()),
+        status: Some(206),
+        bytes_out: 65_536,
+        cut: true,
+        ..blob("GetBlob", delegated)
+    };
+    let refused = Entry {
+        status: Some(403),
+        code: Some("AuthenticationFailed".to_owned()),
+        bytes_out: 310,
+        ..blob("Refused", Principal::Unknown)
+    };
+    let role = json!({ "kind": "subject", "principal": "8f0c", "role": "reader" });
+    let shown = [
+        change(
+            blob("CreateContainer", Principal::SharedKey),
+            Thing::Container,
+            json!({ "public_access": "private" }),
+        ),
+        change(
+            Entry { status: Some(200), ..blob("SetContainerAcl", Principal::Bearer(subject())) },
+            Thing::Policy,
+            json!({ "public_access": "blob" }),
+        ),
+        change(
+            Entry { status: Some(201), ..of_account("CreateAccount") },
+            Thing::Account,
+            json!({ "anonymous": false }),
+        ),
+        change(of_account("RotateKey"), Thing::Key, json!({ "key": "key1" })),
+        change(of_account("GrantRole"), Thing::Grant, role),
+        change(admin("ClearFault", "3"), Thing::Fault, Value::Null),
+        change(
+            node("SplitPartition", "index balancer", "1"),
+            Thing::PartitionMap,
+            json!({ "ways": 2 }),
+        ),
+        change(admin("DrainDisk", "/data/2"), Thing::Disk, Value::Null),
+        line::request(time, &blob("PutBlob", sas)),
+        line::request(time, &read),
+        line::request(time, &refused),
+        line::lost(time, 0, 412),
+    ];
+    let documentation = include_str!("../../docs/audit-log.md");
+    for line in shown {
+        let line = String::from_utf8(line).unwrap();
+        assert!(documentation.contains(&line), "docs/audit-log.md lacks\n{line}");
+    }
+}
