@@ -32,7 +32,7 @@ const REQUEST_ID: &str = "x-request-id";
 
 /// Where the client of a connection is.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct From(pub(super) SocketAddr);
+pub(super) struct ClientAddress(pub(super) SocketAddr);
 
 /// What a command is about, told by whoever carries it out before they do.
 #[derive(Clone, Debug, Default)]
@@ -132,7 +132,7 @@ pub(super) async fn tell(
     }
     let id = id(&teller.env);
     let note = Note::default();
-    let address = request.extensions().get::<From>().map(|from| from.0.to_string());
+    let address = request.extensions().get::<ClientAddress>().map(|at| at.0.to_string());
     let operation = format!("{} {path}", request.method()).into();
     let entry = Entry { address, operation, request_id: Some(id.clone()), ..Entry::default() };
     let (log, clock) = (teller.log.clone(), Arc::clone(&teller.env.clock));

@@ -28,7 +28,7 @@ use crate::frontend::opening::Opened;
 use crate::frontend::opening::Opening;
 use crate::frontend::tls::Alpn;
 
-use super::audit_log::From;
+use super::audit_log::ClientAddress;
 use super::server::WORK_MAX;
 
 /// Connections beyond those whose requests may be at work: there is always one for a health check,
@@ -130,7 +130,7 @@ async fn connection(
             return stream.shutdown().await;
         }
         let service = service_fn(|mut request: Request<Incoming>| {
-            request.extensions_mut().insert(From(address));
+            request.extensions_mut().insert(ClientAddress(address));
             let (router, running) = (shared.router.clone(), slot.begin());
             async move {
                 let response = router.oneshot(request).await?;

@@ -19,6 +19,7 @@ use crate::env::Fault;
 use crate::env::Faults;
 use crate::env::SimClock;
 use crate::env::SimDisk;
+use crate::env::Tasks;
 use crate::types::Timestamp;
 
 const NAME: &str = "audit.jsonl";
@@ -157,7 +158,9 @@ async fn full_disk_stops_nobody_and_what_was_dropped_is_told() {
     let disk = machine.disk();
     let (rig, file) = Rig::new(&disk).await;
     machine.set_faults(Faults { full: ALWAYS, ..Faults::default() });
-    let writing = tokio::spawn(writer::run(Arc::clone(&rig.queue), Sink::File(file)));
+    let tasks = Tasks::new();
+    let run = writer::run(Arc::clone(&rig.queue), Sink::File(file));
+    let writing = tasks.spawn("audit log", run);
     let long = Entry { resource: Some("x".repeat(8000)), ..entry("GetBlob") };
     let sent = 3000;
     for _ in 0..sent {
@@ -167,20 +170,22 @@ async fn full_disk_stops_nobody_and_what_was_dropped_is_told() {
     assert!(requests > 1000 && requests < sent, "{requests}");
     // Room that requests cannot take: changes need not wait yet.
     let change = Change { of: Thing::Container, detail: Value::Null };
-    let before = tokio::time::Instant::now();
+    let before = rig.queue.clock.monotonic();
+    let elapsed = || rig.queue.clock.monotonic() - before;
     rig.log.change(&entry("CreateContainer"), &change).await;
-    assert_eq!(before.elapsed(), Duration::ZERO);
+    assert_eq!(elapsed(), Duration::ZERO);
     let big = Entry { resource: Some("y".repeat(100_000)), ..entry("DeleteContainer") };
     for _ in 0..20 {
         rig.log.change(&big, &change).await;
     }
-    assert!(before.elapsed() >= CHANGE_WAIT, "some waited");
+    assert!(elapsed() >= CHANGE_WAIT, "some waited");
     let lost = rig.metrics.lines_lost();
     assert_eq!(lost.1, requests);
     assert!(lost.0 > 0 && lost.0 < 20, "{lost:?}");
     // A change that waits gets the room that is made meanwhile.
     let log = rig.log.clone();
-    let waiting = tokio::spawn(async move { log.change(&big, &change).await });
+    let work = async move { log.change(&big, &change).await };
+    let waiting = tasks.spawn("change", work);
     tokio::time::sleep(CHANGE_WAIT / 4).await;
     machine.set_faults(Faults::default());
     waiting.await.unwrap();
@@ -202,15 +207,18 @@ async fn stalled_disk_delays_no_request() {
     let machine = SimDisk::new(1, 64 * MIB);
     let (rig, file) = Rig::new(&machine.disk()).await;
     machine.stall(Duration::from_secs(3600));
-    let writing = tokio::spawn(writer::run(Arc::clone(&rig.queue), Sink::File(file)));
+    let tasks = Tasks::new();
+    let run = writer::run(Arc::clone(&rig.queue), Sink::File(file));
+    let writing = tasks.spawn("audit log", run);
     tokio::time::sleep(Duration::from_secs(1)).await;
-    let before = tokio::time::Instant::now();
+    let before = rig.queue.clock.monotonic();
+    let elapsed = || rig.queue.clock.monotonic() - before;
     for _ in 0..100 {
         rig.log.request(&entry("GetBlob"));
         let change = Change { of: Thing::Fault, detail: Value::Null };
         rig.log.change(&entry("SetFault"), &change).await;
     }
-    assert_eq!((before.elapsed(), rig.metrics.lines_lost()), (Duration::ZERO, (0, 0)));
+    assert_eq!((elapsed(), rig.metrics.lines_lost()), (Duration::ZERO, (0, 0)));
     rig.queue.close();
     writing.await.unwrap();
     let written = text(&machine.disk(), NAME).await;

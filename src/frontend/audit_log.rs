@@ -150,16 +150,24 @@ fn resource(address: &Address) -> Option<String> {
 /// What an operation changes besides blobs.
 fn change(operation: &Operation) -> Option<Change> {
     use Operation as O;
-    let (of, detail) = match operation {
-        O::CreateContainer { public_access, .. } => (Thing::Container, access(*public_access)),
-        O::SetContainerAcl { public_access, .. } => (Thing::Policy, access(*public_access)),
-        O::SetContainerMetadata { .. } | O::DeleteContainer { .. } | O::RestoreContainer { .. } => {
-            (Thing::Container, Value::Null)
-        }
-        O::LeaseContainer { action, .. } => (Thing::Container, json!({ "lease": verb(action) })),
-        O::SetServiceProperties { .. } => (Thing::Account, Value::Null),
-        O::GetUserDelegationKey { .. } => (Thing::Key, Value::Null),
-        _ => return None,
+    let plain = matches!(
+        operation,
+        O::SetContainerMetadata { .. } | O::DeleteContainer { .. } | O::RestoreContainer { .. }
+    );
+    let (of, detail) = if plain {
+        (Thing::Container, Value::Null)
+    } else if let O::CreateContainer { public_access, .. } = operation {
+        (Thing::Container, access(*public_access))
+    } else if let O::LeaseContainer { action, .. } = operation {
+        (Thing::Container, json!({ "lease": verb(action) }))
+    } else if let O::SetContainerAcl { public_access, .. } = operation {
+        (Thing::Policy, access(*public_access))
+    } else if let O::SetServiceProperties { .. } = operation {
+        (Thing::Account, Value::Null)
+    } else if let O::GetUserDelegationKey { .. } = operation {
+        (Thing::Key, Value::Null)
+    } else {
+        return None;
     };
     Some(Change { of, detail })
 }

@@ -21,6 +21,7 @@ use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use hyper_util::rt::TokioTimer;
 use tokio_util::sync::CancellationToken;
+use tracing::Instrument;
 
 use crate::env::Tasks;
 use crate::env::net::Stream;
@@ -142,7 +143,11 @@ async fn answer(
     };
     let mut response = match running {
         Some(running) => {
-            let response = front.handle(request, peer, &running).await?.map(watched);
+            let id = front.request_id();
+            // At this level it is there for every line that is shown.
+            let span = tracing::error_span!("request", id);
+            let handled = front.handle((id, request), peer, &running).instrument(span);
+            let response = handled.await?.map(watched);
             response.map(|body| Either::Left(running.until_sent(body)))
         }
         None => front.refuse(request).map(watched).map(Either::Right),

@@ -52,7 +52,6 @@ use crate::protocol::KnownHosts;
 use crate::protocol::azure;
 use crate::protocol::azure::structured;
 use crate::types::Peer;
-use tracing::Instrument;
 
 /// Limits of requests.
 #[derive(Clone, Debug)]
@@ -193,27 +192,15 @@ impl FrontEnd {
     }
 
     /// Answers one request of the client at `peer`, which is in progress as `running`. Errors are
-    /// responses. What is logged meanwhile carries the request's id.
+    /// responses.
     ///
     /// # Errors
     /// [`Cut`] when the fault dial wants the client to get no answer.
     pub(super) async fn handle(
         &self,
-        request: Request<Incoming>,
+        (id, request): (String, Request<Incoming>),
         peer: Peer,
         running: &InProgress,
-    ) -> Result<Response<ResponseBody>, Cut> {
-        let id = self.request_id();
-        // At this level it is there for every line that is shown.
-        let span = tracing::error_span!("request", id);
-        self.handle_as(id, request, (peer, running)).instrument(span).await
-    }
-
-    async fn handle_as(
-        &self,
-        id: String,
-        request: Request<Incoming>,
-        (peer, running): (Peer, &InProgress),
     ) -> Result<Response<ResponseBody>, Cut> {
         let came = self.env.clock.now();
         let begun = self.env.clock.monotonic();
