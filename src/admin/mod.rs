@@ -9,6 +9,7 @@
 //! | `/partitions` | a page that draws the partition map; it asks for the token |
 //! | `/admin/accounts` | accounts, their keys and roles |
 //! | `/admin/partitions` | partitions of the index: list, split, merge, move, prepare |
+//! | `/admin/backup` | makes a backup of the running node |
 //! | `/admin/disks` | disks: list, drain, remove |
 //! | `/admin/trace` | live requests, a JSON object a line |
 //! | `/admin/faults` | the fault dial |
@@ -27,6 +28,7 @@ mod account_store;
 mod accounts;
 mod answer;
 mod audit_log;
+mod backup;
 mod connections;
 mod disks;
 mod faults;
@@ -39,6 +41,7 @@ mod token;
 mod trace;
 
 pub use account_store::{AccountStore, Endpoints};
+pub use backup::BackupControl;
 pub use disks::{DiskControl, DiskRefusal, DiskView};
 pub use keygen::{new_delegation_secret, new_key};
 pub use partitions::{ChangeView, Look, Made, PartitionView, StripeView};

@@ -42,6 +42,8 @@ use super::accounts;
 use super::answer::Failure;
 use super::audit_log;
 use super::audit_log::Teller;
+use super::backup;
+use super::backup::BackupControl;
 use super::connections;
 use super::disks;
 use super::disks::DiskControl;
@@ -84,6 +86,8 @@ pub struct AdminState {
     pub(super) token: Token,
     /// The roles' handles, once they run.
     pub control: Arc<OnceLock<Control>>,
+    /// What makes backups, once every role runs.
+    pub backups: Arc<OnceLock<Arc<dyn BackupControl>>>,
     /// The disks, once they are open.
     pub disks: Arc<OnceLock<Arc<dyn DiskControl>>>,
     /// Whether the node serves.
@@ -102,8 +106,9 @@ impl AdminState {
     pub fn new(token: Token) -> Self {
         let (control, disks, registry) = (Arc::default(), Arc::default(), Arc::default());
         let known_hosts = KnownHosts::default();
+        let backups = Arc::default();
         let (readiness, audit_log) = (Readiness::default(), AuditLog::default());
-        Self { token, control, disks, readiness, known_hosts, registry, audit_log }
+        Self { token, control, backups, disks, readiness, known_hosts, registry, audit_log }
     }
 
     /// The same, telling the audit log of commands.
@@ -205,6 +210,7 @@ fn control(state: &AdminState) -> Router<AdminState> {
         .route("/accounts/{name}/revoke", post(accounts::revoke))
         .route("/accounts/{name}/grants", get(accounts::assignments).post(accounts::assign))
         .route("/accounts/{name}/grants/revoke", post(accounts::unassign))
+        .route("/backup", post(backup::begin))
         .route("/disks", get(disks::list))
         .route("/disks/drain", post(disks::drain))
         .route("/disks/remove", post(disks::remove))

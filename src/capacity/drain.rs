@@ -187,13 +187,13 @@ impl CapacityNode {
     }
 
     /// Makes the copy on another disk serve the extent.
-    fn rehome(&self, home: Home) {
+    pub(super) fn rehome(&self, home: Home) {
         let mut extents = self.extents.write().unwrap_or_else(PoisonError::into_inner);
         extents.insert(home.extent.id, home);
     }
 
     /// All extents and where they are, in id order.
-    fn homes(&self) -> Vec<Home> {
+    pub(super) fn homes(&self) -> Vec<Home> {
         let extents = self.extents.read().unwrap_or_else(PoisonError::into_inner);
         extents.values().cloned().collect()
     }
@@ -204,7 +204,7 @@ impl CapacityNode {
     }
 
     /// The disks that may take an extent, best first.
-    fn places_for(&self, kind: ExtentKind) -> Vec<Arc<Store>> {
+    pub(super) fn places_for(&self, kind: ExtentKind) -> Vec<Arc<Store>> {
         let stores = self.stores();
         let mut placement = self.placement.lock().unwrap_or_else(PoisonError::into_inner);
         let order = placement.order(kind, &stores);
@@ -257,7 +257,11 @@ impl CapacityNode {
 impl Store {
     /// Makes a durable copy of a sealed extent on another disk. The caller holds the extent's turn,
     /// so nothing of it is freed, fenced or compacted meanwhile.
-    async fn copy_to(&self, extent: &Arc<Extent>, to: &Arc<Store>) -> Result<Arc<Extent>, Error> {
+    pub(super) async fn copy_to(
+        &self,
+        extent: &Arc<Extent>,
+        to: &Arc<Store>,
+    ) -> Result<Arc<Extent>, Error> {
         let (live, dead) = {
             let state = extent.state();
             (state.live(), state.dead.clone())

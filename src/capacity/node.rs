@@ -216,7 +216,7 @@ impl CapacityNode {
 
     /// Whether the extent has been moved to another disk: what was done to it there is to be done
     /// here.
-    fn was_moved(&self, home: &Home) -> bool {
+    pub(super) fn was_moved(&self, home: &Home) -> bool {
         let gone = home.extent.state().status == Status::Removed;
         gone && self.home(home.extent.id).is_ok_and(|now| !Arc::ptr_eq(&now.extent, &home.extent))
     }

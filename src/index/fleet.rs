@@ -28,6 +28,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::audit_log::AuditLog;
 use crate::env::Tasks;
+use crate::index::HeldExtents;
 use crate::index::api::Error;
 use crate::index::api::IndexHost;
 use crate::index::api::Read;
@@ -173,6 +174,12 @@ impl Fleet {
     #[must_use]
     pub fn controlled_by(self, control: Tasks) -> Self {
         Self { control, ..self }
+    }
+
+    /// Has all logs and runs in use stay, until the guard is dropped: for a backup.
+    #[must_use]
+    pub fn hold_extents(&self) -> Option<HeldExtents> {
+        self.hosts.first().map(|host| host.shared.hold_extents())
     }
 
     /// The same, telling the audit log of changes of the map that nobody asked for.

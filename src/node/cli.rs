@@ -8,6 +8,8 @@ use clap::Subcommand;
 use crate::frontend::faults::FaultKind;
 
 use super::admin_address::AdminAddress;
+use super::backup_command::BackupArgs;
+use super::backup_command::RestoreArgs;
 use super::disk_command::DiskCommand;
 use super::grant_args::AccountGrantArgs;
 use super::grant_args::AccountGrantsArgs;
@@ -32,6 +34,10 @@ pub enum Command {
     /// Verify a stopped node's data directories; replays their journals as a start does. Exit code 0 sound, 1 damaged,
     /// 2 could not run
     Check(CheckArgs),
+    /// Copy the store of a running or stopped node to a directory, or bring the copy there up to date
+    Backup(Box<BackupArgs>),
+    /// Make a data directory of a backup
+    Restore(RestoreArgs),
     /// Print a new random account key
     Keygen,
     /// Print a URL with a shared access signature for an account, container or blob; needs no running server

@@ -15,6 +15,7 @@ use crate::telemetry::log;
 use super::account_command;
 use super::admin_address::AdminPlace;
 use super::admin_command;
+use super::backup_command;
 use super::check;
 use super::cli::CheckArgs;
 use super::cli::Cli;
@@ -41,6 +42,8 @@ pub fn run(cli: Cli) -> Result<i32, NodeError> {
     match cli.command {
         Command::Serve(args) => run_serve(*args),
         Command::Check(args) => run_check(&args),
+        Command::Backup(args) => block_on(backup_command::backup(&args))?.map(|()| 0),
+        Command::Restore(args) => block_on(backup_command::restore(&args))?.map(|()| 0),
         Command::Keygen => run_keygen(),
         Command::Sas(args) => run_sas(&args),
         Command::Health(args) => run_health(&args),

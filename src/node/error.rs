@@ -15,6 +15,7 @@ use crate::telemetry::LogError;
 
 use super::accounts::AccountError;
 use super::admin_client::ClientError;
+use super::backup::BackupError;
 use super::config::ConfigError;
 use super::oidc::OidcError;
 use super::sas::SasError;
@@ -78,6 +79,17 @@ pub enum NodeError {
         /// Why.
         error: audit_log::OpenError,
     },
+    /// It would not be a backup any more.
+    #[error(
+        "{path} is a backup, or was to become one: `blockyard restore {path} DIR` makes a store of it"
+    )]
+    IsBackup {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// There is no backup.
+    #[error("{0}")]
+    Backup(#[from] BackupError),
     /// There is nothing to verify.
     #[error("{path} is no directory; give the data directories that `serve` was given")]
     NoData {

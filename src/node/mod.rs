@@ -12,7 +12,7 @@
 //! 6. `serve.rs`: the roles are built from below, `banner.rs` tells the user, `signals.rs` ends it, the roles go down
 //!    from above.
 //!
-//! Beside it: `disk_store.rs` shows, drains and removes disks for `disk_command.rs`; `check.rs`
+//! Beside it: `backup.rs` copies a store, for `backup_command.rs` and a running node; `disk_store.rs` shows, drains and removes disks for `disk_command.rs`; `check.rs`
 //! verifies a stopped node, `sas.rs` shared access signatures, `health.rs` asks a running node;
 //! `account_command.rs`, `admin_command.rs` and `partition_command.rs` (flags in
 //! `partition_args.rs`, the heat map in `partition_watch.rs`) send commands to its admin listener
@@ -28,6 +28,8 @@ pub mod admin_address;
 pub mod admin_client;
 pub mod admin_command;
 pub mod admin_token;
+pub mod backup;
+pub mod backup_command;
 pub mod banner;
 pub mod certificate_files;
 pub mod check;

@@ -84,6 +84,7 @@ const CUT_GRACE: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub struct Roles {
     host: Arc<Fleet>,
+    inflight: InFlight,
     serving: JoinHandle<()>,
     stop_serving: CancellationToken,
     /// What the admin listener shows and changes.
@@ -132,6 +133,7 @@ impl Roles {
             coordinator: Arc::clone(&storage.coordinator),
             inflight: InFlight::default(),
         };
+        let inflight = base.inflight.clone();
         let extents_before_open = base.capacity.extents().await;
         let extent_ids = base.ids(counter::EXTENT_IDS);
         let index_metrics = index::Metrics::default();
@@ -200,7 +202,13 @@ impl Roles {
         };
         let (serving, stop_serving) = serve((config, client), parts, (blob, tls))?;
         let control = Control { accounts: accounts_admin, trace, faults, partitions };
-        Ok(Self { host, serving, stop_serving, control, host_tasks, front, reclaim })
+        Ok(Self { host, inflight, serving, stop_serving, control, host_tasks, front, reclaim })
+    }
+
+    /// What running requests need.
+    #[must_use]
+    pub fn inflight(&self) -> InFlight {
+        self.inflight.clone()
     }
 
     /// The partitions served here.

@@ -24,6 +24,8 @@ use crate::telemetry::Registry;
 
 use super::admin_address::AdminAddress;
 use super::admin_token;
+use super::backup::Source;
+use super::backup_command::NodeBackups;
 use super::banner::Banner;
 use super::config::Config;
 use super::config::ConfigError;
@@ -130,6 +132,9 @@ impl Node {
         let parts = (Arc::clone(&storage.capacity), Arc::clone(&storage.coordinator));
         let disks = NodeDisks::start(&config.data, parts, roles.fleet(), env.clone()).await?;
         admin.disks.set(Arc::new(disks)).expect("set once");
+        let source = Source::serving(&storage, roles.fleet(), roles.inflight());
+        let backups = NodeBackups::new(source, env.clone());
+        admin.backups.set(Arc::new(backups)).expect("set once");
         admin.registry.set(registry).expect("set once");
         admin.control.set(roles.control.clone()).expect("set once");
         admin.readiness.set(Phase::Ready);

@@ -16,6 +16,8 @@ use crate::env::Disk;
 use crate::env::Env;
 use crate::env::OsDisk;
 
+use super::backup::BACKUP_FILE;
+use super::backup::INCOMPLETE_FILE;
 use super::config::Config;
 use super::disks::Given;
 use super::error::NodeError;
@@ -72,6 +74,14 @@ impl Storage {
         (metrics, purpose): (CapacityMetrics, Use),
     ) -> Result<Self, NodeError> {
         let data = given.data;
+        if let Use::Serve = purpose {
+            let is_backup = |path: &&PathBuf| {
+                path.join(BACKUP_FILE).exists() || path.join(INCOMPLETE_FILE).exists()
+            };
+            if let Some(path) = data.iter().find(is_backup) {
+                return Err(NodeError::IsBackup { path: path.clone() });
+            }
+        }
         let mut disks = Vec::new();
         for path in data {
             disks.push(open_disk(path, env)?);

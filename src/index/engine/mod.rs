@@ -49,6 +49,7 @@ mod tests;
 
 pub use config::Config;
 pub use offline::{Offline, open_offline};
+pub use owned::HeldExtents;
 pub use shared::{ExtentIds, Parts};
 pub use untrusted::decode_untrusted;
 

@@ -17,6 +17,7 @@ use crate::env::Env;
 use crate::index::api::Error;
 use crate::index::engine::ahead::AHEAD_MAX;
 use crate::index::engine::config::Config;
+use crate::index::engine::owned::HeldExtents;
 use crate::index::engine::owned::Owned;
 use crate::index::engine::run::cache::BlockCache;
 use crate::index::engine::table::Budget;
@@ -132,6 +133,11 @@ impl Shared {
         self.owned.add(extent);
     }
 
+    /// Has all logs and runs in use stay, until the guard is dropped.
+    pub(crate) fn hold_extents(&self) -> HeldExtents {
+        self.owned.hold()
+    }
+
     /// All extents in use by partitions of the process, those about to be removed too.
     pub(crate) fn owned(&self) -> Vec<ExtentId> {
         self.owned.all()
@@ -146,6 +152,8 @@ impl Shared {
                         tracing::debug!(%extent, %error, "could not seal a left log extent");
                     }
                 }
+                // Somebody copies it: later.
+                Chore::Leave(_) if self.owned.is_held() => self.chores.add(chore),
                 Chore::Leave(extent) if self.owned.leave(extent) => {
                     match self.parts.capacity.remove(extent).await {
                         Ok(()) => self.owned.end(extent),
