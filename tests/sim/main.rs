@@ -9,6 +9,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
+mod audits;
+mod calls;
 mod capacity;
 mod change;
 mod changes;
@@ -189,20 +191,6 @@ fn index_goes_on_once_the_coordinator_is_back() {
 }
 
 #[test]
-fn index_goes_on_beside_a_poisoned_disk() {
-    let plans = [
-        rig::Plan { trouble: rig::Trouble::OneDisk, end: rig::End::Shutdown },
-        rig::Plan { trouble: rig::Trouble::OneDisk, end: rig::End::PowerCut },
-    ];
-    let counts = counts::Counts::default();
-    check_seeds("index-one-disk", 10, |seed| {
-        index::run_planned(seed, rig::Device::Honest, &plans, &counts)
-    });
-    let missing = counts.missing(&["sound disks beside a poisoned one"]);
-    assert!(missing.is_empty(), "never happened: {missing:?}");
-}
-
-#[test]
 fn index_writes_again_once_a_full_disk_has_room() {
     let plans = [
         rig::Plan { trouble: rig::Trouble::Full, end: rig::End::Shutdown },
@@ -218,4 +206,11 @@ fn index_writes_again_once_a_full_disk_has_room() {
 #[test]
 fn readers_keep_what_they_found_and_nothing_else() {
     check_seeds("readers", 20, readers::run);
+}
+
+/// Audits run while bytes are about to be named, by writes and copies, and while shared ones are
+/// read.
+#[test]
+fn audits_free_nothing_that_is_named_or_read() {
+    check_seeds("audits", 20, audits::run);
 }
