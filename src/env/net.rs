@@ -44,8 +44,8 @@ pub trait Listener: Send + Sync + Debug {
 /// client's first packet is dropped, which it sends again only after a second.
 const BACKLOG: u32 = 4096;
 
-/// What the system buffers of a connection before it is sent. Without a limit it takes MiBs for each
-/// client that does not read. What is on its way to the client does not count.
+/// What the system buffers of a connection before it is sent. Without a limit it takes MiBs for
+/// each client that does not read. What is on its way to the client does not count.
 const UNSENT_BYTES_MAX: u32 = 256 << 10;
 
 /// Accepts TCP connections, without delaying small packets.

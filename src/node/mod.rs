@@ -7,17 +7,17 @@
 //!    tokens;
 //! 3. `open_files.rs`: as many as are allowed; `listeners.rs`: both ports are taken before data is touched;
 //! 4. `storage.rs`: disks, extents, coordinator are opened and recovered; `disks.rs` misses a
-//!    forgotten one and adds none unasked;
-//!    `master_key.rs`: the key ring of the store's secrets; `reseal.rs`: those of before are sealed;
+//!    forgotten one and adds none unasked; `master_key.rs`: the key ring of the store's secrets;
+//!    `reseal.rs`: those of before are sealed;
 //! 5. `tls.rs`: the certificate; `assembly.rs`: index, router, write pool, reclaim, as the
 //!    simulation has them too; `roles.rs`: the front end on top;
 //! 6. `serve.rs`: the roles are built from below, `metrics.rs` shows the program itself,
 //!    `banner.rs` tells the user, `signals.rs` ends it, the roles go down from above.
 //!
-//! Beside it: `disk_store.rs` shows, drains and removes disks for `disk_command.rs`,
-//! `key_store.rs` rotates master keys for `key_command.rs`; `erase.rs` removes plain secrets of before from files; `check.rs`
-//! verifies a stopped node, `sas.rs` shared access signatures, `health.rs` asks a running node;
-//! `account_command.rs`, `admin_command.rs` and `partition_command.rs` (flags in
+//! Beside it: `disk_store.rs` shows, drains and removes disks for `disk_command.rs`, `key_store.rs`
+//! rotates master keys for `key_command.rs`; `erase.rs` removes plain secrets of before from files;
+//! `check.rs` verifies a stopped node, `sas.rs` shared access signatures, `health.rs` asks a
+//! running node; `account_command.rs`, `admin_command.rs` and `partition_command.rs` (flags in
 //! `partition_args.rs`, the heat map in `partition_watch.rs`) send commands to its admin listener
 //! through `admin_client.rs`, with the token of `admin_token.rs`; `command.rs` maps commands to
 //! exit codes.
