@@ -217,7 +217,9 @@ pub trait Capacity: Send + Sync + Debug {
     /// Refuses all lower epochs from now on. Durable when it returns.
     ///
     /// # Errors
-    /// [`Error::Fenced`] when the extent's epoch is higher already; the write errors.
+    /// [`Error::Fenced`] when the extent's epoch is higher already; the write errors. After
+    /// [`Error::Poisoned`] nobody can append either: the disk takes no writes, and its next start
+    /// seals the extent.
     async fn fence(&self, extent: ExtentId, epoch: Epoch) -> Result<(), Error>;
 
     /// Ends the extent where its last append ended, for good, and tells where. Durable; idempotent.

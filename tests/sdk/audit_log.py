@@ -110,7 +110,9 @@ class Changes:
         """Holds the log against it."""
         found = collections.Counter(
             (line["of"], line["operation"], line["principal"]["kind"], line["account"], line["resource"])
-            for line in lines if line["kind"] == "change")
+            for line in lines
+            # The balancer changes the partition map when it sees fit.
+            if line["kind"] == "change" and line["principal"].get("task") != "index balancer")
         wrong = [f"{row}: {self.wanted[row]} made, {found[row]} told"
                  for row in sorted(set(self.wanted) | set(found), key=str) if self.wanted[row] != found[row]]
         verdicts.none(f"{what}: each change has one line ({sum(self.wanted.values())} changes)", wrong, 20)
@@ -341,8 +343,9 @@ def full_disk(options, scratch, verdicts):
             told = sum(line["requests"] for line in lines if line["kind"] == "lost")
             lost = server.metrics()['blockyard_audit_log_lost_total{kind="request"}']
             verdicts.equal("space again: the log tells how many were dropped", told, int(lost))
-            made = [line["resource"] for line in lines if line["kind"] == "change"]
-            verdicts.equal("space again: no change was dropped", sorted(filter(None, made)), ["during", "full"])
+            # The balancer may have split a partition meanwhile: that is a change too.
+            made = [line["resource"] for line in lines if line["kind"] == "change" and line["of"] == "container"]
+            verdicts.equal("space again: no change was dropped", sorted(made), ["during", "full"])
             requests = [line for line in lines if line["kind"] == "request" and line["resource"] != "full"]
             verdicts.equal("space again: lines and dropped ones are all requests", len(requests) + told, 1000 * THREADS + 1)
             verdicts.equal("lines that are not whole", log.lines()[1], 0)

@@ -189,7 +189,6 @@ fn index_goes_on_once_the_coordinator_is_back() {
 }
 
 #[test]
-#[ignore = "a fault of the code: in seeds 6 and 23 a partition takes no writes beside a poisoned disk"]
 fn index_goes_on_beside_a_poisoned_disk() {
     let plans = [
         rig::Plan { trouble: rig::Trouble::OneDisk, end: rig::End::Shutdown },

@@ -104,6 +104,36 @@ fn fenced_empty_extent_is_kept_and_not_the_rest_of_its_creation() {
     assert_eq!(kept, 16);
 }
 
+/// The new owner of a log relies on it: a log whose fence met a poisoned disk is never longer.
+#[test]
+fn log_whose_fence_met_a_poisoned_disk_takes_no_append_and_is_sealed_by_the_next_start() {
+    let log = ExtentId::new(1);
+    // The write that fails is that of the fence itself, or an earlier one.
+    for (seed, earlier) in (0..8).flat_map(|seed| [(seed, false), (seed, true)]) {
+        run(async {
+            let sim = SimDisk::new(seed, DISK_BYTES);
+            let node = open(vec![sim.disk()]).await;
+            node.create(log, ExtentKind::Log, ONE).await.unwrap();
+            let end = append(&node, log, 0, &[payload(1, 3000)]).await.unwrap().end;
+            sim.fail_once(Fault::WriteError, 0);
+            if earlier {
+                let failed = node.create(ExtentId::new(2), ExtentKind::Log, ONE).await;
+                assert!(matches!(failed, Err(Error::Poisoned { disk: 0 })), "{failed:?}");
+            }
+            let fenced = node.fence(log, Epoch::new(3)).await;
+            assert!(matches!(fenced, Err(Error::Poisoned { disk: 0 })), "{fenced:?}");
+            let late = append(&node, log, end, &[payload(2, 100)]).await;
+            assert!(matches!(late, Err(Error::Poisoned { disk: 0 })), "seed {seed}: {late:?}");
+            drop(node);
+
+            let node = open(vec![sim.restart_after_kill()]).await;
+            let infos = node.extents().await;
+            let info = infos.iter().find(|info| info.extent == log).unwrap();
+            assert_eq!((info.state, info.len), (ExtentState::Sealed, end), "seed {seed}");
+        });
+    }
+}
+
 /// Opening a file may close another one, whose last slot is not durable and cannot become so on a poisoned disk.
 #[test]
 fn poisoned_disk_serves_reads_of_more_extents_than_may_have_open_files() {

@@ -8,6 +8,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::capacity;
 use crate::coordinator::Revision;
 use crate::index::api::Error;
 use crate::index::engine::change::descriptors;
@@ -181,10 +182,16 @@ impl<'a> Follower<'a> {
     ) -> Result<Recovered, (Failed, Leftover)> {
         let (descriptor, revision) = claimed;
         let extents = std::mem::take(&mut self.used);
+        let mut is_open = held.is_open;
         if let Some(newest) = descriptor.log.last() {
-            let fenced = self.shared.parts.capacity.fence(*newest, descriptor.epoch).await;
-            if let Err(error) = fenced {
-                return Err((error.into(), Leftover { shared: Arc::clone(self.shared), extents }));
+            match self.shared.parts.capacity.fence(*newest, descriptor.epoch).await {
+                Ok(()) => {}
+                // As good as a fence (see `Capacity::fence`): the log goes on in another extent.
+                Err(capacity::Error::Poisoned { .. }) => is_open = false,
+                Err(error) => {
+                    let left = Leftover { shared: Arc::clone(self.shared), extents };
+                    return Err((error.into(), left));
+                }
             }
         }
         let sources = Arc::new(self.sources.clone());
@@ -195,7 +202,7 @@ impl<'a> Follower<'a> {
         let log = LogState { descriptor, revision, ..held.log.clone() };
         Ok(Recovered {
             core,
-            log: if held.is_open {
+            log: if is_open {
                 Log::begun(Arc::clone(self.shared), log)
             } else {
                 Log::recovered(Arc::clone(self.shared), log)
