@@ -6,15 +6,14 @@ source must be done at once. Without --small the slow
 copies are followed until they fail for being slower than the minimum rate.
 """
 
-import http.server
 import json
 import subprocess
-import threading
 import time
 
 from lib import cli
 from lib.account import Account
 from lib.report import Verdicts
+from lib.source import Source
 from lib.wire import Wire
 
 BODY = b"z" * 4096
@@ -22,55 +21,15 @@ DONE_SECONDS = 20
 GIVEN_UP_SECONDS = 150
 
 
-class Source(http.server.ThreadingHTTPServer):
-    """Sends /fast at once and /slow a byte a second."""
-
-    daemon_threads = True
-    request_queue_size = 256
-
-    def __init__(self):
-        super().__init__(("127.0.0.1", 0), Handler)
-        self.closing = threading.Event()
-        self.thread = threading.Thread(target=self.serve_forever)
-
-    def url(self, name):
-        """Where a body is."""
-        return f"http://127.0.0.1:{self.server_port}/{name}"
-
-    def __enter__(self):
-        self.thread.start()
-        return self
-
-    def __exit__(self, *_):
-        self.closing.set()
-        self.shutdown()
-        self.thread.join()
-        self.server_close()
-
-
-class Handler(http.server.BaseHTTPRequestHandler):
-    """Answers for the source."""
-
-    def do_GET(self):  # pylint: disable=invalid-name
-        """Every body is the same."""
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(BODY)))
-        self.send_header("ETag", '"e"')
-        self.end_headers()
-        try:
-            if self.path == "/fast":
-                self.wfile.write(BODY)
-                return
-            for at in range(len(BODY)):
-                self.wfile.write(BODY[at:at + 1])
-                self.wfile.flush()
-                if self.server.closing.wait(1):
-                    return
-        except OSError:
-            pass
-
-    def log_message(self, format, *args):  # pylint: disable=redefined-builtin
-        """Says nothing."""
+def send(source, path, write):
+    """Sends /fast at once and everything else a byte a second."""
+    if path == "/fast":
+        write(BODY)
+        return
+    for at in range(len(BODY)):
+        write(BODY[at:at + 1])
+        if source.closing.wait(1):
+            return
 
 
 def furnished(server, name):
@@ -107,7 +66,7 @@ def main(options, scratch):
     """Runs everything; the exit code."""
     verdicts = Verdicts("turns of pending copies")
     slow = 40 if options.small else 1000
-    with Source() as source, cli.server(options, scratch, ["--copy-source-allow=127.0.0.0/8"]) as server:
+    with Source(len(BODY), send) as source, cli.server(options, scratch, ["--copy-source-allow=127.0.0.0/8"]) as server:
         first, second = furnished(server, "first"), furnished(server, "second")
         begun = sum(begin(first, f"slow{number}", source.url("slow")) for number in range(slow))
         verdicts.equal("slow copies of the first account are pending", begun, slow)

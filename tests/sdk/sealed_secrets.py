@@ -9,7 +9,6 @@ that kept secrets plain, made with the program given by --old, must hold none of
 """
 
 import base64
-import http.server
 import json
 import os
 import pathlib
@@ -17,7 +16,6 @@ import shutil
 import stat
 import subprocess
 import tarfile
-import threading
 import time
 from urllib.parse import quote
 
@@ -25,6 +23,7 @@ from lib import cli
 from lib.account import Account
 from lib.report import Verdicts
 from lib.server import Server
+from lib.source import Source
 from lib.wire import Wire
 
 KEYS = [base64.b64encode(bytes((n * 37 + at * 11 + at * at) % 256 for at in range(64))).decode() for n in range(4)]
@@ -36,45 +35,14 @@ SEALED_SECONDS = 60
 FIXTURE = pathlib.Path(__file__).parent / "fixtures" / "plain-store.tar.xz"
 
 
-class Source(http.server.ThreadingHTTPServer):
-    """Sends the head of a body and then nothing, so that copies stay pending."""
-
-    daemon_threads = True
-
-    def __init__(self):
-        super().__init__(("127.0.0.1", 0), Handler)
-        self.closing = threading.Event()
-        self.thread = threading.Thread(target=self.serve_forever)
-
-    def url(self):
-        """A URL with a shared access signature."""
-        return f"http://127.0.0.1:{self.server_port}/box/blob?sv=2024-11-04&sr=b&sp=r&sig={quote(SIGNATURE, safe='')}"
-
-    def __enter__(self):
-        self.thread.start()
-        return self
-
-    def __exit__(self, *_):
-        self.closing.set()
-        self.shutdown()
-        self.thread.join()
-        self.server_close()
+def silent(source, _path, _write):
+    """Sends no byte of a body as long as the script runs, so that copies stay pending."""
+    source.closing.wait(600)
 
 
-class Handler(http.server.BaseHTTPRequestHandler):
-    """Answers for the source."""
-
-    def do_GET(self):  # pylint: disable=invalid-name
-        """A head, and no body as long as the script runs."""
-        self.send_response(200)
-        self.send_header("Content-Length", "4096")
-        self.send_header("ETag", '"e"')
-        self.end_headers()
-        self.wfile.flush()
-        self.server.closing.wait(600)
-
-    def log_message(self, format, *args):  # pylint: disable=redefined-builtin
-        """Says nothing."""
+def signed(source):
+    """A URL of the source with a shared access signature."""
+    return source.url(f"box/blob?sv=2024-11-04&sr=b&sp=r&sig={quote(SIGNATURE, safe='')}")
 
 
 def spellings(secret):
@@ -120,7 +88,7 @@ def furnish(server, source):
     command(server, "account", "rotate", "vault", "key2", "--value", KEYS[2])
     wire = Wire(Account(server.blob_address, "vault", KEYS[0]))
     wire.request("PUT", "/box", {"restype": "container"})
-    headers = {"x-ms-copy-source": source.url(), "x-ms-copy-source-authorization": TOKEN}
+    headers = {"x-ms-copy-source": signed(source), "x-ms-copy-source-authorization": TOKEN}
     status = wire.request("PUT", "/box/copied", headers=headers).status
     wire.request("PUT", "/box/own", headers={"x-ms-blob-type": "BlockBlob"}, body=b"x" * 100_000)
     wire.close()
@@ -289,7 +257,7 @@ def main(options, scratch):
     """Runs everything; the exit code."""
     verdicts = Verdicts("secrets at rest")
     shutil.rmtree(scratch / "one", ignore_errors=True)
-    with Source() as source:
+    with Source(4096, silent) as source:
         fresh(options, scratch, source, verdicts)
         earlier(options, scratch, unpacked(scratch), verdicts)
         for end in ("kill", "stop") if options.old else ():
