@@ -71,8 +71,9 @@ impl LogFile {
         Ok(open)
     }
 
-    /// Writes lines and removes them from `lines`. The caller writes those that are left after an
-    /// error again. With `durable` the lines survive a power failure when it returns.
+    /// Writes lines and removes them from `lines` when they are written, with `durable` when they
+    /// survive a power failure too. The caller writes those that are left after an error again:
+    /// they then replace what a failed write or sync left of them.
     ///
     /// # Errors
     /// Errors of the disk.
@@ -94,14 +95,22 @@ impl LogFile {
         durable: bool,
     ) -> Result<(), DiskError> {
         let mut open = self.opened().await?;
-        while let Some(first) = lines.front() {
+        // Lines that are in the open file and not yet durable, and where they begin. A failed sync
+        // may lose them although a later one succeeds.
+        let (mut unsynced, mut from) = (0, self.end);
+        while let Some(first) = lines.get(unsynced) {
             if self.end > 0 && self.end + first.len() as u64 > self.move_at {
+                if unsynced > 0 {
+                    self.sync(&open, from).await?;
+                    lines.drain(..std::mem::take(&mut unsynced));
+                }
                 open = self.move_aside(open).await;
+                from = self.end;
             }
             let most = usize::try_from(self.move_at.saturating_sub(self.end)).unwrap_or(usize::MAX);
             let most = most.min(WRITE_BYTES);
             let (mut pieces, mut bytes) = (Vec::new(), 0);
-            for line in lines.iter() {
+            for line in lines.iter().skip(unsynced) {
                 if !pieces.is_empty() && bytes + line.len() > most {
                     break;
                 }
@@ -109,14 +118,32 @@ impl LogFile {
                 pieces.push(line.clone());
             }
             let count = pieces.len();
-            open.write_at(self.end, pieces).await?;
+            if let Err(error) = open.write_at(self.end, pieces).await {
+                self.end = from;
+                return Err(error);
+            }
             self.end += bytes as u64;
-            lines.drain(..count);
+            if durable {
+                unsynced += count;
+            } else {
+                lines.drain(..count);
+                from = self.end;
+            }
         }
         if durable {
-            open.sync().await?;
+            self.sync(&open, from).await?;
+            lines.drain(..unsynced);
         }
         Ok(())
+    }
+
+    /// Makes the file durable. If that fails, the next line goes to `from`.
+    async fn sync(&mut self, open: &Arc<dyn DiskFile>, from: u64) -> Result<(), DiskError> {
+        let synced = open.sync().await;
+        if synced.is_err() {
+            self.end = from;
+        }
+        synced
     }
 
     /// Begins a new file. If that fails, the old file grows and the next attempt comes later.

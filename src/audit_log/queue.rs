@@ -53,6 +53,8 @@ struct State {
     lines: VecDeque<Line>,
     /// Bytes of `lines` and of the lines that the writer has taken and not yet written.
     bytes: usize,
+    /// Changes and requests that the writer has taken and not yet written.
+    taken: (u64, u64),
     lost_changes: u64,
     lost_requests: u64,
     /// When dropped lines were last logged.
@@ -69,11 +71,12 @@ struct Line {
 /// Lines to be written.
 #[derive(Debug, Default)]
 pub(super) struct Batch {
+    /// Those not yet written.
     pub(super) lines: VecDeque<Bytes>,
     /// Bytes of all lines, as the queue counts them.
     pub(super) bytes: usize,
-    pub(super) changes: u64,
-    pub(super) requests: u64,
+    /// Whether a line is that of a change. These lines must be durable.
+    pub(super) has_changes: bool,
 }
 
 impl AuditLog {
@@ -93,8 +96,9 @@ impl AuditLog {
         self.queue.as_ref().is_some_and(|queue| queue.requests)
     }
 
-    /// Adds a change's line and waits up to [`CHANGE_WAIT`] for room. If the future is dropped
-    /// while it waits, the line is lost and not counted.
+    /// Adds a change's line and waits up to [`CHANGE_WAIT`] for room. When the log is closed, the
+    /// line is dropped immediately. If the future is dropped while it waits, the line is lost and
+    /// not counted.
     pub async fn change(&self, entry: &Entry, change: &Change) {
         let Some(queue) = &self.queue else { return };
         let mut text = Bytes::from(line::change(queue.clock.now(), entry, change));
@@ -104,6 +108,8 @@ impl AuditLog {
             room.as_mut().enable();
             match queue.push(text, true) {
                 Ok(()) => return,
+                // No room will come.
+                Err(_) if queue.is_closed() => return queue.drop_line(true),
                 Err(back) => text = back,
             }
             tokio::select! {
@@ -210,11 +216,9 @@ impl Queue {
             && let Some(line) = state.lines.pop_front()
         {
             batch.bytes += line.text.len();
-            if line.is_change {
-                batch.changes += 1;
-            } else {
-                batch.requests += 1;
-            }
+            batch.has_changes |= line.is_change;
+            state.taken.0 += u64::from(line.is_change);
+            state.taken.1 += u64::from(!line.is_change);
             batch.lines.push_back(line.text);
         }
         // After all lines that are in the queue.
@@ -229,12 +233,28 @@ impl Queue {
         (batch, state.closed)
     }
 
-    /// Frees the room of lines that were written or will never be written.
+    /// Frees the room of a batch that was written.
     pub(super) fn written(&self, bytes: usize) {
         let mut state = self.state();
         state.bytes = state.bytes.saturating_sub(bytes);
+        state.taken = (0, 0);
         drop(state);
         self.room.notify_waiters();
+    }
+
+    /// Closes the queue when nothing is written any more, and counts all its lines as dropped, with
+    /// those of the batch that the writer has taken.
+    pub(super) fn abandon(&self) {
+        self.close();
+        let mut state = self.state();
+        let (mut changes, mut requests) = std::mem::take(&mut state.taken);
+        for line in std::mem::take(&mut state.lines) {
+            changes += u64::from(line.is_change);
+            requests += u64::from(!line.is_change);
+        }
+        state.bytes = 0;
+        drop(state);
+        self.dropped(changes, requests);
     }
 
     /// Refuses further lines; the lines in the queue are still written.

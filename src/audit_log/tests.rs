@@ -1,3 +1,4 @@
+use std::collections::BTreeSet;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
@@ -146,6 +147,26 @@ async fn each_line_is_there_once_whatever_fails_on_the_way() {
     }
 }
 
+#[tokio::test(start_paused = true)]
+async fn lines_whose_sync_failed_are_written_again() {
+    // A failed sync may lose what it should have written, although later syncs succeed.
+    for bytes_max in [MIB, 100] {
+        for seed in 0..40 {
+            let machine = SimDisk::new(seed, 64 * MIB);
+            let mut log = open(&machine.disk(), bytes_max, 20).await;
+            log.write(&mut lines(0..3), true).await.unwrap();
+            machine.fail_once(Fault::SyncError, 0);
+            let mut batch = lines(3..23);
+            let failed = log.write(&mut batch, true).await.is_err();
+            assert_eq!(failed, !batch.is_empty(), "a line is kept until it is durable");
+            while log.write(&mut batch, true).await.is_err() {}
+            let disk = machine.restart_after_power_cut();
+            let found: BTreeSet<u64> = numbers(&disk).await.into_iter().collect();
+            assert_eq!(found, (0..23).collect(), "seed {seed}, files of {bytes_max}");
+        }
+    }
+}
+
 #[tokio::test]
 async fn file_that_others_cut_is_followed() {
     let machine = SimDisk::new(1, 64 * MIB);
@@ -205,6 +226,36 @@ async fn full_disk_stops_nobody_and_what_was_dropped_is_told() {
     let told: Vec<_> = all.iter().filter(|line| line["kind"] == "lost").collect();
     let sum = |what: &str| told.iter().filter_map(|line| line[what].as_u64()).sum::<u64>();
     assert_eq!((sum("changes"), sum("requests")), lost);
+}
+
+#[tokio::test(start_paused = true)]
+async fn changes_do_not_wait_for_a_writer_that_has_stopped() {
+    let (rig, _file) = Rig::new(&SimDisk::new(1, 64 * MIB).disk()).await;
+    rig.queue.close();
+    let before = rig.queue.clock.monotonic();
+    let change = Change { of: Thing::Container, detail: Value::Null };
+    for _ in 0..3 {
+        rig.log.change(&entry("CreateContainer"), &change).await;
+    }
+    assert_eq!(rig.queue.clock.monotonic() - before, Duration::ZERO);
+    assert_eq!(rig.metrics.lines_lost(), (3, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_line_that_is_never_written_is_counted() {
+    let machine = SimDisk::new(1, 64 * MIB);
+    let (rig, file) = Rig::new(&machine.disk()).await;
+    let change = Change { of: Thing::Container, detail: Value::Null };
+    let long = Entry { resource: Some("x".repeat(100_000)), ..entry("GetBlob") };
+    // More than the writer takes at a time.
+    for _ in 0..30 {
+        rig.log.request(&long);
+        rig.log.change(&entry("CreateContainer"), &change).await;
+    }
+    machine.set_faults(Faults { sync_error: ALWAYS, ..Faults::default() });
+    rig.queue.close();
+    writer::run(Arc::clone(&rig.queue), Sink::File(file)).await;
+    assert_eq!(rig.metrics.lines_lost(), (30, 30));
 }
 
 #[tokio::test(start_paused = true)]

@@ -76,11 +76,11 @@ pub(super) enum Sink {
 }
 
 impl Sink {
-    /// Writes lines and removes them from the batch. The caller writes those that are left after an
-    /// error again.
+    /// Writes lines and removes from the batch what is written. The caller writes those that are left
+    /// after an error again.
     async fn write(&mut self, batch: &mut Batch) -> Result<(), DiskError> {
         match self {
-            Self::File(file) => file.write(&mut batch.lines, batch.changes > 0).await,
+            Self::File(file) => file.write(&mut batch.lines, batch.has_changes).await,
             Self::Stdout => {
                 while let Some(line) = batch.lines.front() {
                     env::stdout::print(line)?;
@@ -119,8 +119,8 @@ impl Writer {
         };
         let queue = Arc::new(Queue::new(Arc::clone(&env.clock), metrics, settings.requests));
         let (of, broken) = (Arc::clone(&queue), Arc::clone(&queue));
-        // Lines that come after a panic are counted as dropped.
-        let stop = move |_: &str| broken.close();
+        // After a panic nothing is written any more.
+        let stop = move |_: &str| broken.abandon();
         let running = tasks.spawn_or_stop("audit log", run(of, sink), stop);
         Ok(Some((AuditLog::new(Arc::clone(&queue)), Self { queue, tasks, running })))
     }
@@ -133,6 +133,7 @@ impl Writer {
             _ = self.running => self.tasks.shutdown().await,
             () = self.queue.clock.sleep(CLOSE_WAIT) => {
                 tracing::error!("the audit log cannot be written; its last lines are lost");
+                self.queue.abandon();
             }
         }
     }
@@ -156,7 +157,7 @@ async fn open(path: &Path, settings: &Settings, tasks: &Tasks) -> Result<LogFile
 }
 
 /// Writes until the queue is closed and empty. A failed write is tried again until the queue is
-/// closed; then its lines are dropped.
+/// closed; then all lines that are left are dropped and counted.
 pub(super) async fn run(queue: Arc<Queue>, mut sink: Sink) {
     let mut warned: Option<Duration> = None;
     loop {
@@ -172,7 +173,7 @@ pub(super) async fn run(queue: Arc<Queue>, mut sink: Sink) {
                 tracing::error!(%error, "the audit log cannot be written; it is tried again");
             }
             if queue.is_closed() {
-                return queue.dropped(batch.changes, batch.requests);
+                return queue.abandon();
             }
             queue.clock.sleep(RETRY).await;
         }
