@@ -5,6 +5,7 @@ use std::io;
 use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
+use std::path::PathBuf;
 
 /// Writes a file whole, for its owner alone: a crash leaves the old one or the new one.
 ///
@@ -15,7 +16,10 @@ use std::path::Path;
     reason = "not data: made once at a start, never on a request's way"
 )]
 pub fn write(path: &Path, text: &str) -> io::Result<()> {
-    let new = path.with_extension("new");
+    // Appended to the whole name: files that differ in their extension only must not meet.
+    let mut new = path.as_os_str().to_owned();
+    new.push(".new");
+    let new = PathBuf::from(new);
     if new.exists() {
         // Of a start that was cut short; its mode may not be ours.
         std::fs::remove_file(&new)?;
@@ -58,5 +62,15 @@ mod tests {
         assert_eq!(read(&path).unwrap().as_deref(), Some("second"));
         assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn files_that_differ_only_in_their_extension_do_not_meet() {
+        let folder = tempfile::tempdir().unwrap();
+        let other = folder.path().join("key.new");
+        write(&other, "another's").unwrap();
+        write(&folder.path().join("key.a"), "a").unwrap();
+        write(&folder.path().join("key.b"), "b").unwrap();
+        assert_eq!(read(&other).unwrap().as_deref(), Some("another's"));
     }
 }
