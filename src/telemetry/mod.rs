@@ -5,8 +5,10 @@
 //! `docs/metrics.md` lists them all.
 
 mod classic;
+mod counters;
 pub mod log;
 
+pub use counters::Counters;
 pub use log::{LogError, LogFormat};
 pub use prometheus_client::registry::Registry;
 

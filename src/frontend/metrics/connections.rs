@@ -1,16 +1,11 @@
 //! Connections of a listener, and the bytes they carried.
 
-use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
-use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 use prometheus_client::registry::Unit;
 
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Reason {
-    reason: &'static str,
-}
+use crate::telemetry::Counters;
 
 /// Why a connection was not served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,7 +31,7 @@ impl NotServed {
 }
 
 /// What a listener counts; clones share it.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct ConnectionMetrics {
     /// Connections that are served now.
     pub(crate) open: Gauge,
@@ -50,22 +45,33 @@ pub(crate) struct ConnectionMetrics {
     pub(crate) received: Counter,
     /// Bytes that went.
     pub(crate) sent: Counter,
-    refused: Family<Reason, Counter>,
+    refused: Counters,
+}
+
+impl Default for ConnectionMetrics {
+    fn default() -> Self {
+        Self {
+            open: Gauge::default(),
+            accepted: Counter::default(),
+            gave_way: Counter::default(),
+            accept_errors: Counter::default(),
+            received: Counter::default(),
+            sent: Counter::default(),
+            refused: Counters::new("reason", NotServed::ALL.map(NotServed::word)),
+        }
+    }
 }
 
 impl ConnectionMetrics {
     /// Metrics that `registry` shows; every reason shows 0 from the start.
     pub(super) fn register(registry: &mut Registry) -> Self {
         let made = Self::default();
-        for why in NotServed::ALL {
-            drop(made.refused.get_or_create(&Reason { reason: why.word() }));
-        }
         registry.register("connections_open", "Connections served now", made.open.clone());
         let help = "Connections that were served";
         registry.register("connections_accepted", help, made.accepted.clone());
         let help = "Connections that were not served: peer, too many of its address; full, all are \
                     taken; unanswered, closed without an answer";
-        registry.register("connections_refused", help, made.refused.clone());
+        made.refused.register(registry, "connections_refused", help);
         let help = "Idle connections that were told to leave for new ones";
         registry.register("connections_gave_way", help, made.gave_way.clone());
         let help = "Times the system failed to accept a connection";
@@ -79,15 +85,13 @@ impl ConnectionMetrics {
 
     /// Counts a connection that is not served.
     pub(crate) fn refused(&self, why: NotServed) {
-        self.refused.get_or_create(&Reason { reason: why.word() }).inc();
+        self.refused.add(why.word(), 1);
     }
 }
 
 #[cfg(test)]
 impl ConnectionMetrics {
     pub(crate) fn refusals(&self) -> [u64; 3] {
-        NotServed::ALL.map(|why| {
-            self.refused.get(&Reason { reason: why.word() }).map_or(0, |count| count.get())
-        })
+        NotServed::ALL.map(|why| self.refused.get(why.word()))
     }
 }

@@ -1,8 +1,5 @@
 //! Requests that were refused, by the reason an operator is told.
 
-use prometheus_client::encoding::EncodeLabelSet;
-use prometheus_client::metrics::counter::Counter;
-use prometheus_client::metrics::family::Family;
 use prometheus_client::registry::Registry;
 
 use crate::frontend::errors;
@@ -10,38 +7,40 @@ use crate::frontend::errors::Busy;
 use crate::protocol::Cause;
 use crate::protocol::Error;
 use crate::protocol::ErrorCode;
+use crate::telemetry::Counters;
 
 /// The reason of a 503 that says none.
 const OTHER: &str = "other";
 
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Reason {
-    reason: &'static str,
+/// A counter for each reason; every reason shows 0 from the start.
+#[derive(Clone, Debug)]
+pub(super) struct Refusals {
+    busy: Counters,
+    authentication: Counters,
+    authorization: Counters,
 }
 
-/// A counter for each reason; every reason shows 0 from the start.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Refusals {
-    busy: Family<Reason, Counter>,
-    authentication: Family<Reason, Counter>,
-    authorization: Family<Reason, Counter>,
+impl Default for Refusals {
+    fn default() -> Self {
+        let made = Self {
+            busy: Counters::new("reason", Busy::ALL.map(Busy::word).into_iter().chain([OTHER])),
+            authentication: Counters::new("reason", []),
+            authorization: Counters::new("reason", []),
+        };
+        errors::CAUSES.into_iter().for_each(|cause| made.count(cause, 0));
+        made
+    }
 }
 
 impl Refusals {
     pub(super) fn register(registry: &mut Registry) -> Self {
         let made = Self::default();
-        for word in Busy::ALL.map(Busy::word).into_iter().chain([OTHER]) {
-            drop(made.busy.get_or_create(&Reason { reason: word }));
-        }
-        for cause in errors::CAUSES {
-            made.count(cause, 0);
-        }
         let help = "Requests answered 503 ServerBusy, by what was short";
-        registry.register("busy_answers", help, made.busy.clone());
+        made.busy.register(registry, "busy_answers", help);
         let help = "Requests whose sender did not prove who they are, by what was wrong";
-        registry.register("authentication_failures", help, made.authentication.clone());
+        made.authentication.register(registry, "authentication_failures", help);
         let help = "Requests whose sender may not do what they ask, by what did not allow it";
-        registry.register("authorization_failures", help, made.authorization.clone());
+        made.authorization.register(registry, "authorization_failures", help);
         made
     }
 
@@ -55,12 +54,12 @@ impl Refusals {
     }
 
     fn count(&self, cause: Cause, times: u64) {
-        let (family, reason) = match cause {
+        let (counters, reason) = match cause {
             Cause::Busy(reason) => (&self.busy, reason),
             Cause::Authentication(reason) => (&self.authentication, reason),
             Cause::Authorization(reason) => (&self.authorization, reason),
         };
-        family.get_or_create(&Reason { reason }).inc_by(times);
+        counters.add(reason, times);
     }
 }
 

@@ -2,9 +2,7 @@
 
 use std::sync::atomic::AtomicU64;
 
-use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
-use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
@@ -12,16 +10,12 @@ use prometheus_client::registry::Registry;
 use crate::index::load::Class;
 use crate::index::load::Counts;
 use crate::index::load::Load;
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct OfClass {
-    class: &'static str,
-}
+use crate::telemetry::Counters;
 
 /// What is noted at every look, eight times a second.
 #[derive(Debug)]
 pub(super) struct LoadMetrics {
-    requests: Family<OfClass, Counter>,
+    requests: Counters,
     refused: Counter,
     cpu: Counter<f64, AtomicU64>,
     queue_age: Histogram,
@@ -33,7 +27,7 @@ pub(super) struct LoadMetrics {
 impl Default for LoadMetrics {
     fn default() -> Self {
         Self {
-            requests: Family::default(),
+            requests: Counters::new("class", Class::ALL.map(Class::word)),
             refused: Counter::default(),
             cpu: Counter::default(),
             // A quarter of a millisecond to two seconds.
@@ -47,11 +41,8 @@ impl Default for LoadMetrics {
 
 impl LoadMetrics {
     pub(super) fn register(&self, index: &mut Registry) {
-        for class in Class::ALL {
-            drop(self.requests.get_or_create(&OfClass { class: class.word() }));
-        }
         let help = "Requests that came in, by class: read (of one thing), write, list";
-        index.register("requests", help, self.requests.clone());
+        self.requests.register(index, "requests", help);
         let help = "Writes refused because too many waited, or for too long";
         index.register("refused_writes", help, self.refused.clone());
         let help = "Processor time of commits and reads of partitions";
@@ -70,7 +61,7 @@ impl LoadMetrics {
     pub(super) fn look(&self, added: &Counts, loads: impl Iterator<Item = Load>) {
         let counts = [added.reads, added.writes, added.lists];
         for (class, count) in Class::ALL.into_iter().zip(counts) {
-            self.requests.get_or_create(&OfClass { class: class.word() }).inc_by(count);
+            self.requests.add(class.word(), count);
         }
         self.refused.inc_by(added.refused);
         self.cpu.inc_by(added.cpu.as_secs_f64());
