@@ -110,9 +110,7 @@ class Changes:
         """Holds the log against it."""
         found = collections.Counter(
             (line["of"], line["operation"], line["principal"]["kind"], line["account"], line["resource"])
-            for line in lines
-            # The balancer changes the partition map when it sees fit.
-            if line["kind"] == "change" and line["principal"].get("task") != "index balancer")
+            for line in lines if line["kind"] == "change")
         wrong = [f"{row}: {self.wanted[row]} made, {found[row]} told"
                  for row in sorted(set(self.wanted) | set(found), key=str) if self.wanted[row] != found[row]]
         verdicts.none(f"{what}: each change has one line ({sum(self.wanted.values())} changes)", wrong, 20)
