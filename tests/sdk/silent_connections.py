@@ -25,7 +25,7 @@ CONTAINER = "silence"
 HALF_HEAD = b"GET /devstoreaccount1/ HTTP/1.1\r\nHost: local"
 # Of a connection that has asked once: no more than the 31,500 bytes that a release build took before answers had a budget, and
 # 1.5 % for the allocator.
-IDLE_LIMIT = 32_000
+IDLE_LIMIT = 24_000
 
 
 def raise_open_files():
