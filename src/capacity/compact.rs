@@ -1,6 +1,7 @@
 //! Compaction: small dead frames share pages with live ones, so holes cannot win all their space. The live frames of a
 //! sealed extent are copied to a new file that takes the old one's name. Logical offsets stay: a map tells where they are.
 
+use std::ops::Range;
 use std::sync::{Arc, PoisonError};
 
 use bytes::Bytes;
@@ -85,7 +86,8 @@ impl Store {
         // It is freeing, so it may use what the index may.
         let kind = ExtentKind::Log;
         self.space.admit(&*self.disk, &self.env, &self.config, kind, live).await?;
-        let (slot, map, file) = self.copy_renamed(extent, self).await?;
+        let alive = extent.alive();
+        let (slot, map, file) = self.copy_renamed(extent, (self, alive)).await?;
         {
             let mut state = extent.state();
             state.slot = slot;
@@ -102,26 +104,26 @@ impl Store {
         Ok(live)
     }
 
-    /// Copies a sealed extent to another disk. The copy and its name are durable.
+    /// Copies these frames of a sealed extent to another disk. The copy and its name are durable.
     pub(crate) async fn copy_under_its_name(
         &self,
         extent: &Arc<Extent>,
-        to: &Self,
+        (to, frames): (&Self, Vec<Range<u64>>),
     ) -> Result<Slot, Error> {
-        let (slot, _, _) = self.copy_renamed(extent, to).await?;
+        let (slot, _, _) = self.copy_renamed(extent, (to, frames)).await?;
         to.sync_folder(&folder_of(extent.id)).await?;
         Ok(slot)
     }
 
-    /// Writes the live frames to a durable file that takes the extent's name on disk `to`; the name
+    /// Writes these frames to a durable file that takes the extent's name on disk `to`; the name
     /// is not durable yet.
     async fn copy_renamed(
         &self,
         extent: &Arc<Extent>,
-        to: &Self,
+        (to, frames): (&Self, Vec<Range<u64>>),
     ) -> Result<(Slot, Map, Arc<dyn DiskFile>), Error> {
         let path = format!("{}{UNFINISHED}", path_of(extent.id));
-        let made = match self.copy_live(extent, (to, &path)).await {
+        let made = match self.copy_frames(extent, (to, &path), frames).await {
             Ok(made) => made,
             Err(error) => {
                 match to.disk.remove(&path).await {
@@ -136,10 +138,11 @@ impl Store {
         Ok(made)
     }
 
-    async fn copy_live(
+    async fn copy_frames(
         &self,
         extent: &Arc<Extent>,
         (to, path): (&Self, &str),
+        frames: Vec<Range<u64>>,
     ) -> Result<(Slot, Map, Arc<dyn DiskFile>), Error> {
         let body = self.body(extent).await?;
         let page =
@@ -151,14 +154,10 @@ impl Store {
             return Err(extent.corrupt(0));
         }
         let file = to.disk.create(path).await.map_err(|e| to.copy_failed(&e))?;
-        let live = {
-            let state = extent.state();
-            state.dead.gaps(state.end)
-        };
         let mut walker = Walker::new(body, extent.id);
         let mut copy =
             Copy { file, at: DATA_AT, pieces: Vec::new(), waiting: 0, entries: Vec::new() };
-        for range in live {
+        for range in frames {
             copy.entries.push(Entry { range: range.clone(), at: copy.at + copy.waiting });
             let mut at = range.start;
             while at < range.end {

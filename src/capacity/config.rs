@@ -56,6 +56,8 @@ pub struct CapacityConfig {
     pub compact_waste_min: u64,
     /// Pace of compaction. Default 64 MiB/s; 0 turns it off.
     pub compact_bytes_per_second: u64,
+    /// The id of a new store; an existing one keeps its id. Default a random one.
+    pub store: Option<u128>,
     /// Where the catalog is kept.
     pub catalog: CatalogPlace,
     /// Numbers of the store's disks that are not given and not missed: removed ones, and those the
@@ -82,6 +84,7 @@ impl Default for CapacityConfig {
             compact_pause: Duration::from_secs(5),
             compact_waste_min: 256 * KIB,
             compact_bytes_per_second: 64 * MIB,
+            store: None,
             catalog: CatalogPlace::Memory,
             absent: BTreeSet::new(),
             without: false,

@@ -7,6 +7,7 @@
 //! removal leaves two files that end at the same offset, of which the next start keeps the one that
 //! was fenced last.
 
+use std::ops::Range;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
@@ -17,6 +18,7 @@ use crate::capacity::extent::{Extent, Status};
 use crate::capacity::format::FORMAT_FILE;
 use crate::capacity::node::{CapacityNode, Home};
 use crate::capacity::placement::Placement;
+use crate::capacity::ranges::Ranges;
 use crate::capacity::recover::JOURNAL;
 use crate::capacity::scrub::pause;
 use crate::capacity::seal::sealed_change;
@@ -187,7 +189,7 @@ impl CapacityNode {
     }
 
     /// Makes the copy on another disk serve the extent.
-    fn rehome(&self, home: Home) {
+    pub(super) fn rehome(&self, home: Home) {
         let mut extents = self.extents.write().unwrap_or_else(PoisonError::into_inner);
         extents.insert(home.extent.id, home);
     }
@@ -217,7 +219,7 @@ impl CapacityNode {
     }
 
     /// The disks that may take an extent, best first.
-    fn places_for(&self, kind: ExtentKind) -> Vec<Arc<Store>> {
+    pub(super) fn places_for(&self, kind: ExtentKind) -> Vec<Arc<Store>> {
         let stores = self.stores();
         let mut placement = self.placement.lock().unwrap_or_else(PoisonError::into_inner);
         let order = placement.order(kind, &stores);
@@ -270,16 +272,24 @@ impl CapacityNode {
 impl Store {
     /// Makes a durable copy of a sealed extent on another disk. The caller holds the extent's turn,
     /// so nothing of it is freed, fenced or compacted meanwhile.
-    async fn copy_to(&self, extent: &Arc<Extent>, to: &Arc<Store>) -> Result<Arc<Extent>, Error> {
-        let (live, dead) = {
-            let state = extent.state();
-            (state.live(), state.dead.clone())
-        };
+    async fn copy_to(&self, extent: &Arc<Extent>, to: &Arc<Self>) -> Result<Arc<Extent>, Error> {
+        self.copy_part_to(extent, extent.alive(), to).await
+    }
+
+    /// The same with these frames alone; all others are dead in the copy.
+    pub(super) async fn copy_part_to(
+        &self,
+        extent: &Arc<Extent>,
+        frames: Vec<Range<u64>>,
+        to: &Arc<Self>,
+    ) -> Result<Arc<Extent>, Error> {
+        let end = extent.state().end;
+        let live: Ranges = frames.iter().cloned().collect();
         to.health.check()?;
-        to.space.admit(&*to.disk, &to.env, &to.config, extent.kind, live).await?;
-        let slot = self.copy_under_its_name(extent, to).await?;
+        to.space.admit(&*to.disk, &to.env, &to.config, extent.kind, live.total()).await?;
+        let slot = self.copy_under_its_name(extent, (to, frames)).await?;
         let new = Extent::new(extent.id, extent.kind, slot);
-        new.state().dead = dead;
+        new.state().dead = live.gaps(end).into_iter().collect();
         to.metrics.extents.inc();
         to.note(vec![sealed_change(&new)]).await;
         Ok(Arc::new(new))

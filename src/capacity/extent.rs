@@ -137,6 +137,12 @@ impl Extent {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Ranges of frames that are not freed, in order.
+    pub(crate) fn alive(&self) -> Vec<Range<u64>> {
+        let state = self.state();
+        state.dead.gaps(state.end)
+    }
+
     /// The answer when it is not there.
     pub(crate) fn missing(&self) -> Error {
         Error::NoSuchExtent { extent: self.id }

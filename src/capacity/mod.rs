@@ -17,6 +17,7 @@
 
 pub mod api;
 mod append;
+mod backup;
 mod catalog;
 mod catalog_sim;
 mod check;

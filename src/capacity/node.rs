@@ -41,7 +41,7 @@ pub struct CapacityNode {
     pub(super) placement: Mutex<Placement>,
     /// Whether a disk of the store is out of service, so that an extent that is not here may be
     /// there.
-    out: bool,
+    pub(super) out: bool,
     pub(super) env: Env,
     pub(super) config: CapacityConfig,
     pub(super) stop: CancellationToken,
@@ -199,7 +199,7 @@ impl CapacityNode {
     }
 
     /// The extent's place; `None` when it is known to be gone.
-    fn home_unless_gone(&self, extent: ExtentId) -> Result<Option<Home>, Error> {
+    pub(super) fn home_unless_gone(&self, extent: ExtentId) -> Result<Option<Home>, Error> {
         match self.home(extent) {
             Ok(home) => Ok(Some(home)),
             Err(Error::NoSuchExtent { .. }) => Ok(None),
@@ -231,7 +231,7 @@ impl CapacityNode {
 
     /// Whether the extent has been moved to another disk: what was done to it there is to be done
     /// here.
-    fn was_moved(&self, home: &Home) -> bool {
+    pub(super) fn was_moved(&self, home: &Home) -> bool {
         let gone = home.extent.state().status == Status::Removed;
         gone && self.home(home.extent.id).is_ok_and(|now| !Arc::ptr_eq(&now.extent, &home.extent))
     }

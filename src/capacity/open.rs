@@ -139,7 +139,7 @@ async fn formats(disks: &[Arc<dyn Disk>], opening: &Opening) -> Result<Vec<Forma
         found.push(format::read(disk, number).await?);
     }
     let store = found.iter().flatten().find_map(Format::store_id);
-    let store = store.unwrap_or_else(|| random(opening));
+    let store = store.or(opening.config.store).unwrap_or_else(|| random(opening));
     let mut numbers = BTreeSet::new();
     for (disk, format) in found.iter().enumerate() {
         let Some(format) = format else { continue };

@@ -5,7 +5,8 @@
 //! 3. `change.rs`: splits, merges and moves, at most one of a partition at a time (`claims.rs`); `measure.rs`,
 //!    `balance.rs`: when; `spread.rs`: where to cut evenly; `status.rs`: what is shown of them.
 //! 4. `reopen.rs`: a partition that stopped writing, or did not open at the start, is opened
-//!    again; `rewrite.rs`: files are written anew without secrets of before.
+//!    again; `rewrite.rs`: files are written anew without secrets of before; `cut.rs`: all
+//!    partitions as of one instant.
 //!
 //! Each host may have a thread of its own. They share nothing but the counts of uses of extents: what one tells another goes
 //! through the coordinator and the partition's log, as between processes.
@@ -14,6 +15,7 @@ mod balance;
 mod bootstrap;
 mod change;
 mod claims;
+mod cut;
 mod measure;
 mod reopen;
 mod rewrite;
@@ -54,6 +56,7 @@ use crate::types::PartitionId;
 use crate::types::RoutingKey;
 
 pub use change::{CHILDREN_MAX, ChangeError, Changed};
+pub use cut::ConsistentCut;
 pub use status::{ChangeEvent, ChangeKind, PartitionStatus};
 
 /// All hosts of one process.

@@ -40,10 +40,10 @@ pub use api::{
     FillLayer, PageRange, PageRanges, PageSpan, PagesWritten, ReadPages, SequenceAction,
     SequenceBounds, SharePages, SharedPages, UpdatePages, WritePages,
 };
-pub use engine::{Config, ExtentIds, Offline, Parts, open_offline};
-pub use fleet::{CHILDREN_MAX, ChangeError, Changed, Fleet};
+pub use engine::{Config, CutPartition, ExtentIds, Offline, Parts, open_offline};
+pub use fleet::{CHILDREN_MAX, ChangeError, Changed, ConsistentCut, Fleet};
 pub use fleet::{ChangeEvent, ChangeKind, PartitionStatus};
-pub use inflight::InFlight;
+pub use inflight::{InFlight, ReadGuard};
 pub use load::{Class, Counts, Load};
 pub use load::{PartitionLoad, Plan, Policy, PolicyConfig, TICK};
 pub use map::{MapFollower, PartitionDescriptor, PartitionMap};

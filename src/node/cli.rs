@@ -8,6 +8,7 @@ use clap::Subcommand;
 use crate::frontend::faults::FaultKind;
 
 use super::admin_address::AdminAddress;
+use super::backup_command::{BackupArgs, RestoreArgs};
 use super::disk_command::DiskCommand;
 use super::grant_args::AccountGrantArgs;
 use super::grant_args::AccountGrantsArgs;
@@ -48,6 +49,10 @@ pub enum Command {
     /// Show, drain and remove the disks of a running node
     #[command(subcommand)]
     Disk(DiskCommand),
+    /// Copy the store of a running or stopped node to a directory, or bring the copy up to date
+    Backup(Box<BackupArgs>),
+    /// Make a data directory of a backup
+    Restore(RestoreArgs),
     /// Show and rotate the master keys, under which secrets in the store are sealed
     #[command(subcommand)]
     Key(KeyCommand),

@@ -16,6 +16,7 @@ use crate::telemetry::log;
 use super::account_command;
 use super::admin_address::AdminPlace;
 use super::admin_command;
+use super::backup_command;
 use super::check;
 use super::cli::CheckArgs;
 use super::cli::Cli;
@@ -50,6 +51,8 @@ pub fn run(cli: Cli) -> Result<i32, NodeError> {
         Command::Partitions(command) => {
             block_on(partition_command::partitions(&command))?.map(|()| 0)
         }
+        Command::Backup(args) => block_on(backup_command::backup(&args))?.map(|()| 0),
+        Command::Restore(args) => block_on(backup_command::restore(&args))?.map(|()| 0),
         Command::Key(command) => block_on(key_command::key(&command))?.map(|()| 0),
         Command::Disk(command) => block_on(disk_command::disk(&command))?.map(|()| 0),
         Command::Trace(args) => block_on(admin_command::trace(&args))?.map(|()| 0),

@@ -22,7 +22,7 @@ mod tests;
 
 /// The coordinator's key. Its value is [`Stored`] as JSON; in version 1 it was an array of the
 /// directories, in order.
-const KEY: &[u8] = b"node/disks";
+pub(super) const KEY: &[u8] = b"node/disks";
 /// The newest version of the value.
 const VERSION: u32 = 2;
 

@@ -16,6 +16,7 @@ use crate::telemetry::LogError;
 
 use super::accounts::AccountError;
 use super::admin_client::ClientError;
+use super::backup::BackupError;
 use super::config::ConfigError;
 use super::master_key::MasterKeyError;
 use super::oidc::OidcError;
@@ -91,6 +92,24 @@ pub enum NodeError {
         /// Why.
         error: audit_log::OpenError,
     },
+    /// A backup would be changed by serving it.
+    #[error(
+        "{path} is a backup, or a backup that was not completed: `blockyard restore {path} DIR` \
+         makes a data directory of it"
+    )]
+    IsBackup {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// A restore did not end.
+    #[error("{path} is half restored: run `blockyard restore` with this directory again")]
+    HalfRestored {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// There is no backup.
+    #[error("{0}")]
+    Backup(#[from] BackupError),
     /// There is nothing to verify.
     #[error("{path} is no directory; give the data directories that `serve` was given")]
     NoData {

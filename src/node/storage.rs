@@ -17,6 +17,7 @@ use crate::env::Disk;
 use crate::env::Env;
 use crate::env::OsDisk;
 
+use super::backup;
 use super::config::Config;
 use super::disks::Given;
 use super::error::NodeError;
@@ -42,7 +43,10 @@ impl Storage {
     ) -> Result<Self, NodeError> {
         let given =
             Given { data: &config.data, add: &config.add_disk, without: &config.without_disk };
-        config.data.iter().for_each(|path| narrow(path));
+        for path in &config.data {
+            backup::refuse_marked(path)?;
+            narrow(path);
+        }
         Self::open_with(given, env, capacity_config(config), (metrics, Use::Serve)).await
     }
 
@@ -61,6 +65,46 @@ impl Storage {
         let config = CapacityConfig {
             scrub_bytes_per_second: 0,
             catalog: CatalogPlace::Memory,
+            ..CapacityConfig::default()
+        };
+        let given = Given { data, add: &[], without: &[] };
+        Self::open_with(given, env, config, (CapacityMetrics::default(), Use::Check)).await
+    }
+
+    /// As [`Self::open_for_check`], to copy the store of a stopped node. What was freed is known by
+    /// its catalogs.
+    ///
+    /// # Errors
+    /// [`NodeError`].
+    pub async fn open_for_backup(data: &[PathBuf], env: &Env) -> Result<Self, NodeError> {
+        data.iter().try_for_each(|path| backup::refuse_marked(path))?;
+        Self::open_quiet(data, env, CatalogPlace::Folders(data.to_vec())).await
+    }
+
+    /// As [`Self::open_for_check`], to restore from a backup.
+    ///
+    /// # Errors
+    /// [`NodeError`].
+    pub async fn open_backup(backup: &Path, env: &Env) -> Result<Self, NodeError> {
+        Self::open_quiet(&[backup.to_owned()], env, CatalogPlace::Memory).await
+    }
+
+    async fn open_quiet(
+        data: &[PathBuf],
+        env: &Env,
+        catalog: CatalogPlace,
+    ) -> Result<Self, NodeError> {
+        if let Some(path) = data.iter().find(|path| !path.is_dir()) {
+            return Err(NodeError::NoData { path: path.clone() });
+        }
+        if Self::is_new(data) {
+            let path = data.first().map(|first| first.join(FILE_NAME)).unwrap_or_default();
+            return Err(NodeError::CoordinatorMissing { path });
+        }
+        let config = CapacityConfig {
+            scrub_bytes_per_second: 0,
+            compact_bytes_per_second: 0,
+            catalog,
             ..CapacityConfig::default()
         };
         let given = Given { data, add: &[], without: &[] };

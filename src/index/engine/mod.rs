@@ -24,6 +24,7 @@ mod commit;
 mod compact;
 mod config;
 mod core;
+mod cut;
 mod failure;
 mod flush;
 mod install;
@@ -49,12 +50,14 @@ pub(crate) mod testing;
 mod tests;
 
 pub use config::Config;
+pub use cut::{CutPartition, KeptExtents};
 pub use offline::{Offline, open_offline};
 pub use shared::{ExtentIds, Parts};
 pub use untrusted::decode_untrusted;
 
 pub(crate) use change::{Leftover, NotMerged, NotMoved, hand_off, merge};
 pub(crate) use core::Status;
+pub(crate) use cut::Paused;
 pub(crate) use owned::Owned;
 pub(crate) use partition::Partition;
 pub(crate) use recover::NotOpened;

@@ -1,0 +1,127 @@
+//! Copies of whole extents on another node's disks: the bytes of a backup.
+//!
+//! A sealed extent never changes, except that parts of it are freed. So a copy that ends at the
+//! same offset needs no second copy. Open extents are sealed first, as for a drain: their writers
+//! go on in new ones.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::capacity::Capacity;
+use crate::capacity::Error;
+use crate::capacity::extent::{Extent, Status};
+use crate::capacity::node::{CapacityNode, Home};
+use crate::capacity::ranges::Ranges;
+use crate::types::ExtentId;
+
+impl CapacityNode {
+    /// The id of the store, which the `format` file of each disk and the header of each extent
+    /// have.
+    #[must_use]
+    pub fn store_id(&self) -> Option<u128> {
+        self.stores().first().map(|store| store.store_id)
+    }
+
+    /// Whether a disk of the store is out of service: what lies on it cannot be read.
+    #[must_use]
+    pub fn lacks_a_disk(&self) -> bool {
+        self.out
+    }
+
+    /// Seals an extent for good, whoever writes to it. One that is sealed or gone stays so.
+    ///
+    /// # Errors
+    /// [`Error::Poisoned`], [`Error::OutOfService`].
+    pub async fn seal_for_copy(&self, extent: ExtentId) -> Result<(), Error> {
+        loop {
+            let Some(home) = self.home_unless_gone(extent)? else { return Ok(()) };
+            let (sealed, epoch) = {
+                let state = home.extent.state();
+                (state.slot.sealed, state.slot.epoch)
+            };
+            if sealed {
+                return Ok(());
+            }
+            match self.seal(extent, epoch).await {
+                Ok(_) | Err(Error::NoSuchExtent { .. }) => return Ok(()),
+                // Its next owner has fenced it meanwhile.
+                Err(Error::Fenced { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Copies a sealed extent to the disks of another node, unless they hold a copy of all that is
+    /// left of it; of its frames those in `only` alone, if that is given. Every frame is verified,
+    /// and the copy is durable under its name. Returns the bytes copied; `None` when the extent is
+    /// gone.
+    ///
+    /// # Errors
+    /// [`Error::Full`] and [`Error::Poisoned`] are of the other node, all others of this one.
+    pub async fn copy_to(
+        self: &Arc<Self>,
+        extent: ExtentId,
+        to: &Arc<Self>,
+        only: Option<Vec<Range<u64>>>,
+    ) -> Result<Option<u64>, Error> {
+        let only: Option<Ranges> = only.map(|only| only.into_iter().collect());
+        loop {
+            let Some(home) = self.home_unless_gone(extent)? else { return Ok(None) };
+            let (from, target, only) = (home.clone(), Arc::clone(to), only.clone());
+            let copying = async move { target.take_copy(&from, only.as_ref()).await };
+            match self.owned("copy extent", copying).await? {
+                // A drain moved it to another disk meanwhile.
+                None if self.was_moved(&home) => {}
+                copied => return Ok(copied),
+            }
+        }
+    }
+
+    /// Makes a copy of another node's extent.
+    async fn take_copy(&self, from: &Home, only: Option<&Ranges>) -> Result<Option<u64>, Error> {
+        let _turn = from.extent.turn.lock().await;
+        if from.extent.state().status == Status::Removed {
+            return Ok(None);
+        }
+        let frames = alive(&from.extent, only);
+        if let Some(here) = self.home_unless_gone(from.extent.id)? {
+            if has_all(&here.extent, &from.extent, &frames) {
+                return Ok(Some(0));
+            }
+            here.store.remove(&here.extent).await?;
+            self.forget_removed(&here);
+        }
+        let mut refused = Error::Full;
+        for store in self.places_for(from.extent.kind) {
+            match from.store.copy_part_to(&from.extent, frames.clone(), &store).await {
+                Ok(extent) => {
+                    let copied = extent.state().live();
+                    self.rehome(Home { store, extent });
+                    return Ok(Some(copied));
+                }
+                Err(Error::Full) => {}
+                Err(error @ Error::Poisoned { .. }) => refused = error,
+                Err(error) => return Err(error),
+            }
+        }
+        Err(refused)
+    }
+}
+
+/// The frames of an extent that are not freed and lie in `only`.
+fn alive(extent: &Extent, only: Option<&Ranges>) -> Vec<Range<u64>> {
+    let Some(only) = only else { return extent.alive() };
+    let (end, mut dead) = {
+        let state = extent.state();
+        (state.end, state.dead.clone())
+    };
+    only.gaps(end).into_iter().for_each(|gap| drop(dead.insert(gap)));
+    dead.gaps(end)
+}
+
+/// Whether a copy of an extent has all these frames.
+fn has_all(copy: &Extent, extent: &Extent, frames: &[Range<u64>]) -> bool {
+    let end = extent.state().end;
+    let copy = copy.state();
+    copy.slot.sealed && copy.end == end && !frames.iter().any(|range| copy.dead.overlaps(range))
+}

@@ -1,0 +1,105 @@
+use super::*;
+use crate::capacity::Capacity;
+use crate::index::engine::open_offline;
+use crate::index::engine::testing::{World, put};
+use crate::index::rows::{Family, Rows};
+use crate::types::ExtentId;
+use crate::types::RoutingKey;
+
+/// Two partitions, one with keys below `m`.
+async fn two(world: &World) -> (Fleet, Vec<Arc<Partition>>) {
+    let bound = RoutingKey::from_bytes(Bytes::from_static(b"m"));
+    let fleet = Fleet::open_with(vec![world.parts()], world.config, &[bound]).await.unwrap();
+    let partitions = fleet.hosts.first().unwrap().opened.all();
+    assert_eq!(partitions.len(), 2);
+    (fleet, partitions)
+}
+
+/// Ends the logs of a cut, and reads a row of each partition as a copy would have it.
+async fn read(world: &World, cut: &ConsistentCut, keys: [&str; 2], first: u64) -> Vec<u64> {
+    let mut values = Vec::new();
+    for (number, (partition, key)) in cut.partitions.iter().zip(keys).enumerate() {
+        let id = ExtentId::new(first + number as u64);
+        let ended = partition.end_log(world.capacity.as_ref(), id).await.unwrap();
+        let capacity = Arc::clone(&world.capacity) as Arc<dyn Capacity>;
+        let rows = open_offline(capacity, &ended).await.unwrap();
+        let value = rows.get(Family::Main, key.as_bytes()).await.unwrap();
+        let text = value.map(|value| String::from_utf8(value.to_vec()).unwrap());
+        values.push(text.map_or(0, |text| text.parse().unwrap()));
+    }
+    values
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cut_holds_nothing_without_what_it_follows_from() {
+    let world = World::empty();
+    let (fleet, partitions) = two(&world).await;
+    let (low, high) = (Arc::clone(&partitions[0]), Arc::clone(&partitions[1]));
+    let stop = tokio_util::sync::CancellationToken::new();
+    let stopped = stop.clone();
+    // What is written to the second partition follows from what was written to the first.
+    let writer = async move {
+        for number in 1.. {
+            if stopped.is_cancelled() {
+                return number - 1;
+            }
+            let value = number.to_string();
+            low.apply(put("a", &value)).await.unwrap();
+            high.apply(put("z", &value)).await.unwrap();
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        0
+    };
+    let reader = async {
+        let mut cuts = Vec::new();
+        let mut seen = 0;
+        for round in 0..40 {
+            let cut = fleet.consistent_cut().await.unwrap();
+            tokio::time::sleep(Duration::from_micros(700 * round)).await;
+            let found = read(&world, &cut, ["a", "z"], 100_000 + 10 * round).await;
+            assert!(found[1] <= found[0] && found[0] <= found[1] + 1, "{found:?}");
+            assert!(found[0] >= seen, "{found:?}: {seen} was acknowledged before");
+            seen = found[0];
+            cuts.push((cut, found));
+        }
+        stop.cancel();
+        // Logs went on meanwhile; the cuts are as they were.
+        for (number, (cut, before)) in cuts.iter().enumerate() {
+            let first = 200_000 + 10 * number as u64;
+            assert_eq!(&read(&world, cut, ["a", "z"], first).await, before);
+        }
+    };
+    let (written, ()) = tokio::join!(writer, reader);
+    assert!(written > 40, "{written}");
+    fleet.shutdown().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn logs_and_runs_of_a_cut_stay_until_it_is_dropped() {
+    let world = World::empty();
+    let (fleet, partitions) = two(&world).await;
+    let fill = async |value: &str| {
+        for number in 0..600 {
+            let (key, value) = (format!("a{number}"), value.repeat(2_000));
+            partitions[0].apply(put(&key, &value)).await.unwrap();
+        }
+        fleet.flush().await.unwrap();
+    };
+    fill("1").await;
+    let cut = fleet.consistent_cut().await.unwrap();
+    let named: Vec<ExtentId> = cut.partitions.iter().flat_map(CutPartition::extents).collect();
+    for value in ["2", "3", "4", "5"] {
+        fill(value).await;
+        while partitions[0].compact().await.unwrap() {}
+    }
+    let settle = async || {
+        tokio::time::sleep(Duration::from_secs(10)).await;
+        let infos = world.capacity.extents().await;
+        let is_there = |extent: &&ExtentId| infos.iter().any(|info| info.extent == **extent);
+        named.iter().filter(is_there).count()
+    };
+    assert_eq!(settle().await, named.len());
+    drop(cut);
+    assert!(settle().await < named.len(), "nothing keeps them any more");
+    fleet.shutdown().await;
+}

@@ -1,0 +1,100 @@
+//! Backups: a copy of a store in a directory of its own, and the way back. The node may serve
+//! meanwhile or be stopped. ADR 0024 says why the copy is consistent, `docs/backup.md` how to use
+//! it.
+//!
+//! 1. `marks.rs`: the directory is marked as incomplete.
+//! 2. `source.rs`: what is copied: of a node that serves a consistent cut, which keeps what it
+//!    names.
+//! 3. `copy.rs`: logs and runs are copied, then data; each frame is verified. What is there already
+//!    is not copied again, and what the store no longer has is removed.
+//! 4. `rows.rs`: the coordinator's rows are written, and the copy is held against them.
+//! 5. `marks.rs`: `backup.json` is written and the mark is removed, durably.
+//!
+//! A restore does the same from a backup to a new directory.
+
+mod copy;
+mod error;
+mod marks;
+mod rows;
+mod source;
+
+use std::path::Path;
+
+use serde::Deserialize;
+use serde::Serialize;
+
+use crate::env::Env;
+
+use super::error::NodeError;
+use super::master_key;
+use super::storage::Storage;
+
+pub use error::BackupError;
+pub use marks::{Mark, Summary, refuse_marked};
+pub use source::Source;
+
+use copy::Pace;
+
+/// The progress of a backup.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Step {
+    /// Extents that are in the copy.
+    pub extents: usize,
+    /// Extents of the store.
+    pub extents_total: usize,
+    /// Bytes copied. What was there already is not counted.
+    pub copied_bytes: u64,
+}
+
+/// Told of progress.
+pub type Progress<'a> = &'a (dyn Fn(Step) + Send + Sync);
+
+/// Makes `to` a backup of the store, or brings the backup that it is up to date.
+///
+/// # Errors
+/// [`BackupError`]. The store is as it was. Another call makes `to` a backup.
+pub async fn backup(
+    from: &Source,
+    to: &Path,
+    env: &Env,
+    progress: Progress<'_>,
+) -> Result<Summary, BackupError> {
+    let summary = Summary::new(from, env).await?;
+    marks::begin(to, Mark::Backup, &summary)?;
+    let step = copy::copy(from, to, env, (Pace::of(from), progress)).await?;
+    let summary =
+        Summary { extents: step.extents_total, copied_bytes: step.copied_bytes, ..summary };
+    marks::end(to, Mark::Backup, &summary)?;
+    Ok(summary)
+}
+
+/// Makes `to`, an empty or new directory, the data directory of a store again. `key` is the master
+/// key file of the store.
+///
+/// # Errors
+/// [`BackupError`]. Another call completes the restore.
+pub async fn restore(
+    (backup, key): (&Path, &Path),
+    to: &Path,
+    env: &Env,
+    progress: Progress<'_>,
+) -> Result<Summary, BackupError> {
+    let summary = marks::complete(backup)?;
+    let storage = Storage::open_backup(backup, env).await?;
+    let restored = async {
+        let opened = master_key::open_for_check(key, storage.coordinator.as_ref()).await;
+        opened.map_err(NodeError::from)?;
+        marks::begin(to, Mark::Restore, &summary)?;
+        let from = Source::restored(&storage);
+        let step = copy::copy(&from, to, env, (Pace::Restore, progress)).await?;
+        let (extents, copied_bytes) = (step.extents_total, step.copied_bytes);
+        marks::end(to, Mark::Restore, &summary)?;
+        Ok(Summary { extents, copied_bytes, ..summary })
+    };
+    let restored = restored.await;
+    storage.capacity.shutdown().await;
+    restored
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,204 @@
+//! Copies extents to the directory of a backup, and the rows last.
+
+use std::collections::BTreeMap;
+use std::collections::BTreeSet;
+use std::ops::Range;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::capacity;
+use crate::capacity::Capacity;
+use crate::capacity::CapacityConfig;
+use crate::capacity::CapacityMetrics;
+use crate::capacity::CapacityNode;
+use crate::env::Env;
+use crate::env::Tasks;
+use crate::node::error::NodeError;
+use crate::node::storage::open_disk;
+use crate::types::ExtentId;
+
+use super::Progress;
+use super::Step;
+use super::error::BackupError;
+use super::rows;
+use super::source::Source;
+
+/// The journal of a backup: little is written to it.
+const JOURNAL_BYTES: u64 = 256 << 10;
+/// Bytes a second that are copied while the node serves, as for a drain.
+const SERVING_PACE: u64 = 64 << 20;
+
+/// How fast extents are copied, and what the copy is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Pace {
+    /// While the node serves.
+    Serving,
+    /// A backup of a stopped store.
+    Stopped,
+    /// A store that is to be served.
+    Restore,
+}
+
+impl Pace {
+    pub(super) fn of(from: &Source) -> Self {
+        if from.is_served() { Self::Serving } else { Self::Stopped }
+    }
+
+    async fn wait(self, env: &Env, copied: u64) {
+        if self == Self::Serving {
+            let ms = copied.saturating_mul(1000) / SERVING_PACE;
+            env.clock.sleep(Duration::from_millis(ms)).await;
+        }
+    }
+
+    /// Of the disk of the copy.
+    fn config(self, from: &Source) -> CapacityConfig {
+        let config = CapacityConfig {
+            scrub_bytes_per_second: 0,
+            compact_bytes_per_second: 0,
+            // The headers of extents name their store.
+            store: from.capacity.store_id(),
+            ..CapacityConfig::default()
+        };
+        match self {
+            Self::Restore => config,
+            // A backup may fill its disk.
+            Self::Serving | Self::Stopped => {
+                CapacityConfig { journal_bytes: JOURNAL_BYTES, reserve_bytes: Some(0), ..config }
+            }
+        }
+    }
+}
+
+/// The copy in the making.
+pub(super) struct Target<'a> {
+    pub(super) path: &'a Path,
+    pub(super) capacity: Arc<CapacityNode>,
+    /// With tasks of its own.
+    pub(super) env: Env,
+}
+
+impl Target<'_> {
+    /// Why something could not be written to it.
+    pub(super) fn failed(&self, error: &dyn std::fmt::Display) -> BackupError {
+        BackupError::Target { path: self.path.to_owned(), error: error.to_string() }
+    }
+
+    fn not_copied(&self, extent: ExtentId, error: capacity::Error) -> BackupError {
+        match error {
+            capacity::Error::Full => BackupError::Full(self.path.to_owned()),
+            capacity::Error::Poisoned { .. } => {
+                self.failed(&"a write failed; the log of the program says why")
+            }
+            error => BackupError::Damaged { extent, error },
+        }
+    }
+}
+
+/// Copies everything. The directory is marked.
+pub(super) async fn copy(
+    from: &Source,
+    to: &Path,
+    env: &Env,
+    (pace, progress): (Pace, Progress<'_>),
+) -> Result<Step, BackupError> {
+    let own = Env { tasks: Tasks::new().reporting_to(&env.tasks), ..env.clone() };
+    let disk = open_disk(to, &own)?;
+    let (config, metrics) = (pace.config(from), CapacityMetrics::default());
+    let opened = CapacityNode::open(vec![disk], own.clone(), config, metrics).await;
+    let capacity = opened.map_err(NodeError::from)?;
+    let target = Target { path: to, capacity, env: own };
+    let done = copy_to(&target, from, (pace, progress)).await;
+    target.capacity.shutdown().await;
+    target.env.tasks.shutdown().await;
+    done
+}
+
+async fn copy_to(
+    target: &Target<'_>,
+    from: &Source,
+    (pace, progress): (Pace, Progress<'_>),
+) -> Result<Step, BackupError> {
+    let contents = from.contents(&target.env).await?;
+    let extents_total = contents.index.len() + contents.data.len();
+    let mut copying =
+        Copying { target, from, pace, progress, step: Step { extents_total, ..Step::default() } };
+    let kept: BTreeSet<ExtentId> = contents.index.union(&contents.data).copied().collect();
+    // First, since the disk may be nearly full.
+    for info in target.capacity.extents().await {
+        if !kept.contains(&info.extent) {
+            let removed = target.capacity.remove(info.extent).await;
+            removed.map_err(|error| target.failed(&error))?;
+        }
+    }
+    let mut damaged = BTreeMap::new();
+    copying.all(&contents.index, None, &mut damaged).await?;
+    if let Some((extent, error)) = damaged.pop_first() {
+        return Err(BackupError::Damaged { extent, error });
+    }
+    let rows = rows::write(target, from, &contents).await?;
+    copying.all(&contents.data, None, &mut damaged).await?;
+    if !damaged.is_empty() {
+        copying.what_is_named(&rows, damaged).await?;
+    }
+    rows.finish(target, &contents).await?;
+    Ok(copying.step)
+}
+
+struct Copying<'a> {
+    target: &'a Target<'a>,
+    from: &'a Source,
+    pace: Pace,
+    progress: Progress<'a>,
+    step: Step,
+}
+
+impl Copying<'_> {
+    /// Seals and copies extents; of the frames of each those in `only` alone, if that is given.
+    /// Those that do not match their checksums are added to `damaged`.
+    async fn all(
+        &mut self,
+        extents: &BTreeSet<ExtentId>,
+        only: Option<&BTreeMap<ExtentId, Vec<Range<u64>>>>,
+        damaged: &mut BTreeMap<ExtentId, capacity::Error>,
+    ) -> Result<(), BackupError> {
+        for extent in extents.iter().copied() {
+            (self.progress)(self.step);
+            let sealed = self.from.capacity.seal_for_copy(extent).await;
+            sealed.map_err(|error| BackupError::Damaged { extent, error })?;
+            let frames = only.map(|only| only.get(&extent).cloned().unwrap_or_default());
+            match self.from.capacity.copy_to(extent, &self.target.capacity, frames).await {
+                Ok(copied) => {
+                    let copied = copied.unwrap_or(0);
+                    self.step.copied_bytes += copied;
+                    self.step.extents += 1;
+                    self.pace.wait(&self.target.env, copied).await;
+                }
+                Err(error @ capacity::Error::Corrupt { .. }) => {
+                    damaged.insert(extent, error);
+                }
+                Err(error) => return Err(self.target.not_copied(extent, error)),
+            }
+        }
+        (self.progress)(self.step);
+        Ok(())
+    }
+
+    /// Copies what rows name of extents that cannot be copied whole. After a crash the node may
+    /// have forgotten which frames it had freed, and what is left of these looks like damage.
+    async fn what_is_named(
+        &mut self,
+        rows: &rows::Written,
+        damaged: BTreeMap<ExtentId, capacity::Error>,
+    ) -> Result<(), BackupError> {
+        let extents: BTreeSet<ExtentId> = damaged.keys().copied().collect();
+        let named = rows.named(self.target, &extents).await?;
+        let mut still = BTreeMap::new();
+        self.all(&extents, Some(&named), &mut still).await?;
+        match still.pop_first() {
+            Some((extent, error)) => Err(BackupError::Damaged { extent, error }),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! Why there is no backup.
+
+use std::io;
+use std::path::PathBuf;
+
+use thiserror::Error;
+
+use crate::capacity;
+use crate::coordinator;
+use crate::index;
+use crate::node::error::NodeError;
+use crate::types::ExtentId;
+
+/// Why a backup or restore did not end. Each text says what to do.
+#[derive(Debug, Error)]
+pub enum BackupError {
+    /// Something else is there.
+    #[error("{0} is neither empty nor a backup: name an empty directory, or the last backup")]
+    NotEmpty(PathBuf),
+    /// Something else is where a store is to be restored.
+    #[error("{0} is not empty: name an empty or new directory")]
+    NotNew(PathBuf),
+    /// A backup of something else.
+    #[error(
+        "{0} holds a backup of another store, or of this one before it was restored: name another \
+         directory"
+    )]
+    OtherStore(PathBuf),
+    /// It was not completed.
+    #[error(
+        "{0} is not a complete backup: run `blockyard backup` with this directory again, or name \
+         another backup"
+    )]
+    Incomplete(PathBuf),
+    /// A version that this program does not know.
+    #[error("{path} has version {found}: use the program that wrote it, or a newer one")]
+    Version {
+        /// The file.
+        path: PathBuf,
+        /// The version.
+        found: u32,
+    },
+    /// A disk of the store cannot be read.
+    #[error(
+        "a disk of the store is out of service, and the backup would lack what lies on it: \
+         `blockyard disk list` names it; repair the disk and restart"
+    )]
+    DiskOut,
+    /// An extent of the store is damaged.
+    #[error(
+        "extent {extent} of the store cannot be copied: {error}; `blockyard check` says which \
+         blobs are affected"
+    )]
+    Damaged {
+        /// The extent.
+        extent: ExtentId,
+        /// Why.
+        error: capacity::Error,
+    },
+    /// A partition of the store cannot be copied.
+    #[error("the index of the store cannot be copied: {0}")]
+    Index(index::Error),
+    /// There is no space for the copy.
+    #[error(
+        "the disk of {0} is full: free some space, or name a directory on another disk; the store \
+         is as it was"
+    )]
+    Full(PathBuf),
+    /// The copy cannot be written.
+    #[error("{path} cannot be written: {error}; the store is as it was")]
+    Target {
+        /// The directory.
+        path: PathBuf,
+        /// Why.
+        error: String,
+    },
+    /// The copy does not hold what its rows name.
+    #[error("the copy in {path} is incomplete: {reason}; remove the directory and try again")]
+    NotWhole {
+        /// The directory.
+        path: PathBuf,
+        /// What it lacks.
+        reason: String,
+    },
+    /// A file of the backup.
+    #[error("{path}: {error}")]
+    File {
+        /// The file or directory.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+    /// The coordinator of the store does not answer.
+    #[error("the coordinator's rows cannot be read: {0}")]
+    Coordinator(#[from] coordinator::Error),
+    /// The store or the copy cannot be opened.
+    #[error("{0}")]
+    Open(Box<NodeError>),
+}
+
+impl From<NodeError> for BackupError {
+    fn from(error: NodeError) -> Self {
+        Self::Open(Box::new(error))
+    }
+}

@@ -1,0 +1,193 @@
+//! What says that a directory is a backup, or is to become one. A directory with a mark is neither
+//! a backup nor a store, whatever else it holds. Layout: `api-spec/backup.md`.
+
+use std::io;
+use std::path::Path;
+
+use serde::Deserialize;
+use serde::Serialize;
+
+use crate::coordinator::embedded::FILE_NAME;
+use crate::env::Env;
+use crate::env::make_folder;
+use crate::node::error::NodeError;
+use crate::node::files;
+
+use super::error::BackupError;
+use super::source::Source;
+
+/// The file of a complete backup.
+const SUMMARY: &str = "backup.json";
+/// The version of the file, and of the marks.
+const VERSION: u32 = 1;
+
+/// What an incomplete directory is to become.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mark {
+    /// A backup.
+    Backup,
+    /// A store.
+    Restore,
+}
+
+impl Mark {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Backup => "backup.incomplete",
+            Self::Restore => "restore.incomplete",
+        }
+    }
+}
+
+/// What is known of a backup.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Summary {
+    /// The version of the layout.
+    pub version: u32,
+    /// The id of the store, as its `format` files have it.
+    pub store: String,
+    /// The id of the last restore of the store: a store that was restored has another history than
+    /// the one it is a copy of. None of a store that never was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub restored: Option<String>,
+    /// When it was begun. What was acknowledged before is in it.
+    pub begun: String,
+    /// Extents in it.
+    pub extents: usize,
+    /// Bytes that the last backup copied; all others were there.
+    pub copied_bytes: u64,
+}
+
+impl Summary {
+    /// Of a backup that begins now.
+    pub(super) async fn new(from: &Source, env: &Env) -> Result<Self, BackupError> {
+        Ok(Self {
+            version: VERSION,
+            store: from.store_id(),
+            restored: from.restored_id().await?,
+            begun: env.clock.now().to_iso_millis(),
+            extents: 0,
+            copied_bytes: 0,
+        })
+    }
+
+    fn is_of_same_store(&self, other: &Self) -> bool {
+        self.store == other.store && self.restored == other.restored
+    }
+}
+
+/// Refuses a directory that is a backup, or that is not complete, as a store.
+///
+/// # Errors
+/// [`NodeError::IsBackup`], [`NodeError::HalfRestored`].
+pub fn refuse_marked(data: &Path) -> Result<(), NodeError> {
+    let has = |name: &str| data.join(name).exists();
+    if has(SUMMARY) || has(Mark::Backup.name()) {
+        return Err(NodeError::IsBackup { path: data.to_owned() });
+    }
+    if has(Mark::Restore.name()) {
+        return Err(NodeError::HalfRestored { path: data.to_owned() });
+    }
+    Ok(())
+}
+
+/// Reads what a complete backup says of itself.
+pub(super) fn complete(backup: &Path) -> Result<Summary, BackupError> {
+    if read(&backup.join(Mark::Backup.name()))?.is_some() {
+        return Err(BackupError::Incomplete(backup.to_owned()));
+    }
+    read(&backup.join(SUMMARY))?.ok_or_else(|| BackupError::Incomplete(backup.to_owned()))
+}
+
+/// Marks a directory, durably. It is made if it is not there.
+pub(super) fn begin(to: &Path, mark: Mark, summary: &Summary) -> Result<(), BackupError> {
+    let marked = to.join(mark.name());
+    let mut before = read(&marked)?;
+    if before.is_none() && mark == Mark::Backup {
+        before = read(&to.join(SUMMARY))?;
+    }
+    match before {
+        Some(before) if !before.is_of_same_store(summary) => {
+            return Err(BackupError::OtherStore(to.to_owned()));
+        }
+        None if !is_empty(to)? => {
+            return Err(match mark {
+                Mark::Backup => BackupError::NotEmpty(to.to_owned()),
+                Mark::Restore => BackupError::NotNew(to.to_owned()),
+            });
+        }
+        Some(_) | None => {}
+    }
+    // The mark first: without both files the directory would be taken for something else.
+    write(&marked, summary)?;
+    remove(&to.join(SUMMARY))?;
+    // These rows do not go with the extents that are copied next.
+    remove(&to.join(FILE_NAME))
+}
+
+/// Removes the mark of a directory that is complete now, durably.
+pub(super) fn end(to: &Path, mark: Mark, summary: &Summary) -> Result<(), BackupError> {
+    if mark == Mark::Backup {
+        write(&to.join(SUMMARY), summary)?;
+    }
+    remove(&to.join(mark.name()))
+}
+
+/// Whether nothing is in a directory, which is made if it is not there. A mark that was cut short
+/// does not count.
+fn is_empty(folder: &Path) -> Result<bool, BackupError> {
+    make_folder(folder).map_err(|error| failed(folder, error))?;
+    for entry in std::fs::read_dir(folder).map_err(|error| failed(folder, error))? {
+        let entry = entry.map_err(|error| failed(folder, error))?;
+        if Path::new(&entry.file_name()).extension().is_none_or(|ending| ending != "new") {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+fn read(path: &Path) -> Result<Option<Summary>, BackupError> {
+    let found = match files::read(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotADirectory => None,
+        found => found.map_err(|error| failed(path, error))?,
+    };
+    let Some(text) = found else { return Ok(None) };
+    let damaged = |error: serde_json::Error| failed(path, io::Error::other(error));
+    let summary: Summary = serde_json::from_str(&text).map_err(damaged)?;
+    if summary.version != VERSION {
+        return Err(BackupError::Version { path: path.to_owned(), found: summary.version });
+    }
+    Ok(Some(summary))
+}
+
+fn write(path: &Path, summary: &Summary) -> Result<(), BackupError> {
+    let text = serde_json::to_string_pretty(summary).expect("numbers and strings are JSON");
+    files::write(path, &format!("{text}\n")).map_err(|error| failed(path, error))
+}
+
+/// Removes a file, durably; one that is not there counts as removed.
+#[expect(clippy::disallowed_methods, reason = "marks, no data")]
+pub(super) fn remove(path: &Path) -> Result<(), BackupError> {
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(failed(path, error)),
+        _ => sync_folder_of(path),
+    }
+}
+
+/// Gives a file its name, durably.
+#[expect(clippy::disallowed_methods, reason = "redb's file does not go through env::Disk")]
+pub(super) fn rename(from: &Path, to: &Path) -> Result<(), BackupError> {
+    std::fs::rename(from, to).map_err(|error| failed(to, error))?;
+    sync_folder_of(to)
+}
+
+#[expect(clippy::disallowed_methods, reason = "the folder of marks")]
+fn sync_folder_of(path: &Path) -> Result<(), BackupError> {
+    let Some(folder) = path.parent() else { return Ok(()) };
+    let synced = std::fs::File::open(folder).and_then(|folder| folder.sync_all());
+    synced.map_err(|error| failed(folder, error))
+}
+
+fn failed(path: &Path, error: io::Error) -> BackupError {
+    BackupError::File { path: path.to_owned(), error }
+}

@@ -1,0 +1,178 @@
+//! The coordinator's rows of a backup. They are written beside the place of the coordinator's file,
+//! which takes its name once the copy holds what they name.
+
+use std::collections::BTreeMap;
+use std::collections::BTreeSet;
+use std::ops::Range;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use crate::capacity::Capacity;
+use crate::coordinator::Coordinator;
+use crate::coordinator::EmbeddedCoordinator;
+use crate::coordinator::Op;
+use crate::coordinator::embedded::FILE_NAME;
+use crate::env::Env;
+use crate::env::Tasks;
+use crate::index;
+use crate::index::Objects;
+use crate::index::Offline;
+use crate::index::PartitionDescriptor;
+use crate::index::PartitionMap;
+use crate::index::Read;
+use crate::index::ReadReply;
+use crate::index::open_offline;
+use crate::index::rows::Machine;
+use crate::types::ExtentId;
+use crate::types::Location;
+use crate::types::Timestamp;
+
+use super::copy::Target;
+use super::error::BackupError;
+use super::marks;
+use super::source::Contents;
+use super::source::Source;
+
+/// Rows in a transaction.
+const ROWS_MAX: usize = 64;
+/// Rows read at a time.
+const PAGE: usize = 1_000;
+
+/// Rows that are written and have no name yet.
+#[derive(Debug)]
+pub(super) struct Written {
+    path: PathBuf,
+    map: PartitionMap,
+}
+
+/// Writes the rows. Ends the logs of a cut in the copy before.
+pub(super) async fn write(
+    target: &Target<'_>,
+    from: &Source,
+    contents: &Contents,
+) -> Result<Written, BackupError> {
+    let mut rows = contents.rows.clone();
+    if let Some(cut) = &contents.cut {
+        let ids = from.fresh_extents(cut.partitions.len()).await?;
+        for (partition, id) in cut.partitions.iter().zip(ids) {
+            let ended = partition.end_log(target.capacity.as_ref(), id).await;
+            let descriptor = ended.map_err(|error| match error {
+                index::Error::Full => BackupError::Full(target.path.to_owned()),
+                error => target.failed(&error),
+            })?;
+            let key = PartitionDescriptor::coordinator_key(descriptor.id);
+            rows.insert(key, descriptor.encode());
+        }
+        // These ids are not to be issued again.
+        rows.extend(from.counters().await?);
+    }
+    let path = target.path.join(format!("{FILE_NAME}.incomplete"));
+    marks::remove(&path)?;
+    let own = Env { tasks: Tasks::new().reporting_to(&target.env.tasks), ..target.env.clone() };
+    let written = write_file(&path, rows, &own).await;
+    own.tasks.shutdown().await;
+    let map = written.map_err(|error| target.failed(&error))?;
+    Ok(Written { path, map })
+}
+
+async fn write_file(
+    path: &std::path::Path,
+    rows: BTreeMap<Bytes, Bytes>,
+    env: &Env,
+) -> Result<PartitionMap, String> {
+    let text = |error: &dyn std::fmt::Display| error.to_string();
+    let coordinator = EmbeddedCoordinator::open(path, env).await.map_err(|error| text(&error))?;
+    let puts: Vec<Op> = rows.into_iter().map(|(key, value)| Op::Put(key, value)).collect();
+    for some in puts.chunks(ROWS_MAX) {
+        coordinator.txn(&[], some).await.map_err(|error| text(&error))?;
+    }
+    PartitionMap::load(&coordinator).await.map_err(|error| text(&error))
+}
+
+impl Written {
+    /// Frames that rows name, garbage apart, in some extents.
+    pub(super) async fn named(
+        &self,
+        target: &Target<'_>,
+        extents: &BTreeSet<ExtentId>,
+    ) -> Result<BTreeMap<ExtentId, Vec<Range<u64>>>, BackupError> {
+        let mut named: BTreeMap<ExtentId, Vec<Range<u64>>> = BTreeMap::new();
+        for descriptor in self.map.partitions() {
+            let rows = self.open(target, descriptor).await?;
+            let locations = locations(&rows, descriptor, target.env.clock.now()).await;
+            for location in locations.map_err(BackupError::Index)? {
+                if extents.contains(&location.extent) {
+                    let frames = target.capacity.frames_of(&location);
+                    named.entry(location.extent).or_default().push(frames);
+                }
+            }
+        }
+        Ok(named)
+    }
+
+    /// Gives the file its name, if the copy has every log and run that the rows name.
+    pub(super) async fn finish(
+        self,
+        target: &Target<'_>,
+        contents: &Contents,
+    ) -> Result<(), BackupError> {
+        let infos = target.capacity.extents().await;
+        let copied: BTreeSet<ExtentId> = infos.into_iter().map(|info| info.extent).collect();
+        for descriptor in self.map.partitions() {
+            let rows = self.open(target, descriptor).await?;
+            if let Some(extent) = rows.extents().iter().find(|extent| !copied.contains(extent)) {
+                let reason = format!("partition {} names extent {extent}", descriptor.id);
+                return Err(BackupError::NotWhole { path: target.path.to_owned(), reason });
+            }
+        }
+        debug_assert!(contents.index.is_subset(&copied), "copied before");
+        marks::rename(&self.path, &target.path.join(FILE_NAME))
+    }
+
+    async fn open(
+        &self,
+        target: &Target<'_>,
+        descriptor: &PartitionDescriptor,
+    ) -> Result<Offline, BackupError> {
+        let capacity = Arc::clone(&target.capacity) as Arc<dyn Capacity>;
+        open_offline(capacity, descriptor).await.map_err(|error| BackupError::NotWhole {
+            path: target.path.to_owned(),
+            reason: format!("partition {}: {error}", descriptor.id),
+        })
+    }
+}
+
+/// Locations that rows of a partition name, but for those that are garbage.
+async fn locations(
+    rows: &Offline,
+    descriptor: &PartitionDescriptor,
+    now: Timestamp,
+) -> Result<Vec<Location>, index::Error> {
+    let range = descriptor.keys.range();
+    let mut garbage = BTreeSet::new();
+    let mut from = Bytes::new();
+    loop {
+        let read = Read::Garbage { from, limit: PAGE };
+        let ReadReply::Garbage(page, next) = Objects.answer(rows, range, &read, now).await? else {
+            return Err(index::Error::Unavailable("not a page of garbage".into()));
+        };
+        let dead = page.iter().flat_map(|row| &row.locations);
+        garbage.extend(dead.map(|location| (location.extent, location.offset)));
+        let Some(next) = next else { break };
+        from = next;
+    }
+    let mut named = Vec::new();
+    from = Bytes::new();
+    loop {
+        let read = Read::References { from, limit: PAGE };
+        let ReadReply::References(page) = Objects.answer(rows, range, &read, now).await? else {
+            return Err(index::Error::Unavailable("not a page of references".into()));
+        };
+        let is_live = |at: &Location| !garbage.contains(&(at.extent, at.offset));
+        named.extend(page.locations.into_iter().filter(is_live));
+        let Some(next) = page.next else { return Ok(named) };
+        from = next;
+    }
+}

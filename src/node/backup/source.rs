@@ -1,0 +1,178 @@
+//! What is copied, and how it is kept meanwhile.
+
+use std::collections::BTreeMap;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use crate::capacity::Capacity;
+use crate::capacity::CapacityNode;
+use crate::capacity::ExtentInfo;
+use crate::capacity::ExtentKind;
+use crate::coordinator;
+use crate::coordinator::Coordinator;
+use crate::coordinator::counter;
+use crate::env::Env;
+use crate::index::ConsistentCut;
+use crate::index::Fleet;
+use crate::index::InFlight;
+use crate::index::PartitionMap;
+use crate::index::ReadGuard;
+use crate::index::open_offline;
+use crate::node::disks;
+use crate::node::storage::Storage;
+use crate::types::ExtentId;
+
+use super::error::BackupError;
+
+/// The coordinator's key of the id of the last restore.
+pub(super) const RESTORED: &[u8] = b"node/restored";
+
+/// A store to copy.
+#[derive(Clone, Debug)]
+pub struct Source {
+    pub(super) capacity: Arc<CapacityNode>,
+    coordinator: Arc<dyn Coordinator>,
+    state: State,
+}
+
+/// How a store is used meanwhile.
+#[derive(Clone, Debug)]
+enum State {
+    /// A node serves it.
+    Serving(Arc<Fleet>, InFlight),
+    /// Nobody else has it open.
+    Stopped,
+    /// It is a backup.
+    Backup,
+}
+
+/// What there is to copy. Until it is dropped all of it is kept.
+#[derive(Debug)]
+pub(super) struct Contents {
+    /// The coordinator's rows, but for those of the disks.
+    pub(super) rows: BTreeMap<Bytes, Bytes>,
+    /// Logs and runs.
+    pub(super) index: BTreeSet<ExtentId>,
+    /// Extents with content.
+    pub(super) data: BTreeSet<ExtentId>,
+    /// Of a node that serves: where the partitions' logs end.
+    pub(super) cut: Option<ConsistentCut>,
+    _read: Option<ReadGuard>,
+}
+
+impl Source {
+    /// The store of a node that serves.
+    #[must_use]
+    pub fn serving(storage: &Storage, fleet: Arc<Fleet>, inflight: InFlight) -> Self {
+        Self::of(storage, State::Serving(fleet, inflight))
+    }
+
+    /// A store that nobody else has open.
+    #[must_use]
+    pub fn stopped(storage: &Storage) -> Self {
+        Self::of(storage, State::Stopped)
+    }
+
+    /// A backup, from which a store is restored.
+    pub(super) fn restored(storage: &Storage) -> Self {
+        Self::of(storage, State::Backup)
+    }
+
+    fn of(storage: &Storage, state: State) -> Self {
+        let capacity = Arc::clone(&storage.capacity);
+        Self { capacity, coordinator: Arc::clone(&storage.coordinator), state }
+    }
+
+    /// Whether a node serves it.
+    pub(super) fn is_served(&self) -> bool {
+        matches!(self.state, State::Serving(..))
+    }
+
+    /// The id of the store, as in its `format` files.
+    pub(super) fn store_id(&self) -> String {
+        self.capacity.store_id().map(|id| format!("{id:032x}")).unwrap_or_default()
+    }
+
+    /// The id of the last restore.
+    pub(super) async fn restored_id(&self) -> Result<Option<String>, BackupError> {
+        let found = self.coordinator.get(RESTORED).await?;
+        Ok(found.map(|found| String::from_utf8_lossy(&found.value).into_owned()))
+    }
+
+    /// What there is to copy, as of one instant.
+    pub(super) async fn contents(&self, env: &Env) -> Result<Contents, BackupError> {
+        if self.capacity.lacks_a_disk() {
+            return Err(BackupError::DiskOut);
+        }
+        let mut contents = match &self.state {
+            State::Serving(fleet, inflight) => {
+                // Before the cut: reclaim frees no content from now on that it meets.
+                let read = inflight.read(env.clock.monotonic());
+                read.describe("a backup".to_owned());
+                self.of_a_cut(fleet.consistent_cut().await.map_err(BackupError::Index)?, read)
+            }
+            State::Stopped => self.of_all().await?,
+            State::Backup => {
+                let mut contents = self.of_all().await?;
+                let id = format!("{:016x}{:016x}", env.rand.next_u64(), env.rand.next_u64());
+                contents.rows.insert(Bytes::from_static(RESTORED), id.into());
+                contents
+            }
+        };
+        // The copy has disks of its own.
+        contents.rows.remove(disks::KEY);
+        Ok(contents)
+    }
+
+    fn of_a_cut(&self, cut: ConsistentCut, read: ReadGuard) -> Contents {
+        tracing::info!(pause = ?cut.pause, "backup: all partitions stood still for a moment");
+        Contents {
+            rows: cut.rows.clone(),
+            index: cut.partitions.iter().flat_map(|partition| partition.extents()).collect(),
+            data: data_of(&cut.extents),
+            cut: Some(cut),
+            _read: Some(read),
+        }
+    }
+
+    async fn of_all(&self) -> Result<Contents, BackupError> {
+        let rows = self.coordinator.range(b"").await?.entries;
+        let map = PartitionMap::load(self.coordinator.as_ref()).await;
+        let mut index = BTreeSet::new();
+        for descriptor in map.map_err(BackupError::Index)?.partitions() {
+            let capacity = Arc::clone(&self.capacity) as Arc<dyn Capacity>;
+            let opened = open_offline(capacity, descriptor).await.map_err(BackupError::Index)?;
+            index.extend(opened.extents());
+        }
+        Ok(Contents {
+            rows: rows.into_iter().map(|(key, entry)| (key, entry.value)).collect(),
+            index,
+            data: data_of(&self.capacity.extents().await),
+            cut: None,
+            _read: None,
+        })
+    }
+
+    /// Issues ids of extents for the copy alone.
+    pub(super) async fn fresh_extents(
+        &self,
+        count: usize,
+    ) -> Result<Vec<ExtentId>, coordinator::Error> {
+        let count = u64::try_from(count).unwrap_or(u64::MAX);
+        let ids = counter::allocate(self.coordinator.as_ref(), counter::EXTENT_IDS, count).await?;
+        Ok(ids.map(ExtentId::new).collect())
+    }
+
+    /// The counters as they are now.
+    pub(super) async fn counters(&self) -> Result<Vec<(Bytes, Bytes)>, coordinator::Error> {
+        let found = self.coordinator.range(b"counter/").await?.entries;
+        Ok(found.into_iter().map(|(key, entry)| (key, entry.value)).collect())
+    }
+}
+
+fn data_of(extents: &[ExtentInfo]) -> BTreeSet<ExtentId> {
+    let data = extents.iter().filter(|info| info.kind == ExtentKind::Data);
+    data.map(|info| info.extent).collect()
+}

@@ -1,0 +1,424 @@
+//! Backups of a small store on a real disk, stopped and served, and what is refused.
+
+#![expect(clippy::disallowed_methods, reason = "tests damage and remove files")]
+
+use std::collections::BTreeMap;
+use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::Mutex;
+
+use super::*;
+use crate::capacity::AppendRequest;
+use crate::capacity::Capacity;
+use crate::capacity::CapacityMetrics;
+use crate::capacity::Durability;
+use crate::capacity::ExtentKind;
+use crate::env::OsClock;
+use crate::env::OsRand;
+use crate::env::Tasks;
+use crate::index;
+use crate::index::Write;
+use crate::node::assembly::Assembly;
+use crate::node::assembly::Base;
+use crate::node::assembly::IndexPlan;
+use crate::node::check;
+use crate::node::config::Config;
+use crate::node::config::master_key_beside;
+use crate::node::settings::Settings;
+use crate::telemetry::Registry;
+use crate::types::AccountId;
+use crate::types::AccountName;
+use crate::types::Epoch;
+use crate::types::ExtentId;
+use crate::types::RoutingKey;
+
+/// Bytes of each extent that [`Running::content`] makes.
+const CONTENT: usize = 300_000;
+
+fn env() -> Env {
+    Env { clock: Arc::new(OsClock::new()), rand: Arc::new(OsRand), tasks: Tasks::new() }
+}
+
+/// A store that is served, without a front end.
+struct Running {
+    env: Env,
+    storage: Storage,
+    assembly: Assembly,
+}
+
+impl Running {
+    async fn start(data: &Path) -> Result<Self, NodeError> {
+        let env = env();
+        let settings = Settings {
+            data: Some(vec![data.to_owned()]),
+            journal_bytes: Some(1 << 20),
+            scrub_bytes_per_second: Some(0),
+            ..Settings::default()
+        };
+        let config = Config::from_settings(settings).unwrap();
+        let is_new = Storage::is_new(&config.data);
+        let storage = Storage::open(&config, &env, CapacityMetrics::default()).await?;
+        let (key, coordinator) =
+            (master_key_beside(data).unwrap(), Arc::clone(&storage.coordinator));
+        master_key::open(&key, coordinator.as_ref(), is_new, env.clock.now()).await?;
+        let capacity = Arc::clone(&storage.capacity) as Arc<dyn Capacity>;
+        let base = Base { env: env.clone(), capacity, coordinator };
+        let (config, hosts) = (index::Config::default(), [env.tasks.clone()]);
+        let bounds = [RoutingKey::account(&AccountName::new("mmmm").unwrap())];
+        let plan = IndexPlan { config, hosts: &hosts, control: None, boundaries: Some(&bounds) };
+        let assembly = Assembly::open(base, plan, &env, &mut Registry::default()).await?;
+        Ok(Self { env, storage, assembly })
+    }
+
+    async fn account(&self, name: &str) {
+        let (name, id) = (AccountName::new(name).unwrap(), AccountId::new(7));
+        let create = Write::CreateAccount { name, id, anonymous: false };
+        self.assembly.router.write(create).await.unwrap();
+    }
+
+    /// An extent with content, open.
+    async fn content(&self, extent: u64) -> ExtentId {
+        let (extent, epoch) = (ExtentId::new(extent), Epoch::new(1));
+        self.storage.capacity.create(extent, ExtentKind::Data, epoch).await.unwrap();
+        let payloads = vec![vec![vec![0x5a; CONTENT].into()]];
+        let durability = Durability::Durable;
+        let request = AppendRequest { extent, epoch, offset: 0, payloads, durability };
+        self.storage.capacity.append(request).await.unwrap();
+        extent
+    }
+
+    fn source(&self) -> Source {
+        let (fleet, inflight) = (Arc::clone(&self.assembly.fleet), self.assembly.inflight.clone());
+        Source::serving(&self.storage, fleet, inflight)
+    }
+
+    async fn stop(self) {
+        self.assembly.fleet.shutdown().await;
+        self.storage.capacity.shutdown().await;
+        drop((self.assembly, self.storage));
+        self.env.tasks.shutdown().await;
+    }
+}
+
+/// A stopped store with two accounts and two extents with content.
+async fn made(data: &Path) {
+    let running = Running::start(data).await.unwrap();
+    running.account("aaaa").await;
+    running.account("zzzz").await;
+    for extent in [1_000, 1_001] {
+        let extent = running.content(extent).await;
+        running.storage.capacity.seal(extent, Epoch::new(1)).await.unwrap();
+    }
+    running.stop().await;
+}
+
+async fn of_stopped(data: &Path, to: &Path) -> Result<Summary, BackupError> {
+    let env = env();
+    let storage = Storage::open_for_backup(&[data.to_owned()], &env).await?;
+    let made = backup(&Source::stopped(&storage), to, &env, &|_| ()).await;
+    storage.capacity.shutdown().await;
+    drop(storage);
+    env.tasks.shutdown().await;
+    made
+}
+
+async fn restored(from: &Path, to: &Path, key: &Path) -> Result<Summary, BackupError> {
+    let env = env();
+    let made = restore((from, key), to, &env, &|_| ()).await;
+    env.tasks.shutdown().await;
+    made
+}
+
+/// Checks a store and returns how many rows it has: one for each account.
+async fn sound(data: &Path, key: &Path) -> u64 {
+    let env = env();
+    let report = check::check((&[data.to_owned()], Some(key)), &env, &mut check::Silent).await;
+    env.tasks.shutdown().await;
+    let report = report.unwrap();
+    assert!(report.is_sound(), "{report}");
+    report.index.rows
+}
+
+/// Files below a folder with their bytes.
+fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.append(&mut files(&path));
+        } else {
+            let bytes = std::fs::read(&path).unwrap();
+            found.insert(path, bytes);
+        }
+    }
+    found
+}
+
+/// The file of an extent.
+fn file_of(data: &Path, extent: u64) -> PathBuf {
+    data.join(format!("extents/{:02x}/{extent:016x}.x", extent & 0xff))
+}
+
+/// Flips a bit of an extent's content.
+fn flip(data: &Path, extent: u64) {
+    let file = file_of(data, extent);
+    let mut bytes = std::fs::read(&file).unwrap();
+    bytes[150_000] ^= 1;
+    std::fs::write(&file, bytes).unwrap();
+}
+
+/// Flips a bit after these bytes, wherever they are in an extent. Done again with the last byte
+/// changed so, it repairs that.
+fn flip_row(data: &Path, text: &[u8]) {
+    let mut flipped = 0;
+    for (path, mut bytes) in files(&data.join("extents")) {
+        let found = bytes.windows(text.len()).position(|window| window == text);
+        if let Some(at) = found {
+            bytes[at + text.len() - 1] ^= 1;
+            std::fs::write(path, bytes).unwrap();
+            flipped += 1;
+        }
+    }
+    assert!(flipped > 0, "a row is somewhere");
+}
+
+/// Folders of one test.
+struct Folders {
+    root: tempfile::TempDir,
+    data: PathBuf,
+    key: PathBuf,
+    backup: PathBuf,
+}
+
+impl Folders {
+    fn new() -> Self {
+        let root = tempfile::tempdir().unwrap();
+        let data = root.path().join("data");
+        let key = master_key_beside(&data).unwrap();
+        let backup = root.path().join("new/backup");
+        Self { root, data, key, backup }
+    }
+
+    fn other(&self, name: &str) -> PathBuf {
+        self.root.path().join(name)
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn backup_of_a_stopped_store_is_restored_sound_and_served() {
+    let at = Folders::new();
+    made(&at.data).await;
+    let steps = Mutex::new(Vec::new());
+    let env = env();
+    let storage = Storage::open_for_backup(&[at.data.clone()], &env).await.unwrap();
+    let told = |step| steps.lock().unwrap().push(step);
+    let summary = backup(&Source::stopped(&storage), &at.backup, &env, &told).await.unwrap();
+    storage.capacity.shutdown().await;
+    drop(storage);
+    assert!(summary.copied_bytes > 2 * CONTENT as u64, "{summary:?}");
+    let last = steps.lock().unwrap().last().copied().unwrap();
+    assert_eq!((last.extents, last.extents_total), (summary.extents, summary.extents));
+
+    let to = at.other("restored");
+    let again = restored(&at.backup, &to, &at.key).await.unwrap();
+    assert_eq!(again.begun, summary.begun);
+    assert_eq!(sound(&to, &at.key).await, 2);
+    for extent in [1_000, 1_001] {
+        let wanted = vec![0x5a; 1_000];
+        let bytes = std::fs::read(file_of(&to, extent)).unwrap();
+        assert!(bytes.windows(1_000).any(|window| window == wanted), "extent {extent}");
+    }
+    std::fs::copy(&at.key, master_key_beside(&to).unwrap()).unwrap();
+    let running = Running::start(&to).await.unwrap();
+    running.account("bbbb").await;
+    running.stop().await;
+    assert_eq!(sound(&to, &at.key).await, 3);
+    assert_eq!(sound(&at.data, &at.key).await, 2, "the store itself is as it was");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn backup_of_a_served_store_holds_what_was_acknowledged_before() {
+    let at = Folders::new();
+    let running = Running::start(&at.data).await.unwrap();
+    running.account("aaaa").await;
+    let open = running.content(1_000).await;
+    backup(&running.source(), &at.backup, &running.env, &|_| ()).await.unwrap();
+    // Writers go on: in new logs, and in new extents.
+    let more = AppendRequest {
+        extent: open,
+        epoch: Epoch::new(1),
+        offset: CONTENT as u64,
+        payloads: vec![vec![vec![1].into()]],
+        durability: Durability::Durable,
+    };
+    running.storage.capacity.append(more).await.unwrap_err();
+    for name in ["yyyy", "zzzz"] {
+        running.account(name).await;
+    }
+    let first = at.other("first");
+    restored(&at.backup, &first, &at.key).await.unwrap();
+    assert_eq!(sound(&first, &at.key).await, 1);
+
+    backup(&running.source(), &at.backup, &running.env, &|_| ()).await.unwrap();
+    let second = at.other("second");
+    restored(&at.backup, &second, &at.key).await.unwrap();
+    assert_eq!(sound(&second, &at.key).await, 3);
+    running.stop().await;
+    std::fs::copy(&at.key, master_key_beside(&second).unwrap()).unwrap();
+    let running = Running::start(&second).await.unwrap();
+    running.account("bbbb").await;
+    running.stop().await;
+    assert_eq!(sound(&second, &at.key).await, 4);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn next_backup_copies_what_is_missing_and_removes_what_is_gone() {
+    let at = Folders::new();
+    made(&at.data).await;
+    of_stopped(&at.data, &at.backup).await.unwrap();
+    let idle = of_stopped(&at.data, &at.backup).await.unwrap();
+    assert_eq!(idle.copied_bytes, 0, "nothing has changed");
+
+    let running = Running::start(&at.data).await.unwrap();
+    running.content(1_002).await;
+    running.storage.capacity.remove(ExtentId::new(1_000)).await.unwrap();
+    running.account("bbbb").await;
+    running.stop().await;
+    let next = of_stopped(&at.data, &at.backup).await.unwrap();
+    let copied = next.copied_bytes;
+    assert!(copied > CONTENT as u64 && copied < 2 * CONTENT as u64, "{copied}");
+    let has = |extent| file_of(&at.backup, extent).exists();
+    assert_eq!([1_000, 1_001, 1_002].map(has), [false, true, true]);
+    let to = at.other("restored");
+    restored(&at.backup, &to, &at.key).await.unwrap();
+    assert_eq!(sound(&to, &at.key).await, 3);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn damage_in_the_store_stops_the_backup_and_the_next_one_completes_it() {
+    let at = Folders::new();
+    made(&at.data).await;
+    of_stopped(&at.data, &at.backup).await.unwrap();
+    let running = Running::start(&at.data).await.unwrap();
+    running.account("bbbb").await;
+    running.stop().await;
+    flip_row(&at.data, b"bbbb");
+    let error = of_stopped(&at.data, &at.backup).await.unwrap_err().to_string();
+    assert!(error.contains("extent"), "{error}");
+
+    for refused in [
+        restored(&at.backup, &at.other("no"), &at.key).await.unwrap_err().to_string(),
+        Running::start(&at.backup).await.err().unwrap().to_string(),
+    ] {
+        assert!(refused.contains("complete"), "{refused}");
+    }
+    assert!(!at.other("no").exists());
+    flip_row(&at.data, b"bbb\x63");
+    of_stopped(&at.data, &at.backup).await.unwrap();
+    restored(&at.backup, &at.other("yes"), &at.key).await.unwrap();
+    assert_eq!(sound(&at.other("yes"), &at.key).await, 3);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn damage_that_no_row_names_does_not_stop_a_backup() {
+    let at = Folders::new();
+    made(&at.data).await;
+    flip(&at.data, 1_000);
+    of_stopped(&at.data, &at.backup).await.unwrap();
+    let to = at.other("restored");
+    restored(&at.backup, &to, &at.key).await.unwrap();
+    assert_eq!(sound(&to, &at.key).await, 2);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn half_made_directories_are_refused_and_completed_by_the_next_call() {
+    let at = Folders::new();
+    made(&at.data).await;
+    let summary = of_stopped(&at.data, &at.backup).await.unwrap();
+    let to = at.other("restored");
+    marks::begin(&to, Mark::Restore, &summary).unwrap();
+    let refused = Running::start(&to).await.err().unwrap().to_string();
+    assert!(refused.contains("half restored"), "{refused}");
+    let refused = of_stopped(&to, &at.other("b")).await.unwrap_err().to_string();
+    assert!(refused.contains("half restored"), "{refused}");
+    flip_row(&at.backup, b"zzzz");
+    let refused = restored(&at.backup, &to, &at.key).await.unwrap_err().to_string();
+    assert!(refused.contains("extent"), "{refused}");
+    flip_row(&at.backup, b"zzz\x7b");
+    restored(&at.backup, &to, &at.key).await.unwrap();
+    assert_eq!(sound(&to, &at.key).await, 2);
+
+    marks::begin(&at.backup, Mark::Backup, &summary).unwrap();
+    let refused = restored(&at.backup, &at.other("c"), &at.key).await.unwrap_err().to_string();
+    assert!(refused.contains("not a complete backup"), "{refused}");
+    of_stopped(&at.data, &at.backup).await.unwrap();
+    restored(&at.backup, &at.other("d"), &at.key).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn other_directories_are_refused_by_name() {
+    let at = Folders::new();
+    made(&at.data).await;
+    // Whoever opens a store seals the extents that were open at its end.
+    sound(&at.data, &at.key).await;
+    let before = files(&at.data);
+    let other = at.other("other");
+    made(&other).await;
+    let wrong = of_stopped(&at.data, &other).await.unwrap_err().to_string();
+    assert!(wrong.contains("neither empty nor a backup"), "{wrong}");
+    of_stopped(&at.data, &at.backup).await.unwrap();
+    let wrong = of_stopped(&other, &at.backup).await.unwrap_err().to_string();
+    assert!(wrong.contains("another store"), "{wrong}");
+    let wrong = of_stopped(&at.backup, &at.other("b")).await.unwrap_err().to_string();
+    assert!(wrong.contains("is a backup"), "{wrong}");
+    let wrong = restored(&at.data, &at.other("c"), &at.key).await.unwrap_err().to_string();
+    assert!(wrong.contains("not a complete backup"), "{wrong}");
+    let wrong = restored(&at.backup, &at.data, &at.key).await.unwrap_err().to_string();
+    assert!(wrong.contains("is not empty"), "{wrong}");
+    let lost = at.other("lost.key");
+    let wrong = restored(&at.backup, &at.other("d"), &lost).await.unwrap_err().to_string();
+    assert!(wrong.contains("lost.key") && wrong.contains("--master-key-file"), "{wrong}");
+    for name in ["b", "c", "d"] {
+        assert!(!at.other(name).exists(), "{name}");
+    }
+    let is_cache = |path: &Path| {
+        let text = path.to_string_lossy();
+        text.contains("/catalog") || text.ends_with("/journal")
+    };
+    let data = |mut files: BTreeMap<PathBuf, Vec<u8>>| {
+        files.retain(|path, _| !is_cache(path));
+        files
+    };
+    let (after, before) = (data(files(&at.data)), data(before));
+    assert!(after.keys().eq(before.keys()), "{:?} {:?}", after.keys(), before.keys());
+    let changed = after.iter().filter(|(path, bytes)| before.get(*path) != Some(bytes));
+    let changed: Vec<_> = changed.map(|(path, _)| path).collect();
+    assert!(changed.is_empty(), "{changed:?}");
+
+    // A restored store goes its own way: its extents are not those of the other under these ids.
+    let to = at.other("restored");
+    restored(&at.backup, &to, &at.key).await.unwrap();
+    let wrong = of_stopped(&to, &at.backup).await.unwrap_err().to_string();
+    assert!(wrong.contains("before it was restored"), "{wrong}");
+    of_stopped(&at.data, &at.backup).await.unwrap();
+    of_stopped(&to, &at.other("of restored")).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn backup_is_for_its_user_alone_and_holds_no_key() {
+    let at = Folders::new();
+    made(&at.data).await;
+    crate::env::make_files_private();
+    of_stopped(&at.data, &at.backup).await.unwrap();
+    for path in files(&at.backup).keys().chain([&at.backup, &at.backup.join("extents")]) {
+        let mode = path.metadata().unwrap().mode() & 0o777;
+        assert_eq!(mode & 0o077, 0, "{}: {mode:o}", path.display());
+    }
+    let key = std::fs::read_to_string(&at.key).unwrap();
+    let secret = key.split_whitespace().max_by_key(|word| word.len()).unwrap();
+    for (path, bytes) in files(&at.backup) {
+        let found = bytes.windows(secret.len()).any(|window| window == secret.as_bytes());
+        assert!(!found, "{}", path.display());
+    }
+}
