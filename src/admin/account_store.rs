@@ -233,7 +233,7 @@ impl AccountStore {
         let name = parse(name)?;
         let keys = keys.into_iter().map(keys::decoded).collect::<Result<Vec<_>, _>>()?;
         let _one = self.changing.lock().await;
-        if self.accounts.get(&name).is_some() {
+        if self.accounts.find(&name).map_err(index::Error::from)?.is_some() {
             return Err(StoreError::Exists(name.as_str().to_owned()));
         }
         let id = AccountId::new(self.ids.next().await?);
@@ -387,8 +387,10 @@ impl AccountStore {
         }
     }
 
-    /// Changes the row, then what the front end knows.
+    /// Changes the row, then what the front end knows. Refused while nobody knows whether the
+    /// account is there: what is read of it meanwhile would replace what is noted here.
     async fn change(&self, name: &AccountName, change: AccountChange) -> Result<(), StoreError> {
+        self.accounts.find(name).map_err(index::Error::from)?;
         let reply = self.router.write(Write::UpdateAccount { name: name.clone(), change }).await?;
         let WriteReply::Account(_) = reply else { return Err(mismatched()) };
         Ok(self.accounts.refresh(&self.router, name).await?)
@@ -407,7 +409,8 @@ impl AccountStore {
     }
 
     fn refuse_configured(&self, name: &AccountName) -> Result<(), StoreError> {
-        if self.accounts.get(name).is_some_and(|account| account.configured) {
+        let known = self.accounts.find(name).map_err(index::Error::from)?;
+        if known.is_some_and(|account| account.configured) {
             return Err(StoreError::Configured(name.as_str().to_owned()));
         }
         Ok(())

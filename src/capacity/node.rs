@@ -171,18 +171,21 @@ impl CapacityNode {
 
     /// Leaves nothing in the journals but what is written from now on. Returns whether it could:
     /// not on a disk that is out of service or takes no writes.
-    pub async fn erase_journals(&self) -> bool {
-        let mut all = !self.out;
+    pub async fn erase_journals(&self) -> Result<bool, Error> {
+        let (mut all, mut failed) = (!self.out, None);
         for store in &self.stores() {
             match store.checkpoint().await {
                 Ok(()) => store.journal.erase().await,
                 Err(error) => {
                     tracing::warn!(disk = store.number, %error, "the journal was not erased");
+                    failed = Some(error);
                 }
             }
-            all &= !store.health.poisoned();
+            if store.health.poisoned() {
+                (all, failed) = (false, None);
+            }
         }
-        all
+        failed.map_or(Ok(all), Err)
     }
 
     fn home(&self, extent: ExtentId) -> Result<Home, Error> {

@@ -1,6 +1,7 @@
 //! The accounts this front end serves: a cache of their rows, renewed by whoever changes one.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::sync::Arc;
 use std::sync::PoisonError;
 use std::sync::RwLock;
@@ -25,6 +26,9 @@ use crate::index::ReadReply;
 use crate::telemetry::Registry;
 use crate::types::AccountId;
 use crate::types::AccountName;
+use crate::types::ContainerId;
+use crate::types::KeyRange;
+use crate::types::PartitionId;
 use crate::types::RoleAssignment;
 use crate::types::RoutingKey;
 use crate::types::ServiceProperties;
@@ -113,11 +117,50 @@ pub fn stored_keys(
     record.keys.iter().map(open).collect()
 }
 
+/// A part of the list of accounts that could not be read, since its partition does not serve. Its
+/// text names the range.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unread {
+    /// The keys of the rows.
+    pub keys: KeyRange,
+    /// Whose they are.
+    pub partition: PartitionId,
+}
+
+impl fmt::Display for Unread {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let table = RoutingKey::container_range(AccountId::new(0), ContainerId::new(0));
+        // A bound may be no whole key.
+        let name = |key: &RoutingKey| {
+            let name = key.as_bytes().get(16..).unwrap_or_default();
+            let name = name.split(|byte| *byte == 0).next().unwrap_or_default();
+            String::from_utf8_lossy(name).into_owned()
+        };
+        let low = Some(self.keys.low()).filter(|low| table.low() < *low).map(name);
+        let high = self.keys.high().filter(|high| table.contains(high.as_bytes())).map(name);
+        match (low, high) {
+            (None, None) => f.write_str("all accounts"),
+            (None, Some(high)) => write!(f, "accounts before `{high}`"),
+            (Some(low), None) => write!(f, "accounts from `{low}` on"),
+            (Some(low), Some(high)) if low == high => write!(f, "account `{low}`"),
+            (Some(low), Some(high)) => write!(f, "accounts from `{low}` to before `{high}`"),
+        }
+    }
+}
+
+impl From<Unread> for Error {
+    fn from(unread: Unread) -> Self {
+        Self::Quarantined(unread.partition)
+    }
+}
+
 /// All accounts by name; clones share them.
 #[derive(Clone, Debug)]
 pub struct Accounts {
     secrets: Secrets,
     known: Arc<RwLock<HashMap<String, Arc<Account>>>>,
+    /// Where more may be.
+    unread: Arc<RwLock<Vec<Unread>>>,
     /// Held from reading a row until it is known here, so that an older reading never replaces a newer one.
     refreshing: Arc<Mutex<()>>,
     metrics: AccountMetrics,
@@ -127,8 +170,9 @@ impl Accounts {
     /// Collects accounts.
     #[must_use]
     pub fn new(accounts: Vec<Account>, secrets: Secrets) -> Self {
-        let (known, refreshing, metrics) = (Arc::default(), Arc::default(), Default::default());
-        let made = Self { secrets, known, refreshing, metrics };
+        let (known, unread) = (Arc::default(), Arc::default());
+        let (refreshing, metrics) = (Arc::default(), Default::default());
+        let made = Self { secrets, known, unread, refreshing, metrics };
         accounts.into_iter().for_each(|account| made.put(account));
         made
     }
@@ -148,6 +192,38 @@ impl Accounts {
     #[must_use]
     pub fn get(&self, name: &AccountName) -> Option<Arc<Account>> {
         self.known.read().unwrap_or_else(PoisonError::into_inner).get(name.as_str()).cloned()
+    }
+
+    /// The account of that name; `None` when there is none.
+    ///
+    /// # Errors
+    /// [`Unread`] when it is not known, and may be in a part of the list that could not be read.
+    pub fn find(&self, name: &AccountName) -> Result<Option<Arc<Account>>, Unread> {
+        // First: what is read meanwhile is known before it counts as read.
+        let unread = self.unread.read().unwrap_or_else(PoisonError::into_inner);
+        let key = RoutingKey::account(name);
+        let unread = unread.iter().find(|one| one.keys.contains(key.as_bytes())).cloned();
+        match (self.get(name), unread) {
+            (None, Some(unread)) => Err(unread),
+            (known, _) => Ok(known),
+        }
+    }
+
+    /// Whether no account is known.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.known.read().unwrap_or_else(PoisonError::into_inner).is_empty()
+    }
+
+    /// The parts of the list of accounts that could not be read yet.
+    #[must_use]
+    pub fn unread(&self) -> Vec<Unread> {
+        self.unread.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Notes which parts of the list of accounts are not read. The accounts of all others are known.
+    pub fn set_unread(&self, unread: Vec<Unread>) {
+        *self.unread.write().unwrap_or_else(PoisonError::into_inner) = unread;
     }
 
     /// The name of the account that has this number in keys.
@@ -195,7 +271,8 @@ impl Accounts {
         self.metrics.forget(name);
     }
 
-    fn put(&self, account: Account) {
+    /// Serves an account, in the place of one of the same name.
+    pub fn put(&self, account: Account) {
         let name = account.name.as_str().to_owned();
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
         let traffic = self.metrics.of(&account.name);

@@ -9,6 +9,7 @@ use http::request::Parts;
 use crate::frontend::access::hosts;
 use crate::frontend::accounts::Account;
 use crate::frontend::body::ResponseBody;
+use crate::frontend::errors;
 use crate::frontend::service::FrontEnd;
 use crate::protocol::Error;
 use crate::protocol::ErrorCode;
@@ -21,7 +22,8 @@ fn account(front: &FrontEnd, head: &Parts) -> Result<Arc<Account>, Error> {
     let host = host.or_else(|| head.uri.authority().map(http::uri::Authority::as_str));
     let address = azure::address(&head.method, &head.uri, host, &front.config.addressing)?;
     // As for an account without rules: who may not know it learns nothing of it.
-    let found = front.accounts.get(&address.account);
+    let found = front.accounts.find(&address.account);
+    let found = found.map_err(|unread| errors::unread_account(&address.account, &unread))?;
     let account = found.ok_or_else(|| Error::from(ErrorCode::CorsPreflightFailure))?;
     hosts::may_name(front, head, &account)?;
     Ok(account)

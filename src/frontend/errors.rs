@@ -2,6 +2,7 @@
 
 use crate::auth;
 use crate::capacity;
+use crate::frontend::accounts::Unread;
 use crate::frontend::seal::Fault;
 use crate::index;
 use crate::index::EncryptionFault;
@@ -180,6 +181,15 @@ pub(crate) fn unknown_account(name: &AccountName) -> Error {
     Error::new(ErrorCode::AuthenticationFailed)
         .detail("AuthenticationErrorDetail", format!("This server has no account named {name}."))
         .cause(Cause::Authentication("account"))
+}
+
+/// The answer to a request for an account that may be where the list of accounts was not read.
+pub(crate) fn unread_account(name: &AccountName, unread: &Unread) -> Error {
+    Error::new(ErrorCode::ServerBusy).cause(Cause::Busy(Busy::Quarantined.word())).message(format!(
+        "It is not known now whether there is an account {name}: partition {} of the index, with \
+         the {unread}, does not serve. The operator of this server finds more in its log.",
+        unread.partition
+    ))
 }
 
 pub(crate) fn from_auth(error: &auth::Error) -> Error {

@@ -72,7 +72,7 @@ pub mod trace;
 mod website;
 pub mod write;
 
-pub use accounts::Accounts;
+pub use accounts::{Accounts, Unread};
 pub use answers::run as watch_answers;
 pub use client::Client;
 pub use last_access::run as write_last_access;

@@ -15,6 +15,7 @@ use crate::frontend::admission::STRANGERS;
 use crate::frontend::answers::Payer;
 use crate::frontend::body::ResponseBody;
 use crate::frontend::dispatch::Answer;
+use crate::frontend::errors;
 use crate::frontend::ops::content;
 use crate::frontend::service::FrontEnd;
 use crate::protocol::Error;
@@ -54,8 +55,11 @@ pub(super) async fn serve(
         tracing::debug!(code = error.code.azure(), "refused on the web endpoint");
         azure::web_error(error, echo).map(ResponseBody::full)
     };
-    let known = address.account.as_ref().and_then(|name| front.accounts.get(name));
-    let id = known.as_ref().map_or(STRANGERS, |account| account.id);
+    let found = address.account.as_ref().map_or(Ok(None), |name| {
+        let found = front.accounts.find(name);
+        found.map_err(|unread| errors::unread_account(name, &unread))
+    });
+    let id = found.as_ref().ok().and_then(Option::as_ref).map_or(STRANGERS, |account| account.id);
     match enter(front, id).await {
         Ok(pass) => *room = Some(pass),
         Err(error) => return page(&error),
@@ -63,6 +67,10 @@ pub(super) async fn serve(
     if let Err(error) = front.rates.count(id, || front.env.clock.monotonic()) {
         return page(&error);
     }
+    let known = match found {
+        Ok(known) => known,
+        Err(error) => return page(&error),
+    };
     let (found, site) = match find(front, (head, peer), (known, address)).await {
         Ok(found) => found,
         Err(error) => return page(&error),

@@ -58,12 +58,17 @@ impl KeyControl for NodeKeys {
             .map_err(|error| error.to_string())?;
         tracing::info!(key = rotated.active().id(), "master key added and active");
         self.secrets.replace(rotated);
-        let done = reseal(&self.router, &self.secrets).await.map_err(|error| {
+        let left = |why: &str| {
             format!(
-                "the new master key is active, but not all secrets are sealed under it: {error}; \
+                "the new master key is active, but not all secrets are sealed under it: {why}; \
                  the next start goes on"
             )
-        })?;
+        };
+        let done = reseal(&self.router, &self.secrets).await;
+        let done = done.map_err(|error| left(&error.to_string()))?;
+        if done.incomplete {
+            return Err(left("a partition of the index does not serve or takes no writes"));
+        }
         Ok(KeyRingView { resealed: Some(done.secrets), ..self.list() })
     }
 }

@@ -9,7 +9,8 @@
 //! 4. `storage.rs`: disks, extents, coordinator are opened and recovered; `disks.rs` misses a
 //!    forgotten one and adds none unasked; `master_key.rs`: the key ring of the store's secrets;
 //!    `reseal.rs`: those of before are sealed;
-//! 5. `tls.rs`: the certificate; `assembly.rs`: index, router, write pool, reclaim, as the
+//! 5. `account_list.rs`: the accounts, as far as their rows (`account_rows.rs`) can be read;
+//!    `tls.rs`: the certificate; `assembly.rs`: index, router, write pool, reclaim, as the
 //!    simulation has them too; `roles.rs`: the front end on top;
 //! 6. `serve.rs`: the roles are built from below, `metrics.rs` shows the program itself,
 //!    `banner.rs` tells the user, `signals.rs` ends it, the roles go down from above.
@@ -27,6 +28,8 @@
 
 pub mod account_command;
 pub mod account_file;
+pub mod account_list;
+pub mod account_rows;
 pub mod accounts;
 pub mod admin_address;
 pub mod admin_client;

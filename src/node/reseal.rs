@@ -10,7 +10,6 @@ use crate::frontend::Secrets;
 use crate::index;
 use crate::index::AccountChange;
 use crate::index::AccountRecord;
-use crate::index::ListAccounts;
 use crate::index::PendingCopy;
 use crate::index::Read;
 use crate::index::ReadReply;
@@ -19,9 +18,11 @@ use crate::index::Write;
 use crate::types::AccountName;
 use crate::types::Secret;
 
+use super::account_rows::AccountRows;
+use super::account_rows::mismatched;
 use super::error::NodeError;
 
-/// Rows read at a time.
+/// Pending copies read at a time.
 const PAGE: usize = 1000;
 
 /// What was done.
@@ -31,36 +32,34 @@ pub struct Resealed {
     pub secrets: usize,
     /// Secrets that do not open: they are left as they are.
     pub damaged: usize,
-    /// Whether a partition is out of service, and what lies there was not looked at.
+    /// Whether a partition could not be read or changed, and may hold more of them.
     pub incomplete: bool,
 }
 
 /// Seals all secrets that are not under the active key. Safe while the node serves: a secret that
-/// is replaced meanwhile stays as it is.
+/// is replaced meanwhile stays as it is. Partitions that cannot be read or changed now are passed
+/// over: [`Resealed::incomplete`].
 ///
 /// # Errors
 /// [`NodeError::Secret`] for a secret under a key that the ring lacks, [`NodeError::Index`].
 pub async fn reseal(router: &Router, secrets: &Secrets) -> Result<Resealed, NodeError> {
     let mut done = Resealed::default();
-    let mut list = ListAccounts { from: None, limit: PAGE };
-    loop {
-        let reply = router.read(&list.position(), Read::Accounts(list.clone())).await?;
-        let ReadReply::Accounts(page) = reply else { return Err(mismatched()) };
-        for (name, record) in page.entries {
-            let Ok(name) = AccountName::new(&name) else { continue };
-            let pairs = account(&name, &record, secrets, &mut done)?;
-            if !pairs.is_empty() {
-                done.secrets += pairs.len();
-                let change = AccountChange::Reseal(pairs);
-                match router.write(Write::UpdateAccount { name, change }).await {
-                    Ok(_) | Err(index::Error::AccountNotFound) => {}
-                    Err(error) => return Err(error.into()),
-                }
+    let mut found = AccountRows::default();
+    found.read(router, &AccountRows::table()).await?;
+    for unread in &found.unread {
+        let partition = unread.partition;
+        tracing::warn!(%partition, "secrets are sealed later: those of {unread}");
+        done.incomplete = true;
+    }
+    for (name, record) in found.rows {
+        let pairs = account(&name, &record, secrets, &mut done)?;
+        if !pairs.is_empty() {
+            let count = pairs.len();
+            let change = AccountChange::Reseal(pairs);
+            let write = Write::UpdateAccount { name, change };
+            if changed(router, write, &mut done).await? {
+                done.secrets += count;
             }
-        }
-        list.from = page.next;
-        if list.from.is_none() {
-            break;
         }
     }
     copies(router, secrets, &mut done).await?;
@@ -90,32 +89,63 @@ async fn copies(router: &Router, secrets: &Secrets, done: &mut Resealed) -> Resu
     let mut from = Some(Bytes::new());
     while let Some(start) = from {
         let read = Read::CopyJobs { from: start.clone(), limit: PAGE };
-        let (mut jobs, mut nexts) = (Vec::new(), Vec::new());
-        let answers = match router.read_from(&start, read).await {
-            Err(error @ index::Error::Quarantined(_)) => {
-                tracing::warn!(%error, "secrets of pending copies are sealed by a later start");
-                done.incomplete = true;
-                return Ok(());
-            }
+        let (high, answers) = match router.read_from_each(&start, read).await {
+            Err(error) if error.is_outage() => (end_of_range(router, &start), vec![Err(error)]),
             answers => answers?,
         };
+        let (mut jobs, mut nexts) = (Vec::new(), Vec::new());
         for answer in answers {
-            let ReadReply::CopyJobs(some, next) = answer else { return Err(mismatched()) };
-            jobs.extend(some);
-            nexts.extend(next);
+            match answer {
+                Ok(ReadReply::CopyJobs(some, next)) => {
+                    jobs.extend(some);
+                    nexts.push(next);
+                }
+                Ok(_) => return Err(mismatched("no pending copies")),
+                Err(error) if error.is_outage() => {
+                    tracing::warn!(%error, "secrets of pending copies are sealed later");
+                    done.incomplete = true;
+                }
+                Err(error) => return Err(error.into()),
+            }
         }
         for PendingCopy { blob, job } in jobs {
             let context = SecretContext::copy_source(&blob, job.id);
             let of = || format!("pending copy {}", job.id);
             if let Some(to) = anew(&context, &job.source, secrets, of, done)? {
-                done.secrets += 1;
                 let from = job.source;
-                router.write(Write::ResealCopy(ResealCopy { blob, from, to })).await?;
+                let write = Write::ResealCopy(ResealCopy { blob, from, to });
+                if changed(router, write, done).await? {
+                    done.secrets += 1;
+                }
             }
         }
-        from = nexts.into_iter().min();
+        // Stripes of one range go on together; without an answer of any, the next range follows.
+        from = if nexts.is_empty() { high } else { nexts.into_iter().flatten().min() };
     }
     Ok(())
+}
+
+/// Where the range of a position ends.
+fn end_of_range(router: &Router, position: &[u8]) -> Option<Bytes> {
+    let map = router.map();
+    let owners = map.at(position);
+    let high = owners.first()?.keys.range().high()?;
+    Some(high.as_bytes().clone())
+}
+
+/// Whether a change was made, or is not needed any more. One that a partition cannot take now is
+/// left to a later try.
+async fn changed(router: &Router, write: Write, done: &mut Resealed) -> Result<bool, NodeError> {
+    match router.write(write).await {
+        Ok(_) => Ok(true),
+        Err(index::Error::AccountNotFound) => Ok(false),
+        Err(error) if error.is_outage() => {
+            tracing::warn!(%error, "a secret is sealed later");
+            done.incomplete = true;
+            Ok(false)
+        }
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// What replaces a secret; `None` when it is to stay. One that is damaged costs what it opens.
@@ -137,6 +167,5 @@ fn anew(
     }
 }
 
-fn mismatched() -> NodeError {
-    NodeError::System { what: "the index's answer", reason: "not what was asked".to_owned() }
-}
+#[cfg(test)]
+mod tests;

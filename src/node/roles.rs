@@ -4,30 +4,20 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::Value;
-use serde_json::json;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
-use uuid::Uuid;
 
 use crate::admin::AccountStore;
 use crate::admin::Control;
 use crate::admin::Endpoints;
 use crate::admin::PartitionStore;
-use crate::admin::new_delegation_secret;
 use crate::audit_log::AuditLog;
-use crate::audit_log::Change;
-use crate::audit_log::Entry;
-use crate::audit_log::Principal;
-use crate::audit_log::Thing;
-use crate::auth::SecretContext;
 use crate::auth::UnsealError;
 use crate::capacity::Capacity;
 use crate::coordinator::counter;
 use crate::env::Env;
 use crate::env::Tasks;
 use crate::frontend;
-use crate::frontend::Accounts;
 use crate::frontend::Client;
 use crate::frontend::FrontEnd;
 use crate::frontend::FrontEndConfig;
@@ -35,7 +25,6 @@ use crate::frontend::Router;
 use crate::frontend::Secrets;
 use crate::frontend::Tls;
 use crate::frontend::Tokens;
-use crate::frontend::accounts::Account;
 use crate::frontend::faults::Faults;
 use crate::frontend::server::ServerConfig;
 use crate::frontend::source::Listening;
@@ -43,26 +32,17 @@ use crate::frontend::source::Outside;
 use crate::frontend::trace::Trace;
 use crate::frontend::write::WriteConfig;
 use crate::index;
-use crate::index::AccountChange;
-use crate::index::AccountRecord;
 use crate::index::Fleet;
-use crate::index::ListAccounts;
 use crate::index::PolicyConfig;
-use crate::index::Read;
-use crate::index::ReadReply;
-use crate::index::Write;
-use crate::index::WriteReply;
 use crate::protocol::azure::Addressing;
 use crate::reclaim::ReclaimConfig;
 use crate::telemetry::Registry;
-use crate::types::AccountId;
-use crate::types::AccountName;
 
+use super::account_list::AccountList;
 use super::assembly::Assembly;
 use super::assembly::Base;
 use super::assembly::IndexPlan;
 use super::config::Config;
-use super::config::ConfigError;
 use super::erase::Erase;
 use super::error::NodeError;
 use super::health::reachable;
@@ -73,8 +53,6 @@ use super::oidc::OidcConfig;
 use super::reseal::reseal;
 use super::storage::Storage;
 
-/// Accounts read at a time.
-const ACCOUNTS_PAGE: usize = 1000;
 /// Bytes that answers on their way out hold together. A step of a body is 1 MiB at most, so 64 at a
 /// time are never short of it.
 const ANSWER_BYTES_MAX: u64 = 128 << 20;
@@ -132,8 +110,17 @@ impl Roles {
         let router = Arc::clone(&assembly.router);
         let base = &assembly.base;
         let all_sealed = seal_all(config, &router, secrets).await?;
-        let accounts = make_accounts(config, base, (&router, secrets, audit_log)).await?;
+        let list = AccountList {
+            configured: config.accounts.clone(),
+            public_access: config.public_access,
+            router: Arc::clone(&router),
+            secrets: secrets.clone(),
+            ids: base.ids(counter::ACCOUNT_IDS),
+            audit_log: audit_log.clone(),
+        };
+        let accounts = list.read().await?;
         accounts.register(registry);
+        Arc::new(list).complete(&accounts, &front);
         let freed_from = Arc::clone(&base.capacity);
         drop(assembly.reclaim(&reclaim, ReclaimConfig::default(), freed_from, registry));
         let pool = assembly.write_pool(&front, WriteConfig::default());
@@ -199,22 +186,20 @@ impl Roles {
     }
 
     /// Rewrites files in which releases that did not seal secrets left them plain.
-    pub fn erase_plain_secrets(&self, storage: &Storage, ring: Uuid) {
-        if !self.all_sealed {
-            // A row that is still plain would be kept by the rewrite, and the store would remember
-            // that no file holds a plain secret.
-            tracing::warn!(
-                "a partition was out of service and may hold plain secrets: the next start looks again"
-            );
-            return;
-        }
+    pub fn erase_plain_secrets(&self, storage: &Storage, secrets: &Secrets) {
         let erase = Erase {
             fleet: self.fleet(),
             capacity: Arc::clone(&storage.capacity),
             coordinator: Arc::clone(&storage.coordinator),
-            ring,
+            ring: secrets.ring().id(),
+            sealed: self.all_sealed,
+            router: Arc::clone(&self.router),
+            secrets: secrets.clone(),
         };
-        drop(self.reclaim.tasks.spawn("erase plain secrets", erase.run(self.reclaim.clone())));
+        let env = self.reclaim.clone();
+        let erasing = move || erase.clone().run(env.clone());
+        let stop = self.reclaim.tasks.stopping();
+        drop(self.reclaim.supervise("erase plain secrets", stop, erasing));
     }
 
     /// Answers what runs, takes nothing new, and leaves nothing to replay for the next start.
@@ -271,8 +256,8 @@ async fn open_index(
     Ok((Assembly::open(base, plan, front, registry).await?, own))
 }
 
-/// Seals what is plain, or sealed under a master key of before a rotation. Returns whether all
-/// partitions could be read.
+/// Seals what is plain, or sealed under a master key of before a rotation. Returns whether all is:
+/// a partition that cannot be read or changed now does not end the start.
 async fn seal_all(config: &Config, router: &Router, secrets: &Secrets) -> Result<bool, NodeError> {
     let done = match reseal(router, secrets).await {
         Err(NodeError::Secret { error: UnsealError::NoKey(key), .. }) => {
@@ -286,114 +271,6 @@ async fn seal_all(config: &Config, router: &Router, secrets: &Secrets) -> Result
         tracing::info!(secrets = done.secrets, key, "secrets sealed under the active master key");
     }
     Ok(!done.incomplete)
-}
-
-/// The account's row with a secret for user delegation keys, made now if an older program wrote
-/// the row.
-async fn with_delegation_secret(
-    (router, secrets): (&Router, &Secrets),
-    name: &AccountName,
-    record: AccountRecord,
-) -> Result<AccountRecord, NodeError> {
-    if record.delegation_secret.is_some() {
-        return Ok(record);
-    }
-    let secret = new_delegation_secret().map_err(|error| NodeError::System {
-        what: "randomness for user delegation keys",
-        reason: error.to_string(),
-    })?;
-    let sealed = secrets.seal(&SecretContext::delegation(name, record.id), &*secret);
-    let change = AccountChange::DelegationSecret(sealed.clone());
-    router.write(Write::UpdateAccount { name: name.clone(), change }).await?;
-    Ok(AccountRecord { delegation_secret: Some(sealed), ..record })
-}
-
-/// Looks the configured accounts up, making those that are new, and those that were made while a node ran.
-async fn make_accounts(
-    config: &Config,
-    base: &Base,
-    (router, secrets, audit_log): (&Router, &Secrets, &AuditLog),
-) -> Result<Accounts, NodeError> {
-    let ids = base.ids(counter::ACCOUNT_IDS);
-    let mut accounts = Vec::new();
-    for account in &config.accounts {
-        // An id that turns out not to be needed is never used.
-        let id = AccountId::new(ids.next().await?);
-        let name = account.name().clone();
-        // Whoever knows the published key may read everything there already: clients are used to it
-        // being open.
-        let anonymous = account.is_public();
-        let create = Write::CreateAccount { name: name.clone(), id, anonymous };
-        let reply = router.write(create).await?;
-        let WriteReply::Account(record) = reply else {
-            let what = "the index's answer";
-            return Err(NodeError::System { what, reason: "not an account".to_owned() });
-        };
-        if record.id == id {
-            let detail = json!({ "anonymous": anonymous });
-            tell(audit_log, "CreateAccount", &name, detail).await;
-        }
-        let record = switched(config, (router, audit_log), &name, *record).await?;
-        let record = with_delegation_secret((router, secrets), &name, record).await?;
-        let (of, keys) = (format!("account {name}"), account.keys()?);
-        let account = Account::new(name, keys, record, secrets);
-        accounts.push(account.map_err(|error| NodeError::Secret { of, error })?);
-    }
-    let mut list = ListAccounts { from: None, limit: ACCOUNTS_PAGE };
-    loop {
-        let reply = router.read(&list.position(), Read::Accounts(list.clone())).await?;
-        let ReadReply::Accounts(page) = reply else {
-            let what = "the index's answer";
-            return Err(NodeError::System { what, reason: "not a page of accounts".to_owned() });
-        };
-        for (name, record) in page.entries {
-            let Ok(name) = AccountName::new(&name) else { continue };
-            if accounts.iter().all(|known| known.name != name) {
-                let record = with_delegation_secret((router, secrets), &name, record).await?;
-                match Account::stored(name.clone(), record, secrets) {
-                    Ok(account) => accounts.extend(account),
-                    Err(error) => {
-                        tracing::error!(account = %name, %error, "the account is not served");
-                    }
-                }
-            }
-        }
-        list.from = page.next;
-        if list.from.is_none() {
-            break;
-        }
-    }
-    if accounts.is_empty() {
-        return Err(ConfigError::NoAccount.into());
-    }
-    Ok(Accounts::new(accounts, secrets.clone()))
-}
-
-/// Tells the audit log what the configuration changed.
-async fn tell(audit_log: &AuditLog, operation: &'static str, account: &AccountName, detail: Value) {
-    let entry = Entry {
-        account: Some(account.as_str().to_owned()),
-        principal: Principal::Node { task: "configuration" },
-        operation: operation.into(),
-        ..Entry::default()
-    };
-    audit_log.change(&entry, &Change { of: Thing::Account, detail }).await;
-}
-
-/// The account with its switch for public access as the configuration wants it.
-async fn switched(
-    config: &Config,
-    (router, audit_log): (&Router, &AuditLog),
-    name: &AccountName,
-    record: AccountRecord,
-) -> Result<AccountRecord, NodeError> {
-    let Some(open) = config.public_access.filter(|open| *open != record.anonymous) else {
-        return Ok(record);
-    };
-    let change = AccountChange::Anonymous(open);
-    router.write(Write::UpdateAccount { name: name.clone(), change }).await?;
-    tell(audit_log, "SetAnonymousAccess", name, json!({ "anonymous": open })).await;
-    Ok(AccountRecord { anonymous: open, ..record })
 }
 
 fn serve(

@@ -133,12 +133,12 @@ impl Node {
         let blob_address = blob.address;
         let (coordinator, now) = (storage.coordinator.as_ref(), env.clock.now());
         let key_ring = master_key::open(&config.master_key_file, coordinator, is_new, now).await?;
-        let (ring, plain) = (key_ring.ring.id(), key_ring.plain);
+        let plain = key_ring.plain;
         let secrets = Secrets::new(key_ring.ring, Arc::clone(&env.rand));
         let with = (&secrets, registry, &audit_log);
         let roles = Roles::start(config, &env, &storage, (blob, secure), with).await?;
         if plain {
-            roles.erase_plain_secrets(&storage, ring);
+            roles.erase_plain_secrets(&storage, &secrets);
         }
         let parts = (Arc::clone(&storage.capacity), Arc::clone(&storage.coordinator));
         let disks = NodeDisks::start(&config.data, parts, roles.fleet(), env.clone()).await?;

@@ -137,8 +137,10 @@ impl Directory {
         if let Some(number) = names::number(text).filter(|number| *number != 0) {
             return Ok(AccountId::new(number));
         }
-        let known = AccountName::new(text).ok().and_then(|name| self.accounts.get(&name));
+        let known = AccountName::new(text).ok().map(|name| self.accounts.find(&name));
+        let known = known.transpose().map_err(index::Error::from)?;
         known
+            .flatten()
             .map(|account| account.id)
             .ok_or_else(|| PartitionError::NoSuchAccount(text.to_owned()))
     }

@@ -122,7 +122,8 @@ pub(crate) async fn admit_at(
 ) -> Result<Admitted, Error> {
     let context = azure::Context::from_head(head)?;
     // Told plainly: a host name of Azure that names no account does not resolve either.
-    let known = front.accounts.get(&address.account);
+    let known = front.accounts.find(&address.account);
+    let known = known.map_err(|unread| errors::unread_account(&address.account, &unread))?;
     let account = known.ok_or_else(|| errors::unknown_account(&address.account))?;
     let caller = identify(front, (head, peer), address, &account).await?;
     if front.audit_log.is_on() {

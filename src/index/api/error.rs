@@ -179,3 +179,21 @@ pub enum Error {
     #[error("the partition is overloaded")]
     Overloaded,
 }
+
+impl Error {
+    /// Whether the partition is the reason, and not the request: the same request may succeed
+    /// later, or after a repair.
+    #[must_use]
+    pub const fn is_outage(&self) -> bool {
+        matches!(
+            self,
+            Self::WrongPartition
+                | Self::Full
+                | Self::Corrupt(_)
+                | Self::DiskOut(_)
+                | Self::Unavailable(_)
+                | Self::Quarantined(_)
+                | Self::Overloaded
+        )
+    }
+}

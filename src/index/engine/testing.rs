@@ -3,7 +3,7 @@
 mod capacity;
 mod machine;
 
-pub(crate) use capacity::{Fault, MemoryCapacity, When};
+pub(crate) use capacity::{Fault, MemoryCapacity, Trap, When};
 pub(crate) use machine::{Plain, put, put_if_absent, remove};
 
 use std::sync::Arc;

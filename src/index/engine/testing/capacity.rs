@@ -72,6 +72,17 @@ struct State {
     fault: Option<(When, Fault)>,
     full: bool,
     fail_reads: bool,
+    /// The next call of this kind panics.
+    trap: Option<Trap>,
+}
+
+/// A call that panics once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Trap {
+    /// The creation of an extent of this kind.
+    Create(ExtentKind),
+    /// A removal.
+    Remove,
 }
 
 /// A model of a capacity node.
@@ -100,6 +111,24 @@ impl MemoryCapacity {
         let mut state = self.0.lock().unwrap();
         state.calls = 0;
         state.fault = Some((when, fault));
+    }
+
+    /// The extents that hold these bytes within a frame.
+    pub(crate) fn that_hold(&self, bytes: &[u8]) -> Vec<ExtentId> {
+        let has = |frame: &Frame| frame.payload.windows(bytes.len()).any(|part| part == bytes);
+        let state = self.0.lock().unwrap();
+        let holding = state.extents.iter().filter(|(_, extent)| extent.frames.iter().any(has));
+        holding.map(|(id, _)| *id).collect()
+    }
+
+    /// Makes the next call of a kind panic.
+    pub(crate) fn trap(&self, trap: Trap) {
+        self.0.lock().unwrap().trap = Some(trap);
+    }
+
+    fn spring(&self, trap: Trap) {
+        let sprung = self.0.lock().unwrap().trap.take_if(|set| *set == trap).is_some();
+        assert!(!sprung, "sprung");
     }
 
     /// Lets appends wait for as long as the guard lives.
@@ -162,9 +191,7 @@ impl MemoryCapacity {
 
     /// Whether a frame holds these bytes.
     pub(crate) fn holds(&self, bytes: &[u8]) -> bool {
-        let state = self.0.lock().unwrap();
-        let mut frames = state.extents.values().flat_map(|extent| &extent.frames);
-        frames.any(|frame| frame.payload.windows(bytes.len()).any(|part| part == bytes))
+        !self.that_hold(bytes).is_empty()
     }
 
     /// Flips a bit of a log extent's frame, as if the layer below had not noticed.
@@ -268,6 +295,7 @@ impl State {
 #[async_trait]
 impl Capacity for MemoryCapacity {
     async fn create(&self, extent: ExtentId, kind: ExtentKind, epoch: Epoch) -> Result<(), Error> {
+        self.spring(Trap::Create(kind));
         self.change(
             |_| {},
             |state| {
@@ -369,6 +397,7 @@ impl Capacity for MemoryCapacity {
     }
 
     async fn remove(&self, extent: ExtentId) -> Result<(), Error> {
+        self.spring(Trap::Remove);
         self.change(
             |_| {},
             |state| {

@@ -1,0 +1,237 @@
+//! The accounts a node serves: those of the configuration, and those of rows.
+//!
+//! 1. [`AccountList::read`] reads them at the start, past partitions that do not serve.
+//! 2. [`AccountList::complete`] reads the rest once those partitions are open.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::Value;
+use serde_json::json;
+
+use crate::admin::new_delegation_secret;
+use crate::audit_log::AuditLog;
+use crate::audit_log::Change;
+use crate::audit_log::Entry;
+use crate::audit_log::Principal;
+use crate::audit_log::Thing;
+use crate::auth::SecretContext;
+use crate::coordinator::IdAllocator;
+use crate::env::Env;
+use crate::frontend::Accounts;
+use crate::frontend::Router;
+use crate::frontend::Secrets;
+use crate::frontend::Unread;
+use crate::frontend::accounts::Account;
+use crate::index::AccountChange;
+use crate::index::AccountRecord;
+use crate::index::Write;
+use crate::index::WriteReply;
+use crate::types::AccountId;
+use crate::types::AccountName;
+use crate::types::KeyRange;
+use crate::types::RoutingKey;
+
+use super::account_rows::AccountRows;
+use super::account_rows::mismatched;
+use super::account_rows::part_of_one;
+use super::accounts::AccountConfig;
+use super::config::ConfigError;
+use super::error::NodeError;
+
+/// How often what could not be read is tried again.
+const AGAIN: Duration = Duration::from_secs(1);
+
+/// Where the accounts of a node come from.
+#[derive(Debug)]
+pub struct AccountList {
+    /// Those of the configuration, which also has their keys.
+    pub configured: Vec<AccountConfig>,
+    /// What the configuration says about public access to them.
+    pub public_access: Option<bool>,
+    /// Finds the rows.
+    pub router: Arc<Router>,
+    /// Opens secrets in them.
+    pub secrets: Secrets,
+    /// Numbers for new ones.
+    pub ids: Arc<IdAllocator>,
+    /// Told of what the configuration changes.
+    pub audit_log: AuditLog,
+}
+
+impl AccountList {
+    /// Makes the configured accounts that are new, and reads all others. What lies in a partition
+    /// that does not serve is noted as unread.
+    ///
+    /// # Errors
+    /// [`NodeError`]; [`ConfigError::NoAccount`] when the whole list was read and is empty.
+    pub async fn read(&self) -> Result<Accounts, NodeError> {
+        let accounts = Accounts::new(Vec::new(), self.secrets.clone());
+        let unread = self.read_ranges(&[AccountRows::table()], &accounts).await?;
+        if unread.is_empty() && accounts.is_empty() {
+            return Err(ConfigError::NoAccount.into());
+        }
+        for unread in &unread {
+            tracing::warn!(partition = %unread.partition, "not read at the start: {unread}");
+        }
+        accounts.set_unread(unread);
+        Ok(accounts)
+    }
+
+    /// Starts reading what could not be read, until nothing is left of it or the node stops.
+    pub fn complete(self: Arc<Self>, accounts: &Accounts, env: &Env) {
+        if accounts.unread().is_empty() {
+            return;
+        }
+        let (stop, accounts, clock) =
+            (env.tasks.stopping(), accounts.clone(), Arc::clone(&env.clock));
+        let stopping = stop.clone();
+        let completing = move || {
+            let (list, accounts, clock, stop) =
+                (Arc::clone(&self), accounts.clone(), Arc::clone(&clock), stop.clone());
+            async move {
+                while !accounts.unread().is_empty() {
+                    tokio::select! {
+                        biased;
+                        () = stop.cancelled() => return,
+                        () = clock.sleep(AGAIN) => {}
+                    }
+                    list.read_more(&accounts).await;
+                }
+                tracing::info!("the list of accounts is complete");
+            }
+        };
+        drop(env.supervise("account list", stopping, completing));
+    }
+
+    /// Tries once to read what could not be read.
+    async fn read_more(&self, accounts: &Accounts) {
+        let ranges: Vec<KeyRange> = accounts.unread().into_iter().map(|one| one.keys).collect();
+        match self.read_ranges(&ranges, accounts).await {
+            Ok(unread) => accounts.set_unread(unread),
+            Err(error) => tracing::warn!(%error, "the list of accounts stays incomplete"),
+        }
+    }
+
+    /// Puts the accounts of some ranges into `accounts`, and returns what could not be read.
+    async fn read_ranges(
+        &self,
+        ranges: &[KeyRange],
+        accounts: &Accounts,
+    ) -> Result<Vec<Unread>, NodeError> {
+        let mut found = AccountRows::default();
+        for range in ranges {
+            found.read(&self.router, range).await?;
+        }
+        let AccountRows { rows, mut unread } = found;
+        for config in &self.configured {
+            let key = RoutingKey::account(config.name());
+            let is_in = |range: &KeyRange| range.contains(key.as_bytes());
+            if !ranges.iter().any(is_in) || unread.iter().any(|one| is_in(&one.keys)) {
+                continue;
+            }
+            match self.configure(config).await {
+                Ok(account) => accounts.put(account),
+                Err(NodeError::Index(error)) if error.is_outage() => {
+                    tracing::warn!(account = %config.name(), %error, "the account is not served");
+                    let high = RoutingKey::after_prefix(key.as_bytes());
+                    let keys = KeyRange::new(key, high.map(RoutingKey::from_bytes));
+                    unread.push(part_of_one(&self.router, &keys, &error)?);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        for (name, record) in rows {
+            if self.configured.iter().any(|config| *config.name() == name) {
+                continue;
+            }
+            let record = self.with_delegation_secret(&name, record).await?;
+            match Account::stored(name.clone(), record, &self.secrets) {
+                Ok(account) => account.into_iter().for_each(|account| accounts.put(account)),
+                Err(error) => {
+                    tracing::error!(account = %name, %error, "the account is not served");
+                }
+            }
+        }
+        Ok(unread)
+    }
+
+    /// A configured account, with its row made if it is new and changed as the configuration wants.
+    async fn configure(&self, config: &AccountConfig) -> Result<Account, NodeError> {
+        // An id that turns out not to be needed is never used.
+        let id = AccountId::new(self.ids.next().await?);
+        let name = config.name().clone();
+        // Whoever knows the published key may read everything there already: clients are used to it
+        // being open.
+        let anonymous = config.is_public();
+        let create = Write::CreateAccount { name: name.clone(), id, anonymous };
+        let WriteReply::Account(record) = self.router.write(create).await? else {
+            return Err(mismatched("not an account"));
+        };
+        if record.id == id {
+            let detail = json!({ "anonymous": anonymous });
+            self.tell("CreateAccount", &name, detail).await;
+        }
+        let record = self.switched(&name, *record).await?;
+        let record = self.with_delegation_secret(&name, record).await?;
+        let (of, keys) = (format!("account {name}"), config.keys()?);
+        let account = Account::new(name, keys, record, &self.secrets);
+        account.map_err(|error| NodeError::Secret { of, error })
+    }
+
+    /// The account's row with a secret for user delegation keys, made now if an older program wrote
+    /// the row.
+    async fn with_delegation_secret(
+        &self,
+        name: &AccountName,
+        record: AccountRecord,
+    ) -> Result<AccountRecord, NodeError> {
+        if record.delegation_secret.is_some() {
+            return Ok(record);
+        }
+        let secret = new_delegation_secret().map_err(|error| NodeError::System {
+            what: "randomness for user delegation keys",
+            reason: error.to_string(),
+        })?;
+        let sealed = self.secrets.seal(&SecretContext::delegation(name, record.id), &*secret);
+        let change = AccountChange::DelegationSecret(sealed.clone());
+        match self.router.write(Write::UpdateAccount { name: name.clone(), change }).await {
+            Ok(_) => Ok(AccountRecord { delegation_secret: Some(sealed), ..record }),
+            Err(error) if error.is_outage() => {
+                let until = "it issues no user delegation keys until the next start";
+                tracing::warn!(account = %name, %error, "{until}");
+                Ok(record)
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// The account with its switch for public access as the configuration wants it.
+    async fn switched(
+        &self,
+        name: &AccountName,
+        record: AccountRecord,
+    ) -> Result<AccountRecord, NodeError> {
+        let Some(open) = self.public_access.filter(|open| *open != record.anonymous) else {
+            return Ok(record);
+        };
+        let change = AccountChange::Anonymous(open);
+        self.router.write(Write::UpdateAccount { name: name.clone(), change }).await?;
+        self.tell("SetAnonymousAccess", name, json!({ "anonymous": open })).await;
+        Ok(AccountRecord { anonymous: open, ..record })
+    }
+
+    /// Tells the audit log what the configuration changed.
+    async fn tell(&self, operation: &'static str, account: &AccountName, detail: Value) {
+        let entry = Entry {
+            account: Some(account.as_str().to_owned()),
+            principal: Principal::Node { task: "configuration" },
+            operation: operation.into(),
+            ..Entry::default()
+        };
+        self.audit_log.change(&entry, &Change { of: Thing::Account, detail }).await;
+    }
+}
+
+#[cfg(test)]
+pub(in crate::node) mod tests;

@@ -1,0 +1,153 @@
+use super::*;
+use crate::coordinator::Coordinator;
+use crate::coordinator::counter;
+use crate::env::Tasks;
+use crate::index;
+use crate::index::Fleet;
+use crate::index::IndexHost;
+use crate::index::PartitionMap;
+use crate::index::Parts;
+use crate::index::engine::testing::{Fault, When, World};
+use crate::types::ContainerId;
+
+const KEY: &str = "AAAAAAAAAAAAAAAAAAAAAAAAAAA=";
+pub(in crate::node) const NAMES: [&str; 4] = ["aaaa", "iiii", "oooo", "zzzz"];
+
+pub(in crate::node) fn name(text: &str) -> AccountName {
+    AccountName::new(text).unwrap()
+}
+
+fn parts(world: &World) -> Parts {
+    Parts { machine: Arc::new(index::Objects), ..world.parts() }
+}
+
+pub(in crate::node) struct Started {
+    pub(in crate::node) fleet: Arc<Fleet>,
+    pub(in crate::node) list: Arc<AccountList>,
+    pub(in crate::node) env: Env,
+    pub(in crate::node) coordinator: Arc<dyn Coordinator>,
+}
+
+/// A start up to the index. `configured` are accounts of the configuration.
+pub(in crate::node) async fn start(
+    world: &World,
+    bounds: &[RoutingKey],
+    configured: &[&str],
+) -> Started {
+    let parts = parts(world);
+    let (env, coordinator) = (parts.env.clone(), Arc::clone(&parts.coordinator));
+    let fleet = Fleet::open_with(vec![parts], world.config, bounds).await.unwrap();
+    let fleet = Arc::new(fleet);
+    let host = Arc::clone(&fleet) as Arc<dyn IndexHost>;
+    let router = Router::new(host, Arc::clone(&coordinator), env.clone()).await.unwrap();
+    let configured = configured.iter().map(|name| format!("{name}:{KEY}").parse().unwrap());
+    let list = AccountList {
+        configured: configured.collect(),
+        public_access: None,
+        router: Arc::new(router),
+        secrets: Secrets::known(&env.rand),
+        ids: Arc::new(IdAllocator::new(Arc::clone(&coordinator), counter::ACCOUNT_IDS)),
+        audit_log: AuditLog::default(),
+    };
+    let (list, env) = (Arc::new(list), Env { tasks: Tasks::new(), ..env });
+    Started { fleet, list, env, coordinator }
+}
+
+/// A store of four partitions, each with an account that has keys in its row.
+pub(in crate::node) async fn four_accounts() -> World {
+    let world = World::empty();
+    let bounds = ["hhhh", "nnnn", "tttt"].map(|bound| RoutingKey::account(&name(bound)));
+    let started = start(&world, &bounds, &NAMES).await;
+    let (router, secrets) = (&started.list.router, &started.list.secrets);
+    let accounts = started.list.read().await.unwrap();
+    for text in NAMES {
+        let account = accounts.find(&name(text)).unwrap().unwrap();
+        let key = SecretContext::account_key(&account.name, account.id);
+        let change = AccountChange::Keys(vec![secrets.seal(&key, b"a key that is long enough")]);
+        router.write(Write::UpdateAccount { name: name(text), change }).await.unwrap();
+    }
+    started.fleet.shutdown().await;
+    world
+}
+
+/// Damages the log of an account's partition, or repairs it.
+pub(in crate::node) async fn flip(world: &World, account: &str) {
+    let map = PartitionMap::load(parts(world).coordinator.as_ref()).await.unwrap();
+    let key = RoutingKey::account(&name(account));
+    world.capacity.flip(*map.owner(key.as_bytes()).unwrap().log.last().unwrap(), 0, 77);
+}
+
+#[tokio::test(start_paused = true)]
+async fn start_goes_on_past_a_quarantined_partition_and_says_which_accounts_are_unknown() {
+    let world = four_accounts().await;
+    flip(&world, "iiii").await;
+    for configured in [&[][..], &["iiii"]] {
+        let started = start(&world, &[], configured).await;
+        let accounts = started.list.read().await.unwrap();
+        for text in ["aaaa", "oooo", "zzzz"] {
+            assert!(accounts.find(&name(text)).unwrap().is_some(), "{text}");
+        }
+        assert!(accounts.find(&name("bbbb")).unwrap().is_none(), "the list says there is none");
+        for text in ["iiii", "mmmm"] {
+            let unread = accounts.find(&name(text)).unwrap_err();
+            assert_eq!(unread.to_string(), "accounts from `hhhh` to before `nnnn`", "{text}");
+        }
+        started.fleet.shutdown().await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn start_with_the_only_accounts_out_of_service_is_no_start_without_accounts() {
+    let world = World::empty();
+    let bounds = [RoutingKey::account(&name("hhhh"))];
+    let started = start(&world, &bounds, &["aaaa"]).await;
+    started.list.read().await.unwrap();
+    started.fleet.shutdown().await;
+    flip(&world, "aaaa").await;
+    let started = start(&world, &[], &[]).await;
+    let accounts = started.list.read().await.unwrap();
+    let unread = accounts.find(&name("aaaa")).unwrap_err();
+    assert_eq!(unread.to_string(), "accounts before `hhhh`");
+    started.fleet.shutdown().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn list_of_accounts_is_completed_when_its_partitions_open_again() {
+    let world = four_accounts().await;
+    let full = crate::capacity::Error::Full;
+    for call in 0..4 {
+        world.capacity.fail(When::From(call), Fault::Refused(full.clone()));
+        let started = start(&world, &[], &["zzzz"]).await;
+        let accounts = started.list.read().await.unwrap();
+        assert!(!accounts.unread().is_empty(), "{call}");
+        Arc::clone(&started.list).complete(&accounts, &started.env);
+        started.env.clock.sleep(Duration::from_secs(60)).await;
+        assert!(!accounts.unread().is_empty(), "{call}");
+        world.capacity.fail(When::Once(usize::MAX), Fault::Refused(full.clone()));
+        started.env.clock.sleep(Duration::from_secs(20)).await;
+        assert_eq!(accounts.unread(), []);
+        for text in NAMES {
+            let account = accounts.find(&name(text)).unwrap().unwrap();
+            assert_eq!(account.configured, text == "zzzz");
+        }
+        started.env.tasks.shutdown().await;
+        started.fleet.shutdown().await;
+    }
+}
+
+#[test]
+fn text_of_a_range_names_its_accounts() {
+    let key = |text: &str| RoutingKey::account(&name(text));
+    let text = |low: RoutingKey, high: Option<RoutingKey>| {
+        let partition = crate::types::PartitionId::new(3);
+        Unread { keys: KeyRange::new(low, high), partition }.to_string()
+    };
+    let others = RoutingKey::container_range(AccountId::new(5), ContainerId::new(0));
+    assert_eq!(text(RoutingKey::min(), None), "all accounts");
+    assert_eq!(text(RoutingKey::min(), Some(others.low().clone())), "all accounts");
+    assert_eq!(text(RoutingKey::min(), Some(key("mmm"))), "accounts before `mmm`");
+    assert_eq!(text(key("mmm"), None), "accounts from `mmm` on");
+    assert_eq!(text(key("mmm"), Some(key("nnn"))), "accounts from `mmm` to before `nnn`");
+    let after = RoutingKey::after_prefix(key("mmm").as_bytes()).map(RoutingKey::from_bytes);
+    assert_eq!(text(key("mmm"), after), "account `mmm`");
+}
