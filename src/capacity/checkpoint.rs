@@ -1,10 +1,12 @@
 //! Checkpoints: what the journal holds is written to the extents' files and synced, then the ring is free again.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError};
 
 use crate::capacity::Error;
 use crate::capacity::extent::{Extent, Status};
 use crate::capacity::store::Store;
+use crate::types::ExtentId;
 
 impl Store {
     /// Runs the journal until it is closed or a write fails.
@@ -22,6 +24,10 @@ impl Store {
             }
             if let Err(error) = self.checkpoint().await {
                 tracing::error!(disk = self.number, %error, "no more checkpoints");
+                if !self.health.poisoned() {
+                    // Without checkpoints the ring fills, and appends would wait for ever.
+                    self.stop("checkpoint", &error.to_string());
+                }
                 return;
             }
         }
@@ -29,13 +35,16 @@ impl Store {
 
     /// One checkpoint. The order matters: the cut is taken first, so that a record acknowledged meanwhile stays in the
     /// journal; the files are synced before the superblock forgets their records.
+    /// One that fails, panics or is dropped leaves to the next what it did not settle: otherwise
+    /// that one would forget records that are in no file.
     pub(crate) async fn checkpoint(self: &Arc<Self>) -> Result<(), Error> {
         let _one = self.checkpointing.lock().await;
         self.health.check()?;
         let cut = self.journal.cut();
-        let dirty = std::mem::take(&mut *self.dirty.lock().unwrap_or_else(PoisonError::into_inner));
-        for extent in dirty.values() {
-            self.settle(extent).await?;
+        let mut unsettled = Unsettled::take(self);
+        while let Some(extent) = unsettled.first() {
+            self.settle(&extent).await?;
+            unsettled.settled(extent.id);
         }
         self.journal.advance(cut).await;
         self.health.check()
@@ -88,6 +97,34 @@ impl Store {
     }
 }
 
+/// The extents that a checkpoint has still to settle; given back to the store when it is dropped.
+struct Unsettled<'a> {
+    store: &'a Store,
+    extents: BTreeMap<ExtentId, Arc<Extent>>,
+}
+
+impl<'a> Unsettled<'a> {
+    fn take(store: &'a Store) -> Self {
+        let mut dirty = store.dirty.lock().unwrap_or_else(PoisonError::into_inner);
+        Self { store, extents: std::mem::take(&mut *dirty) }
+    }
+
+    fn first(&self) -> Option<Arc<Extent>> {
+        self.extents.values().next().cloned()
+    }
+
+    fn settled(&mut self, extent: ExtentId) {
+        self.extents.remove(&extent);
+    }
+}
+
+impl Drop for Unsettled<'_> {
+    fn drop(&mut self) {
+        let mut dirty = self.store.dirty.lock().unwrap_or_else(PoisonError::into_inner);
+        dirty.append(&mut self.extents);
+    }
+}
+
 /// Sealing has made everything durable already; a removed extent has nothing to keep.
 fn gone_or_sealed(extent: &Extent) -> bool {
     let state = extent.state();
@@ -113,7 +150,6 @@ mod tests {
     use crate::env::disk_sim::SimDisk;
     use crate::env::rand::SeededRand;
     use crate::types::Epoch;
-    use crate::types::ExtentId;
 
     #[tokio::test(start_paused = true)]
     async fn checkpoint_does_not_wait_for_the_compaction_of_a_sealed_extent() {

@@ -44,6 +44,8 @@ pub enum Fault {
     AppliedThenAway,
     /// It is not applied; the caller is not told, and the next call is refused.
     LostThenAway,
+    /// The call panics; it is not applied.
+    Panic,
 }
 
 /// How often calls go wrong by chance. The default is never.
@@ -207,6 +209,10 @@ impl SimulatedCoordinator {
         match fault {
             Some(Fault::Unavailable) => return Err(refused("by chance")),
             Some(Fault::AmbiguousLost) => return Err(Error::Ambiguous),
+            Some(Fault::Panic) => {
+                drop(state);
+                panic!("as told");
+            }
             Some(Fault::LostThenAway) => {
                 state.away = true;
                 return Err(Error::Ambiguous);

@@ -125,38 +125,41 @@ impl NodeDisks {
     /// Drains a disk in the background.
     fn begin(&self, disk: usize, path: &str) {
         self.capacity.set_draining(disk, true);
-        let (capacity, env, path) = (Arc::clone(&self.capacity), self.env.clone(), path.to_owned());
+        let (node, path) = (self.clone(), path.to_owned());
+        let draining = move || node.clone().drain_until_empty(disk, path.clone());
+        drop(self.env.supervise("disk drain", self.env.tasks.stopping(), draining));
+    }
+
+    /// Drains a disk until nothing is on it, or it takes no writes, or the node stops.
+    async fn drain_until_empty(self, disk: usize, path: String) {
         let stop = self.env.tasks.stopping();
-        let drain = async move {
-            loop {
-                // Writers that just chose this disk for an extent have created it by then.
-                tokio::select! {
-                    biased;
-                    () = stop.cancelled() => return,
-                    () = env.clock.sleep(ROUND) => {}
+        loop {
+            // Writers that just chose this disk for an extent have created it by then.
+            tokio::select! {
+                biased;
+                () = stop.cancelled() => return,
+                () = self.env.clock.sleep(ROUND) => {}
+            }
+            match self.capacity.drain(disk).await {
+                Ok(drained) if drained.left == 0 => {
+                    tracing::info!(path, "disk drained: it is empty and can be removed");
+                    return;
                 }
-                match capacity.drain(disk).await {
-                    Ok(drained) if drained.left == 0 => {
-                        tracing::info!(path, "disk drained: it is empty and can be removed");
-                        return;
-                    }
-                    Ok(drained) => match drained.error {
-                        None => tracing::info!(path, left = drained.left, "disk is being drained"),
-                        Some(error) => tracing::warn!(
-                            path,
-                            left = drained.left,
-                            error,
-                            "disk is not drained yet; tried again"
-                        ),
-                    },
-                    Err(error) => {
-                        tracing::error!(path, %error, "disk not drained; restart the node");
-                        return;
-                    }
+                Ok(drained) => match drained.error {
+                    None => tracing::info!(path, left = drained.left, "disk is being drained"),
+                    Some(error) => tracing::warn!(
+                        path,
+                        left = drained.left,
+                        error,
+                        "disk is not drained yet; tried again"
+                    ),
+                },
+                Err(error) => {
+                    tracing::error!(path, %error, "disk not drained; restart the node");
+                    return;
                 }
             }
-        };
-        drop(self.env.tasks.spawn("disk drain", drain));
+        }
     }
 }
 

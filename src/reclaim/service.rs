@@ -104,8 +104,10 @@ impl Reclaim {
         let passes = move || Arc::clone(&of_passes).run_passes();
         let audits = move || Arc::clone(&of_audits).run_audits();
         drop(env.supervise("reclaim passes", stop.clone(), passes));
-        drop(env.supervise("reclaim audits", stop, audits));
-        drop(reclaim.env.tasks.spawn("oldest read", Arc::clone(&reclaim).watch_reads()));
+        drop(env.supervise("reclaim audits", stop.clone(), audits));
+        let of_reads = Arc::clone(&reclaim);
+        let reads = move || Arc::clone(&of_reads).watch_reads();
+        drop(env.supervise("oldest read", stop, reads));
         reclaim
     }
 

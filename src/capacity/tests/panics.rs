@@ -15,10 +15,19 @@ use crate::env::disk_sim::SimDisk;
 use crate::env::{Disk, DiskError, DiskFile, DiskTimes, Space};
 use crate::types::ExtentId;
 
+/// Which writes panic, once each.
+#[derive(Clone, Debug, Default)]
+struct Traps {
+    journal: Arc<AtomicBool>,
+    extents: Arc<AtomicBool>,
+}
+
 /// A disk whose files panic when they are told to.
 #[derive(Clone, Debug)]
 struct Trapped<T: ?Sized> {
     inner: Arc<T>,
+    traps: Traps,
+    /// That of this file.
     armed: Arc<AtomicBool>,
 }
 
@@ -29,18 +38,20 @@ impl<T: ?Sized> Trapped<T> {
         assert!(!self.armed.swap(false, Ordering::AcqRel), "sprung");
     }
 
-    fn file(&self, file: Arc<dyn DiskFile>) -> Arc<dyn DiskFile> {
-        Arc::new(Trapped { inner: file, armed: Arc::clone(&self.armed) })
+    fn file(&self, path: &str, file: Arc<dyn DiskFile>) -> Arc<dyn DiskFile> {
+        let traps = self.traps.clone();
+        let armed = if path == "journal" { &traps.journal } else { &traps.extents };
+        Arc::new(Trapped { inner: file, armed: Arc::clone(armed), traps })
     }
 }
 
 #[async_trait]
 impl Disk for Trapped<dyn Disk> {
     async fn open(&self, path: &str) -> Answer<Arc<dyn DiskFile>> {
-        Ok(self.file(self.inner.open(path).await?))
+        Ok(self.file(path, self.inner.open(path).await?))
     }
     async fn create(&self, path: &str) -> Answer<Arc<dyn DiskFile>> {
-        Ok(self.file(self.inner.create(path).await?))
+        Ok(self.file(path, self.inner.create(path).await?))
     }
     async fn rename(&self, from: &str, to: &str) -> Answer<()> {
         self.inner.rename(from, to).await
@@ -98,14 +109,24 @@ impl DiskFile for Trapped<dyn DiskFile> {
     }
 }
 
-async fn trapped() -> (Arc<CapacityNode>, crate::env::Env, Arc<AtomicBool>) {
-    let armed = Arc::new(AtomicBool::new(false));
-    let inner = SimDisk::new(1, 64 << 20).disk();
-    let disk = Arc::new(Trapped { inner, armed: Arc::clone(&armed) });
+struct Rig {
+    node: Arc<CapacityNode>,
+    env: crate::env::Env,
+    traps: Traps,
+    sim: SimDisk,
+}
+
+/// A node whose last disk has traps.
+async fn trapped(others: &[SimDisk]) -> Rig {
+    let (traps, sim) = (Traps::default(), SimDisk::new(1, 64 << 20));
+    let armed = Arc::default();
+    let disk = Arc::new(Trapped { inner: sim.disk(), armed, traps: traps.clone() });
     let env = env(1);
     let (config, metrics) = (CapacityConfig::small(), CapacityMetrics::default());
-    let node = CapacityNode::open(vec![disk], env.clone(), config, metrics).await.unwrap();
-    (node, env, armed)
+    let mut disks: Vec<Arc<dyn Disk>> = others.iter().map(SimDisk::disk).collect();
+    disks.push(disk);
+    let node = CapacityNode::open(disks, env.clone(), config, metrics).await.unwrap();
+    Rig { node, env, traps, sim }
 }
 
 async fn append(
@@ -123,10 +144,10 @@ async fn append(
 #[test]
 fn panic_of_the_journal_poisons_the_disk_and_is_told() {
     run(async {
-        let (node, env, armed) = trapped().await;
+        let Rig { node, env, traps, .. } = trapped(&[]).await;
         let extent = ExtentId::new(1);
         let first = store(&node, extent, 100).await.unwrap();
-        armed.store(true, Ordering::Release);
+        traps.journal.store(true, Ordering::Release);
         let end = end_after(0, &[100]);
         let failed = append(&node, extent, end, 100).await;
         assert!(matches!(failed, Err(Error::Poisoned { .. })), "{failed:?}");
@@ -142,16 +163,86 @@ fn panic_of_the_journal_poisons_the_disk_and_is_told() {
 #[test]
 fn panic_of_one_append_is_no_poisoned_disk() {
     run(async {
-        let (node, _, armed) = trapped().await;
+        let Rig { node, traps, .. } = trapped(&[]).await;
         let (extent, other) = (ExtentId::new(1), ExtentId::new(2));
         store(&node, extent, 100).await.unwrap();
         store(&node, other, 100).await.unwrap();
-        armed.store(true, Ordering::Release);
+        traps.extents.store(true, Ordering::Release);
         let end = end_after(0, &[100]);
         let failed = append(&node, extent, end, 500_000).await;
         assert!(matches!(failed, Err(Error::Ended { doing: "append" })), "{failed:?}");
         assert!(!node.disks()[0].poisoned);
         append(&node, other, end, 500_000).await.unwrap();
         node.seal(extent, ONE).await.unwrap();
+    });
+}
+
+#[test]
+fn panic_of_the_checkpoints_poisons_the_disk_and_is_told() {
+    run(async {
+        let Rig { node, env, traps, .. } = trapped(&[]).await;
+        for id in 1..=60 {
+            node.create(ExtentId::new(id), ExtentKind::Data, ONE).await.unwrap();
+        }
+        traps.extents.store(true, Ordering::Release);
+        let stopped = || env.tasks.health().stopped().iter().any(|(task, _)| *task == "checkpoint");
+        // More than the journal holds.
+        for id in 1..=60 {
+            if append(&node, ExtentId::new(id), 0, 10_000).await.is_err() {
+                break;
+            }
+        }
+        assert!(stopped() && node.disks()[0].poisoned);
+        assert!(store(&node, ExtentId::new(2_000), 100).await.is_err());
+    });
+}
+
+/// A checkpoint that somebody else asks for ends with its caller. The journal must not forget what
+/// that one had not yet written to the files.
+#[test]
+fn checkpoint_that_panicked_in_its_caller_loses_nothing() {
+    run(async {
+        let Rig { node, env, traps, sim } = trapped(&[]).await;
+        let mut stored = Vec::new();
+        for id in 1..=5 {
+            stored.push(store(&node, ExtentId::new(id), 900).await.unwrap());
+        }
+        traps.extents.store(true, Ordering::Release);
+        let of = Arc::clone(&node);
+        let erasing = env.tasks.spawn("erase", async move { of.erase_journals().await });
+        assert!(erasing.await.is_err(), "it did not panic");
+        assert!(!node.disks()[0].poisoned);
+        assert!(node.erase_journals().await.unwrap());
+        let node = super::disks::open(vec![sim.restart_after_kill()]).await.unwrap();
+        for location in &stored {
+            let read = node.read(location, 0..location.len).await.unwrap();
+            assert_eq!(read.concat(), payload(location.extent.get(), 900), "{location:?}");
+        }
+        node.shutdown().await;
+    });
+}
+
+#[test]
+fn panic_of_a_drain_leaves_the_extent_where_it_is_until_the_next_round() {
+    run(async {
+        let first = SimDisk::new(2, 64 << 20);
+        let Rig { node, traps, .. } = trapped(std::slice::from_ref(&first)).await;
+        let mut stored = Vec::new();
+        for id in 1..=6 {
+            let extent = ExtentId::new(id);
+            stored.push(store(&node, extent, 9_000).await.unwrap());
+            node.seal(extent, ONE).await.unwrap();
+        }
+        traps.extents.store(true, Ordering::Release);
+        assert!(node.set_draining(0, true));
+        let drained = node.drain(0).await.unwrap();
+        assert!(drained.error.is_some() && drained.left == 1, "{drained:?}");
+        let drained = node.drain(0).await.unwrap();
+        assert_eq!((drained.left, drained.error), (0, None));
+        for location in &stored {
+            let read = node.read(location, 0..location.len).await.unwrap();
+            assert_eq!(read.concat(), payload(location.extent.get(), 9_000));
+        }
+        node.shutdown().await;
     });
 }

@@ -9,6 +9,7 @@ use crate::capacity::CapacityConfig;
 use crate::capacity::CapacityMetrics;
 use crate::capacity::CapacityNode;
 use crate::capacity::FRAME_PAYLOAD_MAX;
+use crate::coordinator::Fault;
 use crate::coordinator::IdAllocator;
 use crate::coordinator::SimulatedStore;
 use crate::coordinator::counter::EXTENT_IDS;
@@ -35,6 +36,8 @@ struct Rig {
     node: Arc<CapacityNode>,
     pool: WritePool,
     inflight: InFlight,
+    coordinator: SimulatedStore,
+    env: Env,
 }
 
 async fn rig(capacity_bytes: u64, config: WriteConfig) -> Rig {
@@ -52,12 +55,12 @@ async fn rig(capacity_bytes: u64, config: WriteConfig) -> Rig {
     )
     .await
     .unwrap();
-    let coordinator = Arc::new(SimulatedStore::new().open(&env));
-    let ids = Arc::new(IdAllocator::new(coordinator, EXTENT_IDS));
+    let coordinator = SimulatedStore::new();
+    let ids = Arc::new(IdAllocator::new(Arc::new(coordinator.open(&env)), EXTENT_IDS));
     let inflight = InFlight::default();
     let capacity = Arc::clone(&node) as Arc<dyn Capacity>;
-    let pool = WritePool::start(config, capacity, ids, inflight.clone(), env);
-    Rig { disk, node, pool, inflight }
+    let pool = WritePool::start(config, capacity, ids, inflight.clone(), env.clone());
+    Rig { disk, node, pool, inflight, coordinator, env }
 }
 
 fn bytes(len: usize, salt: u8) -> Bytes {
@@ -247,4 +250,23 @@ async fn body_that_waits_too_long_for_its_append_is_refused_and_stored_nowhere()
     assert_eq!((queued.0.unwrap_err(), queued.1), (ErrorCode::ServerBusy, limit));
     assert_eq!((late.0.unwrap_err(), late.1), (ErrorCode::ServerBusy, limit));
     assert_eq!(stored().await, 2 * one, "the two of 5,000 bytes");
+}
+
+#[tokio::test(start_paused = true)]
+async fn shared_writer_that_panicked_answers_and_goes_on() {
+    let rig = rig(64 << 20, WriteConfig::default()).await;
+    rig.coordinator.inject(Fault::Panic);
+    let bodies: Vec<Bytes> = (0..10).map(|i| bytes(5000 + usize::from(i), i)).collect();
+    let store = |b: &Bytes| rig.pool.store(vec![b.clone()], b.len() as u64);
+    let patience = std::time::Duration::from_secs(60);
+    let all = futures_util::future::join_all(bodies.iter().map(store));
+    let failed = tokio::time::timeout(patience, all).await.expect("a body waits for ever");
+    let codes: Vec<_> = failed.into_iter().filter_map(Result::err).map(|e| e.code).collect();
+    assert!(!codes.is_empty() && codes.iter().all(|code| *code == ErrorCode::InternalError));
+    let health = rig.env.tasks.health();
+    assert_eq!((health.panics("shared data writer"), health.stopped()), (1, Vec::new()));
+    tokio::time::sleep(patience).await;
+    for body in &bodies {
+        assert_eq!(read(&rig, &store(body).await.unwrap()).await, body.as_ref());
+    }
 }

@@ -61,4 +61,6 @@ pub(crate) use cut::Paused;
 pub(crate) use owned::Owned;
 pub(crate) use partition::Partition;
 pub(crate) use recover::NotOpened;
+#[cfg(test)]
+pub(crate) use shared::Chore;
 pub(crate) use shared::{Failed, Shared};

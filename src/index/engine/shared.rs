@@ -1,5 +1,6 @@
 //! What all partitions of a host have in common.
 
+use std::collections::VecDeque;
 use std::fmt::Debug;
 use std::sync::Arc;
 use std::sync::Mutex;
@@ -160,9 +161,10 @@ impl Shared {
         self.owned.all()
     }
 
-    /// Seals and removes what is due. What fails is dropped: recovery seals, the audit removes.
+    /// Seals and removes what is due. What fails is dropped: recovery seals, the audit removes. So
+    /// is one that panics; the others stay due.
     pub(crate) async fn do_chores(&self) {
-        for chore in self.chores.take() {
+        while let Some(chore) = self.chores.next() {
             match chore {
                 Chore::Seal(extent, epoch) => {
                     if let Err(error) = self.parts.capacity.seal(extent, epoch).await {
@@ -170,15 +172,27 @@ impl Shared {
                     }
                 }
                 Chore::Leave(extent) if self.owned.leave(extent) => {
+                    // The audit removes nothing that counts as used.
+                    let _end = Ending { owned: &self.owned, extent };
                     if let Err(error) = self.parts.capacity.remove(extent).await {
                         tracing::debug!(%extent, %error, "could not remove an unused extent");
                     }
-                    // The audit removes nothing that counts as used.
-                    self.owned.end(extent);
                 }
                 Chore::Leave(_) => {}
             }
         }
+    }
+}
+
+/// Ends the use of an extent when it is dropped, also by a panic.
+struct Ending<'a> {
+    owned: &'a Owned,
+    extent: ExtentId,
+}
+
+impl Drop for Ending<'_> {
+    fn drop(&mut self) {
+        self.owned.end(self.extent);
     }
 }
 
@@ -191,17 +205,17 @@ pub(crate) enum Chore {
     Leave(ExtentId),
 }
 
-/// Chores not yet done.
+/// Chores not yet done, oldest first.
 #[derive(Debug, Default)]
-pub(crate) struct Chores(Mutex<Vec<Chore>>);
+pub(crate) struct Chores(Mutex<VecDeque<Chore>>);
 
 impl Chores {
     pub(crate) fn add(&self, chore: Chore) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(chore);
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push_back(chore);
     }
 
-    fn take(&self) -> Vec<Chore> {
-        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    fn next(&self) -> Option<Chore> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).pop_front()
     }
 }
 

@@ -1,3 +1,5 @@
+mod panics;
+
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -5,6 +5,8 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::Mutex;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -167,6 +169,8 @@ pub(super) struct FakeCapacity {
     pub(super) poisoned: Mutex<bool>,
     /// Those on a disk of their own that is poisoned.
     pub(super) poisoned_extents: Mutex<BTreeSet<u64>>,
+    /// The next call that frees or retains panics.
+    pub(super) trap: AtomicBool,
 }
 
 impl FakeCapacity {
@@ -238,6 +242,7 @@ impl Capacity for FakeCapacity {
     }
 
     async fn free(&self, locations: &[Location]) -> Result<(), capacity::Error> {
+        assert!(!self.trap.swap(false, Ordering::Relaxed), "sprung");
         let mut done = Ok(());
         let mut extents = self.extents.lock().unwrap();
         for location in locations {
@@ -261,6 +266,7 @@ impl Capacity for FakeCapacity {
     }
 
     async fn retain(&self, id: ExtentId, live: &[Range<u64>]) -> Result<(), capacity::Error> {
+        assert!(!self.trap.swap(false, Ordering::Relaxed), "sprung");
         self.check_extent(id)?;
         assert!(live.windows(2).all(|pair| pair[0].end < pair[1].start), "not disjoint: {live:?}");
         let mut extents = self.extents.lock().unwrap();

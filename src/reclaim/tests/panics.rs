@@ -1,0 +1,44 @@
+//! Tasks of reclaim that panic: they are started again and space is given back after all.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use super::fakes::*;
+use crate::capacity::ExtentKind::Data;
+use crate::capacity::ExtentState::Sealed;
+use crate::reclaim::Reclaim;
+
+const HOUR: Duration = Duration::from_secs(3_600);
+
+/// An extent with one blob; started with the next call that frees bound to panic.
+async fn trapped() -> Bench {
+    let bench = Bench::new();
+    bench.capacity.add(1, Data, Sealed, 20);
+    bench.index.must(&put("a", &[location(1, 0, 9)]));
+    bench.capacity.trap.store(true, Ordering::Relaxed);
+    drop(Reclaim::start(bench.setup().await));
+    bench
+}
+
+#[tokio::test(start_paused = true)]
+async fn passes_that_panicked_go_on_and_free_the_garbage() {
+    let bench = trapped().await;
+    bench.index.must(&delete("a"));
+    bench.after(HOUR).await;
+    let health = bench.env.tasks.health();
+    let (passes, audits) = (health.panics("reclaim passes"), health.panics("reclaim audits"));
+    assert_eq!((passes + audits, health.stopped()), (1, Vec::new()));
+    assert_eq!(bench.capacity.live(1).iter().filter(|byte| **byte < 10).count(), 0);
+    assert_eq!(bench.index.rows(), 0, "nothing is left to do");
+    bench.env.tasks.shutdown().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn audits_that_panicked_go_on_and_free_what_no_row_names() {
+    let bench = trapped().await;
+    bench.after(24 * HOUR).await;
+    let health = bench.env.tasks.health();
+    assert_eq!(health.panics("reclaim audits"), 1);
+    assert_eq!(bench.capacity.live(1), (0..10).collect::<Vec<u64>>());
+    bench.env.tasks.shutdown().await;
+}
