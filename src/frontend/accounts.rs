@@ -221,7 +221,8 @@ impl Accounts {
         self.unread.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Notes which parts of the list of accounts are not read. The accounts of all others are known.
+    /// Notes which parts of the list of accounts are not read. All accounts of the others are
+    /// known.
     pub fn set_unread(&self, unread: Vec<Unread>) {
         *self.unread.write().unwrap_or_else(PoisonError::into_inner) = unread;
     }
