@@ -9,6 +9,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
+mod audits;
+mod calls;
 mod capacity;
 mod change;
 mod changes;
@@ -218,4 +220,11 @@ fn index_writes_again_once_a_full_disk_has_room() {
 #[test]
 fn readers_keep_what_they_found_and_nothing_else() {
     check_seeds("readers", 20, readers::run);
+}
+
+/// Audits run while bytes are about to be named, by writes and copies, and while shared ones are
+/// read.
+#[test]
+fn audits_free_nothing_that_is_named_or_read() {
+    check_seeds("audits", 10, audits::run);
 }

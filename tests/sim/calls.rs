@@ -1,0 +1,136 @@
+//! Plain calls of a client that keeps no reference: what it looked up must be readable, and be what
+//! was written.
+
+use std::cell::Cell;
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use blockyard::capacity::Capacity;
+use blockyard::index::BlobView;
+use blockyard::index::DeleteBlob;
+use blockyard::index::Error;
+use blockyard::index::Guard;
+use blockyard::index::Piece;
+use blockyard::index::PutBlob;
+use blockyard::index::Read;
+use blockyard::index::ReadBlob;
+use blockyard::index::ReadReply;
+use blockyard::index::Write;
+use blockyard::index::inflight::ReadGuard;
+use blockyard::types::BlobProperties;
+use blockyard::types::Crc64;
+use blockyard::types::DeleteScope;
+use blockyard::types::ExtentId;
+use blockyard::types::Metadata;
+use blockyard::types::NewKind;
+use blockyard::types::RoutingKey;
+use blockyard::types::Tags;
+
+use crate::draw::Draw;
+use crate::draw::content;
+use crate::index::key;
+use crate::seeds::Violation;
+use crate::stack::Stack;
+
+/// The client.
+pub(crate) struct Calls<'a> {
+    pub(crate) stack: &'a Stack,
+    pub(crate) draw: &'a Draw,
+    tags: Cell<u64>,
+}
+
+/// What a read has looked up, and what keeps it.
+pub(crate) struct Opened {
+    pub(crate) view: Box<BlobView>,
+    _guard: ReadGuard,
+}
+
+impl<'a> Calls<'a> {
+    pub(crate) fn new(stack: &'a Stack, draw: &'a Draw) -> Self {
+        Self { stack, draw, tags: Cell::default() }
+    }
+
+    pub(crate) async fn pause(&self, milliseconds: u64) {
+        let time = Duration::from_millis(self.draw.between(0, milliseconds));
+        self.stack.env.clock.sleep(time).await;
+    }
+
+    /// Stores new bytes and names them after at most `wait` milliseconds. A stalled disk refuses
+    /// some, which is no matter here.
+    pub(crate) async fn put(&self, name: &str, wait: u64) {
+        self.tags.set(self.tags.get() + 1);
+        let bytes = content(self.tags.get(), self.draw.between(30_000, 48_000));
+        let (crc64, len) = (Crc64::of(&bytes), bytes.len() as u64);
+        let Ok(stored) = self.stack.pool.store(vec![bytes], len).await else { return };
+        if wait > 0 {
+            self.pause(wait).await;
+        }
+        let put = Write::PutBlob(PutBlob {
+            key: key(name),
+            guard: Guard::default(),
+            properties: BlobProperties::default(),
+            metadata: Metadata::default(),
+            kind: NewKind::Block,
+            tags: Tags::default(),
+            content: stored.content(),
+            crc64,
+            tier: None,
+        });
+        let committing = stored.committing();
+        if let Err(Error::Overloaded) = self.stack.router.write(put).await {
+            committing.refused();
+        }
+    }
+
+    pub(crate) async fn delete(&self, name: &str) {
+        let scope = DeleteScope::Blob;
+        let delete =
+            Write::DeleteBlob(DeleteBlob { key: key(name), guard: Guard::default(), scope });
+        drop(self.stack.router.write(delete).await);
+    }
+
+    pub(crate) async fn open(&self, name: &str) -> Result<Option<Opened>, Violation> {
+        let mut guard = self.stack.inflight.read(self.stack.env.clock.monotonic());
+        let (key, range) = (key(name), None);
+        let position = RoutingKey::blob(&key);
+        let read = ReadBlob { key, snapshot: None, guard: Guard::default(), range, pieces: true };
+        match self.stack.router.read(position.as_bytes(), Read::Blob(read)).await {
+            Ok(ReadReply::Blob(view)) => {
+                guard.names(extents(&view));
+                Ok(Some(Opened { view, _guard: guard }))
+            }
+            Err(Error::BlobNotFound) => Ok(None),
+            Ok(other) => Err(format!("{name}: unexpected answer {other:?}")),
+            Err(error) => Err(format!("{name}: {error}")),
+        }
+    }
+
+    /// What was looked up is there.
+    pub(crate) async fn finish(&self, opened: &Opened) -> Result<(), Violation> {
+        let mut bytes = Vec::new();
+        for piece in &opened.view.pieces {
+            let Piece::Stored { location, range } = piece else {
+                return Err(format!("not in an extent: {piece:?}"));
+            };
+            let read = self.stack.capacity.read(location, range.clone()).await;
+            bytes.extend(read.map_err(|error| format!("a running read: {error}"))?.concat());
+        }
+        if Crc64::of(&bytes) != opened.view.record.crc64 {
+            return Err("a read shows other bytes than it looked up".to_owned());
+        }
+        Ok(())
+    }
+
+    /// Reads a blob that goes on being looked at for at most `wait` milliseconds.
+    pub(crate) async fn read(&self, name: &str, wait: u64) -> Result<(), Violation> {
+        if let Some(opened) = self.open(name).await? {
+            self.pause(wait).await;
+            self.finish(&opened).await?;
+        }
+        Ok(())
+    }
+}
+
+pub(crate) fn extents(view: &BlobView) -> BTreeSet<ExtentId> {
+    view.pieces.iter().filter_map(Piece::extent).collect()
+}
