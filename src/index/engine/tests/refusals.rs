@@ -136,6 +136,28 @@ async fn torn_log_takes_writes_again_once_it_has_rolled() {
     assert_eq!(world.open().await.unwrap().rows().await, rows);
 }
 
+/// The append that failed has reached the log all the same. Its write was refused, so it must not
+/// appear: the record that follows says where the extent before it ended.
+#[tokio::test(start_paused = true)]
+async fn record_of_a_failed_append_stays_cut_off_once_the_log_has_rolled() {
+    let world = World::new().await;
+    let partition = world.open().await.unwrap();
+    partition.apply(put("before", "1")).await.unwrap();
+    world.coordinator_is_away(true);
+    world.capacity.fail(When::Once(0), Fault::Lied(capacity::Error::Poisoned { disk: 0 }));
+    let refused = partition.apply(put("refused", "2")).await;
+    assert!(matches!(refused, Err(Error::Unavailable(_))), "{refused:?}");
+    world.coordinator_is_away(false);
+    sleep(&partition, LONG).await;
+    partition.apply(put("after", "3")).await.unwrap();
+    let rows = partition.rows().await;
+    let keys: Vec<_> = rows.iter().map(|(key, _)| key.as_ref()).collect();
+    assert_eq!(keys, [b"after".as_slice(), b"before"]);
+    drop(partition);
+    assert_eq!(world.descriptor().await.log.len(), 2, "the log has rolled and was not flushed");
+    assert_eq!(world.open().await.unwrap().rows().await, rows);
+}
+
 /// A manifest that may or may not be durable names runs that must stay until a roll has cut it off,
 /// and no longer.
 #[tokio::test(start_paused = true)]

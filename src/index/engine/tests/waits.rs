@@ -6,6 +6,7 @@ use std::time::Duration;
 use crate::index::api::Error;
 use crate::index::engine::partition::Partition;
 use crate::index::engine::testing::{World, put};
+use crate::index::rows::{Family, Rows};
 
 const LIMIT: Duration = Duration::from_secs(2);
 
@@ -56,6 +57,25 @@ async fn stalled_disk_refuses_what_was_not_begun_and_waits_for_what_was() {
     assert_eq!(after, Ok(()), "the disk works again");
     let keys: Vec<_> = partition.rows().await.into_iter().map(|(key, _)| key).collect();
     assert_eq!(keys, ["after", "began", "first"], "what was refused never happens");
+}
+
+/// A power cut could still take the row back.
+#[tokio::test(start_paused = true)]
+async fn row_is_not_read_before_it_is_durable() {
+    let mut world = World::new().await;
+    let partition = open(&mut world).await;
+    let stalled = world.capacity.stall().await;
+    let look = async || partition.core.snapshot().get(Family::Main, b"late").await.unwrap();
+    let (written, (before, scanned)) =
+        tokio::join!(write(&partition, "late", Duration::ZERO), async {
+            tokio::time::sleep(LIMIT / 2).await;
+            let seen = (look().await, partition.rows().await.len());
+            drop(stalled);
+            seen
+        });
+    assert_eq!(written.0, Ok(()));
+    assert_eq!((before, scanned), (None, 1));
+    assert_eq!(look().await.as_deref(), Some(b"value".as_slice()));
 }
 
 #[tokio::test(start_paused = true)]
