@@ -1,6 +1,11 @@
 //! Checksums per MiB: what every byte pays on its way in and out.
 
+use blockyard::types::ChunkCipher;
+use blockyard::types::ChunkSealer;
+use blockyard::types::CustomerKey;
+use blockyard::types::Seal;
 use blockyard::types::crc32c;
+use bytes::Bytes;
 use divan::Bencher;
 use divan::counter::BytesCount;
 use md5::Digest;
@@ -29,4 +34,48 @@ fn crc64_mib(bencher: Bencher<'_, '_>) {
 fn md5_mib(bencher: Bencher<'_, '_>) {
     let bytes = vec![7_u8; BYTES];
     bencher.counter(BytesCount::new(BYTES)).bench(|| Md5::digest(divan::black_box(&bytes)));
+}
+
+fn customer_key() -> (CustomerKey, Seal) {
+    let text = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
+    let key = CustomerKey::from_base64(text).expect("base64 of 32 bytes");
+    let seal = key.seal([1; 16]);
+    (key, seal)
+}
+
+fn cipher() -> ChunkCipher {
+    let (key, seal) = customer_key();
+    key.chunks(&seal, BYTES as u64).expect("the seal is of the key")
+}
+
+/// Counter mode, of content that earlier releases wrote under a customer-provided key.
+#[divan::bench]
+fn customer_key_counter_mode_mib(bencher: Bencher<'_, '_>) {
+    let (bytes, (key, seal)) = (vec![7_u8; BYTES], customer_key());
+    bencher
+        .counter(BytesCount::new(BYTES))
+        .bench(|| key.cipher(&seal).map(|mut cipher| cipher.apply(0, divan::black_box(&bytes))));
+}
+
+/// Sealing content under a customer-provided key.
+#[divan::bench]
+fn customer_key_seal_mib(bencher: Bencher<'_, '_>) {
+    let bytes = vec![7_u8; BYTES];
+    bencher.counter(BytesCount::new(BYTES)).bench(|| {
+        let mut sealer = ChunkSealer::new(cipher());
+        (sealer.push(divan::black_box(&bytes)), sealer.finish())
+    });
+}
+
+/// Opening it.
+#[divan::bench]
+fn customer_key_open_mib(bencher: Bencher<'_, '_>) {
+    let mut sealer = ChunkSealer::new(cipher());
+    let mut sealed = sealer.push(&[7_u8; BYTES]);
+    sealed.extend(sealer.finish());
+    let sealed = [Bytes::from(sealed.concat())];
+    let all = 0..BYTES as u64;
+    bencher
+        .counter(BytesCount::new(BYTES))
+        .bench(|| cipher().open(&all, divan::black_box(&sealed)));
 }

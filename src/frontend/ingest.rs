@@ -10,10 +10,15 @@ use crate::frontend::write::WritePool;
 use crate::protocol::Error;
 use crate::protocol::ErrorCode;
 use crate::protocol::operation::Upload;
+use crate::types::ChunkSealer;
 use crate::types::Crc64;
 use crate::types::Crc64Hasher;
 use crate::types::Md5;
 use crate::types::Md5Hasher;
+use crate::types::SEALED_CHUNK_BYTES;
+
+#[expect(clippy::cast_possible_truncation, reason = "16 KiB")]
+const CHUNK: usize = SEALED_CHUNK_BYTES as usize;
 
 /// Stored content and its checksums.
 #[derive(Debug)]
@@ -22,6 +27,14 @@ pub(crate) struct Ingested {
     pub(crate) crc64: Crc64,
     /// Computed when wanted or claimed.
     pub(crate) md5: Option<Md5>,
+}
+
+impl Ingested {
+    /// The CRC-64 that a row keeps. Of sealed content there is none: it would tell of the plain
+    /// text, and the tags of the chunks say more.
+    pub(crate) const fn kept_crc64(&self) -> Crc64 {
+        if self.stored.is_sealed() { Crc64::EMPTY } else { self.crc64 }
+    }
 }
 
 struct Hashes {
@@ -58,7 +71,7 @@ impl Hashes {
 }
 
 /// Reads exactly `upload.len` bytes and stores them durably. Nothing refers to them yet: dropping the result frees them.
-/// Checksums are of the plain text; with `sealing` the stored bytes are its ciphertext.
+/// Checksums are of the plain text; with `sealing` the stored bytes are its sealed chunks.
 pub(crate) async fn ingest(
     pool: &WritePool,
     body: &mut RequestBody,
@@ -87,39 +100,49 @@ async fn ingest_within(
     body: &mut RequestBody,
     upload: &Upload,
     (md5_wanted, inline_max): (bool, u64),
-    mut sealing: Option<Sealing>,
+    sealing: Option<Sealing>,
 ) -> Result<Ingested, Error> {
     body.expect(upload);
     let mut hashes = Hashes::new(upload, md5_wanted);
+    let seal = sealing.as_ref().map(Sealing::seal);
+    let mut sealer = sealing.map(|sealing| sealing.begin(upload.len));
     if pool.fits_in_memory(upload.len) {
         let (mut pieces, _held) = collect(pool, body, upload.len, &mut hashes).await?;
         // Checked before anything is stored: a wrong body leaves no garbage.
         let (crc64, md5) = hashes.finish(upload)?;
-        if let Some(sealing) = &mut sealing {
-            pieces = pieces.iter().map(|piece| sealing.apply(piece)).collect();
+        if let Some(sealer) = &mut sealer {
+            pieces = pieces.iter().flat_map(|piece| sealer.push(piece)).collect();
+            pieces.extend(sealer.finish());
         }
-        let stored = pool
-            .store_within(pieces, upload.len, inline_max)
-            .await?
-            .under(sealing.map(|s| s.seal()));
+        let stored = pool.store_within(pieces, upload.len, inline_max).await?.under(seal);
         return Ok(Ingested { stored, crc64, md5 });
     }
+    // The chunk in the making.
+    let _held = match sealer {
+        Some(_) => Some(pool.budget().take(body.payer(), CHUNK)?),
+        None => None,
+    };
     let mut stream = pool.stream(body.payer());
     let mut left = upload.len;
     while let Some(piece) = body.next().await? {
         left = left.checked_sub(piece.len() as u64).ok_or(ErrorCode::InvalidInput)?;
         hashes.update(&piece);
-        let piece = match &mut sealing {
-            Some(sealing) => sealing.apply(&piece),
-            None => piece,
+        let Some(sealer) = &mut sealer else {
+            stream.push(piece).await?;
+            continue;
         };
-        stream.push(piece).await?;
+        for chunk in sealer.push(&piece) {
+            stream.push(chunk).await?;
+        }
     }
     if left > 0 {
         return Err(short());
     }
     let (crc64, md5) = hashes.finish(upload)?;
-    let stored = stream.finish().await?.under(sealing.map(|s| s.seal()));
+    if let Some(last) = sealer.as_mut().and_then(ChunkSealer::finish) {
+        stream.push(last).await?;
+    }
+    let stored = stream.finish().await?.under(seal);
     Ok(Ingested { stored, crc64, md5 })
 }
 
@@ -149,16 +172,14 @@ pub(crate) async fn ingest_pages(
     body: &mut RequestBody,
     upload: &Upload,
     start: u64,
-    mut sealing: Option<Sealing>,
+    sealing: Option<Sealing>,
 ) -> Result<Ingested, Error> {
     body.expect(upload);
     let mut hashes = Hashes::new(upload, false);
-    let (mut pieces, _held) = collect(pool, body, upload.len, &mut hashes).await?;
+    let (pieces, _held) = collect(pool, body, upload.len, &mut hashes).await?;
     let (crc64, md5) = hashes.finish(upload)?;
-    if let Some(sealing) = &mut sealing {
-        pieces = pieces.iter().map(|piece| sealing.apply(piece)).collect();
-    }
-    let stored = pool.store_pages(pieces, start).await?.under(sealing.map(|s| s.seal()));
+    let seal = sealing.as_ref().map(Sealing::seal);
+    let stored = pool.store_pages_under(pieces, start, sealing.as_ref()).await?.under(seal);
     Ok(Ingested { stored, crc64, md5 })
 }
 

@@ -1,5 +1,5 @@
-//! Content under customer-provided keys: encrypted on its way in, decrypted on its way out. The key lives as long as
-//! the request.
+//! Content under customer-provided keys: sealed on its way in, opened and verified on its way out.
+//! The key lives as long as the request.
 
 use bytes::Bytes;
 
@@ -8,27 +8,30 @@ use crate::capacity::Capacity;
 use crate::env::Env;
 use crate::frontend::read;
 use crate::index::Piece;
-use crate::types::ContentCipher;
+use crate::protocol::Error;
+use crate::protocol::ErrorCode;
+use crate::types::BlobProperties;
+use crate::types::ChunkSealer;
+use crate::types::ContentMd5;
 use crate::types::CustomerKey;
+use crate::types::ExtentId;
 use crate::types::Seal;
+use crate::types::sealed_range;
+use crate::types::step_end;
 
-/// Encrypts one content, piece by piece.
+/// Seals what one request brings, under a nonce of its own.
 #[derive(Debug)]
 pub(crate) struct Sealing {
+    key: CustomerKey,
     seal: Seal,
-    cipher: ContentCipher,
-    at: u64,
 }
 
 impl Sealing {
     /// A seal with a fresh nonce; `None` without a key.
     pub(crate) fn new(env: &Env, key: Option<&CustomerKey>) -> Option<Self> {
-        let key = key?;
-        let mut nonce = [0; 16];
-        nonce[..8].copy_from_slice(&env.rand.next_u64().to_be_bytes());
-        nonce[8..].copy_from_slice(&env.rand.next_u64().to_be_bytes());
-        let seal = key.seal(nonce);
-        Some(Self { seal, cipher: key.cipher(&seal)?, at: 0 })
+        let key = key?.clone();
+        let seal = key.seal(nonce(env));
+        Some(Self { key, seal })
     }
 
     /// What the row keeps.
@@ -36,12 +39,56 @@ impl Sealing {
         self.seal
     }
 
-    /// The next piece, encrypted.
-    pub(crate) fn apply(&mut self, piece: &[u8]) -> Bytes {
-        let sealed = self.cipher.apply(self.at, piece);
-        self.at += sealed.len() as u64;
+    /// Begins a content of `len` bytes.
+    pub(crate) fn begin(&self, len: u64) -> ChunkSealer {
+        self.sealer(self.seal, len)
+    }
+
+    /// Part `number` of a Put Page, sealed: each part is a content by itself, so that the index
+    /// can cut and drop it without the key.
+    pub(crate) fn part(&self, number: u64, bytes: &Bytes) -> Vec<Bytes> {
+        let mut sealer = self.sealer(self.seal.part(number), bytes.len() as u64);
+        let mut sealed = sealer.push(bytes);
+        sealed.extend(sealer.finish());
         sealed
     }
+
+    fn sealer(&self, seal: Seal, len: u64) -> ChunkSealer {
+        ChunkSealer::new(self.key.chunks(&seal, len).expect("the seal was made with this key"))
+    }
+}
+
+fn nonce(env: &Env) -> [u8; 16] {
+    let mut nonce = [0; 16];
+    nonce[..8].copy_from_slice(&env.rand.next_u64().to_be_bytes());
+    nonce[8..].copy_from_slice(&env.rand.next_u64().to_be_bytes());
+    nonce
+}
+
+/// Seals the Content-MD5 of properties that a request with a key sets.
+pub(crate) fn seal_md5(env: &Env, key: Option<&CustomerKey>, properties: &mut BlobProperties) {
+    if let (Some(key), Some(md5)) = (key, properties.content_md5.plain()) {
+        properties.content_md5 = ContentMd5::Sealed(Box::new(key.seal_md5(md5, nonce(env))));
+    }
+}
+
+/// Opens the Content-MD5 of a blob that is read with its key.
+///
+/// # Errors
+/// `InternalError` when it was changed on disk.
+pub(crate) fn open_md5(
+    key: Option<&CustomerKey>,
+    properties: &mut BlobProperties,
+) -> Result<(), Error> {
+    let (Some(key), ContentMd5::Sealed(sealed)) = (key, &properties.content_md5) else {
+        return Ok(());
+    };
+    let md5 = key.open_md5(sealed).ok_or_else(|| {
+        tracing::error!("the stored Content-MD5 of a blob is damaged or was changed");
+        Error::from(ErrorCode::InternalError)
+    })?;
+    properties.content_md5 = ContentMd5::Plain(md5);
+    Ok(())
 }
 
 /// Why a piece is not to be had.
@@ -52,35 +99,54 @@ pub(crate) enum Fault {
     /// It is under a customer-provided key that is not at hand.
     #[error("the content is encrypted under another key")]
     Locked,
+    /// It is not what was stored: its checksums may be right.
+    #[error(
+        "encrypted content in {} is damaged or was changed",
+        .0.map_or("a row".to_owned(), |extent| format!("extent {extent}"))
+    )]
+    NotAuthentic(Option<ExtentId>),
 }
 
-/// Reads a piece, decrypted.
+/// Reads a piece, decrypted and, but for content of earlier releases, verified.
 pub(crate) async fn fetch(
     capacity: &dyn Capacity,
     key: Option<&CustomerKey>,
     piece: &Piece,
 ) -> Result<Vec<Bytes>, Fault> {
-    let (mut sealed, mut piece) = (None, piece);
-    while let Piece::Encrypted { seal, at, piece: inner } = piece {
-        let cipher = key.and_then(|key| key.cipher(seal)).ok_or(Fault::Locked)?;
-        (sealed, piece) = (Some((cipher, *at)), inner);
+    match piece {
+        Piece::Encrypted { seal, at, piece } => {
+            let mut cipher = key.and_then(|key| key.cipher(seal)).ok_or(Fault::Locked)?;
+            let mut at = *at;
+            let decrypt = |sealed: &Bytes| {
+                let plain = cipher.apply(at, sealed);
+                at += plain.len() as u64;
+                plain
+            };
+            Ok(stored(capacity, piece).await?.iter().map(decrypt).collect())
+        }
+        Piece::Authenticated { seal, len, range, piece } => {
+            let cipher = key.and_then(|key| key.chunks(seal, *len)).ok_or(Fault::Locked)?;
+            let sealed = stored(capacity, piece).await?;
+            let plain = cipher.open(range, &sealed);
+            Ok(vec![plain.ok_or_else(|| Fault::NotAuthentic(piece.extent()))?])
+        }
+        Piece::Inline(_) | Piece::Stored { .. } | Piece::Zeros(_) => stored(capacity, piece).await,
     }
-    let pieces = match piece {
-        Piece::Inline(bytes) => vec![bytes.clone()],
-        Piece::Stored { location, range } => capacity.read(location, range.clone()).await?,
-        Piece::Encrypted { .. } => return Err(Fault::Locked),
-        Piece::Zeros(len) => read::zeros(*len).into(),
-    };
-    let Some((mut cipher, mut at)) = sealed else { return Ok(pieces) };
-    let decrypt = pieces.iter().map(|sealed| {
-        let plain = cipher.apply(at, sealed);
-        at += plain.len() as u64;
-        plain
-    });
-    Ok(decrypt.collect())
 }
 
-/// Cuts a piece at the next multiple of `step` payload bytes, so that no frame is read twice; what is left comes second.
+/// Reads a piece as it is stored.
+async fn stored(capacity: &dyn Capacity, piece: &Piece) -> Result<Vec<Bytes>, Fault> {
+    match piece {
+        Piece::Inline(bytes) => Ok(vec![bytes.clone()]),
+        Piece::Stored { location, range } => Ok(capacity.read(location, range.clone()).await?),
+        Piece::Zeros(len) => Ok(read::zeros(*len).into()),
+        // Nothing is encrypted twice.
+        Piece::Encrypted { .. } | Piece::Authenticated { .. } => Err(Fault::Locked),
+    }
+}
+
+/// Cuts a piece at the next multiple of `step` stored bytes, so that no frame is read twice; what
+/// is left comes second.
 pub(crate) fn cut(piece: Piece, step: u64) -> (Piece, Option<Piece>) {
     match piece {
         Piece::Stored { location, range } => {
@@ -94,6 +160,18 @@ pub(crate) fn cut(piece: Piece, step: u64) -> (Piece, Option<Piece>) {
             let wrap = |at, piece| Piece::Encrypted { seal, at, piece: Box::new(piece) };
             (wrap(at, first), rest.map(|rest| wrap(past, rest)))
         }
+        Piece::Authenticated { seal, len, range, piece } => {
+            let end = step_end(range.start, step).min(range.end);
+            let wrap =
+                |range, piece| Piece::Authenticated { seal, len, range, piece: Box::new(piece) };
+            if end == range.end {
+                return (wrap(range, *piece), None);
+            }
+            let first = range.start..end;
+            let sealed = sealed_range(&first, u64::MAX);
+            let (now, rest) = split(*piece, sealed.end - sealed.start);
+            (wrap(first, now), rest.map(|rest| wrap(end..range.end, rest)))
+        }
         Piece::Zeros(len) => {
             let first = len.min(step);
             (Piece::Zeros(first), (first < len).then(|| Piece::Zeros(len - first)))
@@ -102,37 +180,31 @@ pub(crate) fn cut(piece: Piece, step: u64) -> (Piece, Option<Piece>) {
     }
 }
 
+/// The first `len` bytes of a piece that is stored or in a row, and what is left of it.
+fn split(piece: Piece, len: u64) -> (Piece, Option<Piece>) {
+    match piece {
+        Piece::Stored { location, range } if range.end - range.start > len => {
+            let middle = range.start + len;
+            let rest = Piece::Stored { location, range: middle..range.end };
+            (Piece::Stored { location, range: range.start..middle }, Some(rest))
+        }
+        Piece::Inline(bytes) if bytes.len() as u64 > len => {
+            let middle = usize::try_from(len).unwrap_or(usize::MAX);
+            (Piece::Inline(bytes.slice(..middle)), Some(Piece::Inline(bytes.slice(middle..))))
+        }
+        whole => (whole, None),
+    }
+}
+
 /// Payload bytes of a piece.
 pub(crate) fn length(piece: &Piece) -> u64 {
     match piece {
         Piece::Inline(bytes) => bytes.len() as u64,
-        Piece::Stored { range, .. } => range.end - range.start,
+        Piece::Stored { range, .. } | Piece::Authenticated { range, .. } => range.end - range.start,
         Piece::Encrypted { piece, .. } => length(piece),
         Piece::Zeros(len) => *len,
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::types::ExtentId;
-    use crate::types::Location;
-
-    fn encrypted(at: u64, piece: Piece) -> Piece {
-        let seal = Seal { nonce: [1; 16], key_sha256: [2; 32] };
-        Piece::Encrypted { seal, at, piece: Box::new(piece) }
-    }
-
-    #[test]
-    fn a_cut_piece_knows_where_it_begins() {
-        let location = Location { extent: ExtentId::new(1), offset: 0, len: 100, crc: 0 };
-        let stored = |range| Piece::Stored { location, range };
-        let (first, rest) = cut(encrypted(1005, stored(5..95)), 10);
-        assert_eq!(first, encrypted(1005, stored(5..10)));
-        assert_eq!(rest, Some(encrypted(1010, stored(10..95))));
-        let (first, rest) = cut(stored(90..95), 10);
-        assert_eq!((first, rest), (stored(90..95), None));
-        let inline = encrypted(0, Piece::Inline("abc".into()));
-        assert_eq!(cut(inline.clone(), 1), (inline, None));
-    }
-}
+mod tests;

@@ -368,7 +368,8 @@ impl<'a> BlobCheck<'a> {
             }
         }
         if content.seal().is_some() {
-            // Its CRC-64 is of the plain text, for which the key is needed; the frames' checksums held.
+            // Its CRC-64 is of the plain text, for which the key is needed, or is not kept. The
+            // checksums of the frames held.
             self.report.encrypted_bytes += content.len();
         } else if hasher.finish() != crc64 {
             self.problem("bytes differ from their CRC-64");

@@ -217,6 +217,16 @@ impl Md5 {
         Self(md5::Md5::digest(bytes).into())
     }
 
+    /// The digest with these bytes.
+    pub(super) const fn from_bytes(bytes: [u8; 16]) -> Self {
+        Self(bytes)
+    }
+
+    /// Its bytes.
+    pub(super) const fn as_bytes(&self) -> &[u8; 16] {
+        &self.0
+    }
+
     /// Reads the header value; `None` unless it is base64 of 16 bytes.
     #[must_use]
     pub fn from_base64(text: &str) -> Option<Self> {

@@ -1,12 +1,10 @@
-//! Content under customer-provided keys: AES-256 in counter mode, so that any range is decrypted by itself.
+//! Customer-provided keys, and content of earlier releases under them: AES-256 in counter mode,
+//! which is read and no longer written. New content is in `chunks.rs`.
 //!
-//! Counter mode is broken by using a keystream twice, so no keystream is: everything a request brings is encrypted once, from
-//! a random nonce of 128 bits of its own, and what is stored is never changed. Pages that are written over are new content
-//! with a new nonce; what is left of the old ones keeps its place in the old keystream ([`Seal::after`]). Two of n requests
-//! under one key meet in a nonce, or in the 2^28 counters behind it, with a chance of about n^2 / 2^100.
+//! What is left of a page that was written over keeps its place in the keystream ([`Seal::after`]).
+//! Counter mode does not notice a changed byte: only checksums do, which are no secret.
 //!
-//! The only file that names `aes` and `ctr`. Counter mode alone does not notice a changed byte:
-//! frame and content checksums do that, here as for all content.
+//! The only file that names `aes`, `ctr` and `ring::hkdf`.
 
 use std::fmt;
 
@@ -18,6 +16,7 @@ use ctr::Ctr128BE;
 use ctr::cipher::KeyIvInit;
 use ctr::cipher::StreamCipher;
 use ctr::cipher::StreamCipherSeek;
+use ring::hkdf;
 use serde::{Deserialize, Serialize};
 use sha2::Digest;
 use sha2::Sha256;
@@ -31,7 +30,8 @@ const BLOCK_BYTES: u64 = 16;
 /// SHA-256 of a customer-provided key: all that is ever kept of one.
 pub type KeySha256 = [u8; 32];
 
-/// A key that came with a request (`x-ms-encryption-key`). Never stored or shown; wiped when dropped.
+/// A key that came with a request (`x-ms-encryption-key`). Never stored or shown; wiped when
+/// dropped.
 #[derive(Clone)]
 pub struct CustomerKey {
     key: Zeroizing<[u8; 32]>,
@@ -54,7 +54,8 @@ impl CustomerKey {
         Encryption::Customer(self.sha256)
     }
 
-    /// The cipher of the content that `seal` belongs to; `None` when it is under another key.
+    /// The cipher of content of an earlier release that `seal` belongs to; `None` when it is under
+    /// another key.
     #[must_use]
     pub fn cipher(&self, seal: &Seal) -> Option<ContentCipher> {
         (self.sha256 == seal.key_sha256)
@@ -65,6 +66,22 @@ impl CustomerKey {
     #[must_use]
     pub const fn seal(&self, nonce: [u8; 16]) -> Seal {
         Seal { nonce, key_sha256: self.sha256 }
+    }
+
+    /// A key for one purpose and one nonce (HKDF with SHA-256, RFC 5869). So no two contents have
+    /// the same key, and none has the customer's own, which encrypted content of earlier releases.
+    /// `None` when the seal is of another key.
+    pub(super) fn derive(&self, seal: &Seal, purpose: &[u8]) -> Option<Zeroizing<[u8; 32]>> {
+        if self.sha256 != seal.key_sha256 {
+            return None;
+        }
+        let mut derived = Zeroizing::new([0; 32]);
+        hkdf::Salt::new(hkdf::HKDF_SHA256, &seal.nonce)
+            .extract(self.key.as_slice())
+            .expand(&[purpose], hkdf::HKDF_SHA256)
+            .and_then(|okm| okm.fill(derived.as_mut_slice()))
+            .expect("32 bytes are one block of SHA-256");
+        Some(derived)
     }
 }
 
@@ -82,28 +99,35 @@ impl fmt::Debug for CustomerKey {
     }
 }
 
-/// What a row keeps beside encrypted content: how to decrypt it, given the key.
+/// What a row keeps beside encrypted content: how to decrypt it, given the key. The nonce is the
+/// first value of the counter of earlier releases, the salt of the derived key of chunks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Seal {
-    /// The counter's first value, big endian.
+    /// Random, big endian.
     pub nonce: [u8; 16],
     /// Which key.
     pub key_sha256: KeySha256,
 }
 
 impl Seal {
-    /// The seal of the part of the content that begins at byte `at`, a multiple of 16.
+    /// The seal of part `number` of a write whose parts are contents by themselves.
+    #[must_use]
+    pub const fn part(self, number: u64) -> Self {
+        // Lossless: a u64 fits.
+        let nonce = u128::from_be_bytes(self.nonce).wrapping_add(number as u128).to_be_bytes();
+        Self { nonce, ..self }
+    }
+
+    /// In counter mode: the seal of the part of the content that begins at byte `at`, a multiple
+    /// of 16.
     #[must_use]
     pub const fn after(self, at: u64) -> Self {
         debug_assert!(at.is_multiple_of(BLOCK_BYTES));
-        // Lossless: a u64 fits.
-        let blocks = (at / BLOCK_BYTES) as u128;
-        let nonce = u128::from_be_bytes(self.nonce).wrapping_add(blocks).to_be_bytes();
-        Self { nonce, ..self }
+        self.part(at / BLOCK_BYTES)
     }
 }
 
-/// Encrypts and decrypts one content: the same operation.
+/// Encrypts and decrypts one content in counter mode: the same operation.
 pub struct ContentCipher(Ctr128BE<Aes256>);
 
 impl fmt::Debug for ContentCipher {
@@ -113,7 +137,8 @@ impl fmt::Debug for ContentCipher {
 }
 
 impl ContentCipher {
-    /// Encrypts or decrypts what starts at byte `at` of the content. Copies: the piece may be shared.
+    /// Encrypts or decrypts what starts at byte `at` of the content. Copies: the piece may be
+    /// shared.
     #[must_use]
     pub fn apply(&mut self, at: u64, piece: &[u8]) -> Bytes {
         let mut out = piece.to_vec();

@@ -4,8 +4,10 @@
 
 mod block;
 mod checksum;
+mod chunks;
 mod cipher;
 mod condition;
+mod content_md5;
 mod encryption;
 mod etag;
 mod ids;
@@ -36,8 +38,13 @@ pub use block::{
 pub use checksum::{
     Crc32c, Crc64, Crc64Combiner, Crc64Hasher, Md5, Md5Hasher, crc32c, crc32c_combine,
 };
+pub use chunks::{
+    CHUNK_BYTES, CHUNK_TAG_BYTES, ChunkCipher, ChunkFormat, ChunkSealer, SEALED_CHUNK_BYTES,
+    content_len, sealed_len, sealed_range, step_end,
+};
 pub use cipher::{ContentCipher, CustomerKey, KeySha256, Seal};
 pub use condition::{Conditions, EtagMatch, Outcome};
+pub use content_md5::{ContentMd5, SealedMd5};
 pub use encryption::{Encryption, EncryptionScope};
 pub use etag::Etag;
 pub use ids::{AccountId, ContainerId, Epoch, ExtentId, HostId, PartitionId, Sequence};

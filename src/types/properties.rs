@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::types::Md5;
+use crate::types::ContentMd5;
 
 /// Who may read a container without credentials.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,5 +29,5 @@ pub struct BlobProperties {
     /// `Cache-Control`.
     pub cache_control: Option<String>,
     /// `Content-MD5`, as computed by Put Blob or given by the client for a block list.
-    pub content_md5: Option<Md5>,
+    pub content_md5: ContentMd5,
 }

@@ -170,7 +170,9 @@ impl Client<'_> {
                             Err(error) => return self.excuse(Failing::Bytes, &error),
                         }
                     }
-                    Piece::Encrypted { .. } => panic!("no request came with a key"),
+                    Piece::Encrypted { .. } | Piece::Authenticated { .. } => {
+                        panic!("no request came with a key")
+                    }
                 }
             }
             if end >= view.range.end {

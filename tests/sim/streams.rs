@@ -134,7 +134,9 @@ impl Client<'_> {
                         continue;
                     }
                     Piece::Stored { location, range } => (location, range),
-                    Piece::Encrypted { .. } => panic!("no request came with a key"),
+                    Piece::Encrypted { .. } | Piece::Authenticated { .. } => {
+                        panic!("no request came with a key")
+                    }
                 };
                 let mut at = range.start;
                 while at < range.end {

@@ -46,7 +46,10 @@ impl Watch {
     pub(crate) fn hold(&self, capacity: &dyn Capacity, pieces: &[Piece]) -> Hold {
         let frames = pieces.iter().filter_map(|piece| match piece {
             Piece::Stored { location, .. } => Some((location.extent, capacity.frames_of(location))),
-            Piece::Inline(_) | Piece::Zeros(_) | Piece::Encrypted { .. } => None,
+            Piece::Inline(_)
+            | Piece::Zeros(_)
+            | Piece::Encrypted { .. }
+            | Piece::Authenticated { .. } => None,
         });
         let mut state = self.lock();
         state.next += 1;

@@ -59,7 +59,7 @@ pub(crate) async fn append_stored(
         position: bounds.position,
         len_max: bounds.len_max,
         content: ingested.stored.content(),
-        crc64: ingested.crc64,
+        crc64: ingested.kept_crc64(),
     });
     let checksum = blocks::checksum(ingested.crc64, ingested.md5);
     match ops::commit(front, write, Some(ingested.stored)).await {

@@ -10,6 +10,7 @@ use crate::frontend::ops::encryption::told;
 use crate::frontend::ops::tags;
 use crate::frontend::ops::tags::Tagged;
 use crate::frontend::seal::Sealing;
+use crate::frontend::seal::seal_md5;
 use crate::frontend::service::FrontEnd;
 use crate::index::BlobChange;
 use crate::index::DeleteBlob;
@@ -57,15 +58,17 @@ pub(crate) async fn put(
     let sealing = Sealing::new(&front.env, put.precondition.encryption.key());
     let ingested = ingest::ingest(&front.pool, body, &put.upload, true, sealing).await?;
     let mut properties = put.properties;
+    let customer_key = put.precondition.encryption.key().cloned();
     let mut md5 = None;
     if put.kind == NewKind::Block {
         let computed = ingested.md5.ok_or(ErrorCode::InternalError)?;
-        if let Some(claimed) = properties.content_md5.filter(|claimed| *claimed != computed) {
+        if let Some(claimed) = properties.content_md5.plain().filter(|md5| *md5 != computed) {
             return Err(mismatch(claimed, computed));
         }
         md5 = Some(computed);
-        properties.content_md5 = md5;
+        properties.content_md5 = md5.into();
     }
+    seal_md5(&front.env, customer_key.as_ref(), &mut properties);
     // Bytes before pointers: they are durable here, the row that names them comes next.
     let guard = ops::guard(put.precondition);
     let encryption = guard.encryption.clone();
@@ -78,7 +81,7 @@ pub(crate) async fn put(
         tags: put.tags,
         tier: put.tier,
         content: ingested.stored.content(),
-        crc64: ingested.crc64,
+        crc64: ingested.kept_crc64(),
     });
     let answer = tags::commit(front, write, Some(ingested.stored), tagged).await;
     let change = ops::changed(answer, Subject::Blob)?;
@@ -98,9 +101,12 @@ pub(crate) async fn update(
     account: &Account,
     path: BlobPath,
     precondition: Precondition,
-    change: BlobChange,
+    mut change: BlobChange,
 ) -> Result<Change, Error> {
     let key = ops::blob_key(front, account, path).await?;
+    if let BlobChange::Properties(properties) = &mut change {
+        seal_md5(&front.env, precondition.encryption.key(), properties);
+    }
     let write = Write::UpdateBlob(UpdateBlob {
         key,
         snapshot: None,

@@ -11,6 +11,7 @@ use crate::frontend::ops::encryption::told;
 use crate::frontend::ops::tags;
 use crate::frontend::ops::tags::Tagged;
 use crate::frontend::seal::Sealing;
+use crate::frontend::seal::seal_md5;
 use crate::frontend::service::FrontEnd;
 use crate::index::BlockView;
 use crate::index::CommitBlocks;
@@ -59,7 +60,7 @@ pub(crate) async fn stage(
         guard,
         id,
         content: ingested.stored.content(),
-        crc64: ingested.crc64,
+        crc64: ingested.kept_crc64(),
     });
     let checksum = checksum(ingested.crc64, ingested.md5);
     match ops::commit(front, write, Some(ingested.stored)).await {
@@ -85,6 +86,7 @@ pub(crate) async fn commit(
     let container = put.path.container.clone();
     let key = ops::content_key(front, account, put.path, &mut put.precondition).await?;
     let tagged = Tagged::new(&key, &container, &put.tags);
+    seal_md5(&front.env, put.precondition.encryption.key(), &mut put.properties);
     let guard = ops::guard(put.precondition);
     let encryption = guard.encryption.clone();
     let write = Write::CommitBlocks(CommitBlocks {

@@ -50,6 +50,7 @@ pub(crate) async fn get(
     let customer_key = precondition.encryption.key().cloned();
     let mut view = look_up(front, (&key, snapshot), precondition, range, true).await?;
     read::found(&mut guard, &mut view);
+    seal::open_md5(customer_key.as_ref(), &mut view.record.properties)?;
     front.copies.tell(&mut view.record);
     let now = front.env.clock.now();
     if let Some(reads) = &front.last_access {
@@ -87,7 +88,9 @@ pub(crate) async fn facts(
 ) -> Result<Box<BlobFacts>, Error> {
     let snapshot = path.snapshot;
     let key = ops::blob_key(front, account, path).await?;
+    let customer_key = precondition.encryption.key().cloned();
     let mut view = look_up(front, (&key, snapshot), precondition, None, false).await?;
+    seal::open_md5(customer_key.as_ref(), &mut view.record.properties)?;
     front.copies.tell(&mut view.record);
     Ok(ops::facts(front, view.record, front.env.clock.now()))
 }

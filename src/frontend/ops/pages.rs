@@ -12,6 +12,7 @@ use crate::frontend::ops;
 use crate::frontend::ops::blocks;
 use crate::frontend::ops::encryption::told;
 use crate::frontend::seal::Sealing;
+use crate::frontend::seal::seal_md5;
 use crate::frontend::service::FrontEnd;
 use crate::frontend::write::Stored;
 use crate::index::Guard;
@@ -133,10 +134,13 @@ pub(crate) async fn set(
     front: &FrontEnd,
     account: &Account,
     (path, precondition): (BlobPath, Precondition),
-    properties: Option<BlobProperties>,
+    mut properties: Option<BlobProperties>,
     (len, sequence): (Option<u64>, Option<SequenceChange>),
 ) -> Result<Reply, Error> {
     let key = ops::blob_key(front, account, path).await?;
+    if let Some(properties) = &mut properties {
+        seal_md5(&front.env, precondition.encryption.key(), properties);
+    }
     let mut guard = ops::guard(precondition);
     let sequence = sequence.map(|change| match change {
         SequenceChange::Max(number) => SequenceAction::Max(number),

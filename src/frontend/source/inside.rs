@@ -296,6 +296,6 @@ fn locations(content: &NewContent) -> &[crate::types::Location] {
     match content {
         NewContent::Inline(_) => &[],
         NewContent::Stored(locations) | NewContent::Shared(locations) => locations,
-        NewContent::Encrypted(_, bytes) => locations(bytes),
+        NewContent::Encrypted(_, bytes) | NewContent::Authenticated(_, bytes) => locations(bytes),
     }
 }

@@ -15,7 +15,7 @@ mod shared;
 mod stored;
 mod stream;
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;
 
 pub(crate) use budget::{Budget, Held};
 pub use pool::{WriteConfig, WritePool};

@@ -14,6 +14,7 @@ use crate::coordinator::IdAllocator;
 use crate::env::Env;
 use crate::env::Waits;
 use crate::frontend::ingest::join;
+use crate::frontend::seal::Sealing;
 use crate::frontend::write::budget::Budget;
 use crate::frontend::write::extent::ExtentWriter;
 use crate::frontend::write::extent::Shared;
@@ -162,15 +163,33 @@ impl WritePool {
     /// # Errors
     /// As [`Self::store`].
     pub async fn store_pages(&self, pieces: Vec<Bytes>, start: u64) -> Result<Stored, Error> {
+        self.store_pages_under(pieces, start, None).await
+    }
+
+    /// As [`Self::store_pages`]; with `sealing` each location is sealed by itself.
+    ///
+    /// # Errors
+    /// As [`Self::store`].
+    pub(crate) async fn store_pages_under(
+        &self,
+        pieces: Vec<Bytes>,
+        start: u64,
+        sealing: Option<&Sealing>,
+    ) -> Result<Stored, Error> {
         let mut whole = join(pieces);
+        let lies = |number, part: Bytes| match sealing {
+            Some(sealing) => sealing.part(number, &part),
+            None => vec![part],
+        };
         if whole.len() as u64 <= self.config.inline_bytes_max {
-            return Ok(Stored::inline(Bytes::copy_from_slice(&whole)));
+            return Ok(Stored::inline(Bytes::copy_from_slice(&join(lies(0, whole)))));
         }
         let mut parts = Vec::new();
         let mut room =
             usize::try_from(PAGE_WINDOW_BYTES - start % PAGE_WINDOW_BYTES).unwrap_or(usize::MAX);
         while !whole.is_empty() {
-            parts.push(self.small.append(vec![whole.split_to(room.min(whole.len()))]));
+            let part = whole.split_to(room.min(whole.len()));
+            parts.push(self.small.append(lies(parts.len() as u64, part)));
             room = usize::try_from(PAGE_WINDOW_BYTES).unwrap_or(usize::MAX);
         }
         let (mut locations, mut guards, mut failed) = (Vec::new(), Vec::new(), None);

@@ -21,7 +21,7 @@ pub struct Stored {
     /// Keep the audit away until the row is committed.
     pub(super) guards: Vec<WriteGuard>,
     free: Option<(Arc<dyn Capacity>, Tasks)>,
-    /// How to decrypt them, when they are encrypted.
+    /// How to open them, when they are sealed chunks.
     seal: Option<Seal>,
 }
 
@@ -55,12 +55,17 @@ impl Stored {
             NewContent::Stored(self.locations.clone())
         };
         match self.seal {
-            Some(seal) => NewContent::Encrypted(seal, Box::new(content)),
+            Some(seal) => NewContent::Authenticated(seal, Box::new(content)),
             None => content,
         }
     }
 
-    /// The same bytes, which are encrypted.
+    /// Whether they are sealed chunks.
+    pub(crate) const fn is_sealed(&self) -> bool {
+        self.seal.is_some()
+    }
+
+    /// The same bytes, which are sealed chunks.
     pub(crate) fn under(mut self, seal: Option<Seal>) -> Self {
         self.seal = seal;
         self

@@ -31,16 +31,16 @@ use crate::types::Location;
 
 const ACCOUNT: AccountId = AccountId::new(1);
 
-struct Rig {
+pub(in crate::frontend) struct Rig {
     disk: SimDisk,
-    node: Arc<CapacityNode>,
-    pool: WritePool,
+    pub(in crate::frontend) node: Arc<CapacityNode>,
+    pub(in crate::frontend) pool: WritePool,
+    pub(in crate::frontend) env: Env,
     inflight: InFlight,
     coordinator: SimulatedStore,
-    env: Env,
 }
 
-async fn rig(capacity_bytes: u64, config: WriteConfig) -> Rig {
+pub(in crate::frontend) async fn rig(capacity_bytes: u64, config: WriteConfig) -> Rig {
     let env = Env {
         clock: Arc::new(SimClock::new()),
         rand: Arc::new(SeededRand::new(1)),
@@ -63,13 +63,15 @@ async fn rig(capacity_bytes: u64, config: WriteConfig) -> Rig {
     Rig { disk, node, pool, inflight, coordinator, env }
 }
 
-fn bytes(len: usize, salt: u8) -> Bytes {
+pub(in crate::frontend) fn bytes(len: usize, salt: u8) -> Bytes {
     (0..len).map(|i| u8::try_from(i % 251).unwrap() ^ salt).collect()
 }
 
 fn locations(stored: &Stored) -> Vec<Location> {
     match stored.content() {
-        NewContent::Inline(_) | NewContent::Encrypted(..) => Vec::new(),
+        NewContent::Inline(_) | NewContent::Encrypted(..) | NewContent::Authenticated(..) => {
+            Vec::new()
+        }
         NewContent::Stored(locations) | NewContent::Shared(locations) => locations,
     }
 }
@@ -84,7 +86,7 @@ async fn read(rig: &Rig, stored: &Stored) -> Vec<u8> {
     all
 }
 
-async fn stream(rig: &Rig, body: &Bytes, step: usize) -> Stored {
+pub(in crate::frontend) async fn stream(rig: &Rig, body: &Bytes, step: usize) -> Stored {
     let mut writer = rig.pool.stream(ACCOUNT);
     for piece in body.chunks(step) {
         writer.push(Bytes::copy_from_slice(piece)).await.unwrap();

@@ -65,8 +65,11 @@ pub enum NewContent {
     Stored(Vec<Location>),
     /// Stored in extents, in order; other rows refer to them too.
     Shared(Vec<Location>),
-    /// Any of the others, encrypted; their bytes are ciphertext.
+    /// Any of those above, encrypted as earlier releases did; their bytes are ciphertext.
     Encrypted(Seal, Box<Self>),
+    /// Any of those above but encrypted ones: their bytes are sealed chunks (`types::chunks`). In a
+    /// Put Page each location is a content by itself, under its part of the seal.
+    Authenticated(Seal, Box<Self>),
 }
 
 /// Makes or replaces a blob; its staged blocks are discarded.

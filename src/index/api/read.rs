@@ -65,13 +65,24 @@ pub enum Piece {
         /// Which of its payload bytes.
         range: Range<u64>,
     },
-    /// Either of the others, encrypted.
+    /// Either of those above, encrypted as earlier releases did.
     Encrypted {
         /// How to decrypt.
         seal: Seal,
         /// Where the piece begins in what was encrypted as one.
         at: u64,
         /// The ciphertext.
+        piece: Box<Self>,
+    },
+    /// Sealed chunks (`types::chunks`).
+    Authenticated {
+        /// How to open them.
+        seal: Seal,
+        /// Bytes of all that was sealed as one.
+        len: u64,
+        /// Which of its bytes are wanted.
+        range: Range<u64>,
+        /// The sealed chunks that cover them, whole.
         piece: Box<Self>,
     },
     /// So many zeros.
@@ -84,7 +95,7 @@ impl Piece {
     pub fn extent(&self) -> Option<ExtentId> {
         match self {
             Self::Stored { location, .. } => Some(location.extent),
-            Self::Encrypted { piece, .. } => piece.extent(),
+            Self::Encrypted { piece, .. } | Self::Authenticated { piece, .. } => piece.extent(),
             Self::Inline(_) | Self::Zeros(_) => None,
         }
     }

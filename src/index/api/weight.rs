@@ -169,7 +169,9 @@ fn content(new: &NewContent) -> usize {
     match new {
         NewContent::Inline(inline) => bytes(inline),
         NewContent::Stored(locations) | NewContent::Shared(locations) => list(locations),
-        NewContent::Encrypted(_, inner) => size_of::<NewContent>() + ALLOCATION + content(inner),
+        NewContent::Encrypted(_, inner) | NewContent::Authenticated(_, inner) => {
+            size_of::<NewContent>() + ALLOCATION + content(inner)
+        }
     }
 }
 

@@ -178,7 +178,10 @@ pub(super) async fn update(
     }
     encryption::check(&update.guard.encryption, blob.record.encryption.as_ref())?;
     match &update.change {
-        BlobChange::Properties(properties) => blob.record.properties = properties.clone(),
+        BlobChange::Properties(properties) => {
+            encryption::check_properties(properties, blob.record.encryption.as_ref())?;
+            blob.record.properties = properties.clone();
+        }
         BlobChange::Metadata(metadata) => blob.record.metadata = metadata.clone(),
         BlobChange::Tags(new) => {
             tags::changed(&key, (&blob.record.tags, new), now, out);

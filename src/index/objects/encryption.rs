@@ -4,6 +4,7 @@ use crate::index::api::EncryptionClaim;
 use crate::index::api::EncryptionFault;
 use crate::index::api::Error;
 use crate::index::objects::values::Entry;
+use crate::types::BlobProperties;
 use crate::types::Encryption;
 
 /// Holds a request against a blob it reads or changes. A blob under a scope is read and changed without naming it.
@@ -28,6 +29,19 @@ pub(super) fn check_content(
     blob: Option<&Encryption>,
 ) -> Result<(), Error> {
     check(&EncryptionClaim::Given(claim.applied()), blob)
+}
+
+/// Refuses a plain digest for a blob under a customer-provided key: it is kept sealed under that
+/// key only, so the request must bring the key.
+pub(super) fn check_properties(
+    properties: &BlobProperties,
+    blob: Option<&Encryption>,
+) -> Result<(), Error> {
+    let by_key = matches!(blob, Some(Encryption::Customer(_)));
+    if by_key && properties.content_md5.plain().is_some() {
+        return Err(Error::Encryption(EncryptionFault::KeyMissing));
+    }
+    Ok(())
 }
 
 /// Holds a block list against its blocks: all are under the key of the list, or none under any.

@@ -23,6 +23,7 @@ mod append;
 mod blob;
 mod commit;
 mod container;
+mod contents;
 mod copy;
 pub(in crate::index) mod copy_jobs;
 mod cursor;

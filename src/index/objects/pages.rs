@@ -123,6 +123,7 @@ pub(super) async fn update(
     if rest.is_none() {
         blob.record.kind = BlobKind::Page { sequence };
         if let Some(properties) = &update.properties {
+            encryption::check_properties(properties, blob.record.encryption.as_ref())?;
             blob.record.properties = properties.clone();
         }
     }
@@ -219,7 +220,7 @@ impl<'a> Change<'a> {
             if seen.contains_key(&place(location)) {
                 continue;
             }
-            let whole = placed.span.skip == 0 && placed.span.len == location.len;
+            let whole = placed.range == placed.written();
             let shown = !whole && self.is_shown(placed, location, range).await?;
             seen.insert(place(location), shown);
             if !shown {
@@ -236,8 +237,7 @@ impl<'a> Change<'a> {
         location: &Location,
         range: &Range<u64>,
     ) -> Result<bool, Error> {
-        let origin = placed.range.start.saturating_sub(placed.span.skip);
-        let written = origin..origin.saturating_add(location.len);
+        let written = placed.written();
         for part in [written.start..range.start, range.end..written.end] {
             if part.is_empty() {
                 continue;
@@ -262,8 +262,9 @@ impl<'a> Change<'a> {
             }
             Parts::Locations(locations) => {
                 let mut before = 0u64;
-                for location in locations {
-                    let (len, one) = (location.len, content.one(*location, before));
+                for (number, location) in (0u64..).zip(locations) {
+                    let one = content.one(*location, number, before);
+                    let len = one.len();
                     before = before.saturating_add(len);
                     let end = start.saturating_add(before);
                     self.put_span(end, Some(Span { len, skip: 0, content: Some(one) }));
@@ -357,7 +358,7 @@ pub(super) async fn bury(
     while let Some(placed) = spans.next().await? {
         // A location is garbage with the last span of it: all of them lie side by side.
         let owned = placed.owned().copied();
-        let reach = owned.map(|location| reach_of(&placed, &location));
+        let reach = owned.map(|_| placed.written().end);
         if count >= SPANS_PER_STEP && last.is_none_or(|end| placed.range.start >= end) {
             garbage::write(key, now, &dropped, &[], out);
             // No copy may take it for one in the making any more.
@@ -374,9 +375,4 @@ pub(super) async fn bury(
     garbage::write(key, now, &dropped, &[], out);
     out.delete(Family::Garbage, keys::dead_layer(key, layer));
     Ok(())
-}
-
-/// Where in the blob the location ended when it was written.
-fn reach_of(placed: &Placed, location: &Location) -> u64 {
-    placed.range.start.saturating_sub(placed.span.skip).saturating_add(location.len)
 }

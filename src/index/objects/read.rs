@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use bytes::Bytes;
+
 use crate::index::api::BlobView;
 use crate::index::api::BlockListView;
 use crate::index::api::BlockView;
@@ -20,15 +22,18 @@ use crate::index::objects::staged::StagedBlocks;
 use crate::index::objects::values::Content;
 use crate::index::objects::values::Entry;
 use crate::index::objects::values::Layout;
+use crate::index::objects::values::Lies;
 use crate::index::objects::values::Parts;
 use crate::index::objects::values::SegmentStart;
 use crate::index::rows::Family;
 use crate::index::rows::Rows;
 use crate::types::BlobKey;
 use crate::types::BlobKind;
+use crate::types::CHUNK_BYTES;
+use crate::types::Location;
 use crate::types::RoutingKey;
-use crate::types::Seal;
 use crate::types::Timestamp;
+use crate::types::sealed_range;
 
 /// Stretches of a page blob one answer has: more than 4 MiB of single pages.
 const SPANS_MAX: usize = 10_000;
@@ -139,7 +144,7 @@ impl Cut {
         {
             let len = seen.range.end - seen.range.start;
             match seen.span.as_ref().and_then(|span| Some((span.skip, span.content.as_ref()?))) {
-                Some((skip, content)) => self.add_span(skip, content, len),
+                Some((skip, content)) => self.add_span(skip, content, len)?,
                 None => self.add_zeros(len),
             }
             self.at = seen.range.end;
@@ -148,19 +153,17 @@ impl Cut {
     }
 
     /// Adds `len` bytes of the content of a span, past the first `skip`.
-    fn add_span(&mut self, skip: u64, content: &Content, len: u64) {
-        match content.parts() {
-            Parts::Inline(bytes) => {
-                let index = |at| usize::try_from(at).unwrap_or(usize::MAX).min(bytes.len());
-                let part = bytes.slice(index(skip)..index(skip.saturating_add(len)));
-                self.push(content.seal(), skip, Piece::Inline(part));
-            }
+    fn add_span(&mut self, skip: u64, content: &Content, len: u64) -> Result<(), Error> {
+        let range = skip..skip.saturating_add(len);
+        let held = match content.parts() {
+            Parts::Inline(bytes) => Held::Inline(bytes),
             Parts::Locations(locations) => {
-                let Some(location) = locations.first() else { return };
-                let range = skip..skip.saturating_add(len);
-                self.push(content.seal(), skip, Piece::Stored { location: *location, range });
+                let Some(location) = locations.first() else { return Ok(()) };
+                Held::Stored(location)
             }
-        }
+        };
+        self.pieces.push(held.piece(content, 0, range)?);
+        Ok(())
     }
 
     fn add_zeros(&mut self, more: u64) {
@@ -184,34 +187,24 @@ impl Cut {
     }
 
     fn add(&mut self, content: &Content) -> Result<(), Error> {
-        let (seal, start) = (content.seal(), self.at);
+        let start = self.at;
         match content.parts() {
             Parts::Inline(bytes) => {
-                if let Some(part) = self.advance(content.len())? {
-                    let range = usize::try_from(part.start).unwrap_or(usize::MAX)
-                        ..usize::try_from(part.end).unwrap_or(usize::MAX);
-                    self.push(seal, part.start, Piece::Inline(bytes.slice(range)));
+                if let Some(range) = self.advance(content.len())? {
+                    self.pieces.push(Held::Inline(bytes).piece(content, 0, range)?);
                 }
             }
             Parts::Locations(locations) => {
                 for location in locations {
                     let before = self.at - start;
-                    if let Some(range) = self.advance(location.len)? {
-                        let at = before + range.start;
-                        self.push(seal, at, Piece::Stored { location: *location, range });
+                    if let Some(range) = self.advance(content.len_of(location.len))? {
+                        let piece = Held::Stored(location).piece(content, before, range)?;
+                        self.pieces.push(piece);
                     }
                 }
             }
         }
         Ok(())
-    }
-
-    /// Adds a piece that begins at byte `at` of its content.
-    fn push(&mut self, seal: Option<Seal>, at: u64, piece: Piece) {
-        self.pieces.push(match seal {
-            Some(seal) => Piece::Encrypted { seal, at, piece: Box::new(piece) },
-            None => piece,
-        });
     }
 
     /// Moves past the next `len` bytes of the blob; which of them are wanted.
@@ -223,6 +216,52 @@ impl Cut {
         let from = self.range.start.max(start);
         let to = self.range.end.min(self.at);
         Ok((from < to).then(|| from - start..to - start))
+    }
+}
+
+/// Bytes that a content holds in one place.
+enum Held<'a> {
+    Inline(&'a Bytes),
+    Stored(&'a Location),
+}
+
+impl Held<'_> {
+    /// Bytes `range` of those held here, which follow `before` bytes of `content`.
+    fn piece(&self, content: &Content, before: u64, range: Range<u64>) -> Result<Piece, Error> {
+        match content.lies() {
+            Lies::Plain => Ok(self.cut(range)),
+            Lies::Encrypted(seal) => {
+                let at = before.saturating_add(range.start);
+                Ok(Piece::Encrypted { seal, at, piece: Box::new(self.cut(range)) })
+            }
+            Lies::InChunks(_) if !before.is_multiple_of(CHUNK_BYTES) => {
+                Err(Error::Corrupt("a location begins inside a sealed chunk".to_owned()))
+            }
+            Lies::InChunks(seal) => {
+                let piece = Box::new(self.cut(sealed_range(&range, self.stored())));
+                let range = before.saturating_add(range.start)..before.saturating_add(range.end);
+                Ok(Piece::Authenticated { seal, len: content.len(), range, piece })
+            }
+        }
+    }
+
+    /// Stored bytes.
+    fn stored(&self) -> u64 {
+        match self {
+            Self::Inline(bytes) => u64::try_from(bytes.len()).unwrap_or(u64::MAX),
+            Self::Stored(location) => location.len,
+        }
+    }
+
+    /// Some of the stored bytes.
+    fn cut(&self, range: Range<u64>) -> Piece {
+        match *self {
+            Self::Inline(bytes) => {
+                let index = |at| usize::try_from(at).unwrap_or(usize::MAX).min(bytes.len());
+                Piece::Inline(bytes.slice(index(range.start)..index(range.end)))
+            }
+            Self::Stored(location) => Piece::Stored { location: *location, range },
+        }
     }
 }
 

@@ -18,7 +18,6 @@ use crate::index::objects::keys;
 use crate::index::objects::layout;
 use crate::index::objects::values;
 use crate::index::objects::values::BlobContent;
-use crate::index::objects::values::Ciphertext;
 use crate::index::objects::values::Content;
 use crate::index::objects::values::Entry;
 use crate::index::objects::values::Layout;
@@ -76,7 +75,7 @@ async fn all(
     layout: &Layout,
 ) -> Result<Option<CopiedContent>, Error> {
     Ok(match layout {
-        Layout::Whole(content) => Some(CopiedContent::Whole(new(content))),
+        Layout::Whole(content) => Some(CopiedContent::Whole(content.into())),
         Layout::Pages { .. } => None,
         Layout::Blocks(_) | Layout::Segments { .. } | Layout::Appended { .. } => {
             let entries = layout::entries(view, key, layout).await?;
@@ -141,36 +140,22 @@ fn block(entry: &Entry) -> CopiedBlock {
         id: entry.id.clone(),
         len: entry.len,
         crc64: entry.crc64,
-        content: new(&entry.content),
-    }
-}
-
-/// As the caller will see it, but for the mark.
-fn new(content: &Content) -> NewContent {
-    match content {
-        Content::Inline(bytes) => NewContent::Inline(bytes.clone()),
-        Content::Stored(locations) => NewContent::Stored(locations.clone()),
-        Content::Shared(locations) => NewContent::Shared(locations.clone()),
-        Content::Encrypted(encrypted) => {
-            let bytes = match &encrypted.bytes {
-                Ciphertext::Inline(bytes) => NewContent::Inline(bytes.clone()),
-                Ciphertext::Stored(locations) => NewContent::Stored(locations.clone()),
-                Ciphertext::Shared(locations) => NewContent::Shared(locations.clone()),
-            };
-            NewContent::Encrypted(encrypted.seal, Box::new(bytes))
-        }
+        content: (&entry.content).into(),
     }
 }
 
 /// As the caller will see it, with the mark.
 pub(super) fn marked(content: &Content) -> NewContent {
-    mark_told(new(content))
+    mark_told(content.into())
 }
 
 fn mark_told(content: NewContent) -> NewContent {
     match content {
         NewContent::Stored(locations) => NewContent::Shared(locations),
-        NewContent::Inline(_) | NewContent::Shared(_) | NewContent::Encrypted(..) => content,
+        NewContent::Inline(_)
+        | NewContent::Shared(_)
+        | NewContent::Encrypted(..)
+        | NewContent::Authenticated(..) => content,
     }
 }
 

@@ -8,6 +8,7 @@ use crate::index::api::Error;
 use crate::index::objects::cursor::Cursor;
 use crate::index::objects::keys;
 use crate::index::objects::values;
+use crate::index::objects::values::Content;
 use crate::index::objects::values::Span;
 use crate::index::rows::Family;
 use crate::index::rows::Rows;
@@ -32,6 +33,13 @@ impl Placed {
     /// That location, when it becomes garbage with the last span that shows it.
     pub(super) fn owned(&self) -> Option<&Location> {
         self.span.content.as_ref().and_then(|content| content.owned().first())
+    }
+
+    /// Bytes of the blob that its location held when it was written.
+    pub(super) fn written(&self) -> Range<u64> {
+        let origin = self.range.start.saturating_sub(self.span.skip);
+        let len = self.span.content.as_ref().map_or(0, Content::len);
+        origin..origin.saturating_add(len)
     }
 
     /// The part of the span that lies in `part`, which it covers.

@@ -2,6 +2,7 @@
 
 mod accessed;
 mod appends;
+mod authenticated;
 mod blobs;
 mod blocks;
 mod bounded;

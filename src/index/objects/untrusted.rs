@@ -8,6 +8,7 @@ use crate::index::objects::values::BlobContent;
 use crate::index::objects::values::DeadContainer;
 use crate::index::objects::values::Entry;
 use crate::index::objects::values::GarbageValue;
+use crate::index::objects::values::Span;
 use crate::index::objects::values::StagedBlock;
 use crate::index::objects::values::StagedSummary;
 use crate::index::record::AccountRecord;
@@ -33,6 +34,10 @@ pub fn decode_untrusted(bytes: &[u8]) -> usize {
         values::decode::<Vec<Entry>>(family, bytes, bytes).is_ok(),
         values::decode::<StagedBlock>(family, bytes, bytes).is_ok(),
         values::decode::<StagedSummary>(family, bytes, bytes).is_ok(),
+        values::decode::<Span>(family, bytes, bytes).is_ok_and(|span| {
+            // What a read does with content first: lengths of any size do not overflow.
+            span.content.is_none_or(|content| content.len() >= content.len_of(0))
+        }),
         values::decode::<GarbageValue>(family, bytes, bytes).is_ok(),
         values::decode::<DeadContainer>(family, bytes, bytes).is_ok(),
         keys::parse_purge(bytes).is_some(),

@@ -288,7 +288,7 @@ pub fn read_blob_headers(all: &HeaderMap) -> (BlobProperties, Metadata) {
         content_language: text("content-language"),
         content_disposition: text("content-disposition"),
         cache_control: text("cache-control"),
-        content_md5: md5("x-ms-blob-content-md5").or_else(|| md5("content-md5")),
+        content_md5: md5("x-ms-blob-content-md5").or_else(|| md5("content-md5")).into(),
     };
     (properties, headers::metadata(all).unwrap_or_default())
 }

@@ -93,7 +93,7 @@ pub(super) fn properties(headers: &HeaderMap, standard: bool) -> Result<BlobProp
         content_language: read("x-ms-blob-content-language", "content-language")?,
         content_disposition: read("x-ms-blob-content-disposition", "content-disposition")?,
         cache_control: read("x-ms-blob-cache-control", "cache-control")?,
-        content_md5: md5(headers, "x-ms-blob-content-md5")?,
+        content_md5: md5(headers, "x-ms-blob-content-md5")?.into(),
     })
 }
 

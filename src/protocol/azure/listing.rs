@@ -198,7 +198,9 @@ fn blob(out: &mut String, facts: &BlobFacts, dates: &mut Dates, copy: bool) {
     or_empty(out, "Content-Encoding", properties.content_encoding.as_deref());
     or_empty(out, "Content-Language", properties.content_language.as_deref());
     out.push_str("<Content-CRC64/>");
-    match properties.content_md5 {
+    // Without the key it is not for the reader.
+    let by_key = matches!(facts.encryption, Some(Encryption::Customer(_)));
+    match properties.content_md5.plain().filter(|_| !by_key) {
         Some(md5) => escape::plain(out, "Content-MD5", md5.to_base64()),
         None => out.push_str("<Content-MD5/>"),
     }

@@ -205,7 +205,7 @@ pub fn render(reply: &Reply, echo: &RequestEcho) -> Response<Bytes> {
         }
         Reply::BlobProperties(facts) => {
             let head = Head::new(200, echo).blob(facts, facts.len);
-            let head = match facts.properties.content_md5 {
+            let head = match facts.properties.content_md5.plain() {
                 Some(md5) => head.set("content-md5", &md5.to_base64()),
                 None => head,
             };
@@ -261,7 +261,7 @@ fn blob(
 ) -> Response<Bytes> {
     let Some(range) = range else {
         let head = Head::new(200, echo).blob(facts, facts.len);
-        return match facts.properties.content_md5 {
+        return match facts.properties.content_md5.plain() {
             Some(md5) => head.set("content-md5", &md5.to_base64()).bodiless(),
             None => head.bodiless(),
         };
@@ -271,7 +271,7 @@ fn blob(
         .blob(facts, range.end - range.start)
         .set("content-range", &format!("bytes {first}-{last}/{}", facts.len));
     // `Content-MD5` is of what is sent; the blob's own goes by another name.
-    if let Some(md5) = facts.properties.content_md5 {
+    if let Some(md5) = facts.properties.content_md5.plain() {
         head = head.set("x-ms-blob-content-md5", &md5.to_base64());
     }
     match checksum {

@@ -105,7 +105,9 @@ fn copy(
     let locations = |piece: &NewContent| match piece {
         NewContent::Inline(_) => Vec::new(),
         NewContent::Stored(all) | NewContent::Shared(all) => all.clone(),
-        NewContent::Encrypted(..) => panic!("nothing here is encrypted"),
+        NewContent::Encrypted(..) | NewContent::Authenticated(..) => {
+            panic!("nothing here is encrypted")
+        }
     };
     guard.met(content.pieces().flat_map(locations).map(|location| location.extent));
     let put = PutCopy {

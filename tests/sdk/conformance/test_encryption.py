@@ -64,6 +64,42 @@ def test_staged_blocks_and_their_list_share_a_key(blob):
     assert blob.download_blob(headers=key(1)).readall() == data
 
 
+def test_snapshots_of_blocks_and_appends_are_read_in_ranges(container):
+    data = content("kept", 300_000)
+    for name in ("blocks", "appends"):
+        blob = container.get_blob_client(name)
+        if name == "blocks":
+            blob.stage_block("YQ==", data[:200_000], headers=key(1))
+            blob.stage_block("Yg==", data[200_000:], headers=key(1))
+            blob.commit_block_list(["YQ==", "Yg=="], headers=key(1))
+        else:
+            blob.create_append_blob(headers=key(1))
+            blob.append_block(data[:200_000], headers=key(1))
+            blob.append_block(data[200_000:], headers=key(1))
+        taken = blob.create_snapshot(headers=key(1))["snapshot"]
+        kept = container.get_blob_client(name, snapshot=taken)
+        for reader in (blob, kept):
+            assert reader.download_blob(headers=key(1)).readall() == data
+            for offset in (0, 16_367, 199_990, 299_999):
+                found = reader.download_blob(offset=offset, length=40_000, headers=key(1)).readall()
+                assert found == data[offset:offset + 40_000]
+        refused(lambda: kept.download_blob(headers=key(2)), 409, "BlobCustomerSpecifiedEncryptionMismatch")
+
+
+def test_content_md5_is_shown_and_set_with_the_key_only(container, blob):
+    data = content("digest", 5_000)
+    md5 = hashlib.md5(data).digest()
+    blob.upload_blob(data, headers=key(1))
+    assert blob.get_blob_properties(headers=key(1)).content_settings.content_md5 == md5
+    assert [item.content_settings.content_md5 for item in container.list_blobs()] == [None]
+    settings = ContentSettings(content_md5=bytearray(md5[::-1]))
+    refused(lambda: blob.set_http_headers(settings), 409, "BlobUsesCustomerSpecifiedEncryption")
+    blob.set_http_headers(settings, headers=key(1))
+    assert blob.get_blob_properties(headers=key(1)).content_settings.content_md5 == md5[::-1]
+    blob.set_http_headers(ContentSettings(content_type="text/plain"))
+    assert blob.get_blob_properties(headers=key(1)).content_settings.content_md5 is None
+
+
 def test_an_encrypted_source_is_not_copied_in_the_clear(container, blob):
     blob.upload_blob(content("source", 70_000), headers=key(1))
     copy = container.get_blob_client("copy")

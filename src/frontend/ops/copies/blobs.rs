@@ -61,7 +61,7 @@ pub(crate) async fn put_blob(
     if put.source_properties {
         fill_in(&mut properties, &facts.properties);
     }
-    properties.content_md5 = properties.content_md5.or(Some(md5));
+    properties.content_md5 = properties.content_md5.plain().or(Some(md5)).into();
     let content = take::flat(&taken.content).map_or(taken.content, CopiedContent::Whole);
     let tags = tags(put.tags, &facts);
     let tagged = Tagged::new(&key, &container, &tags);

@@ -182,7 +182,7 @@ fn spans(stored: &Stored, start: u64) -> Vec<PageSpan> {
             .map(|location| span(location.len, NewContent::Stored(vec![location])))
             .collect(),
         // Pages are not encrypted by customers' keys.
-        NewContent::Encrypted(..) => Vec::new(),
+        NewContent::Encrypted(..) | NewContent::Authenticated(..) => Vec::new(),
     }
 }
 

@@ -122,7 +122,9 @@ pub(super) fn flat(content: &CopiedContent) -> Option<NewContent> {
     for piece in content.pieces() {
         match piece {
             NewContent::Inline(bytes) => inline.extend_from_slice(bytes),
-            NewContent::Stored(_) | NewContent::Encrypted(..) => return None,
+            NewContent::Stored(_) | NewContent::Encrypted(..) | NewContent::Authenticated(..) => {
+                return None;
+            }
             NewContent::Shared(more) => locations.extend_from_slice(more),
         }
     }

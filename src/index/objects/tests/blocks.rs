@@ -88,7 +88,7 @@ fn commit_combines_checksums_and_replaces_properties() {
     let a = key("a");
     let md5 = Md5::of(b"whatever the client says");
     let mut first = put(&a, inline(b"old"));
-    first.properties.content_md5 = Some(md5);
+    first.properties.content_md5 = Some(md5).into();
     first.metadata = Metadata::new(vec![("k".to_owned(), "v".to_owned())]).unwrap();
     p.must(&Write::PutBlob(first));
     let created = p.now;

@@ -50,7 +50,7 @@ fn everything() -> Partition {
         content_language: Some("l".to_owned()),
         content_disposition: Some("d".to_owned()),
         cache_control: Some("c".to_owned()),
-        content_md5: Some(Md5::of(b"hello")),
+        content_md5: Some(Md5::of(b"hello")).into(),
     };
     p.must(&Write::PutBlob(inlined));
     p.must(&Write::PutBlob(put(&key("s"), stored(&[location(1, 2, 3), location(4, 5, 600)]))));

@@ -78,7 +78,9 @@ fn shown(p: &Partition, key: &BlobKey) -> BTreeMap<u64, (Location, u64)> {
         let view = p.blob(&read).unwrap();
         for piece in view.pieces {
             match piece {
-                Piece::Encrypted { .. } => panic!("pages are not encrypted"),
+                Piece::Encrypted { .. } | Piece::Authenticated { .. } => {
+                    panic!("pages are not encrypted")
+                }
                 Piece::Stored { location, range } => {
                     for offset in range.step_by(512) {
                         all.insert(at / PAGE, (location, offset));

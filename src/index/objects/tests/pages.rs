@@ -350,7 +350,9 @@ impl World {
                     Piece::Zeros(len) => {
                         bytes.resize(bytes.len() + usize::try_from(len).unwrap(), 0);
                     }
-                    Piece::Encrypted { .. } => panic!("nothing here is encrypted"),
+                    Piece::Encrypted { .. } | Piece::Authenticated { .. } => {
+                        panic!("nothing here is encrypted")
+                    }
                     Piece::Stored { location, range } => {
                         let (len, byte) = self.extents[&location.offset];
                         assert!(location.len == len && range.end <= len);

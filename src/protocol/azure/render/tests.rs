@@ -72,7 +72,7 @@ fn facts() -> BlobFacts {
     BlobFacts {
         properties: BlobProperties {
             content_language: Some("de".to_owned()),
-            content_md5: Some(Md5::of(b"x")),
+            content_md5: Some(Md5::of(b"x")).into(),
             ..BlobProperties::default()
         },
         metadata: Metadata::new(vec![("k".to_owned(), "a<b&c".to_owned())]).unwrap(),

@@ -81,7 +81,9 @@ impl World {
                         let start = usize::try_from(range.start).unwrap();
                         bytes.extend(&all[start..usize::try_from(range.end).unwrap()]);
                     }
-                    Piece::Encrypted { .. } => panic!("nothing was encrypted"),
+                    Piece::Encrypted { .. } | Piece::Authenticated { .. } => {
+                        panic!("nothing was encrypted")
+                    }
                 }
             }
             if view.pieces_end > last {

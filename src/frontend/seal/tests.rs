@@ -1,0 +1,186 @@
+use std::ops::Range;
+
+use super::*;
+use crate::frontend::write::Stored;
+use crate::frontend::write::WriteConfig;
+use crate::frontend::write::tests::Rig;
+use crate::frontend::write::tests::bytes;
+use crate::frontend::write::tests::rig;
+use crate::frontend::write::tests::stream;
+use crate::index::NewContent;
+use crate::types::CHUNK_BYTES;
+use crate::types::ExtentId;
+use crate::types::Location;
+use crate::types::Md5;
+use crate::types::PAGE_WINDOW_BYTES;
+use crate::types::SEALED_CHUNK_BYTES;
+
+fn encrypted(at: u64, piece: Piece) -> Piece {
+    let seal = Seal { nonce: [1; 16], key_sha256: [2; 32] };
+    Piece::Encrypted { seal, at, piece: Box::new(piece) }
+}
+
+#[test]
+fn a_cut_piece_knows_where_it_begins() {
+    let location = Location { extent: ExtentId::new(1), offset: 0, len: 100, crc: 0 };
+    let stored = |range| Piece::Stored { location, range };
+    let (first, rest) = cut(encrypted(1005, stored(5..95)), 10);
+    assert_eq!(first, encrypted(1005, stored(5..10)));
+    assert_eq!(rest, Some(encrypted(1010, stored(10..95))));
+    let (first, rest) = cut(stored(90..95), 10);
+    assert_eq!((first, rest), (stored(90..95), None));
+    let inline = encrypted(0, Piece::Inline("abc".into()));
+    assert_eq!(cut(inline.clone(), 1), (inline, None));
+}
+
+fn key(first: char) -> CustomerKey {
+    CustomerKey::from_base64(&format!("{first}AECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="))
+        .unwrap()
+}
+
+fn sealing(rig: &Rig) -> Sealing {
+    Sealing::new(&rig.env, Some(&key('A'))).unwrap()
+}
+
+fn sealed(sealing: &Sealing, content: &[u8]) -> Vec<u8> {
+    let mut sealer = sealing.begin(content.len() as u64);
+    let mut chunks = sealer.push(content);
+    chunks.extend(sealer.finish());
+    chunks.concat()
+}
+
+fn location(stored: &Stored) -> Location {
+    let NewContent::Stored(locations) = stored.content() else { panic!("it is in an extent") };
+    let [location] = locations.as_slice() else { panic!("it is in one piece") };
+    *location
+}
+
+/// Bytes `range` of sealed content of `len` bytes in one location.
+fn piece(seal: Seal, len: u64, location: Location, range: Range<u64>) -> Piece {
+    let within = sealed_range(&range, location.len);
+    let piece = Box::new(Piece::Stored { location, range: within });
+    Piece::Authenticated { seal, len, range, piece }
+}
+
+/// Reads a piece in steps, as a response does.
+async fn read(rig: &Rig, mut piece: Piece, step: u64) -> Result<Vec<u8>, Fault> {
+    let (mut out, key) = (Vec::new(), key('A'));
+    loop {
+        let (first, rest) = cut(piece, step);
+        let bytes = fetch(&*rig.node, Some(&key), &first).await?.concat();
+        assert_eq!(bytes.len() as u64, length(&first));
+        assert!(bytes.len() as u64 <= step.max(CHUNK_BYTES));
+        out.extend(bytes);
+        let Some(rest) = rest else { return Ok(out) };
+        piece = rest;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_range_of_sealed_content_is_read_in_steps() {
+    let rig = rig(64 << 20, WriteConfig::default()).await;
+    let (content, sealing) = (bytes(2_500_000, 3), sealing(&rig));
+    let stored = stream(&rig, &sealed(&sealing, &content).into(), 60_000).await;
+    let (location, len) = (location(&stored), content.len() as u64);
+    let (across, last) = (CHUNK_BYTES - 1..CHUNK_BYTES + 1, len - 1..len);
+    for range in [0..len, 5..6, across, 1_040_000..2_200_001, last] {
+        let index = |at: u64| usize::try_from(at).unwrap();
+        let wanted = &content[index(range.start)..index(range.end)];
+        for step in [16 << 10, 100_000, 1 << 20] {
+            let piece = piece(sealing.seal(), len, location, range.clone());
+            assert_eq!(read(&rig, piece, step).await.unwrap(), wanted, "{range:?} by {step}");
+        }
+    }
+}
+
+/// The frames of changed content have right checksums: it was changed before they were taken.
+#[tokio::test(start_paused = true)]
+async fn changed_content_with_right_checksums_is_not_served() {
+    let rig = rig(64 << 20, WriteConfig::default()).await;
+    let (content, sealing) = (bytes(300_000, 3), sealing(&rig));
+    let len = content.len() as u64;
+    let good = sealed(&sealing, &content);
+    let chunk = usize::try_from(SEALED_CHUNK_BYTES).unwrap();
+    let other = sealed(&self::sealing(&rig), &content);
+    let mut flipped = good.clone();
+    flipped[3 * chunk + 77] ^= 1;
+    let mut swapped = good.clone();
+    swapped[3 * chunk..5 * chunk].rotate_left(chunk);
+    let moved = [&good[..3 * chunk], &other[3 * chunk..4 * chunk], &good[4 * chunk..]].concat();
+    for (what, forged) in [("flipped", flipped), ("swapped", swapped), ("moved", moved)] {
+        let stored = stream(&rig, &forged.into(), 60_000).await;
+        let at = |range| piece(sealing.seal(), len, location(&stored), range);
+        let before = read(&rig, at(0..3 * CHUNK_BYTES), 1 << 20).await.unwrap();
+        assert_eq!(before, content[..before.len()], "{what}: the chunks before");
+        for range in [0..len, 3 * CHUNK_BYTES..3 * CHUNK_BYTES + 1] {
+            let found = read(&rig, at(range), 1 << 20).await;
+            assert!(matches!(found, Err(Fault::NotAuthentic(Some(_)))), "{what}: {found:?}");
+        }
+    }
+    // Cut to whole chunks, with a row that says so.
+    let stored = stream(&rig, &good[..4 * chunk].to_vec().into(), 60_000).await;
+    let cut = piece(sealing.seal(), 4 * CHUNK_BYTES, location(&stored), 0..10);
+    let found = read(&rig, cut, 1 << 20).await;
+    assert!(matches!(found, Err(Fault::NotAuthentic(_))), "truncated: {found:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn parts_of_a_put_page_open_by_themselves() {
+    let rig = rig(64 << 20, WriteConfig::default()).await;
+    let (content, sealing) = (bytes(200 * 512, 3), sealing(&rig));
+    let start = PAGE_WINDOW_BYTES - 1_024;
+    let stored = rig.pool.store_pages_under(vec![content.clone()], start, Some(&sealing));
+    let stored = stored.await.unwrap();
+    let NewContent::Stored(locations) = stored.content() else { panic!("it is in extents") };
+    let lens = [1_024, PAGE_WINDOW_BYTES, content.len() as u64 - PAGE_WINDOW_BYTES - 1_024];
+    let mut at = 0;
+    for (number, (location, len)) in (0u64..).zip(locations.iter().zip(lens)) {
+        let part = piece(sealing.seal().part(number), len, *location, 512..len);
+        let end = at + usize::try_from(len).unwrap();
+        assert_eq!(read(&rig, part, 1 << 20).await.unwrap(), content[at + 512..end]);
+        let wrong = piece(sealing.seal().part(number + 1), len, *location, 512..len);
+        let found = read(&rig, wrong, 1 << 20).await;
+        assert!(matches!(found, Err(Fault::NotAuthentic(_))), "in another place: {found:?}");
+        at = end;
+    }
+    assert_eq!((at, locations.len()), (content.len(), 3));
+}
+
+#[tokio::test(start_paused = true)]
+async fn content_of_earlier_releases_is_still_read() {
+    let rig = rig(64 << 20, WriteConfig::default()).await;
+    let seal = key('A').seal([7; 16]);
+    let sealed = key('A').cipher(&seal).unwrap().apply(0, b"written before");
+    let inner = Box::new(Piece::Inline(sealed.slice(3..)));
+    let piece = Piece::Encrypted { seal, at: 3, piece: inner };
+    assert_eq!(read(&rig, piece, 1 << 20).await.unwrap(), b"tten before");
+}
+
+#[tokio::test(start_paused = true)]
+async fn another_key_opens_nothing() {
+    let rig = rig(64 << 20, WriteConfig::default()).await;
+    let sealing = sealing(&rig);
+    let inner = Box::new(Piece::Inline(sealed(&sealing, b"abc").into()));
+    let piece = Piece::Authenticated { seal: sealing.seal(), len: 3, range: 0..3, piece: inner };
+    for wrong in [None, Some(&key('B'))] {
+        let found = fetch(&*rig.node, wrong, &piece).await;
+        assert!(matches!(found, Err(Fault::Locked)), "{found:?}");
+    }
+    assert_eq!(read(&rig, piece, 1).await.unwrap(), b"abc");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_digest_is_sealed_with_the_key_and_opened_with_it() {
+    let rig = rig(64 << 20, WriteConfig::default()).await;
+    let md5 = Md5::of(b"x");
+    let plain = BlobProperties { content_md5: Some(md5).into(), ..BlobProperties::default() };
+    let mut sealed = plain.clone();
+    seal_md5(&rig.env, None, &mut sealed);
+    assert_eq!(sealed, plain);
+    seal_md5(&rig.env, Some(&key('A')), &mut sealed);
+    assert_eq!(sealed.content_md5.plain(), None);
+    let mut other = sealed.clone();
+    assert_eq!(open_md5(Some(&key('B')), &mut other).unwrap_err().code, ErrorCode::InternalError);
+    open_md5(Some(&key('A')), &mut sealed).unwrap();
+    assert_eq!(sealed, plain);
+}

@@ -1,0 +1,129 @@
+//! The Content-MD5 of a blob. Under a customer-provided key it is sealed: a digest of the content
+//! tells who knows what may be in it whether it is.
+
+use aes_gcm_siv::AeadInOut;
+use aes_gcm_siv::Aes256GcmSiv;
+use aes_gcm_siv::KeyInit;
+use aes_gcm_siv::Nonce;
+use aes_gcm_siv::Tag;
+use serde::{Deserialize, Serialize};
+
+use crate::types::CustomerKey;
+use crate::types::Md5;
+
+/// What the key of a digest is derived for.
+const PURPOSE: &[u8] = b"blockyard content md5 1";
+
+/// The Content-MD5 property of a blob. Rows of earlier releases have an option of [`Md5`] here,
+/// which has the same bytes.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ContentMd5 {
+    /// There is none.
+    #[default]
+    Absent,
+    /// Of a blob without a key, or set without one.
+    Plain(Md5),
+    /// Under the key of the blob.
+    Sealed(Box<SealedMd5>),
+}
+
+/// A digest under a customer-provided key.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SealedMd5 {
+    /// Random.
+    nonce: [u8; 16],
+    /// Encrypted.
+    digest: [u8; 16],
+    /// What authenticates it.
+    tag: [u8; 16],
+}
+
+impl ContentMd5 {
+    /// The digest, where no key is needed for it.
+    #[must_use]
+    pub const fn plain(&self) -> Option<Md5> {
+        match self {
+            Self::Plain(md5) => Some(*md5),
+            Self::Absent | Self::Sealed(_) => None,
+        }
+    }
+}
+
+impl From<Option<Md5>> for ContentMd5 {
+    fn from(md5: Option<Md5>) -> Self {
+        md5.map_or(Self::Absent, Self::Plain)
+    }
+}
+
+impl CustomerKey {
+    /// Seals a digest; `nonce` is random and never used again.
+    #[must_use]
+    pub fn seal_md5(&self, md5: Md5, nonce: [u8; 16]) -> SealedMd5 {
+        let mut digest = *md5.as_bytes();
+        let tag = self
+            .md5_cipher(nonce)
+            .encrypt_inout_detached(&Nonce::default(), b"", digest.as_mut_slice().into())
+            .expect("16 bytes are below the limit of the cipher");
+        SealedMd5 { nonce, digest, tag: tag.into() }
+    }
+
+    /// Opens a digest; `None` when it is damaged or under another key.
+    #[must_use]
+    pub fn open_md5(&self, sealed: &SealedMd5) -> Option<Md5> {
+        let (mut digest, tag) = (sealed.digest, Tag::from(sealed.tag));
+        self.md5_cipher(sealed.nonce)
+            .decrypt_inout_detached(&Nonce::default(), b"", digest.as_mut_slice().into(), &tag)
+            .ok()?;
+        Some(Md5::from_bytes(digest))
+    }
+
+    fn md5_cipher(&self, nonce: [u8; 16]) -> Aes256GcmSiv {
+        let key = self.derive(&self.seal(nonce), PURPOSE).expect("the seal is of this key");
+        Aes256GcmSiv::new((&*key).into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(text: &str) -> CustomerKey {
+        CustomerKey::from_base64(text).unwrap()
+    }
+
+    const KEY: &str = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
+
+    /// Example of `api-spec/encryption.md`; computed there with another implementation.
+    #[test]
+    fn a_sealed_digest_has_the_documented_bytes() {
+        let md5 = Md5::of(b"hello");
+        let sealed = key(KEY).seal_md5(md5, *b"nonce of 16 byte");
+        let hex = |bytes: &[u8]| bytes.iter().map(|b| format!("{b:02x}")).collect::<String>();
+        assert_eq!(hex(&sealed.digest), "f4668fff563a7f5177aba82ec8265ee2");
+        assert_eq!(hex(&sealed.tag), "693e9ee15f55d653a65e3ae9cfadd1b4");
+        assert_eq!(key(KEY).open_md5(&sealed), Some(md5));
+        for damaged in [
+            SealedMd5 { nonce: [0; 16], ..sealed.clone() },
+            SealedMd5 { digest: [0; 16], ..sealed.clone() },
+            SealedMd5 { tag: [0; 16], ..sealed.clone() },
+        ] {
+            assert_eq!(key(KEY).open_md5(&damaged), None, "{damaged:?}");
+        }
+        let other = key("CQkJCQkJCQkJCQkJCQkJCQkJCQkJCQkJCQkJCQkJCQk=");
+        assert_eq!(other.open_md5(&sealed), None, "another key");
+    }
+
+    #[test]
+    fn rows_of_earlier_releases_have_the_same_bytes() {
+        for before in [None, Some(Md5::of(b"hello"))] {
+            let row = postcard::to_stdvec(&before).unwrap();
+            assert_eq!(postcard::to_stdvec(&ContentMd5::from(before)).unwrap(), row);
+            let read: ContentMd5 = postcard::from_bytes(&row).unwrap();
+            assert_eq!((read.plain(), read), (before, before.into()));
+        }
+        let sealed = key(KEY).seal_md5(Md5::of(b"x"), [5; 16]);
+        let row = postcard::to_stdvec(&ContentMd5::Sealed(Box::new(sealed.clone()))).unwrap();
+        assert_eq!((row[0], row.len()), (2, 49));
+        assert_eq!(postcard::from_bytes(&row), Ok(ContentMd5::Sealed(Box::new(sealed))));
+    }
+}
