@@ -45,6 +45,7 @@ pub use disks::{DiskControl, DiskRefusal, DiskView};
 pub use keygen::{new_delegation_secret, new_key};
 pub use keys::{KeyControl, KeyRingView, MasterKeyView};
 pub use partitions::{ChangeView, Look, Made, PartitionView, StripeView};
+pub(crate) use partitions::{Known, key_text};
 pub use partitions::{PartitionError, PartitionStore};
 pub use readiness::{Phase, Readiness};
 pub use server::{AdminServer, AdminState, Control};

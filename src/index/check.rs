@@ -1,9 +1,12 @@
 //! The check of a stopped store: every row decodes, every byte they name is there and is what was ingested, and the rows
 //! of each blob agree with each other.
 
+mod affected;
 mod committed;
+mod content;
 mod report;
 
+use std::collections::BTreeSet;
 use std::collections::HashSet;
 
 use uuid::Uuid;
@@ -35,19 +38,16 @@ use crate::index::record::CopyStatus;
 use crate::index::rows::Family;
 use crate::index::rows::Row;
 use crate::index::rows::Rows;
-use crate::types::Crc32c;
+use crate::types::Collation;
 use crate::types::Crc64;
 use crate::types::Crc64Hasher;
 use crate::types::ExtentId;
-use crate::types::Location;
 use crate::types::RoutingKey;
 use crate::types::Secret;
 use crate::types::TAG_INDEX;
 
+pub use affected::{Affected, Names, OfExtent, Owner};
 pub use report::{CheckReport, Problem};
-
-/// Payload bytes read at once.
-const READ_BYTES: u64 = 1024 * 1024;
 
 /// Checks one partition. `progress` is called after each blob, with the report so far.
 ///
@@ -63,15 +63,18 @@ pub async fn check(
         report.problem(&RoutingKey::min(), error.to_string());
     }
     let mut blobs = Blobs::new(view, &Family::ALL, &bytes::Bytes::new(), None);
+    let mut reached = RoutingKey::min();
     loop {
         let key = match blobs.next().await {
             Ok(Some(key)) => key,
             Ok(None) => return report,
             Err(error) => {
-                report.problem(&RoutingKey::min(), format!("rows cannot be read on: {error}"));
+                report.problem(&reached, format!("rows cannot be read on: {error}"));
+                report.unread_from = Some(reached);
                 return report;
             }
         };
+        reached = key.clone();
         let mut blob = BlobCheck::new(capacity, &key, &mut report);
         loop {
             match blobs.take_of(&key).await {
@@ -79,6 +82,7 @@ pub async fn check(
                 Ok(None) => break,
                 Err(error) => {
                     report.problem(&key, format!("rows cannot be read on: {error}"));
+                    report.unread_from = Some(key);
                     return report;
                 }
             }
@@ -119,6 +123,8 @@ struct BlobCheck<'a> {
     staged: u32,
     /// What blocks name.
     live: HashSet<(ExtentId, u64)>,
+    /// Extents whose bytes cannot be read or are wrong.
+    damaged: BTreeSet<ExtentId>,
 }
 
 impl<'a> BlobCheck<'a> {
@@ -134,6 +140,7 @@ impl<'a> BlobCheck<'a> {
             summary: None,
             staged: 0,
             live: HashSet::new(),
+            damaged: BTreeSet::new(),
         }
     }
 
@@ -192,10 +199,13 @@ impl<'a> BlobCheck<'a> {
             let secrets = record.keys.iter().chain(&record.delegation_secret);
             secrets.for_each(|secret| self.secret(secret));
             self.report.accounts += 1;
+            self.report.names.account(record.id, self.key.name(Collation::Utf8));
         } else {
-            let _record: ContainerRecord =
+            let record: ContainerRecord =
                 values::decode_record(Family::Main, &row.key, &row.value)?;
             self.report.containers += 1;
+            let owner = (affected::owner(self.key).0, record.id);
+            self.report.names.container(owner, self.key.name(Collation::Utf8));
         }
         Ok(())
     }
@@ -349,68 +359,6 @@ impl<'a> BlobCheck<'a> {
         Ok(())
     }
 
-    /// Reads bytes and compares their checksums.
-    async fn content(&mut self, content: &Content, crc64: Crc64) {
-        let mut hasher = Crc64Hasher::default();
-        match content.parts() {
-            Parts::Inline(bytes) => {
-                hasher.update(bytes);
-                self.report.bytes += content.len();
-            }
-            Parts::Locations(locations) => {
-                for location in locations {
-                    self.live.insert((location.extent, location.offset));
-                    if let Err(what) = self.location(location, &mut hasher).await {
-                        self.problem(what);
-                        return;
-                    }
-                }
-            }
-        }
-        if content.seal().is_some() {
-            // Its CRC-64 is of the plain text, for which the key is needed, or is not kept. The
-            // checksums of the frames held.
-            self.report.encrypted_bytes += content.len();
-        } else if hasher.finish() != crc64 {
-            self.problem("bytes differ from their CRC-64");
-        }
-    }
-
-    async fn location(
-        &mut self,
-        location: &Location,
-        hasher: &mut Crc64Hasher,
-    ) -> Result<(), String> {
-        let mut crc = Crc32c::default();
-        let mut at = 0;
-        while at < location.len {
-            let end = location.len.min(at + READ_BYTES);
-            let pieces = self.capacity.read(location, at..end).await.map_err(|e| e.to_string())?;
-            let mut read = 0;
-            for piece in pieces {
-                crc.update(&piece);
-                hasher.update(&piece);
-                read += u64::try_from(piece.len()).unwrap_or(u64::MAX);
-            }
-            if read != end - at {
-                return Err(format!(
-                    "extent {} gave {read} bytes at {}",
-                    location.extent, location.offset
-                ));
-            }
-            self.report.bytes += read;
-            at = end;
-        }
-        self.report.locations += 1;
-        if crc.finish() == location.crc {
-            return Ok(());
-        }
-        Err(format!(
-            "extent {} at {}: bytes differ from their CRC-32C",
-            location.extent, location.offset
-        ))
-    }
-
     /// Every layer with spans is of the blob, or dead.
     fn finish_layers(&mut self) {
         let mut known = std::mem::take(&mut self.dead_layers);
@@ -436,6 +384,12 @@ impl<'a> BlobCheck<'a> {
     /// What can be said once all rows of the key were seen.
     async fn finish(mut self) {
         self.finish_layers();
+        self.finish_blob().await;
+        // Last: blocks at the end of an append blob are read only now.
+        self.report.affected.note(self.key, &self.damaged);
+    }
+
+    async fn finish_blob(&mut self) {
         let staged = self.summary.map_or(0, |summary| summary.id_len);
         let mut all = std::mem::take(&mut self.committed);
         for committed in &mut all {

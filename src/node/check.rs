@@ -29,9 +29,11 @@ use super::master_key::MasterKeyError;
 use super::storage::Storage;
 use super::storage::open_disk;
 
+mod affected;
 mod progress;
 mod report;
 
+pub use affected::{Affected, Extent, OfContainer, Unread};
 pub use progress::{Progress, Silent, Terminal};
 pub use report::{Disk, Index, Report};
 
@@ -127,13 +129,20 @@ async fn check_index(
         }
     };
     let mut sum = index::check::CheckReport::default();
+    let mut unread = Vec::new();
     for descriptor in map.partitions() {
         match check_partition(storage, descriptor, progress, report).await {
-            Ok(found) => sum.add(found),
-            Err(error) => report.problem(format!("partition {}: {error}", descriptor.id)),
+            Ok(mut found) => {
+                unread.extend(found.unread_from.take().map(|from| (descriptor, from)));
+                sum.add(found);
+            }
+            Err(error) => {
+                unread.push((descriptor, descriptor.keys.range().low().clone()));
+                report.problem(format!("partition {}: {error}", descriptor.id));
+            }
         }
     }
-    report.add_index(map.partitions().len(), &sum);
+    report.add_index(map.partitions().len(), &sum, &unread);
     sum.master_keys
 }
 

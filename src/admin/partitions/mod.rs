@@ -20,5 +20,6 @@ mod prepare;
 mod store;
 mod views;
 
+pub(crate) use names::{Known, text as key_text};
 pub use store::{PartitionError, PartitionStore};
 pub use views::{ChangeView, Look, Made, PartitionView, StripeView};

@@ -32,7 +32,7 @@ const TERMINATOR: [u8; 2] = [0x00, 0x01];
 const CHARACTER_BYTES_MAX: usize = 4;
 
 /// Accounts and containers by their numbers.
-pub(super) trait Known {
+pub(crate) trait Known {
     /// An account's name.
     fn account(&self, id: AccountId) -> Option<String>;
     /// A container's name and the order of its names.
@@ -51,7 +51,7 @@ pub(super) fn owner(key: &[u8]) -> (AccountId, ContainerId) {
 }
 
 /// A key, or any position between keys, for people.
-pub(super) fn text(key: &[u8], known: &dyn Known) -> String {
+pub(crate) fn text(key: &[u8], known: &dyn Known) -> String {
     if key.is_empty() {
         return String::new();
     }

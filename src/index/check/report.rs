@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use crate::auth::MasterKeyId;
+use crate::index::check::affected::Affected;
+use crate::index::check::affected::Names;
 use crate::types::Collation;
 use crate::types::RoutingKey;
 
@@ -50,6 +52,12 @@ pub struct CheckReport {
     pub bytes: u64,
     /// Those of them under customer-provided keys: as stored, but their CRC-64 cannot be computed without the key.
     pub encrypted_bytes: u64,
+    /// Whom damaged and missing bytes concern.
+    pub affected: Affected,
+    /// Names of accounts and containers.
+    pub names: Names,
+    /// From where on rows cannot be read, of a partition whose rows cannot all be.
+    pub unread_from: Option<RoutingKey>,
     /// Master keys that sealed secrets name.
     pub master_keys: BTreeSet<MasterKeyId>,
     /// The first 1,000 problems.
@@ -68,7 +76,7 @@ impl CheckReport {
         }
     }
 
-    /// Adds another partition's report.
+    /// Adds the report of the next partition in key order.
     pub fn add(&mut self, other: Self) {
         self.rows += other.rows;
         self.accounts += other.accounts;
@@ -81,6 +89,8 @@ impl CheckReport {
         self.locations += other.locations;
         self.bytes += other.bytes;
         self.encrypted_bytes += other.encrypted_bytes;
+        self.affected.extend(other.affected);
+        self.names.extend(other.names);
         self.master_keys.extend(other.master_keys);
         self.problems_count += other.problems_count;
         self.problems.extend(other.problems);

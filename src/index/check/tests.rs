@@ -310,3 +310,57 @@ async fn pages_beyond_the_end_are_found() {
     let problems = store.problems().await;
     assert!(problems.contains("lie beyond the end 1024"), "{problems}");
 }
+
+/// Four blobs in three containers, each in a frame of its own; the first and the third are damaged.
+async fn damaged_in_two_containers() -> CheckReport {
+    let mut store = Store::new().await;
+    for (container, name) in [(1, "a"), (1, "b"), (2, "a"), (3, "a")] {
+        let location = store.store(name.as_bytes()).await;
+        let put = PutBlob {
+            key: BlobKey { container: ContainerId::new(container), ..key(name) },
+            guard: Guard::default(),
+            properties: BlobProperties::default(),
+            metadata: Metadata::default(),
+            kind: NewKind::Block,
+            tags: Tags::default(),
+            content: NewContent::Stored(vec![location]),
+            crc64: Crc64::of(name.as_bytes()),
+            tier: None,
+        };
+        store.partition.write(&Write::PutBlob(put)).unwrap();
+    }
+    assert_eq!(store.check().await.affected, super::Affected::default());
+    store.capacity.flip(EXTENT, 0, 3);
+    store.capacity.flip(EXTENT, 2, 3);
+    store.check().await
+}
+
+#[tokio::test]
+async fn damage_is_counted_by_extent_and_container() {
+    let mut report = damaged_in_two_containers().await;
+    assert_eq!((report.blobs, report.affected.blobs), (4, 2));
+    let of = &report.affected.extents[&EXTENT];
+    let owner = |container| (AccountId::new(1), ContainerId::new(container));
+    let counted: Vec<_> = of.by_container.iter().map(|(owner, blobs)| (*owner, *blobs)).collect();
+    assert_eq!(counted, [(owner(1), 1), (owner(2), 1)]);
+    assert_eq!((of.blobs, of.containers), (2, 2));
+
+    // A container in several partitions counts once: that where one ends and the next begins.
+    let mut next = CheckReport::default();
+    next.affected
+        .note(&RoutingKey::blob(&BlobKey { container: owner(2).1, ..key("b") }), &[EXTENT].into());
+    report.add(next);
+    let of = &report.affected.extents[&EXTENT];
+    assert_eq!((of.blobs, of.containers, of.by_container[&owner(2)]), (3, 2, 2));
+}
+
+#[tokio::test]
+async fn many_damaged_containers_are_counted_in_bounded_memory() {
+    let mut report = CheckReport::default();
+    for container in 1..=1_000 {
+        let key = BlobKey { container: ContainerId::new(container), ..key("a") };
+        report.affected.note(&RoutingKey::blob(&key), &[EXTENT].into());
+    }
+    let of = &report.affected.extents[&EXTENT];
+    assert_eq!((of.blobs, of.containers, of.by_container.len()), (1_000, 1_000, 100));
+}

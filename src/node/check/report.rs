@@ -8,6 +8,9 @@ use serde::Serialize;
 use crate::capacity;
 use crate::index;
 
+use super::affected::Affected;
+use super::affected::UnreadRange;
+
 /// Problems listed; more are only counted.
 const PROBLEMS_LISTED: usize = 1_000;
 
@@ -56,6 +59,8 @@ pub struct Report {
     pub disks: Vec<Disk>,
     /// The index.
     pub index: Index,
+    /// Whom damage concerns.
+    pub affected: Affected,
     /// The first 1,000 problems, in words.
     pub problems: Vec<String>,
     /// All of them.
@@ -90,7 +95,13 @@ impl Report {
         });
     }
 
-    pub(super) fn add_index(&mut self, partitions: usize, found: &index::check::CheckReport) {
+    pub(super) fn add_index(
+        &mut self,
+        partitions: usize,
+        found: &index::check::CheckReport,
+        unread: &[UnreadRange<'_>],
+    ) {
+        self.affected = Affected::new(found, unread);
         for problem in &found.problems {
             self.problem(problem.to_string());
         }
@@ -134,6 +145,7 @@ impl fmt::Display for Report {
             index.encrypted_bytes,
             index.garbage_locations
         )?;
+        self.affected.write(index.blobs, f)?;
         for problem in &self.problems {
             writeln!(f, "problem: {problem}")?;
         }
