@@ -122,8 +122,17 @@ async fn free_rows(
     }
     let freed = locations_len(&locations(&rows));
     let count = rows.len();
-    let keys = rows.into_iter().map(|row| row.key).collect();
-    reclaim.host.write(target, Write::ForgetGarbage { keys }).await?;
+    let (layers, rows): (Vec<GarbageRow>, Vec<GarbageRow>) =
+        rows.into_iter().partition(|row| row.layer.is_some());
+    let keys: Vec<Bytes> = rows.into_iter().map(|row| row.key).collect();
+    if !keys.is_empty() {
+        reclaim.host.write(target, Write::ForgetGarbage { keys }).await?;
+    }
+    for layer in layers {
+        reclaim.go_on()?;
+        let keys = vec![layer.key];
+        reclaim.host.write(target, Write::ForgetGarbage { keys }).await?;
+    }
     reclaim.metrics.freed_bytes.inc_by(freed);
     reclaim.metrics.garbage_rows.inc_by(u64::try_from(count).unwrap_or(u64::MAX));
     Ok(count)

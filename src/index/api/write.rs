@@ -152,7 +152,8 @@ pub enum Write {
     },
     /// Reclaim: these garbage rows have been freed.
     ForgetGarbage {
-        /// Row keys from [`Read::Garbage`], all of this partition.
+        /// Row keys from [`Read::Garbage`], all of this partition. One that stands for a layer of
+        /// pages comes alone: forgetting it may take long, and only then goes ahead of its turn.
         keys: Vec<Bytes>,
     },
     /// Commits a change of nothing: what was written before and answered [`Error::Unavailable`] is decided by it.
@@ -243,8 +244,12 @@ impl Write {
             | Self::ForgetContainer { .. }
             | Self::IndexTag(_)
             | Self::ForgetTagWork { .. }
-            | Self::ForgetGarbage { .. }
             | Self::Prove => None,
+            // Of a dead layer: whether it is one, the blob and all its snapshots say.
+            Self::ForgetGarbage { keys } => match keys.as_slice() {
+                [only] => RoutingKey::of_row(only).map(rows_of),
+                _ => None,
+            },
             Self::PurgeContainer { account, container, from, .. } => {
                 let whole = RoutingKey::container_range(*account, *container);
                 // It may go on among the rows of a blob, and removes them all.
@@ -273,12 +278,16 @@ impl Write {
             | Self::SetTier(_)
             | Self::NoteRead(_)
             | Self::ExpireStaged { .. } => {
-                let blob = RoutingKey::from_bytes(self.routing_key());
-                let end = RoutingKey::after_prefix(blob.as_bytes()).map(RoutingKey::from_bytes);
-                Some(KeyRange::new(blob, end))
+                Some(rows_of(RoutingKey::from_bytes(self.routing_key())))
             }
         }
     }
+}
+
+/// The keys of all rows of a blob.
+fn rows_of(blob: RoutingKey) -> KeyRange {
+    let end = RoutingKey::after_prefix(blob.as_bytes()).map(RoutingKey::from_bytes);
+    KeyRange::new(blob, end)
 }
 
 /// The row that remembers a deleted container until its rows are gone: account, container 0, then bytes no

@@ -38,7 +38,7 @@ use crate::types::KeyRange;
 use crate::types::Sequence;
 use crate::types::Timestamp;
 
-/// Rows that a write may read in the committer.
+/// Rows that a write may read in the committer; long values count as several.
 pub(crate) const ROWS_IN_TURN: usize = 2_048;
 /// Writes of one host that are evaluated ahead at a time: each holds all the rows it changes in
 /// memory.

@@ -48,6 +48,16 @@ impl Pace {
         self.limit.is_some_and(|limit| self.seen() > limit)
     }
 
+    /// As [`Self::take`], of rows whose values take as long as so many `more`. These count in a
+    /// limit; how much an answer holds is bounded by its bytes already.
+    pub(crate) async fn take_long(&self, rows: usize, more: usize) {
+        if self.limit.is_some() {
+            return self.take(rows + more).await;
+        }
+        self.turn.fetch_add(more, Ordering::Relaxed);
+        self.take(rows).await;
+    }
+
     /// Notes that so many rows were looked at. Gives other tasks their turn when it is time.
     pub(crate) async fn take(&self, rows: usize) {
         if let (Some(clock), true) = (&self.clock, rows > 1) {

@@ -53,6 +53,8 @@ impl Sources {
 
 /// Rows one step of a scan looks at.
 const STEP_ROWS: usize = 4_096;
+/// Bytes of values that one step returns, about.
+const STEP_BYTES: usize = 1024 * 1024;
 /// Bytes of a value that cost as much as a row.
 const BYTES_OF_A_ROW: usize = 256;
 
@@ -121,9 +123,11 @@ impl Rows for Snapshot {
             return Err(Error::Overloaded);
         }
         let mut merge = Merge::of_snapshot(self, family, (from, to), limit);
-        while found.rows.len() < limit && merge.seen() < STEP_ROWS {
+        let mut bytes = 0;
+        while found.rows.len() < limit && merge.seen() < STEP_ROWS && bytes < STEP_BYTES {
             let key = match merge.step().await? {
                 Step::Row((key, Some(value))) => {
+                    bytes += value.len();
                     found.rows.push(Row { key: key.clone(), value });
                     key
                 }
@@ -137,7 +141,7 @@ impl Rows for Snapshot {
         }
         // The least position above the last row that was looked at.
         found.next = found.next.map(|last| [last.as_ref(), &[0]].concat().into());
-        self.pace.take(merge.seen()).await;
+        self.pace.take_long(merge.seen(), bytes / BYTES_OF_A_ROW).await;
         Ok(found)
     }
 

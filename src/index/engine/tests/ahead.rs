@@ -2,6 +2,8 @@
 //! when overtaken.
 
 use std::collections::BTreeSet;
+use std::future::poll_fn;
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Poll;
@@ -298,4 +300,62 @@ async fn write_that_waits_for_one_to_the_same_rows_is_evaluated_once() {
     assert!(commits.iter().all(Result::is_ok), "{commits:?}");
     // Once by the committer, which gives it back, and once ahead.
     assert_eq!(counting.0.load(Ordering::Relaxed), 2 * TIMES);
+}
+
+/// What `work` comes to, and whether it was evaluated ahead meanwhile.
+async fn ahead<T>(partition: &Partition, work: impl Future<Output = T>) -> (T, bool) {
+    let (mut work, mut was) = (pin!(work), false);
+    let answer = poll_fn(|cx| {
+        let polled = work.as_mut().poll(cx);
+        was |= partition.core.watches.len() > 0;
+        polled
+    });
+    (answer.await, was)
+}
+
+async fn take_snapshots(partition: &Partition, name: &str, count: u64) {
+    for _ in 0..count {
+        let (key, guard) = (key(name), Guard::default());
+        let snapshot = SnapshotBlob { key, guard, metadata: None };
+        partition.apply(Write::SnapshotBlob(snapshot)).await.unwrap();
+    }
+}
+
+/// Few rows may be long to read, such as those of snapshots with much metadata.
+#[tokio::test(start_paused = true)]
+async fn delete_of_snapshots_with_long_rows_is_evaluated_ahead() {
+    let partition = partition().await;
+    let Write::PutBlob(long) = put("a", 1) else { panic!("a blob") };
+    let metadata = Metadata::new(vec![("name".to_owned(), "v".repeat(8_000))]).unwrap();
+    partition.apply(Write::PutBlob(PutBlob { metadata, ..long })).await.unwrap();
+    take_snapshots(&partition, "a", 500).await;
+    let scope = DeleteScope::BlobAndSnapshots;
+    let delete = Write::DeleteBlob(DeleteBlob { key: key("a"), guard: Guard::default(), scope });
+    let (deleted, was_ahead) = ahead(&partition, partition.apply(delete)).await;
+    deleted.unwrap();
+    assert!(was_ahead, "the committer read all of it");
+    assert_eq!(rows(&partition, Family::Versions).await, Vec::<Bytes>::new());
+    let (_, was_ahead) = ahead(&partition, partition.apply(put("b", 1))).await;
+    assert!(!was_ahead, "a short write is evaluated at once");
+}
+
+/// Whether a layer is dead, its blob and all snapshots say.
+#[tokio::test(start_paused = true)]
+async fn dead_layer_of_a_blob_with_thousands_of_snapshots_is_forgotten_ahead() {
+    let partition = partition().await;
+    partition.apply(put("a", 1)).await.unwrap();
+    take_snapshots(&partition, "a", SNAPSHOTS).await;
+    let blob = RoutingKey::blob(&key("a"));
+    let content = NewContent::Stored(vec![Location { len: 512, ..location(1_000) }]);
+    let spans = vec![PageSpan { range: 0..512, skip: 0, content }];
+    let fill = Write::FillLayer(FillLayer { blob: blob.clone(), layer: None, spans });
+    partition.apply(fill).await.unwrap();
+    let dead = rows(&partition, Family::Garbage).await;
+    assert_eq!(dead.len(), 1);
+    let (forgotten, was_ahead) =
+        ahead(&partition, partition.apply(Write::ForgetGarbage { keys: dead.clone() })).await;
+    forgotten.unwrap();
+    assert!(was_ahead, "the committer read all snapshots");
+    let left = rows(&partition, Family::Garbage).await;
+    assert!(left.len() == 1 && left != dead, "the span is garbage now: {left:?}");
 }
