@@ -192,7 +192,11 @@ fn split(piece: Piece, len: u64) -> (Piece, Option<Piece>) {
             let middle = usize::try_from(len).unwrap_or(usize::MAX);
             (Piece::Inline(bytes.slice(..middle)), Some(Piece::Inline(bytes.slice(middle..))))
         }
-        whole => (whole, None),
+        whole @ (Piece::Stored { .. }
+        | Piece::Inline(_)
+        | Piece::Encrypted { .. }
+        | Piece::Authenticated { .. }
+        | Piece::Zeros(_)) => (whole, None),
     }
 }
 

@@ -103,9 +103,9 @@ mod tests {
         assert_eq!(hex(&sealed.tag), "693e9ee15f55d653a65e3ae9cfadd1b4");
         assert_eq!(key(KEY).open_md5(&sealed), Some(md5));
         for damaged in [
-            SealedMd5 { nonce: [0; 16], ..sealed.clone() },
-            SealedMd5 { digest: [0; 16], ..sealed.clone() },
-            SealedMd5 { tag: [0; 16], ..sealed.clone() },
+            SealedMd5 { nonce: [0; 16], ..sealed },
+            SealedMd5 { digest: [0; 16], ..sealed },
+            SealedMd5 { tag: [0; 16], ..sealed },
         ] {
             assert_eq!(key(KEY).open_md5(&damaged), None, "{damaged:?}");
         }

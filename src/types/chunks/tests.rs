@@ -81,7 +81,7 @@ fn a_chunk_has_the_documented_bytes() {
     assert_eq!(sealer.push(b"hello"), Vec::<Bytes>::new());
     let hex: String = sealer.finish().unwrap().iter().map(|b| format!("{b:02x}")).collect();
     assert_eq!(hex, "55afdda03244c6237d70908f2dca9e560056cf2f57");
-    let content = [b'x'; CHUNK_BYTES as usize + 1];
+    let content = vec![b'x'; index(CHUNK_BYTES) + 1];
     let len = content.len() as u64;
     let mut sealer = ChunkSealer::new(key.chunks(&key.seal(*b"nonce of 16 byte"), len).unwrap());
     assert_eq!(sealer.push(&content).len(), 1);
@@ -121,7 +121,7 @@ fn a_chunk_opens_in_its_own_place_only() {
     let mut swapped = good.clone();
     swapped[..2 * chunk].rotate_left(chunk);
     assert_eq!(open(7, whole.end, whole.clone(), &swapped), None, "two chunks exchanged");
-    let mut moved = good.clone();
+    let mut moved = good;
     moved[chunk..2 * chunk].copy_from_slice(&other[chunk..2 * chunk]);
     assert_eq!(open(7, whole.end, whole, &moved), None, "a chunk of other content");
     // What is not touched by it is read.
