@@ -25,6 +25,7 @@ pub(super) async fn watch(
     filter: Result<Query<TraceFilter>, QueryRejection>,
 ) -> Result<Response, Failure> {
     let Query(filter) = filter.map_err(|error| Failure::invalid(error.body_text()))?;
+    filter.check().map_err(|error| Failure::invalid(error.to_string()))?;
     let watch = state.control()?.trace.watch();
     let lines = stream::unfold((watch, filter), |(mut watch, filter)| async move {
         let line = next(&mut watch, &filter).await?;

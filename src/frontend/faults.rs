@@ -30,6 +30,9 @@ use crate::env::Env;
 use crate::env::Rand;
 use crate::env::SeededRand;
 
+use super::filter;
+use super::filter::FilterError;
+
 /// Rules at a time.
 const RULES_MAX: usize = 64;
 /// How often the log says that the dial is on.
@@ -102,6 +105,27 @@ pub struct FaultRule {
     pub bytes_per_second: u32,
 }
 
+impl FaultRule {
+    /// Checks the numbers, and that a request can match.
+    ///
+    /// # Errors
+    /// [`FaultError`].
+    pub fn check(&self) -> Result<(), FaultError> {
+        if !(self.rate > 0.0 && self.rate <= 1.0) {
+            return Err(FaultError::Rate(self.rate));
+        }
+        if self.bytes_per_second == 0 {
+            return Err(FaultError::Pace(0));
+        }
+        if self.delay_ms > 600_000 {
+            return Err(FaultError::Delay(self.delay_ms));
+        }
+        self.operations.iter().try_for_each(|name| filter::operation(name))?;
+        self.accounts.iter().try_for_each(|name| filter::account(name))?;
+        Ok(self.containers.iter().try_for_each(|name| filter::container(name))?)
+    }
+}
+
 const fn always() -> f64 {
     1.0
 }
@@ -124,17 +148,20 @@ pub struct FaultState {
 }
 
 /// Why a rule is refused; the text says what to change.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum FaultError {
     /// The rate.
-    #[error("rate must be above 0 and at most 1")]
-    Rate,
+    #[error("rate must be above 0 and at most 1, not {0}")]
+    Rate(f64),
     /// The pace.
-    #[error("bytes_per_second must be above 0")]
-    Pace,
+    #[error("bytes_per_second must be 1 to 4294967295, not {0}")]
+    Pace(u64),
     /// The delay.
-    #[error("delay_ms must be at most 600000")]
-    Delay,
+    #[error("delay_ms must be at most 600000, not {0}")]
+    Delay(u32),
+    /// Requests that cannot be.
+    #[error(transparent)]
+    Filter(#[from] FilterError),
     /// Too many.
     #[error("there are {RULES_MAX} rules already: clear some with `blockyard fault clear`")]
     TooMany,
@@ -217,7 +244,7 @@ impl Faults {
     /// # Errors
     /// [`FaultError`].
     pub fn set(&self, rule: FaultRule) -> Result<FaultState, FaultError> {
-        check(&rule)?;
+        rule.check()?;
         let ends = rule
             .seconds
             .map(|seconds| self.env.clock.monotonic() + Duration::from_secs(u64::from(seconds)));
@@ -329,19 +356,6 @@ impl Faults {
             );
         }
     }
-}
-
-fn check(rule: &FaultRule) -> Result<(), FaultError> {
-    if !(rule.rate > 0.0 && rule.rate <= 1.0) {
-        return Err(FaultError::Rate);
-    }
-    if rule.bytes_per_second == 0 {
-        return Err(FaultError::Pace);
-    }
-    if rule.delay_ms > 600_000 {
-        return Err(FaultError::Delay);
-    }
-    Ok(())
 }
 
 impl InForce {

@@ -49,6 +49,7 @@ mod cors;
 mod dispatch;
 mod errors;
 pub mod faults;
+pub mod filter;
 mod ingest;
 mod last_access;
 mod layered;

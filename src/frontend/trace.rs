@@ -12,6 +12,9 @@ use serde::Serialize;
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 
+use super::filter;
+use super::filter::FilterError;
+
 /// Lines kept for watchers that have not read them yet.
 const RING: usize = 4096;
 
@@ -136,6 +139,17 @@ pub struct TraceFilter {
 }
 
 impl TraceFilter {
+    /// Checks that a request can match.
+    ///
+    /// # Errors
+    /// [`FilterError`].
+    pub fn check(&self) -> Result<(), FilterError> {
+        self.operation.as_deref().map_or(Ok(()), filter::operation)?;
+        self.account.as_deref().map_or(Ok(()), filter::account)?;
+        self.container.as_deref().map_or(Ok(()), filter::container)?;
+        self.status.as_deref().map_or(Ok(()), filter::status)
+    }
+
     /// Whether the line is wanted.
     #[must_use]
     pub fn wants(&self, line: &TraceLine) -> bool {

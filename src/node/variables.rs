@@ -3,6 +3,8 @@
 use clap::Command;
 use clap::CommandFactory;
 
+use crate::types::nearest;
+
 use super::cli::Cli;
 use super::config::ConfigError;
 
@@ -25,8 +27,8 @@ pub fn check(names: impl Iterator<Item = String>) -> Result<(), ConfigError> {
         if link || known.contains(&name) {
             continue;
         }
-        let nearest = known.iter().min_by_key(|known| distance(known, &name)).cloned();
-        return Err(ConfigError::UnknownVariable { name, nearest: nearest.unwrap_or_default() });
+        let nearest = nearest(&name, known.iter().map(String::as_str)).unwrap_or_default();
+        return Err(ConfigError::UnknownVariable { nearest: nearest.to_owned(), name });
     }
     Ok(())
 }
@@ -38,21 +40,6 @@ fn collect(command: &Command, known: &mut Vec<String>) {
     for inner in command.get_subcommands() {
         collect(inner, known);
     }
-}
-
-/// How many letters must be added, left out or changed to make one of the other.
-fn distance(a: &str, b: &str) -> usize {
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.bytes().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, y) in b.bytes().enumerate() {
-            let changed = diagonal + usize::from(x != y);
-            diagonal = row[j + 1];
-            row[j + 1] = changed.min(diagonal + 1).min(row[j] + 1);
-        }
-    }
-    row[b.len()]
 }
 
 #[cfg(test)]
@@ -90,13 +77,6 @@ mod tests {
             "BLOCKYARD_SERVICE_HOST",
         ] {
             assert_eq!(refusal(name), None, "{name}");
-        }
-    }
-
-    #[test]
-    fn distance_counts_letters() {
-        for (a, b, expected) in [("", "abc", 3), ("abc", "abc", 0), ("kitten", "sitting", 3)] {
-            assert_eq!((distance(a, b), distance(b, a)), (expected, expected));
         }
     }
 }

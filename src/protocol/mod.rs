@@ -16,5 +16,5 @@ pub mod reply;
 
 pub use error::{Cause, Error, ErrorCode};
 pub use host::{HostError, KnownHosts};
-pub use operation::{Operation, Precondition};
+pub use operation::{OPERATION_NAMES, Operation, Precondition};
 pub use reply::Reply;

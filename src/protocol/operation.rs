@@ -1,5 +1,6 @@
 //! Every request, free of dialect.
 
+mod names;
 mod parts;
 
 use std::ops::Range;
@@ -24,6 +25,7 @@ use crate::types::RehydratePriority;
 use crate::types::Tags;
 use crate::types::Timestamp;
 
+pub use names::OPERATION_NAMES;
 pub use parts::{
     AccessPolicy, Batch, BlobPath, BlockListKind, FindBlobs, Holder, ListBlobs, ListContainers,
     PageWrite, Precondition, RangeChecksum, RequestEncryption, SequenceBounds, SequenceChange,
@@ -400,59 +402,4 @@ pub enum Operation {
         /// What of it; of a snapshot, the path names it.
         scope: DeleteScope,
     },
-}
-
-impl Operation {
-    /// The operation's name as metrics and logs show it: the REST name without spaces.
-    #[must_use]
-    pub const fn name(&self) -> &'static str {
-        match self {
-            Self::GetAccountInformation => "GetAccountInformation",
-            Self::GetServiceProperties => "GetServiceProperties",
-            Self::SetServiceProperties { .. } => "SetServiceProperties",
-            Self::GetUserDelegationKey { .. } => "GetUserDelegationKey",
-            Self::GetServiceStats => "GetServiceStats",
-            Self::ListContainers(_) => "ListContainers",
-            Self::CreateContainer { .. } => "CreateContainer",
-            Self::GetContainer { .. } => "GetContainerProperties",
-            Self::GetContainerAcl { .. } => "GetContainerAcl",
-            Self::SetContainerAcl { .. } => "SetContainerAcl",
-            Self::SetContainerMetadata { .. } => "SetContainerMetadata",
-            Self::DeleteContainer { .. } => "DeleteContainer",
-            Self::RestoreContainer { .. } => "RestoreContainer",
-            Self::LeaseContainer { .. } => "LeaseContainer",
-            Self::ListBlobs(_) => "ListBlobs",
-            Self::PutBlob { .. } => "PutBlob",
-            Self::AppendBlockFromUrl { .. } => "AppendBlockFromUrl",
-            Self::AppendBlock { .. } => "AppendBlock",
-            Self::PutPage { .. } => "PutPage",
-            Self::PutPageFromUrl { .. } => "PutPageFromUrl",
-            Self::SetPageProperties { .. } => "SetBlobProperties",
-            Self::GetPageRanges { .. } => "GetPageRanges",
-            Self::SealBlob { .. } => "SealBlob",
-            Self::PutBlobFromUrl(_) => "PutBlobFromUrl",
-            Self::CopyBlob(copy) if copy.sync => "CopyBlobFromUrl",
-            Self::CopyBlob(_) => "CopyBlob",
-            Self::AbortCopy { .. } => "AbortCopy",
-            Self::PutBlockFromUrl { .. } => "PutBlockFromUrl",
-            Self::PutBlock { .. } => "PutBlock",
-            Self::PutBlockList { .. } => "PutBlockList",
-            Self::GetBlockList { .. } => "GetBlockList",
-            Self::GetBlob { .. } => "GetBlob",
-            Self::GetBlobProperties { .. } => "GetBlobProperties",
-            Self::SetBlobProperties { .. } => "SetBlobProperties",
-            Self::GetBlobMetadata { .. } => "GetBlobMetadata",
-            Self::SetBlobMetadata { .. } => "SetBlobMetadata",
-            Self::SnapshotBlob { .. } => "SnapshotBlob",
-            Self::SetBlobTier { .. } => "SetBlobTier",
-            Self::UndeleteBlob { .. } => "UndeleteBlob",
-            Self::LeaseBlob { .. } => "LeaseBlob",
-            Self::GetBlobTags { .. } => "GetBlobTags",
-            Self::SetBlobTags { .. } => "SetBlobTags",
-            Self::FindBlobs(FindBlobs { container: None, .. }) => "FindBlobsByTags",
-            Self::Batch(_) => "BlobBatch",
-            Self::FindBlobs(_) => "FindBlobsByTagsInContainer",
-            Self::DeleteBlob { .. } => "DeleteBlob",
-        }
-    }
 }

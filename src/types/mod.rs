@@ -25,6 +25,7 @@ mod role;
 mod scope;
 mod secret;
 mod service;
+mod spelling;
 mod stripe;
 mod tag_filter;
 mod tags;
@@ -63,6 +64,7 @@ pub use secret::Secret;
 pub use service::{
     CorsRule, Logging, ServiceMetrics, ServiceProperties, ServicePropertiesChange, Website,
 };
+pub use spelling::nearest;
 pub use stripe::{PartitionKeys, Stripe};
 pub use tag_filter::{Comparison, TagClause, TagCondition, TagFilterError, TagQuery};
 pub use tags::{Tags, TagsError};

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::collections::BTreeSet;
 
 use blockyard::protocol::ErrorCode;
+use blockyard::protocol::OPERATION_NAMES;
 
 use crate::tree;
 use crate::tree::File;
@@ -11,14 +12,10 @@ use crate::tree::File;
 /// Served by the front end before a request becomes an operation.
 const NOT_AN_OPERATION: &str = "PreflightBlobRequest";
 
-/// Every name an operation goes by, from the one place that gives them.
+/// Every name an operation goes by.
 pub(crate) fn served() -> BTreeSet<String> {
-    let source = tree::read("src/protocol/operation.rs");
-    let names = source.split("fn name(&self)").nth(1).expect("Operation::name");
-    let arms = names.lines().filter_map(|line| line.split_once("=> \"")?.1.strip_suffix("\","));
-    let found: BTreeSet<String> = arms.map(str::to_owned).collect();
-    assert!(found.len() > 30, "{found:?}");
-    found.into_iter().chain([NOT_AN_OPERATION.to_owned()]).collect()
+    assert!(OPERATION_NAMES.len() > 30, "{OPERATION_NAMES:?}");
+    OPERATION_NAMES.into_iter().chain([NOT_AN_OPERATION]).map(str::to_owned).collect()
 }
 
 /// The description: its index and a file for each kind of thing.

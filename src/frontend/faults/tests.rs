@@ -42,15 +42,15 @@ async fn only_what_matches_is_struck() {
     let (dial, _) = dial();
     assert!(!dial.is_on());
     let text =
-        r#"{"kind":"error","operations":["putblob"],"accounts":["acct"],"containers":["c"]}"#;
+        r#"{"kind":"error","operations":["putblob"],"accounts":["acct"],"containers":["con"]}"#;
     dial.set(rule(text)).unwrap();
     assert!(dial.is_on());
-    assert_eq!(dial.strike(put("c")).unwrap().kind, FaultKind::Error);
+    assert_eq!(dial.strike(put("con")).unwrap().kind, FaultKind::Error);
     let others = [
         put("d"),
-        FaultTarget { operation: "GetBlob", ..put("c") },
-        FaultTarget { account: "other", ..put("c") },
-        FaultTarget { container: None, ..put("c") },
+        FaultTarget { operation: "GetBlob", ..put("con") },
+        FaultTarget { account: "other", ..put("con") },
+        FaultTarget { container: None, ..put("con") },
     ];
     for other in others {
         assert_eq!(dial.strike(other), None, "{other:?}");
@@ -89,13 +89,23 @@ async fn rules_end_by_count_by_time_and_by_hand() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn rules_that_no_request_can_match_are_refused() {
+    let (dial, _) = dial();
+    for text in [r#""operations":["PutBlub"]"#, r#""accounts":["A_"]"#, r#""containers":["c"]"#] {
+        let refused = dial.set(rule(&format!(r#"{{"kind":"busy",{text}}}"#)));
+        assert!(matches!(refused, Err(FaultError::Filter(_))), "{text}");
+    }
+    assert!(!dial.is_on());
+}
+
+#[tokio::test(start_paused = true)]
 async fn senseless_rules_are_refused() {
     let (dial, _) = dial();
     for (text, expected) in [
-        (r#"{"kind":"busy","rate":0}"#, FaultError::Rate),
-        (r#"{"kind":"busy","rate":1.5}"#, FaultError::Rate),
-        (r#"{"kind":"slow","bytes_per_second":0}"#, FaultError::Pace),
-        (r#"{"kind":"timeout","delay_ms":600001}"#, FaultError::Delay),
+        (r#"{"kind":"busy","rate":0}"#, FaultError::Rate(0.0)),
+        (r#"{"kind":"busy","rate":1.5}"#, FaultError::Rate(1.5)),
+        (r#"{"kind":"slow","bytes_per_second":0}"#, FaultError::Pace(0)),
+        (r#"{"kind":"timeout","delay_ms":600001}"#, FaultError::Delay(600_001)),
     ] {
         assert_eq!(dial.set(rule(text)), Err(expected), "{text}");
     }

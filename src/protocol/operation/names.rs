@@ -1,0 +1,123 @@
+//! The REST names of operations.
+
+use super::FindBlobs;
+use super::Operation;
+
+impl Operation {
+    /// The operation's name as metrics and logs show it: the REST name without spaces.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::GetAccountInformation => "GetAccountInformation",
+            Self::GetServiceProperties => "GetServiceProperties",
+            Self::SetServiceProperties { .. } => "SetServiceProperties",
+            Self::GetUserDelegationKey { .. } => "GetUserDelegationKey",
+            Self::GetServiceStats => "GetServiceStats",
+            Self::ListContainers(_) => "ListContainers",
+            Self::CreateContainer { .. } => "CreateContainer",
+            Self::GetContainer { .. } => "GetContainerProperties",
+            Self::GetContainerAcl { .. } => "GetContainerAcl",
+            Self::SetContainerAcl { .. } => "SetContainerAcl",
+            Self::SetContainerMetadata { .. } => "SetContainerMetadata",
+            Self::DeleteContainer { .. } => "DeleteContainer",
+            Self::RestoreContainer { .. } => "RestoreContainer",
+            Self::LeaseContainer { .. } => "LeaseContainer",
+            Self::ListBlobs(_) => "ListBlobs",
+            Self::PutBlob { .. } => "PutBlob",
+            Self::AppendBlockFromUrl { .. } => "AppendBlockFromUrl",
+            Self::AppendBlock { .. } => "AppendBlock",
+            Self::PutPage { .. } => "PutPage",
+            Self::PutPageFromUrl { .. } => "PutPageFromUrl",
+            Self::SetPageProperties { .. } => "SetBlobProperties",
+            Self::GetPageRanges { .. } => "GetPageRanges",
+            Self::SealBlob { .. } => "SealBlob",
+            Self::PutBlobFromUrl(_) => "PutBlobFromUrl",
+            Self::CopyBlob(copy) if copy.sync => "CopyBlobFromUrl",
+            Self::CopyBlob(_) => "CopyBlob",
+            Self::AbortCopy { .. } => "AbortCopy",
+            Self::PutBlockFromUrl { .. } => "PutBlockFromUrl",
+            Self::PutBlock { .. } => "PutBlock",
+            Self::PutBlockList { .. } => "PutBlockList",
+            Self::GetBlockList { .. } => "GetBlockList",
+            Self::GetBlob { .. } => "GetBlob",
+            Self::GetBlobProperties { .. } => "GetBlobProperties",
+            Self::SetBlobProperties { .. } => "SetBlobProperties",
+            Self::GetBlobMetadata { .. } => "GetBlobMetadata",
+            Self::SetBlobMetadata { .. } => "SetBlobMetadata",
+            Self::SnapshotBlob { .. } => "SnapshotBlob",
+            Self::SetBlobTier { .. } => "SetBlobTier",
+            Self::UndeleteBlob { .. } => "UndeleteBlob",
+            Self::LeaseBlob { .. } => "LeaseBlob",
+            Self::GetBlobTags { .. } => "GetBlobTags",
+            Self::SetBlobTags { .. } => "SetBlobTags",
+            Self::FindBlobs(FindBlobs { container: None, .. }) => "FindBlobsByTags",
+            Self::Batch(_) => "BlobBatch",
+            Self::FindBlobs(_) => "FindBlobsByTagsInContainer",
+            Self::DeleteBlob { .. } => "DeleteBlob",
+        }
+    }
+}
+
+/// All names that [`Operation::name`] returns, in alphabetical order.
+pub const OPERATION_NAMES: [&str; 45] = [
+    "AbortCopy",
+    "AppendBlock",
+    "AppendBlockFromUrl",
+    "BlobBatch",
+    "CopyBlob",
+    "CopyBlobFromUrl",
+    "CreateContainer",
+    "DeleteBlob",
+    "DeleteContainer",
+    "FindBlobsByTags",
+    "FindBlobsByTagsInContainer",
+    "GetAccountInformation",
+    "GetBlob",
+    "GetBlobMetadata",
+    "GetBlobProperties",
+    "GetBlobTags",
+    "GetBlockList",
+    "GetContainerAcl",
+    "GetContainerProperties",
+    "GetPageRanges",
+    "GetServiceProperties",
+    "GetServiceStats",
+    "GetUserDelegationKey",
+    "LeaseBlob",
+    "LeaseContainer",
+    "ListBlobs",
+    "ListContainers",
+    "PutBlob",
+    "PutBlobFromUrl",
+    "PutBlock",
+    "PutBlockFromUrl",
+    "PutBlockList",
+    "PutPage",
+    "PutPageFromUrl",
+    "RestoreContainer",
+    "SealBlob",
+    "SetBlobMetadata",
+    "SetBlobProperties",
+    "SetBlobTags",
+    "SetBlobTier",
+    "SetContainerAcl",
+    "SetContainerMetadata",
+    "SetServiceProperties",
+    "SnapshotBlob",
+    "UndeleteBlob",
+];
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn list_has_every_name() {
+        let arms = include_str!("names.rs").split("#[cfg(test)]").next().unwrap();
+        let named: BTreeSet<&str> =
+            arms.lines().filter_map(|line| line.split_once("=> \"")?.1.split('"').next()).collect();
+        assert_eq!(named.into_iter().collect::<Vec<_>>(), OPERATION_NAMES);
+    }
+}
