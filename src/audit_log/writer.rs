@@ -59,10 +59,13 @@ pub enum OpenError {
     #[error("it is no file; name a file, or - for standard output")]
     NoFile,
     /// Another node writes it.
-    #[error("another process writes it; give each node a file of its own")]
-    Taken,
+    #[error("it is written by {by}; give each node a file of its own with --audit-log")]
+    Taken {
+        /// The process.
+        by: String,
+    },
     /// It cannot be opened.
-    #[error("{0}")]
+    #[error("{0}; give another file with --audit-log")]
     Disk(DiskError),
     /// The system refused a thread.
     #[error("the system gives no thread for it: {0}")]
@@ -148,10 +151,12 @@ async fn open(path: &Path, settings: &Settings, tasks: &Tasks) -> Result<LogFile
     let folder = folder.unwrap_or_else(|| Path::new("."));
     let lock = format!("{name}.lock");
     let disk = OsDisk::open_locked_by(folder, &lock, tasks.clone());
-    let is_taken = matches!(disk, Err(DiskError::Locked));
-    let disk =
-        disk.map_err(|error| if is_taken { OpenError::Taken } else { OpenError::Disk(error) });
-    let disk = disk?;
+    let disk = disk.map_err(|error| match error {
+        DiskError::Locked { by } => OpenError::Taken { by },
+        error @ (DiskError::NotFound { .. } | DiskError::Full | DiskError::Io { .. }) => {
+            OpenError::Disk(error)
+        }
+    })?;
     let limits = (settings.bytes_max, settings.files);
     LogFile::open(disk, name.to_owned(), limits).await.map_err(OpenError::Disk)
 }

@@ -212,7 +212,7 @@ impl Store {
     fn copy_failed(&self, error: &DiskError) -> Error {
         match error {
             DiskError::Full => Error::Full,
-            DiskError::NotFound { .. } | DiskError::Io { .. } | DiskError::Locked => {
+            DiskError::NotFound { .. } | DiskError::Io { .. } | DiskError::Locked { .. } => {
                 self.poison("compaction", error)
             }
         }

@@ -32,6 +32,19 @@ pub enum OpenError {
         /// How.
         error: DiskError,
     },
+    /// A new disk has too little room for its journal.
+    #[error(
+        "disk {disk}: a new disk needs {needed} bytes for its journal and {available} are free: \
+         free some, or give a smaller --journal-bytes"
+    )]
+    NoRoom {
+        /// Which.
+        disk: usize,
+        /// Bytes of the journal.
+        needed: u64,
+        /// Bytes free.
+        available: u64,
+    },
     /// A newer (or unknown) program wrote it.
     #[error(
         "disk {disk} has format {found}, this program reads format 1: use the program that wrote it"
@@ -80,6 +93,23 @@ pub enum OpenError {
         /// Why.
         error: JournalError,
     },
+}
+
+impl OpenError {
+    /// The place of the disk in the list, if it is about one disk.
+    #[must_use]
+    pub const fn disk(&self) -> Option<usize> {
+        match self {
+            Self::NoDisks | Self::DiskSet { .. } => None,
+            Self::Disk { disk, .. }
+            | Self::NoRoom { disk, .. }
+            | Self::FormatVersion { disk, .. }
+            | Self::FormatDamaged { disk }
+            | Self::OtherStore { disk }
+            | Self::NoFormat { disk }
+            | Self::Journal { disk, .. } => Some(*disk),
+        }
+    }
 }
 
 /// What all disks of a node are opened with.
@@ -183,7 +213,15 @@ async fn make(
     if !disk.list("extents").await.map_err(failed)?.is_empty() {
         return Err(OpenError::NoFormat { disk: number });
     }
-    make_journal(disk, opening).await.map_err(failed)?;
+    if let Err(error) = make_journal(disk, opening).await {
+        return Err(match (error, disk.space().await) {
+            (DiskError::Full, Ok(space)) => {
+                let (needed, available) = (opening.config.journal_bytes, space.available);
+                OpenError::NoRoom { disk: number, needed, available }
+            }
+            (error, _) => failed(error),
+        });
+    }
     format::write(disk, &format).await.map_err(failed)?;
     Ok(format)
 }

@@ -33,8 +33,11 @@ pub enum DiskError {
         kind: io::ErrorKind,
     },
     /// Another process has the data directory open.
-    #[error("the data directory is in use by another process")]
-    Locked,
+    #[error("it is in use by {by}")]
+    Locked {
+        /// The process, such as `process 17 (blockyard)`.
+        by: String,
+    },
 }
 
 /// Space of the file system under a disk, bytes.

@@ -34,6 +34,7 @@ use crate::env::DiskFile;
 use crate::env::DiskTimes;
 use crate::env::Space;
 use crate::env::Tasks;
+use crate::env::lock_holder;
 use crate::env::modes;
 
 use calls::Cached;
@@ -106,7 +107,7 @@ impl OsDisk {
                 let (lock, folders, times) = (Arc::new(lock), Arc::default(), Arc::default());
                 Ok(Arc::new(Self { root, lock, tasks, folders, times }))
             }
-            Err(Errno::WOULDBLOCK) => Err(DiskError::Locked),
+            Err(Errno::WOULDBLOCK) => Err(DiskError::Locked { by: lock_holder::name(&lock) }),
             Err(error) => Err(failed("lock", lock_name, &error.into())),
         }
     }
@@ -378,7 +379,7 @@ fn sync_failed(error: DiskError, path: &str) -> DiskError {
             path: path.to_owned(),
             kind: io::ErrorKind::StorageFull,
         },
-        DiskError::NotFound { .. } | DiskError::Io { .. } | DiskError::Locked => error,
+        DiskError::NotFound { .. } | DiskError::Io { .. } | DiskError::Locked { .. } => error,
     }
 }
 

@@ -241,9 +241,10 @@ async fn os_disk_is_locked_until_dropped_with_its_files() {
     let root = folder.path().join("new/data");
     let disk = OsDisk::open(&root, Tasks::new()).unwrap();
     let file = disk.create("file").await.unwrap();
-    assert!(matches!(OsDisk::open(&root, Tasks::new()), Err(DiskError::Locked)));
+    let locked = || matches!(OsDisk::open(&root, Tasks::new()), Err(DiskError::Locked { .. }));
+    assert!(locked());
     drop(disk);
-    assert!(matches!(OsDisk::open(&root, Tasks::new()), Err(DiskError::Locked)));
+    assert!(locked());
     drop(file);
     let disk = OsDisk::open(&root, Tasks::new()).unwrap();
     assert_eq!(disk.list("").await.unwrap(), ["file"]);

@@ -16,6 +16,7 @@ pub mod disk_sim;
 #[cfg(test)]
 mod disk_suite;
 mod disk_times;
+mod lock_holder;
 mod modes;
 pub mod net;
 mod process;

@@ -195,3 +195,14 @@ fn erased_journal_keeps_nothing_of_before_and_what_comes_after() {
         node.shutdown().await;
     });
 }
+
+#[test]
+fn new_disk_without_room_for_its_journal_is_refused_with_the_amounts() {
+    run(async {
+        let refused = open(vec![SimDisk::new(1, 100_000).disk()]).await.unwrap_err();
+        assert_eq!(refused.disk(), Some(0));
+        let text = refused.to_string();
+        assert!(text.contains("needs 262144 bytes for its journal"), "{text}");
+        assert!(text.contains(" are free") && text.contains("--journal-bytes"), "{text}");
+    });
+}

@@ -1,0 +1,73 @@
+//! Which process holds the lock of a file.
+
+use std::fs;
+use std::fs::File;
+use std::os::unix::fs::MetadataExt;
+
+/// Names the process that holds the lock (`flock`) of a file, such as `process 17 (blockyard)`, or
+/// `another process` where the system does not tell: for a person who wants to stop it. Linux only
+/// (proc_locks(5)).
+pub(super) fn name(locked: &File) -> String {
+    let unknown = "another process".to_owned();
+    let (Ok(of), Ok(locks)) = (locked.metadata(), fs::read_to_string("/proc/locks")) else {
+        return unknown;
+    };
+    let Some(process) = find(&locks, of.ino(), (major(of.dev()), minor(of.dev()))) else {
+        return unknown;
+    };
+    match fs::read_to_string(format!("/proc/{process}/comm")) {
+        Ok(program) => format!("process {process} ({})", program.trim().escape_debug()),
+        Err(_) => format!("process {process}"),
+    }
+}
+
+/// The process that holds a `flock` of this file. Lines look like
+/// `1: FLOCK  ADVISORY  WRITE 17 fe:00:9978009 0 EOF`; those of waiting processes have an arrow.
+/// Process 0 is one of another container.
+fn find(locks: &str, inode: u64, (major, minor): (u64, u64)) -> Option<u32> {
+    locks.lines().find_map(|line| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let [_, "FLOCK", _, "WRITE", process, file, ..] = words[..] else { return None };
+        let mut parts = file.split(':');
+        let mut hexadecimal = || u64::from_str_radix(parts.next()?, 16).ok();
+        let device = (hexadecimal()?, hexadecimal()?);
+        let same = parts.next()?.parse() == Ok(inode) && device == (major, minor);
+        same.then(|| process.parse().ok()).flatten().filter(|process| *process > 0)
+    })
+}
+
+/// As glibc's `major` of a device number.
+const fn major(device: u64) -> u64 {
+    (device >> 8 & 0xfff) | (device >> 32 & !0xfff)
+}
+
+/// As glibc's `minor` of a device number.
+const fn minor(device: u64) -> u64 {
+    (device & 0xff) | (device >> 12 & !0xff)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn holder_is_found_among_other_locks() {
+        let locks = "1: POSIX  ADVISORY  WRITE 5 fe:00:77 0 EOF\n\
+            2: FLOCK  ADVISORY  WRITE 6 fe:01:77 0 EOF\n\
+            3: FLOCK  ADVISORY  READ  7 fe:00:77 0 EOF\n\
+            4: FLOCK  ADVISORY  WRITE 8 fe:00:77 0 EOF\n\
+            4: -> FLOCK  ADVISORY  WRITE 9 fe:00:77 0 EOF\n\
+            5: FLOCK  ADVISORY  WRITE 0 fe:00:78 0 EOF\n";
+        assert_eq!(find(locks, 77, (0xfe, 0)), Some(8));
+        assert_eq!(find(locks, 77, (0xfe, 1)), Some(6));
+        assert_eq!(find(locks, 78, (0xfe, 0)), None, "of another container");
+        assert_eq!(find(locks, 79, (0xfe, 0)), None);
+        assert_eq!(find("nonsense\n1: FLOCK A WRITE x y\n", 77, (0xfe, 0)), None);
+    }
+
+    #[test]
+    fn devices_have_two_numbers() {
+        assert_eq!((major(0xfe00), minor(0xfe00)), (0xfe, 0));
+        assert_eq!((major(0x10_3412), minor(0x10_3412)), (0x34, 0x112));
+    }
+}
