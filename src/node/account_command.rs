@@ -6,7 +6,6 @@ use serde_json::json;
 
 use super::admin_client::AdminClient;
 use super::cli::AccountCommand;
-use super::cli::Whether;
 use super::command::print;
 use super::error::NodeError;
 use super::grant_args::line;
@@ -24,7 +23,7 @@ pub async fn account(command: &AccountCommand) -> Result<(), NodeError> {
                 "name": args.name,
                 "key1": args.key1,
                 "key2": args.key2,
-                "anonymous": args.anonymous == Whether::On,
+                "anonymous": args.anonymous.is_on(),
             });
             let made = client.call(Method::POST, "/admin/accounts", Some(&body)).await?;
             show(&made, args.json)
@@ -46,7 +45,7 @@ pub async fn account(command: &AccountCommand) -> Result<(), NodeError> {
             show(&client.call(Method::GET, &path, None).await?, args.json)
         }
         AccountCommand::Set(args) => {
-            let body = json!({ "anonymous": args.anonymous == Whether::On });
+            let body = json!({ "anonymous": args.anonymous.is_on() });
             let changed = client.call(Method::PATCH, &path(&args.name), Some(&body)).await?;
             show(&changed, args.json)
         }

@@ -19,7 +19,7 @@ pub const DEVELOPMENT_NAME: &str = "devstoreaccount1";
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum AccountError {
     /// No colon.
-    #[error("an account is written NAME:BASE64KEY or NAME:BASE64KEY:BASE64KEY")]
+    #[error("an account is written NAME:BASE64KEY or NAME:BASE64KEY:BASE64KEY; the key is missing")]
     Shape,
     /// The name breaks the rule.
     #[error("`{0}` is no account name: 3 to 24 lower-case letters and digits")]
@@ -46,6 +46,17 @@ impl AccountText {
     /// [`AccountError`].
     pub fn parse(&self) -> Result<AccountConfig, AccountError> {
         self.0.parse()
+    }
+
+    /// Reads it; the development account may be given by its name alone, since its key is public.
+    ///
+    /// # Errors
+    /// [`AccountError`].
+    pub fn parse_public(&self) -> Result<AccountConfig, AccountError> {
+        if self.0 == DEVELOPMENT_NAME {
+            return Ok(AccountConfig::development());
+        }
+        self.parse()
     }
 }
 

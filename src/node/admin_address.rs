@@ -25,6 +25,8 @@ use crate::env::net::Stream;
 use super::cli::AdminPlaceArgs;
 use super::config::DATA;
 use super::health::reachable;
+use super::listen_address::ListenAddress;
+use super::switch::Switch;
 use super::tls;
 
 /// What a path of a socket is written behind.
@@ -42,7 +44,10 @@ pub enum AdminAddress {
 
 /// Not an address.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("`{0}` is no address: write 127.0.0.1:10080, or unix:/path/of/a/socket")]
+#[error(
+    "`{0}` is no address: write 127.0.0.1:10080, localhost:10080, [::1]:10080, :10080 for all IPv4 \
+     addresses of this machine, or unix:/path/of/a/socket"
+)]
 pub struct AdminAddressError(String);
 
 impl AdminAddress {
@@ -63,7 +68,11 @@ impl FromStr for AdminAddress {
         match text.strip_prefix(UNIX) {
             Some("") => Err(AdminAddressError(text.to_owned())),
             Some(path) => Ok(Self::Unix(PathBuf::from(path))),
-            None => text.parse().map(Self::Tcp).map_err(|_| AdminAddressError(text.to_owned())),
+            None => {
+                let ListenAddress(address) =
+                    text.parse().map_err(|_| AdminAddressError(text.to_owned()))?;
+                Ok(Self::Tcp(address))
+            }
         }
     }
 }
@@ -108,7 +117,8 @@ impl AdminPlace {
             AdminAddress::Tcp(address) => AdminAddress::Tcp(reachable(*address)),
             AdminAddress::Unix(path) => AdminAddress::Unix(path.clone()),
         };
-        let secure = args.admin_tls.unwrap_or_default() && matches!(address, AdminAddress::Tcp(_));
+        let secure =
+            args.admin_tls.is_some_and(Switch::is_on) && matches!(address, AdminAddress::Tcp(_));
         let tls = if secure { Some(connector(args)?) } else { None };
         Ok(Self { address, tls })
     }
@@ -191,7 +201,7 @@ mod tests {
             let address: AdminAddress = text.parse().unwrap();
             assert_eq!((address.to_string().as_str(), address.is_local()), (text, local));
         }
-        for wrong in ["", "unix:", "127.0.0.1", "/run/blockyard.sock", "localhost:1"] {
+        for wrong in ["", "unix:", "127.0.0.1", "/run/blockyard.sock", "host.example:1"] {
             let text = wrong.parse::<AdminAddress>().unwrap_err().to_string();
             assert!(text.contains("unix:/path"), "{text}");
         }

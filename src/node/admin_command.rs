@@ -5,7 +5,10 @@ use http_body_util::BodyExt;
 use serde_json::Value;
 use serde_json::json;
 
+use crate::frontend::faults::FaultError;
+use crate::frontend::faults::FaultRule;
 use crate::frontend::faults::FaultState;
+use crate::frontend::trace::TraceFilter;
 use crate::frontend::trace::TraceLine;
 
 use super::admin_client::AdminClient;
@@ -21,13 +24,21 @@ use super::error::NodeError;
 /// # Errors
 /// [`NodeError`].
 pub async fn trace(args: &TraceArgs) -> Result<(), NodeError> {
+    let filter = TraceFilter {
+        operation: args.operation.clone(),
+        account: args.account.clone(),
+        container: args.container.clone(),
+        status: args.status.clone(),
+        slow_ms: args.slow_ms,
+    };
+    filter.check()?;
     let client = AdminClient::new(&args.admin)?;
     let mut query = form_urlencoded(&[
-        ("operation", args.operation.clone()),
-        ("account", args.account.clone()),
-        ("container", args.container.clone()),
-        ("status", args.status.clone()),
-        ("slow_ms", args.slow_ms.map(|ms| ms.to_string())),
+        ("operation", filter.operation),
+        ("account", filter.account),
+        ("container", filter.container),
+        ("status", filter.status),
+        ("slow_ms", filter.slow_ms.map(|ms| ms.to_string())),
     ]);
     query.insert_str(0, "/admin/trace?");
     let mut body = client.open(Method::GET, &query, None).await?.into_body();
@@ -78,8 +89,9 @@ fn shown(text: &str) -> String {
 pub async fn fault(command: &FaultCommand) -> Result<(), NodeError> {
     match command {
         FaultCommand::Set(args) => {
+            let rule = json!(rule(args)?);
             let client = AdminClient::new(&args.admin)?;
-            let set = client.call(Method::POST, "/admin/faults", Some(&rule(args))).await?;
+            let set = client.call(Method::POST, "/admin/faults", Some(&rule)).await?;
             if args.json {
                 return print(&format!("{set}\n"));
             }
@@ -118,24 +130,23 @@ pub async fn fault(command: &FaultCommand) -> Result<(), NodeError> {
     }
 }
 
-fn rule(args: &FaultSetArgs) -> Value {
-    let mut rule = json!({
-        "kind": args.kind.word(),
-        "operations": args.operation,
-        "accounts": args.account,
-        "containers": args.container,
-        "rate": args.rate,
-        "seed": args.seed,
-        "delay_ms": args.delay_ms,
-        "bytes_per_second": args.bytes_per_second,
-    });
-    if let Some(count) = args.count {
-        rule["count"] = count.into();
-    }
-    if let Some(seconds) = args.seconds {
-        rule["seconds"] = seconds.into();
-    }
-    rule
+/// The rule, checked before it is sent.
+fn rule(args: &FaultSetArgs) -> Result<FaultRule, FaultError> {
+    let pace = args.bytes_per_second.bytes();
+    let rule = FaultRule {
+        kind: args.kind,
+        operations: args.operation.clone(),
+        accounts: args.account.clone(),
+        containers: args.container.clone(),
+        rate: args.rate,
+        seed: args.seed,
+        count: args.count,
+        seconds: args.seconds,
+        delay_ms: args.delay_ms,
+        bytes_per_second: u32::try_from(pace).map_err(|_| FaultError::Pace(pace))?,
+    };
+    rule.check()?;
+    Ok(rule)
 }
 
 fn rule_line(state: &FaultState) -> String {

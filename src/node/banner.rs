@@ -154,9 +154,11 @@ impl Banner<'_> {
         } else {
             None
         };
+        let letters = if path.contains('/') { "" } else { " --permissions rl" };
         made.unwrap_or_else(|| {
             format!(
-                "$(blockyard sas {path} --account '{name}:{KEY_PLACEHOLDER}' --endpoint {endpoint})"
+                "$(blockyard sas {path} --account '{name}:{KEY_PLACEHOLDER}'{letters} \
+                 --endpoint {endpoint})"
             )
         })
     }
@@ -227,7 +229,10 @@ mod tests {
         let account: AccountConfig = format!("prod:{}:{}", secrets[0], secrets[1]).parse().unwrap();
         let text = text("127.0.0.1:10000", &account);
         assert!(text.contains("AccountKey=<your key>;"), "{text}");
-        assert!(text.contains("$(blockyard sas demo --account 'prod:<your key>'"), "{text}");
+        assert!(
+            text.contains("$(blockyard sas demo --account 'prod:<your key>' --permissions rl "),
+            "{text}"
+        );
         for secret in &secrets {
             assert!(!text.contains(secret));
         }

@@ -23,11 +23,13 @@ use crate::index::PartitionMap;
 use crate::index::open_offline;
 
 use super::config::master_key_beside;
+use super::disk_list;
 use super::error::NodeError;
 use super::master_key;
 use super::master_key::MasterKeyError;
 use super::storage::Storage;
 use super::storage::open_disk;
+use super::storage::open_failed;
 
 mod affected;
 mod progress;
@@ -47,19 +49,27 @@ pub async fn check(
     env: &Env,
     progress: &mut dyn Progress,
 ) -> Result<Report, NodeError> {
-    for path in data {
-        if !path.is_dir() {
-            return Err(NodeError::NoData { path: path.clone() });
+    disk_list::check(data)?;
+    let mut report = Report::default();
+    let has_coordinator = data.first().is_some_and(|first| first.join(FILE_NAME).is_file());
+    {
+        // All are locked before the first, which may take long, is looked at.
+        let locked = data.iter().map(|path| open_disk(path, env));
+        let locked = locked.collect::<Result<Vec<_>, _>>()?;
+        if has_coordinator {
+            disk_list::check_remembered(data, env).await?;
+        }
+        for (number, (path, disk)) in data.iter().zip(&locked).enumerate() {
+            let mut shown = |at: capacity::CheckProgress| {
+                progress.extents(path, at.extents, at.extents_total, at.bytes);
+            };
+            let found = capacity::check_disk(disk, number, &mut shown).await;
+            report.add_disk(path, &found.map_err(|error| open_failed(data, error))?);
         }
     }
-    let mut report = Report::default();
-    for (number, path) in data.iter().enumerate() {
-        check_disk(number, path, env, progress, &mut report).await?;
-    }
-    if !data.first().is_some_and(|first| first.join(FILE_NAME).is_file()) {
-        report.problem(format!(
-            "{FILE_NAME} is missing from the first data directory (the order is that of `serve`)"
-        ));
+    if !has_coordinator {
+        let first = data.first().map(|first| first.join(FILE_NAME)).unwrap_or_default();
+        report.problem(format!("{} is missing: restore it from a backup", first.display()));
         return Ok(report);
     }
     match Storage::open_for_check(data, env).await {
@@ -72,22 +82,6 @@ pub async fn check(
         Err(error) => report.problem(error.to_string()),
     }
     Ok(report)
-}
-
-async fn check_disk(
-    number: usize,
-    path: &Path,
-    env: &Env,
-    progress: &mut dyn Progress,
-    report: &mut Report,
-) -> Result<(), NodeError> {
-    let disk = open_disk(path, env)?;
-    let mut shown = |at: capacity::CheckProgress| {
-        progress.extents(path, at.extents, at.extents_total, at.bytes);
-    };
-    let found = capacity::check_disk(&disk, number, &mut shown).await?;
-    report.add_disk(path, &found);
-    Ok(())
 }
 
 /// Holds the master key file against the store, and against the keys that its secrets name.

@@ -16,6 +16,8 @@ use super::key_command::KeyCommand;
 use super::partition_args::PartitionsCommand;
 use super::sas::SasArgs;
 use super::settings::Settings;
+use super::size::Size;
+use super::switch::Switch;
 
 /// A durable object store that speaks Azure Blob REST.
 #[derive(Debug, Parser)]
@@ -98,8 +100,9 @@ pub struct HealthArgs {
 
 /// How a running node is reached.
 #[derive(clap::Args, Clone, Debug)]
+#[command(mut_args = Switch::spelled)]
 pub struct AdminPlaceArgs {
-    /// The admin address of the node, or unix:PATH
+    /// The admin address of the node: an IP address or localhost and a port, :PORT, or unix:PATH
     #[arg(
         long,
         value_name = "ADDR",
@@ -108,15 +111,9 @@ pub struct AdminPlaceArgs {
     )]
     pub admin_listen: AdminAddress,
     /// Speaks https to the node, which was given --admin-tls too
-    #[arg(
-        long,
-        value_name = "BOOL",
-        env = "BLOCKYARD_ADMIN_TLS",
-        num_args = 0..=1,
-        require_equals = true,
-        default_missing_value = "true"
-    )]
-    pub admin_tls: Option<bool>,
+    // A name may follow it.
+    #[arg(long, env = "BLOCKYARD_ADMIN_TLS", require_equals = true)]
+    pub admin_tls: Option<Switch>,
     /// The authority of the node's certificate, a PEM file, beside those this machine trusts
     /// [default: the node's own authority in its first data directory, if there is one]
     #[arg(long, value_name = "FILE", env = "BLOCKYARD_ADMIN_CA")]
@@ -209,8 +206,8 @@ pub struct FaultSetArgs {
     #[arg(long, value_name = "MS", default_value_t = 0)]
     pub delay_ms: u32,
     /// The pace of `slow`
-    #[arg(long, value_name = "BYTES", default_value_t = 1024)]
-    pub bytes_per_second: u32,
+    #[arg(long, value_name = "SIZE", default_value_t = Size::new(1024))]
+    pub bytes_per_second: Size,
     /// Print the rule as one JSON object
     #[arg(long)]
     pub json: bool,
@@ -242,15 +239,6 @@ pub struct FaultClearArgs {
     /// The node.
     #[command(flatten)]
     pub admin: AdminArgs,
-}
-
-/// On or off.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum Whether {
-    /// Yes.
-    On,
-    /// No.
-    Off,
 }
 
 /// Which of an account's two keys.
@@ -318,6 +306,7 @@ impl AccountCommand {
 
 /// Arguments of `account create`.
 #[derive(clap::Args, Debug)]
+#[command(mut_args = Switch::spelled)]
 pub struct AccountCreateArgs {
     /// 3 to 24 lower-case letters and digits
     pub name: String,
@@ -328,8 +317,8 @@ pub struct AccountCreateArgs {
     #[arg(long, value_name = "KEY")]
     pub key2: Option<String>,
     /// Whether its containers may be opened to everybody
-    #[arg(long, value_name = "WHETHER", default_value = "off")]
-    pub anonymous: Whether,
+    #[arg(long, default_value = "off")]
+    pub anonymous: Switch,
     /// Print the account as one JSON object
     #[arg(long)]
     pub json: bool,
@@ -367,12 +356,13 @@ pub struct AccountShowArgs {
 
 /// Arguments of `account set`.
 #[derive(clap::Args, Debug)]
+#[command(mut_args = Switch::spelled)]
 pub struct AccountSetArgs {
     /// The account
     pub name: String,
     /// Whether its containers may be opened to everybody
-    #[arg(long, value_name = "WHETHER")]
-    pub anonymous: Whether,
+    #[arg(long)]
+    pub anonymous: Switch,
     /// Print the account as one JSON object
     #[arg(long)]
     pub json: bool,

@@ -92,10 +92,7 @@ fn run_check(args: &CheckArgs) -> Result<i32, NodeError> {
     let report = match checked {
         Ok(report) => report,
         Err(error) => {
-            let text = format!("blockyard: cannot check: {error}\n");
-            std::io::stderr()
-                .write_all(text.as_bytes())
-                .map_err(|e| system("standard error", &e))?;
+            warn(&format!("blockyard: cannot check: {error}\n"))?;
             return Ok(2);
         }
     };
@@ -116,6 +113,9 @@ fn run_keygen() -> Result<i32, NodeError> {
 
 fn run_sas(args: &SasArgs) -> Result<i32, NodeError> {
     let minted = sas::mint(args, OsClock::new().now())?;
+    if let Some(warning) = &minted.warning {
+        warn(&format!("blockyard: warning: {warning}\n"))?;
+    }
     if args.json {
         let json =
             serde_json::to_string(&minted).map_err(|error| system("the signature", &error))?;
@@ -143,6 +143,12 @@ pub(super) fn print(text: &str) -> Result<(), NodeError> {
     let mut out = std::io::stdout().lock();
     let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
     written.map_err(|error| system("standard output", &error))
+}
+
+/// Prints what is not the answer.
+fn warn(text: &str) -> Result<(), NodeError> {
+    let written = std::io::stderr().write_all(text.as_bytes());
+    written.map_err(|error| system("standard error", &error))
 }
 
 pub(super) fn block_on<F: Future>(future: F) -> Result<F::Output, NodeError> {

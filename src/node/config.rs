@@ -21,11 +21,13 @@ use super::accounts::AccountConfig;
 use super::accounts::AccountText;
 use super::admin_address::AdminAddress;
 use super::disks;
+use super::listen_address::ListenAddress;
 use super::oidc;
 use super::oidc::OidcConfig;
 use super::settings::Settings;
-use super::settings::Switch;
 use super::settings::TlsMode;
+use super::size::Size;
+use super::switch::Switch;
 use super::tls::TlsSource;
 
 const KIB: u64 = 1024;
@@ -48,24 +50,28 @@ struct Limit<T> {
     range: RangeInclusive<T>,
 }
 
+const fn sizes(default: u64, least: u64, most: u64) -> Limit<Size> {
+    Limit { default: Size::new(default), range: Size::new(least)..=Size::new(most) }
+}
+
 const INITIAL_PARTITIONS: Limit<u32> = Limit { default: 1, range: 1..=128 };
 const INDEX_HOSTS: Limit<u32> = Limit { default: 1, range: 1..=64 };
 const SPLIT_REQUESTS: Limit<u32> = Limit { default: 5_000, range: 0..=10_000_000 };
-const JOURNAL_BYTES: Limit<u64> = Limit { default: 64 * MIB, range: 256 * KIB..=16 * GIB };
-const BLOCK_CACHE_BYTES: Limit<u64> = Limit { default: 64 * MIB, range: MIB..=1024 * GIB };
-const MEMTABLE_BYTES: Limit<u64> = Limit { default: 64 * MIB, range: MIB..=64 * GIB };
-const SCRUB_BYTES_PER_SECOND: Limit<u64> = Limit { default: 4 * MIB, range: 0..=16 * GIB };
-const RESERVE_BYTES: RangeInclusive<u64> = 0..=1024 * 1024 * GIB;
+const JOURNAL_BYTES: Limit<Size> = sizes(64 * MIB, 256 * KIB, 16 * GIB);
+const BLOCK_CACHE_BYTES: Limit<Size> = sizes(64 * MIB, MIB, 1024 * GIB);
+const MEMTABLE_BYTES: Limit<Size> = sizes(64 * MIB, MIB, 64 * GIB);
+const SCRUB_BYTES_PER_SECOND: Limit<Size> = sizes(4 * MIB, 0, 16 * GIB);
+const RESERVE_BYTES: RangeInclusive<Size> = Size::new(0)..=Size::new(1024 * 1024 * GIB);
 const CONNECTIONS_MAX: Limit<u32> = Limit { default: 4096, range: 1..=1_000_000 };
 const FIRST_BYTE_SECONDS: Limit<u32> = Limit { default: 5, range: 1..=3600 };
 const REQUESTS_MAX: Limit<u32> = Limit { default: 4096, range: 1..=1_000_000 };
 const ACCOUNT_REQUESTS_PER_SECOND: Limit<u32> = Limit { default: 0, range: 0..=10_000_000 };
-const COPY_SOURCE_BYTES_PER_SECOND_MIN: Limit<u64> = Limit { default: KIB, range: 0..=GIB };
+const COPY_SOURCE_BYTES_PER_SECOND_MIN: Limit<Size> = sizes(KIB, 0, GIB);
 const BODY_IDLE_SECONDS: Limit<u32> = Limit { default: 60, range: 1..=3600 };
 const RESPONSE_STALL_TIMEOUT: Limit<u32> = Limit { default: 60, range: 1..=3600 };
-const RESPONSE_MIN_RATE: Limit<u64> = Limit { default: KIB, range: 0..=GIB };
+const RESPONSE_MIN_RATE: Limit<Size> = sizes(KIB, 0, GIB);
 const REHYDRATION_SECONDS: Limit<u32> = Limit { default: 1, range: 0..=1_000_000 };
-const AUDIT_LOG_BYTES: Limit<u64> = Limit { default: 64 * MIB, range: 64 * KIB..=16 * GIB };
+const AUDIT_LOG_BYTES: Limit<Size> = sizes(64 * MIB, 64 * KIB, 16 * GIB);
 const AUDIT_LOG_FILES: Limit<u32> = Limit { default: 8, range: 2..=10_000 };
 const DRAIN_SECONDS: Limit<u32> = Limit { default: 30, range: 0..=3600 };
 
@@ -190,7 +196,8 @@ impl Config {
     /// [`ConfigError`].
     pub fn from_settings(s: Settings) -> Result<Self, ConfigError> {
         let seconds = |n: u32| Duration::from_secs(u64::from(n));
-        let blob_listen = s.blob_listen.unwrap_or(BLOB_LISTEN);
+        let blob_listen = s.blob_listen.map_or(BLOB_LISTEN, |ListenAddress(address)| address);
+        let is_on = |switch: Option<Switch>| switch.is_some_and(Switch::is_on);
         let mut data = s.data.unwrap_or_else(|| vec![PathBuf::from(DATA)]);
         let add_disk = s.add_disk.unwrap_or_default();
         for added in &add_disk {
@@ -211,11 +218,11 @@ impl Config {
             without_disk: s.without_disk.unwrap_or_default(),
             blob_listen,
             admin_listen: s.admin_listen.unwrap_or(ADMIN_LISTEN),
-            admin_tls: s.admin_tls.unwrap_or_default(),
-            admin_plain: s.admin_plain.unwrap_or_default(),
+            admin_tls: is_on(s.admin_tls),
+            admin_plain: is_on(s.admin_plain),
             admin_token_file: token_file.unwrap_or_else(|| PathBuf::from(ADMIN_TOKEN)),
             accounts: accounts(s.account, s.account_file.as_deref(), blob_listen)?,
-            public_access: s.public_access,
+            public_access: s.public_access.map(Switch::is_on),
             oidc: s.oidc.unwrap_or_default(),
             blob_domains: domains(s.blob_domain),
             allow_hosts: s
@@ -224,21 +231,25 @@ impl Config {
                 .into_iter()
                 .map(|name| lower(&name))
                 .collect(),
-            https_only: s.https_only.unwrap_or_default(),
+            https_only: is_on(s.https_only),
             tls: tls(s.tls, s.tls_cert, s.tls_key)?,
             initial_partitions: INITIAL_PARTITIONS
                 .of("initial_partitions", s.initial_partitions)?,
             index_hosts: INDEX_HOSTS.of("index_hosts", s.index_hosts)?,
             split_requests: SPLIT_REQUESTS.of("split_requests", s.split_requests)?,
-            journal_bytes: JOURNAL_BYTES.of("journal_bytes", s.journal_bytes)?,
-            block_cache_bytes: BLOCK_CACHE_BYTES.of("block_cache_bytes", s.block_cache_bytes)?,
-            memtable_bytes: MEMTABLE_BYTES.of("memtable_bytes", s.memtable_bytes)?,
+            journal_bytes: JOURNAL_BYTES.of("journal_bytes", s.journal_bytes)?.bytes(),
+            block_cache_bytes: BLOCK_CACHE_BYTES
+                .of("block_cache_bytes", s.block_cache_bytes)?
+                .bytes(),
+            memtable_bytes: MEMTABLE_BYTES.of("memtable_bytes", s.memtable_bytes)?.bytes(),
             reserve_bytes: s
                 .reserve_bytes
-                .map(|bytes| within("reserve_bytes", bytes, &RESERVE_BYTES))
-                .transpose()?,
+                .map(|size| within("reserve_bytes", size, &RESERVE_BYTES))
+                .transpose()?
+                .map(Size::bytes),
             scrub_bytes_per_second: SCRUB_BYTES_PER_SECOND
-                .of("scrub_bytes_per_second", s.scrub_bytes_per_second)?,
+                .of("scrub_bytes_per_second", s.scrub_bytes_per_second)?
+                .bytes(),
             connections_max: CONNECTIONS_MAX.of("connections_max", s.connections_max)?,
             peer_connections_max: s
                 .peer_connections_max
@@ -252,25 +263,28 @@ impl Config {
             response_stall: seconds(
                 RESPONSE_STALL_TIMEOUT.of("response_stall_timeout", s.response_stall_timeout)?,
             ),
-            response_rate_min: RESPONSE_MIN_RATE.of("response_min_rate", s.response_min_rate)?,
+            response_rate_min: RESPONSE_MIN_RATE
+                .of("response_min_rate", s.response_min_rate)?
+                .bytes(),
             copy_source: Rules {
                 allow: s.copy_source_allow.unwrap_or_default(),
                 deny: s.copy_source_deny.unwrap_or_default(),
             },
             copy_source_bytes_per_second_min: COPY_SOURCE_BYTES_PER_SECOND_MIN
-                .of("copy_source_bytes_per_second_min", s.copy_source_bytes_per_second_min)?,
+                .of("copy_source_bytes_per_second_min", s.copy_source_bytes_per_second_min)?
+                .bytes(),
             rehydration: seconds(
                 REHYDRATION_SECONDS.of("rehydration_seconds", s.rehydration_seconds)?,
             ),
-            last_access: s.last_access_time == Some(Switch::On),
+            last_access: is_on(s.last_access_time),
             drain: seconds(DRAIN_SECONDS.of("drain_seconds", s.drain_seconds)?),
             audit_log: audit_log::Settings {
                 to: s.audit_log.map(|path| match path.to_str() {
                     Some("-") => audit_log::Destination::Stdout,
                     _ => audit_log::Destination::File(path),
                 }),
-                requests: s.audit_requests.unwrap_or_default(),
-                bytes_max: AUDIT_LOG_BYTES.of("audit_log_bytes", s.audit_log_bytes)?,
+                requests: is_on(s.audit_requests),
+                bytes_max: AUDIT_LOG_BYTES.of("audit_log_bytes", s.audit_log_bytes)?.bytes(),
                 files: AUDIT_LOG_FILES.of("audit_log_files", s.audit_log_files)?,
             },
             log: s.log.unwrap_or_else(|| "info".to_owned()),

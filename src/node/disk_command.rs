@@ -11,6 +11,7 @@ use super::admin_client::AdminClient;
 use super::cli::AdminArgs;
 use super::command::print;
 use super::error::NodeError;
+use super::size::Size;
 
 const PATH: &str = "/admin/disks";
 
@@ -94,13 +95,13 @@ async fn send(args: &DiskArgs, what: &str) -> Result<Value, NodeError> {
 fn line(disk: &DiskView) -> String {
     let number = disk.number.map_or_else(|| "?".to_owned(), |number| number.to_string());
     format!(
-        "{number} {}: {}, {} extents, {} bytes live, {} of {} bytes available\n",
+        "{number} {}: {}, {} extents, {} live, {} of {} available\n",
         disk.path,
         disk.state,
         disk.extents,
-        disk.live_bytes,
-        disk.available_bytes,
-        disk.total_bytes
+        Size::new(disk.live_bytes).rounded(),
+        Size::new(disk.available_bytes).rounded(),
+        Size::new(disk.total_bytes).rounded()
     )
 }
 

@@ -11,6 +11,7 @@ use serde::Deserialize;
 use serde::Serialize;
 
 use crate::capacity::FORMAT_FILE;
+use crate::capacity::OpenError;
 use crate::coordinator;
 use crate::coordinator::Coordinator;
 use crate::coordinator::Op;
@@ -82,8 +83,15 @@ pub struct Absent {
 ///
 /// # Errors
 /// [`NodeError::DiskMissing`], [`NodeError::DiskEmpty`], [`NodeError::DiskUnknown`],
-/// [`NodeError::DiskRemoved`], [`NodeError::DiskNotKnown`]; [`NodeError::CoordinatorFailed`].
+/// [`NodeError::DiskRemoved`], [`NodeError::DiskNotKnown`]; [`NodeError::Capacity`] for a damaged
+/// `format` file; [`NodeError::CoordinatorFailed`].
 pub async fn check(coordinator: &dyn Coordinator, given: Given<'_>) -> Result<Absent, NodeError> {
+    for (disk, path) in given.data.iter().enumerate() {
+        if path.join(FORMAT_FILE).is_file() && number_of(path).is_none() {
+            let (path, error) = (path.display().to_string(), OpenError::FormatDamaged { disk });
+            return Err(NodeError::Capacity { path, error });
+        }
+    }
     let known = read(coordinator).await?;
     let is_known = |path: &PathBuf| known.iter().any(|disk| is_at(disk, path) && is_used(disk));
     if let Some(path) = given.without.iter().find(|path| !known.is_empty() && !is_known(path)) {

@@ -11,6 +11,8 @@ use crate::auth::UnsealError;
 use crate::capacity::OpenError;
 use crate::coordinator;
 use crate::env::DiskError;
+use crate::frontend::faults::FaultError;
+use crate::frontend::filter::FilterError;
 use crate::index;
 use crate::telemetry::LogError;
 
@@ -18,6 +20,7 @@ use super::accounts::AccountError;
 use super::admin_client::ClientError;
 use super::backup::BackupError;
 use super::config::ConfigError;
+use super::disk_list::DiskListError;
 use super::master_key::MasterKeyError;
 use super::oidc::OidcError;
 use super::sas::SasError;
@@ -38,6 +41,12 @@ pub enum NodeError {
     /// A key is refused.
     #[error("{0}")]
     Account(#[from] AccountError),
+    /// No request can pass the filter of a command.
+    #[error("{0}")]
+    Filter(#[from] FilterError),
+    /// A rule of the fault dial is refused before it is sent.
+    #[error("{0}")]
+    Fault(#[from] FaultError),
     /// Logging cannot start.
     #[error("log: {0}")]
     Log(#[from] LogError),
@@ -69,7 +78,7 @@ pub enum NodeError {
     #[error("{0}")]
     MasterKey(#[from] MasterKeyError),
     /// A secret of the store does not open.
-    #[error("{of}: {error}")]
+    #[error("{of}: {error}; give the newest master key file of this store with --master-key-file")]
     Secret {
         /// Whose.
         of: String,
@@ -77,7 +86,7 @@ pub enum NodeError {
         error: UnsealError,
     },
     /// A data directory cannot be used.
-    #[error("data directory {path}: {error}")]
+    #[error("data directory {path}: {error}; {}", data_advice(error))]
     Data {
         /// The directory.
         path: PathBuf,
@@ -116,11 +125,27 @@ pub enum NodeError {
         /// The path.
         path: PathBuf,
     },
+    /// The list of data directories is not that of a store.
+    #[error("{0}")]
+    DiskList(#[from] DiskListError),
+    /// The master key file of a running node would be changed behind its back.
+    #[error("{path} is in use by {by}: rotate its keys without --stopped, or stop it first")]
+    Running {
+        /// The first data directory.
+        path: PathBuf,
+        /// The process.
+        by: String,
+    },
     /// The extents cannot be opened.
-    #[error("the data directories cannot be opened: {0}")]
-    Capacity(#[from] OpenError),
+    #[error("the data directories cannot be opened: {path}: {error}")]
+    Capacity {
+        /// The directory it is about, or all of them.
+        path: String,
+        /// Why.
+        error: OpenError,
+    },
     /// The coordinator's file cannot be opened.
-    #[error("{path}: {error}")]
+    #[error("{path}: {error}; make it readable for this user, or restore it from a backup")]
     Coordinator {
         /// The file.
         path: PathBuf,
@@ -138,8 +163,8 @@ pub enum NodeError {
     },
     /// Fewer directories than last time.
     #[error(
-        "{given} data directories are given and this store has {known}: add --data {missing} (as last given), or \
-         --without-disk to start without what lies there; nothing was changed"
+        "{given} data directories are given and this store has {known}: give {missing}, too (as \
+         last given), or start without what lies there with --without-disk; nothing was changed"
     )]
     DiskMissing {
         /// Directories given.
@@ -210,11 +235,28 @@ impl NodeError {
     pub fn exit_code(&self) -> i32 {
         if matches!(
             self,
-            Self::Config(_) | Self::Account(_) | Self::Oidc(_) | Self::Sas(_) | Self::Log(_)
+            Self::Config(_)
+                | Self::Account(_)
+                | Self::Oidc(_)
+                | Self::Sas(_)
+                | Self::Log(_)
+                | Self::Filter(_)
+                | Self::Fault(_)
         ) {
             2
         } else {
             1
+        }
+    }
+}
+
+/// What to do about a data directory.
+const fn data_advice(error: &DiskError) -> &'static str {
+    match error {
+        DiskError::Locked { .. } => "stop it first, or give another directory with --data",
+        DiskError::Full => "free some space, or give another directory with --data",
+        DiskError::NotFound { .. } | DiskError::Io { .. } => {
+            "make it a directory that this user may write to, or give another one with --data"
         }
     }
 }

@@ -2,22 +2,30 @@
 
 use std::path::Path;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use clap::Subcommand;
 use http::Method;
 
 use crate::admin::KeyRingView;
-use crate::env::Clock;
+use crate::auth::KeyRing;
+use crate::env::DiskError;
+use crate::env::Env;
 use crate::env::OsClock;
+use crate::env::OsRand;
+use crate::env::Tasks;
 
 use super::admin_client::AdminClient;
 use super::cli::AdminArgs;
 use super::command::print;
 use super::config::DATA;
 use super::config::master_key_beside;
+use super::disk_list;
 use super::error::NodeError;
 use super::key_store::view;
 use super::master_key;
+use super::storage::coordinator_copy;
+use super::storage::open_disk;
 
 const PATH: &str = "/admin/keys";
 
@@ -34,7 +42,8 @@ pub enum KeyCommand {
 /// Arguments of `key list` and `key rotate`.
 #[derive(clap::Args, Debug)]
 pub struct KeyArgs {
-    /// The node is stopped: work on the master key file alone. The next start seals the secrets
+    /// The node is stopped: work on the master key file alone. The next start seals the secrets. A
+    /// rotation needs --data and is refused while a process uses the store
     #[arg(long)]
     pub stopped: bool,
     /// The master key file of a stopped node [default: the first data directory with .key behind
@@ -73,8 +82,14 @@ pub async fn key(command: &KeyCommand) -> Result<(), NodeError> {
         }
         KeyCommand::Rotate(args) if args.stopped => {
             let file = args.file()?;
-            let rotated = master_key::rotate(&file, OsClock::new().now())?;
-            (args, view(&file, &rotated))
+            let env = Env {
+                clock: Arc::new(OsClock::new()),
+                rand: Arc::new(OsRand),
+                tasks: Tasks::new(),
+            };
+            let rotated = rotate_stopped(args, &file, &env).await;
+            env.tasks.shutdown().await;
+            (args, view(&file, &rotated?))
         }
         KeyCommand::List(args) => (args, send(args, Method::GET, PATH).await?),
         KeyCommand::Rotate(args) => {
@@ -89,6 +104,27 @@ pub async fn key(command: &KeyCommand) -> Result<(), NodeError> {
         return print(&format!("{json}\n"));
     }
     print(&text(&ring))
+}
+
+/// Rotates the keys of a stopped node. Holds the lock that `serve` takes meanwhile, so that no node
+/// works with the ring of before.
+async fn rotate_stopped(args: &KeyArgs, file: &Path, env: &Env) -> Result<KeyRing, NodeError> {
+    let given = args.admin.place.data.clone();
+    let data = if given.is_empty() { vec![PathBuf::from(DATA)] } else { given };
+    disk_list::check(&data)?;
+    let mut locked = Vec::new();
+    for path in &data {
+        locked.push(open_disk(path, env).map_err(|error| match error {
+            NodeError::Data { path, error: DiskError::Locked { by } } => {
+                NodeError::Running { path, by }
+            }
+            error => error,
+        })?);
+    }
+    // The file of another store would be changed without its lock.
+    let coordinator = coordinator_copy(&data, env).await?;
+    master_key::open_for_check(file, &coordinator).await?;
+    Ok(master_key::rotate(file, env.clock.now())?)
 }
 
 async fn send(args: &KeyArgs, method: Method, path: &str) -> Result<KeyRingView, NodeError> {

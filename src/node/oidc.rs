@@ -50,7 +50,7 @@ pub enum OidcError {
     #[error("--oidc names no jwks=, and the issuer cannot be asked for it: {0}")]
     Issuer(KeysUrlError),
     /// The key set cannot be read.
-    #[error("the key set {path} of --oidc: {error}")]
+    #[error("the key set {path} of --oidc: {error}; give another file with jwks=FILE")]
     Unreadable {
         /// The file.
         path: PathBuf,

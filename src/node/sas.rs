@@ -1,5 +1,6 @@
 //! `blockyard sas`: makes a shared access signature of any kind, offline, as a URL to paste.
 
+use std::net::IpAddr;
 use std::path::Path;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -28,6 +29,7 @@ use crate::types::Timestamp;
 use super::accounts::AccountConfig;
 use super::accounts::AccountError;
 use super::accounts::AccountText;
+use super::accounts::DEVELOPMENT_NAME;
 
 /// What stays readable in a path.
 const PATH: AsciiSet =
@@ -35,6 +37,8 @@ const PATH: AsciiSet =
 
 /// How long a signature holds when nothing is said.
 const DEFAULT_LIFE: &str = "8h";
+/// What it permits when nothing is said.
+const DEFAULT_PERMISSIONS: &str = "r";
 
 /// Arguments of `sas`.
 #[derive(Args, Debug)]
@@ -43,13 +47,14 @@ pub struct SasArgs {
     #[arg(value_name = "PATH")]
     pub path: Option<String>,
     /// What may be done: letters of r read, a add, c create, w write, d delete, x delete a version, y delete for good,
-    /// l list, t tags, f find by tags, i immutability. Default: all that the path can use; none with --policy
+    /// l list, t tags, f find by tags, i immutability [default: r; none with --policy]
     #[arg(long, short = 'p', value_name = "LETTERS")]
     pub permissions: Option<String>,
-    /// Until when: a time such as 2030-01-31T12:00:00Z, or from now on: 90s, 30m, 8h, 7d. Default 8h; none with --policy
+    /// Until when: a time such as 2030-01-31T12:00:00Z, or from now on: 90s, 30m, 8h, 7d [default:
+    /// 8h; none with --policy]
     #[arg(long, short = 'e', value_name = "TIME")]
     pub expiry: Option<String>,
-    /// From when on, a time; default at once
+    /// From when on, a time [default: immediately]
     #[arg(long, value_name = "TIME")]
     pub start: Option<String>,
     /// The only client address, or FIRST-LAST
@@ -73,7 +78,7 @@ pub struct SasArgs {
     /// Content-Disposition of answers; for a container or blob
     #[arg(long, value_name = "VALUE")]
     pub content_disposition: Option<String>,
-    /// The account and a key of its; default the well-known development account
+    /// The account and one of its keys, or devstoreaccount1, whose key is public; needed
     #[arg(
         long,
         short = 'k',
@@ -85,7 +90,7 @@ pub struct SasArgs {
     /// Sign with the user delegation key in this file, the answer of Get User Delegation Key; for a container or blob
     #[arg(long, value_name = "FILE")]
     pub delegation_key: Option<PathBuf>,
-    /// Where the account is served; default <http://127.0.0.1:10000/NAME>
+    /// Where the account is served [default: <http://127.0.0.1:10000/NAME>]
     #[arg(long, value_name = "URL")]
     pub endpoint: Option<String>,
     /// Print a JSON object: url, query, expiry, permissions
@@ -99,6 +104,15 @@ pub enum SasError {
     /// The account cannot be read.
     #[error("{0}")]
     Account(#[from] AccountError),
+    /// No account.
+    #[error(
+        "whose signature is it? Give --account NAME:KEY, or set BLOCKYARD_SAS_ACCOUNT; for the \
+         development account --account {DEVELOPMENT_NAME} is enough"
+    )]
+    NoAccount,
+    /// Not a client address.
+    #[error("--ip {0} is no address; give an IP address, or FIRST-LAST")]
+    Address(String),
     /// No container or blob.
     #[error("`{0}` is no CONTAINER or CONTAINER/BLOB")]
     Path(String),
@@ -150,6 +164,9 @@ pub struct Minted {
     pub expiry: Option<String>,
     /// Its letters, unless a policy has them.
     pub permissions: Option<String>,
+    /// Why it will permit nothing, if so.
+    #[serde(skip)]
+    pub warning: Option<String>,
 }
 
 /// Makes the signature.
@@ -157,13 +174,10 @@ pub struct Minted {
 /// # Errors
 /// [`SasError`].
 pub fn mint(args: &SasArgs, now: Timestamp) -> Result<Minted, SasError> {
-    let account = match &args.account {
-        Some(text) => text.parse()?,
-        None => AccountConfig::development(),
-    };
+    let account = args.account.as_ref().ok_or(SasError::NoAccount)?.parse_public()?;
     let name = account.name().as_str();
     let (container, blob) = names(args)?;
-    let terms = terms(args, container.as_ref().map(|_| blob.is_some()), now)?;
+    let terms = terms(args, now)?;
     let keys = account.keys()?;
     let query = match &container {
         None => mint_account(&keys, name, types(&args.types)?, &terms),
@@ -180,8 +194,24 @@ pub fn mint(args: &SasArgs, now: Timestamp) -> Result<Minted, SasError> {
     let path = args.path.as_deref().unwrap_or("");
     let mut url = endpoint(args.endpoint.as_deref(), name)?;
     url.extend(utf8_percent_encode(path, &PATH));
+    let (warning, url) = (warning(&terms, now), format!("{url}?{query}"));
     let permissions = (!terms.permissions.is_empty()).then_some(terms.permissions);
-    Ok(Minted { url: format!("{url}?{query}"), query, expiry: terms.expiry, permissions })
+    Ok(Minted { url, query, expiry: terms.expiry, permissions, warning })
+}
+
+/// What is wrong with the times of a signature that can be made all the same.
+fn warning(terms: &Terms, now: Timestamp) -> Option<String> {
+    let expiry = terms.expiry.as_deref()?;
+    let until = Timestamp::from_iso(expiry)?;
+    if until <= now {
+        return Some(format!("the signature expired at {expiry}: give a later --expiry"));
+    }
+    let start = terms.start.as_deref()?;
+    (until <= Timestamp::from_iso(start)?).then(|| {
+        format!(
+            "the signature expires at {expiry}, before it begins at {start}: give a later --expiry"
+        )
+    })
 }
 
 /// A URL to read and list `path`, a container or CONTAINER/BLOB.
@@ -250,20 +280,14 @@ fn names(args: &SasArgs) -> Result<(Option<ContainerName>, Option<BlobName>), Sa
     Ok((Some(ContainerName::new(container).map_err(|_| refused())?), blob))
 }
 
-/// `of_blob` is `None` for an account.
-fn terms(args: &SasArgs, of_blob: Option<bool>, now: Timestamp) -> Result<Terms, SasError> {
-    let all = match of_blob {
-        _ if args.snapshot.is_some() => "r",
-        Some(true) => "racwdt",
-        Some(false) | None => "racwdltf",
-    };
+fn terms(args: &SasArgs, now: Timestamp) -> Result<Terms, SasError> {
     // What the policy says may not be said again.
     let open = |own: Option<&str>, default: &str| match own {
         Some(own) => own.to_owned(),
         None if args.policy.is_some() => String::new(),
         None => default.to_owned(),
     };
-    let permissions = open(args.permissions.as_deref(), all);
+    let permissions = open(args.permissions.as_deref(), DEFAULT_PERMISSIONS);
     // The service wants them in its own order.
     let letters = Letters::parse(&permissions).ok_or(SasError::Permissions(permissions))?;
     let expiry = open(args.expiry.as_deref(), DEFAULT_LIFE);
@@ -271,7 +295,7 @@ fn terms(args: &SasArgs, of_blob: Option<bool>, now: Timestamp) -> Result<Terms,
         permissions: letters.to_string(),
         start: args.start.as_deref().map(start).transpose()?,
         expiry: (!expiry.is_empty()).then(|| self::expiry(&expiry, now)).transpose()?,
-        addresses: args.ip.clone(),
+        addresses: args.ip.clone().map(addresses).transpose()?,
         https_only: args.https_only,
         policy: args.policy.clone(),
         overrides: Overrides {
@@ -280,6 +304,16 @@ fn terms(args: &SasArgs, of_blob: Option<bool>, now: Timestamp) -> Result<Terms,
             ..Overrides::default()
         },
     })
+}
+
+/// An address, or two with a hyphen between them.
+fn addresses(text: String) -> Result<String, SasError> {
+    let is_address = |text: &str| text.parse::<IpAddr>().is_ok();
+    let fits = match text.split_once('-') {
+        Some((first, last)) => is_address(first) && is_address(last),
+        None => is_address(&text),
+    };
+    if fits { Ok(text) } else { Err(SasError::Address(text)) }
 }
 
 fn start(text: &str) -> Result<String, SasError> {
@@ -324,109 +358,4 @@ fn endpoint(given: Option<&str>, account: &str) -> Result<String, SasError> {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::io::Write;
-
-    use clap::Parser;
-
-    use super::*;
-
-    #[derive(Parser)]
-    struct Line {
-        #[command(flatten)]
-        sas: SasArgs,
-    }
-
-    fn now() -> Timestamp {
-        Timestamp::from_iso("2026-11-21T05:00:00Z").unwrap()
-    }
-
-    fn line(words: &[&str]) -> Result<Minted, SasError> {
-        let words = std::iter::once("sas").chain(words.iter().copied());
-        mint(&Line::parse_from(words).sas, now())
-    }
-
-    #[test]
-    fn account_container_blob_and_snapshot_have_their_urls() {
-        let account = line(&[]).unwrap();
-        assert!(
-            account.url.starts_with("http://127.0.0.1:10000/devstoreaccount1/?sv="),
-            "{}",
-            account.url
-        );
-        assert!(account.query.contains("&ss=b&srt=sco&sp=racwdltf&se=2026-11-21T13%3A00%3A00Z&"));
-        let container = line(&["c-1"]).unwrap();
-        assert!(container.url.starts_with("http://127.0.0.1:10000/devstoreaccount1/c-1?sv="));
-        assert!(container.query.contains("&sr=c&sp=racwdltf&"));
-        let blob = line(&["c-1/dir/ä +%.txt", "--endpoint", "https://a.example/"]).unwrap();
-        assert!(
-            blob.url.starts_with("https://a.example/c-1/dir/%C3%A4%20%2B%25.txt?sv="),
-            "{}",
-            blob.url
-        );
-        let snapshot = line(&["c-1/b", "--snapshot", "2026-11-21T04:00:00.0000000Z"]).unwrap();
-        assert!(snapshot.query.starts_with("snapshot=2026%2D11%2D21T04%3A00%3A00%2E0000000Z&"));
-        assert!(snapshot.query.contains("&sr=bs&sp=r&"), "{}", snapshot.query);
-    }
-
-    #[test]
-    fn delegation_key_of_a_file_signs() {
-        let mut file = tempfile::NamedTempFile::new().unwrap();
-        let xml = "<UserDelegationKey><SignedOid>o-1</SignedOid><SignedTid>t-1</SignedTid>\
-            <SignedStart>2026-11-21T05:00:00Z</SignedStart><SignedExpiry>2026-11-22T05:00:00Z</SignedExpiry>\
-            <SignedService>b</SignedService><SignedVersion>2022-11-02</SignedVersion>\
-            <Value>AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=</Value></UserDelegationKey>";
-        file.as_file_mut().write_all(xml.as_bytes()).unwrap();
-        let path = file.path().to_str().unwrap();
-        let minted = line(&["c-1/b", "--delegation-key", path]).unwrap();
-        assert!(
-            minted.query.contains("&skoid=o-1&sktid=t-1&skt=2026-11-21T05%3A00%3A00Z&"),
-            "{}",
-            minted.query
-        );
-        assert!(line(&["--delegation-key", path]).is_err(), "not for an account");
-        assert!(line(&["c-1", "--delegation-key", "/nonexistent"]).is_err());
-    }
-
-    #[test]
-    fn policy_says_the_rest() {
-        let minted = line(&["c-1", "--policy", "p 1"]).unwrap();
-        assert!(
-            minted.query.contains("&si=p%201&") && !minted.query.contains("&sp="),
-            "{}",
-            minted.query
-        );
-        assert_eq!((minted.expiry, minted.permissions), (None, None));
-    }
-
-    #[test]
-    fn times_are_absolute_or_from_now_on() {
-        let of = |text: &str| line(&["c-1", "--expiry", text]).map(|m| m.expiry.unwrap());
-        assert_eq!(of("90s").unwrap(), "2026-11-21T05:01:30Z");
-        assert_eq!(of("7d").unwrap(), "2026-11-28T05:00:00Z");
-        assert_eq!(of("2030-01-31").unwrap(), "2030-01-31T00:00:00Z");
-        for text in ["", "soon", "5", "h", "-5m", "99999999999999999999d", "2030-02-31"] {
-            assert!(
-                line(&["c-1", &format!("--expiry={text}")]).is_err() || text.is_empty(),
-                "{text}"
-            );
-        }
-    }
-
-    #[test]
-    fn what_makes_no_sense_is_refused() {
-        for words in [
-            &["Upper"][..],
-            &["c-1", "-p", "rz"],
-            &["--types", "x"],
-            &["--policy", "p"],
-            &["c-1", "--snapshot", "2026-11-21T04:00:00.0000000Z"],
-            &["c-1", "--endpoint", "ftp://x"],
-            &["c-1", "--start", "8h"],
-            &["c-1", "-k", "name"],
-            &["c-1", "-k", "name:notbase64!"],
-        ] {
-            assert!(line(words).is_err(), "{words:?}");
-        }
-    }
-}
+mod tests;

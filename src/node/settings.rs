@@ -1,6 +1,5 @@
 //! The settings as given: one list for flags, variables and the file, so that none can lack one.
 
-use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -11,7 +10,10 @@ use crate::telemetry::LogFormat;
 
 use super::accounts::AccountText;
 use super::admin_address::AdminAddress;
+use super::listen_address::ListenAddress;
 use super::oidc::OidcConfig;
+use super::size::Size;
+use super::switch::Switch;
 
 /// What `--tls` may say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, clap::ValueEnum)]
@@ -23,19 +25,10 @@ pub enum TlsMode {
     Auto,
 }
 
-/// What a flag that turns something on or off may say.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, clap::ValueEnum)]
-#[serde(rename_all = "lowercase")]
-pub enum Switch {
-    /// Not done.
-    Off,
-    /// Done.
-    On,
-}
-
 /// Settings of `serve`, each as a flag, as a variable `BLOCKYARD_...`, and as a field of the configuration file under
 /// the flag's name with underscores. What is not given is `None`; [`super::config::Config`] has defaults and limits.
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[command(mut_args = Switch::spelled)]
 #[serde(deny_unknown_fields, default)]
 pub struct Settings {
     /// Data directory, created if missing; repeat for each disk [default: ./blockyard-data]
@@ -49,35 +42,22 @@ pub struct Settings {
     /// and 500 for what lies there. Repeat for more
     #[arg(long, value_name = "DIR", env = "BLOCKYARD_WITHOUT_DISK", value_delimiter = ',')]
     pub without_disk: Option<Vec<PathBuf>>,
-    /// Where Blob is served [default: 127.0.0.1:10000]
+    /// Where Blob is served: an IP address or localhost and a port, or :PORT for all IPv4 addresses
+    /// of the machine [default: 127.0.0.1:10000]
     #[arg(long, value_name = "ADDR", env = "BLOCKYARD_BLOB_LISTEN")]
-    pub blob_listen: Option<SocketAddr>,
+    pub blob_listen: Option<ListenAddress>,
     /// Where /healthz, /readyz, /metrics and admin commands are served, or unix:PATH for a socket
     /// of the node's own user; port 0 picks one [default: 127.0.0.1:10080]
     #[arg(long, value_name = "ADDR", env = "BLOCKYARD_ADMIN_LISTEN")]
     pub admin_listen: Option<AdminAddress>,
     /// Serves the admin listener over https only, with the certificate of --tls or --tls-cert
-    /// [default: false]
-    #[arg(
-        long,
-        value_name = "BOOL",
-        env = "BLOCKYARD_ADMIN_TLS",
-        num_args = 0..=1,
-        require_equals = true,
-        default_missing_value = "true"
-    )]
-    pub admin_tls: Option<bool>,
+    /// [default: off]
+    #[arg(long, env = "BLOCKYARD_ADMIN_TLS")]
+    pub admin_tls: Option<Switch>,
     /// Takes an --admin-listen without TLS that can be reached from other machines: something else
-    /// protects it [default: false]
-    #[arg(
-        long,
-        value_name = "BOOL",
-        env = "BLOCKYARD_ADMIN_PLAIN",
-        num_args = 0..=1,
-        require_equals = true,
-        default_missing_value = "true"
-    )]
-    pub admin_plain: Option<bool>,
+    /// protects it [default: off]
+    #[arg(long, env = "BLOCKYARD_ADMIN_PLAIN")]
+    pub admin_plain: Option<Switch>,
     /// File with the token that admin commands must show; made at the first start [default: admin-token in the first
     /// data directory]
     #[arg(long, value_name = "FILE", env = "BLOCKYARD_ADMIN_TOKEN_FILE")]
@@ -103,8 +83,8 @@ pub struct Settings {
     pub account_file: Option<PathBuf>,
     /// Whether containers of the accounts may be opened to everybody; off refuses what nobody signed, in containers that
     /// are open too [default: as it was; in a new account off, on with the development key]
-    #[arg(long, value_name = "BOOL", env = "BLOCKYARD_PUBLIC_ACCESS")]
-    pub public_access: Option<bool>,
+    #[arg(long, env = "BLOCKYARD_PUBLIC_ACCESS")]
+    pub public_access: Option<Switch>,
     /// Issuer whose bearer tokens are taken: issuer=URL, and as wanted jwks=FILE or https URL
     /// (default: where the issuer's /.well-known/openid-configuration says) and audience=A (default
     /// <https://storage.azure.com>). Roles that its tokens claim hold in the accounts named by
@@ -122,16 +102,9 @@ pub struct Settings {
     #[arg(long, value_name = "NAME", env = "BLOCKYARD_ALLOW_HOST", value_delimiter = ',')]
     pub allow_host: Option<Vec<String>>,
     /// Refuses requests that come by plain http, with 400 AccountRequiresHttps; needs a certificate
-    /// [default: false]
-    #[arg(
-        long,
-        value_name = "BOOL",
-        env = "BLOCKYARD_HTTPS_ONLY",
-        num_args = 0..=1,
-        require_equals = true,
-        default_missing_value = "true"
-    )]
-    pub https_only: Option<bool>,
+    /// [default: off]
+    #[arg(long, env = "BLOCKYARD_HTTPS_ONLY")]
+    pub https_only: Option<Switch>,
     /// Serves https beside http on the same port: `auto` makes a certificate authority of its own under the first data
     /// directory and prints the line that trusts it [default: off]
     #[arg(long, value_name = "MODE", env = "BLOCKYARD_TLS")]
@@ -154,21 +127,21 @@ pub struct Settings {
     /// [default: 5000]
     #[arg(long, value_name = "N", env = "BLOCKYARD_SPLIT_REQUESTS")]
     pub split_requests: Option<u32>,
-    /// Size of a new journal for each disk [default: 67108864]
-    #[arg(long, value_name = "BYTES", env = "BLOCKYARD_JOURNAL_BYTES")]
-    pub journal_bytes: Option<u64>,
-    /// Memory for cached blocks of the index [default: 67108864]
-    #[arg(long, value_name = "BYTES", env = "BLOCKYARD_BLOCK_CACHE_BYTES")]
-    pub block_cache_bytes: Option<u64>,
-    /// Memory for index rows not yet in runs [default: 67108864]
-    #[arg(long, value_name = "BYTES", env = "BLOCKYARD_MEMTABLE_BYTES")]
-    pub memtable_bytes: Option<u64>,
+    /// Size of a new journal for each disk [default: 64MiB]
+    #[arg(long, value_name = "SIZE", env = "BLOCKYARD_JOURNAL_BYTES")]
+    pub journal_bytes: Option<Size>,
+    /// Memory for cached blocks of the index [default: 64MiB]
+    #[arg(long, value_name = "SIZE", env = "BLOCKYARD_BLOCK_CACHE_BYTES")]
+    pub block_cache_bytes: Option<Size>,
+    /// Memory for index rows not yet in runs [default: 64MiB]
+    #[arg(long, value_name = "SIZE", env = "BLOCKYARD_MEMTABLE_BYTES")]
+    pub memtable_bytes: Option<Size>,
     /// What new data leaves free on each disk [default: 2 % of it, at least 64 MiB, at most 10 %]
-    #[arg(long, value_name = "BYTES", env = "BLOCKYARD_RESERVE_BYTES")]
-    pub reserve_bytes: Option<u64>,
-    /// Pace of the background verification, 0 turns it off [default: 4194304]
-    #[arg(long, value_name = "BYTES", env = "BLOCKYARD_SCRUB_BYTES_PER_SECOND")]
-    pub scrub_bytes_per_second: Option<u64>,
+    #[arg(long, value_name = "SIZE", env = "BLOCKYARD_RESERVE_BYTES")]
+    pub reserve_bytes: Option<Size>,
+    /// Pace of the background verification, 0 turns it off [default: 4MiB]
+    #[arg(long, value_name = "SIZE", env = "BLOCKYARD_SCRUB_BYTES_PER_SECOND")]
+    pub scrub_bytes_per_second: Option<Size>,
     /// Open client connections; when all are taken, the one that has been idle for longest is
     /// closed for a new one; when none is idle, new ones are answered 503 and closed [default:
     /// 4096]
@@ -201,9 +174,9 @@ pub struct Settings {
     #[arg(long, value_name = "PATTERN", env = "BLOCKYARD_COPY_SOURCE_DENY", value_delimiter = ',')]
     pub copy_source_deny: Option<Vec<Pattern>>,
     /// Bytes a second below which a copy source on another server is given up after a minute; 0
-    /// gives none up [default: 1024]
-    #[arg(long, value_name = "BYTES", env = "BLOCKYARD_COPY_SOURCE_BYTES_PER_SECOND_MIN")]
-    pub copy_source_bytes_per_second_min: Option<u64>,
+    /// gives none up [default: 1KiB]
+    #[arg(long, value_name = "SIZE", env = "BLOCKYARD_COPY_SOURCE_BYTES_PER_SECOND_MIN")]
+    pub copy_source_bytes_per_second_min: Option<Size>,
     /// Seconds a client may send nothing of its body [default: 60]
     #[arg(long, value_name = "SECONDS", env = "BLOCKYARD_BODY_IDLE_SECONDS")]
     pub body_idle_seconds: Option<u32>,
@@ -211,15 +184,15 @@ pub struct Settings {
     #[arg(long, value_name = "SECONDS", env = "BLOCKYARD_RESPONSE_STALL_TIMEOUT")]
     pub response_stall_timeout: Option<u32>,
     /// Bytes a second of an answer that a client must take, or it is cut off; 0 asks for none
-    /// [default: 1024]
-    #[arg(long, value_name = "BYTES", env = "BLOCKYARD_RESPONSE_MIN_RATE")]
-    pub response_min_rate: Option<u64>,
+    /// [default: 1KiB]
+    #[arg(long, value_name = "SIZE", env = "BLOCKYARD_RESPONSE_MIN_RATE")]
+    pub response_min_rate: Option<Size>,
     /// Seconds a blob takes out of the archive tier; bytes lie as ready there as anywhere, so this is for show [default:
     /// 1]
     #[arg(long, value_name = "SECONDS", env = "BLOCKYARD_REHYDRATION_SECONDS")]
     pub rehydration_seconds: Option<u32>,
     /// Whether the time of the last read of each block blob is kept, at the grain of a day, and shown [default: off]
-    #[arg(long, value_name = "SWITCH", env = "BLOCKYARD_LAST_ACCESS_TIME")]
+    #[arg(long, env = "BLOCKYARD_LAST_ACCESS_TIME")]
     pub last_access_time: Option<Switch>,
     /// Seconds running requests may take to end at a stop [default: 30]
     #[arg(long, value_name = "SECONDS", env = "BLOCKYARD_DRAIN_SECONDS")]
@@ -228,20 +201,13 @@ pub struct Settings {
     /// account, policy, key, role, fault rule, disk or partition map [default: none is written]
     #[arg(long, value_name = "FILE", env = "BLOCKYARD_AUDIT_LOG")]
     pub audit_log: Option<PathBuf>,
-    /// Writes a line of the audit log for every request too; needs --audit-log [default: false]
-    #[arg(
-        long,
-        value_name = "BOOL",
-        env = "BLOCKYARD_AUDIT_REQUESTS",
-        num_args = 0..=1,
-        require_equals = true,
-        default_missing_value = "true"
-    )]
-    pub audit_requests: Option<bool>,
+    /// Writes a line of the audit log for every request too; needs --audit-log [default: off]
+    #[arg(long, env = "BLOCKYARD_AUDIT_REQUESTS")]
+    pub audit_requests: Option<Switch>,
     /// Size at which the file of the audit log is moved aside and a new one begun [default:
-    /// 67108864]
-    #[arg(long, value_name = "BYTES", env = "BLOCKYARD_AUDIT_LOG_BYTES")]
-    pub audit_log_bytes: Option<u64>,
+    /// 64MiB]
+    #[arg(long, value_name = "SIZE", env = "BLOCKYARD_AUDIT_LOG_BYTES")]
+    pub audit_log_bytes: Option<Size>,
     /// Files of the audit log that are kept, the one being written included; the oldest is removed
     /// for a new one [default: 8]
     #[arg(long, value_name = "N", env = "BLOCKYARD_AUDIT_LOG_FILES")]

@@ -9,6 +9,7 @@ use crate::capacity::CapacityConfig;
 use crate::capacity::CapacityMetrics;
 use crate::capacity::CapacityNode;
 use crate::capacity::CatalogPlace;
+use crate::capacity::OpenError;
 use crate::coordinator::Coordinator;
 use crate::coordinator::EmbeddedCoordinator;
 use crate::coordinator::embedded::FILE_NAME;
@@ -131,7 +132,8 @@ impl Storage {
             (config.absent, config.without) = (absent.numbers, absent.without);
             coordinator = Some(opened);
         }
-        let capacity = CapacityNode::open(disks, env.clone(), config, metrics).await?;
+        let opened = CapacityNode::open(disks, env.clone(), config, metrics).await;
+        let capacity = opened.map_err(|error| open_failed(data, error))?;
         if fresh && !capacity.extents().await.is_empty() {
             capacity.shutdown().await;
             return Err(NodeError::CoordinatorMissing { path: file });
@@ -143,6 +145,26 @@ impl Storage {
         super::disks::remember(&coordinator, given).await?;
         Ok(Self { capacity, coordinator: Arc::new(coordinator) })
     }
+}
+
+/// Names the data directory that an error is about.
+pub(super) fn open_failed(data: &[PathBuf], error: OpenError) -> NodeError {
+    let one = error.disk().and_then(|disk| data.get(disk)).map(std::slice::from_ref);
+    let paths: Vec<String> =
+        one.unwrap_or(data).iter().map(|path| path.display().to_string()).collect();
+    NodeError::Capacity { path: paths.join(", "), error }
+}
+
+/// Opens the coordinator's file of a stopped store for reading only.
+///
+/// # Errors
+/// [`NodeError::Coordinator`].
+pub(super) async fn coordinator_copy(
+    data: &[PathBuf],
+    env: &Env,
+) -> Result<EmbeddedCoordinator, NodeError> {
+    let file = data.first().map_or_else(|| PathBuf::from(FILE_NAME), |first| first.join(FILE_NAME));
+    open_coordinator(&file, env, Use::Check).await
 }
 
 /// What a store is opened for.

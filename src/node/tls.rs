@@ -67,7 +67,7 @@ pub enum TlsSource {
 #[derive(Debug, Error)]
 pub enum CertificateError {
     /// A file cannot be read or written.
-    #[error("{path}: {error}")]
+    #[error("{path}: {error}; make it accessible, or give others with --tls-cert and --tls-key")]
     File {
         /// The file.
         path: PathBuf,
@@ -75,7 +75,7 @@ pub enum CertificateError {
         error: io::Error,
     },
     /// The certificate or key is of no use.
-    #[error("{path}: {error}")]
+    #[error("{path}: {error}; give others with --tls-cert and --tls-key")]
     Tls {
         /// The file.
         path: PathBuf,

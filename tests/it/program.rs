@@ -84,6 +84,10 @@ impl Node {
         rest.split('/').next().unwrap().parse().unwrap()
     }
 
+    pub(crate) fn process(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Sends a signal by name and returns the exit code.
     pub(crate) fn end(mut self, signal: &str) -> Option<i32> {
         let pid = self.child.id().to_string();
@@ -111,7 +115,8 @@ fn node_serves_drains_and_checks_sound() {
         assert_eq!((health.status.code(), words(&health).as_str()), (Some(0), "ready\n"));
         let busy = run(&["check", folder]);
         assert_eq!(busy.status.code(), Some(2), "{}", words(&busy));
-        assert!(words(&busy).contains("in use by another process"), "{}", words(&busy));
+        let process = format!("in use by process {} (blockyard)", node.process());
+        assert!(words(&busy).contains(&process), "{}", words(&busy));
         assert_eq!(node.end(signal), Some(0), "{signal}");
         let health = run(&["health", "--admin-listen", &admin]);
         assert_eq!(health.status.code(), Some(1));
@@ -213,7 +218,7 @@ fn faults_are_dialled_from_the_command_line() {
     assert!(words(&command(&["fault", "clear"])).starts_with("1 fault rules cleared"));
     assert!(words(&command(&["fault", "list"])).contains("the dial is off"));
     let refused = command(&["fault", "set", "busy", "--rate", "7"]);
-    assert_eq!(refused.status.code(), Some(1));
+    assert_eq!(refused.status.code(), Some(2));
     assert!(words(&refused).contains("rate must be"), "{}", words(&refused));
 
     let wrong = blockyard(&["fault", "list", "--admin-listen", &admin])

@@ -14,8 +14,8 @@ use crate::capacity::CapacityMetrics;
 use crate::capacity::CapacityNode;
 use crate::env::Env;
 use crate::env::Tasks;
-use crate::node::error::NodeError;
 use crate::node::storage::open_disk;
+use crate::node::storage::open_failed;
 use crate::types::ExtentId;
 
 use super::Progress;
@@ -107,7 +107,7 @@ pub(super) async fn copy(
     let disk = open_disk(to, &own)?;
     let (config, metrics) = (pace.config(from), CapacityMetrics::default());
     let opened = CapacityNode::open(vec![disk], own.clone(), config, metrics).await;
-    let capacity = opened.map_err(NodeError::from)?;
+    let capacity = opened.map_err(|error| open_failed(&[to.to_owned()], error))?;
     let target = Target { path: to, capacity, env: own };
     let done = copy_to(&target, from, (pace, progress)).await;
     target.capacity.shutdown().await;

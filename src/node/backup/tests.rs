@@ -26,6 +26,7 @@ use crate::node::check;
 use crate::node::config::Config;
 use crate::node::config::master_key_beside;
 use crate::node::settings::Settings;
+use crate::node::size::Size;
 use crate::telemetry::Registry;
 use crate::types::AccountId;
 use crate::types::AccountName;
@@ -52,8 +53,8 @@ impl Running {
         let env = env();
         let settings = Settings {
             data: Some(vec![data.to_owned()]),
-            journal_bytes: Some(1 << 20),
-            scrub_bytes_per_second: Some(0),
+            journal_bytes: Some(Size::new(1 << 20)),
+            scrub_bytes_per_second: Some(Size::new(0)),
             ..Settings::default()
         };
         let config = Config::from_settings(settings).unwrap();

@@ -8,6 +8,7 @@ use crate::env::OsRand;
 use crate::env::Tasks;
 use crate::node::config::Config;
 use crate::node::settings::Settings;
+use crate::node::size::Size;
 use crate::types::Epoch;
 use crate::types::ExtentId;
 
@@ -29,8 +30,8 @@ async fn make_store(data: &Path) {
     let env = env();
     let settings = Settings {
         data: Some(vec![data.to_owned()]),
-        journal_bytes: Some(1 << 20),
-        scrub_bytes_per_second: Some(0),
+        journal_bytes: Some(Size::new(1 << 20)),
+        scrub_bytes_per_second: Some(Size::new(0)),
         ..Settings::default()
     };
     let config = Config::from_settings(settings).unwrap();

@@ -40,7 +40,7 @@ pub enum ConfigError {
     #[error("{0}")]
     Account(#[from] AccountError),
     /// The account file cannot be read.
-    #[error("cannot read the account file {path}: {error}")]
+    #[error("cannot read the account file {path}: {error}; give another one with --account-file")]
     AccountFile {
         /// The file.
         path: PathBuf,
@@ -141,7 +141,7 @@ pub enum ConfigError {
     #[error("log: {0}; write for example `info` or `warn,blockyard::index=debug`")]
     Log(#[from] log::LogError),
     /// The file cannot be read.
-    #[error("cannot read the configuration file {path}: {error}")]
+    #[error("cannot read the configuration file {path}: {error}; give another one with --config")]
     FileUnreadable {
         /// The file.
         path: PathBuf,

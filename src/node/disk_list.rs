@@ -1,0 +1,125 @@
+//! Whether a list of data directories is that of one store, told from small files alone and before
+//! anything is made or changed. `blockyard check` asks: a wrong list is the caller's mistake and no
+//! damage.
+
+use std::path::Path;
+use std::path::PathBuf;
+
+use serde::Deserialize;
+use thiserror::Error;
+
+use crate::capacity::FORMAT_FILE;
+use crate::coordinator::embedded::FILE_NAME;
+use crate::env::Env;
+
+use super::config::ConfigError;
+use super::disks;
+use super::disks::Given;
+use super::error::NodeError;
+use super::storage;
+
+/// Why a list of data directories is refused. Each message says what to give.
+#[derive(Debug, Error)]
+pub enum DiskListError {
+    /// A directory that is no part of any store.
+    #[error(
+        "{0} holds no part of a store: give all data directories of the node, in the order `serve` \
+         was given them"
+    )]
+    NoStore(PathBuf),
+    /// A directory of another store.
+    #[error("{path} belongs to another store than {first}: give the data directories of one node")]
+    OtherStore {
+        /// The directory.
+        path: PathBuf,
+        /// The first one.
+        first: PathBuf,
+    },
+    /// The first directory of the store comes later in the list.
+    #[error("{first} is not the first data directory of this store: give {right} before it")]
+    Order {
+        /// The one given first.
+        first: PathBuf,
+        /// The one that is the first.
+        right: PathBuf,
+    },
+    /// The first directory of the store is not in the list.
+    #[error(
+        "{first} is disk {number} of its store, and the first data directory is missing: give all \
+         of them, in the order `serve` was given them"
+    )]
+    FirstMissing {
+        /// The one given first.
+        first: PathBuf,
+        /// Its number.
+        number: usize,
+    },
+}
+
+/// The part of a `format` file that says where a disk belongs.
+#[derive(Debug, Deserialize)]
+struct Place {
+    store: String,
+    number: usize,
+}
+
+/// Checks the list, as far as the directories by themselves tell.
+///
+/// # Errors
+/// [`NodeError::NoData`], [`NodeError::DiskList`]; [`NodeError::Config`] for a directory given twice.
+pub fn check(data: &[PathBuf]) -> Result<(), NodeError> {
+    for (at, path) in data.iter().enumerate() {
+        if !path.is_dir() {
+            return Err(NodeError::NoData { path: path.clone() });
+        }
+        if data.iter().take(at).any(|before| disks::same(before, path)) {
+            return Err(ConfigError::DataTwice(path.clone()).into());
+        }
+        // A directory whose `format` is lost still has its extents: that is damage.
+        if ![FORMAT_FILE, "extents", FILE_NAME].iter().any(|name| path.join(name).exists()) {
+            return Err(DiskListError::NoStore(path.clone()).into());
+        }
+    }
+    let Some(first) = data.first() else { return Err(ConfigError::DataEmpty.into()) };
+    if !first.join(FILE_NAME).is_file() {
+        let first = first.clone();
+        if let Some(right) = data.iter().find(|path| path.join(FILE_NAME).is_file()) {
+            return Err(DiskListError::Order { first, right: right.clone() }.into());
+        }
+        if let Some(Place { number, .. }) = place(&first)
+            && number > 0
+        {
+            return Err(DiskListError::FirstMissing { first, number }.into());
+        }
+    }
+    let stores = || data.iter().filter_map(|path| place(path).map(|place| (path, place.store)));
+    if let Some((first, store)) = stores().next()
+        && let Some((path, _)) = stores().find(|(_, other)| *other != store)
+    {
+        let (path, first) = (path.clone(), first.clone());
+        return Err(DiskListError::OtherStore { path, first }.into());
+    }
+    Ok(())
+}
+
+/// Compares the list with the one that the store remembers. A coordinator's file or a `format` file
+/// that cannot be read says nothing about the list: that is damage.
+///
+/// # Errors
+/// As [`disks::check`].
+pub async fn check_remembered(data: &[PathBuf], env: &Env) -> Result<(), NodeError> {
+    if data.iter().any(|path| place(path).is_none()) {
+        return Ok(());
+    }
+    let Ok(coordinator) = storage::coordinator_copy(data, env).await else { return Ok(()) };
+    let given = Given { data, add: &[], without: &[] };
+    match disks::check(&coordinator, given).await {
+        Err(NodeError::CoordinatorFailed(_)) | Ok(_) => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+fn place(path: &Path) -> Option<Place> {
+    let text = std::fs::read_to_string(path.join(FORMAT_FILE)).ok()?;
+    serde_json::from_str(&text).ok()
+}
