@@ -228,7 +228,8 @@ fn directory_that_cannot_be_opened_is_named() {
     std::fs::write(&format, before).unwrap();
     let file = first.path().join("file");
     std::fs::write(&file, "").unwrap();
-    let below = file.join("data");
-    let output = run(&[&["serve", "--data", text(&below)], &ports[..]].concat());
+    let (below, token) = (file.join("data"), first.path().join("token"));
+    let serve = ["serve", "--data", text(&below), "--admin-token-file", text(&token)];
+    let output = run(&[&serve[..], &ports].concat());
     refused(&output, 1, &[text(&below), "--data"]);
 }
