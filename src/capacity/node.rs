@@ -171,21 +171,23 @@ impl CapacityNode {
 
     /// Leaves nothing in the journals but what is written from now on. Returns whether it could:
     /// not on a disk that is out of service or takes no writes.
+    ///
+    /// # Errors
+    /// The error of a checkpoint: it may be tried again.
     pub async fn erase_journals(&self) -> Result<bool, Error> {
-        let (mut all, mut failed) = (!self.out, None);
+        let (mut all, mut failed) = (!self.out, Ok(()));
         for store in &self.stores() {
-            match store.checkpoint().await {
-                Ok(()) => store.journal.erase().await,
-                Err(error) => {
-                    tracing::warn!(disk = store.number, %error, "the journal was not erased");
-                    failed = Some(error);
-                }
+            let settled = store.checkpoint().await;
+            if settled.is_ok() {
+                store.journal.erase().await;
             }
             if store.health.poisoned() {
-                (all, failed) = (false, None);
+                all = false;
+            } else if settled.is_err() {
+                failed = settled;
             }
         }
-        failed.map_or(Ok(all), Err)
+        failed.map(|()| all)
     }
 
     fn home(&self, extent: ExtentId) -> Result<Home, Error> {

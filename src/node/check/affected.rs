@@ -123,7 +123,7 @@ impl Affected {
             write!(f, "extent {}: {} blobs are affected: ", one.extent, one.blobs)?;
             let texts = one.containers.iter();
             let texts = texts.map(|of| format!("{} in {}", of.blobs, of.container));
-            named(texts.collect(), one.more_containers, f)?;
+            named(&texts.collect::<Vec<_>>(), one.more_containers, f)?;
         }
         for one in &self.unread {
             let [low, high] = &one.names;
@@ -131,7 +131,7 @@ impl Affected {
             let high = if high.is_empty() { "the last" } else { high };
             let number = one.partition;
             write!(f, "partition {number}: rows from {low} to {high} cannot be read: ")?;
-            named(one.containers.clone(), one.more_containers, f)?;
+            named(&one.containers, one.more_containers, f)?;
         }
         let intact = blobs.saturating_sub(self.blobs);
         let but = if self.unread.is_empty() { "" } else { " that could be read" };
@@ -139,7 +139,7 @@ impl Affected {
     }
 }
 
-fn named(texts: Vec<String>, more: u64, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+fn named(texts: &[String], more: u64, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let text = if texts.is_empty() { "no known container".to_owned() } else { texts.join(", ") };
     match more {
         0 => writeln!(f, "{text}"),
