@@ -10,6 +10,7 @@
 //! | `/admin/accounts` | accounts, their keys and roles |
 //! | `/admin/partitions` | partitions of the index: list, split, merge, move, prepare |
 //! | `/admin/disks` | disks: list, drain, remove |
+//! | `/admin/backup` | makes a backup of the running node, and shows how far it is |
 //! | `/admin/keys` | master keys: list, rotate |
 //! | `/admin/trace` | live requests, a JSON object a line |
 //! | `/admin/faults` | the fault dial |
@@ -19,7 +20,7 @@
 //! 3. `hosts.rs`: under which names it answers; `token.rs`: who may command; `answer.rs`: how a
 //!    command is refused; `audit_log.rs`: what the audit log is told of it;
 //! 4. `accounts.rs` over `account_store.rs` (with keys of `keygen.rs`), `trace.rs`, `faults.rs`,
-//!    `disks.rs`, `keys.rs`, `partitions/`: the commands.
+//!    `disks.rs`, `backups.rs`, `keys.rs`, `partitions/`: the commands.
 //!
 //! Invariants: no path outside `/admin` changes anything or shows a key or a name of a blob; no path below it answers
 //! without the token.
@@ -28,6 +29,7 @@ mod account_store;
 mod accounts;
 mod answer;
 mod audit_log;
+mod backups;
 mod connections;
 mod disks;
 mod faults;
@@ -41,6 +43,7 @@ mod token;
 mod trace;
 
 pub use account_store::{AccountStore, Endpoints};
+pub use backups::{BackupControl, BackupView};
 pub use disks::{DiskControl, DiskRefusal, DiskView};
 pub use keygen::{new_delegation_secret, new_key};
 pub use keys::{KeyControl, KeyRingView, MasterKeyView};

@@ -46,6 +46,8 @@ use super::accounts;
 use super::answer::Failure;
 use super::audit_log;
 use super::audit_log::Teller;
+use super::backups;
+use super::backups::BackupControl;
 use super::connections;
 use super::disks;
 use super::disks::DiskControl;
@@ -90,6 +92,8 @@ pub struct AdminState {
     pub control: Arc<OnceLock<Control>>,
     /// The disks, once they are open.
     pub disks: Arc<OnceLock<Arc<dyn DiskControl>>>,
+    /// Makes backups, once all roles run.
+    pub backups: Arc<OnceLock<Arc<dyn BackupControl>>>,
     /// The master keys, once they are open.
     pub keys: Arc<OnceLock<Arc<dyn KeyControl>>>,
     /// Whether the node serves.
@@ -107,9 +111,9 @@ impl AdminState {
     #[must_use]
     pub fn new(token: Token) -> Self {
         let (control, disks, registry) = (Arc::default(), Arc::default(), Arc::default());
-        let (keys, known_hosts) = (Arc::default(), KnownHosts::default());
+        let (backups, keys, known_hosts) = (Arc::default(), Arc::default(), KnownHosts::default());
         let (readiness, audit_log) = (Readiness::default(), AuditLog::default());
-        Self { token, control, disks, keys, readiness, known_hosts, registry, audit_log }
+        Self { token, control, disks, backups, keys, readiness, known_hosts, registry, audit_log }
     }
 
     /// The same, telling the audit log of commands.
@@ -126,6 +130,10 @@ impl AdminState {
 
     pub(super) fn control(&self) -> Result<&Control, Failure> {
         self.control.get().ok_or_else(Failure::starting)
+    }
+
+    pub(super) fn backups(&self) -> Result<&Arc<dyn BackupControl>, Failure> {
+        self.backups.get().ok_or_else(Failure::starting)
     }
 
     pub(super) fn keys(&self) -> Result<&Arc<dyn KeyControl>, Failure> {
@@ -228,6 +236,7 @@ fn control(state: &AdminState) -> Router<AdminState> {
         .route("/disks", get(disks::list))
         .route("/disks/drain", post(disks::drain))
         .route("/disks/remove", post(disks::remove))
+        .route("/backup", get(backups::show).post(backups::begin))
         .route("/keys", get(keys::list))
         .route("/keys/rotate", post(keys::rotate))
         .route("/faults", get(faults::list).post(faults::set).delete(faults::clear))

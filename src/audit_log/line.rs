@@ -67,6 +67,8 @@ pub enum Thing {
     PartitionMap,
     /// A disk of the store.
     Disk,
+    /// A backup: begun.
+    Backup,
 }
 
 /// What was changed.

@@ -19,6 +19,7 @@ mod rows;
 mod source;
 
 use std::path::Path;
+use std::sync::Arc;
 
 use serde::Deserialize;
 use serde::Serialize;
@@ -47,7 +48,7 @@ pub struct Step {
 }
 
 /// Told of progress.
-pub type Progress<'a> = &'a (dyn Fn(Step) + Send + Sync);
+pub type Progress = Arc<dyn Fn(Step) + Send + Sync>;
 
 /// Makes `to` a backup of the store, or brings the backup that it is up to date.
 ///
@@ -57,7 +58,7 @@ pub async fn backup(
     from: &Source,
     to: &Path,
     env: &Env,
-    progress: Progress<'_>,
+    progress: Progress,
 ) -> Result<Summary, BackupError> {
     let summary = Summary::new(from, env).await?;
     marks::begin(to, Mark::Backup, &summary)?;
@@ -77,7 +78,7 @@ pub async fn restore(
     (backup, key): (&Path, &Path),
     to: &Path,
     env: &Env,
-    progress: Progress<'_>,
+    progress: Progress,
 ) -> Result<Summary, BackupError> {
     let summary = marks::complete(backup)?;
     let storage = Storage::open_backup(backup, env).await?;

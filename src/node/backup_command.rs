@@ -1,20 +1,28 @@
 //! `blockyard backup` and `blockyard restore`.
 
+use std::path::Path;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
+use http::Method;
 use indicatif::HumanBytes;
 use indicatif::ProgressBar;
 use indicatif::ProgressStyle;
 use serde_json::json;
 
+use crate::admin::BackupView;
+use crate::env::Clock;
 use crate::env::Env;
 use crate::env::OsClock;
 use crate::env::OsRand;
 use crate::env::Tasks;
 use crate::env::make_files_private;
 
+use super::admin_client::AdminClient;
+use super::admin_client::ClientError;
 use super::backup;
+use super::backup::Progress;
 use super::backup::Source;
 use super::backup::Step;
 use super::backup::Summary;
@@ -24,6 +32,10 @@ use super::config::DATA;
 use super::config::master_key_beside;
 use super::error::NodeError;
 use super::storage::Storage;
+
+const PATH: &str = "/admin/backup";
+/// Between two looks at a running backup.
+const LOOK_EVERY: Duration = Duration::from_millis(200);
 
 /// Arguments of `backup`.
 #[derive(clap::Args, Debug)]
@@ -65,6 +77,17 @@ pub struct RestoreArgs {
 /// # Errors
 /// [`NodeError`].
 pub async fn backup(args: &BackupArgs) -> Result<(), NodeError> {
+    let directory = std::path::absolute(&args.directory)
+        .map_err(|error| NodeError::System { what: "the directory", reason: error.to_string() })?;
+    let summary = if args.stopped {
+        of_stopped(args, &directory).await?
+    } else {
+        of_running(args, &directory).await?
+    };
+    tell(&summary, args.json, &format!("{} is complete", args.directory.display()))
+}
+
+async fn of_stopped(args: &BackupArgs, directory: &Path) -> Result<Summary, NodeError> {
     make_files_private();
     let env = env();
     let mut data = args.admin.place.data.clone();
@@ -74,12 +97,54 @@ pub async fn backup(args: &BackupArgs) -> Result<(), NodeError> {
     let storage = Storage::open_for_backup(&data, &env).await?;
     let bar = Bar::default();
     let source = Source::stopped(&storage);
-    let made = backup::backup(&source, &args.directory, &env, &|step| bar.show(step)).await;
-    drop(bar);
+    let made = backup::backup(&source, directory, &env, bar.progress()).await;
+    bar.end();
     storage.capacity.shutdown().await;
     env.tasks.shutdown().await;
-    let summary = made?;
-    tell(&summary, args.json, &format!("{} is complete", args.directory.display()))
+    Ok(made?)
+}
+
+async fn of_running(args: &BackupArgs, directory: &Path) -> Result<Summary, NodeError> {
+    let client = AdminClient::new(&args.admin)?;
+    let body = json!({ "directory": directory });
+    let begun = client.call(Method::POST, PATH, Some(&body)).await?;
+    let number = begun["number"].clone();
+    let (bar, clock) = (Bar::default(), OsClock::new());
+    let failed = |code: &str, message: &str| {
+        NodeError::from(ClientError::Refused { code: code.to_owned(), message: message.to_owned() })
+    };
+    loop {
+        clock.sleep(LOOK_EVERY).await;
+        let view = client.call(Method::GET, PATH, None).await.map_err(|error| match error {
+            ClientError::NoAnswer { error, .. } => failed(
+                "BackupFailed",
+                &format!("the node does not answer any more ({error}): run the command again"),
+            ),
+            other => other.into(),
+        })?;
+        let view: BackupView = serde_json::from_value(view).map_err(|error| NodeError::System {
+            what: "the node's answer",
+            reason: error.to_string(),
+        })?;
+        if number != view.number {
+            return Err(failed(
+                "BackupFailed",
+                "another backup was begun meanwhile: the node's log says what became of this one",
+            ));
+        }
+        let BackupView { extents, extents_total, copied_bytes, .. } = view;
+        bar.show(Step { extents, extents_total, copied_bytes });
+        if let Some(error) = view.error {
+            return Err(failed("BackupFailed", &error));
+        }
+        if let Some(summary) = view.summary {
+            let read = serde_json::from_value(summary);
+            let what = "the node's answer";
+            let malformed =
+                |error: serde_json::Error| NodeError::System { what, reason: error.to_string() };
+            return read.map_err(malformed);
+        }
+    }
 }
 
 /// Runs `blockyard restore`.
@@ -95,8 +160,8 @@ pub async fn restore(args: &RestoreArgs) -> Result<(), NodeError> {
     let env = env();
     let bar = Bar::default();
     let from = (args.backup.as_path(), key.as_path());
-    let made = backup::restore(from, &args.directory, &env, &|step| bar.show(step)).await;
-    drop(bar);
+    let made = backup::restore(from, &args.directory, &env, bar.progress()).await;
+    bar.end();
     env.tasks.shutdown().await;
     let to = args.directory.display();
     tell(&made?, args.json, &format!("{to} is restored: serve it with --data {to}"))
@@ -118,7 +183,7 @@ fn tell(summary: &Summary, json: bool, what: &str) -> Result<(), NodeError> {
 }
 
 /// A bar on standard error, hidden when that is no terminal.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Bar(ProgressBar);
 
 impl Default for Bar {
@@ -131,15 +196,19 @@ impl Default for Bar {
 }
 
 impl Bar {
+    fn progress(&self) -> Progress {
+        let bar = self.clone();
+        Arc::new(move |step| bar.show(step))
+    }
+
+    /// Takes it off the terminal.
+    fn end(&self) {
+        self.0.finish_and_clear();
+    }
+
     fn show(&self, step: Step) {
         self.0.set_length(u64::try_from(step.extents_total).unwrap_or(u64::MAX));
         self.0.set_position(u64::try_from(step.extents).unwrap_or(u64::MAX));
         self.0.set_message(HumanBytes(step.copied_bytes).to_string());
-    }
-}
-
-impl Drop for Bar {
-    fn drop(&mut self) {
-        self.0.finish_and_clear();
     }
 }

@@ -16,7 +16,9 @@
 //!    `banner.rs` tells the user, `signals.rs` ends it, the roles go down from above.
 //!
 //! Beside it: `disk_store.rs` shows, drains and removes disks for `disk_command.rs`, `key_store.rs`
-//! rotates master keys for `key_command.rs`; `backup.rs` copies a store for `backup_command.rs`; `erase.rs` removes plain secrets of before from files;
+//! rotates master keys for `key_command.rs`; `backup.rs` copies a store, for
+//! `backup_command.rs` or the running node (`backup_store.rs`); `erase.rs` removes plain secrets of
+//! before from files;
 //! `check.rs` verifies a stopped node, `sas.rs` shared access signatures, `health.rs` asks a
 //! running node; `account_command.rs`, `admin_command.rs` and `partition_command.rs` (flags in
 //! `partition_args.rs`, the heat map in `partition_watch.rs`) send commands to its admin listener
@@ -37,6 +39,7 @@ pub mod admin_command;
 pub mod admin_token;
 pub mod backup;
 pub mod backup_command;
+pub mod backup_store;
 pub mod banner;
 pub mod certificate_files;
 pub mod check;

@@ -33,6 +33,7 @@ use crate::frontend::trace::Trace;
 use crate::frontend::write::WriteConfig;
 use crate::index;
 use crate::index::Fleet;
+use crate::index::InFlight;
 use crate::index::PolicyConfig;
 use crate::protocol::azure::Addressing;
 use crate::reclaim::ReclaimConfig;
@@ -42,6 +43,8 @@ use super::account_list::AccountList;
 use super::assembly::Assembly;
 use super::assembly::Base;
 use super::assembly::IndexPlan;
+use super::backup::Source;
+use super::backup_store::NodeBackups;
 use super::config::Config;
 use super::erase::Erase;
 use super::error::NodeError;
@@ -64,6 +67,7 @@ const CUT_GRACE: Duration = Duration::from_secs(1);
 pub struct Roles {
     host: Arc<Fleet>,
     router: Arc<Router>,
+    inflight: InFlight,
     serving: JoinHandle<()>,
     stop_serving: CancellationToken,
     /// Whether this start sealed the secrets of all partitions.
@@ -157,12 +161,14 @@ impl Roles {
             capacity: Arc::clone(&base.capacity),
             inflight: assembly.inflight.clone(),
         };
+        let inflight = assembly.inflight.clone();
         let (serving, stop_serving) = serve((config, client), parts, (blob, tls))?;
         let control = Control { accounts: accounts_admin, trace, faults, partitions };
         let router = routed;
         Ok(Self {
             host,
             router,
+            inflight,
             serving,
             stop_serving,
             all_sealed,
@@ -177,6 +183,13 @@ impl Roles {
     #[must_use]
     pub fn fleet(&self) -> Arc<Fleet> {
         Arc::clone(&self.host)
+    }
+
+    /// Backups of the store.
+    #[must_use]
+    pub fn backups(&self, storage: &Storage, env: &Env) -> NodeBackups {
+        let source = Source::serving(storage, self.fleet(), self.inflight.clone());
+        NodeBackups::new(source, env.clone())
     }
 
     /// The master keys, as the admin listener shows and rotates them.

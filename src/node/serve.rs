@@ -143,6 +143,8 @@ impl Node {
         let parts = (Arc::clone(&storage.capacity), Arc::clone(&storage.coordinator));
         let disks = NodeDisks::start(&config.data, parts, roles.fleet(), env.clone()).await?;
         admin.disks.set(Arc::new(disks)).expect("set once");
+        let backups = roles.backups(&storage, &env);
+        admin.backups.set(Arc::new(backups)).expect("set once");
         admin.registry.set(all).expect("set once");
         let keys = roles.keys(&config.master_key_file, secrets.clone());
         admin.keys.set(Arc::new(keys)).expect("set once");

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::collections::BTreeSet;
 use std::ops::Range;
 use std::path::Path;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -72,22 +73,22 @@ impl Pace {
 }
 
 /// The copy in the making.
-pub(super) struct Target<'a> {
-    pub(super) path: &'a Path,
+pub(super) struct Target {
+    pub(super) path: PathBuf,
     pub(super) capacity: Arc<CapacityNode>,
     /// With tasks of its own.
     pub(super) env: Env,
 }
 
-impl Target<'_> {
+impl Target {
     /// Why something could not be written to it.
     pub(super) fn failed(&self, error: &dyn std::fmt::Display) -> BackupError {
-        BackupError::Target { path: self.path.to_owned(), error: error.to_string() }
+        BackupError::Target { path: self.path.clone(), error: error.to_string() }
     }
 
     fn not_copied(&self, extent: ExtentId, error: capacity::Error) -> BackupError {
         match error {
-            capacity::Error::Full => BackupError::Full(self.path.to_owned()),
+            capacity::Error::Full => BackupError::Full(self.path.clone()),
             capacity::Error::Poisoned { .. } => {
                 self.failed(&"a write failed; the log of the program says why")
             }
@@ -101,14 +102,14 @@ pub(super) async fn copy(
     from: &Source,
     to: &Path,
     env: &Env,
-    (pace, progress): (Pace, Progress<'_>),
+    (pace, progress): (Pace, Progress),
 ) -> Result<Step, BackupError> {
     let own = Env { tasks: Tasks::new().reporting_to(&env.tasks), ..env.clone() };
     let disk = open_disk(to, &own)?;
     let (config, metrics) = (pace.config(from), CapacityMetrics::default());
     let opened = CapacityNode::open(vec![disk], own.clone(), config, metrics).await;
     let capacity = opened.map_err(|error| open_failed(&[to.to_owned()], error))?;
-    let target = Target { path: to, capacity, env: own };
+    let target = Target { path: to.to_owned(), capacity, env: own };
     let done = copy_to(&target, from, (pace, progress)).await;
     target.capacity.shutdown().await;
     target.env.tasks.shutdown().await;
@@ -116,9 +117,9 @@ pub(super) async fn copy(
 }
 
 async fn copy_to(
-    target: &Target<'_>,
+    target: &Target,
     from: &Source,
-    (pace, progress): (Pace, Progress<'_>),
+    (pace, progress): (Pace, Progress),
 ) -> Result<Step, BackupError> {
     let contents = from.contents(&target.env).await?;
     let extents_total = contents.index.len() + contents.data.len();
@@ -147,10 +148,10 @@ async fn copy_to(
 }
 
 struct Copying<'a> {
-    target: &'a Target<'a>,
+    target: &'a Target,
     from: &'a Source,
     pace: Pace,
-    progress: Progress<'a>,
+    progress: Progress,
     step: Step,
 }
 
@@ -160,14 +161,14 @@ impl Copying<'_> {
     async fn all(
         &mut self,
         extents: &BTreeSet<ExtentId>,
-        only: Option<&BTreeMap<ExtentId, Vec<Range<u64>>>>,
+        only: Option<BTreeMap<ExtentId, Vec<Range<u64>>>>,
         damaged: &mut BTreeMap<ExtentId, capacity::Error>,
     ) -> Result<(), BackupError> {
         for extent in extents.iter().copied() {
             (self.progress)(self.step);
             let sealed = self.from.capacity.seal_for_copy(extent).await;
             sealed.map_err(|error| BackupError::Damaged { extent, error })?;
-            let frames = only.map(|only| only.get(&extent).cloned().unwrap_or_default());
+            let frames = only.as_ref().map(|only| only.get(&extent).cloned().unwrap_or_default());
             match self.from.capacity.copy_to(extent, &self.target.capacity, frames).await {
                 Ok(copied) => {
                     let copied = copied.unwrap_or(0);
@@ -195,7 +196,7 @@ impl Copying<'_> {
         let extents: BTreeSet<ExtentId> = damaged.keys().copied().collect();
         let named = rows.named(self.target, &extents).await?;
         let mut still = BTreeMap::new();
-        self.all(&extents, Some(&named), &mut still).await?;
+        self.all(&extents, Some(named), &mut still).await?;
         match still.pop_first() {
             Some((extent, error)) => Err(BackupError::Damaged { extent, error }),
             None => Ok(()),

@@ -49,7 +49,7 @@ pub(super) struct Written {
 
 /// Writes the rows. Ends the logs of a cut in the copy before.
 pub(super) async fn write(
-    target: &Target<'_>,
+    target: &Target,
     from: &Source,
     contents: &Contents,
 ) -> Result<Written, BackupError> {
@@ -59,7 +59,7 @@ pub(super) async fn write(
         for (partition, id) in cut.partitions.iter().zip(ids) {
             let ended = partition.end_log(target.capacity.as_ref(), id).await;
             let descriptor = ended.map_err(|error| match error {
-                index::Error::Full => BackupError::Full(target.path.to_owned()),
+                index::Error::Full => BackupError::Full(target.path.clone()),
                 error => target.failed(&error),
             })?;
             let key = PartitionDescriptor::coordinator_key(descriptor.id);
@@ -95,7 +95,7 @@ impl Written {
     /// Frames that rows name, garbage apart, in some extents.
     pub(super) async fn named(
         &self,
-        target: &Target<'_>,
+        target: &Target,
         extents: &BTreeSet<ExtentId>,
     ) -> Result<BTreeMap<ExtentId, Vec<Range<u64>>>, BackupError> {
         let mut named: BTreeMap<ExtentId, Vec<Range<u64>>> = BTreeMap::new();
@@ -115,7 +115,7 @@ impl Written {
     /// Gives the file its name, if the copy has every log and run that the rows name.
     pub(super) async fn finish(
         self,
-        target: &Target<'_>,
+        target: &Target,
         contents: &Contents,
     ) -> Result<(), BackupError> {
         let infos = target.capacity.extents().await;
@@ -124,7 +124,7 @@ impl Written {
             let rows = self.open(target, descriptor).await?;
             if let Some(extent) = rows.extents().iter().find(|extent| !copied.contains(extent)) {
                 let reason = format!("partition {} names extent {extent}", descriptor.id);
-                return Err(BackupError::NotWhole { path: target.path.to_owned(), reason });
+                return Err(BackupError::NotWhole { path: target.path.clone(), reason });
             }
         }
         debug_assert!(contents.index.is_subset(&copied), "copied before");
@@ -133,12 +133,12 @@ impl Written {
 
     async fn open(
         &self,
-        target: &Target<'_>,
+        target: &Target,
         descriptor: &PartitionDescriptor,
     ) -> Result<Offline, BackupError> {
         let capacity = Arc::clone(&target.capacity) as Arc<dyn Capacity>;
         open_offline(capacity, descriptor).await.map_err(|error| BackupError::NotWhole {
-            path: target.path.to_owned(),
+            path: target.path.clone(),
             reason: format!("partition {}: {error}", descriptor.id),
         })
     }

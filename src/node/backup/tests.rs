@@ -41,6 +41,10 @@ fn env() -> Env {
     Env { clock: Arc::new(OsClock::new()), rand: Arc::new(OsRand), tasks: Tasks::new() }
 }
 
+fn silent() -> Progress {
+    Arc::new(|_| ())
+}
+
 /// A store that is served, without a front end.
 struct Running {
     env: Env,
@@ -117,7 +121,7 @@ async fn made(data: &Path) {
 async fn of_stopped(data: &Path, to: &Path) -> Result<Summary, BackupError> {
     let env = env();
     let storage = Storage::open_for_backup(&[data.to_owned()], &env).await?;
-    let made = backup(&Source::stopped(&storage), to, &env, &|_| ()).await;
+    let made = backup(&Source::stopped(&storage), to, &env, silent()).await;
     storage.capacity.shutdown().await;
     drop(storage);
     env.tasks.shutdown().await;
@@ -126,7 +130,7 @@ async fn of_stopped(data: &Path, to: &Path) -> Result<Summary, BackupError> {
 
 async fn restored(from: &Path, to: &Path, key: &Path) -> Result<Summary, BackupError> {
     let env = env();
-    let made = restore((from, key), to, &env, &|_| ()).await;
+    let made = restore((from, key), to, &env, silent()).await;
     env.tasks.shutdown().await;
     made
 }
@@ -210,11 +214,12 @@ impl Folders {
 async fn backup_of_a_stopped_store_is_restored_sound_and_served() {
     let at = Folders::new();
     made(&at.data).await;
-    let steps = Mutex::new(Vec::new());
+    let steps = Arc::new(Mutex::new(Vec::new()));
     let env = env();
     let storage = Storage::open_for_backup(&[at.data.clone()], &env).await.unwrap();
-    let told = |step| steps.lock().unwrap().push(step);
-    let summary = backup(&Source::stopped(&storage), &at.backup, &env, &told).await.unwrap();
+    let noted = Arc::clone(&steps);
+    let told = Arc::new(move |step| noted.lock().unwrap().push(step));
+    let summary = backup(&Source::stopped(&storage), &at.backup, &env, told).await.unwrap();
     storage.capacity.shutdown().await;
     drop(storage);
     assert!(summary.copied_bytes > 2 * CONTENT as u64, "{summary:?}");
@@ -244,7 +249,7 @@ async fn backup_of_a_served_store_holds_what_was_acknowledged_before() {
     let running = Running::start(&at.data).await.unwrap();
     running.account("aaaa").await;
     let open = running.content(1_000).await;
-    backup(&running.source(), &at.backup, &running.env, &|_| ()).await.unwrap();
+    backup(&running.source(), &at.backup, &running.env, silent()).await.unwrap();
     // Writers go on: in new logs, and in new extents.
     let more = AppendRequest {
         extent: open,
@@ -261,7 +266,7 @@ async fn backup_of_a_served_store_holds_what_was_acknowledged_before() {
     restored(&at.backup, &first, &at.key).await.unwrap();
     assert_eq!(sound(&first, &at.key).await, 1);
 
-    backup(&running.source(), &at.backup, &running.env, &|_| ()).await.unwrap();
+    backup(&running.source(), &at.backup, &running.env, silent()).await.unwrap();
     let second = at.other("second");
     restored(&at.backup, &second, &at.key).await.unwrap();
     assert_eq!(sound(&second, &at.key).await, 3);
