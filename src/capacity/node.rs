@@ -181,10 +181,9 @@ impl CapacityNode {
             if settled.is_ok() {
                 store.journal.erase().await;
             }
-            if store.health.poisoned() {
-                all = false;
-            } else if settled.is_err() {
-                failed = settled;
+            match store.health.poisoned() {
+                true => all = false,
+                false => failed = failed.and(settled),
             }
         }
         failed.map(|()| all)
