@@ -53,8 +53,8 @@ impl CapacityNode {
 
     /// Copies a sealed extent to the disks of another node, unless they hold a copy of all that is
     /// left of it; of its frames those in `only` alone, if that is given. Every frame is verified,
-    /// and the copy is durable under its name. Returns the bytes copied; `None` when the extent is
-    /// gone.
+    /// and the copy is durable under its name. A copy that cannot be made leaves the old one. Returns
+    /// the bytes copied; `None` when the extent is gone.
     ///
     /// # Errors
     /// [`Error::Full`] and [`Error::Poisoned`] are of the other node, all others of this one.
@@ -84,18 +84,19 @@ impl CapacityNode {
             return Ok(None);
         }
         let frames = alive(&from.extent, only);
-        if let Some(here) = self.home_unless_gone(from.extent.id)? {
-            if has_all(&here.extent, &from.extent, &frames) {
-                return Ok(Some(0));
-            }
-            here.store.remove(&here.extent).await?;
-            self.forget_removed(&here);
+        let old = self.home_unless_gone(from.extent.id)?;
+        if old.as_ref().is_some_and(|old| has_all(&old.extent, &from.extent, &frames)) {
+            return Ok(Some(0));
         }
         let mut refused = Error::Full;
         for store in self.places_for(from.extent.kind) {
             match from.store.copy_part_to(&from.extent, frames.clone(), &store).await {
                 Ok(extent) => {
                     let copied = extent.state().live();
+                    // On the same disk the copy has taken the name of the old one.
+                    if let Some(old) = old.filter(|old| !Arc::ptr_eq(&old.store, &store)) {
+                        old.store.remove(&old.extent).await?;
+                    }
                     self.rehome(Home { store, extent });
                     return Ok(Some(copied));
                 }

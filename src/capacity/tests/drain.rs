@@ -15,11 +15,11 @@ use crate::types::ExtentId;
 use crate::types::Location;
 
 const DISK_BYTES: u64 = 64 << 20;
-const LEN: u64 = 9_000;
+pub(super) const LEN: u64 = 9_000;
 const LOG: ExtentId = ExtentId::new(50);
 
 /// Two disks with sealed and open extents; some bytes of them freed. What must stay readable.
-async fn used(sims: &[SimDisk; 2]) -> (Arc<CapacityNode>, BTreeMap<ExtentId, Location>) {
+pub(super) async fn used(sims: &[SimDisk; 2]) -> (Arc<CapacityNode>, BTreeMap<ExtentId, Location>) {
     let node = open(sims.iter().map(SimDisk::disk).collect()).await.unwrap();
     let mut stored = BTreeMap::new();
     for id in 1..=6 {
@@ -39,7 +39,7 @@ async fn used(sims: &[SimDisk; 2]) -> (Arc<CapacityNode>, BTreeMap<ExtentId, Loc
     (node, stored)
 }
 
-async fn all_there(node: &CapacityNode, stored: &BTreeMap<ExtentId, Location>) {
+pub(super) async fn all_there(node: &CapacityNode, stored: &BTreeMap<ExtentId, Location>) {
     for (extent, location) in stored {
         let read = node.read(location, 0..LEN).await;
         let read = read.unwrap_or_else(|error| panic!("extent {extent}: {error}"));

@@ -1,5 +1,6 @@
 //! The node as its callers see it.
 
+mod backup;
 mod damage;
 mod disks;
 mod drain;

@@ -7,8 +7,10 @@ use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::Mutex;
+use std::time::Duration;
 
 use super::*;
+use crate::admin::BackupControl;
 use crate::capacity::AppendRequest;
 use crate::capacity::Capacity;
 use crate::capacity::CapacityMetrics;
@@ -22,6 +24,7 @@ use crate::index::Write;
 use crate::node::assembly::Assembly;
 use crate::node::assembly::Base;
 use crate::node::assembly::IndexPlan;
+use crate::node::backup_store::NodeBackups;
 use crate::node::check;
 use crate::node::config::Config;
 use crate::node::config::master_key_beside;
@@ -427,4 +430,44 @@ async fn backup_is_for_its_user_alone_and_holds_no_key() {
         let found = bytes.windows(secret.len()).any(|window| window == secret.as_bytes());
         assert!(!found, "{}", path.display());
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn node_makes_one_backup_at_a_time_and_tells_what_became_of_it() {
+    let at = Folders::new();
+    let running = Running::start(&at.data).await.unwrap();
+    running.content(1_000).await;
+    let backups = NodeBackups::new(running.source(), running.env.clone());
+    assert_eq!(backups.last(), None);
+    let ended = async || loop {
+        let view = backups.last().unwrap();
+        if view.state != "running" {
+            return view;
+        }
+        running.env.clock.sleep(Duration::from_millis(5)).await;
+    };
+    let begun = backups.begin(at.backup.clone()).unwrap();
+    assert_eq!((begun.number, begun.state.as_str()), (1, "running"));
+    assert_eq!(backups.begin(at.other("second")), None);
+    let view = ended().await;
+    assert_eq!((view.state.as_str(), view.extents), ("complete", view.extents_total));
+    let summary: Summary = serde_json::from_value(view.summary.unwrap()).unwrap();
+    assert_eq!(summary, marks::complete(&at.backup).unwrap());
+    assert!(!at.other("second").exists());
+
+    backups.begin(at.data.clone()).unwrap();
+    let view = ended().await;
+    assert_eq!((view.number, view.state.as_str(), view.summary), (2, "failed", None));
+    assert!(view.error.unwrap().contains("neither empty nor a backup"));
+    running.stop().await;
+}
+
+#[test]
+fn summary_is_the_one_of_the_documentation() {
+    let text = include_str!("../../../api-spec/backup.md");
+    let (_, rest) = text.split_once("```json\n").unwrap();
+    let (golden, _) = rest.split_once("```").unwrap();
+    let read: Summary = serde_json::from_str(golden).unwrap();
+    assert_eq!(serde_json::to_string_pretty(&read).unwrap() + "\n", golden);
+    assert_eq!((read.version, read.restored), (1, None));
 }

@@ -1,0 +1,161 @@
+//! Copies of extents on another node's disk, with the power going at any operation there.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::disks::{env, open, run, store};
+use super::drain::{LEN, all_there, used};
+use super::node::ONE;
+use super::payload;
+use crate::capacity::*;
+use crate::env::Disk;
+use crate::env::disk_sim::SimDisk;
+use crate::types::Epoch;
+use crate::types::ExtentId;
+use crate::types::Location;
+
+const DISK_BYTES: u64 = 64 << 20;
+
+/// A node for copies of another one's extents.
+async fn target(disk: Arc<dyn Disk>, from: &CapacityNode) -> Result<Arc<CapacityNode>, OpenError> {
+    let config = CapacityConfig { store: from.store_id(), ..CapacityConfig::small() };
+    CapacityNode::open(vec![disk], env(5), config, CapacityMetrics::default()).await
+}
+
+/// Seals and copies everything. Returns the bytes copied.
+async fn copy_all(from: &Arc<CapacityNode>, to: &Arc<CapacityNode>) -> Result<u64, Error> {
+    let mut copied = 0;
+    for info in from.extents().await {
+        from.seal_for_copy(info.extent).await?;
+        copied += from.copy_to(info.extent, to, None).await?.unwrap_or(0);
+    }
+    Ok(copied)
+}
+
+#[test]
+fn copies_have_what_is_alive_and_are_made_once() {
+    run(async {
+        let sims = [1, 2].map(|seed| SimDisk::new(seed, DISK_BYTES));
+        let (node, mut stored) = used(&sims).await;
+        let sim = SimDisk::new(3, DISK_BYTES);
+        let to = target(sim.disk(), &node).await.unwrap();
+        assert!(copy_all(&node, &to).await.unwrap() > 6 * LEN);
+        all_there(&to, &stored).await;
+        assert_eq!(copy_all(&node, &to).await.unwrap(), 0);
+        // What is freed of an extent needs no other copy; one that is fenced needs none either.
+        let (freed, _) = stored.iter().next().map(|(id, at)| (*id, *at)).unwrap();
+        node.free(&[stored.remove(&freed).unwrap()]).await.unwrap();
+        let fenced = *stored.keys().next_back().unwrap();
+        node.fence(fenced, Epoch::new(9)).await.unwrap();
+        assert_eq!(copy_all(&node, &to).await.unwrap(), 0);
+        to.shutdown().await;
+        drop(to);
+        let to = target(sim.restart_after_kill(), &node).await.unwrap();
+        assert_eq!(copy_all(&node, &to).await.unwrap(), 0, "nor after a restart");
+        all_there(&to, &stored).await;
+    });
+}
+
+#[test]
+fn a_part_of_an_extent_is_copied_alone_and_the_rest_later() {
+    run(async {
+        let sims = [1, 2].map(|seed| SimDisk::new(seed, DISK_BYTES));
+        let (node, stored) = used(&sims).await;
+        let to = target(SimDisk::new(3, DISK_BYTES).disk(), &node).await.unwrap();
+        let (extent, location) = stored.first_key_value().unwrap();
+        node.seal_for_copy(*extent).await.unwrap();
+        let none = node.copy_to(*extent, &to, Some(Vec::new())).await.unwrap();
+        assert_eq!(none, Some(0));
+        assert!(to.read(location, 0..LEN).await.is_err());
+        let part = vec![node.frames_of(location)];
+        assert!(node.copy_to(*extent, &to, Some(part)).await.unwrap() > Some(LEN));
+        let one: BTreeMap<ExtentId, Location> = [(*extent, *location)].into();
+        all_there(&to, &one).await;
+        assert_eq!(node.copy_to(*extent, &to, None).await.unwrap(), Some(0), "it was all");
+    });
+}
+
+#[test]
+fn a_copy_of_a_part_stays_when_the_rest_is_damaged() {
+    run(async {
+        let sims = [1, 2].map(|seed| SimDisk::new(seed, DISK_BYTES));
+        let node = open(sims.iter().map(SimDisk::disk).collect()).await.unwrap();
+        let extent = ExtentId::new(1);
+        let location = store(&node, extent, LEN).await.unwrap();
+        let (epoch, durability) = (ONE, Durability::Durable);
+        let payloads = vec![vec![payload(99, 30_000)]];
+        let offset = end_after(0, &[LEN]);
+        let more = AppendRequest { extent, epoch, offset, payloads, durability };
+        node.append(more).await.unwrap();
+        node.seal(extent, ONE).await.unwrap();
+        let flipped = sims.iter().any(|sim| sim.flip("extents/01/0000000000000001.x", 30_000));
+        assert!(flipped);
+        let to = target(SimDisk::new(3, DISK_BYTES).disk(), &node).await.unwrap();
+        let part = || Some(vec![node.frames_of(&location)]);
+        for round in 0..3 {
+            let refused = node.copy_to(extent, &to, None).await;
+            assert!(matches!(refused, Err(Error::Corrupt { .. })), "{refused:?}");
+            let copied = node.copy_to(extent, &to, part()).await.unwrap().unwrap();
+            assert_eq!(copied > LEN, round == 0, "made once");
+            all_there(&to, &[(extent, location)].into()).await;
+        }
+    });
+}
+
+#[test]
+fn a_full_disk_or_a_damaged_frame_stops_the_copy_and_nothing_else() {
+    run(async {
+        let sims = [1, 2].map(|seed| SimDisk::new(seed, DISK_BYTES));
+        let (node, stored) = used(&sims).await;
+        let sim = SimDisk::new(3, 640 << 10);
+        let to = target(sim.disk(), &node).await.unwrap();
+        sim.set_capacity(300 << 10);
+        tokio::time::sleep(std::time::Duration::from_secs(2)).await;
+        assert!(matches!(copy_all(&node, &to).await, Err(Error::Full)));
+        all_there(&node, &stored).await;
+        sim.set_capacity(DISK_BYTES);
+        tokio::time::sleep(std::time::Duration::from_secs(2)).await;
+        copy_all(&node, &to).await.unwrap();
+        all_there(&to, &stored).await;
+
+        let other = target(SimDisk::new(4, DISK_BYTES).disk(), &node).await.unwrap();
+        let damaged = sims.iter().any(|sim| sim.flip("extents/01/0000000000000001.x", 9_000));
+        assert!(damaged);
+        let refused = node.copy_to(ExtentId::new(1), &other, None).await;
+        assert!(matches!(refused, Err(Error::Corrupt { .. })), "{refused:?}");
+        assert!(other.extents().await.is_empty(), "nothing half copied has the name");
+        let epoch = ONE;
+        node.create(ExtentId::new(60), ExtentKind::Data, epoch).await.unwrap();
+    });
+}
+
+/// Copies with the power of the copy's disk going at an operation, then again. Returns the disk's
+/// operations.
+async fn crash_once(crash_at: Option<u64>) -> u64 {
+    let sims = [1, 2].map(|seed| SimDisk::new(seed, DISK_BYTES));
+    let (node, stored) = used(&sims).await;
+    let sim = SimDisk::new(3, DISK_BYTES);
+    if let Some(operation) = crash_at {
+        sim.crash_at(operation);
+    }
+    let done = match target(sim.disk(), &node).await {
+        Ok(to) => copy_all(&node, &to).await.map_err(|error| error.to_string()),
+        Err(error) => Err(error.to_string()),
+    };
+    assert!(done.is_ok() || sim.is_down(), "{crash_at:?}: {done:?}");
+    let operations = sim.operations();
+    all_there(&node, &stored).await;
+    let to = target(sim.restart_after_power_cut(), &node).await.unwrap();
+    copy_all(&node, &to).await.unwrap_or_else(|error| panic!("{crash_at:?}: {error}"));
+    all_there(&to, &stored).await;
+    operations
+}
+
+#[test]
+fn copies_that_are_cut_at_any_operation_are_made_by_the_next_try() {
+    let operations = run(crash_once(None));
+    assert!(operations > 20, "{operations}");
+    for operation in 0..operations {
+        run(crash_once(Some(operation)));
+    }
+}
