@@ -53,7 +53,7 @@ impl CapacityNode {
 
     /// Copies a sealed extent to the disks of another node, unless they hold a copy of all that is
     /// left of it; of its frames those in `only` alone, if that is given. Every frame is verified,
-    /// and the copy is durable under its name. A copy that cannot be made leaves the old one. Returns
+    /// and the copy is durable under its name. If it cannot be made, an older one stays. Returns
     /// the bytes copied; `None` when the extent is gone.
     ///
     /// # Errors
