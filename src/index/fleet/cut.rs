@@ -2,8 +2,8 @@
 //!
 //! The committers of all partitions stand still between two batches, as for a split. Meanwhile the
 //! coordinator's rows and the list of extents are read. So nothing is in the cut that follows from
-//! something that is not: not the copy of a blob without the mark that its bytes are shared, and not
-//! a blob without its container, which other partitions have.
+//! something that is not: not the copy of a blob without the mark that its bytes are shared, and
+//! not a blob without its container, which other partitions have.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
