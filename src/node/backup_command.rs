@@ -115,12 +115,12 @@ async fn of_running(args: &BackupArgs, directory: &Path) -> Result<Summary, Node
     };
     loop {
         clock.sleep(LOOK_EVERY).await;
-        let view = client.call(Method::GET, PATH, None).await.map_err(|error| match error {
-            ClientError::NoAnswer { error, .. } => failed(
+        let view = client.call(Method::GET, PATH, None).await.map_err(|error| {
+            let ClientError::NoAnswer { error, .. } = error else { return error.into() };
+            failed(
                 "BackupFailed",
                 &format!("the node does not answer any more ({error}): run the command again"),
-            ),
-            other => other.into(),
+            )
         })?;
         let view: BackupView = serde_json::from_value(view).map_err(|error| NodeError::System {
             what: "the node's answer",

@@ -114,11 +114,12 @@ async fn rotate_stopped(args: &KeyArgs, file: &Path, env: &Env) -> Result<KeyRin
     disk_list::check(&data)?;
     let mut locked = Vec::new();
     for path in &data {
-        locked.push(open_disk(path, env).map_err(|error| match error {
-            NodeError::Data { path, error: DiskError::Locked { by } } => {
+        locked.push(open_disk(path, env).map_err(|error| {
+            if let NodeError::Data { path, error: DiskError::Locked { by } } = error {
                 NodeError::Running { path, by }
+            } else {
+                error
             }
-            error => error,
         })?);
     }
     // The file of another store would be changed without its lock.

@@ -79,7 +79,7 @@ impl TryFrom<Written> for Size {
 
 impl fmt::Display for Size {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let exact = UNITS.into_iter().find(|(unit, _)| self.0 > 0 && self.0 % unit == 0);
+        let exact = UNITS.into_iter().find(|(unit, _)| self.0 > 0 && self.0.is_multiple_of(*unit));
         let (unit, name) = exact.unwrap_or((1, ""));
         write!(f, "{}{name}", self.0 / unit)
     }

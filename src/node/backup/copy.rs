@@ -87,12 +87,12 @@ impl Target {
     }
 
     fn not_copied(&self, extent: ExtentId, error: capacity::Error) -> BackupError {
-        match error {
-            capacity::Error::Full => BackupError::Full(self.path.clone()),
-            capacity::Error::Poisoned { .. } => {
-                self.failed(&"a write failed; the log of the program says why")
-            }
-            error => BackupError::Damaged { extent, error },
+        if matches!(error, capacity::Error::Full) {
+            BackupError::Full(self.path.clone())
+        } else if matches!(error, capacity::Error::Poisoned { .. }) {
+            self.failed(&"a write failed; the log of the program says why")
+        } else {
+            BackupError::Damaged { extent, error }
         }
     }
 }

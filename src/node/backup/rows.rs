@@ -58,9 +58,12 @@ pub(super) async fn write(
         let ids = from.fresh_extents(cut.partitions.len()).await?;
         for (partition, id) in cut.partitions.iter().zip(ids) {
             let ended = partition.end_log(target.capacity.as_ref(), id).await;
-            let descriptor = ended.map_err(|error| match error {
-                index::Error::Full => BackupError::Full(target.path.clone()),
-                error => target.failed(&error),
+            let descriptor = ended.map_err(|error| {
+                if matches!(error, index::Error::Full) {
+                    BackupError::Full(target.path.clone())
+                } else {
+                    target.failed(&error)
+                }
             })?;
             let key = PartitionDescriptor::coordinator_key(descriptor.id);
             rows.insert(key, descriptor.encode());

@@ -15,7 +15,7 @@ fn now() -> Timestamp {
 }
 
 fn line(words: &[&str]) -> Result<Minted, SasError> {
-    let account = words.iter().any(|word| *word == "-k").then_some(&[][..]);
+    let account = words.contains(&"-k").then_some(&[][..]);
     let account = account.unwrap_or(&["-k", "devstoreaccount1"]);
     let words = std::iter::once("sas").chain(words.iter().chain(account).copied());
     mint(&Line::parse_from(words).sas, now())
