@@ -1,6 +1,8 @@
 //! What an operator types: sizes, addresses, switches and filters; and what the program says when
 //! it refuses: the path, the process, the amount, and what to do next.
 
+#![expect(clippy::disallowed_methods, reason = "looks at and changes the files of a store")]
+
 use std::path::Path;
 use std::process::Output;
 
