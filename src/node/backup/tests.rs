@@ -219,7 +219,7 @@ async fn backup_of_a_stopped_store_is_restored_sound_and_served() {
     made(&at.data).await;
     let steps = Arc::new(Mutex::new(Vec::new()));
     let env = env();
-    let storage = Storage::open_for_backup(&[at.data.clone()], &env).await.unwrap();
+    let storage = Storage::open_for_backup(std::slice::from_ref(&at.data), &env).await.unwrap();
     let noted = Arc::clone(&steps);
     let told = Arc::new(move |step| noted.lock().unwrap().push(step));
     let summary = backup(&Source::stopped(&storage), &at.backup, &env, told).await.unwrap();
