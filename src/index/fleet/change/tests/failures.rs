@@ -83,7 +83,8 @@ async fn change_that_fails_anywhere_leaves_the_old_or_the_new_partitions() {
     }
 }
 
-/// A disk that takes no writes for a while must not keep a partition closed for good.
+/// A capacity node that fails for a while must not keep a partition closed for good. (A move gets
+/// over a poisoned disk: its log goes on elsewhere.)
 #[tokio::test(start_paused = true)]
 async fn partition_that_does_not_open_after_a_move_is_served_once_it_does() {
     let mut reopened = 0;
@@ -92,8 +93,8 @@ async fn partition_that_does_not_open_after_a_move_is_served_once_it_does() {
         let rig = open(&world).await;
         rig.write_all(1..=20).await;
         let id = rig.target(&name(1)).await.partition;
-        let poisoned = || Fault::Refused(crate::capacity::Error::Poisoned { disk: 0 });
-        world.capacity.fail(When::From(call), poisoned());
+        let fails = || Fault::Refused(crate::capacity::Error::Ended { doing: "test" });
+        world.capacity.fail(When::From(call), fails());
         let moved = rig.host.move_to(id, HostId::new(1)).await;
         if moved.is_ok() || rig.host.partitions() > 0 {
             continue;
@@ -102,8 +103,8 @@ async fn partition_that_does_not_open_after_a_move_is_served_once_it_does() {
         let refused = Err(ChangeError::NoSuchPartition);
         assert_eq!(rig.host.move_to(id, HostId::new(0)).await, refused);
         rig.parts.env.clock.sleep(Duration::from_secs(60)).await;
-        assert_eq!(rig.host.partitions(), 0, "the disk takes no writes");
-        world.capacity.fail(When::Once(usize::MAX), poisoned());
+        assert_eq!(rig.host.partitions(), 0, "nothing can be fenced");
+        world.capacity.fail(When::Once(usize::MAX), fails());
         rig.parts.env.clock.sleep(REOPEN_PAUSE_MAX * 2).await;
         rig.check(20).await;
         rig.write(21).await;
@@ -133,8 +134,8 @@ async fn fleet_stops_although_a_partition_does_not_open() {
         let rig = open(&world).await;
         rig.write(1).await;
         let id = rig.target(&name(1)).await.partition;
-        let poisoned = Fault::Refused(crate::capacity::Error::Poisoned { disk: 0 });
-        world.capacity.fail(When::From(call), poisoned);
+        let fails = Fault::Refused(crate::capacity::Error::Ended { doing: "test" });
+        world.capacity.fail(When::From(call), fails);
         drop(rig.host.move_to(id, HostId::new(1)).await);
         stopped += usize::from(rig.host.partitions() == 0);
         rig.host.shutdown().await;
