@@ -79,8 +79,8 @@ pub(super) enum Sink {
 }
 
 impl Sink {
-    /// Writes lines and removes from the batch what is written. The caller writes those that are left
-    /// after an error again.
+    /// Writes lines and removes from the batch what is written. The caller writes those that are
+    /// left after an error again.
     async fn write(&mut self, batch: &mut Batch) -> Result<(), DiskError> {
         match self {
             Self::File(file) => file.write(&mut batch.lines, batch.has_changes).await,

@@ -9,6 +9,7 @@ use std::sync::RwLock;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use tokio::sync::Mutex;
+use tokio::sync::OwnedMutexGuard;
 use zeroize::Zeroizing;
 
 use crate::auth::AccountKeys;
@@ -225,6 +226,12 @@ impl Accounts {
     /// known.
     pub fn set_unread(&self, unread: Vec<Unread>) {
         *self.unread.write().unwrap_or_else(PoisonError::into_inner) = unread;
+    }
+
+    /// Lets [`Self::refresh`] wait for as long as the guard lives, so that accounts read under it
+    /// never replace newer ones.
+    pub async fn keep_refreshes_out(&self) -> OwnedMutexGuard<()> {
+        Arc::clone(&self.refreshing).lock_owned().await
     }
 
     /// The name of the account that has this number in keys.

@@ -187,12 +187,13 @@ pub(crate) fn unknown_account(name: &AccountName) -> Error {
         .cause(Cause::Authentication("account"))
 }
 
-/// The answer to a request for an account that may be where the list of accounts was not read.
+/// The answer to a request for an account that may be where the list of accounts was not read. The
+/// bounds of that part are names of other accounts: only the log has them.
 pub(crate) fn unread_account(name: &AccountName, unread: &Unread) -> Error {
+    tracing::debug!(account = %name, partition = %unread.partition, "not read: {unread}");
     Error::new(ErrorCode::ServerBusy).cause(Cause::Busy(Busy::Quarantined.word())).message(format!(
-        "It is not known now whether there is an account {name}: partition {} of the index, with \
-         the {unread}, does not serve. The operator of this server finds more in its log.",
-        unread.partition
+        "It is not known now whether there is an account {name}: a part of the list of accounts \
+         cannot be read. Try again later. The log of this server says more."
     ))
 }
 
@@ -296,4 +297,24 @@ pub(crate) fn busy(short: Busy) -> Error {
 
 fn internal(message: &str) -> Error {
     Error::new(ErrorCode::InternalError).message(message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::types::KeyRange;
+    use crate::types::PartitionId;
+    use crate::types::RoutingKey;
+
+    #[test]
+    fn answer_for_an_unread_account_names_no_other_account() {
+        let name = |name| AccountName::new(name).unwrap();
+        let key = |other| RoutingKey::account(&name(other));
+        let keys = KeyRange::new(key("alice"), Some(key("carol")));
+        let unread = Unread { keys, partition: PartitionId::new(7) };
+        assert!(unread.to_string().contains("alice"), "the log names them");
+        let answer = format!("{:?}", unread_account(&name("bob"), &unread));
+        assert!(answer.contains("bob"), "{answer}");
+        assert!(!answer.contains("alice") && !answer.contains("carol"), "{answer}");
+    }
 }

@@ -106,6 +106,8 @@ impl AccountList {
 
     /// Tries once to read what could not be read.
     async fn read_more(&self, accounts: &Accounts) {
+        // What is read here is older than what a change shows that comes meanwhile.
+        let _no_refresh = accounts.keep_refreshes_out().await;
         let ranges: Vec<KeyRange> = accounts.unread().into_iter().map(|one| one.keys).collect();
         match self.read_ranges(&ranges, accounts).await {
             Ok(unread) => accounts.set_unread(unread),

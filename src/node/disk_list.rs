@@ -66,7 +66,8 @@ struct Place {
 /// Checks the list, as far as the directories by themselves tell.
 ///
 /// # Errors
-/// [`NodeError::NoData`], [`NodeError::DiskList`]; [`NodeError::Config`] for a directory given twice.
+/// [`NodeError::NoData`], [`NodeError::DiskList`]; [`NodeError::Config`] for a directory given
+/// twice.
 pub fn check(data: &[PathBuf]) -> Result<(), NodeError> {
     for (at, path) in data.iter().enumerate() {
         if !path.is_dir() {

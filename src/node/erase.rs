@@ -52,8 +52,8 @@ enum Left {
 
 impl Erase {
     /// Runs until no file holds a plain secret and the store remembers that, or the node stops.
-    /// What fails is tried again, unless a partition or disk is out of service until the next start. A
-    /// start that finds it undone begins anew.
+    /// What fails is tried again, unless a partition or disk is out of service until the next
+    /// start. A start that finds it undone begins anew.
     pub async fn run(mut self, env: Env) {
         let stopping = env.tasks.stopping();
         let mut pause = AGAIN;

@@ -7,8 +7,9 @@ use clap::ValueEnum;
 use serde::Deserialize;
 
 /// The value of a switch: `--x` and `--x=on` turn it on, `--x=off` turns it off. The configuration
-/// file has `true` and `false`, or `"on"` and `"off"`. `true` and `false` are taken in flags and
-/// variables too, since earlier releases had them there.
+/// file has `true` and `false`, or `"on"` and `"off"`. The value may also be the next word, as in
+/// earlier releases, so a switch does not stand right before an argument without a flag. `true` and
+/// `false` are taken in flags and variables too, since earlier releases had them there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, ValueEnum)]
 #[serde(try_from = "Written")]
 pub enum Switch {

@@ -1,4 +1,5 @@
-//! Whom damage concerns: blobs by container, for each extent whose bytes cannot be read or are wrong.
+//! Whom damage concerns: blobs by container, for each extent whose bytes cannot be read or are
+//! wrong.
 
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;

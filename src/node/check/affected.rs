@@ -33,7 +33,8 @@ pub struct OfContainer {
 pub struct Extent {
     /// The extent.
     pub extent: u64,
-    /// Blobs, and names with staged blocks alone, with bytes in it that cannot be read or are wrong.
+    /// Blobs, and names with staged blocks alone, with bytes in it that cannot be read or are
+    /// wrong.
     pub blobs: u64,
     /// The first containers with such blobs.
     pub containers: Vec<OfContainer>,
