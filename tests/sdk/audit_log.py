@@ -51,7 +51,14 @@ class Log:
 
     def text(self):
         """Everything."""
-        return b"".join(p.read_bytes() for p in self.files())
+        while True:
+            files = self.files()
+            try:
+                parts = [path.read_bytes() for path in files]
+            except FileNotFoundError:
+                continue  # moved aside meanwhile
+            if files == self.files():
+                return b"".join(parts)
 
     def lines(self):
         """All lines that are whole, and how many are not."""
