@@ -57,7 +57,7 @@ const INLINE_WRITE_BYTES_MAX: usize = 256 * 1024;
 const PAGE_BYTES: u64 = 4096;
 
 /// The file in the data directory whose lock tells that a process uses it; no disk path.
-const LOCK_NAME: &str = "lock";
+pub const LOCK_NAME: &str = "lock";
 
 /// A data directory, locked against other processes as long as the disk or one of its files lives.
 #[derive(Debug)]

@@ -29,6 +29,7 @@ pub use clock::Clock;
 pub use clock::OsClock;
 pub use clock::SimClock;
 pub use disk::{Disk, DiskError, DiskFile, Space};
+pub use disk_os::LOCK_NAME;
 pub use disk_os::OsDisk;
 pub use disk_os::forget_cached;
 pub use disk_os::make_folder;

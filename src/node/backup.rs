@@ -2,13 +2,15 @@
 //! meanwhile or be stopped. ADR 0024 says why the copy is consistent, `docs/backup.md` how to use
 //! it.
 //!
-//! 1. `marks.rs`: the directory is marked as incomplete.
+//! 1. The directory is locked until the end.
 //! 2. `source.rs`: what is copied: of a node that serves a consistent cut, which keeps what it
-//!    names.
-//! 3. `copy.rs`: logs and runs are copied, then data; each frame is verified. What is there already
-//!    is not copied again, and what the store no longer has is removed.
-//! 4. `rows.rs`: the coordinator's rows are written, and the copy is held against them.
-//! 5. `marks.rs`: `backup.json` is written and the mark is removed, durably.
+//!    names. A store that cannot be copied is refused here, and the last backup stays good.
+//! 3. `marks.rs`: the directory is marked as incomplete.
+//! 4. `copy.rs`: logs and runs are copied; each frame is verified. What is there already is not
+//!    copied again.
+//! 5. `rows.rs`: the coordinator's rows are written, and compared with what there is to copy.
+//! 6. `copy.rs`: what the store no longer has is removed, and data is copied.
+//! 7. `marks.rs`: `backup.json` is written and the mark is removed, durably.
 //!
 //! A restore does the same from a backup to a new directory.
 
@@ -25,10 +27,12 @@ use serde::Deserialize;
 use serde::Serialize;
 
 use crate::env::Env;
+use crate::env::Tasks;
 
 use super::error::NodeError;
 use super::master_key;
 use super::storage::Storage;
+use super::storage::open_disk;
 
 pub use error::BackupError;
 pub use marks::{Mark, Summary, refuse_marked};
@@ -61,11 +65,28 @@ pub async fn backup(
     progress: Progress,
 ) -> Result<Summary, BackupError> {
     let summary = Summary::new(from, env).await?;
-    marks::begin(to, Mark::Backup, &summary)?;
-    let step = copy::copy(from, to, env, (Pace::of(from), progress)).await?;
-    let summary =
-        Summary { extents: step.extents_total, copied_bytes: step.copied_bytes, ..summary };
-    marks::end(to, Mark::Backup, &summary)?;
+    make(from, (to, Mark::Backup), env, (Pace::of(from), progress), summary).await
+}
+
+/// Makes a directory what the mark says. It is locked until it is complete.
+async fn make(
+    from: &Source,
+    (to, mark): (&Path, Mark),
+    env: &Env,
+    how: (Pace, Progress),
+    summary: Summary,
+) -> Result<Summary, BackupError> {
+    // Before it is locked: a lock leaves a file in a directory that is something else.
+    marks::may_become(to, mark, &summary)?;
+    let own = Env { tasks: Tasks::new().reporting_to(&env.tasks), ..env.clone() };
+    let lock = open_disk(to, &own)?;
+    let contents = from.contents(env).await?;
+    marks::begin(to, mark, &summary)?;
+    let step = copy::copy(from, &contents, (to, Arc::clone(&lock), own), how).await?;
+    let (extents, copied_bytes) = (step.extents_total, step.copied_bytes);
+    let summary = Summary { extents, copied_bytes, ..summary };
+    marks::end(to, mark, &summary)?;
+    drop(lock);
     Ok(summary)
 }
 
@@ -85,12 +106,8 @@ pub async fn restore(
     let restored = async {
         let opened = master_key::open_for_check(key, storage.coordinator.as_ref()).await;
         opened.map_err(NodeError::from)?;
-        marks::begin(to, Mark::Restore, &summary)?;
         let from = Source::restored(&storage);
-        let step = copy::copy(&from, to, env, (Pace::Restore, progress)).await?;
-        let (extents, copied_bytes) = (step.extents_total, step.copied_bytes);
-        marks::end(to, Mark::Restore, &summary)?;
-        Ok(Summary { extents, copied_bytes, ..summary })
+        make(&from, (to, Mark::Restore), env, (Pace::Restore, progress), summary).await
     };
     let restored = restored.await;
     storage.capacity.shutdown().await;

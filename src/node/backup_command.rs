@@ -22,6 +22,7 @@ use crate::env::make_files_private;
 use super::admin_client::AdminClient;
 use super::admin_client::ClientError;
 use super::backup;
+use super::backup::BackupError;
 use super::backup::Progress;
 use super::backup::Source;
 use super::backup::Step;
@@ -105,6 +106,9 @@ async fn of_stopped(args: &BackupArgs, directory: &Path) -> Result<Summary, Node
 }
 
 async fn of_running(args: &BackupArgs, directory: &Path) -> Result<Summary, NodeError> {
+    let Some(directory) = directory.to_str() else {
+        return Err(BackupError::NotText(directory.to_owned()).into());
+    };
     let client = AdminClient::new(&args.admin)?;
     let body = json!({ "directory": directory });
     let begun = client.call(Method::POST, PATH, Some(&body)).await?;
@@ -210,5 +214,29 @@ impl Bar {
         self.0.set_length(u64::try_from(step.extents_total).unwrap_or(u64::MAX));
         self.0.set_position(u64::try_from(step.extents).unwrap_or(u64::MAX));
         self.0.set_message(HumanBytes(step.copied_bytes).to_string());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+
+    use clap::Args;
+    use clap::Command;
+    use clap::FromArgMatches;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn directory_that_is_not_text_is_refused() {
+        let command = BackupArgs::augment_args(Command::new("backup"));
+        let directory = OsStr::from_bytes(b"/mnt/\xff");
+        let words = [OsStr::new("backup"), directory];
+        let mut args = BackupArgs::from_arg_matches(&command.get_matches_from(words)).unwrap();
+        args.admin.admin_token = Some("x".to_owned());
+        args.admin.place.admin_listen = "127.0.0.1:9".parse().unwrap();
+        let refused = backup(&args).await.unwrap_err().to_string();
+        assert!(refused.contains("UTF-8"), "{refused}");
     }
 }

@@ -13,9 +13,8 @@ use crate::capacity::Capacity;
 use crate::capacity::CapacityConfig;
 use crate::capacity::CapacityMetrics;
 use crate::capacity::CapacityNode;
+use crate::env::Disk;
 use crate::env::Env;
-use crate::env::Tasks;
-use crate::node::storage::open_disk;
 use crate::node::storage::open_failed;
 use crate::types::ExtentId;
 
@@ -23,6 +22,7 @@ use super::Progress;
 use super::Step;
 use super::error::BackupError;
 use super::rows;
+use super::source::Contents;
 use super::source::Source;
 
 /// The journal of a backup: little is written to it.
@@ -97,20 +97,18 @@ impl Target {
     }
 }
 
-/// Copies everything. The directory is marked.
+/// Copies everything. The directory is locked and marked, and its tasks are its own.
 pub(super) async fn copy(
     from: &Source,
-    to: &Path,
-    env: &Env,
-    (pace, progress): (Pace, Progress),
+    contents: &Contents,
+    (to, disk, own): (&Path, Arc<dyn Disk>, Env),
+    how: (Pace, Progress),
 ) -> Result<Step, BackupError> {
-    let own = Env { tasks: Tasks::new().reporting_to(&env.tasks), ..env.clone() };
-    let disk = open_disk(to, &own)?;
-    let (config, metrics) = (pace.config(from), CapacityMetrics::default());
+    let (config, metrics) = (how.0.config(from), CapacityMetrics::default());
     let opened = CapacityNode::open(vec![disk], own.clone(), config, metrics).await;
     let capacity = opened.map_err(|error| open_failed(&[to.to_owned()], error))?;
     let target = Target { path: to.to_owned(), capacity, env: own };
-    let done = copy_to(&target, from, (pace, progress)).await;
+    let done = copy_to(&target, from, contents, how).await;
     target.capacity.shutdown().await;
     target.env.tasks.shutdown().await;
     done
@@ -119,31 +117,36 @@ pub(super) async fn copy(
 async fn copy_to(
     target: &Target,
     from: &Source,
+    contents: &Contents,
     (pace, progress): (Pace, Progress),
 ) -> Result<Step, BackupError> {
-    let contents = from.contents(&target.env).await?;
     let extents_total = contents.index.len() + contents.data.len();
-    let mut copying =
-        Copying { target, from, pace, progress, step: Step { extents_total, ..Step::default() } };
-    let kept: BTreeSet<ExtentId> = contents.index.union(&contents.data).copied().collect();
-    // First, since the disk may be nearly full.
-    for info in target.capacity.extents().await {
-        if !kept.contains(&info.extent) {
-            let removed = target.capacity.remove(info.extent).await;
-            removed.map_err(|error| target.failed(&error))?;
-        }
-    }
+    let step = Step { extents_total, ..Step::default() };
+    let mut copying = Copying { target, from, pace, progress, step, gone: BTreeSet::new() };
+    let mut stale: BTreeSet<ExtentId> =
+        target.capacity.extents().await.into_iter().map(|info| info.extent).collect();
+    stale.retain(|extent| !contents.index.contains(extent) && !contents.data.contains(extent));
     let mut damaged = BTreeMap::new();
     copying.all(&contents.index, None, &mut damaged).await?;
     if let Some((extent, error)) = damaged.pop_first() {
         return Err(BackupError::Damaged { extent, error });
     }
-    let rows = rows::write(target, from, &contents).await?;
+    let rows = rows::write(target, from, contents).await?;
+    // What the store has lost may be among the stale.
+    rows.has_all(target, &|extent| contents.data.contains(&extent)).await?;
+    // Before the data, since the disk may be nearly full.
+    for extent in stale {
+        let removed = target.capacity.remove(extent).await;
+        removed.map_err(|error| target.failed(&error))?;
+    }
     copying.all(&contents.data, None, &mut damaged).await?;
     if !damaged.is_empty() {
         copying.what_is_named(&rows, damaged).await?;
     }
-    rows.finish(target, &contents).await?;
+    if !copying.gone.is_empty() {
+        rows.has_all(target, &|extent| !copying.gone.contains(&extent)).await?;
+    }
+    rows.finish(target, contents).await?;
     Ok(copying.step)
 }
 
@@ -153,6 +156,8 @@ struct Copying<'a> {
     pace: Pace,
     progress: Progress,
     step: Step,
+    /// Extents that were there when the list was made, and no longer when they were to be copied.
+    gone: BTreeSet<ExtentId>,
 }
 
 impl Copying<'_> {
@@ -167,10 +172,13 @@ impl Copying<'_> {
         for extent in extents.iter().copied() {
             (self.progress)(self.step);
             let sealed = self.from.capacity.seal_for_copy(extent).await;
-            sealed.map_err(|error| BackupError::Damaged { extent, error })?;
+            sealed.map_err(|error| self.from.not_sealed(extent, error))?;
             let frames = only.as_ref().map(|only| only.get(&extent).cloned().unwrap_or_default());
             match self.from.capacity.copy_to(extent, &self.target.capacity, frames).await {
                 Ok(copied) => {
+                    if copied.is_none() {
+                        self.gone.insert(extent);
+                    }
                     let copied = copied.unwrap_or(0);
                     self.step.copied_bytes += copied;
                     self.step.extents += 1;

@@ -46,6 +46,26 @@ pub enum BackupError {
          `blockyard disk list` names it; repair the disk and restart"
     )]
     DiskOut,
+    /// A disk of the store takes no writes, so its open extents cannot be sealed.
+    #[error(
+        "disk {0} of the store takes no writes since one failed, and what is open on it cannot be \
+         copied: restart the node, which verifies the disk, and try again"
+    )]
+    DiskStopped(usize),
+    /// An extent of the store that blobs need is gone.
+    #[error(
+        "extent {extent} is missing, and rows of the store name it: `blockyard check` says which \
+         blobs are affected; keep {path}, which may have an older copy of the extent"
+    )]
+    Lost {
+        /// The extent.
+        extent: ExtentId,
+        /// The directory of the copy.
+        path: PathBuf,
+    },
+    /// The node is to be told a name that is no text.
+    #[error("{0} is not UTF-8: name another directory, or stop the node and use --stopped")]
+    NotText(PathBuf),
     /// An extent of the store is damaged.
     #[error(
         "extent {extent} of the store cannot be copied: {error}; `blockyard check` says which \

@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use crate::coordinator::embedded::FILE_NAME;
 use crate::env::Env;
+use crate::env::LOCK_NAME;
 use crate::env::make_folder;
 use crate::node::error::NodeError;
 use crate::node::files;
@@ -99,27 +100,32 @@ pub(super) fn complete(backup: &Path) -> Result<Summary, BackupError> {
     read(&backup.join(SUMMARY))?.ok_or_else(|| BackupError::Incomplete(backup.to_owned()))
 }
 
-/// Marks a directory, durably. It is made if it is not there.
-pub(super) fn begin(to: &Path, mark: Mark, summary: &Summary) -> Result<(), BackupError> {
-    let marked = to.join(mark.name());
-    let mut before = read(&marked)?;
+/// Refuses a directory that holds something else. Nothing is changed.
+pub(super) fn may_become(to: &Path, mark: Mark, summary: &Summary) -> Result<(), BackupError> {
+    let mut before = read(&to.join(mark.name()))?;
     if before.is_none() && mark == Mark::Backup {
         before = read(&to.join(SUMMARY))?;
     }
     match before {
         Some(before) if !before.is_of_same_store(summary) => {
-            return Err(BackupError::OtherStore(to.to_owned()));
+            Err(BackupError::OtherStore(to.to_owned()))
         }
-        None if !is_empty(to)? => {
-            return Err(match mark {
-                Mark::Backup => BackupError::NotEmpty(to.to_owned()),
-                Mark::Restore => BackupError::NotNew(to.to_owned()),
-            });
-        }
-        Some(_) | None => {}
+        None if !is_empty(to)? => Err(match mark {
+            Mark::Backup => BackupError::NotEmpty(to.to_owned()),
+            Mark::Restore => BackupError::NotNew(to.to_owned()),
+        }),
+        Some(_) | None => Ok(()),
     }
+}
+
+/// Marks a directory, durably. It is made if it is not there. The caller has locked it, and what
+/// there is to copy: a backup that is in the directory is none from now on.
+pub(super) fn begin(to: &Path, mark: Mark, summary: &Summary) -> Result<(), BackupError> {
+    // Somebody else may have completed it before it was locked.
+    may_become(to, mark, summary)?;
+    make_folder(to).map_err(|error| failed(to, error))?;
     // The mark first: without both files the directory would be taken for something else.
-    write(&marked, summary)?;
+    write(&to.join(mark.name()), summary)?;
     remove(&to.join(SUMMARY))?;
     // These rows do not go with the extents that are copied next.
     remove(&to.join(FILE_NAME))
@@ -133,13 +139,17 @@ pub(super) fn end(to: &Path, mark: Mark, summary: &Summary) -> Result<(), Backup
     remove(&to.join(mark.name()))
 }
 
-/// Whether nothing is in a directory, which is made if it is not there. A mark that was cut short
-/// does not count.
+/// Whether nothing is in a directory, or it is not there. The lock and a mark that was cut short do
+/// not count.
 fn is_empty(folder: &Path) -> Result<bool, BackupError> {
-    make_folder(folder).map_err(|error| failed(folder, error))?;
-    for entry in std::fs::read_dir(folder).map_err(|error| failed(folder, error))? {
-        let entry = entry.map_err(|error| failed(folder, error))?;
-        if Path::new(&entry.file_name()).extension().is_none_or(|ending| ending != "new") {
+    let entries = match std::fs::read_dir(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(true),
+        found => found.map_err(|error| failed(folder, error))?,
+    };
+    for entry in entries {
+        let name = entry.map_err(|error| failed(folder, error))?.file_name();
+        let is_mark = Path::new(&name).extension().is_some_and(|ending| ending == "new");
+        if !is_mark && name != LOCK_NAME {
             return Ok(false);
         }
     }

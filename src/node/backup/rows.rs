@@ -104,15 +104,37 @@ impl Written {
         let mut named: BTreeMap<ExtentId, Vec<Range<u64>>> = BTreeMap::new();
         for descriptor in self.map.partitions() {
             let rows = self.open(target, descriptor).await?;
-            let locations = locations(&rows, descriptor, target.env.clock.now()).await;
-            for location in locations.map_err(BackupError::Index)? {
-                if extents.contains(&location.extent) {
-                    let frames = target.capacity.frames_of(&location);
-                    named.entry(location.extent).or_default().push(frames);
-                }
-            }
+            let now = target.env.clock.now();
+            let wanted = |extent| extents.contains(&extent);
+            let mut add = |location: Location| {
+                let frames = target.capacity.frames_of(&location);
+                named.entry(location.extent).or_default().push(frames);
+            };
+            let visited = for_each_live((&rows, descriptor, now), &wanted, &mut add).await;
+            visited.map_err(BackupError::Index)?;
         }
         Ok(named)
+    }
+
+    /// Refuses rows that name data of an extent that is not to be copied, garbage apart.
+    pub(super) async fn has_all(
+        &self,
+        target: &Target,
+        has: &(dyn Fn(ExtentId) -> bool + Sync),
+    ) -> Result<(), BackupError> {
+        for descriptor in self.map.partitions() {
+            let rows = self.open(target, descriptor).await?;
+            let now = target.env.clock.now();
+            let mut lost = None;
+            let mut note = |location: Location| lost = Some(location.extent);
+            let lacks = |extent| !has(extent);
+            let visited = for_each_live((&rows, descriptor, now), &lacks, &mut note).await;
+            visited.map_err(BackupError::Index)?;
+            if let Some(extent) = lost {
+                return Err(BackupError::Lost { extent, path: target.path.clone() });
+            }
+        }
+        Ok(())
     }
 
     /// Gives the file its name, if the copy has every log and run that the rows name.
@@ -147,12 +169,13 @@ impl Written {
     }
 }
 
-/// Locations that rows of a partition name, but for those that are garbage.
-async fn locations(
-    rows: &Offline,
-    descriptor: &PartitionDescriptor,
-    now: Timestamp,
-) -> Result<Vec<Location>, index::Error> {
+/// Calls `each` with the locations in wanted extents that rows of a partition name, but for those
+/// that are garbage. Garbage in wanted extents is held in memory.
+async fn for_each_live(
+    (rows, descriptor, now): (&Offline, &PartitionDescriptor, Timestamp),
+    wanted: &(dyn Fn(ExtentId) -> bool + Sync),
+    each: &mut (dyn FnMut(Location) + Send),
+) -> Result<(), index::Error> {
     let range = descriptor.keys.range();
     let mut garbage = BTreeSet::new();
     let mut from = Bytes::new();
@@ -162,11 +185,11 @@ async fn locations(
             return Err(index::Error::Unavailable("not a page of garbage".into()));
         };
         let dead = page.iter().flat_map(|row| &row.locations);
+        let dead = dead.filter(|location| wanted(location.extent));
         garbage.extend(dead.map(|location| (location.extent, location.offset)));
         let Some(next) = next else { break };
         from = next;
     }
-    let mut named = Vec::new();
     from = Bytes::new();
     loop {
         let read = Read::References { from, limit: PAGE };
@@ -174,8 +197,9 @@ async fn locations(
             return Err(index::Error::Unavailable("not a page of references".into()));
         };
         let is_live = |at: &Location| !garbage.contains(&(at.extent, at.offset));
-        named.extend(page.locations.into_iter().filter(is_live));
-        let Some(next) = page.next else { return Ok(named) };
+        let named = page.locations.into_iter().filter(|at| wanted(at.extent));
+        named.filter(is_live).for_each(&mut *each);
+        let Some(next) = page.next else { return Ok(()) };
         from = next;
     }
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
+use crate::capacity;
 use crate::capacity::Capacity;
 use crate::capacity::CapacityNode;
 use crate::capacity::ExtentInfo;
@@ -106,6 +107,9 @@ impl Source {
         if self.capacity.lacks_a_disk() {
             return Err(BackupError::DiskOut);
         }
+        if let Some(stopped) = self.capacity.disks().into_iter().find(|disk| disk.poisoned) {
+            return Err(BackupError::DiskStopped(stopped.number));
+        }
         let mut contents = match &self.state {
             State::Serving(fleet, inflight) => {
                 // Before the cut: reclaim frees no content from now on that it meets.
@@ -153,6 +157,17 @@ impl Source {
             cut: None,
             _read: None,
         })
+    }
+
+    /// Why an extent could not be sealed.
+    pub(super) fn not_sealed(&self, extent: ExtentId, error: capacity::Error) -> BackupError {
+        if let capacity::Error::Poisoned { disk } = error {
+            let disks = self.capacity.disks();
+            let found = disks.iter().find(|info| info.disk == disk);
+            BackupError::DiskStopped(found.map_or(disk, |info| info.number))
+        } else {
+            BackupError::Damaged { extent, error }
+        }
     }
 
     /// Issues ids of extents for the copy alone.
