@@ -192,7 +192,7 @@ impl Store {
                     at = dead.end;
                     continue;
                 }
-                // Damage is not copied as if it were data: the extent stays as it is, for the operator.
+                // Damage is not copied as if it were data. The extent stays for the operator.
                 let bytes =
                     read.map_err(|e| unreadable(extent, &e))?.ok_or_else(|| extent.corrupt(at))?;
                 let end = at + size(bytes.len());
