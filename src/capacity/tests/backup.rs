@@ -191,7 +191,8 @@ impl Stalled {
         let to = target(sim.disk(), &node).await.unwrap();
         sim.stall(STALL);
         let (from, into) = (Arc::clone(&node), Arc::clone(&to));
-        let copy = tokio::spawn(async move { from.copy_to(COPIED, &into, None).await });
+        let copy =
+            env(6).tasks.spawn("test", async move { from.copy_to(COPIED, &into, None).await });
         tokio::time::sleep(Duration::from_secs(1)).await;
         assert!(!copy.is_finished());
         Self { node, stored, to, copy }
@@ -284,7 +285,7 @@ async fn free_meanwhile(after: Duration, compact: bool) -> bool {
     node.seal(COPIED, ONE).await.unwrap();
     let to = target(SimDisk::new(2, DISK_BYTES).disk(), &node).await.unwrap();
     let (from, into) = (Arc::clone(&node), Arc::clone(&to));
-    let copy = tokio::spawn(async move { from.copy_to(COPIED, &into, None).await });
+    let copy = env(6).tasks.spawn("test", async move { from.copy_to(COPIED, &into, None).await });
     tokio::time::sleep(after).await;
     let ended = copy.is_finished();
     let freed = [0, 3, 4, 6, 7];

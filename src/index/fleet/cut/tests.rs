@@ -147,12 +147,13 @@ async fn slowest_write(
     fleet: &Fleet,
     partition: &Partition,
 ) -> (Duration, Result<ConsistentCut, Error>) {
+    let clock = Arc::clone(&fleet.parts().unwrap().env.clock);
     let mut longest = Duration::ZERO;
     let writes = async {
         for number in 0.. {
-            let began = tokio::time::Instant::now();
+            let began = clock.monotonic();
             partition.apply(put("a", &u64::to_string(&number))).await.unwrap();
-            longest = longest.max(began.elapsed());
+            longest = longest.max(clock.monotonic() - began);
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
     };
