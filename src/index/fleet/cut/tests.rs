@@ -132,6 +132,7 @@ async fn a_partition_that_often_stands_still_for_long_stops_no_other_for_long() 
         }
     };
     let (longest, refused) = tokio::select! {
+        biased;
         () = merges => unreachable!("it never ends"),
         seen = slowest_write(&fleet, &partitions[0]) => seen,
     };
@@ -158,6 +159,7 @@ async fn slowest_write(
         }
     };
     let made = tokio::select! {
+        biased;
         () = writes => unreachable!("it never ends"),
         made = fleet.consistent_cut() => made,
     };
