@@ -38,8 +38,8 @@ pub(super) fn sync_name(root: &Path) -> io::Result<()> {
     }
 }
 
-/// Creates a folder and its ancestors, each made durable in its parent: a file in it is durable after a sync of the
-/// file and of this folder alone.
+/// Creates a folder and its ancestors, each made durable in its parent: a file in it is durable
+/// after a sync of the file and of this folder alone.
 pub(super) fn create_folder(folder: &Path) -> io::Result<()> {
     if folder.is_dir() {
         return Ok(());
