@@ -1,0 +1,387 @@
+use std::collections::BTreeSet;
+
+use crate::index::api::*;
+use crate::index::record::{CopyJob, CopyRecord, CopyStatus, StoredPolicy};
+use crate::types::*;
+
+fn key(name: &str) -> BlobKey {
+    BlobKey {
+        account: AccountId::new(1),
+        container: ContainerId::new(2),
+        collation: Collation::Utf16,
+        name: BlobName::new(name).unwrap(),
+    }
+}
+
+fn id(number: usize) -> BlockId {
+    BlockId::from_bytes(format!("{number:064}").as_bytes()).unwrap()
+}
+
+fn locations(count: u64) -> Vec<Location> {
+    let at = |offset| Location { extent: ExtentId::new(1), offset, len: 1, crc: 0 };
+    (0..count).map(at).collect()
+}
+
+fn metadata(bytes: usize) -> Metadata {
+    Metadata::new(vec![("name".to_owned(), "v".repeat(bytes))]).unwrap()
+}
+
+fn tags() -> Tags {
+    let pair = |n: usize| (format!("{n:0128}"), "v".repeat(256));
+    Tags::new((0..10).map(pair).collect()).unwrap()
+}
+
+/// The write, and what its payload takes at least.
+fn writes() -> Vec<(Write, usize)> {
+    let guard = Guard {
+        conditions: Conditions {
+            if_match: Some(EtagMatch::Tags(vec![None; 500])),
+            ..Conditions::default()
+        },
+        ..Guard::default()
+    };
+    let put = |content, metadata, tags| PutBlob {
+        key: key(&"n".repeat(1_024)),
+        guard: guard.clone(),
+        properties: BlobProperties {
+            content_type: Some("t".repeat(1_000)),
+            ..BlobProperties::default()
+        },
+        metadata,
+        tags,
+        kind: NewKind::Block,
+        content,
+        crc64: Crc64::EMPTY,
+        tier: None,
+    };
+    let entry = |n| BlockListEntry { source: BlockSource::Latest, id: id(n) };
+    let list: Vec<BlockListEntry> = (0..50_000).map(entry).collect();
+    let commit = CommitBlocks {
+        key: key("n"),
+        guard: Guard::default(),
+        properties: BlobProperties::default(),
+        metadata: metadata(8_000),
+        tags: tags(),
+        list,
+        tier: None,
+    };
+    let block = |n: usize| CopiedBlock {
+        id: id(n),
+        len: 1,
+        crc64: Crc64::EMPTY,
+        content: NewContent::Shared(locations(2)),
+    };
+    let (update, blob) = (
+        |change| UpdateBlob { key: key("n"), snapshot: None, guard: Guard::default(), change },
+        RoutingKey::blob(&key("n")),
+    );
+    let copied = CopiedContent::Blocks((0..50_000).map(block).collect());
+    let of_copied = 50_000 * (size_of::<CopiedBlock>() + 64 + 2 * size_of::<Location>());
+    let empty = || NewContent::Inline(bytes::Bytes::new());
+    let rows: Vec<bytes::Bytes> = (0..1_000).map(|_| vec![0; 1_000].into()).collect();
+    let etags = 500 * size_of::<Option<Etag>>();
+    vec![
+        (
+            Write::PutBlob(put(
+                NewContent::Inline(vec![0; 4_096].into()),
+                metadata(0),
+                Tags::default(),
+            )),
+            4_096 + 1_024 + 1_000 + etags,
+        ),
+        (Write::PutBlob(put(empty(), metadata(8_000), tags())), 8_000 + 10 * (128 + 256)),
+        (
+            Write::CommitBlocks(commit),
+            50_000 * (size_of::<BlockListEntry>() + 64) + 8_000 + 10 * (128 + 256),
+        ),
+        (
+            Write::EndCopy(Box::new(EndCopy {
+                blob: blob.clone(),
+                id: uuid::Uuid::nil(),
+                end: CopyEnd::Success { content: copied, crc64: Crc64::EMPTY },
+            })),
+            of_copied,
+        ),
+        (
+            Write::FillLayer(FillLayer {
+                blob,
+                layer: None,
+                spans: (0..10_000)
+                    .map(|n| PageSpan {
+                        range: n..n + 1,
+                        skip: 0,
+                        content: NewContent::Shared(locations(1)),
+                    })
+                    .collect(),
+            }),
+            10_000 * (size_of::<PageSpan>() + size_of::<Location>()),
+        ),
+        (Write::ForgetGarbage { keys: rows }, 1_000 * (1_000 + size_of::<bytes::Bytes>())),
+        (Write::UpdateBlob(update(BlobChange::Metadata(metadata(8_000)))), 8_000),
+        (Write::UpdateBlob(update(BlobChange::Tags(tags()))), 10 * (128 + 256)),
+        (Write::Prove, 0),
+    ]
+}
+
+/// Long texts where the type allows any length, else as long as it allows.
+const LONG: usize = 8_000;
+
+fn long() -> String {
+    "l".repeat(LONG)
+}
+
+fn container() -> ContainerName {
+    ContainerName::new(&"c".repeat(63)).unwrap()
+}
+
+fn account() -> AccountName {
+    AccountName::new(&"a".repeat(24)).unwrap()
+}
+
+/// Under a scope with a long name, if tags are as demanded.
+fn long_guard() -> (Guard, usize) {
+    let clauses: Vec<String> = (0..10).map(|n| format!("\"k{n}\" = 'v'")).collect();
+    let guard = Guard {
+        if_tags: Some(TagCondition::parse(&clauses.join(" AND ")).unwrap()),
+        encryption: EncryptionClaim::Given(Some(Encryption::Scope(long()))),
+        ..Guard::default()
+    };
+    (guard, LONG + 10 * size_of::<TagClause>())
+}
+
+fn secret() -> Secret {
+    Secret::Sealed(vec![0; LONG].into())
+}
+
+/// Changes of accounts and containers.
+fn of_accounts() -> Vec<(Write, usize)> {
+    let (id, of) = (AccountId::new(1), ContainerId::new(2));
+    let (guard, guarded) = long_guard();
+    let scope = EncryptionScope { name: long(), deny_override: true };
+    let create = CreateContainer {
+        account: id,
+        name: container(),
+        id: of,
+        collation: Collation::Utf8,
+        metadata: metadata(LONG),
+        public_access: PublicAccess::Private,
+        encryption_scope: Some(scope),
+    };
+    let (name, written) = (container(), guard.clone());
+    let policy =
+        |_| StoredPolicy { id: long(), start: None, expiry: None, permissions: Some(long()) };
+    let policies = (0..5).map(policy).collect();
+    let change = ContainerChange::Access { public_access: PublicAccess::Private, policies };
+    let update = UpdateContainer { account: id, name, guard: written, change };
+    let website = Website {
+        index_document: Some(long()),
+        error_document: Some(long()),
+        default_index_path: Some(long()),
+    };
+    let rule = |_| CorsRule {
+        allowed_origins: long(),
+        allowed_methods: long(),
+        allowed_headers: long(),
+        exposed_headers: long(),
+        max_age: 0,
+    };
+    let properties = ServicePropertiesChange {
+        cors: Some((0..5).map(rule).collect()),
+        default_version: Some(Some(long())),
+        website: Some(Some(website)),
+        ..ServicePropertiesChange::default()
+    };
+    let changed = |change| Write::UpdateAccount { name: account(), change };
+    let role = RoleAssignment {
+        issuer: long(),
+        kind: PrincipalKind::Group,
+        principal: long(),
+        role: Role::Reader,
+        container: Some(container()),
+    };
+    let delete = DeleteContainer { account: id, name: container(), guard: guard.clone() };
+    let action = LeaseAction::Renew { id: uuid::Uuid::nil() };
+    let lease = LeaseContainer { account: id, name: container(), guard, action };
+    vec![
+        (Write::CreateAccount { name: account(), id, anonymous: false }, 24),
+        (changed(AccountChange::Keys(vec![secret(), secret()])), 2 * LONG),
+        (changed(AccountChange::DelegationSecret(secret())), LONG),
+        (changed(AccountChange::Reseal(vec![(secret(), secret())])), 2 * LONG),
+        (changed(AccountChange::Properties(Box::new(properties))), (5 * 4 + 1 + 3) * LONG),
+        (changed(AccountChange::Assign(role)), 2 * LONG + 63),
+        (Write::DeleteAccount { name: account(), id }, 24),
+        (Write::CreateContainer(create), 2 * LONG + 63),
+        (Write::UpdateContainer(update), 10 * LONG + guarded + 63),
+        (Write::DeleteContainer(delete), guarded + 63),
+        (Write::LeaseContainer(lease), guarded + 63),
+        (Write::ForgetContainer { account: id, container: of }, 0),
+    ]
+}
+
+/// Changes of blobs that the list above lacks, and reclaim's.
+fn of_blobs() -> Vec<(Write, usize)> {
+    let (guard, guarded) = long_guard();
+    let key = || key(&"n".repeat(1_024));
+    let blob = RoutingKey::blob(&key());
+    let guarded = guarded + 1_024;
+    let guard = || guard.clone();
+    let (at, crc64, snapshot) = (Timestamp::ZERO, Crc64::EMPTY, None);
+    let inline = || NewContent::Inline(vec![0; LONG].into());
+    let properties = || BlobProperties { cache_control: Some(long()), ..BlobProperties::default() };
+    let copy = CopyRecord {
+        id: uuid::Uuid::nil(),
+        source: long(),
+        status: CopyStatus::Pending,
+        description: Some(long()),
+        copied: 0,
+        total: 0,
+        completed: None,
+    };
+    let job = CopyJob {
+        id: uuid::Uuid::nil(),
+        source: secret(),
+        etag: Some(long()),
+        md5: None,
+        crc64: None,
+    };
+    let put_copy = PutCopy {
+        key: key(),
+        guard: guard(),
+        kind: BlobKind::Block,
+        properties: properties(),
+        metadata: metadata(LONG),
+        tags: tags(),
+        tier: None,
+        content: CopiedContent::Whole(inline()),
+        crc64,
+        copy: Some(Box::new(copy)),
+        job: Some(Box::new(job)),
+    };
+    let share = Share { key: key(), snapshot, guard: guard(), range: None };
+    let pages = SharePages { key: key(), snapshot, guard: guard(), from: 0 };
+    let reseal = ResealCopy { blob: blob.clone(), from: secret(), to: secret() };
+    let stage = StageBlock {
+        key: key(),
+        guard: guard(),
+        id: id(0),
+        content: NewContent::Encrypted(
+            Seal { nonce: [0; 16], key_sha256: [0; 32] },
+            Box::new(inline()),
+        ),
+        crc64,
+    };
+    let append = AppendBlock {
+        key: key(),
+        guard: guard(),
+        position: None,
+        len_max: None,
+        content: inline(),
+        crc64,
+    };
+    let seal = SealBlob { key: key(), guard: guard(), position: None };
+    let write = WritePages {
+        key: key(),
+        guard: guard(),
+        sequence: SequenceBounds::default(),
+        range: 0..512,
+        content: Some(inline()),
+    };
+    let update = UpdatePages {
+        key: key(),
+        guard: guard(),
+        properties: Some(properties()),
+        len: None,
+        sequence: None,
+    };
+    let delete = DeleteBlob { key: key(), guard: guard(), scope: DeleteScope::Blob };
+    let action = LeaseAction::Renew { id: uuid::Uuid::nil() };
+    let lease = LeaseBlob { key: key(), guard: guard(), action };
+    let taken = SnapshotBlob { key: key(), guard: guard(), metadata: Some(metadata(LONG)) };
+    let tier = SetTier {
+        key: key(),
+        snapshot,
+        guard: guard(),
+        tier: AccessTier::Hot,
+        priority: RehydratePriority::Standard,
+        rehydration: std::time::Duration::ZERO,
+    };
+    let (entry, from) = (blob.clone(), blob.as_bytes().clone());
+    let tag = IndexTag { entry, time: at, container: Some(container()) };
+    let rows = (0..100).map(|_| vec![0; 1_000].into()).collect();
+    let (account, container) = (AccountId::new(1), ContainerId::new(2));
+    let of_put = guarded + 6 * LONG + 10 * (128 + 256);
+    vec![
+        (Write::PutCopy(Box::new(put_copy)), of_put),
+        (Write::Share(Box::new(share)), guarded),
+        (Write::SharePages(Box::new(pages)), guarded),
+        (Write::ResealCopy(reseal), 2 * LONG + 1_024),
+        (Write::StageBlock(stage), guarded + LONG + 64),
+        (Write::AppendBlock(append), guarded + LONG),
+        (Write::SealBlob(seal), guarded),
+        (Write::WritePages(write), guarded + LONG),
+        (Write::UpdatePages(update), guarded + LONG),
+        (Write::DeleteBlob(delete), guarded),
+        (Write::LeaseBlob(lease), guarded),
+        (Write::SnapshotBlob(taken), guarded + LONG),
+        (Write::SetTier(tier), guarded),
+        (Write::NoteRead(NoteRead { key: key(), at }), 1_024),
+        (Write::ExpireStaged { key: blob, before: at }, 1_024),
+        (Write::PurgeContainer { account, container, from, limit: 1 }, 1_024),
+        (Write::IndexTag(tag), 1_024 + 63),
+        (Write::ForgetTagWork { rows }, 100 * (1_000 + size_of::<bytes::Bytes>())),
+    ]
+}
+
+/// The variant's number. A new variant gets one here, and a write of it in the lists above.
+const fn number(write: &Write) -> usize {
+    match write {
+        Write::CreateAccount { .. } => 0,
+        Write::UpdateAccount { .. } => 1,
+        Write::DeleteAccount { .. } => 2,
+        Write::CreateContainer(_) => 3,
+        Write::UpdateContainer(_) => 4,
+        Write::DeleteContainer(_) => 5,
+        Write::LeaseContainer(_) => 6,
+        Write::PutBlob(_) => 7,
+        Write::PutCopy(_) => 8,
+        Write::Share(_) => 9,
+        Write::SharePages(_) => 10,
+        Write::FillLayer(_) => 11,
+        Write::EndCopy(_) => 12,
+        Write::ResealCopy(_) => 13,
+        Write::StageBlock(_) => 14,
+        Write::CommitBlocks(_) => 15,
+        Write::AppendBlock(_) => 16,
+        Write::SealBlob(_) => 17,
+        Write::WritePages(_) => 18,
+        Write::UpdatePages(_) => 19,
+        Write::UpdateBlob(_) => 20,
+        Write::DeleteBlob(_) => 21,
+        Write::LeaseBlob(_) => 22,
+        Write::SnapshotBlob(_) => 23,
+        Write::SetTier(_) => 24,
+        Write::NoteRead(_) => 25,
+        Write::ExpireStaged { .. } => 26,
+        Write::PurgeContainer { .. } => 27,
+        Write::ForgetContainer { .. } => 28,
+        Write::IndexTag(_) => 29,
+        Write::ForgetTagWork { .. } => 30,
+        Write::ForgetGarbage { .. } => 31,
+        Write::Prove => 32,
+    }
+}
+
+#[test]
+fn weight_is_not_less_than_the_memory_and_not_much_more() {
+    let (mut seen, mut wrong) = (BTreeSet::new(), Vec::new());
+    for (write, least) in writes().into_iter().chain(of_accounts()).chain(of_blobs()) {
+        seen.insert(number(&write));
+        let (weight, least) = (write.weight(), least + size_of::<Write>());
+        if weight < least || weight > 2 * least + 4_096 {
+            let name = format!("{write:?}").chars().take(40).collect::<String>();
+            wrong.push(format!("{name}: {weight} of {least}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert_eq!(seen.into_iter().collect::<Vec<_>>(), (0..=32).collect::<Vec<_>>());
+}
