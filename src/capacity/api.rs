@@ -238,7 +238,7 @@ pub trait Capacity: Send + Sync + Debug {
     /// Removes a whole extent; one that is not here counts as removed. Durable when it returns.
     ///
     /// # Errors
-    /// [`Error::Poisoned`].
+    /// [`Error::Poisoned`], [`Error::OutOfService`], [`Error::Ended`]: a restart may find it.
     async fn remove(&self, extent: ExtentId) -> Result<(), Error>;
 
     /// Frees every frame byte of a sealed extent that is in none of `live` (sorted, disjoint logical ranges): the audit's

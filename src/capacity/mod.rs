@@ -3,8 +3,8 @@
 //! Main path of a write: 1. `node.rs` finds the extent and its disk; 2. `append.rs` decides journal or file;
 //! 3. `frame.rs` makes frames; 4. `journal/` shares one sync among small appends; 5.
 //!    `checkpoint.rs` moves journaled bytes to the extents' files; 6. `seal.rs` ends an extent.
-//!    Reads: `read.rs`. Space back: `free.rs`, `compact.rs`. A disk is emptied: `drain.rs`. Starts:
-//!    `open.rs`, `recover.rs` with `walk.rs`. Damage: `scrub.rs` while running, `check.rs` while
+//!    Reads: `read.rs`. Space back: `free.rs`, `remove.rs`, `compact.rs`. A disk is emptied:
+//!    `drain.rs`. Starts: `open.rs`, `recover.rs` with `walk.rs`. Damage: `scrub.rs` while running, `check.rs` while
 //!    stopped. `store.rs` is what these share for one disk; `open_files.rs` bounds the files it has
 //!    open; `extent.rs` and `tail.rs` are an extent in memory. Layouts: `api-spec/extent.md`,
 //!    `api-spec/journal.md`.
@@ -41,6 +41,7 @@ mod placement;
 mod ranges;
 mod read;
 mod recover;
+mod remove;
 mod scrub;
 mod seal;
 mod space;

@@ -189,7 +189,7 @@ impl CapacityNode {
         failed.map(|()| all)
     }
 
-    fn home(&self, extent: ExtentId) -> Result<Home, Error> {
+    pub(super) fn home(&self, extent: ExtentId) -> Result<Home, Error> {
         let extents = self.extents.read().unwrap_or_else(PoisonError::into_inner);
         extents.get(&extent).cloned().ok_or_else(|| self.absent(extent))
     }
@@ -200,15 +200,6 @@ impl CapacityNode {
             return Error::NoSuchExtent { extent };
         }
         Error::OutOfService { extent }
-    }
-
-    /// The extent's place; `None` when it is known to be gone.
-    pub(super) fn home_unless_gone(&self, extent: ExtentId) -> Result<Option<Home>, Error> {
-        match self.home(extent) {
-            Ok(home) => Ok(Some(home)),
-            Err(Error::NoSuchExtent { .. }) => Ok(None),
-            Err(error) => Err(error),
-        }
     }
 
     /// Runs a change in a task of the node, so that it goes on, and its failure counts, if the caller goes away.
@@ -360,6 +351,7 @@ impl Capacity for CapacityNode {
                     // Not on a disk that was let go of meanwhile.
                     if self.stores().iter().any(|here| Arc::ptr_eq(here, store)) {
                         extents.insert(extent, home);
+                        store.made(extent);
                         return Ok(());
                     }
                 }
@@ -459,15 +451,7 @@ impl Capacity for CapacityNode {
     }
 
     async fn remove(&self, extent: ExtentId) -> Result<(), Error> {
-        loop {
-            let Some(home) = self.home_unless_gone(extent)? else { return Ok(()) };
-            let Home { store, extent } = home.clone();
-            self.owned("remove", async move { store.remove(&extent).await }).await?;
-            self.forget_removed(&home);
-            if !self.was_moved(&home) {
-                return Ok(());
-            }
-        }
+        self.remove_extent(extent).await
     }
 
     async fn retain(&self, extent: ExtentId, live: &[Range<u64>]) -> Result<(), Error> {

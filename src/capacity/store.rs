@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use tokio_util::sync::CancellationToken;
@@ -63,6 +63,9 @@ pub(crate) struct Store {
     pub(super) open_files: OpenFiles,
     /// Folders whose name is durable.
     folders: Mutex<BTreeSet<String>>,
+    /// Extents that the node does not know yet, or whose creation failed, so that a restart may
+    /// find a file of them. Those that exist are there when the caller of their creation went away.
+    half_made: Mutex<BTreeMap<ExtentId, Option<Arc<Extent>>>>,
     /// Held over a folder's sync: of overlapping ones only one may be told of a failure.
     syncing_folders: tokio::sync::Mutex<()>,
 }
@@ -124,6 +127,7 @@ impl Store {
             dirty: Mutex::default(),
             open_files: OpenFiles::default(),
             folders: Mutex::default(),
+            half_made: Mutex::default(),
             syncing_folders: tokio::sync::Mutex::default(),
         }
     }
@@ -158,17 +162,24 @@ impl Store {
         self.space.admit(&*self.disk, &self.env, &self.config, kind, DATA_AT).await?;
         let header = Header { extent: id, kind, created: epoch, store: self.store_id };
         let page = header.page();
+        self.half_made().insert(id, None);
         let file = match self.disk.create(&path_of(id)).await {
             Ok(file) => file,
-            Err(DiskError::Full) => return Err(Error::Full),
+            Err(DiskError::Full) => {
+                self.half_made().remove(&id);
+                return Err(Error::Full);
+            }
             Err(error) => return Err(self.poison("create", &error)),
         };
         self.metrics.fsyncs.inc();
         match file.write_sync(0, vec![page.clone()]).await {
             Ok(()) => {}
             Err(DiskError::Full) => {
-                let removed = self.disk.remove(&path_of(id)).await;
-                return Err(removed.map_or_else(|e| self.poison("remove", &e), |()| Error::Full));
+                if let Err(error) = self.disk.remove(&path_of(id)).await {
+                    return Err(self.poison("remove", &error));
+                }
+                self.half_made().remove(&id);
+                return Err(Error::Full);
             }
             Err(error) => return Err(self.poison("header write", &error)),
         }
@@ -178,7 +189,12 @@ impl Store {
         extent.state().file = Some(file);
         self.metrics.extents.inc();
         self.note_open(&extent).await;
+        self.half_made().insert(id, Some(Arc::clone(&extent)));
         Ok(extent)
+    }
+
+    pub(super) fn half_made(&self) -> MutexGuard<'_, BTreeMap<ExtentId, Option<Arc<Extent>>>> {
+        self.half_made.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Makes the names in a folder durable, and the folder's own name the first time.

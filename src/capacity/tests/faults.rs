@@ -1,6 +1,7 @@
 //! What seeds of the simulation found, each brought down to the calls that show it.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::runtime::Builder;
@@ -177,6 +178,57 @@ fn poisoned_disk_serves_reads_of_more_extents_than_may_have_open_files() {
     }
 }
 
+/// Whoever removes an extent may forget its id, so nothing of it may be there after a restart.
+#[test]
+fn extent_whose_creation_failed_is_not_removed_before_a_restart_finds_it() {
+    let (mut left, extent) = (0, ExtentId::new(7));
+    for (disks, step) in [1, 2].into_iter().flat_map(|disks| (0..6).map(move |step| (disks, step)))
+    {
+        run(async {
+            let sims: Vec<SimDisk> = (0..disks).map(|n| SimDisk::new(n, DISK_BYTES)).collect();
+            let node = open(sims.iter().map(SimDisk::disk).collect()).await;
+            sims[0].fail_once(Fault::SyncError, step);
+            // With luck the second disk takes it.
+            drop(node.create(extent, ExtentKind::Log, ONE).await);
+            let removed = node.remove(extent).await;
+            drop(node);
+            if sims[0].faults_left() > 0 {
+                return;
+            }
+            let node = open(sims.iter().map(SimDisk::restart_after_kill).collect()).await;
+            let is_left = node.extents().await.iter().any(|info| info.extent == extent);
+            assert!(removed.is_err() || !is_left, "{disks} disks, sync {step}: {removed:?}");
+            left += u32::from(is_left);
+            node.remove(extent).await.unwrap();
+            assert_eq!(node.extents().await.len(), 0);
+        });
+    }
+    assert!(left > 0, "no failure left anything");
+}
+
+/// As above, when whoever creates it does not wait for the end.
+#[test]
+fn extent_whose_creation_was_given_up_is_removed_before_a_restart_finds_it() {
+    for pause in (0..40).map(|tenths| Duration::from_micros(100 * tenths)) {
+        run(async {
+            let (sim, extent) = (SimDisk::new(1, DISK_BYTES), ExtentId::new(7));
+            let node = open(vec![sim.disk()]).await;
+            sim.stall_syncs(Duration::from_secs(2));
+            let create = node.create(extent, ExtentKind::Run, ONE);
+            drop(tokio::time::timeout(pause, create).await);
+            let mut removed = node.remove(extent).await;
+            tokio::time::sleep(Duration::from_secs(60)).await;
+            if removed.is_err() {
+                removed = node.remove(extent).await;
+            }
+            assert!(removed.is_ok(), "{removed:?}");
+            drop(node);
+            let node = open(vec![sim.restart_after_kill()]).await;
+            assert_eq!(node.extents().await, []);
+        });
+    }
+}
+
 /// A file that somebody else removed must not stop checkpoints in silence: the ring would fill, and appends wait for ever.
 #[test]
 fn removed_file_of_an_open_extent_poisons_the_disk() {
@@ -204,7 +256,7 @@ fn removed_file_of_an_open_extent_poisons_the_disk() {
                     }
                 }
             };
-            let limit = std::time::Duration::from_secs(60);
+            let limit = Duration::from_secs(60);
             let error = tokio::time::timeout(limit, write).await.expect("appends hang");
             assert!(matches!(error, Error::Poisoned { .. }), "{error}");
             node.shutdown().await;
@@ -235,10 +287,10 @@ fn sparse_extent_is_compacted_when_a_full_disk_has_space_again() {
         let freed: Vec<Location> =
             locations.iter().enumerate().filter(|(n, _)| n % 4 > 0).map(|(_, l)| *l).collect();
         node.free(&freed).await.unwrap();
-        tokio::time::sleep(std::time::Duration::from_secs(10)).await;
+        tokio::time::sleep(Duration::from_secs(10)).await;
         assert_eq!(metrics.compactions.get(), 0, "there is no space");
         sim.set_capacity(DISK_BYTES);
-        tokio::time::sleep(std::time::Duration::from_secs(10)).await;
+        tokio::time::sleep(Duration::from_secs(10)).await;
         assert_eq!(metrics.compactions.get(), 1);
     });
 }

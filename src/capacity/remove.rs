@@ -1,0 +1,63 @@
+//! Removing extents. Whoever removes one forgets its id. So nothing of it may be left that a
+//! restart finds: not the file of a creation that failed, or that goes on although nobody waits for
+//! it.
+
+use crate::capacity::api::Error;
+use crate::capacity::node::CapacityNode;
+use crate::capacity::node::Home;
+use crate::capacity::store::Store;
+use crate::types::ExtentId;
+
+impl CapacityNode {
+    /// Removes an extent; see [`crate::capacity::Capacity::remove`].
+    pub(super) async fn remove_extent(&self, extent: ExtentId) -> Result<(), Error> {
+        while let Some(home) = self.home_unless_gone(extent)? {
+            let Home { store, extent } = home.clone();
+            self.owned("remove", async move { store.remove(&extent).await }).await?;
+            self.forget_removed(&home);
+            if !self.was_moved(&home) {
+                break;
+            }
+        }
+        for store in self.stores() {
+            let removing = async move { store.remove_half_made(extent).await };
+            self.owned("remove", removing).await?;
+        }
+        Ok(())
+    }
+
+    /// The extent's place; `None` when it is known to be gone.
+    pub(super) fn home_unless_gone(&self, extent: ExtentId) -> Result<Option<Home>, Error> {
+        match self.home(extent) {
+            Ok(home) => Ok(Some(home)),
+            Err(Error::NoSuchExtent { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+impl Store {
+    /// The node knows an extent that was created.
+    pub(crate) fn made(&self, id: ExtentId) {
+        self.half_made().remove(&id);
+    }
+
+    /// Removes what there is of an extent that the node does not know.
+    ///
+    /// # Errors
+    /// A restart may find a file of it: [`Error::Poisoned`], or [`Error::Ended`] while its creation
+    /// goes on, or after a panic.
+    pub(crate) async fn remove_half_made(&self, id: ExtentId) -> Result<(), Error> {
+        let found = self.half_made().get(&id).cloned();
+        match found {
+            None => return Ok(()),
+            Some(Some(extent)) => self.remove(&extent).await?,
+            Some(None) => {
+                self.health.check()?;
+                return Err(Error::Ended { doing: "create" });
+            }
+        }
+        self.made(id);
+        Ok(())
+    }
+}
