@@ -1,11 +1,11 @@
 //! Removing extents. Whoever removes one forgets its id. So nothing of it may be left that a
 //! restart finds: not the file of a creation that failed, or that goes on although nobody waits for
-//! it.
+//! it, and not one that a process before this one removed without a sync of the folder.
 
 use crate::capacity::api::Error;
 use crate::capacity::node::CapacityNode;
 use crate::capacity::node::Home;
-use crate::capacity::store::Store;
+use crate::capacity::store::{Store, folder_of};
 use crate::types::ExtentId;
 
 impl CapacityNode {
@@ -20,7 +20,10 @@ impl CapacityNode {
             }
         }
         for store in self.stores() {
-            let removing = async move { store.remove_half_made(extent).await };
+            let removing = async move {
+                store.remove_half_made(extent).await?;
+                store.sync_absence(extent).await
+            };
             self.owned("remove", removing).await?;
         }
         Ok(())
@@ -59,5 +62,13 @@ impl Store {
         }
         self.made(id);
         Ok(())
+    }
+
+    /// Makes it durable that an extent is not here. Whoever removed its file before this start may
+    /// have been killed before the sync of the folder: after a power failure it would be back.
+    async fn sync_absence(&self, id: ExtentId) -> Result<(), Error> {
+        let folder = folder_of(id);
+        // Removals since the start end with a sync.
+        if self.folders().contains(&folder) { Ok(()) } else { self.sync_folder(&folder).await }
     }
 }

@@ -61,7 +61,7 @@ pub(crate) struct Store {
     pub(crate) dirty: Mutex<BTreeMap<ExtentId, Arc<Extent>>>,
     /// Those with an open file.
     pub(super) open_files: OpenFiles,
-    /// Folders whose name is durable.
+    /// Folders synced since the start: their names are durable, and what is not in them.
     folders: Mutex<BTreeSet<String>>,
     /// Extents that the node does not know yet, or whose creation failed, so that a restart may
     /// find a file of them. Those that exist are there when the caller of their creation went away.
@@ -175,9 +175,10 @@ impl Store {
         match file.write_sync(0, vec![page.clone()]).await {
             Ok(()) => {}
             Err(DiskError::Full) => {
-                if let Err(error) = self.disk.remove(&path_of(id)).await {
-                    return Err(self.poison("remove", &error));
-                }
+                let removed = self.disk.remove(&path_of(id)).await;
+                removed.map_err(|error| self.poison("remove", &error))?;
+                // Another creation's sync may have made the name durable.
+                self.sync_folder(&folder_of(id)).await?;
                 self.half_made().remove(&id);
                 return Err(Error::Full);
             }
@@ -199,7 +200,7 @@ impl Store {
 
     /// Makes the names in a folder durable, and the folder's own name the first time.
     pub(crate) async fn sync_folder(&self, folder: &str) -> Result<(), Error> {
-        let known = self.folders.lock().unwrap_or_else(PoisonError::into_inner).contains(folder);
+        let known = self.folders().contains(folder);
         let mut names = vec![folder];
         if !known {
             names.extend(["extents", ""]);
@@ -210,8 +211,12 @@ impl Store {
             self.metrics.fsyncs.inc();
             self.disk.sync_dir(name).await.map_err(|e| self.poison("folder sync", &e))?;
         }
-        self.folders.lock().unwrap_or_else(PoisonError::into_inner).insert(folder.to_owned());
+        self.folders().insert(folder.to_owned());
         Ok(())
+    }
+
+    pub(super) fn folders(&self) -> MutexGuard<'_, BTreeSet<String>> {
+        self.folders.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Reserves space up to logical `end`, so that what is acknowledged from the journal can always be applied.

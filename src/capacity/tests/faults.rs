@@ -229,6 +229,32 @@ fn extent_whose_creation_was_given_up_is_removed_before_a_restart_finds_it() {
     }
 }
 
+/// As above, when the process was killed between the removal of the file and the folder's sync.
+#[test]
+fn extent_whose_removal_a_kill_cut_short_is_removed_before_a_power_failure() {
+    let (mut cut_short, extent) = (0, ExtentId::new(7));
+    for seed in 0..20 {
+        run(async {
+            let sims = [seed, 100 + seed].map(|seed| SimDisk::new(seed, DISK_BYTES));
+            let node = open(sims.iter().map(SimDisk::disk).collect()).await;
+            node.create(extent, ExtentKind::Log, ONE).await.unwrap();
+            sims.iter().for_each(|sim| sim.stall_syncs(Duration::from_secs(2)));
+            let removing = tokio::time::timeout(Duration::from_secs(1), node.remove(extent));
+            assert!(removing.await.is_err(), "a sync has to be waited for");
+            drop(node);
+
+            let node = open(sims.iter().map(SimDisk::restart_after_kill).collect()).await;
+            cut_short += u32::from(node.extents().await.is_empty());
+            node.remove(extent).await.unwrap();
+            drop(node);
+
+            let node = open(sims.iter().map(SimDisk::restart_after_power_cut).collect()).await;
+            assert_eq!(node.extents().await, [], "seed {seed}");
+        });
+    }
+    assert!(cut_short > 0, "no kill came between the two");
+}
+
 /// A file that somebody else removed must not stop checkpoints in silence: the ring would fill, and appends wait for ever.
 #[test]
 fn removed_file_of_an_open_extent_poisons_the_disk() {
