@@ -254,6 +254,11 @@ pub trait Capacity: Send + Sync + Debug {
     /// All extents, in id order.
     async fn extents(&self) -> Vec<ExtentInfo>;
 
+    /// Whether these are all there are: no disk of the store is out of service.
+    fn is_whole(&self) -> bool {
+        true
+    }
+
     /// Reads and verifies every live frame of an extent.
     ///
     /// # Errors

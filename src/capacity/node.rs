@@ -477,6 +477,10 @@ impl Capacity for CapacityNode {
         extents.values().map(|home| home.extent.info(home.store.number)).collect()
     }
 
+    fn is_whole(&self) -> bool {
+        !self.out
+    }
+
     async fn scrub(&self, extent: ExtentId) -> Result<ScrubReport, Error> {
         let home = self.home(extent)?;
         home.store.scrub(&home.extent, 0).await

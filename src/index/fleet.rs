@@ -1,15 +1,17 @@
-//! The partitions of a process: its hosts, and changes of the map that concern several partitions or hosts.
+//! The partitions of a process: its hosts, and changes of the map that concern several partitions
+//! or hosts.
 //!
 //! 1. `bootstrap.rs`: the first map of a new store.
 //! 2. Here: opening, routing to hosts, closing.
-//! 3. `change.rs`: splits, merges and moves, at most one of a partition at a time (`claims.rs`); `measure.rs`,
-//!    `balance.rs`: when; `spread.rs`: where to cut evenly; `status.rs`: what is shown of them.
+//! 3. `change.rs`: splits, merges and moves, at most one of a partition at a time (`claims.rs`);
+//!    `measure.rs`, `balance.rs`: when; `spread.rs`: where to cut evenly; `status.rs`: what is
+//!    shown of them.
 //! 4. `reopen.rs`: a partition that stopped writing, or did not open at the start, is opened
 //!    again; `rewrite.rs`: files are written anew without secrets of before; `cut.rs`: all
 //!    partitions as of one instant.
 //!
-//! Each host may have a thread of its own. They share nothing but the counts of uses of extents: what one tells another goes
-//! through the coordinator and the partition's log, as between processes.
+//! Each host may have a thread of its own. They share nothing but the pins of runs: what one tells
+//! another goes through the coordinator and the partition's log, as between processes.
 
 mod balance;
 mod bootstrap;
@@ -24,6 +26,7 @@ mod status;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::OnceLock;
 
@@ -40,9 +43,10 @@ use crate::index::api::ReadReply;
 use crate::index::api::Target;
 use crate::index::api::Write;
 use crate::index::api::WriteReply;
+use crate::index::engine;
 use crate::index::engine::Config;
-use crate::index::engine::Owned;
 use crate::index::engine::Parts;
+use crate::index::engine::Pins;
 use crate::index::engine::Shared;
 use crate::index::fleet::claims::Claims;
 use crate::index::fleet::reopen::Reopener;
@@ -77,9 +81,10 @@ pub struct Fleet {
 }
 
 impl Fleet {
-    /// Opens every partition of the coordinator's map, several at a time, on the host its descriptor names, or on the first
-    /// where that is none of these; a new store first gets its map of [`Config::initial_partitions`]. `hosts` are the
-    /// parts of each, which differ in their tasks only; they share the memory that `config` grants.
+    /// Opens every partition of the coordinator's map, several at a time, on the host its
+    /// descriptor names, or on the first where that is none of these; a new store first gets its
+    /// map of [`Config::initial_partitions`]. `hosts` are the parts of each, which differ in their
+    /// tasks only; they share the memory that `config` grants.
     ///
     /// A partition that needs files which are damaged or missing is quarantined: it answers
     /// [`Error::Quarantined`], all others serve. One whose files cannot be used for another reason
@@ -94,7 +99,8 @@ impl Fleet {
         Self::open_with(hosts, config, &boundaries).await
     }
 
-    /// As [`Self::open`], with the bounds between the partitions of a new store given: ascending, none empty.
+    /// As [`Self::open`], with the bounds between the partitions of a new store given: ascending,
+    /// none empty.
     ///
     /// # Errors
     /// As [`Self::open`].
@@ -108,7 +114,8 @@ impl Fleet {
         let (coordinator, control) = (Arc::clone(&first.coordinator), first.env.tasks.clone());
         bootstrap::create_map(coordinator.as_ref(), boundaries).await?;
         let map = PartitionMap::load(coordinator.as_ref()).await?;
-        let owned = Arc::new(Owned::default());
+        engine::upgrade(coordinator.as_ref(), first.capacity.as_ref(), &map).await?;
+        let pins = Arc::<Pins>::default();
         let config = Config {
             memtable_bytes_max: config.memtable_bytes_max / count,
             block_cache_bytes: config.block_cache_bytes / count,
@@ -118,7 +125,7 @@ impl Fleet {
         let shared: Vec<Arc<Shared>> = (0..)
             .zip(hosts)
             .map(|(id, parts)| {
-                Arc::new(Shared::new(parts, config, (HostId::new(id), Arc::clone(&owned))))
+                Arc::new(Shared::new(parts, config, (HostId::new(id), Arc::clone(&pins))))
             })
             .collect();
         let opening = shared.into_iter().map(|shared| {
@@ -149,7 +156,6 @@ impl Fleet {
             }
             return Err(error);
         }
-        // Only when all have noted what they use: an extent may be shared by partitions of two hosts.
         opened.iter().for_each(Host::begin_upkeep);
         let (claims, stop) = (Arc::<Claims>::default(), CancellationToken::new());
         let all: Vec<_> = opened.iter().map(|host| Arc::clone(&host.opened)).collect();
@@ -177,8 +183,9 @@ impl Fleet {
         })
     }
 
-    /// Looks at the load and changes the map as `control`'s tasks, not the first host's: on a thread of their own they do not
-    /// queue behind thousands of requests, which is when they are needed.
+    /// Looks at the load and changes the map as `control`'s tasks, not the first host's: on a
+    /// thread of their own they do not queue behind thousands of requests, which is when they are
+    /// needed.
     #[must_use]
     pub fn controlled_by(self, control: Tasks) -> Self {
         Self { control, ..self }
@@ -189,8 +196,8 @@ impl Fleet {
         drop(self.audit_log.set(audit_log));
     }
 
-    /// Refuses writes from now on, flushes all partitions so that the next start has nothing to replay, and ends all tasks.
-    /// Reads go on being answered.
+    /// Refuses writes from now on, flushes all partitions so that the next start has nothing to
+    /// replay, and ends all tasks. Reads go on being answered.
     pub async fn shutdown(&self) {
         // First: a change may be waiting for a partition to open.
         self.stop.cancel();
@@ -254,6 +261,8 @@ impl IndexHost for Fleet {
     }
 
     async fn owned_extents(&self) -> Vec<ExtentId> {
-        self.hosts.first().map_or_else(Vec::new, |host| host.shared.owned())
+        let partitions = self.hosts.iter().flat_map(|host| host.opened.all());
+        let uses: BTreeSet<ExtentId> = partitions.flat_map(|one| one.core.uses()).collect();
+        uses.into_iter().collect()
     }
 }

@@ -44,8 +44,6 @@ impl Host {
     /// The first other error of any of them; then none is open.
     pub(crate) async fn open(shared: Arc<Shared>, ids: Vec<PartitionId>) -> Result<Self, Error> {
         let shared_by_all = &shared;
-        // What a partition uses that does not open cannot be known, and others may share it.
-        let mut held = shared.own_all().await;
         let opened: Vec<Result<Partition, NotOpened>> = stream::iter(ids)
             .map(|id| Partition::open_or_tell(shared_by_all, id))
             .buffer_unordered(shared.config.parallel_opens.max(1))
@@ -70,13 +68,10 @@ impl Host {
             }
             return Err(error);
         }
-        if closed.is_empty() {
-            shared.release(&std::mem::take(&mut held));
-        }
         for one in &closed {
             shared.parts.metrics.closed(one.is_quarantined(), 1);
         }
-        let opened = Arc::new(Opened::new(partitions, closed, held));
+        let opened = Arc::new(Opened::new(partitions, closed));
         let (stop, upkeep) = (CancellationToken::new(), Mutex::default());
         Ok(Self { shared, opened, stop, upkeep })
     }

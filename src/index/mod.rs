@@ -1,12 +1,15 @@
-//! The index: rows about accounts, containers and blobs, range-partitioned by routing key, stored in extents.
+//! The index: rows about accounts, containers and blobs, range-partitioned by routing key, stored
+//! in extents.
 //!
 //! 1. `api/`: what a front end, reclaim and the checker ask; `record.rs`: the records they get.
-//! 2. `map.rs`: who owns which range; `fleet.rs`, `host.rs`: the partitions open here, and how the map changes.
+//! 2. `map.rs`: who owns which range; `fleet.rs`, `host.rs`: the partitions open here, and how the
+//!    map changes.
 //! 3. `engine/`: a partition: log, memtables, runs, recovery, over capacity's API.
 //! 4. `load/`: what a partition notes of its load, and when to split it.
 //! 5. `objects/`: what rows mean, behind the seam of `rows.rs`.
 //!
-//! Invariants: I5 descriptors tile the key space (`map.rs`) · I2, I6, I14, I16 in `engine/` · I7, I9, I10 in `objects/`.
+//! Invariants: I5 descriptors tile the key space (`map.rs`) · I2, I6, I14, I16 in `engine/` · I7,
+//! I9, I10 in `objects/`.
 //!
 //! Not here: user bytes (they go to extents before their row is written).
 
@@ -40,7 +43,7 @@ pub use api::{
     FillLayer, PageRange, PageRanges, PageSpan, PagesWritten, ReadPages, SequenceAction,
     SequenceBounds, SharePages, SharedPages, UpdatePages, WritePages,
 };
-pub use engine::{Config, CutPartition, ExtentIds, Offline, Parts, open_offline};
+pub use engine::{Config, CutPartition, ExtentIds, ExtentRecord, Offline, Parts, open_offline};
 pub use fleet::{CHILDREN_MAX, ChangeError, Changed, ConsistentCut, Fleet};
 pub use fleet::{ChangeEvent, ChangeKind, PartitionStatus};
 pub use inflight::{InFlight, ReadGuard};

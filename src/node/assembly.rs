@@ -4,7 +4,6 @@
 use std::sync::Arc;
 
 use crate::capacity::Capacity;
-use crate::capacity::ExtentInfo;
 use crate::coordinator::Coordinator;
 use crate::coordinator::IdAllocator;
 use crate::coordinator::counter;
@@ -73,7 +72,6 @@ pub struct Assembly {
     pub inflight: InFlight,
     extent_ids: Arc<IdAllocator>,
     metrics: index::Metrics,
-    extents_before_open: Vec<ExtentInfo>,
 }
 
 impl Assembly {
@@ -87,8 +85,6 @@ impl Assembly {
         front: &Env,
         registry: &mut Registry,
     ) -> Result<Self, NodeError> {
-        // Before anything is created: what is there now may be left over.
-        let extents_before_open = base.capacity.extents().await;
         let extent_ids = base.ids(counter::EXTENT_IDS);
         let metrics = index::Metrics::default();
         metrics.register(registry);
@@ -119,7 +115,6 @@ impl Assembly {
             inflight: InFlight::default(),
             extent_ids,
             metrics,
-            extents_before_open,
         })
     }
 
@@ -149,7 +144,6 @@ impl Assembly {
             config,
             metrics: ReclaimMetrics::registered(registry),
             index: self.metrics.clone(),
-            extents_before_open: self.extents_before_open.clone(),
         })
     }
 }

@@ -1,11 +1,11 @@
-//! The audit: frees what no row names. The only place that concludes from the absence of a reference, so every doubt ends
-//! it.
+//! The audit: frees of data extents what no row names. The only place that concludes from the
+//! absence of a reference, so every doubt ends it. Logs and runs are not freed here: `verify.rs`
+//! holds them against the records of the partitions.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
 
 use crate::capacity;
-use crate::capacity::ExtentInfo;
 use crate::capacity::ExtentKind;
 use crate::capacity::ExtentState;
 use crate::index::inflight::CopyWatch;
@@ -13,6 +13,7 @@ use crate::index::inflight::ReadMark;
 use crate::reclaim::Error;
 use crate::reclaim::live::Live;
 use crate::reclaim::service::Reclaim;
+use crate::reclaim::verify;
 use crate::reclaim::walk;
 use crate::types::ExtentId;
 
@@ -27,13 +28,16 @@ pub struct AuditReport {
     pub copied: u64,
     /// Data extents left to the next audit because a read of them went on.
     pub read: u64,
-    /// Log and run extents removed.
-    pub removed: u64,
+    /// Logs and runs that are there and in no partition's record.
+    pub orphaned: u64,
+    /// Logs and runs that partitions served here use and that are not there.
+    pub missing: u64,
     /// Extents left alone because their disk takes no writes; a later audit frees them.
     pub poisoned: u64,
 }
 
-/// Holds every sealed data extent that no running write has bytes in against all rows, and frees the rest of it.
+/// Holds every sealed data extent that no running write has bytes in against all rows, and frees
+/// the rest of it.
 ///
 /// The order is what makes it safe: first the list of extents, then the walk. A write that was
 /// running at the list is excluded with its extent; one that had ended had committed, so the walk
@@ -41,10 +45,7 @@ pub struct AuditReport {
 /// what keeps them safe stands in `index/inflight/copies.rs`. Shared bytes that lost their last row
 /// before the end of the walk may still be streamed by a reader that looked them up before: each
 /// extent waits for the reads that name it, and no other does (`index/inflight/reads.rs`).
-pub(super) async fn audit(
-    reclaim: &Reclaim,
-    orphans: &BTreeSet<ExtentId>,
-) -> Result<AuditReport, Error> {
+pub(super) async fn audit(reclaim: &Reclaim) -> Result<AuditReport, Error> {
     let mut report = AuditReport::default();
     let copies = reclaim.inflight.watch_copies();
     let listed = reclaim.capacity.extents().await;
@@ -54,9 +55,10 @@ pub(super) async fn audit(
         .map(|info| info.extent)
         .filter(|extent| !reclaim.inflight.is_written(*extent))
         .collect();
-    // A start that finds an extent's first page damaged takes it for data: no row names a log or a run.
-    let named = named(reclaim).await?;
-    candidates.retain(|extent| !named.contains(extent));
+    // A start that finds an extent's first page damaged takes it for data: no row names a log or a
+    // run.
+    let recorded = reclaim.partitions.extents().await?;
+    candidates.retain(|extent| !recorded.contains(extent));
     let mut waiting = Waiting::default();
     while !candidates.is_empty() {
         let mut live = Live::new(candidates.iter().copied(), reclaim.config.audit_ranges_max);
@@ -76,7 +78,7 @@ pub(super) async fn audit(
         }
     }
     waiting.free(reclaim, &copies, &mut report).await?;
-    remove_orphans(reclaim, &listed, orphans, &mut report).await?;
+    verify::verify(reclaim, &mut report).await?;
     Ok(report)
 }
 
@@ -176,52 +178,4 @@ async fn wait_for_look_ups(
         reclaim.env.clock.sleep(reclaim.config.audit_wait).await;
     }
     Ok(())
-}
-
-/// The logs and runs among `before`, listed before the partitions were opened, that none of them names now.
-pub(super) async fn orphans(
-    reclaim: &Reclaim,
-    before: &[ExtentInfo],
-) -> Result<BTreeSet<ExtentId>, Error> {
-    let named = named(reclaim).await?;
-    Ok(before
-        .iter()
-        .filter(|info| matches!(info.kind, ExtentKind::Log | ExtentKind::Run))
-        .map(|info| info.extent)
-        .filter(|extent| !named.contains(extent))
-        .collect())
-}
-
-async fn remove_orphans(
-    reclaim: &Reclaim,
-    listed: &[ExtentInfo],
-    orphans: &BTreeSet<ExtentId>,
-    report: &mut AuditReport,
-) -> Result<(), Error> {
-    let present = listed.iter().map(|info| info.extent).filter(|extent| orphans.contains(extent));
-    let present: Vec<ExtentId> = present.collect();
-    if present.is_empty() {
-        return Ok(());
-    }
-    let named = named(reclaim).await?;
-    for extent in present.into_iter().filter(|extent| !named.contains(extent)) {
-        match reclaim.capacity.remove(extent).await {
-            Ok(()) => {
-                reclaim.metrics.removed_extents.inc();
-                report.removed += 1;
-            }
-            Err(capacity::Error::Poisoned { .. }) => report.poisoned += 1,
-            Err(error) => return Err(error.into()),
-        }
-    }
-    Ok(())
-}
-
-/// All logs and runs in use. A partition that does not serve would name none of its own: then this fails.
-async fn named(reclaim: &Reclaim) -> Result<BTreeSet<ExtentId>, Error> {
-    let map = reclaim.partitions.map().await?;
-    walk::prove_all(reclaim, &map).await?;
-    let mut named: BTreeSet<ExtentId> = reclaim.host.owned_extents().await.into_iter().collect();
-    named.extend(map.partitions().iter().flat_map(|partition| &partition.log));
-    Ok(named)
 }

@@ -28,8 +28,6 @@ pub struct ReclaimMetrics {
     pub audits_held: Counter,
     /// Data extents that audits held against the rows.
     pub audited_extents: Counter,
-    /// Log and run extents removed because no partition names them.
-    pub removed_extents: Counter,
     /// Data extents that audits left to the next one because a read went on.
     pub read_extents: Counter,
     /// Warnings about reads that have run for long.
@@ -40,6 +38,10 @@ pub struct ReclaimMetrics {
     pub oldest_read_seconds: Gauge,
     /// Payload bytes of garbage that running reads held in the last pass.
     pub held_bytes: Gauge,
+    /// Logs and runs that the last audit found in no partition's record.
+    pub orphaned_extents: Gauge,
+    /// Logs and runs in use that the last audit did not find.
+    pub missing_extents: Gauge,
 }
 
 impl ReclaimMetrics {
@@ -48,7 +50,7 @@ impl ReclaimMetrics {
     pub fn registered(registry: &mut Registry) -> Self {
         let metrics = Self::default();
         let inner = registry.sub_registry_with_prefix("reclaim");
-        let counters: [(&str, &str, &Counter); 14] = [
+        let counters: [(&str, &str, &Counter); 13] = [
             ("freed_bytes", "Payload bytes of garbage rows freed", &metrics.freed_bytes),
             ("garbage_rows", "Garbage rows freed and forgotten", &metrics.garbage_rows),
             ("rolled_extents", "Open extents sealed for their garbage", &metrics.rolled_extents),
@@ -59,7 +61,6 @@ impl ReclaimMetrics {
             ("audits_failed", "Audits given up", &metrics.audits_failed),
             ("audits_held", "Audits given up for look-ups without end", &metrics.audits_held),
             ("audited_extents", "Data extents held against the rows", &metrics.audited_extents),
-            ("removed_extents", "Orphaned log and run extents", &metrics.removed_extents),
             ("read_extents", "Extents left to the next audit for reads", &metrics.read_extents),
             ("passed_over", "Steps that went on without a failing partition", &metrics.passed_over),
             ("long_reads", "Warnings about reads that run for long", &metrics.long_reads),
@@ -67,8 +68,10 @@ impl ReclaimMetrics {
         for (name, help, counter) in counters {
             inner.register(name, help, counter.clone());
         }
-        let gauges: [(&str, &str, &Gauge); 2] = [
+        let gauges: [(&str, &str, &Gauge); 4] = [
             ("oldest_read_seconds", "Age of the oldest running read", &metrics.oldest_read_seconds),
+            ("orphaned_extents", "Logs and runs in no record", &metrics.orphaned_extents),
+            ("missing_extents", "Logs and runs in use, not there", &metrics.missing_extents),
             ("held_bytes", "Garbage that running reads keep from being freed", &metrics.held_bytes),
         ];
         for (name, help, gauge) in gauges {

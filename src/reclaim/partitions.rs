@@ -1,5 +1,6 @@
 //! Where reclaim learns which partitions there are.
 
+use std::collections::BTreeSet;
 use std::fmt::Debug;
 use std::sync::Arc;
 
@@ -7,9 +8,11 @@ use async_trait::async_trait;
 
 use crate::coordinator::Coordinator;
 use crate::index::Error;
+use crate::index::ExtentRecord;
 use crate::index::PartitionDescriptor;
 use crate::index::PartitionMap;
 use crate::index::Target;
+use crate::types::ExtentId;
 
 /// The current partition map.
 #[async_trait]
@@ -19,6 +22,12 @@ pub trait Partitions: Send + Sync + Debug {
     /// # Errors
     /// As [`PartitionMap::load`].
     async fn map(&self) -> Result<PartitionMap, Error>;
+
+    /// All logs and runs that some partition may have, served here or not.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`], [`Error::Corrupt`].
+    async fn extents(&self) -> Result<BTreeSet<ExtentId>, Error>;
 }
 
 /// The map as the coordinator holds it.
@@ -29,6 +38,11 @@ pub struct CoordinatorPartitions(pub Arc<dyn Coordinator>);
 impl Partitions for CoordinatorPartitions {
     async fn map(&self) -> Result<PartitionMap, Error> {
         PartitionMap::load(self.0.as_ref()).await
+    }
+
+    async fn extents(&self) -> Result<BTreeSet<ExtentId>, Error> {
+        let records = ExtentRecord::load_all(self.0.as_ref()).await?;
+        Ok(records.values().flat_map(ExtentRecord::all).collect())
     }
 }
 

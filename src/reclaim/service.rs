@@ -9,7 +9,6 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use crate::capacity::Capacity;
-use crate::capacity::ExtentInfo;
 use crate::env::Env;
 use crate::index;
 use crate::index::InFlight;
@@ -32,10 +31,10 @@ use crate::reclaim::readers::Warned;
 use crate::reclaim::roll;
 use crate::reclaim::tags;
 use crate::types::Epoch;
-use crate::types::ExtentId;
 use crate::types::PartitionId;
 
-/// After a pass that walked over garbage for long there is a pause of so many times `interval_max` at most.
+/// After a pass that walked over garbage for long there is a pause of so many times `interval_max`
+/// at most.
 const PAUSES_MAX: u32 = 8;
 
 /// What reclaim works on.
@@ -57,9 +56,6 @@ pub struct Setup {
     pub metrics: ReclaimMetrics,
     /// What the partitions count: dropped shared bytes call for an audit.
     pub index: index::Metrics,
-    /// What [`Capacity::extents`] answered before the partitions were opened: logs and runs among them that no
-    /// partition names are left-overs of a crash. Later ones may be in the making.
-    pub extents_before_open: Vec<ExtentInfo>,
 }
 
 /// Gives space back in the background.
@@ -73,26 +69,14 @@ pub struct Reclaim {
     pub(super) config: ReclaimConfig,
     pub(super) metrics: ReclaimMetrics,
     index: index::Metrics,
-    extents_before_open: Vec<ExtentInfo>,
 }
 
 impl Reclaim {
     /// Reclaim that does nothing until it is started or told to.
     #[must_use]
     pub fn new(setup: Setup) -> Arc<Self> {
-        let Setup { host, partitions, capacity, inflight, env, config, metrics, index, .. } = setup;
-        let extents_before_open = setup.extents_before_open;
-        Arc::new(Self {
-            host,
-            partitions,
-            capacity,
-            inflight,
-            env,
-            config,
-            metrics,
-            index,
-            extents_before_open,
-        })
+        let Setup { host, partitions, capacity, inflight, env, config, metrics, index } = setup;
+        Arc::new(Self { host, partitions, capacity, inflight, env, config, metrics, index })
     }
 
     /// Starts the loops as tasks of `env`; they end when it stops. To be called once all partitions
@@ -119,7 +103,8 @@ impl Reclaim {
         while self.wait(pause).await {
             let busy = self.pass(&mut state).await;
             pause = if busy { self.config.interval } else { pause.saturating_mul(2) };
-            // The walk over garbage passes over what was forgotten until the index compacts it away.
+            // The walk over garbage passes over what was forgotten until the index compacts it
+            // away.
             pause = pause
                 .min(self.config.interval_max)
                 .max(state.seen.walked.saturating_mul(9).min(longest));
@@ -133,8 +118,8 @@ impl Reclaim {
         }
     }
 
-    /// One pass over all partitions. Whether there is more to do soon. A partition that fails does not keep the others
-    /// from giving space back.
+    /// One pass over all partitions. Whether there is more to do soon. A partition that fails does
+    /// not keep the others from giving space back.
     pub(super) async fn pass(&self, state: &mut PassState) -> bool {
         let map = match self.partitions.map().await {
             Ok(map) => map,
@@ -194,13 +179,9 @@ impl Reclaim {
     }
 
     async fn run_audits(self: Arc<Self>) {
-        let mut orphans = None;
         let mut pause = self.config.audit_delay;
         let mut dropped = 0;
         loop {
-            if orphans.is_none() {
-                orphans = self.orphans().await;
-            }
             if !self.wait_for_audit(pause, dropped).await {
                 return;
             }
@@ -209,7 +190,7 @@ impl Reclaim {
                 roll::roll_for_audit(&self).await;
             }
             dropped = now;
-            pause = match self.audit(orphans.as_ref().unwrap_or(&BTreeSet::new())).await {
+            pause = match self.audit().await {
                 Ok(report) if report.read > 0 => {
                     self.config.audit_wait_max.min(self.config.audit_every)
                 }
@@ -219,8 +200,8 @@ impl Reclaim {
         }
     }
 
-    /// Waits for the next audit, which comes early once much shared content was dropped: `dropped` had been at the last
-    /// one. False when the program stops.
+    /// Waits for the next audit, which comes early once much shared content was dropped: `dropped`
+    /// had been at the last one. False when the program stops.
     async fn wait_for_audit(&self, pause: Duration, dropped: u64) -> bool {
         let (step, mut left) = (self.config.audit_soon, pause);
         while left > step {
@@ -236,20 +217,9 @@ impl Reclaim {
         self.wait(left).await
     }
 
-    /// Left-over logs and runs; `None` when the partitions do not all serve.
-    pub(super) async fn orphans(&self) -> Option<BTreeSet<ExtentId>> {
-        match audit::orphans(self, &self.extents_before_open).await {
-            Ok(orphans) => Some(orphans),
-            Err(error) => {
-                log_failure("orphans", &error);
-                None
-            }
-        }
-    }
-
     /// One audit.
-    pub(super) async fn audit(&self, orphans: &BTreeSet<ExtentId>) -> Result<AuditReport, Error> {
-        let result = audit::audit(self, orphans).await;
+    pub(super) async fn audit(&self) -> Result<AuditReport, Error> {
+        let result = audit::audit(self).await;
         match &result {
             Ok(report) => {
                 self.metrics.audits.inc();
@@ -286,7 +256,8 @@ impl Reclaim {
         }
     }
 
-    /// Fails once the program stops: called between steps, so that shutdown waits for one step at most.
+    /// Fails once the program stops: called between steps, so that shutdown waits for one step at
+    /// most.
     pub(super) fn go_on(&self) -> Result<(), Error> {
         if self.env.tasks.stopping().is_cancelled() { Err(Error::Stopping) } else { Ok(()) }
     }

@@ -76,11 +76,6 @@ async fn pages(
     Ok(pages)
 }
 
-/// Has every partition commit something.
-pub(super) async fn prove_all(reclaim: &Reclaim, map: &PartitionMap) -> Result<(), Error> {
-    prove_in(reclaim, map, &KeyRange::all()).await
-}
-
 /// Has every partition with keys in a range commit something.
 pub(super) async fn prove_in(
     reclaim: &Reclaim,

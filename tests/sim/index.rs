@@ -36,6 +36,7 @@ use crate::client::Client;
 use crate::contests::Contests;
 use crate::counts::Counts;
 use crate::draw::Draw;
+use crate::extents;
 use crate::model::Blob;
 use crate::rig::Device;
 use crate::rig::End;
@@ -185,6 +186,7 @@ pub(crate) fn run_planned(seed: u64, device: Device, plans: &[Plan], counts: &Co
     let draw = Draw::new(seed.wrapping_add(1 << 32));
     let stumbles = Draw::new(seed.wrapping_add(2 << 32));
     let streams = Draw::new(seed.wrapping_add(3 << 32));
+    let releases = Draw::new(seed.wrapping_add(4 << 32));
     let both = plans.iter().any(|plan| plan.trouble == Trouble::OneDisk);
     let disks = if draw.percent(20) || both { 2 } else { 1 };
     let mut rig = Rig::new(seed, disks, DISK_BYTES, device);
@@ -200,6 +202,7 @@ pub(crate) fn run_planned(seed: u64, device: Device, plans: &[Plan], counts: &Co
                 draw: &draw,
                 stumbles: &stumbles,
                 streams: &streams,
+                releases: &releases,
                 store: &store,
                 model: &model,
                 sims,
@@ -220,6 +223,7 @@ pub(crate) fn run_planned(seed: u64, device: Device, plans: &[Plan], counts: &Co
             draw: &draw,
             stumbles: &stumbles,
             streams: &streams,
+            releases: &releases,
             store: &store,
             model: &model,
             sims,
@@ -259,6 +263,8 @@ pub(crate) struct Session<'a> {
     stumbles: &'a Draw,
     /// What slow readers do.
     pub(crate) streams: &'a Draw,
+    /// Before which sessions the store is as an older release leaves it.
+    releases: &'a Draw,
     store: &'a SimulatedStore,
     pub(crate) model: &'a RefCell<Model>,
     pub(crate) sims: Vec<SimDisk>,
@@ -272,6 +278,9 @@ impl Session<'_> {
     }
 
     async fn run(self, machine: Machine) -> Result<(), Violation> {
+        if self.releases.percent(10) && extents::forget_records(&machine, self.store).await {
+            self.counts.add("stores of an older release", 1);
+        }
         let stack = match Stack::open(&machine, self.store, self.borders).await {
             Ok(stack) => stack,
             Err(_) if self.plan.trouble != Trouble::None => {
@@ -487,6 +496,7 @@ impl Session<'_> {
         clients[0].check_contests().await?;
         clients[0].check_search().await?;
         self.garbage_is_gone(&stack, |_| true).await?;
+        extents::are_all_used(&stack, self.store).await?;
         self.writes_resume(&clients[0]).await?;
         join_all(clients.into_iter().map(|client| client.run(5)))
             .await
@@ -542,6 +552,7 @@ impl Session<'_> {
             draw: self.draw,
             stumbles: self.stumbles,
             streams: self.streams,
+            releases: self.releases,
             store: self.store,
             model: self.model,
             sims: self.sims.clone(),

@@ -151,6 +151,10 @@ impl Capacity for Watched {
         self.capacity.extents().await
     }
 
+    fn is_whole(&self) -> bool {
+        self.capacity.is_whole()
+    }
+
     async fn scrub(&self, extent: ExtentId) -> Result<ScrubReport, Error> {
         self.capacity.scrub(extent).await
     }

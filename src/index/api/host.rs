@@ -43,12 +43,13 @@ pub trait IndexHost: Send + Sync + Debug {
     /// [`Error`].
     async fn read(&self, target: Target, read: Read) -> Result<ReadReply, Error>;
 
-    /// Changes one partition; durable when it returns. Not cancel-safe: run it in a task of its own.
+    /// Changes one partition; durable when it returns. Not cancel-safe: run it in a task of its
+    /// own.
     ///
     /// # Errors
     /// [`Error`]; after [`Error::Unavailable`] the change may or may not have happened.
     async fn write(&self, target: Target, write: Write) -> Result<WriteReply, Error>;
 
-    /// The log and run extents of all partitions hosted here, for the audit.
+    /// The log and run extents that the partitions hosted here use now.
     async fn owned_extents(&self) -> Vec<ExtentId>;
 }

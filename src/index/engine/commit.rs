@@ -1,5 +1,5 @@
-//! The committer: the one task that extends a partition's log. It takes what is queued, evaluates it in order, makes it
-//! durable with one append, and answers; meanwhile the next batch queues up.
+//! The committer: the one task that extends a partition's log. It takes what is queued, evaluates
+//! it in order, makes it durable with one append, and answers; meanwhile the next batch queues up.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -28,7 +28,6 @@ use crate::index::engine::table::Tables;
 use crate::index::engine::view::{Snapshot, Sources};
 use crate::index::rows::Family;
 use crate::index::rows::RowBatch;
-use crate::types::ExtentId;
 use crate::types::Sequence;
 use crate::types::Timestamp;
 
@@ -57,17 +56,17 @@ pub(crate) type Frozen = (Arc<Tables>, Sequence);
 /// What maintenance asks of the committer.
 #[derive(Debug)]
 pub(crate) enum Command {
-    /// Starts a new memtable and gives the full one; or the one still frozen; nothing when there are no rows.
+    /// Starts a new memtable and gives the full one; or the one still frozen; nothing when there
+    /// are no rows.
     Freeze(oneshot::Sender<Result<Option<Frozen>, Failed>>),
     /// Makes new runs part of the partition.
     Install(Edit, oneshot::Sender<Result<(), Failed>>),
+    /// Has so many ids of extents recorded, at least.
+    Reserve(usize, oneshot::Sender<Result<(), Failed>>),
     /// Stands still between two batches until the holder lets go.
     Hold(oneshot::Sender<Result<Held, Failed>>),
     /// Refuses whoever waits, and ends the task.
     SendAway,
-    /// As [`Self::SendAway`], and ends the uses of log and runs: the partition was opened again,
-    /// with uses of its own.
-    GiveUp,
     /// Ends the task.
     Stop,
 }
@@ -109,12 +108,11 @@ pub(crate) struct Committer {
     /// Runs that a manifest names of which nobody knows whether it is durable. The next roll cuts
     /// it off.
     pub(crate) doubtful: Vec<Arc<Run>>,
-    /// Logs made for a change of the map whose outcome is unknown.
-    pub(crate) left_over: Vec<ExtentId>,
 }
 
 impl Committer {
-    /// Serves until told to stop. Whoever still waits then learns that the partition is unavailable.
+    /// Serves until told to stop. Whoever still waits then learns that the partition is
+    /// unavailable.
     pub(crate) async fn run(mut self) {
         let ops = self.core.shared.config.batch_ops;
         let mut taken = VecDeque::new();
@@ -128,10 +126,6 @@ impl Committer {
                     command = self.commands.recv() => match command {
                         Some(Command::Stop) | None => break,
                         Some(Command::SendAway) => return self.send_away().await,
-                        Some(Command::GiveUp) => {
-                            self.let_go();
-                            return self.send_away().await;
-                        }
                         Some(command) => self.obey(command).await,
                     },
                     count = self.queue.recv_many(&mut fresh, ops) => {
@@ -199,8 +193,8 @@ impl Committer {
         }
     }
 
-    /// Refuses what is taken without trying it: after a split the memtable is the children's too, and they would see the rows
-    /// of a write that is not to be.
+    /// Refuses what is taken without trying it: after a split the memtable is the children's too,
+    /// and they would see the rows of a write that is not to be.
     fn turn_away(&self, taken: &mut VecDeque<Waiting>, failed: &Failed) {
         // None of it was begun: it may wait for the next owner.
         let refused = self.core.may_write().err().unwrap_or_else(|| failed.clone().into());
@@ -237,7 +231,8 @@ impl Committer {
             // Before it is durable: counted twice at worst, which makes an audit run early.
             self.core.shared.parts.metrics.shared_dropped(rows.shared_dropped);
             for (number, (family, key, value)) in rows.changes.into_iter().enumerate() {
-                // Not visible to readers before it is published; the next writes of the batch see it.
+                // Not visible to readers before it is published; the next writes of the batch see
+                // it.
                 self.sources.active.insert(family, key.clone(), batch.last, value);
                 batch.added.push((family, key, batch.last));
                 if number % TURN_ROWS == TURN_ROWS - 1 {
@@ -305,8 +300,8 @@ impl Committer {
             }
         };
         let told = match (first, second) {
-            // Another owner has the partition, and perhaps what the first try wrote: whoever waits must not try again
-            // there as if nothing had happened.
+            // Another owner has the partition, and perhaps what the first try wrote: whoever waits
+            // must not try again there as if nothing had happened.
             (Failed::Other(reason), Failed::Fenced) => {
                 self.stop_after(&Failed::Fenced);
                 return Err(Failed::Other(reason));
@@ -339,7 +334,7 @@ impl Committer {
         match self.log.roll(manifest).await {
             Ok(()) => {
                 self.rolls = Rolls::default();
-                self.doubtful.drain(..).for_each(|run| run.retire());
+                self.doubtful.drain(..).for_each(|run| run.retire(&self.core.extents));
                 self.core.set_log_extents(self.log.extents());
                 Ok(())
             }

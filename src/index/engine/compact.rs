@@ -1,4 +1,5 @@
-//! Compaction: several runs of a family become one, so that a read asks few of them and deleted rows go away.
+//! Compaction: several runs of a family become one, so that a read asks few of them and deleted
+//! rows go away.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -17,18 +18,21 @@ use crate::types::PartitionKeys;
 const LIKE_RUNS: usize = 4;
 /// Runs a family may have; with so many the cheapest merge is done whatever the sizes.
 const RUNS_MAX: usize = 8;
-/// A run is like those newer than it when it is at most so many times as large as all of them together.
+/// A run is like those newer than it when it is at most so many times as large as all of them
+/// together.
 const LIKE_RATIO: u64 = 1;
-/// Tombstones in percent of all rows at which a family is merged whole, so that deleted rows give their space back.
+/// Tombstones in percent of all rows at which a family is merged whole, so that deleted rows give
+/// their space back.
 const TOMBSTONES_MAX_PERCENT: u64 = 30;
-/// A run is written anew when so much of it is rows of former neighbours: millions of rows are not, for the few that were cut
-/// off them.
+/// A run is written anew when so much of it is rows of former neighbours: millions of rows are not,
+/// for the few that were cut off them.
 const FOREIGN_PERCENT: u64 = 20;
 /// Below this a family's tombstones are not worth a merge.
 const TOMBSTONES_MIN: u64 = 10_000;
 
 impl Partition {
-    /// Merges runs of one family if any needs it; tells whether it did. Gives up when a change of the map waits for it.
+    /// Merges runs of one family if any needs it; tells whether it did. Gives up when a change of
+    /// the map waits for it.
     ///
     /// # Errors
     /// [`Failed`]; the partition goes on unless another owner has it or nobody knows where its log
@@ -58,7 +62,8 @@ impl Partition {
                 let bottom = range.end == runs.len();
                 let chosen = runs.get(range).unwrap_or_default();
                 let merged = self.merge(family, chosen, bottom).await;
-                // What was given up or had no room may work at any time; a damaged run fails as long as the runs are the same.
+                // What was given up or had no room may work at any time; a damaged run fails as
+                // long as the runs are the same.
                 if matches!(merged, Ok(false) | Err(Failed::Full | Failed::Refused(_))) {
                     self.core.runs_are_changed();
                 }
@@ -79,10 +84,12 @@ impl Partition {
         let rows = runs.iter().map(|run| run.entry().rows).sum();
         let merge = Merge::of_runs(runs, family, &self.core.keys);
         let what = (family, rows, bottom);
+        let owner = (&self.core.extents, self.core.epoch);
+        self.reserve(1).await?;
         let into = tokio::select! {
             biased;
             () = self.way.wanted() => return Ok(false),
-            into = flush::write_run(shared, self.core.epoch, what, merge) => into?,
+            into = flush::write_run(shared, owner, what, merge) => into?,
         };
         let merged = runs.iter().map(|run| run.extent()).collect();
         let install = |answer| Command::Install(Edit::Compacted { family, merged, into }, answer);
@@ -96,7 +103,8 @@ impl Partition {
     }
 }
 
-/// The oldest run of which more than a share is rows of former neighbours: written anew alone, it is shared with nobody.
+/// The oldest run of which more than a share is rows of former neighbours: written anew alone, it
+/// is shared with nobody.
 fn foreign(runs: &[Arc<Run>], keys: &PartitionKeys, percent: u64) -> Option<Range<usize>> {
     let is_foreign = |run: &Arc<Run>| !run.lies_in(keys) && run.percent_outside(keys) >= percent;
     let last = runs.iter().rposition(is_foreign)?;
@@ -112,7 +120,8 @@ fn pick(runs: &[Arc<Run>]) -> Option<Range<usize>> {
     if many { Some(0..runs.len()) } else { pick_by_size(&sizes) }
 }
 
-/// Size-tiered: from the newest on as long as sizes are alike; the cheapest neighbours when there are too many.
+/// Size-tiered: from the newest on as long as sizes are alike; the cheapest neighbours when there
+/// are too many.
 fn pick_by_size(sizes: &[u64]) -> Option<Range<usize>> {
     for start in 0..sizes.len() {
         let mut sum = 0u64;

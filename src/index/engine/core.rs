@@ -1,26 +1,32 @@
 //! The part of a partition that its committer, its readers and its maintenance share.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::sync::RwLock;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+#[cfg(test)]
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::env::Waits;
 use crate::index::api::Error;
 use crate::index::engine::ahead::Watches;
+use crate::index::engine::extents::Extents;
 use crate::index::engine::pace::Pace;
 use crate::index::engine::shared::Shared;
 use crate::index::engine::view::{Snapshot, Sources};
 use crate::index::load::Meter;
 use crate::types::Epoch;
+use crate::types::ExtentId;
 use crate::types::KeyRange;
 use crate::types::PartitionId;
 use crate::types::PartitionKeys;
 use crate::types::Sequence;
 use crate::types::Timestamp;
 
-/// Log extents beyond which a partition is flushed although memory is left, so that few rows do not pin much log.
+/// Log extents beyond which a partition is flushed although memory is left, so that few rows do not
+/// pin much log.
 const LOG_EXTENTS_MAX: usize = 4;
 
 /// What a partition may still do.
@@ -44,6 +50,8 @@ pub(crate) struct Core {
     pub(crate) id: PartitionId,
     pub(crate) epoch: Epoch,
     pub(crate) keys: Arc<PartitionKeys>,
+    /// Its logs and runs, as recorded.
+    pub(crate) extents: Arc<Extents>,
     /// What comes in, before it waits, and what it costs.
     pub(crate) meter: Arc<Meter>,
     /// Rows that writes evaluated ahead rest on.
@@ -55,7 +63,7 @@ pub(crate) struct Core {
     given: AtomicU64,
     published: RwLock<(Arc<Sources>, Sequence)>,
     status: Mutex<Status>,
-    log_extents: AtomicUsize,
+    log: Mutex<Vec<ExtentId>>,
     full: AtomicBool,
     /// Whether no compaction has looked at the runs since they changed.
     changed: AtomicBool,
@@ -64,15 +72,16 @@ pub(crate) struct Core {
 impl Core {
     pub(crate) fn new(
         shared: Arc<Shared>,
-        identity: (PartitionId, Epoch),
+        (extents, epoch): (Arc<Extents>, Epoch),
         keys: PartitionKeys,
         published: (Arc<Sources>, Sequence),
     ) -> Self {
         Self {
             shared,
-            id: identity.0,
-            epoch: identity.1,
+            id: extents.partition(),
+            epoch,
             keys: Arc::new(keys),
+            extents,
             meter: Arc::default(),
             watches: Arc::default(),
             #[cfg(test)]
@@ -80,7 +89,7 @@ impl Core {
             given: AtomicU64::new(0),
             published: RwLock::new(published),
             status: Mutex::new(Status::Serving),
-            log_extents: AtomicUsize::new(0),
+            log: Mutex::default(),
             full: AtomicBool::new(false),
             changed: AtomicBool::new(true),
         }
@@ -115,7 +124,8 @@ impl Core {
         self.published.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Makes commits up to `sequence` visible (I6: only once they are durable), or the same rows in other places.
+    /// Makes commits up to `sequence` visible (I6: only once they are durable), or the same rows in
+    /// other places.
     pub(crate) fn publish(&self, sources: &Arc<Sources>, sequence: Sequence) {
         let mut published = self.published.write().unwrap_or_else(PoisonError::into_inner);
         assert!(
@@ -136,6 +146,9 @@ impl Core {
         let mut status = self.status.lock().unwrap_or_else(PoisonError::into_inner);
         if *status != Status::Lost {
             tracing::info!(partition = %self.id, ?to, "partition stops");
+            if !matches!(to, Status::Serving | Status::ReadOnly(_)) {
+                self.extents.close();
+            }
             *status = to;
             self.shared.budget.ring();
             self.shared.stopped.notify_one();
@@ -180,8 +193,8 @@ impl Core {
         if self.full.load(Ordering::Relaxed) { Err(Error::Full) } else { Err(Error::Overloaded) }
     }
 
-    /// Waits until memtables have room for a write, as long as a write may wait: flushes are on their way then, and who is told
-    /// to come back in a second comes too late for them.
+    /// Waits until memtables have room for a write, as long as a write may wait: flushes are on
+    /// their way then, and who is told to come back in a second comes too late for them.
     ///
     /// # Errors
     /// As of [`Self::may_write`].
@@ -235,8 +248,8 @@ impl Core {
         self.shared.budget.ring();
     }
 
-    pub(crate) fn set_log_extents(&self, count: usize) {
-        self.log_extents.store(count, Ordering::Relaxed);
+    pub(crate) fn set_log_extents(&self, extents: &[ExtentId]) {
+        *self.log.lock().unwrap_or_else(PoisonError::into_inner) = extents.to_vec();
         if self.has_long_log() {
             self.shared.note_long_log();
         }
@@ -259,7 +272,8 @@ impl Core {
         entries.fold((0, 0), |(rows, bytes), entry| (rows + entry.rows, bytes + entry.bytes))
     }
 
-    /// About how many of those rows, and of their bytes, are its own: of a run shared with former neighbours its part.
+    /// About how many of those rows, and of their bytes, are its own: of a run shared with former
+    /// neighbours its part.
     pub(crate) fn own_size(&self) -> (u64, u64) {
         let (sources, _) = self.published();
         let parts = sources.runs.iter().flatten().map(|run| run.part_in(&self.keys));
@@ -268,7 +282,14 @@ impl Core {
 
     /// Extents of its log.
     pub(crate) fn log_extents(&self) -> usize {
-        self.log_extents.load(Ordering::Relaxed)
+        self.log.lock().unwrap_or_else(PoisonError::into_inner).len()
+    }
+
+    /// The logs and runs it uses now.
+    pub(crate) fn uses(&self) -> BTreeSet<ExtentId> {
+        let log = self.log.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let (sources, _) = self.published();
+        log.into_iter().chain(sources.extents()).collect()
     }
 
     /// Memory of its memtables.

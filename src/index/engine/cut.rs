@@ -10,10 +10,11 @@ use crate::capacity;
 use crate::capacity::{Capacity, ExtentKind};
 use crate::index::api::Error;
 use crate::index::engine::change::Held;
+use crate::index::engine::extents::Pin;
 use crate::index::engine::log::manifest::Manifest;
 use crate::index::engine::log::writer;
 use crate::index::engine::partition::Partition;
-use crate::index::engine::shared::{Chore, Failed, Shared};
+use crate::index::engine::shared::{Failed, Shared};
 use crate::index::map::PartitionDescriptor;
 use crate::types::ExtentId;
 
@@ -97,24 +98,24 @@ impl CutPartition {
     }
 }
 
-/// Logs and runs that are not removed until this is dropped.
+/// Logs and runs that this process does not remove until this is dropped.
 #[derive(Debug)]
 pub struct KeptExtents {
     shared: Arc<Shared>,
-    extents: Vec<ExtentId>,
+    pins: Vec<Pin>,
 }
 
 impl KeptExtents {
     /// Keeps extents that partitions use.
     pub(crate) fn new(shared: &Arc<Shared>, extents: Vec<ExtentId>) -> Self {
-        extents.iter().for_each(|extent| shared.own(*extent));
-        Self { shared: Arc::clone(shared), extents }
+        let pins = extents.into_iter().map(|extent| shared.pins.pin(extent)).collect();
+        Self { shared: Arc::clone(shared), pins }
     }
 }
 
 impl Drop for KeptExtents {
     fn drop(&mut self) {
-        self.extents.iter().for_each(|extent| self.shared.chores.add(Chore::Leave(*extent)));
+        self.pins.clear();
         self.shared.wake.notify_one();
     }
 }

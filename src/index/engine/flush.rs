@@ -6,6 +6,7 @@ use crate::capacity::ExtentKind;
 use crate::index::api::Error;
 use crate::index::engine::codec;
 use crate::index::engine::commit::Command;
+use crate::index::engine::extents::{Extents, Pin};
 use crate::index::engine::install::Edit;
 use crate::index::engine::log::manifest::RunEntry;
 use crate::index::engine::merge::Merge;
@@ -38,12 +39,16 @@ impl Partition {
             let Some((tables, through)) = frozen else { break };
             let (sources, _) = self.core.published();
             let mut runs = Vec::new();
+            if let Err(failed) = self.reserve(Family::ALL.len()).await {
+                return Err(self.not_flushed(failed));
+            }
             for family in Family::ALL {
                 let merge = Merge::of_tables(Arc::clone(&tables), family, through, &self.core.keys);
                 let rows = codec::wide(tables.len(family));
                 // A tombstone has nothing to hide when there is no older run.
                 let bottom = sources.runs(family).is_empty();
-                match write_run(shared, self.core.epoch, (family, rows, bottom), merge).await {
+                let owner = (&self.core.extents, self.core.epoch);
+                match write_run(shared, owner, (family, rows, bottom), merge).await {
                     Ok(run) => runs.extend(run),
                     Err(failed) => return Err(self.not_flushed(failed)),
                 }
@@ -68,12 +73,12 @@ impl Partition {
 /// Rows written before other tasks have a turn: a fraction of a millisecond.
 const ROWS_AT_A_TIME: u64 = 128;
 
-/// Writes one run of what `rows` yields; `None` when that is nothing. `what` is the family, the most rows there can be,
-/// and whether tombstones may be left out. No manifest names it yet: it goes when it is dropped, unless [`Run::keep`] is
-/// called before one does.
+/// Writes one run of what `rows` yields; `None` when that is nothing. `what` is the family, the
+/// most rows there can be, and whether tombstones may be left out. No manifest names it yet: it
+/// goes when it is dropped, unless [`Run::keep`] is called before one does.
 pub(crate) async fn write_run(
     shared: &Arc<Shared>,
-    epoch: Epoch,
+    (extents, epoch): (&Arc<Extents>, Epoch),
     what: (Family, u64, bool),
     mut rows: Merge,
 ) -> Result<Option<Arc<Run>>, Failed> {
@@ -84,8 +89,8 @@ pub(crate) async fn write_run(
         next = rows.next().await.map_err(unreadable)?;
     }
     let Some(mut row) = next else { return Ok(None) };
-    let extent = shared.create(ExtentKind::Run, epoch).await?;
-    let mut unfinished = Unfinished { shared, extent: Some(extent) };
+    let (extent, pin) = shared.create(ExtentKind::Run, epoch, extents).await?;
+    let mut unfinished = Unfinished { shared, extents, extent: Some(extent) };
     let capacity = Arc::clone(&shared.parts.capacity);
     let mut writer = RunWriter::new(capacity, (extent, epoch), (family, rows.stripe()), rows_max);
     let entry = async {
@@ -106,46 +111,53 @@ pub(crate) async fn write_run(
         writer.finish().await.map_err(Failed::from)
     };
     let opened = match entry.await {
-        Ok(Some(entry)) => open_run(shared, entry).await.map_err(unreadable).map(Some),
+        Ok(Some(entry)) => open_pinned(shared, (entry, pin)).await.map_err(unreadable).map(Some),
         Ok(None) => Ok(None),
         Err(failed) => Err(failed),
     };
     if let Ok(Some(run)) = &opened {
-        run.retire();
+        run.retire(extents);
         unfinished.extent = None;
     }
     opened
 }
 
-/// A run that is removed unless it is finished: no manifest names it yet. Its writer may be given up in the middle.
+/// A run that is removed unless it is finished: no manifest names it yet. Its writer may be given
+/// up in the middle.
 struct Unfinished<'a> {
     shared: &'a Shared,
+    extents: &'a Arc<Extents>,
     extent: Option<ExtentId>,
 }
 
 impl Drop for Unfinished<'_> {
     fn drop(&mut self) {
         if let Some(extent) = self.extent {
-            self.shared.chores.add(Chore::Leave(extent));
+            self.shared.chores.add(Chore::Release(Arc::clone(self.extents), extent));
         }
     }
 }
 
-/// Opens a run of a manifest. The caller notes its use before.
+/// Opens a run of a manifest.
 ///
 /// # Errors
 /// [`Error::Corrupt`], [`Error::Unavailable`].
 pub(crate) async fn open_run(shared: &Shared, entry: RunEntry) -> Result<Arc<Run>, Error> {
+    let pin = shared.pins.pin(entry.footer.extent);
+    open_pinned(shared, (entry, pin)).await
+}
+
+async fn open_pinned(shared: &Shared, pinned: (RunEntry, Pin)) -> Result<Arc<Run>, Error> {
     let capacity = Arc::clone(&shared.parts.capacity);
     let cache = Arc::clone(&shared.cache);
-    let run = Run::open(entry, capacity, cache, Arc::clone(&shared.chores)).await?;
+    let run = Run::open(pinned, capacity, cache, Arc::clone(&shared.chores)).await?;
     Ok(Arc::new(run))
 }
 
 /// Writes memtables as runs without a partition: for recovery of more rows than memory may hold.
 pub(crate) async fn spill(
     shared: &Arc<Shared>,
-    epoch: Epoch,
+    owner: (&Arc<Extents>, Epoch),
     (tables, through): (&Arc<Tables>, Sequence),
     keys: &PartitionKeys,
 ) -> Result<Vec<Arc<Run>>, Failed> {
@@ -153,7 +165,7 @@ pub(crate) async fn spill(
     for family in Family::ALL {
         let merge = Merge::of_tables(Arc::clone(tables), family, through, keys);
         let rows = codec::wide(tables.len(family));
-        runs.extend(write_run(shared, epoch, (family, rows, false), merge).await?);
+        runs.extend(write_run(shared, owner, (family, rows, false), merge).await?);
     }
     Ok(runs)
 }

@@ -12,7 +12,8 @@ use crate::index::rows::Family;
 use crate::types::ExtentId;
 use crate::types::Sequence;
 
-/// A flush moves to a new log extent when the old one has grown to this, so that the old one's space comes back.
+/// A flush moves to a new log extent when the old one has grown to this, so that the old one's
+/// space comes back.
 const ROLL_BYTES: u64 = 1 << 20;
 
 /// New runs for old places. They go with it unless it is carried out.
@@ -44,8 +45,19 @@ impl Committer {
                 drop(answer.send(installed));
             }
             Command::Hold(answer) => self.hold(answer).await,
-            Command::SendAway | Command::GiveUp | Command::Stop => {}
+            Command::Reserve(count, answer) => {
+                drop(answer.send(self.reserve(count).await));
+            }
+            Command::SendAway | Command::Stop => {}
         }
+    }
+
+    async fn reserve(&mut self, count: usize) -> Result<(), Failed> {
+        if let Some(failed) = &self.failed {
+            return Err(failed.clone());
+        }
+        let reserved = self.log.reserve(count).await;
+        reserved.inspect_err(|failed| self.stop_if_lost(failed))
     }
 
     async fn what_to_flush(&mut self) -> Result<Option<Frozen>, Failed> {
@@ -75,10 +87,10 @@ impl Committer {
         Some(frozen)
     }
 
-    /// With no rows in memory the log before its newest extent is not needed, however many commits it has: without rows, or
-    /// with those of others that this was split off with.
+    /// With no rows in memory the log before its newest extent is not needed, however many commits
+    /// it has: without rows, or with those of others that this was split off with.
     async fn pass_over(&mut self) -> Result<(), Failed> {
-        if self.flushed < self.sequence && self.log.extents() > 1 {
+        if self.flushed < self.sequence && self.log.extents().len() > 1 {
             let sources = Arc::clone(&self.sources);
             self.persist_state(&sources, self.sequence).await?;
             self.flushed = self.sequence;
@@ -88,7 +100,8 @@ impl Committer {
         Ok(())
     }
 
-    /// Makes the new state durable with a manifest, then visible. The old places go away once nothing reads them.
+    /// Makes the new state durable with a manifest, then visible. The old places go away once
+    /// nothing reads them.
     async fn install(&mut self, edit: Edit) -> Result<(), Failed> {
         let mut sources = Sources::clone(&self.sources);
         let mut flushed = self.flushed;
@@ -122,10 +135,8 @@ impl Committer {
         new.iter().for_each(|run| run.keep());
         if let Err(failed) = self.persist_state(&sources, flushed).await {
             match failed {
-                Failed::Full | Failed::Refused(_) => new.iter().for_each(|run| run.retire()),
-                Failed::Fenced | Failed::Other(_) if untried => {
-                    new.iter().for_each(|run| run.retire());
-                }
+                Failed::Full | Failed::Refused(_) => self.retire(&new),
+                Failed::Fenced | Failed::Other(_) if untried => self.retire(&new),
                 Failed::Fenced | Failed::Other(_) => self.doubtful.extend(new),
             }
             return Err(failed);
@@ -134,11 +145,14 @@ impl Committer {
         self.sources = Arc::new(sources);
         self.core.publish(&self.sources, self.sequence);
         self.core.runs_are_changed();
-        for run in left {
-            run.retire();
-        }
+        self.retire(&left);
         self.trim().await;
         Ok(())
+    }
+
+    /// Runs that surely no manifest names.
+    fn retire(&self, runs: &[Arc<Run>]) {
+        runs.iter().for_each(|run| run.retire(&self.core.extents));
     }
 
     async fn trim(&mut self) {

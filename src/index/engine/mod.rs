@@ -1,21 +1,27 @@
-//! The partition engine: rows of a key range in a log, memtables and sorted runs, all of them extents. It knows keys,
-//! values and families, and nothing about blobs: a [`Machine`](crate::index::rows::Machine) does.
+//! The partition engine: rows of a key range in a log, memtables and sorted runs, all of them
+//! extents. It knows keys, values and families, and nothing about blobs: a
+//! [`Machine`](crate::index::rows::Machine) does.
 //!
-//! 1. `partition.rs`: the handle: reads from a snapshot (`view.rs`, `merge.rs`), writes into the queue.
+//! 1. `partition.rs`: the handle: reads from a snapshot (`view.rs`, `merge.rs`), writes into the
+//!    queue.
 //! 2. `commit.rs`: the committer: batch, evaluate, one durable append (`log/`), publish, answer;
 //!    `ahead.rs`: writes that take long are evaluated before. `pace.rs`: what one answer may cost.
-//! 3. `flush.rs`, `compact.rs`: memtables (`table.rs`) to runs (`run/`), runs to fewer runs; `install.rs` makes
-//!    either part of the partition by a manifest record.
-//! 4. `change/`: one partition becomes several, several become one, one changes its host; `spread.rs`: where its rows are.
-//! 5. `recover.rs`, `replay.rs`: from a descriptor in the coordinator to a serving partition; `offline.rs`: to a view for
-//!    the checker, changing nothing.
+//! 3. `flush.rs`, `compact.rs`: memtables (`table.rs`) to runs (`run/`), runs to fewer runs;
+//!    `install.rs` makes either part of the partition by a manifest record.
+//! 4. `change/`: one partition becomes several, several become one, one changes its host;
+//!    `spread.rs`: where its rows are.
+//! 5. `extents/`: which logs and runs are whose; they are removed against records in the
+//!    coordinator.
+//! 6. `recover.rs`, `replay.rs`: from a descriptor in the coordinator to a serving partition;
+//!    `offline.rs`: to a view for the checker, changing nothing.
 //!
-//! Invariants: I2 one owner extends a log (`recover.rs` claims and fences, `log/writer.rs` swaps) · I6 readers see only
-//! what is durable, writers see all that is ordered before them (`commit.rs`) · I8 a split or
-//! merge happens in one transaction (`change/`) · I14 replay is idempotent (`replay.rs`) ·
-//! I16 queue, batch, memtables and cache are bounded (`config.rs`).
+//! Invariants: I2 one owner extends a log (`recover.rs` claims and fences, `log/writer.rs` swaps) ·
+//! I6 readers see only what is durable, writers see all that is ordered before them (`commit.rs`) ·
+//! I8 a split or merge happens in one transaction (`change/`) · I14 replay is idempotent
+//! (`replay.rs`) · I16 queue, batch, memtables and cache are bounded (`config.rs`).
 //!
-//! Not here: who owns which partition (`host.rs` and the coordinator), what rows mean (`objects/`), when to split.
+//! Not here: who owns which partition (`host.rs` and the coordinator), what rows mean (`objects/`),
+//! when to split.
 
 mod ahead;
 mod change;
@@ -25,13 +31,13 @@ mod compact;
 mod config;
 mod core;
 mod cut;
+mod extents;
 mod failure;
 mod flush;
 mod install;
 mod log;
 mod merge;
 mod offline;
-mod owned;
 mod pace;
 mod partition;
 mod recover;
@@ -51,14 +57,15 @@ mod tests;
 
 pub use config::Config;
 pub use cut::{CutPartition, KeptExtents};
+pub use extents::ExtentRecord;
 pub use offline::{Offline, open_offline};
 pub use shared::{ExtentIds, Parts};
 pub use untrusted::decode_untrusted;
 
-pub(crate) use change::{Leftover, NotMerged, NotMoved, hand_off, merge};
+pub(crate) use change::{NotMerged, NotMoved, hand_off, merge};
 pub(crate) use core::Status;
 pub(crate) use cut::Paused;
-pub(crate) use owned::Owned;
+pub(crate) use extents::{Pins, upgrade};
 pub(crate) use partition::Partition;
 pub(crate) use recover::NotOpened;
 #[cfg(test)]

@@ -7,6 +7,7 @@ use bytes::Bytes;
 
 use crate::capacity::Capacity;
 use crate::index::api::Error;
+use crate::index::engine::extents::Pins;
 use crate::index::engine::pace::Pace;
 use crate::index::engine::replay::Replay;
 use crate::index::engine::run::cache::BlockCache;
@@ -50,12 +51,13 @@ pub async fn open_offline(
     while replay.step(&tables).await? {}
     let done = replay.finish();
     let cache = Arc::new(BlockCache::new(CACHE_BYTES));
-    let chores = Arc::new(Chores::default());
+    let (chores, pins) = (Arc::new(Chores::default()), Arc::<Pins>::default());
     let mut sources = Sources { active: tables, frozen: None, runs: Default::default() };
     let mut extents = descriptor.log.clone();
     for entry in &done.manifest.runs {
         let (cache, chores) = (Arc::clone(&cache), Arc::clone(&chores));
-        let run = Run::open(*entry, Arc::clone(&capacity), cache, chores).await?;
+        let pinned = (*entry, pins.pin(entry.footer.extent));
+        let run = Run::open(pinned, Arc::clone(&capacity), cache, chores).await?;
         extents.push(run.extent());
         sources.runs_mut(run.family()).push(Arc::new(run));
     }

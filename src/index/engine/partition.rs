@@ -95,7 +95,6 @@ impl Partition {
             failed: None,
             rolls: Rolls::default(),
             doubtful: Vec::new(),
-            left_over: Vec::new(),
         };
         let watched = StopOnPanic(Arc::clone(&core));
         let task = shared.parts.env.tasks.spawn("partition committer", async move {
@@ -115,8 +114,8 @@ impl Partition {
         }
     }
 
-    /// Answers from the durable rows as they are after the call: each read takes its own snapshot, and shares with others
-    /// nothing but blocks, which never change (ADR 0020).
+    /// Answers from the durable rows as they are after the call: each read takes its own snapshot,
+    /// and shares with others nothing but blocks, which never change (ADR 0020).
     ///
     /// # Errors
     /// [`Error`].
@@ -141,13 +140,14 @@ impl Partition {
         if let (Some(settled), Ok(ReadReply::Garbage(rows, _))) = (settled, &mut reply) {
             rows.retain(|row| row.since < settled);
         }
-        // Ownership is checked after the read, so that what is answered was true while it was ours (I6).
+        // Ownership is checked after the read, so that what is answered was true while it was ours
+        // (I6).
         self.core.may_read()?;
         reply
     }
 
-    /// Queues a write and waits for its commit. Refused at once when the queue is full or slow, and later when it waited for
-    /// too long and was not begun: it never is then.
+    /// Queues a write and waits for its commit. Refused at once when the queue is full or slow, and
+    /// later when it waited for too long and was not begun: it never is then.
     ///
     /// # Errors
     /// [`Error`].
@@ -247,21 +247,21 @@ impl Partition {
         answered.await.map_err(|_| closed())
     }
 
+    /// Has ids of extents to be created at hand, so many at least.
+    ///
+    /// # Errors
+    /// [`Failed::Refused`] when the coordinator does not record them, and why the partition takes
+    /// no writes.
+    pub(crate) async fn reserve(&self, count: usize) -> Result<(), Failed> {
+        if self.core.extents.fresh() >= count {
+            return Ok(());
+        }
+        self.command(|answer| Command::Reserve(count, answer)).await?
+    }
+
     /// Ends the committer of a partition that belongs to others now; whoever waits is sent there.
     pub(crate) async fn abandon(&self) {
-        self.end_with(Command::SendAway).await;
-    }
-
-    /// As [`Self::abandon`], for a partition that was opened again: that one has uses of log and
-    /// runs of its own.
-    pub(crate) async fn give_up(&self) {
-        // After a panic the log's uses stay counted until a restart: it is removed too late rather
-        // than too early.
-        self.end_with(Command::GiveUp).await;
-    }
-
-    async fn end_with(&self, command: Command) {
-        drop(self.commands.send(command).await);
+        drop(self.commands.send(Command::SendAway).await);
         let task = self.committer.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(task) = task
             && task.await.is_err()
@@ -270,8 +270,8 @@ impl Partition {
         }
     }
 
-    /// Refuses writes from now on, writes all rows to runs so that the next start has nothing to replay, and ends the
-    /// committer. What cannot be flushed stays in the log.
+    /// Refuses writes from now on, writes all rows to runs so that the next start has nothing to
+    /// replay, and ends the committer. What cannot be flushed stays in the log.
     pub(crate) async fn close(&self) {
         if self.core.status() == Status::Serving {
             self.core.stop(Status::ReadOnly("the partition is closing".into()));

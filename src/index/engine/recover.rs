@@ -1,5 +1,6 @@
 //! Recovery: becoming a partition's owner from nothing but its descriptor.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::capacity;
@@ -7,6 +8,7 @@ use crate::capacity::Capacity;
 use crate::coordinator::Revision;
 use crate::index::api::Error;
 use crate::index::engine::core::Core;
+use crate::index::engine::extents::{ExtentRecord, Extents};
 use crate::index::engine::failure;
 use crate::index::engine::flush;
 use crate::index::engine::log::writer;
@@ -17,7 +19,9 @@ use crate::index::engine::shared::{Failed, Shared};
 use crate::index::engine::table::Tables;
 use crate::index::engine::view::Sources;
 use crate::index::map::PartitionDescriptor;
+use crate::index::rows::Family;
 use crate::types::Epoch;
+use crate::types::ExtentId;
 use crate::types::PartitionId;
 use crate::types::Sequence;
 use crate::types::Timestamp;
@@ -41,7 +45,8 @@ pub(crate) struct NotOpened {
     pub(crate) error: Error,
 }
 
-/// Takes a partition over: claims it in the coordinator, locks earlier owners out of its log, replays.
+/// Takes a partition over: claims it in the coordinator, locks earlier owners out of its log,
+/// replays.
 pub(crate) async fn take_over(
     shared: &Arc<Shared>,
     id: PartitionId,
@@ -57,19 +62,18 @@ async fn recover(
     descriptor: PartitionDescriptor,
     revision: Revision,
 ) -> Result<Recovered, Error> {
-    // Opening may fail, and be tried again and again.
-    let mut uses = shared.uses();
     for (number, extent) in descriptor.log.iter().enumerate() {
-        uses.note(*extent);
         let shut = shut(shared.parts.capacity.as_ref(), *extent, descriptor.epoch).await;
-        // Partitions split from one share its log; one of them may have shut it at a higher epoch. Where it ends for this
-        // one stands in the extent after it.
+        // Partitions split from one share its log; one of them may have shut it at a higher epoch.
+        // Where it ends for this one stands in the extent after it.
         let inherited = number + 1 < descriptor.log.len();
         match shut {
             Err(Error::WrongPartition) if inherited => {}
             shut => shut?,
         }
     }
+    let record = ExtentRecord::load(shared.parts.coordinator.as_ref(), descriptor.id).await?;
+    let extents = Extents::new(descriptor.id, record, Vec::new());
     let mut replay = Replay::start(shared.parts.capacity.as_ref(), &descriptor).await?;
     let mut tables = Arc::new(Tables::new(Arc::clone(&shared.budget)));
     let replay_max = shared.config.replay_bytes_max;
@@ -80,8 +84,10 @@ async fn recover(
     while replay.step(&tables).await? {
         if shared.budget.used() > replay_max && tables.bytes() > fair_share {
             let through = replay.sequence();
-            let runs = flush::spill(shared, descriptor.epoch, (&tables, through), &descriptor.keys)
-                .await?;
+            let owner = (&descriptor, revision);
+            writer::reserve(shared, &extents, owner, Family::ALL.len()).await?;
+            let (owner, rows) = ((&extents, descriptor.epoch), (&tables, through));
+            let runs = flush::spill(shared, owner, rows, &descriptor.keys).await?;
             spilled.splice(0..0, runs);
             tables = Arc::new(Tables::new(Arc::clone(&shared.budget)));
             flushed = through;
@@ -90,7 +96,6 @@ async fn recover(
     let done = replay.finish();
     let mut sources = Sources { active: tables, frozen: None, runs: Default::default() };
     for entry in &done.manifest.runs {
-        uses.note(entry.footer.extent);
         let run = flush::open_run(shared, *entry).await?;
         sources.runs_mut(run.family()).push(run);
     }
@@ -99,31 +104,34 @@ async fn recover(
         run.keep();
         sources.runs_mut(run.family()).insert(0, Arc::clone(run));
     }
-    let identity = (descriptor.id, descriptor.epoch);
-    let keys = descriptor.keys.clone();
+    let (epoch, keys) = (descriptor.epoch, descriptor.keys.clone());
     let state = LogState { descriptor, revision, highest: done.highest, link: done.link };
-    let mut log = Log::recovered(Arc::clone(shared), state);
+    let mut log = Log::recovered(Arc::clone(shared), Arc::clone(&extents), state);
     if dirty {
         let mut manifest = done.manifest;
-        manifest.epoch = identity.1;
+        manifest.epoch = epoch;
         manifest.flushed = flushed;
         manifest.time = done.time;
         manifest.runs = sources.entries();
         if let Err(failed) = log.roll(manifest).await {
             if matches!(failed, Failed::Full | Failed::Refused(_)) {
                 // No descriptor names the manifest that names them.
-                spilled.iter().for_each(|run| run.retire());
+                spilled.iter().for_each(|run| run.retire(&extents));
             }
             return Err(failed.into());
         }
     }
-    uses.keep();
     let sources = Arc::new(sources);
-    let core = Core::new(Arc::clone(shared), identity, keys, (Arc::clone(&sources), done.sequence));
+    let log_extents = log.state().descriptor.log.iter().copied();
+    let used: BTreeSet<ExtentId> = log_extents.chain(sources.extents()).collect();
+    shared.release_unused(&extents, &used);
+    let published = (Arc::clone(&sources), done.sequence);
+    let core = Core::new(Arc::clone(shared), (extents, epoch), keys, published);
     Ok(Recovered { core, log, sources, sequence: done.sequence, time: done.time, flushed })
 }
 
-/// Raises the epoch in the coordinator: whoever read the descriptor before is not the owner any more.
+/// Raises the epoch in the coordinator: whoever read the descriptor before is not the owner any
+/// more.
 async fn claim(shared: &Shared, id: PartitionId) -> Result<(PartitionDescriptor, Revision), Error> {
     let coordinator = shared.parts.coordinator.as_ref();
     let key = PartitionDescriptor::coordinator_key(id);
@@ -134,16 +142,12 @@ async fn claim(shared: &Shared, id: PartitionId) -> Result<(PartitionDescriptor,
         .ok_or_else(|| Error::Corrupt(format!("the descriptor of partition {id} is malformed")))?;
     descriptor.epoch = descriptor.epoch.next();
     descriptor.host = shared.host;
-    let revision = writer::swap(coordinator, found.mod_revision, &descriptor).await?;
+    let revision = writer::swap(coordinator, found.mod_revision, &descriptor, None).await?;
     Ok((descriptor, revision))
 }
 
 /// Fences and seals a log extent: earlier owners cannot add to it, and its end is final (I2).
-async fn shut(
-    capacity: &dyn Capacity,
-    extent: crate::types::ExtentId,
-    epoch: Epoch,
-) -> Result<(), Error> {
+async fn shut(capacity: &dyn Capacity, extent: ExtentId, epoch: Epoch) -> Result<(), Error> {
     let lost = |error: capacity::Error| match error {
         capacity::Error::NoSuchExtent { .. } => Error::Corrupt(format!("log {error}")),
         // Only a restart verifies the disk: to try again before that is of no use.

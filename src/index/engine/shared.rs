@@ -1,5 +1,6 @@
 //! What all partitions of a host have in common.
 
+use std::collections::BTreeSet;
 use std::collections::VecDeque;
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -18,8 +19,8 @@ use crate::env::Env;
 use crate::index::api::Error;
 use crate::index::engine::ahead::AHEAD_MAX;
 use crate::index::engine::config::Config;
-use crate::index::engine::owned::Owned;
-use crate::index::engine::owned::Uses;
+use crate::index::engine::extents;
+use crate::index::engine::extents::{Extents, Pin, Pins};
 use crate::index::engine::run::cache::BlockCache;
 use crate::index::engine::table::Budget;
 use crate::index::metrics::Metrics;
@@ -81,15 +82,15 @@ pub(crate) struct Shared {
     long_log: AtomicBool,
     /// Who serves the partitions.
     pub(crate) host: HostId,
-    owned: Arc<Owned>,
+    pub(crate) pins: Arc<Pins>,
 }
 
 impl Shared {
-    /// `owned` is the same for all hosts of a process.
-    pub(crate) fn new(parts: Parts, config: Config, (host, owned): (HostId, Arc<Owned>)) -> Self {
+    /// `pins` are the same for all hosts of a process.
+    pub(crate) fn new(parts: Parts, config: Config, (host, pins): (HostId, Arc<Pins>)) -> Self {
         Self {
             host,
-            owned,
+            pins,
             parts,
             config,
             cache: Arc::new(BlockCache::new(config.block_cache_bytes)),
@@ -107,102 +108,90 @@ impl Shared {
         self.long_log.store(true, Ordering::Relaxed);
     }
 
-    /// Whether a look at all partitions may find one to flush. Thousands of them are not looked at for nothing.
+    /// Whether a look at all partitions may find one to flush. Thousands of them are not looked at
+    /// for nothing.
     pub(crate) fn may_be_due(&self) -> bool {
         // No memtable is outside the budget.
         let half_full = self.budget.used() >= self.config.memtable_bytes_max / 2;
         self.long_log.swap(false, Ordering::Relaxed) || half_full
     }
 
-    /// Creates an extent. It counts as owned from before it exists, so the audit never takes it for an orphan.
-    pub(crate) async fn create(&self, kind: ExtentKind, epoch: Epoch) -> Result<ExtentId, Failed> {
-        let extent =
-            self.parts.extents.next_extent().await.map_err(|e| Failed::Refused(e.to_string()))?;
-        self.own(extent);
-        match self.parts.capacity.create(extent, kind, epoch).await {
-            Ok(()) => Ok(extent),
-            Err(error) => {
-                // Not removed here: if the id is not fresh after all, it is someone's extent. The audit decides.
-                self.owned.end(extent);
-                Err(Failed::from(error).before_it_counts())
-            }
+    /// Creates an extent under an id that the partition's record has. Surely nothing uses it when
+    /// this fails.
+    pub(crate) async fn create(
+        &self,
+        kind: ExtentKind,
+        epoch: Epoch,
+        extents: &Arc<Extents>,
+    ) -> Result<(ExtentId, Pin), Failed> {
+        let none = || Failed::Refused("no id of an extent is at hand; tried again".into());
+        let (extent, pin) = extents.take(&self.pins).ok_or_else(none)?;
+        let Err(error) = self.parts.capacity.create(extent, kind, epoch).await else {
+            return Ok((extent, pin));
+        };
+        match &error {
+            capacity::Error::Full => extents.give_back(extent),
+            // The id was issued twice, and it is someone else's.
+            capacity::Error::NoSuchExtent { .. } => extents.set_gone(extent),
+            capacity::Error::Sealed { .. }
+            | capacity::Error::Fenced { .. }
+            | capacity::Error::WrongOffset { .. }
+            | capacity::Error::Corrupt { .. }
+            | capacity::Error::Poisoned { .. }
+            | capacity::Error::Ended { .. }
+            | capacity::Error::Unreadable { .. }
+            | capacity::Error::OutOfService { .. } => self.release(extents, extent),
         }
+        Err(Failed::from(error).before_it_counts())
     }
 
-    /// Notes an extent as in use by one more partition.
-    pub(crate) fn own(&self, extent: ExtentId) {
-        self.owned.add(extent);
+    /// Has an extent released that the partition surely does not use.
+    pub(crate) fn release(&self, extents: &Arc<Extents>, extent: ExtentId) {
+        self.chores.add(Chore::Release(Arc::clone(extents), extent));
+        self.wake.notify_one();
     }
 
-    /// For the uses of a partition that is not open yet.
-    pub(crate) fn uses(&self) -> Uses {
-        Uses::new(&self.owned)
-    }
-
-    /// Notes all extents there are as in use once more, and tells which.
-    pub(crate) async fn own_all(&self) -> Vec<ExtentId> {
-        let infos = self.parts.capacity.extents().await;
-        let all: Vec<ExtentId> = infos.into_iter().map(|info| info.extent).collect();
-        all.iter().for_each(|extent| self.own(*extent));
-        all
-    }
-
-    /// Ends uses without removing anything: what nobody names then is left to the audit.
-    pub(crate) fn release(&self, uses: &[ExtentId]) {
-        for extent in uses {
-            if self.owned.leave(*extent) {
-                self.owned.end(*extent);
-            }
+    /// Has everything released that a partition just opened does not use.
+    pub(crate) fn release_unused(&self, extents: &Arc<Extents>, used: &BTreeSet<ExtentId>) {
+        for extent in extents.unused(used) {
+            self.chores.add(Chore::Release(Arc::clone(extents), extent));
         }
+        self.wake.notify_one();
     }
 
-    /// All extents in use by partitions of the process, those about to be removed too.
-    pub(crate) fn owned(&self) -> Vec<ExtentId> {
-        self.owned.all()
-    }
-
-    /// Seals and removes what is due. What fails is dropped: recovery seals, the audit removes. So
-    /// is one that panics; the others stay due.
+    /// Seals and releases what is due. What fails is tried again at the next call, and what panics
+    /// by the next owner; the others stay due.
     pub(crate) async fn do_chores(&self) {
-        while let Some(chore) = self.chores.next() {
-            match chore {
+        for _ in 0..self.chores.count() {
+            let Some(chore) = self.chores.next() else { return };
+            match &chore {
                 Chore::Seal(extent, epoch) => {
-                    if let Err(error) = self.parts.capacity.seal(extent, epoch).await {
+                    if let Err(error) = self.parts.capacity.seal(*extent, *epoch).await {
                         tracing::debug!(%extent, %error, "could not seal a left log extent");
                     }
                 }
-                Chore::Leave(extent) if self.owned.leave(extent) => {
-                    // The audit removes nothing that counts as used.
-                    let _end = Ending { owned: &self.owned, extent };
-                    if let Err(error) = self.parts.capacity.remove(extent).await {
-                        tracing::debug!(%extent, %error, "could not remove an unused extent");
+                Chore::Release(extents, extent) => {
+                    match extents::release(self, extents, *extent).await {
+                        Ok(true) => {}
+                        Ok(false) => self.chores.add(chore),
+                        Err(error) => {
+                            tracing::debug!(%extent, %error, "could not release an extent");
+                            self.chores.add(chore);
+                        }
                     }
                 }
-                Chore::Leave(_) => {}
             }
         }
-    }
-}
-
-/// Ends the use of an extent when it is dropped, also by a panic.
-struct Ending<'a> {
-    owned: &'a Owned,
-    extent: ExtentId,
-}
-
-impl Drop for Ending<'_> {
-    fn drop(&mut self) {
-        self.owned.end(self.extent);
     }
 }
 
 /// Work on extents that nobody waits for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub(crate) enum Chore {
     /// A log extent was left for a new one.
     Seal(ExtentId, Epoch),
-    /// One partition uses the extent no more; it is removed after the last.
-    Leave(ExtentId),
+    /// A partition uses an extent no more, and durably says so.
+    Release(Arc<Extents>, ExtentId),
 }
 
 /// Chores not yet done, oldest first.
@@ -212,6 +201,10 @@ pub(crate) struct Chores(Mutex<VecDeque<Chore>>);
 impl Chores {
     pub(crate) fn add(&self, chore: Chore) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push_back(chore);
+    }
+
+    fn count(&self) -> usize {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).len()
     }
 
     fn next(&self) -> Option<Chore> {

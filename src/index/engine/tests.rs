@@ -3,6 +3,7 @@
 mod ahead;
 mod bounded;
 mod changes;
+mod extents;
 mod faults;
 mod hot;
 mod load;

@@ -15,6 +15,7 @@ use crate::index::rows::Family;
 use crate::index::rows::Row;
 use crate::index::rows::Rows;
 use crate::index::rows::Scanned;
+use crate::types::ExtentId;
 use crate::types::PartitionKeys;
 use crate::types::Sequence;
 
@@ -45,6 +46,11 @@ impl Sources {
         self.runs.iter().flatten().map(|run| *run.entry()).collect()
     }
 
+    /// The extents of all runs.
+    pub(crate) fn extents(&self) -> impl Iterator<Item = ExtentId> {
+        self.runs.iter().flatten().map(|run| run.extent())
+    }
+
     /// Memtables, newest first.
     pub(crate) fn tables(&self) -> impl Iterator<Item = &Arc<Tables>> {
         std::iter::once(&self.active).chain(self.frozen.iter().map(|(tables, _)| tables))
@@ -58,7 +64,8 @@ const STEP_BYTES: usize = 1024 * 1024;
 /// Bytes of a value that cost as much as a row.
 const BYTES_OF_A_ROW: usize = 256;
 
-/// All rows as of one commit: the newest source that has a key decides, since rows only move from newer to older ones.
+/// All rows as of one commit: the newest source that has a key decides, since rows only move from
+/// newer to older ones.
 #[derive(Debug)]
 pub(crate) struct Snapshot {
     pub(crate) sources: Arc<Sources>,

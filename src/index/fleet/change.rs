@@ -10,7 +10,6 @@ use crate::coordinator::counter;
 use crate::coordinator::counter::PARTITION_IDS;
 use crate::index::api::Error;
 use crate::index::engine;
-use crate::index::engine::Leftover;
 use crate::index::engine::NotMerged;
 use crate::index::engine::NotMoved;
 use crate::index::engine::Partition;
@@ -307,21 +306,18 @@ impl Fleet {
                 Err(NotMoved::Busy) if tries < MOVE_TRIES => tries += 1,
                 Err(NotMoved::Busy) => return Err(ChangeError::Busy),
                 Err(NotMoved::Failed(failed)) => return Err(Error::from(failed).into()),
-                Err(NotMoved::Owned(failed, frozen_at, left)) => {
+                Err(NotMoved::Owned(failed, frozen_at)) => {
                     tracing::warn!(%partition, ?failed, "moved, but to be opened anew");
                     // Whatever comes of it: it is not served here any more.
                     from.opened.replace(&[Arc::clone(&old)], Vec::new());
                     match self.reopen(&to.shared, partition, REOPEN_TRIES).await {
-                        Ok(new) => {
-                            left.leave();
-                            break (new, frozen_at);
-                        }
+                        Ok(new) => break (new, frozen_at),
                         Err(error) => {
                             old.abandon().await;
                             let open = Arc::clone(self).keep_opening(
                                 claim.leave_closed(partition),
                                 (partition, to.shared.host),
-                                (frozen_at, left),
+                                frozen_at,
                             );
                             drop(to.shared.parts.env.tasks.spawn("partition reopen", open));
                             return Err(error);
@@ -375,7 +371,7 @@ impl Fleet {
         self: Arc<Self>,
         claim: Claim,
         (partition, host): (PartitionId, HostId),
-        (frozen_at, left): (Duration, Leftover),
+        frozen_at: Duration,
     ) {
         let Some(host) = self.host(host) else { return };
         let clock = &host.shared.parts.env.clock;
@@ -390,7 +386,6 @@ impl Fleet {
             pause = (pause * 2).min(REOPEN_PAUSE_MAX);
             match self.reopen(&host.shared, partition, 1).await {
                 Ok(new) => {
-                    left.leave();
                     host.opened.add(new);
                     self.moved(host, partition, frozen_at);
                     break;

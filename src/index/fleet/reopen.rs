@@ -166,7 +166,7 @@ impl Reopener {
         let metrics = &self.shared.parts.metrics;
         match Partition::open_or_tell(&self.shared, id).await {
             Ok(new) => {
-                self.opened.add_closed(new, &self.shared);
+                self.opened.add_closed(new);
                 metrics.closed(false, -1);
                 Ok(())
             }
@@ -190,7 +190,7 @@ impl Reopener {
         match Partition::open(&self.shared, old.core.id).await {
             Ok(new) => {
                 self.opened.replace(&[Arc::clone(old)], vec![new]);
-                old.give_up().await;
+                old.abandon().await;
                 Ok(())
             }
             // It may be no more.
@@ -215,7 +215,7 @@ impl Reopener {
                 Ok(opened) => new.push(opened),
                 Err(error) => {
                     for opened in new {
-                        opened.give_up().await;
+                        opened.abandon().await;
                     }
                     return Err(error);
                 }
@@ -224,7 +224,7 @@ impl Reopener {
         if !self.is_here(old) {
             // A neighbour it was merged with was faster.
             for opened in new {
-                opened.give_up().await;
+                opened.abandon().await;
             }
             return Ok(());
         }
@@ -239,7 +239,7 @@ impl Reopener {
         let gone: Vec<_> = self.opened.all().into_iter().filter(gone).collect();
         self.opened.replace(&gone, new);
         for old in gone {
-            old.give_up().await;
+            old.abandon().await;
         }
         Ok(())
     }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::*;
+use crate::index::ExtentRecord;
 use crate::index::api::ReadReply;
 use crate::index::engine::Config;
 use crate::index::engine::testing::{Fault, When, World};
@@ -154,8 +155,9 @@ async fn damaged_partition_is_quarantined_and_all_others_serve() {
     assert!(status[1].stopped.as_ref().unwrap().contains("damaged"), "{:?}", status[1].stopped);
     // Whoever concludes from the absence of references must not forget those that cannot be read.
     assert!(before.iter().all(|id| world.capacity.extents_of_index().contains(id)));
-    let owned = host.owned_extents().await;
-    assert!(before.iter().all(|id| owned.contains(id)));
+    let records = ExtentRecord::load_all(parts.coordinator.as_ref()).await.unwrap();
+    let recorded: Vec<_> = records.values().flat_map(ExtentRecord::all).collect();
+    assert!(before.iter().all(|id| recorded.contains(id)));
     host.shutdown().await;
 
     world.capacity.flip(*made[1].1.last().unwrap(), 0, 77);

@@ -12,9 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::index::api::Error;
 use crate::index::engine::NotOpened;
 use crate::index::engine::Partition;
-use crate::index::engine::Shared;
 use crate::index::map::PartitionDescriptor;
-use crate::types::ExtentId;
 use crate::types::PartitionId;
 
 /// Whether and when a partition that did not open is tried again.
@@ -91,20 +89,13 @@ pub(crate) struct Opened {
 struct Partitions {
     open: BTreeMap<PartitionId, Arc<Partition>>,
     closed: BTreeMap<PartitionId, Closed>,
-    /// Extents that count as used while some partition is closed: nobody knows which of them it
-    /// needs.
-    held: Vec<ExtentId>,
 }
 
 impl Opened {
-    /// `held` are uses of extents that end when nothing is closed any more.
-    pub(crate) fn new(
-        open: BTreeMap<PartitionId, Arc<Partition>>,
-        closed: Vec<Closed>,
-        held: Vec<ExtentId>,
-    ) -> Self {
+    /// Those that opened at the start, and those that did not.
+    pub(crate) fn new(open: BTreeMap<PartitionId, Arc<Partition>>, closed: Vec<Closed>) -> Self {
         let closed = closed.into_iter().map(|one| (one.descriptor.id, one)).collect();
-        let partitions = RwLock::new(Partitions { open, closed, held });
+        let partitions = RwLock::new(Partitions { open, closed });
         Self { partitions, version: AtomicU64::new(0) }
     }
 
@@ -129,13 +120,9 @@ impl Opened {
     }
 
     /// Lets a partition serve that was closed.
-    pub(crate) fn add_closed(&self, new: Partition, shared: &Shared) {
+    pub(crate) fn add_closed(&self, new: Partition) {
         let mut partitions = self.write();
         partitions.closed.remove(&new.core.id);
-        if partitions.closed.is_empty() {
-            // Before it serves: whoever finds all partitions open finds no use that is none.
-            shared.release(&std::mem::take(&mut partitions.held));
-        }
         partitions.open.insert(new.core.id, Arc::new(new));
         self.version.fetch_add(1, Ordering::Release);
     }

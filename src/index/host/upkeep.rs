@@ -1,5 +1,5 @@
-//! Background work of a host: flush the largest memtables when memory or logs are long, merge runs, remove what is left
-//! over.
+//! Background work of a host: flush the largest memtables when memory or logs are long, merge runs,
+//! remove what is left over.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -83,7 +83,8 @@ async fn flusher(
     }
 }
 
-/// The partition whose flush helps most: a long log first, then, with half of the memory in use, the most bytes.
+/// The partition whose flush helps most: a long log first, then, with half of the memory in use,
+/// the most bytes.
 fn due(
     shared: &Shared,
     partitions: &[Arc<Partition>],
@@ -97,7 +98,8 @@ fn due(
     if let Some(long) = served().find(|partition| partition.core.has_long_log()) {
         return Some(Arc::clone(long));
     }
-    // Not the budget: it also counts tables already flushed that a reader still holds, and flushing frees none of those.
+    // Not the budget: it also counts tables already flushed that a reader still holds, and flushing
+    // frees none of those.
     let bytes = || served().map(|partition| (partition.core.table_bytes(), partition));
     let all: usize = bytes().map(|(bytes, _)| bytes).sum();
     if all < shared.config.memtable_bytes_max / 2 {
@@ -113,7 +115,7 @@ async fn compactor(shared: Arc<Shared>, partitions: Arc<Opened>, stop: Cancellat
             while partition.core.may_compact() {
                 let compaction = tokio::select! {
                     biased;
-                    // Left half-way, it has changed nothing: its extent is an orphan for the audit.
+                    // Left half-way, it has changed nothing: its extent is released.
                     () = stop.cancelled() => return,
                     compaction = partition.compact() => compaction,
                 };

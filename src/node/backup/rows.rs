@@ -17,6 +17,7 @@ use crate::coordinator::embedded::FILE_NAME;
 use crate::env::Env;
 use crate::env::Tasks;
 use crate::index;
+use crate::index::ExtentRecord;
 use crate::index::Objects;
 use crate::index::Offline;
 use crate::index::PartitionDescriptor;
@@ -54,6 +55,8 @@ pub(super) async fn write(
     contents: &Contents,
 ) -> Result<Written, BackupError> {
     let mut rows = contents.rows.clone();
+    // Recorded anew at the first start of the copy: the logs end with extents of their own.
+    rows.retain(|key, _| !ExtentRecord::is_key(key));
     if let Some(cut) = &contents.cut {
         let ids = from.fresh_extents(cut.partitions.len()).await?;
         for (partition, id) in cut.partitions.iter().zip(ids) {

@@ -41,6 +41,7 @@ pub(super) struct FakeIndex {
     pub(super) partitions: Mutex<Vec<Partition>>,
     pub(super) epoch: Mutex<u64>,
     pub(super) owned: Mutex<Vec<ExtentId>>,
+    pub(super) recorded: Mutex<BTreeSet<ExtentId>>,
     pub(super) fail_reads_of: Mutex<Option<usize>>,
     pub(super) fail_writes_of: Mutex<Option<usize>>,
     pub(super) quarantined: Mutex<Option<usize>>,
@@ -151,6 +152,10 @@ impl Partitions for FakeIndex {
             host: HostId::new(0),
         });
         Ok(PartitionMap::new(descriptors.collect()).unwrap())
+    }
+
+    async fn extents(&self) -> Result<BTreeSet<ExtentId>, Error> {
+        Ok(self.recorded.lock().unwrap().clone())
     }
 }
 
@@ -337,6 +342,7 @@ impl Bench {
             partitions: Mutex::new(partitions.collect()),
             epoch: Mutex::new(1),
             owned: Mutex::default(),
+            recorded: Mutex::default(),
             fail_reads_of: Mutex::default(),
             fail_writes_of: Mutex::default(),
             quarantined: Mutex::default(),
@@ -368,7 +374,6 @@ impl Bench {
             config: ReclaimConfig { audit_blobs: 1, ..ReclaimConfig::default() },
             metrics: self.metrics.clone(),
             index: self.counted.clone(),
-            extents_before_open: self.capacity.extents().await,
         }
     }
 

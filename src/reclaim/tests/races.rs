@@ -1,6 +1,5 @@
-//! Blobs change between the pages of an audit: locations move from staged to committed to garbage, others come and go.
-
-use std::collections::BTreeSet;
+//! Blobs change between the pages of an audit: locations move from staged to committed to garbage,
+//! others come and go.
 
 use super::fakes::*;
 use crate::capacity::ExtentKind::Data;
@@ -45,7 +44,8 @@ fn change(dice: &mut Dice, partitions: &mut [Partition], next: &mut u64) {
         3 => commit(name, &["2", "1"]),
         _ => delete(name),
     };
-    // A commit of blocks that are not there, or a delete of nothing, is refused and changes nothing.
+    // A commit of blocks that are not there, or a delete of nothing, is refused and changes
+    // nothing.
     drop(partitions[owner].write(&write));
 }
 
@@ -76,7 +76,7 @@ async fn audit_keeps_what_moves_between_rows() {
                 change(&mut hook_dice, partitions, &mut next);
             }
         }));
-        bench.reclaim().await.audit(&BTreeSet::new()).await.unwrap();
+        bench.reclaim().await.audit().await.unwrap();
         for named in bench.index.named() {
             let safe = named.extent.get() != 1 || bench.capacity.is_live(&named);
             assert!(safe, "seed {seed}: {named:?} is named and was freed");
@@ -153,7 +153,7 @@ async fn audit_keeps_what_copies_name_though_their_sources_go() {
             }
         }));
         let reclaim = bench.reclaim().await;
-        reclaim.audit(&BTreeSet::new()).await.unwrap();
+        reclaim.audit().await.unwrap();
         let check = |when| {
             for named in bench.index.named() {
                 assert!(bench.capacity.is_live(&named), "seed {seed}, {when}: {named:?} was freed");
@@ -162,7 +162,7 @@ async fn audit_keeps_what_copies_name_though_their_sources_go() {
         check("after the copies");
         // With nothing in the way any more, exactly what is named stays.
         *bench.index.between_pages.lock().unwrap() = None;
-        reclaim.audit(&BTreeSet::new()).await.unwrap();
+        reclaim.audit().await.unwrap();
         check("later");
         let mut named = bench.index.named();
         named.sort_by_key(|l| (l.extent, l.offset));
@@ -184,7 +184,7 @@ async fn audit_waits_for_a_copy_that_has_not_told_what_it_met() {
     let reclaim = bench.reclaim().await;
     let audit = {
         let reclaim = std::sync::Arc::clone(&reclaim);
-        bench.env.tasks.spawn("audit", async move { reclaim.audit(&BTreeSet::new()).await })
+        bench.env.tasks.spawn("audit", async move { reclaim.audit().await })
     };
     bench.after(std::time::Duration::from_secs(60)).await;
     assert!(!audit.is_finished(), "the copy may name anything");
@@ -193,7 +193,7 @@ async fn audit_waits_for_a_copy_that_has_not_told_what_it_met() {
     assert_eq!(audit.await.unwrap().unwrap().copied, 1);
     assert_eq!(bench.capacity.live(1).len(), 100, "it names bytes of this extent");
     drop(running);
-    reclaim.audit(&BTreeSet::new()).await.unwrap();
+    reclaim.audit().await.unwrap();
     assert_eq!(bench.capacity.live(1).len(), 10);
 }
 
@@ -212,8 +212,7 @@ async fn audit_waits_for_a_reader_of_shared_bytes_that_lost_their_row() {
     })));
     bench.index.must(&delete("z"));
     let reclaim = bench.reclaim().await;
-    let audit =
-        bench.env.tasks.spawn("audit", async move { reclaim.audit(&BTreeSet::new()).await });
+    let audit = bench.env.tasks.spawn("audit", async move { reclaim.audit().await });
     bench.after(std::time::Duration::from_secs(50)).await;
     assert_eq!(bench.capacity.live(1).len(), 100, "the reader may still want them");
     drop(reading);

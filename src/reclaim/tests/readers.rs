@@ -1,6 +1,5 @@
 //! What running reads hold, and what they do not.
 
-use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::fakes::*;
@@ -126,14 +125,14 @@ async fn audit_frees_all_but_what_a_stalled_read_names() {
     stalled.names([ONE]);
     let reclaim = bench.reclaim().await;
     let before = bench.env.clock.monotonic();
-    let report = reclaim.audit(&BTreeSet::new()).await.unwrap();
+    let report = reclaim.audit().await.unwrap();
     let waited = bench.env.clock.monotonic() - before;
     assert!(waited < SECOND * 70, "{waited:?}");
     assert_eq!((report.extents, report.read), (1, 1));
     assert_eq!((bench.capacity.live(1).len(), bench.capacity.live(2).len()), (20, 10));
     assert_eq!((bench.metrics.audits.get(), bench.metrics.read_extents.get()), (1, 1));
     drop(stalled);
-    assert_eq!(reclaim.audit(&BTreeSet::new()).await.unwrap().read, 0);
+    assert_eq!(reclaim.audit().await.unwrap().read, 0);
     assert_eq!(bench.capacity.live(1).len(), 10);
 }
 
@@ -144,8 +143,7 @@ async fn audit_frees_an_extent_as_soon_as_its_read_ends() {
     let mut slow = read(&bench);
     slow.names([ONE]);
     let reclaim = bench.reclaim().await;
-    let audit =
-        bench.env.tasks.spawn("audit", async move { reclaim.audit(&BTreeSet::new()).await });
+    let audit = bench.env.tasks.spawn("audit", async move { reclaim.audit().await });
     bench.after(SECOND * 10).await;
     assert!(!audit.is_finished());
     // One that began after the walk finds what the walk met.
@@ -164,14 +162,14 @@ async fn audit_gives_up_on_a_look_up_without_end_and_frees_nothing() {
     let looking_up = read(&bench);
     let reclaim = bench.reclaim().await;
     let before = bench.env.clock.monotonic();
-    let held = reclaim.audit(&BTreeSet::new()).await;
+    let held = reclaim.audit().await;
     assert!(matches!(held, Err(Error::Held { .. })), "{held:?}");
     let waited = bench.env.clock.monotonic() - before;
     assert!(waited >= HOUR && waited < HOUR + SECOND * 10, "{waited:?}");
     assert_eq!(bench.capacity.live(1).len(), 20);
     assert_eq!((bench.metrics.audits_held.get(), bench.metrics.audits_failed.get()), (1, 1));
     drop(looking_up);
-    reclaim.audit(&BTreeSet::new()).await.unwrap();
+    reclaim.audit().await.unwrap();
     assert_eq!(bench.capacity.live(1), (0..10).collect::<Vec<_>>());
 }
 

@@ -53,10 +53,10 @@ async fn audit_gives_up_on_a_copy_that_never_tells_and_frees_nothing() {
     bench.capacity.add(1, Data, Sealed, 20);
     let copy = bench.inflight.copy();
     let reclaim = bench.reclaim().await;
-    assert!(matches!(reclaim.audit(&BTreeSet::new()).await, Err(Error::Held { .. })));
+    assert!(matches!(reclaim.audit().await, Err(Error::Held { .. })));
     assert_eq!(bench.capacity.live(1).len(), 20);
     drop(copy);
-    reclaim.audit(&BTreeSet::new()).await.unwrap();
+    reclaim.audit().await.unwrap();
     assert!(bench.capacity.live(1).is_empty());
 }
 
@@ -87,31 +87,27 @@ async fn garbage_and_audits_go_on_past_a_poisoned_disk() {
     bench.capacity.add(2, Data, Sealed, 10);
     bench.capacity.add(3, Data, Sealed, 10);
     bench.capacity.add(4, Data, Sealed, 10);
-    bench.capacity.add(5, Run, Sealed, 1);
-    bench.capacity.add(6, Run, Sealed, 1);
     bench.index.must(&put("a", &[location(1, 0, 9)]));
     bench.index.must(&put("b", &[location(2, 0, 9)]));
     bench.index.must(&delete("a"));
     bench.index.must(&delete("b"));
     bench.after(HOUR).await;
-    bench.capacity.poisoned_extents.lock().unwrap().extend([1, 3, 5]);
+    bench.capacity.poisoned_extents.lock().unwrap().extend([1, 3]);
     let reclaim = bench.reclaim().await;
     assert!(reclaim.pass(&mut PassState::default()).await);
     assert_eq!((bench.capacity.live(1).len(), bench.capacity.live(2).len()), (10, 0));
     assert_eq!(bench.index.rows(), 1, "the row of the poisoned disk stays");
     assert_eq!((bench.metrics.garbage_rows.get(), bench.metrics.freed_bytes.get()), (1, 9));
     assert!(!reclaim.pass(&mut PassState::default()).await, "nothing more to do for now");
-    // No row names what lies in 3 to 6.
-    let orphans = [5, 6].map(ExtentId::new).into();
-    let report = reclaim.audit(&orphans).await.unwrap();
+    // No row names what lies in 3 and 4.
+    let report = reclaim.audit().await.unwrap();
     assert_eq!((bench.capacity.live(3).len(), bench.capacity.live(4).len()), (10, 0));
-    assert_eq!((bench.capacity.live(5).len(), bench.capacity.live(6).len()), (1, 0));
-    assert_eq!((report.removed, report.poisoned), (1, 3));
+    assert_eq!(report.poisoned, 2);
     bench.capacity.poisoned_extents.lock().unwrap().clear();
     assert!(reclaim.pass(&mut PassState::default()).await);
     assert_eq!((bench.index.rows(), bench.capacity.live(1).len()), (0, 0));
-    assert_eq!(reclaim.audit(&orphans).await.unwrap().poisoned, 0);
-    assert_eq!((bench.capacity.live(3).len(), bench.capacity.live(5).len()), (0, 0));
+    assert_eq!(reclaim.audit().await.unwrap().poisoned, 0);
+    assert_eq!(bench.capacity.live(3).len(), 0);
 }
 
 #[tokio::test(start_paused = true)]
@@ -293,8 +289,8 @@ async fn purge_goes_on_where_its_budget_ended() {
     assert_eq!(bench.index.rows(), 0);
 }
 
-/// Bytes 0..100 of extent 1: blobs in all three partitions at 0, 20, 40; staged at 60; garbage at 80; the rest is named by
-/// nothing.
+/// Bytes 0..100 of extent 1: blobs in all three partitions at 0, 20, 40; staged at 60; garbage at
+/// 80; the rest is named by nothing.
 fn fill_for_audit(bench: &Bench) {
     bench.capacity.add(1, Data, Sealed, 100);
     bench.index.must(&put("a", &[location(1, 0, 9)]));
@@ -315,7 +311,7 @@ async fn audit_frees_exactly_what_no_row_names() {
     fill_for_audit(&bench);
     bench.capacity.add(2, Data, Sealed, 50);
     bench.capacity.add(3, Data, Open, 50);
-    let report = bench.reclaim().await.audit(&BTreeSet::new()).await.unwrap();
+    let report = bench.reclaim().await.audit().await.unwrap();
     assert_eq!((report.extents, report.walks), (2, 1));
     assert_eq!(bench.capacity.live(1), tens(&[0, 20, 40, 60, 80]));
     assert!(bench.capacity.live(2).is_empty());
@@ -328,10 +324,10 @@ async fn audit_leaves_extents_of_running_writes() {
     fill_for_audit(&bench);
     let write = bench.inflight.write(ExtentId::new(1));
     let reclaim = bench.reclaim().await;
-    assert_eq!(reclaim.audit(&BTreeSet::new()).await.unwrap().extents, 0);
+    assert_eq!(reclaim.audit().await.unwrap().extents, 0);
     assert_eq!(bench.capacity.live(1).len(), 100);
     drop(write);
-    assert_eq!(reclaim.audit(&BTreeSet::new()).await.unwrap().extents, 1);
+    assert_eq!(reclaim.audit().await.unwrap().extents, 1);
     assert_eq!(bench.capacity.live(1).len(), 50);
 }
 
@@ -341,7 +337,7 @@ async fn audit_frees_nothing_when_a_partition_cannot_be_read() {
         let bench = Bench::new();
         fill_for_audit(&bench);
         *bench.index.fail_reads_of.lock().unwrap() = Some(number);
-        let result = bench.reclaim().await.audit(&BTreeSet::new()).await;
+        let result = bench.reclaim().await.audit().await;
         assert!(matches!(result, Err(Error::Index(_))));
         assert_eq!(bench.capacity.live(1).len(), 100);
         assert_eq!(bench.metrics.audits_failed.get(), 1);
@@ -354,7 +350,7 @@ async fn audit_frees_nothing_when_a_partition_cannot_commit() {
         let bench = Bench::new();
         fill_for_audit(&bench);
         *bench.index.fail_writes_of.lock().unwrap() = Some(number);
-        let result = bench.reclaim().await.audit(&BTreeSet::new()).await;
+        let result = bench.reclaim().await.audit().await;
         assert!(matches!(result, Err(Error::Index(_))));
         assert_eq!(bench.capacity.live(1).len(), 100);
     }
@@ -372,7 +368,7 @@ async fn audit_survives_a_change_of_the_map() {
             *index.epoch.lock().unwrap() += 1;
         }
     }));
-    bench.reclaim().await.audit(&BTreeSet::new()).await.unwrap();
+    bench.reclaim().await.audit().await.unwrap();
     assert_eq!(bench.capacity.live(1), tens(&[0, 20, 40, 60, 80]));
 }
 
@@ -387,7 +383,7 @@ async fn audit_in_little_memory_takes_more_walks() {
     }
     let mut setup = bench.setup().await;
     setup.config.audit_ranges_max = 25;
-    let report = Reclaim::new(setup).audit(&BTreeSet::new()).await.unwrap();
+    let report = Reclaim::new(setup).audit().await.unwrap();
     assert!(report.walks >= 3, "{} walks", report.walks);
     assert_eq!(report.extents, 6);
     for extent in 1..=6 {
@@ -397,31 +393,22 @@ async fn audit_in_little_memory_takes_more_walks() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn audit_removes_left_over_logs_and_runs_only() {
+async fn audit_reports_logs_and_runs_that_no_record_has_and_removes_none() {
     let bench = Bench::new();
-    // 1000..1003 are the partitions' logs by the map, 20 a run they own, 21 and 22 left over.
-    for (id, kind) in [(1_000, Log), (1_001, Log), (1_002, Log), (20, Run), (21, Run), (22, Log)] {
+    // 20 is a run served here, 21 one of another process, 22 and 23 are in no record, and 24 is
+    // gone.
+    for (id, kind) in [(1_000, Log), (20, Run), (21, Run), (22, Log), (23, Run)] {
         bench.capacity.add(id, kind, Sealed, 10);
     }
-    *bench.index.owned.lock().unwrap() = vec![ExtentId::new(20)];
-    let reclaim = bench.reclaim().await;
-    let orphans = reclaim.orphans().await.unwrap();
-    // Made after the partitions were opened, and not yet in a manifest.
-    bench.capacity.add(23, Run, Sealed, 10);
-    // Adopted since.
-    bench.index.owned.lock().unwrap().push(ExtentId::new(21));
-    let report = reclaim.audit(&orphans).await.unwrap();
-    assert_eq!(report.removed, 1);
-    let left: Vec<u64> = bench.capacity.extents.lock().unwrap().keys().map(|e| e.get()).collect();
-    assert_eq!(left, [20, 21, 23, 1_000, 1_001, 1_002]);
-}
-
-#[tokio::test(start_paused = true)]
-async fn left_overs_are_not_judged_while_a_partition_does_not_serve() {
-    let bench = Bench::new();
-    bench.capacity.add(21, Run, Sealed, 10);
-    *bench.index.fail_writes_of.lock().unwrap() = Some(2);
-    assert!(bench.reclaim().await.orphans().await.is_none());
+    let ids = |ids: &[u64]| -> BTreeSet<_> { ids.iter().copied().map(ExtentId::new).collect() };
+    *bench.index.owned.lock().unwrap() = [20, 24, 1_000].map(ExtentId::new).into();
+    *bench.index.recorded.lock().unwrap() = ids(&[20, 21, 24, 1_000]);
+    let report = bench.reclaim().await.audit().await.unwrap();
+    assert_eq!((report.orphaned, report.missing), (2, 1));
+    assert_eq!(bench.metrics.orphaned_extents.get(), 2);
+    assert_eq!(bench.metrics.missing_extents.get(), 1);
+    let left: BTreeSet<ExtentId> = bench.capacity.extents.lock().unwrap().keys().copied().collect();
+    assert_eq!(left, ids(&[20, 21, 22, 23, 1_000]));
 }
 
 #[tokio::test(start_paused = true)]
@@ -432,12 +419,14 @@ async fn service_works_by_itself_and_stops() {
     Reclaim::start(bench.setup().await);
     bench.after(SECOND * 100).await;
     assert_eq!(bench.capacity.live(1), tens(&[0, 20, 40, 60]));
-    assert!(bench.capacity.live(21).is_empty());
+    assert_eq!(bench.capacity.live(21).len(), 10, "a run that no record has is reported");
+    assert_eq!(bench.metrics.orphaned_extents.get(), 1);
     assert_eq!(bench.metrics.audits.get(), 1);
     bench.env.tasks.shutdown().await;
 }
 
-/// When what is deleted at `deleted` is freed, if a pass begins that `slow` makes last half a minute.
+/// When what is deleted at `deleted` is freed, if a pass begins that `slow` makes last half a
+/// minute.
 async fn freed_after_a_slow_pass(
     slow: impl Fn(&FakeIndex, Duration),
     deleted: Duration,

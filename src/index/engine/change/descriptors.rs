@@ -2,55 +2,140 @@
 
 use crate::coordinator;
 use crate::coordinator::{Compare, Coordinator, Op, Revision, TxnReply};
+use crate::index::engine::extents::{ExtentRecord, Extents, Heir, Passed, pass_on};
 use crate::index::engine::log::writer::LogState;
 use crate::index::engine::shared::Failed;
 use crate::index::map::PartitionDescriptor;
 
-/// Tries while the outcome is unknown.
-const TRIES: usize = 3;
+/// Tries while the outcome is unknown, or while lists of sharers change.
+const TRIES: usize = 4;
+/// Conditions, and changes, that the coordinator takes in one transaction.
+const ITEMS_MAX: usize = 128;
 
-/// Replaces `old` by `new`, all or nothing. A new one has the id of an old one that it follows, or one never used before.
+/// What a transaction replaced old partitions by.
+#[derive(Debug)]
+pub(super) struct Replaced {
+    pub(super) revision: Revision,
+    /// The extents of each new one.
+    pub(super) records: Vec<ExtentRecord>,
+    /// Whether the records may be slightly others: an earlier try was carried out.
+    pub(super) is_stale: bool,
+}
+
+/// Replaces `old` by `new`, none of which has the id of an old one, all or nothing; each with the
+/// extents it uses.
 ///
 /// # Errors
 /// [`Failed::Refused`]: surely nothing has changed. [`Failed::Fenced`]: another owner changed one
 /// of the old ones. [`Failed::Other`]: the outcome is unknown.
 pub(super) async fn replace(
     coordinator: &dyn Coordinator,
-    old: &[&LogState],
-    new: &[PartitionDescriptor],
-) -> Result<Revision, Failed> {
-    let key =
-        |descriptor: &PartitionDescriptor| PartitionDescriptor::coordinator_key(descriptor.id);
-    let unchanged = old.iter().map(|old| Compare::ModRevision(key(&old.descriptor), old.revision));
-    let follows = |new: &PartitionDescriptor| old.iter().any(|old| old.descriptor.id == new.id);
-    let fresh = new.iter().filter(|new| !follows(new)).map(|new| Compare::Absent(key(new)));
-    let when: Vec<Compare> = unchanged.chain(fresh).collect();
-    let gone = old.iter().filter(|old| new.iter().all(|new| new.id != old.descriptor.id));
-    let puts = new.iter().map(|new| Op::Put(key(new), new.encode()));
-    let then: Vec<Op> = gone.map(|old| Op::Delete(key(&old.descriptor))).chain(puts).collect();
-    let unknown = |error: coordinator::Error| Failed::Other(error.to_string());
-    let Some(first) = new.first() else {
+    old: &[(&LogState, &Extents)],
+    new: &[(PartitionDescriptor, Heir)],
+) -> Result<Replaced, Failed> {
+    let heirs: Vec<Heir> = new.iter().map(|(_, heir)| heir.clone()).collect();
+    let extents: Vec<&Extents> = old.iter().map(|(_, extents)| *extents).collect();
+    let states: Vec<&LogState> = old.iter().map(|(log, _)| *log).collect();
+    let fresh = new.iter().map(|(new, _)| Compare::Absent(key(new)));
+    let when: Vec<Compare> = states.iter().map(|log| unchanged(log)).chain(fresh).collect();
+    let puts = new.iter().map(|(new, _)| Op::Put(key(new), new.encode()));
+    let gone = states.iter().map(|log| Op::Delete(key(&log.descriptor)));
+    let then: Vec<Op> = gone.chain(puts).collect();
+    let Some((first, _)) = new.first() else {
         return Err(Failed::Refused("nothing to change".into()));
     };
-    let mut doubt = false;
+    let mut doubt = Doubt::default();
     for _ in 0..TRIES {
-        match coordinator.txn(&when, &then).await {
-            Ok(TxnReply::Committed(revision)) => return Ok(revision),
-            Ok(TxnReply::Rejected(_)) if !doubt => return Err(Failed::Fenced),
-            Ok(TxnReply::Rejected(_)) | Err(coordinator::Error::Ambiguous) => doubt = true,
-            Err(error) if !doubt => return Err(Failed::Refused(error.to_string())),
-            Err(error) => return Err(unknown(error)),
+        let passed = match pass_on(coordinator, &extents, &heirs).await {
+            Ok(passed) => passed,
+            Err(failed) => return Err(doubt.failed(failed)),
+        };
+        let Passed { when: of_extents, then: to_extents, records } = passed;
+        let (when, then) = ([&when[..], &of_extents].concat(), [&then[..], &to_extents].concat());
+        if when.len() > ITEMS_MAX || then.len() > ITEMS_MAX {
+            let failed = Failed::Refused("too many runs to share: compact them first".into());
+            return Err(doubt.failed(failed));
         }
-        let found = coordinator.get(&key(first)).await.map_err(unknown)?;
-        if let Some(found) = found.filter(|found| found.value == first.encode()) {
-            return Ok(found.mod_revision);
+        if let Some(revision) = doubt.attempt(coordinator, (&when, &then), first, &states).await? {
+            return Ok(Replaced { revision, records, is_stale: doubt.is_any });
+        }
+    }
+    Err(doubt.failed(Failed::Refused("the lists of sharers keep changing".into())))
+}
+
+/// Names another host in a descriptor; the extents stay as they are recorded.
+///
+/// # Errors
+/// As of [`replace`].
+pub(super) async fn move_over(
+    coordinator: &dyn Coordinator,
+    old: &LogState,
+    new: &PartitionDescriptor,
+) -> Result<Revision, Failed> {
+    let (when, then) = ([unchanged(old)], [Op::Put(key(new), new.encode())]);
+    let mut doubt = Doubt::default();
+    for _ in 0..TRIES {
+        if let Some(revision) = doubt.attempt(coordinator, (&when, &then), new, &[old]).await? {
+            return Ok(revision);
+        }
+    }
+    Err(doubt.failed(Failed::Fenced))
+}
+
+fn key(descriptor: &PartitionDescriptor) -> bytes::Bytes {
+    PartitionDescriptor::coordinator_key(descriptor.id)
+}
+
+fn unchanged(old: &LogState) -> Compare {
+    Compare::ModRevision(key(&old.descriptor), old.revision)
+}
+
+/// Whether an earlier try may have been carried out.
+#[derive(Debug, Default)]
+struct Doubt {
+    is_any: bool,
+}
+
+impl Doubt {
+    /// Tries a transaction that makes `first` true; nothing when it is to be tried again.
+    async fn attempt(
+        &mut self,
+        coordinator: &dyn Coordinator,
+        (when, then): (&[Compare], &[Op]),
+        first: &PartitionDescriptor,
+        old: &[&LogState],
+    ) -> Result<Option<Revision>, Failed> {
+        match coordinator.txn(when, then).await {
+            Ok(TxnReply::Committed(revision)) => return Ok(Some(revision)),
+            Ok(TxnReply::Rejected(_)) => {}
+            Err(coordinator::Error::Ambiguous) => self.is_any = true,
+            Err(error) => return Err(self.failed(Failed::Refused(error.to_string()))),
+        }
+        let unread = |error: coordinator::Error| Failed::Refused(error.to_string());
+        if self.is_any {
+            let found = coordinator.get(&key(first)).await;
+            let found = found.map_err(|error| self.failed(unread(error)))?;
+            if let Some(found) = found.filter(|found| found.value == first.encode()) {
+                return Ok(Some(found.mod_revision));
+            }
         }
         for old in old {
-            let found = coordinator.get(&key(&old.descriptor)).await.map_err(unknown)?;
+            let found = coordinator.get(&key(&old.descriptor)).await;
+            let found = found.map_err(|error| self.failed(unread(error)))?;
             if found.is_none_or(|found| found.mod_revision != old.revision) {
                 return Err(Failed::Fenced);
             }
         }
+        Ok(None)
     }
-    Err(Failed::Other("the coordinator's answers stay unknown".into()))
+
+    /// A failure of this try: the outcome of all of them together.
+    fn failed(&self, failed: Failed) -> Failed {
+        if let Failed::Refused(reason) = &failed
+            && self.is_any
+        {
+            return Failed::Other(reason.clone());
+        }
+        failed
+    }
 }

@@ -1,10 +1,13 @@
-//! Handoff: a partition goes to another host. The host to be opens its runs and follows its log while the old one serves;
-//! then the partition is held, the last records are read, and one change of the descriptor, to the next epoch and the new
-//! host, decides. The log goes on in the same extent, which is fenced: the old owner could not add to it (I2).
+//! Handoff: a partition goes to another host. The host to be opens its runs and follows its log
+//! while the old one serves; then the partition is held, the last records are read, and one change
+//! of the descriptor, to the next epoch and the new host, decides. The log goes on in the same
+//! extent, which is fenced: the old owner could not add to it (I2).
 //!
-//! Nothing but the descriptor, the log and the runs goes from one to the other, so that hosts may be processes.
-//! A crash before the change leaves the old owner, after it the new one, who recovers as after any crash (I8).
+//! Nothing but the descriptor, the log and the runs goes from one to the other, so that hosts may
+//! be processes. A crash before the change leaves the old owner, after it the new one, who recovers
+//! as after any crash (I8).
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,12 +17,13 @@ use crate::index::api::Error;
 use crate::index::engine::change::descriptors;
 use crate::index::engine::change::hold::Held;
 use crate::index::engine::core::Core;
+use crate::index::engine::extents::{ExtentRecord, Extents};
 use crate::index::engine::flush;
 use crate::index::engine::log::writer::{Log, LogState};
 use crate::index::engine::partition::Partition;
 use crate::index::engine::recover::Recovered;
 use crate::index::engine::replay::Replay;
-use crate::index::engine::shared::{Chore, Failed, Shared};
+use crate::index::engine::shared::{Failed, Shared};
 use crate::index::engine::table::Tables;
 use crate::index::engine::view::Sources;
 use crate::index::map::PartitionDescriptor;
@@ -39,9 +43,8 @@ pub(crate) enum NotMoved {
     /// Its log moved on while it was read; nothing has happened.
     Busy,
     /// The new host owns it and must open it anew: what failed was after the change. No write was
-    /// made durable since then, in monotonic time. What it needs counts as used until the last is
-    /// told to leave, once it is open.
-    Owned(Failed, Duration, Leftover),
+    /// made durable since then, in monotonic time.
+    Owned(Failed, Duration),
     /// As for a split.
     Failed(Failed),
 }
@@ -52,8 +55,9 @@ impl From<Failed> for NotMoved {
     }
 }
 
-/// Hands `from` over to the host of `to`. When it returns the coordinator names that one; the old one takes no write, and its
-/// reads are right until the new one is given its first write: the caller stops it first.
+/// Hands `from` over to the host of `to`. When it returns the coordinator names that one; the old
+/// one takes no write, and its reads are right until the new one is given its first write: the
+/// caller stops it first.
 ///
 /// # Errors
 /// [`NotMoved`]. After [`NotMoved::Busy`], [`Failed::Full`] and [`Failed::Refused`] nothing has
@@ -84,22 +88,21 @@ pub(crate) async fn hand_off(
     next.epoch = next.epoch.next();
     next.host = to.host;
     let coordinator = to.parts.coordinator.as_ref();
-    let (old, new) = ([&held.log], std::slice::from_ref(&next));
-    let revision = match descriptors::replace(coordinator, &old, new).await {
+    let revision = match descriptors::move_over(coordinator, &held.log, &next).await {
         Ok(revision) => revision,
         Err(unchanged @ (Failed::Full | Failed::Refused(_))) => {
             held.resume();
             return Err(unchanged.into());
         }
         Err(failed) => {
-            held.stop(&failed, Vec::new());
+            held.stop(&failed);
             return Err(failed.into());
         }
     };
     let taken = follower.take_over(&held, (next, revision)).await;
     let frozen_at = held.since;
     held.moved();
-    let recovered = taken.map_err(|(failed, left)| NotMoved::Owned(failed, frozen_at, left))?;
+    let recovered = taken.map_err(|failed| NotMoved::Owned(failed, frozen_at))?;
     Ok(HandedOff { partition: Partition::start(to, recovered), frozen_at })
 }
 
@@ -111,29 +114,12 @@ async fn current(to: &Shared, from: &Partition) -> Result<PartitionDescriptor, E
     found.and_then(|found| PartitionDescriptor::decode(&found.value)).ok_or(Error::WrongPartition)
 }
 
-/// What the new host of a partition used when it failed to take it over.
-#[derive(Debug)]
-pub(crate) struct Leftover {
-    shared: Arc<Shared>,
-    extents: Vec<ExtentId>,
-}
-
-impl Leftover {
-    /// The partition is open, and uses on its own what it needs.
-    pub(crate) fn leave(self) {
-        self.extents.iter().for_each(|extent| self.shared.chores.add(Chore::Leave(*extent)));
-        self.shared.wake.notify_one();
-    }
-}
-
-/// A partition read by a host that does not own it yet. It counts as a user of what it reads.
+/// A partition read by a host that does not own it yet. The runs that it has open are pinned.
 struct Follower<'a> {
     shared: &'a Arc<Shared>,
     log: Vec<ExtentId>,
     replay: Replay<'a>,
     sources: Sources,
-    /// Uses that end with it.
-    used: Vec<ExtentId>,
 }
 
 impl<'a> Follower<'a> {
@@ -145,19 +131,12 @@ impl<'a> Follower<'a> {
         let active = Arc::new(Tables::new(Arc::clone(&shared.budget)));
         let sources = Sources { active, frozen: None, runs: Default::default() };
         let log = descriptor.log.clone();
-        let mut follower = Self { shared, log, replay, sources, used: Vec::new() };
-        follower.log.clone().into_iter().for_each(|extent| follower.note_use(extent));
+        let mut follower = Self { shared, log, replay, sources };
         for entry in follower.replay.manifest().runs.clone() {
-            follower.note_use(entry.footer.extent);
             let run = flush::open_run(shared, entry).await?;
             follower.sources.runs_mut(run.family()).push(run);
         }
         Ok(follower)
-    }
-
-    fn note_use(&mut self, extent: ExtentId) {
-        self.shared.own(extent);
-        self.used.push(extent);
     }
 
     /// Applies what was appended meanwhile.
@@ -176,50 +155,43 @@ impl<'a> Follower<'a> {
 
     /// Becomes the owner that the descriptor names already.
     async fn take_over(
-        mut self,
+        self,
         held: &Held,
         claimed: (PartitionDescriptor, Revision),
-    ) -> Result<Recovered, (Failed, Leftover)> {
+    ) -> Result<Recovered, Failed> {
         let (descriptor, revision) = claimed;
-        let extents = std::mem::take(&mut self.used);
         let mut is_open = held.is_open;
         if let Some(newest) = descriptor.log.last() {
             match self.shared.parts.capacity.fence(*newest, descriptor.epoch).await {
                 Ok(()) => {}
                 // As good as a fence (see `Capacity::fence`): the log goes on in another extent.
                 Err(capacity::Error::Poisoned { .. }) => is_open = false,
-                Err(error) => {
-                    let left = Leftover { shared: Arc::clone(self.shared), extents };
-                    return Err((error.into(), left));
-                }
+                Err(error) => return Err(error.into()),
             }
         }
-        let sources = Arc::new(self.sources.clone());
-        let identity = (descriptor.id, descriptor.epoch);
+        let coordinator = self.shared.parts.coordinator.as_ref();
+        let record = ExtentRecord::load(coordinator, descriptor.id).await;
+        let record = record.map_err(|error| Failed::Other(error.to_string()))?;
+        let extents = Extents::new(descriptor.id, record, Vec::new());
+        let sources = Arc::new(self.sources);
+        let used: BTreeSet<ExtentId> = self.log.into_iter().chain(sources.extents()).collect();
+        self.shared.release_unused(&extents, &used);
         let published = (Arc::clone(&sources), held.sequence);
         let keys = descriptor.keys.clone();
-        let core = Core::new(Arc::clone(self.shared), identity, keys, published);
+        let owner = (Arc::clone(&extents), descriptor.epoch);
+        let core = Core::new(Arc::clone(self.shared), owner, keys, published);
         let log = LogState { descriptor, revision, ..held.log.clone() };
         Ok(Recovered {
             core,
             log: if is_open {
-                Log::begun(Arc::clone(self.shared), log)
+                Log::begun(Arc::clone(self.shared), extents, log)
             } else {
-                Log::recovered(Arc::clone(self.shared), log)
+                Log::recovered(Arc::clone(self.shared), extents, log)
             },
             sources,
             sequence: held.sequence,
             time: held.time,
             flushed: held.flushed,
         })
-    }
-}
-
-impl Drop for Follower<'_> {
-    fn drop(&mut self) {
-        if !self.used.is_empty() {
-            self.used.iter().for_each(|extent| self.shared.chores.add(Chore::Leave(*extent)));
-            self.shared.wake.notify_one();
-        }
     }
 }

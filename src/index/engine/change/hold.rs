@@ -1,4 +1,5 @@
-//! A partition that stands still: nothing is appended to its log, so what its holder sees is all there is.
+//! A partition that stands still: nothing is appended to its log, so what its holder sees is all
+//! there is.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,12 +12,11 @@ use crate::index::engine::log::writer::LogState;
 use crate::index::engine::partition::Partition;
 use crate::index::engine::shared::{Chore, Failed};
 use crate::index::engine::view::Sources;
-use crate::types::ExtentId;
 use crate::types::Sequence;
 use crate::types::Timestamp;
 
-/// The durable state of a partition whose committer waits. Dropped without a verdict, the partition takes no write until
-/// it is opened again: what its holder did is unknown.
+/// The durable state of a partition whose committer waits. Dropped without a verdict, the partition
+/// takes no write until it is opened again: what its holder did is unknown.
 #[derive(Debug)]
 pub(crate) struct Held {
     pub(crate) core: Arc<Core>,
@@ -40,9 +40,8 @@ enum Verdict {
     Gone,
     /// Another host has it now, log and all.
     Moved,
-    /// As after a failed append; the extents were made for the change, and are in use if it came
-    /// true.
-    Stop(Failed, Vec<ExtentId>),
+    /// As after a failed append.
+    Stop(Failed),
 }
 
 impl Held {
@@ -62,16 +61,16 @@ impl Held {
         drop(self.verdict.send(Verdict::Moved));
     }
 
-    /// Ends its writes as `failed` demands. `made` are the logs made for the change, which are in
-    /// use if it came true.
-    pub(crate) fn stop(self, failed: &Failed, made: Vec<ExtentId>) {
-        drop(self.verdict.send(Verdict::Stop(failed.clone(), made)));
+    /// Ends its writes as `failed` demands. What was made for the change is in use if it came true,
+    /// and recorded.
+    pub(crate) fn stop(self, failed: &Failed) {
+        drop(self.verdict.send(Verdict::Stop(failed.clone())));
     }
 }
 
 impl Partition {
-    /// Has the committer stand still after the batch it is at. Flush and compaction are to be kept out before: they would
-    /// wait for it.
+    /// Has the committer stand still after the batch it is at. Flush and compaction are to be kept
+    /// out before: they would wait for it.
     ///
     /// # Errors
     /// Why the partition takes no writes.
@@ -118,16 +117,9 @@ impl Committer {
                 if let Some(link) = self.log.state().link {
                     self.core.shared.chores.add(Chore::Seal(link.extent, self.core.epoch));
                 }
-                self.let_go();
             }
-            Ok(Verdict::Moved) => {
-                self.failed = Some(Failed::Fenced);
-                self.let_go();
-            }
-            Ok(Verdict::Stop(failed, made)) => {
-                self.left_over.extend(made);
-                self.stop_after(&failed);
-            }
+            Ok(Verdict::Moved) => self.failed = Some(Failed::Fenced),
+            Ok(Verdict::Stop(failed)) => self.stop_after(&failed),
             Err(_) => {
                 let reason = "a change of the partition map was left half-way".to_owned();
                 self.stop_after(&Failed::Other(reason));
@@ -135,18 +127,8 @@ impl Committer {
         }
     }
 
-    /// Ends the use of log and runs; others that share them noted theirs before.
-    pub(crate) fn let_go(&mut self) {
-        let shared = &self.core.shared;
-        for extent in self.log.used().chain(self.left_over.drain(..)) {
-            shared.chores.add(Chore::Leave(extent));
-        }
-        self.sources.runs.iter().flatten().for_each(|run| run.retire());
-        self.doubtful.drain(..).for_each(|run| run.retire());
-        shared.wake.notify_one();
-    }
-
-    /// Tells everybody who waits, and whoever comes until nobody can, that the partition is elsewhere.
+    /// Tells everybody who waits, and whoever comes until nobody can, that the partition is
+    /// elsewhere.
     pub(crate) async fn send_away(&mut self) {
         self.core.stop(Status::Lost);
         self.queue.close();

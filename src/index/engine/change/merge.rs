@@ -1,9 +1,12 @@
-//! Merge: neighbours become one, or all stripes of a range. Runs are taken over as they are: each is first brought to hold
-//! rows of one of the partitions only. While they still serve, they are flushed; what was written since is copied into the
-//! log of the new one, which needs neither of the old logs.
+//! Merge: neighbours become one, or all stripes of a range. Runs are taken over as they are: each
+//! is first brought to hold rows of one of the partitions only. While they still serve, they are
+//! flushed; what was written since is copied into the log of the new one, which needs neither of
+//! the old logs.
 //!
-//! A crash before the transaction leaves the old partitions and an orphaned extent, after it the new one (I8).
+//! A crash before the transaction leaves the old partitions, the first of which has the new extent
+//! in its record and removes it; after it the new one (I8), which removes the old logs.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,6 +17,7 @@ use crate::index::api::Error;
 use crate::index::engine::change::descriptors;
 use crate::index::engine::change::hold::Held;
 use crate::index::engine::core::Core;
+use crate::index::engine::extents::{Extents, Heir};
 use crate::index::engine::log::manifest::{Link, Manifest};
 use crate::index::engine::log::record::BatchBuilder;
 use crate::index::engine::log::writer;
@@ -21,7 +25,7 @@ use crate::index::engine::log::writer::{Log, LogState};
 use crate::index::engine::merge::Merge;
 use crate::index::engine::partition::Partition;
 use crate::index::engine::recover::Recovered;
-use crate::index::engine::shared::{Chore, Failed, Shared};
+use crate::index::engine::shared::{Failed, Shared};
 use crate::index::engine::table::Tables;
 use crate::index::engine::view::Sources;
 use crate::index::map::PartitionDescriptor;
@@ -34,7 +38,8 @@ use crate::types::PartitionKeys;
 use crate::types::Sequence;
 use crate::types::Timestamp;
 
-/// Rows copied while writes wait are at most this; more means that the partitions are too busy to be merged.
+/// Rows copied while writes wait are at most this; more means that the partitions are too busy to
+/// be merged.
 const TAIL_BYTES_MAX: usize = 1 << 20;
 /// Bytes of rows in one record of the copied tail, as in a batch of the committer.
 const RECORD_BYTES: usize = 40 << 10;
@@ -64,12 +69,13 @@ impl From<Failed> for NotMerged {
     }
 }
 
-/// Merges neighbours, given in key order, or all stripes of a range, by number, into partition `id`. When it returns the
-/// coordinator names that one; the old ones take no write, and their reads are right until the new one is given its first
-/// write: the caller stops them first.
+/// Merges neighbours, given in key order, or all stripes of a range, by number, into partition
+/// `id`. When it returns the coordinator names that one; the old ones take no write, and their
+/// reads are right until the new one is given its first write: the caller stops them first.
 ///
 /// # Errors
-/// [`NotMerged::Busy`] and [`Failed::Full`]: nothing has changed and they go on; the others stop them.
+/// [`NotMerged::Busy`] and [`Failed::Full`]: nothing has changed and they go on; the others stop
+/// them.
 pub(crate) async fn merge(
     shared: &Arc<Shared>,
     id: PartitionId,
@@ -108,11 +114,11 @@ async fn quiet(
     parts: &[Arc<Partition>],
 ) -> Result<Merged, NotMerged> {
     let epoch = parts.iter().map(|part| part.core.epoch).max().unwrap_or(Epoch::new(0)).next();
-    let extent = shared.create(ExtentKind::Log, epoch).await?;
-    let forget = || {
-        shared.chores.add(Chore::Leave(extent));
-        shared.wake.notify_one();
-    };
+    let first = parts.first().ok_or_else(|| Failed::Refused("nothing to merge".into()))?;
+    first.reserve(1).await?;
+    let extents = &first.core.extents;
+    let (extent, _pin) = shared.create(ExtentKind::Log, epoch, extents).await?;
+    let forget = || shared.release(extents, extent);
     let mut held: Vec<Held> = Vec::new();
     for part in parts {
         match part.hold().await {
@@ -132,8 +138,7 @@ async fn quiet(
             Ok(Merged { partition, frozen_at })
         }
         Err(NotMerged::Failed(failed @ (Failed::Fenced | Failed::Other(_)))) => {
-            let mut made = Some(extent);
-            held.into_iter().for_each(|held| held.stop(&failed, made.take().into_iter().collect()));
+            held.into_iter().for_each(|held| held.stop(&failed));
             Err(failed.into())
         }
         Err(unchanged) => {
@@ -183,23 +188,32 @@ async fn unite(
         .map_err(Failed::before_it_counts)?;
     let (log, host) = (vec![extent], shared.host);
     let descriptor = PartitionDescriptor { id, keys: keys.clone(), epoch, log, host };
-    let old: Vec<&LogState> = held.iter().map(|held| &held.log).collect();
-    let revision =
-        descriptors::replace(parts.coordinator.as_ref(), &old, std::slice::from_ref(&descriptor))
-            .await?;
-    let sources = Arc::new(own(shared, sources));
+    let old: Vec<_> = held.iter().map(|held| (&held.log, held.core.extents.as_ref())).collect();
+    let uses: BTreeSet<ExtentId> = sources.extents().chain([extent]).collect();
+    let heir = Heir { id, uses: uses.clone() };
+    let new = [(descriptor.clone(), heir)];
+    let replaced = descriptors::replace(parts.coordinator.as_ref(), &old, &new).await?;
+    let revision = replaced.revision;
+    let fresh = held.iter().flat_map(|held| held.core.extents.hand_on()).collect();
+    let record = replaced.records.into_iter().next().unwrap_or_default();
+    let extents = Extents::new(id, Some((record, revision)), fresh);
+    if replaced.is_stale {
+        extents.set_stale();
+    }
+    shared.release_unused(&extents, &uses);
+    let sources = Arc::new(own(sources));
     let published = (Arc::clone(&sources), sequence);
-    let core = Core::new(Arc::clone(shared), (id, epoch), keys, published);
+    let owner = (Arc::clone(&extents), epoch);
+    let core = Core::new(Arc::clone(shared), owner, keys, published);
     let link = Some(Link { extent, end });
     let state = LogState { descriptor, revision, highest: vec![sequence], link };
-    let log = Log::begun(Arc::clone(shared), state);
+    let log = Log::begun(Arc::clone(shared), extents, state);
     Ok(Recovered { core, log, sources, sequence, time, flushed })
 }
 
 /// The same sources with uses of the runs of its own.
-fn own(shared: &Shared, mut sources: Sources) -> Sources {
+fn own(mut sources: Sources) -> Sources {
     for run in sources.runs.iter_mut().flatten() {
-        shared.own(run.extent());
         *run = Arc::new(run.share());
     }
     sources

@@ -20,7 +20,7 @@ mod merge;
 mod split;
 mod way;
 
-pub(crate) use handoff::{Leftover, NotMoved, hand_off};
+pub(crate) use handoff::{NotMoved, hand_off};
 pub(crate) use hold::Held;
 pub(crate) use merge::{NotMerged, merge};
 pub(crate) use way::Way;

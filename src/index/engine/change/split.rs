@@ -1,11 +1,13 @@
-//! Split: one partition becomes several, by metadata alone. Nothing is flushed or copied: the children share the parent's
-//! memtable, runs and unflushed log, each clipped to its keys; compaction separates them later. The children are ranges, or the
-//! stripes of the parent's range (ADR 0019).
+//! Split: one partition becomes several, by metadata alone. Nothing is flushed or copied: the
+//! children share the parent's memtable, runs and unflushed log, each clipped to its keys;
+//! compaction separates them later. The children are ranges, or the stripes of the parent's range
+//! (ADR 0019).
 //!
-//! While the parent still serves, the children's log extents are made. Then, with the parent held, each child's first
-//! manifest, which links to where the parent's log ends, becomes durable, and one coordinator transaction swaps the
-//! descriptors (I5, I8). A crash before it leaves the parent and orphaned extents, after it the children, which replay the
-//! parent's log clipped to their keys.
+//! While the parent still serves, the children's log extents are made. Then, with the parent held,
+//! each child's first manifest, which links to where the parent's log ends, becomes durable, and
+//! one coordinator transaction swaps the descriptors (I5, I8), and records which children use what.
+//! A crash before it leaves the parent, which has the new extents in its record and removes them;
+//! after it the children, which replay the parent's log clipped to their keys.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,15 +17,17 @@ use futures_util::future::try_join_all;
 use crate::capacity::ExtentKind;
 use crate::coordinator::Revision;
 use crate::index::engine::change::descriptors;
+use crate::index::engine::change::descriptors::Replaced;
 use crate::index::engine::change::hold::Held;
 use crate::index::engine::core::Core;
+use crate::index::engine::extents::{Extents, Heir};
 use crate::index::engine::log::manifest::{Link, Manifest};
 use crate::index::engine::log::writer;
 use crate::index::engine::log::writer::{Log, LogState};
 use crate::index::engine::partition::Partition;
 use crate::index::engine::recover::Recovered;
 use crate::index::engine::run::reader::Run;
-use crate::index::engine::shared::{Chore, Failed};
+use crate::index::engine::shared::Failed;
 use crate::index::engine::table::Tables;
 use crate::index::engine::view::Sources;
 use crate::index::map::PartitionDescriptor;
@@ -49,8 +53,9 @@ pub(crate) struct Split {
 }
 
 impl Partition {
-    /// Splits into these, which tile the partition's keys. When it returns the coordinator names the children, and the
-    /// parent takes no write; its reads are right until a child is given its first write: the caller stops it first.
+    /// Splits into these, which tile the partition's keys. When it returns the coordinator names
+    /// the children, and the parent takes no write; its reads are right until a child is given its
+    /// first write: the caller stops it first.
     ///
     /// # Errors
     /// [`Failed::Full`], [`Failed::Refused`]: nothing has changed and the partition goes on; the
@@ -59,16 +64,18 @@ impl Partition {
         &self,
         parts: Vec<(PartitionId, PartitionKeys)>,
     ) -> Result<Split, Failed> {
-        // Only when nothing is frozen is there one memtable to share: an earlier flush may have failed.
+        // Only when nothing is frozen is there one memtable to share: an earlier flush may have
+        // failed.
         self.flush_frozen().await?;
         let _no_flush = self.flushing.lock().await;
         let _no_compaction = self.keep_compaction_out().await;
         let shared = &self.core.shared;
         let epoch = self.core.epoch.next();
         let mut children = Vec::new();
+        self.reserve(parts.len()).await?;
         for (id, keys) in parts {
-            match shared.create(ExtentKind::Log, epoch).await {
-                Ok(extent) => children.push(Child { id, keys, extent }),
+            match shared.create(ExtentKind::Log, epoch, &self.core.extents).await {
+                Ok((extent, _)) => children.push(Child { id, keys, extent }),
                 Err(failed) => {
                     self.forget(&children);
                     return Err(failed);
@@ -88,7 +95,7 @@ impl Partition {
             return Err(Failed::Full);
         }
         let frozen_at = held.since;
-        let (descriptors, ends, revision) = match swap(&held, &children).await {
+        let (made, replaced) = match swap(&held, &children).await {
             Ok(swapped) => swapped,
             Err(unchanged @ (Failed::Full | Failed::Refused(_))) => {
                 held.resume();
@@ -96,15 +103,25 @@ impl Partition {
                 return Err(unchanged);
             }
             Err(failed) => {
-                held.stop(&failed, children.iter().map(|child| child.extent).collect());
+                held.stop(&failed);
                 return Err(failed);
             }
         };
-        let children = descriptors.into_iter().zip(ends);
-        let children = children
-            .map(|(descriptor, end)| Self::start(shared, child(&held, (descriptor, revision), end)))
-            .collect();
-        // Only now that the children have noted their use of what they share.
+        let mut fresh = Some(held.core.extents.hand_on());
+        let Replaced { revision, records, is_stale } = replaced;
+        let children = made.into_iter().zip(records).map(|((descriptor, heir, end), record)| {
+            // What nobody uses, ids under which nothing was created among it, is recorded with the
+            // first.
+            let fresh = fresh.take().unwrap_or_default();
+            let extents = Extents::new(heir.id, Some((record, revision)), fresh);
+            if is_stale {
+                extents.set_stale();
+            }
+            shared.release_unused(&extents, &heir.uses);
+            let log = (descriptor, revision);
+            Self::start(shared, child(&held, extents, log, end))
+        });
+        let children = children.collect();
         held.gone();
         Ok(Split { children, frozen_at })
     }
@@ -112,8 +129,7 @@ impl Partition {
     /// Removes the logs of children that are not to be.
     fn forget(&self, children: &[Child]) {
         let shared = &self.core.shared;
-        children.iter().for_each(|child| shared.chores.add(Chore::Leave(child.extent)));
-        shared.wake.notify_one();
+        children.iter().for_each(|child| shared.release(&self.core.extents, child.extent));
     }
 
     async fn flush_frozen(&self) -> Result<(), Failed> {
@@ -122,11 +138,11 @@ impl Partition {
     }
 }
 
-/// Makes the children durable, then true. Gives their descriptors, where the log of each ends, and the revision.
-async fn swap(
-    held: &Held,
-    children: &[Child],
-) -> Result<(Vec<PartitionDescriptor>, Vec<u64>, Revision), Failed> {
+/// A child that is true: what it uses, and where its log ends.
+type Made = (PartitionDescriptor, Heir, u64);
+
+/// Makes the children durable, then true.
+async fn swap(held: &Held, children: &[Child]) -> Result<(Vec<Made>, Replaced), Failed> {
     let parts = &held.core.shared.parts;
     let epoch = held.core.epoch.next();
     let writes = children.iter().map(|child| {
@@ -143,34 +159,34 @@ async fn swap(
             writer::write_first(parts.capacity.as_ref(), (child.extent, epoch), vec![record]).await
         }
     });
-    // Whatever goes wrong, no descriptor names those logs: the parent is as it was and may go on as after a full disk.
+    // Whatever goes wrong, no descriptor names those logs: the parent is as it was and may go on as
+    // after a full disk.
     let ends = try_join_all(writes).await.map_err(Failed::before_it_counts)?;
-    let descriptors: Vec<PartitionDescriptor> = children
+    let log = &held.log.descriptor.log;
+    let new: Vec<(PartitionDescriptor, Heir)> = children
         .iter()
-        .map(|child| PartitionDescriptor {
-            id: child.id,
-            keys: child.keys.clone(),
-            epoch,
-            log: held.log.descriptor.log.iter().copied().chain([child.extent]).collect(),
-            host: held.log.descriptor.host,
+        .map(|child| {
+            let log: Vec<ExtentId> = log.iter().copied().chain([child.extent]).collect();
+            let uses = log.iter().copied().chain(held.sources.extents()).collect();
+            let (id, keys, host) = (child.id, child.keys.clone(), held.log.descriptor.host);
+            (PartitionDescriptor { id, keys, epoch, log, host }, Heir { id, uses })
         })
         .collect();
-    let revision =
-        descriptors::replace(parts.coordinator.as_ref(), &[&held.log], &descriptors).await?;
-    Ok((descriptors, ends, revision))
+    let old = [(&held.log, held.core.extents.as_ref())];
+    let replaced = descriptors::replace(parts.coordinator.as_ref(), &old, &new).await?;
+    let made = new.into_iter().zip(ends).map(|((descriptor, heir), end)| (descriptor, heir, end));
+    Ok((made.collect(), replaced))
 }
 
 /// A child as recovery would make it, but from memory.
-fn child(held: &Held, claimed: (PartitionDescriptor, Revision), end: u64) -> Recovered {
+fn child(
+    held: &Held,
+    extents: Arc<Extents>,
+    (descriptor, revision): (PartitionDescriptor, Revision),
+    end: u64,
+) -> Recovered {
     let shared = &held.core.shared;
-    let (descriptor, revision) = claimed;
-    for extent in &held.log.descriptor.log {
-        shared.own(*extent);
-    }
-    let share = |run: &Arc<Run>| {
-        shared.own(run.extent());
-        Arc::new(run.share())
-    };
+    let share = |run: &Arc<Run>| Arc::new(run.share());
     let active = &held.sources.active;
     let sources = Arc::new(Sources {
         active: Arc::new(Tables::new(Arc::clone(&shared.budget))),
@@ -179,9 +195,9 @@ fn child(held: &Held, claimed: (PartitionDescriptor, Revision), end: u64) -> Rec
             held.sources.runs.get(family).into_iter().flatten().map(share).collect()
         }),
     });
-    let identity = (descriptor.id, descriptor.epoch);
+    let owner = (Arc::clone(&extents), descriptor.epoch);
     let published = (Arc::clone(&sources), held.sequence);
-    let core = Core::new(Arc::clone(shared), identity, descriptor.keys.clone(), published);
+    let core = Core::new(Arc::clone(shared), owner, descriptor.keys.clone(), published);
     let own = descriptor.log.last().copied();
     let state = LogState {
         highest: held.log.highest.iter().copied().chain([Sequence::new(0)]).collect(),
@@ -191,7 +207,7 @@ fn child(held: &Held, claimed: (PartitionDescriptor, Revision), end: u64) -> Rec
     };
     Recovered {
         core,
-        log: Log::begun(Arc::clone(shared), state),
+        log: Log::begun(Arc::clone(shared), extents, state),
         sources,
         sequence: held.sequence,
         time: held.time,

@@ -7,6 +7,8 @@ use bytes::Bytes;
 use crate::capacity::{AppendRequest, Capacity, Durability, ExtentKind};
 use crate::coordinator;
 use crate::coordinator::{Compare, Coordinator, Op, Revision, TxnReply};
+use crate::index::api::Error;
+use crate::index::engine::extents::{Change, ExtentRecord, Extents, RESERVE};
 use crate::index::engine::log::manifest::{Link, Manifest};
 use crate::index::engine::shared::{Chore, Failed, Shared};
 use crate::index::map::PartitionDescriptor;
@@ -37,22 +39,24 @@ pub(crate) struct Log {
     state: LogState,
     /// Whether more may be appended to the newest extent.
     open: bool,
-    /// An extent that the coordinator may or may not name, and why nobody knows: the log is read
-    /// anew before anything follows.
-    doubt: Option<(Option<ExtentId>, String)>,
+    /// Why nobody knows what the coordinator holds of the partition: the log is read anew before
+    /// anything follows.
+    doubt: Option<String>,
+    extents: Arc<Extents>,
 }
 
 impl Log {
-    /// The log of a partition just recovered; its extents are sealed, so the first append needs a roll.
-    pub(crate) fn recovered(shared: Arc<Shared>, state: LogState) -> Self {
-        Self { open: false, ..Self::begun(shared, state) }
+    /// The log of a partition just recovered; its extents are sealed, so the first append needs a
+    /// roll.
+    pub(crate) fn recovered(shared: Arc<Shared>, extents: Arc<Extents>, state: LogState) -> Self {
+        Self { open: false, ..Self::begun(shared, extents, state) }
     }
 
     /// The log of a partition whose newest extent was written by [`write_first`].
-    pub(crate) fn begun(shared: Arc<Shared>, state: LogState) -> Self {
-        let extents = state.descriptor.log.len();
-        assert_eq!(extents, state.highest.len(), "one highest commit for each log extent");
-        Self { shared, state, open: true, doubt: None }
+    pub(crate) fn begun(shared: Arc<Shared>, extents: Arc<Extents>, state: LogState) -> Self {
+        let count = state.descriptor.log.len();
+        assert_eq!(count, state.highest.len(), "one highest commit for each log extent");
+        Self { shared, state, open: true, doubt: None, extents }
     }
 
     /// Where it stands.
@@ -62,13 +66,7 @@ impl Log {
 
     /// Why nobody knows what the coordinator holds of the partition; none while that is known.
     pub(crate) fn doubt(&self) -> Option<&str> {
-        self.doubt.as_ref().map(|(_, reason)| reason.as_str())
-    }
-
-    /// The extents that count as used by this log, also one that is in doubt.
-    pub(crate) fn used(&self) -> impl Iterator<Item = ExtentId> {
-        let doubtful = self.doubt.iter().filter_map(|(extent, _)| *extent);
-        self.state.descriptor.log.iter().copied().chain(doubtful)
+        self.doubt.as_deref()
     }
 
     /// Whether [`Self::append`] may be called.
@@ -82,12 +80,13 @@ impl Log {
     }
 
     /// Extents that hold the log now.
-    pub(crate) fn extents(&self) -> usize {
-        self.state.descriptor.log.len()
+    pub(crate) fn extents(&self) -> &[ExtentId] {
+        &self.state.descriptor.log
     }
 
-    /// Appends a record whose highest commit is `highest`; durable when it returns. After an error the log is no longer
-    /// open: the roll after it cuts off whatever the failed append left behind.
+    /// Appends a record whose highest commit is `highest`; durable when it returns. After an error
+    /// the log is no longer open: the roll after it cuts off whatever the failed append left
+    /// behind.
     pub(crate) async fn append(&mut self, record: Bytes, highest: Sequence) -> Result<(), Failed> {
         let link =
             self.state.link.filter(|_| self.open).expect("appended to a log that is not open");
@@ -114,11 +113,12 @@ impl Log {
         let epoch = self.state.descriptor.epoch;
         let record =
             manifest.encode().ok_or_else(|| Failed::Refused("manifest too large".into()))?;
-        let extent = self.shared.create(ExtentKind::Log, epoch).await?;
+        self.reserve(1).await?;
+        let (extent, _pin) = self.shared.create(ExtentKind::Log, epoch, &self.extents).await?;
         let end = match self.append_to(extent, 0, record).await {
             Ok(end) => end,
             Err(failed) => {
-                self.shared.chores.add(Chore::Leave(extent));
+                self.shared.release(&self.extents, extent);
                 return Err(failed.before_it_counts());
             }
         };
@@ -127,7 +127,8 @@ impl Log {
         let mut next = self.state.descriptor.clone();
         let left: Vec<_> = next.log.drain(..flushed).collect();
         next.log.push(extent);
-        // The manifest is durable before the descriptor names it; a crash between the two leaves an orphan.
+        // The manifest is durable before the descriptor names it; what a crash between the two
+        // leaves is recorded.
         self.replace(&next, Some(extent)).await?;
         if let Some(link) = self.state.link.filter(|link| !left.contains(&link.extent)) {
             self.shared.chores.add(Chore::Seal(link.extent, epoch));
@@ -148,25 +149,53 @@ impl Log {
         made: Option<ExtentId>,
     ) -> Result<(), Failed> {
         let coordinator = self.shared.parts.coordinator.as_ref();
-        let failed = match swap(coordinator, self.state.revision, next).await {
+        // Ids for what is created until the next change cost nothing here. Without them there is
+        // still what is left.
+        let ids = self.ids(RESERVE).await.unwrap_or_default();
+        let is_known = !self.extents.is_stale();
+        let change = is_known.then(|| self.extents.change(ids)).flatten();
+        let failed = match swap(coordinator, self.state.revision, next, change.as_ref()).await {
             Ok(revision) => {
                 self.state.revision = revision;
+                if let Some(change) = change {
+                    self.extents.changed(change, revision);
+                }
                 return Ok(());
             }
             Err(failed) => failed,
         };
+        if change.is_some() {
+            self.extents.set_stale();
+        }
         match &failed {
             Failed::Full | Failed::Refused(_) => {
-                made.into_iter().for_each(|extent| self.shared.chores.add(Chore::Leave(extent)));
+                made.into_iter().for_each(|extent| self.shared.release(&self.extents, extent));
             }
             // Another owner may have found it in the descriptor.
             Failed::Fenced => {}
-            Failed::Other(reason) => self.doubt = Some((made, reason.clone())),
+            Failed::Other(reason) => self.doubt = Some(reason.clone()),
         }
         Err(failed)
     }
 
-    /// Leaves behind extents whose commits are all flushed, after the manifest that says so is durable.
+    /// Has so many ids of extents recorded, at least.
+    ///
+    /// # Errors
+    /// [`Failed::Refused`]: the log is as it was. [`Failed::Fenced`].
+    pub(crate) async fn reserve(&self, count: usize) -> Result<(), Failed> {
+        let owner = (&self.state.descriptor, self.state.revision);
+        reserve(&self.shared, &self.extents, owner, count).await
+    }
+
+    /// Fresh ids, so that there are `count` at hand, to be recorded with a change of the
+    /// descriptor.
+    async fn ids(&self, count: usize) -> Result<Vec<ExtentId>, Failed> {
+        refresh(&self.shared, &self.extents).await?;
+        fresh_ids(&self.shared, &self.extents, count).await
+    }
+
+    /// Leaves behind extents whose commits are all flushed, after the manifest that says so is
+    /// durable.
     ///
     /// # Errors
     /// As of [`Self::roll`].
@@ -192,10 +221,7 @@ impl Log {
     }
 
     fn remove(&self, extents: Vec<ExtentId>) {
-        for extent in extents {
-            self.shared.chores.add(Chore::Leave(extent));
-        }
-        self.shared.wake.notify_one();
+        extents.into_iter().for_each(|extent| self.shared.release(&self.extents, extent));
     }
 
     async fn append_to(&self, extent: ExtentId, at: u64, record: Bytes) -> Result<u64, Failed> {
@@ -229,7 +255,8 @@ async fn append_at(
     Ok(capacity.append(request).await?.end)
 }
 
-/// Replaces a descriptor last changed by `revision` (I2: whoever else changed it meanwhile owns the partition now).
+/// Replaces a descriptor last changed by `revision` (I2: whoever else changed it meanwhile owns the
+/// partition now), and the record of its extents with it.
 ///
 /// # Errors
 /// [`Failed::Refused`]: surely nothing has changed. [`Failed::Fenced`]: another owner changed it.
@@ -238,16 +265,25 @@ pub(crate) async fn swap(
     coordinator: &dyn Coordinator,
     revision: Revision,
     next: &PartitionDescriptor,
+    record: Option<&Change>,
 ) -> Result<Revision, Failed> {
     let key = PartitionDescriptor::coordinator_key(next.id);
     let value = next.encode();
     let unknown = |error: coordinator::Error| Failed::Other(error.to_string());
+    let mut when = vec![Compare::ModRevision(key.clone(), revision)];
+    let mut then = vec![Op::Put(key.clone(), value.clone())];
+    if let Some(record) = record {
+        when.push(record.when.clone());
+        then.push(record.then.clone());
+    }
     let mut doubt = false;
     for _ in 0..SWAP_TRIES {
-        let when = [Compare::ModRevision(key.clone(), revision)];
-        match coordinator.txn(&when, &[Op::Put(key.clone(), value.clone())]).await {
+        match coordinator.txn(&when, &then).await {
             Ok(TxnReply::Committed(at)) => return Ok(at),
-            Ok(TxnReply::Rejected(_)) if !doubt => return Err(Failed::Fenced),
+            Ok(TxnReply::Rejected(_)) if !doubt && record.is_none() => return Err(Failed::Fenced),
+            Ok(TxnReply::Rejected(_)) if !doubt => {
+                return Err(rejected(coordinator, (&key, revision)).await);
+            }
             // An earlier try may be what changed it.
             Ok(TxnReply::Rejected(_)) | Err(coordinator::Error::Ambiguous) => doubt = true,
             Err(error) if !doubt => return Err(Failed::Refused(error.to_string())),
@@ -264,4 +300,75 @@ pub(crate) async fn swap(
         }
     }
     Err(Failed::Other("the coordinator's answers stay unknown".into()))
+}
+
+/// Why a transaction was rejected that has a descriptor's revision among its conditions, and a
+/// record's.
+async fn rejected(coordinator: &dyn Coordinator, (key, revision): (&Bytes, Revision)) -> Failed {
+    match coordinator.get(key).await {
+        Ok(Some(found)) if found.mod_revision == revision => {
+            // An earlier change of it, thought lost, came late.
+            Failed::Refused("the record of extents is another one".into())
+        }
+        Ok(_) => Failed::Fenced,
+        Err(error) => Failed::Refused(error.to_string()),
+    }
+}
+
+/// Has so many ids recorded for a partition, at least: nothing is created under an id that is not.
+///
+/// # Errors
+/// [`Failed::Refused`]: nothing was taken. [`Failed::Fenced`]: another owner has the partition.
+pub(crate) async fn reserve(
+    shared: &Shared,
+    extents: &Extents,
+    (descriptor, revision): (&PartitionDescriptor, Revision),
+    count: usize,
+) -> Result<(), Failed> {
+    if extents.fresh() >= count {
+        return Ok(());
+    }
+    refresh(shared, extents).await?;
+    let ids = fresh_ids(shared, extents, count.max(RESERVE)).await?;
+    let Some(change) = extents.change(ids) else { return Ok(()) };
+    let key = PartitionDescriptor::coordinator_key(descriptor.id);
+    let when = [Compare::ModRevision(key.clone(), revision), change.when.clone()];
+    let coordinator = shared.parts.coordinator.as_ref();
+    match coordinator.txn(&when, std::slice::from_ref(&change.then)).await {
+        Ok(TxnReply::Committed(at)) => {
+            extents.changed(change, at);
+            Ok(())
+        }
+        Ok(TxnReply::Rejected(_)) => {
+            extents.set_stale();
+            Err(rejected(coordinator, (&key, revision)).await)
+        }
+        Err(error) => {
+            // If it happened all the same: nothing is created under those ids.
+            extents.set_stale();
+            Err(Failed::Refused(error.to_string()))
+        }
+    }
+}
+
+async fn refresh(shared: &Shared, extents: &Extents) -> Result<(), Failed> {
+    if extents.is_stale() {
+        let coordinator = shared.parts.coordinator.as_ref();
+        let found = ExtentRecord::load(coordinator, extents.partition()).await;
+        extents.refresh(found.map_err(|error: Error| Failed::Refused(error.to_string()))?);
+    }
+    Ok(())
+}
+
+async fn fresh_ids(
+    shared: &Shared,
+    extents: &Extents,
+    count: usize,
+) -> Result<Vec<ExtentId>, Failed> {
+    let mut ids = Vec::new();
+    for _ in extents.fresh()..count {
+        let id = shared.parts.extents.next_extent().await;
+        ids.push(id.map_err(|error| Failed::Refused(error.to_string()))?);
+    }
+    Ok(ids)
 }

@@ -2,13 +2,15 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Mutex;
+use std::sync::PoisonError;
 
 use bytes::{Bytes, BytesMut};
 
 use crate::capacity::Capacity;
 use crate::index::api::Error;
 use crate::index::engine::codec;
+use crate::index::engine::extents::{Extents, Pin};
 use crate::index::engine::failure;
 use crate::index::engine::log::manifest::RunEntry;
 use crate::index::engine::run::block::Block;
@@ -30,7 +32,8 @@ const BLOCKS_MIN: u64 = 8;
 #[derive(Debug)]
 pub(crate) struct Run {
     body: Arc<Body>,
-    retired: AtomicBool,
+    /// Whose record has it, when that partition uses it no more.
+    retired: Mutex<Option<Arc<Extents>>>,
     chores: Arc<Chores>,
 }
 
@@ -45,6 +48,7 @@ struct Body {
     filter: Filter,
     capacity: Arc<dyn Capacity>,
     cache: Arc<BlockCache>,
+    _pin: Pin,
 }
 
 impl Run {
@@ -53,7 +57,7 @@ impl Run {
     /// # Errors
     /// [`Error::Corrupt`], [`Error::Unavailable`].
     pub(crate) async fn open(
-        entry: RunEntry,
+        (entry, pin): (RunEntry, Pin),
         capacity: Arc<dyn Capacity>,
         cache: Arc<BlockCache>,
         chores: Arc<Chores>,
@@ -68,15 +72,15 @@ impl Run {
         let index = read(capacity.as_ref(), &footer.index).await?;
         let index = decode_index(extent, &index).ok_or_else(|| damaged("index"))?;
         let filter = Filter::new(read(capacity.as_ref(), &footer.filter).await?);
-        let retired = AtomicBool::new(false);
-        let body = Arc::new(Body { entry, family, footer, index, filter, capacity, cache });
-        Ok(Self { body, retired, chores })
+        let _pin = pin;
+        let body = Arc::new(Body { entry, family, footer, index, filter, capacity, cache, _pin });
+        Ok(Self { body, retired: Mutex::default(), chores })
     }
 
-    /// The use of another partition, which retires on its own. The caller notes it as an owner of the extent.
+    /// The use of another partition, which retires on its own.
     pub(crate) fn share(&self) -> Self {
-        let retired = AtomicBool::new(false);
-        Self { body: Arc::clone(&self.body), retired, chores: Arc::clone(&self.chores) }
+        let (body, chores) = (Arc::clone(&self.body), Arc::clone(&self.chores));
+        Self { body, retired: Mutex::default(), chores }
     }
 
     /// Whether all its rows are among `keys`.
@@ -107,8 +111,8 @@ impl Run {
         (part(rows), part(bytes))
     }
 
-    /// About how much of it is not of `keys`, percent by blocks; all of it when it is only a few blocks, or when at least half
-    /// is of other stripes.
+    /// About how much of it is not of `keys`, percent by blocks; all of it when it is only a few
+    /// blocks, or when at least half is of other stripes.
     pub(crate) fn percent_outside(&self, keys: &PartitionKeys) -> u64 {
         let all = codec::wide(self.body.index.len());
         let is_shared = keys.stripe().is_some_and(|one| self.body.footer.stripe != Some(one));
@@ -161,12 +165,14 @@ impl Run {
 
     /// Has this use of the extent last: a manifest that names it is, or may be, durable.
     pub(crate) fn keep(&self) {
-        self.retired.store(false, Ordering::Release);
+        *self.retired.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
-    /// Has this use of the extent end once no view holds the run any more.
-    pub(crate) fn retire(&self) {
-        self.retired.store(true, Ordering::Release);
+    /// Has the partition of these extents release it once no view holds the run any more: surely no
+    /// manifest names it.
+    pub(crate) fn retire(&self, by: &Arc<Extents>) {
+        let mut retired = self.retired.lock().unwrap_or_else(PoisonError::into_inner);
+        *retired = Some(Arc::clone(by));
     }
 
     /// The row or tombstone of a key.
@@ -183,8 +189,8 @@ impl Run {
         block.get(key).ok_or_else(|| self.damaged(number))
     }
 
-    /// Adds rows of `from..to`, tombstones included, to `out`: at most `limit`, all of one block. Returns where to go
-    /// on; `None` at the end.
+    /// Adds rows of `from..to`, tombstones included, to `out`: at most `limit`, all of one block.
+    /// Returns where to go on; `None` at the end.
     ///
     /// # Errors
     /// As [`Self::get`].
@@ -246,8 +252,9 @@ impl Run {
 
 impl Drop for Run {
     fn drop(&mut self) {
-        if self.retired.load(Ordering::Acquire) {
-            self.chores.add(Chore::Leave(self.extent()));
+        let retired = self.retired.get_mut().unwrap_or_else(PoisonError::into_inner);
+        if let Some(by) = retired.take() {
+            self.chores.add(Chore::Release(by, self.body.entry.footer.extent));
         }
     }
 }

@@ -65,6 +65,7 @@ impl Extent {
 #[derive(Debug, Default)]
 struct State {
     extents: BTreeMap<ExtentId, Extent>,
+    away: BTreeMap<ExtentId, Extent>,
     calls: usize,
     reads: usize,
     /// The most bytes that one flush made durable.
@@ -139,6 +140,15 @@ impl MemoryCapacity {
     /// The same of reads.
     pub(crate) async fn stall_reads(&self) -> tokio::sync::RwLockWriteGuard<'_, ()> {
         self.1.reads.write().await
+    }
+
+    /// Takes these extents away, as a missing disk does, and brings others back.
+    pub(crate) fn set_away(&self, away: &[ExtentId]) {
+        let mut state = self.0.lock().unwrap();
+        let back = std::mem::take(&mut state.away);
+        state.extents.extend(back);
+        let taken: Vec<_> = away.iter().filter_map(|id| state.extents.remove_entry(id)).collect();
+        state.away.extend(taken);
     }
 
     /// Fills or frees the disk.
@@ -428,6 +438,10 @@ impl Capacity for MemoryCapacity {
             disk: 0,
         };
         state.extents.iter().map(info).collect()
+    }
+
+    fn is_whole(&self) -> bool {
+        self.0.lock().unwrap().away.is_empty()
     }
 
     async fn scrub(&self, _: ExtentId) -> Result<ScrubReport, Error> {

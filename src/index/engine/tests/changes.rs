@@ -17,14 +17,15 @@ use crate::types::PartitionId;
 use crate::types::PartitionKeys;
 use crate::types::RoutingKey;
 
-fn halves(at: &'static [u8]) -> Vec<(PartitionId, PartitionKeys)> {
+pub(super) fn halves(at: &'static [u8]) -> Vec<(PartitionId, PartitionKeys)> {
     let border = RoutingKey::from_bytes(at.into());
     let low = KeyRange::new(RoutingKey::min(), Some(border.clone()));
     let high = KeyRange::new(border, None);
     vec![(PartitionId::new(2), low.into()), (PartitionId::new(3), high.into())]
 }
 
-/// The children share the parent's memtable: what waited for the parent while it was held must not be tried there.
+/// The children share the parent's memtable: what waited for the parent while it was held must not
+/// be tried there.
 #[tokio::test]
 async fn writes_that_wait_for_a_parent_leave_no_trace_in_its_children() {
     let world = World::new().await;

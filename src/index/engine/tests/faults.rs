@@ -226,13 +226,13 @@ async fn extents_left_behind_are_removed() {
     assert!(world.capacity.count(ExtentKind::Log) <= 2);
     let runs = partition.core.snapshot().sources.runs.iter().map(Vec::len).sum::<usize>();
     assert_eq!(world.capacity.count(ExtentKind::Run), runs);
-    let owned = partition.core.shared.owned().len();
-    assert_eq!(owned, runs + world.descriptor().await.log.len());
+    let uses = partition.core.uses();
+    assert_eq!(uses.len(), runs + world.descriptor().await.log.len());
+    assert_eq!(partition.core.extents.unused(&uses), []);
 }
 
-/// Nobody tries it again but the audit, which removes only what does not count as used.
 #[tokio::test]
-async fn extent_that_cannot_be_removed_is_left_to_the_audit() {
+async fn extent_that_cannot_be_removed_is_tried_again() {
     let world = World::new().await;
     let partition = world.open().await.unwrap();
     for _ in 0..4 {
@@ -249,6 +249,7 @@ async fn extent_that_cannot_be_removed_is_left_to_the_audit() {
     assert_eq!(world.capacity.extents_of_index(), before, "a removal that fails removes nothing");
     let (logs, runs) = check_owned(&partition).await;
     assert!(logs + runs < before.len(), "nothing was to be removed");
+    assert_eq!(world.capacity.extents_of_index().len(), logs + runs);
 }
 
 /// A partition that stopped is opened again until that succeeds: no try that fails may use anything
@@ -280,7 +281,7 @@ async fn opening_that_fails_leaves_no_use_behind() {
         }
         world.capacity.fail_reads(false);
         let new = Partition::open(&shared, PARTITION).await.unwrap();
-        old.give_up().await;
+        old.abandon().await;
         assert_eq!(new.rows().await.len(), 60);
         drop(old);
         check_owned(&new).await;
@@ -302,7 +303,8 @@ async fn refused_writes_give_their_memory_back() {
     assert_eq!(partition.core.shared.budget.used(), used);
 }
 
-/// It reads and writes up to the damage, perhaps gigabytes: once for each change of the runs, not once a second.
+/// It reads and writes up to the damage, perhaps gigabytes: once for each change of the runs, not
+/// once a second.
 #[tokio::test]
 async fn compaction_of_a_damaged_run_is_not_tried_all_the_time() {
     let world = World::new().await;

@@ -59,17 +59,25 @@ async fn removal_that_panicked_keeps_no_other_from_being_done() {
     let world = World::empty();
     let (parts, host) = start(&world).await;
     let shared = Arc::clone(&host.hosts[0].shared);
+    let partition = Arc::clone(&host.hosts[0].opened.all()[0]);
+    partition.reserve(3).await.unwrap();
+    let extents = &partition.core.extents;
     let mut left = Vec::new();
     for _ in 0..3 {
-        left.push(shared.create(ExtentKind::Run, Epoch::new(1)).await.unwrap());
+        left.push(shared.create(ExtentKind::Run, Epoch::new(1), extents).await.unwrap().0);
     }
     world.capacity.trap(Trap::Remove);
-    left.iter().for_each(|id| shared.chores.add(Chore::Leave(*id)));
+    left.iter().for_each(|id| shared.chores.add(Chore::Release(Arc::clone(extents), *id)));
     parts.env.clock.sleep(LONG).await;
     assert_eq!(parts.env.tasks.health().panics("index flusher"), 1);
     let there = world.capacity.extents_of(ExtentKind::Run);
-    assert_eq!(there, left[..1], "the audit removes it");
+    assert_eq!(there, left[..1], "the next owner removes it");
     let used = host.owned_extents().await;
     assert!(left.iter().all(|id| !used.contains(id)), "{left:?} are left, {used:?} used");
+    host.shutdown().await;
+    drop((partition, host));
+    let (parts, host) = start(&world).await;
+    parts.env.clock.sleep(LONG).await;
+    assert_eq!(world.capacity.extents_of(ExtentKind::Run), []);
     host.shutdown().await;
 }

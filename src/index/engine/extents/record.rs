@@ -1,0 +1,206 @@
+//! The records of extents in the coordinator. Layout: `api-spec/log-record.md`.
+
+use std::collections::BTreeMap;
+use std::collections::BTreeSet;
+
+use bytes::Bytes;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::coordinator::{Coordinator, Revision};
+use crate::index::api::Error;
+use crate::index::engine::failure;
+use crate::types::ExtentId;
+use crate::types::PartitionId;
+
+/// Coordinator keys of records: this, then the partition's id as 16 hex digits.
+const RECORD_PREFIX: &str = "extents/";
+/// Coordinator keys of lists of sharers: this, then the extent's id as 16 hex digits.
+const SHARERS_PREFIX: &str = "sharers/";
+
+/// Coordinator key that is there while logs and runs of an older store may be in no record. Its
+/// value is an empty record.
+pub(crate) const UNRECORDED_KEY: &[u8] = b"unrecorded-extents";
+
+const VERSION: u8 = 1;
+
+/// The extents of a partition: all it uses, all it may have created, all it has not yet removed.
+/// Which of them it uses stands in its descriptor and in its newest manifest.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ExtentRecord {
+    /// No other partition uses them.
+    pub own: BTreeSet<ExtentId>,
+    /// Other partitions may use them too: there is a list of sharers, unless all of them have
+    /// released the extent. With the names under which this partition is on the list: its own, or
+    /// those of partitions that it replaced. Each name is in one record only.
+    pub shared: BTreeMap<ExtentId, BTreeSet<PartitionId>>,
+}
+
+impl ExtentRecord {
+    /// The coordinator key of a partition's record.
+    pub(crate) fn key(partition: PartitionId) -> Bytes {
+        format!("{RECORD_PREFIX}{:016x}", partition.get()).into()
+    }
+
+    /// The value the coordinator holds.
+    pub(crate) fn encode(&self) -> Bytes {
+        encode(&(&self.own, &self.shared))
+    }
+
+    /// Reads a value; `None` when it is malformed or of a version not known here.
+    pub(crate) fn decode(value: &[u8]) -> Option<Self> {
+        let (own, shared) = decode(value)?;
+        Some(Self { own, shared })
+    }
+
+    /// Whether a coordinator key is that of a record, of a list of sharers, or of the mark that
+    /// some extents are in no record.
+    #[must_use]
+    pub fn is_key(key: &[u8]) -> bool {
+        let prefixes = [RECORD_PREFIX, SHARERS_PREFIX].map(str::as_bytes);
+        prefixes.iter().any(|prefix| key.starts_with(prefix)) || key == UNRECORDED_KEY
+    }
+
+    /// All extents, own and shared.
+    pub fn all(&self) -> impl Iterator<Item = ExtentId> {
+        self.own.iter().chain(self.shared.keys()).copied()
+    }
+
+    /// Takes an extent out.
+    pub(crate) fn remove(&mut self, extent: ExtentId) {
+        self.own.remove(&extent);
+        self.shared.remove(&extent);
+    }
+
+    /// The record of a partition, with the revision it is of; `None` before it has created
+    /// anything.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`], [`Error::Corrupt`].
+    pub(crate) async fn load(
+        coordinator: &dyn Coordinator,
+        partition: PartitionId,
+    ) -> Result<Option<(Self, Revision)>, Error> {
+        let found = coordinator.get(&Self::key(partition)).await;
+        let found = found.map_err(|error| failure::coordinator(&error))?;
+        let Some(found) = found else { return Ok(None) };
+        let record = Self::decode(&found.value).ok_or_else(|| {
+            Error::Corrupt(format!("the extent record of partition {partition} is malformed"))
+        })?;
+        Ok(Some((record, found.mod_revision)))
+    }
+
+    /// The records of all partitions, as of one instant.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`], [`Error::Corrupt`].
+    pub async fn load_all(
+        coordinator: &dyn Coordinator,
+    ) -> Result<BTreeMap<PartitionId, Self>, Error> {
+        let one = |id, value: &[u8]| Some((PartitionId::new(id), Self::decode(value)?));
+        load(coordinator, RECORD_PREFIX, one).await
+    }
+}
+
+/// The names of the partitions that use an extent, or have not yet released it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Sharers(pub(crate) BTreeSet<PartitionId>);
+
+impl Sharers {
+    /// The coordinator key of an extent's list.
+    pub(crate) fn key(extent: ExtentId) -> Bytes {
+        format!("{SHARERS_PREFIX}{:016x}", extent.get()).into()
+    }
+
+    /// The value the coordinator holds.
+    pub(crate) fn encode(&self) -> Bytes {
+        encode(&self.0)
+    }
+
+    /// Reads a value; `None` when it is malformed or of a version not known here.
+    pub(crate) fn decode(value: &[u8]) -> Option<Self> {
+        decode(value).map(Self)
+    }
+
+    /// All lists, as of one instant.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`], [`Error::Corrupt`].
+    pub(crate) async fn load_all(
+        coordinator: &dyn Coordinator,
+    ) -> Result<BTreeMap<ExtentId, Self>, Error> {
+        let one = |id, value: &[u8]| Some((ExtentId::new(id), Self::decode(value)?));
+        load(coordinator, SHARERS_PREFIX, one).await
+    }
+}
+
+/// Everything below a prefix that ids follow.
+async fn load<K: Ord, V>(
+    coordinator: &dyn Coordinator,
+    prefix: &str,
+    one: impl Fn(u64, &[u8]) -> Option<(K, V)>,
+) -> Result<BTreeMap<K, V>, Error> {
+    let found = coordinator.range(prefix.as_bytes()).await;
+    let found = found.map_err(|error| failure::coordinator(&error))?;
+    let entries = found.entries.iter().map(|(key, entry)| {
+        let id = key.strip_prefix(prefix.as_bytes())?;
+        let id = u64::from_str_radix(std::str::from_utf8(id).ok()?, 16).ok()?;
+        one(id, &entry.value)
+    });
+    let entries = entries.collect::<Option<_>>();
+    entries.ok_or_else(|| Error::Corrupt(format!("a value below `{prefix}` is malformed")))
+}
+
+fn encode(fields: &impl Serialize) -> Bytes {
+    let mut value = vec![VERSION];
+    value.extend(postcard::to_stdvec(fields).expect("numbers always encode"));
+    value.into()
+}
+
+fn decode<T: DeserializeOwned>(value: &[u8]) -> Option<T> {
+    let (&version, fields) = value.split_first()?;
+    match postcard::take_from_bytes(fields) {
+        Ok((fields, [])) if version == VERSION => Some(fields),
+        Ok(_) | Err(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record() -> ExtentRecord {
+        let own = [5, 300].map(ExtentId::new).into();
+        let names = [2, 129].map(PartitionId::new).into();
+        ExtentRecord { own, shared: [(ExtentId::new(7), names)].into() }
+    }
+
+    #[test]
+    fn record_has_golden_bytes() {
+        let record = record();
+        let golden = [1, 2, 5, 0xAC, 0x02, 1, 7, 2, 2, 0x81, 0x01];
+        assert_eq!(record.encode().as_ref(), golden);
+        assert_eq!(ExtentRecord::decode(&golden), Some(record));
+        assert_eq!(ExtentRecord::key(PartitionId::new(0x2A)), "extents/000000000000002a");
+    }
+
+    #[test]
+    fn sharers_have_golden_bytes() {
+        let sharers = Sharers([2, 129].map(PartitionId::new).into());
+        let golden = [1, 2, 2, 0x81, 0x01];
+        assert_eq!(sharers.encode().as_ref(), golden);
+        assert_eq!(Sharers::decode(&golden), Some(sharers));
+        assert_eq!(Sharers::key(ExtentId::new(300)), "sharers/000000000000012c");
+    }
+
+    #[test]
+    fn record_cut_short_longer_or_of_another_version_is_none() {
+        let record = record();
+        let bytes = record.encode();
+        for len in 0..bytes.len() {
+            assert_eq!(ExtentRecord::decode(&bytes[..len]), None);
+        }
+        assert_eq!(ExtentRecord::decode(&[&bytes[..], &[0]].concat()), None);
+        assert_eq!(ExtentRecord::decode(&[&[2], &bytes[1..]].concat()), None);
+    }
+}

@@ -1,0 +1,76 @@
+//! A partition uses an extent no more: a durable manifest or descriptor of it says so.
+
+use std::collections::BTreeSet;
+
+use crate::coordinator;
+use crate::coordinator::{Compare, Coordinator, Op, TxnReply};
+use crate::index::api::Error;
+use crate::index::engine::extents::record::Sharers;
+use crate::index::engine::extents::reserve::{Extents, Held};
+use crate::index::engine::failure;
+use crate::index::engine::shared::Shared;
+use crate::types::ExtentId;
+use crate::types::PartitionId;
+
+/// Lost races, and answers lost, before giving up for now.
+const TRIES: usize = 8;
+
+/// Takes a partition off the list of an extent's sharers, and removes the extent if nobody else is
+/// on it. Done twice, or by an owner that lost the partition meanwhile, it changes nothing more.
+/// False while a reader of this process holds the removal back: then it is to be done again.
+///
+/// # Errors
+/// [`Error::Unavailable`], [`Error::Corrupt`]: to be tried again.
+pub(crate) async fn release(
+    shared: &Shared,
+    extents: &Extents,
+    extent: ExtentId,
+) -> Result<bool, Error> {
+    let coordinator = shared.parts.coordinator.as_ref();
+    let is_last = match extents.held(extent) {
+        Held::Alone => true,
+        Held::Shared(names) => leave(coordinator, &names, extent).await?,
+        // Removed, or never this partition's.
+        Held::Not => return Ok(true),
+    };
+    if is_last {
+        if shared.pins.is_pinned(extent) {
+            return Ok(false);
+        }
+        shared.parts.capacity.remove(extent).await.map_err(|error| failure::write(&error))?;
+    }
+    extents.set_gone(extent);
+    Ok(true)
+}
+
+/// Takes names off the list; whether nobody is on it any more.
+async fn leave(
+    coordinator: &dyn Coordinator,
+    names: &BTreeSet<PartitionId>,
+    extent: ExtentId,
+) -> Result<bool, Error> {
+    let key = Sharers::key(extent);
+    for _ in 0..TRIES {
+        let found = coordinator.get(&key).await.map_err(|error| failure::coordinator(&error))?;
+        // The last one on the list took it away; perhaps it was this partition, before a crash.
+        let Some(found) = found else { return Ok(true) };
+        let malformed =
+            || Error::Corrupt(format!("the list of sharers of extent {extent} is malformed"));
+        let mut sharers = Sharers::decode(&found.value).ok_or_else(malformed)?;
+        let before = sharers.0.len();
+        sharers.0.retain(|name| !names.contains(name));
+        if sharers.0.len() == before {
+            return Ok(false);
+        }
+        let is_last = sharers.0.is_empty();
+        let when = Compare::ModRevision(key.clone(), found.mod_revision);
+        let then =
+            if is_last { Op::Delete(key.clone()) } else { Op::Put(key.clone(), sharers.encode()) };
+        match coordinator.txn(&[when], &[then]).await {
+            Ok(TxnReply::Committed(_)) => return Ok(is_last),
+            Ok(TxnReply::Rejected(_)) | Err(coordinator::Error::Ambiguous) => {}
+            Err(error) => return Err(failure::coordinator(&error)),
+        }
+    }
+    Err(Error::Unavailable(format!("the list of sharers of extent {extent} is contended")))
+}

@@ -1,0 +1,212 @@
+//! The extents of one open partition. Ids are recorded before an extent is created under them, so
+//! that whatever a crash leaves behind is found in the record by the next owner.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::MutexGuard;
+use std::sync::PoisonError;
+
+use crate::coordinator::{Compare, Op, Revision};
+use crate::index::engine::extents::pins::{Pin, Pins};
+use crate::index::engine::extents::record::ExtentRecord;
+use crate::types::ExtentId;
+use crate::types::PartitionId;
+
+/// Recorded ids a partition is given at once. A flush takes one for each family that has rows, and
+/// one for the log.
+pub(crate) const RESERVE: usize = 16;
+
+/// One owner's view of its partition's record; only the owner changes it.
+#[derive(Debug)]
+pub(crate) struct Extents {
+    partition: PartitionId,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    record: ExtentRecord,
+    /// Of the record; `None` while there is none.
+    revision: Option<Revision>,
+    /// Recorded by this owner, and nothing was created under them.
+    fresh: Vec<ExtentId>,
+    /// Removed, or left to the other sharers: not in the next record.
+    gone: BTreeSet<ExtentId>,
+    /// Nobody knows whether the last change of the record happened.
+    is_stale: bool,
+    is_closed: bool,
+}
+
+/// How a partition's record has an extent.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Held {
+    /// No other partition uses it.
+    Alone,
+    /// Others may use it; the partition is on the list under these names.
+    Shared(BTreeSet<PartitionId>),
+    /// It is not there.
+    Not,
+}
+
+/// A record to be, as part of a transaction.
+#[derive(Debug)]
+pub(crate) struct Change {
+    pub(crate) when: Compare,
+    pub(crate) then: Op,
+    pub(crate) record: ExtentRecord,
+    fresh: Vec<ExtentId>,
+}
+
+impl Extents {
+    /// Of a partition whose record, at this revision, is known.
+    pub(crate) fn new(
+        partition: PartitionId,
+        found: Option<(ExtentRecord, Revision)>,
+        fresh: Vec<ExtentId>,
+    ) -> Arc<Self> {
+        let (record, revision) =
+            found.map_or_else(Default::default, |(record, at)| (record, Some(at)));
+        let state = State { record, revision, fresh, ..State::default() };
+        Arc::new(Self { partition, state: Mutex::new(state) })
+    }
+
+    /// The partition.
+    pub(crate) fn partition(&self) -> PartitionId {
+        self.partition
+    }
+
+    /// Takes an id to create an extent under; `None` when there is none, or others own the
+    /// partition.
+    pub(crate) fn take(&self, pins: &Arc<Pins>) -> Option<(ExtentId, Pin)> {
+        let mut state = self.lock();
+        if state.is_closed {
+            return None;
+        }
+        let extent = state.fresh.pop()?;
+        // Under the lock: who opens the partition again after `close` sees the pin.
+        Some((extent, pins.pin(extent)))
+    }
+
+    /// Gives an id back under which nothing was created.
+    pub(crate) fn give_back(&self, extent: ExtentId) {
+        self.lock().fresh.push(extent);
+    }
+
+    /// How many ids there are to take.
+    pub(crate) fn fresh(&self) -> usize {
+        self.lock().fresh.len()
+    }
+
+    /// Gives out no ids from now on.
+    pub(crate) fn close(&self) {
+        self.lock().is_closed = true;
+    }
+
+    /// Closes this, and gives what is left to a partition that follows it.
+    pub(crate) fn hand_on(&self) -> Vec<ExtentId> {
+        let mut state = self.lock();
+        state.is_closed = true;
+        std::mem::take(&mut state.fresh)
+    }
+
+    /// How the record has an extent.
+    pub(crate) fn held(&self, extent: ExtentId) -> Held {
+        let state = self.lock();
+        match state.record.shared.get(&extent) {
+            Some(names) => Held::Shared(names.clone()),
+            None if state.record.own.contains(&extent) => Held::Alone,
+            None => Held::Not,
+        }
+    }
+
+    /// The extent is removed, or left to the other sharers.
+    pub(crate) fn set_gone(&self, extent: ExtentId) {
+        self.lock().gone.insert(extent);
+    }
+
+    /// What is recorded and neither used nor fresh nor gone: created and not used, or never
+    /// created.
+    pub(crate) fn unused(&self, used: &BTreeSet<ExtentId>) -> Vec<ExtentId> {
+        let state = self.lock();
+        let is_left = |extent: &ExtentId| {
+            !used.contains(extent) && !state.fresh.contains(extent) && !state.gone.contains(extent)
+        };
+        state.record.all().filter(is_left).collect()
+    }
+
+    /// The record without what is gone, and its revision.
+    pub(crate) fn current(&self) -> (ExtentRecord, Option<Revision>) {
+        let state = self.lock();
+        (state.pruned(), state.revision)
+    }
+
+    /// The condition that the record is still the one known here.
+    pub(crate) fn unchanged(&self) -> Compare {
+        unchanged(self.partition, self.lock().revision)
+    }
+
+    /// The next record: with these ids, without what is gone. `None` when it is the same.
+    pub(crate) fn change(&self, fresh: Vec<ExtentId>) -> Option<Change> {
+        let state = self.lock();
+        if fresh.is_empty() && state.gone.is_empty() {
+            return None;
+        }
+        let mut record = state.pruned();
+        record.own.extend(&fresh);
+        let when = unchanged(self.partition, state.revision);
+        let then = Op::Put(ExtentRecord::key(self.partition), record.encode());
+        Some(Change { when, then, record, fresh })
+    }
+
+    /// The change happened: its ids may be taken.
+    pub(crate) fn changed(&self, change: Change, at: Revision) {
+        let mut state = self.lock();
+        state.revision = Some(at);
+        state.gone.retain(|extent| change.record.all().any(|kept| kept == *extent));
+        state.record = change.record;
+        state.fresh.extend(change.fresh);
+    }
+
+    /// Nobody knows whether the last change happened.
+    pub(crate) fn set_stale(&self) {
+        self.lock().is_stale = true;
+    }
+
+    /// Whether the record is to be read again.
+    pub(crate) fn is_stale(&self) -> bool {
+        self.lock().is_stale
+    }
+
+    /// The record was read again. Nothing was created under ids that only the coordinator knows.
+    pub(crate) fn refresh(&self, found: Option<(ExtentRecord, Revision)>) {
+        let mut state = self.lock();
+        let (record, revision) =
+            found.map_or_else(Default::default, |(record, at)| (record, Some(at)));
+        let known: BTreeSet<ExtentId> = state.record.all().collect();
+        state.gone.extend(record.all().filter(|extent| !known.contains(extent)));
+        state.gone.retain(|extent| record.all().any(|kept| kept == *extent));
+        (state.record, state.revision, state.is_stale) = (record, revision, false);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn pruned(&self) -> ExtentRecord {
+        let mut record = self.record.clone();
+        self.gone.iter().for_each(|extent| record.remove(*extent));
+        record
+    }
+}
+
+/// The condition that a partition's record has this revision, or that there is none.
+fn unchanged(partition: PartitionId, revision: Option<Revision>) -> Compare {
+    let key = ExtentRecord::key(partition);
+    match revision {
+        Some(revision) => Compare::ModRevision(key, revision),
+        None => Compare::Absent(key),
+    }
+}

@@ -1,0 +1,172 @@
+//! Stores written before extents were recorded: one process had them, so what its partitions use
+//! tells who uses what.
+
+use std::collections::BTreeMap;
+use std::collections::BTreeSet;
+
+use crate::capacity::{Capacity, ExtentKind};
+use crate::coordinator::{Compare, Coordinator, Op, TxnReply};
+use crate::index::api::Error;
+use crate::index::engine::extents::record::{ExtentRecord, Sharers, UNRECORDED_KEY};
+use crate::index::engine::failure;
+use crate::index::engine::replay::Replay;
+use crate::index::map::{PartitionDescriptor, PartitionMap};
+use crate::types::ExtentId;
+use crate::types::PartitionId;
+
+/// Changes in one transaction, below what the coordinator takes.
+const AT_ONCE: usize = 64;
+
+/// Records what the partitions of an older store use, before any of them is opened. A partition
+/// with a log and without a record is of an older store. Cut short, it is done again at the next
+/// start: nothing changes before all is recorded.
+///
+/// A log or run that nobody names is left to the first of them, which removes it. A partition that
+/// cannot be read may use anything: it shares all extents until it is repaired. What it has on a
+/// missing disk is in no record, so nobody removes it. A mark in the coordinator says that there
+/// may be such extents. They are recorded at the first start that finds them.
+///
+/// # Errors
+/// [`Error::Unavailable`], [`Error::Corrupt`].
+pub(crate) async fn upgrade(
+    coordinator: &dyn Coordinator,
+    capacity: &dyn Capacity,
+    map: &PartitionMap,
+) -> Result<(), Error> {
+    // Before the records: what is there and in none of them is no extent just created.
+    let present = present(capacity).await;
+    let known = ExtentRecord::load_all(coordinator).await?;
+    let is_older = |one: &&PartitionDescriptor| !one.log.is_empty() && !known.contains_key(&one.id);
+    let older: BTreeSet<PartitionId> =
+        map.partitions().iter().filter(is_older).map(|one| one.id).collect();
+    let mark =
+        coordinator.get(UNRECORDED_KEY).await.map_err(|error| failure::coordinator(&error))?;
+    if older.is_empty() && mark.is_none() {
+        return Ok(());
+    }
+    tracing::info!(partitions = older.len(), "recording the extents of an older store");
+    let (mut users, unread) = users(capacity, map, &present).await;
+    let is_complete = unread.is_empty() && capacity.is_whole();
+    if !is_complete && mark.is_none() {
+        let put = Op::Put(UNRECORDED_KEY.into(), ExtentRecord::default().encode());
+        commit(coordinator, &[], &[put]).await?;
+    }
+
+    let ids: Vec<PartitionId> = map.partitions().iter().map(|one| one.id).collect();
+    let lists = Sharers::load_all(coordinator).await?;
+    for (extent, list) in &lists {
+        let here = list.0.iter().filter(|name| ids.contains(name));
+        users.entry(*extent).or_default().extend(here);
+    }
+    let recorded: BTreeSet<ExtentId> = known.values().flat_map(ExtentRecord::all).collect();
+    let first = older.first().or(ids.first());
+    for extent in present.difference(&recorded) {
+        users.entry(*extent).or_insert_with(|| first.into_iter().copied().collect());
+    }
+
+    // An older partition may have been left without a record by a start that was cut short.
+    let mut records: BTreeMap<PartitionId, ExtentRecord> =
+        older.iter().map(|id| (*id, ExtentRecord::default())).collect();
+    let mut puts = Vec::new();
+    for (extent, mut users) in users {
+        let list = lists.get(&extent).map(|list| &list.0);
+        let is_new = !recorded.contains(&extent);
+        let is_shared = users.len() > 1 || list.is_some();
+        let is_to_be = |id: &PartitionId| {
+            is_new || older.contains(id) || list.is_some_and(|list| list.contains(id))
+        };
+        for id in users.iter().filter(|id| is_to_be(id)) {
+            let record = records.entry(*id).or_default();
+            if is_shared {
+                record.shared.insert(extent, [*id].into());
+            } else {
+                record.own.insert(extent);
+            }
+        }
+        if is_shared && (is_new || !users.is_disjoint(&older)) {
+            users.extend(list.into_iter().flatten());
+            puts.push(Op::Put(Sharers::key(extent), Sharers(users).encode()));
+        }
+    }
+    // The lists first: a record that calls an extent shared is not without them.
+    for puts in puts.chunks(AT_ONCE) {
+        commit(coordinator, &[], puts).await?;
+    }
+    for (id, record) in records {
+        add(coordinator, id, record).await?;
+    }
+    if is_complete && mark.is_some() {
+        commit(coordinator, &[], &[Op::Delete(UNRECORDED_KEY.into())]).await?;
+    }
+    Ok(())
+}
+
+/// All logs and runs there are.
+async fn present(capacity: &dyn Capacity) -> BTreeSet<ExtentId> {
+    let is_of_index = |kind| matches!(kind, ExtentKind::Log | ExtentKind::Run);
+    let infos = capacity.extents().await;
+    infos.iter().filter(|info| is_of_index(info.kind)).map(|info| info.extent).collect()
+}
+
+type Users = BTreeMap<ExtentId, BTreeSet<PartitionId>>;
+
+/// Who may use what, and which partitions cannot be read.
+async fn users(
+    capacity: &dyn Capacity,
+    map: &PartitionMap,
+    present: &BTreeSet<ExtentId>,
+) -> (Users, BTreeSet<PartitionId>) {
+    let (mut users, mut unread) = (Users::new(), BTreeSet::new());
+    for partition in map.partitions() {
+        let used = match uses(capacity, partition).await {
+            Ok(used) => used,
+            Err(error) => {
+                tracing::warn!(partition = %partition.id, %error, "what it uses cannot be read");
+                unread.insert(partition.id);
+                present.iter().chain(&partition.log).copied().collect()
+            }
+        };
+        for extent in used {
+            users.entry(extent).or_default().insert(partition.id);
+        }
+    }
+    users.values_mut().for_each(|users| users.extend(&unread));
+    (users, unread)
+}
+
+async fn uses(
+    capacity: &dyn Capacity,
+    descriptor: &PartitionDescriptor,
+) -> Result<BTreeSet<ExtentId>, Error> {
+    let replay = Replay::start(capacity, descriptor).await?;
+    let runs = replay.manifest().runs.iter().map(|entry| entry.footer.extent);
+    Ok(descriptor.log.iter().copied().chain(runs).collect())
+}
+
+/// Adds to the record of a partition what it does not have.
+async fn add(
+    coordinator: &dyn Coordinator,
+    id: PartitionId,
+    more: ExtentRecord,
+) -> Result<(), Error> {
+    let key = ExtentRecord::key(id);
+    let (mut record, when) = match ExtentRecord::load(coordinator, id).await? {
+        Some((record, at)) => (record, Compare::ModRevision(key.clone(), at)),
+        None => (ExtentRecord::default(), Compare::Absent(key.clone())),
+    };
+    let known: BTreeSet<ExtentId> = record.all().collect();
+    record.own.extend(more.own.difference(&known));
+    let shared = more.shared.into_iter().filter(|(extent, _)| !known.contains(extent));
+    record.shared.extend(shared);
+    commit(coordinator, &[when], &[Op::Put(key, record.encode())]).await
+}
+
+async fn commit(coordinator: &dyn Coordinator, when: &[Compare], then: &[Op]) -> Result<(), Error> {
+    // Written twice is no harm.
+    match coordinator.txn(when, then).await.map_err(|error| failure::coordinator(&error))? {
+        TxnReply::Committed(_) => Ok(()),
+        TxnReply::Rejected(_) => {
+            Err(Error::Unavailable("another process changes the records of extents".into()))
+        }
+    }
+}
