@@ -364,7 +364,7 @@ impl Bench {
         }
     }
 
-    pub(super) async fn setup(&self) -> Setup {
+    pub(super) fn setup(&self) -> Setup {
         Setup {
             host: Arc::clone(&self.index) as _,
             partitions: Arc::clone(&self.index) as _,
@@ -377,8 +377,8 @@ impl Bench {
         }
     }
 
-    pub(super) async fn reclaim(&self) -> Arc<Reclaim> {
-        Reclaim::new(self.setup().await)
+    pub(super) fn reclaim(&self) -> Arc<Reclaim> {
+        Reclaim::new(self.setup())
     }
 
     pub(super) async fn after(&self, duration: Duration) {

@@ -11,18 +11,18 @@ use crate::reclaim::Reclaim;
 const HOUR: Duration = Duration::from_secs(3_600);
 
 /// An extent with one blob; started with the next call that frees bound to panic.
-async fn trapped() -> Bench {
+fn trapped() -> Bench {
     let bench = Bench::new();
     bench.capacity.add(1, Data, Sealed, 20);
     bench.index.must(&put("a", &[location(1, 0, 9)]));
     bench.capacity.trap.store(true, Ordering::Relaxed);
-    drop(Reclaim::start(bench.setup().await));
+    drop(Reclaim::start(bench.setup()));
     bench
 }
 
 #[tokio::test(start_paused = true)]
 async fn passes_that_panicked_go_on_and_free_the_garbage() {
-    let bench = trapped().await;
+    let bench = trapped();
     bench.index.must(&delete("a"));
     bench.after(HOUR).await;
     let health = bench.env.tasks.health();
@@ -35,7 +35,7 @@ async fn passes_that_panicked_go_on_and_free_the_garbage() {
 
 #[tokio::test(start_paused = true)]
 async fn audits_that_panicked_go_on_and_free_what_no_row_names() {
-    let bench = trapped().await;
+    let bench = trapped();
     bench.after(24 * HOUR).await;
     let health = bench.env.tasks.health();
     assert_eq!(health.panics("reclaim audits"), 1);

@@ -76,7 +76,7 @@ async fn audit_keeps_what_moves_between_rows() {
                 change(&mut hook_dice, partitions, &mut next);
             }
         }));
-        bench.reclaim().await.audit().await.unwrap();
+        bench.reclaim().audit().await.unwrap();
         for named in bench.index.named() {
             let safe = named.extent.get() != 1 || bench.capacity.is_live(&named);
             assert!(safe, "seed {seed}: {named:?} is named and was freed");
@@ -152,7 +152,7 @@ async fn audit_keeps_what_copies_name_though_their_sources_go() {
                 drop(partitions[owner].write(&delete(gone)));
             }
         }));
-        let reclaim = bench.reclaim().await;
+        let reclaim = bench.reclaim();
         reclaim.audit().await.unwrap();
         let check = |when| {
             for named in bench.index.named() {
@@ -181,7 +181,7 @@ async fn audit_waits_for_a_copy_that_has_not_told_what_it_met() {
     bench.capacity.add(1, Data, Sealed, 100);
     bench.index.must(&put("z", &[location(1, 0, 9)]));
     let running = bench.inflight.copy();
-    let reclaim = bench.reclaim().await;
+    let reclaim = bench.reclaim();
     let audit = {
         let reclaim = std::sync::Arc::clone(&reclaim);
         bench.env.tasks.spawn("audit", async move { reclaim.audit().await })
@@ -211,7 +211,7 @@ async fn audit_waits_for_a_reader_of_shared_bytes_that_lost_their_row() {
         range: None,
     })));
     bench.index.must(&delete("z"));
-    let reclaim = bench.reclaim().await;
+    let reclaim = bench.reclaim();
     let audit = bench.env.tasks.spawn("audit", async move { reclaim.audit().await });
     bench.after(std::time::Duration::from_secs(50)).await;
     assert_eq!(bench.capacity.live(1).len(), 100, "the reader may still want them");
@@ -226,7 +226,7 @@ async fn shared_bytes_in_an_open_extent_come_back_soon_after_they_were_dropped()
     bench.capacity.add(1, Data, Open, 100);
     bench.capacity.add(2, Data, Open, 5);
     bench.index.must(&put("y", &[location(1, 0, 9)]));
-    let mut setup = bench.setup().await;
+    let mut setup = bench.setup();
     (setup.config.open_waste_min, setup.config.audit_dropped_min) = (10, 9);
     let (delay, soon) = (setup.config.audit_delay, setup.config.audit_soon);
     let writing = bench.inflight.write(ExtentId::new(1));

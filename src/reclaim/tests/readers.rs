@@ -38,7 +38,7 @@ async fn stalled_read_holds_the_garbage_of_its_extents_alone() {
     stalled.names([ONE]);
     bench.index.must(&delete("a"));
     bench.index.must(&delete("z"));
-    let reclaim = bench.reclaim().await;
+    let reclaim = bench.reclaim();
     let mut state = PassState::default();
     for _ in 0..3 {
         reclaim.pass(&mut state).await;
@@ -58,7 +58,7 @@ async fn read_that_looks_up_holds_all_garbage_until_it_tells() {
     let mut looking_up = read(&bench);
     bench.index.must(&delete("a"));
     bench.index.must(&delete("z"));
-    let reclaim = bench.reclaim().await;
+    let reclaim = bench.reclaim();
     let mut state = PassState::default();
     assert!(reclaim.pass(&mut state).await, "it is worth another look soon");
     assert_eq!((bench.capacity.live(1).len(), bench.capacity.live(2).len()), (10, 10));
@@ -79,7 +79,7 @@ async fn read_that_began_while_a_slow_commit_ran_holds_what_that_dropped() {
     bench.clock.set_wall(evaluated);
     bench.index.must(&delete("a"));
     bench.clock.set_wall(evaluated.plus(SECOND * 6));
-    let reclaim = bench.reclaim().await;
+    let reclaim = bench.reclaim();
     let mut state = PassState::default();
     for _ in 0..3 {
         reclaim.pass(&mut state).await;
@@ -102,7 +102,7 @@ async fn reads_that_overlap_without_end_do_not_keep_garbage() {
     };
     let mut running = next();
     bench.index.must(&delete("a"));
-    let reclaim = bench.reclaim().await;
+    let reclaim = bench.reclaim();
     let mut state = PassState::default();
     reclaim.pass(&mut state).await;
     assert_eq!(bench.capacity.live(1).len(), 10);
@@ -123,7 +123,7 @@ async fn audit_frees_all_but_what_a_stalled_read_names() {
     }
     let mut stalled = read(&bench);
     stalled.names([ONE]);
-    let reclaim = bench.reclaim().await;
+    let reclaim = bench.reclaim();
     let before = bench.env.clock.monotonic();
     let report = reclaim.audit().await.unwrap();
     let waited = bench.env.clock.monotonic() - before;
@@ -142,7 +142,7 @@ async fn audit_frees_an_extent_as_soon_as_its_read_ends() {
     bench.capacity.add(1, Data, Sealed, 20);
     let mut slow = read(&bench);
     slow.names([ONE]);
-    let reclaim = bench.reclaim().await;
+    let reclaim = bench.reclaim();
     let audit = bench.env.tasks.spawn("audit", async move { reclaim.audit().await });
     bench.after(SECOND * 10).await;
     assert!(!audit.is_finished());
@@ -160,7 +160,7 @@ async fn audit_gives_up_on_a_look_up_without_end_and_frees_nothing() {
     bench.capacity.add(1, Data, Sealed, 20);
     bench.index.must(&put("a", &[location(1, 0, 9)]));
     let looking_up = read(&bench);
-    let reclaim = bench.reclaim().await;
+    let reclaim = bench.reclaim();
     let before = bench.env.clock.monotonic();
     let held = reclaim.audit().await;
     assert!(matches!(held, Err(Error::Held { .. })), "{held:?}");
@@ -180,7 +180,7 @@ async fn layer_in_the_making_is_not_buried_while_it_takes_its_time() {
     let making = bench.inflight.layer(blob.clone());
     let fill = crate::index::FillLayer { blob, layer: None, spans: Vec::new() };
     bench.index.must(&crate::index::Write::FillLayer(fill));
-    let reclaim = bench.reclaim().await;
+    let reclaim = bench.reclaim();
     let mut state = PassState::default();
     for _ in 0..3 {
         reclaim.pass(&mut state).await;
@@ -195,7 +195,7 @@ async fn layer_in_the_making_is_not_buried_while_it_takes_its_time() {
 #[tokio::test(start_paused = true)]
 async fn age_of_the_oldest_read_is_shown_and_warned_about_once_in_a_while() {
     let bench = Bench::new();
-    let reclaim = bench.reclaim().await;
+    let reclaim = bench.reclaim();
     let mut warned = Warned::default();
     let first = read(&bench);
     let mut warnings = || {

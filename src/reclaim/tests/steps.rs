@@ -24,7 +24,7 @@ async fn garbage_that_nobody_reads_is_freed_at_once_and_forgotten() {
     }
     bench.index.must(&delete("a"));
     bench.index.must(&put("d", &[]));
-    let reclaim = bench.reclaim().await;
+    let reclaim = bench.reclaim();
     let mut state = PassState::default();
     assert!(reclaim.pass(&mut state).await);
     assert_eq!(bench.capacity.live(1), (20..30).collect::<Vec<_>>());
@@ -42,7 +42,7 @@ async fn garbage_does_not_wait_for_a_clock_that_was_set_back() {
     bench.index.must(&delete("a"));
     let back = bench.env.clock.now().minus(HOUR).unwrap();
     bench.clock.set_wall(back);
-    bench.reclaim().await.pass(&mut PassState::default()).await;
+    bench.reclaim().pass(&mut PassState::default()).await;
     assert!(bench.capacity.live(1).is_empty());
     assert_eq!(bench.index.rows(), 0);
 }
@@ -52,7 +52,7 @@ async fn audit_gives_up_on_a_copy_that_never_tells_and_frees_nothing() {
     let bench = Bench::new();
     bench.capacity.add(1, Data, Sealed, 20);
     let copy = bench.inflight.copy();
-    let reclaim = bench.reclaim().await;
+    let reclaim = bench.reclaim();
     assert!(matches!(reclaim.audit().await, Err(Error::Held { .. })));
     assert_eq!(bench.capacity.live(1).len(), 20);
     drop(copy);
@@ -67,7 +67,7 @@ async fn garbage_row_outlives_a_failed_free() {
     bench.index.must(&put("a", &[location(1, 0, 9)]));
     bench.index.must(&delete("a"));
     bench.after(HOUR).await;
-    let reclaim = bench.reclaim().await;
+    let reclaim = bench.reclaim();
     *bench.capacity.poisoned.lock().unwrap() = true;
     assert!(!reclaim.pass(&mut PassState::default()).await);
     assert_eq!(bench.index.rows(), 1);
@@ -93,7 +93,7 @@ async fn garbage_and_audits_go_on_past_a_poisoned_disk() {
     bench.index.must(&delete("b"));
     bench.after(HOUR).await;
     bench.capacity.poisoned_extents.lock().unwrap().extend([1, 3]);
-    let reclaim = bench.reclaim().await;
+    let reclaim = bench.reclaim();
     assert!(reclaim.pass(&mut PassState::default()).await);
     assert_eq!((bench.capacity.live(1).len(), bench.capacity.live(2).len()), (10, 0));
     assert_eq!(bench.index.rows(), 1, "the row of the poisoned disk stays");
@@ -120,7 +120,7 @@ async fn one_failing_partition_does_not_stop_the_others() {
     }
     bench.after(HOUR).await;
     *bench.index.fail_reads_of.lock().unwrap() = Some(0);
-    bench.reclaim().await.pass(&mut PassState::default()).await;
+    bench.reclaim().pass(&mut PassState::default()).await;
     assert_eq!(bench.capacity.live(1), (0..10).collect::<Vec<_>>());
 }
 
@@ -133,7 +133,7 @@ async fn staged_blocks_go_a_week_after_the_last() {
     bench.after(HOUR * 24 * 6).await;
     bench.index.must(&stage("z", "2", &[location(1, 20, 9)]));
     bench.after(HOUR * 23).await;
-    let reclaim = bench.reclaim().await;
+    let reclaim = bench.reclaim();
     let mut state = PassState::default();
     reclaim.pass(&mut state).await;
     assert_eq!(bench.metrics.expired_blobs.get(), 0);
@@ -178,7 +178,7 @@ async fn deleted_container_is_purged_twice_then_forgotten() {
     let bench = Bench::new();
     bench.capacity.add(1, Data, Sealed, 4_000);
     make_and_delete_container(&bench);
-    let reclaim = bench.reclaim().await;
+    let reclaim = bench.reclaim();
     let mut state = PassState::default();
     assert!(reclaim.pass(&mut state).await);
     assert!(bench.metrics.purge_writes.get() > 3, "in steps");
@@ -203,7 +203,7 @@ async fn deleted_container_is_remembered_until_slow_uploads_have_landed() {
     make_and_delete_container(&bench);
     // Its first bytes are still to come, so it has written to no extent.
     let request = bench.inflight.change();
-    let reclaim = bench.reclaim().await;
+    let reclaim = bench.reclaim();
     let mut state = PassState::default();
     reclaim.pass(&mut state).await;
     let _later = bench.inflight.change();
@@ -249,7 +249,7 @@ async fn deleted_container_is_purged_although_a_partition_elsewhere_is_quarantin
     let delete = DeleteContainer { account: ACCOUNT, name: name(), guard };
     bench.index.must(&Write::DeleteContainer(delete));
     *bench.index.quarantined.lock().unwrap() = Some(1);
-    let reclaim = bench.reclaim().await;
+    let reclaim = bench.reclaim();
     let mut state = PassState::default();
     for _ in 0..4 {
         reclaim.pass(&mut state).await;
@@ -270,7 +270,7 @@ async fn deleted_container_is_purged_although_a_partition_elsewhere_is_quarantin
 async fn purge_goes_on_where_its_budget_ended() {
     let bench = Bench::new();
     make_and_delete_container(&bench);
-    let mut setup = bench.setup().await;
+    let mut setup = bench.setup();
     setup.config.blobs_per_write = 10;
     setup.config.writes_per_pass = 7;
     let reclaim = Reclaim::new(setup);
@@ -311,7 +311,7 @@ async fn audit_frees_exactly_what_no_row_names() {
     fill_for_audit(&bench);
     bench.capacity.add(2, Data, Sealed, 50);
     bench.capacity.add(3, Data, Open, 50);
-    let report = bench.reclaim().await.audit().await.unwrap();
+    let report = bench.reclaim().audit().await.unwrap();
     assert_eq!((report.extents, report.walks), (2, 1));
     assert_eq!(bench.capacity.live(1), tens(&[0, 20, 40, 60, 80]));
     assert!(bench.capacity.live(2).is_empty());
@@ -323,7 +323,7 @@ async fn audit_leaves_extents_of_running_writes() {
     let bench = Bench::new();
     fill_for_audit(&bench);
     let write = bench.inflight.write(ExtentId::new(1));
-    let reclaim = bench.reclaim().await;
+    let reclaim = bench.reclaim();
     assert_eq!(reclaim.audit().await.unwrap().extents, 0);
     assert_eq!(bench.capacity.live(1).len(), 100);
     drop(write);
@@ -337,7 +337,7 @@ async fn audit_frees_nothing_when_a_partition_cannot_be_read() {
         let bench = Bench::new();
         fill_for_audit(&bench);
         *bench.index.fail_reads_of.lock().unwrap() = Some(number);
-        let result = bench.reclaim().await.audit().await;
+        let result = bench.reclaim().audit().await;
         assert!(matches!(result, Err(Error::Index(_))));
         assert_eq!(bench.capacity.live(1).len(), 100);
         assert_eq!(bench.metrics.audits_failed.get(), 1);
@@ -350,7 +350,7 @@ async fn audit_frees_nothing_when_a_partition_cannot_commit() {
         let bench = Bench::new();
         fill_for_audit(&bench);
         *bench.index.fail_writes_of.lock().unwrap() = Some(number);
-        let result = bench.reclaim().await.audit().await;
+        let result = bench.reclaim().audit().await;
         assert!(matches!(result, Err(Error::Index(_))));
         assert_eq!(bench.capacity.live(1).len(), 100);
     }
@@ -368,7 +368,7 @@ async fn audit_survives_a_change_of_the_map() {
             *index.epoch.lock().unwrap() += 1;
         }
     }));
-    bench.reclaim().await.audit().await.unwrap();
+    bench.reclaim().audit().await.unwrap();
     assert_eq!(bench.capacity.live(1), tens(&[0, 20, 40, 60, 80]));
 }
 
@@ -381,7 +381,7 @@ async fn audit_in_little_memory_takes_more_walks() {
             bench.index.must(&put(&format!("{n}/{extent}"), &[location(extent, n * 20, 9)]));
         }
     }
-    let mut setup = bench.setup().await;
+    let mut setup = bench.setup();
     setup.config.audit_ranges_max = 25;
     let report = Reclaim::new(setup).audit().await.unwrap();
     assert!(report.walks >= 3, "{} walks", report.walks);
@@ -403,7 +403,7 @@ async fn audit_reports_logs_and_runs_that_no_record_has_and_removes_none() {
     let ids = |ids: &[u64]| -> BTreeSet<_> { ids.iter().copied().map(ExtentId::new).collect() };
     *bench.index.owned.lock().unwrap() = [20, 24, 1_000].map(ExtentId::new).into();
     *bench.index.recorded.lock().unwrap() = ids(&[20, 21, 24, 1_000]);
-    let report = bench.reclaim().await.audit().await.unwrap();
+    let report = bench.reclaim().audit().await.unwrap();
     assert_eq!((report.orphaned, report.missing), (2, 1));
     assert_eq!(bench.metrics.orphaned_extents.get(), 2);
     assert_eq!(bench.metrics.missing_extents.get(), 1);
@@ -416,7 +416,7 @@ async fn service_works_by_itself_and_stops() {
     let bench = Bench::new();
     bench.capacity.add(21, Run, Sealed, 10);
     fill_for_audit(&bench);
-    Reclaim::start(bench.setup().await);
+    Reclaim::start(bench.setup());
     bench.after(SECOND * 100).await;
     assert_eq!(bench.capacity.live(1), tens(&[0, 20, 40, 60]));
     assert_eq!(bench.capacity.live(21).len(), 10, "a run that no record has is reported");
@@ -438,7 +438,7 @@ async fn freed_after_a_slow_pass(
     bench.index.must(&delete("a"));
     bench.after(SECOND * 3).await;
     slow(&bench.index, SECOND * 30);
-    Reclaim::start(bench.setup().await);
+    Reclaim::start(bench.setup());
     bench.after(SECOND * 2).await;
     slow(&bench.index, Duration::ZERO);
     let began = bench.env.clock.monotonic();

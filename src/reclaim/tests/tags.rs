@@ -81,7 +81,7 @@ async fn work_that_no_front_end_did_is_done_and_forgotten() {
     bench.index.must(&tagged("a", tags(&[("k", "1"), ("l", "2")])));
     bench.index.must(&tagged("z", tags(&[("k", "1")])));
     bench.index.must(&tagged("a", tags(&[("k", "3"), ("l", "2")])));
-    let reclaim = bench.reclaim().await;
+    let reclaim = bench.reclaim();
     assert!(!reclaim.pass(&mut PassState::default()).await, "a front end is at it");
     assert!(entries(&bench).is_empty());
     bench.after(HOUR).await;
@@ -100,7 +100,7 @@ async fn nothing_is_put_for_a_container_that_is_gone() {
     let bench = Bench::new();
     bench.index.must(&tagged("a", tags(&[("k", "1")])));
     bench.after(HOUR).await;
-    bench.reclaim().await.pass(&mut PassState::default()).await;
+    bench.reclaim().pass(&mut PassState::default()).await;
     assert!(entries(&bench).is_empty() && work(&bench).is_empty());
 }
 
@@ -115,7 +115,7 @@ async fn index_converges_whatever_is_cut_off_or_repeated() {
         let mut now: Vec<(&str, Tags)> =
             BLOBS.iter().map(|blob| (*blob, Tags::default())).collect();
         let mut seen: Vec<TagWork> = Vec::new();
-        let reclaim = bench.reclaim().await;
+        let reclaim = bench.reclaim();
         for _ in 0..40 {
             let number = usize::try_from(roll(4)).unwrap();
             let values = ["1", "2", "3"];
@@ -172,7 +172,7 @@ async fn work_behind_a_quarantined_partition_goes_on() {
     let bench = Bench::new();
     bench.index.must(&container());
     bench.index.must(&tagged("z", tags(&[("k", "1")])));
-    let mut setup = bench.setup().await;
+    let mut setup = bench.setup();
     setup.config.garbage_rows_per_pass = 64;
     let reclaim = crate::reclaim::Reclaim::new(setup);
     bench.after(HOUR).await;
