@@ -5,6 +5,7 @@
 //! dead, makes all so far durable, as with sled. A crash forgets some of the newest that were not;
 //! sometimes the whole catalog is damaged and begun anew, or an old state of it is found.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::MutexGuard;
@@ -15,6 +16,7 @@ use crate::capacity::catalog::Change;
 use crate::capacity::catalog::Contents;
 use crate::capacity::catalog::SealedEntry;
 use crate::env::Rand;
+use crate::types::ExtentId;
 
 /// A catalog that outlives simulated crashes; clones are the same one.
 #[derive(Clone, Debug, Default)]
@@ -77,21 +79,28 @@ impl Catalog for SimulatedCatalog {
 
     fn load(&self) -> Contents {
         let mut contents = Contents::default();
+        // By where they start, as in the database: a range replaces another that starts there.
+        let mut dead: BTreeMap<ExtentId, BTreeMap<u64, u64>> = BTreeMap::new();
         for change in &self.lock().changes {
             match change {
                 Change::Sealed { extent, kind, epoch, len } => {
                     let entry = SealedEntry { kind: *kind, epoch: *epoch, len: *len };
                     contents.sealed.insert(*extent, entry);
                 }
-                Change::Dead { extent, range, .. } => {
-                    contents.dead.entry(*extent).or_default().insert(range.clone());
+                Change::Dead { extent, range, swallowed } => {
+                    let ranges = dead.entry(*extent).or_default();
+                    ranges.retain(|start, _| !swallowed.contains(start));
+                    ranges.insert(range.start, range.end);
                 }
                 Change::Removed { extent } => {
                     contents.sealed.remove(extent);
-                    contents.dead.remove(extent);
+                    dead.remove(extent);
                 }
             }
         }
+        let ranges = |ranges: BTreeMap<u64, u64>| ranges.into_iter().map(|(from, to)| from..to);
+        contents.dead =
+            dead.into_iter().map(|(extent, found)| (extent, ranges(found).collect())).collect();
         contents
     }
 
@@ -107,7 +116,6 @@ mod tests {
     use crate::capacity::ExtentKind;
     use crate::env::SeededRand;
     use crate::types::Epoch;
-    use crate::types::ExtentId;
 
     fn sealed(number: u64) -> Change {
         let (extent, epoch) = (ExtentId::new(number), Epoch::new(1));
@@ -142,5 +150,20 @@ mod tests {
         assert!(catalog.load().dead[&extent].contains(&(0..4096)));
         catalog.apply(&[Change::Removed { extent }]);
         assert_eq!(catalog.load(), Contents::default());
+    }
+
+    #[test]
+    fn a_dead_range_replaces_those_that_start_where_it_starts_or_that_it_swallows() {
+        let catalog = SimulatedCatalog::default();
+        let extent = ExtentId::new(1);
+        let note = |range, swallowed: &[u64]| {
+            catalog.apply(&[Change::Dead { extent, range, swallowed: swallowed.to_vec() }]);
+            catalog.load().dead[&extent].iter().collect::<Vec<_>>()
+        };
+        note(0..10, &[]);
+        note(20..30, &[]);
+        assert_eq!(note(40..50, &[]), [0..10, 20..30, 40..50]);
+        assert_eq!(note(0..30, &[20]), [0..30, 40..50]);
+        assert_eq!(note(0..10, &[]), [0..10, 40..50]);
     }
 }

@@ -230,14 +230,18 @@ impl Recovery<'_> {
             let extent = if let Some(entry) = known.sealed.get(&id) {
                 // Whatever else its slot holds is read with the file.
                 let slot = Slot { sealed: true, len: entry.len, ..Slot::new(0, entry.epoch) };
-                Extent::new(id, entry.kind, slot)
+                let extent = Extent::new(id, entry.kind, slot);
+                bury(&extent, &dead);
+                extent
             } else {
                 let Some((extent, padding)) = looked.remove(&id).flatten() else { continue };
                 changes.push(sealed_change(&extent));
+                // First what the catalog knows: a range of it that begins with padding would be
+                // replaced by the padding alone.
+                bury(&extent, &dead);
                 note_padding(&extent, &padding, &mut changes);
                 extent
             };
-            bury(&extent, &dead);
             if wholly_dead(&extent) {
                 self.disk.remove(&path_of(id)).await.map_err(|e| self.failed(e))?;
                 changes.push(Change::Removed { extent: id });

@@ -10,6 +10,7 @@ mod metrics;
 mod model;
 mod node;
 mod panics;
+mod remembered;
 mod sim;
 mod stress;
 
