@@ -21,7 +21,7 @@ use crate::capacity::placement::Placement;
 use crate::capacity::ranges::Ranges;
 use crate::capacity::recover::JOURNAL;
 use crate::capacity::scrub::pause;
-use crate::capacity::seal::sealed_change;
+use crate::capacity::seal::sealed_changes;
 use crate::capacity::store::Store;
 
 /// How often a detached disk is checked for tasks that still use it, and the pause between two
@@ -291,7 +291,8 @@ impl Store {
         let new = Extent::new(extent.id, extent.kind, slot);
         new.state().dead = live.gaps(end).into_iter().collect();
         to.metrics.extents.inc();
-        to.note(vec![sealed_change(&new)]).await;
+        // With what is dead in it: a start that finds the extent in the catalog reads no map.
+        to.note(sealed_changes(&new)).await;
         Ok(Arc::new(new))
     }
 }

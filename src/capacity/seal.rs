@@ -134,3 +134,11 @@ pub(crate) fn sealed_change(extent: &Extent) -> Change {
     let slot = extent.state().slot;
     Change::Sealed { extent: extent.id, kind: extent.kind, epoch: slot.epoch, len: slot.len }
 }
+
+/// The same with all that is dead in it.
+pub(crate) fn sealed_changes(extent: &Extent) -> Vec<Change> {
+    let sealed = sealed_change(extent);
+    let dead = |range| Change::Dead { extent: extent.id, range, swallowed: Vec::new() };
+    let state = extent.state();
+    std::iter::once(sealed).chain(state.dead.iter().map(dead)).collect()
+}

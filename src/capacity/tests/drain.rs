@@ -21,10 +21,16 @@ const LOG: ExtentId = ExtentId::new(50);
 /// Two disks with sealed and open extents; some bytes of them freed. What must stay readable.
 pub(super) async fn used(sims: &[SimDisk; 2]) -> (Arc<CapacityNode>, BTreeMap<ExtentId, Location>) {
     let node = open(sims.iter().map(SimDisk::disk).collect()).await.unwrap();
+    let stored = used_by(&node).await;
+    (node, stored)
+}
+
+/// The same on the disks of a node.
+pub(super) async fn used_by(node: &CapacityNode) -> BTreeMap<ExtentId, Location> {
     let mut stored = BTreeMap::new();
     for id in 1..=6 {
         let extent = ExtentId::new(id);
-        let location = store(&node, extent, LEN).await.unwrap();
+        let location = store(node, extent, LEN).await.unwrap();
         let (epoch, durability) = (ONE, Durability::Durable);
         let payloads = vec![vec![payload(99, 30_000)]];
         let offset = end_after(0, &[LEN]);
@@ -36,7 +42,7 @@ pub(super) async fn used(sims: &[SimDisk; 2]) -> (Arc<CapacityNode>, BTreeMap<Ex
         node.free(&garbage).await.unwrap();
         stored.insert(extent, location);
     }
-    (node, stored)
+    stored
 }
 
 pub(super) async fn all_there(node: &CapacityNode, stored: &BTreeMap<ExtentId, Location>) {

@@ -2,10 +2,15 @@
 
 use std::collections::BTreeMap;
 
+use super::disks::{env, run};
+use super::drain::{all_there, used_by};
 use super::node::{DATA, ONE, Rig};
 use super::payload;
 use crate::capacity::*;
+use crate::env::disk_sim::SimDisk;
 use crate::types::ExtentId;
+
+const DISK_BYTES: u64 = 64 << 20;
 
 /// Extents and how many of their bytes are freed.
 async fn freed(node: &CapacityNode) -> BTreeMap<ExtentId, u64> {
@@ -35,4 +40,32 @@ async fn frames_freed_behind_padding_stay_freed_over_two_starts() {
     assert_eq!(freed(rig.node()).await, before, "the first start, which seals the extent");
     rig.restart(true).await;
     assert_eq!(freed(rig.node()).await, before, "the second start, which need not look at it");
+}
+
+#[test]
+fn what_is_dead_in_an_extent_that_was_moved_stays_dead_over_a_start() {
+    run(async {
+        let sims = [1, 2].map(|seed| SimDisk::new(seed, DISK_BYTES));
+        let catalogs = vec![SimulatedCatalog::default(), SimulatedCatalog::default()];
+        let catalog = CatalogPlace::Simulated(catalogs);
+        let config = CapacityConfig { catalog, ..CapacityConfig::small() };
+        let disks = sims.iter().map(SimDisk::disk).collect();
+        let metrics = CapacityMetrics::default;
+        let node = CapacityNode::open(disks, env(1), config.clone(), metrics()).await.unwrap();
+        let stored = used_by(&node).await;
+        node.set_draining(1, true);
+        assert_eq!(node.drain(1).await.unwrap(), Drained { moved: 3, ..Drained::default() });
+        let before = freed(&node).await;
+        node.shutdown().await;
+        drop(node);
+        let disks = sims.iter().map(SimDisk::restart_after_kill).collect();
+        let node = CapacityNode::open(disks, env(1), config, metrics()).await.unwrap();
+        assert_eq!(freed(&node).await, before);
+        all_there(&node, &stored).await;
+        // And so it can be moved again.
+        node.set_draining(0, true);
+        let drained = node.drain(0).await.unwrap();
+        assert_eq!((drained.left, drained.error), (0, None));
+        all_there(&node, &stored).await;
+    });
 }
