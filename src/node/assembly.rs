@@ -140,6 +140,7 @@ impl Assembly {
             partitions: Arc::new(CoordinatorPartitions(Arc::clone(&self.base.coordinator))),
             capacity,
             inflight: self.inflight.clone(),
+            coordinator: Arc::clone(&self.base.coordinator),
             env: env.clone(),
             config,
             metrics: ReclaimMetrics::registered(registry),

@@ -11,6 +11,8 @@ use crate::capacity::ExtentState;
 use crate::index::inflight::CopyWatch;
 use crate::index::inflight::ReadMark;
 use crate::reclaim::Error;
+use crate::reclaim::cursor::Cursor;
+use crate::reclaim::cursor::Place;
 use crate::reclaim::live::Live;
 use crate::reclaim::service::Reclaim;
 use crate::reclaim::verify;
@@ -20,24 +22,75 @@ use crate::types::ExtentId;
 /// What an audit did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AuditReport {
-    /// Data extents held against the rows.
+    /// It went on with a round that was begun before.
+    pub resumed: bool,
+    /// Data extents held against the rows; one that was taken in parts counts for each of them.
     pub extents: u64,
     /// Walks over all rows that took.
     pub walks: u64,
     /// Data extents left alone because a copy meanwhile named bytes of them.
     pub copied: u64,
-    /// Data extents left to the next audit because a read of them went on.
+    /// Data extents left to the next round because a read of them went on.
     pub read: u64,
     /// Logs and runs that are there and in no partition's record.
     pub orphaned: u64,
     /// Logs and runs that partitions served here use and that are not there.
     pub missing: u64,
-    /// Extents left alone because their disk takes no writes; a later audit frees them.
+    /// Extents left to the next round because their disk takes no writes or is not there.
     pub poisoned: u64,
+    /// Extents left to the next round because freeing them failed otherwise.
+    pub failed: u64,
 }
 
-/// Holds every sealed data extent that no running write has bytes in against all rows, and frees
-/// the rest of it.
+/// Holds the sealed data extents that no running write has bytes in against all rows, in ascending
+/// order, and frees the rest of them: from where the round is to its end. Each walk over the rows
+/// serves as many extents as memory allows. After each the cursor says how far the round is, so that
+/// a restart goes on there. What the cursor passed and was not freed, or was freed and forgotten in
+/// a crash, is met in the next round.
+///
+/// New extents have higher ids. The round ends behind the highest there was at its beginning, so
+/// it ends although they keep coming.
+pub(super) async fn audit(reclaim: &Reclaim) -> Result<AuditReport, Error> {
+    let coordinator = reclaim.coordinator.as_ref();
+    let found = Cursor::load(coordinator).await?;
+    let mut report = AuditReport { resumed: found.is_some(), ..AuditReport::default() };
+    let mut is_stored = report.resumed;
+    let mut next = match found {
+        Some(cursor) => Some(cursor),
+        None => begin(reclaim).await,
+    };
+    while let Some(cursor) = next {
+        let place = walk_and_free(reclaim, cursor, &mut report).await?;
+        // Only now: what a kill cuts off is done again.
+        next = place.map(|next| Cursor { next, ..cursor });
+        if next.is_some() || is_stored {
+            is_stored = save(reclaim, next).await;
+        }
+    }
+    verify::verify(reclaim, &mut report).await?;
+    Ok(report)
+}
+
+/// A round from the first extent to the last that there is.
+async fn begin(reclaim: &Reclaim) -> Option<Cursor> {
+    let last = reclaim.capacity.extents().await.last()?.extent;
+    Some(Cursor { next: Place::start_of(ExtentId::new(0)), last })
+}
+
+/// Puts the cursor; whether there may be one now. If that fails the round goes on all the same, and
+/// a restart repeats what it would have spared.
+async fn save(reclaim: &Reclaim, cursor: Option<Cursor>) -> bool {
+    match Cursor::save(cursor, reclaim.coordinator.as_ref()).await {
+        Ok(()) => cursor.is_some(),
+        Err(error) => {
+            tracing::warn!(%error, "the cursor of the audit was not written");
+            true
+        }
+    }
+}
+
+/// One walk: audits extents of the round from the cursor on. Where the next one goes on, none at the
+/// end of the round.
 ///
 /// The order is what makes it safe: first the list of extents, then the walk. A write that was
 /// running at the list is excluded with its extent; one that had ended had committed, so the walk
@@ -45,52 +98,69 @@ pub struct AuditReport {
 /// what keeps them safe stands in `index/inflight/copies.rs`. Shared bytes that lost their last row
 /// before the end of the walk may still be streamed by a reader that looked them up before: each
 /// extent waits for the reads that name it, and no other does (`index/inflight/reads.rs`).
-pub(super) async fn audit(reclaim: &Reclaim) -> Result<AuditReport, Error> {
-    let mut report = AuditReport::default();
+///
+/// List, watch of copies and mark of reads are those of this walk alone. Nothing of what an earlier
+/// walk found is used in a later one.
+async fn walk_and_free(
+    reclaim: &Reclaim,
+    cursor: Cursor,
+    report: &mut AuditReport,
+) -> Result<Option<Place>, Error> {
     let copies = reclaim.inflight.watch_copies();
     let listed = reclaim.capacity.extents().await;
     let mut candidates: BTreeSet<ExtentId> = listed
         .iter()
         .filter(|info| info.kind == ExtentKind::Data && info.state == ExtentState::Sealed)
         .map(|info| info.extent)
+        .filter(|extent| (cursor.next.extent..=cursor.last).contains(extent))
         .filter(|extent| !reclaim.inflight.is_written(*extent))
         .collect();
+    drop(listed);
     // A start that finds an extent's first page damaged takes it for data: no row names a log or a
     // run.
     let recorded = reclaim.partitions.extents().await?;
     candidates.retain(|extent| !recorded.contains(extent));
-    let mut waiting = Waiting::default();
-    while !candidates.is_empty() {
-        let mut live = Live::new(candidates.iter().copied(), reclaim.config.audit_ranges_max);
-        walk::walk(reclaim, |location| {
-            live.add(location.extent, reclaim.capacity.frames_of(location));
-        })
-        .await?;
-        report.walks += 1;
-        let mark = reclaim.inflight.read_mark();
-        wait_for_look_ups(reclaim, &copies, mark).await?;
-        for (extent, ranges) in live.finish() {
-            candidates.remove(&extent);
-            let held = Held { extent, ranges, mark };
-            if !free(reclaim, &copies, &held, &mut report).await? {
-                waiting.add(held, reclaim.config.audit_ranges_max);
-            }
+    show_left(reclaim, candidates.len());
+    if candidates.is_empty() {
+        return Ok(None);
+    }
+    let ids = candidates.iter().copied();
+    let mut live = Live::new(ids, cursor.next, reclaim.config.audit_ranges_max);
+    walk::walk(reclaim, |location| {
+        live.add(location.extent, reclaim.capacity.frames_of(location));
+    })
+    .await?;
+    report.walks += 1;
+    reclaim.metrics.audit_walks.inc();
+    let mark = reclaim.inflight.read_mark();
+    wait_for_look_ups(reclaim, &copies, mark).await?;
+    let found = live.finish();
+    let mut waiting = Vec::new();
+    for (extent, ranges) in found.extents {
+        let held = Held { extent, ranges, mark };
+        if !free(reclaim, &copies, &held, report).await? {
+            waiting.push(held);
         }
     }
-    waiting.free(reclaim, &copies, &mut report).await?;
-    verify::verify(reclaim, &mut report).await?;
-    Ok(report)
+    free_when_read(reclaim, &copies, waiting, report).await?;
+    show_left(reclaim, found.next.map_or(0, |next| candidates.range(next.extent..).count()));
+    Ok(found.next)
+}
+
+fn show_left(reclaim: &Reclaim, extents: usize) {
+    reclaim.metrics.audit_left_extents.set(i64::try_from(extents).unwrap_or(i64::MAX));
 }
 
 /// An extent that was held against the rows, and the reads from before the end of that walk.
 struct Held {
     extent: ExtentId,
-    /// What rows name of it.
+    /// What rows name of it, and what this walk did not look at.
     ranges: Vec<Range<u64>>,
     mark: ReadMark,
 }
 
-/// Frees what is not live of an extent; false while a read names it.
+/// Frees what is not live of an extent; false while a read names it. An extent that cannot be freed
+/// does not keep the round from the others.
 async fn free(
     reclaim: &Reclaim,
     copies: &CopyWatch,
@@ -107,56 +177,41 @@ async fn free(
     }
     match reclaim.capacity.retain(held.extent, &held.ranges).await {
         Ok(()) | Err(capacity::Error::NoSuchExtent { .. }) => report.extents += 1,
-        Err(capacity::Error::Poisoned { .. }) => report.poisoned += 1,
-        Err(error) => return Err(error.into()),
+        Err(capacity::Error::Poisoned { .. } | capacity::Error::OutOfService { .. }) => {
+            report.poisoned += 1;
+        }
+        Err(error) => {
+            tracing::warn!(extent = %held.extent, %error, "an extent was not freed by the audit");
+            report.failed += 1;
+        }
     }
     Ok(true)
 }
 
-/// Extents that reads name.
-#[derive(Default)]
-struct Waiting {
-    extents: Vec<Held>,
-    ranges: usize,
-    /// Left to the next audit at once: too much is remembered.
-    left: u64,
-}
-
-impl Waiting {
-    fn add(&mut self, held: Held, ranges_max: usize) {
-        let ranges = self.ranges.saturating_add(held.ranges.len());
-        if ranges <= ranges_max {
-            self.ranges = ranges;
-            self.extents.push(held);
-        } else {
-            self.left += 1;
-        }
-    }
-
-    /// Frees each as soon as it is read no more; what is read for too long is left to the next
-    /// audit.
-    async fn free(
-        mut self,
-        reclaim: &Reclaim,
-        copies: &CopyWatch,
-        report: &mut AuditReport,
-    ) -> Result<(), Error> {
-        let began = reclaim.env.clock.monotonic();
-        let waited = || reclaim.env.clock.monotonic().saturating_sub(began);
-        while !self.extents.is_empty() && waited() < reclaim.config.audit_read_max {
-            reclaim.env.clock.sleep(reclaim.config.audit_wait).await;
-            let mut left = Vec::new();
-            for held in self.extents {
-                if !free(reclaim, copies, &held, report).await? {
-                    left.push(held);
-                }
+/// Frees extents that reads name as soon as they do no more. What is read for too long is left to
+/// the next round.
+async fn free_when_read(
+    reclaim: &Reclaim,
+    copies: &CopyWatch,
+    mut waiting: Vec<Held>,
+    report: &mut AuditReport,
+) -> Result<(), Error> {
+    let began = reclaim.env.clock.monotonic();
+    let waited = || reclaim.env.clock.monotonic().saturating_sub(began);
+    while !waiting.is_empty() && waited() < reclaim.config.audit_read_max {
+        reclaim.env.clock.sleep(reclaim.config.audit_wait).await;
+        let mut left = Vec::new();
+        for held in waiting {
+            if !free(reclaim, copies, &held, report).await? {
+                left.push(held);
             }
-            self.extents = left;
         }
-        report.read = self.left + u64::try_from(self.extents.len()).unwrap_or(u64::MAX);
-        reclaim.metrics.read_extents.inc_by(report.read);
-        Ok(())
+        waiting = left;
     }
+    let left = u64::try_from(waiting.len()).unwrap_or(u64::MAX);
+    report.read += left;
+    reclaim.metrics.read_extents.inc_by(left);
+    Ok(())
 }
 
 /// Waits until every copy and every read that began before the end of the walk has told what it

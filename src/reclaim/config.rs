@@ -34,7 +34,8 @@ pub struct ReclaimConfig {
     /// A deleted container is purged once more when this has passed and all requests that may have
     /// found it have ended. Default 10 s.
     pub purge_again_after: Duration,
-    /// From start to the first audit. Default 1 minute.
+    /// From start to the first audit, and from one that failed to the next; doubled with each further
+    /// failure. Default 1 minute.
     pub audit_delay: Duration,
     /// From one audit to the next. Default 1 day.
     pub audit_every: Duration,
@@ -47,8 +48,9 @@ pub struct ReclaimConfig {
     /// How long an audit waits for their look-ups; then it gives up and frees nothing more. Default
     /// 1 hour.
     pub audit_wait_max: Duration,
-    /// How long an audit, when it has freed all else, waits for reads of single extents. Those
-    /// still read are left to the next audit, which comes within an hour. Default 1 minute.
+    /// How long an audit, when it has freed all else of a walk, waits for reads of single extents.
+    /// Those still read are left to the next round, which begins within `audit_wait_max` after the
+    /// end of this one. Default 1 minute.
     pub audit_read_max: Duration,
     /// A read that runs for longer is told in the log, and again each time as much has passed.
     /// Default 5 minutes.
@@ -57,9 +59,11 @@ pub struct ReclaimConfig {
     pub read_watch: Duration,
     /// An audit runs soon once so many bytes were dropped that only it can free. Default 64 MiB.
     pub audit_dropped_min: u64,
-    /// Pause before such an audit, and least time between audits. Default 1 minute.
+    /// Pause before such an audit, and least time between audits. A whole round also begins so soon
+    /// after the end of one that had been cut off. Default 1 minute.
     pub audit_soon: Duration,
-    /// Ranges of live bytes held in memory, 16 bytes each: more makes further walks. Default 4 million.
+    /// Ranges of live bytes held in memory, 16 bytes each, and extents taken in one walk: more makes
+    /// further walks. Default 4 million.
     pub audit_ranges_max: usize,
 }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 use thiserror::Error as ThisError;
 
 use crate::capacity;
+use crate::coordinator;
 use crate::index;
 
 /// What ended a step.
@@ -16,6 +17,9 @@ pub enum Error {
     /// Capacity failed.
     #[error("capacity: {0}")]
     Capacity(#[from] capacity::Error),
+    /// The cursor of the audit could not be read.
+    #[error("coordinator: {0}")]
+    Coordinator(#[from] coordinator::Error),
     /// A partition answered a question that was not asked: a bug.
     #[error("an answer does not fit its question")]
     Answer,

@@ -28,6 +28,10 @@ pub struct ReclaimMetrics {
     pub audits_held: Counter,
     /// Data extents that audits held against the rows.
     pub audited_extents: Counter,
+    /// Walks over all rows that audits took.
+    pub audit_walks: Counter,
+    /// Data extents that the round under way, or cut off, has yet to audit.
+    pub audit_left_extents: Gauge,
     /// Data extents that audits left to the next one because a read went on.
     pub read_extents: Counter,
     /// Warnings about reads that have run for long.
@@ -50,7 +54,7 @@ impl ReclaimMetrics {
     pub fn registered(registry: &mut Registry) -> Self {
         let metrics = Self::default();
         let inner = registry.sub_registry_with_prefix("reclaim");
-        let counters: [(&str, &str, &Counter); 13] = [
+        let counters: [(&str, &str, &Counter); 14] = [
             ("freed_bytes", "Payload bytes of garbage rows freed", &metrics.freed_bytes),
             ("garbage_rows", "Garbage rows freed and forgotten", &metrics.garbage_rows),
             ("rolled_extents", "Open extents sealed for their garbage", &metrics.rolled_extents),
@@ -61,6 +65,7 @@ impl ReclaimMetrics {
             ("audits_failed", "Audits given up", &metrics.audits_failed),
             ("audits_held", "Audits given up for look-ups without end", &metrics.audits_held),
             ("audited_extents", "Data extents held against the rows", &metrics.audited_extents),
+            ("audit_walks", "Walks over all rows that audits took", &metrics.audit_walks),
             ("read_extents", "Extents left to the next audit for reads", &metrics.read_extents),
             ("passed_over", "Steps that went on without a failing partition", &metrics.passed_over),
             ("long_reads", "Warnings about reads that run for long", &metrics.long_reads),
@@ -68,8 +73,13 @@ impl ReclaimMetrics {
         for (name, help, counter) in counters {
             inner.register(name, help, counter.clone());
         }
-        let gauges: [(&str, &str, &Gauge); 4] = [
+        let gauges: [(&str, &str, &Gauge); 5] = [
             ("oldest_read_seconds", "Age of the oldest running read", &metrics.oldest_read_seconds),
+            (
+                "audit_left_extents",
+                "Extents left in the audit's round",
+                &metrics.audit_left_extents,
+            ),
             ("orphaned_extents", "Logs and runs in no record", &metrics.orphaned_extents),
             ("missing_extents", "Logs and runs in use, not there", &metrics.missing_extents),
             ("held_bytes", "Garbage that running reads keep from being freed", &metrics.held_bytes),

@@ -9,6 +9,7 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use crate::capacity::Capacity;
+use crate::coordinator::Coordinator;
 use crate::env::Env;
 use crate::index;
 use crate::index::InFlight;
@@ -48,6 +49,8 @@ pub struct Setup {
     pub capacity: Arc<dyn Capacity>,
     /// What running requests use; the same one the front end notes them in.
     pub inflight: InFlight,
+    /// Where the audit's cursor is kept.
+    pub coordinator: Arc<dyn Coordinator>,
     /// Clock and tasks.
     pub env: Env,
     /// Pace and bounds.
@@ -65,6 +68,7 @@ pub struct Reclaim {
     pub(super) partitions: Arc<dyn Partitions>,
     pub(super) capacity: Arc<dyn Capacity>,
     pub(super) inflight: InFlight,
+    pub(super) coordinator: Arc<dyn Coordinator>,
     pub(super) env: Env,
     pub(super) config: ReclaimConfig,
     pub(super) metrics: ReclaimMetrics,
@@ -75,8 +79,28 @@ impl Reclaim {
     /// Reclaim that does nothing until it is started or told to.
     #[must_use]
     pub fn new(setup: Setup) -> Arc<Self> {
-        let Setup { host, partitions, capacity, inflight, env, config, metrics, index } = setup;
-        Arc::new(Self { host, partitions, capacity, inflight, env, config, metrics, index })
+        let Setup {
+            host,
+            partitions,
+            capacity,
+            inflight,
+            coordinator,
+            env,
+            config,
+            metrics,
+            index,
+        } = setup;
+        Arc::new(Self {
+            host,
+            partitions,
+            capacity,
+            inflight,
+            coordinator,
+            env,
+            config,
+            metrics,
+            index,
+        })
     }
 
     /// Starts the loops as tasks of `env`; they end when it stops. To be called once all partitions
@@ -180,6 +204,7 @@ impl Reclaim {
 
     async fn run_audits(self: Arc<Self>) {
         let mut pause = self.config.audit_delay;
+        let mut after_failure = self.config.audit_delay;
         let mut dropped = 0;
         loop {
             if !self.wait_for_audit(pause, dropped).await {
@@ -190,13 +215,19 @@ impl Reclaim {
                 roll::roll_for_audit(&self).await;
             }
             dropped = now;
-            pause = match self.audit().await {
-                Ok(report) if report.read > 0 => {
-                    self.config.audit_wait_max.min(self.config.audit_every)
-                }
-                Ok(_) => self.config.audit_every,
-                Err(_) => pause.saturating_mul(2).min(self.config.audit_every),
+            let done = self.audit().await;
+            after_failure = match &done {
+                Ok(_) => self.config.audit_delay,
+                Err(_) => after_failure.saturating_mul(2),
             };
+            let next = match done {
+                // What called for this audit may lie where the round had passed before.
+                Ok(report) if report.resumed => self.config.audit_soon,
+                Ok(report) if report.read > 0 => self.config.audit_wait_max,
+                Ok(_) => self.config.audit_every,
+                Err(_) => after_failure,
+            };
+            pause = next.min(self.config.audit_every);
         }
     }
 
@@ -217,7 +248,7 @@ impl Reclaim {
         self.wait(left).await
     }
 
-    /// One audit.
+    /// One audit: a round, or what is left of it.
     pub(super) async fn audit(&self) -> Result<AuditReport, Error> {
         let result = audit::audit(self).await;
         match &result {
@@ -244,6 +275,7 @@ impl Reclaim {
         match error {
             Error::Index(index::Error::WrongPartition)
             | Error::Capacity(_)
+            | Error::Coordinator(_)
             | Error::Answer
             | Error::Held { .. }
             | Error::Stopping => Err(error),
@@ -302,7 +334,11 @@ fn log_failure(step: &'static str, error: &Error) {
         | Error::Index(index::Error::WrongPartition | index::Error::Quarantined(_)) => {
             tracing::debug!(step, %error, "reclaim step ended early");
         }
-        Error::Index(_) | Error::Capacity(_) | Error::Answer | Error::Held { .. } => {
+        Error::Index(_)
+        | Error::Capacity(_)
+        | Error::Coordinator(_)
+        | Error::Answer
+        | Error::Held { .. } => {
             tracing::warn!(step, %error, "reclaim step failed, will be tried again");
         }
     }

@@ -5,5 +5,6 @@ mod panics;
 mod races;
 mod readers;
 mod real;
+mod rounds;
 mod steps;
 mod tags;

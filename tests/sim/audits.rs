@@ -1,7 +1,11 @@
 //! Writers and copies that take their time between the bytes and the row, and slow readers of bytes
-//! that copies share, while audits walk all rows again and again: nothing is freed that somebody
-//! still names, is about to name or reads (I10).
+//! that copies share, while audits walk all rows again and again, in rounds that kills cut off:
+//! nothing is freed that somebody still names, is about to name or reads (I10), and what nobody
+//! names is freed in the end (I11).
 
+use blockyard::capacity::ExtentInfo;
+use blockyard::capacity::ExtentState;
+use blockyard::coordinator::Coordinator;
 use blockyard::coordinator::SimulatedStore;
 use blockyard::index::CopiedContent;
 use blockyard::index::Guard;
@@ -10,6 +14,7 @@ use blockyard::index::PutCopy;
 use blockyard::index::Share;
 use blockyard::index::Write;
 use blockyard::index::WriteReply;
+use blockyard::reclaim::ReclaimConfig;
 use blockyard::types::BlobProperties;
 use blockyard::types::Metadata;
 use blockyard::types::RoutingKey;
@@ -18,14 +23,19 @@ use futures_util::future::join;
 use futures_util::future::join_all;
 
 use crate::calls::Calls;
+use crate::counts::Counts;
 use crate::draw::Draw;
 use crate::index::key;
 use crate::rig::Device;
+use crate::rig::End;
+use crate::rig::Machine;
 use crate::rig::Plan;
 use crate::rig::Rig;
+use crate::rig::Trouble;
 use crate::seeds::Run;
 use crate::seeds::Violation;
 use crate::stack::Stack;
+use crate::stack::reclaim_config;
 
 const DISK_BYTES: u64 = 24 << 20;
 const NAMES: u64 = 6;
@@ -34,20 +44,51 @@ const READERS: u64 = 3;
 /// Milliseconds. Several audits fit into it.
 const LONG: u64 = 500;
 
-/// One history.
-pub(crate) fn run(seed: u64) -> Run {
+/// One history, and what happened in it.
+pub(crate) fn run(seed: u64, counts: &Counts) -> Run {
     let draw = &Draw::new(seed.wrapping_add(5 << 32));
     let mut rig = Rig::new(seed, 1, DISK_BYTES, Device::Honest);
-    let store = SimulatedStore::new();
-    let borders = if draw.percent(50) { vec![RoutingKey::blob(&key("3"))] } else { Vec::new() };
+    let store = &SimulatedStore::new();
+    let borders = &if draw.percent(50) { vec![RoutingKey::blob(&key("3"))] } else { Vec::new() };
+    // A walk serves few extents.
+    let ranges = usize::try_from(draw.between(2, 5)).unwrap();
+    let reclaim = &ReclaimConfig { audit_ranges_max: ranges, ..reclaim_config() };
+    for _ in 0..draw.between(1, 3) {
+        let end = *draw.one(&[End::PowerCut, End::Kill, End::Shutdown]).unwrap();
+        let plan = Plan { trouble: Trouble::None, end };
+        rig.session(draw, plan, |machine| async move {
+            let stack = Stack::open_with(&machine, store, borders, reclaim.clone()).await?;
+            let world = World { calls: Calls::new(&stack, draw) };
+            Box::pin(world.play()).await?;
+            // At any moment of an audit.
+            world.calls.pause(LONG).await;
+            if end == End::Shutdown {
+                stack.shutdown().await;
+            }
+            Ok(())
+        })?;
+        store.crash();
+    }
     rig.session(draw, Plan::CALM, |machine| async move {
-        let stack = Stack::open(&machine, &store, &borders).await?;
+        if is_cut_off(&machine, store).await {
+            counts.add("rounds cut off", 1);
+        }
+        let stack = Stack::open_with(&machine, store, borders, reclaim.clone()).await?;
         let world = World { calls: Calls::new(&stack, draw) };
         Box::pin(world.play()).await?;
+        // An audit does not look into open ones.
+        let is_sealed = |info: &ExtentInfo| info.state == ExtentState::Sealed;
+        world.calls.space_comes_back(is_sealed, NAMES * 64_000).await?;
         stack.shutdown().await;
         Ok(())
     })?;
     Ok(rig.trace())
+}
+
+/// Whether an audit was in the middle of a round when the last session ended.
+async fn is_cut_off(machine: &Machine, store: &SimulatedStore) -> bool {
+    let coordinator = store.open(&machine.env);
+    matches!(coordinator.get(b"audit-cursor").await, Ok(Some(_)))
 }
 
 struct World<'a> {
@@ -56,7 +97,7 @@ struct World<'a> {
 
 impl World<'_> {
     async fn play(&self) -> Result<(), Violation> {
-        let steps = self.calls.draw.between(20, 60);
+        let steps = self.calls.draw.between(10, 40);
         let workers = join_all((0..WORKERS).map(|_| self.work(steps)));
         let readers = join_all((0..READERS).map(|_| self.read(steps / 2)));
         let (worked, read) = join(workers, readers).await;

@@ -6,6 +6,8 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use blockyard::capacity::Capacity;
+use blockyard::capacity::ExtentInfo;
+use blockyard::capacity::ExtentKind;
 use blockyard::index::BlobView;
 use blockyard::index::DeleteBlob;
 use blockyard::index::Error;
@@ -119,6 +121,25 @@ impl<'a> Calls<'a> {
             return Err("a read shows other bytes than it looked up".to_owned());
         }
         Ok(())
+    }
+
+    /// In the end extents of data that `count` hold no more than `bytes_max` together.
+    pub(crate) async fn space_comes_back(
+        &self,
+        count: impl Fn(&ExtentInfo) -> bool,
+        bytes_max: u64,
+    ) -> Result<(), Violation> {
+        let mut stored = 0;
+        for _ in 0..20 {
+            self.stack.env.clock.sleep(Duration::from_secs(1)).await;
+            let infos = self.stack.capacity.extents().await;
+            let counted = infos.iter().filter(|one| one.kind == ExtentKind::Data && count(one));
+            stored = counted.map(|one| one.len - one.freed).sum();
+            if stored <= bytes_max {
+                return Ok(());
+            }
+        }
+        Err(format!("{stored} bytes are stored that nobody names or reads"))
     }
 
     /// Reads a blob that goes on being looked at for at most `wait` milliseconds.

@@ -55,6 +55,16 @@ impl Stack {
         store: &SimulatedStore,
         boundaries: &[RoutingKey],
     ) -> Result<Self, String> {
+        Self::open_with(machine, store, boundaries, reclaim_config()).await
+    }
+
+    /// As [`Self::open`], with reclaim at another pace.
+    pub(crate) async fn open_with(
+        machine: &Machine,
+        store: &SimulatedStore,
+        boundaries: &[RoutingKey],
+        reclaim: ReclaimConfig,
+    ) -> Result<Self, String> {
         let env = machine.env.clone();
         let mut registry = Registry::default();
         let metrics = CapacityMetrics::registered(&mut registry);
@@ -75,7 +85,7 @@ impl Stack {
         let pool = assembly.write_pool(&env, write_config());
         let watch = Watch::default();
         let watched = Arc::new(Watched { capacity, watch: watch.clone() });
-        let reclaim = assembly.reclaim(&env, reclaim_config(), watched, &mut registry);
+        let reclaim = assembly.reclaim(&env, reclaim, watched, &mut registry);
         Ok(Self {
             env,
             capacity: node,
@@ -130,8 +140,8 @@ fn write_config() -> WriteConfig {
     }
 }
 
-/// Passes and audits fall into every session.
-fn reclaim_config() -> ReclaimConfig {
+/// Passes and audits fall into every session. Some rounds of audits take several walks.
+pub(crate) fn reclaim_config() -> ReclaimConfig {
     ReclaimConfig {
         interval: Duration::from_millis(40),
         interval_max: Duration::from_millis(200),
@@ -141,6 +151,7 @@ fn reclaim_config() -> ReclaimConfig {
         audit_wait: Duration::from_millis(5),
         audit_read_max: Duration::from_millis(100),
         audit_blobs: 3,
+        audit_ranges_max: 40,
         open_waste_min: 32 << 10,
         audit_dropped_min: 8 << 10,
         ..ReclaimConfig::default()

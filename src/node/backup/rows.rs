@@ -26,6 +26,7 @@ use crate::index::Read;
 use crate::index::ReadReply;
 use crate::index::open_offline;
 use crate::index::rows::Machine;
+use crate::reclaim::cursor::KEY as AUDIT_CURSOR;
 use crate::types::ExtentId;
 use crate::types::Location;
 use crate::types::Timestamp;
@@ -57,6 +58,8 @@ pub(super) async fn write(
     let mut rows = contents.rows.clone();
     // Recorded anew at the first start of the copy: the logs end with extents of their own.
     rows.retain(|key, _| !ExtentRecord::is_key(key));
+    // A copy that is served audits all it has.
+    rows.remove(AUDIT_CURSOR);
     if let Some(cut) = &contents.cut {
         let ids = from.fresh_extents(cut.partitions.len()).await?;
         for (partition, id) in cut.partitions.iter().zip(ids) {

@@ -11,6 +11,8 @@ use std::sync::Arc;
 use std::sync::Mutex;
 use std::time::Duration;
 
+use bytes::Bytes;
+
 use super::*;
 use crate::admin::BackupControl;
 use crate::capacity::AppendRequest;
@@ -18,6 +20,8 @@ use crate::capacity::Capacity;
 use crate::capacity::CapacityMetrics;
 use crate::capacity::Durability;
 use crate::capacity::ExtentKind;
+use crate::coordinator::Coordinator;
+use crate::coordinator::Op;
 use crate::env::OsClock;
 use crate::env::OsRand;
 use crate::env::Tasks;
@@ -32,6 +36,8 @@ use crate::node::config::Config;
 use crate::node::config::master_key_beside;
 use crate::node::settings::Settings;
 use crate::node::size::Size;
+use crate::node::storage::coordinator_copy;
+use crate::reclaim::cursor::KEY as AUDIT_CURSOR;
 use crate::telemetry::Registry;
 use crate::types::AccountId;
 use crate::types::AccountName;
@@ -281,6 +287,28 @@ async fn backup_of_a_served_store_holds_what_was_acknowledged_before() {
     running.account("bbbb").await;
     running.stop().await;
     assert_eq!(sound(&second, &at.key).await, 4);
+}
+
+/// The coordinator's value of how far the audit is.
+async fn audit_cursor(data: &Path) -> Option<Bytes> {
+    let env = env();
+    let coordinator = coordinator_copy(&[data.to_owned()], &env).await.unwrap();
+    let found = coordinator.get(AUDIT_CURSOR).await.unwrap();
+    drop(coordinator);
+    env.tasks.shutdown().await;
+    found.map(|found| found.value)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn backup_leaves_out_how_far_the_audit_is() {
+    let at = Folders::new();
+    let running = Running::start(&at.data).await.unwrap();
+    let put = Op::Put(AUDIT_CURSOR.into(), Bytes::from_static(&[1, 5, 0, 6]));
+    running.storage.coordinator.txn(&[], &[put]).await.unwrap();
+    running.stop().await;
+    of_stopped(&at.data, &at.backup).await.unwrap();
+    assert!(audit_cursor(&at.data).await.is_some(), "the store itself is as it was");
+    assert_eq!(audit_cursor(&at.backup).await, None);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

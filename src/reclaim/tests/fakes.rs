@@ -14,6 +14,8 @@ use bytes::Bytes;
 
 use crate::capacity;
 use crate::capacity::*;
+use crate::coordinator::Coordinator;
+use crate::coordinator::SimulatedStore;
 use crate::env::Clock;
 use crate::env::Env;
 use crate::env::Rand;
@@ -320,6 +322,8 @@ pub(super) struct Bench {
     pub(super) index: Arc<FakeIndex>,
     pub(super) capacity: Arc<FakeCapacity>,
     pub(super) inflight: InFlight,
+    pub(super) store: SimulatedStore,
+    pub(super) coordinator: Arc<dyn Coordinator>,
     pub(super) clock: Arc<SimClock>,
     pub(super) env: Env,
     pub(super) metrics: ReclaimMetrics,
@@ -353,10 +357,13 @@ impl Bench {
         };
         let env =
             Env { clock: Arc::clone(&clock) as _, rand: Arc::new(NoRand), tasks: Tasks::new() };
+        let store = SimulatedStore::new();
         Self {
             index: Arc::new(index),
             capacity: Arc::default(),
             inflight: InFlight::default(),
+            coordinator: Arc::new(store.open(&env)),
+            store,
             clock,
             env,
             metrics: ReclaimMetrics::default(),
@@ -370,6 +377,7 @@ impl Bench {
             partitions: Arc::clone(&self.index) as _,
             capacity: Arc::clone(&self.capacity) as _,
             inflight: self.inflight.clone(),
+            coordinator: Arc::clone(&self.coordinator),
             env: self.env.clone(),
             config: ReclaimConfig { audit_blobs: 1, ..ReclaimConfig::default() },
             metrics: self.metrics.clone(),

@@ -81,6 +81,7 @@ impl Machine {
             partitions: Arc::new(CoordinatorPartitions(Arc::clone(&coordinator) as _)),
             capacity: Arc::clone(&capacity) as _,
             inflight: InFlight::default(),
+            coordinator: Arc::clone(&coordinator) as _,
             env: env.clone(),
             config: ReclaimConfig { audit_blobs: 2, ..ReclaimConfig::default() },
             metrics: ReclaimMetrics::default(),
