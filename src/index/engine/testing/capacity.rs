@@ -306,7 +306,7 @@ impl State {
 impl Capacity for MemoryCapacity {
     async fn create(&self, extent: ExtentId, kind: ExtentKind, epoch: Epoch) -> Result<(), Error> {
         self.spring(Trap::Create(kind));
-        self.change(
+        let done = self.change(
             |_| {},
             |state| {
                 if state.full {
@@ -319,7 +319,10 @@ impl Capacity for MemoryCapacity {
                 state.extents.insert(extent, new);
                 Ok(())
             },
-        )
+        );
+        // Who asked for it may be gone before the answer.
+        tokio::task::yield_now().await;
+        done
     }
 
     async fn append(&self, request: AppendRequest) -> Result<Appended, Error> {

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use futures_util::FutureExt;
+
 use super::changes::halves;
 use crate::capacity;
 use crate::capacity::{Capacity, ExtentKind};
@@ -233,13 +235,46 @@ async fn ids_are_recorded_before_anything_is_created() {
         drop(partition.flush().await);
         partition.compact().await.unwrap();
         shared.do_chores().await;
-        let record = crate::index::ExtentRecord::load(parts.coordinator.as_ref(), PARTITION);
-        let (record, _) = record.await.unwrap().unwrap();
-        let recorded: BTreeSet<ExtentId> = record.all().collect();
+        let recorded = recorded(&parts).await;
         let there = world.capacity.extents_of_index();
         assert!(there.iter().all(|id| recorded.contains(id)), "{there:?} of {recorded:?}");
         assert!(recorded.len() < 40, "what is gone is forgotten: {recorded:?}");
     }
+}
+
+async fn recorded(parts: &Parts) -> BTreeSet<ExtentId> {
+    let record = crate::index::ExtentRecord::load(parts.coordinator.as_ref(), PARTITION);
+    record.await.unwrap().unwrap().0.all().collect()
+}
+
+#[tokio::test]
+async fn a_creation_dropped_midway_keeps_its_id_recorded_until_the_next_opening() {
+    let world = small_world().await;
+    let parts = world.parts();
+    let shared = process(&world, &parts);
+    let partition = Partition::open(&shared, PARTITION).await.unwrap();
+    let mut known = BTreeMap::new();
+    write(&partition, 0, &mut known).await;
+    partition.flush().await.unwrap();
+    let (extents, epoch) = (&partition.core.extents, partition.core.epoch);
+    let before = extents.fresh();
+    let creation = shared.create(ExtentKind::Run, epoch, extents);
+    assert!(creation.now_or_never().is_none(), "dropped before it was answered");
+    assert_eq!(extents.fresh(), before - 1, "its id is not given out again");
+    let there: BTreeSet<ExtentId> = world.capacity.extents_of_index().into_iter().collect();
+    let left: Vec<ExtentId> = there.difference(&partition.core.uses()).copied().collect();
+    let [left] = left[..] else { panic!("one is there and not used: {left:?}") };
+    for round in 1..30 {
+        write(&partition, round, &mut known).await;
+        partition.flush().await.unwrap();
+        partition.compact().await.unwrap();
+        shared.do_chores().await;
+        assert!(recorded(&parts).await.contains(&left), "round {round}");
+    }
+    assert!(world.capacity.extents_of_index().contains(&left), "nobody knows who uses it");
+    partition.close().await;
+    check_after_a_crash(&world, &known, "dropped midway").await;
+    assert!(!world.capacity.extents_of_index().contains(&left));
 }
 
 /// As the program wrote it before there were records.
