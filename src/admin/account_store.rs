@@ -21,11 +21,11 @@ use crate::coordinator;
 use crate::coordinator::IdAllocator;
 use crate::frontend::Accounts;
 use crate::frontend::Router;
+use crate::frontend::accounts::AccountRows;
 use crate::index;
 use crate::index::AccountChange;
 use crate::index::AccountRecord;
 use crate::index::DeleteContainer;
-use crate::index::ListAccounts;
 use crate::index::ListContainers;
 use crate::index::Read;
 use crate::index::ReadReply;
@@ -37,9 +37,6 @@ use crate::types::ContainerName;
 use crate::types::RoutingKey;
 
 pub(super) use assignments::AssignmentView;
-
-/// Rows read at a time.
-const PAGE: usize = 1000;
 
 /// Where clients find Blob.
 #[derive(Clone, Copy, Debug)]
@@ -79,6 +76,24 @@ pub struct AccountView {
     /// Its stored keys, when they were asked for.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub keys: Option<Vec<String>>,
+}
+
+/// The accounts of a store as shown.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AccountsView {
+    /// Those that could be read.
+    pub accounts: Vec<AccountView>,
+    /// Where more may be; empty when `accounts` has all.
+    pub unread: Vec<UnreadView>,
+}
+
+/// A part of the list of accounts that could not be read, since its partition does not serve.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UnreadView {
+    /// The partition.
+    pub partition: u64,
+    /// The names, such as "accounts from `mmm` on".
+    pub range: String,
 }
 
 /// Why a command is refused; the text says what to do.
@@ -188,25 +203,20 @@ impl AccountStore {
         Self { issuers: issuers.collect(), ..self }
     }
 
-    /// All accounts, in name order, without keys.
+    /// All accounts that can be read, in name order, without keys; and where more may be.
     ///
     /// # Errors
     /// [`StoreError::Index`].
-    pub async fn list(&self) -> Result<Vec<AccountView>, StoreError> {
-        let mut list = ListAccounts { from: None, limit: PAGE };
-        let mut all = Vec::new();
-        loop {
-            let read = Read::Accounts(list.clone());
-            let reply = self.router.read(&list.position(), read).await?;
-            let ReadReply::Accounts(page) = reply else { return Err(mismatched()) };
-            for (name, record) in &page.entries {
-                all.push(self.view(&parse(name)?, record, false)?);
-            }
-            list.from = page.next;
-            if list.from.is_none() {
-                return Ok(all);
-            }
-        }
+    pub async fn list(&self) -> Result<AccountsView, StoreError> {
+        let mut found = AccountRows::default();
+        found.read(&self.router, &AccountRows::table()).await?;
+        let rows = found.rows.iter();
+        let accounts = rows.map(|(name, record)| self.view(name, record, false));
+        let unread = found.unread.iter().map(|unread| UnreadView {
+            partition: unread.partition.get(),
+            range: unread.to_string(),
+        });
+        Ok(AccountsView { accounts: accounts.collect::<Result<_, _>>()?, unread: unread.collect() })
     }
 
     /// One account; with its stored keys when `keys` is set.

@@ -14,6 +14,7 @@ use serde_json::json;
 use crate::audit_log::Thing;
 
 use super::account_store::AccountView;
+use super::account_store::AccountsView;
 use super::account_store::AssignmentView;
 use super::account_store::KeySlot;
 use super::account_store::StoreError;
@@ -69,9 +70,7 @@ pub(super) struct Remove {
 type Answer = Result<Json<AccountView>, Failure>;
 
 /// `GET /admin/accounts`
-pub(super) async fn list(
-    State(state): State<AdminState>,
-) -> Result<Json<Vec<AccountView>>, Failure> {
+pub(super) async fn list(State(state): State<AdminState>) -> Result<Json<AccountsView>, Failure> {
     state.control()?.accounts.list().await.map(Json).map_err(|error| refused(&error))
 }
 

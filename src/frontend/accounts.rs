@@ -1,4 +1,7 @@
 //! The accounts this front end serves: a cache of their rows, renewed by whoever changes one.
+//! `rows.rs` lists the rows.
+
+mod rows;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -33,6 +36,9 @@ use crate::types::PartitionId;
 use crate::types::RoleAssignment;
 use crate::types::RoutingKey;
 use crate::types::ServiceProperties;
+
+pub use rows::AccountRows;
+pub use rows::part_of_one;
 
 /// One account.
 #[derive(Clone, Debug)]

@@ -30,15 +30,17 @@ pub async fn account(command: &AccountCommand) -> Result<(), NodeError> {
         }
         AccountCommand::List(args) => {
             let list = client.call(Method::GET, "/admin/accounts", None).await?;
+            let rows = |field: &str| list[field].as_array().map(Vec::as_slice).unwrap_or_default();
+            let (accounts, unread) = (rows("accounts"), rows("unread"));
             if args.json {
-                return print(&format!("{list}\n"));
+                print(&format!("{list}\n"))?;
+            } else {
+                print(&accounts.iter().map(row).collect::<String>())?;
+                if accounts.is_empty() && unread.is_empty() {
+                    print("no accounts: `blockyard account create NAME` makes one\n")?;
+                }
             }
-            let rows = list.as_array().map(Vec::as_slice).unwrap_or_default();
-            print(&rows.iter().map(row).collect::<String>())?;
-            if rows.is_empty() {
-                return print("no accounts: `blockyard account create NAME` makes one\n");
-            }
-            Ok(())
+            complete(unread)
         }
         AccountCommand::Show(args) => {
             let path = format!("{}?keys={}", path(&args.name), args.keys);
@@ -97,6 +99,16 @@ pub async fn account(command: &AccountCommand) -> Result<(), NodeError> {
             print(&format!("account {} deleted\n", args.name))
         }
     }
+}
+
+/// Refuses to let a list that lacks something pass as whole.
+fn complete(unread: &[Value]) -> Result<(), NodeError> {
+    if unread.is_empty() {
+        return Ok(());
+    }
+    let part = |one: &Value| format!("{} (partition {})", text(one, "range"), one["partition"]);
+    let parts = unread.iter().map(part).collect::<Vec<_>>().join(", ");
+    Err(NodeError::AccountsUnread { parts })
 }
 
 fn show(account: &Value, json: bool) -> Result<(), NodeError> {

@@ -23,6 +23,8 @@ use crate::frontend::Router;
 use crate::frontend::Secrets;
 use crate::frontend::Unread;
 use crate::frontend::accounts::Account;
+use crate::frontend::accounts::AccountRows;
+use crate::frontend::accounts::part_of_one;
 use crate::index::AccountChange;
 use crate::index::AccountRecord;
 use crate::index::Write;
@@ -32,9 +34,6 @@ use crate::types::AccountName;
 use crate::types::KeyRange;
 use crate::types::RoutingKey;
 
-use super::account_rows::AccountRows;
-use super::account_rows::mismatched;
-use super::account_rows::part_of_one;
 use super::accounts::AccountConfig;
 use super::config::ConfigError;
 use super::error::NodeError;
@@ -233,6 +232,11 @@ impl AccountList {
         };
         self.audit_log.change(&entry, &Change { of: Thing::Account, detail }).await;
     }
+}
+
+/// An answer of the wrong kind.
+pub(super) fn mismatched(reason: &str) -> NodeError {
+    NodeError::System { what: "the index's answer", reason: reason.to_owned() }
 }
 
 #[cfg(test)]

@@ -128,6 +128,15 @@ pub enum NodeError {
     /// The list of data directories is not that of a store.
     #[error("{0}")]
     DiskList(#[from] DiskListError),
+    /// A list of accounts is not whole.
+    #[error(
+        "not all accounts are listed; these could not be read: {parts}; `blockyard partitions list` \
+         shows why, and the log of the node says more"
+    )]
+    AccountsUnread {
+        /// The ranges of names, and the partitions that have them.
+        parts: String,
+    },
     /// The master key file of a running node would be changed behind its back.
     #[error("{path} is in use by {by}: rotate its keys without --stopped, or stop it first")]
     Running {

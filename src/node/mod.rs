@@ -9,7 +9,7 @@
 //! 4. `storage.rs`: disks, extents, coordinator are opened and recovered; `disks.rs` misses a
 //!    forgotten one and adds none unasked; `master_key.rs`: the key ring of the store's secrets;
 //!    `reseal.rs`: those of before are sealed;
-//! 5. `account_list.rs`: the accounts, as far as their rows (`account_rows.rs`) can be read;
+//! 5. `account_list.rs`: the accounts, as far as their rows can be read;
 //!    `tls.rs`: the certificate; `assembly.rs`: index, router, write pool, reclaim, as the
 //!    simulation has them too; `roles.rs`: the front end on top;
 //! 6. `serve.rs`: the roles are built from below, `metrics.rs` shows the program itself,
@@ -31,7 +31,6 @@
 pub mod account_command;
 pub mod account_file;
 pub mod account_list;
-pub mod account_rows;
 pub mod accounts;
 pub mod admin_address;
 pub mod admin_client;

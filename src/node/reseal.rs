@@ -7,6 +7,7 @@ use crate::auth::SecretContext;
 use crate::auth::UnsealError;
 use crate::frontend::Router;
 use crate::frontend::Secrets;
+use crate::frontend::accounts::AccountRows;
 use crate::index;
 use crate::index::AccountChange;
 use crate::index::AccountRecord;
@@ -18,8 +19,7 @@ use crate::index::Write;
 use crate::types::AccountName;
 use crate::types::Secret;
 
-use super::account_rows::AccountRows;
-use super::account_rows::mismatched;
+use super::account_list::mismatched;
 use super::error::NodeError;
 
 /// Pending copies read at a time.

@@ -9,6 +9,7 @@ mod contract;
 mod folder;
 mod layering;
 mod metrics;
+mod out_of_service;
 mod program;
 mod secrets;
 mod server;

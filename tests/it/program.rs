@@ -161,7 +161,7 @@ fn accounts_made_while_serving_survive_a_kill() {
     let node = Node::start(data.path());
     let admin = node.admin().to_string();
     assert_eq!(command(&admin, &["account", "show", "fresh", "--keys"])["keys"], rotated["keys"]);
-    let names: Vec<_> = command(&admin, &["account", "list"])
+    let names: Vec<_> = command(&admin, &["account", "list"])["accounts"]
         .as_array()
         .unwrap()
         .iter()

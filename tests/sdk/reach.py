@@ -130,7 +130,7 @@ def accounts_end(server, verdicts):
         kept = "--force" in str(error)
     verdicts.check("an account with containers is not deleted", kept)
     command(server, "account", "delete", "reach1", "--force")
-    names = [row["name"] for row in command(server, "account", "list")]
+    names = [row["name"] for row in command(server, "account", "list")["accounts"]]
     verdicts.check("with --force it is", "reach1" not in names, found=str(names))
 
 

@@ -361,7 +361,8 @@ async fn accounts_are_made_shown_rotated_and_deleted() {
     let (status, again) = served.command("POST", "/admin/accounts", r#"{"name":"fresh"}"#).await;
     assert_eq!((status, again["error"]["code"].as_str()), (409, Some("AccountExists")));
     let (_, list) = served.command("GET", "/admin/accounts", "").await;
-    let shown: Vec<_> = list
+    assert_eq!(list["unread"], serde_json::json!([]));
+    let shown: Vec<_> = list["accounts"]
         .as_array()
         .unwrap()
         .iter()

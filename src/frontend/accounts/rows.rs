@@ -1,9 +1,9 @@
 //! The rows of accounts, read past partitions that do not serve.
 
-use crate::frontend::Router;
-use crate::frontend::Unread;
-use crate::index;
+use crate::frontend::accounts::Unread;
+use crate::frontend::route::Router;
 use crate::index::AccountRecord;
+use crate::index::Error;
 use crate::index::ListAccounts;
 use crate::index::Read;
 use crate::index::ReadReply;
@@ -12,8 +12,6 @@ use crate::types::AccountName;
 use crate::types::ContainerId;
 use crate::types::KeyRange;
 use crate::types::RoutingKey;
-
-use super::error::NodeError;
 
 /// Accounts read at a time.
 const PAGE: usize = 1000;
@@ -37,14 +35,14 @@ impl AccountRows {
     /// Reads the rows of a range.
     ///
     /// # Errors
-    /// [`NodeError::Index`] when the answer is not the partition's state.
-    pub async fn read(&mut self, router: &Router, range: &KeyRange) -> Result<(), NodeError> {
+    /// The index's, but for outages: they are noted as unread.
+    pub async fn read(&mut self, router: &Router, range: &KeyRange) -> Result<(), Error> {
         let mut next = Some(range.low().as_bytes().clone());
         while let Some(from) = next.filter(|from| range.contains(from)) {
             let list = ListAccounts { from: Some(from.clone()), limit: PAGE };
             let page = match router.read(&list.position(), Read::Accounts(list)).await {
                 Ok(ReadReply::Accounts(page)) => page,
-                Ok(_) => return Err(mismatched("not a page of accounts")),
+                Ok(_) => return Err(mismatched()),
                 Err(error) if error.is_outage() => {
                     let rest = KeyRange::new(RoutingKey::from_bytes(from), range.high().cloned());
                     let unread = part_of_one(router, &rest, &error)?;
@@ -52,7 +50,7 @@ impl AccountRows {
                     self.unread.push(unread);
                     continue;
                 }
-                Err(error) => return Err(error.into()),
+                Err(error) => return Err(error),
             };
             let rows = page.entries.into_iter().filter_map(|(name, record)| {
                 let name = AccountName::new(&name).ok()?;
@@ -69,23 +67,17 @@ impl AccountRows {
 /// The first part of `keys` that one partition has, which failed with `error`.
 ///
 /// # Errors
-/// [`NodeError::System`] when no partition has them.
-pub fn part_of_one(
-    router: &Router,
-    keys: &KeyRange,
-    error: &index::Error,
-) -> Result<Unread, NodeError> {
+/// [`Error::WrongPartition`] when no partition has them.
+pub fn part_of_one(router: &Router, keys: &KeyRange, error: &Error) -> Result<Unread, Error> {
     let map = router.map();
     let owner = map.owner(keys.low().as_bytes());
     let (partition, keys) = owner
         .and_then(|owner| Some((owner.id, owner.keys.range().intersect(keys)?)))
-        .ok_or_else(|| mismatched("a map without the accounts"))?;
+        .ok_or(Error::WrongPartition)?;
     tracing::debug!(%partition, ?keys, %error, "accounts cannot be read");
     Ok(Unread { keys, partition })
 }
 
-/// An answer of the wrong kind.
-#[must_use]
-pub fn mismatched(reason: &str) -> NodeError {
-    NodeError::System { what: "the index's answer", reason: reason.to_owned() }
+fn mismatched() -> Error {
+    Error::Unavailable("an answer of another kind".to_owned())
 }
