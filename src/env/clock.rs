@@ -2,6 +2,9 @@
 
 #![expect(clippy::disallowed_methods, reason = "the seam")]
 
+#[cfg(test)]
+mod trap;
+
 use std::fmt::Debug;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering;
@@ -13,6 +16,9 @@ use std::time::UNIX_EPOCH;
 use async_trait::async_trait;
 
 use crate::types::Timestamp;
+
+#[cfg(test)]
+pub(crate) use trap::TrapClock;
 
 /// Time. Sleeping goes through here too, so that a simulation can skip it.
 #[async_trait]

@@ -270,3 +270,6 @@ fn view(known: &Known, info: Option<&DiskInfo>) -> DiskView {
         available_bytes: info.map_or(0, |info| info.available_bytes),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -51,10 +51,17 @@ enum Left {
 }
 
 impl Erase {
+    /// Starts it as a task of `env`, which ends when that stops.
+    pub fn start(self, env: &Env) {
+        let own = env.clone();
+        let erasing = move || self.clone().run(own.clone());
+        drop(env.supervise("erase plain secrets", env.tasks.stopping(), erasing));
+    }
+
     /// Runs until no file holds a plain secret and the store remembers that, or the node stops.
     /// What fails is tried again, unless a partition or disk is out of service until the next
     /// start. A start that finds it undone begins anew.
-    pub async fn run(mut self, env: Env) {
+    async fn run(mut self, env: Env) {
         let stopping = env.tasks.stopping();
         let mut pause = AGAIN;
         while !stopping.is_cancelled() {

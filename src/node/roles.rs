@@ -209,10 +209,7 @@ impl Roles {
             router: Arc::clone(&self.router),
             secrets: secrets.clone(),
         };
-        let env = self.reclaim.clone();
-        let erasing = move || erase.clone().run(env.clone());
-        let stop = self.reclaim.tasks.stopping();
-        drop(self.reclaim.supervise("erase plain secrets", stop, erasing));
+        erase.start(&self.reclaim);
     }
 
     /// Answers what runs, takes nothing new, and leaves nothing to replay for the next start.

@@ -4,10 +4,14 @@
 //! global: two nodes in one process count apart. Names of metrics stand with the role that counts;
 //! `docs/metrics.md` lists them all.
 
+#[cfg(test)]
+mod captured;
 mod classic;
 mod counters;
 pub mod log;
 
+#[cfg(test)]
+pub(crate) use captured::CapturedLog;
 pub use counters::Counters;
 pub use log::{LogError, LogFormat};
 pub use prometheus_client::registry::Registry;

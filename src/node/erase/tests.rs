@@ -3,11 +3,13 @@ use crate::capacity;
 use crate::capacity::CapacityConfig;
 use crate::capacity::CapacityMetrics;
 use crate::env::SimDisk;
+use crate::env::clock::TrapClock;
 use crate::index::AccountChange;
 use crate::index::IndexHost;
 use crate::index::Write;
 use crate::index::engine::testing::{Fault, When, World};
 use crate::node::account_list::tests::{NAMES, Started, flip, four_accounts, name, start};
+use crate::telemetry::CapturedLog;
 use crate::types::Secret;
 
 const SECRET: &[u8] = b"a key that was written plain";
@@ -66,6 +68,33 @@ async fn what_cannot_be_sealed_or_rewritten_is_tried_again_while_the_node_runs()
         assert!(!holds(&world, &started).await, "{call}");
         started.fleet.shutdown().await;
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn eraser_that_panicked_is_started_again_and_erases() {
+    let world = with_plain_keys().await;
+    let started = start(&world, &[], &[]).await;
+    let clock = Arc::new(TrapClock::new(Arc::clone(&started.env.clock)));
+    let env = Env { clock: Arc::clone(&clock) as _, ..started.env.clone() };
+    let full = capacity::Error::Full;
+    world.capacity.fail(When::From(0), Fault::Refused(full.clone()));
+    let erase = erase(&started).await;
+    let log = CapturedLog::default();
+    let _kept = log.begin();
+    clock.trap(AGAIN);
+    erase.start(&env);
+    env.clock.sleep(LONG).await;
+    let health = env.tasks.health();
+    assert_eq!((health.panics("erase plain secrets"), health.stopped()), (1, Vec::new()));
+    for parts in [["ERROR", "a task panicked"], ["WARN", "started again"]] {
+        assert_eq!(log.lines_with(&[&parts[..], &["erase plain"]].concat()), 1, "{parts:?}");
+    }
+    assert!(holds(&world, &started).await);
+    world.capacity.fail(When::Once(usize::MAX), Fault::Refused(full));
+    env.clock.sleep(LONG).await;
+    assert!(!holds(&world, &started).await);
+    env.tasks.shutdown().await;
+    started.fleet.shutdown().await;
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,0 +1,47 @@
+//! Log lines of a test.
+
+use std::io;
+use std::io::Write;
+use std::sync::Arc;
+use std::sync::LazyLock;
+use std::sync::Mutex;
+
+use tracing::Dispatch;
+use tracing::subscriber::DefaultGuard;
+use tracing::subscriber::NoSubscriber;
+
+/// While there is one dispatcher alone, a log line that another thread meets first asks that
+/// thread whether anybody wants it, and is then off for all threads.
+static ANOTHER: LazyLock<Dispatch> = LazyLock::new(|| Dispatch::new(NoSubscriber::new()));
+
+/// Keeps what is logged; clones share it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct CapturedLog(Arc<Mutex<Vec<u8>>>);
+
+impl CapturedLog {
+    /// Keeps what this thread logs for as long as the guard lives.
+    pub(crate) fn begin(&self) -> DefaultGuard {
+        LazyLock::force(&ANOTHER);
+        let own = self.clone();
+        let lines = tracing_subscriber::fmt().with_ansi(false).with_writer(move || own.clone());
+        tracing::subscriber::set_default(lines.finish())
+    }
+
+    /// The lines that contain all of these.
+    pub(crate) fn lines_with(&self, parts: &[&str]) -> usize {
+        let bytes = self.0.lock().unwrap();
+        let text = String::from_utf8_lossy(&bytes);
+        text.lines().filter(|line| parts.iter().all(|part| line.contains(part))).count()
+    }
+}
+
+impl Write for CapturedLog {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
