@@ -136,10 +136,8 @@ pub(crate) fn from_fetch(fault: &Fault) -> Error {
     match fault {
         Fault::Capacity(error) => from_capacity(error),
         Fault::Locked => ErrorCode::BlobUsesCustomerSpecifiedEncryption.into(),
-        Fault::NotAuthentic(_) => {
-            tracing::error!(%fault, "a piece of a blob is not served");
-            internal("Storage failed; see the server's log.")
-        }
+        // Logged with the blob's name where it was found.
+        Fault::NotAuthentic(_) => internal("Storage failed; see the server's log."),
     }
 }
 

@@ -56,6 +56,8 @@ pub struct Metrics {
     cut: Family<CutLabels, Counter>,
     refusals: Refusals,
     pub(crate) connections: ConnectionMetrics,
+    /// Reads of content under customer-provided keys that was not what was stored.
+    pub(crate) not_authentic: Counter,
     /// Last-access times given to the index.
     pub reads_noted: Counter,
     /// Last-access times lost because too many were waiting.
@@ -110,9 +112,25 @@ impl Metrics {
             "Last-access times lost because too many were waiting",
             reads_dropped.clone(),
         );
+        let not_authentic = Counter::default();
+        registry.register(
+            "content_not_authentic",
+            "Reads of content under customer-provided keys that was damaged or changed on disk",
+            not_authentic.clone(),
+        );
         let refusals = Refusals::register(registry);
         let connections = ConnectionMetrics::register(registry);
-        Self { requests, seconds, running, cut, refusals, connections, reads_noted, reads_dropped }
+        Self {
+            requests,
+            seconds,
+            running,
+            cut,
+            refusals,
+            connections,
+            not_authentic,
+            reads_noted,
+            reads_dropped,
+        }
     }
 
     /// Counts a request as being answered.

@@ -23,6 +23,7 @@ use crate::frontend::errors;
 use crate::frontend::route::Router;
 use crate::frontend::seal;
 use crate::frontend::seal::Fault;
+use crate::frontend::seal::Opener;
 use crate::frontend::service::FrontEnd;
 use crate::index;
 use crate::index::BlobView;
@@ -36,7 +37,6 @@ use crate::protocol::Error;
 use crate::types::BlobKey;
 use crate::types::ByteRange;
 use crate::types::Conditions;
-use crate::types::CustomerKey;
 use crate::types::Etag;
 use crate::types::EtagMatch;
 use crate::types::RoutingKey;
@@ -60,8 +60,8 @@ pub(crate) struct BlobSource {
     /// The blob offsets that pieces cover, and that are wanted.
     pieces_end: u64,
     end: u64,
-    /// The key of the request.
-    customer_key: Option<CustomerKey>,
+    /// Of a request with a key.
+    opener: Option<Opener>,
     purse: Option<Purse>,
     /// Keeps reclaim from freeing what the pieces name.
     guard: ReadGuard,
@@ -105,7 +105,7 @@ pub(crate) async fn begin(
     (key, snapshot): (BlobKey, Option<Timestamp>),
     view: BlobView,
     guard: ReadGuard,
-    (customer_key, purse): (Option<CustomerKey>, Option<Purse>),
+    (opener, purse): (Option<Opener>, Option<Purse>),
 ) -> Result<ResponseBody, Error> {
     let len = view.range.end - view.range.start;
     if let [Piece::Inline(bytes)] = view.pieces.as_slice() {
@@ -122,7 +122,7 @@ pub(crate) async fn begin(
         pieces: view.pieces.into(),
         pieces_end: view.pieces_end,
         end: view.range.end,
-        customer_key,
+        opener,
         purse,
         guard,
         span: Span::current(),
@@ -177,8 +177,8 @@ impl BlobSource {
         }
         let Some(piece) = self.pieces.pop_front() else { return Ok(None) };
         let (piece, held) = self.pay(piece, is_first).await.map_err(Failure::Busy)?;
-        let key = self.customer_key.as_ref();
-        let bytes = seal::fetch(&*self.capacity, key, &piece).await.map_err(Failure::Fetch)?;
+        let opener = self.opener.as_ref();
+        let bytes = seal::fetch(&*self.capacity, opener, &piece).await.map_err(Failure::Fetch)?;
         Ok(Some(match held {
             Some(held) => held.count(bytes),
             None => bytes.into(),

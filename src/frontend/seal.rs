@@ -2,6 +2,7 @@
 //! The key lives as long as the request.
 
 use bytes::Bytes;
+use prometheus_client::metrics::counter::Counter;
 
 use crate::capacity;
 use crate::capacity::Capacity;
@@ -10,6 +11,7 @@ use crate::frontend::read;
 use crate::index::Piece;
 use crate::protocol::Error;
 use crate::protocol::ErrorCode;
+use crate::protocol::operation::BlobPath;
 use crate::types::BlobProperties;
 use crate::types::ChunkSealer;
 use crate::types::ContentMd5;
@@ -91,6 +93,40 @@ pub(crate) fn open_md5(
     Ok(())
 }
 
+/// Opens the content of one blob for a request that brings a key, and tells the operator of content
+/// that is not what was stored.
+#[derive(Clone, Debug)]
+pub(crate) struct Opener {
+    key: CustomerKey,
+    container: String,
+    blob: String,
+    /// Counts what was not authentic.
+    not_authentic: Counter,
+}
+
+impl Opener {
+    /// For the blob of this path.
+    pub(crate) fn new(key: &CustomerKey, path: &BlobPath, not_authentic: Counter) -> Self {
+        let container = path.container.as_str().to_owned();
+        let blob = path.blob.as_str().to_owned();
+        Self { key: key.clone(), container, blob, not_authentic }
+    }
+
+    /// The key of the request.
+    pub(crate) const fn key(&self) -> &CustomerKey {
+        &self.key
+    }
+
+    /// The log line carries the id of the request.
+    fn refuse(&self, extent: Option<ExtentId>) -> Fault {
+        self.not_authentic.inc();
+        let (container, blob) = (&self.container, &self.blob);
+        let fault = Fault::NotAuthentic(extent);
+        tracing::error!(container, ?blob, %fault, "content under a customer's key is not served");
+        fault
+    }
+}
+
 /// Why a piece is not to be had.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Fault {
@@ -110,12 +146,13 @@ pub(crate) enum Fault {
 /// Reads a piece, decrypted and, but for content of earlier releases, verified.
 pub(crate) async fn fetch(
     capacity: &dyn Capacity,
-    key: Option<&CustomerKey>,
+    opener: Option<&Opener>,
     piece: &Piece,
 ) -> Result<Vec<Bytes>, Fault> {
     match piece {
         Piece::Encrypted { seal, at, piece } => {
-            let mut cipher = key.and_then(|key| key.cipher(seal)).ok_or(Fault::Locked)?;
+            let cipher = opener.and_then(|opener| opener.key.cipher(seal));
+            let mut cipher = cipher.ok_or(Fault::Locked)?;
             let mut at = *at;
             let decrypt = |sealed: &Bytes| {
                 let plain = cipher.apply(at, sealed);
@@ -125,10 +162,11 @@ pub(crate) async fn fetch(
             Ok(stored(capacity, piece).await?.iter().map(decrypt).collect())
         }
         Piece::Authenticated { seal, len, range, piece } => {
-            let cipher = key.and_then(|key| key.chunks(seal, *len)).ok_or(Fault::Locked)?;
+            let opener = opener.ok_or(Fault::Locked)?;
+            let cipher = opener.key.chunks(seal, *len).ok_or(Fault::Locked)?;
             let sealed = stored(capacity, piece).await?;
             let plain = cipher.open(range, &sealed);
-            Ok(vec![plain.ok_or_else(|| Fault::NotAuthentic(piece.extent()))?])
+            Ok(vec![plain.ok_or_else(|| opener.refuse(piece.extent()))?])
         }
         Piece::Inline(_) | Piece::Stored { .. } | Piece::Zeros(_) => stored(capacity, piece).await,
     }

@@ -7,6 +7,7 @@ use hyper::Request;
 use hyper::Response;
 use hyper::body::Body;
 use hyper::body::Incoming;
+use prometheus_client::metrics::counter::Counter;
 use uuid::Builder;
 
 use crate::audit_log::AuditLog;
@@ -352,6 +353,11 @@ impl FrontEnd {
     /// What is counted of connections.
     pub(super) const fn connection_metrics(&self) -> &ConnectionMetrics {
         &self.metrics.connections
+    }
+
+    /// Counts content under customer-provided keys that was not what was stored.
+    pub(super) fn not_authentic(&self) -> Counter {
+        self.metrics.not_authentic.clone()
     }
 
     /// Counts an answer that is cut.

@@ -12,6 +12,7 @@ use crate::frontend::errors::Subject;
 use crate::frontend::ops;
 use crate::frontend::read;
 use crate::frontend::seal;
+use crate::frontend::seal::Opener;
 use crate::frontend::service::FrontEnd;
 use crate::index::BlobView;
 use crate::index::Read;
@@ -30,7 +31,6 @@ use crate::protocol::reply::BodyChecksum;
 use crate::types::BlobKey;
 use crate::types::ByteRange;
 use crate::types::Crc64Hasher;
-use crate::types::CustomerKey;
 use crate::types::Md5Hasher;
 use crate::types::RoutingKey;
 use crate::types::Timestamp;
@@ -44,13 +44,15 @@ pub(crate) async fn get(
     payer: Payer,
 ) -> Answer {
     let snapshot = path.snapshot;
+    let customer_key = precondition.encryption.key();
+    let opener = customer_key.map(|key| Opener::new(key, &path, front.not_authentic()));
     let key = ops::blob_key(front, account, path).await?;
     // Before the look-up: what it finds is not freed until the body is out.
     let mut guard = front.inflight.read(front.env.clock.monotonic());
-    let customer_key = precondition.encryption.key().cloned();
     let mut view = look_up(front, (&key, snapshot), precondition, range, true).await?;
     read::found(&mut guard, &mut view);
-    seal::open_md5(customer_key.as_ref(), &mut view.record.properties)?;
+    let customer_key = opener.as_ref().map(Opener::key);
+    seal::open_md5(customer_key, &mut view.record.properties)?;
     front.copies.tell(&mut view.record);
     let now = front.env.clock.now();
     if let Some(reads) = &front.last_access {
@@ -65,14 +67,14 @@ pub(crate) async fn get(
         Some(kind) => {
             let of = (&key, snapshot);
             let again = guard.another();
-            Some(range_checksum(front, of, (&view, again), kind, customer_key.as_ref()).await?)
+            Some(range_checksum(front, of, (&view, again), kind, opener.as_ref()).await?)
         }
         None => None,
     };
     let body = if wanted.is_empty() {
         ResponseBody::full(Bytes::new())
     } else {
-        let paid = (customer_key, Some(Purse::new(&front.answers, payer)));
+        let paid = (opener, Some(Purse::new(&front.answers, payer)));
         read::begin(front, (key, snapshot), view, guard, paid).await?
     };
     let range = range.map(|_| wanted);
@@ -118,7 +120,7 @@ async fn range_checksum(
     blob: (&BlobKey, Option<Timestamp>),
     (view, mut guard): (&BlobView, ReadGuard),
     kind: RangeChecksum,
-    key: Option<&CustomerKey>,
+    opener: Option<&Opener>,
 ) -> Result<BodyChecksum, Error> {
     let pieces = read::all_pieces(&front.router, blob, view, &mut guard)
         .await
@@ -129,7 +131,7 @@ async fn range_checksum(
         RangeChecksum::Crc64 => crc64.update(bytes),
     };
     for piece in &pieces {
-        let bytes = seal::fetch(&*front.capacity, key, piece).await;
+        let bytes = seal::fetch(&*front.capacity, opener, piece).await;
         bytes.map_err(|e| errors::from_fetch(&e))?.iter().for_each(&mut update);
     }
     Ok(match kind {

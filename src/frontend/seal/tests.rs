@@ -1,5 +1,7 @@
 use std::ops::Range;
 
+use tracing::Instrument;
+
 use super::*;
 use crate::frontend::write::Stored;
 use crate::frontend::write::WriteConfig;
@@ -8,7 +10,10 @@ use crate::frontend::write::tests::bytes;
 use crate::frontend::write::tests::rig;
 use crate::frontend::write::tests::stream;
 use crate::index::NewContent;
+use crate::telemetry::CapturedLog;
+use crate::types::BlobName;
 use crate::types::CHUNK_BYTES;
+use crate::types::ContainerName;
 use crate::types::ExtentId;
 use crate::types::Location;
 use crate::types::Md5;
@@ -38,6 +43,15 @@ fn key(first: char) -> CustomerKey {
         .unwrap()
 }
 
+fn opener(first: char) -> Opener {
+    let path = BlobPath {
+        container: ContainerName::new("photos").unwrap(),
+        blob: BlobName::new("a b").unwrap(),
+        snapshot: None,
+    };
+    Opener::new(&key(first), &path, Counter::default())
+}
+
 fn sealing(rig: &Rig) -> Sealing {
     Sealing::new(&rig.env, Some(&key('A'))).unwrap()
 }
@@ -64,10 +78,10 @@ fn piece(seal: Seal, len: u64, location: Location, range: Range<u64>) -> Piece {
 
 /// Reads a piece in steps, as a response does.
 async fn read(rig: &Rig, mut piece: Piece, step: u64) -> Result<Vec<u8>, Fault> {
-    let (mut out, key) = (Vec::new(), key('A'));
+    let (mut out, opener) = (Vec::new(), opener('A'));
     loop {
         let (first, rest) = cut(piece, step);
-        let bytes = fetch(&*rig.node, Some(&key), &first).await?.concat();
+        let bytes = fetch(&*rig.node, Some(&opener), &first).await?.concat();
         assert_eq!(bytes.len() as u64, length(&first));
         assert!(bytes.len() as u64 <= step.max(CHUNK_BYTES));
         out.extend(bytes);
@@ -125,6 +139,37 @@ async fn changed_content_with_right_checksums_is_not_served() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn content_that_is_not_authentic_is_counted_and_told_with_blob_and_request() {
+    let rig = rig(64 << 20, WriteConfig::default()).await;
+    let (content, sealing, opener) = (bytes(40_000, 3), sealing(&rig), opener('A'));
+    let mut forged = sealed(&sealing, &content);
+    forged[20_000] ^= 1;
+    let stored = stream(&rig, &forged.into(), 60_000).await;
+    let at = |range| piece(sealing.seal(), content.len() as u64, location(&stored), range);
+    let log = CapturedLog::default();
+    let _kept = log.begin();
+    let request = tracing::error_span!("request", id = "17");
+    let told = |count: u64| {
+        let extent = format!("extent {}", location(&stored).extent);
+        let parts = ["ERROR", "request{id=\"17\"}", "photos", "a b", &extent];
+        assert_eq!(
+            (opener.not_authentic.get(), log.lines_with(&parts)),
+            (count, usize::try_from(count).unwrap())
+        );
+    };
+    for (count, range) in [(0, 0..10), (1, 0..40_000), (2, 17_000..17_001)] {
+        let read = fetch(&*rig.node, Some(&opener), &at(range)).instrument(request.clone()).await;
+        assert_eq!(matches!(read, Err(Fault::NotAuthentic(Some(_)))), count > 0, "{read:?}");
+        told(count);
+    }
+    // A wrong key is the client's fault.
+    let other = self::opener('B');
+    let read = fetch(&*rig.node, Some(&other), &at(0..10)).await;
+    assert!(matches!(read, Err(Fault::Locked)), "{read:?}");
+    assert_eq!(other.not_authentic.get(), 0);
+}
+
+#[tokio::test(start_paused = true)]
 async fn parts_of_a_put_page_open_by_themselves() {
     let rig = rig(64 << 20, WriteConfig::default()).await;
     let (content, sealing) = (bytes(200 * 512, 3), sealing(&rig));
@@ -162,7 +207,7 @@ async fn another_key_opens_nothing() {
     let sealing = sealing(&rig);
     let inner = Box::new(Piece::Inline(sealed(&sealing, b"abc").into()));
     let piece = Piece::Authenticated { seal: sealing.seal(), len: 3, range: 0..3, piece: inner };
-    for wrong in [None, Some(&key('B'))] {
+    for wrong in [None, Some(&opener('B'))] {
         let found = fetch(&*rig.node, wrong, &piece).await;
         assert!(matches!(found, Err(Fault::Locked)), "{found:?}");
     }
