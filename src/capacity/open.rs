@@ -45,6 +45,19 @@ pub enum OpenError {
         /// Bytes free.
         available: u64,
     },
+    /// A disk of the store is too full to be recovered.
+    #[error(
+        "disk {disk}: recovery needs at least {needed} bytes and {available} are free: free some, \
+         then start again"
+    )]
+    Full {
+        /// Which.
+        disk: usize,
+        /// Bytes that could not be written.
+        needed: u64,
+        /// Bytes free.
+        available: u64,
+    },
     /// A newer (or unknown) program wrote it.
     #[error(
         "disk {disk} has format {found}, this program reads format 1: use the program that wrote it"
@@ -103,6 +116,7 @@ impl OpenError {
             Self::NoDisks | Self::DiskSet { .. } => None,
             Self::Disk { disk, .. }
             | Self::NoRoom { disk, .. }
+            | Self::Full { disk, .. }
             | Self::FormatVersion { disk, .. }
             | Self::FormatDamaged { disk }
             | Self::OtherStore { disk }

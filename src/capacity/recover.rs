@@ -199,7 +199,7 @@ impl Recovery<'_> {
         if let Some(file) = &extent.file {
             extent.known_end = extent.known_end.max(record.offset + record.len);
             let write = || file.write_at(DATA_AT + record.offset, record.pieces.clone());
-            self.with_room(write).await?;
+            self.with_room(record.len, write).await?;
         }
         Ok(opens)
     }
@@ -354,7 +354,7 @@ impl Recovery<'_> {
             padding_crc: crc32c(&list),
             ..slot
         };
-        self.with_room(|| file.set_len(DATA_AT + end)).await?;
+        self.with_room(PAGE, || file.set_len(DATA_AT + end)).await?;
         let work = async {
             if sealed.padding > 0 {
                 match file.write_at(padding_at(end), vec![list]).await {
@@ -393,7 +393,7 @@ impl Recovery<'_> {
         }
         let header = self.unknown_header(id);
         let page = header.page();
-        self.with_room(|| file.write_at(0, vec![page.clone()])).await?;
+        self.with_room(PAGE, || file.write_at(0, vec![page.clone()])).await?;
         let slot = Slot::parse(&page).expect("a new page has a slot");
         self.seal_at(id, header.kind, slot, end.min(limit), Vec::new(), file).await
     }
@@ -403,10 +403,10 @@ impl Recovery<'_> {
         Header { extent, kind, created, store: self.store_id }
     }
 
-    /// Does work that may need more space, and does it again a few times on a full disk. Reclaim or
-    /// the operator may make room on it only while the store is open, and without this disk much of
-    /// the store is out of service until the next start.
-    async fn with_room<F>(&self, work: impl Fn() -> F) -> Result<(), OpenError>
+    /// Does work that may need `needed` more bytes, and does it again a few times on a full disk.
+    /// Reclaim or the operator may make room on it only while the store is open, and without this
+    /// disk much of the store is out of service until the next start.
+    async fn with_room<F>(&self, needed: u64, work: impl Fn() -> F) -> Result<(), OpenError>
     where
         F: Future<Output = Result<(), DiskError>>,
     {
@@ -418,7 +418,13 @@ impl Recovery<'_> {
                 done => return done.map_err(|error| self.failed(error)),
             }
         }
-        work().await.map_err(|error| self.failed(error))
+        match (work().await, self.disk.space().await) {
+            (Err(DiskError::Full), Ok(space)) => {
+                let (disk, available) = (self.number, space.available);
+                Err(OpenError::Full { disk, needed, available })
+            }
+            (done, _) => done.map_err(|error| self.failed(error)),
+        }
     }
 
     fn failed(&self, error: DiskError) -> OpenError {

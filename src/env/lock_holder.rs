@@ -15,6 +15,11 @@ pub(super) fn name(locked: &File) -> String {
     let Some(process) = find(&locks, of.ino(), (major(of.dev()), minor(of.dev()))) else {
         return unknown;
     };
+    process_name(process)
+}
+
+/// A process for people, such as `process 17 (blockyard)`.
+pub(super) fn process_name(process: u32) -> String {
     match fs::read_to_string(format!("/proc/{process}/comm")) {
         Ok(program) => format!("process {process} ({})", program.trim().escape_debug()),
         Err(_) => format!("process {process}"),

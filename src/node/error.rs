@@ -51,12 +51,14 @@ pub enum NodeError {
     #[error("log: {0}")]
     Log(#[from] LogError),
     /// A port cannot be had.
-    #[error("cannot listen on {address}: {}; {}", error.kind(), advice(error, flag))]
+    #[error("cannot listen on {address}: {}; {}", error.kind(), advice(error, flag, by.as_deref()))]
     Listen {
         /// The address.
         address: String,
         /// The flag that sets it.
         flag: &'static str,
+        /// The process that has it, where the system tells.
+        by: Option<String>,
         /// Why.
         error: io::Error,
     },
@@ -270,9 +272,10 @@ const fn data_advice(error: &DiskError) -> &'static str {
     }
 }
 
-fn advice(error: &io::Error, flag: &str) -> String {
+fn advice(error: &io::Error, flag: &str, by: Option<&str>) -> String {
     if error.kind() == io::ErrorKind::AddrInUse {
-        format!("another program has this port: stop it, or give another one with {flag}")
+        let by = by.unwrap_or("another program");
+        format!("{by} has this port: stop it, or give another one with {flag}")
     } else {
         format!("give another address with {flag}")
     }

@@ -1,10 +1,12 @@
 //! The ports, taken before anything else: a busy one ends the start before data is touched.
 
+use std::io;
 use std::net::SocketAddr;
 
 use crate::env::net::Listener;
 use crate::env::net::TcpListen;
 use crate::env::net::UnixListen;
+use crate::env::port_holder;
 
 use super::admin_address::AdminAddress;
 use super::config::Config;
@@ -58,7 +60,8 @@ async fn bind_admin(address: &AdminAddress) -> Result<AdminBound, NodeError> {
             Ok(AdminBound { listener, address: AdminAddress::Tcp(address) })
         }
         AdminAddress::Unix(path) => {
-            let refused = |error| NodeError::Listen { address: address.to_string(), flag, error };
+            let (named, by) = (address.to_string(), None);
+            let refused = |error| NodeError::Listen { address: named, flag, by, error };
             let listener = UnixListen::bind(path).await.map_err(refused)?;
             Ok(AdminBound { listener: Box::new(listener), address: address.clone() })
         }
@@ -66,7 +69,11 @@ async fn bind_admin(address: &AdminAddress) -> Result<AdminBound, NodeError> {
 }
 
 async fn bind(address: SocketAddr, flag: &'static str) -> Result<Bound, NodeError> {
-    let refused = |error| NodeError::Listen { address: address.to_string(), flag, error };
+    let refused = |error: io::Error| {
+        let is_taken = error.kind() == io::ErrorKind::AddrInUse;
+        let by = is_taken.then(|| port_holder(address)).flatten();
+        NodeError::Listen { address: address.to_string(), flag, by, error }
+    };
     let listener = TcpListen::bind(address).await.map_err(refused)?;
     let address = listener.local_addr().map_err(refused)?;
     Ok(Bound { listener: Box::new(listener), address })

@@ -215,6 +215,24 @@ fn process_that_has_the_store_is_named() {
 }
 
 #[test]
+fn process_that_has_the_port_is_named() {
+    let (data, other) = (Data::new(), Data::new());
+    let node = Node::start(data.path());
+    let process = format!("process {} (blockyard)", node.process());
+    let cases = [
+        ("--blob-listen", node.blob(), "--admin-listen"),
+        ("--admin-listen", node.admin(), "--blob-listen"),
+    ];
+    for (busy, address, free) in cases {
+        let address = address.to_string();
+        let serve = ["serve", busy, &address, free, "localhost:0", "--data", text(other.path())];
+        refused(&run(&serve), 1, &[&address, &process, busy]);
+    }
+    assert!(!other.path().exists(), "data is touched only once the ports are had");
+    assert_eq!(node.end("-TERM"), Some(0));
+}
+
+#[test]
 fn directory_that_cannot_be_opened_is_named() {
     let (first, second) = (Data::new(), Data::new());
     assert_eq!(Node::start_on(&[first.path(), second.path()]).end("-TERM"), Some(0));
