@@ -40,6 +40,9 @@ impl Store {
             extent.check_append(&request)?;
             return Ok(Appended { locations: Vec::new(), end: request.offset });
         }
+        // Before the budget and the turn, for which it could wait long: of the budget others need
+        // some, and a move or a compaction of a sealed extent has the turn for the whole copy.
+        extent.check_open(request.epoch)?;
         let bytes: u64 = prepared.iter().map(Prepared::len).sum();
         let journaled = request.durability == Durability::Durable
             && stored_len(&request, &prepared) < self.journal_append_max();

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use crate::capacity::Capacity;
 use crate::capacity::Error;
+use crate::capacity::compact::Frames;
 use crate::capacity::extent::{Extent, Status};
 use crate::capacity::node::{CapacityNode, Home};
 use crate::capacity::ranges::Ranges;
@@ -54,10 +55,13 @@ impl CapacityNode {
     /// Copies a sealed extent to the disks of another node, unless they hold a copy of all that is
     /// left of it; of its frames those in `only` alone, if that is given. Every frame is verified,
     /// and the copy is durable under its name. If it cannot be made, an older one stays. Returns
-    /// the bytes copied; `None` when the extent is gone.
+    /// the bytes copied; `None` when the extent is gone. The copy goes at the pace of compaction.
+    /// No call to this node waits for it, however long the other node's disk takes.
     ///
     /// # Errors
     /// [`Error::Full`] and [`Error::Poisoned`] are of the other node, all others of this one.
+    /// [`Error::Ended`]: this node stopped. Open the other node again before it takes the next
+    /// copy.
     pub async fn copy_to(
         self: &Arc<Self>,
         extent: ExtentId,
@@ -68,7 +72,17 @@ impl CapacityNode {
         loop {
             let Some(home) = self.home_unless_gone(extent)? else { return Ok(None) };
             let (from, target, only) = (home.clone(), Arc::clone(to), only.clone());
-            let copying = async move { target.take_copy(&from, only.as_ref()).await };
+            let pace = self.config.compact_bytes_per_second;
+            let (stop, stopping) = (self.stop.clone(), self.env.tasks.stopping());
+            // Not cancel safe for the other node, which is of no use after that, as after a crash.
+            let copying = async move {
+                tokio::select! {
+                    biased;
+                    () = stop.cancelled() => Err(Error::Ended { doing: "copy extent" }),
+                    () = stopping.cancelled() => Err(Error::Ended { doing: "copy extent" }),
+                    copied = target.take_copy(&from, only.as_ref(), pace) => copied,
+                }
+            };
             match self.owned("copy extent", copying).await? {
                 // A drain moved it to another disk meanwhile.
                 None if self.was_moved(&home) => {}
@@ -77,9 +91,15 @@ impl CapacityNode {
         }
     }
 
-    /// Makes a copy of another node's extent.
-    async fn take_copy(&self, from: &Home, only: Option<&Ranges>) -> Result<Option<u64>, Error> {
-        let _turn = from.extent.turn.lock().await;
+    /// Makes a copy of another node's extent, without the extent's turn: what waits for the turn
+    /// would wait for the disk of the copy. See [`Store::copy_frames`] for why that is sound.
+    async fn take_copy(
+        &self,
+        from: &Home,
+        only: Option<&Ranges>,
+        pace: u64,
+    ) -> Result<Option<u64>, Error> {
+        let _one = self.copying.lock().await;
         if from.extent.state().status == Status::Removed {
             return Ok(None);
         }
@@ -90,7 +110,8 @@ impl CapacityNode {
         }
         let mut refused = Error::Full;
         for store in self.places_for(from.extent.kind) {
-            match from.store.copy_part_to(&from.extent, frames.clone(), &store).await {
+            let frames = Frames { ranges: frames.clone(), pace };
+            match from.store.copy_part_to(&from.extent, frames, &store).await {
                 Ok(extent) => {
                     let copied = extent.state().live();
                     // On the same disk the copy has taken the name of the old one.
@@ -102,6 +123,8 @@ impl CapacityNode {
                 }
                 Err(Error::Full) => {}
                 Err(error @ Error::Poisoned { .. }) => refused = error,
+                // Removed meanwhile, or moved.
+                Err(_) if from.extent.state().status == Status::Removed => return Ok(None),
                 Err(error) => return Err(error),
             }
         }

@@ -11,6 +11,7 @@ use crate::capacity::ExtentKind;
 use crate::capacity::extent::{Extent, Status};
 use crate::capacity::header::{DATA_AT, Header, Slot};
 use crate::capacity::map::{Entry, Map};
+use crate::capacity::ranges::Ranges;
 use crate::capacity::scrub::pause;
 use crate::capacity::store::{Store, folder_of, path_of, unreadable};
 use crate::capacity::units::{index, size};
@@ -23,6 +24,27 @@ pub(crate) const UNFINISHED: &str = ".new";
 
 /// Bytes copied at a time.
 const PIECE: u64 = 1024 * 1024;
+
+/// What is copied of an extent, and how fast.
+#[derive(Clone, Debug)]
+pub(crate) struct Frames {
+    /// Ranges of whole frames, in order.
+    pub(crate) ranges: Vec<Range<u64>>,
+    /// Bytes a second; 0 is as fast as it goes.
+    pub(crate) pace: u64,
+}
+
+impl Frames {
+    /// As fast as it goes, for a copy that has the extent's turn.
+    pub(crate) fn at_once(ranges: Vec<Range<u64>>) -> Self {
+        Self { ranges, pace: 0 }
+    }
+
+    /// Their bytes.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.ranges.iter().map(|range| range.end - range.start).sum()
+    }
+}
 
 /// A new file being filled.
 struct Copy {
@@ -87,7 +109,7 @@ impl Store {
         let kind = ExtentKind::Log;
         self.space.admit(&*self.disk, &self.env, &self.config, kind, live).await?;
         let alive = extent.alive();
-        let (slot, map, file) = self.copy_renamed(extent, (self, alive)).await?;
+        let (slot, map, file) = self.copy_renamed(extent, (self, Frames::at_once(alive))).await?;
         {
             let mut state = extent.state();
             state.slot = slot;
@@ -105,14 +127,15 @@ impl Store {
     }
 
     /// Copies these frames of a sealed extent to another disk. The copy and its name are durable.
+    /// Returns also which frames it has: all but those freed meanwhile.
     pub(crate) async fn copy_under_its_name(
         &self,
         extent: &Arc<Extent>,
-        (to, frames): (&Self, Vec<Range<u64>>),
-    ) -> Result<Slot, Error> {
-        let (slot, _, _) = self.copy_renamed(extent, (to, frames)).await?;
+        (to, frames): (&Self, Frames),
+    ) -> Result<(Slot, Ranges), Error> {
+        let (slot, map, _) = self.copy_renamed(extent, (to, frames)).await?;
         to.sync_folder(&folder_of(extent.id)).await?;
-        Ok(slot)
+        Ok((slot, map.ranges()))
     }
 
     /// Writes these frames to a durable file that takes the extent's name on disk `to`; the name
@@ -120,7 +143,7 @@ impl Store {
     async fn copy_renamed(
         &self,
         extent: &Arc<Extent>,
-        (to, frames): (&Self, Vec<Range<u64>>),
+        (to, frames): (&Self, Frames),
     ) -> Result<(Slot, Map, Arc<dyn DiskFile>), Error> {
         let path = format!("{}{UNFINISHED}", path_of(extent.id));
         let made = match self.copy_frames(extent, (to, &path), frames).await {
@@ -138,11 +161,14 @@ impl Store {
         Ok(made)
     }
 
+    /// The caller need not have the turn. Frames of a sealed extent never change; the file and its
+    /// map belong together and stay readable when a compaction or a move puts others in place. Only
+    /// a free changes the file: it takes away pages of frames that were marked as dead before.
     async fn copy_frames(
         &self,
         extent: &Arc<Extent>,
         (to, path): (&Self, &str),
-        frames: Vec<Range<u64>>,
+        frames: Frames,
     ) -> Result<(Slot, Map, Arc<dyn DiskFile>), Error> {
         let body = self.body(extent).await?;
         let page =
@@ -157,21 +183,21 @@ impl Store {
         let mut walker = Walker::new(body, extent.id);
         let mut copy =
             Copy { file, at: DATA_AT, pieces: Vec::new(), waiting: 0, entries: Vec::new() };
-        for range in frames {
-            copy.entries.push(Entry { range: range.clone(), at: copy.at + copy.waiting });
+        for range in frames.ranges {
             let mut at = range.start;
             while at < range.end {
-                // Damage is not copied as if it were data: the extent stays as it is, for the operator.
-                let Found::Frame { end } =
-                    walker.look(at).await.map_err(|e| unreadable(extent, &e))?
-                else {
-                    return Err(extent.corrupt(at));
-                };
-                let bytes = walker.read(at, end - at).await.map_err(|e| unreadable(extent, &e))?;
-                if size(bytes.len()) != end - at {
-                    return Err(extent.corrupt(at));
+                let read = read_frame(&mut walker, at).await;
+                // What is not marked as dead after the read was whole when it was read.
+                if let Some(dead) = extent.dead_at(at) {
+                    at = dead.end;
+                    continue;
                 }
-                copy.push(bytes).await.map_err(|e| to.copy_failed(&e))?;
+                // Damage is not copied as if it were data. The extent stays for the operator.
+                let bytes =
+                    read.map_err(|e| unreadable(extent, &e))?.ok_or_else(|| extent.corrupt(at))?;
+                let end = at + size(bytes.len());
+                let written = copy.push(at..end, bytes).await.map_err(|e| to.copy_failed(&e))?;
+                pause(&self.env, written, frames.pace).await;
                 at = end;
             }
         }
@@ -219,18 +245,32 @@ impl Store {
     }
 }
 
+/// The bytes of the frame at a logical offset; `None` unless a whole and good one is there.
+async fn read_frame(walker: &mut Walker, at: u64) -> Result<Option<Bytes>, DiskError> {
+    let Found::Frame { end } = walker.look(at).await? else { return Ok(None) };
+    let bytes = walker.read(at, end - at).await?;
+    Ok(Some(bytes).filter(|bytes| size(bytes.len()) == end - at))
+}
+
 impl Copy {
-    async fn push(&mut self, bytes: Bytes) -> Result<(), DiskError> {
+    /// Adds the frame with this logical range. Returns the bytes written now.
+    async fn push(&mut self, range: Range<u64>, bytes: Bytes) -> Result<u64, DiskError> {
+        match self.entries.last_mut().filter(|last| last.range.end == range.start) {
+            Some(last) => last.range.end = range.end,
+            None => self.entries.push(Entry { range, at: self.at + self.waiting }),
+        }
         self.waiting += size(bytes.len());
         self.pieces.push(bytes);
-        if self.waiting >= PIECE { self.flush().await } else { Ok(()) }
+        if self.waiting >= PIECE { self.flush().await } else { Ok(0) }
     }
 
-    async fn flush(&mut self) -> Result<(), DiskError> {
+    /// Writes what waits. Returns its bytes.
+    async fn flush(&mut self) -> Result<u64, DiskError> {
         if self.waiting > 0 {
             self.file.write_at(self.at, std::mem::take(&mut self.pieces)).await?;
-            self.at += std::mem::take(&mut self.waiting);
         }
-        Ok(())
+        let written = std::mem::take(&mut self.waiting);
+        self.at += written;
+        Ok(written)
     }
 }

@@ -7,18 +7,17 @@
 //! removal leaves two files that end at the same offset, of which the next start keeps the one that
 //! was fenced last.
 
-use std::ops::Range;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use crate::capacity::Error;
 use crate::capacity::ExtentKind;
+use crate::capacity::compact::Frames;
 use crate::capacity::extent::{Extent, Status};
 use crate::capacity::format::FORMAT_FILE;
 use crate::capacity::node::{CapacityNode, Home};
 use crate::capacity::placement::Placement;
-use crate::capacity::ranges::Ranges;
 use crate::capacity::recover::JOURNAL;
 use crate::capacity::scrub::pause;
 use crate::capacity::seal::sealed_changes;
@@ -194,6 +193,13 @@ impl CapacityNode {
         extents.insert(home.extent.id, home);
     }
 
+    /// Whether the extent has been moved to another disk: what was done to it there is to be done
+    /// here.
+    pub(super) fn was_moved(&self, home: &Home) -> bool {
+        let gone = home.extent.state().status == Status::Removed;
+        gone && self.home(home.extent.id).is_ok_and(|now| !Arc::ptr_eq(&now.extent, &home.extent))
+    }
+
     /// All extents and where they are, in id order.
     fn homes(&self) -> Vec<Home> {
         let extents = self.extents.read().unwrap_or_else(PoisonError::into_inner);
@@ -273,23 +279,23 @@ impl Store {
     /// Makes a durable copy of a sealed extent on another disk. The caller holds the extent's turn,
     /// so nothing of it is freed, fenced or compacted meanwhile.
     async fn copy_to(&self, extent: &Arc<Extent>, to: &Arc<Self>) -> Result<Arc<Extent>, Error> {
-        self.copy_part_to(extent, extent.alive(), to).await
+        self.copy_part_to(extent, Frames::at_once(extent.alive()), to).await
     }
 
-    /// The same with these frames alone; all others are dead in the copy.
+    /// The same with these frames alone; all others are dead in the copy. Without the turn frames
+    /// that are freed meanwhile are dead in it too.
     pub(super) async fn copy_part_to(
         &self,
         extent: &Arc<Extent>,
-        frames: Vec<Range<u64>>,
+        frames: Frames,
         to: &Arc<Self>,
     ) -> Result<Arc<Extent>, Error> {
         let end = extent.state().end;
-        let live: Ranges = frames.iter().cloned().collect();
         to.health.check()?;
-        to.space.admit(&*to.disk, &to.env, &to.config, extent.kind, live.total()).await?;
-        let slot = self.copy_under_its_name(extent, (to, frames)).await?;
+        to.space.admit(&*to.disk, &to.env, &to.config, extent.kind, frames.bytes()).await?;
+        let (slot, copied) = self.copy_under_its_name(extent, (to, frames)).await?;
         let new = Extent::new(extent.id, extent.kind, slot);
-        new.state().dead = live.gaps(end).into_iter().collect();
+        new.state().dead = copied.gaps(end).into_iter().collect();
         to.metrics.extents.inc();
         // With what is dead in it: a start that finds the extent in the catalog reads no map.
         to.note(sealed_changes(&new)).await;

@@ -16,6 +16,7 @@ use crate::capacity::ranges::Ranges;
 use crate::capacity::tail::Tail;
 use crate::capacity::units::{index, size};
 use crate::env::DiskFile;
+use crate::types::Epoch;
 use crate::types::ExtentId;
 
 /// An extent of one disk.
@@ -155,20 +156,33 @@ impl Extent {
 
     /// Whether the writer may append at that offset now.
     pub(crate) fn check_append(&self, request: &AppendRequest) -> Result<(), Error> {
+        self.check_open(request.epoch)?;
+        let expected = self.state().end;
+        if request.offset != expected {
+            return Err(Error::WrongOffset { extent: self.id, expected });
+        }
+        Ok(())
+    }
+
+    /// Whether a writer of this epoch may still append. A refusal is final: no extent comes back,
+    /// none is opened again, and epochs only grow. So no turn is needed to refuse.
+    pub(crate) fn check_open(&self, epoch: Epoch) -> Result<(), Error> {
         let state = self.state();
         if state.status == Status::Removed {
             return Err(self.missing());
         }
-        if request.epoch < state.slot.epoch {
+        if epoch < state.slot.epoch {
             return Err(Error::Fenced { extent: self.id, epoch: state.slot.epoch });
         }
         if state.slot.sealed {
             return Err(Error::Sealed { extent: self.id });
         }
-        if request.offset != state.end {
-            return Err(Error::WrongOffset { extent: self.id, expected: state.end });
-        }
         Ok(())
+    }
+
+    /// The dead range with this offset in it, if any.
+    pub(crate) fn dead_at(&self, offset: u64) -> Option<Range<u64>> {
+        self.state().dead.at(offset)
     }
 
     /// What a node tells of it.

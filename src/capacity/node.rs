@@ -45,6 +45,8 @@ pub struct CapacityNode {
     pub(super) env: Env,
     pub(super) config: CapacityConfig,
     pub(super) stop: CancellationToken,
+    /// Held by the one copy of another node's extent that is being made: two could write one file.
+    pub(super) copying: tokio::sync::Mutex<()>,
     journals: Mutex<Vec<JoinHandle<()>>>,
     loops: Mutex<Vec<JoinHandle<()>>>,
 }
@@ -108,6 +110,7 @@ impl CapacityNode {
             env,
             config,
             stop,
+            copying: tokio::sync::Mutex::default(),
             journals: Mutex::default(),
             loops: Mutex::default(),
         });
@@ -222,13 +225,6 @@ impl CapacityNode {
                 entry.remove();
             }
         }
-    }
-
-    /// Whether the extent has been moved to another disk: what was done to it there is to be done
-    /// here.
-    pub(super) fn was_moved(&self, home: &Home) -> bool {
-        let gone = home.extent.state().status == Status::Removed;
-        gone && self.home(home.extent.id).is_ok_and(|now| !Arc::ptr_eq(&now.extent, &home.extent))
     }
 
     /// Whether a call that found nothing is to be made again where the extent is now.

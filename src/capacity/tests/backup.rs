@@ -2,6 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
 
 use super::disks::{env, open, run, store};
 use super::drain::{LEN, all_there, used};
@@ -110,11 +113,11 @@ fn a_full_disk_or_a_damaged_frame_stops_the_copy_and_nothing_else() {
         let sim = SimDisk::new(3, 640 << 10);
         let to = target(sim.disk(), &node).await.unwrap();
         sim.set_capacity(300 << 10);
-        tokio::time::sleep(std::time::Duration::from_secs(2)).await;
+        tokio::time::sleep(Duration::from_secs(2)).await;
         assert!(matches!(copy_all(&node, &to).await, Err(Error::Full)));
         all_there(&node, &stored).await;
         sim.set_capacity(DISK_BYTES);
-        tokio::time::sleep(std::time::Duration::from_secs(2)).await;
+        tokio::time::sleep(Duration::from_secs(2)).await;
         copy_all(&node, &to).await.unwrap();
         all_there(&to, &stored).await;
 
@@ -157,5 +160,157 @@ fn copies_that_are_cut_at_any_operation_are_made_by_the_next_try() {
     assert!(operations > 20, "{operations}");
     for operation in 0..operations {
         run(crash_once(Some(operation)));
+    }
+}
+
+/// Longer than any call may take on a disk whose operations take 2 ms.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// How long the disk of the copy stalls.
+const STALL: Duration = Duration::from_secs(3600);
+
+/// The answer, which must not wait for the disk of the copy.
+async fn at_once<T>(call: impl Future<Output = T>) -> T {
+    tokio::time::timeout(PATIENCE, call).await.expect("the call waits for the copy")
+}
+
+/// A node, a sealed extent of it that is being copied to a disk that stalls, and the copy.
+struct Stalled {
+    node: Arc<CapacityNode>,
+    stored: BTreeMap<ExtentId, Location>,
+    to: Arc<CapacityNode>,
+    copy: tokio::task::JoinHandle<Result<Option<u64>, Error>>,
+}
+
+const COPIED: ExtentId = ExtentId::new(1);
+
+impl Stalled {
+    async fn new() -> Self {
+        let sims = [1, 2].map(|seed| SimDisk::new(seed, DISK_BYTES));
+        let (node, stored) = used(&sims).await;
+        let sim = SimDisk::new(3, DISK_BYTES);
+        let to = target(sim.disk(), &node).await.unwrap();
+        sim.stall(STALL);
+        let (from, into) = (Arc::clone(&node), Arc::clone(&to));
+        let copy =
+            env(6).tasks.spawn("test", async move { from.copy_to(COPIED, &into, None).await });
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        assert!(!copy.is_finished());
+        Self { node, stored, to, copy }
+    }
+}
+
+fn append_to(extent: ExtentId, len: u64) -> AppendRequest {
+    let (epoch, durability) = (ONE, Durability::Durable);
+    let payloads = vec![vec![payload(98, len)]];
+    AppendRequest { extent, epoch, offset: 0, payloads, durability }
+}
+
+#[test]
+fn an_append_to_an_extent_that_is_copied_is_refused_at_once() {
+    run(async {
+        let Stalled { node, copy, .. } = Stalled::new().await;
+        for len in [100, 200_000] {
+            let refused = at_once(node.append(append_to(COPIED, len))).await;
+            assert!(matches!(refused, Err(Error::Sealed { .. })), "{refused:?}");
+        }
+        assert!(!copy.is_finished());
+    });
+}
+
+#[test]
+fn an_append_to_a_sealed_extent_waits_for_no_turn() {
+    run(async {
+        let sims = [1, 2].map(|seed| SimDisk::new(seed, DISK_BYTES));
+        let (node, _) = used(&sims).await;
+        let home = node.home(COPIED).unwrap();
+        let _compaction = home.extent.turn.lock().await;
+        let refused = at_once(node.append(append_to(COPIED, 100))).await;
+        assert!(matches!(refused, Err(Error::Sealed { .. })), "{refused:?}");
+    });
+}
+
+#[test]
+fn a_fence_of_an_extent_that_is_copied_is_answered() {
+    run(async {
+        let Stalled { node, stored, to, copy } = Stalled::new().await;
+        at_once(node.fence(COPIED, Epoch::new(9))).await.unwrap();
+        assert!(!copy.is_finished());
+        assert!(copy.await.unwrap().unwrap() > Some(LEN));
+        all_there(&to, &[(COPIED, stored[&COPIED])].into()).await;
+    });
+}
+
+#[test]
+fn a_copy_whose_disk_stalls_ends_when_its_node_stops() {
+    run(async {
+        let Stalled { node, copy, .. } = Stalled::new().await;
+        at_once(node.shutdown()).await;
+        at_once(node.env.tasks.shutdown()).await;
+        let ended = copy.await.unwrap();
+        assert!(matches!(ended, Err(Error::Ended { .. })), "{ended:?}");
+    });
+}
+
+#[test]
+fn an_extent_that_is_copied_can_be_removed_or_moved() {
+    run(async {
+        let Stalled { node, copy, .. } = Stalled::new().await;
+        at_once(node.remove(COPIED)).await.unwrap();
+        copy.await.unwrap().unwrap();
+        let Stalled { node, stored, to, copy } = Stalled::new().await;
+        let disk = node.home(COPIED).unwrap().store.number;
+        assert!(node.set_draining(disk, true));
+        assert_eq!(at_once(node.drain(disk)).await.unwrap().left, 0);
+        assert!(copy.await.unwrap().unwrap() > Some(LEN));
+        all_there(&to, &[(COPIED, stored[&COPIED])].into()).await;
+    });
+}
+
+/// Copies an extent of eight frames, of which some are freed `after` the copy began, and perhaps
+/// compacts it. Returns whether the copy had ended before.
+async fn free_meanwhile(after: Duration, compact: bool) -> bool {
+    const FRAME: u64 = 300_000;
+    let sim = SimDisk::new(1, DISK_BYTES);
+    let node = open(vec![sim.disk()]).await.unwrap();
+    node.create(COPIED, ExtentKind::Data, ONE).await.unwrap();
+    let mut stored = Vec::new();
+    let mut offset = 0;
+    for seed in 0..8 {
+        let payloads = vec![vec![payload(seed, FRAME)]];
+        let request = AppendRequest { offset, payloads, ..append_to(COPIED, 1) };
+        let appended = node.append(request).await.unwrap();
+        offset = appended.end;
+        stored.push(appended.locations[0]);
+    }
+    node.seal(COPIED, ONE).await.unwrap();
+    let to = target(SimDisk::new(2, DISK_BYTES).disk(), &node).await.unwrap();
+    let (from, into) = (Arc::clone(&node), Arc::clone(&to));
+    let copy = env(6).tasks.spawn("test", async move { from.copy_to(COPIED, &into, None).await });
+    tokio::time::sleep(after).await;
+    let ended = copy.is_finished();
+    let freed = [0, 3, 4, 6, 7];
+    let locations: Vec<Location> = freed.iter().map(|number| stored[*number]).collect();
+    at_once(node.free(&locations)).await.unwrap();
+    if compact {
+        let home = node.home(COPIED).unwrap();
+        at_once(home.store.compact_if_sparse(&home.extent)).await.unwrap();
+    }
+    copy.await.unwrap().unwrap();
+    for (seed, location) in stored.iter().enumerate().filter(|(seed, _)| !freed.contains(seed)) {
+        let read = to.read(location, 0..FRAME).await;
+        let read = read.unwrap_or_else(|error| panic!("{after:?}: frame {seed}: {error}"));
+        assert_eq!(Bytes::from(read.concat()), payload(seed as u64, FRAME), "{after:?}");
+    }
+    assert_eq!(to.scrub(COPIED).await.unwrap().corrupt, vec![], "{after:?}");
+    assert_eq!(node.copy_to(COPIED, &to, None).await.unwrap(), Some(0), "{after:?}: it was all");
+    ended
+}
+
+#[test]
+fn what_is_freed_while_it_is_copied_is_in_the_copy_whole_or_not_at_all() {
+    for compact in [false, true] {
+        let ended = |ms| run(free_meanwhile(Duration::from_millis(ms), compact));
+        assert!(!ended(0));
+        assert!((1..400).any(ended), "the copy never ended");
     }
 }

@@ -6,6 +6,7 @@
 //! not a blob without its container, which other partitions have.
 
 use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,16 +20,20 @@ use crate::index::engine::{CutPartition, Failed, KeptExtents, Partition, Paused}
 use crate::index::fleet::Fleet;
 use crate::index::host::Closed;
 use crate::index::map::{PARTITION_PREFIX, PartitionDescriptor};
+use crate::types::PartitionId;
 
 /// Tries, with partitions that change meanwhile or do not stand still in time.
 const TRIES: u32 = 8;
-/// How long partitions stand still at most in the first try; twice as long in each later one. A
-/// merge that also has partitions stand still may wait for one of these, and they for it.
-const PAUSE_MAX: Duration = Duration::from_millis(500);
-/// The longest.
-const PAUSE_LIMIT: Duration = Duration::from_secs(8);
-/// Between two tries.
-const AGAIN: Duration = Duration::from_millis(200);
+/// How long one partition may take to stand still alone, while all others go on. When a cut has
+/// taken as long as this it is not tried again.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// How long partitions stand still at most, in each try. A merge that also has partitions stand
+/// still may wait for one of these, and they for it.
+const PAUSE_MAX: Duration = Duration::from_secs(1);
+/// How much of that they may take until all of them do.
+const STAND_STILL_MAX: Duration = Duration::from_millis(500);
+/// Between two tries. Partitions commit meanwhile.
+const AGAIN: Duration = Duration::from_secs(1);
 
 /// All partitions as of one instant. Until it is dropped none of their logs and runs is removed.
 #[derive(Debug)]
@@ -46,14 +51,15 @@ pub struct ConsistentCut {
 
 impl Fleet {
     /// Makes a consistent cut. No partition commits anything meanwhile, which takes about as long
-    /// as one commit does.
+    /// as one commit does, and 1 s at most in a try. Each partition stands still alone before, so
+    /// that all others need not wait for one that does not.
     ///
     /// # Errors
     /// [`Error::Quarantined`]: a partition cannot be read. [`Error::Unavailable`]: to be tried
-    /// again later.
+    /// again later. It names the partitions that did not stand still.
     pub async fn consistent_cut(&self) -> Result<ConsistentCut, Error> {
         let clock = Arc::clone(&self.parts()?.env.clock);
-        let mut patience = PAUSE_MAX;
+        let began = clock.monotonic();
         let mut failed = Error::Unavailable("no partition is open".into());
         for _ in 0..TRIES {
             let closed: Vec<Closed> =
@@ -64,25 +70,37 @@ impl Fleet {
             let made = tokio::select! {
                 biased;
                 () = self.stop.cancelled() => return Err(Error::Unavailable("it stops".into())),
-                made = self.try_cut() => made,
-                () = clock.sleep(patience) => {
-                    Err(Error::Unavailable("partitions are busy or their disks stall".into()))
-                }
+                made = self.probe_and_cut() => made,
             };
             match made {
                 Ok(cut) => return Ok(cut),
                 Err(error) => failed = error,
             }
-            patience = patience.saturating_mul(2).min(PAUSE_LIMIT);
+            if clock.monotonic().saturating_sub(began) >= PATIENCE {
+                break;
+            }
             clock.sleep(AGAIN).await;
         }
         Err(failed)
     }
 
+    async fn probe_and_cut(&self) -> Result<ConsistentCut, Error> {
+        let clock = Arc::clone(&self.parts()?.env.clock);
+        drop(self.pause_all(PATIENCE, Together::No).await?);
+        tokio::select! {
+            biased;
+            made = self.try_cut() => made,
+            () = clock.sleep(PAUSE_MAX) => {
+                let slow = "the coordinator or the list of extents took too long to read";
+                Err(Error::Unavailable(slow.into()))
+            }
+        }
+    }
+
     async fn try_cut(&self) -> Result<ConsistentCut, Error> {
         let parts = self.parts()?;
         let began = parts.env.clock.monotonic();
-        let paused = self.pause_all().await?;
+        let paused = self.pause_all(STAND_STILL_MAX, Together::Yes).await?;
         let found = parts.coordinator.range(b"").await;
         let unread = |error: coordinator::Error| Error::Unavailable(error.to_string());
         let found = found.map_err(unread)?.entries;
@@ -102,8 +120,13 @@ impl Fleet {
         Ok(ConsistentCut { rows, partitions, extents, pause, _kept: kept })
     }
 
-    /// Has all partitions stand still.
-    async fn pause_all(&self) -> Result<Vec<Paused>, Error> {
+    /// Has all partitions stand still, all until the answer is dropped or each for a moment.
+    async fn pause_all(
+        &self,
+        patience: Duration,
+        together: Together,
+    ) -> Result<Vec<Paused>, Error> {
+        let clock = Arc::clone(&self.parts()?.env.clock);
         let open: Vec<(&_, Arc<Partition>)> = self
             .hosts
             .iter()
@@ -112,21 +135,46 @@ impl Fleet {
         let (found, mut answers) = mpsc::channel(open.len().max(1));
         for (host, partition) in &open {
             let (found, partition) = (found.clone(), Arc::clone(partition));
+            let id = partition.core.id;
             // In a task, since it must not be cancelled. If nobody waits for it any more, the
             // partition goes on at once.
-            let pausing = async move { drop(found.send(partition.pause().await).await) };
+            let pausing = async move { drop(found.send((id, partition.pause().await)).await) };
             drop(host.shared.parts.env.tasks.spawn("pause partition", pausing));
         }
         drop(found);
+        let mut late: BTreeSet<PartitionId> = open.iter().map(|(_, one)| one.core.id).collect();
         let mut paused = Vec::new();
-        while let Some(one) = answers.recv().await {
-            paused.push(one.map_err(|failed: Failed| Error::from(failed))?);
-        }
-        if paused.len() < open.len() {
-            return Err(Error::Unavailable("a partition did not stand still".into()));
+        let mut timeout = clock.sleep(patience);
+        while !late.is_empty() {
+            let answer = tokio::select! {
+                biased;
+                answer = answers.recv() => answer,
+                () = &mut timeout => None,
+            };
+            let Some((id, one)) = answer else { return Err(busy(&late)) };
+            let one = one.map_err(|failed: Failed| Error::from(failed))?;
+            late.remove(&id);
+            match together {
+                Together::Yes => paused.push(one),
+                Together::No => drop(one),
+            }
         }
         Ok(paused)
     }
+}
+
+/// Whether partitions that stand still wait for the others.
+#[derive(Clone, Copy, Debug)]
+enum Together {
+    Yes,
+    No,
+}
+
+/// The answer when these partitions did not stand still in time.
+fn busy(late: &BTreeSet<PartitionId>) -> Error {
+    let names: Vec<String> = late.iter().map(ToString::to_string).collect();
+    let names = names.join(", ");
+    Error::Unavailable(format!("partition {names} is busy or its disk stalls; try again later"))
 }
 
 /// Whether these are the partitions of the coordinator's map.

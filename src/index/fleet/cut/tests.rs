@@ -103,3 +103,65 @@ async fn logs_and_runs_of_a_cut_stay_until_it_is_dropped() {
     assert!(settle().await < named.len(), "nothing keeps them any more");
     fleet.shutdown().await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_partition_that_never_stands_still_stops_no_other_and_is_named() {
+    let world = World::empty();
+    let (fleet, partitions) = two(&world).await;
+    // Whoever else wants the second partition to stand still waits for this.
+    let stuck = partitions[1].pause().await.unwrap();
+    let (longest, refused) = slowest_write(&fleet, &partitions[0]).await;
+    assert!(longest <= PAUSE_MAX, "{longest:?}");
+    let Err(Error::Unavailable(why)) = refused else { panic!("{refused:?}") };
+    assert!(why.contains(&format!("partition {}", partitions[1].core.id)), "{why}");
+    drop(stuck);
+    fleet.consistent_cut().await.unwrap();
+    fleet.shutdown().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_partition_that_often_stands_still_for_long_stops_no_other_for_long() {
+    let world = World::empty();
+    let (fleet, partitions) = two(&world).await;
+    let often = Arc::clone(&partitions[1]);
+    let merges = async {
+        loop {
+            let held = often.pause().await.unwrap();
+            tokio::time::sleep(Duration::from_secs(3)).await;
+            drop(held);
+        }
+    };
+    let (longest, refused) = tokio::select! {
+        biased;
+        () = merges => unreachable!("it never ends"),
+        seen = slowest_write(&fleet, &partitions[0]) => seen,
+    };
+    assert!(longest <= PAUSE_MAX, "{longest:?}");
+    assert!(longest >= STAND_STILL_MAX / 2, "it was stopped at all: {longest:?}");
+    let Err(Error::Unavailable(why)) = refused else { panic!("{refused:?}") };
+    assert!(why.contains(&format!("partition {}", partitions[1].core.id)), "{why}");
+    fleet.shutdown().await;
+}
+
+/// Tries a cut while one partition is written to. Returns the time of the slowest write.
+async fn slowest_write(
+    fleet: &Fleet,
+    partition: &Partition,
+) -> (Duration, Result<ConsistentCut, Error>) {
+    let clock = Arc::clone(&fleet.parts().unwrap().env.clock);
+    let mut longest = Duration::ZERO;
+    let writes = async {
+        for number in 0.. {
+            let began = clock.monotonic();
+            partition.apply(put("a", &u64::to_string(&number))).await.unwrap();
+            longest = longest.max(clock.monotonic() - began);
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    };
+    let made = tokio::select! {
+        biased;
+        () = writes => unreachable!("it never ends"),
+        made = fleet.consistent_cut() => made,
+    };
+    (longest, made)
+}
