@@ -22,18 +22,21 @@ use crate::index::host::Closed;
 use crate::index::map::{PARTITION_PREFIX, PartitionDescriptor};
 use crate::types::PartitionId;
 
-/// Tries, with partitions that change meanwhile or do not stand still in time.
-const TRIES: u32 = 8;
-/// How long one partition may take to stand still alone, while all others go on. When a cut has
-/// taken as long as this it is not tried again.
+/// How long one partition may take to stand still alone, while all others go on.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// How long partitions stand still at most, in each try. A merge that also has partitions stand
-/// still may wait for one of these, and they for it.
-const PAUSE_MAX: Duration = Duration::from_secs(1);
-/// How much of that they may take until all of them do.
-const STAND_STILL_MAX: Duration = Duration::from_millis(500);
-/// Between two tries. Partitions commit meanwhile.
-const AGAIN: Duration = Duration::from_secs(1);
+/// How long partitions stand still at most in the first try; twice as long in each later one. A
+/// merge that also has partitions stand still may wait for one of these, and they for it. Half of
+/// that they may take until all of them do.
+const PAUSE_FIRST: Duration = Duration::from_secs(1);
+/// The longest.
+const PAUSE_MAX: Duration = Duration::from_secs(4);
+/// Between the first two tries; twice as long after each later one. Partitions commit meanwhile.
+const AGAIN_FIRST: Duration = Duration::from_secs(1);
+/// The longest.
+const AGAIN_MAX: Duration = Duration::from_secs(16);
+/// When a cut has taken as long as this it is not tried again. On a busy machine or a slow disk many
+/// tries may fail.
+const GIVE_UP: Duration = Duration::from_secs(300);
 
 /// All partitions as of one instant. Until it is dropped none of their logs and runs is removed.
 #[derive(Debug)]
@@ -51,56 +54,64 @@ pub struct ConsistentCut {
 
 impl Fleet {
     /// Makes a consistent cut. No partition commits anything meanwhile, which takes about as long
-    /// as one commit does, and 1 s at most in a try. Each partition stands still alone before, so
-    /// that all others need not wait for one that does not.
+    /// as one commit does, and [`PAUSE_MAX`] at most in a try. Each partition stands still alone
+    /// before, so that all others need not wait for one that does not.
     ///
     /// # Errors
     /// [`Error::Quarantined`]: a partition cannot be read. [`Error::Unavailable`]: to be tried
     /// again later. It names the partitions that did not stand still.
     pub async fn consistent_cut(&self) -> Result<ConsistentCut, Error> {
+        tokio::select! {
+            biased;
+            () = self.stop.cancelled() => Err(Error::Unavailable("it stops".into())),
+            made = self.cut_in_time() => made,
+        }
+    }
+
+    async fn cut_in_time(&self) -> Result<ConsistentCut, Error> {
         let clock = Arc::clone(&self.parts()?.env.clock);
         let began = clock.monotonic();
-        let mut failed = Error::Unavailable("no partition is open".into());
-        for _ in 0..TRIES {
+        let (mut pause, mut again) = (PAUSE_FIRST, AGAIN_FIRST);
+        loop {
             let closed: Vec<Closed> =
                 self.hosts.iter().flat_map(|host| host.opened.closed()).collect();
             if let Some(out) = closed.iter().find(|one| one.is_quarantined()) {
                 return Err(Error::Quarantined(out.descriptor.id));
             }
-            let made = tokio::select! {
-                biased;
-                () = self.stop.cancelled() => return Err(Error::Unavailable("it stops".into())),
-                made = self.probe_and_cut() => made,
-            };
-            match made {
+            let began_try = clock.monotonic();
+            let error = match self.probe_and_cut(pause).await {
                 Ok(cut) => return Ok(cut),
-                Err(error) => failed = error,
+                Err(error) => error,
+            };
+            let now = clock.monotonic();
+            let stuck = now.saturating_sub(began_try) >= PATIENCE;
+            if stuck || now.saturating_sub(began) >= GIVE_UP {
+                return Err(error);
             }
-            if clock.monotonic().saturating_sub(began) >= PATIENCE {
-                break;
-            }
-            clock.sleep(AGAIN).await;
+            tracing::warn!(%error, wait = ?again, "no cut of all partitions yet: trying again");
+            clock.sleep(again).await;
+            again = again.saturating_mul(2).min(AGAIN_MAX);
+            pause = pause.saturating_mul(2).min(PAUSE_MAX);
         }
-        Err(failed)
     }
 
-    async fn probe_and_cut(&self) -> Result<ConsistentCut, Error> {
+    async fn probe_and_cut(&self, pause: Duration) -> Result<ConsistentCut, Error> {
         let clock = Arc::clone(&self.parts()?.env.clock);
         drop(self.pause_all(PATIENCE, Together::No).await?);
         tokio::select! {
             biased;
-            made = self.try_cut() => made,
-            () = clock.sleep(PAUSE_MAX) => {
+            made = self.try_cut(pause / 2) => made,
+            () = clock.sleep(pause) => {
                 let slow = "the coordinator or the list of extents took too long to read";
                 Err(Error::Unavailable(slow.into()))
             }
         }
     }
 
-    async fn try_cut(&self) -> Result<ConsistentCut, Error> {
+    async fn try_cut(&self, patience: Duration) -> Result<ConsistentCut, Error> {
         let parts = self.parts()?;
         let began = parts.env.clock.monotonic();
-        let paused = self.pause_all(STAND_STILL_MAX, Together::Yes).await?;
+        let paused = self.pause_all(patience, Together::Yes).await?;
         let found = parts.coordinator.range(b"").await;
         let unread = |error: coordinator::Error| Error::Unavailable(error.to_string());
         let found = found.map_err(unread)?.entries;

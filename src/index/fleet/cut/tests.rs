@@ -111,7 +111,7 @@ async fn a_partition_that_never_stands_still_stops_no_other_and_is_named() {
     // Whoever else wants the second partition to stand still waits for this.
     let stuck = partitions[1].pause().await.unwrap();
     let (longest, refused) = slowest_write(&fleet, &partitions[0]).await;
-    assert!(longest <= PAUSE_MAX, "{longest:?}");
+    assert!(longest <= PAUSE_FIRST, "{longest:?}");
     let Err(Error::Unavailable(why)) = refused else { panic!("{refused:?}") };
     assert!(why.contains(&format!("partition {}", partitions[1].core.id)), "{why}");
     drop(stuck);
@@ -119,35 +119,67 @@ async fn a_partition_that_never_stands_still_stops_no_other_and_is_named() {
     fleet.shutdown().await;
 }
 
+/// The time of the slowest write, and the cut.
+type Seen = (Duration, Result<ConsistentCut, Error>);
+
+/// Has a partition stand still again and again, each time for so long, as merges would.
+async fn hold_often(partition: Arc<Partition>, each: Duration, times: usize) {
+    for _ in 0..times {
+        let held = partition.pause().await.unwrap();
+        tokio::time::sleep(each).await;
+        drop(held);
+    }
+}
+
+/// The slowest write to one partition, and the cut, while another one is held so.
+async fn slowest_while_held(fleet: &Fleet, all: &[Arc<Partition>], each: Duration) -> Seen {
+    tokio::select! {
+        biased;
+        () = hold_often(Arc::clone(&all[1]), each, usize::MAX) => unreachable!("it never ends"),
+        seen = slowest_write(fleet, &all[0]) => seen,
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_partition_that_often_stands_still_for_long_stops_no_other_for_long() {
     let world = World::empty();
     let (fleet, partitions) = two(&world).await;
-    let often = Arc::clone(&partitions[1]);
-    let merges = async {
-        loop {
-            let held = often.pause().await.unwrap();
-            tokio::time::sleep(Duration::from_secs(3)).await;
-            drop(held);
-        }
-    };
-    let (longest, refused) = tokio::select! {
-        biased;
-        () = merges => unreachable!("it never ends"),
-        seen = slowest_write(&fleet, &partitions[0]) => seen,
-    };
+    let clock = Arc::clone(&fleet.parts().unwrap().env.clock);
+    let began = clock.monotonic();
+    let seen = slowest_while_held(&fleet, &partitions, Duration::from_secs(3)).await;
+    let (longest, refused) = seen;
     assert!(longest <= PAUSE_MAX, "{longest:?}");
-    assert!(longest >= STAND_STILL_MAX / 2, "it was stopped at all: {longest:?}");
+    assert!(longest > PAUSE_FIRST, "later tries take longer: {longest:?}");
     let Err(Error::Unavailable(why)) = refused else { panic!("{refused:?}") };
     assert!(why.contains(&format!("partition {}", partitions[1].core.id)), "{why}");
+    let tried = clock.monotonic() - began;
+    assert!(tried >= GIVE_UP, "{tried:?}");
+    fleet.shutdown().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn partitions_that_are_slow_to_stand_still_get_more_time_in_later_tries() {
+    let world = World::empty();
+    let (fleet, partitions) = two(&world).await;
+    let each = PAUSE_FIRST / 2 + Duration::from_millis(300);
+    let (longest, made) = slowest_while_held(&fleet, &partitions, each).await;
+    assert_eq!(made.unwrap().partitions.len(), 2);
+    assert!(longest <= PAUSE_MAX, "{longest:?}");
+    fleet.shutdown().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cut_is_tried_until_a_busy_time_is_over() {
+    let world = World::empty();
+    let (fleet, partitions) = two(&world).await;
+    let busy = hold_often(Arc::clone(&partitions[1]), Duration::from_secs(3), 30);
+    let ((), made) = tokio::join!(busy, fleet.consistent_cut());
+    assert_eq!(made.unwrap().partitions.len(), 2);
     fleet.shutdown().await;
 }
 
 /// Tries a cut while one partition is written to. Returns the time of the slowest write.
-async fn slowest_write(
-    fleet: &Fleet,
-    partition: &Partition,
-) -> (Duration, Result<ConsistentCut, Error>) {
+async fn slowest_write(fleet: &Fleet, partition: &Partition) -> Seen {
     let clock = Arc::clone(&fleet.parts().unwrap().env.clock);
     let mut longest = Duration::ZERO;
     let writes = async {
