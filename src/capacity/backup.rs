@@ -29,6 +29,12 @@ impl CapacityNode {
         self.out
     }
 
+    /// Whether the node is being stopped. What it is asked for now ends early.
+    #[must_use]
+    pub fn is_stopping(&self) -> bool {
+        self.stop.is_cancelled() || self.env.tasks.stopping().is_cancelled()
+    }
+
     /// Seals an extent for good, whoever writes to it. One that is sealed or gone stays so.
     ///
     /// # Errors

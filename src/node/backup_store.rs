@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::PoisonError;
+use std::time::Duration;
 
 use serde_json::json;
 use tokio::runtime::Handle;
@@ -20,6 +21,8 @@ use super::backup::Step;
 use super::backup::Summary;
 
 const RUNNING: &str = "running";
+/// How long a node that stops waits for its backup to let go of the directory.
+const LET_GO: Duration = Duration::from_secs(2);
 
 /// Makes the backups of one node; cheap to clone.
 #[derive(Clone, Debug)]
@@ -57,15 +60,15 @@ impl NodeBackups {
         let stop = self.env.tasks.stopping();
         let made = tokio::select! {
             biased;
-            made = backup::backup(&self.source, &directory, &self.env, progress) => Some(made),
-            () = stop.cancelled() => None,
+            made = backup::backup(&self.source, &directory, &self.env, progress) => made,
+            () = stop.cancelled() => Err(BackupError::Stops),
         };
         self.end(&directory.display().to_string(), made);
     }
 
-    fn end(&self, directory: &str, made: Option<Result<Summary, BackupError>>) {
+    fn end(&self, directory: &str, made: Result<Summary, BackupError>) {
         match made {
-            Some(Ok(summary)) => {
+            Ok(summary) => {
                 let (extents, copied_bytes) = (summary.extents, summary.copied_bytes);
                 tracing::info!(directory, extents, copied_bytes, "backup complete");
                 self.change(|view| {
@@ -73,18 +76,18 @@ impl NodeBackups {
                     view.summary = Some(json!(summary));
                 });
             }
-            failed => {
-                let error = match failed {
-                    Some(Err(error)) => error.to_string(),
-                    Some(Ok(_)) | None => "the node stops: run the command again".to_owned(),
-                };
-                tracing::error!(directory, error, "the backup is not complete");
-                self.change(|view| {
-                    view.state = "failed".to_owned();
-                    view.error = Some(error);
-                });
+            Err(error) => {
+                tracing::error!(directory, %error, "the backup is not complete");
+                self.failed(error.to_string());
             }
         }
+    }
+
+    fn failed(&self, error: String) {
+        self.change(|view| {
+            view.state = "failed".to_owned();
+            view.error = Some(error);
+        });
     }
 }
 
@@ -117,19 +120,27 @@ impl BackupControl for NodeBackups {
 }
 
 impl NodeBackups {
-    /// Makes a backup; one whose task panics has failed too.
+    /// Makes a backup; one whose task panics has failed too. When the node stops it is not waited
+    /// for beyond [`LET_GO`]: its directory may be on a mount that does not answer any more.
     async fn watched(self, directory: PathBuf) {
         let (this, shown) = (self.clone(), directory.display().to_string());
-        // On a thread of its own: the compiler does not see that the future may change threads.
+        // On a thread of its own: the compiler does not see that the future may change threads, and
+        // files of the directory are read and written on it.
         let runtime = Handle::current();
         let work = move || runtime.block_on(this.make(directory));
         let task = self.env.tasks.spawn_blocking("backup", work);
-        if task.await.is_err() {
-            self.change(|view| {
-                view.state = "failed".to_owned();
-                view.error = Some("its task panicked: the server's log says why".to_owned());
-            });
-            tracing::error!(directory = shown, "the backup's task panicked");
+        let (stop, clock) = (self.env.tasks.stopping(), Arc::clone(&self.env.clock));
+        let hangs = async {
+            stop.cancelled().await;
+            clock.sleep(LET_GO).await;
+        };
+        tokio::select! {
+            biased;
+            ended = task => if ended.is_err() {
+                self.failed("its task panicked: the server's log says why".to_owned());
+                tracing::error!(directory = shown, "the backup's task panicked");
+            },
+            () = hangs => self.end(&shown, Err(BackupError::Stops)),
         }
     }
 }

@@ -76,5 +76,7 @@ pub mod signals;
 pub mod size;
 pub mod storage;
 pub mod switch;
+#[cfg(test)]
+mod testing;
 pub mod tls;
 pub mod variables;

@@ -6,7 +6,6 @@ use std::ops::Range;
 use std::path::Path;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 use crate::capacity;
 use crate::capacity::Capacity;
@@ -27,10 +26,8 @@ use super::source::Source;
 
 /// The journal of a backup: little is written to it.
 const JOURNAL_BYTES: u64 = 256 << 10;
-/// Bytes a second that are copied while the node serves, as for a drain.
-const SERVING_PACE: u64 = 64 << 20;
 
-/// How fast extents are copied, and what the copy is for.
+/// What the copy is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Pace {
     /// While the node serves.
@@ -44,13 +41,6 @@ pub(super) enum Pace {
 impl Pace {
     pub(super) fn of(from: &Source) -> Self {
         if from.is_served() { Self::Serving } else { Self::Stopped }
-    }
-
-    async fn wait(self, env: &Env, copied: u64) {
-        if self == Self::Serving {
-            let ms = copied.saturating_mul(1000) / SERVING_PACE;
-            env.clock.sleep(Duration::from_millis(ms)).await;
-        }
     }
 
     /// Of the disk of the copy.
@@ -86,13 +76,14 @@ impl Target {
         BackupError::Target { path: self.path.clone(), error: error.to_string() }
     }
 
-    fn not_copied(&self, extent: ExtentId, error: capacity::Error) -> BackupError {
+    /// Why an extent of `from` could not be copied to it.
+    fn not_copied(&self, from: &Source, extent: ExtentId, error: capacity::Error) -> BackupError {
         if matches!(error, capacity::Error::Full) {
             BackupError::Full(self.path.clone())
         } else if matches!(error, capacity::Error::Poisoned { .. }) {
             self.failed(&"a write failed; the log of the program says why")
         } else {
-            BackupError::Damaged { extent, error }
+            from.not_read(extent, error)
         }
     }
 }
@@ -108,7 +99,7 @@ pub(super) async fn copy(
     let opened = CapacityNode::open(vec![disk], own.clone(), config, metrics).await;
     let capacity = opened.map_err(|error| open_failed(&[to.to_owned()], error))?;
     let target = Target { path: to.to_owned(), capacity, env: own };
-    let done = copy_to(&target, from, contents, how).await;
+    let done = copy_to(&target, from, contents, how.1).await;
     target.capacity.shutdown().await;
     target.env.tasks.shutdown().await;
     done
@@ -118,11 +109,11 @@ async fn copy_to(
     target: &Target,
     from: &Source,
     contents: &Contents,
-    (pace, progress): (Pace, Progress),
+    progress: Progress,
 ) -> Result<Step, BackupError> {
     let extents_total = contents.index.len() + contents.data.len();
     let step = Step { extents_total, ..Step::default() };
-    let mut copying = Copying { target, from, pace, progress, step, gone: BTreeSet::new() };
+    let mut copying = Copying { target, from, progress, step, gone: BTreeSet::new() };
     let mut stale: BTreeSet<ExtentId> =
         target.capacity.extents().await.into_iter().map(|info| info.extent).collect();
     stale.retain(|extent| !contents.index.contains(extent) && !contents.data.contains(extent));
@@ -153,7 +144,6 @@ async fn copy_to(
 struct Copying<'a> {
     target: &'a Target,
     from: &'a Source,
-    pace: Pace,
     progress: Progress,
     step: Step,
     /// Extents that were there when the list was made, and no longer when they were to be copied.
@@ -179,15 +169,13 @@ impl Copying<'_> {
                     if copied.is_none() {
                         self.gone.insert(extent);
                     }
-                    let copied = copied.unwrap_or(0);
-                    self.step.copied_bytes += copied;
+                    self.step.copied_bytes += copied.unwrap_or(0);
                     self.step.extents += 1;
-                    self.pace.wait(&self.target.env, copied).await;
                 }
                 Err(error @ capacity::Error::Corrupt { .. }) => {
                     damaged.insert(extent, error);
                 }
-                Err(error) => return Err(self.target.not_copied(extent, error)),
+                Err(error) => return Err(self.target.not_copied(self.from, extent, error)),
             }
         }
         (self.progress)(self.step);

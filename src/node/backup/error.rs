@@ -66,6 +66,12 @@ pub enum BackupError {
     /// The node is to be told a name that is no text.
     #[error("{0} is not UTF-8: name another directory, or stop the node and use --stopped")]
     NotText(PathBuf),
+    /// The node, or the program that copies, stops.
+    #[error("the node stops: run the command again")]
+    Stops,
+    /// What copied an extent panicked.
+    #[error("the copy of extent {0} ended early: the log of the program says why")]
+    Ended(ExtentId),
     /// An extent of the store is damaged.
     #[error(
         "extent {extent} of the store cannot be copied: {error}; `blockyard check` says which \

@@ -166,7 +166,19 @@ impl Source {
             let found = disks.iter().find(|info| info.disk == disk);
             BackupError::DiskStopped(found.map_or(disk, |info| info.number))
         } else {
+            self.not_read(extent, error)
+        }
+    }
+
+    /// Why an extent could not be read.
+    pub(super) fn not_read(&self, extent: ExtentId, error: capacity::Error) -> BackupError {
+        if !matches!(error, capacity::Error::Ended { .. }) {
             BackupError::Damaged { extent, error }
+        } else if self.capacity.is_stopping() {
+            BackupError::Stops
+        } else {
+            // Its task panicked.
+            BackupError::Ended(extent)
         }
     }
 

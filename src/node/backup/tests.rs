@@ -3,6 +3,7 @@
 #![expect(clippy::disallowed_methods, reason = "tests damage and remove files")]
 
 mod refusals;
+mod stopping;
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
@@ -22,9 +23,6 @@ use crate::capacity::Durability;
 use crate::capacity::ExtentKind;
 use crate::coordinator::Coordinator;
 use crate::coordinator::Op;
-use crate::env::OsClock;
-use crate::env::OsRand;
-use crate::env::Tasks;
 use crate::index;
 use crate::index::Write;
 use crate::node::assembly::Assembly;
@@ -32,11 +30,10 @@ use crate::node::assembly::Base;
 use crate::node::assembly::IndexPlan;
 use crate::node::backup_store::NodeBackups;
 use crate::node::check;
-use crate::node::config::Config;
 use crate::node::config::master_key_beside;
-use crate::node::settings::Settings;
-use crate::node::size::Size;
 use crate::node::storage::coordinator_copy;
+use crate::node::testing::config;
+use crate::node::testing::env;
 use crate::reclaim::cursor::KEY as AUDIT_CURSOR;
 use crate::telemetry::Registry;
 use crate::types::AccountId;
@@ -47,10 +44,6 @@ use crate::types::RoutingKey;
 
 /// Bytes of each extent that [`Running::content`] makes.
 const CONTENT: usize = 300_000;
-
-fn env() -> Env {
-    Env { clock: Arc::new(OsClock::new()), rand: Arc::new(OsRand), tasks: Tasks::new() }
-}
 
 fn silent() -> Progress {
     Arc::new(|_| ())
@@ -66,13 +59,7 @@ struct Running {
 impl Running {
     async fn start(data: &Path) -> Result<Self, NodeError> {
         let env = env();
-        let settings = Settings {
-            data: Some(vec![data.to_owned()]),
-            journal_bytes: Some(Size::new(1 << 20)),
-            scrub_bytes_per_second: Some(Size::new(0)),
-            ..Settings::default()
-        };
-        let config = Config::from_settings(settings).unwrap();
+        let config = config(data);
         let is_new = Storage::is_new(&config.data);
         let storage = Storage::open(&config, &env, CapacityMetrics::default()).await?;
         let (key, coordinator) =

@@ -3,20 +3,12 @@
 use crate::capacity::AppendRequest;
 use crate::capacity::Durability;
 use crate::capacity::ExtentKind;
-use crate::env::OsClock;
-use crate::env::OsRand;
-use crate::env::Tasks;
-use crate::node::config::Config;
-use crate::node::settings::Settings;
-use crate::node::size::Size;
+use crate::node::testing::config;
+use crate::node::testing::env;
 use crate::types::Epoch;
 use crate::types::ExtentId;
 
 use super::*;
-
-fn env() -> Env {
-    Env { clock: Arc::new(OsClock::new()), rand: Arc::new(OsRand), tasks: Tasks::new() }
-}
 
 async fn checked(data: &Path) -> Result<Report, NodeError> {
     let env = env();
@@ -28,14 +20,8 @@ async fn checked(data: &Path) -> Result<Report, NodeError> {
 /// A store whose extent 1 holds 300,000 bytes of 0x5a.
 async fn make_store(data: &Path) {
     let env = env();
-    let settings = Settings {
-        data: Some(vec![data.to_owned()]),
-        journal_bytes: Some(Size::new(1 << 20)),
-        scrub_bytes_per_second: Some(Size::new(0)),
-        ..Settings::default()
-    };
-    let config = Config::from_settings(settings).unwrap();
-    let storage = Storage::open(&config, &env, capacity::CapacityMetrics::default()).await.unwrap();
+    let storage =
+        Storage::open(&config(data), &env, capacity::CapacityMetrics::default()).await.unwrap();
     let (extent, epoch) = (ExtentId::new(1), Epoch::new(1));
     storage.capacity.create(extent, ExtentKind::Data, epoch).await.unwrap();
     let payloads = vec![vec![vec![0x5a; 300_000].into()]];
