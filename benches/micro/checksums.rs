@@ -1,7 +1,7 @@
 //! Checksums per MiB: what every byte pays on its way in and out.
 
 use blockyard::types::ChunkCipher;
-use blockyard::types::ChunkSealer;
+use blockyard::types::ChunkWriter;
 use blockyard::types::CustomerKey;
 use blockyard::types::Seal;
 use blockyard::types::crc32c;
@@ -62,7 +62,7 @@ fn customer_key_counter_mode_mib(bencher: Bencher<'_, '_>) {
 fn customer_key_seal_mib(bencher: Bencher<'_, '_>) {
     let bytes = vec![7_u8; BYTES];
     bencher.counter(BytesCount::new(BYTES)).bench(|| {
-        let mut sealer = ChunkSealer::new(cipher());
+        let mut sealer = ChunkWriter::new(cipher());
         (sealer.push(divan::black_box(&bytes)), sealer.finish())
     });
 }
@@ -70,7 +70,7 @@ fn customer_key_seal_mib(bencher: Bencher<'_, '_>) {
 /// Opening it.
 #[divan::bench]
 fn customer_key_open_mib(bencher: Bencher<'_, '_>) {
-    let mut sealer = ChunkSealer::new(cipher());
+    let mut sealer = ChunkWriter::new(cipher());
     let mut sealed = sealer.push(&[7_u8; BYTES]);
     sealed.extend(sealer.finish());
     let sealed = [Bytes::from(sealed.concat())];

@@ -10,15 +10,15 @@ use crate::frontend::write::WritePool;
 use crate::protocol::Error;
 use crate::protocol::ErrorCode;
 use crate::protocol::operation::Upload;
-use crate::types::ChunkSealer;
+use crate::types::AUTHENTICATED_CHUNK_BYTES;
+use crate::types::ChunkWriter;
 use crate::types::Crc64;
 use crate::types::Crc64Hasher;
 use crate::types::Md5;
 use crate::types::Md5Hasher;
-use crate::types::SEALED_CHUNK_BYTES;
 
 #[expect(clippy::cast_possible_truncation, reason = "16 KiB")]
-const CHUNK: usize = SEALED_CHUNK_BYTES as usize;
+const CHUNK: usize = AUTHENTICATED_CHUNK_BYTES as usize;
 
 /// Stored content and its checksums.
 #[derive(Debug)]
@@ -71,7 +71,7 @@ impl Hashes {
 }
 
 /// Reads exactly `upload.len` bytes and stores them durably. Nothing refers to them yet: dropping the result frees them.
-/// Checksums are of the plain text; with `sealing` the stored bytes are its sealed chunks.
+/// Checksums are of the plain text; with `sealing` the stored bytes are its authenticated chunks.
 pub(crate) async fn ingest(
     pool: &WritePool,
     body: &mut RequestBody,
@@ -139,7 +139,7 @@ async fn ingest_within(
         return Err(short());
     }
     let (crc64, md5) = hashes.finish(upload)?;
-    if let Some(last) = sealer.as_mut().and_then(ChunkSealer::finish) {
+    if let Some(last) = sealer.as_mut().and_then(ChunkWriter::finish) {
         stream.push(last).await?;
     }
     let stored = stream.finish().await?.under(seal);

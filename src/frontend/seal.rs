@@ -13,12 +13,12 @@ use crate::protocol::Error;
 use crate::protocol::ErrorCode;
 use crate::protocol::operation::BlobPath;
 use crate::types::BlobProperties;
-use crate::types::ChunkSealer;
+use crate::types::ChunkWriter;
 use crate::types::ContentMd5;
 use crate::types::CustomerKey;
 use crate::types::ExtentId;
 use crate::types::Seal;
-use crate::types::sealed_range;
+use crate::types::authenticated_range;
 use crate::types::step_end;
 
 /// Seals what one request brings, under a nonce of its own.
@@ -42,7 +42,7 @@ impl Sealing {
     }
 
     /// Begins a content of `len` bytes.
-    pub(crate) fn begin(&self, len: u64) -> ChunkSealer {
+    pub(crate) fn begin(&self, len: u64) -> ChunkWriter {
         self.sealer(self.seal, len)
     }
 
@@ -55,8 +55,8 @@ impl Sealing {
         sealed
     }
 
-    fn sealer(&self, seal: Seal, len: u64) -> ChunkSealer {
-        ChunkSealer::new(self.key.chunks(&seal, len).expect("the seal was made with this key"))
+    fn sealer(&self, seal: Seal, len: u64) -> ChunkWriter {
+        ChunkWriter::new(self.key.chunks(&seal, len).expect("the seal was made with this key"))
     }
 }
 
@@ -206,7 +206,7 @@ pub(crate) fn cut(piece: Piece, step: u64) -> (Piece, Option<Piece>) {
                 return (wrap(range, *piece), None);
             }
             let first = range.start..end;
-            let sealed = sealed_range(&first, u64::MAX);
+            let sealed = authenticated_range(&first, u64::MAX);
             let (now, rest) = split(*piece, sealed.end - sealed.start);
             (wrap(first, now), rest.map(|rest| wrap(end..range.end, rest)))
         }

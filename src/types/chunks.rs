@@ -1,7 +1,7 @@
 //! Content under customer-provided keys, encrypted and authenticated chunk by chunk (ADR 0025).
 //! A range is read and verified by itself.
 //!
-//! The only file that knows which sealed bytes hold which bytes of the content. Byte layout:
+//! The only file that knows which stored bytes hold which bytes of the content. Byte layout:
 //! `api-spec/encryption.md`.
 
 use std::borrow::Cow;
@@ -18,18 +18,18 @@ use serde::{Deserialize, Serialize};
 use crate::types::CustomerKey;
 use crate::types::Seal;
 
-/// Bytes of a sealed chunk: ciphertext, then its tag. The last chunk of a content is shorter. As
+/// Bytes of an authenticated chunk: ciphertext, then its tag. The last chunk of a content is shorter. As
 /// many bytes as a frame has one checksum for, so that a chunk costs one read of one of these.
-pub const SEALED_CHUNK_BYTES: u64 = 16 << 10;
+pub const AUTHENTICATED_CHUNK_BYTES: u64 = 16 << 10;
 /// Bytes of the tag of a chunk.
 pub const CHUNK_TAG_BYTES: u64 = 16;
 /// Bytes of the content in each chunk but the last.
-pub const CHUNK_BYTES: u64 = SEALED_CHUNK_BYTES - CHUNK_TAG_BYTES;
+pub const CHUNK_BYTES: u64 = AUTHENTICATED_CHUNK_BYTES - CHUNK_TAG_BYTES;
 
 /// What the key of a content is derived for.
 const PURPOSE: &[u8] = b"blockyard content chunks 1";
 
-/// The format of sealed chunks. There is one so far; rows with another are refused.
+/// The format of authenticated chunks. There is one so far; rows with another are refused.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "u8", into = "u8")]
 pub struct ChunkFormat;
@@ -44,28 +44,28 @@ impl TryFrom<u8> for ChunkFormat {
     type Error = &'static str;
 
     fn try_from(number: u8) -> Result<Self, Self::Error> {
-        if number == 1 { Ok(Self) } else { Err("an unknown format of sealed chunks") }
+        if number == 1 { Ok(Self) } else { Err("an unknown format of authenticated chunks") }
     }
 }
 
-/// Bytes that content of `len` bytes takes when it is sealed.
+/// Bytes that content of `len` bytes takes as authenticated chunks.
 #[must_use]
-pub const fn sealed_len(len: u64) -> u64 {
+pub const fn authenticated_len(len: u64) -> u64 {
     len.saturating_add(len.div_ceil(CHUNK_BYTES).saturating_mul(CHUNK_TAG_BYTES))
 }
 
-/// Bytes of the content in `sealed` bytes: the reverse of [`sealed_len`]. A rest that is too short
+/// Bytes of the content in `stored` bytes: the reverse of [`authenticated_len`]. A rest that is too short
 /// for a tag holds nothing.
 #[must_use]
-pub const fn content_len(sealed: u64) -> u64 {
-    let rest = sealed % SEALED_CHUNK_BYTES;
-    sealed / SEALED_CHUNK_BYTES * CHUNK_BYTES + rest.saturating_sub(CHUNK_TAG_BYTES)
+pub const fn content_len(stored: u64) -> u64 {
+    let rest = stored % AUTHENTICATED_CHUNK_BYTES;
+    stored / AUTHENTICATED_CHUNK_BYTES * CHUNK_BYTES + rest.saturating_sub(CHUNK_TAG_BYTES)
 }
 
-/// Which of `sealed` bytes hold the chunks that cover `range` of the content.
+/// Which of `stored` bytes hold the chunks that cover `range` of the content.
 #[must_use]
-pub fn sealed_range(range: &Range<u64>, sealed: u64) -> Range<u64> {
-    let at = |chunk: u64| chunk.saturating_mul(SEALED_CHUNK_BYTES).min(sealed);
+pub fn authenticated_range(range: &Range<u64>, stored: u64) -> Range<u64> {
+    let at = |chunk: u64| chunk.saturating_mul(AUTHENTICATED_CHUNK_BYTES).min(stored);
     at(range.start / CHUNK_BYTES)..at(range.end.div_ceil(CHUNK_BYTES))
 }
 
@@ -73,7 +73,7 @@ pub fn sealed_range(range: &Range<u64>, sealed: u64) -> Range<u64> {
 /// bytes and after one chunk at least.
 #[must_use]
 pub fn step_end(from: u64, step: u64) -> u64 {
-    let chunks = (step / SEALED_CHUNK_BYTES).max(1);
+    let chunks = (step / AUTHENTICATED_CHUNK_BYTES).max(1);
     let first = from / CHUNK_BYTES;
     (first - first % chunks).saturating_add(chunks).saturating_mul(CHUNK_BYTES)
 }
@@ -88,7 +88,7 @@ impl CustomerKey {
     }
 }
 
-/// Seals and opens the chunks of one content. A chunk opens only with its own number, in content of
+/// Encrypts and decrypts the chunks of one content. A chunk opens only with its own number, in content of
 /// the same key, nonce and length.
 pub struct ChunkCipher {
     cipher: Aes256GcmSiv,
@@ -110,7 +110,7 @@ fn nonce(number: u64) -> Nonce {
 
 impl ChunkCipher {
     /// Encrypts chunk `number` in its place and adds its tag.
-    fn seal(&self, number: u64, chunk: &mut Vec<u8>) {
+    fn encrypt(&self, number: u64, chunk: &mut Vec<u8>) {
         let (len, text) = (self.len.to_be_bytes(), chunk.as_mut_slice().into());
         let tag = self
             .cipher
@@ -119,24 +119,24 @@ impl ChunkCipher {
         chunk.extend_from_slice(&tag);
     }
 
-    /// Decrypts `range` of the content from the sealed chunks that cover it, as
-    /// [`sealed_range`] says. `None` when they are not these chunks, unchanged.
+    /// Decrypts `range` of the content from the authenticated chunks that cover it, as
+    /// [`authenticated_range`] says. `None` when they are not these chunks, unchanged.
     #[must_use]
-    pub fn open(&self, range: &Range<u64>, sealed: &[Bytes]) -> Option<Bytes> {
+    pub fn open(&self, range: &Range<u64>, stored: &[Bytes]) -> Option<Bytes> {
         if range.is_empty() || range.end > self.len {
             return None;
         }
-        let sealed = match sealed {
+        let stored = match stored {
             [one] => Cow::Borrowed(&one[..]),
             parts => Cow::Owned(parts.concat()),
         };
-        let covering = sealed_range(range, sealed_len(self.len));
-        if covering.end - covering.start != sealed.len() as u64 {
+        let covering = authenticated_range(range, authenticated_len(self.len));
+        if covering.end - covering.start != stored.len() as u64 {
             return None;
         }
         let first = range.start / CHUNK_BYTES;
-        let mut plain = Vec::with_capacity(sealed.len());
-        for (number, chunk) in (first..).zip(sealed.chunks(index(SEALED_CHUNK_BYTES))) {
+        let mut plain = Vec::with_capacity(stored.len());
+        for (number, chunk) in (first..).zip(stored.chunks(index(AUTHENTICATED_CHUNK_BYTES))) {
             let text = chunk.len().checked_sub(index(CHUNK_TAG_BYTES))?;
             let (text, tag) = chunk.split_at(text);
             let start = plain.len();
@@ -151,49 +151,49 @@ impl ChunkCipher {
     }
 }
 
-/// Seals one content piece by piece. At most a chunk of it is in memory.
+/// Makes authenticated chunks of one content, piece by piece. At most a chunk of it is in memory.
 #[derive(Debug)]
-pub struct ChunkSealer {
+pub struct ChunkWriter {
     cipher: ChunkCipher,
     number: u64,
     chunk: Vec<u8>,
 }
 
-impl ChunkSealer {
+impl ChunkWriter {
     /// Begins a content.
     #[must_use]
     pub const fn new(cipher: ChunkCipher) -> Self {
         Self { cipher, number: 0, chunk: Vec::new() }
     }
 
-    /// The chunks that `piece` completes, sealed.
+    /// The chunks that `piece` completes.
     #[must_use]
     pub fn push(&mut self, mut piece: &[u8]) -> Vec<Bytes> {
-        let mut sealed = Vec::new();
+        let mut chunks = Vec::new();
         while !piece.is_empty() {
             let room = index(CHUNK_BYTES) - self.chunk.len();
             let (fits, rest) = piece.split_at(room.min(piece.len()));
             if self.chunk.capacity() == 0 {
-                let all = index(sealed_len(self.cipher.len.min(CHUNK_BYTES)));
+                let all = index(authenticated_len(self.cipher.len.min(CHUNK_BYTES)));
                 self.chunk.reserve_exact(all.max(fits.len()));
             }
             self.chunk.extend_from_slice(fits);
             if self.chunk.len() == index(CHUNK_BYTES) {
-                sealed.extend(self.finish());
+                chunks.extend(self.finish());
             }
             piece = rest;
         }
-        sealed
+        chunks
     }
 
-    /// The last chunk, sealed; `None` when nothing is left.
+    /// The last chunk; `None` when nothing is left.
     #[must_use]
     pub fn finish(&mut self) -> Option<Bytes> {
         if self.chunk.is_empty() {
             return None;
         }
         let mut chunk = std::mem::take(&mut self.chunk);
-        self.cipher.seal(self.number, &mut chunk);
+        self.cipher.encrypt(self.number, &mut chunk);
         self.number += 1;
         Some(chunk.into())
     }

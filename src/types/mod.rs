@@ -40,8 +40,8 @@ pub use checksum::{
     Crc32c, Crc64, Crc64Combiner, Crc64Hasher, Md5, Md5Hasher, crc32c, crc32c_combine,
 };
 pub use chunks::{
-    CHUNK_BYTES, CHUNK_TAG_BYTES, ChunkCipher, ChunkFormat, ChunkSealer, SEALED_CHUNK_BYTES,
-    content_len, sealed_len, sealed_range, step_end,
+    AUTHENTICATED_CHUNK_BYTES, CHUNK_BYTES, CHUNK_TAG_BYTES, ChunkCipher, ChunkFormat, ChunkWriter,
+    authenticated_len, authenticated_range, content_len, step_end,
 };
 pub use cipher::{ContentCipher, CustomerKey, KeySha256, Seal};
 pub use condition::{Conditions, EtagMatch, Outcome};

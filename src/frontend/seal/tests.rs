@@ -11,6 +11,7 @@ use crate::frontend::write::tests::rig;
 use crate::frontend::write::tests::stream;
 use crate::index::NewContent;
 use crate::telemetry::CapturedLog;
+use crate::types::AUTHENTICATED_CHUNK_BYTES;
 use crate::types::BlobName;
 use crate::types::CHUNK_BYTES;
 use crate::types::ContainerName;
@@ -18,7 +19,6 @@ use crate::types::ExtentId;
 use crate::types::Location;
 use crate::types::Md5;
 use crate::types::PAGE_WINDOW_BYTES;
-use crate::types::SEALED_CHUNK_BYTES;
 
 fn encrypted(at: u64, piece: Piece) -> Piece {
     let seal = Seal { nonce: [1; 16], key_sha256: [2; 32] };
@@ -71,7 +71,7 @@ fn location(stored: &Stored) -> Location {
 
 /// Bytes `range` of sealed content of `len` bytes in one location.
 fn piece(seal: Seal, len: u64, location: Location, range: Range<u64>) -> Piece {
-    let within = sealed_range(&range, location.len);
+    let within = authenticated_range(&range, location.len);
     let piece = Box::new(Piece::Stored { location, range: within });
     Piece::Authenticated { seal, len, range, piece }
 }
@@ -114,7 +114,7 @@ async fn changed_content_with_right_checksums_is_not_served() {
     let (content, sealing) = (bytes(300_000, 3), sealing(&rig));
     let len = content.len() as u64;
     let good = sealed(&sealing, &content);
-    let chunk = usize::try_from(SEALED_CHUNK_BYTES).unwrap();
+    let chunk = usize::try_from(AUTHENTICATED_CHUNK_BYTES).unwrap();
     let other = sealed(&self::sealing(&rig), &content);
     let mut flipped = good.clone();
     flipped[3 * chunk + 77] ^= 1;

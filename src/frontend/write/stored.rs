@@ -21,7 +21,7 @@ pub struct Stored {
     /// Keep the audit away until the row is committed.
     pub(super) guards: Vec<WriteGuard>,
     free: Option<(Arc<dyn Capacity>, Tasks)>,
-    /// How to open them, when they are sealed chunks.
+    /// How to open them, when they are authenticated chunks.
     seal: Option<Seal>,
 }
 
@@ -60,12 +60,12 @@ impl Stored {
         }
     }
 
-    /// Whether they are sealed chunks.
+    /// Whether they are authenticated chunks.
     pub(crate) const fn is_sealed(&self) -> bool {
         self.seal.is_some()
     }
 
-    /// The same bytes, which are sealed chunks.
+    /// The same bytes, which are authenticated chunks.
     pub(crate) fn under(mut self, seal: Option<Seal>) -> Self {
         self.seal = seal;
         self

@@ -35,7 +35,8 @@ pub struct Guard {
     pub encryption: EncryptionClaim,
 }
 
-/// What a request says of encryption: of new content what it is under, of a blob there is what it should be under.
+/// What a request says of encryption: of new content what it is under, of a blob there is what it
+/// should be under.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum EncryptionClaim {
     /// Not looked at: neither content nor metadata are read or written.
@@ -67,8 +68,9 @@ pub enum NewContent {
     Shared(Vec<Location>),
     /// Any of those above, encrypted as earlier releases did; their bytes are ciphertext.
     Encrypted(Seal, Box<Self>),
-    /// Any of those above but encrypted ones: their bytes are sealed chunks (`types::chunks`). In a
-    /// Put Page each location is a content by itself, under its part of the seal.
+    /// Any of those above but encrypted ones: their bytes are authenticated chunks
+    /// (`types::chunks`). In a Put Page each location is a content by itself, under its part of the
+    /// seal.
     Authenticated(Seal, Box<Self>),
 }
 

@@ -47,7 +47,8 @@ pub struct ReadBlob {
     pub snapshot: Option<Timestamp>,
     /// What must hold.
     pub guard: Guard,
-    /// Which bytes are wanted; `None` for all. A range past the end answers [`Error::InvalidRange`].
+    /// Which bytes are wanted; `None` for all. A range past the end answers
+    /// [`Error::InvalidRange`].
     pub range: Option<ByteRange>,
     /// Whether pieces are wanted at all.
     pub pieces: bool,
@@ -74,7 +75,7 @@ pub enum Piece {
         /// The ciphertext.
         piece: Box<Self>,
     },
-    /// Sealed chunks (`types::chunks`).
+    /// Authenticated chunks (`types::chunks`).
     Authenticated {
         /// How to open them.
         seal: Seal,
@@ -82,7 +83,7 @@ pub enum Piece {
         len: u64,
         /// Which of its bytes are wanted.
         range: Range<u64>,
-        /// The sealed chunks that cover them, whole.
+        /// The authenticated chunks that cover them, whole.
         piece: Box<Self>,
     },
     /// So many zeros.
@@ -110,11 +111,11 @@ pub struct BlobView {
     pub range: Range<u64>,
     /// The first pieces of it; together they cover `range` up to `pieces_end`.
     pub pieces: Vec<Piece>,
-    /// Where the pieces end: below `range.end` when the layout is long. Ask again from here: with `If-Match`, or when there
-    /// is a `generation`, holding the answer's against this one.
+    /// Where the pieces end: below `range.end` when the layout is long. Ask again from here: with
+    /// `If-Match`, or when there is a `generation`, holding the answer's against this one.
     pub pieces_end: u64,
-    /// Of blobs that change in place: which making of the blob this is. While it is the same, bytes of an append blob
-    /// are too, whatever its tag.
+    /// Of blobs that change in place: which making of the blob this is. While it is the same, bytes
+    /// of an append blob are too, whatever its tag.
     pub generation: Option<u64>,
 }
 

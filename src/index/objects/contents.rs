@@ -34,8 +34,8 @@ pub(crate) struct EncryptedContent {
     pub(crate) bytes: Ciphertext,
 }
 
-/// Sealed chunks, and what is needed beside the key to open them. Each location but the last holds
-/// whole chunks of full length.
+/// Authenticated chunks, and what is needed beside the key to open them. Each location but the last
+/// holds whole chunks of full length.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct AuthenticatedContent {
     pub(crate) format: ChunkFormat,
@@ -70,8 +70,8 @@ pub(crate) enum Lies {
     Plain,
     /// Encrypted in counter mode, byte for byte.
     Encrypted(Seal),
-    /// In sealed chunks.
-    InChunks(Seal),
+    /// In authenticated chunks.
+    Authenticated(Seal),
 }
 
 impl Content {
@@ -89,7 +89,7 @@ impl Content {
         match self {
             Self::Inline(_) | Self::Stored(_) | Self::Shared(_) => Lies::Plain,
             Self::Encrypted(content) => Lies::Encrypted(content.seal),
-            Self::Authenticated(content) => Lies::InChunks(content.seal),
+            Self::Authenticated(content) => Lies::Authenticated(content.seal),
         }
     }
 
@@ -97,7 +97,7 @@ impl Content {
     pub(crate) const fn seal(&self) -> Option<Seal> {
         match self.lies() {
             Lies::Plain => None,
-            Lies::Encrypted(seal) | Lies::InChunks(seal) => Some(seal),
+            Lies::Encrypted(seal) | Lies::Authenticated(seal) => Some(seal),
         }
     }
 
@@ -120,7 +120,7 @@ impl Content {
     pub(crate) const fn len_of(&self, stored: u64) -> u64 {
         match self.lies() {
             Lies::Plain | Lies::Encrypted(_) => stored,
-            Lies::InChunks(_) => content_len(stored),
+            Lies::Authenticated(_) => content_len(stored),
         }
     }
 
@@ -154,14 +154,14 @@ impl Content {
         };
         match self.lies() {
             Lies::Encrypted(seal) => Self::encrypted(seal.after(at), bytes),
-            Lies::InChunks(seal) => Self::authenticated(seal.part(number), bytes),
+            Lies::Authenticated(seal) => Self::authenticated(seal.part(number), bytes),
             Lies::Plain => self.clone(),
         }
     }
 
     /// What of it is in the row, from byte `from` on as far as `to`: copied, so that the row does
-    /// not keep what it no longer shows. `None` when it is in extents, or in sealed chunks, or is
-    /// encrypted and `from` is inside a block of the cipher.
+    /// not keep what it no longer shows. `None` when it is in extents, or in authenticated chunks,
+    /// or is encrypted and `from` is inside a block of the cipher.
     pub(super) fn cut_inline(&self, from: u64, to: u64) -> Option<Self> {
         let Parts::Inline(bytes) = self.parts() else { return None };
         let index = |at| usize::try_from(at).unwrap_or(usize::MAX).min(bytes.len());
@@ -171,7 +171,7 @@ impl Content {
             Lies::Encrypted(seal) if from.is_multiple_of(PAGE_BYTES) => {
                 Some(Self::encrypted(seal.after(from), Ciphertext::Inline(part())))
             }
-            Lies::Encrypted(_) | Lies::InChunks(_) => None,
+            Lies::Encrypted(_) | Lies::Authenticated(_) => None,
         }
     }
 

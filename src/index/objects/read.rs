@@ -33,7 +33,7 @@ use crate::types::CHUNK_BYTES;
 use crate::types::Location;
 use crate::types::RoutingKey;
 use crate::types::Timestamp;
-use crate::types::sealed_range;
+use crate::types::authenticated_range;
 
 /// Stretches of a page blob one answer has: more than 4 MiB of single pages.
 const SPANS_MAX: usize = 10_000;
@@ -234,11 +234,11 @@ impl Held<'_> {
                 let at = before.saturating_add(range.start);
                 Ok(Piece::Encrypted { seal, at, piece: Box::new(self.cut(range)) })
             }
-            Lies::InChunks(_) if !before.is_multiple_of(CHUNK_BYTES) => {
-                Err(Error::Corrupt("a location begins inside a sealed chunk".to_owned()))
+            Lies::Authenticated(_) if !before.is_multiple_of(CHUNK_BYTES) => {
+                Err(Error::Corrupt("a location begins inside an authenticated chunk".to_owned()))
             }
-            Lies::InChunks(seal) => {
-                let piece = Box::new(self.cut(sealed_range(&range, self.stored())));
+            Lies::Authenticated(seal) => {
+                let piece = Box::new(self.cut(authenticated_range(&range, self.stored())));
                 let range = before.saturating_add(range.start)..before.saturating_add(range.end);
                 Ok(Piece::Authenticated { seal, len: content.len(), range, piece })
             }

@@ -19,18 +19,18 @@ fn plain(len: u64) -> Vec<u8> {
 
 /// The content sealed, given in pieces of `step` bytes.
 fn sealed(nonce: u8, content: &[u8], step: usize) -> Vec<u8> {
-    let mut sealer = ChunkSealer::new(cipher(nonce, content.len() as u64));
+    let mut sealer = ChunkWriter::new(cipher(nonce, content.len() as u64));
     let mut out = Vec::new();
     for piece in content.chunks(step.max(1)) {
         out.extend(sealer.push(piece));
     }
     out.extend(sealer.finish());
-    assert!(out.iter().rev().skip(1).all(|chunk| chunk.len() as u64 == SEALED_CHUNK_BYTES));
+    assert!(out.iter().rev().skip(1).all(|chunk| chunk.len() as u64 == AUTHENTICATED_CHUNK_BYTES));
     out.concat()
 }
 
 fn open(nonce: u8, len: u64, range: Range<u64>, sealed: &[u8]) -> Option<Bytes> {
-    let within = sealed_range(&range, sealed.len() as u64);
+    let within = authenticated_range(&range, sealed.len() as u64);
     let part = Bytes::copy_from_slice(&sealed[index(within.start)..index(within.end)]);
     cipher(nonce, len).open(&range, &[part])
 }
@@ -41,26 +41,32 @@ fn lengths_are_mapped_in_both_directions() {
     for (len, sealed) in [
         (0, 0),
         (1, 17),
-        (chunk - 1, SEALED_CHUNK_BYTES - 1),
-        (chunk, SEALED_CHUNK_BYTES),
-        (chunk + 1, SEALED_CHUNK_BYTES + 17),
+        (chunk - 1, AUTHENTICATED_CHUNK_BYTES - 1),
+        (chunk, AUTHENTICATED_CHUNK_BYTES),
+        (chunk + 1, AUTHENTICATED_CHUNK_BYTES + 17),
         (65_536, 65_536 + 5 * 16),
         (64 * chunk, 1 << 20),
     ] {
-        assert_eq!((sealed_len(len), content_len(sealed)), (sealed, len));
+        assert_eq!((authenticated_len(len), content_len(sealed)), (sealed, len));
     }
     // No content is that long sealed.
     for none in 1..=16 {
-        assert_eq!(content_len(SEALED_CHUNK_BYTES + none), chunk);
+        assert_eq!(content_len(AUTHENTICATED_CHUNK_BYTES + none), chunk);
     }
-    let sealed = sealed_len(2 * chunk + 10);
-    assert_eq!(sealed_range(&(0..1), sealed), 0..SEALED_CHUNK_BYTES);
-    assert_eq!(sealed_range(&(chunk - 1..chunk + 1), sealed), 0..2 * SEALED_CHUNK_BYTES);
+    let sealed = authenticated_len(2 * chunk + 10);
+    assert_eq!(authenticated_range(&(0..1), sealed), 0..AUTHENTICATED_CHUNK_BYTES);
     assert_eq!(
-        sealed_range(&(chunk..chunk + 1), sealed),
-        SEALED_CHUNK_BYTES..2 * SEALED_CHUNK_BYTES
+        authenticated_range(&(chunk - 1..chunk + 1), sealed),
+        0..2 * AUTHENTICATED_CHUNK_BYTES
     );
-    assert_eq!(sealed_range(&(2 * chunk..2 * chunk + 10), sealed), 2 * SEALED_CHUNK_BYTES..sealed);
+    assert_eq!(
+        authenticated_range(&(chunk..chunk + 1), sealed),
+        AUTHENTICATED_CHUNK_BYTES..2 * AUTHENTICATED_CHUNK_BYTES
+    );
+    assert_eq!(
+        authenticated_range(&(2 * chunk..2 * chunk + 10), sealed),
+        2 * AUTHENTICATED_CHUNK_BYTES..sealed
+    );
     assert_eq!((step_end(0, 1), step_end(chunk, 1)), (chunk, 2 * chunk));
     assert_eq!(
         (step_end(chunk, 1 << 20), step_end(64 * chunk, 1 << 20)),
@@ -68,8 +74,8 @@ fn lengths_are_mapped_in_both_directions() {
     );
     assert_eq!(step_end(u64::MAX, 1 << 20), u64::MAX);
     // Lengths of a damaged row.
-    assert_eq!(sealed_len(u64::MAX), u64::MAX);
-    assert_eq!(sealed_len(content_len(u64::MAX)), u64::MAX);
+    assert_eq!(authenticated_len(u64::MAX), u64::MAX);
+    assert_eq!(authenticated_len(content_len(u64::MAX)), u64::MAX);
     assert_eq!(cipher(1, u64::MAX).open(&(u64::MAX - 1..u64::MAX), &[Bytes::new()]), None);
 }
 
@@ -77,13 +83,13 @@ fn lengths_are_mapped_in_both_directions() {
 #[test]
 fn a_chunk_has_the_documented_bytes() {
     let key = CustomerKey::from_base64("AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=").unwrap();
-    let mut sealer = ChunkSealer::new(key.chunks(&key.seal(*b"nonce of 16 byte"), 5).unwrap());
+    let mut sealer = ChunkWriter::new(key.chunks(&key.seal(*b"nonce of 16 byte"), 5).unwrap());
     assert_eq!(sealer.push(b"hello"), Vec::<Bytes>::new());
     let hex: String = sealer.finish().unwrap().iter().map(|b| format!("{b:02x}")).collect();
     assert_eq!(hex, "55afdda03244c6237d70908f2dca9e560056cf2f57");
     let content = vec![b'x'; index(CHUNK_BYTES) + 1];
     let len = content.len() as u64;
-    let mut sealer = ChunkSealer::new(key.chunks(&key.seal(*b"nonce of 16 byte"), len).unwrap());
+    let mut sealer = ChunkWriter::new(key.chunks(&key.seal(*b"nonce of 16 byte"), len).unwrap());
     assert_eq!(sealer.push(&content).len(), 1);
     let hex: String = sealer.finish().unwrap().iter().map(|b| format!("{b:02x}")).collect();
     assert_eq!(hex, "c8e46c57c5433ae79abda00e773f56d57f");
@@ -99,7 +105,7 @@ fn another_key_nonce_or_length_opens_nothing() {
     assert_eq!(open(8, 40_000, 5..35_000, &good), None, "another nonce");
     assert!(key(2).chunks(&key(1).seal([7; 16]), 40_000).is_none(), "another key");
     // Content cut at a chunk, as a shortened row would have it; and made longer.
-    let cut = sealed_len(2 * CHUNK_BYTES);
+    let cut = authenticated_len(2 * CHUNK_BYTES);
     assert_eq!(open(7, 2 * CHUNK_BYTES, 0..10, &good[..index(cut)]), None, "cut");
     assert_eq!(open(7, 40_001, 0..10, &good), None, "longer");
     let range = 0..40_000;
@@ -113,7 +119,7 @@ fn another_key_nonce_or_length_opens_nothing() {
 
 #[test]
 fn a_chunk_opens_in_its_own_place_only() {
-    let chunk = index(SEALED_CHUNK_BYTES);
+    let chunk = index(AUTHENTICATED_CHUNK_BYTES);
     let content = plain(4 * CHUNK_BYTES);
     let good = sealed(7, &content, usize::MAX);
     let other = sealed(8, &content, usize::MAX);
@@ -140,7 +146,7 @@ proptest! {
     ) {
         let content = plain(len);
         let mut stored = sealed(3, &content, step);
-        prop_assert_eq!(stored.len() as u64, sealed_len(len));
+        prop_assert_eq!(stored.len() as u64, authenticated_len(len));
         prop_assert_eq!(content_len(stored.len() as u64), len);
         let start = from % len;
         let range = start..start + 1 + more % (len - start);
@@ -148,7 +154,7 @@ proptest! {
         prop_assert_eq!(open(3, len, range.clone(), &stored).unwrap(), &wanted);
         let at = at.index(stored.len());
         stored[at] ^= 1 << bit;
-        let covering = sealed_range(&range, stored.len() as u64);
+        let covering = authenticated_range(&range, stored.len() as u64);
         let expected = (!covering.contains(&(at as u64))).then_some(wanted);
         prop_assert_eq!(open(3, len, range, &stored).map(|found| found.to_vec()), expected);
     }

@@ -1,4 +1,4 @@
-//! Content in sealed chunks under customer-provided keys (ADR 0025).
+//! Content in authenticated chunks under customer-provided keys (ADR 0025).
 
 use super::support::*;
 use crate::index::api::*;
@@ -29,7 +29,7 @@ fn piece(seal: Seal, len: u64, range: std::ops::Range<u64>, piece: Piece) -> Pie
 }
 
 fn in_chunks(location: Location, chunks: std::ops::Range<u64>) -> Piece {
-    let at = |chunk: u64| (chunk * SEALED_CHUNK_BYTES).min(location.len);
+    let at = |chunk: u64| (chunk * AUTHENTICATED_CHUNK_BYTES).min(location.len);
     Piece::Stored { location, range: at(chunks.start)..at(chunks.end) }
 }
 
@@ -37,7 +37,8 @@ fn in_chunks(location: Location, chunks: std::ops::Range<u64>) -> Piece {
 fn a_range_names_the_chunks_that_cover_it() {
     let mut p = partition();
     let len = 64 * CHUNK_BYTES + 2 * CHUNK_BYTES + 10;
-    let locations = [location(1, 0, 1 << 20), location(2, 0, sealed_len(2 * CHUNK_BYTES + 10))];
+    let locations =
+        [location(1, 0, 1 << 20), location(2, 0, authenticated_len(2 * CHUNK_BYTES + 10))];
     let mut new = put(&key("a"), sealed(stored(&locations)));
     new.guard = key_claim();
     p.must(&Write::PutBlob(new));
@@ -108,7 +109,8 @@ fn pages_written_over_keep_the_chunks_they_are_in() {
     (new.kind, new.guard) = (NewKind::Page { len: 300 * PAGE_BYTES, sequence: 0 }, key_claim());
     p.must(&Write::PutBlob(new));
     let (window, part) = (128 * PAGE_BYTES, 72 * PAGE_BYTES);
-    let locations = [location(1, 0, sealed_len(window)), location(1, 90_000, sealed_len(part))];
+    let locations =
+        [location(1, 0, authenticated_len(window)), location(1, 90_000, authenticated_len(part))];
     p.must(&write_pages(0..200, Some(sealed(stored(&locations)).0)));
     let bytes = vec![9; 4 * 512 + 16];
     p.must(&write_pages(250..254, Some(sealed(inline(&bytes)).0)));
