@@ -68,7 +68,7 @@ impl CapacityNode {
     /// [`Error::Full`] and [`Error::Poisoned`] are of the other node, all others of this one.
     /// [`Error::Ended`]: this node stopped. Open the other node again before it takes the next
     /// copy.
-    pub async fn copy_to(
+    pub async fn copy_extent_to(
         self: &Arc<Self>,
         extent: ExtentId,
         to: &Arc<Self>,

@@ -179,7 +179,7 @@ impl CapacityNode {
             return Ok(0);
         }
         from.health.check()?;
-        let new = from.copy_to(extent, to).await?;
+        let new = from.copy_whole_to(extent, to).await?;
         let copied = new.state().live();
         self.rehome(Home { store: Arc::clone(to), extent: new });
         // Readers of the old file find it removed and look the extent up again.
@@ -278,7 +278,11 @@ impl CapacityNode {
 impl Store {
     /// Makes a durable copy of a sealed extent on another disk. The caller holds the extent's turn,
     /// so nothing of it is freed, fenced or compacted meanwhile.
-    async fn copy_to(&self, extent: &Arc<Extent>, to: &Arc<Self>) -> Result<Arc<Extent>, Error> {
+    async fn copy_whole_to(
+        &self,
+        extent: &Arc<Extent>,
+        to: &Arc<Self>,
+    ) -> Result<Arc<Extent>, Error> {
         self.copy_part_to(extent, Frames::at_once(extent.alive()), to).await
     }
 

@@ -30,7 +30,7 @@ async fn copy_all(from: &Arc<CapacityNode>, to: &Arc<CapacityNode>) -> Result<u6
     let mut copied = 0;
     for info in from.extents().await {
         from.seal_for_copy(info.extent).await?;
-        copied += from.copy_to(info.extent, to, None).await?.unwrap_or(0);
+        copied += from.copy_extent_to(info.extent, to, None).await?.unwrap_or(0);
     }
     Ok(copied)
 }
@@ -67,14 +67,14 @@ fn a_part_of_an_extent_is_copied_alone_and_the_rest_later() {
         let to = target(SimDisk::new(3, DISK_BYTES).disk(), &node).await.unwrap();
         let (extent, location) = stored.first_key_value().unwrap();
         node.seal_for_copy(*extent).await.unwrap();
-        let none = node.copy_to(*extent, &to, Some(Vec::new())).await.unwrap();
+        let none = node.copy_extent_to(*extent, &to, Some(Vec::new())).await.unwrap();
         assert_eq!(none, Some(0));
         assert!(to.read(location, 0..LEN).await.is_err());
         let part = vec![node.frames_of(location)];
-        assert!(node.copy_to(*extent, &to, Some(part)).await.unwrap() > Some(LEN));
+        assert!(node.copy_extent_to(*extent, &to, Some(part)).await.unwrap() > Some(LEN));
         let one: BTreeMap<ExtentId, Location> = [(*extent, *location)].into();
         all_there(&to, &one).await;
-        assert_eq!(node.copy_to(*extent, &to, None).await.unwrap(), Some(0), "it was all");
+        assert_eq!(node.copy_extent_to(*extent, &to, None).await.unwrap(), Some(0), "it was all");
     });
 }
 
@@ -96,9 +96,9 @@ fn a_copy_of_a_part_stays_when_the_rest_is_damaged() {
         let to = target(SimDisk::new(3, DISK_BYTES).disk(), &node).await.unwrap();
         let part = || Some(vec![node.frames_of(&location)]);
         for round in 0..3 {
-            let refused = node.copy_to(extent, &to, None).await;
+            let refused = node.copy_extent_to(extent, &to, None).await;
             assert!(matches!(refused, Err(Error::Corrupt { .. })), "{refused:?}");
-            let copied = node.copy_to(extent, &to, part()).await.unwrap().unwrap();
+            let copied = node.copy_extent_to(extent, &to, part()).await.unwrap().unwrap();
             assert_eq!(copied > LEN, round == 0, "made once");
             all_there(&to, &[(extent, location)].into()).await;
         }
@@ -124,7 +124,7 @@ fn a_full_disk_or_a_damaged_frame_stops_the_copy_and_nothing_else() {
         let other = target(SimDisk::new(4, DISK_BYTES).disk(), &node).await.unwrap();
         let damaged = sims.iter().any(|sim| sim.flip("extents/01/0000000000000001.x", 9_000));
         assert!(damaged);
-        let refused = node.copy_to(ExtentId::new(1), &other, None).await;
+        let refused = node.copy_extent_to(ExtentId::new(1), &other, None).await;
         assert!(matches!(refused, Err(Error::Corrupt { .. })), "{refused:?}");
         assert!(other.extents().await.is_empty(), "nothing half copied has the name");
         let epoch = ONE;
@@ -191,8 +191,9 @@ impl Stalled {
         let to = target(sim.disk(), &node).await.unwrap();
         sim.stall(STALL);
         let (from, into) = (Arc::clone(&node), Arc::clone(&to));
-        let copy =
-            env(6).tasks.spawn("test", async move { from.copy_to(COPIED, &into, None).await });
+        let copy = env(6)
+            .tasks
+            .spawn("test", async move { from.copy_extent_to(COPIED, &into, None).await });
         tokio::time::sleep(Duration::from_secs(1)).await;
         assert!(!copy.is_finished());
         Self { node, stored, to, copy }
@@ -285,7 +286,8 @@ async fn free_meanwhile(after: Duration, compact: bool) -> bool {
     node.seal(COPIED, ONE).await.unwrap();
     let to = target(SimDisk::new(2, DISK_BYTES).disk(), &node).await.unwrap();
     let (from, into) = (Arc::clone(&node), Arc::clone(&to));
-    let copy = env(6).tasks.spawn("test", async move { from.copy_to(COPIED, &into, None).await });
+    let copy =
+        env(6).tasks.spawn("test", async move { from.copy_extent_to(COPIED, &into, None).await });
     tokio::time::sleep(after).await;
     let ended = copy.is_finished();
     let freed = [0, 3, 4, 6, 7];
@@ -302,7 +304,11 @@ async fn free_meanwhile(after: Duration, compact: bool) -> bool {
         assert_eq!(Bytes::from(read.concat()), payload(seed as u64, FRAME), "{after:?}");
     }
     assert_eq!(to.scrub(COPIED).await.unwrap().corrupt, vec![], "{after:?}");
-    assert_eq!(node.copy_to(COPIED, &to, None).await.unwrap(), Some(0), "{after:?}: it was all");
+    assert_eq!(
+        node.copy_extent_to(COPIED, &to, None).await.unwrap(),
+        Some(0),
+        "{after:?}: it was all"
+    );
     ended
 }
 

@@ -99,13 +99,13 @@ pub(super) async fn copy(
     let opened = CapacityNode::open(vec![disk], own.clone(), config, metrics).await;
     let capacity = opened.map_err(|error| open_failed(&[to.to_owned()], error))?;
     let target = Target { path: to.to_owned(), capacity, env: own };
-    let done = copy_to(&target, from, contents, how.1).await;
+    let done = copy_store_to(&target, from, contents, how.1).await;
     target.capacity.shutdown().await;
     target.env.tasks.shutdown().await;
     done
 }
 
-async fn copy_to(
+async fn copy_store_to(
     target: &Target,
     from: &Source,
     contents: &Contents,
@@ -164,7 +164,7 @@ impl Copying<'_> {
             let sealed = self.from.capacity.seal_for_copy(extent).await;
             sealed.map_err(|error| self.from.not_sealed(extent, error))?;
             let frames = only.as_ref().map(|only| only.get(&extent).cloned().unwrap_or_default());
-            match self.from.capacity.copy_to(extent, &self.target.capacity, frames).await {
+            match self.from.capacity.copy_extent_to(extent, &self.target.capacity, frames).await {
                 Ok(copied) => {
                     if copied.is_none() {
                         self.gone.insert(extent);
