@@ -1,4 +1,5 @@
-//! Accounts made while the node runs: durable in the index, known to the front end before the command is answered.
+//! Accounts made while the node runs: durable in the index, known to the front end before the
+//! command is answered.
 //!
 //! Accounts of the configuration are shown too, and keep the keys that stand there.
 
@@ -67,7 +68,8 @@ pub struct AccountView {
     pub name: String,
     /// When it was made, as HTTP dates are written.
     pub created: String,
-    /// `configuration` or `store`: where its keys come from; `none` when it has none and nobody can sign in.
+    /// `configuration` or `store`: where its keys come from; `none` when it has none and nobody can
+    /// sign in.
     pub keys_from: String,
     /// Whether its containers may be opened to everybody.
     pub anonymous: bool,
@@ -229,8 +231,8 @@ impl AccountStore {
         self.view(&name, &record, keys)
     }
 
-    /// Makes an account with the given keys, or new ones. One whose row is there without keys, because they came from a
-    /// configuration that no longer names it, gets them and its data back.
+    /// Makes an account with the given keys, or new ones. One whose row is there without keys,
+    /// because they came from a configuration that no longer names it, gets them and its data back.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -252,7 +254,8 @@ impl AccountStore {
         let id = self.record(&name).await?.id;
         self.change(&name, AccountChange::DelegationSecret(self.new_delegation(&name, id)?))
             .await?;
-        // Last: an account without keys is none, so a crash before this line leaves nothing that half works.
+        // Last: an account without keys is none, so a crash before this line leaves nothing that
+        // half works.
         let keys = keys.iter().map(|key| self.sealed(&name, id, key)).collect();
         self.change(&name, AccountChange::Keys(keys)).await?;
         tracing::info!(account = name.as_str(), "account created");
@@ -260,7 +263,8 @@ impl AccountStore {
         self.view(&name, &record, true)
     }
 
-    /// Replaces one key by the given one, or a new one, at once: what the old one signed is refused from now on.
+    /// Replaces one key by the given one, or a new one, at once: what the old one signed is refused
+    /// from now on.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -294,7 +298,8 @@ impl AccountStore {
         self.view(&name, &record, true)
     }
 
-    /// Revokes all user delegation keys, and the signatures made with them; the account's keys stay.
+    /// Revokes all user delegation keys, and the signatures made with them; the account's keys
+    /// stay.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -322,7 +327,8 @@ impl AccountStore {
         self.view(&name, &record, false)
     }
 
-    /// Removes an account; with `force`, all of its containers first. Requests are refused from the beginning of this on.
+    /// Removes an account; with `force`, all of its containers first. Requests are refused from the
+    /// beginning of this on.
     ///
     /// # Errors
     /// [`StoreError`]; the account is served again.

@@ -1,4 +1,5 @@
-//! What paths below `/admin` answer when they refuse: JSON with a code for programs and a text that says what to do.
+//! What paths below `/admin` answer when they refuse: JSON with a code for programs and a text that
+//! says what to do.
 
 use axum::Json;
 use axum::http::HeaderValue;

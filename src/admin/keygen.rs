@@ -12,8 +12,8 @@ use crate::auth::DelegationSecret;
 /// Bytes of a key before encoding: what Azure issues.
 const KEY_BYTES: usize = 64;
 
-/// A new random key in base64, from the operating system's generator: the seam of [`crate::env::Rand`] is not for
-/// secrets.
+/// A new random key in base64, from the operating system's generator: the seam of
+/// [`crate::env::Rand`] is not for secrets.
 ///
 /// # Errors
 /// The operating system has no randomness to give.

@@ -1,5 +1,5 @@
-//! The admin listener: health and metrics for machines, open to whoever reaches it; commands below `/admin`, for whoever
-//! shows the token. `api-spec/admin.yaml` describes it.
+//! The admin listener: health and metrics for machines, open to whoever reaches it; commands below
+//! `/admin`, for whoever shows the token. `api-spec/admin.yaml` describes it.
 //!
 //! | path | answers |
 //! |---|---|
@@ -22,8 +22,8 @@
 //! 4. `accounts.rs` over `account_store.rs` (with keys of `keygen.rs`), `trace.rs`, `faults.rs`,
 //!    `disks.rs`, `backups.rs`, `keys.rs`, `partitions/`: the commands.
 //!
-//! Invariants: no path outside `/admin` changes anything or shows a key or a name of a blob; no path below it answers
-//! without the token.
+//! Invariants: no path outside `/admin` changes anything or shows a key or a name of a blob; no
+//! path below it answers without the token.
 
 mod account_store;
 mod accounts;

@@ -13,7 +13,8 @@ use sha2::Sha256;
 use super::answer::Failure;
 use super::server::AdminState;
 
-/// The token, kept as a digest: comparing digests tells nothing about the token by the time it takes.
+/// The token, kept as a digest: comparing digests tells nothing about the token by the time it
+/// takes.
 #[derive(Clone, Copy)]
 pub struct Token([u8; 32]);
 

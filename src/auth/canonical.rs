@@ -135,8 +135,8 @@ fn push_value(out: &mut Vec<u8>, bytes: &[u8], folded: bool) {
     }
 }
 
-/// The order of the service's framework: hyphens and apostrophes do not count, then punctuation, digits, letters;
-/// of two names equal so far the one with the earlier hyphen comes last.
+/// The order of the service's framework: hyphens and apostrophes do not count, then punctuation,
+/// digits, letters; of two names equal so far the one with the earlier hyphen comes last.
 fn culture_order(a: &str, b: &str) -> Ordering {
     let weights = |name: &str| name.bytes().filter_map(weight).collect::<Vec<_>>();
     weights(a).cmp(&weights(b)).then_with(|| hyphen_order(a.as_bytes(), b.as_bytes()))
@@ -178,7 +178,8 @@ pub(super) fn primary_path<'a>(request: &SignedRequest<'a>) -> Option<&'a str> {
     rest.strip_prefix("-secondary").filter(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-/// `\nname:value` of each parameter, decoded, names in lower case and sorted, repeated values sorted and joined.
+/// `\nname:value` of each parameter, decoded, names in lower case and sorted, repeated values
+/// sorted and joined.
 fn query_lines(out: &mut Vec<u8>, query: Option<&str>) {
     let mut pairs = decoded_pairs(query);
     pairs.sort_unstable();

@@ -87,11 +87,13 @@ pub struct Need {
     pub level: Level,
     /// Letters of which an account signature has to have one.
     pub account: Letters,
-    /// Letters of which a service signature has to have one; none means that no service signature is enough.
+    /// Letters of which a service signature has to have one; none means that no service signature
+    /// is enough.
     pub service: Letters,
     /// Letters that a signature has to have besides, each of them.
     pub also: Letters,
-    /// Letters of which a signature has to have one to replace what exists; none when there is nothing to replace.
+    /// Letters of which a signature has to have one to replace what exists; none when there is
+    /// nothing to replace.
     pub replace: Letters,
     /// The least role of whoever comes with a token; `None` means that no token is enough.
     pub role: Option<Role>,
@@ -155,7 +157,8 @@ impl Grant {
                 need.account
             }
             Reach::Resource { container } => {
-                // A signature of a blob cannot have been made for a container's URL; this is the second lock.
+                // A signature of a blob cannot have been made for a container's URL; this is the
+                // second lock.
                 if need.service.is_empty() || (need.level == Level::Container && !container) {
                     return Err(Error::Unauthorized);
                 }

@@ -32,7 +32,8 @@ pub enum KeyError {
     TooShort,
 }
 
-/// One or two keys of an account with their HMAC state prepared, so that a request pays only for its own bytes.
+/// One or two keys of an account with their HMAC state prepared, so that a request pays only for
+/// its own bytes.
 #[derive(Clone)]
 pub struct AccountKeys {
     keys: Vec<Hmac<Sha256>>,

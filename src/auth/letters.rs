@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-/// Every letter the service knows, in the order it asks for: read, add, create, write, delete, delete version,
-/// permanent delete, list, tags, find by tags, move, execute, ownership, permissions, immutability; update and process
-/// are of queues.
+/// Every letter the service knows, in the order it asks for: read, add, create, write, delete,
+/// delete version, permanent delete, list, tags, find by tags, move, execute, ownership,
+/// permissions, immutability; update and process are of queues.
 const ORDER: &[u8] = b"racwdxyltfmeopiu";
 
 /// A set of permission letters.

@@ -1,17 +1,19 @@
 //! Who sent a request, and what that lets them do. Pure: no I/O, no clock.
 //!
 //! 1. `keys.rs` holds an account's keys, ready to sign.
-//! 2. `canonical.rs`, `shared_key.rs`: Shared Key and Shared Key Lite, strings-to-sign from the raw head, date window.
+//! 2. `canonical.rs`, `shared_key.rs`: Shared Key and Shared Key Lite, strings-to-sign from the raw
+//!    head, date window.
 //! 3. `sas/`: shared access signatures, verified and minted.
 //! 4. `bearer/`: tokens of OpenID Connect issuers.
 //! 5. `letters.rs`, `grant.rs`: what a signature or a token grants, what an operation needs;
 //!    `delegator.rs`: what user delegation keys stand on.
 //! 6. `key_ring/`: the master keys, and the secrets that are sealed under them.
 //!
-//! The front end maps [`Error`] to codes (`frontend/errors.rs`) and keeps the table of what each operation needs
-//! (`frontend/access/needs.rs`).
+//! The front end maps [`Error`] to codes (`frontend/errors.rs`) and keeps the table of what each
+//! operation needs (`frontend/access/needs.rs`).
 //!
-//! It deliberately knows no operation and looks nothing up: policies, keys and public access are handed in.
+//! It deliberately knows no operation and looks nothing up: policies, keys and public access are
+//! handed in.
 
 mod bearer;
 mod canonical;

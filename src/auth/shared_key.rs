@@ -68,7 +68,8 @@ pub fn authenticate(
     Err(Error::WrongSignature { detail: signature_detail(&text) })
 }
 
-/// Tries what other clients would have signed; only readings that give another string cost a comparison.
+/// Tries what other clients would have signed; only readings that give another string cost a
+/// comparison.
 fn other_reading_matches(
     request: &SignedRequest<'_>,
     claim: &Claim<'_>,

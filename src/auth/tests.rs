@@ -1,4 +1,5 @@
-//! Signatures against what the real SDK signed, the strings-to-sign of the REST documentation, and forgeries.
+//! Signatures against what the real SDK signed, the strings-to-sign of the REST documentation, and
+//! forgeries.
 
 use http::HeaderMap;
 use http::HeaderName;

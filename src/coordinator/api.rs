@@ -1,4 +1,5 @@
-//! The coordinator trait: the smallest etcd-shaped interface that expresses every protocol of the design.
+//! The coordinator trait: the smallest etcd-shaped interface that expresses every protocol of the
+//! design.
 
 use std::fmt::Debug;
 use std::time::Duration;
@@ -7,7 +8,8 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use thiserror::Error as ThisError;
 
-/// Grows by one with every transaction that changes something. A key's *mod revision* is that of its last change.
+/// Grows by one with every transaction that changes something. A key's *mod revision* is that of
+/// its last change.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Revision(pub u64);
 
@@ -87,7 +89,8 @@ pub enum Error {
         /// For the operator.
         reason: String,
     },
-    /// The watch fell behind, or asked for a revision no longer kept: read the range again, then watch from there.
+    /// The watch fell behind, or asked for a revision no longer kept: read the range again, then
+    /// watch from there.
     #[error("the revision is no longer kept")]
     Compacted,
     /// The session ended: whatever it guarded belongs to others now.
@@ -126,7 +129,8 @@ pub trait Coordinator: Send + Sync + Debug {
     /// [`Error::Unavailable`], [`Error::Corrupt`].
     async fn range(&self, prefix: &[u8]) -> Result<Snapshot, Error>;
 
-    /// Applies all of `then` if all of `when` holds, atomically and durably. At most 128 conditions and changes.
+    /// Applies all of `then` if all of `when` holds, atomically and durably. At most 128 conditions
+    /// and changes.
     ///
     /// # Errors
     /// [`Error::Ambiguous`] when it may have happened, [`Error::Unavailable`] when it has not.

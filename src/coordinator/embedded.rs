@@ -63,17 +63,19 @@ impl fmt::Debug for EmbeddedCoordinator {
 }
 
 impl EmbeddedCoordinator {
-    /// Opens the file at `path`, creating it if there is none, verifies every row and ends the sessions of the last
-    /// open.
+    /// Opens the file at `path`, creating it if there is none, verifies every row and ends the
+    /// sessions of the last open.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] when it is damaged or of another version, [`Error::Unavailable`] when it cannot be opened.
+    /// [`Error::Corrupt`] when it is damaged or of another version, [`Error::Unavailable`] when it
+    /// cannot be opened.
     pub async fn open(path: &Path, env: &Env) -> Result<Self, Error> {
         let path = path.to_owned();
         Self::opened(env, move || Store::open(path)).await
     }
 
-    /// Opens a copy of the file at `path`, for verification: changes are kept in memory and forgotten.
+    /// Opens a copy of the file at `path`, for verification: changes are kept in memory and
+    /// forgotten.
     ///
     /// # Errors
     /// As [`Self::open`].

@@ -1,5 +1,5 @@
-//! Recent changes, for watches: bounded in memory. A watch that asks for more than is kept is told so, never skipped
-//! ahead.
+//! Recent changes, for watches: bounded in memory. A watch that asks for more than is kept is told
+//! so, never skipped ahead.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -16,7 +16,8 @@ use super::api::Event;
 use super::api::Revision;
 use super::api::Watch;
 
-/// Changes kept for watches. A partition map of ten thousand entries can change once over before a watch must reread.
+/// Changes kept for watches. A partition map of ten thousand entries can change once over before a
+/// watch must reread.
 pub(super) const HISTORY_EVENTS_MAX: usize = 16_384;
 /// Bytes of keys and values kept for watches.
 pub(super) const HISTORY_BYTES_MAX: usize = 16 << 20;

@@ -25,7 +25,8 @@ struct Table {
 /// The sessions of one open store; the next open ends them all.
 #[derive(Debug)]
 pub(super) struct Sessions {
-    /// In the upper half of every id, so that an id of an earlier open never names a session of this one.
+    /// In the upper half of every id, so that an id of an earlier open never names a session of
+    /// this one.
     generation: u32,
     table: Mutex<Table>,
 }

@@ -1,4 +1,5 @@
-//! The coordinator of a simulation: in memory, deterministic, with faults. Outlives simulated crashes as a file would.
+//! The coordinator of a simulation: in memory, deterministic, with faults. Outlives simulated
+//! crashes as a file would.
 
 use std::collections::BTreeMap;
 use std::collections::VecDeque;
@@ -55,7 +56,8 @@ pub struct Faults {
     pub unavailable_per_mille: u64,
     /// Transactions of a thousand whose outcome is not told; half of them are applied.
     pub ambiguous_per_mille: u64,
-    /// The longest a request, and its answer, travels; the length is random. Zero: calls do not wait at all.
+    /// The longest a request, and its answer, travels; the length is random. Zero: calls do not
+    /// wait at all.
     pub delay_max: Duration,
 }
 
@@ -82,8 +84,9 @@ impl SimulatedStore {
         Self::default()
     }
 
-    /// Opens the store as a restarted process does: earlier opens are cut off, their sessions end. Nothing that was
-    /// acknowledged is lost; a transaction on its way may or may not have happened.
+    /// Opens the store as a restarted process does: earlier opens are cut off, their sessions end.
+    /// Nothing that was acknowledged is lost; a transaction on its way may or may not have
+    /// happened.
     #[must_use]
     pub fn open(&self, env: &Env) -> SimulatedCoordinator {
         let mut state = self.lock();
@@ -203,7 +206,8 @@ impl SimulatedCoordinator {
     }
 
     fn apply(&self, when: &[Compare], then: &[Op]) -> Result<TxnReply, Error> {
-        // Cut off on its way: the caller of a real store could not tell on which side of the change.
+        // Cut off on its way: the caller of a real store could not tell on which side of the
+        // change.
         let mut state = self.state().map_err(|_| Error::Ambiguous)?;
         let fault = self.next_fault(&mut state);
         match fault {

@@ -1,4 +1,5 @@
-//! What a transaction does to rows: the one meaning that the embedded and the simulated store share.
+//! What a transaction does to rows: the one meaning that the embedded and the simulated store
+//! share.
 
 use std::convert::Infallible;
 
@@ -54,8 +55,8 @@ pub(super) struct Effect {
     pub events: Vec<Event>,
 }
 
-/// Applies `then` at the revision after `revision` if all of `when` holds. A transaction that changes nothing leaves
-/// the revision alone.
+/// Applies `then` at the revision after `revision` if all of `when` holds. A transaction that
+/// changes nothing leaves the revision alone.
 pub(super) fn apply<R: Rows>(
     rows: &mut R,
     revision: Revision,

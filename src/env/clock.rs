@@ -99,7 +99,8 @@ impl SimClock {
         }
     }
 
-    /// Makes wall time `now`, as an operator or a time server would; monotonic time goes on undisturbed.
+    /// Makes wall time `now`, as an operator or a time server would; monotonic time goes on
+    /// undisturbed.
     pub fn set_wall(&self, now: Timestamp) {
         let origin = now.since_unix().saturating_sub(self.start.elapsed());
         self.origin_ns.store(nanoseconds(origin), Ordering::SeqCst);

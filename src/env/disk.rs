@@ -19,7 +19,8 @@ pub enum DiskError {
         /// The path, relative to the disk.
         path: String,
     },
-    /// No space is left: free some, then try again. Nothing was written, or garbage beyond the file's old end.
+    /// No space is left: free some, then try again. Nothing was written, or garbage beyond the
+    /// file's old end.
     #[error("no space left on the disk")]
     Full,
     /// A read, write or sync failed; after a failed write or sync the state of the file is unknown.
@@ -52,10 +53,11 @@ pub struct Space {
     pub file_system: Option<u64>,
 }
 
-/// One data directory: a flat tree of files named by relative paths such as `extents/3f/000000000000003f.x`.
+/// One data directory: a flat tree of files named by relative paths such as
+/// `extents/3f/000000000000003f.x`.
 ///
-/// Durable means: survives power loss. A file's bytes are durable after [`DiskFile::sync`]; a new, renamed or removed
-/// name is durable after [`Disk::sync_dir`] of its folder.
+/// Durable means: survives power loss. A file's bytes are durable after [`DiskFile::sync`]; a new,
+/// renamed or removed name is durable after [`Disk::sync_dir`] of its folder.
 #[async_trait]
 pub trait Disk: Send + Sync + Debug {
     /// Opens an existing file for reading and writing.
@@ -82,7 +84,8 @@ pub trait Disk: Send + Sync + Debug {
     /// [`DiskError::Io`].
     async fn remove(&self, path: &str) -> Result<(), DiskError>;
 
-    /// Names of the files below a folder, at any depth, sorted; none when the folder does not exist.
+    /// Names of the files below a folder, at any depth, sorted; none when the folder does not
+    /// exist.
     ///
     /// # Errors
     /// [`DiskError::Io`].
@@ -119,7 +122,8 @@ pub trait DiskFile: Send + Sync + Debug {
     /// [`DiskError::Io`].
     async fn read_at(&self, offset: u64, len: usize) -> Result<Bytes, DiskError>;
 
-    /// Writes the pieces one after the other at `offset`, growing the file if needed. Not durable until [`Self::sync`].
+    /// Writes the pieces one after the other at `offset`, growing the file if needed. Not durable
+    /// until [`Self::sync`].
     ///
     /// # Errors
     /// [`DiskError::Full`], [`DiskError::Io`].
@@ -134,25 +138,28 @@ pub trait DiskFile: Send + Sync + Debug {
     /// Makes all bytes written before the call durable (`fdatasync`).
     ///
     /// # Errors
-    /// [`DiskError::Io`]: what was written since the last good sync may be lost; never call it again, poison the disk.
+    /// [`DiskError::Io`]: what was written since the last good sync may be lost; never call it
+    /// again, poison the disk.
     async fn sync(&self) -> Result<(), DiskError>;
 
-    /// Syncs, then forgets what the system has cached of the file, so that reads come from the device. For a start after
-    /// a crash: a sync that failed before it may have left bytes in the cache that the device never got, marked as
-    /// written. As far as the system can: what another process reads meanwhile stays cached.
+    /// Syncs, then forgets what the system has cached of the file, so that reads come from the
+    /// device. For a start after a crash: a sync that failed before it may have left bytes in the
+    /// cache that the device never got, marked as written. As far as the system can: what another
+    /// process reads meanwhile stays cached.
     ///
     /// # Errors
     /// [`DiskError::Io`], as of [`Self::sync`].
     async fn drop_cache(&self) -> Result<(), DiskError>;
 
-    /// Reserves space for `offset..offset + len` and grows the file to hold it, so that later writes there cannot meet
-    /// a full disk. Reads of reserved bytes give zeros.
+    /// Reserves space for `offset..offset + len` and grows the file to hold it, so that later
+    /// writes there cannot meet a full disk. Reads of reserved bytes give zeros.
     ///
     /// # Errors
     /// [`DiskError::Full`], [`DiskError::Io`].
     async fn allocate(&self, offset: u64, len: u64) -> Result<(), DiskError>;
 
-    /// Gives the space of whole 4 KiB pages inside the range back; they read as zeros. The file keeps its length.
+    /// Gives the space of whole 4 KiB pages inside the range back; they read as zeros. The file
+    /// keeps its length.
     ///
     /// # Errors
     /// [`DiskError::Io`].

@@ -1,7 +1,7 @@
 //! The disk of the machine: one directory of a local file system.
 //!
-//! Reads of cached bytes and small buffered writes run on the calling thread; all else goes to the blocking pool, one
-//! hop for each call.
+//! Reads of cached bytes and small buffered writes run on the calling thread; all else goes to the
+//! blocking pool, one hop for each call.
 
 #![expect(clippy::disallowed_methods, reason = "the seam")]
 
@@ -45,12 +45,13 @@ use calls::write_all;
 pub use folders::make_folder;
 use folders::{create_folder, list_into, sync_folder, sync_name};
 
-/// Reads up to this many bytes are first tried from the page cache on the calling thread. Above, copying takes longer
-/// than a hop to the pool, and a runtime thread has better things to do.
+/// Reads up to this many bytes are first tried from the page cache on the calling thread. Above,
+/// copying takes longer than a hop to the pool, and a runtime thread has better things to do.
 const INLINE_READ_BYTES_MAX: usize = 128 * 1024;
 
-/// Buffered writes up to this many bytes run on the calling thread: they are a copy into the page cache. Measured on
-/// ext4 under a sync loop on the same file: 256 KiB take 28 us (median) and 0.2 ms (99 %), 4 KiB 5 us and 39 us.
+/// Buffered writes up to this many bytes run on the calling thread: they are a copy into the page
+/// cache. Measured on ext4 under a sync loop on the same file: 256 KiB take 28 us (median) and 0.2
+/// ms (99 %), 4 KiB 5 us and 39 us.
 const INLINE_WRITE_BYTES_MAX: usize = 256 * 1024;
 
 /// What the kernel frees: holes are cut to whole pages.
@@ -256,7 +257,8 @@ impl DiskFile for OsFile {
 
     async fn write_sync(&self, offset: u64, pieces: Vec<Bytes>) -> Result<(), DiskError> {
         let times = Arc::clone(&self.times);
-        // The outer result is the write's, the inner one the sync's: only the first may mean a full disk.
+        // The outer result is the write's, the inner one the sync's: only the first may mean a full
+        // disk.
         let synced = self
             .run("write", move |file| {
                 timed_write(&times, || write_all(file, offset, &pieces))?;
@@ -370,8 +372,8 @@ fn timed_sync<T>(times: &DiskTimes, work: impl FnOnce() -> T) -> T {
     done
 }
 
-/// A sync that fails for lack of space has lost bytes the file system had accepted: never the harmless
-/// [`DiskError::Full`].
+/// A sync that fails for lack of space has lost bytes the file system had accepted: never the
+/// harmless [`DiskError::Full`].
 fn sync_failed(error: DiskError, path: &str) -> DiskError {
     match error {
         DiskError::Full => DiskError::Io {
@@ -383,8 +385,8 @@ fn sync_failed(error: DiskError, path: &str) -> DiskError {
     }
 }
 
-/// Syncs a file and forgets what the system has cached of it: for files of other libraries, before they open them. Why:
-/// [`DiskFile::drop_cache`]. Blocks.
+/// Syncs a file and forgets what the system has cached of it: for files of other libraries, before
+/// they open them. Why: [`DiskFile::drop_cache`]. Blocks.
 ///
 /// # Errors
 /// The system's.
@@ -422,7 +424,8 @@ mod tests {
         let before = read_cached(&file, 0, 4096);
         forget_cached(&path).unwrap();
         let after = read_cached(&file, 0, 4096);
-        // Of others it is not known that they can forget: of a file in memory the cache is all there is.
+        // Of others it is not known that they can forget: of a file in memory the cache is all
+        // there is.
         let system = u64::try_from(rustix::fs::fstatfs(&file).unwrap().f_type).unwrap();
         if [EXT4, XFS].contains(&system) {
             assert!(matches!(before.unwrap(), Cached::All(_)));

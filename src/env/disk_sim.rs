@@ -1,11 +1,12 @@
-//! A disk that misbehaves by seed: everything a real one may do, as often as a test likes, and the same way each time.
+//! A disk that misbehaves by seed: everything a real one may do, as often as a test likes, and the
+//! same way each time.
 //!
-//! What is written but not synced survives a power cut in part, in any order, torn between sectors; so do names
-//! without a synced folder. Reads, writes and syncs fail, syncs lie, space runs out, bits flip, power goes at any
-//! chosen operation. Small virtual delays let operations interleave.
+//! What is written but not synced survives a power cut in part, in any order, torn between sectors;
+//! so do names without a synced folder. Reads, writes and syncs fail, syncs lie, space runs out,
+//! bits flip, power goes at any chosen operation. Small virtual delays let operations interleave.
 //!
-//! Main path: this file's handles -> `world.rs` (files, names, faults) -> `image.rs` (bytes of a file); `power.rs`
-//! decides what survives, `dice.rs` draws and keeps the trace.
+//! Main path: this file's handles -> `world.rs` (files, names, faults) -> `image.rs` (bytes of a
+//! file); `power.rs` decides what survives, `dice.rs` draws and keeps the trace.
 //!
 //! It does not simulate a file system that corrupts itself, nor the lock of a data directory.
 
@@ -50,7 +51,8 @@ pub enum Fault {
     WriteError,
     /// A sync fails, and what it should have written may be lost although reads still show it.
     SyncError,
-    /// A sync answers well and does nothing: what a dishonest device does, and what code that forgets to sync does.
+    /// A sync answers well and does nothing: what a dishonest device does, and what code that
+    /// forgets to sync does.
     SyncLie,
     /// A write or reservation that needs more space meets a full disk, whatever the capacity says.
     Full,
@@ -83,7 +85,8 @@ impl Faults {
     }
 }
 
-/// The machine around a simulated disk: what a test holds to hand out the disk and to break it. Clones share it.
+/// The machine around a simulated disk: what a test holds to hand out the disk and to break it.
+/// Clones share it.
 #[derive(Clone, Debug)]
 pub struct SimDisk {
     world: Arc<Mutex<World>>,
@@ -131,7 +134,8 @@ impl SimDisk {
         self.world().ambush.len()
     }
 
-    /// Cuts the power at an operation, counted as by [`Self::operations`]: it and all later ones fail until a restart.
+    /// Cuts the power at an operation, counted as by [`Self::operations`]: it and all later ones
+    /// fail until a restart.
     pub fn crash_at(&self, operation: u64) {
         self.world().crash_at = Some(operation);
     }
@@ -142,15 +146,16 @@ impl SimDisk {
         self.world().down
     }
 
-    /// Cuts the power now (if it is not gone already) and starts again: handles so far are dead, the disk holds what
-    /// was durable and a random part of what was not.
+    /// Cuts the power now (if it is not gone already) and starts again: handles so far are dead,
+    /// the disk holds what was durable and a random part of what was not.
     #[must_use]
     pub fn restart_after_power_cut(&self) -> Arc<dyn Disk> {
         self.world().power_cut();
         self.disk()
     }
 
-    /// Kills the process and starts it again: handles so far are dead, all that was written is there.
+    /// Kills the process and starts it again: handles so far are dead, all that was written is
+    /// there.
     #[must_use]
     pub fn restart_after_kill(&self) -> Arc<dyn Disk> {
         self.world().kill();
@@ -182,7 +187,8 @@ impl SimDisk {
         self.world().operations
     }
 
-    /// A digest of all operations so far with their bytes: equal for two runs that did the same in the same order.
+    /// A digest of all operations so far with their bytes: equal for two runs that did the same in
+    /// the same order.
     #[must_use]
     pub fn trace(&self) -> u64 {
         self.world().dice.trace()
@@ -193,7 +199,8 @@ impl SimDisk {
     }
 }
 
-/// The world stays usable after a failed assertion elsewhere: a test's report matters more than its state.
+/// The world stays usable after a failed assertion elsewhere: a test's report matters more than its
+/// state.
 fn lock(world: &Mutex<World>) -> MutexGuard<'_, World> {
     world.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -214,7 +221,8 @@ async fn delay(world: &Mutex<World>, action: &str) {
     }
 }
 
-/// Takes a turn on the disk: waits a moment, counts the operation, does it unless power or a fault is against it.
+/// Takes a turn on the disk: waits a moment, counts the operation, does it unless power or a fault
+/// is against it.
 async fn turn<T>(
     world: &Mutex<World>,
     generation: u64,
@@ -331,7 +339,8 @@ impl DiskFile for FileHandle {
     }
 
     async fn sync(&self) -> Result<(), DiskError> {
-        // Only what was written before the call is promised: what comes during the delay stays pending.
+        // Only what was written before the call is promised: what comes during the delay stays
+        // pending.
         let mark = lock(&self.world).mark();
         self.turn(("sync", 0, 0), |world, call| world.sync(self.inode, call, mark)).await
     }

@@ -1,5 +1,5 @@
-//! The world behind traits: disk, clock, randomness, tasks, network. Nothing else in the program touches them, so that
-//! the whole system runs under a simulation from a seed.
+//! The world behind traits: disk, clock, randomness, tasks, network. Nothing else in the program
+//! touches them, so that the whole system runs under a simulation from a seed.
 //!
 //! | seam | the machine | simulation |
 //! |---|---|---|

@@ -40,8 +40,9 @@ pub trait Listener: Send + Sync + Debug {
     fn local_addr(&self) -> io::Result<SocketAddr>;
 }
 
-/// Connections that may wait to be accepted; the system may allow fewer (`net.core.somaxconn`, 4,096 by default). Beyond it a
-/// client's first packet is dropped, which it sends again only after a second.
+/// Connections that may wait to be accepted; the system may allow fewer (`net.core.somaxconn`,
+/// 4,096 by default). Beyond it a client's first packet is dropped, which it sends again only after
+/// a second.
 const BACKLOG: u32 = 4096;
 
 /// What the system buffers of a connection before it is sent. Without a limit it takes MiBs for
@@ -181,7 +182,8 @@ const PIPE_BYTES: usize = 64 * 1024;
 /// Connections of a [`PipeListen`] that may wait to be accepted.
 const PIPE_BACKLOG: usize = 128;
 
-/// Where pipes pretend to listen and connect from: an address of the documentation range (RFC 5737).
+/// Where pipes pretend to listen and connect from: an address of the documentation range (RFC
+/// 5737).
 const PIPE_ADDRESS: SocketAddr =
     SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 1)), 80);
 

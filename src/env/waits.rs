@@ -1,4 +1,5 @@
-//! How long work may wait for the one worker that takes it in batches: bounded, and without a word lost about what was begun.
+//! How long work may wait for the one worker that takes it in batches: bounded, and without a word
+//! lost about what was begun.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -81,7 +82,8 @@ impl Waits {
         self.oldest.store(NONE, Ordering::Relaxed);
     }
 
-    /// The worker stands still for a reason of its own: waiting does not count until [`Self::resume`].
+    /// The worker stands still for a reason of its own: waiting does not count until
+    /// [`Self::resume`].
     pub fn pause(&self) {
         self.resumed.store(NONE, Ordering::Relaxed);
     }

@@ -93,7 +93,8 @@ impl Account {
         })
     }
 
-    /// The account of a row, signed for with the row's own keys; `None` when it has none that can be used.
+    /// The account of a row, signed for with the row's own keys; `None` when it has none that can
+    /// be used.
     ///
     /// # Errors
     /// [`UnsealError`].
@@ -168,7 +169,8 @@ pub struct Accounts {
     known: Arc<RwLock<HashMap<String, Arc<Account>>>>,
     /// Where more may be.
     unread: Arc<RwLock<Vec<Unread>>>,
-    /// Held from reading a row until it is known here, so that an older reading never replaces a newer one.
+    /// Held from reading a row until it is known here, so that an older reading never replaces a
+    /// newer one.
     refreshing: Arc<Mutex<()>>,
     metrics: AccountMetrics,
 }
@@ -247,8 +249,8 @@ impl Accounts {
         known.values().find(|account| account.id == id).map(|account| account.name.clone())
     }
 
-    /// Reads an account's row again; requests that are admitted later see it. An account that is gone, or has lost its
-    /// keys, is forgotten.
+    /// Reads an account's row again; requests that are admitted later see it. An account that is
+    /// gone, or has lost its keys, is forgotten.
     ///
     /// # Errors
     /// The index's.

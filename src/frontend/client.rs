@@ -1,6 +1,6 @@
-//! The client of other servers, over HTTP/1.1: one request, one connection, no redirects. Who may be asked is for the
-//! caller to say, of the very address it connects to: a name is resolved once, so that it cannot turn to another address
-//! in between.
+//! The client of other servers, over HTTP/1.1: one request, one connection, no redirects. Who may
+//! be asked is for the caller to say, of the very address it connects to: a name is resolved once,
+//! so that it cannot turn to another address in between.
 
 use std::io;
 use std::net::SocketAddr;
@@ -91,7 +91,8 @@ impl Client {
         self.dial.resolve(host.trim_matches(['[', ']']), port).await
     }
 
-    /// Sends a GET with these headers to `address`, as the server of `url`; its body follows as it is read.
+    /// Sends a GET with these headers to `address`, as the server of `url`; its body follows as it
+    /// is read.
     ///
     /// # Errors
     /// [`ClientError`].

@@ -1,4 +1,5 @@
-//! From the layers' errors to the one table of codes. Each match is exhaustive: a new variant must be mapped by hand.
+//! From the layers' errors to the one table of codes. Each match is exhaustive: a new variant must
+//! be mapped by hand.
 
 use crate::auth;
 use crate::capacity;

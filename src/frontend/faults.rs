@@ -1,8 +1,9 @@
 //! The fault dial: wrong answers on request, for people who test how their code takes them.
 //!
-//! Off unless somebody sets it by the admin listener. A rule meets requests that were let in and match it; which of them
-//! it strikes is drawn from its seed, so that the same seed strikes the same ones by number. The first rule that strikes
-//! decides. While any rule is set, the log says so every minute and `/metrics` counts.
+//! Off unless somebody sets it by the admin listener. A rule meets requests that were let in and
+//! match it; which of them it strikes is drawn from its seed, so that the same seed strikes the
+//! same ones by number. The first rule that strikes decides. While any rule is set, the log says so
+//! every minute and `/metrics` counts.
 
 use std::sync::Arc;
 use std::sync::Mutex;
@@ -97,7 +98,8 @@ pub struct FaultRule {
     /// The rule ends after so many seconds.
     #[serde(default)]
     pub seconds: Option<u32>,
-    /// How long `timeout` and `lost` keep the client waiting, at most 10 minutes. Default 0: cut at once.
+    /// How long `timeout` and `lost` keep the client waiting, at most 10 minutes. Default 0: cut at
+    /// once.
     #[serde(default)]
     pub delay_ms: u32,
     /// The pace of `slow`. Default 1,024.
@@ -359,7 +361,8 @@ impl Faults {
 }
 
 impl InForce {
-    /// Draws for a request that matches; every such request costs exactly one draw, so that seeds repeat.
+    /// Draws for a request that matches; every such request costs exactly one draw, so that seeds
+    /// repeat.
     fn meet(&mut self, target: FaultTarget<'_>) -> Option<Strike> {
         if !matches(&self.state.rule, target) {
             return None;

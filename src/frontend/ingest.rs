@@ -1,4 +1,5 @@
-//! Takes a body in: hashes it on the way, stores it where its size says, checks what the client claimed.
+//! Takes a body in: hashes it on the way, stores it where its size says, checks what the client
+//! claimed.
 
 use bytes::Bytes;
 
@@ -70,8 +71,9 @@ impl Hashes {
     }
 }
 
-/// Reads exactly `upload.len` bytes and stores them durably. Nothing refers to them yet: dropping the result frees them.
-/// Checksums are of the plain text; with `sealing` the stored bytes are its authenticated chunks.
+/// Reads exactly `upload.len` bytes and stores them durably. Nothing refers to them yet: dropping
+/// the result frees them. Checksums are of the plain text; with `sealing` the stored bytes are its
+/// authenticated chunks.
 pub(crate) async fn ingest(
     pool: &WritePool,
     body: &mut RequestBody,
@@ -83,8 +85,8 @@ pub(crate) async fn ingest(
     ingest_within(pool, body, upload, (md5_wanted, inline_max), sealing).await
 }
 
-/// As [`ingest`], for a part of a blob with many parts: less of it is kept in the row, as rows with many parts are written
-/// and read together.
+/// As [`ingest`], for a part of a blob with many parts: less of it is kept in the row, as rows with
+/// many parts are written and read together.
 pub(crate) async fn ingest_part(
     pool: &WritePool,
     body: &mut RequestBody,
@@ -166,7 +168,8 @@ pub(crate) fn check_crc64(upload: &Upload, known: Crc64) -> Result<(), Error> {
     }
 }
 
-/// As [`ingest`], for pages that begin at offset `start` of their blob: at most 4 MiB, held in memory.
+/// As [`ingest`], for pages that begin at offset `start` of their blob: at most 4 MiB, held in
+/// memory.
 pub(crate) async fn ingest_pages(
     pool: &WritePool,
     body: &mut RequestBody,

@@ -1,7 +1,9 @@
-//! Last-access times: reads are noted in memory and remembered in the blobs' rows later, many at a time.
+//! Last-access times: reads are noted in memory and remembered in the blobs' rows later, many at a
+//! time.
 //!
-//! A read never waits for a write. The record it has looked up tells whether the first read of this day is remembered; only
-//! if not is a note left, one for each blob. Notes are lost with a crash, and when too many wait, which is counted (ADR 0018).
+//! A read never waits for a write. The record it has looked up tells whether the first read of this
+//! day is remembered; only if not is a note left, one for each blob. Notes are lost with a crash,
+//! and when too many wait, which is counted (ADR 0018).
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;

@@ -1,5 +1,5 @@
-//! What watchers of live requests are told, and what the fault dial does to a request. Costs nothing while neither is
-//! wanted.
+//! What watchers of live requests are told, and what the fault dial does to a request. Costs
+//! nothing while neither is wanted.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -82,7 +82,8 @@ impl FrontEnd {
     /// Lets the fault dial have its way with a request that was let in.
     ///
     /// # Errors
-    /// What the dial wants answered; also for [`FaultKind::Timeout`], whose connection is cut instead.
+    /// What the dial wants answered; also for [`FaultKind::Timeout`], whose connection is cut
+    /// instead.
     pub(super) fn meet_faults(&self, head: &Parts, seen: &mut Seen) -> Result<(), Error> {
         if !self.faults.is_on() {
             return Ok(());

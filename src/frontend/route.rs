@@ -1,4 +1,5 @@
-//! Sends a request to the partition that owns its key; a stale map costs one more round, never a wrong answer (I15).
+//! Sends a request to the partition that owns its key; a stale map costs one more round, never a
+//! wrong answer (I15).
 
 use std::sync::Arc;
 use std::sync::PoisonError;
@@ -23,8 +24,8 @@ use crate::index::Target;
 use crate::index::Write;
 use crate::index::WriteReply;
 
-/// How long a request may keep meeting stale maps before it is given up: changes of the map take milliseconds, and many of
-/// them after each other are no reason to refuse anybody.
+/// How long a request may keep meeting stale maps before it is given up: changes of the map take
+/// milliseconds, and many of them after each other are no reason to refuse anybody.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// What each owner of a range said.
@@ -45,7 +46,8 @@ impl Router {
     /// Reads the map.
     ///
     /// # Errors
-    /// [`Error::Unavailable`] when the coordinator does not answer or its map does not tile the key space.
+    /// [`Error::Unavailable`] when the coordinator does not answer or its map does not tile the key
+    /// space.
     pub async fn new(
         host: Arc<dyn IndexHost>,
         coordinator: Arc<dyn Coordinator>,
@@ -78,8 +80,8 @@ impl Router {
         }
     }
 
-    /// Asks all who have keys about a position: the owner of the range it lies in, or those of all its stripes, by number.
-    /// The answers are of one map.
+    /// Asks all who have keys about a position: the owner of the range it lies in, or those of all
+    /// its stripes, by number. The answers are of one map.
     ///
     /// # Errors
     /// The first refusal.
@@ -100,7 +102,8 @@ impl Router {
         self.ask_each(position, |_| read.clone()).await
     }
 
-    /// The answers to what `read` makes for so many stripes, and where the range ends that they are of.
+    /// The answers to what `read` makes for so many stripes, and where the range ends that they are
+    /// of.
     async fn ask_all(
         &self,
         position: &[u8],
@@ -136,8 +139,8 @@ impl Router {
         }
     }
 
-    /// Lists blobs: a page of the range that the page's position lies in. It may have fewer entries than asked for although
-    /// there are more; then it says where to go on.
+    /// Lists blobs: a page of the range that the page's position lies in. It may have fewer entries
+    /// than asked for although there are more; then it says where to go on.
     ///
     /// # Errors
     /// The first refusal.
@@ -185,8 +188,8 @@ impl Router {
     ) -> Result<(), Error> {
         let again = chase.again(refused, self.env.clock.monotonic())?;
         if again > 0 {
-            // The coordinator's map itself is behind: an owner is changing. Wait a little longer each time; not with the lock,
-            // for which those wait who met another owner.
+            // The coordinator's map itself is behind: an owner is changing. Wait a little longer
+            // each time; not with the lock, for which those wait who met another owner.
             self.env.clock.sleep(Duration::from_millis(1 << again.min(6))).await;
         }
         // Before the first wait too: the lock may be held for as long as the coordinator does not
@@ -234,7 +237,8 @@ impl Chase {
         now.saturating_sub(self.begun.unwrap_or(now))
     }
 
-    /// Notes that `target` is not the owner; how often it was asked before without a newer map in between.
+    /// Notes that `target` is not the owner; how often it was asked before without a newer map in
+    /// between.
     fn again(&mut self, target: Target, now: Duration) -> Result<u32, Error> {
         let begun = *self.begun.get_or_insert(now);
         if now.saturating_sub(begun) >= PATIENCE {

@@ -7,8 +7,9 @@ use crate::index::ListEntry;
 use crate::index::ListPage;
 use crate::types::RoutingKey;
 
-/// Entries to ask each of so many stripes for, when `limit` are wanted of all together: names are dealt out evenly, so a
-/// little more than its share of each will mostly do, and where it does not, the listing goes on.
+/// Entries to ask each of so many stripes for, when `limit` are wanted of all together: names are
+/// dealt out evenly, so a little more than its share of each will mostly do, and where it does not,
+/// the listing goes on.
 fn share(limit: usize, stripes: usize) -> usize {
     if stripes < 2 {
         return limit;
@@ -26,8 +27,8 @@ pub(super) fn part(list: &ListBlobs, stripes: usize) -> ListBlobs {
     ListBlobs { limit: share(list.limit, stripes), weight_max, ..list.clone() }
 }
 
-/// At most `limit` entries of pages that the stripes of a range, which ends at `high`, gave for the same question, with at
-/// least one when there is any.
+/// At most `limit` entries of pages that the stripes of a range, which ends at `high`, gave for the
+/// same question, with at least one when there is any.
 ///
 /// An entry covers the names up to where the listing goes on after it; a group, those of other
 /// stripes too. Where a page ends inside the range nothing is known of that stripe from there on:
@@ -37,7 +38,8 @@ pub(super) fn one_page(pages: Vec<ListPage>, list: &ListBlobs, high: Option<&Byt
     let is_inside = |next: &&Bytes| high.is_none_or(|high| *next < high);
     let mut known =
         pages.iter().filter_map(|page| page.next.as_ref()).filter(is_inside).min().cloned();
-    // Where all have ended, one may have met a group that goes on beyond the range, even to the end of what is asked for.
+    // Where all have ended, one may have met a group that goes on beyond the range, even to the end
+    // of what is asked for.
     let ends: Option<Vec<Bytes>> = pages.iter().map(|page| page.next.clone()).collect();
     let end = ends.and_then(|ends| ends.into_iter().max());
     let seen = pages.iter().map(|page| page.seen).sum();

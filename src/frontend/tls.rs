@@ -108,7 +108,8 @@ impl fmt::Debug for Tls {
 }
 
 impl Tls {
-    /// Takes a certificate chain, the server's own first, and its private key (PKCS#8, PKCS#1 or SEC1), both PEM.
+    /// Takes a certificate chain, the server's own first, and its private key (PKCS#8, PKCS#1 or
+    /// SEC1), both PEM.
     ///
     /// # Errors
     /// [`TlsError`].
@@ -118,7 +119,8 @@ impl Tls {
         let first = chain.first().ok_or(TlsError::NoCertificate)?;
         let expires = expiry(first);
         let key = PrivateKeyDer::from_pem_slice(key.as_bytes()).map_err(|_| TlsError::NoKey)?;
-        // Named, so that another crate that brings another provider into the build changes nothing here.
+        // Named, so that another crate that brings another provider into the build changes nothing
+        // here.
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let mut config = ServerConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()?

@@ -1,7 +1,7 @@
 //! Live requests for whoever watches: one line each, sent when the head of the answer is ready.
 //!
-//! Lines go to a bounded ring. A watcher that reads too slowly loses the oldest ones and is told how many. While nobody
-//! watches, a request pays for one atomic load.
+//! Lines go to a bounded ring. A watcher that reads too slowly loses the oldest ones and is told
+//! how many. While nobody watches, a request pays for one atomic load.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;

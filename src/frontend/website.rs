@@ -1,5 +1,5 @@
-//! The web endpoint: documents of `$web` for everybody, whatever access its container gives, while the account's service
-//! properties have a static website.
+//! The web endpoint: documents of `$web` for everybody, whatever access its container gives, while
+//! the account's service properties have a static website.
 
 use std::sync::Arc;
 

@@ -34,7 +34,8 @@ pub enum AccountError {
     },
 }
 
-/// An account as written, not looked at: parsers of flags and files show what they refuse, and this holds keys.
+/// An account as written, not looked at: parsers of flags and files show what they refuse, and this
+/// holds keys.
 #[derive(Clone, PartialEq, Eq, Deserialize)]
 #[serde(transparent)]
 pub struct AccountText(String);

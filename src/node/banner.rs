@@ -173,7 +173,8 @@ fn tokens(issuer: &TrustedIssuer) -> String {
     format!("of {}; {claims}; `blockyard account grant` gives roles", issuer.name)
 }
 
-/// The line that makes SDKs, AzCopy, rclone, curl and their like trust the node's own authority in one shell.
+/// The line that makes SDKs, AzCopy, rclone, curl and their like trust the node's own authority in
+/// one shell.
 fn trust(authority: &Path) -> String {
     let path = authority.display();
     format!(

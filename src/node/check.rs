@@ -1,11 +1,12 @@
 //! `blockyard check`: verifies a stopped node's data directories, from the bytes up.
 //!
 //! 1. Each disk: every page, frame and journal batch against its checksum. Changes nothing.
-//! 2. The store is opened as a start opens it: what the journal holds goes to the extents. The coordinator's file and the
-//!    catalog stay as they are; of a store that was stopped in order nothing but the journal is written.
+//! 2. The store is opened as a start opens it: what the journal holds goes to the extents. The
+//!    coordinator's file and the catalog stay as they are; of a store that was stopped in order
+//!    nothing but the journal is written.
 //! 3. The coordinator's rows, and that the partitions tile the key space (I5).
-//! 4. Each partition: every row decodes, every byte it names is there and is what was ingested (I1, I10, I13), and the
-//!    rows of each blob agree with each other.
+//! 4. Each partition: every row decodes, every byte it names is there and is what was ingested (I1,
+//!    I10, I13), and the rows of each blob agree with each other.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -78,7 +79,8 @@ pub async fn check(
             check_keys(&storage, (data, key), &keys, &mut report).await;
             storage.capacity.shutdown().await;
         }
-        // Damage the first step has found may be what keeps the store from opening: then that is the news.
+        // Damage the first step has found may be what keeps the store from opening: then that is
+        // the news.
         Err(error) => report.problem(error.to_string()),
     }
     Ok(report)

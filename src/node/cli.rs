@@ -33,12 +33,13 @@ pub struct Cli {
 pub enum Command {
     /// Serve Blob from one or more data directories
     Serve(Box<ServeArgs>),
-    /// Verify a stopped node's data directories; replays their journals as a start does. Exit code 0 sound, 1 damaged,
-    /// 2 could not run
+    /// Verify a stopped node's data directories; replays their journals as a start does. Exit code
+    /// 0 sound, 1 damaged, 2 could not run
     Check(CheckArgs),
     /// Print a new random account key
     Keygen,
-    /// Print a URL with a shared access signature for an account, container or blob; needs no running server
+    /// Print a URL with a shared access signature for an account, container or blob; needs no
+    /// running server
     Sas(Box<SasArgs>),
     /// Ask a running node whether it can serve: exit code 0 yes, 1 no
     Health(HealthArgs),
@@ -68,7 +69,8 @@ pub enum Command {
 /// Arguments of `serve`.
 #[derive(clap::Args, Debug)]
 pub struct ServeArgs {
-    /// TOML file with settings: the flags' names with underscores. Flags win over variables, variables over the file
+    /// TOML file with settings: the flags' names with underscores. Flags win over variables,
+    /// variables over the file
     #[arg(long, value_name = "FILE", env = "BLOCKYARD_CONFIG")]
     pub config: Option<PathBuf>,
     /// The settings.
@@ -167,7 +169,8 @@ pub struct TraceArgs {
 /// What `fault` can do.
 #[derive(Debug, Subcommand)]
 pub enum FaultCommand {
-    /// Add a rule: busy (503), error (500), timeout (no answer, nothing done), lost (no answer, done), slow (body)
+    /// Add a rule: busy (503), error (500), timeout (no answer, nothing done), lost (no answer,
+    /// done), slow (body)
     Set(FaultSetArgs),
     /// Show the rules and what they struck
     List(FaultListArgs),

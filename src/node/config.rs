@@ -82,7 +82,8 @@ pub use error::ConfigError;
 /// Everything `blockyard serve` needs to know, checked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// Data directories, one for each disk; the first also holds the coordinator's file. Default `./blockyard-data`.
+    /// Data directories, one for each disk; the first also holds the coordinator's file. Default
+    /// `./blockyard-data`.
     pub data: Vec<PathBuf>,
     /// Those of them that may be new to the store. Default none.
     pub add_disk: Vec<PathBuf>,
@@ -90,22 +91,24 @@ pub struct Config {
     pub without_disk: Vec<PathBuf>,
     /// Where Blob is served. Default 127.0.0.1:10000; port 0 takes a free one.
     pub blob_listen: SocketAddr,
-    /// Where health and metrics are served, to anyone who can reach it. Default 127.0.0.1:10080; port 0 takes a free
-    /// one.
+    /// Where health and metrics are served, to anyone who can reach it. Default 127.0.0.1:10080;
+    /// port 0 takes a free one.
     pub admin_listen: AdminAddress,
     /// Whether that is over https only. Default no.
     pub admin_tls: bool,
     /// Whether that may be plain where other machines reach it. Default no.
     pub admin_plain: bool,
-    /// The file with the token that admin commands must show. Default: `admin-token` in the first data directory.
+    /// The file with the token that admin commands must show. Default: `admin-token` in the first
+    /// data directory.
     pub admin_token_file: PathBuf,
     /// The file with the master keys, absolute. Default: beside the first data directory, with
     /// `.key` behind its name.
     pub master_key_file: PathBuf,
-    /// Accounts, beside those made while a node ran. Default: the well-known development account, on loopback addresses only.
+    /// Accounts, beside those made while a node ran. Default: the well-known development account,
+    /// on loopback addresses only.
     pub accounts: Vec<AccountConfig>,
-    /// Domains under which hosts name accounts (`NAME.blob.DOMAIN`), lower case. Default `localhost`. A path names its
-    /// account on any other host.
+    /// Domains under which hosts name accounts (`NAME.blob.DOMAIN`), lower case. Default
+    /// `localhost`. A path names its account on any other host.
     pub blob_domains: Vec<String>,
     /// Host names, lower case, under which the well-known development key and the admin listener
     /// are served too; `*` is every name. Default none: those of this machine, addresses and
@@ -121,21 +124,24 @@ pub struct Config {
     pub tls: TlsSource,
     /// Partitions of a new store; an existing one keeps its own. Default 1, 1 to 1,024.
     pub initial_partitions: u32,
-    /// Threads that serve partitions of the index; 1, the default, means that they share those of everything else. 1 to 64.
+    /// Threads that serve partitions of the index; 1, the default, means that they share those of
+    /// everything else. 1 to 64.
     pub index_hosts: u32,
-    /// Requests a second above which a partition splits by itself; 0 has the partition map change by command only. Default
-    /// 5,000.
+    /// Requests a second above which a partition splits by itself; 0 has the partition map change
+    /// by command only. Default 5,000.
     pub split_requests: u32,
     /// Size of a new journal ring, for each disk. Default 64 MiB, 256 KiB to 16 GiB.
     pub journal_bytes: u64,
     /// Cached blocks of index runs, in memory. Default 64 MiB, 1 MiB to 1 TiB.
     pub block_cache_bytes: u64,
-    /// Index rows not yet in runs, in memory, all partitions together. Default 64 MiB, 1 MiB to 64 GiB.
+    /// Index rows not yet in runs, in memory, all partitions together. Default 64 MiB, 1 MiB to 64
+    /// GiB.
     pub memtable_bytes: u64,
-    /// What new data leaves free on each disk, so that deletes still work on a full one. Default: 2 % of the disk, at
-    /// least 64 MiB, at most 10 %.
+    /// What new data leaves free on each disk, so that deletes still work on a full one. Default: 2
+    /// % of the disk, at least 64 MiB, at most 10 %.
     pub reserve_bytes: Option<u64>,
-    /// Pace of the background verification of stored bytes. Default 4 MiB/s, 0 turns it off, up to 16 GiB/s.
+    /// Pace of the background verification of stored bytes. Default 4 MiB/s, 0 turns it off, up to
+    /// 16 GiB/s.
     pub scrub_bytes_per_second: u64,
     /// Open client connections; the one that has been idle for longest leaves for a new one, and
     /// when none is idle new ones are answered 503. Default 4,096, 1 to 1,000,000.
@@ -145,11 +151,12 @@ pub struct Config {
     pub peer_connections_max: Option<u32>,
     /// How long a new connection may send nothing. Default 5 s, 1 s to 1 h.
     pub first_byte: Duration,
-    /// Requests answered at a time; as many wait for 50 ms, and more get 503. While several accounts send requests, each has an
-    /// equal share, and takes what others leave but the last quarter. Default 4,096, as many as connections, 1 to 1,000,000.
+    /// Requests answered at a time; as many wait for 50 ms, and more get 503. While several
+    /// accounts send requests, each has an equal share, and takes what others leave but the last
+    /// quarter. Default 4,096, as many as connections, 1 to 1,000,000.
     pub requests_max: u32,
-    /// Requests a second of one account, beyond which it gets 503; a second of them may come at once. Default 0, no limit, up
-    /// to 10,000,000.
+    /// Requests a second of one account, beyond which it gets 503; a second of them may come at
+    /// once. Default 0, no limit, up to 10,000,000.
     pub account_requests_per_second: u32,
     /// A client that sends nothing of its body for so long is cut off. Default 60 s, 1 s to 1 h.
     pub body_idle: Duration,

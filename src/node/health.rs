@@ -1,4 +1,5 @@
-//! Asks a running node whether it serves: for container health checks, where there is no other HTTP client.
+//! Asks a running node whether it serves: for container health checks, where there is no other HTTP
+//! client.
 
 use std::io;
 use std::net::IpAddr;
@@ -26,7 +27,8 @@ pub async fn is_ready(place: &AdminPlace) -> io::Result<bool> {
     tokio::time::timeout(PATIENCE, asked).await.map_err(|_| io::ErrorKind::TimedOut)?
 }
 
-/// An address a client on this machine can use: one that means "all interfaces" is no address to connect to.
+/// An address a client on this machine can use: one that means "all interfaces" is no address to
+/// connect to.
 pub(super) fn reachable(address: SocketAddr) -> SocketAddr {
     let ip = match address.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),

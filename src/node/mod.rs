@@ -3,9 +3,10 @@
 //! The main path, `blockyard serve`:
 //! 1. `cli.rs` and `settings.rs`: flags, variables and the file are one list;
 //!    `variables.rs` refuses misspelled ones;
-//! 2. `config.rs`: merged, defaults filled in, checked once; `accounts.rs`: names and keys; `oidc.rs`: issuers of bearer
-//!    tokens;
-//! 3. `open_files.rs`: as many as are allowed; `listeners.rs`: both ports are taken before data is touched;
+//! 2. `config.rs`: merged, defaults filled in, checked once; `accounts.rs`: names and keys;
+//!    `oidc.rs`: issuers of bearer tokens;
+//! 3. `open_files.rs`: as many as are allowed; `listeners.rs`: both ports are taken before data is
+//!    touched;
 //! 4. `storage.rs`: disks, extents, coordinator are opened and recovered; `disks.rs` misses a
 //!    forgotten one and adds none unasked; `master_key.rs`: the key ring of the store's secrets;
 //!    `reseal.rs`: those of before are sealed;
@@ -25,8 +26,8 @@
 //! through `admin_client.rs`, with the token of `admin_token.rs`; `command.rs` maps commands to
 //! exit codes.
 //!
-//! Invariants: nothing is announced before it can serve; no secret is printed or logged; the published development key
-//! is never served beyond loopback.
+//! Invariants: nothing is announced before it can serve; no secret is printed or logged; the
+//! published development key is never served beyond loopback.
 
 pub mod account_command;
 pub mod account_file;

@@ -1,4 +1,5 @@
-//! How many files the process may have open: extents and connections need more than most systems grant at first.
+//! How many files the process may have open: extents and connections need more than most systems
+//! grant at first.
 
 use rustix::process::Resource;
 use rustix::process::Rlimit;

@@ -4,15 +4,16 @@ use clap::Subcommand;
 
 use super::cli::AdminArgs;
 
-/// What `partitions` can do. Keys are `ACCOUNT/CONTAINER/NAME`, `ACCOUNT/CONTAINER` or `ACCOUNT`; each may be a number, as
-/// in `ACCOUNT/#5/NAME`.
+/// What `partitions` can do. Keys are `ACCOUNT/CONTAINER/NAME`, `ACCOUNT/CONTAINER` or `ACCOUNT`;
+/// each may be a number, as in `ACCOUNT/#5/NAME`.
 #[derive(Debug, Subcommand)]
 pub enum PartitionsCommand {
     /// Show all partitions in key order
     List(ListArgs),
     /// Split a partition at keys, or into even parts. Requests go on
     Split(SplitArgs),
-    /// Deal the names of a partition out to several by hash: for names that come in order, faster than one partition takes them
+    /// Deal the names of a partition out to several by hash: for names that come in order, faster
+    /// than one partition takes them
     Stripe(StripeArgs),
     /// Make one partition of all stripes of a range
     Unstripe(UnstripeArgs),
@@ -131,10 +132,12 @@ pub struct PrepareArgs {
     /// How many partitions, 2 to 256
     #[arg(long, value_name = "N")]
     pub ways: u32,
-    /// A prefix that has names already; those to come are spread alike, such as step-0800/ for step-0900/
+    /// A prefix that has names already; those to come are spread alike, such as step-0800/ for
+    /// step-0900/
     #[arg(long, value_name = "PREFIX", conflicts_with = "characters")]
     pub like: Option<String>,
-    /// What names go on with after the prefix, all alike often [default: digits and lower-case letters]
+    /// What names go on with after the prefix, all alike often [default: digits and lower-case
+    /// letters]
     #[arg(long, value_name = "CHARACTERS")]
     pub characters: Option<String>,
     /// Deal the partitions out to all hosts

@@ -109,7 +109,8 @@ fn rates<'a>(before: &Look, now: &'a Look) -> Vec<Rated<'a>> {
     let counted: HashMap<u64, u64> = before.partitions.iter().map(|p| (p.id, p.requests)).collect();
     let seconds = seconds_between(&before.now, &now.now);
     let rate = |partition: &PartitionView| {
-        // A new one, or one that its new host counts from zero on, has all of its requests from this while.
+        // A new one, or one that its new host counts from zero on, has all of its requests from
+        // this while.
         let old = counted.get(&partition.id).filter(|old| **old <= partition.requests);
         let new = partition.requests - old.copied().unwrap_or(0);
         #[expect(clippy::cast_precision_loss, reason = "requests of a second")]
@@ -145,7 +146,8 @@ fn digit(host: u64) -> char {
     u32::try_from(host % 36).ok().and_then(|host| char::from_digit(host, 36)).unwrap_or('?')
 }
 
-/// `S`, `M`, `>`, `=` or `-` under what was split, merged, moved, striped or unstriped a moment ago.
+/// `S`, `M`, `>`, `=` or `-` under what was split, merged, moved, striped or unstriped a moment
+/// ago.
 fn marks(now: &Look, cells: &[&[Rated<'_>]]) -> String {
     let fresh: Vec<&ChangeView> = now
         .changes

@@ -87,7 +87,8 @@ fn with_own_tasks(env: &Env) -> Env {
 }
 
 impl Roles {
-    /// Recovers the index, makes the configured accounts, and serves on `blob`, https too when there is a certificate.
+    /// Recovers the index, makes the configured accounts, and serves on `blob`, https too when
+    /// there is a certificate.
     ///
     /// # Errors
     /// [`NodeError`]; nothing was lost.

@@ -87,7 +87,8 @@ pub struct SasArgs {
         hide_env_values = true
     )]
     pub account: Option<AccountText>,
-    /// Sign with the user delegation key in this file, the answer of Get User Delegation Key; for a container or blob
+    /// Sign with the user delegation key in this file, the answer of Get User Delegation Key; for a
+    /// container or blob
     #[arg(long, value_name = "FILE")]
     pub delegation_key: Option<PathBuf>,
     /// Where the account is served [default: <http://127.0.0.1:10000/NAME>]

@@ -97,7 +97,8 @@ struct Node {
 impl Node {
     async fn start(config: &Config, env: Env, listeners: Listeners) -> Result<Self, NodeError> {
         let Listeners { blob, admin: admin_bound } = listeners;
-        // The folder may be new: storage makes it too, but the admin listener answers before storage is open.
+        // The folder may be new: storage makes it too, but the admin listener answers before
+        // storage is open.
         let token = Token::new(&admin_token::read_or_make(&config.admin_token_file)?);
         let mut certificate = tls::certificate(config, env.clock.now())?;
         let secure = certificate.as_ref().map(|certificate| certificate.tls.clone());
@@ -160,8 +161,8 @@ impl Node {
         Ok(Self { env, admin, stop_admin, storage, roles, audit_log: writer })
     }
 
-    /// Takes the roles down from above, each when nothing uses it any more. The admin listener goes last, so that the
-    /// drain can be watched.
+    /// Takes the roles down from above, each when nothing uses it any more. The admin listener goes
+    /// last, so that the drain can be watched.
     async fn stop(self) {
         self.admin.readiness.set(Phase::Draining);
         self.roles.stop().await;

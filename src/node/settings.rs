@@ -25,8 +25,9 @@ pub enum TlsMode {
     Auto,
 }
 
-/// Settings of `serve`, each as a flag, as a variable `BLOCKYARD_...`, and as a field of the configuration file under
-/// the flag's name with underscores. What is not given is `None`; [`super::config::Config`] has defaults and limits.
+/// Settings of `serve`, each as a flag, as a variable `BLOCKYARD_...`, and as a field of the
+/// configuration file under the flag's name with underscores. What is not given is `None`;
+/// [`super::config::Config`] has defaults and limits.
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[command(mut_args = Switch::spelled)]
 #[serde(deny_unknown_fields, default)]
@@ -58,8 +59,8 @@ pub struct Settings {
     /// protects it [default: off]
     #[arg(long, env = "BLOCKYARD_ADMIN_PLAIN")]
     pub admin_plain: Option<Switch>,
-    /// File with the token that admin commands must show; made at the first start [default: admin-token in the first
-    /// data directory]
+    /// File with the token that admin commands must show; made at the first start [default:
+    /// admin-token in the first data directory]
     #[arg(long, value_name = "FILE", env = "BLOCKYARD_ADMIN_TOKEN_FILE")]
     pub admin_token_file: Option<PathBuf>,
     /// File with the master keys, under which secrets in the store are sealed; made at the first
@@ -67,8 +68,8 @@ pub struct Settings {
     /// directory with .key behind its name, such as /data/one.key]
     #[arg(long, value_name = "FILE", env = "BLOCKYARD_MASTER_KEY_FILE")]
     pub master_key_file: Option<PathBuf>,
-    /// Account as NAME:BASE64KEY or NAME:BASE64KEY:BASE64KEY2; repeat for more [default: the development account, on
-    /// loopback addresses only]
+    /// Account as NAME:BASE64KEY or NAME:BASE64KEY:BASE64KEY2; repeat for more [default: the
+    /// development account, on loopback addresses only]
     #[arg(
         long,
         value_name = "ACCOUNT",
@@ -81,8 +82,9 @@ pub struct Settings {
     /// the command line or in variables can be read by others
     #[arg(long, value_name = "FILE", env = "BLOCKYARD_ACCOUNT_FILE")]
     pub account_file: Option<PathBuf>,
-    /// Whether containers of the accounts may be opened to everybody; off refuses what nobody signed, in containers that
-    /// are open too [default: as it was; in a new account off, on with the development key]
+    /// Whether containers of the accounts may be opened to everybody; off refuses what nobody
+    /// signed, in containers that are open too [default: as it was; in a new account off, on with
+    /// the development key]
     #[arg(long, env = "BLOCKYARD_PUBLIC_ACCESS")]
     pub public_access: Option<Switch>,
     /// Issuer whose bearer tokens are taken: issuer=URL, and as wanted jwks=FILE or https URL
@@ -93,7 +95,8 @@ pub struct Settings {
     /// names); groups=C (default groups) names the claim with groups; repeat for more
     #[arg(long, value_name = "ISSUER", env = "BLOCKYARD_OIDC", value_delimiter = ',')]
     pub oidc: Option<Vec<OidcConfig>>,
-    /// Domain under which hosts name accounts, as NAME.blob.DOMAIN; repeat for more [default: localhost]
+    /// Domain under which hosts name accounts, as NAME.blob.DOMAIN; repeat for more [default:
+    /// localhost]
     #[arg(long, value_name = "DOMAIN", env = "BLOCKYARD_BLOB_DOMAIN", value_delimiter = ',')]
     pub blob_domain: Option<Vec<String>>,
     /// Host name under which accounts with the well-known development key and the admin listener
@@ -105,8 +108,8 @@ pub struct Settings {
     /// [default: off]
     #[arg(long, env = "BLOCKYARD_HTTPS_ONLY")]
     pub https_only: Option<Switch>,
-    /// Serves https beside http on the same port: `auto` makes a certificate authority of its own under the first data
-    /// directory and prints the line that trusts it [default: off]
+    /// Serves https beside http on the same port: `auto` makes a certificate authority of its own
+    /// under the first data directory and prints the line that trusts it [default: off]
     #[arg(long, value_name = "MODE", env = "BLOCKYARD_TLS")]
     pub tls: Option<TlsMode>,
     /// Serves https beside http with this certificate chain, a PEM file, which is read again when
@@ -119,12 +122,12 @@ pub struct Settings {
     /// Partitions of a new store; an existing one keeps its own, 1 to 128 [default: 1]
     #[arg(long, value_name = "N", env = "BLOCKYARD_INITIAL_PARTITIONS")]
     pub initial_partitions: Option<u32>,
-    /// Threads that serve partitions of the index, which move between them; 1 means that they share those of everything
-    /// else, 1 to 64 [default: 1]
+    /// Threads that serve partitions of the index, which move between them; 1 means that they share
+    /// those of everything else, 1 to 64 [default: 1]
     #[arg(long, value_name = "N", env = "BLOCKYARD_INDEX_HOSTS")]
     pub index_hosts: Option<u32>,
-    /// Requests a second above which a partition of the index splits by itself; with 0 partitions change by command only
-    /// [default: 5000]
+    /// Requests a second above which a partition of the index splits by itself; with 0 partitions
+    /// change by command only [default: 5000]
     #[arg(long, value_name = "N", env = "BLOCKYARD_SPLIT_REQUESTS")]
     pub split_requests: Option<u32>,
     /// Size of a new journal for each disk [default: 64MiB]
@@ -155,7 +158,8 @@ pub struct Settings {
     /// Seconds until the first byte of a new connection must come [default: 5]
     #[arg(long, value_name = "SECONDS", env = "BLOCKYARD_FIRST_BYTE_SECONDS")]
     pub first_byte_seconds: Option<u32>,
-    /// Requests answered at a time, shared by the accounts; as many wait for a moment, more get 503 [default: 4096]
+    /// Requests answered at a time, shared by the accounts; as many wait for a moment, more get 503
+    /// [default: 4096]
     #[arg(long, value_name = "N", env = "BLOCKYARD_REQUESTS_MAX")]
     pub requests_max: Option<u32>,
     /// Requests a second of one account, beyond which it gets 503; 0 is no limit [default: 0]
@@ -170,7 +174,8 @@ pub struct Settings {
         value_delimiter = ','
     )]
     pub copy_source_allow: Option<Vec<Pattern>>,
-    /// Server that blobs are never copied from; * denies all that are not allowed by name; repeat for more
+    /// Server that blobs are never copied from; * denies all that are not allowed by name; repeat
+    /// for more
     #[arg(long, value_name = "PATTERN", env = "BLOCKYARD_COPY_SOURCE_DENY", value_delimiter = ',')]
     pub copy_source_deny: Option<Vec<Pattern>>,
     /// Bytes a second below which a copy source on another server is given up after a minute; 0
@@ -187,11 +192,12 @@ pub struct Settings {
     /// [default: 1KiB]
     #[arg(long, value_name = "SIZE", env = "BLOCKYARD_RESPONSE_MIN_RATE")]
     pub response_min_rate: Option<Size>,
-    /// Seconds a blob takes out of the archive tier; bytes lie as ready there as anywhere, so this is for show [default:
-    /// 1]
+    /// Seconds a blob takes out of the archive tier; bytes lie as ready there as anywhere, so this
+    /// is for show [default: 1]
     #[arg(long, value_name = "SECONDS", env = "BLOCKYARD_REHYDRATION_SECONDS")]
     pub rehydration_seconds: Option<u32>,
-    /// Whether the time of the last read of each block blob is kept, at the grain of a day, and shown [default: off]
+    /// Whether the time of the last read of each block blob is kept, at the grain of a day, and
+    /// shown [default: off]
     #[arg(long, env = "BLOCKYARD_LAST_ACCESS_TIME")]
     pub last_access_time: Option<Switch>,
     /// Seconds running requests may take to end at a stop [default: 30]

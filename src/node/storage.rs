@@ -57,8 +57,9 @@ impl Storage {
         !data.first().is_some_and(|first| first.join(FILE_NAME).is_file())
     }
 
-    /// As [`Self::open`], for verification: without the background scrub, and on copies of the coordinator's file and of the
-    /// catalog. What the journals hold goes to the extents all the same.
+    /// As [`Self::open`], for verification: without the background scrub, and on copies of the
+    /// coordinator's file and of the catalog. What the journals hold goes to the extents all the
+    /// same.
     ///
     /// # Errors
     /// [`NodeError`].

@@ -1,8 +1,10 @@
-//! Certificates for the blob listener: from files, or from a certificate authority of the node's own.
+//! Certificates for the blob listener: from files, or from a certificate authority of the node's
+//! own.
 //!
-//! With `--tls auto` the first start makes an authority under the first data directory (`tls/ca.pem`, `tls/ca-key.pem`)
-//! that later starts use again, so that it needs to be trusted once. The server's certificate is signed anew at each
-//! start and its key never leaves memory: it always names what is served and never runs out unnoticed.
+//! With `--tls auto` the first start makes an authority under the first data directory
+//! (`tls/ca.pem`, `tls/ca-key.pem`) that later starts use again, so that it needs to be trusted
+//! once. The server's certificate is signed anew at each start and its key never leaves memory: it
+//! always names what is served and never runs out unnoticed.
 
 use std::io;
 use std::net::IpAddr;
@@ -186,7 +188,8 @@ fn own(folder: &Path, names: Vec<String>, now: Timestamp) -> Result<Certificate,
         (None, None) => {
             let key = KeyPair::generate().map_err(failed)?;
             let made = CertifiedIssuer::self_signed(authority(&key, now), &key).map_err(failed)?;
-            // The key first: with only that, the next start says so instead of serving what nobody trusts.
+            // The key first: with only that, the next start says so instead of serving what nobody
+            // trusts.
             files::write(&key_path, &key.serialize_pem()).map_err(file(&key_path))?;
             let ca = made.pem();
             files::write(&ca_path, &ca).map_err(file(&ca_path))?;
@@ -206,7 +209,8 @@ fn own(folder: &Path, names: Vec<String>, now: Timestamp) -> Result<Certificate,
     Ok(Certificate { tls, authority: Some(authority), files: None })
 }
 
-/// The authority's parameters, the same for the same key but for the dates: its certificate need not be read to sign.
+/// The authority's parameters, the same for the same key but for the dates: its certificate need
+/// not be read to sign.
 fn authority(key: &KeyPair, now: Timestamp) -> CertificateParams {
     let mut params = CertificateParams::default();
     let digest = Sha256::digest(key.subject_public_key_info());

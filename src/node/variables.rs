@@ -1,4 +1,5 @@
-//! Refuses environment variables that look like settings and are none: a misspelled one would be ignored in silence.
+//! Refuses environment variables that look like settings and are none: a misspelled one would be
+//! ignored in silence.
 
 use clap::Command;
 use clap::CommandFactory;

@@ -1,4 +1,5 @@
-//! Dialects: bytes in, one [`Operation`] out; [`Reply`] in, bytes out. Pure: no I/O, no clock, no async.
+//! Dialects: bytes in, one [`Operation`] out; [`Reply`] in, bytes out. Pure: no I/O, no clock, no
+//! async.
 //!
 //! 1. `azure/address.rs` finds account, container and blob in the URL, path-style or host-style.
 //! 2. (the front end authenticates the raw request with `auth`)

@@ -39,7 +39,8 @@ pub enum Operation {
     GetAccountInformation,
     /// Get Blob Service Properties.
     GetServiceProperties,
-    /// Set Blob Service Properties. The body is XML, read by `azure::service_properties` once it is there.
+    /// Set Blob Service Properties. The body is XML, read by `azure::service_properties` once it is
+    /// there.
     SetServiceProperties {
         /// The body.
         upload: Upload,
@@ -131,7 +132,8 @@ pub enum Operation {
         path: BlobPath,
         /// What must hold.
         precondition: Precondition,
-        /// System properties; `content_md5` as given in `x-ms-blob-content-md5` (verified against the body).
+        /// System properties; `content_md5` as given in `x-ms-blob-content-md5` (verified against
+        /// the body).
         properties: BlobProperties,
         /// User metadata.
         metadata: Metadata,

@@ -414,7 +414,8 @@ pub enum Reply {
     Blob {
         /// The blob.
         facts: Box<BlobFacts>,
-        /// The bytes of the body, half-open, when a range was asked for (206); `None` means all (200).
+        /// The bytes of the body, half-open, when a range was asked for (206); `None` means all
+        /// (200).
         range: Option<Range<u64>>,
         /// Of the body, when asked for.
         checksum: Option<BodyChecksum>,

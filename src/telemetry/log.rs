@@ -31,7 +31,8 @@ pub enum LogError {
     Taken,
 }
 
-/// Sends log lines that pass `filter` (such as `info` or `info,blockyard::index=debug`) to standard error.
+/// Sends log lines that pass `filter` (such as `info` or `info,blockyard::index=debug`) to standard
+/// error.
 ///
 /// # Errors
 /// [`LogError`].

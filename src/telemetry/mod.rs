@@ -1,8 +1,8 @@
 //! Metrics and logs.
 //!
-//! `node` makes one [`Registry`]; each role registers its metrics in it and keeps them; `admin` renders it. There is no
-//! global: two nodes in one process count apart. Names of metrics stand with the role that counts;
-//! `docs/metrics.md` lists them all.
+//! `node` makes one [`Registry`]; each role registers its metrics in it and keeps them; `admin`
+//! renders it. There is no global: two nodes in one process count apart. Names of metrics stand
+//! with the role that counts; `docs/metrics.md` lists them all.
 
 #[cfg(test)]
 mod captured;

@@ -14,11 +14,12 @@ pub fn crc32c(bytes: &[u8]) -> u32 {
     narrow(crc_fast::checksum(CrcAlgorithm::Crc32Iscsi, bytes))
 }
 
-/// CRC-32C of a concatenation, from the CRCs of both parts and the length of the second. Takes well under a microsecond;
-/// `crc_fast` takes 10 and more, which showed in the profile of small writes.
+/// CRC-32C of a concatenation, from the CRCs of both parts and the length of the second. Takes well
+/// under a microsecond; `crc_fast` takes 10 and more, which showed in the profile of small writes.
 #[must_use]
 pub fn crc32c_combine(first: u32, second: u32, second_len: u64) -> u32 {
-    // Moves `first` past the second part: times x^(8 * length), one factor for each bit of the length.
+    // Moves `first` past the second part: times x^(8 * length), one factor for each bit of the
+    // length.
     let mut shifted = first;
     for (bit, power) in POWERS32.iter().enumerate() {
         if second_len >> bit & 1 == 1 {
@@ -81,7 +82,8 @@ impl Crc32c {
     }
 }
 
-/// CRC-64/NVME, the polynomial behind `x-ms-content-crc64`; travels as base64 of the little-endian bytes.
+/// CRC-64/NVME, the polynomial behind `x-ms-content-crc64`; travels as base64 of the little-endian
+/// bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Crc64(u64);
 
@@ -127,8 +129,9 @@ impl Crc64 {
     }
 }
 
-/// Combines checksums of parts, remembering the work for a length: the blocks of a blob mostly have one, and a list of
-/// 50,000 of them is combined in milliseconds. (`crc_fast` takes 10 us and more for each.)
+/// Combines checksums of parts, remembering the work for a length: the blocks of a blob mostly have
+/// one, and a list of 50,000 of them is combined in milliseconds. (`crc_fast` takes 10 us and more
+/// for each.)
 #[derive(Debug, Default)]
 pub struct Crc64Combiner {
     /// The last length and `x^(8 * length)` modulo the polynomial.
@@ -147,7 +150,8 @@ impl Crc64Combiner {
     }
 }
 
-/// CRC-64/NVME's polynomial with the lowest power in the highest bit, like the checksums themselves.
+/// CRC-64/NVME's polynomial with the lowest power in the highest bit, like the checksums
+/// themselves.
 const CRC64_POLYNOMIAL: u64 = 0x9A6C_9329_AC4B_C9B5;
 /// The polynomial 1.
 const ONE: u64 = 1 << 63;

@@ -18,8 +18,9 @@ use serde::{Deserialize, Serialize};
 use crate::types::CustomerKey;
 use crate::types::Seal;
 
-/// Bytes of an authenticated chunk: ciphertext, then its tag. The last chunk of a content is shorter. As
-/// many bytes as a frame has one checksum for, so that a chunk costs one read of one of these.
+/// Bytes of an authenticated chunk: ciphertext, then its tag. The last chunk of a content is
+/// shorter. As many bytes as a frame has one checksum for, so that a chunk costs one read of one of
+/// these.
 pub const AUTHENTICATED_CHUNK_BYTES: u64 = 16 << 10;
 /// Bytes of the tag of a chunk.
 pub const CHUNK_TAG_BYTES: u64 = 16;
@@ -54,8 +55,8 @@ pub const fn authenticated_len(len: u64) -> u64 {
     len.saturating_add(len.div_ceil(CHUNK_BYTES).saturating_mul(CHUNK_TAG_BYTES))
 }
 
-/// Bytes of the content in `stored` bytes: the reverse of [`authenticated_len`]. A rest that is too short
-/// for a tag holds nothing.
+/// Bytes of the content in `stored` bytes: the reverse of [`authenticated_len`]. A rest that is too
+/// short for a tag holds nothing.
 #[must_use]
 pub const fn content_len(stored: u64) -> u64 {
     let rest = stored % AUTHENTICATED_CHUNK_BYTES;
@@ -88,8 +89,8 @@ impl CustomerKey {
     }
 }
 
-/// Encrypts and decrypts the chunks of one content. A chunk opens only with its own number, in content of
-/// the same key, nonce and length.
+/// Encrypts and decrypts the chunks of one content. A chunk opens only with its own number, in
+/// content of the same key, nonce and length.
 pub struct ChunkCipher {
     cipher: Aes256GcmSiv,
     len: u64,

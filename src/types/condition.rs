@@ -73,8 +73,8 @@ impl Conditions {
         }
     }
 
-    /// Decides for a write. `current` is `None` when the blob does not exist: then `If-Match` fails, the rest passes.
-    /// Where both a tag and its paired date are given, the tag decides.
+    /// Decides for a write. `current` is `None` when the blob does not exist: then `If-Match`
+    /// fails, the rest passes. Where both a tag and its paired date are given, the tag decides.
     #[must_use]
     pub fn check_write(&self, current: Option<(Etag, Timestamp)>) -> Outcome {
         let Some((etag, last_modified)) = current else {

@@ -37,8 +37,8 @@ id! {
     AccountId, "{}"
 }
 id! {
-    /// A container of one account, issued once: a re-created container never sees old rows.
-    /// Zero is the account's table of containers. Issued as bit-reversed counter values, so that containers
+    /// A container of one account, issued once: a re-created container never sees old rows. Zero is
+    /// the account's table of containers. Issued as bit-reversed counter values, so that containers
     /// spread over the key space and an initial partition map of N ranges is used evenly.
     ContainerId, "{}"
 }
@@ -51,7 +51,8 @@ id! {
     HostId, "{}"
 }
 id! {
-    /// Grows with every change of a partition's owner or range, and of an extent's writer; fences the old one.
+    /// Grows with every change of a partition's owner or range, and of an extent's writer; fences
+    /// the old one.
     Epoch, "{}"
 }
 id! {
@@ -59,7 +60,8 @@ id! {
     Sequence, "{}"
 }
 id! {
-    /// An append-only file with a permanent id: the birth cluster in the upper 16 bits, a counter below.
+    /// An append-only file with a permanent id: the birth cluster in the upper 16 bits, a counter
+    /// below.
     ExtentId, "{:016x}"
 }
 

@@ -10,8 +10,8 @@ const SECONDS_PER_DAY: u64 = 86_400;
 const FRACTION_DIGITS: usize = 7;
 
 impl Timestamp {
-    /// Reads `YYYY-MM-DD`, `YYYY-MM-DDThh:mmZ` or `YYYY-MM-DDThh:mm:ss[.fffffff]Z`; `Z` may be an offset such as
-    /// `+01:00`. `None` for anything else and for times before 1970.
+    /// Reads `YYYY-MM-DD`, `YYYY-MM-DDThh:mmZ` or `YYYY-MM-DDThh:mm:ss[.fffffff]Z`; `Z` may be an
+    /// offset such as `+01:00`. `None` for anything else and for times before 1970.
     #[must_use]
     pub fn from_iso(text: &str) -> Option<Self> {
         let (date, time) = match text.split_once('T') {

@@ -22,8 +22,8 @@ pub enum Collation {
     Utf8,
 }
 
-/// What requests are routed by: account id, container id, escaped name. Partitions split only between routing keys,
-/// so everything about one blob is in one partition.
+/// What requests are routed by: account id, container id, escaped name. Partitions split only
+/// between routing keys, so everything about one blob is in one partition.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct RoutingKey(Bytes);
 
@@ -58,7 +58,8 @@ impl RoutingKey {
         Self::build(key.account.get(), key.container.get(), key.name.as_str(), key.collation)
     }
 
-    /// All routing keys of one container (or, with container 0, of an account's table of containers).
+    /// All routing keys of one container (or, with container 0, of an account's table of
+    /// containers).
     #[must_use]
     pub fn container_range(account: AccountId, container: ContainerId) -> KeyRange {
         let low = Self::prefix(account, container, "", Collation::Utf8);
@@ -93,8 +94,8 @@ impl RoutingKey {
         Some(KeyRange::new(self.clone(), Some(Self(end))))
     }
 
-    /// The least position above everything that starts with `prefix` (a routing key, or what [`Self::prefix`] made);
-    /// `None` when there is none.
+    /// The least position above everything that starts with `prefix` (a routing key, or what
+    /// [`Self::prefix`] made); `None` when there is none.
     #[must_use]
     pub fn after_prefix(prefix: &[u8]) -> Option<Bytes> {
         after_prefix(prefix)
@@ -152,14 +153,16 @@ impl fmt::Debug for RoutingKey {
     }
 }
 
-/// Ends the name in a key. A NUL inside a name would be `00 FF`, so that a name sorts before its extensions.
+/// Ends the name in a key. A NUL inside a name would be `00 FF`, so that a name sorts before its
+/// extensions.
 const TERMINATOR: [u8; 2] = [0x00, 0x01];
 
 fn escape(name: &str, collation: Collation, out: &mut Vec<u8>) {
     for &byte in name.as_bytes() {
         match (byte, collation) {
             (0, _) => out.extend_from_slice(&[0x00, 0xFF]),
-            // UTF-16 sorts U+E000..U+FFFF (lead bytes EE, EF) above the supplementary planes (F0..F4).
+            // UTF-16 sorts U+E000..U+FFFF (lead bytes EE, EF) above the supplementary planes
+            // (F0..F4).
             (0xEE | 0xEF, Collation::Utf16) => out.push(byte + 5),
             (0xF0..=0xF4, Collation::Utf16) => out.push(byte - 2),
             _ => out.push(byte),
@@ -237,8 +240,8 @@ impl KeyRange {
         self.high.as_ref()
     }
 
-    /// Whether `key` lies inside. Works on row keys too: a row's key starts with its routing key and sorts inside
-    /// the same range, because bounds are routing keys.
+    /// Whether `key` lies inside. Works on row keys too: a row's key starts with its routing key
+    /// and sorts inside the same range, because bounds are routing keys.
     #[must_use]
     pub fn contains(&self, key: &[u8]) -> bool {
         key >= self.low.0.as_ref() && self.high.as_ref().is_none_or(|high| key < high.0.as_ref())

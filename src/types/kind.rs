@@ -52,7 +52,8 @@ pub enum NewKind {
 
 /// Bytes of a page: ranges of page blobs begin and end between pages.
 pub const PAGE_BYTES: u64 = 512;
-/// Bytes of the windows of a page blob: what is stored of its pages is cut where they meet, so that a location lies in one.
+/// Bytes of the windows of a page blob: what is stored of its pages is cut where they meet, so that
+/// a location lies in one.
 pub const PAGE_WINDOW_BYTES: u64 = 64 << 10;
 /// Bytes a page blob may have: 8 TiB.
 pub const PAGE_BLOB_BYTES_MAX: u64 = 8 << 40;

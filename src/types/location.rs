@@ -4,9 +4,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::types::ExtentId;
 
-/// A run of payload bytes in one extent: one frame, or several contiguous ones when longer than a frame.
+/// A run of payload bytes in one extent: one frame, or several contiguous ones when longer than a
+/// frame.
 ///
-/// Never an address: which disk or cluster holds the extent is looked up, so moving an extent rewrites no row.
+/// Never an address: which disk or cluster holds the extent is looked up, so moving an extent
+/// rewrites no row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Location {
     /// The extent.

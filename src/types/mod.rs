@@ -1,6 +1,7 @@
 //! Values every layer shares: ids, names, keys, locations, checksums, conditions. No I/O, no async.
 //!
-//! Each type is valid once constructed: constructors check, fields are private, units stand in the docs.
+//! Each type is valid once constructed: constructors check, fields are private, units stand in the
+//! docs.
 
 mod block;
 mod checksum;

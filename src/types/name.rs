@@ -43,7 +43,8 @@ impl AccountName {
     }
 }
 
-/// A container name: 3 to 63 lower-case letters, digits and single hyphens, or `$root`, `$web`, `$logs`.
+/// A container name: 3 to 63 lower-case letters, digits and single hyphens, or `$root`, `$web`,
+/// `$logs`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct ContainerName(Box<str>);
 
@@ -73,8 +74,9 @@ impl ContainerName {
 /// Parts of a blob name between slashes.
 const SEGMENTS_MAX: usize = 254;
 
-/// A blob name: 1 to 1,024 UTF-16 code units (as the service counts), any but NUL, in at most 254 parts between slashes.
-/// Never normalised. Source: "Naming and referencing containers, blobs, and metadata".
+/// A blob name: 1 to 1,024 UTF-16 code units (as the service counts), any but NUL, in at most 254
+/// parts between slashes. Never normalised. Source: "Naming and referencing containers, blobs, and
+/// metadata".
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct BlobName(Box<str>);
 

@@ -3,7 +3,8 @@
 use std::fmt;
 use std::ops::Range;
 
-/// A range as asked for: `bytes=first-` or `bytes=first-last`, both ends inclusive, `first <= last`.
+/// A range as asked for: `bytes=first-` or `bytes=first-last`, both ends inclusive, `first <=
+/// last`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ByteRange {
     first: u64,
@@ -29,7 +30,8 @@ impl ByteRange {
         self.last
     }
 
-    /// The half-open part of a blob of `len` bytes that this range covers; `None` when it starts past the end.
+    /// The half-open part of a blob of `len` bytes that this range covers; `None` when it starts
+    /// past the end.
     #[must_use]
     pub fn within(&self, len: u64) -> Option<Range<u64>> {
         if self.first >= len {

@@ -1,4 +1,5 @@
-//! Stripes: the blobs of a range dealt out by hash, so that names which come in order do not all go to one partition.
+//! Stripes: the blobs of a range dealt out by hash, so that names which come in order do not all go
+//! to one partition.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,8 +9,8 @@ use crate::types::RoutingKey;
 
 /// One of 2 to 16 equal parts of a range: the blobs whose routing keys hash to it.
 ///
-/// The hash is on disk for good: of the CRC-64/NVME of the routing key, times 2^64 / phi, the upper half times the number of
-/// stripes, over 2^64.
+/// The hash is on disk for good: of the CRC-64/NVME of the routing key, times 2^64 / phi, the upper
+/// half times the number of stripes, over 2^64.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Stripe {
     number: u8,
@@ -47,8 +48,8 @@ impl Stripe {
         self.of
     }
 
-    /// The number of the stripe, of `of`, that a row belongs to: all rows of a blob to the same. What does not start with a
-    /// routing key belongs to the first.
+    /// The number of the stripe, of `of`, that a row belongs to: all rows of a blob to the same.
+    /// What does not start with a routing key belongs to the first.
     #[must_use]
     pub fn number_of_row(row: &[u8], of: u8) -> u8 {
         let Some(key) = RoutingKey::prefix_of_row(row) else { return 0 };
@@ -103,7 +104,8 @@ impl PartitionKeys {
         self.range.contains(row) && self.stripe.is_none_or(|stripe| stripe.holds_row(row))
     }
 
-    /// What these make together, if they tile it: neighbours in key order, or all stripes of one range.
+    /// What these make together, if they tile it: neighbours in key order, or all stripes of one
+    /// range.
     #[must_use]
     pub fn joined<'a>(parts: impl IntoIterator<Item = &'a Self>) -> Option<Self> {
         let mut parts: Vec<&Self> = parts.into_iter().collect();

@@ -1,7 +1,7 @@
 //! Conditions on blob index tags: `x-ms-if-tags` and the `where` of Find Blobs by Tags.
 //!
-//! Source: "Specify conditional headers (tags)", "Find Blobs by Tags". AND binds more tightly than OR; tag values are
-//! compared as texts, byte by byte.
+//! Source: "Specify conditional headers (tags)", "Find Blobs by Tags". AND binds more tightly than
+//! OR; tag values are compared as texts, byte by byte.
 
 use thiserror::Error;
 

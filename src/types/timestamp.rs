@@ -49,7 +49,8 @@ impl Timestamp {
         UNIX_EPOCH + self.since_unix().min(LAST_DATE)
     }
 
-    /// Cut to whole seconds: dates in HTTP headers have no fraction, conditions compare at this grain.
+    /// Cut to whole seconds: dates in HTTP headers have no fraction, conditions compare at this
+    /// grain.
     #[must_use]
     pub const fn whole_seconds(self) -> Self {
         Self(self.0 - self.0 % TICKS_PER_SECOND)

@@ -30,7 +30,8 @@ impl AccountStore {
         self.router.write(Write::CreateContainer(create(account, name, 1))).await.unwrap();
     }
 
-    /// A request that was let in before the account was deleted, and makes its container only then; whether it is there.
+    /// A request that was let in before the account was deleted, and makes its container only then;
+    /// whether it is there.
     pub(in crate::admin) async fn add_container_late(&self, account: &str, name: &str) -> bool {
         let account_name = parse(account).unwrap();
         let account = self.record(&account_name).await.unwrap().id;

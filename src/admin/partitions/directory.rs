@@ -32,7 +32,8 @@ const LISTED_MAX: usize = 10_000;
 const PAGE: usize = 1_000;
 /// Containers remembered; then they are looked up anew.
 const KNOWN_MAX: usize = 100_000;
-/// An account's containers are listed again for a number that was not among them at most this often.
+/// An account's containers are listed again for a number that was not among them at most this
+/// often.
 const LIST_PAUSE: Duration = Duration::from_secs(60);
 
 /// Where names are found.

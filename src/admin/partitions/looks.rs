@@ -1,4 +1,5 @@
-//! What was shown before: who asks again is told what has changed since, and not all of ten thousand partitions each second.
+//! What was shown before: who asks again is told what has changed since, and not all of ten
+//! thousand partitions each second.
 
 use std::collections::HashMap;
 use std::collections::VecDeque;
@@ -34,8 +35,8 @@ pub(super) struct Told {
 }
 
 impl Looks {
-    /// Remembers what is there `now`, and tells what has changed since the look of number `since`, or everything when that look
-    /// is not known.
+    /// Remembers what is there `now`, and tells what has changed since the look of number `since`,
+    /// or everything when that look is not known.
     pub(super) fn tell(
         &self,
         now: Timestamp,

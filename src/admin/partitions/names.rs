@@ -85,7 +85,8 @@ pub(super) fn number(text: &str) -> Option<u64> {
     text.strip_prefix('#')?.parse().ok()
 }
 
-/// The name at the end of a key; of a position inside a character, what comes before, and the rest as `\xNN`.
+/// The name at the end of a key; of a position inside a character, what comes before, and the rest
+/// as `\xNN`.
 fn name(escaped: &[u8], collation: Collation) -> String {
     let escaped = escaped.strip_suffix(&TERMINATOR).unwrap_or(escaped);
     let least = escaped.len().saturating_sub(CHARACTER_BYTES_MAX);

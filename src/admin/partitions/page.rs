@@ -1,4 +1,5 @@
-//! The page that draws the partition map. It holds no data: it asks for the token and then the paths.
+//! The page that draws the partition map. It holds no data: it asks for the token and then the
+//! paths.
 
 use axum::http::header::CACHE_CONTROL;
 use axum::http::header::CONTENT_SECURITY_POLICY;

@@ -40,7 +40,8 @@ impl Prefix<'_> {
         Some(RoutingKey::from_bytes([self.low().as_bytes().as_ref(), rest].concat().into()))
     }
 
-    /// The keys that cut this range into `parts`, if the next characters of the names are spread evenly.
+    /// The keys that cut this range into `parts`, if the next characters of the names are spread
+    /// evenly.
     ///
     /// # Errors
     /// [`PartitionError::Characters`].

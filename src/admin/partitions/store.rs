@@ -118,7 +118,8 @@ impl PartitionStore {
         Self { fleet, directory, looks: Arc::default(), clock }
     }
 
-    /// All partitions, or those that changed since a look, and the changes of the map after the one of this number.
+    /// All partitions, or those that changed since a look, and the changes of the map after the one
+    /// of this number.
     pub(super) async fn look(&self, after: u64, since: Option<u64>) -> Look {
         let changes: Vec<_> = self.fleet.changes_after(after);
         let latest = match changes.last() {

@@ -15,7 +15,8 @@ use crate::types::PartitionId;
 use super::names;
 use super::names::Known;
 
-/// All partitions at an instant, or those that changed since another look, and the changes that were asked for.
+/// All partitions at an instant, or those that changed since another look, and the changes that
+/// were asked for.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Look {
     /// The instant, ISO 8601.

@@ -78,7 +78,8 @@ impl KeySet {
         self.0.iter().any(|key| key.id.as_deref() == Some(id))
     }
 
-    /// Whether one of the keys, the one of that name if a name is given, made `signature` over `text`.
+    /// Whether one of the keys, the one of that name if a name is given, made `signature` over
+    /// `text`.
     pub(super) fn verify(
         &self,
         id: Option<&str>,

@@ -78,7 +78,8 @@ fn every_flipped_character_of_a_token_is_refused() {
     let vectors = vectors();
     for name in ["rs256", "es256"] {
         let token = vectors["good"][name].as_str().unwrap();
-        // The last character of each part carries bits that decoding drops or refuses; the others all count.
+        // The last character of each part carries bits that decoding drops or refuses; the others
+        // all count.
         for at in (0..token.len() - 1).step_by(7) {
             let mut forged = token.as_bytes().to_vec();
             if forged[at] == b'.' {

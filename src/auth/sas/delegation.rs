@@ -116,7 +116,8 @@ fn verify(key: &[u8], text: &[u8], signature: &[u8]) -> bool {
     mac(key).chain_update(text).verify_slice(signature).is_ok()
 }
 
-/// Whether the key itself is valid now and as long as it may be, and the signature does not outlive it.
+/// Whether the key itself is valid now and as long as it may be, and the signature does not outlive
+/// it.
 pub(super) fn check<'a>(
     word: impl Fn(&str) -> &'a str,
     expiry: Timestamp,

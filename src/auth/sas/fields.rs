@@ -75,7 +75,8 @@ impl Fields {
 }
 
 fn decode(name: &str, value: &str) -> Option<String> {
-    // A plus of base64 that the client left as it was: nothing else in a signature could be a space.
+    // A plus of base64 that the client left as it was: nothing else in a signature could be a
+    // space.
     let spaced = if name == "sig" { value.to_owned() } else { value.replace('+', " ") };
     percent_decode_str(&spaced).decode_utf8().ok().map(std::borrow::Cow::into_owned)
 }

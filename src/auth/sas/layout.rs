@@ -1,6 +1,7 @@
 //! Strings-to-sign of shared access signatures: one table, a row for each change of the form.
 //!
-//! Source: Storage REST "Create an account SAS", "Create a service SAS", "Create a user delegation SAS".
+//! Source: Storage REST "Create an account SAS", "Create a service SAS", "Create a user delegation
+//! SAS".
 
 use http::HeaderMap;
 use percent_encoding::percent_decode_str;

@@ -96,7 +96,8 @@ pub struct Circumstances<'a> {
     pub user: Option<&'a Principal>,
 }
 
-/// Whether a query carries a signature that is bound to a user: a token of that user has to come with it.
+/// Whether a query carries a signature that is bound to a user: a token of that user has to come
+/// with it.
 #[must_use]
 pub fn is_bound_to_user(query: &str) -> bool {
     let names = |wanted: &str| {
@@ -119,7 +120,8 @@ pub struct Policy {
     pub letters: Option<Letters>,
 }
 
-/// A signature that one of the account's keys made. Whether it holds is for [`Signature::settle`] to say.
+/// A signature that one of the account's keys made. Whether it holds is for [`Signature::settle`]
+/// to say.
 #[derive(Clone, Debug)]
 pub struct Signature {
     form: Form,
@@ -133,7 +135,8 @@ impl Signature {
     /// Reads a query and verifies the signature in it; `None` when there is none.
     ///
     /// # Errors
-    /// [`Error::Refused`]: a parameter is malformed, missing or given twice, or nobody here signed it.
+    /// [`Error::Refused`]: a parameter is malformed, missing or given twice, or nobody here signed
+    /// it.
     pub fn verify(request: &SasRequest<'_>, signers: &Signers<'_>) -> Result<Option<Self>, Error> {
         let Some(fields) = Fields::read(request.query)? else { return Ok(None) };
         check_version(fields.required("sv")?)?;
@@ -188,8 +191,8 @@ impl Signature {
         Some((self.issuer.as_deref()?, self.fields.text("skoid")))
     }
 
-    /// Decides whether the signature holds here and now, and what it grants. `policy` is what the container has under
-    /// [`Signature::policy`].
+    /// Decides whether the signature holds here and now, and what it grants. `policy` is what the
+    /// container has under [`Signature::policy`].
     ///
     /// # Errors
     /// [`Error::Refused`], [`Error::SourceAddress`], [`Error::Protocol`].
@@ -214,7 +217,8 @@ impl Signature {
 
     /// Holds a user delegation signature against whoever uses it.
     fn check_user(&self, user: Option<&Principal>) -> Result<(), Error> {
-        // It asks for a look at the access control lists of files for that user; saoid asks for none.
+        // It asks for a look at the access control lists of files for that user; saoid asks for
+        // none.
         if !self.fields.text("suoid").is_empty() {
             let detail = "suoid is for accounts with a hierarchical namespace.";
             return Err(Error::sas(detail.to_owned()));

@@ -1,7 +1,8 @@
 //! The store file. The only product file that names redb.
 //!
-//! Every commit is `Durability::Immediate`. Each row carries a checksum of its key and value, and opening reads every
-//! row, so that damage is found at the start and not in the middle of the night.
+//! Every commit is `Durability::Immediate`. Each row carries a checksum of its key and value, and
+//! opening reads every row, so that damage is found at the start and not in the middle of the
+//! night.
 
 #![expect(
     clippy::wildcard_enum_match_arm,
@@ -105,8 +106,8 @@ impl Store {
         Self::opened_by(path, Box::new(opener))
     }
 
-    /// Opens a copy in memory: nothing that becomes of it reaches the file. The caller sees to it that nobody has the
-    /// file open.
+    /// Opens a copy in memory: nothing that becomes of it reaches the file. The caller sees to it
+    /// that nobody has the file open.
     #[expect(clippy::disallowed_methods, reason = "redb's file does not go through env::Disk")]
     pub(super) fn open_copy(path: PathBuf) -> Result<Self, Error> {
         let mut bytes = Vec::new();
@@ -316,7 +317,8 @@ impl Store {
     }
 }
 
-/// Makes an empty store under another name first: a crash in the middle must not leave half a file under the real one.
+/// Makes an empty store under another name first: a crash in the middle must not leave half a file
+/// under the real one.
 #[expect(clippy::disallowed_methods, reason = "redb owns its file; it cannot go through env::Disk")]
 fn create(path: &Path) -> Result<(), Error> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());

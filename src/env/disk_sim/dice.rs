@@ -27,7 +27,8 @@ impl Dice {
 
     /// True `per_million` times in a million.
     pub(super) fn happens(&mut self, per_million: u32) -> bool {
-        // No draw for the impossible: switching a fault on for one step leaves the others' draws as they were.
+        // No draw for the impossible: switching a fault on for one step leaves the others' draws as
+        // they were.
         per_million > 0 && self.below(1_000_000) < u64::from(per_million)
     }
 

@@ -56,11 +56,13 @@ enum Mood {
 
 /// Leaves in `durable` what survives of `changes`.
 ///
-/// Any subset of the writes may survive, any sectors of each: that covers every order in which a cache may have been
-/// written back. Changes of the file's shape go through the file system's log, so they survive in order up to some
-/// point; bytes written where a later-lost cut or hole was made cannot have reached the device either.
+/// Any subset of the writes may survive, any sectors of each: that covers every order in which a
+/// cache may have been written back. Changes of the file's shape go through the file system's log,
+/// so they survive in order up to some point; bytes written where a later-lost cut or hole was made
+/// cannot have reached the device either.
 ///
-/// A sync that fails loses writes only (`shape_at_risk` is false): the log of the file system is not in its way.
+/// A sync that fails loses writes only (`shape_at_risk` is false): the log of the file system is
+/// not in its way.
 pub(super) fn settle(
     durable: &mut Image,
     changes: &[Change],

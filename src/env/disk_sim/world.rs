@@ -112,8 +112,8 @@ pub(super) struct World {
     durable_names: BTreeMap<String, u64>,
     pending_names: Vec<NameChange>,
     next_inode: u64,
-    /// Pages given back by changes that may not be durable yet: a power cut can bring their old owner back, so nobody
-    /// else may have them.
+    /// Pages given back by changes that may not be durable yet: a power cut can bring their old
+    /// owner back, so nobody else may have them.
     returned_pages: u64,
 }
 
@@ -291,8 +291,8 @@ impl World {
         Ok(())
     }
 
-    /// A failed write may have written its first bytes: anywhere after an I/O error, after a full disk only beyond the
-    /// old end or where space was there already.
+    /// A failed write may have written its first bytes: anywhere after an I/O error, after a full
+    /// disk only beyond the old end or where space was there already.
     fn write_garbage(&mut self, inode: u64, offset: u64, bytes: &Bytes, full: bool) {
         let keep = self.dice.below(bytes.len() as u64 + 1);
         let beyond = offset >= self.inode(inode).now.len();
@@ -330,8 +330,8 @@ impl World {
         self.operations
     }
 
-    /// Makes the changes up to `mark` durable, or fails as a kernel does: what was to be written may be lost, is clean
-    /// in the cache, and no later sync will write it.
+    /// Makes the changes up to `mark` durable, or fails as a kernel does: what was to be written
+    /// may be lost, is clean in the cache, and no later sync will write it.
     pub(super) fn sync(&mut self, inode: u64, call: &Call<'_>, mark: u64) -> Result<(), DiskError> {
         if self.strikes(Fault::SyncLie) {
             return Ok(());

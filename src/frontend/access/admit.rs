@@ -73,7 +73,8 @@ enum Caller {
 /// What becomes known on the way: what the answer repeats, and who asks, for the audit log.
 pub(crate) type Told<'a> = (&'a mut azure::RequestEcho, &'a mut audit_log::Principal);
 
-/// Lets a request in when there is room: finds the account, verifies who sends it, parses it, and checks that they may.
+/// Lets a request in when there is room: finds the account, verifies who sends it, parses it, and
+/// checks that they may.
 ///
 /// # Errors
 /// The code of the first thing wrong, in that order.
@@ -104,7 +105,8 @@ async fn let_in(
     if let Some(account) = &known {
         hosts::may_name(front, head, account)?;
     }
-    // Before anything is believed of it: whoever claims an account's name takes of that account's share alone.
+    // Before anything is believed of it: whoever claims an account's name takes of that account's
+    // share alone.
     let mut pass = front.gate.enter(known.map_or(STRANGERS, |account| account.id)).await?;
     let admitted = admit_at(front, (head, peer), &address, told).await?;
     if !admitted.authenticated {
@@ -113,7 +115,8 @@ async fn let_in(
     Ok(Admitted { pass: Some(pass), ..admitted })
 }
 
-/// [`admit`] of a request whose address is known: a part of a batch may leave out of its path what the batch has.
+/// [`admit`] of a request whose address is known: a part of a batch may leave out of its path what
+/// the batch has.
 pub(crate) async fn admit_at(
     front: &FrontEnd,
     (head, peer): (&Parts, Peer),
@@ -241,7 +244,8 @@ fn bearer(head: &Parts) -> Option<&str> {
     scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
 }
 
-/// The stored access policy of that name: read from the partition each time, so that an edit revokes at once.
+/// The stored access policy of that name: read from the partition each time, so that an edit
+/// revokes at once.
 async fn policy(
     front: &FrontEnd,
     account: &Account,

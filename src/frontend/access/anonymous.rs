@@ -1,6 +1,7 @@
 //! Requests that nobody signed.
 //!
-//! Source: "Configure anonymous read access for containers and blobs"; the refusals are those the service gives.
+//! Source: "Configure anonymous read access for containers and blobs"; the refusals are those the
+//! service gives.
 
 use crate::auth::Exposure;
 use crate::auth::Need;
@@ -17,12 +18,13 @@ use crate::types::PublicAccess;
 /// From here on the service asks a stranger to sign in; before, it says that there is nothing.
 const CHALLENGED_SINCE: ServiceVersion = ServiceVersion::new(2019, 12, 12);
 
-/// Lets a stranger's request in when its container is open far enough. `need` is `None` for a request that makes no
-/// sense, `version` what the client states itself.
+/// Lets a stranger's request in when its container is open far enough. `need` is `None` for a
+/// request that makes no sense, `version` what the client states itself.
 ///
 /// # Errors
-/// `PublicAccessNotPermitted` when the account's switch is off, else `NoAuthenticationInformation` or, for old versions,
-/// `ResourceNotFound`: the same for what is closed and for what does not exist.
+/// `PublicAccessNotPermitted` when the account's switch is off, else `NoAuthenticationInformation`
+/// or, for old versions, `ResourceNotFound`: the same for what is closed and for what does not
+/// exist.
 pub(super) async fn permit(
     front: &FrontEnd,
     account: &Account,

@@ -1,7 +1,7 @@
 //! What each operation needs: the one table of permissions.
 //!
-//! Source: Storage REST "Create an account SAS" (table of operations), "Create a service SAS" (permissions by resource),
-//! "Authorize with Microsoft Entra ID" (permissions by operation).
+//! Source: Storage REST "Create an account SAS" (table of operations), "Create a service SAS"
+//! (permissions by resource), "Authorize with Microsoft Entra ID" (permissions by operation).
 
 use crate::auth::Exposure;
 use crate::auth::Letters;
@@ -36,7 +36,8 @@ const APPEND_BLOB: Need = need(Level::Object, "aw", "aw", Role::Contributor);
 /// Makes a blob: `c` is enough where there is none, `w` replaces one too.
 const PUT_BLOB: Need =
     Need { replace: Letters::of("w"), ..need(Level::Object, "cw", "cw", Role::Contributor) };
-/// Tags are for those who own the data: with a role, Contributor is not enough on the service either.
+/// Tags are for those who own the data: with a role, Contributor is not enough on the service
+/// either.
 const TAGS_READ: Need = need(Level::Object, "t", "t", Role::Owner);
 const TAGS_WRITE: Need = need(Level::Object, "t", "t", Role::Owner);
 const FIND_BLOBS: Need = need(Level::Object, "f", "f", Role::Owner);

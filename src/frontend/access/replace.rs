@@ -5,8 +5,9 @@ use crate::protocol::ErrorCode;
 use crate::protocol::Operation;
 use crate::types::EtagMatch;
 
-/// Conditions an operation to make something new, so that the partition decides and no race can replace a blob.
-/// Answers whether the caller had not asked for that itself; `None` when the operation cannot be conditioned so.
+/// Conditions an operation to make something new, so that the partition decides and no race can
+/// replace a blob. Answers whether the caller had not asked for that itself; `None` when the
+/// operation cannot be conditioned so.
 pub(super) fn forbid(operation: &mut Operation) -> Option<bool> {
     let precondition = if let Operation::PutBlobFromUrl(put) = operation {
         &mut put.precondition

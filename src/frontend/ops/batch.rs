@@ -134,7 +134,8 @@ fn address(
     Ok(address)
 }
 
-/// Clients leave the account out of the paths of parts even when the URL of the batch has it in its own.
+/// Clients leave the account out of the paths of parts even when the URL of the batch has it in its
+/// own.
 fn whole_uri(uri: &Uri, batch: &Batch) -> Result<Uri, Error> {
     let prefix = format!("/{}/", batch.account);
     let has_account =

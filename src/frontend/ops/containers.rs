@@ -69,9 +69,9 @@ pub(crate) async fn create(
     ops::changed(answer, Subject::Container).map(Reply::ContainerCreated)
 }
 
-/// Makes a container in an account that may be deleted meanwhile. Who deletes an account removes its row, then looks for
-/// containers once more: one that was made before that look is met there, and one made later finds no row of the account
-/// here and is taken back.
+/// Makes a container in an account that may be deleted meanwhile. Who deletes an account removes
+/// its row, then looks for containers once more: one that was made before that look is met there,
+/// and one made later finds no row of the account here and is taken back.
 pub(crate) async fn create_in(
     router: &Router,
     account: &AccountName,

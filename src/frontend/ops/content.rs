@@ -114,7 +114,8 @@ async fn look_up(
     }
 }
 
-/// Reads the range once more for its checksum: at most 4 MiB, just read into the page cache or about to be.
+/// Reads the range once more for its checksum: at most 4 MiB, just read into the page cache or
+/// about to be.
 async fn range_checksum(
     front: &FrontEnd,
     blob: (&BlobKey, Option<Timestamp>),

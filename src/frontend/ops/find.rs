@@ -1,7 +1,7 @@
 //! Find Blobs by Tags: candidates from the tag index, each held against its blob's own record.
 //!
-//! The index may show what a blob no longer has, or not yet what it just got; the record decides, so no answer is wrong
-//! for what it shows.
+//! The index may show what a blob no longer has, or not yet what it just got; the record decides,
+//! so no answer is wrong for what it shows.
 
 use std::collections::HashMap;
 
@@ -52,8 +52,8 @@ use crate::types::Tags;
 
 /// Candidates read at once.
 const CANDIDATES: usize = 512;
-/// Candidates one request looks at; a search that meets few of them answers a short page with a marker, as the service
-/// does.
+/// Candidates one request looks at; a search that meets few of them answers a short page with a
+/// marker, as the service does.
 const CANDIDATES_MAX: usize = 20_000;
 /// Records read at a time.
 const PARALLEL_READS: usize = 16;
@@ -240,7 +240,8 @@ impl Search<'_> {
     async fn verify_one(&self, entry: TagEntry) -> Result<Option<FoundBlob>, Error> {
         let record = self.containers.get(&entry.container).and_then(Option::as_ref);
         let Some(container) = record.filter(|record| is_of(&entry.key.blob, record.id)) else {
-            // The container is gone, or another has its name: nothing of the old one is left to find.
+            // The container is gone, or another has its name: nothing of the old one is left to
+            // find.
             self.forget(&entry).await;
             return Ok(None);
         };

@@ -93,8 +93,9 @@ fn key_in(account: &Account, container: &ContainerRecord, name: BlobName) -> Blo
     BlobKey { account, container: id, collation, name }
 }
 
-/// Commits a row change in a task of its own, so that a client that leaves cannot stop it half-way, then lets go of the
-/// bytes it refers to: for good when the rows refer to them, else they are freed.
+/// Commits a row change in a task of its own, so that a client that leaves cannot stop it half-way,
+/// then lets go of the bytes it refers to: for good when the rows refer to them, else they are
+/// freed.
 pub(crate) async fn commit(
     front: &FrontEnd,
     write: Write,

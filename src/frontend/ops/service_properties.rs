@@ -20,7 +20,8 @@ use crate::types::ContainerName;
 use crate::types::Metadata;
 use crate::types::PublicAccess;
 
-/// Get Blob Service Properties: from the account's record as this process last saw it, which is the newest.
+/// Get Blob Service Properties: from the account's record as this process last saw it, which is the
+/// newest.
 pub(crate) fn get(account: &Account) -> Reply {
     Reply::ServiceProperties(Box::new(account.properties.clone()))
 }

@@ -43,7 +43,8 @@ pub(crate) struct Tagged {
 }
 
 impl Tagged {
-    /// `None` when a write sets no tags: what it removes, reclaim takes out of the index, and no search shows it.
+    /// `None` when a write sets no tags: what it removes, reclaim takes out of the index, and no
+    /// search shows it.
     pub(crate) fn new(key: &BlobKey, container: &ContainerName, tags: &Tags) -> Option<Self> {
         let tagged = || Self { blob: RoutingKey::blob(key), container: container.clone() };
         (!tags.is_empty()).then(tagged)
@@ -67,7 +68,8 @@ pub(crate) async fn show(front: &FrontEnd, tagged: Option<Tagged>) {
     if let Some(tagged) = tagged {
         let router = std::sync::Arc::clone(&front.router);
         let indexing = front.env.tasks.spawn_part("tag index", async move {
-            // The work row stays when this fails, and reclaim takes it up: the tags themselves are durable.
+            // The work row stays when this fails, and reclaim takes it up: the tags themselves are
+            // durable.
             if let Err(error) = bring_up(&router, &tagged).await {
                 tracing::debug!(%error, "the tag index lags behind");
             }

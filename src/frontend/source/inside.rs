@@ -154,8 +154,9 @@ fn starts_with(value: &HeaderValue, scheme: &str) -> bool {
     start.is_some_and(|start| start.eq_ignore_ascii_case(scheme.as_bytes()))
 }
 
-/// Lets the source's request in, or says why not. A source in the requester's own account needs no further signature
-/// when the request was signed with the account's key, which may do everything there.
+/// Lets the source's request in, or says why not. A source in the requester's own account needs no
+/// further signature when the request was signed with the account's key, which may do everything
+/// there.
 async fn authorize(
     front: &FrontEnd,
     (requester, account): (Requester<'_>, &Account),
@@ -215,7 +216,8 @@ impl Inside {
         self.view.range.end - self.view.range.start
     }
 
-    /// Has the source mark its content, so that the destination may name it; `None` when the wanted bytes cannot be shared.
+    /// Has the source mark its content, so that the destination may name it; `None` when the wanted
+    /// bytes cannot be shared.
     pub(crate) async fn share(&self, front: &FrontEnd) -> Result<Option<Shared>, Error> {
         if matches!(self.view.record.encryption, Some(Encryption::Customer(_))) {
             return Ok(None);

@@ -31,9 +31,9 @@ impl Listening {
     }
 }
 
-/// Whether the URL names this store: under the name the request itself came by, at an address listened on, or under
-/// one of the served domains at a port listened on. A wrong yes costs nothing but a refusal: what is here is
-/// authorized as any request is.
+/// Whether the URL names this store: under the name the request itself came by, at an address
+/// listened on, or under one of the served domains at a port listened on. A wrong yes costs nothing
+/// but a refusal: what is here is authorized as any request is.
 pub(super) fn is_here(config: &FrontEndConfig, requester: Requester<'_>, url: &Uri) -> bool {
     let Some(authority) = url.authority() else { return false };
     let own = requester.head.headers.get(http::header::HOST).and_then(|host| host.to_str().ok());

@@ -1,5 +1,5 @@
-//! Sources on other servers: one request, no redirects. The address that the rules permitted is the one that is connected
-//! to.
+//! Sources on other servers: one request, no redirects. The address that the rules permitted is the
+//! one that is connected to.
 
 use std::net::SocketAddr;
 use std::sync::Arc;

@@ -1,4 +1,5 @@
-//! Which other servers sources may be taken from: what keeps a copy from reaching into the network behind the server.
+//! Which other servers sources may be taken from: what keeps a copy from reaching into the network
+//! behind the server.
 
 use std::net::IpAddr;
 use std::net::Ipv4Addr;
@@ -8,8 +9,8 @@ use std::str::FromStr;
 use serde::Deserialize;
 use thiserror::Error;
 
-/// Names or addresses of servers: `host.example`, `*.example` (any name below), `192.0.2.0/24`, `2001:db8::/32`, one
-/// address, or `*`.
+/// Names or addresses of servers: `host.example`, `*.example` (any name below), `192.0.2.0/24`,
+/// `2001:db8::/32`, one address, or `*`.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub enum Pattern {
@@ -94,8 +95,9 @@ fn shares(network: IpAddr, ip: IpAddr, bits: u8) -> bool {
     kind == other_kind && (own ^ other).checked_shr(dropped).unwrap_or(0) == 0
 }
 
-/// What is allowed and what is not. A denied address is never asked, unless it is `*` that denies it and something
-/// else allows it; an allowed one always is; of the rest, only public addresses are.
+/// What is allowed and what is not. A denied address is never asked, unless it is `*` that denies
+/// it and something else allows it; an allowed one always is; of the rest, only public addresses
+/// are.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rules {
     /// Opened, whatever their address.
@@ -105,7 +107,8 @@ pub struct Rules {
 }
 
 impl Rules {
-    /// Whether `host`, which resolved to `ip`, may be asked. To be decided on the very address that is connected to.
+    /// Whether `host`, which resolved to `ip`, may be asked. To be decided on the very address that
+    /// is connected to.
     #[must_use]
     pub fn permit(&self, host: &str, ip: IpAddr) -> bool {
         let name = host.trim_matches(['[', ']']).trim_end_matches('.').to_ascii_lowercase();
@@ -120,7 +123,8 @@ impl Rules {
     }
 }
 
-/// Networks that are not the public internet. Source: IANA special-purpose address registries (RFC 6890).
+/// Networks that are not the public internet. Source: IANA special-purpose address registries (RFC
+/// 6890).
 const SPECIAL_V4: &[(Ipv4Addr, u8)] = &[
     (Ipv4Addr::new(0, 0, 0, 0), 8),
     (Ipv4Addr::new(10, 0, 0, 0), 8),

@@ -36,7 +36,8 @@ pub struct Tokens {
 }
 
 impl Tokens {
-    /// Begins to ask the issuers that are asked by URL for their keys; waits for none. Ends with the tasks of `env`.
+    /// Begins to ask the issuers that are asked by URL for their keys; waits for none. Ends with
+    /// the tasks of `env`.
     #[must_use]
     pub fn start(
         sources: Vec<TokenSource>,
@@ -65,7 +66,8 @@ impl Tokens {
         &self.trusted
     }
 
-    /// The `WWW-Authenticate` that tells clients where to get a token; `None` when none is believed.
+    /// The `WWW-Authenticate` that tells clients where to get a token; `None` when none is
+    /// believed.
     #[must_use]
     pub fn challenge(&self) -> Option<String> {
         let name = self.keyrings.first()?.name();

@@ -28,8 +28,8 @@ const URL_AGE_MAX: Duration = Duration::from_secs(60 * 60);
 pub const URL_AGE_MIN: Duration = Duration::from_secs(30);
 /// Until the keys are there, from the look-up of the issuer's name on.
 const FETCH_TIME_MAX: Duration = Duration::from_secs(5);
-/// Requests that wait for the keys of one issuer; more are answered by those that are known, so that forged tokens and a
-/// slow issuer do not take all the requests that may run.
+/// Requests that wait for the keys of one issuer; more are answered by those that are known, so
+/// that forged tokens and a slow issuer do not take all the requests that may run.
 pub(super) const WAITING_MAX: usize = 64;
 
 /// One issuer with its keys.
@@ -143,7 +143,8 @@ impl Keyring {
         state.asked.map_or(Duration::ZERO, |asked| (asked + limit).saturating_sub(now))
     }
 
-    /// Asks for the keys if the last asking was at least so long ago; waits for whoever asks already.
+    /// Asks for the keys if the last asking was at least so long ago; waits for whoever asks
+    /// already.
     async fn refresh(self: &Arc<Self>, age_min: Duration, env: &Env) {
         let turn = Arc::clone(&self.turn).lock_owned().await;
         {

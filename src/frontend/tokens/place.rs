@@ -8,7 +8,8 @@ use std::str::FromStr;
 use http::Uri;
 use thiserror::Error;
 
-/// Where an issuer's configuration document stands below its name (OpenID Connect Discovery 1.0, section 4).
+/// Where an issuer's configuration document stands below its name (OpenID Connect Discovery 1.0,
+/// section 4).
 const CONFIGURATION: &str = "/.well-known/openid-configuration";
 
 /// Where an issuer's keys stand.

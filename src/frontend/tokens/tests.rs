@@ -1,4 +1,5 @@
-//! An issuer that rotates its keys, dies, dawdles, and answers what it should not, under simulated time; once over TCP.
+//! An issuer that rotates its keys, dies, dawdles, and answers what it should not, under simulated
+//! time; once over TCP.
 
 mod sockets;
 

@@ -1,5 +1,6 @@
-//! Memory for request bodies: bounded over all requests, taken as bytes arrive, so that a slow client holds little; shared by
-//! accounts, so that one that uploads much leaves some to the others.
+//! Memory for request bodies: bounded over all requests, taken as bytes arrive, so that a slow
+//! client holds little; shared by accounts, so that one that uploads much leaves some to the
+//! others.
 
 use std::sync::Arc;
 
@@ -38,7 +39,8 @@ impl Budget {
     /// Takes memory for a piece of an account's body.
     ///
     /// # Errors
-    /// `ServerBusy` when other requests hold it all: waiting for memory while holding some could wait for ever.
+    /// `ServerBusy` when other requests hold it all: waiting for memory while holding some could
+    /// wait for ever.
     pub(crate) fn take(&self, account: AccountId, bytes: usize) -> Result<Held, Error> {
         let bytes = bytes.saturating_add(PIECE_BYTES) as u64;
         match self.shares.take(account, bytes, self.clock.monotonic()) {

@@ -1,4 +1,5 @@
-//! One open data extent and its single writer: appends at the known end, rolls to a new extent on trouble or when full.
+//! One open data extent and its single writer: appends at the known end, rolls to a new extent on
+//! trouble or when full.
 
 use std::sync::Arc;
 
@@ -53,7 +54,8 @@ impl ExtentWriter {
         }
         match self.try_append(payloads.clone(), durability).await {
             Ok(done) => Ok(done),
-            // A full disk refuses a new extent as well; the old one goes on when there is space again.
+            // A full disk refuses a new extent as well; the old one goes on when there is space
+            // again.
             Err(capacity::Error::Full) => Err(capacity::Error::Full),
             Err(error) => {
                 if matches!(error, capacity::Error::Sealed { .. }) {
@@ -99,7 +101,8 @@ impl ExtentWriter {
         Ok((extent, 0))
     }
 
-    /// Stops using the extent. Sealing runs on its own: nobody waits for it, and a restart seals what it misses.
+    /// Stops using the extent. Sealing runs on its own: nobody waits for it, and a restart seals
+    /// what it misses.
     pub(super) fn seal(&mut self) {
         let Some((extent, _)) = self.open.take() else { return };
         let capacity = Arc::clone(&self.shared.capacity);

@@ -6,7 +6,8 @@
 //! | up to 1 MiB | `shared.rs`: appended together with other requests' bodies | one shared with them |
 //! | larger | `stream.rs`: 1 MiB frames, deferred, into an extent of its own while there are enough | one at the end |
 //!
-//! After any trouble an extent is sealed and a new one begun (seal and roll); bytes of failed requests are freed.
+//! After any trouble an extent is sealed and a new one begun (seal and roll); bytes of failed
+//! requests are freed.
 
 mod budget;
 mod extent;

@@ -39,10 +39,11 @@ pub struct WriteConfig {
     pub lanes: usize,
     /// An extent is sealed once it has grown past this. Default 256 MiB.
     pub extent_bytes_max: u64,
-    /// What bodies of running requests may take in memory together; beyond it requests get 503. Default 256 MiB.
+    /// What bodies of running requests may take in memory together; beyond it requests get 503.
+    /// Default 256 MiB.
     pub body_bytes_max: u64,
-    /// How long a body held in memory may wait for its shared append to begin; once the append in the making has taken half of
-    /// it, more such bodies get 503. Default 2 s.
+    /// How long a body held in memory may wait for its shared append to begin; once the append in
+    /// the making has taken half of it, more such bodies get 503. Default 2 s.
     pub queue_wait_max: Duration,
     /// How long a body may wait that comes while few do: less than an eighth of the queue. Default
     /// 15 s: a slow disk is not overload.
@@ -129,7 +130,8 @@ impl WritePool {
     /// Stores a body that is in memory; durable when it returns, but for what goes into the row.
     ///
     /// # Errors
-    /// `InsufficientStorage` when the disks are full, `InternalError` when they fail, `ServerBusy` when they are slow.
+    /// `InsufficientStorage` when the disks are full, `InternalError` when they fail, `ServerBusy`
+    /// when they are slow.
     pub async fn store(&self, pieces: Vec<Bytes>, len: u64) -> Result<Stored, Error> {
         self.store_within(pieces, len, self.config.inline_bytes_max).await
     }
@@ -145,7 +147,8 @@ impl WritePool {
         inline_max: u64,
     ) -> Result<Stored, Error> {
         if len <= inline_max {
-            // Copied even when it is one piece: a slice would keep the connection's whole read buffer.
+            // Copied even when it is one piece: a slice would keep the connection's whole read
+            // buffer.
             return Ok(Stored::inline(Bytes::copy_from_slice(&join(pieces))));
         }
         let (location, guard) = self.small.append(pieces).await?;
@@ -157,8 +160,9 @@ impl WritePool {
         ))
     }
 
-    /// Stores pages that begin at offset `start` of their blob. They are cut at multiples of 64 KiB of the blob, each cut a
-    /// location of its own, so that writing over a part gives that part's space back.
+    /// Stores pages that begin at offset `start` of their blob. They are cut at multiples of 64 KiB
+    /// of the blob, each cut a location of its own, so that writing over a part gives that part's
+    /// space back.
     ///
     /// # Errors
     /// As [`Self::store`].
@@ -211,7 +215,8 @@ impl WritePool {
         }
     }
 
-    /// Begins a large body of an account, in the least used lane; the first ones are preferred so that few extents stay open.
+    /// Begins a large body of an account, in the least used lane; the first ones are preferred so
+    /// that few extents stay open.
     #[must_use]
     pub fn stream(&self, account: AccountId) -> StreamWriter {
         let lane = self

@@ -68,7 +68,8 @@ impl SharedWriters {
     /// Appends a body durably, together with others.
     ///
     /// # Errors
-    /// `ServerBusy` when it would wait, or has waited, for too long: it is never appended then. Those of the disks.
+    /// `ServerBusy` when it would wait, or has waited, for too long: it is never appended then.
+    /// Those of the disks.
     pub(super) async fn append(&self, pieces: Vec<Bytes>) -> Result<(Location, WriteGuard), Error> {
         let arrived = self.clock.monotonic();
         let ahead = self.queue.max_capacity() - self.queue.capacity();

@@ -12,8 +12,8 @@ use crate::types::ExtentId;
 use crate::types::Location;
 use crate::types::Seal;
 
-/// Durable bytes on their way into the index. Dropped before [`Stored::committing`] they are freed: a request that
-/// fails after storing leaves no garbage.
+/// Durable bytes on their way into the index. Dropped before [`Stored::committing`] they are freed:
+/// a request that fails after storing leaves no garbage.
 #[derive(Debug)]
 pub struct Stored {
     inline: Bytes,
@@ -71,7 +71,8 @@ impl Stored {
         self
     }
 
-    /// From here on a row may name the bytes: they are freed only when the index says that none does.
+    /// From here on a row may name the bytes: they are freed only when the index says that none
+    /// does.
     #[must_use]
     pub fn committing(mut self) -> Committing {
         let free = self.free.take();

@@ -66,8 +66,8 @@ impl StreamWriter {
     /// Takes the next bytes.
     ///
     /// # Errors
-    /// `InsufficientStorage` when the disks are full, `InternalError` when they fail, `ServerBusy` when bodies of other
-    /// requests take all memory.
+    /// `InsufficientStorage` when the disks are full, `InternalError` when they fail, `ServerBusy`
+    /// when bodies of other requests take all memory.
     pub async fn push(&mut self, mut bytes: Bytes) -> Result<(), Error> {
         self.held.push(self.budget.take(self.account, bytes.len())?);
         while self.pending_len + bytes.len() >= FRAME {
@@ -105,8 +105,9 @@ impl StreamWriter {
         Ok(std::mem::replace(&mut self.written, empty))
     }
 
-    /// In a task of its own: cut in the middle, the lane's writer would not know where its extent ends and leave it, and
-    /// nobody would know of the bytes. Those that no one waits for any more are freed.
+    /// In a task of its own: cut in the middle, the lane's writer would not know where its extent
+    /// ends and leave it, and nobody would know of the bytes. Those that no one waits for any more
+    /// are freed.
     async fn append(&mut self) -> Result<(), capacity::Error> {
         let payload = std::mem::take(&mut self.pending);
         self.pending_len = 0;

@@ -52,12 +52,12 @@ const SECONDARY: &str = "-secondary";
 
 /// Reads method, URL and `Host` header. The URL's own authority, if it has one, wins over `Host`.
 ///
-/// Names are percent-decoded once, after container and blob were told apart: `%2F` is a slash of the name, `+` is a
-/// plus, trailing dots and slashes belong to the name.
+/// Names are percent-decoded once, after container and blob were told apart: `%2F` is a slash of
+/// the name, `+` is a plus, trailing dots and slashes belong to the name.
 ///
 /// # Errors
-/// `UnsupportedHttpVerb`, `InvalidHttpVerb`; `InvalidUri` when there is no account or the escapes are broken;
-/// `InvalidResourceName`, `OutOfRangeInput` for names that break the naming rules.
+/// `UnsupportedHttpVerb`, `InvalidHttpVerb`; `InvalidUri` when there is no account or the escapes
+/// are broken; `InvalidResourceName`, `OutOfRangeInput` for names that break the naming rules.
 pub fn address(
     method: &Method,
     uri: &Uri,
@@ -122,8 +122,8 @@ pub(super) fn without_port(host: &str) -> &str {
     host.split_once(':').map_or(host, |(name, _)| name)
 }
 
-/// Container and blob below the account. One segment alone is a container when the query has a `restype` (or is of
-/// the file-system dialect), else a blob of `$root`.
+/// Container and blob below the account. One segment alone is a container when the query has a
+/// `restype` (or is of the file-system dialect), else a blob of `$root`.
 fn names(rest: &str, query: &str) -> Result<(Option<ContainerName>, Option<BlobName>), Error> {
     if rest.is_empty() {
         return Ok((None, None));

@@ -97,7 +97,8 @@ fn date(all: &HeaderMap, name: &str) -> Result<Option<Timestamp>, Error> {
     let Some(text) = headers::text(all, name)? else { return Ok(None) };
     let time = httpdate::parse_http_date(text).ok();
     let since_epoch = time.and_then(|t| t.duration_since(std::time::UNIX_EPOCH).ok());
-    // Ignoring a date that cannot be read would turn a conditional request into an unconditional one.
+    // Ignoring a date that cannot be read would turn a conditional request into an unconditional
+    // one.
     since_epoch.map(|d| Some(Timestamp::from_unix(d))).ok_or_else(|| headers::invalid(name, text))
 }
 

@@ -11,7 +11,8 @@ use crate::protocol::ErrorCode;
 use crate::protocol::azure::headers;
 use crate::protocol::azure::query;
 
-/// A service version, `YYYY-MM-DD`. Any date is served: newer than known means at the highest known behaviour.
+/// A service version, `YYYY-MM-DD`. Any date is served: newer than known means at the highest known
+/// behaviour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ServiceVersion {
     year: u16,
@@ -20,7 +21,8 @@ pub struct ServiceVersion {
 }
 
 impl ServiceVersion {
-    /// What a request without `x-ms-version` is served at: the newest, so that plain clients meet no old limit.
+    /// What a request without `x-ms-version` is served at: the newest, so that plain clients meet
+    /// no old limit.
     pub const DEFAULT: Self = Self::new(2026, 10, 6);
 
     /// A version by its parts.
@@ -69,8 +71,8 @@ impl Context {
     /// Reads the head.
     ///
     /// # Errors
-    /// `InvalidHeaderValue` for a malformed version or a client request id above 1 KiB; `InvalidQueryParameterValue`
-    /// for a malformed `api-version`.
+    /// `InvalidHeaderValue` for a malformed version or a client request id above 1 KiB;
+    /// `InvalidQueryParameterValue` for a malformed `api-version`.
     pub fn from_head(head: &Parts) -> Result<Self, Error> {
         let version = match headers::text(&head.headers, "x-ms-version")? {
             None => from_query(head)?.unwrap_or(ServiceVersion::DEFAULT),
@@ -99,8 +101,8 @@ impl Context {
     }
 }
 
-/// The version a URL asks for: `api-version`, else that of its shared access signature. A signature's own version that
-/// cannot be read is left to whoever verifies it.
+/// The version a URL asks for: `api-version`, else that of its shared access signature. A
+/// signature's own version that cannot be read is left to whoever verifies it.
 fn from_query(head: &Parts) -> Result<Option<ServiceVersion>, Error> {
     let value = |wanted: &str| {
         let mut pairs = head.uri.query().unwrap_or("").split('&').filter_map(|p| p.split_once('='));

@@ -1,6 +1,7 @@
 //! Heads of operations that take their bytes from a URL.
 //!
-//! Source: Blob REST "Put Blob From URL", "Put Block From URL", "Copy Blob", "Copy Blob From URL", "Abort Copy Blob".
+//! Source: Blob REST "Put Blob From URL", "Put Block From URL", "Copy Blob", "Copy Blob From URL",
+//! "Abort Copy Blob".
 
 use http::HeaderMap;
 use http::HeaderName;
@@ -276,8 +277,8 @@ pub(super) fn no_body(all: &HeaderMap) -> Result<(), Error> {
     }
 }
 
-/// Properties and metadata of a blob, or of any file, by the headers of an answer that brings it. What cannot be read is
-/// left out: it was not the client who sent it.
+/// Properties and metadata of a blob, or of any file, by the headers of an answer that brings it.
+/// What cannot be read is left out: it was not the client who sent it.
 #[must_use]
 pub fn read_blob_headers(all: &HeaderMap) -> (BlobProperties, Metadata) {
     let text = |name: &str| headers::text(all, name).ok().flatten().map(str::to_owned);

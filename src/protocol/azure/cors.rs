@@ -1,7 +1,9 @@
-//! Cross-origin rules: which of an account's rules a browser's request meets, and what its answer carries then.
+//! Cross-origin rules: which of an account's rules a browser's request meets, and what its answer
+//! carries then.
 //!
-//! Source: "Cross-Origin Resource Sharing (CORS) support for Azure Storage". Rules are tried in order, the first that fits
-//! counts; origins are compared exactly, headers without case, a header of a rule may end in `*`.
+//! Source: "Cross-Origin Resource Sharing (CORS) support for Azure Storage". Rules are tried in
+//! order, the first that fits counts; origins are compared exactly, headers without case, a header
+//! of a rule may end in `*`.
 
 use http::HeaderMap;
 

@@ -1,7 +1,7 @@
 //! `x-ms-encryption-*`: customer-provided keys and encryption scopes.
 //!
-//! Source: "Provide an encryption key on a request to Blob storage", "Encryption scopes for Blob storage". A key's text
-//! is never repeated in an answer.
+//! Source: "Provide an encryption key on a request to Blob storage", "Encryption scopes for Blob
+//! storage". A key's text is never repeated in an answer.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -32,7 +32,8 @@ const WRITES: &[&str] =
     &["block", "blocklist", "metadata", "appendblock", "page", "properties", "snapshot"];
 const READS: &[&str] = &["metadata"];
 
-/// Whether an operation on a blob takes the headers. Where it does not, they are refused, not ignored.
+/// Whether an operation on a blob takes the headers. Where it does not, they are refused, not
+/// ignored.
 pub(super) fn is_served(method: &Method, comp: Option<&str>, all: &HeaderMap) -> bool {
     let copy = all.contains_key("x-ms-copy-source");
     match (method, comp) {

@@ -1,4 +1,5 @@
-//! XML text: written by hand because a page of a list has 5,000 entries and each costs an allocation elsewhere.
+//! XML text: written by hand because a page of a list has 5,000 entries and each costs an
+//! allocation elsewhere.
 
 use std::fmt::Write;
 
@@ -46,7 +47,8 @@ pub(super) fn plain(out: &mut String, tag: &str, value: impl std::fmt::Display) 
     close(out, tag);
 }
 
-/// Appends an element for a name of a blob; one that XML 1.0 cannot hold goes percent-encoded and says so.
+/// Appends an element for a name of a blob; one that XML 1.0 cannot hold goes percent-encoded and
+/// says so.
 pub(super) fn name(out: &mut String, tag: &str, value: &str) {
     if value.chars().all(fits_xml) {
         element(out, tag, value);

@@ -77,8 +77,8 @@ pub(super) fn metadata(headers: &HeaderMap) -> Result<Metadata, Error> {
     })
 }
 
-/// The `x-ms-blob-*` properties; with `standard`, the plain headers stand in for absent ones (Put Blob only: other
-/// operations' plain headers describe the request's own body).
+/// The `x-ms-blob-*` properties; with `standard`, the plain headers stand in for absent ones (Put
+/// Blob only: other operations' plain headers describe the request's own body).
 pub(super) fn properties(headers: &HeaderMap, standard: bool) -> Result<BlobProperties, Error> {
     let read = |own: &str, plain: &str| -> Result<Option<String>, Error> {
         let value = match text(headers, own)? {

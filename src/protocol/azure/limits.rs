@@ -1,6 +1,7 @@
 //! Body limits by service version.
 //!
-//! Source: "Scalability and performance targets for Blob storage", "Put Blob", "Put Block", "Append Block".
+//! Source: "Scalability and performance targets for Blob storage", "Put Blob", "Put Block", "Append
+//! Block".
 
 use crate::protocol::azure::ServiceVersion;
 

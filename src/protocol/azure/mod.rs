@@ -1,21 +1,24 @@
-//! The Azure dialect: Blob REST heads and bodies to [`Operation`](crate::protocol::Operation)s and back.
+//! The Azure dialect: Blob REST heads and bodies to [`Operation`](crate::protocol::Operation)s and
+//! back.
 //!
 //! 1. `address.rs` finds account, container and blob, path-style or host-style; decodes once.
 //! 2. `context.rs` reads what every answer echoes: `x-ms-version`, `x-ms-client-request-id`.
-//! 3. `parse.rs` routes to `containers.rs`, `blobs.rs`, `copy.rs`, `lists.rs`, `leases.rs`, `snapshots.rs`,
-//!    `tiers.rs`; `unserved.rs` refuses what would change meaning if
-//!    ignored; `limits.rs`, `conditions.rs`, `encryption.rs`, `range.rs`, `headers.rs`, `query.rs` read the pieces.
-//! 4. `acl.rs` reads and writes access policies, `delegation.rs` user delegation keys, `service.rs` service properties,
-//!    `tags.rs` tags, `batch.rs` batches and their answers; `xml.rs` reads the body of Put Block List, `xml/tree.rs` small
-//!    documents.
-//!    `cors.rs` holds cross-origin requests against an account's rules.
+//! 3. `parse.rs` routes to `containers.rs`, `blobs.rs`, `copy.rs`, `lists.rs`, `leases.rs`,
+//!    `snapshots.rs`, `tiers.rs`; `unserved.rs` refuses what would change meaning if ignored;
+//!    `limits.rs`, `conditions.rs`, `encryption.rs`, `range.rs`, `headers.rs`, `query.rs` read the
+//!    pieces.
+//! 4. `acl.rs` reads and writes access policies, `delegation.rs` user delegation keys, `service.rs`
+//!    service properties, `tags.rs` tags, `batch.rs` batches and their answers; `xml.rs` reads the
+//!    body of Put Block List, `xml/tree.rs` small documents. `cors.rs` holds cross-origin requests
+//!    against an account's rules.
 //! 5. `render.rs`, `listing.rs`, `escape.rs` write heads and XML bodies.
 //! 6. `structured.rs` decodes and encodes bodies that carry their checksums.
 //!
-//! Invariants: no input makes this module panic; a header that would change durability, retention, encryption or
-//! conditions is never ignored; every error carries a documented code.
+//! Invariants: no input makes this module panic; a header that would change durability, retention,
+//! encryption or conditions is never ignored; every error carries a documented code.
 //!
-//! It deliberately does no I/O, reads no clock, checks no signature and knows no container's existence.
+//! It deliberately does no I/O, reads no clock, checks no signature and knows no container's
+//! existence.
 
 mod acl;
 mod address;

@@ -1,6 +1,7 @@
 //! Put Page, from URLs too, Get Page Ranges, and what is said of pages elsewhere.
 //!
-//! Source: Blob REST "Put Page", "Put Page From URL", "Get Page Ranges", "Put Blob", "Set Blob Properties".
+//! Source: Blob REST "Put Page", "Put Page From URL", "Get Page Ranges", "Put Blob", "Set Blob
+//! Properties".
 
 use std::ops::Range;
 
@@ -159,7 +160,8 @@ fn sequence(all: &HeaderMap) -> Result<Option<u64>, Error> {
     Ok(Some(number))
 }
 
-/// Set Blob Properties with what only page blobs have; `None` when the request says nothing of that.
+/// Set Blob Properties with what only page blobs have; `None` when the request says nothing of
+/// that.
 pub(super) fn set(all: &HeaderMap, path: &BlobPath) -> Result<Option<Operation>, Error> {
     const ACTION: &str = "x-ms-sequence-number-action";
     let missing = |name| Error::new(ErrorCode::MissingRequiredHeader).detail("HeaderName", name);
@@ -192,7 +194,8 @@ pub(super) fn set(all: &HeaderMap, path: &BlobPath) -> Result<Option<Operation>,
     Ok(Some(Operation::SetPageProperties { path, precondition, properties, len, sequence: change }))
 }
 
-/// `prevsnapshot`. The other way to name the snapshot, by its URL, is for the accounts of managed disks, and this is none.
+/// `prevsnapshot`. The other way to name the snapshot, by its URL, is for the accounts of managed
+/// disks, and this is none.
 fn compared_with(all: &HeaderMap, parameters: &Query) -> Result<Option<Timestamp>, Error> {
     const NAME: &str = "prevsnapshot";
     const BY_URL: &str = "x-ms-previous-snapshot-url";

@@ -34,7 +34,8 @@ pub(super) struct Request<'a> {
     pub(super) version: ServiceVersion,
 }
 
-/// Turns an authenticated head into an operation. The body of Put Block List is read later by `xml::block_list`.
+/// Turns an authenticated head into an operation. The body of Put Block List is read later by
+/// `xml::block_list`.
 ///
 /// # Errors
 /// The documented code of the first thing wrong; `NotImplemented` for what is not served.
@@ -79,7 +80,8 @@ pub fn parse(head: &Parts, address: &Address, context: &Context) -> Result<Opera
     }
 }
 
-/// `timeout` is whole seconds; the server's own deadline is the shorter one, so the value is not needed further.
+/// `timeout` is whole seconds; the server's own deadline is the shorter one, so the value is not
+/// needed further.
 fn check_timeout(query: &Query) -> Result<(), Error> {
     match query.get("timeout")? {
         Some(text) if text.parse::<u32>().is_err() => Err(query::invalid("timeout", text)),

@@ -11,8 +11,8 @@ use crate::protocol::azure::limits::RANGE_CHECKSUM_BYTES_MAX;
 use crate::protocol::operation::RangeChecksum;
 use crate::types::ByteRange;
 
-/// The wanted bytes. A malformed `Range` asks for the whole blob, as HTTP says; `x-ms-range` is the service's own, so
-/// a malformed one is an error.
+/// The wanted bytes. A malformed `Range` asks for the whole blob, as HTTP says; `x-ms-range` is the
+/// service's own, so a malformed one is an error.
 pub(super) fn range(all: &HeaderMap) -> Result<Option<ByteRange>, Error> {
     if let Some(text) = headers::text(all, "x-ms-range")? {
         return parse(text).map(Some).ok_or_else(|| headers::invalid("x-ms-range", text));

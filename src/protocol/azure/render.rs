@@ -69,8 +69,8 @@ impl RequestEcho {
         &self.request_id
     }
 
-    /// Takes what it can from a head, well-formed or not: errors about the head itself need an echo too.
-    /// `request_id` is a fresh GUID, `time` the time of the answer.
+    /// Takes what it can from a head, well-formed or not: errors about the head itself need an echo
+    /// too. `request_id` is a fresh GUID, `time` the time of the answer.
     #[must_use]
     pub fn new(head: &Parts, request_id: String, time: Timestamp) -> Self {
         let Context { version, client_request_id } = Context::lenient(head);
@@ -83,7 +83,8 @@ impl RequestEcho {
         (self.request_id.clone(), self.time.to_iso())
     }
 
-    /// Adds the parameters a list page repeats; nothing for other operations. `scheme` is `http` or `https`.
+    /// Adds the parameters a list page repeats; nothing for other operations. `scheme` is `http` or
+    /// `https`.
     pub fn operation(&mut self, operation: &Operation, address: &Address, scheme: &str) {
         let parameters = if let Operation::ListContainers(list) = operation {
             Parameters::Containers(list.clone())

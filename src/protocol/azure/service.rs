@@ -40,8 +40,8 @@ const DOCUMENT_CHARS_MAX: usize = 255;
 /// Reads the body of Set Blob Service Properties. Elements that are missing stay as they are.
 ///
 /// # Errors
-/// `InvalidXmlDocument`, `UnsupportedXmlNode`, `InvalidXmlNodeValue`, `MissingRequiredXmlNode`; `NotImplemented` for
-/// soft delete, which must not be believed to be on.
+/// `InvalidXmlDocument`, `UnsupportedXmlNode`, `InvalidXmlNodeValue`, `MissingRequiredXmlNode`;
+/// `NotImplemented` for soft delete, which must not be believed to be on.
 pub fn read_properties(body: &[u8]) -> Result<ServicePropertiesChange, Error> {
     let root = tree::parse(body, "StorageServiceProperties")?;
     root.only(&[
@@ -123,7 +123,8 @@ fn metrics(element: &Element) -> Result<ServiceMetrics, Error> {
     let include_apis = element.child_text("IncludeAPIs").map(|t| flag("IncludeAPIs", t));
     Ok(ServiceMetrics {
         enabled,
-        // Said of metrics that are kept; elsewhere the service refuses or forgets it, so it is not kept here.
+        // Said of metrics that are kept; elsewhere the service refuses or forgets it, so it is not
+        // kept here.
         include_apis: include_apis.transpose()?.filter(|_| enabled),
         retention_days: retention_of(element)?,
     })
@@ -293,7 +294,8 @@ fn write_retention(out: &mut String, tag: &str, days: Option<u32>) {
     out.push('>');
 }
 
-/// The body of Get Blob Service Stats: the secondary is the same store, so it is as new as the answer.
+/// The body of Get Blob Service Stats: the secondary is the same store, so it is as new as the
+/// answer.
 pub(super) fn write_stats(last_sync: Timestamp) -> String {
     format!(
         "<?xml version=\"1.0\" encoding=\"utf-8\"?><StorageServiceStats><GeoReplication><Status>live</Status>\

@@ -40,8 +40,8 @@ pub(super) fn take(all: &HeaderMap, path: BlobPath) -> Result<Operation, Error> 
     Ok(Operation::SnapshotBlob { path, precondition, metadata })
 }
 
-/// What Delete Blob removes. What is deleted is not kept, so asking for a permanent deletion of a snapshot asks for what
-/// happens anyway.
+/// What Delete Blob removes. What is deleted is not kept, so asking for a permanent deletion of a
+/// snapshot asks for what happens anyway.
 pub(super) fn scope(
     all: &HeaderMap,
     parameters: &Query,

@@ -1,5 +1,5 @@
-//! Structured message bodies: content in numbered segments, each followed by its CRC-64, all followed by that of the
-//! whole (`x-ms-structured-body: XSM/1.0; properties=crc64`).
+//! Structured message bodies: content in numbered segments, each followed by its CRC-64, all
+//! followed by that of the whole (`x-ms-structured-body: XSM/1.0; properties=crc64`).
 //!
 //! | part | fields, little endian |
 //! |---|---|
@@ -54,7 +54,8 @@ pub fn confirm(head: &mut HeaderMap) {
     head.insert(BODY_HEADER, HeaderValue::from_static(STRUCTURED_BODY));
 }
 
-/// Makes the head of a Get Blob that of its structured form; the encoder makes its body. `None` when there is no body.
+/// Makes the head of a Get Blob that of its structured form; the encoder makes its body. `None`
+/// when there is no body.
 pub fn announce(head: &mut HeaderMap) -> Option<Encoder> {
     let length = head.get(CONTENT_LENGTH)?;
     let encoder = Encoder::new(length.to_str().ok()?.parse().ok()?);

@@ -1,6 +1,7 @@
 //! Blob index tags: the header, the XML body both ways, conditions, searches and their pages.
 //!
-//! Source: "Set Blob Tags", "Get Blob Tags", "Find Blobs by Tags", "Find Blobs by Tags in Container".
+//! Source: "Set Blob Tags", "Get Blob Tags", "Find Blobs by Tags", "Find Blobs by Tags in
+//! Container".
 
 use http::HeaderMap;
 use percent_encoding::percent_decode_str;
@@ -64,8 +65,8 @@ pub(super) fn condition(all: &HeaderMap) -> Result<Option<TagCondition>, Error> 
 /// Reads the body of Set Blob Tags.
 ///
 /// # Errors
-/// `InvalidXmlDocument`, `UnsupportedXmlNode`, `MissingRequiredXmlNode`; `EmptyTagName`, `InvalidTag`, `TagsTooLarge`,
-/// `DuplicateTagNames`.
+/// `InvalidXmlDocument`, `UnsupportedXmlNode`, `MissingRequiredXmlNode`; `EmptyTagName`,
+/// `InvalidTag`, `TagsTooLarge`, `DuplicateTagNames`.
 pub fn read_tags(body: &[u8]) -> Result<Tags, Error> {
     let root = tree::parse(body, "Tags")?;
     root.only(&["TagSet"])?;

@@ -1,4 +1,5 @@
-//! What is not served yet and may not be ignored: it would change conditions, retention, encryption or placement.
+//! What is not served yet and may not be ignored: it would change conditions, retention, encryption
+//! or placement.
 
 use http::HeaderMap;
 use http::Method;

@@ -1,7 +1,9 @@
-//! The web endpoint: which site and document a URL names, what of a request counts there, and pages for errors.
+//! The web endpoint: which site and document a URL names, what of a request counts there, and pages
+//! for errors.
 //!
-//! A site is at `ACCOUNT.web.DOMAIN`, at `ACCOUNT.zN.web.DOMAIN` as the service spells it, and path-style at
-//! `HOST/ACCOUNT-web/` (no account has a hyphen in its name). The query says nothing there.
+//! A site is at `ACCOUNT.web.DOMAIN`, at `ACCOUNT.zN.web.DOMAIN` as the service spells it, and
+//! path-style at `HOST/ACCOUNT-web/` (no account has a hyphen in its name). The query says nothing
+//! there.
 //!
 //! Source: "Static website hosting in Azure Storage".
 

@@ -16,7 +16,8 @@ use crate::types::BlockId;
 use crate::types::BlockListEntry;
 use crate::types::BlockSource;
 
-/// Bytes a block list body may have: 50,000 entries of the longest id, with room for white space and an XML head.
+/// Bytes a block list body may have: 50,000 entries of the longest id, with room for white space
+/// and an XML head.
 pub const BLOCK_LIST_BYTES_MAX: u64 = 8 * 1024 * 1024;
 
 /// Characters of one id: 64 bytes in base64, with room for white space around.
@@ -34,11 +35,13 @@ enum Place {
     End,
 }
 
-/// Reads the body of Put Block List. No entity is expanded but the predefined five and character references.
+/// Reads the body of Put Block List. No entity is expanded but the predefined five and character
+/// references.
 ///
 /// # Errors
-/// `InvalidXmlDocument` when it is not one XML document with the root `BlockList`; `UnsupportedXmlNode` for other
-/// elements; `InvalidXmlNodeValue` for an empty entry; `InvalidBlockId`; `BlockListTooLong` above 50,000 entries.
+/// `InvalidXmlDocument` when it is not one XML document with the root `BlockList`;
+/// `UnsupportedXmlNode` for other elements; `InvalidXmlNodeValue` for an empty entry;
+/// `InvalidBlockId`; `BlockListTooLong` above 50,000 entries.
 pub fn block_list(body: &[u8]) -> Result<Vec<BlockListEntry>, Error> {
     let body = body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body);
     let text = std::str::from_utf8(body).map_err(|_| not_xml())?;

@@ -65,7 +65,8 @@ pub struct BlobPath {
 /// A body to be streamed, and what the client says of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Upload {
-    /// Bytes of content: `Content-Length`, or what a structured message holds. Checked against the operation's limit.
+    /// Bytes of content: `Content-Length`, or what a structured message holds. Checked against the
+    /// operation's limit.
     pub len: u64,
     /// Bytes of the structured message that holds the content; `None` when the body is the content.
     pub message_len: Option<u64>,

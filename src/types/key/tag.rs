@@ -1,4 +1,5 @@
-//! Keys of the tag index: from a tag of a blob to a row that sorts by tag key, value, container and blob name.
+//! Keys of the tag index: from a tag of a blob to a row that sorts by tag key, value, container and
+//! blob name.
 //!
 //! Byte layout: `api-spec/keys.md`.
 
@@ -76,7 +77,8 @@ impl TagEntryKey {
         })
     }
 
-    /// Where the entries of a tag key begin; with a value, those of this value and of all that start so.
+    /// Where the entries of a tag key begin; with a value, those of this value and of all that
+    /// start so.
     #[must_use]
     pub fn start(account: AccountId, key: &str, value: &str) -> Bytes {
         let mut out = prefix_bytes(&account.get().to_be_bytes(), key);

@@ -168,7 +168,8 @@ fn nothing() -> (CopiedContent, Crc64, Option<Hold>) {
     (content, Crc64::EMPTY, None)
 }
 
-/// The kind of the destination: an append blob is sealed when its source is, unless the request says otherwise.
+/// The kind of the destination: an append blob is sealed when its source is, unless the request
+/// says otherwise.
 fn sealed(kind: BlobKind, seal: Option<bool>) -> Result<BlobKind, Error> {
     match (kind, seal) {
         (kind, None) => Ok(kind),

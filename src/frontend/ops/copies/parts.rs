@@ -96,7 +96,8 @@ pub(crate) struct Pages {
     pub(crate) range: Range<u64>,
 }
 
-/// Put Page From URL: bytes, then the row. Pages are stored once more, since they are cut where they land.
+/// Put Page From URL: bytes, then the row. Pages are stored once more, since they are cut where
+/// they land.
 pub(crate) async fn put_pages(
     front: &FrontEnd,
     asking: Asking<'_>,

@@ -113,7 +113,8 @@ fn crc64(content: &CopiedContent, whole: Crc64) -> Crc64 {
     }
 }
 
-/// The content as one piece; `None` when some of it lies in rows and some in extents, or too much in rows.
+/// The content as one piece; `None` when some of it lies in rows and some in extents, or too much
+/// in rows.
 pub(super) fn flat(content: &CopiedContent) -> Option<NewContent> {
     if let CopiedContent::Whole(content) = content {
         return Some(content.clone());

@@ -26,8 +26,8 @@ enum Part {
     End,
 }
 
-/// Decodes one message. Content is given out as it arrives, before its checksum is known: the caller makes nothing
-/// visible until [`Decoder::finish`].
+/// Decodes one message. Content is given out as it arrives, before its checksum is known: the
+/// caller makes nothing visible until [`Decoder::finish`].
 #[derive(Debug)]
 pub struct Decoder {
     /// Length of the message, as `Content-Length` says.
@@ -66,10 +66,12 @@ impl Decoder {
         }
     }
 
-    /// Takes the next bytes of the message and gives the content among them; call until `bytes` is empty.
+    /// Takes the next bytes of the message and gives the content among them; call until `bytes` is
+    /// empty.
     ///
     /// # Errors
-    /// `InvalidInput` when the message is not well formed, `Crc64Mismatch` when content is not what it was.
+    /// `InvalidInput` when the message is not well formed, `Crc64Mismatch` when content is not what
+    /// it was.
     pub fn next(&mut self, bytes: &mut Bytes) -> Result<Option<Bytes>, Error> {
         while !bytes.is_empty() {
             if let Part::Content { left } = self.part {

@@ -1,6 +1,7 @@
 //! A small XML document as a tree: for bodies of a few kilobytes with nested elements.
 //!
-//! No entity is expanded but the predefined five and character references; attributes are checked and dropped.
+//! No entity is expanded but the predefined five and character references; attributes are checked
+//! and dropped.
 
 use quick_xml::Reader;
 use quick_xml::events::Event;
