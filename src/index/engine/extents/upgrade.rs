@@ -41,7 +41,9 @@ pub(crate) async fn upgrade(
         map.partitions().iter().filter(is_older).map(|one| one.id).collect();
     let mark =
         coordinator.get(UNRECORDED_KEY).await.map_err(|error| failure::coordinator(&error))?;
-    if older.is_empty() && mark.is_none() {
+    // The first start of an older release may have been cut short before it named its first log.
+    let is_begun = known.is_empty() && !present.is_empty();
+    if older.is_empty() && mark.is_none() && !is_begun {
         return Ok(());
     }
     tracing::info!(partitions = older.len(), "recording the extents of an older store");
@@ -117,7 +119,7 @@ async fn users(
     present: &BTreeSet<ExtentId>,
 ) -> (Users, BTreeSet<PartitionId>) {
     let (mut users, mut unread) = (Users::new(), BTreeSet::new());
-    for partition in map.partitions() {
+    for partition in map.partitions().iter().filter(|one| !one.log.is_empty()) {
         let used = match uses(capacity, partition).await {
             Ok(used) => used,
             Err(error) => {

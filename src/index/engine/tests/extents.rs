@@ -349,6 +349,22 @@ async fn upgrade(world: &World, parts: &Parts) {
     super::super::upgrade(parts.coordinator.as_ref(), world.capacity.as_ref(), &map).await.unwrap();
 }
 
+/// Its first start created a log and was cut short before the descriptor named it.
+#[tokio::test]
+async fn log_of_an_older_store_that_was_never_used_is_removed() {
+    let world = World::new().await;
+    let parts = world.parts();
+    let log = ExtentId::new(1_000_000);
+    world.capacity.create(log, ExtentKind::Log, Epoch::new(1)).await.unwrap();
+    upgrade(&world, &parts).await;
+    let process = process(&world, &parts);
+    let partition = Partition::open(&process, PARTITION).await.unwrap();
+    partition.apply(put("a", "goes on")).await.unwrap();
+    process.do_chores().await;
+    let there = world.capacity.extents_of_index();
+    assert!(!there.contains(&log), "{log} of {there:?}");
+}
+
 /// A run that is away, as on a missing disk, is named by the half that can be read only.
 #[tokio::test]
 async fn a_run_that_is_away_is_shared_with_a_partition_that_cannot_be_read() {
