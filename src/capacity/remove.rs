@@ -11,7 +11,9 @@ use crate::types::ExtentId;
 impl CapacityNode {
     /// Removes an extent; see [`crate::capacity::Capacity::remove`].
     pub(super) async fn remove_extent(&self, extent: ExtentId) -> Result<(), Error> {
+        let mut was_here = false;
         while let Some(home) = self.home_unless_gone(extent)? {
+            was_here = true;
             let Home { store, extent } = home.clone();
             self.owned("remove", async move { store.remove(&extent).await }).await?;
             self.forget_removed(&home);
@@ -22,6 +24,10 @@ impl CapacityNode {
         for store in self.stores() {
             let removing = async move {
                 store.remove_half_made(extent).await?;
+                // What was on another disk is not waited for here until a restart.
+                if was_here && store.health.poisoned() {
+                    return Ok(());
+                }
                 store.sync_absence(extent).await
             };
             self.owned("remove", removing).await?;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::capacity::ExtentKind;
 use crate::index::api::Error;
+use crate::index::engine::chores::Chore;
 use crate::index::engine::codec;
 use crate::index::engine::commit::Command;
 use crate::index::engine::extents::{Extents, Pin};
@@ -13,7 +14,7 @@ use crate::index::engine::merge::Merge;
 use crate::index::engine::partition::Partition;
 use crate::index::engine::run::reader::Run;
 use crate::index::engine::run::writer::RunWriter;
-use crate::index::engine::shared::{Chore, Failed, Shared};
+use crate::index::engine::shared::{Failed, Shared};
 use crate::index::engine::table::Tables;
 use crate::index::rows::Family;
 use crate::types::Epoch;

@@ -25,6 +25,7 @@
 
 mod ahead;
 mod change;
+mod chores;
 mod codec;
 mod commit;
 mod compact;
@@ -63,11 +64,11 @@ pub use shared::{ExtentIds, Parts};
 pub use untrusted::decode_untrusted;
 
 pub(crate) use change::{NotMerged, NotMoved, hand_off, merge};
+#[cfg(test)]
+pub(crate) use chores::Chore;
 pub(crate) use core::Status;
 pub(crate) use cut::Paused;
 pub(crate) use extents::{Pins, upgrade};
 pub(crate) use partition::Partition;
 pub(crate) use recover::NotOpened;
-#[cfg(test)]
-pub(crate) use shared::Chore;
 pub(crate) use shared::{Failed, Shared};

@@ -7,12 +7,12 @@ use bytes::Bytes;
 
 use crate::capacity::Capacity;
 use crate::index::api::Error;
+use crate::index::engine::chores::Chores;
 use crate::index::engine::extents::Pins;
 use crate::index::engine::pace::Pace;
 use crate::index::engine::replay::Replay;
 use crate::index::engine::run::cache::BlockCache;
 use crate::index::engine::run::reader::Run;
-use crate::index::engine::shared::Chores;
 use crate::index::engine::table::{Budget, Tables};
 use crate::index::engine::view::{Snapshot, Sources};
 use crate::index::map::PartitionDescriptor;

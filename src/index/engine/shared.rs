@@ -1,11 +1,8 @@
 //! What all partitions of a host have in common.
 
 use std::collections::BTreeSet;
-use std::collections::VecDeque;
 use std::fmt::Debug;
 use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::PoisonError;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
@@ -18,8 +15,8 @@ use crate::coordinator::IdAllocator;
 use crate::env::Env;
 use crate::index::api::Error;
 use crate::index::engine::ahead::AHEAD_MAX;
+use crate::index::engine::chores::{Chore, Chores};
 use crate::index::engine::config::Config;
-use crate::index::engine::extents;
 use crate::index::engine::extents::{Extents, Pin, Pins};
 use crate::index::engine::run::cache::BlockCache;
 use crate::index::engine::table::Budget;
@@ -74,7 +71,7 @@ pub(crate) struct Shared {
     pub(crate) chores: Arc<Chores>,
     /// Places for writes that are evaluated ahead.
     pub(crate) ahead: Semaphore,
-    /// Rung when memory, logs or runs may need work.
+    /// Rung when memory or logs may need work.
     pub(crate) wake: Notify,
     /// Rung when a partition has stopped and is to be opened again.
     pub(crate) stopped: Notify,
@@ -148,7 +145,6 @@ impl Shared {
     /// Has an extent released that the partition surely does not use.
     pub(crate) fn release(&self, extents: &Arc<Extents>, extent: ExtentId) {
         self.chores.add(Chore::Release(Arc::clone(extents), extent));
-        self.wake.notify_one();
     }
 
     /// Has everything released that a partition just opened does not use.
@@ -156,59 +152,6 @@ impl Shared {
         for extent in extents.unused(used) {
             self.chores.add(Chore::Release(Arc::clone(extents), extent));
         }
-        self.wake.notify_one();
-    }
-
-    /// Seals and releases what is due. What fails is tried again at the next call, and what panics
-    /// by the next owner; the others stay due.
-    pub(crate) async fn do_chores(&self) {
-        for _ in 0..self.chores.count() {
-            let Some(chore) = self.chores.next() else { return };
-            match &chore {
-                Chore::Seal(extent, epoch) => {
-                    if let Err(error) = self.parts.capacity.seal(*extent, *epoch).await {
-                        tracing::debug!(%extent, %error, "could not seal a left log extent");
-                    }
-                }
-                Chore::Release(extents, extent) => {
-                    match extents::release(self, extents, *extent).await {
-                        Ok(true) => {}
-                        Ok(false) => self.chores.add(chore),
-                        Err(error) => {
-                            tracing::debug!(%extent, %error, "could not release an extent");
-                            self.chores.add(chore);
-                        }
-                    }
-                }
-            }
-        }
-    }
-}
-
-/// Work on extents that nobody waits for.
-#[derive(Clone, Debug)]
-pub(crate) enum Chore {
-    /// A log extent was left for a new one.
-    Seal(ExtentId, Epoch),
-    /// A partition uses an extent no more, and durably says so.
-    Release(Arc<Extents>, ExtentId),
-}
-
-/// Chores not yet done, oldest first.
-#[derive(Debug, Default)]
-pub(crate) struct Chores(Mutex<VecDeque<Chore>>);
-
-impl Chores {
-    pub(crate) fn add(&self, chore: Chore) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push_back(chore);
-    }
-
-    fn count(&self) -> usize {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).len()
-    }
-
-    fn next(&self) -> Option<Chore> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).pop_front()
     }
 }
 

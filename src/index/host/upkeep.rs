@@ -1,5 +1,5 @@
 //! Background work of a host: flush the largest memtables when memory or logs are long, merge runs,
-//! remove what is left over.
+//! do the chores of the partitions.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -20,14 +20,15 @@ use crate::types::PartitionId;
 /// How often to look without being rung, and to try again after a failure.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// Starts the two tasks: a compaction may be long, and must not hold up flushes.
+/// Starts the three tasks. A compaction may be long, and chores may wait for the coordinator and for
+/// disks; neither must hold up flushes.
 pub(super) fn start(
     shared: &Arc<Shared>,
     partitions: &Arc<Opened>,
     stop: &CancellationToken,
 ) -> Vec<JoinHandle<()>> {
     let of = || (Arc::clone(shared), Arc::clone(partitions), stop.clone());
-    let (flushing, compacting) = (of(), of());
+    let (flushing, compacting, busy) = (of(), of(), of());
     let reported = Arc::<Mutex<HostReport>>::default();
     let flusher = move || {
         let (shared, partitions, stop) = flushing.clone();
@@ -37,10 +38,15 @@ pub(super) fn start(
         let (shared, partitions, stop) = compacting.clone();
         compactor(shared, partitions, stop)
     };
+    let chores = move || {
+        let (shared, _, stop) = busy.clone();
+        chores(shared, stop)
+    };
     let env = &shared.parts.env;
     vec![
         env.supervise("index flusher", stop.clone(), flusher),
         env.supervise("index compactor", stop.clone(), compactor),
+        env.supervise("index chores", stop.clone(), chores),
     ]
 }
 
@@ -53,7 +59,6 @@ async fn flusher(
     let clock = Arc::clone(&shared.parts.env.clock);
     let mut looked = None;
     while !stop.is_cancelled() {
-        shared.do_chores().await;
         // One that cannot be flushed now must not keep the others' memory.
         let mut failed = BTreeSet::new();
         let now = clock.monotonic();
@@ -68,7 +73,6 @@ async fn flusher(
                 tracing::warn!(partition = %partition.core.id, ?error, "flush failed");
                 failed.insert(partition.core.id);
             }
-            shared.do_chores().await;
         }
         if rested {
             report(&shared, &partitions, &reported);
@@ -108,6 +112,18 @@ fn due(
     bytes().max_by_key(|(bytes, _)| *bytes).map(|(_, partition)| Arc::clone(partition))
 }
 
+async fn chores(shared: Arc<Shared>, stop: CancellationToken) {
+    while !stop.is_cancelled() {
+        shared.do_due_chores(|| stop.is_cancelled()).await;
+        tokio::select! {
+            biased;
+            () = stop.cancelled() => {}
+            () = shared.chores.added() => {}
+            () = shared.parts.env.clock.sleep(PAUSE) => shared.chores.retry(),
+        }
+    }
+}
+
 async fn compactor(shared: Arc<Shared>, partitions: Arc<Opened>, stop: CancellationToken) {
     let clock = Arc::clone(&shared.parts.env.clock);
     while !stop.is_cancelled() {
@@ -115,7 +131,8 @@ async fn compactor(shared: Arc<Shared>, partitions: Arc<Opened>, stop: Cancellat
             while partition.core.may_compact() {
                 let compaction = tokio::select! {
                     biased;
-                    // Left half-way, it has changed nothing: its extent is released.
+                    // Left half-way, it has changed nothing: its extent is released, or left to the
+                    // next opening.
                     () = stop.cancelled() => return,
                     compaction = partition.compact() => compaction,
                 };

@@ -6,11 +6,12 @@ use std::time::Duration;
 
 use tokio::sync::oneshot;
 
+use crate::index::engine::chores::Chore;
 use crate::index::engine::commit::{Command, Committer};
 use crate::index::engine::core::{Core, Status};
 use crate::index::engine::log::writer::LogState;
 use crate::index::engine::partition::Partition;
-use crate::index::engine::shared::{Chore, Failed};
+use crate::index::engine::shared::Failed;
 use crate::index::engine::view::Sources;
 use crate::types::Sequence;
 use crate::types::Timestamp;

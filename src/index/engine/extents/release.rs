@@ -2,9 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use crate::capacity::Error;
 use crate::coordinator;
 use crate::coordinator::{Compare, Coordinator, Op, TxnReply};
-use crate::index::api::Error;
+use crate::index::api;
 use crate::index::engine::extents::record::Sharers;
 use crate::index::engine::extents::reserve::{Extents, Held};
 use crate::index::engine::failure;
@@ -16,16 +17,16 @@ use crate::types::PartitionId;
 const TRIES: usize = 8;
 
 /// Takes a partition off the list of an extent's sharers, and removes the extent if nobody else is
-/// on it. Done twice, or by an owner that lost the partition meanwhile, it changes nothing more.
+/// on it. Where a disk takes no writes, that is left to the next opening. Done twice, or by an owner that lost the partition meanwhile, it changes nothing more.
 /// False while a reader of this process holds the removal back: then it is to be done again.
 ///
 /// # Errors
-/// [`Error::Unavailable`], [`Error::Corrupt`]: to be tried again.
+/// [`api::Error::Unavailable`], [`api::Error::Corrupt`]: to be tried again.
 pub(crate) async fn release(
     shared: &Shared,
     extents: &Extents,
     extent: ExtentId,
-) -> Result<bool, Error> {
+) -> Result<bool, api::Error> {
     let coordinator = shared.parts.coordinator.as_ref();
     let is_last = match extents.held(extent) {
         Held::Alone => true,
@@ -37,7 +38,15 @@ pub(crate) async fn release(
         if shared.pins.is_pinned(extent) {
             return Ok(false);
         }
-        shared.parts.capacity.remove(extent).await.map_err(|error| failure::write(&error))?;
+        match shared.parts.capacity.remove(extent).await {
+            Ok(()) => {}
+            // A disk takes no writes until a restart. The record keeps the id for the next opening.
+            Err(error @ (Error::Poisoned { .. } | Error::OutOfService { .. })) => {
+                tracing::debug!(%extent, %error, "an extent is left to the next opening");
+                return Ok(true);
+            }
+            Err(error) => return Err(failure::write(&error)),
+        }
     }
     extents.set_gone(extent);
     Ok(true)
@@ -48,14 +57,14 @@ async fn leave(
     coordinator: &dyn Coordinator,
     names: &BTreeSet<PartitionId>,
     extent: ExtentId,
-) -> Result<bool, Error> {
+) -> Result<bool, api::Error> {
     let key = Sharers::key(extent);
     for _ in 0..TRIES {
         let found = coordinator.get(&key).await.map_err(|error| failure::coordinator(&error))?;
         // The last one on the list took it away; perhaps it was this partition, before a crash.
         let Some(found) = found else { return Ok(true) };
         let malformed =
-            || Error::Corrupt(format!("the list of sharers of extent {extent} is malformed"));
+            || api::Error::Corrupt(format!("the list of sharers of extent {extent} is malformed"));
         let mut sharers = Sharers::decode(&found.value).ok_or_else(malformed)?;
         let before = sharers.0.len();
         sharers.0.retain(|name| !names.contains(name));
@@ -72,5 +81,5 @@ async fn leave(
             Err(error) => return Err(failure::coordinator(&error)),
         }
     }
-    Err(Error::Unavailable(format!("the list of sharers of extent {extent} is contended")))
+    Err(api::Error::Unavailable(format!("the list of sharers of extent {extent} is contended")))
 }

@@ -9,6 +9,7 @@ use bytes::{Bytes, BytesMut};
 
 use crate::capacity::Capacity;
 use crate::index::api::Error;
+use crate::index::engine::chores::{Chore, Chores};
 use crate::index::engine::codec;
 use crate::index::engine::extents::{Extents, Pin};
 use crate::index::engine::failure;
@@ -17,7 +18,6 @@ use crate::index::engine::run::block::Block;
 use crate::index::engine::run::cache::BlockCache;
 use crate::index::engine::run::filter::Filter;
 use crate::index::engine::run::footer::Footer;
-use crate::index::engine::shared::{Chore, Chores};
 use crate::index::engine::table::{From, Item};
 use crate::index::rows::Family;
 use crate::types::ExtentId;

@@ -69,7 +69,7 @@ async fn removal_that_panicked_keeps_no_other_from_being_done() {
     world.capacity.trap(Trap::Remove);
     left.iter().for_each(|id| shared.chores.add(Chore::Release(Arc::clone(extents), *id)));
     parts.env.clock.sleep(LONG).await;
-    assert_eq!(parts.env.tasks.health().panics("index flusher"), 1);
+    assert_eq!(parts.env.tasks.health().panics("index chores"), 1);
     let there = world.capacity.extents_of(ExtentKind::Run);
     assert_eq!(there, left[..1], "the next owner removes it");
     let used = host.owned_extents().await;

@@ -1,0 +1,121 @@
+//! Work on extents that nobody waits for: left logs are sealed, and what a partition uses no more is
+//! released. A task of the host does it (`host/upkeep.rs`). What is not done when the program ends is
+//! done by the next owner of the partition, which finds it in the partition's record.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::MutexGuard;
+use std::sync::PoisonError;
+
+use tokio::sync::Notify;
+
+use crate::index::engine::extents;
+use crate::index::engine::extents::Extents;
+use crate::index::engine::shared::Shared;
+use crate::types::Epoch;
+use crate::types::ExtentId;
+
+/// Chores done before other tasks have a turn: some of them wait for nothing.
+const AT_A_TIME: usize = 64;
+
+/// One piece of work.
+#[derive(Clone, Debug)]
+pub(crate) enum Chore {
+    /// A log extent was left for a new one.
+    Seal(ExtentId, Epoch),
+    /// A partition uses an extent no more, and durably says so.
+    Release(Arc<Extents>, ExtentId),
+}
+
+/// Chores not yet done.
+#[derive(Debug, Default)]
+pub(crate) struct Chores {
+    queues: Mutex<Queues>,
+    added: Notify,
+}
+
+#[derive(Debug, Default)]
+struct Queues {
+    /// Oldest first.
+    due: VecDeque<Chore>,
+    /// Tried in vain.
+    later: Vec<Chore>,
+}
+
+impl Chores {
+    /// Adds one and wakes the host's task.
+    pub(crate) fn add(&self, chore: Chore) {
+        self.lock().due.push_back(chore);
+        self.added.notify_one();
+    }
+
+    /// Waits until one is added.
+    pub(crate) async fn added(&self) {
+        self.added.notified().await;
+    }
+
+    /// Makes due what was tried in vain.
+    pub(crate) fn retry(&self) {
+        let mut queues = self.lock();
+        let later = std::mem::take(&mut queues.later);
+        queues.due.extend(later);
+    }
+
+    fn next(&self) -> Option<Chore> {
+        self.lock().due.pop_front()
+    }
+
+    fn put_off(&self, chore: Chore) {
+        self.lock().later.push(chore);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Queues> {
+        self.queues.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Shared {
+    /// Does everything, what was tried in vain too.
+    pub(crate) async fn do_chores(&self) {
+        self.chores.retry();
+        self.do_due_chores(|| false).await;
+    }
+
+    /// Does what is due until `is_over`. What fails is due again after [`Chores::retry`]. What
+    /// panics is left to the next owner of the partition.
+    pub(crate) async fn do_due_chores(&self, is_over: impl Fn() -> bool) {
+        let mut done = 0_usize;
+        while !is_over()
+            && let Some(chore) = self.chores.next()
+        {
+            if !self.do_chore(&chore).await {
+                self.chores.put_off(chore);
+            }
+            done += 1;
+            if done.is_multiple_of(AT_A_TIME) {
+                tokio::task::yield_now().await;
+            }
+        }
+    }
+
+    /// False when it is to be done again.
+    async fn do_chore(&self, chore: &Chore) -> bool {
+        match chore {
+            Chore::Seal(extent, epoch) => {
+                if let Err(error) = self.parts.capacity.seal(*extent, *epoch).await {
+                    tracing::debug!(%extent, %error, "could not seal a left log extent");
+                }
+                true
+            }
+            Chore::Release(extents, extent) => match extents::release(self, extents, *extent).await
+            {
+                Ok(done) => done,
+                Err(error) => {
+                    tracing::debug!(%extent, %error, "could not release an extent");
+                    false
+                }
+            },
+        }
+    }
+}
