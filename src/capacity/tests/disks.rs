@@ -74,6 +74,30 @@ fn frees_go_on_past_a_poisoned_disk() {
     });
 }
 
+#[test]
+fn extents_of_a_good_disk_are_removed_beside_a_poisoned_one() {
+    run(async {
+        let sims = [1, 2].map(|seed| SimDisk::new(seed, DISK_BYTES));
+        let node = open(sims.iter().map(SimDisk::disk).collect()).await.unwrap();
+        for id in 1..=4 {
+            store(&node, ExtentId::new(id), 10_000).await.unwrap();
+        }
+        let bad = disk_of(&node, ExtentId::new(1)).await;
+        sims[bad].fail_once(Fault::WriteError, 0);
+        for id in 10..12 {
+            drop(store(&node, ExtentId::new(id), 100_000).await);
+        }
+        assert!(node.disks()[bad].poisoned);
+        // Of the later ones something may be on the poisoned disk.
+        for info in node.extents().await.into_iter().filter(|info| info.extent.get() <= 4) {
+            let removed = node.remove(info.extent).await;
+            assert_eq!(removed.is_ok(), info.disk != bad, "{info:?}: {removed:?}");
+        }
+        // Nothing here tells that the poisoned disk has no file of it.
+        node.remove(ExtentId::new(200)).await.unwrap_err();
+    });
+}
+
 /// Two disks with sealed extents 1 to 4, and which of them the first disk has.
 async fn stopped_store() -> ([SimDisk; 2], Vec<Location>, Vec<usize>) {
     let sims = [1, 2].map(|seed| SimDisk::new(seed, DISK_BYTES));

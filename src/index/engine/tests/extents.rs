@@ -349,6 +349,38 @@ async fn upgrade(world: &World, parts: &Parts) {
     super::super::upgrade(parts.coordinator.as_ref(), world.capacity.as_ref(), &map).await.unwrap();
 }
 
+/// Not tried again and again: a restart changes it, and the record keeps them until then.
+#[tokio::test]
+async fn extents_that_a_poisoned_disk_keeps_are_left_to_the_next_opening() {
+    let world = small_world().await;
+    let parts = world.parts();
+    let shared = process(&world, &parts);
+    let partition = Partition::open(&shared, PARTITION).await.unwrap();
+    shared.do_chores().await;
+    partition.reserve(3).await.unwrap();
+    let mut left = Vec::new();
+    for _ in 0..3 {
+        let (extents, epoch) = (&partition.core.extents, partition.core.epoch);
+        let (extent, _) = shared.create(ExtentKind::Run, epoch, extents).await.unwrap();
+        shared.release(extents, extent);
+        left.push(extent);
+    }
+    let poisoned = Fault::Refused(capacity::Error::Poisoned { disk: 0 });
+    world.capacity.fail(When::From(0), poisoned);
+    shared.do_chores().await;
+    assert_eq!(world.capacity.calls(), 3);
+    shared.do_chores().await;
+    assert_eq!(world.capacity.calls(), 3, "tried once");
+    world.capacity.crash();
+    partition.abandon().await;
+    drop(partition);
+    let shared = process(&world, &parts);
+    let _partition = Partition::open(&shared, PARTITION).await.unwrap();
+    shared.do_chores().await;
+    let there = world.capacity.extents_of_index();
+    assert!(left.iter().all(|id| !there.contains(id)), "{left:?} of {there:?}");
+}
+
 /// Its first start created a log and was cut short before the descriptor named it.
 #[tokio::test]
 async fn log_of_an_older_store_that_was_never_used_is_removed() {
