@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 
+use crate::index::engine::extents::{ExtentRecord, Sharers};
 use crate::index::engine::log::manifest::Manifest;
 use crate::index::engine::log::record::{Batch, HEADER_LEN, Header};
 use crate::index::engine::run::block::Block;
@@ -22,6 +23,8 @@ pub fn decode_untrusted(bytes: &[u8]) -> usize {
         Footer::decode(&bytes).is_some(),
         Filter::new(bytes.clone()).may_contain(&body),
         PartitionDescriptor::decode(&bytes).is_some(),
+        ExtentRecord::decode(&bytes).is_some(),
+        Sharers::decode(&bytes).is_some(),
     ];
     taken.iter().filter(|taken| **taken).count()
 }

@@ -24,6 +24,7 @@ mod upgrade;
 pub(crate) use pass::{Heir, Passed, pass_on};
 pub(crate) use pins::{Pin, Pins};
 pub use record::ExtentRecord;
+pub(crate) use record::Sharers;
 pub(crate) use release::release;
 pub(crate) use reserve::{Change, Extents, RESERVE};
 pub(crate) use upgrade::upgrade;
