@@ -104,7 +104,8 @@ pub struct ScrubReport {
     pub frames: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// Frames whose checksum does not match or which cannot be read: extent and offset.
+    /// Frames whose checksum does not match or which cannot be read: extent and offset. Offset 0
+    /// alone where no frame can be found, since the first page or the map is damaged.
     pub corrupt: Vec<(ExtentId, u64)>,
 }
 

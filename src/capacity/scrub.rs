@@ -20,7 +20,14 @@ impl Store {
         extent: &Arc<Extent>,
         pace: u64,
     ) -> Result<ScrubReport, Error> {
-        let body = self.body(extent).await?;
+        let body = match self.body(extent).await {
+            // Without its first page and its map no frame of it can be read.
+            Err(Error::Corrupt { extent: id, offset }) => {
+                tracing::error!(extent = %id, "scrub: first page or map damaged");
+                return Ok(ScrubReport { corrupt: vec![(id, offset)], ..ScrubReport::default() });
+            }
+            body => body?,
+        };
         let live = {
             let state = extent.state();
             state.dead.gaps(state.written)

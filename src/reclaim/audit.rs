@@ -117,9 +117,12 @@ async fn walk_and_free(
         .collect();
     drop(listed);
     // A start that finds an extent's first page damaged takes it for data: no row names a log or a
-    // run.
-    let recorded = reclaim.partitions.extents().await?;
-    candidates.retain(|extent| !recorded.contains(extent));
+    // run. Of an older store such a one may be in no record.
+    let mut of_index = reclaim.partitions.extents().await?;
+    let map = reclaim.partitions.map().await?;
+    of_index.extend(map.partitions().iter().flat_map(|partition| &partition.log));
+    of_index.extend(reclaim.host.owned_extents().await);
+    candidates.retain(|extent| !of_index.contains(extent));
     show_left(reclaim, candidates.len());
     if candidates.is_empty() {
         return Ok(None);

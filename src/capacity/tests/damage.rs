@@ -340,6 +340,14 @@ async fn sparse_extent_is_compacted_and_keeps_every_offset() {
     let checked = check_disk(&disk, 0, &mut |_| {}).await.unwrap();
     assert_eq!((checked.problems, checked.holed), (vec![], vec![]));
     drop(disk);
+    // Its map lies at its end.
+    let in_map = fs::metadata(&file).unwrap().len() - 20;
+    flip(&file, in_map);
+    rig.start().await;
+    rig.read(&stored[live[0]].0).await.unwrap_err();
+    assert_eq!(rig.node().scrub(DATA).await.unwrap().corrupt, [(DATA, 0)]);
+    rig.stop(true).await;
+    flip(&file, in_map);
     rig.start().await;
     let rest: Vec<Location> = live.iter().map(|&n| stored[n].0).collect();
     rig.node().free(&rest).await.unwrap();

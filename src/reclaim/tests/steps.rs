@@ -411,6 +411,19 @@ async fn audit_reports_logs_and_runs_that_no_record_has_and_removes_none() {
     assert_eq!(left, ids(&[20, 21, 22, 23, 1_000]));
 }
 
+/// A damaged first page shows a log or a run as data, and no record may have it.
+#[tokio::test(start_paused = true)]
+async fn audit_frees_nothing_of_what_a_partition_uses_whatever_it_looks_like() {
+    let bench = Bench::new();
+    for id in [20, 21, 1_000] {
+        bench.capacity.add(id, Data, Sealed, 40);
+    }
+    *bench.index.owned.lock().unwrap() = [20].map(ExtentId::new).into();
+    bench.reclaim().audit().await.unwrap();
+    let left = [20, 21, 1_000].map(|id| bench.capacity.live(id).len());
+    assert_eq!(left, [40, 0, 40]);
+}
+
 #[tokio::test(start_paused = true)]
 async fn service_works_by_itself_and_stops() {
     let bench = Bench::new();
