@@ -2,6 +2,8 @@
 //! restart finds: not the file of a creation that failed, or that goes on although nobody waits for
 //! it, and not one that a process before this one removed without a sync of the folder.
 
+use std::sync::atomic::Ordering;
+
 use crate::capacity::api::Error;
 use crate::capacity::node::CapacityNode;
 use crate::capacity::node::Home;
@@ -24,8 +26,9 @@ impl CapacityNode {
         for store in self.stores() {
             let removing = async move {
                 store.remove_half_made(extent).await?;
-                // What was on another disk is not waited for here until a restart.
-                if was_here && store.health.poisoned() {
+                // It was on another disk. A poisoned one that is not being drained had no file of
+                // it since the start, and could not be asked before the next one.
+                if was_here && store.health.poisoned() && !store.draining.load(Ordering::Acquire) {
                     return Ok(());
                 }
                 store.sync_absence(extent).await

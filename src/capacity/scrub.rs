@@ -23,6 +23,7 @@ impl Store {
         let body = match self.body(extent).await {
             // Without its first page and its map no frame of it can be read.
             Err(Error::Corrupt { extent: id, offset }) => {
+                self.metrics.corrupt_frames.inc();
                 tracing::error!(extent = %id, "scrub: first page or map damaged");
                 return Ok(ScrubReport { corrupt: vec![(id, offset)], ..ScrubReport::default() });
             }

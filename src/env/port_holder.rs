@@ -55,10 +55,15 @@ fn ip_of(text: &str) -> Option<IpAddr> {
     }
 }
 
-/// Whether no two sockets can listen on one port of both.
+/// Whether no two sockets can listen on one port of both. `::` takes the addresses of both families;
+/// `0.0.0.0` those of its own.
 fn collide(one: IpAddr, other: IpAddr) -> bool {
+    let takes = |all: IpAddr, one: IpAddr| match all {
+        IpAddr::V4(all) => all.is_unspecified() && one.is_ipv4(),
+        IpAddr::V6(all) => all.is_unspecified(),
+    };
     let (one, other) = (one.to_canonical(), other.to_canonical());
-    one == other || one.is_unspecified() || other.is_unspecified()
+    one == other || takes(one, other) || takes(other, one)
 }
 
 /// The process that has this open.
@@ -104,7 +109,8 @@ mod tests {
         };
         assert_eq!(all("127.0.0.1:10000"), [6]);
         assert_eq!(all("10.0.0.7:10000"), [7]);
-        assert_eq!(all("0.0.0.0:10000"), [6, 7, 10]);
+        assert_eq!(all("0.0.0.0:10000"), [6, 7], "not `::1`");
+        assert_eq!(all("[::]:10000"), [6, 7, 10]);
         assert_eq!(all("10.0.0.9:10001"), [8, 11]);
         assert_eq!(all("[::1]:10000"), [10]);
         assert_eq!(all("127.0.0.1:10002"), [] as [u64; 0]);

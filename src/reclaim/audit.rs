@@ -117,7 +117,7 @@ async fn walk_and_free(
         .collect();
     drop(listed);
     // A start that finds an extent's first page damaged takes it for data: no row names a log or a
-    // run. Of an older store such a one may be in no record.
+    // run. Stores of older releases have logs and runs without a record.
     let mut of_index = reclaim.partitions.extents().await?;
     let map = reclaim.partitions.map().await?;
     of_index.extend(map.partitions().iter().flat_map(|partition| &partition.log));

@@ -345,7 +345,9 @@ async fn sparse_extent_is_compacted_and_keeps_every_offset() {
     flip(&file, in_map);
     rig.start().await;
     rig.read(&stored[live[0]].0).await.unwrap_err();
+    let counted = rig.metrics.corrupt_frames.get();
     assert_eq!(rig.node().scrub(DATA).await.unwrap().corrupt, [(DATA, 0)]);
+    assert_eq!(rig.metrics.corrupt_frames.get(), counted + 1);
     rig.stop(true).await;
     flip(&file, in_map);
     rig.start().await;

@@ -53,7 +53,10 @@ impl AccountRows {
                 Err(error) => return Err(error),
             };
             let rows = page.entries.into_iter().filter_map(|(name, record)| {
-                let name = AccountName::new(&name).ok()?;
+                let Ok(name) = AccountName::new(&name) else {
+                    tracing::error!(name, "the row of an account has no valid name: left out");
+                    return None;
+                };
                 let is_in = range.contains(RoutingKey::account(&name).as_bytes());
                 is_in.then_some((name, record))
             });

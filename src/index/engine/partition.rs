@@ -23,6 +23,7 @@ use crate::index::engine::ahead::{Evaluated, Outcome};
 use crate::index::engine::change::Way;
 use crate::index::engine::commit::{Command, Committer, Rolls, Waiting};
 use crate::index::engine::core::{Core, Status};
+use crate::index::engine::extents::SPARE;
 use crate::index::engine::recover;
 use crate::index::engine::recover::{NotOpened, Recovered};
 use crate::index::engine::shared::{Failed, Shared};
@@ -253,7 +254,7 @@ impl Partition {
     /// [`Failed::Refused`] when the coordinator does not record them, and why the partition takes
     /// no writes.
     pub(crate) async fn reserve(&self, count: usize) -> Result<(), Failed> {
-        if self.core.extents.fresh() >= count {
+        if self.core.extents.fresh() >= count + SPARE {
             return Ok(());
         }
         self.command(|answer| Command::Reserve(count, answer)).await?

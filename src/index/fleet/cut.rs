@@ -24,9 +24,9 @@ use crate::types::PartitionId;
 
 /// How long one partition may take to stand still alone, while all others go on.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// How long partitions stand still at most in the first try; twice as long in each later one. A
-/// merge that also has partitions stand still may wait for one of these, and they for it. Half of
-/// that they may take until all of them do.
+/// How long partitions stand still at most in the first try; twice as long in each later one. All
+/// must have stopped within half of it. The bound also ends a wait for a merge that has stopped some
+/// partitions and waits for others.
 const PAUSE_FIRST: Duration = Duration::from_secs(1);
 /// The longest.
 const PAUSE_MAX: Duration = Duration::from_secs(4);

@@ -113,13 +113,21 @@ fn due(
 }
 
 async fn chores(shared: Arc<Shared>, stop: CancellationToken) {
+    let clock = Arc::clone(&shared.parts.env.clock);
+    let mut retried = clock.monotonic();
     while !stop.is_cancelled() {
         shared.do_due_chores(|| stop.is_cancelled()).await;
         tokio::select! {
             biased;
             () = stop.cancelled() => {}
             () = shared.chores.added() => {}
-            () = shared.parts.env.clock.sleep(PAUSE) => shared.chores.retry(),
+            () = clock.sleep(PAUSE) => {}
+        }
+        // However often chores are added.
+        let now = clock.monotonic();
+        if now.saturating_sub(retried) >= PAUSE {
+            shared.chores.retry();
+            retried = now;
         }
     }
 }

@@ -26,5 +26,5 @@ pub(crate) use pins::{Pin, Pins};
 pub use record::ExtentRecord;
 pub(crate) use record::Sharers;
 pub(crate) use release::release;
-pub(crate) use reserve::{Change, Extents, RESERVE};
+pub(crate) use reserve::{Change, Extents, RESERVE, SPARE};
 pub(crate) use upgrade::upgrade;

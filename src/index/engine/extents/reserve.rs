@@ -16,6 +16,8 @@ use crate::types::PartitionId;
 /// Recorded ids a partition is given at once. A flush takes one for each family that has rows, and
 /// one for the log.
 pub(crate) const RESERVE: usize = 16;
+/// Ids that a roll, a compaction and a change may take between a reservation of others and its use.
+pub(crate) const SPARE: usize = 4;
 
 /// One owner's view of its partition's record; only the owner changes it.
 #[derive(Debug)]

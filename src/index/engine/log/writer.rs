@@ -9,7 +9,7 @@ use crate::coordinator;
 use crate::coordinator::{Compare, Coordinator, Op, Revision, TxnReply};
 use crate::index::api::Error;
 use crate::index::engine::chores::Chore;
-use crate::index::engine::extents::{Change, ExtentRecord, Extents, RESERVE};
+use crate::index::engine::extents::{Change, ExtentRecord, Extents, RESERVE, SPARE};
 use crate::index::engine::log::manifest::{Link, Manifest};
 use crate::index::engine::shared::{Failed, Shared};
 use crate::index::map::PartitionDescriptor;
@@ -317,6 +317,7 @@ async fn rejected(coordinator: &dyn Coordinator, (key, revision): (&Bytes, Revis
 }
 
 /// Has so many ids recorded for a partition, at least: nothing is created under an id that is not.
+/// A few more are for what others of the partition create before the caller does.
 ///
 /// # Errors
 /// [`Failed::Refused`]: nothing was taken. [`Failed::Fenced`]: another owner has the partition.
@@ -326,9 +327,21 @@ pub(crate) async fn reserve(
     (descriptor, revision): (&PartitionDescriptor, Revision),
     count: usize,
 ) -> Result<(), Failed> {
-    if extents.fresh() >= count {
+    if extents.fresh() >= count + SPARE {
         return Ok(());
     }
+    match record_more(shared, extents, (descriptor, revision), count).await {
+        Err(Failed::Refused(_)) if extents.fresh() >= count => Ok(()),
+        done => done,
+    }
+}
+
+async fn record_more(
+    shared: &Shared,
+    extents: &Extents,
+    (descriptor, revision): (&PartitionDescriptor, Revision),
+    count: usize,
+) -> Result<(), Failed> {
     refresh(shared, extents).await?;
     let ids = fresh_ids(shared, extents, count.max(RESERVE)).await?;
     let Some(change) = extents.change(ids) else { return Ok(()) };
