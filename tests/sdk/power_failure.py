@@ -122,10 +122,8 @@ def peer(options, scratch, mount, verdicts):
 
 def _peer_cycle(server, options, cycle, crash):
     """One cycle on new blobs; the cycle's books."""
-    container = f"{CONTAINER}-{cycle}"
-    server.account.service().create_container(container)
-    everything = [load.subjects(worker, load.PLAIN) for worker in range(options.threads)]
-    store = load.AzureStore(server.account, container)
+    store = server.store(f"{CONTAINER}-{cycle}")
+    everything = [load.subjects(worker, server.kinds) for worker in range(options.threads)]
     done = load.Cycles(server, store, everything, options.seed, options.load_seconds)
     for complaint in done.run(cycle, crash)[:2]:
         print(f"cycle {cycle}: {complaint}"[:300], flush=True)

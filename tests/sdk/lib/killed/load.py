@@ -8,8 +8,6 @@ import random
 import threading
 import time
 
-from azure.core.exceptions import AzureError
-
 from .. import accounts
 from ..account import PerThread
 from ..changes import REFUSALS
@@ -156,7 +154,7 @@ def verify(store, subjects_of_workers):
             wanted |= subject.listed()
     try:
         listed = store.listing()
-    except AzureError as error:
+    except Exception as error:  # pylint: disable=broad-except
         return [*complaints, f"listing: {type(error).__name__}: {error}"]
     if list(listed) != sorted(wanted):
         odd = sorted(set(listed) ^ set(wanted))[:5]
