@@ -1,0 +1,104 @@
+"""Two programs of this server in turns under the workloads of the table: the CPU that each takes for an operation, and the
+ratio. Rounds that take turns, and medians of them, keep the machine's other work out of the ratio."""
+
+import os
+import shutil
+import statistics
+from pathlib import Path
+
+from comparison import measure
+from comparison.budgets import ROWS
+from comparison.driver import Driver
+from comparison.report import figure, line
+from comparison.run import about, options, write
+from comparison.servers import Blockyard, say, target_dir
+
+SIDES = ("before", "now")
+# A ratio above this one is told.
+BAR = 1.05
+
+
+def main():
+    """Runs the rounds and writes benches/results/turns.{md,json}."""
+    args = arguments()
+    driver = Driver(args.divide, args.driver)
+    work = target_dir().resolve() / "bench-data" / "turns"
+    now, before = Blockyard(None, args.port), Blockyard(None, args.port + 2)
+    now.program, now.serve_args = args.binary, args.serve_arg
+    before.program = args.before
+    servers = {"before": before, "now": now}
+    for side, server in servers.items():
+        server.name = side
+    now.install()
+    before.install()
+    results = {
+        **about(), "divide": args.divide, "load": f"{os.getloadavg()[0]:.1f}", "about": args.about,
+        "serve_args": args.serve_arg, "rounds": {side: [] for side in SIDES},
+    }
+    page = ""
+    try:
+        for number in range(args.rounds):
+            # Each goes first as often as second.
+            for side in SIDES if number % 2 == 0 else reversed(SIDES):
+                say(f"round {number + 1} of {args.rounds}: {side}")
+                shutil.rmtree(work, ignore_errors=True)
+                work.mkdir(parents=True)
+                results["rounds"][side].append(measure.speed(servers[side], driver, work))
+            page = write(args.out, "turns", results, render)
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+    print(page)
+    return 0
+
+
+def arguments():
+    """The command line."""
+    parser = options(__doc__, 22400)
+    parser.add_argument("--before", type=Path, required=True, help="the program it is compared with")
+    parser.add_argument("--rounds", type=int, default=5, help="rounds of each (default 5)")
+    parser.add_argument("--divide", type=int, default=1, help="divide the number of operations by this")
+    parser.add_argument("--about", default="", help="a sentence for the page: what the two programs are")
+    return parser.parse_args()
+
+
+def cpu(rounds, workload):
+    """Of each round without failures, the server's CPU for an operation, in microseconds."""
+    found = [one[workload] for one in rounds if workload in one]
+    return [one["server"]["cpu_us_per_unit"] for one in found if one["ops"] and not one["errors"]]
+
+
+def failed(rounds, workload):
+    """Operations that failed in all rounds."""
+    return sum(one[workload]["errors"] for one in rounds if workload in one)
+
+
+def render(results):
+    """Markdown of a whole run."""
+    rounds = results["rounds"]
+    parts = [
+        "# Two programs in turns", "",
+        f"{results['date']}, {results['machine']}, load average {results['load']} at the start. {results['about']}",
+        f"Server CPU in microseconds for each operation, key or MiB: the median of {len(rounds['now'])} rounds, "
+        f"1/{results['divide']} of the operations. The ratio is that of the medians. In brackets: the least and the greatest "
+        f"ratio of two runs of one round. The bar is {BAR}.", "",
+        line(["workload", "before", "now", "ratio", "least to greatest", "failed", "met"]),
+        line(["---"] + ["---:"] * 5 + ["---"]),
+    ]
+    for row in ROWS:
+        old, new = (cpu(rounds[side], row.workload) for side in SIDES)
+        if not old or not new:
+            continue
+        ratio = statistics.median(new) / statistics.median(old)
+        each = [ours / theirs for theirs, ours in zip(old, new)]
+        errors = sum(failed(rounds[side], row.workload) for side in SIDES)
+        parts.append(line([
+            f"{row.title} (per {row.unit})", figure(statistics.median(old)), figure(statistics.median(new)), f"{ratio:.3f}",
+            f"({min(each):.2f} to {max(each):.2f})", str(errors), "yes" if ratio <= BAR else "NO",
+        ]))
+    memory = [
+        ("RSS idle, MiB", "idle", "rss_mib"), ("RSS peak, 64 x 16 MiB PUT at once, MiB", "burst16m", "rss_peak_mib")]
+    for title, workload, key in memory:
+        old, new = (
+            statistics.median(one[workload]["server"][key] for one in rounds[side] if workload in one) for side in SIDES)
+        parts.append(line([title, figure(old), figure(new), f"{new / old:.3f}", "", "", ""]))
+    return "\n".join(parts) + "\n"
