@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use blockyard::capacity::Capacity;
 use blockyard::frontend::write::Stored;
 use blockyard::index::CopiedContent;
 use blockyard::index::Error;
@@ -29,6 +30,7 @@ use crate::model::Blob;
 use crate::requests;
 use crate::requests::Given;
 use crate::rig::Failing;
+use crate::rig::Trouble;
 use crate::seeds::Violation;
 use crate::stack::Stack;
 use crate::state::Marks;
@@ -178,7 +180,11 @@ impl Client<'_> {
     /// Whether what goes wrong in this session may make this fail. Another fault than the injected
     /// one is a finding.
     pub(crate) fn excused(&self, failing: Failing) -> bool {
-        self.session.is_down() || self.session.plan.trouble.excuses(failing)
+        let trouble = self.session.plan.trouble;
+        // A disk that failed during the start is out of service. What lies on it is not served.
+        let fails_once = matches!(trouble, Trouble::WriteError | Trouble::SyncError);
+        let lacks_a_disk = fails_once && !self.stack.capacity.is_whole();
+        self.session.is_down() || lacks_a_disk || trouble.excuses(failing)
     }
 
     /// Whether a small blob of this name, stored beside the index, can be written and deleted.
