@@ -33,6 +33,7 @@ use crate::frontend::connections::GOODBYE;
 use crate::frontend::connections::Guarded;
 use crate::frontend::connections::InProgress;
 use crate::frontend::connections::Slot;
+use crate::frontend::linger;
 use crate::frontend::observe::Cut;
 use crate::frontend::opening::Opened;
 use crate::frontend::opening::Opening;
@@ -72,16 +73,24 @@ pub(super) async fn run(
     let watch = shared.front.flows.connection();
     let clock = Arc::clone(&shared.front.env.clock);
     let metrics = shared.front.connection_metrics();
-    let stream = Box::new(paced(stream, Arc::clone(watch.flow()), clock, metrics));
-    // Pinned here: a future that is moved into another one is kept twice by every idle connection.
-    let served = pin!(opened(stream, (peer, watch.flow()), shared, slot));
-    let ended = tokio::select! {
-        biased;
-        () = watch.flow().until_cut() => Err(io::ErrorKind::TimedOut.into()),
-        ended = served => ended,
+    let (stream, lender) = linger::lend(stream);
+    let flow = Arc::clone(watch.flow());
+    let stream = Box::new(paced(Box::new(stream), flow, Arc::clone(&clock), metrics));
+    let ended = {
+        // Pinned here: a future that is moved into another one is kept twice by every idle
+        // connection.
+        let served = pin!(opened(stream, (peer, watch.flow()), shared, slot));
+        tokio::select! {
+            biased;
+            () = watch.flow().until_cut() => Err(io::ErrorKind::TimedOut.into()),
+            ended = served => ended,
+        }
     };
-    if let Err(error) = ended {
-        tracing::debug!(?peer, %error, "a connection ended early");
+    match ended {
+        // The process ends soon, and its sockets with it.
+        Ok(()) if shared.stop.is_cancelled() => Box::pin(lender.linger(clock.as_ref())).await,
+        Ok(()) => {}
+        Err(error) => tracing::debug!(?peer, %error, "a connection ended early"),
     }
 }
 

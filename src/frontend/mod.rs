@@ -53,6 +53,7 @@ pub mod filter;
 mod ingest;
 mod last_access;
 mod layered;
+mod linger;
 pub mod metrics;
 pub mod observe;
 pub(crate) mod opening;

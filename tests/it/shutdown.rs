@@ -188,10 +188,7 @@ async fn http2_client_sees_goaway_after_sigterm_and_its_open_stream_is_finished(
     tokio::time::timeout(PATIENCE, told).await.expect("GOAWAY");
     assert!(server.is_running(), "its answer is not out");
     assert_whole(&rest(first, body).await);
-    let closed = tokio::time::timeout(PATIENCE, connection).await.expect("closed").unwrap();
-    // The answer is whole. A window update that crosses the close is answered with a reset.
-    if let Err(error) = closed {
-        assert!(format!("{error:?}").contains("ConnectionReset"), "{error:?}");
-    }
+    // Without a reset, although window updates cross the close.
+    tokio::time::timeout(PATIENCE, connection).await.expect("closed").unwrap().unwrap();
     assert_eq!(server.wait(), Some(0));
 }

@@ -22,6 +22,7 @@ each cycle, and what it loses is counted, not judged. `--peer blockyard` is the 
 Where /dev/fuse cannot be opened the script says "not run" and exits with 77.
 """
 
+import functools
 import random
 import time
 
@@ -103,11 +104,17 @@ def peer(options, scratch, mount, verdicts):
         verdicts.figure("not explained after an orderly stop", len(orderly.complaints))
         with Progress("load, power failure, restart, verify", options.cycles, "cycles") as progress:
             for cycle in range(options.cycles):
-                done = _peer_cycle(server, options, cycle, lambda: failures.strike(cycle))
+                strike = functools.partial(failures.strike, cycle)
+                try:
+                    done = _peer_cycle(server, options, cycle, strike)
+                except peers.Unusable as error:
+                    print(f"cycle {cycle}: started and takes nothing: {error}"[:300], flush=True)
+                    refused += 1
+                    _anew(server)
+                    done = _peer_cycle(server, options, cycle, strike)
                 if not server.running():
                     refused += 1
-                    server.wipe()
-                    server.start()
+                    _anew(server)
                 lost[options.modes[cycle % len(options.modes)]] += bool(done.complaints)
                 blobs += len(done.complaints)
                 acknowledged += done.acknowledged.total()
@@ -116,8 +123,15 @@ def peer(options, scratch, mount, verdicts):
     verdicts.figure("cycles, operations acknowledged", f"{options.cycles}, {acknowledged:,}")
     verdicts.figure("cycles with a loss, of each mode", str(lost))
     verdicts.figure("blobs and listings that cannot be explained", f"{blobs:,}")
-    verdicts.figure("starts that failed", refused)
+    verdicts.figure("starts that failed, or after which nothing was taken", refused)
     failures.verdicts(verdicts)
+
+
+def _anew(server):
+    """A start without data."""
+    server.kill()
+    server.wipe()
+    server.start()
 
 
 def _peer_cycle(server, options, cycle, crash):

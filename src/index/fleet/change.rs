@@ -303,8 +303,11 @@ impl Fleet {
         let (new, frozen_at) = loop {
             match engine::hand_off(&old, &to.shared).await {
                 Ok(done) => break (done.partition, done.frozen_at),
-                Err(NotMoved::Busy) if tries < MOVE_TRIES => tries += 1,
+                Err(NotMoved::Busy | NotMoved::Unread(_)) if tries < MOVE_TRIES => tries += 1,
                 Err(NotMoved::Busy) => return Err(ChangeError::Busy),
+                Err(NotMoved::Unread(reason)) => {
+                    return Err(Error::Unavailable(reason).into());
+                }
                 Err(NotMoved::Failed(failed)) => return Err(Error::from(failed).into()),
                 Err(NotMoved::Owned(failed, frozen_at)) => {
                     tracing::warn!(%partition, ?failed, "moved, but to be opened anew");

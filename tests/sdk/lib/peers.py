@@ -15,6 +15,11 @@ from .server import Program, Server, free_port
 AZURITE = "azurite@3.35.0"
 SEAWEEDFS = pathlib.Path(__file__).resolve().parents[1] / "requirements-seaweedfs.txt"
 SHELL_SECONDS = 60
+USABLE_SECONDS = 30
+
+
+class Unusable(Exception):
+    """A server that started and takes nothing."""
 
 
 def _answers(port):
@@ -123,10 +128,11 @@ class SeaweedFS(Program):
             raise RuntimeError(f"{line}: {done.stdout} {done.stderr}")
 
     def store(self, bucket):
-        """A new bucket. The volume server may have to register first."""
+        """A new bucket. The volume server may have to register first. Raises `Unusable` where no
+        object can be put."""
         store = objects.ObjectStore(f"http://127.0.0.1:{self.ports['s3.port']}", self.keys, bucket)
         clients, made = store.clients(), False
-        deadline = time.monotonic() + SHELL_SECONDS
+        deadline = time.monotonic() + USABLE_SECONDS
         while True:
             try:
                 if not made:
@@ -135,9 +141,9 @@ class SeaweedFS(Program):
                 clients.put("first", b"first", "")
                 clients.delete("first")
                 return store
-            except Exception:  # pylint: disable=broad-except
+            except Exception as error:  # pylint: disable=broad-except
                 if time.monotonic() > deadline:
-                    raise
+                    raise Unusable(str(error)) from error
                 time.sleep(0.2)
 
     def wipe(self):

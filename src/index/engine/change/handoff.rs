@@ -42,6 +42,9 @@ pub(crate) struct HandedOff {
 pub(crate) enum NotMoved {
     /// Its log moved on while it was read; nothing has happened.
     Busy,
+    /// It could not be read. Nothing has happened. Perhaps a compaction was installed meanwhile, and
+    /// a run that the manifest read before named is gone.
+    Unread(String),
     /// The new host owns it and must open it anew: what failed was after the change. No write was
     /// made durable since then, in monotonic time.
     Owned(Failed, Duration),
@@ -60,8 +63,8 @@ impl From<Failed> for NotMoved {
 /// caller stops it first.
 ///
 /// # Errors
-/// [`NotMoved`]. After [`NotMoved::Busy`], [`Failed::Full`] and [`Failed::Refused`] nothing has
-/// changed and the partition goes on.
+/// [`NotMoved`]. After [`NotMoved::Busy`], [`NotMoved::Unread`], [`Failed::Full`] and
+/// [`Failed::Refused`] nothing has changed and the partition goes on.
 pub(crate) async fn hand_off(
     from: &Arc<Partition>,
     to: &Arc<Shared>,
@@ -71,7 +74,7 @@ pub(crate) async fn hand_off(
     let _no_flush = from.flushing.lock().await;
     let _no_compaction = from.keep_compaction_out().await;
     // A log that cannot be read now is no reason to stop its owner.
-    let unread = |error: Error| NotMoved::Failed(Failed::Refused(error.to_string()));
+    let unread = |error: Error| NotMoved::Unread(error.to_string());
     let descriptor = current(to, from).await.map_err(unread)?;
     let mut follower = Follower::start(to, &descriptor).await.map_err(unread)?;
     follower.catch_up().await.map_err(unread)?;

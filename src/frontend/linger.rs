@@ -1,0 +1,116 @@
+//! The end of a connection that the server closes.
+//!
+//! A socket that is closed while its client still sends, such as window updates, answers with a
+//! reset. The client's system then drops what its program has not read yet, which may be the end of
+//! an answer (RFC 9112, section 9.6). So the server sends its last byte and goes on reading until
+//! the client closes too, for a moment.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::task::Context;
+use std::task::Poll;
+use std::time::Duration;
+
+use tokio::io::AsyncRead;
+use tokio::io::AsyncReadExt;
+use tokio::io::AsyncWrite;
+use tokio::io::AsyncWriteExt;
+use tokio::io::ReadBuf;
+
+use crate::env::Clock;
+use crate::env::net::Stream;
+
+/// How long a client may take to close its side.
+const LINGER: Duration = Duration::from_secs(1);
+/// Read at a time, and thrown away.
+const PIECE: usize = 4 << 10;
+
+/// A stream that whoever serves it drops, and that comes back then.
+pub(super) struct Lent {
+    stream: Option<Box<dyn Stream>>,
+    back: Arc<Mutex<Option<Box<dyn Stream>>>>,
+}
+
+/// Where a lent stream comes back to.
+pub(super) struct Lender(Arc<Mutex<Option<Box<dyn Stream>>>>);
+
+/// Lends a stream.
+pub(super) fn lend(stream: Box<dyn Stream>) -> (Lent, Lender) {
+    let back = Arc::default();
+    (Lent { stream: Some(stream), back: Arc::clone(&back) }, Lender(back))
+}
+
+impl Lender {
+    /// Closes the stream once it is back, so that its client can read what was sent.
+    pub(super) async fn linger(self, clock: &dyn Clock) {
+        let Some(mut stream) = self.0.lock().unwrap_or_else(PoisonError::into_inner).take() else {
+            return;
+        };
+        let client_closes = async {
+            if stream.shutdown().await.is_ok() {
+                let mut piece = vec![0; PIECE];
+                while stream.read(&mut piece).await.is_ok_and(|read| read > 0) {}
+            }
+        };
+        tokio::select! {
+            biased;
+            () = client_closes => {}
+            () = clock.sleep(LINGER) => {}
+        }
+    }
+}
+
+impl Drop for Lent {
+    fn drop(&mut self) {
+        *self.back.lock().unwrap_or_else(PoisonError::into_inner) = self.stream.take();
+    }
+}
+
+impl Lent {
+    fn stream(&mut self) -> Pin<&mut dyn Stream> {
+        Pin::new(self.stream.as_mut().expect("lent until it is dropped"))
+    }
+}
+
+impl AsyncRead for Lent {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        self.stream().poll_read(cx, buf)
+    }
+}
+
+impl AsyncWrite for Lent {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        self.stream().poll_write(cx, buf)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.stream().poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.stream().poll_shutdown(cx)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bufs: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        self.stream().poll_write_vectored(cx, bufs)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.as_ref().is_some_and(|stream| stream.is_write_vectored())
+    }
+}
