@@ -59,6 +59,15 @@ pub(crate) async fn read(disk: &Arc<dyn Disk>, number: usize) -> Result<Option<F
     parse(&bytes, number).map(Some)
 }
 
+/// The number that a disk has in its store; `None` when it is no part of one yet. `place` is its
+/// place in the list, for the error.
+///
+/// # Errors
+/// [`OpenError`] when its `format` file is there and cannot be read or understood.
+pub async fn disk_number(disk: &Arc<dyn Disk>, place: usize) -> Result<Option<usize>, OpenError> {
+    Ok(read(disk, place).await?.map(|format| format.number))
+}
+
 fn parse(bytes: &[u8], number: usize) -> Result<Format, OpenError> {
     // The version alone first: a newer program may have changed everything else.
     #[derive(Deserialize)]

@@ -61,7 +61,7 @@ pub use catalog_sim::SimulatedCatalog;
 pub use check::{CheckProgress, CheckReport, CheckedExtent, Problem, check_disk};
 pub use config::{CapacityConfig, CatalogPlace};
 pub use drain::{DiskInfo, Drained};
-pub use format::FORMAT_FILE;
+pub use format::{FORMAT_FILE, disk_number};
 pub use frame::{FRAME_PAYLOAD_MAX, end_after, merge};
 pub use journal::replay::JournalError;
 pub use metrics::{CapacityMetrics, DiskMetrics};

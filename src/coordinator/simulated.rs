@@ -65,6 +65,8 @@ pub struct Faults {
 struct State {
     rows: BTreeMap<Bytes, Row>,
     revision: Revision,
+    /// Somebody opened it: from then on it is there, as a file is.
+    made: bool,
     /// Which open is served; calls of earlier ones are refused.
     generation: u32,
     faults: Faults,
@@ -90,6 +92,7 @@ impl SimulatedStore {
     #[must_use]
     pub fn open(&self, env: &Env) -> SimulatedCoordinator {
         let mut state = self.lock();
+        state.made = true;
         state.generation += 1;
         let mut revision = state.revision;
         let old: Vec<Session> = state.rows.values().filter_map(|row| row.session).collect();
@@ -105,6 +108,12 @@ impl SimulatedStore {
             history: Arc::new(History::new(revision)),
             sessions: Arc::new(Sessions::new(state.generation)),
         }
+    }
+
+    /// Whether it was ever opened, and so would be found as a file.
+    #[must_use]
+    pub fn is_made(&self) -> bool {
+        self.lock().made
     }
 
     /// Cuts every open off, as a crash of the process does; what comes after needs [`Self::open`].

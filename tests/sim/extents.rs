@@ -46,6 +46,9 @@ pub(crate) async fn are_all_used(stack: &Stack, store: &SimulatedStore) -> Resul
 /// Leaves the store as it was before logs and runs were recorded (ADR 0022), unless the coordinator
 /// refuses. All at once: an older release has none of the records. Tells whether there were any.
 pub(crate) async fn forget_records(machine: &Machine, store: &SimulatedStore) -> bool {
+    if !store.is_made() {
+        return false;
+    }
     let coordinator = store.open(&machine.env);
     let mut deletes = Vec::new();
     for prefix in ["extents/", "sharers/", "unrecorded-extents"] {

@@ -35,6 +35,7 @@ use crate::client::AHEAD;
 use crate::client::Client;
 use crate::contests::Contests;
 use crate::counts::Counts;
+use crate::disks;
 use crate::draw::Draw;
 use crate::extents;
 use crate::model::Blob;
@@ -440,7 +441,8 @@ impl Session<'_> {
     async fn goes_on_beside_it(&self, client: &Client<'_>) -> Result<(), Violation> {
         self.is_poisoned(client).await?;
         self.writes_resume(client).await?;
-        let sound = |one: &ExtentInfo| one.disk == 1 && one.state == ExtentState::Sealed;
+        let first = client.stack.first_disk;
+        let sound = |one: &ExtentInfo| one.disk != first && one.state == ExtentState::Sealed;
         self.garbage_is_gone(client.stack, sound).await?;
         self.counts.add("sound disks beside a poisoned one", 1);
         Ok(())
@@ -486,7 +488,9 @@ impl Session<'_> {
 
     /// Everything is there, everything can be changed again.
     async fn last_look(self, machine: Machine) -> Result<(), Violation> {
+        disks::are_missed(&machine, self.store).await?;
         let stack = Stack::open(&machine, self.store, self.borders).await?;
+        disks::are_remembered(&machine, stack.coordinator.as_ref()).await?;
         let clients: Vec<Client<'_>> =
             (0..CLIENTS).map(|number| Client { number, stack: &stack, session: &self }).collect();
         for client in &clients {

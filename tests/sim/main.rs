@@ -20,6 +20,7 @@ mod content;
 mod contests;
 mod copies;
 mod counts;
+mod disks;
 mod draw;
 mod extents;
 mod index;
