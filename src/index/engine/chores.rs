@@ -1,5 +1,5 @@
-//! Work on extents that nobody waits for: left logs are sealed, and what a partition uses no more is
-//! released. A task of the host does it (`host/upkeep.rs`). What is not done when the program ends is
+//! Work on extents that nobody waits for: left logs are sealed, what a partition uses no more is
+//! released, and ids for the next flush are recorded. A task of the host does it (`host/upkeep.rs`). What is not done when the program ends is
 //! done by the next owner of the partition, which finds it in the partition's record.
 
 use std::collections::VecDeque;
@@ -11,7 +11,7 @@ use std::sync::PoisonError;
 use tokio::sync::Notify;
 
 use crate::index::engine::extents;
-use crate::index::engine::extents::Extents;
+use crate::index::engine::extents::{Extents, ids};
 use crate::index::engine::shared::Shared;
 use crate::types::Epoch;
 use crate::types::ExtentId;
@@ -26,6 +26,8 @@ pub(crate) enum Chore {
     Seal(ExtentId, Epoch),
     /// A partition uses an extent no more, and durably says so.
     Release(Arc<Extents>, ExtentId),
+    /// A partition has few recorded ids left.
+    Refill(Arc<Extents>),
 }
 
 /// Chores not yet done.
@@ -116,6 +118,13 @@ impl Shared {
                     false
                 }
             },
+            Chore::Refill(extents) => {
+                // The next flush asks again.
+                if let Err(failed) = ids::refill(self, extents).await {
+                    tracing::debug!(partition = %extents.partition(), ?failed, "no more ids");
+                }
+                true
+            }
         }
     }
 }

@@ -7,7 +7,7 @@ use crate::index::api::Error;
 use crate::index::engine::chores::Chore;
 use crate::index::engine::codec;
 use crate::index::engine::commit::Command;
-use crate::index::engine::extents::{Extents, Pin};
+use crate::index::engine::extents::{Extents, Pin, ids};
 use crate::index::engine::install::Edit;
 use crate::index::engine::log::manifest::RunEntry;
 use crate::index::engine::merge::Merge;
@@ -40,7 +40,7 @@ impl Partition {
             let Some((tables, through)) = frozen else { break };
             let (sources, _) = self.core.published();
             let mut runs = Vec::new();
-            if let Err(failed) = self.reserve(Family::ALL.len()).await {
+            if let Err(failed) = self.reserve(tables.families()).await {
                 return Err(self.not_flushed(failed));
             }
             for family in Family::ALL {
@@ -61,6 +61,9 @@ impl Partition {
             shared.parts.metrics.flushed();
         }
         self.core.set_full(false);
+        if ids::are_few(&self.core.extents) {
+            shared.chores.add(Chore::Refill(Arc::clone(&self.core.extents)));
+        }
         shared.wake.notify_one();
         Ok(())
     }

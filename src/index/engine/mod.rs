@@ -42,6 +42,7 @@ mod offline;
 mod pace;
 mod partition;
 mod recover;
+mod refusals;
 mod replay;
 mod rewrite;
 mod run;

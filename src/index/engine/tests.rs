@@ -6,6 +6,7 @@ mod changes;
 mod extents;
 mod faults;
 mod hot;
+mod ids;
 mod load;
 mod model;
 mod partition;

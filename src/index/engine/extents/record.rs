@@ -66,6 +66,11 @@ impl ExtentRecord {
         self.own.iter().chain(self.shared.keys()).copied()
     }
 
+    /// Whether an extent is own or shared.
+    pub(crate) fn has(&self, extent: ExtentId) -> bool {
+        self.own.contains(&extent) || self.shared.contains_key(&extent)
+    }
+
     /// Takes an extent out.
     pub(crate) fn remove(&mut self, extent: ExtentId) {
         self.own.remove(&extent);

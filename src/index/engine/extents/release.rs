@@ -7,7 +7,7 @@ use crate::coordinator;
 use crate::coordinator::{Compare, Coordinator, Op, TxnReply};
 use crate::index::api;
 use crate::index::engine::extents::record::Sharers;
-use crate::index::engine::extents::reserve::{Extents, Held};
+use crate::index::engine::extents::reserve::{Extents, Holding};
 use crate::index::engine::failure;
 use crate::index::engine::shared::Shared;
 use crate::types::ExtentId;
@@ -28,11 +28,11 @@ pub(crate) async fn release(
     extent: ExtentId,
 ) -> Result<bool, api::Error> {
     let coordinator = shared.parts.coordinator.as_ref();
-    let is_last = match extents.held(extent) {
-        Held::Alone => true,
-        Held::Shared(names) => leave(coordinator, &names, extent).await?,
+    let is_last = match extents.holding(extent) {
+        Holding::Alone => true,
+        Holding::Shared(names) => leave(coordinator, &names, extent).await?,
         // Removed, or never this partition's.
-        Held::Not => return Ok(true),
+        Holding::Not => return Ok(true),
     };
     if is_last {
         if shared.pins.is_pinned(extent) {

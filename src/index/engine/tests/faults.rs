@@ -243,9 +243,9 @@ async fn extent_that_cannot_be_removed_is_tried_again() {
     shared.do_chores().await;
     while partition.compact().await.unwrap() {}
     let before = world.capacity.extents_of_index();
-    world.capacity.fail(When::From(0), Fault::Refused(POISONED));
+    world.capacity.fail(When::From(0), Fault::Refused(capacity::Error::Full));
     shared.do_chores().await;
-    world.capacity.fail(When::Once(usize::MAX), Fault::Refused(POISONED));
+    world.capacity.fail(When::Once(usize::MAX), Fault::Refused(capacity::Error::Full));
     assert_eq!(world.capacity.extents_of_index(), before, "a removal that fails removes nothing");
     let (logs, runs) = check_owned(&partition).await;
     assert!(logs + runs < before.len(), "nothing was to be removed");
