@@ -63,8 +63,8 @@ pub(crate) struct Store {
     pub(super) open_files: OpenFiles,
     /// Folders synced since the start: their names are durable, and what is not in them.
     folders: Mutex<BTreeSet<String>>,
-    /// Extents that the node does not know yet, or whose creation failed, so that a restart may
-    /// find a file of them. Those that exist are there when the caller of their creation went away.
+    /// Extents whose creation nobody has been told of. `None`: it is being made, or that failed; a
+    /// file may be there. `Some`: it is made, but nobody waits for it.
     half_made: Mutex<BTreeMap<ExtentId, Option<Arc<Extent>>>>,
     /// Held over a folder's sync: of overlapping ones only one may be told of a failure.
     syncing_folders: tokio::sync::Mutex<()>,

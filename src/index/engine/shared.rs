@@ -113,8 +113,8 @@ impl Shared {
         self.long_log.swap(false, Ordering::Relaxed) || half_full
     }
 
-    /// Creates an extent under an id that the partition's record has. Surely nothing uses it when
-    /// this fails.
+    /// Creates an extent under an id that the partition's record has. When this fails, there may be
+    /// an extent, but nothing uses it.
     pub(crate) async fn create(
         &self,
         kind: ExtentKind,

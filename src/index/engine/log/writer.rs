@@ -183,8 +183,8 @@ impl Log {
     async fn next_record(&self) -> Option<Change> {
         let coordinator = self.shared.parts.coordinator.as_ref();
         ids::refresh(coordinator, &self.extents).await.ok()?;
-        // Ids for what is created until the next change cost nothing here. Without them there is
-        // still what is left.
+        // More ids cost no transaction here. If none can be had now, the ids at hand are used, and
+        // the next change asks again.
         let fresh = ids::fresh_ids(&self.shared, &self.extents, ids::RESERVE).await;
         self.extents.change(fresh.unwrap_or_default())
     }
