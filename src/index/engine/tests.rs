@@ -11,4 +11,5 @@ mod load;
 mod model;
 mod partition;
 mod refusals;
+mod upgrade;
 mod waits;
