@@ -1,6 +1,8 @@
-//! Blockyard: a durable object store that speaks Azure Blob REST over range-partitioned, log-structured extents.
+//! Blockyard: a durable object store that speaks Azure Blob REST over range-partitioned,
+//! log-structured extents.
 //!
-//! Modules stand in layer order; a module uses only lower layers (checked by `tests/it/layering.rs`, drawn in
+//! Modules stand in layer order; a module uses only lower layers (checked by
+//! `tests/it/layering.rs`, drawn in
 //! `ARCHITECTURE.md`).
 
 // layer 0: values, no I/O, no async

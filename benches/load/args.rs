@@ -39,15 +39,16 @@ pub(crate) struct Args {
     /// Connections, in place of each workload's own number.
     #[arg(long)]
     pub(crate) concurrency: Option<usize>,
-    /// Seconds after which each workload ends, in place of a number of operations; for those that do not use their
-    /// blobs up. Failures do not end it then.
+    /// Seconds after which each workload ends, in place of a number of operations; for those that
+    /// do not use their blobs up. Failures do not end it then.
     #[arg(long)]
     pub(crate) seconds: Option<f64>,
-    /// Ends each workload when standard input closes, in place of a number of operations, failures or not.
+    /// Ends each workload when standard input closes, in place of a number of operations, failures
+    /// or not.
     #[arg(long)]
     pub(crate) until_closed: bool,
-    /// Operations that begin each second over all connections, whether others have ended or not; without it each
-    /// connection's next begins when its last ended.
+    /// Operations that begin each second over all connections, whether others have ended or not;
+    /// without it each connection's next begins when its last ended.
     #[arg(long)]
     pub(crate) rate: Option<f64>,
     /// Shows figures for each second of a workload.

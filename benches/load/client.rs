@@ -57,7 +57,8 @@ impl Client {
     /// Sends `call` and reads its whole answer; wrong bytes are an error like a wrong status.
     ///
     /// # Errors
-    /// Text for a person: the status and body of the refusal, the transport's error, or where the bytes differ.
+    /// Text for a person: the status and body of the refusal, the transport's error, or where the
+    /// bytes differ.
     pub(crate) async fn call(&mut self, call: &Call) -> Result<Answer, String> {
         let Some(request) = self.target.request(call)? else { return Ok(Answer::default()) };
         match self.exchange(call, request).await {

@@ -88,7 +88,8 @@ impl Shared {
         Some(number)
     }
 
-    /// When operation `turn` of connection `place` is due: connections take turns, evenly over time.
+    /// When operation `turn` of connection `place` is due: connections take turns, evenly over
+    /// time.
     fn due(&self, place: usize, turn: u32) -> Option<Instant> {
         let round = Duration::from_secs_f64(self.workload.concurrency as f64 / self.pace.rate?);
         let offset = round.mul_f64(place as f64 / self.workload.concurrency as f64);
@@ -96,7 +97,8 @@ impl Shared {
     }
 }
 
-/// Does operations on one connection until the workload ends. `place` is its number among the connections.
+/// Does operations on one connection until the workload ends. `place` is its number among the
+/// connections.
 ///
 /// # Errors
 /// Something is wrong with the driver itself; failures of operations are counted.
@@ -108,7 +110,8 @@ pub(crate) async fn run(
     let mut own = Own::new(place);
     let each_second = shared.pace.each_second;
     if shared.pace.rate.is_some() {
-        // All at once, as without a rate. One that cannot connect now tries again when it has something to ask.
+        // All at once, as without a rate. One that cannot connect now tries again when it has
+        // something to ask.
         drop(client.connect().await);
         record(&mut shared.tally.borrow_mut().connecting, client.connecting)?;
     }
@@ -120,7 +123,8 @@ pub(crate) async fn run(
             }
             if begun < due {
                 tokio::time::sleep_until(due.into()).await;
-                // A timer that fires late is no fault of the server's; an answer that comes late is.
+                // A timer that fires late is no fault of the server's; an answer that comes late
+                // is.
                 begun = Instant::now();
             } else {
                 begun = due;

@@ -1,12 +1,14 @@
 //! The load driver: measures what a workload costs a server, on any endpoint, in the same way.
 //!
 //! Main path: `args` (command line) → `workloads` (the table) → `run` (prepare, spread, measure) →
-//! `connection` (one after the other, at a pace) → `step` (one operation; `churn` is the one that remembers) → `client` (one
-//! socket) → `target` (the request as the dialect wants it) → `signing`. `tally` counts, `procstat` reads what the server used,
+//! `connection` (one after the other, at a pace) → `step` (one operation; `churn` is the one that
+//! remembers) → `client` (one socket) → `target` (the request as the dialect wants it) → `signing`.
+//! `tally` counts, `procstat` reads what the server used,
 //! `syncs` asks it for its disk syncs, `report` prints.
 //!
-//! Invariants: what CPU is divided by is operations done, never time; every answer is verified, wrong bytes count as
-//! errors; the driver shares no code with the server but third-party crates, so it judges independently.
+//! Invariants: what CPU is divided by is operations done, never time; every answer is verified,
+//! wrong bytes count as errors; the driver shares no code with the server but third-party crates,
+//! so it judges independently.
 //!
 //! It does not start servers and compares nothing: `benches/compare` does.
 //!

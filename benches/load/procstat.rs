@@ -20,7 +20,8 @@ pub(crate) struct Usage {
     pub(crate) rss_kib: u64,
     /// Highest resident memory since the last `forget_peak`, KiB.
     pub(crate) peak_kib: u64,
-    /// Bytes of pages made dirty since the process began. Whole folios are counted, up to 2 MiB for a 4 KiB write.
+    /// Bytes of pages made dirty since the process began. Whole folios are counted, up to 2 MiB for
+    /// a 4 KiB write.
     pub(crate) dirtied: u64,
     /// Bytes handed to write calls since the process began, some of those to sockets among them.
     pub(crate) handed: u64,
@@ -47,7 +48,8 @@ pub(crate) fn usage(root: u32) -> Usage {
 /// Sets the peak of resident memory back to what is resident now.
 pub(crate) fn forget_peak(root: u32) {
     for pid in tree(root) {
-        // Writing 5 is the kernel's word for it; where it is refused the peak stays the older, higher one.
+        // Writing 5 is the kernel's word for it; where it is refused the peak stays the older,
+        // higher one.
         if fs::write(format!("/proc/{pid}/clear_refs"), "5").is_err() {
             eprintln!("cannot reset the memory peak of {pid}: its peak counts from its start");
         }

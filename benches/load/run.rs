@@ -1,4 +1,5 @@
-//! Runs one workload: prepares its blobs, spreads the operations over the connections, takes the figures.
+//! Runs one workload: prepares its blobs, spreads the operations over the connections, takes the
+//! figures.
 
 use std::cell::Cell;
 use std::cell::RefCell;
@@ -200,7 +201,8 @@ impl Driver {
             Call::Get { name: name(set, 0), from: None, expect: self.pool.body(0, set.size) };
         let mut client = Client::new(Rc::clone(&self.target));
         while let Err(error) = client.call(&call).await {
-            // A server that says the blob is not there serves too; whether it should be is for `audit`.
+            // A server that says the blob is not there serves too; whether it should be is for
+            // `audit`.
             if error.starts_with("404") {
                 break;
             }

@@ -1,5 +1,5 @@
-//! Lookups that join: what the product does not do, and why (ADR 0020). Requests for a key share the answer of the next
-//! lookup of it, the first that began after they came.
+//! Lookups that join: what the product does not do, and why (ADR 0020). Requests for a key share
+//! the answer of the next lookup of it, the first that began after they came.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -139,8 +139,9 @@ fn read_blob(bencher: Bencher<'_, '_>) {
     });
 }
 
-/// Lookups of one blob from all threads at once, content in the row, which is in the memtable or in a cached block of a run:
-/// each by itself, or joining the next one of its key, which begins after it came.
+/// Lookups of one blob from all threads at once, content in the row, which is in the memtable or in
+/// a cached block of a run: each by itself, or joining the next one of its key, which begins after
+/// it came.
 #[divan::bench(args = [(false, Way::Alone), (true, Way::Alone), (false, Way::Joined), (true, Way::Joined)], sample_count = 50)]
 fn read_hot_blob(bencher: Bencher<'_, '_>, (flushed, way): (bool, Way)) {
     const TASKS: u64 = 64;

@@ -1,7 +1,8 @@
-//! Micro benches: what the parts of a request cost, each for itself, on this machine's disk and processor.
+//! Micro benches: what the parts of a request cost, each for itself, on this machine's disk and
+//! processor.
 //!
-//! One file per role; `cargo bench --bench micro -- FILTER` runs those whose names contain FILTER. The load driver
-//! (`benches/load`) has the figures that count; these tell where they come from.
+//! One file per role; `cargo bench --bench micro -- FILTER` runs those whose names contain FILTER.
+//! The load driver (`benches/load`) has the figures that count; these tell where they come from.
 
 mod bed;
 mod capacity;

@@ -19,7 +19,8 @@ use divan::Bencher;
 
 /// Blobs of each partition.
 const BLOBS: u64 = 1_000;
-/// Lookups go round so many keys, far apart: neither the map nor the key is in the processor's nearest cache.
+/// Lookups go round so many keys, far apart: neither the map nor the key is in the processor's
+/// nearest cache.
 const KEYS: u64 = 4_096;
 
 fn key(number: u64) -> RoutingKey {

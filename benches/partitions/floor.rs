@@ -1,5 +1,5 @@
-//! What a sync costs on the disk that is measured: 4 KiB written in place, then `fdatasync`, as the journal does at least once
-//! for every durable write.
+//! What a sync costs on the disk that is measured: 4 KiB written in place, then `fdatasync`, as the
+//! journal does at least once for every durable write.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;

@@ -1,4 +1,5 @@
-//! Partitions at scale: what a split costs whatever the size of what is split, and what ten thousand partitions cost.
+//! Partitions at scale: what a split costs whatever the size of what is split, and what ten
+//! thousand partitions cost.
 //!
 //! Main path: `args` (command line) → one file for each scene: `pauses` (splits of small and large
 //! partitions), `many` (a store split into thousands, under a light load), `started` (a server
@@ -7,8 +8,8 @@
 //! it, `trickle` writes a little all the time, `floor` is what a sync of the same disk costs,
 //! `process` reads `/proc`.
 //!
-//! Invariants: everything is the product's: its defaults, its coordinator, a real disk; the floor is taken between the
-//! splits, on the same disk; a failed request fails the run.
+//! Invariants: everything is the product's: its defaults, its coordinator, a real disk; the floor
+//! is taken between the splits, on the same disk; a failed request fails the run.
 //!
 //! It judges nothing: no figure makes it fail.
 //!

@@ -214,8 +214,8 @@ async fn light_load(args: &Args, bed: &Bed) -> Result<(Vec<f64>, f64), String> {
     Ok((done.into_iter().collect::<Result<_, _>>()?, rate))
 }
 
-/// Splits a partition and writes to it at once, a few times: milliseconds of the write, which finds the map stale, and the
-/// pauses.
+/// Splits a partition and writes to it at once, a few times: milliseconds of the write, which finds
+/// the map stale, and the pauses.
 async fn after_splits(args: &Args, bed: &Bed) -> Result<(Vec<f64>, Vec<f64>), String> {
     let (mut taken, mut pauses) = (Vec::new(), Vec::new());
     // Not a number at which the store was split already, now or before.

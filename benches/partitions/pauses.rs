@@ -1,5 +1,5 @@
-//! Splits of partitions of several sizes: a small part is cut off the low end again and again, so that what is split is
-//! always about as large as at the start.
+//! Splits of partitions of several sizes: a small part is cut off the low end again and again, so
+//! that what is split is always about as large as at the start.
 
 use std::path::Path;
 use std::time::Duration;

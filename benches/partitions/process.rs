@@ -9,7 +9,8 @@ use std::time::Instant;
 /// Ticks of a second in `/proc/PID/stat`: 100 on every common architecture.
 const TICKS: f64 = 100.0;
 
-/// A process is at rest when it uses the same CPU, seconds, and not much, in a few windows of this length.
+/// A process is at rest when it uses the same CPU, seconds, and not much, in a few windows of this
+/// length.
 const WINDOW: Duration = Duration::from_secs(5);
 const EVEN: f64 = 0.25;
 const BUSY: f64 = 1.5;
@@ -50,8 +51,8 @@ pub(crate) fn own() -> Usage {
     usage(std::process::id())
 }
 
-/// Waits until a process uses about the same CPU in each of three times of five seconds, at most so many seconds; how many it
-/// took, and the CPU seconds it used. Blocks.
+/// Waits until a process uses about the same CPU in each of three times of five seconds, at most so
+/// many seconds; how many it took, and the CPU seconds it used. Blocks.
 pub(crate) fn settle(pid: u32, at_most: u64) -> (f64, f64) {
     let begun = Instant::now();
     let first = usage(pid).cpu;

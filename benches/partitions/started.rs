@@ -1,4 +1,5 @@
-//! A server started on the store of thousands of partitions: once after a stop in order, once after it was killed.
+//! A server started on the store of thousands of partitions: once after a stop in order, once after
+//! it was killed.
 
 use std::io::Read;
 use std::io::Write;

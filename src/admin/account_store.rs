@@ -210,8 +210,7 @@ impl AccountStore {
     /// # Errors
     /// [`StoreError::Index`].
     pub async fn list(&self) -> Result<AccountsView, StoreError> {
-        let mut found = AccountRows::default();
-        found.read(&self.router, &AccountRows::table()).await?;
+        let found = AccountRows::read(&self.router, &[AccountRows::table()]).await?;
         let rows = found.rows.iter();
         let accounts = rows.map(|(name, record)| self.view(name, record, false));
         let unread = found.unread.iter().map(|unread| UnreadView {

@@ -1,4 +1,5 @@
-//! The capacity trait: one interface for logs, runs and data, in process today, over RPC in a cluster.
+//! The capacity trait: one interface for logs, runs and data, in process today, over RPC in a
+//! cluster.
 
 use std::fmt::Debug;
 use std::ops::Range;
@@ -11,7 +12,8 @@ use crate::types::Epoch;
 use crate::types::ExtentId;
 use crate::types::Location;
 
-/// What an extent is for; decides how space is reserved for it and what may still be written on a nearly full disk.
+/// What an extent is for; decides how space is reserved for it and what may still be written on a
+/// nearly full disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ExtentKind {
     /// Blocks of blobs. Refused first when space runs out, so that deletes and commits still work.
@@ -30,7 +32,8 @@ pub type Payload = Vec<Bytes>;
 pub enum Durability {
     /// After the bytes, and all earlier ones of the extent, are durable.
     Durable,
-    /// At once; [`Capacity::flush`] makes it durable. For streaming a large block: many appends, one sync.
+    /// At once; [`Capacity::flush`] makes it durable. For streaming a large block: many appends,
+    /// one sync.
     Deferred,
 }
 
@@ -126,7 +129,8 @@ pub enum Error {
         /// Its epoch.
         epoch: Epoch,
     },
-    /// The extent ends elsewhere: an earlier append failed, or there are two writers. Seal and roll.
+    /// The extent ends elsewhere: an earlier append failed, or there are two writers. Seal and
+    /// roll.
     #[error("extent {extent} ends at {expected}")]
     WrongOffset {
         /// The extent.
@@ -151,7 +155,8 @@ pub enum Error {
     /// No space for this kind of extent: free some; reads go on.
     #[error("the disk is full")]
     Full,
-    /// A write or sync failed earlier: this disk takes no writes until the program is restarted and has verified it.
+    /// A write or sync failed earlier: this disk takes no writes until the program is restarted and
+    /// has verified it.
     #[error("disk {disk} is poisoned by a failed write or sync; restart to verify it")]
     Poisoned {
         /// Which of the node's disks.
@@ -190,8 +195,8 @@ pub trait Capacity: Send + Sync + Debug {
     /// [`Error::Full`], [`Error::Poisoned`], [`Error::NoSuchExtent`] when the id exists already.
     async fn create(&self, extent: ExtentId, kind: ExtentKind, epoch: Epoch) -> Result<(), Error>;
 
-    /// Appends payloads at the extent's end. All or nothing is visible to later calls; after an error the extent must
-    /// be sealed.
+    /// Appends payloads at the extent's end. All or nothing is visible to later calls; after an
+    /// error the extent must be sealed.
     ///
     /// # Errors
     /// Any of the write errors; nothing acknowledged before is affected.
@@ -203,7 +208,8 @@ pub trait Capacity: Send + Sync + Debug {
     /// [`Error::Poisoned`], [`Error::NoSuchExtent`].
     async fn flush(&self, extent: ExtentId, epoch: Epoch) -> Result<(), Error>;
 
-    /// Reads and verifies payload bytes `range` of a location. The pieces, one after the other, are exactly the range.
+    /// Reads and verifies payload bytes `range` of a location. The pieces, one after the other, are
+    /// exactly the range.
     ///
     /// # Errors
     /// [`Error::Corrupt`], [`Error::Unreadable`], [`Error::OutOfService`], [`Error::NoSuchExtent`].
@@ -229,8 +235,9 @@ pub trait Capacity: Send + Sync + Debug {
     /// [`Error::Fenced`], the write errors.
     async fn seal(&self, extent: ExtentId, epoch: Epoch) -> Result<u64, Error>;
 
-    /// Gives the space of these locations back; later reads of them fail. Idempotent. A sealed extent with nothing
-    /// left is removed. What lies on other disks than one that fails is freed all the same.
+    /// Gives the space of these locations back; later reads of them fail. Idempotent. A sealed
+    /// extent with nothing left is removed. What lies on other disks than one that fails is freed
+    /// all the same.
     ///
     /// # Errors
     /// [`Error::Poisoned`], [`Error::OutOfService`]: some of it was not freed.
@@ -242,14 +249,15 @@ pub trait Capacity: Send + Sync + Debug {
     /// [`Error::Poisoned`], [`Error::OutOfService`], [`Error::Ended`]: a restart may find it.
     async fn remove(&self, extent: ExtentId) -> Result<(), Error>;
 
-    /// Frees every frame byte of a sealed extent that is in none of `live` (sorted, disjoint logical ranges): the audit's
-    /// verdict.
+    /// Frees every frame byte of a sealed extent that is in none of `live` (sorted, disjoint
+    /// logical ranges): the audit's verdict.
     ///
     /// # Errors
     /// [`Error::Poisoned`], [`Error::NoSuchExtent`].
     async fn retain(&self, extent: ExtentId, live: &[Range<u64>]) -> Result<(), Error>;
 
-    /// The logical range of frame bytes a location covers, headers included: what [`Self::retain`] takes.
+    /// The logical range of frame bytes a location covers, headers included: what [`Self::retain`]
+    /// takes.
     fn frames_of(&self, location: &Location) -> Range<u64>;
 
     /// All extents, in id order.

@@ -1,7 +1,8 @@
 //! Appending: small durable appends through the journal, the rest straight to the extent's file.
 //!
-//! An answer for offset x means that every byte below x is durable. A journaled append therefore waits until direct
-//! bytes below it are synced before it is queued; a direct one writes the tail below it in the same write.
+//! An answer for offset x means that every byte below x is durable. A journaled append therefore
+//! waits until direct bytes below it are synced before it is queued; a direct one writes the tail
+//! below it in the same write.
 
 use std::sync::Arc;
 
@@ -21,7 +22,8 @@ use crate::capacity::units::zeros;
 use crate::env::DiskError;
 use crate::types::Epoch;
 
-/// A recovery has at most about this much of an open extent to look at, beside what is not synced. Bytes.
+/// A recovery has at most about this much of an open extent to look at, beside what is not synced.
+/// Bytes.
 const PROGRESS_STEP: u64 = 16 * 1024 * 1024;
 
 type Turn = OwnedMutexGuard<()>;
@@ -46,7 +48,8 @@ impl Store {
         let bytes: u64 = prepared.iter().map(Prepared::len).sum();
         let journaled = request.durability == Durability::Durable
             && stored_len(&request, &prepared) < self.journal_append_max();
-        // Before the turn: who waits here with the turn could keep a checkpoint, which makes room, from the extent.
+        // Before the turn: who waits here with the turn could keep a checkpoint, which makes room,
+        // from the extent.
         let wanted = if journaled { bytes + RECORD_HEADER } else { 0 };
         let budget = self.journal.budget(wanted).await.ok_or_else(|| self.health.error())?;
         let turn = Arc::clone(&extent.turn).lock_owned().await;
@@ -55,7 +58,8 @@ impl Store {
         } else {
             drop(budget);
             let (store, extent) = (Arc::clone(self), Arc::clone(extent));
-            // Owned by the node: a caller that goes away must not leave half a write behind an end already told.
+            // Owned by the node: a caller that goes away must not leave half a write behind an end
+            // already told.
             let work = async move { store.append_direct(&extent, &request, prepared, turn).await };
             let task = self.env.tasks.spawn("append", work);
             task.await.map_err(|_| Error::Ended { doing: "append" })??
@@ -80,7 +84,8 @@ impl Store {
         let direct = extent.state().direct;
         self.sync_to_owned(extent, direct).await?;
         self.health.check()?;
-        // Before the record can become durable: a checkpoint that forgets it must know of this extent.
+        // Before the record can become durable: a checkpoint that forgets it must know of this
+        // extent.
         self.mark_dirty(extent);
         let record = Record {
             extent: extent.id,
@@ -164,7 +169,8 @@ impl Store {
         self.sync_to_owned(extent, end).await
     }
 
-    /// [`Self::write_tail`] in a task of the node: it goes on if the caller goes away. Returns the extent's end.
+    /// [`Self::write_tail`] in a task of the node: it goes on if the caller goes away. Returns the
+    /// extent's end.
     pub(crate) async fn write_tail_owned(
         self: &Arc<Self>,
         extent: &Arc<Extent>,
@@ -201,7 +207,8 @@ impl Store {
         Ok(end)
     }
 
-    /// [`Self::sync_to`] in a task of the node: a failed sync must poison the disk even if the caller goes away.
+    /// [`Self::sync_to`] in a task of the node: a failed sync must poison the disk even if the
+    /// caller goes away.
     async fn sync_to_owned(self: &Arc<Self>, extent: &Arc<Extent>, upto: u64) -> Result<(), Error> {
         if extent.state().synced >= upto {
             return Ok(());
@@ -214,7 +221,8 @@ impl Store {
         self.env.tasks.spawn("sync", work).await.map_err(|_| Error::Ended { doing: "sync" })?
     }
 
-    /// Waits until everything in the file below `upto` is durable; those who wait together share a sync.
+    /// Waits until everything in the file below `upto` is durable; those who wait together share a
+    /// sync.
     pub(crate) async fn sync_to(&self, extent: &Arc<Extent>, upto: u64) -> Result<(), Error> {
         if extent.state().synced >= upto {
             return Ok(());

@@ -1,7 +1,8 @@
-//! The catalog of one disk: sealed extents and dead ranges, so that a start need not open every file.
+//! The catalog of one disk: sealed extents and dead ranges, so that a start need not open every
+//! file.
 //!
-//! A cache, never authoritative: lost entries cost a look at the file, or an audit that finds the garbage again.
-//! The only file that names `sled`.
+//! A cache, never authoritative: lost entries cost a look at the file, or an audit that finds the
+//! garbage again. The only file that names `sled`.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -127,8 +128,8 @@ impl Catalog for SledCatalog {
         }
         let freed = changes.iter().any(|change| matches!(change, Change::Dead { .. }));
         let kept = database.apply_batch(batch).and_then(|()| {
-            // Before the caller punches holes: after a kill, frames with holes the catalog knows nothing of would look
-            // damaged to a scrub until the next audit.
+            // Before the caller punches holes: after a kill, frames with holes the catalog knows
+            // nothing of would look damaged to a scrub until the next audit.
             if freed { database.flush().map(drop) } else { Ok(()) }
         });
         if let Err(error) = kept {

@@ -1,5 +1,5 @@
-//! Verification of one stopped data directory, for `blockyard check`: every checksum of every frame, header and journal
-//! batch. Changes nothing.
+//! Verification of one stopped data directory, for `blockyard check`: every checksum of every
+//! frame, header and journal batch. Changes nothing.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -100,7 +100,8 @@ pub struct CheckReport {
     pub frames: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// Frames with a page of zeros: freed and partly given back, or a lost page. An index that names one tells which.
+    /// Frames with a page of zeros: freed and partly given back, or a lost page. An index that
+    /// names one tells which.
     pub holed: Vec<(ExtentId, u64)>,
     /// Records a start would replay from the journal.
     pub journal_records: u64,
@@ -111,7 +112,8 @@ pub struct CheckReport {
 /// Verifies one disk of a stopped store; `progress` is called after each extent.
 ///
 /// # Errors
-/// [`OpenError`] when it is no data directory of this format or cannot be listed. Damage is in the report.
+/// [`OpenError`] when it is no data directory of this format or cannot be listed. Damage is in the
+/// report.
 pub async fn check_disk(
     disk: &Arc<dyn Disk>,
     number: usize,

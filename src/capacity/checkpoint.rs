@@ -1,4 +1,5 @@
-//! Checkpoints: what the journal holds is written to the extents' files and synced, then the ring is free again.
+//! Checkpoints: what the journal holds is written to the extents' files and synced, then the ring
+//! is free again.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError};
@@ -33,10 +34,10 @@ impl Store {
         }
     }
 
-    /// One checkpoint. The order matters: the cut is taken first, so that a record acknowledged meanwhile stays in the
-    /// journal; the files are synced before the superblock forgets their records.
-    /// One that fails, panics or is dropped leaves to the next what it did not settle: otherwise
-    /// that one would forget records that are in no file.
+    /// One checkpoint. The order matters: the cut is taken first, so that a record acknowledged
+    /// meanwhile stays in the journal; the files are synced before the superblock forgets their
+    /// records. One that fails, panics or is dropped leaves to the next what it did not settle:
+    /// otherwise that one would forget records that are in no file.
     pub(crate) async fn checkpoint(self: &Arc<Self>) -> Result<(), Error> {
         let _one = self.checkpointing.lock().await;
         self.health.check()?;
@@ -52,7 +53,8 @@ impl Store {
 
     /// Makes all of an extent durable in its file and notes how far that is.
     async fn settle(self: &Arc<Self>, extent: &Arc<Extent>) -> Result<(), Error> {
-        // A sealed one may be under compaction, which has the turn for long, and writes wait for the journal.
+        // A sealed one may be under compaction, which has the turn for long, and writes wait for
+        // the journal.
         if gone_or_sealed(extent) {
             return Ok(());
         }
@@ -71,8 +73,9 @@ impl Store {
         }
     }
 
-    /// Notes in the extent's slot how far it is durable, if that is at least `step` bytes further than the slot says:
-    /// a recovery starts to look there. Costs no sync: a lost note only means a longer look.
+    /// Notes in the extent's slot how far it is durable, if that is at least `step` bytes further
+    /// than the slot says: a recovery starts to look there. Costs no sync: a lost note only means a
+    /// longer look.
     pub(crate) async fn note_progress(&self, extent: &Arc<Extent>, step: u64) -> Result<(), Error> {
         let synced = {
             let state = extent.state();

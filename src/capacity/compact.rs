@@ -1,5 +1,6 @@
-//! Compaction: small dead frames share pages with live ones, so holes cannot win all their space. The live frames of a
-//! sealed extent are copied to a new file that takes the old one's name. Logical offsets stay: a map tells where they are.
+//! Compaction: small dead frames share pages with live ones, so holes cannot win all their space.
+//! The live frames of a sealed extent are copied to a new file that takes the old one's name.
+//! Logical offsets stay: a map tells where they are.
 
 use std::ops::Range;
 use std::sync::{Arc, PoisonError};
@@ -102,7 +103,8 @@ impl Store {
         self.compact(extent, live).await
     }
 
-    /// The compaction; the caller holds the turn. Copy, sync, rename, sync the folder: a crash leaves one or the other.
+    /// The compaction; the caller holds the turn. Copy, sync, rename, sync the folder: a crash
+    /// leaves one or the other.
     async fn compact(&self, extent: &Arc<Extent>, live: u64) -> Result<u64, Error> {
         self.health.check()?;
         // It is freeing, so it may use what the index may.
@@ -201,9 +203,15 @@ impl Store {
                 at = end;
             }
         }
+        let written = copy.flush().await.map_err(|e| to.copy_failed(&e))?;
+        if written > 0 {
+            // Many extents are smaller than one piece, and some than the bytes of a millisecond.
+            pause(&self.env, written.max(frames.pace / 1000), frames.pace).await;
+        }
         to.finish(extent, header, old, copy).await
     }
 
+    /// Completes a copy that is written but for what says where its frames are.
     async fn finish(
         &self,
         extent: &Extent,
@@ -212,7 +220,6 @@ impl Store {
         mut copy: Copy,
     ) -> Result<(Slot, Map, Arc<dyn DiskFile>), Error> {
         let failed = |error: DiskError| self.copy_failed(&error);
-        copy.flush().await.map_err(failed)?;
         let map = Map::new(std::mem::take(&mut copy.entries));
         let bytes = map.encode();
         let epoch = extent.state().slot.epoch;

@@ -13,7 +13,8 @@ const MIB: u64 = 1024 * KIB;
 /// The first space reserved for a log or a run.
 const ALLOCATE_INDEX_FIRST: u64 = 64 * KIB;
 
-/// Where the catalog of extents is kept. It is a cache: losing it costs a slower start and the frees of unsealed time.
+/// Where the catalog of extents is kept. It is a cache: losing it costs a slower start and the
+/// frees of unsealed time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CatalogPlace {
     /// In memory: forgotten at every stop.
@@ -28,21 +29,24 @@ pub enum CatalogPlace {
 /// How a node treats its disks. Every size is in bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CapacityConfig {
-    /// Size of a new journal ring; an existing one keeps its size. Default 64 MiB, at least 256 KiB.
+    /// Size of a new journal ring; an existing one keeps its size. Default 64 MiB, at least 256
+    /// KiB.
     pub journal_bytes: u64,
-    /// Durable appends with less payload than this go through the journal. Default 64 KiB; also at most 1/8 of the ring.
+    /// Durable appends with less payload than this go through the journal. Default 64 KiB; also at
+    /// most 1/8 of the ring.
     pub journal_append_max: u64,
     /// Payload and frames waiting for the journal before appends wait in turn. Default 16 MiB.
     pub journal_queue_bytes: u64,
-    /// Journaled bytes of one extent held in memory before they are written to its file. Default 256 KiB.
+    /// Journaled bytes of one extent held in memory before they are written to its file. Default
+    /// 256 KiB.
     pub tail_bytes: u64,
     /// Space reserved at a time for an open data extent. Default 8 MiB.
     pub allocate_data_bytes: u64,
-    /// The same for a log or a run, at most: the first is 64 KiB, each later one as much as is there, since of thousands of
-    /// partitions most have little. Default 1 MiB.
+    /// The same for a log or a run, at most: the first is 64 KiB, each later one as much as is
+    /// there, since of thousands of partitions most have little. Default 1 MiB.
     pub allocate_index_bytes: u64,
-    /// Data extents are refused when less than this is available: `None` is 2 % of the disk, at least 64 MiB, at most
-    /// 10 % of the disk.
+    /// Data extents are refused when less than this is available: `None` is 2 % of the disk, at
+    /// least 64 MiB, at most 10 % of the disk.
     pub reserve_bytes: Option<u64>,
     /// Open files of extents kept per disk, beside those that are being written to. Default 1024.
     pub open_files_max: usize,

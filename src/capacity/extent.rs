@@ -30,8 +30,9 @@ pub(crate) struct Extent {
     pub(crate) kind: ExtentKind,
     /// Whose turn it is to change the extent; first come, first served.
     pub(crate) turn: Arc<tokio::sync::Mutex<()>>,
-    /// Held over every sync of the file and every write of a slot, so that those who wait share the next sync, and
-    /// because of two overlapping syncs the system tells only one that bytes were lost.
+    /// Held over every sync of the file and every write of a slot, so that those who wait share the
+    /// next sync, and because of two overlapping syncs the system tells only one that bytes were
+    /// lost.
     pub(crate) syncing: tokio::sync::Mutex<()>,
     state: Mutex<State>,
     window: Mutex<Option<Window>>,
@@ -133,7 +134,8 @@ impl Extent {
         }
     }
 
-    /// The state. A panic while it was held leaves it as it was: every change is made of plain stores.
+    /// The state. A panic while it was held leaves it as it was: every change is made of plain
+    /// stores.
     pub(crate) fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,4 +1,5 @@
-//! The `format` file of a data directory: which version of the layouts, which store, which of its disks.
+//! The `format` file of a data directory: which version of the layouts, which store, which of its
+//! disks.
 
 use std::sync::Arc;
 
@@ -57,6 +58,15 @@ pub(crate) async fn read(disk: &Arc<dyn Disk>, number: usize) -> Result<Option<F
     let bytes = file.read_at(0, index(LEN_MAX)).await;
     let bytes = bytes.map_err(|error| OpenError::Disk { disk: number, error })?;
     parse(&bytes, number).map(Some)
+}
+
+/// The number that a disk has in its store; `None` when it is no part of one yet. `place` is its
+/// place in the list, for the error.
+///
+/// # Errors
+/// [`OpenError`] when its `format` file is there and cannot be read or understood.
+pub async fn disk_number(disk: &Arc<dyn Disk>, place: usize) -> Result<Option<usize>, OpenError> {
+    Ok(read(disk, place).await?.map(|format| format.number))
 }
 
 fn parse(bytes: &[u8], number: usize) -> Result<Format, OpenError> {

@@ -1,4 +1,5 @@
-//! Frames: how payload lies in an extent. Layout in `api-spec/extent.md`; all of it is computed and parsed here.
+//! Frames: how payload lies in an extent. Layout in `api-spec/extent.md`; all of it is computed and
+//! parsed here.
 
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -13,7 +14,8 @@ use crate::types::ExtentId;
 use crate::types::Location;
 use crate::types::{crc32c, crc32c_combine};
 
-/// Payload bytes of one frame at most; a longer payload takes several frames, all but the last full.
+/// Payload bytes of one frame at most; a longer payload takes several frames, all but the last
+/// full.
 pub const FRAME_PAYLOAD_MAX: u64 = 1024 * 1024;
 
 /// Payload bytes under one checksum of a frame's table.
@@ -25,7 +27,8 @@ pub(crate) const HEADER: u64 = 48;
 /// The longest header and table.
 pub(crate) const HEAD_MAX: u64 = head_len(FRAME_PAYLOAD_MAX);
 
-/// Frames with at least this much payload start and end on a page, so that freeing one leaves no partial page.
+/// Frames with at least this much payload start and end on a page, so that freeing one leaves no
+/// partial page.
 const ALIGNED_MIN: u64 = 32 * 1024;
 
 /// Bytes a full frame takes.
@@ -61,8 +64,8 @@ pub(crate) const fn payload_end(start: u64, len: u64) -> u64 {
     }
 }
 
-/// Where an extent that ends at `end` will end after payloads of these lengths: what a writer that does not wait for
-/// each answer passes as the next append's offset.
+/// Where an extent that ends at `end` will end after payloads of these lengths: what a writer that
+/// does not wait for each answer passes as the next append's offset.
 #[must_use]
 pub fn end_after(end: u64, payload_lens: &[u64]) -> u64 {
     payload_lens.iter().fold(end, |end, &len| payload_end(start_at(end, len), len))
@@ -73,7 +76,8 @@ pub(crate) fn frames_of(location: &Location) -> Range<u64> {
     location.offset..payload_end(location.offset, location.len)
 }
 
-/// One location for two whose bytes follow each other: `a` is whole full frames and `b` starts where `a` ends.
+/// One location for two whose bytes follow each other: `a` is whole full frames and `b` starts
+/// where `a` ends.
 ///
 /// A stream of 1 MiB appends becomes one row entry, not hundreds.
 #[must_use]
@@ -192,12 +196,14 @@ impl PreparedFrame {
     }
 }
 
-/// Payloads placed one after the other: bytes to write at `start` without a gap, and what they mean.
+/// Payloads placed one after the other: bytes to write at `start` without a gap, and what they
+/// mean.
 #[derive(Clone, Debug)]
 pub(crate) struct Placed {
     /// Where the first byte goes.
     pub(crate) start: u64,
-    /// The bytes, zero padding between frames included, padding after the last one not: unwritten space reads as zeros.
+    /// The bytes, zero padding between frames included, padding after the last one not: unwritten
+    /// space reads as zeros.
     pub(crate) pieces: Vec<Bytes>,
     /// Their length.
     pub(crate) bytes: u64,
@@ -277,8 +283,8 @@ pub(crate) struct Head {
 }
 
 impl Head {
-    /// Parses the head of the frame of `extent` at `offset`; `bytes` may be longer. `None` when there is no such frame,
-    /// or its head is damaged or incomplete.
+    /// Parses the head of the frame of `extent` at `offset`; `bytes` may be longer. `None` when
+    /// there is no such frame, or its head is damaged or incomplete.
     pub(crate) fn parse(bytes: &[u8], extent: ExtentId, offset: u64) -> Option<Self> {
         let fits = get_u32(bytes, 0)? == MAGIC
             && get_u16(bytes, 4)? == VERSION
@@ -313,8 +319,8 @@ impl Head {
         head_len(self.len)
     }
 
-    /// Whether `chunks`, payload from the start of chunk number `first`, matches the table. The last chunk may be
-    /// shorter only where the payload ends.
+    /// Whether `chunks`, payload from the start of chunk number `first`, matches the table. The
+    /// last chunk may be shorter only where the payload ends.
     pub(crate) fn verify(&self, first: u64, chunks: &[u8]) -> bool {
         let from = first * CHUNK;
         if chunks.is_empty() || from + size(chunks.len()) > self.len {
@@ -330,8 +336,8 @@ impl Head {
     }
 }
 
-/// Where the frames in `bytes`, which lie at `offset` of an extent, end; `None` unless they are whole and follow each
-/// other, padding aside.
+/// Where the frames in `bytes`, which lie at `offset` of an extent, end; `None` unless they are
+/// whole and follow each other, padding aside.
 pub(crate) fn verify_frames(bytes: &[u8], extent: ExtentId, offset: u64) -> Option<u64> {
     let mut at = offset;
     while at < offset + size(bytes.len()) {
@@ -381,8 +387,8 @@ fn chunk_sums(pieces: &[Bytes]) -> Vec<u32> {
     sums
 }
 
-/// Effect of appending one chunk of zeros on each bit of a CRC: combining 64 chunk sums of a frame by the general
-/// method costs as much as reading its payload again.
+/// Effect of appending one chunk of zeros on each bit of a CRC: combining 64 chunk sums of a frame
+/// by the general method costs as much as reading its payload again.
 static SHIFT: LazyLock<[u32; 32]> =
     LazyLock::new(|| std::array::from_fn(|bit| crc32c_combine(1 << bit, 0, CHUNK)));
 

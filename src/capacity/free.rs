@@ -12,7 +12,8 @@ use crate::capacity::store::{Store, folder_of, path_of};
 use crate::capacity::units::{page_down, page_up};
 
 impl Store {
-    /// Marks frame ranges of one extent dead and gives their pages back; removes a sealed extent that is all dead.
+    /// Marks frame ranges of one extent dead and gives their pages back; removes a sealed extent
+    /// that is all dead.
     pub(crate) async fn free(
         &self,
         extent: &Arc<Extent>,
@@ -79,7 +80,8 @@ impl Store {
             });
         }
         self.metrics.freed_bytes.inc_by(state.dead.total() - before);
-        // The writer of an open extent relies on it, and its recovery must not take a hole for the end.
+        // The writer of an open extent relies on it, and its recovery must not take a hole for the
+        // end.
         let sealed = state.slot.sealed;
         if !sealed {
             holes = Ranges::default();

@@ -1,4 +1,5 @@
-//! The first page of an extent file: who it is, and two slots that tell its epoch and state. Layout in
+//! The first page of an extent file: who it is, and two slots that tell its epoch and state. Layout
+//! in
 //! `api-spec/extent.md`.
 
 use std::ops::Range;
@@ -44,7 +45,8 @@ pub(crate) struct Slot {
     pub(crate) epoch: Epoch,
     /// Whether it is sealed.
     pub(crate) sealed: bool,
-    /// Logical length if sealed; else bytes known to be durable and whole, where a recovery starts to look.
+    /// Logical length if sealed; else bytes known to be durable and whole, where a recovery starts
+    /// to look.
     pub(crate) len: u64,
     /// Entries of the padding list that follows the last page of frames, when sealed.
     pub(crate) padding: u32,
@@ -91,7 +93,8 @@ impl Header {
         bytes.freeze()
     }
 
-    /// Parses the header from an extent file's first page; `None` when it is damaged or of a newer version.
+    /// Parses the header from an extent file's first page; `None` when it is damaged or of a newer
+    /// version.
     pub(crate) fn parse(page: &[u8]) -> Option<Self> {
         let crc_ok = crc32c(page.get(..HEADER - 4)?) == get_u32(page, HEADER - 4)?;
         if !crc_ok || get_u32(page, 0)? != MAGIC || get_u16(page, 4)? != VERSION {

@@ -1,5 +1,6 @@
-//! Whether a disk still takes writes. After one failed write or sync nobody knows what the file holds: the system may
-//! have dropped the pages and called them clean, so trying again could acknowledge bytes that are gone.
+//! Whether a disk still takes writes. After one failed write or sync nobody knows what the file
+//! holds: the system may have dropped the pages and called them clean, so trying again could
+//! acknowledge bytes that are gone.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 

@@ -92,7 +92,8 @@ impl Body {
         Self { file, map: None }
     }
 
-    /// A sealed extent's file with the map its slot names. `None` when that is damaged: then nothing can be found.
+    /// A sealed extent's file with the map its slot names. `None` when that is damaged: then
+    /// nothing can be found.
     pub(crate) async fn load(
         file: Arc<dyn DiskFile>,
         slot: &Slot,

@@ -1,6 +1,7 @@
 //! The capacity node: all disks behind one interface.
 
 use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::collections::btree_map::Entry;
 use std::future::Future;
 use std::ops::Range;
@@ -28,12 +29,14 @@ use crate::capacity::metrics::CapacityMetrics;
 use crate::capacity::open::{Opening, open_all};
 use crate::capacity::placement::Placement;
 use crate::capacity::store::Store;
+use crate::capacity::twins;
 use crate::env::{Disk, Env};
 use crate::types::Epoch;
 use crate::types::ExtentId;
 use crate::types::Location;
 
-/// A capacity node over the disks of one machine. Dropped without [`Self::shutdown`] it stops as in a crash.
+/// A capacity node over the disks of one machine. Dropped without [`Self::shutdown`] it stops as in
+/// a crash.
 #[derive(Debug)]
 pub struct CapacityNode {
     pub(super) stores: RwLock<Vec<Arc<Store>>>,
@@ -42,6 +45,9 @@ pub struct CapacityNode {
     /// Whether a disk of the store is out of service, so that an extent that is not here may be
     /// there.
     pub(super) out: bool,
+    /// Found at the start while a disk is out of service: what a failed creation or a move left of
+    /// these may lie there too.
+    pub(super) doubtful: BTreeSet<ExtentId>,
     pub(super) env: Env,
     pub(super) config: CapacityConfig,
     pub(super) stop: CancellationToken,
@@ -59,7 +65,8 @@ pub(super) struct Home {
 }
 
 impl CapacityNode {
-    /// Opens the disks, recovers them, and starts the node's tasks. Empty disks are made part of the store.
+    /// Opens the disks, recovers them, and starts the node's tasks. Empty disks are made part of
+    /// the store.
     ///
     /// # Errors
     /// [`OpenError`]: nothing was lost, nothing runs.
@@ -79,6 +86,7 @@ impl CapacityNode {
         let opened = open_all(disks, &opening).await?;
         let mut stores = Vec::new();
         let mut extents = BTreeMap::new();
+        let mut doubtful = BTreeSet::new();
         let mut out = config.without;
         for disk in opened {
             let disk = match disk {
@@ -97,16 +105,22 @@ impl CapacityNode {
                     Entry::Vacant(entry) => {
                         entry.insert(home);
                     }
-                    Entry::Occupied(mut entry) => drop_twin(entry.get_mut(), home).await,
+                    Entry::Occupied(mut entry) => {
+                        if !twins::drop_twin(entry.get_mut(), home).await {
+                            doubtful.insert(id);
+                        }
+                    }
                 }
             }
             stores.push(disk.store);
         }
+        doubtful.extend(extents.keys().filter(|_| out));
         let node = Arc::new(Self {
             placement: Mutex::new(Placement::new(stores.len())),
             stores: RwLock::new(stores),
             extents: RwLock::new(extents),
             out,
+            doubtful,
             env,
             config,
             stop,
@@ -205,7 +219,8 @@ impl CapacityNode {
         Error::OutOfService { extent }
     }
 
-    /// Runs a change in a task of the node, so that it goes on, and its failure counts, if the caller goes away.
+    /// Runs a change in a task of the node, so that it goes on, and its failure counts, if the
+    /// caller goes away.
     pub(super) async fn owned<T, F>(&self, name: &'static str, work: F) -> Result<T, Error>
     where
         T: Send + 'static,
@@ -239,6 +254,7 @@ impl CapacityNode {
     ) -> Result<Home, Error> {
         let (extent, kind, epoch) = new;
         let worker = Arc::clone(store);
+        store.begin(extent);
         let work = async move { worker.create(extent, kind, epoch).await };
         let task = self.env.tasks.spawn("create", work);
         let extent = task.await.unwrap_or(Err(Error::Ended { doing: "create" }))?;
@@ -273,7 +289,8 @@ async fn scrub_loop(node: std::sync::Weak<CapacityNode>) {
         let Some(strong) = node.upgrade() else { return };
         let (env, pace, pause) =
             (strong.env.clone(), strong.config.scrub_bytes_per_second, strong.config.scrub_pause);
-        // The first round starts soon: a node that is restarted more often than that would never be scrubbed.
+        // The first round starts soon: a node that is restarted more often than that would never be
+        // scrubbed.
         let pause = if first { pause.min(SCRUB_FIRST_PAUSE) } else { pause };
         first = false;
         let stop = strong.stop.clone();
@@ -301,28 +318,6 @@ async fn scrub_loop(node: std::sync::Weak<CapacityNode>) {
                 }
             }
         }
-    }
-}
-
-/// A creation that failed may have left its file behind, and succeeded on another disk then. Only that one was ever
-/// appended to or fenced. Or an extent was being moved: then both end at the same offset.
-async fn drop_twin(kept: &mut Home, other: Home) {
-    let end = |home: &Home| home.extent.state().end;
-    let used = |home: &Home| {
-        let state = home.extent.state();
-        (state.end, state.slot.epoch)
-    };
-    let lost = if used(kept) < used(&other) { std::mem::replace(kept, other) } else { other };
-    let (extent, disk) = (lost.extent.id, lost.store.number);
-    // A move to another disk that ended before the old file was removed: the copy was whole before
-    // it had its name.
-    if end(&lost) > 0 && end(&lost) != end(kept) {
-        tracing::error!(%extent, disk, "on two disks; leaving the shorter one alone");
-        return;
-    }
-    tracing::warn!(%extent, disk, "removing what a failed creation or a move left");
-    if let Err(error) = lost.store.remove(&lost.extent).await {
-        tracing::warn!(%extent, disk, %error, "not removed; the next start tries again");
     }
 }
 

@@ -176,7 +176,8 @@ async fn open_one(
     Recovery { disk, number, id, store_id, catalog, opening }.run().await
 }
 
-/// The format of each disk; checks that they are exactly the disks of one store, and adds new ones to it.
+/// The format of each disk; checks that they are exactly the disks of one store, and adds new ones
+/// to it.
 async fn formats(disks: &[Arc<dyn Disk>], opening: &Opening) -> Result<Vec<Format>, OpenError> {
     let mut found = Vec::new();
     for (number, disk) in disks.iter().enumerate() {

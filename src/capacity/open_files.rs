@@ -1,4 +1,5 @@
-//! Files of extents that are open: bounded, since there may be many more extents, each partition's log one of them.
+//! Files of extents that are open: bounded, since there may be many more extents, each partition's
+//! log one of them.
 
 use std::collections::VecDeque;
 use std::io::ErrorKind;
@@ -29,7 +30,8 @@ impl OpenFiles {
     }
 }
 
-/// One that may be closed. It is listed again unless it was: whoever closes it, a reader perhaps, may be gone in the middle.
+/// One that may be closed. It is listed again unless it was: whoever closes it, a reader perhaps,
+/// may be gone in the middle.
 struct Popped<'a> {
     files: &'a OpenFiles,
     extent: Arc<Extent>,
@@ -45,8 +47,9 @@ impl Drop for Popped<'_> {
 }
 
 impl Store {
-    /// Counts an extent among those with an open file, and closes the one that is open longest if there are too many.
-    /// A close that fails poisons the disk: writers are told of that, and a reader is not concerned.
+    /// Counts an extent among those with an open file, and closes the one that is open longest if
+    /// there are too many. A close that fails poisons the disk: writers are told of that, and a
+    /// reader is not concerned.
     pub(crate) async fn note_open(&self, extent: &Arc<Extent>) {
         if !std::mem::replace(&mut extent.state().listed, true) {
             self.open_files.push(Arc::clone(extent));
@@ -59,9 +62,9 @@ impl Store {
         }
     }
 
-    /// Closes an extent's file, if nobody is writing to it and all that was written is durable: a sync by another opening of
-    /// the file might not be told that it is not. On a poisoned disk there is no other sync until the next start, which
-    /// looks at the device.
+    /// Closes an extent's file, if nobody is writing to it and all that was written is durable: a
+    /// sync by another opening of the file might not be told that it is not. On a poisoned disk
+    /// there is no other sync until the next start, which looks at the device.
     async fn close(&self, extent: &Arc<Extent>) -> bool {
         let Ok(_turn) = extent.turn.try_lock() else { return false };
         let Ok(_one) = extent.syncing.try_lock() else { return false };
@@ -87,7 +90,8 @@ impl Store {
         true
     }
 
-    /// The file of an extent that is written to; one that cannot be opened is as one that cannot be written.
+    /// The file of an extent that is written to; one that cannot be opened is as one that cannot be
+    /// written.
     pub(crate) async fn writable(&self, extent: &Arc<Extent>) -> Result<Arc<dyn DiskFile>, Error> {
         let body = self.body(extent).await;
         // Opening it may have closed another, and that may have failed.
@@ -99,7 +103,8 @@ impl Store {
                 let (path, kind) = (path_of(extent.id), ErrorKind::Other);
                 Err(self.poison("open", &DiskError::Io { action: "open", path, kind }))
             }
-            // Whoever took it away behind the store's back: what the journal holds of it has nowhere to go.
+            // Whoever took it away behind the store's back: what the journal holds of it has
+            // nowhere to go.
             Err(Error::NoSuchExtent { .. }) if extent.state().status == Status::Here => {
                 let path = path_of(extent.id);
                 tracing::error!(extent = %extent.id, path, "the file is gone");

@@ -7,8 +7,8 @@ use crate::capacity::ExtentKind;
 use crate::capacity::header::kind_code;
 use crate::capacity::store::Store;
 
-/// Round robin for each kind of its own, weighted by available space: every disk fills at the same pace, and the logs
-/// of a node do not all land on one.
+/// Round robin for each kind of its own, weighted by available space: every disk fills at the same
+/// pace, and the logs of a node do not all land on one.
 #[derive(Debug)]
 pub(crate) struct Placement {
     /// For each kind and disk, how much it is owed.

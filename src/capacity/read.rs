@@ -1,4 +1,5 @@
-//! Reading: every byte served was verified against the checksum table of its frame, and the frame against the location.
+//! Reading: every byte served was verified against the checksum table of its frame, and the frame
+//! against the location.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -16,7 +17,8 @@ use crate::capacity::units::{index, page_up, size};
 use crate::types::Location;
 use crate::types::crc32c_combine;
 
-/// Up to this far into a frame, the wanted chunks are read together with the head before them, bytes.
+/// Up to this far into a frame, the wanted chunks are read together with the head before them,
+/// bytes.
 const TOGETHER_MAX: u64 = 64 * 1024;
 
 /// What a log replay reads at a time, bytes.
@@ -137,7 +139,8 @@ impl Store {
         Ok(Head::parse(&head, extent.id, start))
     }
 
-    /// Reads `len` bytes for a replay, and what follows them while at it: records are small and come in order.
+    /// Reads `len` bytes for a replay, and what follows them while at it: records are small and
+    /// come in order.
     async fn fetch_ahead(
         &self,
         extent: &Arc<Extent>,

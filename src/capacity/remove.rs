@@ -1,6 +1,9 @@
-//! Removing extents. Whoever removes one forgets its id. So nothing of it may be left that a
-//! restart finds: not the file of a creation that failed, or that goes on although nobody waits for
-//! it, and not one that a process before this one removed without a sync of the folder.
+//! Removing extents. Whoever removes one forgets its id, so a restart must find nothing of it. A
+//! file of it may be left
+//!
+//! - by a creation that failed, or that goes on although its caller is gone,
+//! - by a removal of an earlier process that was killed before it synced the folder,
+//! - on a second disk that is out of service, or whose file could not be removed at the start.
 
 use std::sync::atomic::Ordering;
 
@@ -27,7 +30,8 @@ impl CapacityNode {
             let removing = async move {
                 store.remove_half_made(extent).await?;
                 // It was on another disk. A poisoned one that is not being drained had no file of
-                // it since the start, and could not be asked before the next one.
+                // it since the start, or the extent is doubtful. It cannot be asked before the next
+                // start.
                 if was_here && store.health.poisoned() && !store.draining.load(Ordering::Acquire) {
                     return Ok(());
                 }
@@ -35,7 +39,7 @@ impl CapacityNode {
             };
             self.owned("remove", removing).await?;
         }
-        Ok(())
+        if self.doubtful.contains(&extent) { Err(Error::OutOfService { extent }) } else { Ok(()) }
     }
 
     /// The extent's place; `None` when it is known to be gone.
@@ -49,7 +53,7 @@ impl CapacityNode {
 }
 
 impl Store {
-    /// The node knows an extent that was created.
+    /// The node knows an extent that was created, or there is nothing of it.
     pub(crate) fn made(&self, id: ExtentId) {
         self.half_made().remove(&id);
     }

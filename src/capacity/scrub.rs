@@ -14,7 +14,8 @@ use crate::env::{DiskError, Env};
 use crate::types::ExtentId;
 
 impl Store {
-    /// Verifies every live frame of an extent that is in its file. `pace` is bytes per second; 0 is as fast as it goes.
+    /// Verifies every live frame of an extent that is in its file. `pace` is bytes per second; 0 is
+    /// as fast as it goes.
     pub(crate) async fn scrub(
         &self,
         extent: &Arc<Extent>,
@@ -57,7 +58,8 @@ impl Store {
     }
 }
 
-/// Follows the frames of one live range. Returns those with zeros for a page: given back by a free, or lost.
+/// Follows the frames of one live range. Returns those with zeros for a page: given back by a free,
+/// or lost.
 pub(crate) async fn scrub_range(
     walker: &mut Walker,
     extent: ExtentId,
@@ -86,8 +88,8 @@ pub(crate) async fn scrub_range(
                 hole = false;
             }
             Found::Nothing if walker.is_hole(at).await? => {
-                // Padding, when something else is in its page. Else it may have been given back by a free the catalog
-                // has forgotten, and what follows be the rest of a freed frame.
+                // Padding, when something else is in its page. Else it may have been given back by
+                // a free the catalog has forgotten, and what follows be the rest of a freed frame.
                 hole = walker.is_hole(page_down(at)).await?;
                 at = (at / PAGE + 1) * PAGE;
             }

@@ -28,8 +28,8 @@ impl Store {
         Ok(())
     }
 
-    /// Ends the extent. Frames first, then the slot that says where they end: a crash between the two leaves an open
-    /// extent, which the restart seals.
+    /// Ends the extent. Frames first, then the slot that says where they end: a crash between the
+    /// two leaves an open extent, which the restart seals.
     pub(crate) async fn seal(&self, extent: &Arc<Extent>, epoch: Epoch) -> Result<u64, Error> {
         let turn = Arc::clone(&extent.turn).lock_owned().await;
         let held = check_epoch(extent, epoch)?;
@@ -68,8 +68,8 @@ impl Store {
         Ok(end)
     }
 
-    /// Writes the list of padding after the last page. Only accounting: without room for it the extent is sealed
-    /// without, and the audit finds the padding dead.
+    /// Writes the list of padding after the last page. Only accounting: without room for it the
+    /// extent is sealed without, and the audit finds the padding dead.
     async fn write_padding(&self, extent: &Arc<Extent>, end: u64) -> Result<(u32, u32), Error> {
         let padding = extent.state().padding.clone();
         let Ok(count) = u32::try_from(padding.len()) else { return Ok((0, 0)) };
@@ -94,7 +94,8 @@ impl Store {
         Ok((count, crc))
     }
 
-    /// Gives the space reserved beyond the end back. If that fails the space is wasted, nothing else.
+    /// Gives the space reserved beyond the end back. If that fails the space is wasted, nothing
+    /// else.
     async fn trim(&self, extent: &Arc<Extent>) {
         let Ok(Body { file, .. }) = self.body(extent).await else { return };
         let slot = extent.state().slot;

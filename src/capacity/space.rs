@@ -1,4 +1,5 @@
-//! Space of one disk: a cheap answer to "may this still be written", without asking the file system each time.
+//! Space of one disk: a cheap answer to "may this still be written", without asking the file system
+//! each time.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -91,8 +92,9 @@ impl SpaceWatch {
         }
     }
 
-    /// Counts `len` bytes of allocation, or refuses them when less than the kind's floor would remain. A refusal is
-    /// always given on a fresh answer, so that writes resume as soon as space is back.
+    /// Counts `len` bytes of allocation, or refuses them when less than the kind's floor would
+    /// remain. A refusal is always given on a fresh answer, so that writes resume as soon as space
+    /// is back.
     pub(crate) async fn admit(
         &self,
         disk: &dyn Disk,

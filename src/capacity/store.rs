@@ -63,8 +63,8 @@ pub(crate) struct Store {
     pub(super) open_files: OpenFiles,
     /// Folders synced since the start: their names are durable, and what is not in them.
     folders: Mutex<BTreeSet<String>>,
-    /// Extents that the node does not know yet, or whose creation failed, so that a restart may
-    /// find a file of them. Those that exist are there when the caller of their creation went away.
+    /// Extents whose creation nobody has been told of. `None`: it is being made, or that failed; a
+    /// file may be there. `Some`: it is made, but nobody waits for it.
     half_made: Mutex<BTreeMap<ExtentId, Option<Arc<Extent>>>>,
     /// Held over a folder's sync: of overlapping ones only one may be told of a failure.
     syncing_folders: tokio::sync::Mutex<()>,
@@ -151,22 +151,35 @@ impl Store {
         self.config.journal_append_max.min(self.journal.capacity() / 8)
     }
 
-    /// Creates an extent's file. Durable: header before name, so a name that survives has its header.
+    /// Notes that an extent's file may come to be, before the task begins that creates it: who
+    /// removes the extent waits for the end of that task.
+    pub(crate) fn begin(&self, id: ExtentId) {
+        self.half_made().insert(id, None);
+    }
+
+    async fn may_create(&self, kind: ExtentKind) -> Result<(), Error> {
+        self.health.check()?;
+        self.admit(kind, DATA_AT).await
+    }
+
+    /// Creates an extent's file, after [`Self::begin`]. Durable: header before name, so a name that
+    /// survives has its header.
     pub(crate) async fn create(
         &self,
         id: ExtentId,
         kind: ExtentKind,
         epoch: Epoch,
     ) -> Result<Arc<Extent>, Error> {
-        self.health.check()?;
-        self.space.admit(&*self.disk, &self.env, &self.config, kind, DATA_AT).await?;
+        if let Err(error) = self.may_create(kind).await {
+            self.made(id);
+            return Err(error);
+        }
         let header = Header { extent: id, kind, created: epoch, store: self.store_id };
         let page = header.page();
-        self.half_made().insert(id, None);
         let file = match self.disk.create(&path_of(id)).await {
             Ok(file) => file,
             Err(DiskError::Full) => {
-                self.half_made().remove(&id);
+                self.made(id);
                 return Err(Error::Full);
             }
             Err(error) => return Err(self.poison("create", &error)),
@@ -179,7 +192,7 @@ impl Store {
                 removed.map_err(|error| self.poison("remove", &error))?;
                 // Another creation's sync may have made the name durable.
                 self.sync_folder(&folder_of(id)).await?;
-                self.half_made().remove(&id);
+                self.made(id);
                 return Err(Error::Full);
             }
             Err(error) => return Err(self.poison("header write", &error)),

@@ -39,7 +39,8 @@ impl Tail {
         self.entries.is_empty()
     }
 
-    /// Everything held as one write: where it goes, and the pieces, padding between appends filled with zeros.
+    /// Everything held as one write: where it goes, and the pieces, padding between appends filled
+    /// with zeros.
     pub(crate) fn as_write(&self) -> Option<(u64, Vec<Bytes>)> {
         let start = self.entries.front()?.range.start;
         let mut pieces = Vec::with_capacity(self.entries.len() * 3);
@@ -60,7 +61,8 @@ impl Tail {
         self.bytes = 0;
     }
 
-    /// Copies up to `len` bytes at `offset` out of the append that holds them; fewer where that append ends.
+    /// Copies up to `len` bytes at `offset` out of the append that holds them; fewer where that
+    /// append ends.
     pub(crate) fn copy(&self, offset: u64, len: u64) -> Option<Bytes> {
         let after = self.entries.partition_point(|entry| entry.range.start <= offset);
         let entry = self.entries.get(after.checked_sub(1)?)?;

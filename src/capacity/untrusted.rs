@@ -1,7 +1,7 @@
 //! Every decoder of this role on bytes from anywhere: the entry of the fuzz target.
 //!
-//! Checksums would turn almost every input away at the door, so each layout is tried a second time with its checksum
-//! made right: what lies behind it must not panic either.
+//! Checksums would turn almost every input away at the door, so each layout is tried a second time
+//! with its checksum made right: what lies behind it must not panic either.
 
 use bytes::Bytes;
 

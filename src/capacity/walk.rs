@@ -1,4 +1,5 @@
-//! Walking over the frames of an extent file: to find where an open one ends after a crash, to scrub, to check.
+//! Walking over the frames of an extent file: to find where an open one ends after a crash, to
+//! scrub, to check.
 
 use std::ops::Range;
 
@@ -25,7 +26,8 @@ pub(crate) enum Found {
     Damaged {
         /// Where it ends.
         end: u64,
-        /// Whether all it has in some page is zeros: a page of a dead frame that was given back, or one that was lost.
+        /// Whether all it has in some page is zeros: a page of a dead frame that was given back, or
+        /// one that was lost.
         holed: bool,
     },
     /// No frame starts here.
@@ -117,8 +119,8 @@ impl Walker {
         Ok(None)
     }
 
-    /// Whether the page after the one with this logical offset is all zeros: the rest of a frame whose start shares
-    /// its page with a live one.
+    /// Whether the page after the one with this logical offset is all zeros: the rest of a frame
+    /// whose start shares its page with a live one.
     pub(crate) async fn before_hole(&mut self, offset: u64) -> Result<bool, DiskError> {
         self.is_hole(page_up(offset + 1)).await
     }

@@ -1,6 +1,7 @@
 //! The coordinator trait: the smallest etcd-shaped interface that expresses every protocol of the
 //! design.
 
+use std::fmt;
 use std::fmt::Debug;
 use std::time::Duration;
 
@@ -87,7 +88,7 @@ pub enum Error {
     #[error("the coordinator is unavailable: {reason}")]
     Unavailable {
         /// For the operator.
-        reason: String,
+        reason: Reason,
     },
     /// The watch fell behind, or asked for a revision no longer kept: read the range again, then
     /// watch from there.
@@ -102,6 +103,47 @@ pub enum Error {
         /// For the operator.
         reason: String,
     },
+}
+
+/// Why the coordinator is unavailable.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reason {
+    text: String,
+    is_full: bool,
+}
+
+impl Reason {
+    /// Its disk is full: it goes on once there is room.
+    #[must_use]
+    pub const fn full(text: String) -> Self {
+        Self { text, is_full: true }
+    }
+}
+
+impl From<String> for Reason {
+    fn from(text: String) -> Self {
+        Self { text, is_full: false }
+    }
+}
+
+impl From<&str> for Reason {
+    fn from(text: &str) -> Self {
+        text.to_owned().into()
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl Error {
+    /// Whether room on the store's disk is all that it takes.
+    #[must_use]
+    pub const fn is_full(&self) -> bool {
+        matches!(self, Self::Unavailable { reason: Reason { is_full: true, .. } })
+    }
 }
 
 /// A stream of changes under a prefix.

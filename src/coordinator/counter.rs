@@ -48,7 +48,7 @@ pub async fn allocate(
             None => (FIRST, Compare::Absent(key.clone())),
         };
         let after = next.checked_add(count).ok_or_else(|| Error::Unavailable {
-            reason: format!("the counter {} ran out", key.escape_ascii()),
+            reason: format!("the counter {} ran out", key.escape_ascii()).into(),
         })?;
         let put = Op::Put(key.clone(), Bytes::copy_from_slice(&after.to_be_bytes()));
         match coordinator.txn(&[unchanged], &[put]).await {
@@ -57,7 +57,8 @@ pub async fn allocate(
             Err(error) => return Err(error),
         }
     }
-    Err(Error::Unavailable { reason: format!("the counter {} is contended", key.escape_ascii()) })
+    let reason = format!("the counter {} is contended", key.escape_ascii());
+    Err(Error::Unavailable { reason: reason.into() })
 }
 
 fn decode(value: &[u8]) -> Result<u64, Error> {

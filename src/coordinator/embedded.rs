@@ -1,8 +1,8 @@
 //! The coordinator of a single node, on one redb file (`embedded/file.rs`).
 //!
 //! One task writes; transactions that arrive while it commits share the next commit, which is
-//! durable before any of them is answered. After an I/O error the writer opens the file again,
-//! until it can; what is asked meanwhile is refused.
+//! durable before any of them is answered. After an I/O error, a full disk for one, the writer opens
+//! the file again, until it can; what is asked meanwhile is refused (`embedded/failure.rs`).
 
 use std::fmt;
 use std::path::Path;
@@ -27,11 +27,11 @@ use super::api::Versioned;
 use super::api::Watch;
 use super::history::HistoryWatch;
 
-use file::Request;
+use failure::corrupt;
+use failure::unavailable;
 use file::Store;
-use file::corrupt;
-use file::unavailable;
 
+mod failure;
 mod file;
 mod row;
 
@@ -45,6 +45,13 @@ const BATCH_MAX: usize = 64;
 /// The pause after the first try to open a file again that failed; it doubles up to the longest.
 const REOPEN_PAUSE: Duration = Duration::from_millis(100);
 const REOPEN_PAUSE_MAX: Duration = Duration::from_secs(5);
+
+/// What the writer does for callers.
+enum Request {
+    Txn { when: Vec<Compare>, then: Vec<Op>, reply: oneshot::Sender<Result<TxnReply, Error>> },
+    Open { ttl: Duration, reply: oneshot::Sender<Session> },
+    End { session: Session, reply: Option<oneshot::Sender<Result<TxnReply, Error>>> },
+}
 
 /// The embedded coordinator. Ends with its [`Env`]'s tasks: calls after their shutdown are refused.
 #[derive(Clone)]
@@ -95,7 +102,7 @@ impl EmbeddedCoordinator {
         let (writer, requests) = mpsc::channel(QUEUE_MAX);
         let task = Writer { store: Arc::clone(&store), env: env.clone(), requests };
         let failed = Arc::clone(&store);
-        let stop = move |why: &str| failed.fail(&why);
+        let stop = move |why: &str| failed.fail(unavailable(why));
         drop(env.tasks.spawn_or_stop("coordinator writer", task.run(), stop));
         Ok(Self { store, env: env.clone(), writer })
     }
@@ -185,7 +192,7 @@ impl Writer {
                 // Before requests, which may never pause.
                 () = sleep_until(&self.env, expiry) => 0,
                 () = sleep_until(&self.env, again) => 0,
-                () = self.store.failing.notified() => 0,
+                () = self.store.failed.rung.notified() => 0,
                 received = self.requests.recv_many(&mut batch, BATCH_MAX) => received,
             };
             let now = self.env.clock.monotonic();
@@ -231,7 +238,7 @@ impl Writer {
         let work = move || store.commit(now, batch);
         // A panic drops the answers' senders: the callers see an ambiguous outcome, which it is.
         if let Err(panic) = self.env.tasks.spawn_blocking("coordinator commit", work).await {
-            self.store.fail(&panic);
+            self.store.fail(unavailable(panic));
         }
     }
 }

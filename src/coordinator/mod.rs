@@ -31,7 +31,8 @@ mod transaction;
 mod conformance;
 
 pub use api::{
-    Compare, Coordinator, Error, Event, Op, Revision, Session, Snapshot, TxnReply, Versioned, Watch,
+    Compare, Coordinator, Error, Event, Op, Reason, Revision, Session, Snapshot, TxnReply,
+    Versioned, Watch,
 };
 pub use counter::IdAllocator;
 pub use embedded::EmbeddedCoordinator;

@@ -19,6 +19,7 @@ use super::api::Coordinator;
 use super::api::Error;
 use super::api::Event;
 use super::api::Op;
+use super::api::Reason;
 use super::api::Revision;
 use super::api::Session;
 use super::api::Snapshot;
@@ -37,6 +38,8 @@ use super::transaction::Row;
 pub enum Fault {
     /// It is not applied, and the caller is told so.
     Unavailable,
+    /// As [`Self::Unavailable`], since the disk is full.
+    Full,
     /// It is applied; the caller is not told.
     AmbiguousApplied,
     /// It is not applied; the caller is not told.
@@ -65,6 +68,8 @@ pub struct Faults {
 struct State {
     rows: BTreeMap<Bytes, Row>,
     revision: Revision,
+    /// Somebody opened it: from then on it is there, as a file is.
+    made: bool,
     /// Which open is served; calls of earlier ones are refused.
     generation: u32,
     faults: Faults,
@@ -90,6 +95,7 @@ impl SimulatedStore {
     #[must_use]
     pub fn open(&self, env: &Env) -> SimulatedCoordinator {
         let mut state = self.lock();
+        state.made = true;
         state.generation += 1;
         let mut revision = state.revision;
         let old: Vec<Session> = state.rows.values().filter_map(|row| row.session).collect();
@@ -105,6 +111,12 @@ impl SimulatedStore {
             history: Arc::new(History::new(revision)),
             sessions: Arc::new(Sessions::new(state.generation)),
         }
+    }
+
+    /// Whether it was ever opened, and so would be found as a file.
+    #[must_use]
+    pub fn is_made(&self) -> bool {
+        self.lock().made
     }
 
     /// Cuts every open off, as a crash of the process does; what comes after needs [`Self::open`].
@@ -212,6 +224,10 @@ impl SimulatedCoordinator {
         let fault = self.next_fault(&mut state);
         match fault {
             Some(Fault::Unavailable) => return Err(refused("by chance")),
+            Some(Fault::Full) => {
+                let reason = Reason::full("its disk is full".to_owned());
+                return Err(Error::Unavailable { reason });
+            }
             Some(Fault::AmbiguousLost) => return Err(Error::Ambiguous),
             Some(Fault::Panic) => {
                 drop(state);
@@ -236,7 +252,7 @@ impl SimulatedCoordinator {
 }
 
 fn refused(reason: &str) -> Error {
-    Error::Unavailable { reason: reason.to_owned() }
+    Error::Unavailable { reason: reason.into() }
 }
 
 #[async_trait]

@@ -396,6 +396,16 @@ pub fn forget_cached(path: &Path) -> io::Result<()> {
     Ok(rustix::fs::fadvise(&file, 0, None, Advice::DontNeed)?)
 }
 
+/// Bytes that are free where a file is, or would be made. Blocks.
+///
+/// # Errors
+/// The system's.
+pub fn free_bytes(path: &Path) -> io::Result<u64> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let found = rustix::fs::statvfs(folder.unwrap_or(Path::new(".")))?;
+    Ok(found.f_bavail.saturating_mul(found.f_frsize))
+}
+
 fn open_file(full: &Path, new: bool, folders: &Mutex<()>) -> io::Result<File> {
     if new {
         create_parent(full, folders)?;

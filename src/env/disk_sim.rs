@@ -6,12 +6,14 @@
 //! bits flip, power goes at any chosen operation. Small virtual delays let operations interleave.
 //!
 //! Main path: this file's handles -> `world.rs` (files, names, faults) -> `image.rs` (bytes of a
-//! file); `power.rs` decides what survives, `dice.rs` draws and keeps the trace.
+//! file), `names.rs` (changes of names); `power.rs` decides what survives, `dice.rs` draws and keeps
+//! the trace.
 //!
 //! It does not simulate a file system that corrupts itself, nor the lock of a data directory.
 
 mod dice;
 mod image;
+mod names;
 mod power;
 #[cfg(test)]
 mod tests;
@@ -160,6 +162,12 @@ impl SimDisk {
     pub fn restart_after_kill(&self) -> Arc<dyn Disk> {
         self.world().kill();
         self.disk()
+    }
+
+    /// Makes all removals of files durable without a sync. Linux file systems do that by themselves
+    /// within seconds.
+    pub fn settle_removals(&self) {
+        self.world().settle_removals();
     }
 
     /// Changes the capacity; what is stored stays, even above it.

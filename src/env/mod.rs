@@ -33,6 +33,7 @@ pub use disk::{Disk, DiskError, DiskFile, Space};
 pub use disk_os::LOCK_NAME;
 pub use disk_os::OsDisk;
 pub use disk_os::forget_cached;
+pub use disk_os::free_bytes;
 pub use disk_os::make_folder;
 pub use disk_sim::Fault;
 pub use disk_sim::Faults;

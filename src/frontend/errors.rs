@@ -78,19 +78,25 @@ pub(crate) fn from_index(error: &index::Error, subject: Subject) -> Error {
         )),
         E::DiskOut(what) => {
             tracing::error!(%what, "index rows lie on a disk that is out of service");
-            internal("The index lies on a disk that is out of service; see the server's log.")
+            damaged_index()
         }
         E::Corrupt(what) => {
             tracing::error!(%what, "index rows are damaged");
-            internal(
-                "The stored index is damaged here; run `blockyard check` on the data directory.",
-            )
+            damaged_index()
         }
         E::Unavailable(why) => {
             tracing::error!(%why, "a partition is unavailable");
             internal("A part of the index is unavailable; see the server's log.")
         }
     }
+}
+
+/// As for a partition that was found damaged at the start.
+fn damaged_index() -> Error {
+    Error::new(ErrorCode::ServerBusy).cause(Cause::Busy(Busy::Quarantined.word())).message(
+        "Files of the index, which this request needs, are damaged or cannot be read now. The \
+         operator of this server finds more in its log; `blockyard check` names them.",
+    )
 }
 
 fn from_lease(refusal: LeaseRefusal, subject: Subject) -> ErrorCode {
@@ -138,7 +144,9 @@ pub(crate) fn from_fetch(fault: &Fault) -> Error {
         Fault::Capacity(error) => from_capacity(error),
         Fault::Locked => ErrorCode::BlobUsesCustomerSpecifiedEncryption.into(),
         // Logged with the blob's name where it was found.
-        Fault::NotAuthentic(_) => internal("Storage failed; see the server's log."),
+        Fault::NotAuthentic(_) | Fault::Md5NotAuthentic => {
+            internal("Storage failed; see the server's log.")
+        }
     }
 }
 
@@ -315,5 +323,20 @@ mod tests {
         let answer = format!("{:?}", unread_account(&name("bob"), &unread));
         assert!(answer.contains("bob"), "{answer}");
         assert!(!answer.contains("alice") && !answer.contains("carol"), "{answer}");
+    }
+
+    /// Found when it was read, not at the start: for whoever asks it is the same.
+    #[test]
+    fn damaged_rows_are_out_of_service_as_a_quarantined_partition_is() {
+        let damaged = "block of extent 7".to_owned();
+        let of = |error| from_index(&error, Subject::Container);
+        let quarantined = of(index::Error::Quarantined(PartitionId::new(7)));
+        assert_eq!(quarantined.http_status(), 503);
+        for error in [index::Error::Corrupt(damaged.clone()), index::Error::DiskOut(damaged)] {
+            let answer = of(error);
+            assert_eq!(answer.http_status(), 503, "{answer:?}");
+            let answer = format!("{answer:?}");
+            assert!(answer.contains("ServerBusy") && !answer.contains("extent 7"), "{answer}");
+        }
     }
 }

@@ -3,7 +3,8 @@
 //!
 //! The main path, PUT of a block:
 //! 1. `server.rs` accepts, within the limits of `connections/`; `opening.rs` tells TLS and HTTP
-//!    versions apart (`sniff.rs`, `tls.rs`); `connection.rs` drives HTTP.
+//!    versions apart (`sniff.rs`, `tls.rs`); `connection.rs` drives HTTP, and `linger.rs` ends a
+//!    connection so that its client can read the end of an answer.
 //! 2. `service.rs` has the request admitted (`admission/`: room for it; `access/`: account,
 //!    signature, parse, permission), dispatches, renders, measures.
 //! 3. `dispatch.rs` is one exhaustive match; `ops/` has a file per family of operations.

@@ -12,6 +12,7 @@ use crate::index::Piece;
 use crate::protocol::Error;
 use crate::protocol::ErrorCode;
 use crate::protocol::operation::BlobPath;
+use crate::types::AccountName;
 use crate::types::BlobProperties;
 use crate::types::ChunkWriter;
 use crate::types::ContentMd5;
@@ -79,14 +80,15 @@ pub(crate) fn seal_md5(env: &Env, key: Option<&CustomerKey>, properties: &mut Bl
 /// # Errors
 /// `InternalError` when it was changed on disk.
 pub(crate) fn open_md5(
-    key: Option<&CustomerKey>,
+    opener: Option<&Opener>,
     properties: &mut BlobProperties,
 ) -> Result<(), Error> {
-    let (Some(key), ContentMd5::Sealed(sealed)) = (key, &properties.content_md5) else {
+    let (Some(opener), ContentMd5::Sealed(sealed)) = (opener, &properties.content_md5) else {
         return Ok(());
     };
-    let md5 = key.open_md5(sealed).ok_or_else(|| {
-        tracing::error!("the stored Content-MD5 of a blob is damaged or was changed");
+    let md5 = opener.key.open_md5(sealed);
+    let md5 = md5.ok_or_else(|| {
+        opener.refuse(Fault::Md5NotAuthentic);
         Error::from(ErrorCode::InternalError)
     })?;
     properties.content_md5 = ContentMd5::Plain(md5);
@@ -98,6 +100,7 @@ pub(crate) fn open_md5(
 #[derive(Clone, Debug)]
 pub(crate) struct Opener {
     key: CustomerKey,
+    account: AccountName,
     container: String,
     blob: String,
     /// Counts what was not authentic.
@@ -106,23 +109,22 @@ pub(crate) struct Opener {
 
 impl Opener {
     /// For the blob of this path.
-    pub(crate) fn new(key: &CustomerKey, path: &BlobPath, not_authentic: Counter) -> Self {
+    pub(crate) fn new(
+        key: &CustomerKey,
+        (account, path): (&AccountName, &BlobPath),
+        not_authentic: Counter,
+    ) -> Self {
         let container = path.container.as_str().to_owned();
         let blob = path.blob.as_str().to_owned();
-        Self { key: key.clone(), container, blob, not_authentic }
-    }
-
-    /// The key of the request.
-    pub(crate) const fn key(&self) -> &CustomerKey {
-        &self.key
+        Self { key: key.clone(), account: account.clone(), container, blob, not_authentic }
     }
 
     /// The log line carries the id of the request.
-    fn refuse(&self, extent: Option<ExtentId>) -> Fault {
+    fn refuse(&self, fault: Fault) -> Fault {
         self.not_authentic.inc();
-        let (container, blob) = (&self.container, &self.blob);
-        let fault = Fault::NotAuthentic(extent);
-        tracing::error!(container, ?blob, %fault, "content under a customer's key is not served");
+        let (account, container, blob) = (&self.account, &self.container, &self.blob);
+        let what = "content under a customer's key is not served";
+        tracing::error!(%account, container, ?blob, %fault, "{what}");
         fault
     }
 }
@@ -141,6 +143,9 @@ pub(crate) enum Fault {
         .0.map_or("a row".to_owned(), |extent| format!("extent {extent}"))
     )]
     NotAuthentic(Option<ExtentId>),
+    /// Its MD5 is not what was stored.
+    #[error("the Content-MD5 in a row is damaged or was changed")]
+    Md5NotAuthentic,
 }
 
 /// Reads a piece, decrypted and, but for content of earlier releases, verified.
@@ -166,7 +171,7 @@ pub(crate) async fn fetch(
             let cipher = opener.key.chunks(seal, *len).ok_or(Fault::Locked)?;
             let sealed = stored(capacity, piece).await?;
             let plain = cipher.open(range, &sealed);
-            Ok(vec![plain.ok_or_else(|| opener.refuse(piece.extent()))?])
+            Ok(vec![plain.ok_or_else(|| opener.refuse(Fault::NotAuthentic(piece.extent())))?])
         }
         Piece::Inline(_) | Piece::Stored { .. } | Piece::Zeros(_) => stored(capacity, piece).await,
     }

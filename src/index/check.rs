@@ -1,5 +1,5 @@
-//! The check of a stopped store: every row decodes, every byte they name is there and is what was ingested, and the rows
-//! of each blob agree with each other.
+//! The check of a stopped store: every row decodes, every byte they name is there and is what was
+//! ingested, and the rows of each blob agree with each other.
 
 mod affected;
 mod committed;
@@ -102,8 +102,8 @@ struct LayerEnds {
     layer: u64,
     /// The end of the last span.
     all: u64,
-    /// The end of the last span with bytes. One without, which hides an older layer, may lie beyond the blob's end: were
-    /// the blob longer again, it would show zeros there.
+    /// The end of the last span with bytes. One without, which hides an older layer, may lie beyond
+    /// the blob's end: were the blob longer again, it would show zeros there.
     bytes: u64,
 }
 

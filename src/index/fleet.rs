@@ -60,7 +60,7 @@ use crate::types::PartitionId;
 use crate::types::RoutingKey;
 
 pub use change::{CHILDREN_MAX, ChangeError, Changed};
-pub use cut::ConsistentCut;
+pub use cut::{ConsistentCut, CutError};
 pub use status::{ChangeEvent, ChangeKind, PartitionStatus};
 
 /// All hosts of one process.

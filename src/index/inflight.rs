@@ -1,5 +1,6 @@
-//! What reclaim must leave alone: bytes that running requests may still read, have stored but not yet committed,
-//! or have looked up to name once more; and changes that may still add rows to a deleted container.
+//! What reclaim must leave alone: bytes that running requests may still read, have stored but not
+//! yet committed, or have looked up to name once more; and changes that may still add rows to a
+//! deleted container.
 
 mod changes;
 mod copies;
@@ -37,8 +38,8 @@ struct State {
 }
 
 impl InFlight {
-    /// Notes a write before its first byte goes to `extent`; until the guard is dropped, the audit leaves the extent
-    /// alone.
+    /// Notes a write before its first byte goes to `extent`; until the guard is dropped, the audit
+    /// leaves the extent alone.
     #[must_use]
     pub fn write(&self, extent: ExtentId) -> WriteGuard {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);

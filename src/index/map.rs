@@ -90,7 +90,8 @@ fn whole<T: DeserializeOwned>(bytes: &[u8]) -> Option<T> {
     }
 }
 
-/// All partitions, for routing. Maps go stale: then the owner refuses and the router reads a new one (I15).
+/// All partitions, for routing. Maps go stale: then the owner refuses and the router reads a new
+/// one (I15).
 #[derive(Clone, Debug, Default)]
 pub struct PartitionMap {
     /// Sorted by lower bound, stripes of one range by number.
@@ -121,8 +122,8 @@ impl PartitionMap {
     /// Reads the map of the coordinator.
     ///
     /// # Errors
-    /// [`Error::Unavailable`]; [`Error::Corrupt`] when it is not a map of the whole key space (I5), which an empty one
-    /// is not.
+    /// [`Error::Unavailable`]; [`Error::Corrupt`] when it is not a map of the whole key space (I5),
+    /// which an empty one is not.
     pub async fn load(coordinator: &dyn Coordinator) -> Result<Self, Error> {
         Ok(Self::load_at(coordinator).await?.0)
     }

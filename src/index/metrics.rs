@@ -39,6 +39,7 @@ struct Counters {
     merge_pause: Histogram,
     move_pause: Histogram,
     shared_dropped: Counter,
+    release_failures: Counter,
     load: LoadMetrics,
 }
 
@@ -64,6 +65,7 @@ impl Default for Metrics {
             merge_pause: pauses(),
             move_pause: pauses(),
             shared_dropped: Counter::default(),
+            release_failures: Counter::default(),
             load: LoadMetrics::default(),
         }))
     }
@@ -100,6 +102,9 @@ impl Metrics {
         index.register("move_pause_seconds", pause, c.move_pause.clone());
         let dropped = "Bytes of shared content that rows stopped naming";
         index.register("shared_dropped_bytes", dropped, c.shared_dropped.clone());
+        let failures =
+            "Failed tries to release a log or run that a partition does not use any more";
+        index.register("release_failures", failures, c.release_failures.clone());
         c.load.register(index);
     }
 
@@ -115,6 +120,16 @@ impl Metrics {
 
     pub(crate) fn log_bytes(&self, bytes: usize) {
         self.0.log_bytes.inc_by(u64::try_from(bytes).unwrap_or(u64::MAX));
+    }
+
+    pub(crate) fn release_failed(&self) {
+        self.0.release_failures.inc();
+    }
+
+    /// How often a log or run could not be released.
+    #[cfg(test)]
+    pub(crate) fn release_failures(&self) -> u64 {
+        self.0.release_failures.get()
     }
 
     pub(crate) fn shared_dropped(&self, bytes: u64) {

@@ -43,8 +43,11 @@ pub use api::{
     FillLayer, PageRange, PageRanges, PageSpan, PagesWritten, ReadPages, SequenceAction,
     SequenceBounds, SharePages, SharedPages, UpdatePages, WritePages,
 };
-pub use engine::{Config, CutPartition, ExtentIds, ExtentRecord, Offline, Parts, open_offline};
-pub use fleet::{CHILDREN_MAX, ChangeError, Changed, ConsistentCut, Fleet};
+pub use engine::open_offline;
+pub use engine::{
+    Config, CutPartition, ExtentIds, ExtentRecord, KeptExtents, Loaded, Offline, Parts,
+};
+pub use fleet::{CHILDREN_MAX, ChangeError, Changed, ConsistentCut, CutError, Fleet};
 pub use fleet::{ChangeEvent, ChangeKind, PartitionStatus};
 pub use inflight::{InFlight, ReadGuard};
 pub use load::{Class, Counts, Load};

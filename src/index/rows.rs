@@ -27,7 +27,8 @@ pub enum Family {
     Layout = 3,
     /// What to free.
     Garbage = 4,
-    /// What is yet to be done about a blob outside its partition: tag index changes, pending copies.
+    /// What is yet to be done about a blob outside its partition: tag index changes, pending
+    /// copies.
     Work = 5,
 }
 
@@ -129,7 +130,8 @@ pub trait Rows: Send + Sync {
 pub struct RowBatch {
     /// Puts and deletes (`None`), later ones win.
     pub changes: Vec<(Family, Bytes, Option<Bytes>)>,
-    /// Bytes of shared content that a row stops naming: only the audit can tell whether another one does.
+    /// Bytes of shared content that a row stops naming: only the audit can tell whether another one
+    /// does.
     pub shared_dropped: u64,
     /// Whether to commit even without changes.
     pub must_commit: bool,
@@ -147,7 +149,8 @@ impl RowBatch {
     }
 }
 
-/// What the rows mean: turns requests into row changes and answers. The engine calls it and knows nothing else.
+/// What the rows mean: turns requests into row changes and answers. The engine calls it and knows
+/// nothing else.
 #[async_trait]
 pub trait Machine: Send + Sync + Debug {
     /// Carries out `write` against `view` by adding row changes to `out`. After an error nothing of
@@ -167,8 +170,8 @@ pub trait Machine: Send + Sync + Debug {
         out: &mut RowBatch,
     ) -> Result<WriteReply, Error>;
 
-    /// Answers `read` from `view`, which holds the rows of `range`, durable ones only. Leases and tiers are shown as they
-    /// are at `now`.
+    /// Answers `read` from `view`, which holds the rows of `range`, durable ones only. Leases and
+    /// tiers are shown as they are at `now`.
     ///
     /// # Errors
     /// The refusal; [`Error::Corrupt`], [`Error::Unavailable`] from the rows.

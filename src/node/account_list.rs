@@ -120,11 +120,7 @@ impl AccountList {
         ranges: &[KeyRange],
         accounts: &Accounts,
     ) -> Result<Vec<Unread>, NodeError> {
-        let mut found = AccountRows::default();
-        for range in ranges {
-            found.read(&self.router, range).await?;
-        }
-        let AccountRows { rows, mut unread } = found;
+        let AccountRows { rows, mut unread } = AccountRows::read(&self.router, ranges).await?;
         for config in &self.configured {
             let key = RoutingKey::account(config.name());
             let is_in = |range: &KeyRange| range.contains(key.as_bytes());

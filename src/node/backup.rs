@@ -12,13 +12,17 @@
 //! 6. `copy.rs`: what the store no longer has is removed, and data is copied.
 //! 7. `marks.rs`: `backup.json` is written and the mark is removed, durably.
 //!
+//! The node gives a backup up when its directory does not answer (`attempt.rs`).
+//!
 //! A restore does the same from a backup to a new directory.
 
+mod attempt;
 mod copy;
 mod error;
 mod marks;
 mod rows;
 mod source;
+mod watched_disk;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -34,11 +38,13 @@ use super::master_key;
 use super::storage::Storage;
 use super::storage::open_disk;
 
+pub use attempt::{Attempt, GIVE_UP_AFTER};
 pub use error::BackupError;
 pub use marks::{Mark, Summary, refuse_marked};
 pub use source::Source;
 
 use copy::Pace;
+use watched_disk::WatchedDisk;
 
 /// The progress of a backup.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -64,8 +70,32 @@ pub async fn backup(
     env: &Env,
     progress: Progress,
 ) -> Result<Summary, BackupError> {
+    let attempt = Attempt::new(Arc::clone(&env.clock));
+    backup_unless_given_up(from, to, env, (progress, attempt)).await
+}
+
+/// [`backup`], unless the node gives it up.
+///
+/// # Errors
+/// As of [`backup`].
+pub async fn backup_unless_given_up(
+    from: &Source,
+    to: &Path,
+    env: &Env,
+    (progress, attempt): (Progress, Arc<Attempt>),
+) -> Result<Summary, BackupError> {
     let summary = Summary::new(from, env).await?;
-    make(from, (to, Mark::Backup), env, (Pace::of(from), progress), summary).await
+    let how = How { pace: Pace::of(from), progress, attempt: Arc::clone(&attempt) };
+    let made = make(from, (to, Mark::Backup), env, how, summary).await;
+    // Calls that are not made any more look like failures of the directory.
+    made.map_err(|error| if attempt.is_given_up() { BackupError::GivenUp } else { error })
+}
+
+/// How something is copied.
+struct How {
+    pace: Pace,
+    progress: Progress,
+    attempt: Arc<Attempt>,
 }
 
 /// Makes a directory what the mark says. It is locked until it is complete.
@@ -73,19 +103,27 @@ async fn make(
     from: &Source,
     (to, mark): (&Path, Mark),
     env: &Env,
-    how: (Pace, Progress),
+    how: How,
     summary: Summary,
 ) -> Result<Summary, BackupError> {
+    let attempt = Arc::clone(&how.attempt);
     // Before it is locked: a lock leaves a file in a directory that is something else.
     marks::may_become(to, mark, &summary)?;
+    attempt.go_on()?;
     let own = Env { tasks: Tasks::new().reporting_to(&env.tasks), ..env.clone() };
     let lock = open_disk(to, &own)?;
-    let contents = from.contents(env).await?;
-    marks::begin(to, mark, &summary)?;
-    let step = copy::copy(from, &contents, (to, Arc::clone(&lock), own), how).await?;
+    let contents = from.contents(env, &attempt).await?;
+    marks::begin((to, mark), &summary, &attempt)?;
+    let disk = if from.is_served() {
+        WatchedDisk::over(Arc::clone(&lock), Arc::clone(&attempt), own.tasks.clone())
+    } else {
+        Arc::clone(&lock)
+    };
+    let step = copy::copy(from, &contents, (to, disk, own), how).await?;
     let (extents, copied_bytes) = (step.extents_total, step.copied_bytes);
     let summary = Summary { extents, copied_bytes, ..summary };
-    marks::end(to, mark, &summary)?;
+    attempt.let_go()?;
+    marks::end((to, mark), &summary, &attempt)?;
     drop(lock);
     Ok(summary)
 }
@@ -107,7 +145,9 @@ pub async fn restore(
         let opened = master_key::open_for_check(key, storage.coordinator.as_ref()).await;
         opened.map_err(NodeError::from)?;
         let from = Source::restored(&storage);
-        make(&from, (to, Mark::Restore), env, (Pace::Restore, progress), summary).await
+        let attempt = Attempt::new(Arc::clone(&env.clock));
+        let how = How { pace: Pace::Restore, progress, attempt };
+        make(&from, (to, Mark::Restore), env, how, summary).await
     };
     let restored = restored.await;
     storage.capacity.shutdown().await;

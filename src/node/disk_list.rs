@@ -109,15 +109,21 @@ pub fn check(data: &[PathBuf]) -> Result<(), NodeError> {
 /// # Errors
 /// As [`disks::check`].
 pub async fn check_remembered(data: &[PathBuf], env: &Env) -> Result<(), NodeError> {
-    if data.iter().any(|path| place(path).is_none()) {
+    let numbers: Vec<_> = data.iter().map(|path| number_of(path)).collect();
+    if numbers.iter().any(Option::is_none) {
         return Ok(());
     }
     let Ok(coordinator) = storage::coordinator_copy(data, env).await else { return Ok(()) };
     let given = Given { data, add: &[], without: &[] };
-    match disks::check(&coordinator, given).await {
+    match disks::check(&coordinator, given, &numbers).await {
         Err(NodeError::CoordinatorFailed(_)) | Ok(_) => Ok(()),
         Err(error) => Err(error),
     }
+}
+
+/// The number that a directory's `format` file gives the disk.
+pub(super) fn number_of(path: &Path) -> Option<usize> {
+    place(path).map(|Place { number, .. }| number)
 }
 
 fn place(path: &Path) -> Option<Place> {

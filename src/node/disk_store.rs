@@ -17,6 +17,7 @@ use crate::coordinator::Coordinator;
 use crate::env::Env;
 use crate::index::Fleet;
 
+use super::disk_list;
 use super::disks;
 use super::disks::Known;
 use super::disks::State;
@@ -110,10 +111,7 @@ impl NodeDisks {
 
     /// Refuses to change the first disk and poisoned disks.
     fn refuse(&self, known: &Known, info: &DiskInfo) -> Result<(), DiskRefusal> {
-        let is_first = self.data.first().is_some_and(|first| {
-            disks::number_of(first).is_some_and(|number| number == info.number)
-        });
-        if is_first {
+        if info.disk == 0 {
             return Err(DiskRefusal::First(known.path.clone()));
         }
         if info.poisoned {
@@ -220,7 +218,7 @@ impl DiskControl for NodeDisks {
         let disks = self.capacity.disks();
         let numbers: Vec<usize> = disks.iter().map(|info| info.number).collect();
         for path in &self.data {
-            let number = disks::number_of(path);
+            let number = disk_list::number_of(path);
             if number.is_some_and(|number| !numbers.contains(&number)) {
                 let number = number.unwrap_or_default();
                 lines.push(format!("disk {number}: out of service; see the log of the start"));

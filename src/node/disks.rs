@@ -10,8 +10,6 @@ use bytes::Bytes;
 use serde::Deserialize;
 use serde::Serialize;
 
-use crate::capacity::FORMAT_FILE;
-use crate::capacity::OpenError;
 use crate::coordinator;
 use crate::coordinator::Coordinator;
 use crate::coordinator::Op;
@@ -77,21 +75,22 @@ pub struct Absent {
     pub without: bool,
 }
 
+/// The numbers that the disks of a start have in the store, in the order of its directories. `None`:
+/// the disk is no part of a store yet.
+pub type Numbers = [Option<usize>];
+
 /// Refuses directories that are not those of the store's disks: a missing one unless it is done
 /// without, an empty one in the place of a disk, a removed one, and a new one that is not to be
 /// added.
 ///
 /// # Errors
 /// [`NodeError::DiskMissing`], [`NodeError::DiskEmpty`], [`NodeError::DiskUnknown`],
-/// [`NodeError::DiskRemoved`], [`NodeError::DiskNotKnown`]; [`NodeError::Capacity`] for a damaged
-/// `format` file; [`NodeError::CoordinatorFailed`].
-pub async fn check(coordinator: &dyn Coordinator, given: Given<'_>) -> Result<Absent, NodeError> {
-    for (disk, path) in given.data.iter().enumerate() {
-        if path.join(FORMAT_FILE).is_file() && number_of(path).is_none() {
-            let (path, error) = (path.display().to_string(), OpenError::FormatDamaged { disk });
-            return Err(NodeError::Capacity { path, error });
-        }
-    }
+/// [`NodeError::DiskRemoved`], [`NodeError::DiskNotKnown`]; [`NodeError::CoordinatorFailed`].
+pub async fn check(
+    coordinator: &dyn Coordinator,
+    given: Given<'_>,
+    numbers: &Numbers,
+) -> Result<Absent, NodeError> {
     let known = read(coordinator).await?;
     let is_known = |path: &PathBuf| known.iter().any(|disk| is_at(disk, path) && is_used(disk));
     if let Some(path) = given.without.iter().find(|path| !known.is_empty() && !is_known(path)) {
@@ -99,7 +98,6 @@ pub async fn check(coordinator: &dyn Coordinator, given: Given<'_>) -> Result<Ab
             known.iter().filter(|disk| is_used(disk)).map(|disk| disk.path.as_str()).collect();
         return Err(NodeError::DiskNotKnown { path: path.clone(), known: known.join(", ") });
     }
-    let numbers: Vec<Option<usize>> = given.data.iter().map(|path| number_of(path)).collect();
     let mut absent = Absent::default();
     for disk in known.iter().filter(|disk| !is_used(disk)) {
         let at = numbers.iter().position(|number| number.is_some() && *number == disk.number);
@@ -116,15 +114,21 @@ pub async fn check(coordinator: &dyn Coordinator, given: Given<'_>) -> Result<Ab
             // A list of version 1: directories count by their place.
             None => place < given.data.len(),
         };
-        if given.without.iter().any(|path| is_at(disk, path)) && !is_given_at(disk, given.data) {
+        // By its path only where the number is unknown, in a list of version 1.
+        let is_here = match disk.number {
+            Some(_) => is_given,
+            None => given.data.iter().any(|path| is_at(disk, path)),
+        };
+        if given.without.iter().any(|path| is_at(disk, path)) && !is_here {
             absent.numbers.insert(disk.number.unwrap_or(place));
             absent.without = true;
         } else if !is_given {
             missing.push(disk.path.as_str());
         }
     }
-    let is_new = |path: &&PathBuf| !path.join(FORMAT_FILE).is_file();
-    let new: Vec<&PathBuf> = given.data.iter().filter(is_new).collect();
+    let each = given.data.iter().zip(numbers);
+    let new: Vec<&PathBuf> =
+        each.filter(|(_, number)| number.is_none()).map(|(path, _)| path).collect();
     let present = given.data.len() - new.len() + usize::from(absent.without);
     match new.first() {
         Some(path) if !missing.is_empty() || present < used.len().min(1) => {
@@ -149,11 +153,14 @@ pub async fn check(coordinator: &dyn Coordinator, given: Given<'_>) -> Result<Ab
 ///
 /// # Errors
 /// [`NodeError::CoordinatorFailed`].
-pub async fn remember(coordinator: &dyn Coordinator, given: Given<'_>) -> Result<(), NodeError> {
+pub async fn remember(
+    coordinator: &dyn Coordinator,
+    given: Given<'_>,
+    numbers: &Numbers,
+) -> Result<(), NodeError> {
     let known = read(coordinator).await?;
     let mut now: Vec<Known> = Vec::new();
-    for path in given.data {
-        let number = number_of(path);
+    for (path, &number) in given.data.iter().zip(numbers) {
         let before = known.iter().find(|disk| disk.number.is_some() && disk.number == number);
         let state = before.map_or(State::InUse, |disk| disk.state);
         now.push(Known { path: absolute(path).display().to_string(), number, state });
@@ -223,29 +230,12 @@ fn parse(value: &[u8]) -> Result<Vec<Known>, String> {
     serde_json::from_slice::<Stored>(value).map(|stored| stored.disks).map_err(text)
 }
 
-/// The number that a directory's `format` file gives the disk.
-pub(super) fn number_of(path: &Path) -> Option<usize> {
-    #[derive(Deserialize)]
-    struct Format {
-        number: usize,
-    }
-    let text = std::fs::read_to_string(path.join(FORMAT_FILE)).ok()?;
-    serde_json::from_str(&text).ok().map(|Format { number }| number)
-}
-
 fn is_used(disk: &Known) -> bool {
     disk.state != State::Removed
 }
 
 fn is_at(disk: &Known, path: &Path) -> bool {
     same(Path::new(&disk.path), path)
-}
-
-fn is_given_at(disk: &Known, data: &[PathBuf]) -> bool {
-    match disk.number {
-        Some(number) => data.iter().any(|path| number_of(path) == Some(number)),
-        None => data.iter().any(|path| is_at(disk, path)),
-    }
 }
 
 /// Whether two paths are written differently and name the same place, as far as can be told without

@@ -156,7 +156,7 @@ pub enum NodeError {
         error: OpenError,
     },
     /// The coordinator's file cannot be opened.
-    #[error("{path}: {error}; make it readable for this user, or restore it from a backup")]
+    #[error("{path}: {error}; {}", coordinator_advice(error))]
     Coordinator {
         /// The file.
         path: PathBuf,
@@ -262,6 +262,14 @@ impl NodeError {
 }
 
 /// What to do about a data directory.
+fn coordinator_advice(error: &coordinator::Error) -> &'static str {
+    if error.is_full() {
+        "make room on its disk"
+    } else {
+        "make it readable for this user, or restore it from a backup"
+    }
+}
+
 const fn data_advice(error: &DiskError) -> &'static str {
     match error {
         DiskError::Locked { .. } => "stop it first, or give another directory with --data",
@@ -278,5 +286,22 @@ fn advice(error: &io::Error, flag: &str, by: Option<&str>) -> String {
         format!("{by} has this port: stop it, or give another one with {flag}")
     } else {
         format!("give another address with {flag}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn full_disk_of_the_coordinator_is_no_reason_to_restore_its_file() {
+        let told = |reason: coordinator::Reason| {
+            let error = coordinator::Error::Unavailable { reason };
+            NodeError::Coordinator { path: "/data/coordinator.redb".into(), error }.to_string()
+        };
+        let full = told(coordinator::Reason::full("its disk is full".into()));
+        assert!(full.starts_with("/data/coordinator.redb: "), "{full}");
+        assert!(full.contains("make room") && !full.contains("backup"), "{full}");
+        assert!(told("permission denied".into()).contains("restore it from a backup"));
     }
 }

@@ -7,9 +7,9 @@
 //!    `oidc.rs`: issuers of bearer tokens;
 //! 3. `open_files.rs`: as many as are allowed; `listeners.rs`: both ports are taken before data is
 //!    touched;
-//! 4. `storage.rs`: disks, extents, coordinator are opened and recovered; `disks.rs` misses a
-//!    forgotten one and adds none unasked; `master_key.rs`: the key ring of the store's secrets;
-//!    `reseal.rs`: those of before are sealed;
+//! 4. `storage.rs`: the disks are opened; `start.rs`: they are recovered, and the coordinator is
+//!    opened, as in the simulation too; `disks.rs` misses a forgotten disk and adds none unasked;
+//!    `master_key.rs`: the key ring of the store's secrets; `reseal.rs`: those of before are sealed;
 //! 5. `account_list.rs`: the accounts, as far as their rows can be read;
 //!    `tls.rs`: the certificate; `assembly.rs`: index, router, write pool, reclaim, as the
 //!    simulation has them too; `roles.rs`: the front end on top;
@@ -75,6 +75,7 @@ pub mod sas;
 pub mod serve;
 pub mod signals;
 pub mod size;
+pub mod start;
 pub mod storage;
 pub mod switch;
 #[cfg(test)]

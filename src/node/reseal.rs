@@ -44,8 +44,7 @@ pub struct Resealed {
 /// [`NodeError::Secret`] for a secret under a key that the ring lacks, [`NodeError::Index`].
 pub async fn reseal(router: &Router, secrets: &Secrets) -> Result<Resealed, NodeError> {
     let mut done = Resealed::default();
-    let mut found = AccountRows::default();
-    found.read(router, &AccountRows::table()).await?;
+    let found = AccountRows::read(router, &[AccountRows::table()]).await?;
     for unread in &found.unread {
         let partition = unread.partition;
         tracing::warn!(%partition, "secrets are sealed later: those of {unread}");

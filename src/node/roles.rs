@@ -188,9 +188,9 @@ impl Roles {
 
     /// Backups of the store.
     #[must_use]
-    pub fn backups(&self, storage: &Storage, env: &Env) -> NodeBackups {
+    pub fn backups(&self, storage: &Storage, env: &Env, registry: &mut Registry) -> NodeBackups {
         let source = Source::serving(storage, self.fleet(), self.inflight.clone());
-        NodeBackups::new(source, env.clone())
+        NodeBackups::new(source, env.clone()).registered(registry)
     }
 
     /// The master keys, as the admin listener shows and rotates them.

@@ -46,8 +46,9 @@ pub struct SasArgs {
     /// CONTAINER or CONTAINER/BLOB; none for the whole account
     #[arg(value_name = "PATH")]
     pub path: Option<String>,
-    /// What may be done: letters of r read, a add, c create, w write, d delete, x delete a version, y delete for good,
-    /// l list, t tags, f find by tags, i immutability [default: r; none with --policy]
+    /// What may be done: letters of r read, a add, c create, w write, d delete, x delete a version,
+    /// y delete for good, l list, t tags, f find by tags, i immutability [default: r; none with
+    /// --policy]
     #[arg(long, short = 'p', value_name = "LETTERS")]
     pub permissions: Option<String>,
     /// Until when: a time such as 2030-01-31T12:00:00Z, or from now on: 90s, 30m, 8h, 7d [default:

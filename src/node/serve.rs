@@ -136,7 +136,7 @@ impl Node {
         let key_ring = master_key::open(&config.master_key_file, coordinator, is_new, now).await?;
         let plain = key_ring.plain;
         let secrets = Secrets::new(key_ring.ring, Arc::clone(&env.rand));
-        let with = (&secrets, registry, &audit_log);
+        let with = (&secrets, &mut *registry, &audit_log);
         let roles = Roles::start(config, &env, &storage, (blob, secure), with).await?;
         if plain {
             roles.erase_plain_secrets(&storage, &secrets);
@@ -144,7 +144,7 @@ impl Node {
         let parts = (Arc::clone(&storage.capacity), Arc::clone(&storage.coordinator));
         let disks = NodeDisks::start(&config.data, parts, roles.fleet(), env.clone()).await?;
         admin.disks.set(Arc::new(disks)).expect("set once");
-        let backups = roles.backups(&storage, &env);
+        let backups = roles.backups(&storage, &env, registry);
         admin.backups.set(Arc::new(backups)).expect("set once");
         admin.registry.set(all).expect("set once");
         let keys = roles.keys(&config.master_key_file, secrets.clone());

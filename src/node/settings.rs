@@ -165,8 +165,8 @@ pub struct Settings {
     /// Requests a second of one account, beyond which it gets 503; 0 is no limit [default: 0]
     #[arg(long, value_name = "N", env = "BLOCKYARD_ACCOUNT_REQUESTS_PER_SECOND")]
     pub account_requests_per_second: Option<u32>,
-    /// Server that blobs may be copied from though its address is not public: host.example, *.example, 10.0.0.0/8 or *;
-    /// repeat for more
+    /// Server that blobs may be copied from though its address is not public: host.example,
+    /// *.example, 10.0.0.0/8 or *; repeat for more
     #[arg(
         long,
         value_name = "PATTERN",

@@ -4,7 +4,8 @@ use std::path::Path;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::capacity::Capacity;
+use async_trait::async_trait;
+
 use crate::capacity::CapacityConfig;
 use crate::capacity::CapacityMetrics;
 use crate::capacity::CapacityNode;
@@ -22,6 +23,8 @@ use super::backup;
 use super::config::Config;
 use super::disks::Given;
 use super::error::NodeError;
+use super::start::CoordinatorPlace;
+use super::start::Start;
 
 /// What a node keeps.
 #[derive(Debug)]
@@ -116,7 +119,7 @@ impl Storage {
     async fn open_with(
         given: Given<'_>,
         env: &Env,
-        mut config: CapacityConfig,
+        config: CapacityConfig,
         (metrics, purpose): (CapacityMetrics, Use),
     ) -> Result<Self, NodeError> {
         let data = given.data;
@@ -125,26 +128,8 @@ impl Storage {
             disks.push(open_disk(path, env)?);
         }
         let file = data.first().expect("checked: a data directory").join(FILE_NAME);
-        let fresh = !file.exists();
-        let mut coordinator = None;
-        if !fresh {
-            let opened = open_coordinator(&file, env, purpose).await?;
-            let absent = super::disks::check(&opened, given).await?;
-            (config.absent, config.without) = (absent.numbers, absent.without);
-            coordinator = Some(opened);
-        }
-        let opened = CapacityNode::open(disks, env.clone(), config, metrics).await;
-        let capacity = opened.map_err(|error| open_failed(data, error))?;
-        if fresh && !capacity.extents().await.is_empty() {
-            capacity.shutdown().await;
-            return Err(NodeError::CoordinatorMissing { path: file });
-        }
-        let coordinator = match coordinator {
-            Some(opened) => opened,
-            None => open_coordinator(&file, env, purpose).await?,
-        };
-        super::disks::remember(&coordinator, given).await?;
-        Ok(Self { capacity, coordinator: Arc::new(coordinator) })
+        let place = FilePlace { path: file, env: env.clone(), purpose };
+        Start { given, disks, env: env.clone(), config, metrics }.open(&place).await
     }
 }
 
@@ -173,6 +158,29 @@ pub(super) async fn coordinator_copy(
 enum Use {
     Serve,
     Check,
+}
+
+/// The coordinator's file in the first data directory.
+#[derive(Debug)]
+struct FilePlace {
+    path: PathBuf,
+    env: Env,
+    purpose: Use,
+}
+
+#[async_trait]
+impl CoordinatorPlace for FilePlace {
+    fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn is_made(&self) -> bool {
+        self.path.exists()
+    }
+
+    async fn open(&self) -> Result<Arc<dyn Coordinator>, NodeError> {
+        Ok(Arc::new(open_coordinator(&self.path, &self.env, self.purpose).await?))
+    }
 }
 
 async fn open_coordinator(

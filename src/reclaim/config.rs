@@ -34,8 +34,8 @@ pub struct ReclaimConfig {
     /// A deleted container is purged once more when this has passed and all requests that may have
     /// found it have ended. Default 10 s.
     pub purge_again_after: Duration,
-    /// From start to the first audit, and from one that failed to the next; doubled with each further
-    /// failure. Default 1 minute.
+    /// From start to the first audit. From one that failed to the next it is twice as long, doubled
+    /// with each further failure, up to `audit_every`. Default 1 minute.
     pub audit_delay: Duration,
     /// From one audit to the next. Default 1 day.
     pub audit_every: Duration,

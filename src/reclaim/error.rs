@@ -11,7 +11,8 @@ use crate::index;
 /// What ended a step.
 #[derive(Clone, Debug, ThisError)]
 pub enum Error {
-    /// A partition refused or failed; [`index::Error::WrongPartition`] means that the map changed meanwhile.
+    /// A partition refused or failed; [`index::Error::WrongPartition`] means that the map changed
+    /// meanwhile.
     #[error("index: {0}")]
     Index(#[from] index::Error),
     /// Capacity failed.

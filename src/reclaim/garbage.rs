@@ -89,8 +89,9 @@ fn is_free(reclaim: &Reclaim, met: &Met, row: &GarbageRow) -> bool {
     }
 }
 
-/// Whether what was committed at `since` is older than the grace. Commit times never go back, the clock may: what is from
-/// the future was committed before that, nobody knows how long ago, and must not wait for that time to come again.
+/// Whether what was committed at `since` is older than the grace. Commit times never go back, the
+/// clock may: what is from the future was committed before that, nobody knows how long ago, and
+/// must not wait for that time to come again.
 pub(super) fn is_old(since: Timestamp, grace: Duration, now: Timestamp) -> bool {
     since.plus(grace) <= now || now.plus(grace) < since
 }

@@ -8,8 +8,8 @@
 //!    rows of deleted containers, twice · `tags.rs` brings the tag index up to changes that a crash
 //!    left out · 5. `audit.rs` frees what no row names at all (bytes of a crash between append and
 //!    commit, frees forgotten with a lost catalog) by holding extents against a walk of every row
-//!    (`walk.rs`, `live.rs`), in rounds whose cursor survives a restart (`cursor.rs`, ADR 0026) · 6. `verify.rs` reports logs and runs that no record has or that are
-//!    missing.
+//!    (`walk.rs`, `live.rs`), in rounds whose cursor survives a restart (`cursor.rs`, ADR 0026) ·
+//!    6. `verify.rs` reports logs and runs that no record has or that are missing.
 //!
 //! Invariants: nothing referred to is ever freed (I10): any error, and any partition that cannot
 //! prove that it still commits, ends an audit before it frees. Everything unreferenced is freed in

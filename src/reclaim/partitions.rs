@@ -41,7 +41,7 @@ impl Partitions for CoordinatorPartitions {
     }
 
     async fn extents(&self) -> Result<BTreeSet<ExtentId>, Error> {
-        let records = ExtentRecord::load_all(self.0.as_ref()).await?;
+        let records = ExtentRecord::load_all(self.0.as_ref()).await?.whole()?;
         Ok(records.values().flat_map(ExtentRecord::all).collect())
     }
 }

@@ -26,7 +26,8 @@ use crate::types::RoutingKey;
 
 type Dead = (AccountId, ContainerId);
 
-/// Which deleted containers were purged once. Lost at a restart, which only makes the wait start again.
+/// Which deleted containers were purged once. Lost at a restart, which only makes the wait start
+/// again.
 #[derive(Debug, Default)]
 pub(super) struct Purged(BTreeMap<Dead, Once>);
 
@@ -123,7 +124,8 @@ async fn dead_containers(reclaim: &Reclaim, map: &PartitionMap) -> Result<Vec<De
     Ok(all)
 }
 
-/// Removes rows of a container in all partitions it touches; false when `writes` ran out before its end.
+/// Removes rows of a container in all partitions it touches; false when `writes` ran out before its
+/// end.
 async fn remove_rows(
     reclaim: &Reclaim,
     map: &PartitionMap,

@@ -1,4 +1,5 @@
-//! Seals open data extents that hold much garbage, or may: only a sealed extent gives its space back.
+//! Seals open data extents that hold much garbage, or may: only a sealed extent gives its space
+//! back.
 
 use crate::capacity::ExtentInfo;
 use crate::capacity::ExtentKind;
@@ -8,8 +9,8 @@ use crate::reclaim::service::Reclaim;
 /// Garbage that an open extent may keep: one part in so many of its length.
 const SHARE: u64 = 8;
 
-/// Seals what is worth it. Its writer meets a sealed extent at its next append and rolls to a new one, as it does on any
-/// trouble; what it has appended stays.
+/// Seals what is worth it. Its writer meets a sealed extent at its next append and rolls to a new
+/// one, as it does on any trouble; what it has appended stays.
 pub(super) async fn roll(reclaim: &Reclaim) {
     for info in reclaim.capacity.extents().await {
         if !is_wasteful(&info, reclaim.config.open_waste_min) {
@@ -30,11 +31,13 @@ fn is_wasteful(info: &ExtentInfo, waste_min: u64) -> bool {
         && info.freed >= waste_min.max(info.len / SHARE)
 }
 
-/// How often an audit looks whether running writes have left what was sealed for it: ten minutes by default.
+/// How often an audit looks whether running writes have left what was sealed for it: ten minutes by
+/// default.
 const LOOKS_MAX: u32 = 6_000;
 
-/// Seals open data extents before an audit that dropped shared bytes called for: nobody counts which extents those lie in,
-/// and an open one is not audited. Waits a while for the writes that still have bytes in them.
+/// Seals open data extents before an audit that dropped shared bytes called for: nobody counts
+/// which extents those lie in, and an open one is not audited. Waits a while for the writes that
+/// still have bytes in them.
 pub(super) async fn roll_for_audit(reclaim: &Reclaim) {
     let mut sealed = Vec::new();
     for info in reclaim.capacity.extents().await {

@@ -1,5 +1,5 @@
-//! Brings the tag index up to changes of tags that no front end brought in: after a crash between a commit and its index
-//! entries, and for all removals.
+//! Brings the tag index up to changes of tags that no front end brought in: after a crash between a
+//! commit and its index entries, and for all removals.
 
 use std::collections::HashMap;
 
@@ -30,7 +30,8 @@ const ROWS: usize = 64;
 /// Containers listed at once.
 const CONTAINERS: usize = 1_000;
 
-/// Names of containers by id, as far as they were looked up in one pass; `None` for those that are gone.
+/// Names of containers by id, as far as they were looked up in one pass; `None` for those that are
+/// gone.
 #[derive(Debug, Default)]
 pub(super) struct Names(HashMap<(AccountId, ContainerId), Option<ContainerName>>);
 
@@ -123,8 +124,8 @@ fn container_of(blob: &RoutingKey) -> Option<(AccountId, ContainerId)> {
 }
 
 impl Names {
-    /// Rows of containers are found by name, so a name is found by a walk over the account's table: rare, since front ends
-    /// bring in what they commit.
+    /// Rows of containers are found by name, so a name is found by a walk over the account's table:
+    /// rare, since front ends bring in what they commit.
     async fn get(
         &mut self,
         reclaim: &Reclaim,

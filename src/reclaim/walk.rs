@@ -22,8 +22,9 @@ use crate::types::PartitionId;
 /// Stale maps met in a row before a walk is given up.
 const STALE_MAX: u32 = 8;
 
-/// Shows `see` every location that a row names, including all that were committed before the walk began and are still
-/// named when it ends. Each blob is seen as of one instant, so what moves between its rows is not missed.
+/// Shows `see` every location that a row names, including all that were committed before the walk
+/// began and are still named when it ends. Each blob is seen as of one instant, so what moves
+/// between its rows is not missed.
 pub(super) async fn walk(reclaim: &Reclaim, mut see: impl FnMut(&Location)) -> Result<(), Error> {
     let mut map = reclaim.partitions.map().await?;
     let mut position = Bytes::new();
@@ -91,8 +92,9 @@ pub(super) async fn prove_in(
 }
 
 /// Has a partition commit a change that changes nothing. A write of before that was answered
-/// [`index::Error::Unavailable`] may be in the log and come back at a restart, though no read shows it; once the
-/// partition has committed something later, it is decided: either the walk sees it, or it never was.
+/// [`index::Error::Unavailable`] may be in the log and come back at a restart, though no read shows
+/// it; once the partition has committed something later, it is decided: either the walk sees it, or
+/// it never was.
 async fn prove(reclaim: &Reclaim, partition: &PartitionDescriptor) -> Result<(), Error> {
     reclaim.host.write(target(partition), Write::Prove).await?;
     Ok(())

@@ -1,4 +1,5 @@
-//! docs/compatibility.md is made from api-spec/compatibility.json: one source, no deviation is silent.
+//! docs/compatibility.md is made from api-spec/compatibility.json: one source, no deviation is
+//! silent.
 //!
 //! `UPDATE=1 cargo test --test it compatibility` writes the document anew.
 

@@ -129,7 +129,8 @@ fn every_error_code_of_the_table_is_described() {
         .flatten()
         .flatten()
         .collect();
-    // The one goes by another name on the wire, the other is of the web endpoint, which has no operations.
+    // The one goes by another name on the wire, the other is of the web endpoint, which has no
+    // operations.
     let silent = [ErrorCode::NotModified, ErrorCode::WebContentNotFound];
     let missing = ErrorCode::ALL.iter().filter(|code| !described.contains(code.azure()));
     let missing: Vec<_> = missing.filter(|code| !silent.contains(code)).collect();

@@ -26,7 +26,8 @@ const NEIGHBOURS: [(&str, &str); 1] = [("node", "admin")];
 /// Modules without I/O.
 const PURE: [&str; 3] = ["types", "protocol", "auth"];
 
-/// What a line of code names behind `crate::`, or `None` for a group, which would hide names from this test.
+/// What a line of code names behind `crate::`, or `None` for a group, which would hide names from
+/// this test.
 fn named(line: &str) -> Option<Vec<&str>> {
     let code = line.trim_start();
     if code.starts_with("//") {

@@ -12,6 +12,8 @@ use crate::folder::Data;
 use crate::program::Node;
 use crate::program::run;
 use crate::program::words;
+use crate::server::ACCOUNT;
+use crate::server::KEY;
 use crate::wire::Message;
 use crate::wire::Sign;
 use crate::wire::send;
@@ -130,4 +132,83 @@ fn request_for_an_account_that_may_be_out_of_service_is_busy_and_names_no_other(
         }
     }
     assert_eq!(store.node.end("-TERM"), Some(0));
+}
+
+/// Blobs so many that their rows fill several blocks of a run.
+const BLOBS: u64 = 24;
+/// The one whose row is damaged, in a block in the middle.
+const HIT: u64 = 12;
+
+/// A small body lies in the row. Its bytes look random, so a run has them as they are.
+fn small_body(of: u64) -> Vec<u8> {
+    let mut state = of + 1;
+    let numbers = std::iter::repeat_with(|| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state.to_le_bytes()
+    });
+    numbers.take(500).flatten().collect()
+}
+
+fn ask(node: &Node, line: &str, body: Vec<u8>) -> crate::wire::Answer {
+    let message = Message::new(line).header("x-ms-blob-type: BlockBlob").body(body);
+    send(node.blob(), &message).unwrap()
+}
+
+/// Changes a byte of the damaged blob's body in the one run that has it.
+fn damage_run(data: &Path) {
+    const RUN: u8 = 3;
+    let body = small_body(HIT);
+    let mut damaged = 0;
+    for path in extents(data) {
+        let mut bytes = std::fs::read(&path).unwrap();
+        let found = bytes.windows(64).position(|part| part == &body[2_000..2_064]);
+        if let (RUN, Some(at)) = (bytes[6], found) {
+            bytes[at] ^= 1;
+            std::fs::write(&path, bytes).unwrap();
+            damaged += 1;
+        }
+    }
+    assert_eq!(damaged, 1, "runs with the row of blob {HIT}");
+}
+
+/// The ends of the run are whole, so the start does not find it: the first read does.
+#[test]
+fn damaged_block_in_the_middle_of_a_run_is_busy_for_what_needs_it_alone() {
+    let data = Data::new();
+    let account = format!("{ACCOUNT}:{KEY}");
+    let start = || Node::start_with(&[data.path()], &["--account", &account]);
+    let node = start();
+    let made = ask(&node, &format!("PUT /{ACCOUNT}/box?restype=container"), Vec::new());
+    assert_eq!(made.status, 201, "{}", made.text());
+    for number in 0..BLOBS {
+        let line = format!("PUT /{ACCOUNT}/box/blob{number:02}");
+        let put = ask(&node, &line, small_body(number));
+        assert_eq!(put.status, 201, "{}", put.text());
+    }
+    // A merge flushes first.
+    let border = format!("{ACCOUNT}/box/z");
+    let split = command(&node, data.path(), &["partitions", "split", &border, "--json"]);
+    let new: Value = serde_json::from_slice(&split.stdout).unwrap();
+    let new: Vec<String> =
+        new["partitions"].as_array().unwrap().iter().map(Value::to_string).collect();
+    let merge = [&["partitions", "merge"], &*new.iter().map(String::as_str).collect::<Vec<_>>()];
+    let merged = command(&node, data.path(), &merge.concat());
+    assert_eq!(merged.status.code(), Some(0), "{}", words(&merged));
+    assert_eq!(node.end("-TERM"), Some(0));
+
+    damage_run(data.path());
+    let node = start();
+    let of = |number: u64| ask(&node, &format!("GET /{ACCOUNT}/box/blob{number:02}"), Vec::new());
+    let list = format!("GET /{ACCOUNT}/box?restype=container&comp=list");
+    for answer in [ask(&node, &list, Vec::new()), of(HIT)] {
+        assert_eq!((answer.status, answer.header("x-ms-error-code")), (503, "ServerBusy"));
+        assert!(answer.text().contains("<Code>ServerBusy</Code>"), "{}", answer.text());
+        assert!(!answer.text().contains("extent"), "{}", answer.text());
+    }
+    for whole in [0, BLOBS - 1] {
+        assert_eq!((of(whole).status, of(whole).body), (200, small_body(whole)));
+    }
+    assert_eq!(node.end("-TERM"), Some(0));
 }

@@ -38,7 +38,8 @@ fn source_files_are_small() {
     assert!(unlisted.is_empty(), "short enough now, drop from the list: {unlisted:?}");
 }
 
-/// A seed replays a history only when nothing draws from elsewhere: `select!` does unless it says `biased`.
+/// A seed replays a history only when nothing draws from elsewhere: `select!` does unless it says
+/// `biased`.
 #[test]
 fn selects_are_biased() {
     let mut random = Vec::new();

@@ -1,11 +1,13 @@
-//! Splits, merges, moves and takeovers of partitions, model-checked: every interleaving of a small world.
+//! Splits, merges, moves and takeovers of partitions, model-checked: every interleaving of a small
+//! world.
 //!
-//! The world: two keys, two hosts, a coordinator, log extents with a fence. Hosts write, change the map, crash and take over
-//! at any time; an answer of the coordinator may be lost. What is modelled is the protocol of `src/index/engine/change/`
-//! and `recover.rs`, a durable step an action.
+//! The world: two keys, two hosts, a coordinator, log extents with a fence. Hosts write, change the
+//! map, crash and take over at any time; an answer of the coordinator may be lost. What is modelled
+//! is the protocol of `src/index/engine/change/` and `recover.rs`, a durable step an action.
 //!
-//! Checked in every state: the descriptors tile the keys (I5); of every acknowledged write, whoever takes its key over next
-//! finds it (I1, I2, I8); the owner that the coordinator names, when it serves, shows it (I6).
+//! Checked in every state: the descriptors tile the keys (I5); of every acknowledged write, whoever
+//! takes its key over next finds it (I1, I2, I8); the owner that the coordinator names, when it
+//! serves, shows it (I6).
 
 mod steps;
 
@@ -92,7 +94,8 @@ enum Step {
     Split(u8, u8),
     Merge(u8, u8, u8),
     Move(u8, u8, u8),
-    /// The coordinator carries the transaction of a held change out, or refuses it; the host learns of it.
+    /// The coordinator carries the transaction of a held change out, or refuses it; the host learns
+    /// of it.
     Decide(u8, u8),
     /// The same, but the answer is lost: the host stops what it held.
     DecideUnheard(u8, u8),

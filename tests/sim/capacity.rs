@@ -1,4 +1,5 @@
-//! Capacity under work by several writers: what was acknowledged and not freed is there, byte for byte, after anything.
+//! Capacity under work by several writers: what was acknowledged and not freed is there, byte for
+//! byte, after anything.
 
 mod writer;
 
@@ -101,8 +102,9 @@ impl Model {
         }
     }
 
-    /// A creation that failed on one disk and went on elsewhere leaves an empty file on a disk that takes no more writes. It
-    /// shows, with none of what the extent had seen, once the extent itself was removed, by name or with its last payload.
+    /// A creation that failed on one disk and went on elsewhere leaves an empty file on a disk that
+    /// takes no more writes. It shows, with none of what the extent had seen, once the extent
+    /// itself was removed, by name or with its last payload.
     fn is_rest_of_creation(&self, info: &ExtentInfo) -> bool {
         let of_it = |stored: &&Stored| stored.location.extent == info.extent;
         let freed = |stored: &Stored| stored.claim == Claim::Freed;
@@ -133,8 +135,8 @@ pub(crate) fn run(seed: u64, device: Device) -> Run {
     Ok(rig.trace())
 }
 
-/// A failed sync leaves bytes in the cache that the device may not have. What a new process shows of them must still be
-/// there after a power cut.
+/// A failed sync leaves bytes in the cache that the device may not have. What a new process shows
+/// of them must still be there after a power cut.
 pub(crate) fn run_failed_sync(seed: u64) -> Run {
     let draw = Draw::new(seed);
     let mut rig = Rig::new(seed, 1, DISK_BYTES, Device::Honest);
@@ -257,8 +259,9 @@ async fn last_look(
     Ok(())
 }
 
-/// The scrub names every damaged payload. Extents with holes are left out: the catalog of a simulated node forgets
-/// frees at a restart, and a frame whose head is damaged behind a hole may be the rest of a freed one.
+/// The scrub names every damaged payload. Extents with holes are left out: the catalog of a
+/// simulated node forgets frees at a restart, and a frame whose head is damaged behind a hole may
+/// be the rest of a freed one.
 async fn scrub_finds_damage(
     node: &CapacityNode,
     model: &RefCell<Model>,

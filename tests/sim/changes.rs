@@ -97,7 +97,8 @@ impl Client<'_> {
         Marks { mark: self.tag(), tags, tier }
     }
 
-    /// None before the container's row is sure to be there: only then can reclaim bring in what a crash left.
+    /// None before the container's row is sure to be there: only then can reclaim bring in what a
+    /// crash left.
     fn drawn_tags(&self) -> u64 {
         let ready = self.session.model.borrow().container;
         if ready { self.session.draw.between(0, 8) } else { 0 }

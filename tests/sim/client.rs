@@ -1,6 +1,8 @@
-//! One client: changes and reads its own blobs, one request at a time, and races the others for contested names.
+//! One client: changes and reads its own blobs, one request at a time, and races the others for
+//! contested names.
 //!
-//! Here: how a change is sent and answered. What it changes draws `changes.rs` (with `copies.rs`), what it reads
+//! Here: how a change is sent and answered. What it changes draws `changes.rs` (with `copies.rs`),
+//! what it reads
 //! `reads.rs` and `search.rs` check, races are in `contests.rs`.
 
 use std::time::Duration;
@@ -211,7 +213,8 @@ impl Client<'_> {
                 if known.is_some_and(|state| state == State::default()) {
                     break;
                 }
-                // A lease stands in the way, and staged blocks need a blob to be deleted: an empty list drops them.
+                // A lease stands in the way, and staged blocks need a blob to be deleted: an empty
+                // list drops them.
                 let action = LeaseAction::Break { period: Some(Duration::ZERO) };
                 let marks = Marks { mark: self.tag(), ..Marks::default() };
                 for change in [

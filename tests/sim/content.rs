@@ -42,7 +42,8 @@ pub(crate) struct Pages {
     pub(crate) sequence: u64,
     /// By offset; what is not there is zero.
     shown: BTreeMap<u64, Page>,
-    /// Writes that earlier snapshots froze, tag and length: they stay as long as the blob, shown or not (ADR 0010).
+    /// Writes that earlier snapshots froze, tag and length: they stay as long as the blob, shown or
+    /// not (ADR 0010).
     frozen: BTreeMap<u64, u64>,
 }
 

@@ -1,4 +1,5 @@
-//! What all clients change at once: names that one of them creates, and an append blob that all of them write to.
+//! What all clients change at once: names that one of them creates, and an append blob that all of
+//! them write to.
 
 use std::collections::BTreeMap;
 
@@ -153,7 +154,8 @@ impl Client<'_> {
         self.check_log(&contests).await
     }
 
-    /// Every append that was answered is where the answer said, every other at most once, and nothing else.
+    /// Every append that was answered is where the answer said, every other at most once, and
+    /// nothing else.
     async fn check_log(&self, contests: &Contests) -> Result<(), Violation> {
         let bytes = match self.read(LOG, None, None).await? {
             Seen::Value(Found::Bytes { bytes, .. }) => bytes,

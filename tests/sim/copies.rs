@@ -1,4 +1,5 @@
-//! Copies by reference between a client's own blobs, across partitions: the source marks, the destination names (ADR 0009).
+//! Copies by reference between a client's own blobs, across partitions: the source marks, the
+//! destination names (ADR 0009).
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! Capacity and index together under concurrent clients: every answer, read and list fits the reference, whatever the
-//! disks did and wherever the power went.
+//! Capacity and index together under concurrent clients: every answer, read and list fits the
+//! reference, whatever the disks did and wherever the power went.
 
 use std::cell::Cell;
 use std::cell::RefCell;
@@ -35,6 +35,7 @@ use crate::client::AHEAD;
 use crate::client::Client;
 use crate::contests::Contests;
 use crate::counts::Counts;
+use crate::disks;
 use crate::draw::Draw;
 use crate::extents;
 use crate::model::Blob;
@@ -114,8 +115,8 @@ impl Model {
         Ok(())
     }
 
-    /// Bytes of frames that blobs may take, at most: everything that any possible state refers to, once, each with its heads
-    /// and the rests of pages.
+    /// Bytes of frames that blobs may take, at most: everything that any possible state refers to,
+    /// once, each with its heads and the rests of pages.
     fn stored_max(&self) -> u64 {
         let mut all = BTreeMap::new();
         for state in self.blobs.values().flat_map(Blob::possible) {
@@ -308,7 +309,8 @@ impl Session<'_> {
         result
     }
 
-    /// Makes the row of the container, which reclaim looks its name up in. The accounts' own requests are for other tests.
+    /// Makes the row of the container, which reclaim looks its name up in. The accounts' own
+    /// requests are for other tests.
     async fn create_container(&self, stack: &Stack) -> Result<(), Violation> {
         let create = CreateContainer {
             account: key("x").account,
@@ -440,7 +442,8 @@ impl Session<'_> {
     async fn goes_on_beside_it(&self, client: &Client<'_>) -> Result<(), Violation> {
         self.is_poisoned(client).await?;
         self.writes_resume(client).await?;
-        let sound = |one: &ExtentInfo| one.disk == 1 && one.state == ExtentState::Sealed;
+        let first = client.stack.first_disk;
+        let sound = |one: &ExtentInfo| one.disk != first && one.state == ExtentState::Sealed;
         self.garbage_is_gone(client.stack, sound).await?;
         self.counts.add("sound disks beside a poisoned one", 1);
         Ok(())
@@ -486,7 +489,9 @@ impl Session<'_> {
 
     /// Everything is there, everything can be changed again.
     async fn last_look(self, machine: Machine) -> Result<(), Violation> {
+        disks::are_missed(&machine, self.store).await?;
         let stack = Stack::open(&machine, self.store, self.borders).await?;
+        disks::are_remembered(&machine, stack.coordinator.as_ref()).await?;
         let clients: Vec<Client<'_>> =
             (0..CLIENTS).map(|number| Client { number, stack: &stack, session: &self }).collect();
         for client in &clients {

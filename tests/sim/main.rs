@@ -20,6 +20,7 @@ mod content;
 mod contests;
 mod copies;
 mod counts;
+mod disks;
 mod draw;
 mod extents;
 mod index;
@@ -231,5 +232,5 @@ fn audits_free_nothing_that_is_named_or_read() {
     let counts = counts::Counts::default();
     check_seeds("audits", 10, |seed| audits::run(seed, &counts));
     let missing = counts.missing(&["rounds cut off"]);
-    assert!(missing.is_empty(), "never happened: {missing:?}");
+    assert!(missing.is_empty() || !seeds::are_many(), "never happened: {missing:?}");
 }

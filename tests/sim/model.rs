@@ -1,13 +1,15 @@
 //! The reference: what a blob may be, given every answer so far.
 //!
-//! A change whose answer never came may or may not have happened, so a blob is a set of possible states. An answer or a
-//! read that fits none of them is a broken promise; one that fits some rules the others out, because what was once seen
-//! must stay (I1, I6): for good after a restart, before it but for changes still on their way.
+//! A change whose answer never came may or may not have happened, so a blob is a set of possible
+//! states. An answer or a read that fits none of them is a broken promise; one that fits some rules
+//! the others out, because what was once seen must stay (I1, I6): for good after a restart, before
+//! it but for changes still on their way.
 //!
 //! Clients share some names. The answers that overlap are then held against all orders that their
 //! times allow.
 //!
-//! `state.rs` says what a change (`change.rs`) makes of one state, `content.rs` what blobs hold, `lease.rs`, `tier.rs` and
+//! `state.rs` says what a change (`change.rs`) makes of one state, `content.rs` what blobs hold,
+//! `lease.rs`, `tier.rs` and
 //! `when.rs` what time decides.
 
 use std::collections::BTreeMap;
@@ -135,7 +137,8 @@ pub(crate) struct Blob {
     open: BTreeMap<Ticket, Option<Asked>>,
     /// Answers since the last moment at which nothing was on its way.
     told: Vec<Told>,
-    /// Answered with "nobody knows": may take effect at any time until the process is gone, or never.
+    /// Answered with "nobody knows": may take effect at any time until the process is gone, or
+    /// never.
     lingering: Vec<Asked>,
     seen: Vec<Etag>,
     /// Counts requests and answers.
@@ -200,7 +203,8 @@ impl Blob {
         &self.states.last().expect("a blob is in some state").state
     }
 
-    /// Whether so many changes linger, or states are possible, that another would only blur the picture.
+    /// Whether so many changes linger, or states are possible, that another would only blur the
+    /// picture.
     pub(crate) fn is_blurred(&self) -> bool {
         self.lingering.len() >= 3
             || self.states.len() > STATES_MAX
@@ -279,7 +283,8 @@ impl Blob {
         Ok(())
     }
 
-    /// The process is gone, no later than `until`, and with it what was on its way: it happened, or it never will.
+    /// The process is gone, no later than `until`, and with it what was on its way: it happened, or
+    /// it never will.
     pub(crate) fn cut_off(&mut self, until: Timestamp) -> Result<(), Violation> {
         self.lingering.extend(std::mem::take(&mut self.open).into_values().flatten());
         self.lingering.iter_mut().for_each(|asked| asked.when.to = until);

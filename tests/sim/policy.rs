@@ -1,6 +1,7 @@
-//! The policy that changes the partition map, over a week of made-up load: days and nights, bursts out of near silence, a
-//! prefix that moves, names that only grow, long lists that are few, a folder that fills slowly. Nothing may swing, hosts
-//! are to share what can be shared, and nothing may grow too large.
+//! The policy that changes the partition map, over a week of made-up load: days and nights, bursts
+//! out of near silence, a prefix that moves, names that only grow, long lists that are few, a
+//! folder that fills slowly. Nothing may swing, hosts are to share what can be shared, and nothing
+//! may grow too large.
 //!
 //! `DAYS` sets the length (default 1), `PLOT` a file for the picture.
 
@@ -45,7 +46,8 @@ use crate::policy::world::place;
 
 /// Names, in order, of the places that stay.
 const PLACES: usize = 4096;
-/// Names that come in order come so many a second, for an hour a day, behind all others; for a week.
+/// Names that come in order come so many a second, for an hour a day, behind all others; for a
+/// week.
 const GROWN: usize = 64;
 const DAYS_MAX: u64 = 7;
 /// All names; the last is behind the container.
@@ -328,7 +330,8 @@ fn replay(seed: u64, days: u64) -> Replay {
     let mut next_point = 0.0;
     while at < days as f64 * 24.0 * HOUR {
         let parts = world.parts(at);
-        // Names that grow over a border take their load to another partition, and so does striping: that is a change too.
+        // Names that grow over a border take their load to another partition, and so does striping:
+        // that is a change too.
         let piece_of = |place: usize| {
             run.pieces.iter().find(|piece| (piece.from..piece.to).contains(&place)).unwrap()
         };
@@ -403,7 +406,8 @@ fn policy_follows_days_of_load_without_swinging() {
         week.checked
     );
     assert!(week.checked > 1_000, "hosts were hardly ever compared");
-    // Every burst, every move of the prefix and of the lists is a reason for some changes; more would be swinging.
+    // Every burst, every move of the prefix and of the lists is a reason for some changes; more
+    // would be swinging.
     let reasons = usize::try_from(days).unwrap() * (24 * 3 + 8 + 2 + 60);
     assert!(week.even > 0 && week.even < 4 * usize::try_from(days).unwrap(), "{}", week.even);
     assert!(week.splits < 3 * reasons, "{} splits for {reasons} reasons", week.splits);

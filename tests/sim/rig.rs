@@ -1,6 +1,7 @@
 //! A machine for a history: disks, sessions, and how each session goes wrong.
 
 use std::future::Future;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -27,7 +28,8 @@ pub(crate) const SESSION_MAX: Duration = Duration::from_secs(3600);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Device {
     Honest,
-    /// Once the program has started, its syncs answer and do nothing: as if it acknowledged before the sync.
+    /// Once the program has started, its syncs answer and do nothing: as if it acknowledged before
+    /// the sync.
     Liar,
 }
 
@@ -148,6 +150,8 @@ pub(crate) struct Rig {
     device: Device,
     capacity_bytes: u64,
     history: Vec<Plan>,
+    /// In which order the disks are given.
+    turns: Draw,
 }
 
 /// What a session runs on.
@@ -155,12 +159,25 @@ pub(crate) struct Rig {
 pub(crate) struct Machine {
     pub(crate) disks: Vec<Arc<dyn Disk>>,
     pub(crate) catalogs: Vec<SimulatedCatalog>,
+    /// The directories of the disks.
+    pub(crate) paths: Vec<PathBuf>,
+    /// The place of the first disk, once the order is [`Self::turned`].
+    pub(crate) first: usize,
     pub(crate) env: Env,
     sims: Vec<SimDisk>,
     device: Device,
 }
 
 impl Machine {
+    /// The same machine, whose disks may be given in another order than at the last start.
+    pub(crate) fn turned(&self) -> Self {
+        let mut turned = self.clone();
+        turned.disks.rotate_right(self.first);
+        turned.catalogs.rotate_right(self.first);
+        turned.paths.rotate_right(self.first);
+        turned
+    }
+
     /// The program has started.
     pub(crate) fn started(&self) {
         if self.device == Device::Liar {
@@ -169,6 +186,11 @@ impl Machine {
             }
         }
     }
+
+    /// Time goes by before the program starts: no removed file comes back.
+    pub(crate) fn settle_removals(&self) {
+        self.sims.iter().for_each(SimDisk::settle_removals);
+    }
 }
 
 impl Rig {
@@ -176,10 +198,12 @@ impl Rig {
         let sims: Vec<SimDisk> =
             (0..disks).map(|disk| SimDisk::new(seed * 16 + disk, capacity_bytes)).collect();
         let catalogs = sims.iter().map(|_| SimulatedCatalog::default()).collect();
-        Self { sims, catalogs, seed, device, capacity_bytes, history: Vec::new() }
+        let turns = Draw::new(seed.wrapping_add(6 << 32));
+        Self { sims, catalogs, seed, device, capacity_bytes, history: Vec::new(), turns }
     }
 
-    /// Runs one session on a fresh runtime: whatever it leaves behind dies with it, as a process does.
+    /// Runs one session on a fresh runtime: whatever it leaves behind dies with it, as a process
+    /// does.
     ///
     /// `work` gets the machine and whether the session is to end in order. Stuck is a violation.
     pub(crate) fn session<T, F>(
@@ -194,7 +218,9 @@ impl Rig {
         self.history.push(plan);
         let sessions = self.history.len() as u64;
         self.prepare(draw, plan);
-        let disks = self.sims.iter().map(SimDisk::disk).collect();
+        let disks: Vec<Arc<dyn Disk>> = self.sims.iter().map(SimDisk::disk).collect();
+        let paths = (0..disks.len()).map(|disk| PathBuf::from(format!("/disks/{disk}"))).collect();
+        let first = usize::try_from(self.turns.between(0, disks.len() as u64 - 1)).unwrap();
         let catalogs = self.catalogs.clone();
         let runtime =
             tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
@@ -208,8 +234,8 @@ impl Rig {
             clock.set_wall(Timestamp::from_unix(wall));
             let rand = SeededRand::new(self.seed * 1000 + sessions);
             let env = Env { clock: Arc::new(clock), rand: Arc::new(rand), tasks: Tasks::new() };
-            let machine =
-                Machine { disks, catalogs, env, sims: self.sims.clone(), device: self.device };
+            let (sims, device) = (self.sims.clone(), self.device);
+            let machine = Machine { disks, catalogs, paths, first, env, sims, device };
             tokio::time::timeout(SESSION_MAX, work(machine)).await
         });
         drop(runtime);

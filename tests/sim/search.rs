@@ -1,4 +1,5 @@
-//! Tags: the index entries a front end brings in after its commit, and what a search finds once all work is done.
+//! Tags: the index entries a front end brings in after its commit, and what a search finds once all
+//! work is done.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -25,7 +26,8 @@ use crate::rig::Failing;
 use crate::seeds::Violation;
 
 impl Client<'_> {
-    /// Brings the index up to a blob's new tags, as the front end does before it answers; sometimes it gives up halfway.
+    /// Brings the index up to a blob's new tags, as the front end does before it answers; sometimes
+    /// it gives up halfway.
     pub(crate) async fn show_tags(&self, name: &str, tags: u64) -> Result<(), Violation> {
         if tags == 0 || self.session.draw.percent(30) {
             return Ok(());

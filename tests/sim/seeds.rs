@@ -1,4 +1,5 @@
-//! Runs a scenario over many seeds, on all cores. With `--nocapture` it tells how far it is, and what it finds at once.
+//! Runs a scenario over many seeds, on all cores. With `--nocapture` it tells how far it is, and
+//! what it finds at once.
 
 use std::panic::AssertUnwindSafe;
 use std::panic::catch_unwind;
@@ -34,6 +35,11 @@ pub(crate) fn check_seeds(scenario: &str, percent: u64, run: impl Fn(u64) -> Run
     };
     let failed = run_all(scenario, &seeds, planted.is_some(), run);
     assert!(failed.is_empty(), "{} of {} seeds:\n{}", failed.len(), seeds.len(), failed.join("\n"));
+}
+
+/// Whether as many seeds run as usual: what is rare need not happen in fewer.
+pub(crate) fn are_many() -> bool {
+    setting("SEED").is_none() && setting("SEEDS").is_none_or(|seeds| seeds >= SEEDS)
 }
 
 /// The first violation of seeds `0..count`.
@@ -86,7 +92,8 @@ fn run_all(
         for _ in 0..workers {
             scope.spawn(|| {
                 while let Some(&seed) = seeds.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    // A panic in the code under test is a finding of this seed, not the end of the others.
+                    // A panic in the code under test is a finding of this seed, not the end of the
+                    // others.
                     let result = catch_unwind(AssertUnwindSafe(|| run(seed)));
                     let run = result.unwrap_or_else(|panic| {
                         Err(format!("panicked: {}", panic_text(panic.as_ref())))

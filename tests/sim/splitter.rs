@@ -1,10 +1,11 @@
-//! Splits, merges, moves, stripes and unstripes partitions while clients work: at any border, of any partition, also one
-//! that is being recovered.
+//! Splits, merges, moves, stripes and unstripes partitions while clients work: at any border, of
+//! any partition, also one that is being recovered.
 
 use std::time::Duration;
 
 use blockyard::index::ChangeError;
 use blockyard::index::Changed;
+use blockyard::index::Error;
 use blockyard::index::PartitionDescriptor;
 use blockyard::types::HostId;
 use blockyard::types::PartitionId;
@@ -15,11 +16,16 @@ use crate::index::NAMES;
 use crate::index::Session;
 use crate::index::key;
 use crate::rig::Failing;
+use crate::rig::Trouble;
 use crate::seeds::Violation;
 use crate::stack::Stack;
 
-/// The reserve of a full disk holds a log for each of so many; with two splitters there may be three more.
+/// The reserve of a full disk holds a log for each of so many; with two splitters there may be
+/// three more.
 const PARTITIONS_MAX: usize = 12;
+
+/// How long a partition may have too many runs for a split.
+const COMPACTED_WITHIN_SECONDS: u64 = 60;
 
 /// Changes the map up to `times` times.
 pub(crate) async fn run(stack: &Stack, session: &Session<'_>, times: u64) -> Result<(), Violation> {
@@ -83,7 +89,9 @@ async fn stripe_or_unstripe(stack: &Stack, session: &Session<'_>) -> Result<(), 
             if stack.host.partitions() + usize::try_from(stripes).unwrap() > PARTITIONS_MAX {
                 return Ok(());
             }
-            let done = stack.host.stripe(*one, u8::try_from(stripes).unwrap()).await;
+            let stripes = u8::try_from(stripes).unwrap();
+            let stripe = || stack.host.stripe(*one, stripes);
+            let done = once_compacted(stack, session, stripe).await?;
             judge(session, "stripings", done)
         }
         stripes => {
@@ -116,8 +124,38 @@ async fn split_at(
     };
     let range = owner.keys.range();
     keys.retain(|key| range.contains(key.as_bytes()) && key != range.low());
-    let done = stack.host.split(owner.id, &keys).await;
+    let done = once_compacted(stack, session, || stack.host.split(owner.id, &keys)).await?;
     judge(session, "splits", done)
+}
+
+/// Tries again while there are more runs than one transaction can share. Compaction makes fewer of
+/// them, unless it waits for syncs that stall, or fails as the session's trouble excuses.
+async fn once_compacted<F>(
+    stack: &Stack,
+    session: &Session<'_>,
+    change: impl Fn() -> F,
+) -> Result<Result<Changed, ChangeError>, Violation>
+where
+    F: Future<Output = Result<Changed, ChangeError>>,
+{
+    for _ in 0..COMPACTED_WITHIN_SECONDS {
+        match change().await {
+            Err(ChangeError::Failed(error)) if has_too_many_runs(&error) => {
+                session.counts.add("changes put off for too many runs", 1);
+                stack.env.clock.sleep(Duration::from_secs(1)).await;
+            }
+            done => return Ok(done),
+        }
+    }
+    let trouble = session.plan.trouble;
+    if trouble == Trouble::Stalls || trouble.excuses(Failing::MapChange) || session.is_down() {
+        return Ok(Err(ChangeError::Busy));
+    }
+    Err(format!("there were too many runs to share for {COMPACTED_WITHIN_SECONDS} s"))
+}
+
+fn has_too_many_runs(error: &Error) -> bool {
+    error.to_string().contains("too many runs to share")
 }
 
 fn judge(

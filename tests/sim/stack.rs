@@ -1,14 +1,13 @@
-//! A node without its listeners: capacity, index, write pool, router and reclaim, with small limits so that logs roll,
-//! memtables flush and runs merge within a history.
+//! A node without its listeners, started as `serve` starts one: disks, coordinator, capacity, index,
+//! write pool, router and reclaim, with small limits so that logs roll, memtables flush and runs
+//! merge within a history.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use blockyard::capacity::Capacity;
-use blockyard::capacity::CapacityConfig;
 use blockyard::capacity::CapacityMetrics;
 use blockyard::capacity::CapacityNode;
-use blockyard::capacity::CatalogPlace;
 use blockyard::coordinator::Coordinator;
 use blockyard::coordinator::SimulatedStore;
 use blockyard::env::Env;
@@ -21,11 +20,13 @@ use blockyard::index::InFlight;
 use blockyard::node::assembly::Assembly;
 use blockyard::node::assembly::Base;
 use blockyard::node::assembly::IndexPlan;
+use blockyard::node::storage::Storage;
 use blockyard::reclaim::Reclaim;
 use blockyard::reclaim::ReclaimConfig;
 use blockyard::telemetry::Registry;
 use blockyard::types::RoutingKey;
 
+use crate::disks;
 use crate::rig::Machine;
 use crate::watch::Watch;
 use crate::watch::Watched;
@@ -38,6 +39,7 @@ const HOSTS: usize = 2;
 pub(crate) struct Stack {
     pub(crate) env: Env,
     pub(crate) capacity: Arc<CapacityNode>,
+    pub(crate) coordinator: Arc<dyn Coordinator>,
     pub(crate) host: Arc<Fleet>,
     pub(crate) router: Arc<Router>,
     pub(crate) pool: WritePool,
@@ -45,6 +47,8 @@ pub(crate) struct Stack {
     pub(crate) metrics: Registry,
     /// What reclaim must not free.
     pub(crate) watch: Watch,
+    /// The place of the first disk.
+    pub(crate) first_disk: usize,
     _reclaim: Arc<Reclaim>,
 }
 
@@ -68,12 +72,15 @@ impl Stack {
         let env = machine.env.clone();
         let mut registry = Registry::default();
         let metrics = CapacityMetrics::registered(&mut registry);
-        let disks = machine.disks.clone();
-        let node = CapacityNode::open(disks, env.clone(), capacity_config(machine), metrics);
-        let node = node.await.map_err(|error| format!("capacity does not open: {error}"))?;
+        let storage = disks::open(&machine.turned(), store, metrics).await;
+        let storage = storage.map_err(|error| format!("the disks do not open: {error}"))?;
+        let Storage { capacity: node, coordinator } = storage;
         let capacity = Arc::clone(&node) as Arc<dyn Capacity>;
-        let coordinator: Arc<dyn Coordinator> = Arc::new(store.open(&env));
-        let base = Base { env: env.clone(), capacity: Arc::clone(&capacity), coordinator };
+        let base = Base {
+            env: env.clone(),
+            capacity: Arc::clone(&capacity),
+            coordinator: Arc::clone(&coordinator),
+        };
         let plan = IndexPlan {
             config: index_config(),
             hosts: &vec![env.tasks.clone(); HOSTS],
@@ -89,12 +96,14 @@ impl Stack {
         Ok(Self {
             env,
             capacity: node,
+            coordinator,
             host: assembly.fleet,
             router: assembly.router,
             pool,
             inflight: assembly.inflight,
             metrics: registry,
             watch,
+            first_disk: machine.first,
             _reclaim: reclaim,
         })
     }
@@ -107,12 +116,6 @@ impl Stack {
         capacity.shutdown().await;
         env.tasks.shutdown().await;
     }
-}
-
-/// The reserve holds a log for each of 16 partitions: without room for them nothing could be deleted from a full disk.
-fn capacity_config(machine: &Machine) -> CapacityConfig {
-    let catalog = CatalogPlace::Simulated(machine.catalogs.clone());
-    CapacityConfig { reserve_bytes: Some(2 << 20), catalog, ..CapacityConfig::small() }
 }
 
 /// Shorter than a disk stumbles at times: what becomes of a write that was refused for it is part

@@ -11,7 +11,8 @@ use blockyard::env::SimDisk;
 use crate::counts::Counts;
 use crate::draw::Draw;
 
-/// Times in a session, at most: with the next, shorter together than a request looks for a new owner.
+/// Times in a session, at most: with the next, shorter together than a request looks for a new
+/// owner.
 const TIMES_MAX: u64 = 2;
 /// Longest, in milliseconds.
 const LONGEST: u64 = 4_500;

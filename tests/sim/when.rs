@@ -1,4 +1,5 @@
-//! When something happened, as far as a client can tell: commits have times of their own, which the clock only bounds.
+//! When something happened, as far as a client can tell: commits have times of their own, which the
+//! clock only bounds.
 
 use std::time::Duration;
 

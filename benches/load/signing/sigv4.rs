@@ -1,7 +1,7 @@
 //! AWS Signature Version 4 for S3, path-style, payload unsigned.
 //!
-//! The payload hash is `UNSIGNED-PAYLOAD`: no SHA-256 over the body on either side, the cheapest form a
-//! server can be asked to take, so a peer measured through it is not charged for hashing.
+//! The payload hash is `UNSIGNED-PAYLOAD`: no SHA-256 over the body on either side, the cheapest
+//! form a server can be asked to take, so a peer measured through it is not charged for hashing.
 
 use http::HeaderMap;
 use http::Method;
@@ -27,8 +27,9 @@ pub(crate) const UNSIGNED: &str = "UNSIGNED-PAYLOAD";
 impl SigV4 {
     /// The value of `Authorization` for a request whose other headers are complete.
     ///
-    /// `path` is the path as sent, `query` the pairs with values already percent-encoded, `stamp` the
-    /// value of `x-amz-date` (`YYYYMMDDTHHMMSSZ`). `host` and every `x-amz-*` header are signed.
+    /// `path` is the path as sent, `query` the pairs with values already percent-encoded, `stamp`
+    /// the value of `x-amz-date` (`YYYYMMDDTHHMMSSZ`). `host` and every `x-amz-*` header are
+    /// signed.
     pub(crate) fn authorization(
         &self,
         method: &Method,
@@ -72,7 +73,8 @@ impl SigV4 {
 /// `x-amz-date` for a time in whole seconds since 1970: `YYYYMMDDTHHMMSSZ`.
 pub(crate) fn stamp(unix_seconds: u64) -> String {
     let (days, rest) = (unix_seconds / 86_400, unix_seconds % 86_400);
-    // Days counted from 0000-03-01, so that the leap day ends its year (Gregorian era of 400 years).
+    // Days counted from 0000-03-01, so that the leap day ends its year (Gregorian era of 400
+    // years).
     let shifted = days + 719_468;
     let (era, day_of_era) = (shifted / 146_097, shifted % 146_097);
     let year_of_era =

@@ -198,7 +198,8 @@ impl BatchHeader {
     }
 }
 
-/// Parses a batch's body; `None` unless its checksum, its count and its lengths agree with the header.
+/// Parses a batch's body; `None` unless its checksum, its count and its lengths agree with the
+/// header.
 pub(crate) fn decode_body(header: &BatchHeader, body: &Bytes) -> Option<Vec<Record>> {
     if size(body.len()) != header.body || crc32c(body) != header.body_crc {
         return None;

@@ -1,9 +1,12 @@
-//! One disk's journal: a pre-written ring that makes small appends of all its extents durable with one shared sync.
+//! One disk's journal: a pre-written ring that makes small appends of all its extents durable with
+//! one shared sync.
 //!
-//! 1. `layout.rs` superblock, batch, record; 2. `writer.rs` group commit; 3. `replay.rs` what a restart finds.
+//! 1. `layout.rs` superblock, batch, record; 2. `writer.rs` group commit; 3. `replay.rs` what a
+//!    restart finds.
 //!
-//! Invariants: one batch is in flight at a time, so a valid batch proves all earlier ones were durable; a record is
-//! queued only when all bytes of its extent below it are durable or queued before it.
+//! Invariants: one batch is in flight at a time, so a valid batch proves all earlier ones were
+//! durable; a record is queued only when all bytes of its extent below it are durable or queued
+//! before it.
 
 pub(crate) mod layout;
 pub(crate) mod replay;

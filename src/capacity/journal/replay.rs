@@ -1,4 +1,5 @@
-//! What a restart finds in the ring: the batches since the last checkpoint, up to the torn one a crash may have left.
+//! What a restart finds in the ring: the batches since the last checkpoint, up to the torn one a
+//! crash may have left.
 
 use std::sync::Arc;
 
@@ -72,8 +73,8 @@ impl Replay {
         Ok(None)
     }
 
-    /// The superblock of a ring in which all that was replayed is forgotten. The next number is skipped, so that a
-    /// torn batch with it can never be taken for a new one.
+    /// The superblock of a ring in which all that was replayed is forgotten. The next number is
+    /// skipped, so that a torn batch with it can never be taken for a new one.
     pub(crate) fn restarted(&self) -> Superblock {
         Superblock {
             generation: self.superblock.generation + 1,
@@ -105,7 +106,8 @@ impl Replay {
         Ok(decode_body(&header, &body).map(|records| (records, len)))
     }
 
-    /// One batch is in flight at a time: a later one proves that the one missing here had been durable.
+    /// One batch is in flight at a time: a later one proves that the one missing here had been
+    /// durable.
     async fn refuse_later_batch(&self) -> Result<(), JournalError> {
         const STEP: u64 = 1024 * 1024;
         let mut at = RING_AT;

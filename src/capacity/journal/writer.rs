@@ -22,8 +22,8 @@ const ERASED_AT_ONCE: u64 = 1024 * 1024;
 #[derive(Debug)]
 pub(crate) struct Journal {
     file: Arc<dyn DiskFile>,
-    /// Held over every write and sync of the file: when two syncs overlap, the system tells only one of them that bytes
-    /// were lost, which may be the other's.
+    /// Held over every write and sync of the file: when two syncs overlap, the system tells only
+    /// one of them that bytes were lost, which may be the other's.
     syncing: tokio::sync::Mutex<()>,
     /// Held while a batch has a place and is not yet live, and over a piece that is erased.
     placing: tokio::sync::Mutex<()>,
@@ -141,7 +141,8 @@ impl Journal {
         self.ready.notify_one();
     }
 
-    /// Writes batches until closed, or until a write fails: then nobody is told that their bytes are durable.
+    /// Writes batches until closed, or until a write fails: then nobody is told that their bytes
+    /// are durable.
     pub(crate) async fn run(&self) {
         while let Some(batch) = self.next_batch().await {
             if self.write(batch).await.is_none() {

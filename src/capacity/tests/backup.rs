@@ -60,6 +60,28 @@ fn copies_have_what_is_alive_and_are_made_once() {
 }
 
 #[test]
+fn copies_of_small_extents_keep_the_pace_too() {
+    run(async {
+        const PACE: u64 = 100_000;
+        let sim = SimDisk::new(1, DISK_BYTES);
+        let config = CapacityConfig { compact_bytes_per_second: PACE, ..CapacityConfig::small() };
+        let (env, metrics) = (env(4), CapacityMetrics::default());
+        let clock = Arc::clone(&env.clock);
+        let node = CapacityNode::open(vec![sim.disk()], env, config, metrics).await.unwrap();
+        for id in 1..=20 {
+            store(&node, ExtentId::new(id), LEN).await.unwrap();
+        }
+        let to = target(SimDisk::new(3, DISK_BYTES).disk(), &node).await.unwrap();
+        let begun = clock.monotonic();
+        let copied = copy_all(&node, &to).await.unwrap();
+        assert!(copied > 20 * LEN, "{copied}");
+        let least = Duration::from_secs(copied / PACE);
+        let took = clock.monotonic() - begun;
+        assert!(took >= least, "{copied} bytes in {took:?} of at least {least:?}");
+    });
+}
+
+#[test]
 fn a_part_of_an_extent_is_copied_alone_and_the_rest_later() {
     run(async {
         let sims = [1, 2].map(|seed| SimDisk::new(seed, DISK_BYTES));

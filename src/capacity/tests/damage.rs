@@ -90,7 +90,8 @@ async fn damaged_header_of_a_frame_does_not_hide_the_frames_after_it() {
     ));
 }
 
-/// Zeros that fill the rest of a page are no hole that a free has left: what follows them is a frame.
+/// Zeros that fill the rest of a page are no hole that a free has left: what follows them is a
+/// frame.
 #[tokio::test]
 async fn scrub_names_a_damaged_head_behind_padding_it_does_not_know() {
     let mut rig = Rig::new().await;

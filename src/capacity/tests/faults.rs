@@ -75,7 +75,8 @@ fn seal_whose_sync_failed_is_not_relied_on_by_the_next_start() {
     assert!(failed_seals >= 40, "only {failed_seals} seals failed");
 }
 
-/// Of an extent and what a failed creation of it left on another disk, the one that saw the higher epoch is kept.
+/// Of an extent and what a failed creation of it left on another disk, the one that saw the higher
+/// epoch is kept.
 #[test]
 fn fenced_empty_extent_is_kept_and_not_the_rest_of_its_creation() {
     let fence = Epoch::new(3);
@@ -135,7 +136,8 @@ fn log_whose_fence_met_a_poisoned_disk_takes_no_append_and_is_sealed_by_the_next
     }
 }
 
-/// Opening a file may close another one, whose last slot is not durable and cannot become so on a poisoned disk.
+/// Opening a file may close another one, whose last slot is not durable and cannot become so on a
+/// poisoned disk.
 #[test]
 fn poisoned_disk_serves_reads_of_more_extents_than_may_have_open_files() {
     const EXTENTS: u64 = 8;
@@ -148,7 +150,8 @@ fn poisoned_disk_serves_reads_of_more_extents_than_may_have_open_files() {
             for extent in 1..=EXTENTS {
                 node.create(ExtentId::new(extent), ExtentKind::Log, ONE).await.unwrap();
             }
-            // Several times what the journal holds, so that checkpoints note how far the extents are durable.
+            // Several times what the journal holds, so that checkpoints note how far the extents
+            // are durable.
             for round in 0..40 {
                 for (extent, end) in (1..=EXTENTS).zip(&mut ends) {
                     let bytes = payload(round * EXTENTS + extent, 3000);
@@ -229,6 +232,47 @@ fn extent_whose_creation_was_given_up_is_removed_before_a_restart_finds_it() {
     }
 }
 
+/// As above, when it still waits to learn how much room the disk has.
+#[test]
+fn extent_whose_creation_waits_for_the_room_of_the_disk_is_not_forgotten() {
+    run(async {
+        let (sim, extent) = (SimDisk::new(1, DISK_BYTES), ExtentId::new(7));
+        let node = open(vec![sim.disk()]).await;
+        // What is known of the room is old by then.
+        tokio::time::sleep(Duration::from_secs(60)).await;
+        sim.stall(Duration::from_secs(2));
+        let create = node.create(extent, ExtentKind::Run, ONE);
+        assert!(tokio::time::timeout(Duration::from_micros(100), create).await.is_err());
+        let removed = node.remove(extent).await;
+        assert!(matches!(removed, Err(Error::Ended { .. })), "it goes on: {removed:?}");
+        tokio::time::sleep(Duration::from_secs(60)).await;
+        node.remove(extent).await.unwrap();
+        drop(node);
+        let node = open(vec![sim.restart_after_kill()]).await;
+        assert_eq!(node.extents().await, []);
+    });
+}
+
+/// A disk that has no room for an extent keeps nothing of it.
+#[test]
+fn extent_that_found_no_room_can_be_removed_at_once() {
+    run(async {
+        let (sim, extent) = (SimDisk::new(1, 1 << 20), ExtentId::new(7));
+        let node = open(vec![sim.disk()]).await;
+        let mut ids = (8..).map(ExtentId::new);
+        let made = loop {
+            let id = ids.next().unwrap();
+            match node.create(id, ExtentKind::Data, ONE).await {
+                Ok(()) if id.get() < 1_000 => {}
+                done => break done,
+            }
+        };
+        let again = node.create(extent, ExtentKind::Data, ONE).await;
+        assert!(matches!((&made, &again), (Err(Error::Full), Err(Error::Full))), "{made:?}");
+        node.remove(extent).await.unwrap();
+    });
+}
+
 /// As above, when the process was killed between the removal of the file and the folder's sync.
 #[test]
 fn extent_whose_removal_a_kill_cut_short_is_removed_before_a_power_failure() {
@@ -255,7 +299,77 @@ fn extent_whose_removal_a_kill_cut_short_is_removed_before_a_power_failure() {
     assert!(cut_short > 0, "no kill came between the two");
 }
 
-/// A file that somebody else removed must not stop checkpoints in silence: the ring would fill, and appends wait for ever.
+/// As above, when the disk with the rest of a failed creation is out of service meanwhile. What was
+/// made since the start cannot be there.
+#[test]
+fn extent_whose_creation_failed_on_a_disk_out_of_service_is_not_removed_before_it_is_back() {
+    let (mut left, extent, newer) = (0, ExtentId::new(7), ExtentId::new(8));
+    for step in 0..6 {
+        run(async {
+            let sims = [1, 2].map(|seed| SimDisk::new(seed, DISK_BYTES));
+            let node = open(sims.iter().map(SimDisk::disk).collect()).await;
+            sims[0].fail_once(Fault::SyncError, step);
+            let made = node.create(extent, ExtentKind::Log, ONE).await;
+            drop(node);
+            if made.is_err() || sims[0].faults_left() > 0 {
+                return;
+            }
+            let disks = sims.iter().map(SimDisk::restart_after_kill).collect();
+            sims[0].fail_once(Fault::SyncError, 0);
+            let node = open(disks).await;
+            assert!(!node.is_whole(), "the fault was for the start");
+            assert_eq!(node.extents().await.len(), 1);
+            for _ in 0..2 {
+                let removed = node.remove(extent).await;
+                assert!(matches!(removed, Err(Error::OutOfService { .. })), "{step}: {removed:?}");
+            }
+            node.create(newer, ExtentKind::Log, ONE).await.unwrap();
+            node.remove(newer).await.unwrap();
+            drop(node);
+            let node = open(sims.iter().map(SimDisk::restart_after_kill).collect()).await;
+            left += node.extents().await.len();
+            node.remove(extent).await.unwrap();
+            drop(node);
+            let node = open(sims.iter().map(SimDisk::restart_after_power_cut).collect()).await;
+            assert_eq!(node.extents().await, []);
+        });
+    }
+    assert!(left > 0, "no failure left anything");
+}
+
+/// As above, when the disk fails while the start removes the rest of the failed creation.
+#[test]
+fn extent_whose_second_file_could_not_be_removed_at_the_start_is_not_forgotten() {
+    let (mut refused, extent) = (0, ExtentId::new(7));
+    for (seed, late) in (0..32).flat_map(|seed| (0..8).map(move |late| (seed, late))) {
+        run(async {
+            let sims = [2 * seed, 2 * seed + 1].map(|seed| SimDisk::new(seed, DISK_BYTES));
+            let node = open(sims.iter().map(SimDisk::disk).collect()).await;
+            // The first sync of a creation is its header's, the second one its folder's.
+            sims[0].fail_once(Fault::SyncError, 1);
+            let made = node.create(extent, ExtentKind::Log, ONE).await;
+            if made.is_err() || sims[0].faults_left() > 0 {
+                return;
+            }
+            append(&node, extent, 0, &[payload(1, 3000)]).await.unwrap();
+            drop(node);
+            let disks = sims.iter().map(SimDisk::restart_after_kill).collect();
+            sims[0].fail_once(Fault::SyncError, late);
+            let node = open(disks).await;
+            let removed = node.remove(extent).await;
+            refused += u32::from(node.is_whole() && removed.is_err());
+            drop(node);
+            let node = open(sims.iter().map(SimDisk::restart_after_power_cut).collect()).await;
+            assert!(removed.is_err() || node.extents().await.is_empty(), "{seed} {late}");
+            node.remove(extent).await.unwrap();
+            assert_eq!(node.extents().await, []);
+        });
+    }
+    assert!(refused > 0, "no start went on beside a second file");
+}
+
+/// A file that somebody else removed must not stop checkpoints in silence: the ring would fill, and
+/// appends wait for ever.
 #[test]
 fn removed_file_of_an_open_extent_poisons_the_disk() {
     const EXTENTS: u64 = 8;
@@ -290,7 +404,8 @@ fn removed_file_of_an_open_extent_poisons_the_disk() {
     }
 }
 
-/// What a full disk kept from being compacted is compacted once there is space, though nothing more of it is freed.
+/// What a full disk kept from being compacted is compacted once there is space, though nothing more
+/// of it is freed.
 #[test]
 fn sparse_extent_is_compacted_when_a_full_disk_has_space_again() {
     run(async {

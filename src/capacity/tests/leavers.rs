@@ -1,5 +1,5 @@
-//! Callers who leave in the middle of a call, many at once, and then the power goes: nothing acknowledged is lost, nothing
-//! waits for ever.
+//! Callers who leave in the middle of a call, many at once, and then the power goes: nothing
+//! acknowledged is lost, nothing waits for ever.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,4 +1,5 @@
-//! What a node must hold after a random workload, whatever crashed: every durable byte, and no wrong one.
+//! What a node must hold after a random workload, whatever crashed: every durable byte, and no
+//! wrong one.
 
 use std::collections::BTreeMap;
 
@@ -114,7 +115,8 @@ impl Model {
 
     /// Verifies while the power may go.
     pub(super) async fn verify_restarted_or_down(&mut self, node: &CapacityNode, sim: &SimDisk) {
-        // Only what the open itself found: reads fail once the power is gone, so they are left to the next restart.
+        // Only what the open itself found: reads fail once the power is gone, so they are left to
+        // the next restart.
         for info in node.extents().await {
             if let Some(known) = self.extents.get_mut(&info.extent) {
                 assert!(info.len >= known.durable || sim.is_down());
@@ -143,7 +145,8 @@ impl Model {
         lost
     }
 
-    /// Does one random thing on node and model. False when the node failed in a way only a fault explains.
+    /// Does one random thing on node and model. False when the node failed in a way only a fault
+    /// explains.
     pub(super) async fn step(&mut self, node: &CapacityNode, dice: &Dice) -> bool {
         let open: Vec<ExtentId> = self.which(|k| k.sealed.is_none() && !k.failed && !k.removed);
         let choice = dice.below(100);
@@ -368,8 +371,8 @@ impl Model {
         }
     }
 
-    /// Everything promised is there after a restart. Nothing in it was open when this returns: the next step begins
-    /// with new extents.
+    /// Everything promised is there after a restart. Nothing in it was open when this returns: the
+    /// next step begins with new extents.
     pub(super) async fn verify_restarted(&mut self, node: &CapacityNode, frees_survive: bool) {
         let infos: BTreeMap<ExtentId, _> =
             node.extents().await.into_iter().map(|info| (info.extent, info)).collect();
@@ -411,7 +414,8 @@ impl Model {
         let mut expected = known.stored.iter().filter(|s| !s.freed && s.location.len <= 1 << 20);
         let mut next = expected.next();
         let mut offset = 0;
-        // Freed frames may be holes when the frees are forgotten: then the log cannot be walked past them.
+        // Freed frames may be holes when the frees are forgotten: then the log cannot be walked
+        // past them.
         let intact = frees_survive || !(known.holes || known.stored.iter().any(|s| s.freed));
         while let Ok(Some(frame)) = node.next_frame(id, offset).await {
             if let Some(stored) = next

@@ -33,7 +33,8 @@ async fn no_problems(disk: &Arc<dyn Disk>, seed: (u64, Option<u64>)) {
     assert_eq!(report.problems, vec![], "seed {seed:?}");
 }
 
-/// Runs a workload, with the power going at one operation, and verifies what a restart finds. Returns the operations.
+/// Runs a workload, with the power going at one operation, and verifies what a restart finds.
+/// Returns the operations.
 async fn crash_once(seed: u64, steps: u64, crash_at: Option<u64>) -> u64 {
     let sim = SimDisk::new(seed, DISK_BYTES);
     if let Some(operation) = crash_at {
@@ -98,7 +99,8 @@ fn acknowledged_bytes_survive_many_power_cuts_in_a_row() {
 
 #[test]
 fn failed_writes_and_syncs_poison_the_disk_and_lose_nothing() {
-    // 2649: a superblock's failed sync had lost a batch whose own sync, at the same time, then succeeded.
+    // 2649: a superblock's failed sync had lost a batch whose own sync, at the same time, then
+    // succeeded.
     for seed in (200..300).chain([2649]) {
         run(async {
             let sim = SimDisk::new(seed, DISK_BYTES);
@@ -147,7 +149,8 @@ fn same_seed_gives_the_same_trace() {
 
 #[test]
 fn acknowledging_before_the_sync_would_be_noticed() {
-    // A disk whose syncs do nothing stands for code that forgets them: the checks above must not pass then.
+    // A disk whose syncs do nothing stands for code that forgets them: the checks above must not
+    // pass then.
     let caught = (0..10).any(|seed| {
         let caught = std::panic::catch_unwind(|| {
             run(async {

@@ -10,13 +10,11 @@
 )]
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::io::ErrorKind;
 use std::io::Read;
 use std::path::Path;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::sync::RwLock;
 use std::time::Duration;
@@ -27,13 +25,10 @@ use redb::ReadableTable;
 use redb::StorageBackend;
 use redb::TableDefinition;
 use redb::backends::InMemoryBackend;
-use tokio::sync::Notify;
 use tokio::sync::oneshot;
 
-use crate::coordinator::api::Compare;
 use crate::coordinator::api::Error;
 use crate::coordinator::api::Event;
-use crate::coordinator::api::Op;
 use crate::coordinator::api::Revision;
 use crate::coordinator::api::Session;
 use crate::coordinator::api::Snapshot;
@@ -48,6 +43,12 @@ use crate::coordinator::transaction::Rows;
 use crate::env::forget_cached;
 use crate::env::make_folder;
 
+use super::Request;
+use super::failure;
+use super::failure::Failure;
+use super::failure::corrupt;
+use super::failure::io;
+use super::failure::unavailable;
 use super::row::decode_row;
 use super::row::encode_row;
 
@@ -63,13 +64,6 @@ const FORMAT: u64 = 1;
 /// Cached pages, bytes: descriptors are few.
 const CACHE_BYTES: usize = 8 << 20;
 
-/// What the writer does for callers.
-pub(super) enum Request {
-    Txn { when: Vec<Compare>, then: Vec<Op>, reply: oneshot::Sender<Result<TxnReply, Error>> },
-    Open { ttl: Duration, reply: oneshot::Sender<Session> },
-    End { session: Session, reply: Option<oneshot::Sender<Result<TxnReply, Error>>> },
-}
-
 type Answer = (oneshot::Sender<Result<TxnReply, Error>>, Result<TxnReply, Error>);
 
 /// Opens the file that is there.
@@ -83,24 +77,20 @@ pub(super) struct Store {
     database: RwLock<Option<redb::Database>>,
     history: Arc<History>,
     sessions: Sessions,
-    /// Why the file has to be opened again: after an I/O error redb works no more, and what it has
-    /// in memory is no longer known to be what is on disk.
-    failed: Mutex<Option<String>>,
-    /// Rung when it has failed.
-    pub(super) failing: Notify,
+    pub(super) failed: Failure,
 }
 
 impl Store {
     pub(super) fn open(path: PathBuf) -> Result<Self, Error> {
         if !path.exists() {
-            create(&path)?;
+            create(&path).map_err(|error| failure::told(&path, error))?;
         }
         let file = path.clone();
         let opener = move || {
             // A commit whose sync failed may have ended the process before, or is why the file is
             // opened again: the cache still shows it, the device may not have all of it, and what
             // is built on it would be lost with it.
-            forget_cached(&file).map_err(unavailable)?;
+            forget_cached(&file).map_err(|error| io(&error))?;
             Ok(redb::Builder::new().set_cache_size(CACHE_BYTES).open(&file)?)
         };
         Self::opened_by(path, Box::new(opener))
@@ -111,32 +101,32 @@ impl Store {
     #[expect(clippy::disallowed_methods, reason = "redb's file does not go through env::Disk")]
     pub(super) fn open_copy(path: PathBuf) -> Result<Self, Error> {
         let mut bytes = Vec::new();
-        let mut file = std::fs::File::open(&path).map_err(unavailable)?;
-        file.read_to_end(&mut bytes).map_err(unavailable)?;
+        let mut file = std::fs::File::open(&path).map_err(|error| io(&error))?;
+        file.read_to_end(&mut bytes).map_err(|error| io(&error))?;
         let memory = InMemoryBackend::new();
         let len = u64::try_from(bytes.len()).map_err(corrupt)?;
         let copied = memory.set_len(len).and_then(|()| memory.write(0, &bytes));
-        copied.map_err(unavailable)?;
+        copied.map_err(|error| io(&error))?;
         let builder = &mut redb::Builder::new();
         let database = builder.set_cache_size(CACHE_BYTES).create_with_backend(memory)?;
         Self::started(path, database, Box::new(|| Err(unavailable("a copy is opened once"))))
     }
 
     pub(super) fn opened_by(path: PathBuf, opener: Opener) -> Result<Self, Error> {
-        let database = opener()?;
+        let database = opener().map_err(|error| failure::told(&path, error))?;
         Self::started(path, database, opener)
     }
 
     fn started(path: PathBuf, database: redb::Database, opener: Opener) -> Result<Self, Error> {
-        let (revision, generation) = start(&database, 1, |_| false)?;
+        let started = start(&database, 1, |_| false);
+        let (revision, generation) = started.map_err(|error| failure::told(&path, error))?;
         Ok(Self {
             path,
             opener,
             database: RwLock::new(Some(database)),
             history: Arc::new(History::new(revision)),
             sessions: Sessions::new(generation),
-            failed: Mutex::default(),
-            failing: Notify::new(),
+            failed: Failure::default(),
         })
     }
 
@@ -149,12 +139,16 @@ impl Store {
         let mut database = self.database.write().unwrap_or_else(PoisonError::into_inner);
         // First: it holds the lock on the file.
         *database = None;
-        let opened = (self.opener)()?;
-        let (revision, _) = start(&opened, 0, |session| self.sessions.is_open(now, session))?;
+        let opened = (self.opener)().and_then(|opened| {
+            let keep = |session| self.sessions.is_open(now, session);
+            start(&opened, 0, keep).map(|(revision, _)| (opened, revision))
+        });
+        let (opened, revision) =
+            opened.map_err(|error| self.failed.tried_again(&self.path, error))?;
         // The commit that failed may be there all the same, and nobody was told of it.
         self.history.restart(revision);
         *database = Some(opened);
-        *self.failed.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        self.failed.clear();
         Ok(())
     }
 
@@ -162,20 +156,26 @@ impl Store {
     /// afterwards.
     fn with<T>(&self, work: impl FnOnce(&redb::Database) -> Result<T, Error>) -> Result<T, Error> {
         let database = self.database.read().unwrap_or_else(PoisonError::into_inner);
-        if let Some(reason) = self.failure() {
-            return Err(unavailable(reason));
+        if let Some(refusal) = self.failure() {
+            return Err(refusal);
         }
         let database = database.as_ref().ok_or_else(|| unavailable("its file is not open"))?;
-        work(database).inspect_err(|error| {
-            if matches!(error, Error::Unavailable { .. } | Error::Ambiguous) {
-                self.fail(error);
+        work(database).map_err(|error| match error {
+            Error::Unavailable { .. } => {
+                self.fail(error.clone());
+                self.failure().unwrap_or(error)
             }
+            Error::Ambiguous => {
+                self.fail(error.clone());
+                error
+            }
+            Error::Compacted | Error::SessionEnded | Error::Corrupt { .. } => error,
         })
     }
 
-    /// Why nothing can be read or written.
-    pub(super) fn failure(&self) -> Option<String> {
-        self.failed.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    /// What everybody is told while nothing can be read or written.
+    pub(super) fn failure(&self) -> Option<Error> {
+        self.failed.get()
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -299,21 +299,15 @@ impl Store {
             meta_table.insert(META_REVISION, revision.0)?;
         }
         txn.commit().map_err(|error| {
-            self.fail(&error);
+            self.fail(error.into());
             Error::Ambiguous
         })?;
         Ok(events)
     }
 
     /// Nothing is read or written from now on until the file was opened again.
-    pub(super) fn fail(&self, reason: &dyn fmt::Display) {
-        let mut failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
-        if failed.is_none() {
-            let path = self.path.display();
-            tracing::error!(%path, %reason, "the coordinator's file failed; it is opened again");
-            *failed = Some(format!("{path} failed ({reason}) and is opened again"));
-            self.failing.notify_one();
-        }
+    pub(super) fn fail(&self, error: Error) {
+        self.failed.set(&self.path, error);
     }
 }
 
@@ -324,10 +318,10 @@ fn create(path: &Path) -> Result<(), Error> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     let folder = folder.unwrap_or(Path::new("."));
     let fresh = path.with_extension("new");
-    make_folder(folder).map_err(unavailable)?;
+    make_folder(folder).map_err(|error| io(&error))?;
     match std::fs::remove_file(&fresh) {
         Err(error) if error.kind() != ErrorKind::NotFound => {
-            return Err(unavailable(error));
+            return Err(io(&error));
         }
         Ok(()) | Err(_) => {}
     }
@@ -340,12 +334,12 @@ fn create(path: &Path) -> Result<(), Error> {
         meta.insert(META_GENERATION, 0)?;
         txn.open_table(ROWS)?;
     }
-    txn.commit().map_err(unavailable)?;
+    txn.commit()?;
     drop(database);
     // Durable name: sync the file, rename, sync the folder.
-    std::fs::File::open(&fresh).and_then(|file| file.sync_all()).map_err(unavailable)?;
-    std::fs::rename(&fresh, path).map_err(unavailable)?;
-    std::fs::File::open(folder).and_then(|file| file.sync_all()).map_err(unavailable)
+    std::fs::File::open(&fresh).and_then(|file| file.sync_all()).map_err(|error| io(&error))?;
+    std::fs::rename(&fresh, path).map_err(|error| io(&error))?;
+    std::fs::File::open(folder).and_then(|file| file.sync_all()).map_err(|error| io(&error))
 }
 
 /// Verifies every row and ends all sessions but those to keep; returns the revision and the
@@ -378,7 +372,7 @@ fn start(
         meta_table.insert(META_GENERATION, u64::from(generation))?;
         (revision, generation)
     };
-    txn.commit().map_err(unavailable)?;
+    txn.commit()?;
     Ok((revision, generation))
 }
 
@@ -442,14 +436,6 @@ fn versioned(row: Row) -> Versioned {
     Versioned { value: row.value, mod_revision: row.mod_revision }
 }
 
-pub(super) fn unavailable(reason: impl fmt::Display) -> Error {
-    Error::Unavailable { reason: reason.to_string() }
-}
-
-pub(super) fn corrupt(reason: impl fmt::Display) -> Error {
-    Error::Corrupt { reason: reason.to_string() }
-}
-
 impl From<redb::StorageError> for Error {
     fn from(error: redb::StorageError) -> Self {
         match error {
@@ -460,6 +446,7 @@ impl From<redb::StorageError> for Error {
             {
                 corrupt(error)
             }
+            redb::StorageError::Io(error) => io(&error),
             other => unavailable(other),
         }
     }
@@ -492,6 +479,15 @@ impl From<redb::TransactionError> for Error {
     fn from(error: redb::TransactionError) -> Self {
         match error {
             redb::TransactionError::Storage(error) => error.into(),
+            other => unavailable(other),
+        }
+    }
+}
+
+impl From<redb::CommitError> for Error {
+    fn from(error: redb::CommitError) -> Self {
+        match error {
+            redb::CommitError::Storage(error) => error.into(),
             other => unavailable(other),
         }
     }

@@ -8,7 +8,7 @@ use crate::coordinator::api::Session;
 use crate::coordinator::transaction::Row;
 use crate::types::crc32c;
 
-use super::file::corrupt;
+use super::failure::corrupt;
 
 /// crc32c u32, mod revision u64, session u64 (0: none), all little endian; then the value.
 const ROW_HEADER_BYTES: usize = 20;

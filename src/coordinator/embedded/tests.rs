@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use std::path::Path;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::AtomicUsize;
@@ -291,4 +292,126 @@ async fn embedded_recovers_from_any_failing_call() {
             assert_eq!(value(&coordinator, "row").await, Some(key("4")));
         }
     }
+}
+
+/// A file on a disk that has no room while told so. What is there can be read.
+#[derive(Debug)]
+struct Small {
+    file: redb::backends::FileBackend,
+    full: Arc<AtomicBool>,
+}
+
+impl Small {
+    fn room(&self) -> std::io::Result<()> {
+        let full = self.full.load(Ordering::Relaxed);
+        if full { Err(std::io::Error::from_raw_os_error(28)) } else { Ok(()) }
+    }
+}
+
+impl redb::StorageBackend for Small {
+    fn len(&self) -> std::io::Result<u64> {
+        self.file.len()
+    }
+
+    fn read(&self, offset: u64, out: &mut [u8]) -> std::io::Result<()> {
+        self.file.read(offset, out)
+    }
+
+    fn set_len(&self, len: u64) -> std::io::Result<()> {
+        self.room()?;
+        self.file.set_len(len)
+    }
+
+    fn sync_data(&self) -> std::io::Result<()> {
+        self.room()?;
+        self.file.sync_data()
+    }
+
+    fn write(&self, offset: u64, data: &[u8]) -> std::io::Result<()> {
+        self.room()?;
+        self.file.write(offset, data)
+    }
+}
+
+impl Fixture {
+    /// As [`Self::open`], on a disk that has no room while `full`.
+    async fn open_small(&self, full: &Arc<AtomicBool>) -> Result<EmbeddedCoordinator, Error> {
+        drop(Store::open(self.path()).unwrap());
+        let (path, full) = (self.path(), Arc::clone(full));
+        let opener = move || {
+            let file = std::fs::OpenOptions::new().read(true).write(true).open(&path);
+            let file = redb::backends::FileBackend::new(file.map_err(unavailable)?)?;
+            let backend = Small { file, full: Arc::clone(&full) };
+            Ok(redb::Builder::new().create_with_backend(backend)?)
+        };
+        let path = self.path();
+        let open = move || Store::opened_by(path, Box::new(opener));
+        EmbeddedCoordinator::opened(&self.env, open).await
+    }
+}
+
+/// A text for the operator: which file, and how much is free.
+fn assert_told(text: &str, path: &Path) {
+    let free = text.split(" bytes are free").next().and_then(|before| before.rsplit(' ').next());
+    let free: Option<u64> = free.and_then(|number| number.parse().ok());
+    assert!(free.is_some_and(|free| free > 0), "that of this machine: {text}");
+    assert!(text.contains("full") && text.contains(&path.display().to_string()), "{text}");
+}
+
+#[tokio::test]
+async fn a_full_disk_costs_no_row_and_is_told_with_what_is_free() {
+    let fixture = Fixture::new();
+    let full = Arc::default();
+    let coordinator = fixture.open_small(&full).await.unwrap();
+    for number in 0..20 {
+        commit(&coordinator, &[], &[put(&format!("row {number}"), "1")]).await;
+    }
+    full.store(true, Ordering::Relaxed);
+    let mut acknowledged = Vec::new();
+    for number in 0..50 {
+        let name = format!("late {number}");
+        match coordinator.txn(&[], &[put(&name, "1")]).await {
+            Ok(_) => acknowledged.push(name),
+            Err(Error::Ambiguous) => {}
+            Err(error @ Error::Unavailable { .. }) => {
+                assert_told(&error.to_string(), &fixture.path());
+                assert!(error.is_full(), "{error:?}");
+            }
+            Err(error) => panic!("{error:?}"),
+        }
+        fixture.clock.advance(Duration::from_secs(1));
+        tokio::task::yield_now().await;
+    }
+    let refused = coordinator.txn(&[], &[put("refused", "1")]).await.unwrap_err();
+    assert!(refused.is_full(), "still: {refused:?}");
+
+    full.store(false, Ordering::Relaxed);
+    recovered(&fixture, &coordinator).await;
+    for number in 0..20 {
+        assert_eq!(value(&coordinator, &format!("row {number}")).await, Some(key("1")));
+    }
+    for name in acknowledged {
+        assert_eq!(value(&coordinator, &name).await, Some(key("1")), "{name}");
+    }
+    assert_eq!(value(&coordinator, "refused").await, None, "refused changes nothing");
+    commit(&coordinator, &[], &[put("after", "1")]).await;
+}
+
+#[tokio::test]
+async fn a_start_on_a_full_disk_is_refused_with_what_is_free_and_works_once_there_is_room() {
+    let mut fixture = Fixture::new();
+    let full = Arc::default();
+    let coordinator = fixture.open_small(&full).await.unwrap();
+    commit(&coordinator, &[], &[put("row", "1")]).await;
+    drop(coordinator);
+    fixture.env.tasks.shutdown().await;
+
+    fixture.env = conformance::env(&fixture.clock, 1);
+    full.store(true, Ordering::Relaxed);
+    let refused = fixture.open_small(&full).await.unwrap_err();
+    assert!(refused.is_full(), "{refused:?}");
+    assert_told(&format!("{}: {refused}", fixture.path().display()), &fixture.path());
+    full.store(false, Ordering::Relaxed);
+    let coordinator = fixture.open_small(&full).await.unwrap();
+    assert_eq!(value(&coordinator, "row").await, Some(key("1")));
 }

@@ -13,6 +13,7 @@ use crate::env::disk_sim::Faults;
 use crate::env::disk_sim::PAGE_BYTES;
 use crate::env::disk_sim::dice::Dice;
 use crate::env::disk_sim::image::Image;
+use crate::env::disk_sim::names::NameChange;
 use crate::env::disk_sim::power::Change;
 use crate::env::disk_sim::power::What;
 use crate::env::disk_sim::power::settle;
@@ -26,38 +27,6 @@ struct Inode {
     durable: Image,
     /// What lies between, oldest first.
     pending: Vec<Change>,
-}
-
-/// A change of names that is visible but not yet durable.
-#[derive(Clone, Debug)]
-enum NameChange {
-    Link { name: String, inode: u64 },
-    Rename { from: String, to: String, inode: u64 },
-    Unlink { name: String },
-}
-
-impl NameChange {
-    fn names(&self) -> Vec<&String> {
-        match self {
-            Self::Link { name, .. } | Self::Unlink { name } => vec![name],
-            Self::Rename { from, to, .. } => vec![from, to],
-        }
-    }
-
-    fn apply(&self, names: &mut BTreeMap<String, u64>) {
-        match self {
-            Self::Link { name, inode } => {
-                names.insert(name.clone(), *inode);
-            }
-            Self::Rename { from, to, inode } => {
-                names.remove(from);
-                names.insert(to.clone(), *inode);
-            }
-            Self::Unlink { name } => {
-                names.remove(name);
-            }
-        }
-    }
 }
 
 /// Whether an operation that met no fault takes effect and is answered.
@@ -231,13 +200,31 @@ impl World {
         if self.strikes(Fault::SyncError) {
             return Err(call.failed(io::ErrorKind::Other));
         }
+        self.settle_names(|name| directly_in(name, call.path));
+        Ok(())
+    }
+
+    /// Makes removals durable, as a file system does by itself in time.
+    pub(super) fn settle_removals(&mut self) {
+        let mut gone = BTreeSet::new();
+        for change in &self.pending_names {
+            if let NameChange::Unlink { name } = change
+                && !self.names.contains_key(name)
+            {
+                gone.insert(name.clone());
+            }
+        }
+        self.settle_names(|name| gone.contains(name));
+    }
+
+    /// Makes the changes of these names durable, and what they rest on, but not one more.
+    fn settle_names(&mut self, is_chosen: impl Fn(&str) -> bool) {
         let mut touched: BTreeSet<String> = BTreeSet::new();
         let mut chosen = vec![false; self.pending_names.len()];
         for (change, chosen) in self.pending_names.iter().zip(&mut chosen).rev() {
             let names = change.names();
             // An earlier change of the same name must not come back over a later one.
-            *chosen =
-                names.iter().any(|name| directly_in(name, call.path) || touched.contains(*name));
+            *chosen = names.iter().any(|name| is_chosen(name) || touched.contains(*name));
             if *chosen {
                 touched.extend(names.into_iter().cloned());
             }
@@ -251,7 +238,6 @@ impl World {
             }
         }
         self.pending_names = left;
-        Ok(())
     }
 
     fn change_names(&mut self, change: NameChange) {

@@ -1,5 +1,7 @@
 //! The rows of accounts, read past partitions that do not serve.
 
+use futures_util::future::try_join_all;
+
 use crate::frontend::accounts::Unread;
 use crate::frontend::route::Router;
 use crate::index::AccountRecord;
@@ -32,11 +34,32 @@ impl AccountRows {
         RoutingKey::container_range(AccountId::new(0), ContainerId::new(0))
     }
 
-    /// Reads the rows of a range.
+    /// Reads the rows of some ranges. All partitions are asked at once: each of those that do not
+    /// serve may take as long as the router's patience, and together they take no longer.
     ///
     /// # Errors
     /// The index's, but for outages: they are noted as unread.
-    pub async fn read(&mut self, router: &Router, range: &KeyRange) -> Result<(), Error> {
+    pub async fn read(router: &Router, ranges: &[KeyRange]) -> Result<Self, Error> {
+        let map = router.map();
+        let partitions = map.partitions().iter();
+        let mut lows: Vec<&RoutingKey> =
+            partitions.map(|partition| partition.keys.range().low()).collect();
+        lows.sort();
+        lows.dedup();
+        let parts = ranges.iter().flat_map(|range| split_at(range, &lows));
+        let read = |part| async move {
+            let mut found = Self::default();
+            found.read_part(router, &part).await.map(|()| found)
+        };
+        let mut all = Self::default();
+        for found in try_join_all(parts.map(read)).await? {
+            all.rows.extend(found.rows);
+            all.unread.extend(found.unread);
+        }
+        Ok(all)
+    }
+
+    async fn read_part(&mut self, router: &Router, range: &KeyRange) -> Result<(), Error> {
         let mut next = Some(range.low().as_bytes().clone());
         while let Some(from) = next.filter(|from| range.contains(from)) {
             let list = ListAccounts { from: Some(from.clone()), limit: PAGE };
@@ -67,6 +90,19 @@ impl AccountRows {
     }
 }
 
+/// A range in parts that begin at those of these keys that lie in it.
+fn split_at(range: &KeyRange, keys: &[&RoutingKey]) -> Vec<KeyRange> {
+    let inner = keys.iter().filter(|key| **key > range.low() && range.contains(key.as_bytes()));
+    let mut parts = Vec::new();
+    let mut low = range.low().clone();
+    for key in inner {
+        let next = (*key).clone();
+        parts.push(KeyRange::new(std::mem::replace(&mut low, next.clone()), Some(next)));
+    }
+    parts.push(KeyRange::new(low, range.high().cloned()));
+    parts
+}
+
 /// The first part of `keys` that one partition has, which failed with `error`.
 ///
 /// # Errors
@@ -83,4 +119,90 @@ pub fn part_of_one(router: &Router, keys: &KeyRange, error: &Error) -> Result<Un
 
 fn mismatched() -> Error {
     Error::Unavailable("an answer of another kind".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use async_trait::async_trait;
+
+    use super::*;
+    use crate::coordinator::Coordinator;
+    use crate::coordinator::Op;
+    use crate::coordinator::SimulatedStore;
+    use crate::env::Env;
+    use crate::env::SeededRand;
+    use crate::env::SimClock;
+    use crate::env::Tasks;
+    use crate::index::AccountPage;
+    use crate::index::IndexHost;
+    use crate::index::PartitionDescriptor;
+    use crate::index::Target;
+    use crate::index::Write;
+    use crate::index::WriteReply;
+    use crate::types::Epoch;
+    use crate::types::ExtentId;
+    use crate::types::HostId;
+    use crate::types::PartitionId;
+
+    /// Has empty partitions, of which only the first is open.
+    #[derive(Debug)]
+    struct OneOpen;
+
+    #[async_trait]
+    impl IndexHost for OneOpen {
+        async fn read(&self, target: Target, _read: Read) -> Result<ReadReply, Error> {
+            if target.partition == PartitionId::new(1) {
+                Ok(ReadReply::Accounts(AccountPage { entries: Vec::new(), next: None }))
+            } else {
+                Err(Error::WrongPartition)
+            }
+        }
+
+        async fn write(&self, _target: Target, _write: Write) -> Result<WriteReply, Error> {
+            Ok(WriteReply::Done)
+        }
+
+        async fn owned_extents(&self) -> Vec<ExtentId> {
+            Vec::new()
+        }
+    }
+
+    fn bound(name: &str) -> RoutingKey {
+        RoutingKey::account(&AccountName::new(name).unwrap())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn partitions_that_do_not_serve_are_waited_for_together() {
+        let env = Env {
+            clock: Arc::new(SimClock::new()),
+            rand: Arc::new(SeededRand::new(1)),
+            tasks: Tasks::new(),
+        };
+        let coordinator: Arc<dyn Coordinator> = Arc::new(SimulatedStore::new().open(&env));
+        let names = ["bbb", "ccc", "ddd", "eee"].map(bound);
+        let lows = [vec![RoutingKey::min()], names.to_vec()].concat();
+        let highs = names.iter().cloned().map(Some).chain([None]);
+        for (number, (low, high)) in (1..).zip(lows.into_iter().zip(highs)) {
+            let descriptor = PartitionDescriptor {
+                id: PartitionId::new(number),
+                keys: KeyRange::new(low, high).into(),
+                epoch: Epoch::new(1),
+                log: Vec::new(),
+                host: HostId::new(0),
+            };
+            let key = PartitionDescriptor::coordinator_key(descriptor.id);
+            coordinator.txn(&[], &[Op::Put(key, descriptor.encode())]).await.unwrap();
+        }
+        let (host, clock) = (Arc::new(OneOpen), Arc::clone(&env.clock));
+        let router = Router::new(host, coordinator, env).await.unwrap();
+        let begun = clock.monotonic();
+        let found = AccountRows::read(&router, &[AccountRows::table()]).await.unwrap();
+        let unread: Vec<u64> = found.unread.iter().map(|one| one.partition.get()).collect();
+        assert_eq!(unread, [2, 3, 4, 5]);
+        let took = clock.monotonic() - begun;
+        assert!(took < Duration::from_secs(20), "{took:?}");
+    }
 }

@@ -46,7 +46,8 @@ pub(crate) async fn create(
     acl::check_switch(account, new.public_access)?;
     let counter = front.container_ids.next().await.map_err(|error| {
         tracing::error!(%error, "no container id to be had");
-        Error::from(ErrorCode::InternalError)
+        let is_full = error.is_full();
+        Error::from(if is_full { ErrorCode::InsufficientStorage } else { ErrorCode::InternalError })
     })?;
     let create = CreateContainer {
         account: account.id,

@@ -31,6 +31,7 @@ use crate::protocol::reply::BodyChecksum;
 use crate::types::BlobKey;
 use crate::types::ByteRange;
 use crate::types::Crc64Hasher;
+use crate::types::CustomerKey;
 use crate::types::Md5Hasher;
 use crate::types::RoutingKey;
 use crate::types::Timestamp;
@@ -45,14 +46,13 @@ pub(crate) async fn get(
 ) -> Answer {
     let snapshot = path.snapshot;
     let customer_key = precondition.encryption.key();
-    let opener = customer_key.map(|key| Opener::new(key, &path, front.not_authentic()));
+    let opener = opener(front, account, (&path, customer_key));
     let key = ops::blob_key(front, account, path).await?;
     // Before the look-up: what it finds is not freed until the body is out.
     let mut guard = front.inflight.read(front.env.clock.monotonic());
     let mut view = look_up(front, (&key, snapshot), precondition, range, true).await?;
     read::found(&mut guard, &mut view);
-    let customer_key = opener.as_ref().map(Opener::key);
-    seal::open_md5(customer_key, &mut view.record.properties)?;
+    seal::open_md5(opener.as_ref(), &mut view.record.properties)?;
     front.copies.tell(&mut view.record);
     let now = front.env.clock.now();
     if let Some(reads) = &front.last_access {
@@ -89,12 +89,21 @@ pub(crate) async fn facts(
     precondition: Precondition,
 ) -> Result<Box<BlobFacts>, Error> {
     let snapshot = path.snapshot;
+    let opener = opener(front, account, (&path, precondition.encryption.key()));
     let key = ops::blob_key(front, account, path).await?;
-    let customer_key = precondition.encryption.key().cloned();
     let mut view = look_up(front, (&key, snapshot), precondition, None, false).await?;
-    seal::open_md5(customer_key.as_ref(), &mut view.record.properties)?;
+    seal::open_md5(opener.as_ref(), &mut view.record.properties)?;
     front.copies.tell(&mut view.record);
     Ok(ops::facts(front, view.record, front.env.clock.now()))
+}
+
+/// For a request that brings a key.
+fn opener(
+    front: &FrontEnd,
+    account: &Account,
+    (path, key): (&BlobPath, Option<&CustomerKey>),
+) -> Option<Opener> {
+    Some(Opener::new(key?, (&account.name, path), front.not_authentic()))
 }
 
 async fn look_up(

@@ -12,6 +12,7 @@ use crate::frontend::write::tests::stream;
 use crate::index::NewContent;
 use crate::telemetry::CapturedLog;
 use crate::types::AUTHENTICATED_CHUNK_BYTES;
+use crate::types::AccountName;
 use crate::types::BlobName;
 use crate::types::CHUNK_BYTES;
 use crate::types::ContainerName;
@@ -49,7 +50,8 @@ fn opener(first: char) -> Opener {
         blob: BlobName::new("a b").unwrap(),
         snapshot: None,
     };
-    Opener::new(&key(first), &path, Counter::default())
+    let account = AccountName::new("devstore").unwrap();
+    Opener::new(&key(first), (&account, &path), Counter::default())
 }
 
 fn sealing(rig: &Rig) -> Sealing {
@@ -151,7 +153,7 @@ async fn content_that_is_not_authentic_is_counted_and_told_with_blob_and_request
     let request = tracing::error_span!("request", id = "17");
     let told = |count: u64| {
         let extent = format!("extent {}", location(&stored).extent);
-        let parts = ["ERROR", "request{id=\"17\"}", "photos", "a b", &extent];
+        let parts = ["ERROR", "request{id=\"17\"}", "devstore", "photos", "a b", &extent];
         assert_eq!(
             (opener.not_authentic.get(), log.lines_with(&parts)),
             (count, usize::try_from(count).unwrap())
@@ -167,6 +169,26 @@ async fn content_that_is_not_authentic_is_counted_and_told_with_blob_and_request
     let read = fetch(&*rig.node, Some(&other), &at(0..10)).await;
     assert!(matches!(read, Err(Fault::Locked)), "{read:?}");
     assert_eq!(other.not_authentic.get(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_md5_that_is_not_authentic_is_counted_and_told_with_blob_and_request() {
+    let rig = rig(64 << 20, WriteConfig::default()).await;
+    let content_md5 = ContentMd5::Plain(Md5::of(b"content"));
+    let mut properties = BlobProperties { content_md5, ..BlobProperties::default() };
+    let plain = properties.clone();
+    seal_md5(&rig.env, Some(&key('A')), &mut properties);
+    let mut opened = properties.clone();
+    let (good, bad, log) = (opener('A'), opener('B'), CapturedLog::default());
+    let _kept = log.begin();
+    open_md5(Some(&good), &mut opened).unwrap();
+    assert_eq!((opened, good.not_authentic.get()), (plain, 0));
+    // Another key finds what it finds when the row was changed.
+    let request = tracing::error_span!("request", id = "17");
+    let refused = request.in_scope(|| open_md5(Some(&bad), &mut properties)).unwrap_err();
+    assert_eq!(refused.code, ErrorCode::InternalError);
+    let parts = ["ERROR", "request{id=\"17\"}", "devstore", "photos", "a b", "Content-MD5"];
+    assert_eq!((bad.not_authentic.get(), log.lines_with(&parts)), (1, 1));
 }
 
 #[tokio::test(start_paused = true)]
@@ -225,7 +247,10 @@ async fn a_digest_is_sealed_with_the_key_and_opened_with_it() {
     seal_md5(&rig.env, Some(&key('A')), &mut sealed);
     assert_eq!(sealed.content_md5.plain(), None);
     let mut other = sealed.clone();
-    assert_eq!(open_md5(Some(&key('B')), &mut other).unwrap_err().code, ErrorCode::InternalError);
-    open_md5(Some(&key('A')), &mut sealed).unwrap();
+    assert_eq!(
+        open_md5(Some(&opener('B')), &mut other).unwrap_err().code,
+        ErrorCode::InternalError
+    );
+    open_md5(Some(&opener('A')), &mut sealed).unwrap();
     assert_eq!(sealed, plain);
 }

@@ -93,6 +93,10 @@ impl ExtentWriter {
     async fn open(&mut self) -> Result<(ExtentId, u64), capacity::Error> {
         let id = self.shared.ids.next().await.map_err(|error| {
             tracing::error!(%error, "no extent id to be had");
+            // For clients it is a full disk like any other, though the extent's own has room.
+            if error.is_full() {
+                return capacity::Error::Full;
+            }
             capacity::Error::Unreadable { extent: ExtentId::new(0), reason: error.to_string() }
         })?;
         let extent = ExtentId::new(id);

@@ -254,6 +254,22 @@ async fn body_that_waits_too_long_for_its_append_is_refused_and_stored_nowhere()
     assert_eq!(stored().await, 2 * one, "the two of 5,000 bytes");
 }
 
+/// There is room for the bytes, on another disk, and none for the id of their extent.
+#[tokio::test(start_paused = true)]
+async fn full_disk_of_the_coordinator_is_told_as_a_full_disk_and_writes_go_on_after_it() {
+    let rig = rig(64 << 20, WriteConfig::default()).await;
+    let body = bytes(100_000, 1);
+    let store = || rig.pool.store(vec![body.clone()], body.len() as u64);
+    for _ in 0..2 {
+        rig.coordinator.inject(Fault::Full);
+    }
+    for _ in 0..2 {
+        let code = store().await.map(|_| "stored").map_err(|error| error.code);
+        assert_eq!(code, Err(ErrorCode::InsufficientStorage));
+    }
+    assert_eq!(read(&rig, &store().await.unwrap()).await, body.as_ref());
+}
+
 #[tokio::test(start_paused = true)]
 async fn shared_writer_that_panicked_answers_and_goes_on() {
     let rig = rig(64 << 20, WriteConfig::default()).await;

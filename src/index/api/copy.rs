@@ -21,8 +21,9 @@ use crate::types::Tags;
 use crate::types::TierState;
 use crate::types::Timestamp;
 
-/// Marks a blob's content as shared, so that other rows may name it, and tells where it lies. Changes nothing that clients
-/// see. The caller has noted its copy in [`crate::index::InFlight`] before it asks.
+/// Marks a blob's content as shared, so that other rows may name it, and tells where it lies.
+/// Changes nothing that clients see. The caller has noted its copy in [`crate::index::InFlight`]
+/// before it asks.
 #[derive(Clone, Debug)]
 pub struct Share {
     /// The source.
@@ -81,8 +82,8 @@ pub struct CopiedBlock {
 pub struct SharedBlob {
     /// The source.
     pub record: BlobRecord,
-    /// The wanted bytes; `None` when the range cuts a block, or bytes are encrypted by a customer's key: these cannot be
-    /// shared.
+    /// The wanted bytes; `None` when the range cuts a block, or bytes are encrypted by a customer's
+    /// key: these cannot be shared.
     pub content: Option<CopiedContent>,
 }
 
@@ -109,8 +110,8 @@ pub struct PutCopy {
     pub crc64: Crc64,
     /// What is remembered of the copy.
     pub copy: Option<Box<CopyRecord>>,
-    /// What is still to be done, when the copy is pending: then the content is empty, and pages are `copy.total` bytes of
-    /// zeros. No other write goes to the blob until [`EndCopy`].
+    /// What is still to be done, when the copy is pending: then the content is empty, and pages are
+    /// `copy.total` bytes of zeros. No other write goes to the blob until [`EndCopy`].
     pub job: Option<Box<CopyJob>>,
 }
 

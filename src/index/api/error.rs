@@ -56,7 +56,8 @@ pub enum EncryptionFault {
 /// Why a request was refused; each variant is a different answer or a different next step.
 #[derive(Clone, Debug, PartialEq, Eq, ThisError)]
 pub enum Error {
-    /// The partition is not here, not at this epoch, or does not own the key: read the map again and retry.
+    /// The partition is not here, not at this epoch, or does not own the key: read the map again
+    /// and retry.
     #[error("wrong partition")]
     WrongPartition,
     /// No such account.

@@ -47,8 +47,8 @@ pub struct Leased {
     pub now: Timestamp,
 }
 
-/// Whether a lease id that came with a request may be there: none is needed to read, but one that is sent must be the
-/// holder's.
+/// Whether a lease id that came with a request may be there: none is needed to read, but one that
+/// is sent must be the holder's.
 ///
 /// # Errors
 /// [`LeaseRefusal::NotPresent`], [`LeaseRefusal::Lost`], [`LeaseRefusal::Mismatch`].

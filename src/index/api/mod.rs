@@ -1,9 +1,12 @@
-//! The index trait: what a front end, reclaim and the checker ask of a partition. In process today, over RPC in a cluster.
+//! The index trait: what a front end, reclaim and the checker ask of a partition. In process today,
+//! over RPC in a cluster.
 //!
 //! 1. `host.rs`: the trait.
-//! 2. `write.rs`: changes, with messages in `accounts.rs`, `blobs.rs`, `appends.rs`, `pages.rs`, `containers.rs`, `copy.rs`,
+//! 2. `write.rs`: changes, with messages in `accounts.rs`, `blobs.rs`, `appends.rs`, `pages.rs`,
+//!    `containers.rs`, `copy.rs`,
 //!    `lease.rs`, `versions.rs` and `accessed.rs`.
-//! 3. `read.rs`: questions, with pages in `list.rs` and `containers.rs`; `reclaim.rs`: what reclaim is told;
+//! 3. `read.rs`: questions, with pages in `list.rs` and `containers.rs`; `reclaim.rs`: what reclaim
+//!    is told;
 //!    `tags.rs`: the tag index.
 //! 4. `weight.rs`: what a queued write occupies; `place.rs`: which partition is meant; `error.rs`:
 //!    why not.

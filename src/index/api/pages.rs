@@ -1,4 +1,5 @@
-//! Changes and ranges of page blobs. All offsets and lengths are bytes and multiples of [`crate::types::PAGE_BYTES`].
+//! Changes and ranges of page blobs. All offsets and lengths are bytes and multiples of
+//! [`crate::types::PAGE_BYTES`].
 
 use std::ops::Range;
 
@@ -80,8 +81,8 @@ pub struct PagesWritten {
     pub written: super::Written,
     /// The sequence number.
     pub sequence: u64,
-    /// When not all could be done at once (very many small writes lie in the range): where to go on clearing. A new
-    /// length is not set yet then.
+    /// When not all could be done at once (very many small writes lie in the range): where to go on
+    /// clearing. A new length is not set yet then.
     pub rest: Option<u64>,
 }
 
@@ -133,8 +134,9 @@ pub struct PageSpan {
     pub content: NewContent,
 }
 
-/// Marks a part of a page blob as shared, so that other rows may name it, and tells where it lies; the other parts are asked
-/// for one by one. Answers [`SharedPages`]. As [`crate::index::Share`] otherwise.
+/// Marks a part of a page blob as shared, so that other rows may name it, and tells where it lies;
+/// the other parts are asked for one by one. Answers [`SharedPages`]. As [`crate::index::Share`]
+/// otherwise.
 #[derive(Clone, Debug)]
 pub struct SharePages {
     /// The source.

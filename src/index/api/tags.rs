@@ -1,9 +1,10 @@
 //! The tag index: work left by changes of tags, entries, pages of them.
 //!
-//! An entry stands elsewhere in the key space than its blob, so a change of tags leaves a work row beside the blob, in
-//! the same commit. Whoever finds the row brings the entries up to it with [`IndexTag`] and then forgets it. Every entry
-//! carries the time of the change that put it, and only later changes touch it: repeated or out of order, work never
-//! removes an entry that is due (ADR 0011).
+//! An entry stands elsewhere in the key space than its blob, so a change of tags leaves a work row
+//! beside the blob, in the same commit. Whoever finds the row brings the entries up to it with
+//! [`IndexTag`] and then forgets it. Every entry carries the time of the change that put it, and
+//! only later changes touch it: repeated or out of order, work never removes an entry that is due
+//! (ADR 0011).
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -87,7 +88,8 @@ pub struct ListTags {
     pub limit: usize,
 }
 
-/// An entry of the tag index: a blob that had this tag at a time. What it has now, its record tells.
+/// An entry of the tag index: a blob that had this tag at a time. What it has now, its record
+/// tells.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TagEntry {
     /// Tag and blob.

@@ -64,7 +64,8 @@ pub enum Write {
         /// The change.
         change: AccountChange,
     },
-    /// Removes an account's row, if it is still that account's. Its containers are for the caller to remove first.
+    /// Removes an account's row, if it is still that account's. Its containers are for the caller
+    /// to remove first.
     DeleteAccount {
         /// The name.
         name: AccountName,
@@ -117,14 +118,16 @@ pub enum Write {
     SetTier(SetTier),
     /// The blob was read, when that is tracked.
     NoteRead(NoteRead),
-    /// Reclaim: drops staged blocks of blobs last staged to before `before`; `key` as read by [`Read::Expired`].
+    /// Reclaim: drops staged blocks of blobs last staged to before `before`; `key` as read by
+    /// [`Read::Expired`].
     ExpireStaged {
         /// The blob's routing key.
         key: RoutingKey,
         /// Only if still not staged to since.
         before: Timestamp,
     },
-    /// Reclaim: removes up to `limit` blobs' rows of a deleted container, starting at its lowest; answers
+    /// Reclaim: removes up to `limit` blobs' rows of a deleted container, starting at its lowest;
+    /// answers
     /// [`WriteReply::Purged`].
     PurgeContainer {
         /// The account.
@@ -156,7 +159,8 @@ pub enum Write {
         /// pages comes alone: forgetting it may take long, and only then goes ahead of its turn.
         keys: Vec<Bytes>,
     },
-    /// Commits a change of nothing: what was written before and answered [`Error::Unavailable`] is decided by it.
+    /// Commits a change of nothing: what was written before and answered [`Error::Unavailable`] is
+    /// decided by it.
     Prove,
 }
 
@@ -290,8 +294,8 @@ fn rows_of(blob: RoutingKey) -> KeyRange {
     KeyRange::new(blob, end)
 }
 
-/// The row that remembers a deleted container until its rows are gone: account, container 0, then bytes no
-/// name starts with, then the id. In [`crate::index::rows::Family::Garbage`].
+/// The row that remembers a deleted container until its rows are gone: account, container 0, then
+/// bytes no name starts with, then the id. In [`crate::index::rows::Family::Garbage`].
 #[must_use]
 pub fn purge_key(account: AccountId, container: ContainerId) -> Bytes {
     let mut key = Vec::with_capacity(26);

@@ -50,7 +50,8 @@ pub struct CheckReport {
     pub locations: u64,
     /// Payload bytes read and verified, inline ones too.
     pub bytes: u64,
-    /// Those of them under customer-provided keys: as stored, but their CRC-64 cannot be computed without the key.
+    /// Those of them under customer-provided keys: as stored, but their CRC-64 cannot be computed
+    /// without the key.
     pub encrypted_bytes: u64,
     /// Whom damaged and missing bytes concern.
     pub affected: Affected,

@@ -110,7 +110,8 @@ impl Store {
     }
 }
 
-/// Blobs `inline`, `stored`, `blocks`, `long` (two segments, repeats); staged blocks under `staged`; garbage.
+/// Blobs `inline`, `stored`, `blocks`, `long` (two segments, repeats); staged blocks under
+/// `staged`; garbage.
 async fn filled() -> Store {
     let mut store = Store::new().await;
     let account = AccountName::new("abc").unwrap();

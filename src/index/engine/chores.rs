@@ -1,6 +1,7 @@
-//! Work on extents that nobody waits for: left logs are sealed, and what a partition uses no more is
-//! released. A task of the host does it (`host/upkeep.rs`). What is not done when the program ends is
-//! done by the next owner of the partition, which finds it in the partition's record.
+//! Work on extents that nobody waits for: left logs are sealed, what a partition uses no more is
+//! released, and ids for the next flush are recorded. A task of the host does it
+//! (`host/upkeep.rs`). What is not done when the program ends is done by the next owner of the
+//! partition, which finds it in the partition's record.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -11,7 +12,7 @@ use std::sync::PoisonError;
 use tokio::sync::Notify;
 
 use crate::index::engine::extents;
-use crate::index::engine::extents::Extents;
+use crate::index::engine::extents::{Extents, ids};
 use crate::index::engine::shared::Shared;
 use crate::types::Epoch;
 use crate::types::ExtentId;
@@ -26,6 +27,19 @@ pub(crate) enum Chore {
     Seal(ExtentId, Epoch),
     /// A partition uses an extent no more, and durably says so.
     Release(Arc<Extents>, ExtentId),
+    /// A partition has few recorded ids left.
+    Refill(Arc<Extents>),
+}
+
+/// How often a chore fails before that is told at WARN, once: tries are a second apart.
+const MANY: u32 = 30;
+
+/// How a try ended.
+enum Tried {
+    Done,
+    /// What stands in the way ends by itself.
+    Held,
+    Failed,
 }
 
 /// Chores not yet done.
@@ -37,16 +51,16 @@ pub(crate) struct Chores {
 
 #[derive(Debug, Default)]
 struct Queues {
-    /// Oldest first.
-    due: VecDeque<Chore>,
+    /// Oldest first; with how often each has failed.
+    due: VecDeque<(Chore, u32)>,
     /// Tried in vain.
-    later: Vec<Chore>,
+    later: Vec<(Chore, u32)>,
 }
 
 impl Chores {
     /// Adds one and wakes the host's task.
     pub(crate) fn add(&self, chore: Chore) {
-        self.lock().due.push_back(chore);
+        self.lock().due.push_back((chore, 0));
         self.added.notify_one();
     }
 
@@ -62,12 +76,12 @@ impl Chores {
         queues.due.extend(later);
     }
 
-    fn next(&self) -> Option<Chore> {
+    fn next(&self) -> Option<(Chore, u32)> {
         self.lock().due.pop_front()
     }
 
-    fn put_off(&self, chore: Chore) {
-        self.lock().later.push(chore);
+    fn put_off(&self, chore: Chore, failures: u32) {
+        self.lock().later.push((chore, failures));
     }
 
     fn lock(&self) -> MutexGuard<'_, Queues> {
@@ -87,10 +101,12 @@ impl Shared {
     pub(crate) async fn do_due_chores(&self, is_over: impl Fn() -> bool) {
         let mut done = 0_usize;
         while !is_over()
-            && let Some(chore) = self.chores.next()
+            && let Some((chore, failures)) = self.chores.next()
         {
-            if !self.do_chore(&chore).await {
-                self.chores.put_off(chore);
+            match self.do_chore(&chore, failures).await {
+                Tried::Done => {}
+                Tried::Held => self.chores.put_off(chore, failures),
+                Tried::Failed => self.chores.put_off(chore, failures.saturating_add(1)),
             }
             done += 1;
             if done.is_multiple_of(AT_A_TIME) {
@@ -99,23 +115,37 @@ impl Shared {
         }
     }
 
-    /// False when it is to be done again.
-    async fn do_chore(&self, chore: &Chore) -> bool {
+    /// `failures` is how often it failed before.
+    async fn do_chore(&self, chore: &Chore, failures: u32) -> Tried {
         match chore {
             Chore::Seal(extent, epoch) => {
                 if let Err(error) = self.parts.capacity.seal(*extent, *epoch).await {
                     tracing::debug!(%extent, %error, "could not seal a left log extent");
                 }
-                true
+                Tried::Done
             }
             Chore::Release(extents, extent) => match extents::release(self, extents, *extent).await
             {
-                Ok(done) => done,
+                Ok(true) => Tried::Done,
+                Ok(false) => Tried::Held,
                 Err(error) => {
-                    tracing::debug!(%extent, %error, "could not release an extent");
-                    false
+                    self.parts.metrics.release_failed();
+                    let what = "could not release a log or run; tried again";
+                    if failures + 1 == MANY {
+                        tracing::warn!(%extent, %error, tries = MANY, "{what}");
+                    } else {
+                        tracing::debug!(%extent, %error, "{what}");
+                    }
+                    Tried::Failed
                 }
             },
+            Chore::Refill(extents) => {
+                // The next flush asks again.
+                if let Err(failed) = ids::refill(self, extents).await {
+                    tracing::debug!(partition = %extents.partition(), ?failed, "no more ids");
+                }
+                Tried::Done
+            }
         }
     }
 }

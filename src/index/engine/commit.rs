@@ -22,6 +22,7 @@ use crate::index::engine::log::manifest::Manifest;
 use crate::index::engine::log::record::BatchBuilder;
 use crate::index::engine::log::writer::Log;
 use crate::index::engine::pace::Pace;
+use crate::index::engine::refusals::Refusals;
 use crate::index::engine::run::reader::Run;
 use crate::index::engine::shared::Failed;
 use crate::index::engine::table::Tables;
@@ -61,26 +62,14 @@ pub(crate) enum Command {
     Freeze(oneshot::Sender<Result<Option<Frozen>, Failed>>),
     /// Makes new runs part of the partition.
     Install(Edit, oneshot::Sender<Result<(), Failed>>),
-    /// Has so many ids of extents recorded, at least.
-    Reserve(usize, oneshot::Sender<Result<(), Failed>>),
+    /// Stops: another owner has the partition.
+    Lose,
     /// Stands still between two batches until the holder lets go.
     Hold(oneshot::Sender<Result<Held, Failed>>),
     /// Refuses whoever waits, and ends the task.
     SendAway,
     /// Ends the task.
     Stop,
-}
-
-/// The first pause before the log is rolled again after a refusal; it doubles up to the longest.
-const ROLL_PAUSE: Duration = Duration::from_millis(50);
-const ROLL_PAUSE_MAX: Duration = Duration::from_secs(5);
-
-/// When the log may be rolled again.
-#[derive(Debug, Default)]
-pub(crate) struct Rolls {
-    /// Monotonic, and why the last one was refused.
-    not_before: Option<(Duration, Failed)>,
-    pause: Duration,
 }
 
 /// The committer's state; nobody else has it.
@@ -104,7 +93,8 @@ pub(crate) struct Committer {
     pub(crate) commands: mpsc::Receiver<Command>,
     /// Set for good when what is durable is no longer sure: nothing is appended any more.
     pub(crate) failed: Option<Failed>,
-    pub(crate) rolls: Rolls,
+    /// Of rolls of the log.
+    pub(crate) rolls: Refusals,
     /// Runs that a manifest names of which nobody knows whether it is durable. The next roll cuts
     /// it off.
     pub(crate) doubtful: Vec<Arc<Run>>,
@@ -326,23 +316,18 @@ impl Committer {
     /// partition.
     pub(crate) async fn roll(&mut self, manifest: Manifest) -> Result<(), Failed> {
         let clock = Arc::clone(&self.core.shared.parts.env.clock);
-        if let Some((at, refused)) = &self.rolls.not_before
-            && clock.monotonic() < *at
-        {
-            return Err(refused.clone());
-        }
+        self.rolls.may_try(clock.monotonic())?;
         match self.log.roll(manifest).await {
             Ok(()) => {
-                self.rolls = Rolls::default();
+                self.rolls = Refusals::default();
                 self.doubtful.drain(..).for_each(|run| run.retire(&self.core.extents));
                 self.core.set_log_extents(self.log.extents());
                 Ok(())
             }
             Err(refused @ Failed::Refused(_)) => {
-                self.rolls.pause = (self.rolls.pause * 2).clamp(ROLL_PAUSE, ROLL_PAUSE_MAX);
-                let (pause, partition) = (self.rolls.pause, self.core.id);
+                let pause = self.rolls.note(clock.monotonic(), &refused);
+                let partition = self.core.id;
                 tracing::warn!(%partition, ?refused, ?pause, "the log cannot move on now");
-                self.rolls.not_before = Some((clock.monotonic() + pause, refused.clone()));
                 Err(refused)
             }
             Err(failed) => Err(failed),

@@ -7,18 +7,17 @@ use crate::index::api::Error;
 use crate::index::engine::chores::Chore;
 use crate::index::engine::codec;
 use crate::index::engine::commit::Command;
-use crate::index::engine::extents::{Extents, Pin};
+use crate::index::engine::extents::{Extents, Pin, ids};
 use crate::index::engine::install::Edit;
 use crate::index::engine::log::manifest::RunEntry;
 use crate::index::engine::merge::Merge;
 use crate::index::engine::partition::Partition;
 use crate::index::engine::run::reader::Run;
 use crate::index::engine::run::writer::RunWriter;
-use crate::index::engine::shared::{Failed, Shared};
+use crate::index::engine::shared::{Failed, Shared, Unfinished};
 use crate::index::engine::table::Tables;
 use crate::index::rows::Family;
 use crate::types::Epoch;
-use crate::types::ExtentId;
 use crate::types::PartitionKeys;
 use crate::types::Sequence;
 
@@ -40,7 +39,7 @@ impl Partition {
             let Some((tables, through)) = frozen else { break };
             let (sources, _) = self.core.published();
             let mut runs = Vec::new();
-            if let Err(failed) = self.reserve(Family::ALL.len()).await {
+            if let Err(failed) = self.reserve(tables.families()).await {
                 return Err(self.not_flushed(failed));
             }
             for family in Family::ALL {
@@ -61,6 +60,9 @@ impl Partition {
             shared.parts.metrics.flushed();
         }
         self.core.set_full(false);
+        if ids::are_few(&self.core.extents) {
+            shared.chores.add(Chore::Refill(Arc::clone(&self.core.extents)));
+        }
         shared.wake.notify_one();
         Ok(())
     }
@@ -91,7 +93,8 @@ pub(crate) async fn write_run(
     }
     let Some(mut row) = next else { return Ok(None) };
     let (extent, pin) = shared.create(ExtentKind::Run, epoch, extents).await?;
-    let mut unfinished = Unfinished { shared, extents, extent: Some(extent) };
+    // No manifest names it yet, and its writer may be given up in the middle.
+    let unfinished = Unfinished::new(shared, extents, extent);
     let capacity = Arc::clone(&shared.parts.capacity);
     let mut writer = RunWriter::new(capacity, (extent, epoch), (family, rows.stripe()), rows_max);
     let entry = async {
@@ -118,25 +121,9 @@ pub(crate) async fn write_run(
     };
     if let Ok(Some(run)) = &opened {
         run.retire(extents);
-        unfinished.extent = None;
+        unfinished.finish();
     }
     opened
-}
-
-/// A run that is removed unless it is finished: no manifest names it yet. Its writer may be given
-/// up in the middle.
-struct Unfinished<'a> {
-    shared: &'a Shared,
-    extents: &'a Arc<Extents>,
-    extent: Option<ExtentId>,
-}
-
-impl Drop for Unfinished<'_> {
-    fn drop(&mut self) {
-        if let Some(extent) = self.extent {
-            self.shared.chores.add(Chore::Release(Arc::clone(self.extents), extent));
-        }
-    }
 }
 
 /// Opens a run of a manifest.

@@ -45,19 +45,9 @@ impl Committer {
                 drop(answer.send(installed));
             }
             Command::Hold(answer) => self.hold(answer).await,
-            Command::Reserve(count, answer) => {
-                drop(answer.send(self.reserve(count).await));
-            }
+            Command::Lose => self.stop_if_lost(&Failed::Fenced),
             Command::SendAway | Command::Stop => {}
         }
-    }
-
-    async fn reserve(&mut self, count: usize) -> Result<(), Failed> {
-        if let Some(failed) = &self.failed {
-            return Err(failed.clone());
-        }
-        let reserved = self.log.reserve(count).await;
-        reserved.inspect_err(|failed| self.stop_if_lost(failed))
     }
 
     async fn what_to_flush(&mut self) -> Result<Option<Frozen>, Failed> {

@@ -11,7 +11,7 @@
 //! 4. `change/`: one partition becomes several, several become one, one changes its host;
 //!    `spread.rs`: where its rows are.
 //! 5. `extents/`: which logs and runs are whose; they are removed against records in the
-//!    coordinator.
+//!    coordinator, by `chores.rs`, which nobody waits for.
 //! 6. `recover.rs`, `replay.rs`: from a descriptor in the coordinator to a serving partition;
 //!    `offline.rs`: to a view for the checker, changing nothing.
 //!
@@ -42,6 +42,7 @@ mod offline;
 mod pace;
 mod partition;
 mod recover;
+mod refusals;
 mod replay;
 mod rewrite;
 mod run;
@@ -58,7 +59,7 @@ mod tests;
 
 pub use config::Config;
 pub use cut::{CutPartition, KeptExtents};
-pub use extents::ExtentRecord;
+pub use extents::{ExtentRecord, Loaded};
 pub use offline::{Offline, open_offline};
 pub use shared::{ExtentIds, Parts};
 pub use untrusted::decode_untrusted;

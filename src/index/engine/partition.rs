@@ -21,11 +21,12 @@ use crate::index::api::WriteReply;
 use crate::index::engine::ahead;
 use crate::index::engine::ahead::{Evaluated, Outcome};
 use crate::index::engine::change::Way;
-use crate::index::engine::commit::{Command, Committer, Rolls, Waiting};
+use crate::index::engine::commit::{Command, Committer, Waiting};
 use crate::index::engine::core::{Core, Status};
-use crate::index::engine::extents::SPARE;
+use crate::index::engine::extents::ids;
 use crate::index::engine::recover;
 use crate::index::engine::recover::{NotOpened, Recovered};
+use crate::index::engine::refusals::Refusals;
 use crate::index::engine::shared::{Failed, Shared};
 use crate::index::load::Class;
 use crate::types::Epoch;
@@ -94,7 +95,7 @@ impl Partition {
             waits: Arc::clone(&waits),
             commands: obeyed,
             failed: None,
-            rolls: Rolls::default(),
+            rolls: Refusals::default(),
             doubtful: Vec::new(),
         };
         let watched = StopOnPanic(Arc::clone(&core));
@@ -251,13 +252,15 @@ impl Partition {
     /// Has ids of extents to be created at hand, so many at least.
     ///
     /// # Errors
-    /// [`Failed::Refused`] when the coordinator does not record them, and why the partition takes
-    /// no writes.
+    /// [`Failed::Refused`] when the coordinator does not record them. [`Failed::Fenced`]: the
+    /// partition stops.
     pub(crate) async fn reserve(&self, count: usize) -> Result<(), Failed> {
-        if self.core.extents.fresh() >= count + SPARE {
-            return Ok(());
+        let reserved = ids::reserve(&self.core.shared, &self.core.extents, count).await;
+        if reserved == Err(Failed::Fenced) {
+            // A committer that has ended has stopped already.
+            drop(self.commands.send(Command::Lose).await);
         }
-        self.command(|answer| Command::Reserve(count, answer)).await?
+        reserved
     }
 
     /// Ends the committer of a partition that belongs to others now; whoever waits is sent there.

@@ -8,7 +8,7 @@ use crate::capacity::Capacity;
 use crate::coordinator::Revision;
 use crate::index::api::Error;
 use crate::index::engine::core::Core;
-use crate::index::engine::extents::{ExtentRecord, Extents};
+use crate::index::engine::extents::{ExtentRecord, Extents, ids};
 use crate::index::engine::failure;
 use crate::index::engine::flush;
 use crate::index::engine::log::writer;
@@ -19,7 +19,6 @@ use crate::index::engine::shared::{Failed, Shared};
 use crate::index::engine::table::Tables;
 use crate::index::engine::view::Sources;
 use crate::index::map::PartitionDescriptor;
-use crate::index::rows::Family;
 use crate::types::Epoch;
 use crate::types::ExtentId;
 use crate::types::PartitionId;
@@ -74,6 +73,7 @@ async fn recover(
     }
     let record = ExtentRecord::load(shared.parts.coordinator.as_ref(), descriptor.id).await?;
     let extents = Extents::new(descriptor.id, record, Vec::new());
+    extents.set_owner(descriptor.epoch, revision);
     let mut replay = Replay::start(shared.parts.capacity.as_ref(), &descriptor).await?;
     let mut tables = Arc::new(Tables::new(Arc::clone(&shared.budget)));
     let replay_max = shared.config.replay_bytes_max;
@@ -84,8 +84,7 @@ async fn recover(
     while replay.step(&tables).await? {
         if shared.budget.used() > replay_max && tables.bytes() > fair_share {
             let through = replay.sequence();
-            let owner = (&descriptor, revision);
-            writer::reserve(shared, &extents, owner, Family::ALL.len()).await?;
+            ids::reserve_now(shared, &extents, tables.families()).await?;
             let (owner, rows) = ((&extents, descriptor.epoch), (&tables, through));
             let runs = flush::spill(shared, owner, rows, &descriptor.keys).await?;
             spilled.splice(0..0, runs);

@@ -113,8 +113,8 @@ impl Shared {
         self.long_log.swap(false, Ordering::Relaxed) || half_full
     }
 
-    /// Creates an extent under an id that the partition's record has. Surely nothing uses it when
-    /// this fails.
+    /// Creates an extent under an id that the partition's record has. When this fails, there may be
+    /// an extent, but nothing uses it.
     pub(crate) async fn create(
         &self,
         kind: ExtentKind,
@@ -123,9 +123,11 @@ impl Shared {
     ) -> Result<(ExtentId, Pin), Failed> {
         let none = || Failed::Refused("no id of an extent is at hand; tried again".into());
         let (extent, pin) = extents.take(&self.pins).ok_or_else(none)?;
-        let Err(error) = self.parts.capacity.create(extent, kind, epoch).await else {
-            return Ok((extent, pin));
-        };
+        // Who asks may be gone before the answer. The removal waits for the end of the creation.
+        let unfinished = Unfinished::new(self, extents, extent);
+        let created = self.parts.capacity.create(extent, kind, epoch).await;
+        unfinished.finish();
+        let Err(error) = created else { return Ok((extent, pin)) };
         match &error {
             capacity::Error::Full => extents.give_back(extent),
             // The id was issued twice, and it is someone else's.
@@ -151,6 +153,32 @@ impl Shared {
     pub(crate) fn release_unused(&self, extents: &Arc<Extents>, used: &BTreeSet<ExtentId>) {
         for extent in extents.unused(used) {
             self.chores.add(Chore::Release(Arc::clone(extents), extent));
+        }
+    }
+}
+
+/// An extent that is released unless it is finished.
+pub(crate) struct Unfinished<'a> {
+    shared: &'a Shared,
+    extents: &'a Arc<Extents>,
+    extent: Option<ExtentId>,
+}
+
+impl<'a> Unfinished<'a> {
+    pub(crate) fn new(shared: &'a Shared, extents: &'a Arc<Extents>, extent: ExtentId) -> Self {
+        Self { shared, extents, extent: Some(extent) }
+    }
+
+    /// It is somebody else's matter now.
+    pub(crate) fn finish(mut self) {
+        self.extent = None;
+    }
+}
+
+impl Drop for Unfinished<'_> {
+    fn drop(&mut self) {
+        if let Some(extent) = self.extent {
+            self.shared.release(self.extents, extent);
         }
     }
 }

@@ -157,6 +157,11 @@ impl Tables {
         self.counted.load(Ordering::Relaxed)
     }
 
+    /// How many families have rows.
+    pub(crate) fn families(&self) -> usize {
+        self.families.iter().filter(|rows| !rows.is_empty()).count()
+    }
+
     /// The newest version of a key at or below `sequence`; the inner `None` is a tombstone.
     pub(crate) fn get(
         &self,

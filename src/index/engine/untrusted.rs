@@ -23,8 +23,8 @@ pub fn decode_untrusted(bytes: &[u8]) -> usize {
         Footer::decode(&bytes).is_some(),
         Filter::new(bytes.clone()).may_contain(&body),
         PartitionDescriptor::decode(&bytes).is_some(),
-        ExtentRecord::decode(&bytes).is_some(),
-        Sharers::decode(&bytes).is_some(),
+        ExtentRecord::decode(&bytes).is_ok(),
+        Sharers::decode(&bytes).is_ok(),
     ];
     taken.iter().filter(|taken| **taken).count()
 }

@@ -1,4 +1,5 @@
-//! Measures the load of all partitions and splits, moves and merges them as the policy says, a tick at a time.
+//! Measures the load of all partitions and splits, moves and merges them as the policy says, a tick
+//! at a time.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -36,7 +37,8 @@ impl Fleet {
         drop(env.supervise("index balancer", stop, balance));
     }
 
-    /// Measures load, and changes the map as `config` says, until the fleet stops; without it nothing is changed.
+    /// Measures load, and changes the map as `config` says, until the fleet stops; without it
+    /// nothing is changed.
     pub async fn balance(self: Arc<Self>, config: Option<PolicyConfig>) {
         let Ok(parts) = self.parts() else { return };
         let clock = Arc::clone(&parts.env.clock);
@@ -144,8 +146,8 @@ impl Fleet {
     }
 }
 
-/// The place before the blob a request was about; `None` where no border may be. What has no routing key in it is a
-/// position between blobs.
+/// The place before the blob a request was about; `None` where no border may be. What has no
+/// routing key in it is a position between blobs.
 pub(super) fn border(key: Bytes) -> Option<Bytes> {
     let key = RoutingKey::of_row(&key).unwrap_or_else(|| RoutingKey::from_bytes(key));
     (!is_inside_a_table(&key)).then(|| key.as_bytes().clone())

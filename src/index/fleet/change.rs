@@ -26,7 +26,8 @@ use crate::types::RoutingKey;
 use crate::types::Stripe;
 use crate::types::Timestamp;
 
-/// Children of one split, and partitions of one merge, at most: a coordinator transaction is bounded.
+/// Children of one split, and partitions of one merge, at most: a coordinator transaction is
+/// bounded.
 pub const CHILDREN_MAX: usize = 16;
 
 /// What a change of the partition map did.
@@ -86,13 +87,14 @@ impl From<NotMerged> for ChangeError {
 const MOVE_TRIES: usize = 4;
 /// Between tries to open a partition that this process owns and that nobody serves.
 const REOPEN_PAUSE: Duration = Duration::from_millis(100);
-/// Tries to open it before whoever asked for the move is told that it failed; it is tried on, with pauses that grow to this.
+/// Tries to open it before whoever asked for the move is told that it failed; it is tried on, with
+/// pauses that grow to this.
 const REOPEN_TRIES: usize = 20;
 const REOPEN_PAUSE_MAX: Duration = Duration::from_secs(5);
 
 impl Fleet {
-    /// Splits a partition at `keys`: each is the lowest of a child's range. Writes wait a moment, reads go on. Once begun it
-    /// is carried out, whether or not the caller waits for it.
+    /// Splits a partition at `keys`: each is the lowest of a child's range. Writes wait a moment,
+    /// reads go on. Once begun it is carried out, whether or not the caller waits for it.
     ///
     /// # Errors
     /// [`ChangeError`].
@@ -106,8 +108,8 @@ impl Fleet {
         self.in_a_task("partition split", task).await
     }
 
-    /// Deals the blobs of a partition out to `stripes` new ones. Writes wait a moment, reads go on. Once begun it is
-    /// carried out, whether or not the caller waits for it.
+    /// Deals the blobs of a partition out to `stripes` new ones. Writes wait a moment, reads go on.
+    /// Once begun it is carried out, whether or not the caller waits for it.
     ///
     /// # Errors
     /// [`ChangeError`].
@@ -121,8 +123,8 @@ impl Fleet {
         self.in_a_task("partition striping", task).await
     }
 
-    /// As [`Self::stripe`] with a part of the partition's range; what is below and above it gets partitions of its own, in the
-    /// same change.
+    /// As [`Self::stripe`] with a part of the partition's range; what is below and above it gets
+    /// partitions of its own, in the same change.
     ///
     /// # Errors
     /// [`ChangeError`].
@@ -137,9 +139,9 @@ impl Fleet {
         self.in_a_task("partition striping", task).await
     }
 
-    /// Merges partitions that lie side by side, given in key order, or all stripes of a range, on the host of the first; the
-    /// others are moved there before. Writes wait a moment, reads go on. Once begun it is carried out, whether or not the
-    /// caller waits for it.
+    /// Merges partitions that lie side by side, given in key order, or all stripes of a range, on
+    /// the host of the first; the others are moved there before. Writes wait a moment, reads go on.
+    /// Once begun it is carried out, whether or not the caller waits for it.
     ///
     /// # Errors
     /// [`ChangeError`].
@@ -152,8 +154,8 @@ impl Fleet {
         self.in_a_task("partition merge", task).await
     }
 
-    /// Moves a partition to another host. Writes wait a moment, reads go on. Once begun it is carried out, whether or not the
-    /// caller waits for it. It keeps its id.
+    /// Moves a partition to another host. Writes wait a moment, reads go on. Once begun it is
+    /// carried out, whether or not the caller waits for it. It keeps its id.
     ///
     /// # Errors
     /// [`ChangeError`].
@@ -368,8 +370,8 @@ impl Fleet {
         }
     }
 
-    /// Goes on opening a partition that nobody serves, until it is served or the fleet stops: what keeps it closed, a full disk
-    /// or one that takes no writes, may pass.
+    /// Goes on opening a partition that nobody serves, until it is served or the fleet stops: what
+    /// keeps it closed, a full disk or one that takes no writes, may pass.
     async fn keep_opening(
         self: Arc<Self>,
         claim: Claim,
@@ -419,7 +421,8 @@ impl Fleet {
         Ok(())
     }
 
-    /// Ids that no partition has or had. Those of a new store's first map were not taken from the counter.
+    /// Ids that no partition has or had. Those of a new store's first map were not taken from the
+    /// counter.
     async fn fresh_ids(&self, count: usize) -> Result<Vec<PartitionId>, Error> {
         let unavailable = |error: coordinator::Error| Error::Unavailable(error.to_string());
         let count = u64::try_from(count).unwrap_or(u64::MAX);
@@ -434,7 +437,8 @@ impl Fleet {
     }
 }
 
-/// Lets new partitions of a host serve instead of old ones; returns how long their range took no writes.
+/// Lets new partitions of a host serve instead of old ones; returns how long their range took no
+/// writes.
 async fn replace(
     host: &Host,
     old: &[Arc<Partition>],

@@ -1,7 +1,7 @@
 //! Which partitions are under a change of the map: none is under two.
 //!
-//! A change waits here for one of the same partitions, and for no other: a merge may flush and compact for long. It does
-//! not wait for a partition that nobody can open: that may take for ever.
+//! A change waits here for one of the same partitions, and for no other: a merge may flush and
+//! compact for long. It does not wait for a partition that nobody can open: that may take for ever.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -35,7 +35,8 @@ pub(super) struct Claim {
 }
 
 impl Claims {
-    /// Claims partitions, all at once, when none of them is claimed any more; `None` when one of them is closed.
+    /// Claims partitions, all at once, when none of them is claimed any more; `None` when one of
+    /// them is closed.
     pub(super) async fn claim(self: &Arc<Self>, ids: &[PartitionId]) -> Option<Claim> {
         self.when(|taken| {
             if ids.iter().any(|id| taken.closed.contains(id)) {

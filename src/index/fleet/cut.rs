@@ -18,7 +18,7 @@ use crate::coordinator;
 use crate::index::api::Error;
 use crate::index::engine::{CutPartition, Failed, KeptExtents, Partition, Paused};
 use crate::index::fleet::Fleet;
-use crate::index::host::Closed;
+use crate::index::host::{Closed, Retry};
 use crate::index::map::{PARTITION_PREFIX, PartitionDescriptor};
 use crate::types::PartitionId;
 
@@ -38,7 +38,7 @@ const AGAIN_MAX: Duration = Duration::from_secs(16);
 /// tries may fail.
 const GIVE_UP: Duration = Duration::from_secs(300);
 
-/// All partitions as of one instant. Until it is dropped none of their logs and runs is removed.
+/// All partitions as of one instant.
 #[derive(Debug)]
 pub struct ConsistentCut {
     /// The coordinator's rows.
@@ -49,7 +49,18 @@ pub struct ConsistentCut {
     pub extents: Vec<ExtentInfo>,
     /// How long nothing was committed.
     pub pause: Duration,
-    _kept: KeptExtents,
+    /// Their logs and runs: until it is dropped none of them is removed.
+    pub kept: KeptExtents,
+}
+
+/// Why there is no cut.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CutError {
+    /// The partitions are being stopped.
+    Stops,
+    /// [`Error::Quarantined`]: a partition is out of service. [`Error::Unavailable`]: to be tried
+    /// again later. It names the partitions that do not open or did not stand still.
+    Failed(Error),
 }
 
 impl Fleet {
@@ -58,13 +69,12 @@ impl Fleet {
     /// before, so that all others need not wait for one that does not.
     ///
     /// # Errors
-    /// [`Error::Quarantined`]: a partition cannot be read. [`Error::Unavailable`]: to be tried
-    /// again later. It names the partitions that did not stand still.
-    pub async fn consistent_cut(&self) -> Result<ConsistentCut, Error> {
+    /// [`CutError`].
+    pub async fn consistent_cut(&self) -> Result<ConsistentCut, CutError> {
         tokio::select! {
             biased;
-            () = self.stop.cancelled() => Err(Error::Unavailable("it stops".into())),
-            made = self.cut_in_time() => made,
+            () = self.stop.cancelled() => Err(CutError::Stops),
+            made = self.cut_in_time() => made.map_err(CutError::Failed),
         }
     }
 
@@ -73,19 +83,15 @@ impl Fleet {
         let began = clock.monotonic();
         let (mut pause, mut again) = (PAUSE_FIRST, AGAIN_FIRST);
         loop {
-            let closed: Vec<Closed> =
-                self.hosts.iter().flat_map(|host| host.opened.closed()).collect();
-            if let Some(out) = closed.iter().find(|one| one.is_quarantined()) {
-                return Err(Error::Quarantined(out.descriptor.id));
-            }
-            let began_try = clock.monotonic();
-            let error = match self.probe_and_cut(pause).await {
+            let made = match self.not_open()? {
+                Some(error) => Err(error),
+                None => self.probe_and_cut(pause).await?,
+            };
+            let error = match made {
                 Ok(cut) => return Ok(cut),
                 Err(error) => error,
             };
-            let now = clock.monotonic();
-            let stuck = now.saturating_sub(began_try) >= PATIENCE;
-            if stuck || now.saturating_sub(began) >= GIVE_UP {
+            if clock.monotonic().saturating_sub(began) >= GIVE_UP {
                 return Err(error);
             }
             tracing::warn!(%error, wait = ?again, "no cut of all partitions yet: trying again");
@@ -95,15 +101,40 @@ impl Fleet {
         }
     }
 
-    async fn probe_and_cut(&self, pause: Duration) -> Result<ConsistentCut, Error> {
+    /// Why there is no cut now, if a partition does not open yet. The others go on.
+    ///
+    /// # Errors
+    /// [`Error::Quarantined`]: one is out of service.
+    fn not_open(&self) -> Result<Option<Error>, Error> {
+        let closed: Vec<Closed> = self.hosts.iter().flat_map(|host| host.opened.closed()).collect();
+        if let Some(out) = closed.iter().find(|one| one.retry != Retry::Soon) {
+            return Err(Error::Quarantined(out.descriptor.id));
+        }
+        let why = |one: &Closed| {
+            let (partition, error) = (one.descriptor.id, &one.error);
+            Error::Unavailable(format!("partition {partition} does not open yet: {error}"))
+        };
+        Ok(closed.first().map(why))
+    }
+
+    /// A try. The inner error may pass.
+    ///
+    /// # Errors
+    /// A partition does not stand still within [`PATIENCE`].
+    async fn probe_and_cut(&self, pause: Duration) -> Result<Result<ConsistentCut, Error>, Error> {
         let clock = Arc::clone(&self.parts()?.env.clock);
-        drop(self.pause_all(PATIENCE, Together::No).await?);
+        let began = clock.monotonic();
+        match self.pause_all(PATIENCE, Together::No).await {
+            Err(error) if clock.monotonic().saturating_sub(began) >= PATIENCE => return Err(error),
+            Err(error) => return Ok(Err(error)),
+            Ok(_) => {}
+        }
         tokio::select! {
             biased;
-            made = self.try_cut(pause / 2) => made,
+            made = self.try_cut(pause / 2) => Ok(made),
             () = clock.sleep(pause) => {
                 let slow = "the coordinator or the list of extents took too long to read";
-                Err(Error::Unavailable(slow.into()))
+                Ok(Err(Error::Unavailable(slow.into())))
             }
         }
     }
@@ -128,7 +159,7 @@ impl Fleet {
         let kept = KeptExtents::new(&first.shared, used);
         drop(paused);
         let pause = parts.env.clock.monotonic().saturating_sub(began);
-        Ok(ConsistentCut { rows, partitions, extents, pause, _kept: kept })
+        Ok(ConsistentCut { rows, partitions, extents, pause, kept })
     }
 
     /// Has all partitions stand still, all until the answer is dropped or each for a moment.
@@ -198,6 +229,14 @@ fn is_all(rows: &BTreeMap<Bytes, Bytes>, partitions: &[CutPartition]) -> bool {
             == Some(one.descriptor())
     };
     known == partitions.len() && partitions.iter().all(is_current)
+}
+
+#[cfg(test)]
+impl Fleet {
+    /// Whether an extent is kept for a cut, or read or written here.
+    pub(crate) fn keeps(&self, extent: crate::types::ExtentId) -> bool {
+        self.hosts.first().is_some_and(|host| host.shared.pins.is_pinned(extent))
+    }
 }
 
 #[cfg(test)]

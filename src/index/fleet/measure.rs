@@ -13,7 +13,8 @@ use crate::index::load::PartitionLoad;
 use crate::types::HostId;
 use crate::types::PartitionId;
 
-/// The rows and bytes of a partition are looked at in one of so many looks: they grow slowly, and finding them out takes long.
+/// The rows and bytes of a partition are looked at in one of so many looks: they grow slowly, and
+/// finding them out takes long.
 const SIZES_EVERY: usize = 8;
 
 /// A partition, and what was counted of it at the last look.
@@ -30,8 +31,8 @@ impl Counted {
     }
 }
 
-/// The partitions that are looked at, and their loads at the last look. Thousands of them are mostly the same and at rest, so
-/// that a look costs little more than reading their counts.
+/// The partitions that are looked at, and their loads at the last look. Thousands of them are
+/// mostly the same and at rest, so that a look costs little more than reading their counts.
 #[derive(Debug)]
 pub(super) struct Look {
     at: Duration,

@@ -21,8 +21,9 @@ const KEYS_PER_PART: usize = 8;
 const ROWS_MAX: usize = 20_000;
 
 impl Fleet {
-    /// Keys that cut a partition into `parts` with the same share of the requests of the last seconds or, where these were too
-    /// few, of its rows. Fewer, or none, when it has not that many keys between which it may be cut.
+    /// Keys that cut a partition into `parts` with the same share of the requests of the last
+    /// seconds or, where these were too few, of its rows. Fewer, or none, when it has not that many
+    /// keys between which it may be cut.
     ///
     /// # Errors
     /// [`ChangeError::NoSuchPartition`], [`ChangeError::Failed`].
@@ -48,8 +49,8 @@ impl Fleet {
         row_cuts_of(&opened, parts).await
     }
 
-    /// Keys that cut a partition into `parts` with about as many rows, whatever its requests. Fewer, or none, when it has not
-    /// that many keys between which it may be cut.
+    /// Keys that cut a partition into `parts` with about as many rows, whatever its requests.
+    /// Fewer, or none, when it has not that many keys between which it may be cut.
     ///
     /// # Errors
     /// As [`Self::even_cuts`].
@@ -68,8 +69,8 @@ impl Fleet {
         Ok((host, opened))
     }
 
-    /// Keys that cut the rows of `range`, of whichever partitions, into `parts` of about as many rows. Fewer, or none, when
-    /// there are not that many.
+    /// Keys that cut the rows of `range`, of whichever partitions, into `parts` of about as many
+    /// rows. Fewer, or none, when there are not that many.
     ///
     /// # Errors
     /// [`Error::Corrupt`], [`Error::Unavailable`].

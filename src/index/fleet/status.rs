@@ -37,7 +37,8 @@ pub struct PartitionStatus {
     pub counts: Counts,
     /// The longest that a write waited behind others, in the last tick.
     pub queue_age: Duration,
-    /// Rows in its runs, old versions included, and those of former neighbours until compaction has separated them.
+    /// Rows in its runs, old versions included, and those of former neighbours until compaction has
+    /// separated them.
     pub rows: u64,
     /// Bytes of those runs, encoded.
     pub run_bytes: u64,
@@ -138,7 +139,8 @@ impl Fleet {
         all
     }
 
-    /// The changes of the map after the one of this number, oldest first; at most the latest thousand.
+    /// The changes of the map after the one of this number, oldest first; at most the latest
+    /// thousand.
     #[must_use]
     pub fn changes_after(&self, number: u64) -> Vec<ChangeEvent> {
         self.changes.after(number)

@@ -1,20 +1,24 @@
 //! Copies by reference, as an audit must know them.
 //!
-//! An audit walks all rows and frees what none names. A copy may look a location up in its source, which the walk has
-//! yet to meet, and commit it into its destination, which the walk has passed; when the source is then deleted, the
-//! walk meets the location nowhere. So a copy is noted before its look-up, tells which extents it met before its commit, and
-//! the audit leaves alone every extent named by a copy that ran at any time between its own beginning and its end.
+//! An audit walks all rows and frees what none names. A copy may look a location up in its source,
+//! which the walk has yet to meet, and commit it into its destination, which the walk has passed;
+//! when the source is then deleted, the walk meets the location nowhere. So a copy is noted before
+//! its look-up, tells which extents it met before its commit, and the audit leaves alone every
+//! extent named by a copy that ran at any time between its own beginning and its end.
 //!
-//! Why that is enough. Let D be the row a copy commits, S the row it looked up, both naming location L, and let the
-//! audit free L.
-//! - The copy ended before the audit began: D was committed (or, if its outcome was unknown, is decided by the commit that
-//!   the walk has each partition make first), so the walk met D, or what replaced D and is covered by this same argument.
-//! - It ran at some time during the audit and its look-up was answered before the decision: its extents are in
+//! Why that is enough. Let D be the row a copy commits, S the row it looked up, both naming
+//! location L, and let the audit free L.
+//! - The copy ended before the audit began: D was committed (or, if its outcome was unknown, is
+//!   decided by the commit that the walk has each partition make first), so the walk met D, or what
+//!   replaced D and is covered by this same argument.
+//! - It ran at some time during the audit and its look-up was answered before the decision: its
+//!   extents are in
 //!   [`CopyWatch`], unless it has not told them yet; for that the audit waits once after its walk
 //!   ([`CopyWatch::is_looking_up`]).
-//! - It looks up after the walk ended: then S names L after the walk. Either S named it at the walk, which met it; or S got
-//!   it since the audit began: by a write, then L lies in an extent that was open or being written when the audit listed
-//!   extents, which excludes it; or by a copy, then L is in the watch, by induction over the order of commits.
+//! - It looks up after the walk ended: then S names L after the walk. Either S named it at the
+//!   walk, which met it; or S got it since the audit began: by a write, then L lies in an extent
+//!   that was open or being written when the audit listed extents, which excludes it; or by a copy,
+//!   then L is in the watch, by induction over the order of commits.
 
 use std::collections::BTreeSet;
 use std::sync::PoisonError;
@@ -23,8 +27,8 @@ use crate::index::InFlight;
 use crate::types::ExtentId;
 
 impl InFlight {
-    /// Notes a copy before it looks anything up; until the guard is dropped, after the commit was answered, no audit frees
-    /// what it names.
+    /// Notes a copy before it looks anything up; until the guard is dropped, after the commit was
+    /// answered, no audit frees what it names.
     #[must_use]
     pub fn copy(&self) -> CopyGuard {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
@@ -54,7 +58,8 @@ pub struct CopyGuard {
 }
 
 impl CopyGuard {
-    /// Tells what the look-up met: at once when it is answered, before the commit. One look-up for each guard.
+    /// Tells what the look-up met: at once when it is answered, before the commit. One look-up for
+    /// each guard.
     pub fn met(&self, extents: impl IntoIterator<Item = ExtentId>) {
         let extents: BTreeSet<ExtentId> = extents.into_iter().collect();
         let mut state = self.inflight.state.lock().unwrap_or_else(PoisonError::into_inner);

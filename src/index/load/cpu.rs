@@ -6,8 +6,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::env::Clock;
 
-/// Runs `work` and adds to `cpu` `times` the nanoseconds of processor it took: it stands for so many like it. Not those in
-/// which it waited, nor those in which its thread did, on a machine with too much to do.
+/// Runs `work` and adds to `cpu` `times` the nanoseconds of processor it took: it stands for so
+/// many like it. Not those in which it waited, nor those in which its thread did, on a machine with
+/// too much to do.
 pub(crate) async fn timed<T>(
     clock: &dyn Clock,
     (cpu, times): (&AtomicU64, u64),

@@ -18,14 +18,17 @@ const SAMPLES: usize = 256;
 const SAMPLE_AGE: Duration = Duration::from_secs(5);
 /// Requests are sampled so thinly that a second brings about this many keys.
 const SAMPLES_PER_SECOND: f64 = 2_560.0;
-/// When at least so many came since the last look, they are all that is shown: by that growing names are told.
+/// When at least so many came since the last look, they are all that is shown: by that growing
+/// names are told.
 const FRESH: usize = 64;
-/// Every so-manieth request is sampled while nobody asks: nearly free, and a burst is known by its first tick.
+/// Every so-manieth request is sampled while nobody asks: nearly free, and a burst is known by its
+/// first tick.
 const RESTING: u64 = 64;
 /// Of looks at single things, which are short, every so-manieth is timed.
 const TIMED: u64 = 16;
 
-/// Counts and samples of one partition; all methods may be called from anywhere. Most requests cost it one atomic addition.
+/// Counts and samples of one partition; all methods may be called from anywhere. Most requests cost
+/// it one atomic addition.
 #[derive(Debug)]
 pub struct Meter {
     /// Requests of each class.
@@ -67,8 +70,9 @@ impl Default for Meter {
 }
 
 impl Meter {
-    /// Notes a request when it comes in, before it waits for anything. `key` is asked for only when it is sampled. Answers how
-    /// many requests like it the processor time of this one is to stand for, for [`Self::timed`].
+    /// Notes a request when it comes in, before it waits for anything. `key` is asked for only when
+    /// it is sampled. Answers how many requests like it the processor time of this one is to stand
+    /// for, for [`Self::timed`].
     pub fn note(
         &self,
         class: Class,
@@ -145,7 +149,8 @@ impl Meter {
         Duration::from_nanos(self.queue_age.load(Ordering::Relaxed))
     }
 
-    /// The keys since the last look, or of the last seconds if those are few, in order; and thins the sampling to what
+    /// The keys since the last look, or of the last seconds if those are few, in order; and thins
+    /// the sampling to what
     /// `per_second` requests need.
     #[must_use]
     pub fn samples(&self, now: Duration, per_second: f64) -> Vec<Bytes> {

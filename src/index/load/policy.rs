@@ -1,12 +1,14 @@
-//! When to change the map: which partition to split where, which to stripe, which to move where, which to merge.
+//! When to change the map: which partition to split where, which to stripe, which to move where,
+//! which to merge.
 //!
-//! 1. `cut.rs`: the keys to split at; `spread.rs`: what to move between hosts; `join.rs`: which neighbours to merge.
+//! 1. `cut.rs`: the keys to split at; `spread.rs`: what to move between hosts; `join.rs`: which
+//!    neighbours to merge.
 //! 2. Here: what is remembered between ticks, and how much may change in one.
 //!
 //! What moves is decided by averages (`average.rs`): at steady load nothing does.
 //!
-//! A split is for load that is there now, a merge for load that has been away for minutes: so a burst that comes back is met
-//! by partitions that are still there, and nothing swings.
+//! A split is for load that is there now, a merge for load that has been away for minutes: so a
+//! burst that comes back is met by partitions that are still there, and nothing swings.
 
 mod average;
 mod cut;
@@ -32,9 +34,11 @@ use crate::types::Stripe;
 /// What counts as hot and cold, and how fast to act.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PolicyConfig {
-    /// Requests a second above which a partition is hot. Default 5,000: about a third of what one commits on one core.
+    /// Requests a second above which a partition is hot. Default 5,000: about a third of what one
+    /// commits on one core.
     pub hot_requests: f64,
-    /// The share of a processor above which it is hot, however few requests that takes. Default 0.6.
+    /// The share of a processor above which it is hot, however few requests that takes. Default
+    /// 0.6.
     pub hot_cpu: f64,
     /// A write that waits so long behind others makes it hot. Default 20 ms.
     pub hot_queue_age: Duration,
@@ -50,17 +54,21 @@ pub struct PolicyConfig {
     pub splits_per_tick: usize,
     /// Moves in one tick at most. Default 4.
     pub moves_per_tick: usize,
-    /// The share of all load that moves in one tick at most, but one partition may whatever its share. Default 0.05.
+    /// The share of all load that moves in one tick at most, but one partition may whatever its
+    /// share. Default 0.05.
     pub churn: f64,
-    /// A partition is left alone so long after it was made, and after a split that failed. Default 1 s.
+    /// A partition is left alone so long after it was made, and after a split that failed. Default
+    /// 1 s.
     pub settle: Duration,
-    /// One whose names only grow is cut behind the newest so often, one that is too large is asked for so often to be
-    /// split, and neighbours that could not be merged are tried again so long after. Default 1 minute.
+    /// One whose names only grow is cut behind the newest so often, one that is too large is asked
+    /// for so often to be split, and neighbours that could not be merged are tried again so long
+    /// after. Default 1 minute.
     pub grow: Duration,
-    /// A partition that moved stays so long, and stripes that could not be merged are left alone so long. Default 5 s.
+    /// A partition that moved stays so long, and stripes that could not be merged are left alone so
+    /// long. Default 5 s.
     pub stay: Duration,
-    /// Neighbours are merged when together they had less than a quarter of a hot partition's load in every tick of this
-    /// time. Default 10 minutes.
+    /// Neighbours are merged when together they had less than a quarter of a hot partition's load
+    /// in every tick of this time. Default 10 minutes.
     pub cold_for: Duration,
 }
 
@@ -86,9 +94,10 @@ impl Default for PolicyConfig {
 }
 
 impl PolicyConfig {
-    /// A load by what it is most short of, where 1 is just hot: requests, or processor. It adds up over the partitions of a
-    /// host, and moves with them, so that hosts are compared by it. Waiting does not: it is what too much of either leads to.
-    /// Log bytes do not: disks are shared by all hosts.
+    /// A load by what it is most short of, where 1 is just hot: requests, or processor. It adds up
+    /// over the partitions of a host, and moves with them, so that hosts are compared by it.
+    /// Waiting does not: it is what too much of either leads to. Log bytes do not: disks are shared
+    /// by all hosts.
     #[must_use]
     pub fn weight(&self, load: &Load) -> f64 {
         (load.requests() / self.hot_requests).max(load.cpu / self.hot_cpu)
@@ -112,16 +121,18 @@ impl PolicyConfig {
     }
 }
 
-/// How often load is looked at: with [`PolicyConfig::hot_ticks`] and the change itself, half a second for what begins just
-/// after a look.
+/// How often load is looked at: with [`PolicyConfig::hot_ticks`] and the change itself, half a
+/// second for what begins just after a look.
 pub const TICK: Duration = Duration::from_millis(125);
-/// Growing names are held against the lowest of the highest of so many ticks: half a second. Writers of large blobs reach the
-/// index in another order than they began.
+/// Growing names are held against the lowest of the highest of so many ticks: half a second.
+/// Writers of large blobs reach the index in another order than they began.
 const HIGHEST: usize = 4;
-/// From this share of a hot partition's load on its keys are looked at, so that they are known once it is hot.
+/// From this share of a hot partition's load on its keys are looked at, so that they are known once
+/// it is hot.
 const WARM: f64 = 0.5;
-/// With less than this share of a hot partition's load, waiting is no reason for a split: when a whole machine has too much
-/// to do writes wait in every partition, and more partitions would not help.
+/// With less than this share of a hot partition's load, waiting is no reason for a split: when a
+/// whole machine has too much to do writes wait in every partition, and more partitions would not
+/// help.
 const WAITING_MIN: f64 = 0.1;
 
 /// One partition at one tick.
@@ -154,8 +165,8 @@ pub enum Plan {
     SplitEvenly(PartitionId, usize),
     /// Give a partition to another host.
     Move(PartitionId, HostId),
-    /// Deal a part of a partition's range, inside one container, out to so many stripes; what is below and above stays as
-    /// it is.
+    /// Deal a part of a partition's range, inside one container, out to so many stripes; what is
+    /// below and above stays as it is.
     Stripe(PartitionId, KeyRange, u8),
     /// Make neighbours, in key order, or all stripes of a range one.
     Merge(Vec<PartitionId>),
@@ -200,7 +211,8 @@ impl Known {
         }
     }
 
-    /// Whether that was less than `pause` ago: what fails again and again must not keep others waiting.
+    /// Whether that was less than `pause` ago: what fails again and again must not keep others
+    /// waiting.
     fn was_tried(&self, now: Duration, pause: Duration) -> bool {
         self.tried.is_some_and(|at| now.saturating_sub(at) < pause)
     }
@@ -213,9 +225,9 @@ impl Policy {
         Self { config, known: BTreeMap::new() }
     }
 
-    /// What to change now. `now` is monotonic; the loads are of all partitions, in key order, [`TICK`] after the last; `hosts`
-    /// take partitions. `samples` gives the routing keys of a partition's recent requests in order, with repeats; it is asked
-    /// about warm partitions only.
+    /// What to change now. `now` is monotonic; the loads are of all partitions, in key order,
+    /// [`TICK`] after the last; `hosts` take partitions. `samples` gives the routing keys of a
+    /// partition's recent requests in order, with repeats; it is asked about warm partitions only.
     pub fn tick(
         &mut self,
         now: Duration,
@@ -337,8 +349,8 @@ impl Policy {
                             let plan = Plan::Stripe(load.id, rest, stripes);
                             return Some((plan, usize::from(stripes) + 1));
                         }
-                        // What comes after the cut is as hot as before: once in a while is enough for the rows to be left
-                        // behind.
+                        // What comes after the cut is as hot as before: once in a while is enough
+                        // for the rows to be left behind.
                         None if age >= config.grow => vec![key],
                         None => Vec::new(),
                     },

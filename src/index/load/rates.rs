@@ -68,8 +68,8 @@ pub struct Load {
     pub log_bytes: f64,
     /// The share of one processor that commits and reads took.
     pub cpu: f64,
-    /// The longest that a write waited behind others. The commit that was under way when it came does not count: no split
-    /// makes a disk faster.
+    /// The longest that a write waited behind others. The commit that was under way when it came
+    /// does not count: no split makes a disk faster.
     pub queue_age: Duration,
 }
 

@@ -1,5 +1,5 @@
-//! The partition map kept up to date from the changes of descriptors: a change of one of ten thousand partitions does not
-//! read all of them.
+//! The partition map kept up to date from the changes of descriptors: a change of one of ten
+//! thousand partitions does not read all of them.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -55,8 +55,8 @@ impl MapFollower {
         Arc::clone(&self.map)
     }
 
-    /// The map with the changes that are known by now or, when there are none, or `whole` is wanted, read anew: changes may be
-    /// told late.
+    /// The map with the changes that are known by now or, when there are none, or `whole` is
+    /// wanted, read anew: changes may be told late.
     ///
     /// # Errors
     /// As [`PartitionMap::load`]; the map is as it was.

@@ -1,4 +1,5 @@
-//! Load of all partitions together, and of the busiest: a label for each partition would be too many.
+//! Load of all partitions together, and of the busiest: a label for each partition would be too
+//! many.
 
 use std::sync::atomic::AtomicU64;
 

@@ -1,5 +1,6 @@
-//! Append Block and Append Blob Seal. One append writes the main row with its short tail; a full tail moves into the last
-//! segment row, so that the bytes written for an append do not grow with the blob.
+//! Append Block and Append Blob Seal. One append writes the main row with its short tail; a full
+//! tail moves into the last segment row, so that the bytes written for an append do not grow with
+//! the blob.
 
 use crate::index::api::AppendBlock;
 use crate::index::api::Error;
@@ -180,7 +181,8 @@ fn is_full(tail: &[Entry]) -> bool {
     tail.len() >= TAIL_ENTRIES_MAX || weight >= TAIL_WEIGHT_MAX
 }
 
-/// Moves a tail that ends the blob at `end` into the last segment, or into a new one when that is full.
+/// Moves a tail that ends the blob at `end` into the last segment, or into a new one when that is
+/// full.
 async fn spill(
     view: &dyn Rows,
     (key, generation): (&RoutingKey, u64),

@@ -98,7 +98,8 @@ pub(super) async fn commit(
     Ok(blob::written(now))
 }
 
-/// Removes all staged rows; returns the blocks the list may take, and adds the locations of all of them to `dropped`.
+/// Removes all staged rows; returns the blocks the list may take, and adds the locations of all of
+/// them to `dropped`.
 async fn unstage<'a>(
     view: &dyn Rows,
     key: &RoutingKey,

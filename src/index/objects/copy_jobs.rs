@@ -1,4 +1,5 @@
-//! Pending copies: a work row beside the destination from the commit that begins a copy to the one that ends it (ADR 0017).
+//! Pending copies: a work row beside the destination from the commit that begins a copy to the one
+//! that ends it (ADR 0017).
 
 use bytes::Bytes;
 

@@ -7,7 +7,8 @@ use crate::index::objects::values::Entry;
 use crate::types::BlobProperties;
 use crate::types::Encryption;
 
-/// Holds a request against a blob it reads or changes. A blob under a scope is read and changed without naming it.
+/// Holds a request against a blob it reads or changes. A blob under a scope is read and changed
+/// without naming it.
 pub(super) fn check(claim: &EncryptionClaim, blob: Option<&Encryption>) -> Result<(), Error> {
     use Encryption as E;
     let EncryptionClaim::Given(given) = claim else { return Ok(()) };

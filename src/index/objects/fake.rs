@@ -1,4 +1,5 @@
-//! One partition in memory: the machine over a map of rows, without an engine. For tests here and in `reclaim`.
+//! One partition in memory: the machine over a map of rows, without an engine. For tests here and
+//! in `reclaim`.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;

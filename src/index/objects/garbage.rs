@@ -15,8 +15,9 @@ use crate::types::Timestamp;
 /// Locations of one garbage row.
 pub(super) const LOCATIONS_MAX: usize = 1_000;
 
-/// Writes garbage rows for those of `dropped` that are not in `kept`, each location once. A block list may name a
-/// block many times, and a retried request may bring locations that are there already.
+/// Writes garbage rows for those of `dropped` that are not in `kept`, each location once. A block
+/// list may name a block many times, and a retried request may bring locations that are there
+/// already.
 pub(super) fn write<'a>(
     blob: &RoutingKey,
     now: Timestamp,

@@ -1,7 +1,8 @@
-//! What a request demands of the current state: existence (the caller asks), then the lease, then the conditions.
+//! What a request demands of the current state: existence (the caller asks), then the lease, then
+//! the conditions.
 //!
-//! Source: Lease Blob and Lease Container, "outcomes of use attempts by lease state"; a wrong id is 412 as in the table of
-//! error codes, not 409 as in that one.
+//! Source: Lease Blob and Lease Container, "outcomes of use attempts by lease state"; a wrong id is
+//! 412 as in the table of error codes, not 409 as in that one.
 
 use uuid::Uuid;
 
@@ -116,8 +117,8 @@ pub(super) fn lease_of_read(
     check_lease(sent, lease, now).map_err(Error::Lease)
 }
 
-/// A write of what is leased needs the holder's id. The lease that stays: one that ran out or was broken is gone after a
-/// write.
+/// A write of what is leased needs the holder's id. The lease that stays: one that ran out or was
+/// broken is gone after a write.
 pub(super) fn lease_of_write(
     sent: Option<Uuid>,
     lease: Option<Lease>,
@@ -151,8 +152,8 @@ fn not_copying(current: Current<'_>) -> Result<(), Error> {
     if current.copying { Err(Error::CopyPending) } else { Ok(()) }
 }
 
-/// What the archive refuses: reading and changing content, properties and metadata. A blob on its way out of it is not
-/// out yet.
+/// What the archive refuses: reading and changing content, properties and metadata. A blob on its
+/// way out of it is not out yet.
 pub(super) fn not_archived(blob: &BlobRecord, now: Timestamp) -> Result<(), Error> {
     match blob.tier.as_ref().map(|tier| tier.at(now)) {
         Some(TierState { rehydrating: Some(_), .. }) => Err(Error::Rehydrating),

@@ -1,4 +1,5 @@
-//! Row keys: a routing key, then what tells the rows of one family apart. Layout: `api-spec/keys.md`.
+//! Row keys: a routing key, then what tells the rows of one family apart. Layout:
+//! `api-spec/keys.md`.
 
 use bytes::Bytes;
 
@@ -19,7 +20,8 @@ const WORK_TAGS: u8 = 0x00;
 /// The kind of a work row: a pending copy.
 const WORK_COPY: u8 = 0x01;
 
-/// The summary of a blob's staged blocks; sorts before them, so that a walk of blobs reads one row of each.
+/// The summary of a blob's staged blocks; sorts before them, so that a walk of blobs reads one row
+/// of each.
 pub(in crate::index) fn staged_summary(blob: &RoutingKey) -> Bytes {
     join(blob, &[&[STAGED_SUMMARY]])
 }
@@ -74,13 +76,14 @@ pub(crate) fn parse_snapshot(row: &Bytes, blob: &RoutingKey) -> Result<Timestamp
     }
 }
 
-/// The span of a layer of a page blob that ends at `end`: by its end, so that the first span that reaches into a range is
-/// the first row after where the range begins.
+/// The span of a layer of a page blob that ends at `end`: by its end, so that the first span that
+/// reaches into a range is the first row after where the range begins.
 pub(crate) fn span(blob: &RoutingKey, layer: u64, end: u64) -> Bytes {
     join(blob, &[&layer.to_be_bytes(), &end.to_be_bytes()])
 }
 
-/// Takes the key of a row of the layout family apart: layer and end of a span, `None` for a segment.
+/// Takes the key of a row of the layout family apart: layer and end of a span, `None` for a
+/// segment.
 pub(crate) fn parse_span(row: &[u8], blob: &RoutingKey) -> Option<(u64, u64)> {
     let suffix: [u8; 16] = row.get(blob.as_bytes().len()..)?.try_into().ok()?;
     let (layer, end) = suffix.split_at(8);
@@ -92,7 +95,8 @@ pub(crate) fn dead_layer(blob: &RoutingKey, layer: u64) -> Bytes {
     join(blob, &[&layer.to_be_bytes()])
 }
 
-/// The dead layer that a row of the garbage family stands for; `None` when it is a row of locations.
+/// The dead layer that a row of the garbage family stands for; `None` when it is a row of
+/// locations.
 pub(crate) fn parse_dead_layer(row: &[u8], blob: &RoutingKey) -> Option<u64> {
     let suffix: [u8; 8] = row.get(blob.as_bytes().len()..)?.try_into().ok()?;
     Some(u64::from_be_bytes(suffix))
@@ -108,7 +112,8 @@ pub(in crate::index) fn tag_work(blob: &RoutingKey, now: Timestamp) -> Bytes {
     join(blob, &[&[WORK_TAGS], &now.ticks().to_be_bytes()])
 }
 
-/// When the change of tags was made that a row of the work family is about; `None` when it is another kind of work.
+/// When the change of tags was made that a row of the work family is about; `None` when it is
+/// another kind of work.
 pub(crate) fn parse_tag_work(row: &[u8], blob: &RoutingKey) -> Option<Timestamp> {
     match row.get(blob.as_bytes().len()..)?.split_first()? {
         (&WORK_TAGS, ticks) => {

@@ -21,7 +21,8 @@ const ROW_ENTRIES_MAX: usize = 64;
 const ROW_WEIGHT_MAX: usize = 16 * 1024;
 /// Blocks of a segment.
 const SEGMENT_ENTRIES_MAX: usize = 1_000;
-/// About how many bytes a segment grows to before it is cut: inlined blocks and blocks of many pieces weigh more.
+/// About how many bytes a segment grows to before it is cut: inlined blocks and blocks of many
+/// pieces weigh more.
 const SEGMENT_WEIGHT_MAX: usize = 256 * 1024;
 
 /// Lays out a block list, adding segment rows to `out` when it is long.
@@ -74,8 +75,8 @@ pub(super) fn weight_of(entry: &Entry) -> usize {
     entry.content.weight() + entry.id.as_bytes().len() + NUMBERS
 }
 
-/// Reads the first `entries` blocks of one segment of a long layout: the row of an append blob's segment may have more by
-/// now than a snapshot knows of.
+/// Reads the first `entries` blocks of one segment of a long layout: the row of an append blob's
+/// segment may have more by now than a snapshot knows of.
 pub(super) async fn segment(
     view: &dyn Rows,
     blob: &RoutingKey,
@@ -128,8 +129,8 @@ async fn segments(
     Ok(all)
 }
 
-/// Marks all bytes of a layout as shared and lays it out a second time, with segments of the generation `now`: the layout
-/// that stays, and the copy.
+/// Marks all bytes of a layout as shared and lays it out a second time, with segments of the
+/// generation `now`: the layout that stays, and the copy.
 pub(super) async fn share(
     view: &dyn Rows,
     blob: &RoutingKey,

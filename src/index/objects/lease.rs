@@ -1,4 +1,5 @@
-//! Lease Blob and Lease Container: what an action makes of a lease at an instant, without rows or I/O.
+//! Lease Blob and Lease Container: what an action makes of a lease at an instant, without rows or
+//! I/O.
 //!
 //! Source: "outcomes of lease operations by lease state" of both operations.
 

@@ -1,8 +1,8 @@
-//! List Blobs: a merge of committed and (if asked) staged names and snapshots, with groups folded at the delimiter and
-//! skipped by a seek.
+//! List Blobs: a merge of committed and (if asked) staged names and snapshots, with groups folded
+//! at the delimiter and skipped by a seek.
 //!
-//! A position is a row key or a prefix of some. One inside the snapshots of a blob stands for the later ones and the blob
-//! itself, whose own row sorts before it.
+//! A position is a row key or a prefix of some. One inside the snapshots of a blob stands for the
+//! later ones and the blob itself, whose own row sorts before it.
 
 use bytes::Bytes;
 

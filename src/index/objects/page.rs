@@ -18,7 +18,8 @@ pub(super) struct Window {
 }
 
 impl Window {
-    /// All names that start with the bytes of `prefix`, from position `from` on, as far as the partition `range` reaches.
+    /// All names that start with the bytes of `prefix`, from position `from` on, as far as the
+    /// partition `range` reaches.
     pub(super) fn new(prefix: &Bytes, from: Bytes, range: &KeyRange) -> Self {
         let names_end = RoutingKey::after_prefix(prefix);
         let partition_end = range.high().map(|high| high.as_bytes().clone());
@@ -29,7 +30,8 @@ impl Window {
         Self { position: from.max(prefix.clone()), to, names_end, partition_end }
     }
 
-    /// Where the listing goes on after all of this partition's rows: `None` when no later partition can have more.
+    /// Where the listing goes on after all of this partition's rows: `None` when no later partition
+    /// can have more.
     pub(super) fn end(self) -> Option<Bytes> {
         let next = self.partition_end?.max(self.position);
         if self.names_end.is_none_or(|end| next < end) { Some(next) } else { None }

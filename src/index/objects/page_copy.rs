@@ -1,8 +1,9 @@
-//! Copies of page blobs by reference, part by part: the source marks spans as shared and tells them, the destination keeps them
-//! in a layer of its own, which becomes the blob when all of it is there (ADR 0009, 0010).
+//! Copies of page blobs by reference, part by part: the source marks spans as shared and tells
+//! them, the destination keeps them in a layer of its own, which becomes the blob when all of it is
+//! there (ADR 0009, 0010).
 //!
-//! All spans of a location lie in one window of the blob and in one layer. A window is marked as a whole, so all of them are
-//! marked together, those too that a newer layer hides.
+//! All spans of a location lie in one window of the blob and in one layer. A window is marked as a
+//! whole, so all of them are marked together, those too that a newer layer hides.
 
 use std::collections::BTreeSet;
 

@@ -1,7 +1,8 @@
 //! Get Page Ranges, and what changed since a snapshot.
 //!
-//! A snapshot takes the layers a blob has at its time and the blob goes on in a new one, so what changed between two of
-//! them is what the layers show that only the later one has: spans with bytes were written, spans without were cleared.
+//! A snapshot takes the layers a blob has at its time and the blob goes on in a new one, so what
+//! changed between two of them is what the layers show that only the later one has: spans with
+//! bytes were written, spans without were cleared.
 
 use std::ops::Range;
 

@@ -1,7 +1,8 @@
 //! Put Page, and length and sequence number of page blobs.
 //!
-//! A span that is written over in part is cut; its location is garbage once no span of its layer shows any of it. All spans
-//! of one location lie where it was written, so that a short walk around a cut finds the others.
+//! A span that is written over in part is cut; its location is garbage once no span of its layer
+//! shows any of it. All spans of one location lie where it was written, so that a short walk around
+//! a cut finds the others.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -41,7 +42,8 @@ use crate::types::PAGE_BYTES;
 use crate::types::RoutingKey;
 use crate::types::Timestamp;
 
-/// Spans that one change takes away; a change of more is made in steps. Above what a Put Page of 4 MiB can meet: 8,192.
+/// Spans that one change takes away; a change of more is made in steps. Above what a Put Page of 4
+/// MiB can meet: 8,192.
 const SPANS_MAX: usize = 10_000;
 
 /// Put Page.
@@ -303,8 +305,8 @@ fn place(location: &Location) -> (ExtentId, u64) {
     (location.extent, location.offset)
 }
 
-/// Leaves layers that a row named to reclaim: they may have millions of spans. Other rows, of snapshots, may name them
-/// still; that is looked at when their turn comes.
+/// Leaves layers that a row named to reclaim: they may have millions of spans. Other rows, of
+/// snapshots, may name them still; that is looked at when their turn comes.
 pub(super) fn drop_layers(key: &RoutingKey, layers: &[u64], now: Timestamp, out: &mut RowBatch) {
     for &layer in layers {
         let row = keys::dead_layer(key, layer);
@@ -338,7 +340,8 @@ async fn is_named(view: &dyn Rows, key: &RoutingKey, layer: u64) -> Result<bool,
     Ok(false)
 }
 
-/// Removes the next spans of a dead layer, and its row after the last, or at once when the layer is not dead at all.
+/// Removes the next spans of a dead layer, and its row after the last, or at once when the layer is
+/// not dead at all.
 pub(super) async fn bury(
     view: &dyn Rows,
     key: &RoutingKey,

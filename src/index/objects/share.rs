@@ -1,7 +1,8 @@
 //! Share: marks a blob's content so that other rows may name it.
 //!
-//! All of it is marked at once, though only a part may be wanted: a block list may name a block many times, and a location
-//! that is marked in one place and owned in another would be freed under the copy.
+//! All of it is marked at once, though only a part may be wanted: a block list may name a block
+//! many times, and a location that is marked in one place and owned in another would be freed under
+//! the copy.
 
 use std::ops::Range;
 
@@ -67,8 +68,8 @@ fn is_owned(content: &NewContent) -> bool {
     matches!(content, NewContent::Stored(_))
 }
 
-/// All blocks, those without bytes too: a copy takes over the block list. `None` when it has pages, which are shared part by
-/// part by another request.
+/// All blocks, those without bytes too: a copy takes over the block list. `None` when it has pages,
+/// which are shared part by part by another request.
 async fn all(
     view: &dyn Rows,
     key: &RoutingKey,
@@ -84,7 +85,8 @@ async fn all(
     })
 }
 
-/// The blocks that make up a range smaller than the blob; `None` when it cuts one, or there are pages.
+/// The blocks that make up a range smaller than the blob; `None` when it cuts one, or there are
+/// pages.
 async fn part(
     view: &dyn Rows,
     key: &RoutingKey,

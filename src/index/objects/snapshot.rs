@@ -1,5 +1,5 @@
-//! Snapshots: a blob's row and layout once more, under the time they were taken. The bytes are shared, not copied
-//! (ADR 0009).
+//! Snapshots: a blob's row and layout once more, under the time they were taken. The bytes are
+//! shared, not copied (ADR 0009).
 //!
 //! Source: "Snapshot Blob", "Delete Blob".
 
@@ -29,8 +29,8 @@ use crate::types::Location;
 use crate::types::RoutingKey;
 use crate::types::Timestamp;
 
-/// Snapshot Blob. Tag and time of the blob stay as they are, and the snapshot has the same unless it gets metadata of its
-/// own.
+/// Snapshot Blob. Tag and time of the blob stay as they are, and the snapshot has the same unless
+/// it gets metadata of its own.
 pub(super) async fn take(
     view: &dyn Rows,
     snapshot: &SnapshotBlob,
@@ -62,7 +62,8 @@ pub(super) async fn take(
     Ok(WriteReply::Snapshotted(Snapshotted { snapshot: now, written }))
 }
 
-/// Set Blob Tags of a snapshot. Searches find the tags of blobs only, so the tag index does not hear of it.
+/// Set Blob Tags of a snapshot. Searches find the tags of blobs only, so the tag index does not
+/// hear of it.
 pub(super) async fn set_tags(
     view: &dyn Rows,
     (key, taken): (&RoutingKey, Timestamp),
@@ -81,7 +82,8 @@ pub(super) async fn set_tags(
     Ok(blob::written(now))
 }
 
-/// Removes one snapshot, whose row holds `record` and `content`, and returns what it alone referred to.
+/// Removes one snapshot, whose row holds `record` and `content`, and returns what it alone referred
+/// to.
 pub(super) async fn remove(
     view: &dyn Rows,
     blob: &RoutingKey,
@@ -90,7 +92,8 @@ pub(super) async fn remove(
     out: &mut RowBatch,
 ) -> Result<Vec<Location>, Error> {
     let dropped = layout::owned(view, blob, &content.layout, out).await?;
-    // Layers may go at once: nobody finds them without the row. What their spans name waits as garbage.
+    // Layers may go at once: nobody finds them without the row. What their spans name waits as
+    // garbage.
     layout::remove_rows(blob, &content.layout, Timestamp::ZERO, out);
     out.delete(Family::Versions, row.clone());
     Ok(dropped)

@@ -66,7 +66,8 @@ pub(super) async fn garbage(
     Ok((rows, cursor.paused().cloned()))
 }
 
-/// Removes garbage rows that have been freed. A dead layer among them gives up its next spans, as garbage.
+/// Removes garbage rows that have been freed. A dead layer among them gives up its next spans, as
+/// garbage.
 pub(super) async fn forget_garbage(
     view: &dyn Rows,
     keys: &[Bytes],
@@ -153,7 +154,8 @@ pub(super) async fn expired(
     Ok((found, cursor.paused().cloned()))
 }
 
-/// Row changes after which a purge step ends, however many blobs are left: long layouts make long batches.
+/// Row changes after which a purge step ends, however many blobs are left: long layouts make long
+/// batches.
 const PURGE_CHANGES_MAX: usize = 2_000;
 /// Locations after which a page of references ends, however many blobs are left.
 const REFERENCES_MAX: usize = 100_000;
@@ -252,7 +254,8 @@ fn refer(
             let value: GarbageValue = values::decode(family, &row.key, &row.value)?;
             locations.extend(value.locations);
         }
-        // Written by no version of this program: what such a row refers to is unknown, so nothing may be freed.
+        // Written by no version of this program: what such a row refers to is unknown, so nothing
+        // may be freed.
         Family::Work => {
             return Err(keys::corrupt(family, &row.key, "unknown row"));
         }
@@ -260,8 +263,8 @@ fn refer(
     Ok(())
 }
 
-/// Whether a routing key of the main family is a blob's: accounts and containers stand in container 0, entries of the tag
-/// index in the highest.
+/// Whether a routing key of the main family is a blob's: accounts and containers stand in container
+/// 0, entries of the tag index in the highest.
 pub(crate) fn is_blob(key: &RoutingKey) -> bool {
     let container = key.as_bytes().get(8..16);
     container.is_some_and(|c| c != [0; 8] && c != TAG_INDEX.get().to_be_bytes())

@@ -1,4 +1,5 @@
-//! Set Blob Tier. A tier is a label here: bytes lie where they lie; what counts is what the archive refuses.
+//! Set Blob Tier. A tier is a label here: bytes lie where they lie; what counts is what the archive
+//! refuses.
 //!
 //! Source: "Set Blob Tier", "Rehydrate blob data".
 

@@ -56,8 +56,9 @@ pub(crate) enum Layout {
         /// One for each row, in order.
         directory: Vec<SegmentStart>,
     },
-    /// Of an append blob: full segments in rows of [`Family::Layout`], and what was appended since. The id of a block is its
-    /// number, u32 big endian. A segment's row may have more blocks than the directory says: those of later appends.
+    /// Of an append blob: full segments in rows of [`Family::Layout`], and what was appended since.
+    /// The id of a block is its number, u32 big endian. A segment's row may have more blocks than
+    /// the directory says: those of later appends.
     Appended {
         /// In the keys: the ticks of the blob's making.
         generation: u64,
@@ -66,10 +67,11 @@ pub(crate) enum Layout {
         /// The last blocks.
         tail: Vec<Entry>,
     },
-    /// Of a page blob: spans of layers, in rows of [`Family::Layout`]. Where no layer has a span there are zeros.
+    /// Of a page blob: spans of layers, in rows of [`Family::Layout`]. Where no layer has a span
+    /// there are zeros.
     Pages {
-        /// Ticks, newest first: where a newer layer has a span it hides those of the older ones. Writes go to the first; the
-        /// others are of snapshots and no longer change.
+        /// Ticks, newest first: where a newer layer has a span it hides those of the older ones.
+        /// Writes go to the first; the others are of snapshots and no longer change.
         layers: Vec<u64>,
     },
 }
@@ -183,7 +185,8 @@ pub(crate) fn decode_record<T: Upgrade>(
     if rest.is_empty() { Ok(decoded) } else { Err(corrupt(family, key, "bytes after the value")) }
 }
 
-/// Decodes the record a value starts with and returns the rest: of a blob's row, the encoded content.
+/// Decodes the record a value starts with and returns the rest: of a blob's row, the encoded
+/// content.
 pub(crate) fn decode_record_head<'a, T: Upgrade>(
     family: Family,
     key: &[u8],

@@ -97,7 +97,8 @@ impl BlobRecord {
             + copied
     }
 
-    /// A fresh block blob in the place of `before`: what survives when a blob is written anew. The lease is the guard's.
+    /// A fresh block blob in the place of `before`: what survives when a blob is written anew. The
+    /// lease is the guard's.
     #[must_use]
     pub fn after(before: Option<&Self>, now: Timestamp, len: u64, crc64: Crc64) -> Self {
         let created = before.map_or(now, |before| before.created);
@@ -114,7 +115,8 @@ impl BlobRecord {
         self.kind == BlobKind::Block && first
     }
 
-    /// When it was last read or changed, as far as that is remembered; `None` of blobs that are not tracked.
+    /// When it was last read or changed, as far as that is remembered; `None` of blobs that are not
+    /// tracked.
     #[must_use]
     pub fn last_access(&self) -> Option<Timestamp> {
         let read = self.accessed.unwrap_or(self.last_modified);

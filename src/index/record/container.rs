@@ -45,7 +45,8 @@ impl ContainerRecord {
     }
 }
 
-/// A stored access policy: what shared access signatures that name it may do. Source: Set Container ACL.
+/// A stored access policy: what shared access signatures that name it may do. Source: Set Container
+/// ACL.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoredPolicy {
     /// At most 64 characters.

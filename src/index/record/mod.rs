@@ -1,4 +1,5 @@
-//! The records behind accounts, containers and blobs: what rows hold and readers get. Bytes: `api-spec/rows.md`.
+//! The records behind accounts, containers and blobs: what rows hold and readers get. Bytes:
+//! `api-spec/rows.md`.
 //!
 //! `account.rs` is version 4, `container.rs`, `blob.rs` and `copy_job.rs` are version 2: each kind
 //! of row counts its own. `version_1.rs` to `version_3.rs` read what earlier releases wrote.

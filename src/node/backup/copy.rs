@@ -17,8 +17,10 @@ use crate::env::Env;
 use crate::node::storage::open_failed;
 use crate::types::ExtentId;
 
+use super::How;
 use super::Progress;
 use super::Step;
+use super::attempt::Attempt;
 use super::error::BackupError;
 use super::rows;
 use super::source::Contents;
@@ -68,6 +70,7 @@ pub(super) struct Target {
     pub(super) capacity: Arc<CapacityNode>,
     /// With tasks of its own.
     pub(super) env: Env,
+    pub(super) attempt: Arc<Attempt>,
 }
 
 impl Target {
@@ -93,13 +96,13 @@ pub(super) async fn copy(
     from: &Source,
     contents: &Contents,
     (to, disk, own): (&Path, Arc<dyn Disk>, Env),
-    how: (Pace, Progress),
+    how: How,
 ) -> Result<Step, BackupError> {
-    let (config, metrics) = (how.0.config(from), CapacityMetrics::default());
+    let (config, metrics) = (how.pace.config(from), CapacityMetrics::default());
     let opened = CapacityNode::open(vec![disk], own.clone(), config, metrics).await;
     let capacity = opened.map_err(|error| open_failed(&[to.to_owned()], error))?;
-    let target = Target { path: to.to_owned(), capacity, env: own };
-    let done = copy_store_to(&target, from, contents, how.1).await;
+    let target = Target { path: to.to_owned(), capacity, env: own, attempt: how.attempt };
+    let done = copy_store_to(&target, from, contents, how.progress).await;
     target.capacity.shutdown().await;
     target.env.tasks.shutdown().await;
     done
@@ -160,6 +163,7 @@ impl Copying<'_> {
         damaged: &mut BTreeMap<ExtentId, capacity::Error>,
     ) -> Result<(), BackupError> {
         for extent in extents.iter().copied() {
+            self.target.attempt.go_on()?;
             (self.progress)(self.step);
             let sealed = self.from.capacity.seal_for_copy(extent).await;
             sealed.map_err(|error| self.from.not_sealed(extent, error))?;

@@ -8,8 +8,11 @@ use thiserror::Error;
 use crate::capacity;
 use crate::coordinator;
 use crate::index;
+use crate::index::CutError;
 use crate::node::error::NodeError;
 use crate::types::ExtentId;
+
+use super::attempt::GIVE_UP_AFTER;
 
 /// Why a backup or restore did not end. Each text says what to do.
 #[derive(Debug, Error)]
@@ -69,6 +72,13 @@ pub enum BackupError {
     /// The node, or the program that copies, stops.
     #[error("the node stops: run the command again")]
     Stops,
+    /// Its directory does not answer.
+    #[error(
+        "the directory did not answer for {} minutes: the backup is given up; see whether its disk \
+         or mount works, and run the command again",
+        GIVE_UP_AFTER.as_secs() / 60
+    )]
+    GivenUp,
     /// What copied an extent panicked.
     #[error("the copy of extent {0} ended early: the log of the program says why")]
     Ended(ExtentId),
@@ -122,6 +132,15 @@ pub enum BackupError {
     /// The store or the copy cannot be opened.
     #[error("{0}")]
     Open(Box<NodeError>),
+}
+
+impl From<CutError> for BackupError {
+    fn from(error: CutError) -> Self {
+        match error {
+            CutError::Stops => Self::Stops,
+            CutError::Failed(error) => Self::Index(error),
+        }
+    }
 }
 
 impl From<NodeError> for BackupError {

@@ -14,6 +14,7 @@ use crate::env::make_folder;
 use crate::node::error::NodeError;
 use crate::node::files;
 
+use super::attempt::Attempt;
 use super::error::BackupError;
 use super::source::Source;
 
@@ -120,21 +121,34 @@ pub(super) fn may_become(to: &Path, mark: Mark, summary: &Summary) -> Result<(),
 
 /// Marks a directory, durably. It is made if it is not there. The caller has locked it, and what
 /// there is to copy: a backup that is in the directory is none from now on.
-pub(super) fn begin(to: &Path, mark: Mark, summary: &Summary) -> Result<(), BackupError> {
+pub(super) fn begin(
+    (to, mark): (&Path, Mark),
+    summary: &Summary,
+    attempt: &Attempt,
+) -> Result<(), BackupError> {
     // Somebody else may have completed it before it was locked.
     may_become(to, mark, summary)?;
+    attempt.go_on()?;
     make_folder(to).map_err(|error| failed(to, error))?;
+    attempt.go_on()?;
     // The mark first: without both files the directory would be taken for something else.
     write(&to.join(mark.name()), summary)?;
+    attempt.go_on()?;
     remove(&to.join(SUMMARY))?;
+    attempt.go_on()?;
     // These rows do not go with the extents that are copied next.
     remove(&to.join(FILE_NAME))
 }
 
 /// Removes the mark of a directory that is complete now, durably.
-pub(super) fn end(to: &Path, mark: Mark, summary: &Summary) -> Result<(), BackupError> {
+pub(super) fn end(
+    (to, mark): (&Path, Mark),
+    summary: &Summary,
+    attempt: &Attempt,
+) -> Result<(), BackupError> {
     if mark == Mark::Backup {
         write(&to.join(SUMMARY), summary)?;
+        attempt.go_on()?;
     }
     remove(&to.join(mark.name()))
 }

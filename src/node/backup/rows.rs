@@ -61,8 +61,8 @@ pub(super) async fn write(
     // A copy that is served audits all it has.
     rows.remove(AUDIT_CURSOR);
     if let Some(cut) = &contents.cut {
-        let ids = from.fresh_extents(cut.partitions.len()).await?;
-        for (partition, id) in cut.partitions.iter().zip(ids) {
+        let ids = from.fresh_extents(cut.len()).await?;
+        for (partition, id) in cut.iter().zip(ids) {
             let ended = partition.end_log(target.capacity.as_ref(), id).await;
             let descriptor = ended.map_err(|error| {
                 if matches!(error, index::Error::Full) {
@@ -78,7 +78,9 @@ pub(super) async fn write(
         rows.extend(from.counters().await?);
     }
     let path = target.path.join(format!("{FILE_NAME}.incomplete"));
+    target.attempt.go_on()?;
     marks::remove(&path)?;
+    target.attempt.go_on()?;
     let own = Env { tasks: Tasks::new().reporting_to(&target.env.tasks), ..target.env.clone() };
     let written = write_file(&path, rows, &own).await;
     own.tasks.shutdown().await;
@@ -159,6 +161,7 @@ impl Written {
             }
         }
         debug_assert!(contents.index.is_subset(&copied), "copied before");
+        target.attempt.go_on()?;
         marks::rename(&self.path, &target.path.join(FILE_NAME))
     }
 

@@ -16,15 +16,16 @@ use crate::coordinator::Coordinator;
 use crate::coordinator::counter;
 use crate::env::Env;
 use crate::index::ConsistentCut;
+use crate::index::CutPartition;
 use crate::index::Fleet;
 use crate::index::InFlight;
 use crate::index::PartitionMap;
-use crate::index::ReadGuard;
 use crate::index::open_offline;
 use crate::node::disks;
 use crate::node::storage::Storage;
 use crate::types::ExtentId;
 
+use super::attempt::Attempt;
 use super::error::BackupError;
 
 /// The coordinator's key of the id of the last restore.
@@ -49,7 +50,7 @@ enum State {
     Backup,
 }
 
-/// What there is to copy. Until it is dropped all of it is kept.
+/// What there is to copy.
 #[derive(Debug)]
 pub(super) struct Contents {
     /// The coordinator's rows, but for those of the disks.
@@ -59,8 +60,7 @@ pub(super) struct Contents {
     /// Extents with content.
     pub(super) data: BTreeSet<ExtentId>,
     /// Of a node that serves: where the partitions' logs end.
-    pub(super) cut: Option<ConsistentCut>,
-    _read: Option<ReadGuard>,
+    pub(super) cut: Option<Vec<CutPartition>>,
 }
 
 impl Source {
@@ -102,8 +102,12 @@ impl Source {
         Ok(found.map(|found| String::from_utf8_lossy(&found.value).into_owned()))
     }
 
-    /// What there is to copy, as of one instant.
-    pub(super) async fn contents(&self, env: &Env) -> Result<Contents, BackupError> {
+    /// What there is to copy, as of one instant. All of it is kept until the attempt lets it go.
+    pub(super) async fn contents(
+        &self,
+        env: &Env,
+        attempt: &Attempt,
+    ) -> Result<Contents, BackupError> {
         if self.capacity.lacks_a_disk() {
             return Err(BackupError::DiskOut);
         }
@@ -115,7 +119,9 @@ impl Source {
                 // Before the cut: reclaim frees no content from now on that it meets.
                 let read = inflight.read(env.clock.monotonic());
                 read.describe("a backup".to_owned());
-                self.of_a_cut(fleet.consistent_cut().await.map_err(BackupError::Index)?, read)
+                attempt.keep(|kept| kept.read = Some(read))?;
+                let cut = fleet.consistent_cut().await?;
+                of_a_cut(cut, attempt)?
             }
             State::Stopped => self.of_all().await?,
             State::Backup => {
@@ -128,17 +134,6 @@ impl Source {
         // The copy has disks of its own.
         contents.rows.remove(disks::KEY);
         Ok(contents)
-    }
-
-    fn of_a_cut(&self, cut: ConsistentCut, read: ReadGuard) -> Contents {
-        tracing::info!(pause = ?cut.pause, "backup: all partitions stood still for a moment");
-        Contents {
-            rows: cut.rows.clone(),
-            index: cut.partitions.iter().flat_map(|partition| partition.extents()).collect(),
-            data: data_of(&cut.extents),
-            cut: Some(cut),
-            _read: Some(read),
-        }
     }
 
     async fn of_all(&self) -> Result<Contents, BackupError> {
@@ -155,7 +150,6 @@ impl Source {
             index,
             data: data_of(&self.capacity.extents().await),
             cut: None,
-            _read: None,
         })
     }
 
@@ -197,6 +191,18 @@ impl Source {
         let found = self.coordinator.range(b"counter/").await?.entries;
         Ok(found.into_iter().map(|(key, entry)| (key, entry.value)).collect())
     }
+}
+
+fn of_a_cut(cut: ConsistentCut, attempt: &Attempt) -> Result<Contents, BackupError> {
+    let ConsistentCut { rows, partitions, extents, pause, kept } = cut;
+    attempt.keep(|all| all.index = Some(kept))?;
+    tracing::info!(?pause, "backup: all partitions stood still for a moment");
+    Ok(Contents {
+        rows,
+        index: partitions.iter().flat_map(CutPartition::extents).collect(),
+        data: data_of(&extents),
+        cut: Some(partitions),
+    })
 }
 
 fn data_of(extents: &[ExtentInfo]) -> BTreeSet<ExtentId> {

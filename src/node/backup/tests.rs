@@ -2,6 +2,7 @@
 
 #![expect(clippy::disallowed_methods, reason = "tests damage and remove files")]
 
+mod giving_up;
 mod refusals;
 mod stopping;
 
@@ -23,6 +24,7 @@ use crate::capacity::Durability;
 use crate::capacity::ExtentKind;
 use crate::coordinator::Coordinator;
 use crate::coordinator::Op;
+use crate::env::OsClock;
 use crate::index;
 use crate::index::Write;
 use crate::node::assembly::Assembly;
@@ -44,6 +46,10 @@ use crate::types::RoutingKey;
 
 /// Bytes of each extent that [`Running::content`] makes.
 const CONTENT: usize = 300_000;
+
+fn attempt() -> Arc<Attempt> {
+    Attempt::new(Arc::new(OsClock::new()))
+}
 
 fn silent() -> Progress {
     Arc::new(|_| ())
@@ -358,7 +364,7 @@ async fn half_made_directories_are_refused_and_completed_by_the_next_call() {
     made(&at.data).await;
     let summary = of_stopped(&at.data, &at.backup).await.unwrap();
     let to = at.other("restored");
-    marks::begin(&to, Mark::Restore, &summary).unwrap();
+    marks::begin((&to, Mark::Restore), &summary, &attempt()).unwrap();
     let refused = Running::start(&to).await.err().unwrap().to_string();
     assert!(refused.contains("half restored"), "{refused}");
     let refused = of_stopped(&to, &at.other("b")).await.unwrap_err().to_string();
@@ -370,7 +376,7 @@ async fn half_made_directories_are_refused_and_completed_by_the_next_call() {
     restored(&at.backup, &to, &at.key).await.unwrap();
     assert_eq!(sound(&to, &at.key).await, 2);
 
-    marks::begin(&at.backup, Mark::Backup, &summary).unwrap();
+    marks::begin((&at.backup, Mark::Backup), &summary, &attempt()).unwrap();
     let refused = restored(&at.backup, &at.other("c"), &at.key).await.unwrap_err().to_string();
     assert!(refused.contains("not a complete backup"), "{refused}");
     of_stopped(&at.data, &at.backup).await.unwrap();

@@ -104,7 +104,8 @@ async fn nothing_is_put_for_a_container_that_is_gone() {
     assert!(entries(&bench).is_empty() && work(&bench).is_empty());
 }
 
-/// Front ends that are cut off anywhere, late ones that repeat old work, failing partitions, passes in between.
+/// Front ends that are cut off anywhere, late ones that repeat old work, failing partitions, passes
+/// in between.
 #[tokio::test(start_paused = true)]
 async fn index_converges_whatever_is_cut_off_or_repeated() {
     for seed in 0..60 {

@@ -1,4 +1,5 @@
-//! Any head: addressed, parsed, echoed and refused without a panic, each error with a status of the table.
+//! Any head: addressed, parsed, echoed and refused without a panic, each error with a status of the
+//! table.
 #![no_main]
 
 use blockyard::protocol::Error;

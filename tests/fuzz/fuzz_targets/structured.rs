@@ -1,4 +1,5 @@
-//! Any bytes as a structured message: content within the length claimed, or refused; what we encode decodes.
+//! Any bytes as a structured message: content within the length claimed, or refused; what we encode
+//! decodes.
 #![no_main]
 
 use std::collections::VecDeque;
@@ -8,7 +9,8 @@ use blockyard::protocol::azure::structured::Encoder;
 use bytes::Bytes;
 use libfuzzer_sys::fuzz_target;
 
-/// The content when the message is taken; the first two bytes choose the claimed length and the cuts.
+/// The content when the message is taken; the first two bytes choose the claimed length and the
+/// cuts.
 fn decode(message: &[u8], claimed: u64, step: usize) -> Option<Vec<u8>> {
     let mut decoder = Decoder::new(message.len() as u64, claimed);
     let mut content = Vec::new();

@@ -1,4 +1,5 @@
-//! Bodies: lengths and checksums that are missing, wrong, or beyond the limit; clients that stall or leave.
+//! Bodies: lengths and checksums that are missing, wrong, or beyond the limit; clients that stall
+//! or leave.
 
 use crate::bad_input::Case;
 use crate::bad_input::case;

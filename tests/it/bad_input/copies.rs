@@ -1,4 +1,5 @@
-//! Sources of copies: the URL, its authorization, conditions, range and checksums; and what cannot be taken.
+//! Sources of copies: the URL, its authorization, conditions, range and checksums; and what cannot
+//! be taken.
 
 use crate::bad_input::Case;
 use crate::bad_input::case;

@@ -1,4 +1,5 @@
-//! Append and page blobs: positions, ranges, lengths, sequence numbers, and operations of another kind.
+//! Append and page blobs: positions, ranges, lengths, sequence numbers, and operations of another
+//! kind.
 
 use crate::bad_input::Case;
 use crate::bad_input::case;
@@ -15,7 +16,8 @@ const CLEAR: &str = "x-ms-page-write: clear";
 const MAKE_PAGES: &str = "x-ms-blob-type: PageBlob";
 const OLD: &str = "if-unmodified-since: Mon, 01 Jan 1990 00:00:00 GMT";
 
-/// What the cases need: an append blob of 5 bytes, a sealed one, a page blob of 4 pages with number 7.
+/// What the cases need: an append blob of 5 bytes, a sealed one, a page blob of 4 pages with number
+/// 7.
 pub(super) fn make() -> Vec<Message> {
     let new = |name: &str, kind: &str| {
         Message::new(&format!("PUT /acct1/con1/{name}")).header(&format!("x-ms-blob-type: {kind}"))

@@ -1,4 +1,5 @@
-//! Shared access signatures, access policies and tokens that are malformed, forged, stale or not enough.
+//! Shared access signatures, access policies and tokens that are malformed, forged, stale or not
+//! enough.
 
 use blockyard::auth::AccountKeys;
 use blockyard::auth::Target;

@@ -6,6 +6,7 @@ import pathlib
 import shutil
 import subprocess
 import time
+import urllib.request
 
 from . import install
 from .account import Account
@@ -108,9 +109,20 @@ class SeaweedFS(Program):
                 *(f"-{name}={port}" for name, port in self.ports.items())]
 
     def ready(self):
-        """Whether all of its parts answer."""
+        """Whether all of its parts answer, and the master knows the volume server: before that no
+        object can be read."""
         names = ("s3.port", "master.port", "volume.port", "filer.port")
-        return all(_answers(self.ports[name]) for name in names)
+        return all(_answers(self.ports[name]) for name in names) and self._registered()
+
+    def _registered(self):
+        url = f"http://127.0.0.1:{self.ports['master.port']}/dir/status"
+        try:
+            with urllib.request.urlopen(url, timeout=2) as answer:
+                centers = json.load(answer)["Topology"].get("DataCenters") or []
+        except (OSError, ValueError):
+            return False
+        racks = (rack for center in centers for rack in center.get("Racks") or [])
+        return any(rack.get("DataNodes") for rack in racks)
 
     def start(self, *seconds):
         """A power failure may have taken the setting with it."""

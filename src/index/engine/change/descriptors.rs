@@ -2,7 +2,7 @@
 
 use crate::coordinator;
 use crate::coordinator::{Compare, Coordinator, Op, Revision, TxnReply};
-use crate::index::engine::extents::{ExtentRecord, Extents, Heir, Passed, pass_on};
+use crate::index::engine::extents::{ExtentRecord, Extents, Heir, Passed, ids, pass_on};
 use crate::index::engine::log::writer::LogState;
 use crate::index::engine::shared::Failed;
 use crate::index::map::PartitionDescriptor;
@@ -44,6 +44,11 @@ pub(super) async fn replace(
     let Some((first, _)) = new.first() else {
         return Err(Failed::Refused("nothing to change".into()));
     };
+    let mut kept = Vec::new();
+    for one in &extents {
+        kept.push(one.changing().await);
+        ids::refresh(coordinator, one).await?;
+    }
     let mut doubt = Doubt::default();
     for _ in 0..TRIES {
         let passed = match pass_on(coordinator, &extents, &heirs).await {

@@ -29,9 +29,10 @@ pub(crate) struct Passed {
     pub(crate) records: Vec<ExtentRecord>,
 }
 
-/// What several heirs use is shared among them. What one of them uses goes to that one, and what
-/// none uses to the first, which releases it; with the names of the old ones on lists of sharers,
-/// so that no list changes.
+/// Gives each extent of the old partitions to the heirs that use it. Several heirs are put on its
+/// list. A single heir takes over the names that the old partitions have on the list, so the list
+/// stays as it is. What no heir uses goes to the first one in the same way, which releases it. ADR
+/// 0022 has an example.
 ///
 /// # Errors
 /// [`Failed::Refused`]: the lists of sharers cannot be read.
@@ -130,9 +131,8 @@ async fn sharers(
         let Some(found) = found.map_err(|error| refused(error.to_string()))? else {
             return Ok((*extent, None));
         };
-        let sharers = Sharers::decode(&found.value).ok_or_else(|| {
-            refused(format!("the list of sharers of extent {extent} is malformed"))
-        })?;
+        let sharers = Sharers::decode(&found.value)
+            .map_err(|unread| refused(unread.at(&Sharers::key(*extent)).to_string()))?;
         Ok::<_, Failed>((*extent, Some((sharers, found.mod_revision))))
     });
     Ok(try_join_all(reads).await?.into_iter().collect())

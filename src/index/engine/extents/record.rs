@@ -47,10 +47,13 @@ impl ExtentRecord {
         encode(&(&self.own, &self.shared))
     }
 
-    /// Reads a value; `None` when it is malformed or of a version not known here.
-    pub(crate) fn decode(value: &[u8]) -> Option<Self> {
+    /// Reads a value.
+    ///
+    /// # Errors
+    /// [`Unread`].
+    pub(crate) fn decode(value: &[u8]) -> Result<Self, Unread> {
         let (own, shared) = decode(value)?;
-        Some(Self { own, shared })
+        Ok(Self { own, shared })
     }
 
     /// Whether a coordinator key is that of a record, of a list of sharers, or of the mark that
@@ -64,6 +67,11 @@ impl ExtentRecord {
     /// All extents, own and shared.
     pub fn all(&self) -> impl Iterator<Item = ExtentId> {
         self.own.iter().chain(self.shared.keys()).copied()
+    }
+
+    /// Whether an extent is own or shared.
+    pub(crate) fn has(&self, extent: ExtentId) -> bool {
+        self.own.contains(&extent) || self.shared.contains_key(&extent)
     }
 
     /// Takes an extent out.
@@ -81,24 +89,63 @@ impl ExtentRecord {
         coordinator: &dyn Coordinator,
         partition: PartitionId,
     ) -> Result<Option<(Self, Revision)>, Error> {
-        let found = coordinator.get(&Self::key(partition)).await;
+        let key = Self::key(partition);
+        let found = coordinator.get(&key).await;
         let found = found.map_err(|error| failure::coordinator(&error))?;
         let Some(found) = found else { return Ok(None) };
-        let record = Self::decode(&found.value).ok_or_else(|| {
-            Error::Corrupt(format!("the extent record of partition {partition} is malformed"))
-        })?;
+        let record = Self::decode(&found.value).map_err(|unread| unread.at(&key))?;
         Ok(Some((record, found.mod_revision)))
     }
 
     /// The records of all partitions, as of one instant.
     ///
     /// # Errors
-    /// [`Error::Unavailable`], [`Error::Corrupt`].
+    /// [`Error::Unavailable`].
     pub async fn load_all(
         coordinator: &dyn Coordinator,
-    ) -> Result<BTreeMap<PartitionId, Self>, Error> {
-        let one = |id, value: &[u8]| Some((PartitionId::new(id), Self::decode(value)?));
-        load(coordinator, RECORD_PREFIX, one).await
+    ) -> Result<Loaded<PartitionId, Self>, Error> {
+        load(coordinator, RECORD_PREFIX, PartitionId::new, Self::decode).await
+    }
+}
+
+/// The records, or the lists, of a coordinator.
+#[derive(Clone, Debug)]
+pub struct Loaded<K, V> {
+    /// Those that can be read.
+    pub read: BTreeMap<K, V>,
+    /// The others, and why not, with the key.
+    pub unread: BTreeMap<K, Error>,
+}
+
+impl<K, V> Loaded<K, V> {
+    /// All of them.
+    ///
+    /// # Errors
+    /// Why one cannot be read.
+    pub fn whole(self) -> Result<BTreeMap<K, V>, Error> {
+        self.unread.into_values().next().map_or(Ok(self.read), Err)
+    }
+}
+
+/// Why a value is not read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unread {
+    /// It is of this version, which is not known here.
+    Newer(u8),
+    Malformed,
+}
+
+impl Unread {
+    /// For whoever has to repair it.
+    pub(crate) fn at(self, key: &[u8]) -> Error {
+        let key = String::from_utf8_lossy(key);
+        Error::Corrupt(match self {
+            Self::Newer(version) => format!(
+                "the coordinator's value `{key}` is of version {version}, and this release reads \
+                 {VERSION}: written by a newer release: run that release"
+            ),
+            Self::Malformed => format!("the coordinator's value `{key}` is malformed"),
+        })
     }
 }
 
@@ -117,20 +164,22 @@ impl Sharers {
         encode(&self.0)
     }
 
-    /// Reads a value; `None` when it is malformed or of a version not known here.
-    pub(crate) fn decode(value: &[u8]) -> Option<Self> {
+    /// Reads a value.
+    ///
+    /// # Errors
+    /// [`Unread`].
+    pub(crate) fn decode(value: &[u8]) -> Result<Self, Unread> {
         decode(value).map(Self)
     }
 
     /// All lists, as of one instant.
     ///
     /// # Errors
-    /// [`Error::Unavailable`], [`Error::Corrupt`].
+    /// [`Error::Unavailable`].
     pub(crate) async fn load_all(
         coordinator: &dyn Coordinator,
-    ) -> Result<BTreeMap<ExtentId, Self>, Error> {
-        let one = |id, value: &[u8]| Some((ExtentId::new(id), Self::decode(value)?));
-        load(coordinator, SHARERS_PREFIX, one).await
+    ) -> Result<Loaded<ExtentId, Self>, Error> {
+        load(coordinator, SHARERS_PREFIX, ExtentId::new, Self::decode).await
     }
 }
 
@@ -138,17 +187,26 @@ impl Sharers {
 async fn load<K: Ord, V>(
     coordinator: &dyn Coordinator,
     prefix: &str,
-    one: impl Fn(u64, &[u8]) -> Option<(K, V)>,
-) -> Result<BTreeMap<K, V>, Error> {
+    id: impl Fn(u64) -> K,
+    decode: impl Fn(&[u8]) -> Result<V, Unread>,
+) -> Result<Loaded<K, V>, Error> {
     let found = coordinator.range(prefix.as_bytes()).await;
     let found = found.map_err(|error| failure::coordinator(&error))?;
-    let entries = found.entries.iter().map(|(key, entry)| {
-        let id = key.strip_prefix(prefix.as_bytes())?;
-        let id = u64::from_str_radix(std::str::from_utf8(id).ok()?, 16).ok()?;
-        one(id, &entry.value)
-    });
-    let entries = entries.collect::<Option<_>>();
-    entries.ok_or_else(|| Error::Corrupt(format!("a value below `{prefix}` is malformed")))
+    let mut loaded = Loaded { read: BTreeMap::new(), unread: BTreeMap::new() };
+    for (key, entry) in &found.entries {
+        let number =
+            key.strip_prefix(prefix.as_bytes()).and_then(|id| std::str::from_utf8(id).ok());
+        let Some(number) = number.and_then(|id| u64::from_str_radix(id, 16).ok()) else {
+            // Nobody looks for it.
+            tracing::error!(?key, "a key of the coordinator that is of no partition or extent");
+            continue;
+        };
+        match decode(&entry.value) {
+            Ok(value) => drop(loaded.read.insert(id(number), value)),
+            Err(unread) => drop(loaded.unread.insert(id(number), unread.at(key))),
+        }
+    }
+    Ok(loaded)
 }
 
 fn encode(fields: &impl Serialize) -> Bytes {
@@ -157,11 +215,14 @@ fn encode(fields: &impl Serialize) -> Bytes {
     value.into()
 }
 
-fn decode<T: DeserializeOwned>(value: &[u8]) -> Option<T> {
-    let (&version, fields) = value.split_first()?;
-    match postcard::take_from_bytes(fields) {
-        Ok((fields, [])) if version == VERSION => Some(fields),
-        Ok(_) | Err(_) => None,
+fn decode<T: DeserializeOwned>(value: &[u8]) -> Result<T, Unread> {
+    match value.split_first() {
+        Some((&VERSION, fields)) => match postcard::take_from_bytes(fields) {
+            Ok((fields, [])) => Ok(fields),
+            Ok(_) | Err(_) => Err(Unread::Malformed),
+        },
+        Some((&version, _)) if version > VERSION => Err(Unread::Newer(version)),
+        Some(_) | None => Err(Unread::Malformed),
     }
 }
 
@@ -180,7 +241,7 @@ mod tests {
         let record = record();
         let golden = [1, 2, 5, 0xAC, 0x02, 1, 7, 2, 2, 0x81, 0x01];
         assert_eq!(record.encode().as_ref(), golden);
-        assert_eq!(ExtentRecord::decode(&golden), Some(record));
+        assert_eq!(ExtentRecord::decode(&golden), Ok(record));
         assert_eq!(ExtentRecord::key(PartitionId::new(0x2A)), "extents/000000000000002a");
     }
 
@@ -189,18 +250,20 @@ mod tests {
         let sharers = Sharers([2, 129].map(PartitionId::new).into());
         let golden = [1, 2, 2, 0x81, 0x01];
         assert_eq!(sharers.encode().as_ref(), golden);
-        assert_eq!(Sharers::decode(&golden), Some(sharers));
+        assert_eq!(Sharers::decode(&golden), Ok(sharers));
         assert_eq!(Sharers::key(ExtentId::new(300)), "sharers/000000000000012c");
     }
 
     #[test]
-    fn record_cut_short_longer_or_of_another_version_is_none() {
+    fn record_cut_short_longer_or_of_another_version_is_not_read() {
         let record = record();
         let bytes = record.encode();
         for len in 0..bytes.len() {
-            assert_eq!(ExtentRecord::decode(&bytes[..len]), None);
+            assert_eq!(ExtentRecord::decode(&bytes[..len]), Err(Unread::Malformed));
         }
-        assert_eq!(ExtentRecord::decode(&[&bytes[..], &[0]].concat()), None);
-        assert_eq!(ExtentRecord::decode(&[&[2], &bytes[1..]].concat()), None);
+        let of = |parts: [&[u8]; 2]| ExtentRecord::decode(&parts.concat());
+        assert_eq!(of([&bytes, &[0]]), Err(Unread::Malformed));
+        assert_eq!(of([&[0], &bytes[1..]]), Err(Unread::Malformed));
+        assert_eq!(of([&[2], &bytes[1..]]), Err(Unread::Newer(2)));
     }
 }

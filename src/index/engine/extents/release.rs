@@ -7,7 +7,7 @@ use crate::coordinator;
 use crate::coordinator::{Compare, Coordinator, Op, TxnReply};
 use crate::index::api;
 use crate::index::engine::extents::record::Sharers;
-use crate::index::engine::extents::reserve::{Extents, Held};
+use crate::index::engine::extents::reserve::{Extents, Holding};
 use crate::index::engine::failure;
 use crate::index::engine::shared::Shared;
 use crate::types::ExtentId;
@@ -22,18 +22,26 @@ const TRIES: usize = 8;
 /// holds the removal back: then it is to be done again.
 ///
 /// # Errors
-/// [`api::Error::Unavailable`], [`api::Error::Corrupt`]: to be tried again.
+/// To be tried again.
 pub(crate) async fn release(
     shared: &Shared,
     extents: &Extents,
     extent: ExtentId,
 ) -> Result<bool, api::Error> {
     let coordinator = shared.parts.coordinator.as_ref();
-    let is_last = match extents.held(extent) {
-        Held::Alone => true,
-        Held::Shared(names) => leave(coordinator, &names, extent).await?,
+    let is_last = match extents.holding(extent) {
+        Holding::Alone => true,
+        Holding::Shared(names) => match leave(coordinator, &names, extent).await? {
+            Left::Nobody => true,
+            Left::Others => false,
+            // Anybody may be on it: it stays, and the record keeps the id for the next opening.
+            Left::Unknown(error) => {
+                tracing::error!(%extent, %error, "an extent is kept: who uses it is not known");
+                return Ok(true);
+            }
+        },
         // Removed, or never this partition's.
-        Held::Not => return Ok(true),
+        Holding::Not => return Ok(true),
     };
     if is_last {
         if shared.pins.is_pinned(extent) {
@@ -53,31 +61,41 @@ pub(crate) async fn release(
     Ok(true)
 }
 
-/// Takes names off the list; whether nobody is on it any more.
+/// Who is on a list of sharers after some were taken off.
+enum Left {
+    Nobody,
+    Others,
+    /// It cannot be read.
+    Unknown(api::Error),
+}
+
+/// Takes names off the list.
 async fn leave(
     coordinator: &dyn Coordinator,
     names: &BTreeSet<PartitionId>,
     extent: ExtentId,
-) -> Result<bool, api::Error> {
+) -> Result<Left, api::Error> {
     let key = Sharers::key(extent);
     for _ in 0..TRIES {
         let found = coordinator.get(&key).await.map_err(|error| failure::coordinator(&error))?;
         // The last one on the list took it away; perhaps it was this partition, before a crash.
-        let Some(found) = found else { return Ok(true) };
-        let malformed =
-            || api::Error::Corrupt(format!("the list of sharers of extent {extent} is malformed"));
-        let mut sharers = Sharers::decode(&found.value).ok_or_else(malformed)?;
+        let Some(found) = found else { return Ok(Left::Nobody) };
+        let mut sharers = match Sharers::decode(&found.value) {
+            Ok(sharers) => sharers,
+            Err(unread) => return Ok(Left::Unknown(unread.at(&key))),
+        };
         let before = sharers.0.len();
         sharers.0.retain(|name| !names.contains(name));
         if sharers.0.len() == before {
-            return Ok(false);
+            return Ok(Left::Others);
         }
         let is_last = sharers.0.is_empty();
         let when = Compare::ModRevision(key.clone(), found.mod_revision);
         let then =
             if is_last { Op::Delete(key.clone()) } else { Op::Put(key.clone(), sharers.encode()) };
         match coordinator.txn(&[when], &[then]).await {
-            Ok(TxnReply::Committed(_)) => return Ok(is_last),
+            Ok(TxnReply::Committed(_)) if is_last => return Ok(Left::Nobody),
+            Ok(TxnReply::Committed(_)) => return Ok(Left::Others),
             Ok(TxnReply::Rejected(_)) | Err(coordinator::Error::Ambiguous) => {}
             Err(error) => return Err(failure::coordinator(&error)),
         }

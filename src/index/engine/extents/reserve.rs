@@ -6,24 +6,25 @@ use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::MutexGuard;
 use std::sync::PoisonError;
+use std::time::Duration;
 
 use crate::coordinator::{Compare, Op, Revision};
 use crate::index::engine::extents::pins::{Pin, Pins};
 use crate::index::engine::extents::record::ExtentRecord;
+use crate::index::engine::refusals::Refusals;
+use crate::index::engine::shared::Failed;
+use crate::types::Epoch;
 use crate::types::ExtentId;
 use crate::types::PartitionId;
-
-/// Recorded ids a partition is given at once. A flush takes one for each family that has rows, and
-/// one for the log.
-pub(crate) const RESERVE: usize = 16;
-/// Ids that a roll, a compaction and a change may take between a reservation of others and its use.
-pub(crate) const SPARE: usize = 4;
 
 /// One owner's view of its partition's record; only the owner changes it.
 #[derive(Debug)]
 pub(crate) struct Extents {
     partition: PartitionId,
     state: Mutex<State>,
+    /// Locked while the record is changed. Who has it waits for the coordinator only, never for
+    /// the committer.
+    changing: tokio::sync::Mutex<()>,
 }
 
 #[derive(Debug, Default)]
@@ -38,11 +39,15 @@ struct State {
     /// Nobody knows whether the last change of the record happened.
     is_stale: bool,
     is_closed: bool,
+    /// The owner's epoch, and its last change of the descriptor.
+    owner: Option<(Epoch, Revision)>,
+    /// Refused requests for ids, and when the next may be made.
+    refusals: Refusals,
 }
 
 /// How a partition's record has an extent.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Held {
+pub(crate) enum Holding {
     /// No other partition uses it.
     Alone,
     /// Others may use it; the partition is on the list under these names.
@@ -70,12 +75,56 @@ impl Extents {
         let (record, revision) =
             found.map_or_else(Default::default, |(record, at)| (record, Some(at)));
         let state = State { record, revision, fresh, ..State::default() };
-        Arc::new(Self { partition, state: Mutex::new(state) })
+        Arc::new(Self {
+            partition,
+            state: Mutex::new(state),
+            changing: tokio::sync::Mutex::default(),
+        })
     }
 
     /// The partition.
     pub(crate) fn partition(&self) -> PartitionId {
         self.partition
+    }
+
+    /// Waits until nobody else changes the record, and keeps others from it.
+    pub(crate) async fn changing(&self) -> tokio::sync::MutexGuard<'_, ()> {
+        self.changing.lock().await
+    }
+
+    /// As [`Self::changing`]; `None` when somebody changes it now.
+    pub(crate) fn try_changing(&self) -> Option<tokio::sync::MutexGuard<'_, ()>> {
+        self.changing.try_lock().ok()
+    }
+
+    /// Notes who owns the partition: the record is changed only as long as this is so.
+    pub(crate) fn set_owner(&self, epoch: Epoch, revision: Revision) {
+        self.lock().owner = Some((epoch, revision));
+    }
+
+    /// # Errors
+    /// [`Failed::Refused`] before there is an owner.
+    pub(crate) fn owner(&self) -> Result<(Epoch, Revision), Failed> {
+        let none = || Failed::Refused("the partition has no owner yet".into());
+        self.lock().owner.ok_or_else(none)
+    }
+
+    /// # Errors
+    /// Why ids were refused a moment ago.
+    pub(crate) fn may_ask(&self, now: Duration) -> Result<(), Failed> {
+        self.lock().refusals.may_try(now)
+    }
+
+    /// Notes whether ids were recorded.
+    pub(crate) fn asked(&self, now: Duration, answer: &Result<(), Failed>) {
+        let mut state = self.lock();
+        match answer {
+            Ok(()) => state.refusals = Refusals::default(),
+            Err(failed) => {
+                let pause = state.refusals.note(now, failed);
+                tracing::debug!(partition = %self.partition, ?failed, ?pause, "no ids now");
+            }
+        }
     }
 
     /// Takes an id to create an extent under; `None` when there is none, or others own the
@@ -113,12 +162,12 @@ impl Extents {
     }
 
     /// How the record has an extent.
-    pub(crate) fn held(&self, extent: ExtentId) -> Held {
+    pub(crate) fn holding(&self, extent: ExtentId) -> Holding {
         let state = self.lock();
         match state.record.shared.get(&extent) {
-            Some(names) => Held::Shared(names.clone()),
-            None if state.record.own.contains(&extent) => Held::Alone,
-            None => Held::Not,
+            Some(names) => Holding::Shared(names.clone()),
+            None if state.record.own.contains(&extent) => Holding::Alone,
+            None => Holding::Not,
         }
     }
 
@@ -165,7 +214,7 @@ impl Extents {
     pub(crate) fn changed(&self, change: Change, at: Revision) {
         let mut state = self.lock();
         state.revision = Some(at);
-        state.gone.retain(|extent| change.record.all().any(|kept| kept == *extent));
+        state.gone.retain(|extent| change.record.has(*extent));
         state.record = change.record;
         state.fresh.extend(change.fresh);
     }
@@ -185,9 +234,9 @@ impl Extents {
         let mut state = self.lock();
         let (record, revision) =
             found.map_or_else(Default::default, |(record, at)| (record, Some(at)));
-        let known: BTreeSet<ExtentId> = state.record.all().collect();
-        state.gone.extend(record.all().filter(|extent| !known.contains(extent)));
-        state.gone.retain(|extent| record.all().any(|kept| kept == *extent));
+        let State { record: known, gone, .. } = &mut *state;
+        gone.extend(record.all().filter(|extent| !known.has(*extent)));
+        gone.retain(|extent| record.has(*extent));
         (state.record, state.revision, state.is_stale) = (record, revision, false);
     }
 

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use crate::capacity::{Capacity, ExtentKind};
 use crate::coordinator::{Compare, Coordinator, Op, TxnReply};
 use crate::index::api::Error;
-use crate::index::engine::extents::record::{ExtentRecord, Sharers, UNRECORDED_KEY};
+use crate::index::engine::extents::record::{ExtentRecord, Loaded, Sharers, UNRECORDED_KEY};
 use crate::index::engine::failure;
 use crate::index::engine::replay::Replay;
 use crate::index::map::{PartitionDescriptor, PartitionMap};
@@ -17,14 +17,16 @@ use crate::types::PartitionId;
 /// Changes in one transaction, below what the coordinator takes.
 const AT_ONCE: usize = 64;
 
-/// Records what the partitions of an older store use, before any of them is opened. A partition
-/// with a log and without a record is of an older store. Cut short, it is done again at the next
-/// start: nothing changes before all is recorded.
+/// Records what the partitions of an older store use, before any of them is opened. A partition is
+/// of an older store if its record lacks an extent of its log, or if it has a log and no record: an
+/// older release served it last, and gave it a new log with its first write. Cut short, this is done
+/// again at the next start: nothing changes before all is recorded.
 ///
 /// A log or run that nobody names is left to the first of them, which removes it. A partition that
 /// cannot be read may use anything: it shares all extents until it is repaired. What it has on a
 /// missing disk is in no record, so nobody removes it. A mark in the coordinator says that there
-/// may be such extents. They are recorded at the first start that finds them.
+/// may be such extents. They are recorded at the first start that finds them. The same holds for a
+/// partition whose record cannot be read: the record stays as it is, and it is not opened.
 ///
 /// # Errors
 /// [`Error::Unavailable`], [`Error::Corrupt`].
@@ -35,32 +37,41 @@ pub(crate) async fn upgrade(
 ) -> Result<(), Error> {
     // Before the records: what is there and in none of them is no extent just created.
     let present = present(capacity).await;
-    let known = ExtentRecord::load_all(coordinator).await?;
-    let is_older = |one: &&PartitionDescriptor| !one.log.is_empty() && !known.contains_key(&one.id);
+    let Loaded { read: known, unread } = ExtentRecord::load_all(coordinator).await?;
+    let Loaded { read: lists, unread: unread_lists } = Sharers::load_all(coordinator).await?;
+    for error in unread.values().chain(unread_lists.values()) {
+        tracing::error!(%error, "logs and runs that it may name are kept until it is repaired");
+    }
+    let is_older = |one: &&PartitionDescriptor| {
+        let record = known.get(&one.id);
+        let has = |extent: &ExtentId| record.is_some_and(|record| record.has(*extent));
+        !unread.contains_key(&one.id) && !one.log.iter().all(has)
+    };
     let older: BTreeSet<PartitionId> =
         map.partitions().iter().filter(is_older).map(|one| one.id).collect();
     let mark =
         coordinator.get(UNRECORDED_KEY).await.map_err(|error| failure::coordinator(&error))?;
     // The first start of an older release may have been cut short before it named its first log.
-    let is_begun = known.is_empty() && !present.is_empty();
+    let is_begun = known.is_empty() && unread.is_empty() && !present.is_empty();
     if older.is_empty() && mark.is_none() && !is_begun {
         return Ok(());
     }
     tracing::info!(partitions = older.len(), "recording the extents of an older store");
-    let (mut users, unread) = users(capacity, map, &present).await;
-    let is_complete = unread.is_empty() && capacity.is_whole();
+    let (mut users, silent) = users(capacity, map, (&present, &unread)).await;
+    let is_complete = silent.is_empty() && unread_lists.is_empty() && capacity.is_whole();
     if !is_complete && mark.is_none() {
         let put = Op::Put(UNRECORDED_KEY.into(), ExtentRecord::default().encode());
         commit(coordinator, &[], &[put]).await?;
     }
 
     let ids: Vec<PartitionId> = map.partitions().iter().map(|one| one.id).collect();
-    let lists = Sharers::load_all(coordinator).await?;
     for (extent, list) in &lists {
         let here = list.0.iter().filter(|name| ids.contains(name));
         users.entry(*extent).or_default().extend(here);
     }
     let recorded: BTreeSet<ExtentId> = known.values().flat_map(ExtentRecord::all).collect();
+    let here = known.iter().filter(|(id, _)| ids.contains(id));
+    let owned: BTreeSet<ExtentId> = here.flat_map(|(_, record)| record.own.clone()).collect();
     let first = older.first().or(ids.first());
     for extent in present.difference(&recorded) {
         users.entry(*extent).or_insert_with(|| first.into_iter().copied().collect());
@@ -70,14 +81,16 @@ pub(crate) async fn upgrade(
     let mut records: BTreeMap<PartitionId, ExtentRecord> =
         older.iter().map(|id| (*id, ExtentRecord::default())).collect();
     let mut puts = Vec::new();
-    for (extent, mut users) in users {
+    // What a record calls its partition's own, no other partition can have come to use since.
+    for (extent, mut users) in users.into_iter().filter(|(extent, _)| !owned.contains(extent)) {
         let list = lists.get(&extent).map(|list| &list.0);
         let is_new = !recorded.contains(&extent);
-        let is_shared = users.len() > 1 || list.is_some();
+        let has_list = list.is_some() || unread_lists.contains_key(&extent);
+        let is_shared = users.len() > 1 || has_list;
         let is_to_be = |id: &PartitionId| {
             is_new || older.contains(id) || list.is_some_and(|list| list.contains(id))
         };
-        for id in users.iter().filter(|id| is_to_be(id)) {
+        for id in users.iter().filter(|id| is_to_be(id) && !unread.contains_key(id)) {
             let record = records.entry(*id).or_default();
             if is_shared {
                 record.shared.insert(extent, [*id].into());
@@ -85,7 +98,8 @@ pub(crate) async fn upgrade(
                 record.own.insert(extent);
             }
         }
-        if is_shared && (is_new || !users.is_disjoint(&older)) {
+        let is_known = !unread_lists.contains_key(&extent);
+        if is_shared && is_known && (is_new || !users.is_disjoint(&older)) {
             users.extend(list.into_iter().flatten());
             puts.push(Op::Put(Sharers::key(extent), Sharers(users).encode()));
         }
@@ -112,19 +126,23 @@ async fn present(capacity: &dyn Capacity) -> BTreeSet<ExtentId> {
 
 type Users = BTreeMap<ExtentId, BTreeSet<PartitionId>>;
 
-/// Who may use what, and which partitions cannot be read.
+/// Who may use what, and which partitions do not tell: they, or their records, cannot be read.
 async fn users(
     capacity: &dyn Capacity,
     map: &PartitionMap,
-    present: &BTreeSet<ExtentId>,
+    (present, unread): (&BTreeSet<ExtentId>, &BTreeMap<PartitionId, Error>),
 ) -> (Users, BTreeSet<PartitionId>) {
-    let (mut users, mut unread) = (Users::new(), BTreeSet::new());
+    let (mut users, mut silent) = (Users::new(), BTreeSet::new());
     for partition in map.partitions().iter().filter(|one| !one.log.is_empty()) {
-        let used = match uses(capacity, partition).await {
+        let used = match unread.get(&partition.id) {
+            None => uses(capacity, partition).await,
+            Some(error) => Err(error.clone()),
+        };
+        let used = match used {
             Ok(used) => used,
             Err(error) => {
                 tracing::warn!(partition = %partition.id, %error, "what it uses cannot be read");
-                unread.insert(partition.id);
+                silent.insert(partition.id);
                 present.iter().chain(&partition.log).copied().collect()
             }
         };
@@ -132,8 +150,8 @@ async fn users(
             users.entry(extent).or_default().insert(partition.id);
         }
     }
-    users.values_mut().for_each(|users| users.extend(&unread));
-    (users, unread)
+    users.values_mut().for_each(|users| users.extend(&silent));
+    (users, silent)
 }
 
 async fn uses(

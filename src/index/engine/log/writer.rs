@@ -7,9 +7,8 @@ use bytes::Bytes;
 use crate::capacity::{AppendRequest, Capacity, Durability, ExtentKind};
 use crate::coordinator;
 use crate::coordinator::{Compare, Coordinator, Op, Revision, TxnReply};
-use crate::index::api::Error;
 use crate::index::engine::chores::Chore;
-use crate::index::engine::extents::{Change, ExtentRecord, Extents, RESERVE, SPARE};
+use crate::index::engine::extents::{Change, Extents, ids};
 use crate::index::engine::log::manifest::{Link, Manifest};
 use crate::index::engine::shared::{Failed, Shared};
 use crate::index::map::PartitionDescriptor;
@@ -57,6 +56,7 @@ impl Log {
     pub(crate) fn begun(shared: Arc<Shared>, extents: Arc<Extents>, state: LogState) -> Self {
         let count = state.descriptor.log.len();
         assert_eq!(count, state.highest.len(), "one highest commit for each log extent");
+        extents.set_owner(state.descriptor.epoch, state.revision);
         Self { shared, state, open: true, doubt: None, extents }
     }
 
@@ -114,7 +114,7 @@ impl Log {
         let epoch = self.state.descriptor.epoch;
         let record =
             manifest.encode().ok_or_else(|| Failed::Refused("manifest too large".into()))?;
-        self.reserve(1).await?;
+        ids::reserve_now(&self.shared, &self.extents, 1).await?;
         let (extent, _pin) = self.shared.create(ExtentKind::Log, epoch, &self.extents).await?;
         let end = match self.append_to(extent, 0, record).await {
             Ok(end) => end,
@@ -150,14 +150,14 @@ impl Log {
         made: Option<ExtentId>,
     ) -> Result<(), Failed> {
         let coordinator = self.shared.parts.coordinator.as_ref();
-        // Ids for what is created until the next change cost nothing here. Without them there is
-        // still what is left.
-        let ids = self.ids(RESERVE).await.unwrap_or_default();
-        let is_known = !self.extents.is_stale();
-        let change = is_known.then(|| self.extents.change(ids)).flatten();
+        let extents = Arc::clone(&self.extents);
+        // While somebody else changes the record, the descriptor goes without.
+        let changing = extents.try_changing();
+        let change = if changing.is_some() { self.next_record().await } else { None };
         let failed = match swap(coordinator, self.state.revision, next, change.as_ref()).await {
             Ok(revision) => {
                 self.state.revision = revision;
+                self.extents.set_owner(self.state.descriptor.epoch, revision);
                 if let Some(change) = change {
                     self.extents.changed(change, revision);
                 }
@@ -179,20 +179,14 @@ impl Log {
         Err(failed)
     }
 
-    /// Has so many ids of extents recorded, at least.
-    ///
-    /// # Errors
-    /// [`Failed::Refused`]: the log is as it was. [`Failed::Fenced`].
-    pub(crate) async fn reserve(&self, count: usize) -> Result<(), Failed> {
-        let owner = (&self.state.descriptor, self.state.revision);
-        reserve(&self.shared, &self.extents, owner, count).await
-    }
-
-    /// Fresh ids, so that there are `count` at hand, to be recorded with a change of the
-    /// descriptor.
-    async fn ids(&self, count: usize) -> Result<Vec<ExtentId>, Failed> {
-        refresh(&self.shared, &self.extents).await?;
-        fresh_ids(&self.shared, &self.extents, count).await
+    /// The record to be written with a change of the descriptor; nothing when it stays.
+    async fn next_record(&self) -> Option<Change> {
+        let coordinator = self.shared.parts.coordinator.as_ref();
+        ids::refresh(coordinator, &self.extents).await.ok()?;
+        // More ids cost no transaction here. If none can be had now, the ids at hand are used, and
+        // the next change asks again.
+        let fresh = ids::fresh_ids(&self.shared, &self.extents, ids::RESERVE).await;
+        self.extents.change(fresh.unwrap_or_default())
     }
 
     /// Leaves behind extents whose commits are all flushed, after the manifest that says so is
@@ -314,75 +308,4 @@ async fn rejected(coordinator: &dyn Coordinator, (key, revision): (&Bytes, Revis
         Ok(_) => Failed::Fenced,
         Err(error) => Failed::Refused(error.to_string()),
     }
-}
-
-/// Has so many ids recorded for a partition, at least: nothing is created under an id that is not.
-/// A few more are for what others of the partition create before the caller does.
-///
-/// # Errors
-/// [`Failed::Refused`]: nothing was taken. [`Failed::Fenced`]: another owner has the partition.
-pub(crate) async fn reserve(
-    shared: &Shared,
-    extents: &Extents,
-    (descriptor, revision): (&PartitionDescriptor, Revision),
-    count: usize,
-) -> Result<(), Failed> {
-    if extents.fresh() >= count + SPARE {
-        return Ok(());
-    }
-    match record_more(shared, extents, (descriptor, revision), count).await {
-        Err(Failed::Refused(_)) if extents.fresh() >= count => Ok(()),
-        done => done,
-    }
-}
-
-async fn record_more(
-    shared: &Shared,
-    extents: &Extents,
-    (descriptor, revision): (&PartitionDescriptor, Revision),
-    count: usize,
-) -> Result<(), Failed> {
-    refresh(shared, extents).await?;
-    let ids = fresh_ids(shared, extents, count.max(RESERVE)).await?;
-    let Some(change) = extents.change(ids) else { return Ok(()) };
-    let key = PartitionDescriptor::coordinator_key(descriptor.id);
-    let when = [Compare::ModRevision(key.clone(), revision), change.when.clone()];
-    let coordinator = shared.parts.coordinator.as_ref();
-    match coordinator.txn(&when, std::slice::from_ref(&change.then)).await {
-        Ok(TxnReply::Committed(at)) => {
-            extents.changed(change, at);
-            Ok(())
-        }
-        Ok(TxnReply::Rejected(_)) => {
-            extents.set_stale();
-            Err(rejected(coordinator, (&key, revision)).await)
-        }
-        Err(error) => {
-            // If it happened all the same: nothing is created under those ids.
-            extents.set_stale();
-            Err(Failed::Refused(error.to_string()))
-        }
-    }
-}
-
-async fn refresh(shared: &Shared, extents: &Extents) -> Result<(), Failed> {
-    if extents.is_stale() {
-        let coordinator = shared.parts.coordinator.as_ref();
-        let found = ExtentRecord::load(coordinator, extents.partition()).await;
-        extents.refresh(found.map_err(|error: Error| Failed::Refused(error.to_string()))?);
-    }
-    Ok(())
-}
-
-async fn fresh_ids(
-    shared: &Shared,
-    extents: &Extents,
-    count: usize,
-) -> Result<Vec<ExtentId>, Failed> {
-    let mut ids = Vec::new();
-    for _ in extents.fresh()..count {
-        let id = shared.parts.extents.next_extent().await;
-        ids.push(id.map_err(|error| Failed::Refused(error.to_string()))?);
-    }
-    Ok(ids)
 }

@@ -9,22 +9,19 @@ use futures_util::FutureExt;
 
 use super::changes::halves;
 use crate::capacity;
-use crate::capacity::{Capacity, ExtentKind};
+use crate::capacity::ExtentKind;
 use crate::coordinator;
-use crate::coordinator::Op;
 use crate::index::engine::change;
 use crate::index::engine::partition::Partition;
 use crate::index::engine::shared::{Parts, Shared};
 use crate::index::engine::testing::{Fault, PARTITION, When, World, put};
 use crate::index::map::PartitionMap;
-use crate::index::rows::Family;
-use crate::types::Epoch;
 use crate::types::ExtentId;
 use crate::types::HostId;
 use crate::types::PartitionId;
 
 /// A process of its own: it shares nothing with others but the coordinator and the capacity.
-fn process(world: &World, parts: &Parts) -> Arc<Shared> {
+pub(super) fn process(world: &World, parts: &Parts) -> Arc<Shared> {
     Arc::new(Shared::new(parts.clone(), world.config, (HostId::new(0), Arc::default())))
 }
 
@@ -32,13 +29,13 @@ fn keys() -> impl Iterator<Item = String> {
     (b'a'..=b'z').map(|letter| char::from(letter).to_string())
 }
 
-async fn separate(partition: &Partition) {
+pub(super) async fn separate(partition: &Partition) {
     partition.flush().await.unwrap();
     while partition.separate().await.unwrap() {}
 }
 
 /// Two partitions that share a run and a log, the second one served by another process.
-async fn shared_by_two(world: &World, parts: &Parts) -> [Partition; 2] {
+pub(super) async fn shared_by_two(world: &World, parts: &Parts) -> [Partition; 2] {
     let first = process(world, parts);
     let whole = Partition::open(&first, PARTITION).await.unwrap();
     for key in keys() {
@@ -138,7 +135,11 @@ async fn write(partition: &Partition, round: usize, known: &mut BTreeMap<String,
 
 /// A new process opens everything: nothing acknowledged is lost, and nothing is there that no
 /// partition uses.
-async fn check_after_a_crash(world: &World, known: &BTreeMap<String, String>, what: &str) {
+pub(super) async fn check_after_a_crash(
+    world: &World,
+    known: &BTreeMap<String, String>,
+    what: &str,
+) {
     world.capacity.crash();
     let parts = world.parts();
     // Faults that did not have their turn.
@@ -248,7 +249,7 @@ async fn recorded(parts: &Parts) -> BTreeSet<ExtentId> {
 }
 
 #[tokio::test]
-async fn a_creation_dropped_midway_keeps_its_id_recorded_until_the_next_opening() {
+async fn what_a_creation_dropped_midway_left_is_removed_before_the_next_opening() {
     let world = small_world().await;
     let parts = world.parts();
     let shared = process(&world, &parts);
@@ -264,89 +265,19 @@ async fn a_creation_dropped_midway_keeps_its_id_recorded_until_the_next_opening(
     let there: BTreeSet<ExtentId> = world.capacity.extents_of_index().into_iter().collect();
     let left: Vec<ExtentId> = there.difference(&partition.core.uses()).copied().collect();
     let [left] = left[..] else { panic!("one is there and not used: {left:?}") };
+    assert!(recorded(&parts).await.contains(&left));
+    shared.do_chores().await;
+    assert!(!world.capacity.extents_of_index().contains(&left));
     for round in 1..30 {
         write(&partition, round, &mut known).await;
         partition.flush().await.unwrap();
         partition.compact().await.unwrap();
         shared.do_chores().await;
-        assert!(recorded(&parts).await.contains(&left), "round {round}");
     }
-    assert!(world.capacity.extents_of_index().contains(&left), "nobody knows who uses it");
+    assert!(!recorded(&parts).await.contains(&left), "what is gone is forgotten");
     partition.close().await;
     check_after_a_crash(&world, &known, "dropped midway").await;
     assert!(!world.capacity.extents_of_index().contains(&left));
-}
-
-/// As the program wrote it before there were records.
-async fn forget_records(parts: &Parts) {
-    for prefix in [b"extents/".as_slice(), b"sharers/"] {
-        for (key, _) in parts.coordinator.range(prefix).await.unwrap().entries {
-            parts.coordinator.txn(&[], &[Op::Delete(key)]).await.unwrap();
-        }
-    }
-}
-
-#[tokio::test]
-async fn an_older_store_is_recorded_at_its_first_start() {
-    let world = World::new().await;
-    let parts = world.parts();
-    let both = shared_by_two(&world, &parts).await;
-    let shared: Vec<ExtentId> =
-        both[0].core.snapshot().sources.runs.iter().flatten().map(|run| run.extent()).collect();
-    let ids = both.each_ref().map(|one| one.core.id);
-    for one in &both {
-        one.core.shared.do_chores().await;
-        one.abandon().await;
-    }
-    drop(both);
-    forget_records(&parts).await;
-    let orphan = ExtentId::new(1_000_000);
-    world.capacity.create(orphan, ExtentKind::Run, Epoch::new(1)).await.unwrap();
-    let map = PartitionMap::load(parts.coordinator.as_ref()).await.unwrap();
-    let upgrade =
-        || super::super::upgrade(parts.coordinator.as_ref(), world.capacity.as_ref(), &map);
-    upgrade().await.unwrap();
-    let recorded = parts.coordinator.range(b"").await.unwrap();
-    upgrade().await.unwrap();
-    assert_eq!(parts.coordinator.range(b"").await.unwrap(), recorded, "once is enough");
-
-    let process = process(&world, &parts);
-    let left = Partition::open(&process, ids[0]).await.unwrap();
-    process.do_chores().await;
-    assert!(!world.capacity.extents_of_index().contains(&orphan), "nobody names it");
-    separate(&left).await;
-    process.do_chores().await;
-    let there = world.capacity.extents_of_index();
-    assert!(shared.iter().all(|run| there.contains(run)), "{shared:?} of {there:?}");
-    let right = Partition::open(&process, ids[1]).await.unwrap();
-    assert_eq!(left.rows().await.len() + right.rows().await.len(), 52);
-    separate(&right).await;
-    process.do_chores().await;
-    let there = world.capacity.extents_of_index();
-    assert!(shared.iter().all(|run| !there.contains(run)), "{shared:?} of {there:?}");
-}
-
-/// An older store of two partitions, of which the second cannot be read: a byte of an extent of its
-/// log, which this also gives, is another one.
-async fn older_with_a_damaged_half(world: &World, parts: &Parts) -> ([PartitionId; 2], ExtentId) {
-    let both = shared_by_two(world, parts).await;
-    let ids = both.each_ref().map(|one| one.core.id);
-    for one in &both {
-        one.core.shared.do_chores().await;
-        one.abandon().await;
-    }
-    drop(both);
-    forget_records(parts).await;
-    let map = PartitionMap::load(parts.coordinator.as_ref()).await.unwrap();
-    let log = |id| map.partitions().iter().find(|p| p.id == id).unwrap().log.clone();
-    let damaged = *log(ids[1]).last().unwrap();
-    world.capacity.flip(damaged, 0, 33);
-    (ids, damaged)
-}
-
-async fn upgrade(world: &World, parts: &Parts) {
-    let map = PartitionMap::load(parts.coordinator.as_ref()).await.unwrap();
-    super::super::upgrade(parts.coordinator.as_ref(), world.capacity.as_ref(), &map).await.unwrap();
 }
 
 /// Not tried again and again: a restart changes it, and the record keeps them until then.
@@ -379,130 +310,4 @@ async fn extents_that_a_poisoned_disk_keeps_are_left_to_the_next_opening() {
     shared.do_chores().await;
     let there = world.capacity.extents_of_index();
     assert!(left.iter().all(|id| !there.contains(id)), "{left:?} of {there:?}");
-}
-
-/// Its first start created a log and was cut short before the descriptor named it.
-#[tokio::test]
-async fn log_of_an_older_store_that_was_never_used_is_removed() {
-    let world = World::new().await;
-    let parts = world.parts();
-    let log = ExtentId::new(1_000_000);
-    world.capacity.create(log, ExtentKind::Log, Epoch::new(1)).await.unwrap();
-    upgrade(&world, &parts).await;
-    let process = process(&world, &parts);
-    let partition = Partition::open(&process, PARTITION).await.unwrap();
-    partition.apply(put("a", "goes on")).await.unwrap();
-    process.do_chores().await;
-    let there = world.capacity.extents_of_index();
-    assert!(!there.contains(&log), "{log} of {there:?}");
-}
-
-/// A run that is away, as on a missing disk, is named by the half that can be read only.
-#[tokio::test]
-async fn a_run_that_is_away_is_shared_with_a_partition_that_cannot_be_read() {
-    let world = World::new().await;
-    let parts = world.parts();
-    let (ids, _) = older_with_a_damaged_half(&world, &parts).await;
-    let infos = world.capacity.extents().await;
-    let run = infos.iter().find(|info| info.kind == ExtentKind::Run).unwrap().extent;
-    world.capacity.remove(run).await.unwrap();
-    upgrade(&world, &parts).await;
-    let records = crate::index::ExtentRecord::load_all(parts.coordinator.as_ref()).await.unwrap();
-    for id in ids {
-        assert!(records[&id].shared.contains_key(&run), "{run} of {id}: {records:?}");
-    }
-}
-
-/// What only a partition names that cannot be read, on a disk that is missing at the first start,
-/// is recorded when it is there again, and so is what nobody names.
-#[tokio::test]
-async fn runs_on_a_disk_that_was_missing_at_the_first_start_are_recorded_when_it_is_back() {
-    let world = World::new().await;
-    let parts = world.parts();
-    let both = shared_by_two(&world, &parts).await;
-    separate(&both[1]).await;
-    let used: Vec<ExtentId> =
-        both[1].core.snapshot().sources.runs.iter().flatten().map(|run| run.extent()).collect();
-    let ids = both.each_ref().map(|one| one.core.id);
-    for one in &both {
-        one.core.shared.do_chores().await;
-        one.abandon().await;
-    }
-    drop(both);
-    forget_records(&parts).await;
-    let map = PartitionMap::load(parts.coordinator.as_ref()).await.unwrap();
-    let log = map.partitions().iter().find(|p| p.id == ids[1]).unwrap().log.clone();
-    let orphan = ExtentId::new(1_000_000);
-    world.capacity.create(orphan, ExtentKind::Run, Epoch::new(1)).await.unwrap();
-    world.capacity.set_away(&[&used[..], &log[1..], &[orphan]].concat());
-    upgrade(&world, &parts).await;
-    let left = Partition::open(&process(&world, &parts), ids[0]).await.unwrap();
-    left.apply(put("a", "goes on")).await.unwrap();
-    left.close().await;
-    world.capacity.set_away(&[]);
-    // Cut short once.
-    world.store.inject_after(0, coordinator::Fault::Unavailable);
-    let again = super::super::upgrade(parts.coordinator.as_ref(), world.capacity.as_ref(), &map);
-    again.await.unwrap_err();
-    for _ in 0..2 {
-        upgrade(&world, &parts).await;
-    }
-    assert!(parts.coordinator.get(b"unrecorded-extents").await.unwrap().is_none());
-    let records = crate::index::ExtentRecord::load_all(parts.coordinator.as_ref()).await.unwrap();
-    let recorded: BTreeSet<ExtentId> = records[&ids[1]].all().collect();
-    assert!(used.iter().all(|run| recorded.contains(run)), "{used:?} of {recorded:?}");
-    check_after_a_crash(&world, &BTreeMap::new(), "all is back").await;
-}
-
-/// What no record names may be somebody's: nobody removes it.
-#[tokio::test]
-async fn runs_that_the_record_lacks_are_not_removed() {
-    let world = World::new().await;
-    let parts = world.parts();
-    let partition = Partition::open(&process(&world, &parts), PARTITION).await.unwrap();
-    partition.apply(put("a", "in a run")).await.unwrap();
-    partition.flush().await.unwrap();
-    partition.close().await;
-    let record = crate::index::ExtentRecord::default();
-    let key = crate::index::ExtentRecord::key(PARTITION);
-    parts.coordinator.txn(&[], &[Op::Put(key, record.encode())]).await.unwrap();
-    let before = world.capacity.extents_of_index();
-    let partition = Partition::open(&process(&world, &parts), PARTITION).await.unwrap();
-    for _ in 0..2 {
-        partition.apply(put("a", "in another")).await.unwrap();
-        partition.flush().await.unwrap();
-    }
-    let (sources, _) = partition.core.published();
-    let families = Family::ALL.into_iter();
-    let family = families.max_by_key(|family| sources.runs(*family).len()).unwrap();
-    assert_eq!(sources.runs(family).len(), 3);
-    partition.merge(family, sources.runs(family), true).await.unwrap();
-    drop(sources);
-    partition.core.shared.do_chores().await;
-    let there = world.capacity.extents_of_index();
-    assert!(before.iter().all(|id| there.contains(id)), "{before:?} of {there:?}");
-}
-
-/// What it uses cannot be known: until it is repaired, nothing is removed.
-#[tokio::test]
-async fn a_partition_of_an_older_store_that_cannot_be_read_shares_everything() {
-    let world = World::new().await;
-    let parts = world.parts();
-    let (ids, damaged) = older_with_a_damaged_half(&world, &parts).await;
-    upgrade(&world, &parts).await;
-    let before = world.capacity.extents_of_index();
-    let process = process(&world, &parts);
-    let left = Partition::open(&process, ids[0]).await.unwrap();
-    separate(&left).await;
-    process.do_chores().await;
-    let there = world.capacity.extents_of_index();
-    assert!(before.iter().all(|id| there.contains(id)), "{before:?} of {there:?}");
-    world.capacity.flip(damaged, 0, 33);
-    let right = Partition::open(&process, ids[1]).await.unwrap();
-    separate(&right).await;
-    process.do_chores().await;
-    assert_eq!(left.rows().await.len() + right.rows().await.len(), 52);
-    let used: BTreeSet<ExtentId> = left.core.uses().into_iter().chain(right.core.uses()).collect();
-    let there: BTreeSet<ExtentId> = world.capacity.extents_of_index().into_iter().collect();
-    assert_eq!(there, used);
 }

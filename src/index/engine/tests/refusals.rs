@@ -219,6 +219,7 @@ async fn compaction_that_was_refused_is_tried_again() {
     assert!(partition.compact().await.is_err());
     assert!(partition.core.may_compact());
     world.coordinator_is_away(false);
+    sleep(&partition, LONG).await;
     assert_eq!(partition.compact().await, Ok(true));
 }
 

@@ -1,8 +1,10 @@
 use super::*;
+use crate::capacity;
 use crate::capacity::Capacity;
 use crate::index::engine::open_offline;
-use crate::index::engine::testing::{World, put};
+use crate::index::engine::testing::{Fault, When, World, put};
 use crate::index::rows::{Family, Rows};
+use crate::telemetry::CapturedLog;
 use crate::types::ExtentId;
 use crate::types::RoutingKey;
 
@@ -112,15 +114,79 @@ async fn a_partition_that_never_stands_still_stops_no_other_and_is_named() {
     let stuck = partitions[1].pause().await.unwrap();
     let (longest, refused) = slowest_write(&fleet, &partitions[0]).await;
     assert!(longest <= PAUSE_FIRST, "{longest:?}");
-    let Err(Error::Unavailable(why)) = refused else { panic!("{refused:?}") };
+    let Err(CutError::Failed(Error::Unavailable(why))) = refused else { panic!("{refused:?}") };
     assert!(why.contains(&format!("partition {}", partitions[1].core.id)), "{why}");
     drop(stuck);
     fleet.consistent_cut().await.unwrap();
     fleet.shutdown().await;
 }
 
+/// Two partitions after a restart in which changes of the disk are refused, once or for ever.
+async fn restarted(world: &World, when: When) -> Fleet {
+    let (fleet, partitions) = two(world).await;
+    for partition in &partitions {
+        let key = if partition.core.id == partitions[0].core.id { "a" } else { "z" };
+        partition.apply(put(key, "1")).await.unwrap();
+    }
+    drop((fleet, partitions));
+    world.capacity.crash();
+    world.capacity.fail(when, Fault::Refused(capacity::Error::Full));
+    Fleet::open_with(vec![world.parts()], world.config, &[]).await.unwrap()
+}
+
+fn closed(fleet: &Fleet) -> PartitionId {
+    fleet.hosts.first().unwrap().opened.closed().first().unwrap().descriptor.id
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_partition_that_does_not_open_yet_is_named_and_waited_for() {
+    let log = CapturedLog::default();
+    let _lines = log.begin();
+    let world = World::empty();
+    let fleet = restarted(&world, When::Once(0)).await;
+    let id = closed(&fleet);
+    assert_eq!(fleet.consistent_cut().await.unwrap().partitions.len(), 2);
+    let told = log.lines_with(&["no cut", &format!("partition {id} does not open yet")]);
+    assert!(told > 0);
+    fleet.shutdown().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_partition_that_is_out_of_service_refuses_the_cut() {
+    let world = World::empty();
+    let fleet = restarted(&world, When::From(1)).await;
+    let id = closed(&fleet);
+    let clock = Arc::clone(&fleet.parts().unwrap().env.clock);
+    // Until requests of its names are refused too.
+    clock.sleep(Duration::from_secs(10)).await;
+    let began = clock.monotonic();
+    let refused = fleet.consistent_cut().await;
+    assert!(
+        matches!(refused, Err(CutError::Failed(Error::Quarantined(of))) if of == id),
+        "{refused:?}"
+    );
+    assert_eq!(clock.monotonic(), began, "at once");
+    fleet.shutdown().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_slow_partition_and_a_busy_time_after_it_do_not_add_up() {
+    let world = World::empty();
+    let (fleet, partitions) = two(&world).await;
+    let (slow, busy) = (PATIENCE - PAUSE_FIRST / 4, PAUSE_FIRST);
+    let partition = Arc::clone(&partitions[1]);
+    let held = async {
+        for each in [slow, busy] {
+            hold_often(Arc::clone(&partition), each, 1).await;
+        }
+    };
+    let ((), made) = tokio::join!(held, fleet.consistent_cut());
+    assert_eq!(made.unwrap().partitions.len(), 2);
+    fleet.shutdown().await;
+}
+
 /// The time of the slowest write, and the cut.
-type Seen = (Duration, Result<ConsistentCut, Error>);
+type Seen = (Duration, Result<ConsistentCut, CutError>);
 
 /// Has a partition stand still again and again, each time for so long, as merges would.
 async fn hold_often(partition: Arc<Partition>, each: Duration, times: usize) {
@@ -150,7 +216,7 @@ async fn a_partition_that_often_stands_still_for_long_stops_no_other_for_long() 
     let (longest, refused) = seen;
     assert!(longest <= PAUSE_MAX, "{longest:?}");
     assert!(longest > PAUSE_FIRST, "later tries take longer: {longest:?}");
-    let Err(Error::Unavailable(why)) = refused else { panic!("{refused:?}") };
+    let Err(CutError::Failed(Error::Unavailable(why))) = refused else { panic!("{refused:?}") };
     assert!(why.contains(&format!("partition {}", partitions[1].core.id)), "{why}");
     let tried = clock.monotonic() - began;
     assert!(tried >= GIVE_UP, "{tried:?}");

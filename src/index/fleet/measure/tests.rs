@@ -157,7 +157,8 @@ async fn a_large_partition_is_split_by_itself_without_any_load() {
     balancing.await.unwrap();
 }
 
-/// Writes `0..count` in no order, four thousand a second, until `done`; tells after how long that was.
+/// Writes `0..count` in no order, four thousand a second, until `done`; tells after how long that
+/// was.
 async fn load_until(rig: &Rig, count: u64, done: impl Fn(&Rig) -> bool) -> Duration {
     let clock = &rig.parts.env.clock;
     let began = clock.monotonic();

@@ -18,7 +18,8 @@ const HIGHEST_MIN: usize = 8;
 const ONE_KEY_PERCENT: usize = 25;
 /// From this share of samples above all earlier ones on, names grow: cut behind them.
 const GROWING_PERCENT: usize = 80;
-/// From this share on names may grow: in a burst that is only beginning some come so late that another look or two is needed.
+/// From this share on names may grow: in a burst that is only beginning some come so late that
+/// another look or two is needed.
 const MAYBE_GROWING_PERCENT: usize = 20;
 
 /// So many that each child is well below the limit of what its parent has so many times.
@@ -44,7 +45,8 @@ pub(super) enum Cut {
     Nowhere,
 }
 
-/// From `key` to the end of its container, or of the partition if that comes first; `None` where no blobs are.
+/// From `key` to the end of its container, or of the partition if that comes first; `None` where no
+/// blobs are.
 pub(super) fn rest(load: &PartitionLoad, key: &RoutingKey) -> Option<KeyRange> {
     key.rest_of_container()?.intersect(&load.range)
 }
@@ -54,8 +56,9 @@ pub(super) fn stripes(ways: usize) -> u8 {
     u8::try_from(ways).unwrap_or(STRIPES_MIN).max(STRIPES_MIN)
 }
 
-/// Cuts a partition in as many ways, by the routing keys of its recent requests, in order, with repeats; `before` is the
-/// highest of those of the last ticks, and whether these are as many as are remembered.
+/// Cuts a partition in as many ways, by the routing keys of its recent requests, in order, with
+/// repeats; `before` is the highest of those of the last ticks, and whether these are as many as
+/// are remembered.
 pub(super) fn cut(
     load: &PartitionLoad,
     samples: &[Bytes],

@@ -6,7 +6,8 @@ use crate::index::load::policy::PartitionLoad;
 use crate::index::load::policy::Plan;
 use crate::index::load::policy::Policy;
 
-/// The share of a hot partition's load below which a partition is cold: two of them are far from hot together.
+/// The share of a hot partition's load below which a partition is cold: two of them are far from
+/// hot together.
 pub(super) const COLD: f64 = 0.125;
 /// The share of a hot partition's load that merged ones may have together.
 const COLD_TOGETHER: f64 = 0.25;
@@ -15,8 +16,9 @@ const SIZE_TOGETHER: f64 = 0.25;
 /// Partitions merged in one step at most.
 const WAYS_MAX: usize = 8;
 
-/// The first neighbours, or stripes of a range, that have all been cold long enough; or stripes that have grown large: the
-/// range is cut behind its newest name then. Only if the map is at rest: merges write, and one at a time is enough.
+/// The first neighbours, or stripes of a range, that have all been cold long enough; or stripes
+/// that have grown large: the range is cut behind its newest name then. Only if the map is at rest:
+/// merges write, and one at a time is enough.
 pub(super) fn merge(policy: &Policy, now: Duration, loads: &[PartitionLoad]) -> Option<Plan> {
     if loads.iter().any(|load| load.changing) {
         return None;

@@ -67,7 +67,8 @@ pub(super) fn moves(
                 && !rests
                 && !moved.iter().any(|(id, _)| *id == load.id)
         };
-        // What comes nearest to half of the difference evens the two out best; more than all of it only turns them round.
+        // What comes nearest to half of the difference evens the two out best; more than all of it
+        // only turns them round.
         let gap = most - least;
         let off = |load: &PartitionLoad| (weight(load) - gap / 2.0).abs();
         let variance = |host: &HostId| chance.get(host).copied().unwrap_or_default();

@@ -360,7 +360,8 @@ fn what_was_split_is_merged_only_when_the_load_has_been_away_for_long() {
     assert_eq!(space.ranges.len(), 1, "of {split}");
 }
 
-/// Found by a burst that began just before a tick: one early key was taken for the highest there was.
+/// Found by a burst that began just before a tick: one early key was taken for the highest there
+/// was.
 #[test]
 fn names_that_come_in_no_order_do_not_seem_to_grow_after_one_early_sample() {
     let mut policy = Policy::new(PolicyConfig::default());

@@ -121,7 +121,8 @@ fn making_an_append_blob_drops_what_was_there() {
     assert_eq!(p.memory.rows.iter().filter(|((f, _), _)| *f == Family::Main).count(), 1);
 }
 
-/// Appends until the limit; returns what the heaviest change of rows weighed and what all weighed together.
+/// Appends until the limit; returns what the heaviest change of rows weighed and what all weighed
+/// together.
 fn fill(
     p: &mut Partition,
     key: &BlobKey,

@@ -102,7 +102,8 @@ fn inline_content_is_copied_and_nothing_marked() {
     assert_eq!(view.pieces, [Piece::Inline(bytes::Bytes::from_static(b"hello"))]);
 }
 
-/// Blocks without bytes hold no offset of a range, but they are in the block list, which a copy takes over.
+/// Blocks without bytes hold no offset of a range, but they are in the block list, which a copy
+/// takes over.
 #[test]
 fn copy_of_a_whole_blob_has_its_empty_blocks() {
     let long: Vec<&str> = ["1", "2", "3"].into_iter().cycle().take(1_500).collect();

@@ -1,4 +1,5 @@
-//! The bytes of `api-spec/keys.md` and `api-spec/rows.md`: what is on disk now must be readable for ever.
+//! The bytes of `api-spec/keys.md` and `api-spec/rows.md`: what is on disk now must be readable for
+//! ever.
 
 use bytes::Bytes;
 
@@ -24,7 +25,8 @@ fn metadata() -> Metadata {
     Metadata::new(vec![("k".to_owned(), "v".to_owned())]).unwrap()
 }
 
-/// An account, a live container, a deleted one, and blobs with every layout, staged blocks and garbage.
+/// An account, a live container, a deleted one, and blobs with every layout, staged blocks and
+/// garbage.
 fn everything() -> Partition {
     let mut p = partition();
     let account = AccountName::new("abc").unwrap();

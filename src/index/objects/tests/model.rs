@@ -1,7 +1,8 @@
 //! Random requests against a plain model of block blobs, over several partitions.
 //!
-//! The model keeps bytes and knows no rows. After every step: contents, block lists and listings agree, and every location ever
-//! stored is in exactly one of: what blobs and staged blocks use, garbage, forgotten.
+//! The model keeps bytes and knows no rows. After every step: contents, block lists and listings
+//! agree, and every location ever stored is in exactly one of: what blobs and staged blocks use,
+//! garbage, forgotten.
 
 mod check;
 

@@ -1,4 +1,5 @@
-//! Copies of page blobs by reference, against a plain array; every location is shown, garbage, or left to the audit.
+//! Copies of page blobs by reference, against a plain array; every location is shown, garbage, or
+//! left to the audit.
 
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;
@@ -188,8 +189,8 @@ fn spans_that_hold_less_than_they_show_are_refused() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Writes and copies between two blobs in any order: both show what arrays say, and no location that is shown is
-    /// ever garbage.
+    /// Writes and copies between two blobs in any order: both show what arrays say, and no location
+    /// that is shown is ever garbage.
     #[test]
     fn copies_agree_with_arrays(
         steps in prop::collection::vec((0u64..PAGES, 1u64..40, 0u8..6), 1..60),

@@ -154,7 +154,8 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// The blob: for each page whether it has bytes, and the step that touched it last; and how many are within its length.
+/// The blob: for each page whether it has bytes, and the step that touched it last; and how many
+/// are within its length.
 #[derive(Clone, Debug)]
 struct Version {
     pages: Vec<(bool, usize)>,

@@ -1,5 +1,5 @@
-//! `api-spec/vectors/rows.json`: rows of append and page blobs, snapshots, leases, tiers, tags, copies and encryption, byte
-//! by byte. What is on disk now must be readable for ever.
+//! `api-spec/vectors/rows.json`: rows of append and page blobs, snapshots, leases, tiers, tags,
+//! copies and encryption, byte by byte. What is on disk now must be readable for ever.
 
 use std::time::Duration;
 
@@ -55,8 +55,8 @@ fn tier(name: &str, tier: AccessTier) -> Write {
     })
 }
 
-/// An append blob with a full segment, a page blob with two layers and its snapshot, a layer nobody names, and blobs with
-/// each optional part of the record.
+/// An append blob with a full segment, a page blob with two layers and its snapshot, a layer nobody
+/// names, and blobs with each optional part of the record.
 fn everything() -> Partition {
     let mut p = partition();
     append_and_pages(&mut p);

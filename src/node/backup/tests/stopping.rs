@@ -29,6 +29,17 @@ async fn a_backup_that_a_stop_ends_is_told_as_that_and_not_as_damage() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_backup_that_a_stop_ends_before_the_cut_is_told_as_that_and_not_as_damage() {
+    let at = Folders::new();
+    let running = Running::start(&at.data).await.unwrap();
+    // The index stops before what it needs.
+    running.assembly.fleet.shutdown().await;
+    let made = backup(&running.source(), &at.backup, &running.env, silent()).await;
+    assert_eq!(made.unwrap_err().to_string(), TEXT);
+    running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_directory_that_does_not_answer_does_not_keep_the_node_from_stopping() {
     let at = Folders::new();
     let running = Running::start(&at.data).await.unwrap();

@@ -45,8 +45,8 @@ async fn full_disk_leaves_the_neighbours_as_they_were() {
     rig.host.shutdown().await;
 }
 
-/// Whatever call of the layer below fails, and whether or not it was carried out: what is served is right, and after a
-/// restart everything is there and takes writes (I8).
+/// Whatever call of the layer below fails, and whether or not it was carried out: what is served is
+/// right, and after a restart everything is there and takes writes (I8).
 #[tokio::test]
 async fn change_that_fails_anywhere_leaves_the_old_or_the_new_partitions() {
     let failures = [

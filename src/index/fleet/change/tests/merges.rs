@@ -44,7 +44,8 @@ async fn merge_frees_what_the_old_partitions_used_and_nothing_else() {
     rig.host.shutdown().await;
 }
 
-/// A row that a partition gave away in a split must not come back when it is merged with that neighbour.
+/// A row that a partition gave away in a split must not come back when it is merged with that
+/// neighbour.
 #[tokio::test]
 async fn rows_deleted_after_a_split_stay_deleted_after_the_merge() {
     let world = World::empty();

@@ -69,7 +69,7 @@ async fn a_compaction_gives_way_to_a_change_and_leaves_nothing_behind() {
     let right = rig.host.hosts[0].opened.get(right).unwrap();
     assert!(right.core.may_compact());
     let before = world.capacity.extents_of_index();
-    let stalled = world.capacity.stall().await;
+    let stalled = world.capacity.stall_reads().await;
     let (compacted, kept_out) = tokio::join!(right.compact(), right.keep_compaction_out());
     assert_eq!(compacted, Ok(false), "it cannot read now");
     drop((stalled, kept_out));
@@ -111,7 +111,8 @@ async fn a_log_of_former_neighbours_is_left_behind_after_a_restart() {
     let world = World::empty();
     let rig = open(&world).await;
     rig.write(1).await;
-    // All rows are in the lowest partition; the others have a share in its log, and more of it with each split.
+    // All rows are in the lowest partition; the others have a share in its log, and more of it with
+    // each split.
     for number in 2..=7 {
         rig.write(1).await;
         rig.split(&[number * 10]).await;

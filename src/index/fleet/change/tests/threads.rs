@@ -1,4 +1,5 @@
-//! Changes of the map while hosts, and what changes the map, have threads of their own: the simulation has one thread only.
+//! Changes of the map while hosts, and what changes the map, have threads of their own: the
+//! simulation has one thread only.
 
 use std::collections::BTreeMap;
 use std::sync::RwLock;
@@ -27,8 +28,8 @@ const KEYS: usize = 120;
 const WRITERS: usize = 4;
 const CHANGES: u64 = 150;
 
-/// Every write of a key adds one to its number, in two rows, of which one is gone at every fourth. Questions are answered by
-/// errors that hold the number.
+/// Every write of a key adds one to its number, in two rows, of which one is gone at every fourth.
+/// Questions are answered by errors that hold the number.
 #[derive(Debug)]
 struct Numbers;
 
@@ -142,7 +143,8 @@ impl Common {
         }
     }
 
-    /// Writes some of the keys that are its own, several at a time, so that others queue behind them.
+    /// Writes some of the keys that are its own, several at a time, so that others queue behind
+    /// them.
     async fn keep_writing(&self, writer: usize) {
         let rand = SeededRand::new(writer as u64);
         while !self.ends.load(Ordering::SeqCst) {

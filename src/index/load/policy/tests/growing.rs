@@ -40,8 +40,8 @@ fn blob(container: u64, name: &str) -> RoutingKey {
     })
 }
 
-/// Names that grow are dealt out within a second; the stripes are left alone while there is load, and made one again ten
-/// minutes after.
+/// Names that grow are dealt out within a second; the stripes are left alone while there is load,
+/// and made one again ten minutes after.
 #[test]
 fn names_that_grow_are_dealt_out_until_they_cool() {
     let mut policy = Policy::new(PolicyConfig::default());
@@ -89,7 +89,8 @@ fn names_that_grow_are_dealt_out_until_they_cool() {
     assert_eq!(ticks / 8, 600, "seconds");
 }
 
-/// The first thing done about writes that begin at once in a partition at rest, of these names in each tick.
+/// The first thing done about writes that begin at once in a partition at rest, of these names in
+/// each tick.
 fn first_plan(mut names: impl FnMut(u32) -> Vec<RoutingKey>) -> Option<Plan> {
     let mut policy = Policy::new(PolicyConfig::default());
     let hosts = [HostId::new(0)];
@@ -105,7 +106,8 @@ fn first_plan(mut names: impl FnMut(u32) -> Vec<RoutingKey>) -> Option<Plan> {
     })
 }
 
-/// Blobs reach the index when their bytes are there: some of them half a second after others with higher names.
+/// Blobs reach the index when their bytes are there: some of them half a second after others with
+/// higher names.
 #[test]
 fn names_that_grow_are_known_though_they_come_out_of_order() {
     let mut late = 0;
@@ -119,7 +121,8 @@ fn names_that_grow_are_known_though_they_come_out_of_order() {
     assert!(matches!(plan, Some(Plan::Stripe(..))), "{plan:?}");
 }
 
-/// Found by a herd: its first names came in too mixed an order for a look at two ticks, and it was cut between them.
+/// Found by a herd: its first names came in too mixed an order for a look at two ticks, and it was
+/// cut between them.
 #[test]
 fn a_burst_that_may_be_of_growing_names_is_looked_at_once_more() {
     let plan = first_plan(|n| {

@@ -1,0 +1,214 @@
+//! Recorded ids of extents: who needs them has them at hand, and nobody waits for the coordinator
+//! who does not need it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use async_trait::async_trait;
+
+use super::changes::halves;
+use crate::coordinator::{
+    Compare, Coordinator, Error, Fault, Op, Revision, Session, Snapshot, TxnReply, Versioned, Watch,
+};
+use crate::env::Clock;
+use crate::env::clock::SimClock;
+use crate::index::engine::change;
+use crate::index::engine::partition::Partition;
+use crate::index::engine::shared::{Failed, Shared};
+use crate::index::engine::testing::{PARTITION, World, put};
+use crate::types::HostId;
+use crate::types::PartitionId;
+
+/// A coordinator whose transactions are counted, and are not answered or refused when so told.
+#[derive(Debug)]
+struct Mute {
+    inner: Arc<dyn Coordinator>,
+    is_mute: AtomicBool,
+    refuses: AtomicBool,
+    transactions: AtomicUsize,
+}
+
+#[async_trait]
+impl Coordinator for Mute {
+    async fn get(&self, key: &[u8]) -> Result<Option<Versioned>, Error> {
+        self.inner.get(key).await
+    }
+
+    async fn range(&self, prefix: &[u8]) -> Result<Snapshot, Error> {
+        self.inner.range(prefix).await
+    }
+
+    async fn txn(&self, when: &[Compare], then: &[Op]) -> Result<TxnReply, Error> {
+        self.transactions.fetch_add(1, Ordering::Relaxed);
+        if self.is_mute.load(Ordering::Relaxed) {
+            std::future::pending::<()>().await;
+        }
+        if self.refuses.load(Ordering::Relaxed) {
+            return Err(Error::Unavailable { reason: "refused by the test".into() });
+        }
+        self.inner.txn(when, then).await
+    }
+
+    async fn watch(&self, prefix: &[u8], after: Revision) -> Result<Box<dyn Watch>, Error> {
+        self.inner.watch(prefix, after).await
+    }
+
+    async fn open_session(&self, ttl: Duration) -> Result<Session, Error> {
+        self.inner.open_session(ttl).await
+    }
+
+    async fn keep_alive(&self, session: Session) -> Result<(), Error> {
+        self.inner.keep_alive(session).await
+    }
+
+    async fn close_session(&self, session: Session) -> Result<(), Error> {
+        self.inner.close_session(session).await
+    }
+}
+
+async fn open(world: &World) -> (Partition, Arc<Mute>, Arc<SimClock>) {
+    let mut parts = world.parts();
+    let mute = Arc::new(Mute {
+        inner: Arc::clone(&parts.coordinator),
+        is_mute: AtomicBool::new(false),
+        refuses: AtomicBool::new(false),
+        transactions: AtomicUsize::new(0),
+    });
+    let clock = Arc::new(SimClock::new());
+    parts.coordinator = Arc::clone(&mute) as _;
+    parts.env.clock = Arc::clone(&clock) as _;
+    let shared = Arc::new(Shared::new(parts, world.config, (HostId::new(0), Arc::default())));
+    (Partition::open(&shared, PARTITION).await.unwrap(), mute, clock)
+}
+
+/// Uses ids up until so many are left.
+fn leave(partition: &Partition, count: usize) {
+    let extents = &partition.core.extents;
+    while extents.fresh() > count {
+        extents.take(&partition.core.shared.pins).unwrap();
+    }
+}
+
+/// What `work` comes to, unless others have many turns before it ends.
+async fn soon<T>(work: impl Future<Output = T>) -> Option<T> {
+    let others = async {
+        for _ in 0..10_000 {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::select! {
+        biased;
+        done = work => Some(done),
+        () = others => None,
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_flush_with_ids_at_hand_does_not_wait_for_the_coordinator_nor_do_writes() {
+    let world = World::new().await;
+    let (partition, mute, _) = open(&world).await;
+    partition.apply(put("a", "in a run")).await.unwrap();
+    leave(&partition, 6);
+    mute.is_mute.store(true, Ordering::Relaxed);
+    let flushed = soon(partition.flush()).await;
+    assert_eq!(flushed, Some(Ok(())), "fewer families have rows than ids are at hand");
+    assert!(!partition.core.uses().is_empty());
+    // More ids are asked for after it, and never given.
+    let shared = Arc::clone(&partition.core.shared);
+    let _chores = shared.parts.env.tasks.clone().spawn("chores", {
+        let shared = Arc::clone(&shared);
+        async move { shared.do_chores().await }
+    });
+    assert_eq!(soon(partition.apply(put("b", "after it"))).await, Some(Ok(())));
+    let asked = mute.transactions.load(Ordering::Relaxed);
+    mute.is_mute.store(false, Ordering::Relaxed);
+    assert_eq!(partition.rows().await.len(), 2);
+    assert!(asked > 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_flush_that_leaves_few_ids_has_more_recorded_later() {
+    let world = World::new().await;
+    let (partition, mute, _) = open(&world).await;
+    partition.apply(put("a", "in a run")).await.unwrap();
+    leave(&partition, 6);
+    let before = mute.transactions.load(Ordering::Relaxed);
+    partition.flush().await.unwrap();
+    assert_eq!(mute.transactions.load(Ordering::Relaxed), before);
+    partition.core.shared.do_chores().await;
+    assert_eq!(partition.core.extents.fresh(), 16);
+    assert_eq!(mute.transactions.load(Ordering::Relaxed), before + 1);
+    partition.apply(put("b", "in a run")).await.unwrap();
+    partition.flush().await.unwrap();
+    partition.core.shared.do_chores().await;
+    assert_eq!(mute.transactions.load(Ordering::Relaxed), before + 1, "enough are left");
+}
+
+#[tokio::test(start_paused = true)]
+async fn ids_that_were_refused_are_not_asked_for_again_at_once() {
+    let world = World::new().await;
+    let (partition, mute, clock) = open(&world).await;
+    partition.apply(put("a", "in a run")).await.unwrap();
+    leave(&partition, 0);
+    mute.refuses.store(true, Ordering::Relaxed);
+    let count = || mute.transactions.load(Ordering::Relaxed);
+    let before = count();
+    for _ in 0..10 {
+        let refused = partition.flush().await;
+        assert!(matches!(refused, Err(Failed::Refused(_))), "{refused:?}");
+    }
+    assert_eq!(count(), before + 1, "asked once");
+    mute.refuses.store(false, Ordering::Relaxed);
+    clock.sleep(Duration::from_millis(50)).await;
+    partition.flush().await.unwrap();
+}
+
+/// A roll or a compaction may take an id between a reservation and its use.
+#[tokio::test(start_paused = true)]
+async fn a_reservation_has_ids_to_spare_and_goes_without_them_when_they_are_refused() {
+    let world = World::new().await;
+    let (partition, mute, _) = open(&world).await;
+    partition.reserve(3).await.unwrap();
+    leave(&partition, 3);
+    mute.refuses.store(true, Ordering::Relaxed);
+    assert_eq!(partition.reserve(3).await, Ok(()));
+    assert_eq!(partition.core.extents.fresh(), 3);
+    assert!(matches!(partition.reserve(4).await, Err(Failed::Refused(_))));
+    let (partition, ..) = open(&world).await;
+    partition.reserve(3).await.unwrap();
+    leave(&partition, 3);
+    partition.reserve(3).await.unwrap();
+    assert!(partition.core.extents.fresh() > 3);
+}
+
+/// Nobody knows whether the record has more ids than are known here.
+async fn make_stale(world: &World, partition: &Partition) {
+    partition.reserve(3).await.unwrap();
+    leave(partition, 3);
+    world.store.inject(Fault::AmbiguousApplied);
+    let refused = partition.reserve(6).await;
+    assert!(matches!(refused, Err(Failed::Refused(_))), "{refused:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_split_and_a_merge_read_records_again_that_may_be_others() {
+    let world = World::new().await;
+    let (whole, _, _) = open(&world).await;
+    for key in ["a", "z"] {
+        whole.apply(put(key, "in the log")).await.unwrap();
+    }
+    make_stale(&world, &whole).await;
+    let halves = whole.split(halves(b"m")).await.unwrap().children;
+    whole.core.lose();
+    whole.abandon().await;
+    let halves: Vec<Arc<Partition>> = halves.into_iter().map(Arc::new).collect();
+    for half in &halves {
+        half.flush().await.unwrap();
+        while half.separate().await.unwrap() {}
+        make_stale(&world, half).await;
+    }
+    let shared = Arc::clone(&whole.core.shared);
+    let merged = change::merge(&shared, PartitionId::new(4), &halves).await.unwrap();
+    assert_eq!(merged.partition.rows().await.len(), 2);
+}

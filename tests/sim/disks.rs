@@ -1,0 +1,99 @@
+//! The disks of a node with its coordinator, opened as the program opens them.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use blockyard::capacity::CapacityConfig;
+use blockyard::capacity::CapacityMetrics;
+use blockyard::capacity::CatalogPlace;
+use blockyard::coordinator::Coordinator;
+use blockyard::coordinator::SimulatedStore;
+use blockyard::env::Env;
+use blockyard::node::disks::Given;
+use blockyard::node::disks::Known;
+use blockyard::node::disks::State;
+use blockyard::node::disks::read;
+use blockyard::node::error::NodeError;
+use blockyard::node::start::CoordinatorPlace;
+use blockyard::node::start::Start;
+use blockyard::node::storage::Storage;
+
+use crate::rig::Machine;
+use crate::seeds::Violation;
+
+/// The coordinator of a simulation, in the place of the file.
+#[derive(Debug)]
+struct Simulated<'a> {
+    store: &'a SimulatedStore,
+    env: &'a Env,
+}
+
+#[async_trait]
+impl CoordinatorPlace for Simulated<'_> {
+    fn path(&self) -> &Path {
+        Path::new("/coordinator")
+    }
+
+    fn is_made(&self) -> bool {
+        self.store.is_made()
+    }
+
+    async fn open(&self) -> Result<Arc<dyn Coordinator>, NodeError> {
+        Ok(Arc::new(self.store.open(self.env)))
+    }
+}
+
+/// Opens all disks of the machine, in its order.
+pub(crate) async fn open(
+    machine: &Machine,
+    store: &SimulatedStore,
+    metrics: CapacityMetrics,
+) -> Result<Storage, NodeError> {
+    let given = Given { data: &machine.paths, add: &[], without: &[] };
+    let (disks, env) = (machine.disks.clone(), machine.env.clone());
+    let start = Start { given, disks, env, config: config(machine), metrics };
+    start.open(&Simulated { store, env: &machine.env }).await
+}
+
+/// The reserve holds a log for each of 16 partitions: without room for them nothing could be
+/// deleted from a full disk.
+fn config(machine: &Machine) -> CapacityConfig {
+    let catalog = CatalogPlace::Simulated(machine.catalogs.clone());
+    CapacityConfig { reserve_bytes: Some(2 << 20), catalog, ..CapacityConfig::small() }
+}
+
+/// A start that lacks one of the disks is refused, and names it.
+pub(crate) async fn are_missed(machine: &Machine, store: &SimulatedStore) -> Result<(), Violation> {
+    let known = read(&store.open(&machine.env)).await.map_err(|error| error.to_string())?;
+    // A start needs one disk at least. None is known while no start has come so far.
+    let places = if known.len() > 1 { 0..known.len() } else { 0..0 };
+    for left_out in places {
+        let mut lacking = machine.turned();
+        lacking.disks.remove(left_out);
+        lacking.catalogs.remove(left_out);
+        let path = lacking.paths.remove(left_out).display().to_string();
+        match open(&lacking, store, CapacityMetrics::default()).await {
+            Err(NodeError::DiskMissing { missing, .. }) if missing == path => {}
+            other => return Err(format!("a start without {path} gave {other:?}")),
+        }
+    }
+    Ok(())
+}
+
+/// The coordinator's list has the disks as they were given, each with its own number.
+pub(crate) async fn are_remembered(
+    machine: &Machine,
+    coordinator: &dyn Coordinator,
+) -> Result<(), Violation> {
+    let known = read(coordinator).await.map_err(|error| error.to_string())?;
+    let mut numbers: Vec<_> = known.iter().filter_map(|disk| disk.number).collect();
+    numbers.sort_unstable();
+    let paths = machine.turned().paths;
+    let as_given = known.iter().map(|Known { path, .. }| Path::new(path)).eq(&paths);
+    let in_use = known.iter().all(|disk| disk.state == State::InUse);
+    if as_given && in_use && numbers.into_iter().eq(0..paths.len()) {
+        return Ok(());
+    }
+    Err(format!("given were {paths:?}, the coordinator has {known:?}"))
+}
