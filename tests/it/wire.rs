@@ -239,7 +239,7 @@ pub(crate) fn exchange(
     head: bool,
 ) -> Option<Answer> {
     let mut stream = TcpStream::connect(address).unwrap();
-    stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
     // The server may answer and close before it has read everything.
     let sent = stream.write_all(bytes);
     if ending == Ending::Close {
@@ -293,7 +293,7 @@ fn read_more(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> bool {
         Err(error) => {
             let kind = error.kind();
             let timed_out = kind == ErrorKind::WouldBlock || kind == ErrorKind::TimedOut;
-            assert!(!timed_out, "no answer in 20 s; so far {:?}", String::from_utf8_lossy(buffer));
+            assert!(!timed_out, "no answer in 60 s; so far {:?}", String::from_utf8_lossy(buffer));
             false
         }
     }
