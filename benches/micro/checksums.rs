@@ -3,7 +3,7 @@
 use blockyard::types::ChunkCipher;
 use blockyard::types::ChunkWriter;
 use blockyard::types::CustomerKey;
-use blockyard::types::Seal;
+use blockyard::types::KeyedNonce;
 use blockyard::types::crc32c;
 use bytes::Bytes;
 use divan::Bencher;
@@ -36,46 +36,46 @@ fn md5_mib(bencher: Bencher<'_, '_>) {
     bencher.counter(BytesCount::new(BYTES)).bench(|| Md5::digest(divan::black_box(&bytes)));
 }
 
-fn customer_key() -> (CustomerKey, Seal) {
+fn customer_key() -> (CustomerKey, KeyedNonce) {
     let text = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
     let key = CustomerKey::from_base64(text).expect("base64 of 32 bytes");
-    let seal = key.seal([1; 16]);
-    (key, seal)
+    let nonce = key.keyed_nonce([1; 16]);
+    (key, nonce)
 }
 
 fn cipher() -> ChunkCipher {
-    let (key, seal) = customer_key();
-    key.chunks(&seal, BYTES as u64).expect("the seal is of the key")
+    let (key, nonce) = customer_key();
+    key.chunks(&nonce, BYTES as u64).expect("the nonce is of the key")
 }
 
 /// Counter mode, of content that earlier releases wrote under a customer-provided key.
 #[divan::bench]
 fn customer_key_counter_mode_mib(bencher: Bencher<'_, '_>) {
-    let (bytes, (key, seal)) = (vec![7_u8; BYTES], customer_key());
+    let (bytes, (key, nonce)) = (vec![7_u8; BYTES], customer_key());
     bencher
         .counter(BytesCount::new(BYTES))
-        .bench(|| key.cipher(&seal).map(|mut cipher| cipher.apply(0, divan::black_box(&bytes))));
+        .bench(|| key.cipher(&nonce).map(|mut cipher| cipher.apply(0, divan::black_box(&bytes))));
 }
 
-/// Sealing content under a customer-provided key.
+/// Encrypting content under a customer-provided key.
 #[divan::bench]
-fn customer_key_seal_mib(bencher: Bencher<'_, '_>) {
+fn customer_key_encrypt_mib(bencher: Bencher<'_, '_>) {
     let bytes = vec![7_u8; BYTES];
     bencher.counter(BytesCount::new(BYTES)).bench(|| {
-        let mut sealer = ChunkWriter::new(cipher());
-        (sealer.push(divan::black_box(&bytes)), sealer.finish())
+        let mut writer = ChunkWriter::new(cipher());
+        (writer.push(divan::black_box(&bytes)), writer.finish())
     });
 }
 
 /// Opening it.
 #[divan::bench]
-fn customer_key_open_mib(bencher: Bencher<'_, '_>) {
-    let mut sealer = ChunkWriter::new(cipher());
-    let mut sealed = sealer.push(&[7_u8; BYTES]);
-    sealed.extend(sealer.finish());
-    let sealed = [Bytes::from(sealed.concat())];
+fn customer_key_decrypt_mib(bencher: Bencher<'_, '_>) {
+    let mut writer = ChunkWriter::new(cipher());
+    let mut encrypted = writer.push(&[7_u8; BYTES]);
+    encrypted.extend(writer.finish());
+    let encrypted = [Bytes::from(encrypted.concat())];
     let all = 0..BYTES as u64;
     bencher
         .counter(BytesCount::new(BYTES))
-        .bench(|| cipher().open(&all, divan::black_box(&sealed)));
+        .bench(|| cipher().decrypt(&all, divan::black_box(&encrypted)));
 }

@@ -4,7 +4,7 @@
 use crate::auth;
 use crate::capacity;
 use crate::frontend::accounts::Unread;
-use crate::frontend::seal::Fault;
+use crate::frontend::encrypt::Fault;
 use crate::index;
 use crate::index::EncryptionFault;
 use crate::index::LeaseRefusal;

@@ -4,7 +4,7 @@
 use bytes::Bytes;
 
 use crate::frontend::body::RequestBody;
-use crate::frontend::seal::Sealing;
+use crate::frontend::encrypt::Encrypting;
 use crate::frontend::write::Held;
 use crate::frontend::write::Stored;
 use crate::frontend::write::WritePool;
@@ -31,10 +31,10 @@ pub(crate) struct Ingested {
 }
 
 impl Ingested {
-    /// The CRC-64 that a row keeps. Of sealed content there is none: it would tell of the plain
+    /// The CRC-64 that a row keeps. Of encrypted content there is none: it would tell of the plain
     /// text, and the tags of the chunks say more.
     pub(crate) const fn kept_crc64(&self) -> Crc64 {
-        if self.stored.is_sealed() { Crc64::EMPTY } else { self.crc64 }
+        if self.stored.is_encrypted() { Crc64::EMPTY } else { self.crc64 }
     }
 }
 
@@ -72,17 +72,17 @@ impl Hashes {
 }
 
 /// Reads exactly `upload.len` bytes and stores them durably. Nothing refers to them yet: dropping
-/// the result frees them. Checksums are of the plain text; with `sealing` the stored bytes are its
-/// authenticated chunks.
+/// the result frees them. Checksums are of the plain text; with `encrypting` the stored bytes
+/// are its authenticated chunks.
 pub(crate) async fn ingest(
     pool: &WritePool,
     body: &mut RequestBody,
     upload: &Upload,
     md5_wanted: bool,
-    sealing: Option<Sealing>,
+    encrypting: Option<Encrypting>,
 ) -> Result<Ingested, Error> {
     let inline_max = pool.inline_bytes_max();
-    ingest_within(pool, body, upload, (md5_wanted, inline_max), sealing).await
+    ingest_within(pool, body, upload, (md5_wanted, inline_max), encrypting).await
 }
 
 /// As [`ingest`], for a part of a blob with many parts: less of it is kept in the row, as rows with
@@ -91,10 +91,10 @@ pub(crate) async fn ingest_part(
     pool: &WritePool,
     body: &mut RequestBody,
     upload: &Upload,
-    sealing: Option<Sealing>,
+    encrypting: Option<Encrypting>,
 ) -> Result<Ingested, Error> {
     let inline_max = pool.inline_part_bytes_max();
-    ingest_within(pool, body, upload, (false, inline_max), sealing).await
+    ingest_within(pool, body, upload, (false, inline_max), encrypting).await
 }
 
 async fn ingest_within(
@@ -102,25 +102,25 @@ async fn ingest_within(
     body: &mut RequestBody,
     upload: &Upload,
     (md5_wanted, inline_max): (bool, u64),
-    sealing: Option<Sealing>,
+    encrypting: Option<Encrypting>,
 ) -> Result<Ingested, Error> {
     body.expect(upload);
     let mut hashes = Hashes::new(upload, md5_wanted);
-    let seal = sealing.as_ref().map(Sealing::seal);
-    let mut sealer = sealing.map(|sealing| sealing.begin(upload.len));
+    let nonce = encrypting.as_ref().map(Encrypting::nonce);
+    let mut writer = encrypting.map(|encrypting| encrypting.begin(upload.len));
     if pool.fits_in_memory(upload.len) {
         let (mut pieces, _held) = collect(pool, body, upload.len, &mut hashes).await?;
         // Checked before anything is stored: a wrong body leaves no garbage.
         let (crc64, md5) = hashes.finish(upload)?;
-        if let Some(sealer) = &mut sealer {
-            pieces = pieces.iter().flat_map(|piece| sealer.push(piece)).collect();
-            pieces.extend(sealer.finish());
+        if let Some(writer) = &mut writer {
+            pieces = pieces.iter().flat_map(|piece| writer.push(piece)).collect();
+            pieces.extend(writer.finish());
         }
-        let stored = pool.store_within(pieces, upload.len, inline_max).await?.under(seal);
+        let stored = pool.store_within(pieces, upload.len, inline_max).await?.under(nonce);
         return Ok(Ingested { stored, crc64, md5 });
     }
     // The chunk in the making.
-    let _held = match sealer {
+    let _held = match writer {
         Some(_) => Some(pool.budget().take(body.payer(), CHUNK)?),
         None => None,
     };
@@ -129,11 +129,11 @@ async fn ingest_within(
     while let Some(piece) = body.next().await? {
         left = left.checked_sub(piece.len() as u64).ok_or(ErrorCode::InvalidInput)?;
         hashes.update(&piece);
-        let Some(sealer) = &mut sealer else {
+        let Some(writer) = &mut writer else {
             stream.push(piece).await?;
             continue;
         };
-        for chunk in sealer.push(&piece) {
+        for chunk in writer.push(&piece) {
             stream.push(chunk).await?;
         }
     }
@@ -141,10 +141,10 @@ async fn ingest_within(
         return Err(short());
     }
     let (crc64, md5) = hashes.finish(upload)?;
-    if let Some(last) = sealer.as_mut().and_then(ChunkWriter::finish) {
+    if let Some(last) = writer.as_mut().and_then(ChunkWriter::finish) {
         stream.push(last).await?;
     }
-    let stored = stream.finish().await?.under(seal);
+    let stored = stream.finish().await?.under(nonce);
     Ok(Ingested { stored, crc64, md5 })
 }
 
@@ -175,14 +175,14 @@ pub(crate) async fn ingest_pages(
     body: &mut RequestBody,
     upload: &Upload,
     start: u64,
-    sealing: Option<Sealing>,
+    encrypting: Option<Encrypting>,
 ) -> Result<Ingested, Error> {
     body.expect(upload);
     let mut hashes = Hashes::new(upload, false);
     let (pieces, _held) = collect(pool, body, upload.len, &mut hashes).await?;
     let (crc64, md5) = hashes.finish(upload)?;
-    let seal = sealing.as_ref().map(Sealing::seal);
-    let stored = pool.store_pages_under(pieces, start, sealing.as_ref()).await?.under(seal);
+    let nonce = encrypting.as_ref().map(Encrypting::nonce);
+    let stored = pool.store_pages_under(pieces, start, encrypting.as_ref()).await?.under(nonce);
     Ok(Ingested { stored, crc64, md5 })
 }
 

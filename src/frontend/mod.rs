@@ -9,7 +9,7 @@
 //!    signature, parse, permission), dispatches, renders, measures.
 //! 3. `dispatch.rs` is one exhaustive match; `ops/` has a file per family of operations.
 //! 4. `body.rs` takes the body in pieces with an idle limit, `ingest.rs` hashes it on the way,
-//!    `seal.rs` encrypts it when it comes with a key.
+//!    `encrypt.rs` encrypts it when it comes with a key.
 //! 5. `write/` appends it: small bodies of all requests share appends, large ones stream into an
 //!    extent of their own. **Here bytes become durable.**
 //! 6. `route.rs` sends the row change to the partition that owns the name. **Here the name becomes
@@ -48,6 +48,7 @@ mod connection;
 pub(crate) mod connections;
 mod cors;
 mod dispatch;
+mod encrypt;
 mod errors;
 pub mod faults;
 pub mod filter;
@@ -62,7 +63,6 @@ mod ops;
 mod read;
 mod refusals;
 pub mod route;
-mod seal;
 pub mod secrets;
 pub mod server;
 pub mod service;

@@ -19,11 +19,11 @@ use crate::frontend::body::BodyError;
 use crate::frontend::body::Pull;
 use crate::frontend::body::ResponseBody;
 use crate::frontend::body::Source;
+use crate::frontend::encrypt;
+use crate::frontend::encrypt::Decrypting;
+use crate::frontend::encrypt::Fault;
 use crate::frontend::errors;
 use crate::frontend::route::Router;
-use crate::frontend::seal;
-use crate::frontend::seal::Fault;
-use crate::frontend::seal::Opener;
 use crate::frontend::service::FrontEnd;
 use crate::index;
 use crate::index::BlobView;
@@ -61,7 +61,7 @@ pub(crate) struct BlobSource {
     pieces_end: u64,
     end: u64,
     /// Of a request with a key.
-    opener: Option<Opener>,
+    decrypting: Option<Decrypting>,
     purse: Option<Purse>,
     /// Keeps reclaim from freeing what the pieces name.
     guard: ReadGuard,
@@ -93,7 +93,7 @@ fn shorten(pieces: &mut Vec<Piece>, extents_max: usize) -> Option<u64> {
             pieces.truncate(number);
             return Some(len);
         }
-        len += seal::length(piece);
+        len += encrypt::length(piece);
     }
     None
 }
@@ -105,7 +105,7 @@ pub(crate) async fn begin(
     (key, snapshot): (BlobKey, Option<Timestamp>),
     view: BlobView,
     guard: ReadGuard,
-    (opener, purse): (Option<Opener>, Option<Purse>),
+    (decrypting, purse): (Option<Decrypting>, Option<Purse>),
 ) -> Result<ResponseBody, Error> {
     let len = view.range.end - view.range.start;
     if let [Piece::Inline(bytes)] = view.pieces.as_slice() {
@@ -122,7 +122,7 @@ pub(crate) async fn begin(
         pieces: view.pieces.into(),
         pieces_end: view.pieces_end,
         end: view.range.end,
-        opener,
+        decrypting,
         purse,
         guard,
         span: Span::current(),
@@ -177,8 +177,9 @@ impl BlobSource {
         }
         let Some(piece) = self.pieces.pop_front() else { return Ok(None) };
         let (piece, held) = self.pay(piece, is_first).await.map_err(Failure::Busy)?;
-        let opener = self.opener.as_ref();
-        let bytes = seal::fetch(&*self.capacity, opener, &piece).await.map_err(Failure::Fetch)?;
+        let decrypting = self.decrypting.as_ref();
+        let bytes =
+            encrypt::fetch(&*self.capacity, decrypting, &piece).await.map_err(Failure::Fetch)?;
         Ok(Some(match held {
             Some(held) => held.count(bytes),
             None => bytes.into(),
@@ -195,11 +196,11 @@ impl BlobSource {
             return Ok((self.cut(piece, STEP_BYTES), None));
         };
         let piece = self.cut(piece, purse.step_bytes());
-        if let Some(reservation) = purse.try_take(seal::length(&piece)) {
+        if let Some(reservation) = purse.try_take(encrypt::length(&piece)) {
             return Ok((piece, Some(reservation)));
         }
         let piece = self.cut(piece, STEP_MIN_BYTES);
-        let bytes = seal::length(&piece);
+        let bytes = encrypt::length(&piece);
         let reservation = match is_first {
             true => purse.begin(bytes).await?,
             false => purse.wait(bytes).await,
@@ -209,7 +210,7 @@ impl BlobSource {
 
     /// The beginning of a piece; the rest is next.
     fn cut(&mut self, piece: Piece, step: u64) -> Piece {
-        let (piece, rest) = seal::cut(piece, step);
+        let (piece, rest) = encrypt::cut(piece, step);
         if let Some(rest) = rest {
             self.pieces.push_front(rest);
         }
@@ -334,7 +335,7 @@ mod tests {
         for (extents_max, left) in [(1, Some(13)), (2, Some(29)), (3, None), (6, None)] {
             let mut pieces = all.clone();
             assert_eq!(shorten(&mut pieces, extents_max), left, "{extents_max}");
-            let len: u64 = pieces.iter().map(seal::length).sum();
+            let len: u64 = pieces.iter().map(encrypt::length).sum();
             assert_eq!(len, left.unwrap_or(45));
         }
     }

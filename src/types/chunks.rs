@@ -16,7 +16,7 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
 use crate::types::CustomerKey;
-use crate::types::Seal;
+use crate::types::KeyedNonce;
 
 /// Bytes of an authenticated chunk: ciphertext, then its tag. The last chunk of a content is
 /// shorter. As many bytes as a frame has one checksum for, so that a chunk costs one read of one of
@@ -80,16 +80,16 @@ pub fn step_end(from: u64, step: u64) -> u64 {
 }
 
 impl CustomerKey {
-    /// The cipher of the content of `len` bytes that `seal` belongs to; `None` when it is under
+    /// The cipher of the content of `len` bytes that `nonce` belongs to; `None` when it is under
     /// another key.
     #[must_use]
-    pub fn chunks(&self, seal: &Seal, len: u64) -> Option<ChunkCipher> {
-        let key = self.derive(seal, PURPOSE)?;
+    pub fn chunks(&self, nonce: &KeyedNonce, len: u64) -> Option<ChunkCipher> {
+        let key = self.derive(nonce, PURPOSE)?;
         Some(ChunkCipher { cipher: Aes256GcmSiv::new((&*key).into()), len })
     }
 }
 
-/// Encrypts and decrypts the chunks of one content. A chunk opens only with its own number, in
+/// Encrypts and decrypts the chunks of one content. A chunk decrypts only with its own number, in
 /// content of the same key, nonce and length.
 pub struct ChunkCipher {
     cipher: Aes256GcmSiv,
@@ -123,7 +123,7 @@ impl ChunkCipher {
     /// Decrypts `range` of the content from the authenticated chunks that cover it, as
     /// [`authenticated_range`] says. `None` when they are not these chunks, unchanged.
     #[must_use]
-    pub fn open(&self, range: &Range<u64>, stored: &[Bytes]) -> Option<Bytes> {
+    pub fn decrypt(&self, range: &Range<u64>, stored: &[Bytes]) -> Option<Bytes> {
         if range.is_empty() || range.end > self.len {
             return None;
         }

@@ -1,7 +1,8 @@
 //! Customer-provided keys, and content of earlier releases under them: AES-256 in counter mode,
 //! which is read and no longer written. New content is in `chunks.rs`.
 //!
-//! What is left of a page that was written over keeps its place in the keystream ([`Seal::after`]).
+//! What is left of a page that was written over keeps its place in the keystream
+//! ([`KeyedNonce::after`]).
 //! Counter mode does not notice a changed byte: only checksums do, which are no secret.
 //!
 //! The only file that names `aes`, `ctr` and `ring::hkdf`.
@@ -54,29 +55,29 @@ impl CustomerKey {
         Encryption::Customer(self.sha256)
     }
 
-    /// The cipher of content of an earlier release that `seal` belongs to; `None` when it is under
+    /// The cipher of content of an earlier release that `nonce` belongs to; `None` when it is under
     /// another key.
     #[must_use]
-    pub fn cipher(&self, seal: &Seal) -> Option<ContentCipher> {
-        (self.sha256 == seal.key_sha256)
-            .then(|| ContentCipher(Ctr128BE::new((&*self.key).into(), (&seal.nonce).into())))
+    pub fn cipher(&self, nonce: &KeyedNonce) -> Option<ContentCipher> {
+        (self.sha256 == nonce.key_sha256)
+            .then(|| ContentCipher(Ctr128BE::new((&*self.key).into(), (&nonce.bytes).into())))
     }
 
-    /// A seal for new content under this key; `nonce` is random and never used again.
+    /// The nonce of new content under this key; `bytes` are random and never used again.
     #[must_use]
-    pub const fn seal(&self, nonce: [u8; 16]) -> Seal {
-        Seal { nonce, key_sha256: self.sha256 }
+    pub const fn keyed_nonce(&self, bytes: [u8; 16]) -> KeyedNonce {
+        KeyedNonce { bytes, key_sha256: self.sha256 }
     }
 
     /// A key for one purpose and one nonce (HKDF with SHA-256, RFC 5869). So no two contents have
     /// the same key, and none has the customer's own, which encrypted content of earlier releases.
-    /// `None` when the seal is of another key.
-    pub(super) fn derive(&self, seal: &Seal, purpose: &[u8]) -> Option<Zeroizing<[u8; 32]>> {
-        if self.sha256 != seal.key_sha256 {
+    /// `None` when the nonce is of another key.
+    pub(super) fn derive(&self, nonce: &KeyedNonce, purpose: &[u8]) -> Option<Zeroizing<[u8; 32]>> {
+        if self.sha256 != nonce.key_sha256 {
             return None;
         }
         let mut derived = Zeroizing::new([0; 32]);
-        hkdf::Salt::new(hkdf::HKDF_SHA256, &seal.nonce)
+        hkdf::Salt::new(hkdf::HKDF_SHA256, &nonce.bytes)
             .extract(self.key.as_slice())
             .expand(&[purpose], hkdf::HKDF_SHA256)
             .and_then(|okm| okm.fill(derived.as_mut_slice()))
@@ -102,23 +103,23 @@ impl fmt::Debug for CustomerKey {
 /// What a row keeps beside encrypted content: how to decrypt it, given the key. The nonce is the
 /// first value of the counter of earlier releases, the salt of the derived key of chunks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Seal {
+pub struct KeyedNonce {
     /// Random, big endian.
-    pub nonce: [u8; 16],
+    pub bytes: [u8; 16],
     /// Which key.
     pub key_sha256: KeySha256,
 }
 
-impl Seal {
-    /// The seal of part `number` of a write whose parts are contents by themselves.
+impl KeyedNonce {
+    /// The nonce of part `number` of a write whose parts are contents by themselves.
     #[must_use]
     pub const fn part(self, number: u64) -> Self {
         // Lossless: a u64 fits.
-        let nonce = u128::from_be_bytes(self.nonce).wrapping_add(number as u128).to_be_bytes();
-        Self { nonce, ..self }
+        let bytes = u128::from_be_bytes(self.bytes).wrapping_add(number as u128).to_be_bytes();
+        Self { bytes, ..self }
     }
 
-    /// In counter mode: the seal of the part of the content that begins at byte `at`, a multiple
+    /// In counter mode: the nonce of the part of the content that begins at byte `at`, a multiple
     /// of 16.
     #[must_use]
     pub const fn after(self, at: u64) -> Self {
@@ -160,7 +161,7 @@ mod tests {
     }
 
     fn cipher(nonce: u8) -> ContentCipher {
-        key().cipher(&key().seal([nonce; 16])).unwrap()
+        key().cipher(&key().keyed_nonce([nonce; 16])).unwrap()
     }
 
     #[test]
@@ -174,7 +175,7 @@ mod tests {
         let nonce = 0xf0f1_f2f3_f4f5_f6f7_f8f9_fafb_fcfd_feff_u128.to_be_bytes();
         let key = CustomerKey::from_base64(&text).unwrap();
         let plain = 0x6bc1_bee2_2e40_9f96_e93d_7e11_7393_172a_u128.to_be_bytes();
-        let found = key.cipher(&key.seal(nonce)).unwrap().apply(0, &plain);
+        let found = key.cipher(&key.keyed_nonce(nonce)).unwrap().apply(0, &plain);
         let expected = 0x601e_c313_7757_89a5_b7a7_f504_bbf3_d228_u128.to_be_bytes();
         assert_eq!(found, expected.as_slice());
     }
@@ -182,26 +183,26 @@ mod tests {
     #[test]
     fn any_range_decrypts_by_itself() {
         let plain: Vec<u8> = (0..1000u32).map(|n| n.to_le_bytes()[0]).collect();
-        let sealed = cipher(7).apply(0, &plain);
-        assert_ne!(sealed, plain);
+        let encrypted = cipher(7).apply(0, &plain);
+        assert_ne!(encrypted, plain);
         for (from, to) in [(0, 1000), (1, 2), (15, 17), (16, 32), (999, 1000)] {
-            let part = cipher(7).apply(from as u64, &sealed[from..to]);
+            let part = cipher(7).apply(from as u64, &encrypted[from..to]);
             assert_eq!(part, plain[from..to]);
         }
-        assert_ne!(cipher(8).apply(0, &plain), sealed, "each nonce gives another text");
+        assert_ne!(cipher(8).apply(0, &plain), encrypted, "each nonce gives another text");
     }
 
     #[test]
-    fn a_part_has_a_seal_of_its_own() {
+    fn a_part_has_a_nonce_of_its_own() {
         let plain: Vec<u8> = (0..2048u32).map(|n| n.to_le_bytes()[0]).collect();
-        for nonce in [7, 0xff] {
-            let seal = key().seal([nonce; 16]);
-            let sealed = key().cipher(&seal).unwrap().apply(0, &plain);
+        for byte in [7, 0xff] {
+            let nonce = key().keyed_nonce([byte; 16]);
+            let encrypted = key().cipher(&nonce).unwrap().apply(0, &plain);
             for at in [0usize, 16, 512, 1024] {
-                let part = seal.after(at as u64);
-                assert_eq!(part.after(512), seal.after(at as u64 + 512));
-                let found = key().cipher(&part).unwrap().apply(0, &sealed[at..]);
-                assert_eq!(found, plain[at..], "nonce {nonce:#x} at {at}");
+                let part = nonce.after(at as u64);
+                assert_eq!(part.after(512), nonce.after(at as u64 + 512));
+                let found = key().cipher(&part).unwrap().apply(0, &encrypted[at..]);
+                assert_eq!(found, plain[at..], "nonce of {byte:#x} at {at}");
             }
         }
     }
@@ -209,7 +210,7 @@ mod tests {
     #[test]
     fn another_key_has_no_cipher_and_a_key_is_never_shown() {
         let other = CustomerKey::from_base64(&STANDARD.encode([9; 32])).unwrap();
-        assert!(other.cipher(&key().seal([0; 16])).is_none());
+        assert!(other.cipher(&key().keyed_nonce([0; 16])).is_none());
         assert_ne!(other, key());
         assert_eq!(format!("{:?}", key()), "CustomerKey(..)");
         for bad in ["", "***", "YWFh", &STANDARD.encode([0; 33])] {

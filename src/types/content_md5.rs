@@ -1,5 +1,5 @@
-//! The Content-MD5 of a blob. Under a customer-provided key it is sealed: a digest of the content
-//! tells who knows what may be in it whether it is.
+//! The Content-MD5 of a blob. Under a customer-provided key it is encrypted: whoever guesses the
+//! content could confirm the guess with a plain digest.
 
 use aes_gcm_siv::AeadInOut;
 use aes_gcm_siv::Aes256GcmSiv;
@@ -24,12 +24,12 @@ pub enum ContentMd5 {
     /// Of a blob without a key, or set without one.
     Plain(Md5),
     /// Under the key of the blob.
-    Sealed(Box<SealedMd5>),
+    Encrypted(Box<EncryptedMd5>),
 }
 
 /// A digest under a customer-provided key.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SealedMd5 {
+pub struct EncryptedMd5 {
     /// Random.
     nonce: [u8; 16],
     /// Encrypted.
@@ -44,7 +44,7 @@ impl ContentMd5 {
     pub const fn plain(&self) -> Option<Md5> {
         match self {
             Self::Plain(md5) => Some(*md5),
-            Self::Absent | Self::Sealed(_) => None,
+            Self::Absent | Self::Encrypted(_) => None,
         }
     }
 }
@@ -56,29 +56,29 @@ impl From<Option<Md5>> for ContentMd5 {
 }
 
 impl CustomerKey {
-    /// Seals a digest; `nonce` is random and never used again.
+    /// Encrypts a digest; `nonce` is random and never used again.
     #[must_use]
-    pub fn seal_md5(&self, md5: Md5, nonce: [u8; 16]) -> SealedMd5 {
+    pub fn encrypt_md5(&self, md5: Md5, nonce: [u8; 16]) -> EncryptedMd5 {
         let mut digest = *md5.as_bytes();
         let tag = self
             .md5_cipher(nonce)
             .encrypt_inout_detached(&Nonce::default(), b"", digest.as_mut_slice().into())
             .expect("16 bytes are below the limit of the cipher");
-        SealedMd5 { nonce, digest, tag: tag.into() }
+        EncryptedMd5 { nonce, digest, tag: tag.into() }
     }
 
-    /// Opens a digest; `None` when it is damaged or under another key.
+    /// Decrypts a digest; `None` when it is damaged or under another key.
     #[must_use]
-    pub fn open_md5(&self, sealed: &SealedMd5) -> Option<Md5> {
-        let (mut digest, tag) = (sealed.digest, Tag::from(sealed.tag));
-        self.md5_cipher(sealed.nonce)
+    pub fn decrypt_md5(&self, encrypted: &EncryptedMd5) -> Option<Md5> {
+        let (mut digest, tag) = (encrypted.digest, Tag::from(encrypted.tag));
+        self.md5_cipher(encrypted.nonce)
             .decrypt_inout_detached(&Nonce::default(), b"", digest.as_mut_slice().into(), &tag)
             .ok()?;
         Some(Md5::from_bytes(digest))
     }
 
     fn md5_cipher(&self, nonce: [u8; 16]) -> Aes256GcmSiv {
-        let key = self.derive(&self.seal(nonce), PURPOSE).expect("the seal is of this key");
+        let key = self.derive(&self.keyed_nonce(nonce), PURPOSE).expect("the nonce is of this key");
         Aes256GcmSiv::new((&*key).into())
     }
 }
@@ -95,22 +95,22 @@ mod tests {
 
     /// Example of `api-spec/encryption.md`; computed there with another implementation.
     #[test]
-    fn a_sealed_digest_has_the_documented_bytes() {
+    fn an_encrypted_digest_has_the_documented_bytes() {
         let md5 = Md5::of(b"hello");
-        let sealed = key(KEY).seal_md5(md5, *b"nonce of 16 byte");
+        let encrypted = key(KEY).encrypt_md5(md5, *b"nonce of 16 byte");
         let hex = |bytes: &[u8]| bytes.iter().map(|b| format!("{b:02x}")).collect::<String>();
-        assert_eq!(hex(&sealed.digest), "f4668fff563a7f5177aba82ec8265ee2");
-        assert_eq!(hex(&sealed.tag), "693e9ee15f55d653a65e3ae9cfadd1b4");
-        assert_eq!(key(KEY).open_md5(&sealed), Some(md5));
+        assert_eq!(hex(&encrypted.digest), "f4668fff563a7f5177aba82ec8265ee2");
+        assert_eq!(hex(&encrypted.tag), "693e9ee15f55d653a65e3ae9cfadd1b4");
+        assert_eq!(key(KEY).decrypt_md5(&encrypted), Some(md5));
         for damaged in [
-            SealedMd5 { nonce: [0; 16], ..sealed },
-            SealedMd5 { digest: [0; 16], ..sealed },
-            SealedMd5 { tag: [0; 16], ..sealed },
+            EncryptedMd5 { nonce: [0; 16], ..encrypted },
+            EncryptedMd5 { digest: [0; 16], ..encrypted },
+            EncryptedMd5 { tag: [0; 16], ..encrypted },
         ] {
-            assert_eq!(key(KEY).open_md5(&damaged), None, "{damaged:?}");
+            assert_eq!(key(KEY).decrypt_md5(&damaged), None, "{damaged:?}");
         }
         let other = key("CQkJCQkJCQkJCQkJCQkJCQkJCQkJCQkJCQkJCQkJCQk=");
-        assert_eq!(other.open_md5(&sealed), None, "another key");
+        assert_eq!(other.decrypt_md5(&encrypted), None, "another key");
     }
 
     #[test]
@@ -121,9 +121,9 @@ mod tests {
             let read: ContentMd5 = postcard::from_bytes(&row).unwrap();
             assert_eq!((read.plain(), read), (before, before.into()));
         }
-        let sealed = key(KEY).seal_md5(Md5::of(b"x"), [5; 16]);
-        let row = postcard::to_stdvec(&ContentMd5::Sealed(Box::new(sealed.clone()))).unwrap();
+        let encrypted = key(KEY).encrypt_md5(Md5::of(b"x"), [5; 16]);
+        let row = postcard::to_stdvec(&ContentMd5::Encrypted(Box::new(encrypted.clone()))).unwrap();
         assert_eq!((row[0], row.len()), (2, 49));
-        assert_eq!(postcard::from_bytes(&row), Ok(ContentMd5::Sealed(Box::new(sealed))));
+        assert_eq!(postcard::from_bytes(&row), Ok(ContentMd5::Encrypted(Box::new(encrypted))));
     }
 }

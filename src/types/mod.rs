@@ -44,9 +44,9 @@ pub use chunks::{
     AUTHENTICATED_CHUNK_BYTES, CHUNK_BYTES, CHUNK_TAG_BYTES, ChunkCipher, ChunkFormat, ChunkWriter,
     authenticated_len, authenticated_range, content_len, step_end,
 };
-pub use cipher::{ContentCipher, CustomerKey, KeySha256, Seal};
+pub use cipher::{ContentCipher, CustomerKey, KeySha256, KeyedNonce};
 pub use condition::{Conditions, EtagMatch, Outcome};
-pub use content_md5::{ContentMd5, SealedMd5};
+pub use content_md5::{ContentMd5, EncryptedMd5};
 pub use encryption::{Encryption, EncryptionScope};
 pub use etag::Etag;
 pub use ids::{AccountId, ContainerId, Epoch, ExtentId, HostId, PartitionId, Sequence};

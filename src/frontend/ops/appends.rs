@@ -2,6 +2,7 @@
 
 use crate::frontend::accounts::Account;
 use crate::frontend::body::RequestBody;
+use crate::frontend::encrypt::Encrypting;
 use crate::frontend::errors;
 use crate::frontend::errors::Subject;
 use crate::frontend::ingest;
@@ -9,7 +10,6 @@ use crate::frontend::ingest::Ingested;
 use crate::frontend::ops;
 use crate::frontend::ops::blocks;
 use crate::frontend::ops::encryption::told;
-use crate::frontend::seal::Sealing;
 use crate::frontend::service::FrontEnd;
 use crate::index::AppendBlock;
 use crate::index::SealBlob;
@@ -39,8 +39,8 @@ pub(crate) async fn append(
     body: &mut RequestBody,
 ) -> Result<Reply, Error> {
     let key = ops::blob_key(front, account, path).await?;
-    let sealing = Sealing::new(&front.env, precondition.encryption.key());
-    let ingested = ingest::ingest_part(&front.pool, body, upload, sealing).await?;
+    let encrypting = Encrypting::new(&front.env, precondition.encryption.key());
+    let ingested = ingest::ingest_part(&front.pool, body, upload, encrypting).await?;
     append_stored(front, key, (precondition, bounds), ingested).await
 }
 

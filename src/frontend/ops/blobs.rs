@@ -2,6 +2,8 @@
 
 use crate::frontend::accounts::Account;
 use crate::frontend::body::RequestBody;
+use crate::frontend::encrypt::Encrypting;
+use crate::frontend::encrypt::encrypt_md5;
 use crate::frontend::errors;
 use crate::frontend::errors::Subject;
 use crate::frontend::ingest;
@@ -9,8 +11,6 @@ use crate::frontend::ops;
 use crate::frontend::ops::encryption::told;
 use crate::frontend::ops::tags;
 use crate::frontend::ops::tags::Tagged;
-use crate::frontend::seal::Sealing;
-use crate::frontend::seal::seal_md5;
 use crate::frontend::service::FrontEnd;
 use crate::index::BlobChange;
 use crate::index::DeleteBlob;
@@ -55,8 +55,8 @@ pub(crate) async fn put(
     let container = put.path.container.clone();
     let key = ops::content_key(front, account, put.path, &mut put.precondition).await?;
     let tagged = Tagged::new(&key, &container, &put.tags);
-    let sealing = Sealing::new(&front.env, put.precondition.encryption.key());
-    let ingested = ingest::ingest(&front.pool, body, &put.upload, true, sealing).await?;
+    let encrypting = Encrypting::new(&front.env, put.precondition.encryption.key());
+    let ingested = ingest::ingest(&front.pool, body, &put.upload, true, encrypting).await?;
     let mut properties = put.properties;
     let customer_key = put.precondition.encryption.key().cloned();
     let mut md5 = None;
@@ -68,7 +68,7 @@ pub(crate) async fn put(
         md5 = Some(computed);
         properties.content_md5 = md5.into();
     }
-    seal_md5(&front.env, customer_key.as_ref(), &mut properties);
+    encrypt_md5(&front.env, customer_key.as_ref(), &mut properties);
     // Bytes before pointers: they are durable here, the row that names them comes next.
     let guard = ops::guard(put.precondition);
     let encryption = guard.encryption.clone();
@@ -105,7 +105,7 @@ pub(crate) async fn update(
 ) -> Result<Change, Error> {
     let key = ops::blob_key(front, account, path).await?;
     if let BlobChange::Properties(properties) = &mut change {
-        seal_md5(&front.env, precondition.encryption.key(), properties);
+        encrypt_md5(&front.env, precondition.encryption.key(), properties);
     }
     let write = Write::UpdateBlob(UpdateBlob {
         key,

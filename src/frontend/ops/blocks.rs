@@ -2,6 +2,8 @@
 
 use crate::frontend::accounts::Account;
 use crate::frontend::body::RequestBody;
+use crate::frontend::encrypt::Encrypting;
+use crate::frontend::encrypt::encrypt_md5;
 use crate::frontend::errors;
 use crate::frontend::errors::Subject;
 use crate::frontend::ingest;
@@ -10,8 +12,6 @@ use crate::frontend::ops::blobs::Put;
 use crate::frontend::ops::encryption::told;
 use crate::frontend::ops::tags;
 use crate::frontend::ops::tags::Tagged;
-use crate::frontend::seal::Sealing;
-use crate::frontend::seal::seal_md5;
 use crate::frontend::service::FrontEnd;
 use crate::index::BlockView;
 use crate::index::CommitBlocks;
@@ -51,8 +51,8 @@ pub(crate) async fn stage(
     body: &mut RequestBody,
 ) -> Result<Reply, Error> {
     let key = ops::content_key(front, account, path, &mut precondition).await?;
-    let sealing = Sealing::new(&front.env, precondition.encryption.key());
-    let ingested = ingest::ingest_part(&front.pool, body, upload, sealing).await?;
+    let encrypting = Encrypting::new(&front.env, precondition.encryption.key());
+    let ingested = ingest::ingest_part(&front.pool, body, upload, encrypting).await?;
     let guard = ops::guard(precondition);
     let encryption = guard.encryption.clone();
     let write = Write::StageBlock(StageBlock {
@@ -86,7 +86,7 @@ pub(crate) async fn commit(
     let container = put.path.container.clone();
     let key = ops::content_key(front, account, put.path, &mut put.precondition).await?;
     let tagged = Tagged::new(&key, &container, &put.tags);
-    seal_md5(&front.env, put.precondition.encryption.key(), &mut put.properties);
+    encrypt_md5(&front.env, put.precondition.encryption.key(), &mut put.properties);
     let guard = ops::guard(put.precondition);
     let encryption = guard.encryption.clone();
     let write = Write::CommitBlocks(CommitBlocks {

@@ -7,12 +7,12 @@ use crate::frontend::answers::Payer;
 use crate::frontend::answers::Purse;
 use crate::frontend::body::ResponseBody;
 use crate::frontend::dispatch::Answer;
+use crate::frontend::encrypt;
+use crate::frontend::encrypt::Decrypting;
 use crate::frontend::errors;
 use crate::frontend::errors::Subject;
 use crate::frontend::ops;
 use crate::frontend::read;
-use crate::frontend::seal;
-use crate::frontend::seal::Opener;
 use crate::frontend::service::FrontEnd;
 use crate::index::BlobView;
 use crate::index::Read;
@@ -46,13 +46,13 @@ pub(crate) async fn get(
 ) -> Answer {
     let snapshot = path.snapshot;
     let customer_key = precondition.encryption.key();
-    let opener = opener(front, account, (&path, customer_key));
+    let decrypting = decrypting(front, account, (&path, customer_key));
     let key = ops::blob_key(front, account, path).await?;
     // Before the look-up: what it finds is not freed until the body is out.
     let mut guard = front.inflight.read(front.env.clock.monotonic());
     let mut view = look_up(front, (&key, snapshot), precondition, range, true).await?;
     read::found(&mut guard, &mut view);
-    seal::open_md5(opener.as_ref(), &mut view.record.properties)?;
+    encrypt::decrypt_md5(decrypting.as_ref(), &mut view.record.properties)?;
     front.copies.tell(&mut view.record);
     let now = front.env.clock.now();
     if let Some(reads) = &front.last_access {
@@ -67,14 +67,14 @@ pub(crate) async fn get(
         Some(kind) => {
             let of = (&key, snapshot);
             let again = guard.another();
-            Some(range_checksum(front, of, (&view, again), kind, opener.as_ref()).await?)
+            Some(range_checksum(front, of, (&view, again), kind, decrypting.as_ref()).await?)
         }
         None => None,
     };
     let body = if wanted.is_empty() {
         ResponseBody::full(Bytes::new())
     } else {
-        let paid = (opener, Some(Purse::new(&front.answers, payer)));
+        let paid = (decrypting, Some(Purse::new(&front.answers, payer)));
         read::begin(front, (key, snapshot), view, guard, paid).await?
     };
     let range = range.map(|_| wanted);
@@ -89,21 +89,21 @@ pub(crate) async fn facts(
     precondition: Precondition,
 ) -> Result<Box<BlobFacts>, Error> {
     let snapshot = path.snapshot;
-    let opener = opener(front, account, (&path, precondition.encryption.key()));
+    let decrypting = decrypting(front, account, (&path, precondition.encryption.key()));
     let key = ops::blob_key(front, account, path).await?;
     let mut view = look_up(front, (&key, snapshot), precondition, None, false).await?;
-    seal::open_md5(opener.as_ref(), &mut view.record.properties)?;
+    encrypt::decrypt_md5(decrypting.as_ref(), &mut view.record.properties)?;
     front.copies.tell(&mut view.record);
     Ok(ops::facts(front, view.record, front.env.clock.now()))
 }
 
 /// For a request that brings a key.
-fn opener(
+fn decrypting(
     front: &FrontEnd,
     account: &Account,
     (path, key): (&BlobPath, Option<&CustomerKey>),
-) -> Option<Opener> {
-    Some(Opener::new(key?, (&account.name, path), front.not_authentic()))
+) -> Option<Decrypting> {
+    Some(Decrypting::new(key?, (&account.name, path), front.not_authentic()))
 }
 
 async fn look_up(
@@ -130,7 +130,7 @@ async fn range_checksum(
     blob: (&BlobKey, Option<Timestamp>),
     (view, mut guard): (&BlobView, ReadGuard),
     kind: RangeChecksum,
-    opener: Option<&Opener>,
+    decrypting: Option<&Decrypting>,
 ) -> Result<BodyChecksum, Error> {
     let pieces = read::all_pieces(&front.router, blob, view, &mut guard)
         .await
@@ -141,7 +141,7 @@ async fn range_checksum(
         RangeChecksum::Crc64 => crc64.update(bytes),
     };
     for piece in &pieces {
-        let bytes = seal::fetch(&*front.capacity, opener, piece).await;
+        let bytes = encrypt::fetch(&*front.capacity, decrypting, piece).await;
         bytes.map_err(|e| errors::from_fetch(&e))?.iter().for_each(&mut update);
     }
     Ok(match kind {

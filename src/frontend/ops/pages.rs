@@ -4,6 +4,8 @@ use std::ops::Range;
 
 use crate::frontend::accounts::Account;
 use crate::frontend::body::RequestBody;
+use crate::frontend::encrypt::Encrypting;
+use crate::frontend::encrypt::encrypt_md5;
 use crate::frontend::errors;
 use crate::frontend::errors::Subject;
 use crate::frontend::ingest;
@@ -11,8 +13,6 @@ use crate::frontend::ingest::Ingested;
 use crate::frontend::ops;
 use crate::frontend::ops::blocks;
 use crate::frontend::ops::encryption::told;
-use crate::frontend::seal::Sealing;
-use crate::frontend::seal::seal_md5;
 use crate::frontend::service::FrontEnd;
 use crate::frontend::write::Stored;
 use crate::index::Guard;
@@ -67,9 +67,9 @@ pub(crate) async fn put(
     match put.write {
         PageWrite::Update => {
             let start = put.range.start;
-            let sealing = Sealing::new(&front.env, put.precondition.encryption.key());
+            let encrypting = Encrypting::new(&front.env, put.precondition.encryption.key());
             let ingested =
-                ingest::ingest_pages(&front.pool, body, &put.upload, start, sealing).await?;
+                ingest::ingest_pages(&front.pool, body, &put.upload, start, encrypting).await?;
             put_stored(front, key, (put.precondition, put.sequence, put.range), ingested).await
         }
         PageWrite::Clear => {
@@ -139,7 +139,7 @@ pub(crate) async fn set(
 ) -> Result<Reply, Error> {
     let key = ops::blob_key(front, account, path).await?;
     if let Some(properties) = &mut properties {
-        seal_md5(&front.env, precondition.encryption.key(), properties);
+        encrypt_md5(&front.env, precondition.encryption.key(), properties);
     }
     let mut guard = ops::guard(precondition);
     let sequence = sequence.map(|change| match change {

@@ -13,8 +13,8 @@ use crate::capacity::Capacity;
 use crate::coordinator::IdAllocator;
 use crate::env::Env;
 use crate::env::Waits;
+use crate::frontend::encrypt::Encrypting;
 use crate::frontend::ingest::join;
-use crate::frontend::seal::Sealing;
 use crate::frontend::write::budget::Budget;
 use crate::frontend::write::extent::ExtentWriter;
 use crate::frontend::write::extent::Shared;
@@ -170,7 +170,7 @@ impl WritePool {
         self.store_pages_under(pieces, start, None).await
     }
 
-    /// As [`Self::store_pages`]; with `sealing` each location is sealed by itself.
+    /// As [`Self::store_pages`]; with `encrypting` each location is encrypted by itself.
     ///
     /// # Errors
     /// As [`Self::store`].
@@ -178,11 +178,11 @@ impl WritePool {
         &self,
         pieces: Vec<Bytes>,
         start: u64,
-        sealing: Option<&Sealing>,
+        encrypting: Option<&Encrypting>,
     ) -> Result<Stored, Error> {
         let mut whole = join(pieces);
-        let lies = |number, part: Bytes| match sealing {
-            Some(sealing) => sealing.part(number, &part),
+        let lies = |number, part: Bytes| match encrypting {
+            Some(encrypting) => encrypting.part(number, &part),
             None => vec![part],
         };
         if whole.len() as u64 <= self.config.inline_bytes_max {

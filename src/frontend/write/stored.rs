@@ -9,8 +9,8 @@ use crate::env::Tasks;
 use crate::index::NewContent;
 use crate::index::inflight::WriteGuard;
 use crate::types::ExtentId;
+use crate::types::KeyedNonce;
 use crate::types::Location;
-use crate::types::Seal;
 
 /// Durable bytes on their way into the index. Dropped before [`Stored::committing`] they are freed:
 /// a request that fails after storing leaves no garbage.
@@ -21,14 +21,14 @@ pub struct Stored {
     /// Keep the audit away until the row is committed.
     pub(super) guards: Vec<WriteGuard>,
     free: Option<(Arc<dyn Capacity>, Tasks)>,
-    /// How to open them, when they are authenticated chunks.
-    seal: Option<Seal>,
+    /// How to decrypt them, when they are authenticated chunks.
+    nonce: Option<KeyedNonce>,
 }
 
 impl Stored {
     /// Bytes that go into the row.
     pub(super) const fn inline(bytes: Bytes) -> Self {
-        Self { inline: bytes, locations: Vec::new(), guards: Vec::new(), free: None, seal: None }
+        Self { inline: bytes, locations: Vec::new(), guards: Vec::new(), free: None, nonce: None }
     }
 
     /// Bytes in extents.
@@ -38,7 +38,7 @@ impl Stored {
         capacity: Arc<dyn Capacity>,
         tasks: Tasks,
     ) -> Self {
-        Self { inline: Bytes::new(), locations, guards, free: Some((capacity, tasks)), seal: None }
+        Self { inline: Bytes::new(), locations, guards, free: Some((capacity, tasks)), nonce: None }
     }
 
     /// The extents the bytes lie in.
@@ -54,20 +54,20 @@ impl Stored {
         } else {
             NewContent::Stored(self.locations.clone())
         };
-        match self.seal {
-            Some(seal) => NewContent::Authenticated(seal, Box::new(content)),
+        match self.nonce {
+            Some(nonce) => NewContent::Authenticated(nonce, Box::new(content)),
             None => content,
         }
     }
 
     /// Whether they are authenticated chunks.
-    pub(crate) const fn is_sealed(&self) -> bool {
-        self.seal.is_some()
+    pub(crate) const fn is_encrypted(&self) -> bool {
+        self.nonce.is_some()
     }
 
     /// The same bytes, which are authenticated chunks.
-    pub(crate) fn under(mut self, seal: Option<Seal>) -> Self {
-        self.seal = seal;
+    pub(crate) fn under(mut self, nonce: Option<KeyedNonce>) -> Self {
+        self.nonce = nonce;
         self
     }
 

@@ -14,10 +14,10 @@ use crate::types::Conditions;
 use crate::types::Crc64;
 use crate::types::DeleteScope;
 use crate::types::Encryption;
+use crate::types::KeyedNonce;
 use crate::types::Location;
 use crate::types::Metadata;
 use crate::types::NewKind;
-use crate::types::Seal;
 use crate::types::TagCondition;
 use crate::types::Tags;
 use crate::types::Timestamp;
@@ -67,11 +67,11 @@ pub enum NewContent {
     /// Stored in extents, in order; other rows refer to them too.
     Shared(Vec<Location>),
     /// Any of those above, encrypted as earlier releases did; their bytes are ciphertext.
-    Encrypted(Seal, Box<Self>),
+    Encrypted(KeyedNonce, Box<Self>),
     /// Any of those above but encrypted ones: their bytes are authenticated chunks
     /// (`types::chunks`). In a Put Page each location is a content by itself, under its part of the
-    /// seal.
-    Authenticated(Seal, Box<Self>),
+    /// nonce.
+    Authenticated(KeyedNonce, Box<Self>),
 }
 
 /// Makes or replaces a blob; its staged blocks are discarded.

@@ -33,9 +33,9 @@ use crate::types::ByteRange;
 use crate::types::ContainerId;
 use crate::types::ContainerName;
 use crate::types::ExtentId;
+use crate::types::KeyedNonce;
 use crate::types::Location;
 use crate::types::RoutingKey;
-use crate::types::Seal;
 use crate::types::Timestamp;
 
 /// Get Blob, Get Blob Properties.
@@ -69,7 +69,7 @@ pub enum Piece {
     /// Either of those above, encrypted as earlier releases did.
     Encrypted {
         /// How to decrypt.
-        seal: Seal,
+        nonce: KeyedNonce,
         /// Where the piece begins in what was encrypted as one.
         at: u64,
         /// The ciphertext.
@@ -77,9 +77,9 @@ pub enum Piece {
     },
     /// Authenticated chunks (`types::chunks`).
     Authenticated {
-        /// How to open them.
-        seal: Seal,
-        /// Bytes of all that was sealed as one.
+        /// How to decrypt them.
+        nonce: KeyedNonce,
+        /// Bytes of all that was encrypted as one.
         len: u64,
         /// Which of its bytes are wanted.
         range: Range<u64>,

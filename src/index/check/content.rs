@@ -34,7 +34,7 @@ impl BlobCheck<'_> {
                 }
             }
         }
-        if content.seal().is_some() {
+        if content.nonce().is_some() {
             // Its CRC-64 is of the plain text, for which the key is needed, or is not kept. The
             // checksums of the frames held.
             self.report.encrypted_bytes += content.len();

@@ -5,9 +5,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::index::api::NewContent;
 use crate::types::ChunkFormat;
+use crate::types::KeyedNonce;
 use crate::types::Location;
 use crate::types::PAGE_BYTES;
-use crate::types::Seal;
 use crate::types::content_len;
 use crate::types::locations_len;
 
@@ -30,16 +30,16 @@ pub(crate) enum Content {
 /// Encrypted bytes, and what is needed beside the key to decrypt them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct EncryptedContent {
-    pub(crate) seal: Seal,
+    pub(crate) nonce: KeyedNonce,
     pub(crate) bytes: Ciphertext,
 }
 
-/// Authenticated chunks, and what is needed beside the key to open them. Each location but the last
+/// Authenticated chunks, and what is needed beside the key to decrypt them. Each location but the last
 /// holds whole chunks of full length.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct AuthenticatedContent {
     pub(crate) format: ChunkFormat,
-    pub(crate) seal: Seal,
+    pub(crate) nonce: KeyedNonce,
     pub(crate) bytes: Ciphertext,
 }
 
@@ -69,9 +69,9 @@ pub(crate) enum Lies {
     /// As they are.
     Plain,
     /// Encrypted in counter mode, byte for byte.
-    Encrypted(Seal),
+    Encrypted(KeyedNonce),
     /// In authenticated chunks.
-    Authenticated(Seal),
+    Authenticated(KeyedNonce),
 }
 
 impl Content {
@@ -88,16 +88,16 @@ impl Content {
     pub(crate) const fn lies(&self) -> Lies {
         match self {
             Self::Inline(_) | Self::Stored(_) | Self::Shared(_) => Lies::Plain,
-            Self::Encrypted(content) => Lies::Encrypted(content.seal),
-            Self::Authenticated(content) => Lies::Authenticated(content.seal),
+            Self::Encrypted(content) => Lies::Encrypted(content.nonce),
+            Self::Authenticated(content) => Lies::Authenticated(content.nonce),
         }
     }
 
     /// How to decrypt it, when it is encrypted.
-    pub(crate) const fn seal(&self) -> Option<Seal> {
+    pub(crate) const fn nonce(&self) -> Option<KeyedNonce> {
         match self.lies() {
             Lies::Plain => None,
-            Lies::Encrypted(seal) | Lies::Authenticated(seal) => Some(seal),
+            Lies::Encrypted(nonce) | Lies::Authenticated(nonce) => Some(nonce),
         }
     }
 
@@ -153,8 +153,8 @@ impl Content {
             (Some(Ciphertext::Shared(_)), _) => Ciphertext::Shared(one),
         };
         match self.lies() {
-            Lies::Encrypted(seal) => Self::encrypted(seal.after(at), bytes),
-            Lies::Authenticated(seal) => Self::authenticated(seal.part(number), bytes),
+            Lies::Encrypted(nonce) => Self::encrypted(nonce.after(at), bytes),
+            Lies::Authenticated(nonce) => Self::authenticated(nonce.part(number), bytes),
             Lies::Plain => self.clone(),
         }
     }
@@ -168,8 +168,8 @@ impl Content {
         let part = || Bytes::copy_from_slice(bytes.get(index(from)..index(to)).unwrap_or_default());
         match self.lies() {
             Lies::Plain => Some(Self::Inline(part())),
-            Lies::Encrypted(seal) if from.is_multiple_of(PAGE_BYTES) => {
-                Some(Self::encrypted(seal.after(from), Ciphertext::Inline(part())))
+            Lies::Encrypted(nonce) if from.is_multiple_of(PAGE_BYTES) => {
+                Some(Self::encrypted(nonce.after(from), Ciphertext::Inline(part())))
             }
             Lies::Encrypted(_) | Lies::Authenticated(_) => None,
         }
@@ -218,12 +218,12 @@ impl Content {
         }
     }
 
-    fn encrypted(seal: Seal, bytes: Ciphertext) -> Self {
-        Self::Encrypted(Box::new(EncryptedContent { seal, bytes }))
+    fn encrypted(nonce: KeyedNonce, bytes: Ciphertext) -> Self {
+        Self::Encrypted(Box::new(EncryptedContent { nonce, bytes }))
     }
 
-    fn authenticated(seal: Seal, bytes: Ciphertext) -> Self {
-        Self::Authenticated(Box::new(AuthenticatedContent { format: ChunkFormat, seal, bytes }))
+    fn authenticated(nonce: KeyedNonce, bytes: Ciphertext) -> Self {
+        Self::Authenticated(Box::new(AuthenticatedContent { format: ChunkFormat, nonce, bytes }))
     }
 }
 
@@ -256,8 +256,10 @@ impl From<&NewContent> for Content {
             NewContent::Inline(bytes) => Self::Inline(bytes.clone()),
             NewContent::Stored(locations) => Self::Stored(locations.clone()),
             NewContent::Shared(locations) => Self::Shared(locations.clone()),
-            NewContent::Encrypted(seal, bytes) => Self::encrypted(*seal, (&**bytes).into()),
-            NewContent::Authenticated(seal, bytes) => Self::authenticated(*seal, (&**bytes).into()),
+            NewContent::Encrypted(nonce, bytes) => Self::encrypted(*nonce, (&**bytes).into()),
+            NewContent::Authenticated(nonce, bytes) => {
+                Self::authenticated(*nonce, (&**bytes).into())
+            }
         }
     }
 }
@@ -269,10 +271,10 @@ impl From<&Content> for NewContent {
             Content::Stored(locations) => Self::Stored(locations.clone()),
             Content::Shared(locations) => Self::Shared(locations.clone()),
             Content::Encrypted(content) => {
-                Self::Encrypted(content.seal, Box::new((&content.bytes).into()))
+                Self::Encrypted(content.nonce, Box::new((&content.bytes).into()))
             }
             Content::Authenticated(content) => {
-                Self::Authenticated(content.seal, Box::new((&content.bytes).into()))
+                Self::Authenticated(content.nonce, Box::new((&content.bytes).into()))
             }
         }
     }

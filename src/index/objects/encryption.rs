@@ -32,7 +32,7 @@ pub(super) fn check_content(
     check(&EncryptionClaim::Given(claim.applied()), blob)
 }
 
-/// Refuses a plain digest for a blob under a customer-provided key: it is kept sealed under that
+/// Refuses a plain digest for a blob under a customer-provided key: it is kept encrypted under that
 /// key only, so the request must bring the key.
 pub(super) fn check_properties(
     properties: &BlobProperties,
@@ -50,7 +50,7 @@ pub(super) fn check_blocks(claim: &EncryptionClaim, entries: &[Entry]) -> Result
     let key = claim.applied().filter(|e| matches!(e, Encryption::Customer(_)));
     let claim = EncryptionClaim::Given(key);
     entries.iter().try_for_each(|entry| {
-        let under = entry.content.seal().map(|seal| Encryption::Customer(seal.key_sha256));
+        let under = entry.content.nonce().map(|nonce| Encryption::Customer(nonce.key_sha256));
         check(&claim, under.as_ref())
     })
 }

@@ -230,17 +230,17 @@ impl Held<'_> {
     fn piece(&self, content: &Content, before: u64, range: Range<u64>) -> Result<Piece, Error> {
         match content.lies() {
             Lies::Plain => Ok(self.cut(range)),
-            Lies::Encrypted(seal) => {
+            Lies::Encrypted(nonce) => {
                 let at = before.saturating_add(range.start);
-                Ok(Piece::Encrypted { seal, at, piece: Box::new(self.cut(range)) })
+                Ok(Piece::Encrypted { nonce, at, piece: Box::new(self.cut(range)) })
             }
             Lies::Authenticated(_) if !before.is_multiple_of(CHUNK_BYTES) => {
                 Err(Error::Corrupt("a location begins inside an authenticated chunk".to_owned()))
             }
-            Lies::Authenticated(seal) => {
+            Lies::Authenticated(nonce) => {
                 let piece = Box::new(self.cut(authenticated_range(&range, self.stored())));
                 let range = before.saturating_add(range.start)..before.saturating_add(range.end);
-                Ok(Piece::Authenticated { seal, len: content.len(), range, piece })
+                Ok(Piece::Authenticated { nonce, len: content.len(), range, piece })
             }
         }
     }

@@ -265,7 +265,7 @@ fn of_blobs() -> Vec<(Write, usize)> {
         guard: guard(),
         id: id(0),
         content: NewContent::Encrypted(
-            Seal { nonce: [0; 16], key_sha256: [0; 32] },
+            KeyedNonce { bytes: [0; 16], key_sha256: [0; 32] },
             Box::new(inline()),
         ),
         crc64,

@@ -8,10 +8,10 @@ use crate::index::objects::values::Content;
 use crate::index::rows::Family;
 use crate::types::*;
 
-const SEAL: Seal = Seal { nonce: [0x11; 16], key_sha256: [0x22; 32] };
+const NONCE: KeyedNonce = KeyedNonce { bytes: [0x11; 16], key_sha256: [0x22; 32] };
 
-fn sealed((content, _): (NewContent, Crc64)) -> (NewContent, Crc64) {
-    (NewContent::Authenticated(SEAL, Box::new(content)), Crc64::EMPTY)
+fn encrypted((content, _): (NewContent, Crc64)) -> (NewContent, Crc64) {
+    (NewContent::Authenticated(NONCE, Box::new(content)), Crc64::EMPTY)
 }
 
 fn key_claim() -> Guard {
@@ -24,8 +24,8 @@ fn read_with(p: &Partition, range: std::ops::Range<u64>) -> Result<Vec<Piece>, E
     p.blob(&ReadBlob { guard: key_claim(), range, ..read(&key("a")) }).map(|view| view.pieces)
 }
 
-fn piece(seal: Seal, len: u64, range: std::ops::Range<u64>, piece: Piece) -> Piece {
-    Piece::Authenticated { seal, len, range, piece: Box::new(piece) }
+fn piece(nonce: KeyedNonce, len: u64, range: std::ops::Range<u64>, piece: Piece) -> Piece {
+    Piece::Authenticated { nonce, len, range, piece: Box::new(piece) }
 }
 
 fn in_chunks(location: Location, chunks: std::ops::Range<u64>) -> Piece {
@@ -39,7 +39,7 @@ fn a_range_names_the_chunks_that_cover_it() {
     let len = 64 * CHUNK_BYTES + 2 * CHUNK_BYTES + 10;
     let locations =
         [location(1, 0, 1 << 20), location(2, 0, authenticated_len(2 * CHUNK_BYTES + 10))];
-    let mut new = put(&key("a"), sealed(stored(&locations)));
+    let mut new = put(&key("a"), encrypted(stored(&locations)));
     new.guard = key_claim();
     p.must(&Write::PutBlob(new));
     let view = p.blob(&ReadBlob { guard: key_claim(), ..read(&key("a")) }).unwrap();
@@ -48,28 +48,28 @@ fn a_range_names_the_chunks_that_cover_it() {
     assert_eq!(
         view.pieces,
         [
-            piece(SEAL, len, 0..second, in_chunks(locations[0], 0..64)),
-            piece(SEAL, len, second..len, in_chunks(locations[1], 0..3)),
+            piece(NONCE, len, 0..second, in_chunks(locations[0], 0..64)),
+            piece(NONCE, len, second..len, in_chunks(locations[1], 0..3)),
         ]
     );
-    let one = piece(SEAL, len, 5..6, in_chunks(locations[0], 0..1));
+    let one = piece(NONCE, len, 5..6, in_chunks(locations[0], 0..1));
     assert_eq!(read_with(&p, 5..6).unwrap(), [one]);
     let across = second - 1..second + CHUNK_BYTES + 1;
     assert_eq!(
         read_with(&p, across.clone()).unwrap(),
         [
-            piece(SEAL, len, across.start..second, in_chunks(locations[0], 63..64)),
-            piece(SEAL, len, second..across.end, in_chunks(locations[1], 0..2)),
+            piece(NONCE, len, across.start..second, in_chunks(locations[0], 63..64)),
+            piece(NONCE, len, second..across.end, in_chunks(locations[1], 0..2)),
         ]
     );
     p.must(&delete(&key("a")));
-    assert_eq!(p.garbage(), locations, "sealed bytes are freed like others");
+    assert_eq!(p.garbage(), locations, "encrypted bytes are freed like others");
 }
 
 #[test]
 fn a_location_that_begins_inside_a_chunk_is_damage() {
     let mut p = partition();
-    let mut new = put(&key("a"), sealed(stored(&[location(1, 0, 100), location(2, 0, 100)])));
+    let mut new = put(&key("a"), encrypted(stored(&[location(1, 0, 100), location(2, 0, 100)])));
     new.guard = key_claim();
     p.must(&Write::PutBlob(new));
     assert!(matches!(read_with(&p, 0..168), Err(Error::Corrupt(_))));
@@ -79,15 +79,15 @@ fn a_location_that_begins_inside_a_chunk_is_damage() {
 fn blocks_appends_and_snapshots_have_the_length_of_the_plain_text() {
     let mut p = partition();
     let bytes = vec![7; 116];
-    p.must(&stage(&key("a"), "x", sealed(inline(&bytes))));
-    p.must(&stage(&key("a"), "y", sealed(stored(&[location(1, 0, 1_016)]))));
+    p.must(&stage(&key("a"), "x", encrypted(inline(&bytes))));
+    p.must(&stage(&key("a"), "y", encrypted(stored(&[location(1, 0, 1_016)]))));
     let mut list = commit(&key("a"), &["x", "y", "x"]);
     list.guard = key_claim();
     p.must(&Write::CommitBlocks(list));
     let view = p.blob(&ReadBlob { guard: key_claim(), ..read(&key("a")) }).unwrap();
     assert_eq!((view.record.len, view.record.crc64), (1_200, Crc64::EMPTY));
-    let row = |range| piece(SEAL, 100, range, Piece::Inline(bytes.clone().into()));
-    let block = piece(SEAL, 1_000, 0..1_000, in_chunks(location(1, 0, 1_016), 0..1));
+    let row = |range| piece(NONCE, 100, range, Piece::Inline(bytes.clone().into()));
+    let block = piece(NONCE, 1_000, 0..1_000, in_chunks(location(1, 0, 1_016), 0..1));
     assert_eq!(view.pieces, [row(0..100), block, row(0..100)]);
     assert_eq!(read_with(&p, 1_150..1_160).unwrap(), [row(50..60)]);
 }
@@ -111,23 +111,23 @@ fn pages_written_over_keep_the_chunks_they_are_in() {
     let (window, part) = (128 * PAGE_BYTES, 72 * PAGE_BYTES);
     let locations =
         [location(1, 0, authenticated_len(window)), location(1, 90_000, authenticated_len(part))];
-    p.must(&write_pages(0..200, Some(sealed(stored(&locations)).0)));
+    p.must(&write_pages(0..200, Some(encrypted(stored(&locations)).0)));
     let bytes = vec![9; 4 * 512 + 16];
-    p.must(&write_pages(250..254, Some(sealed(inline(&bytes)).0)));
-    let wrong = write_pages(0..4, Some(sealed(inline(&bytes[16..])).0));
+    p.must(&write_pages(250..254, Some(encrypted(inline(&bytes)).0)));
+    let wrong = write_pages(0..4, Some(encrypted(inline(&bytes[16..])).0));
     assert!(matches!(p.write(&wrong), Err(Error::InvalidPages { .. })), "its length with tags");
     p.must(&write_pages(10..130, None));
     p.must(&write_pages(251..252, None));
     let row = |from: u64, to: u64| {
         let range = from * PAGE_BYTES..to * PAGE_BYTES;
-        piece(SEAL, 4 * PAGE_BYTES, range, Piece::Inline(bytes.clone().into()))
+        piece(NONCE, 4 * PAGE_BYTES, range, Piece::Inline(bytes.clone().into()))
     };
     assert_eq!(
         read_with(&p, 9 * PAGE_BYTES..253 * PAGE_BYTES).unwrap(),
         [
-            piece(SEAL, window, 9 * 512..10 * 512, in_chunks(locations[0], 0..1)),
+            piece(NONCE, window, 9 * 512..10 * 512, in_chunks(locations[0], 0..1)),
             Piece::Zeros(120 * PAGE_BYTES),
-            piece(SEAL.part(1), part, 2 * 512..part, in_chunks(locations[1], 0..3)),
+            piece(NONCE.part(1), part, 2 * 512..part, in_chunks(locations[1], 0..3)),
             Piece::Zeros(50 * PAGE_BYTES),
             row(0, 1),
             Piece::Zeros(PAGE_BYTES),
@@ -145,7 +145,7 @@ fn pages_written_over_keep_the_chunks_they_are_in() {
 #[test]
 fn a_plain_digest_of_a_blob_under_a_key_needs_the_key() {
     let mut p = partition();
-    let mut new = put(&key("a"), sealed(inline(&[0; 20])));
+    let mut new = put(&key("a"), encrypted(inline(&[0; 20])));
     new.guard = key_claim();
     p.must(&Write::PutBlob(new));
     let change = |content_md5: ContentMd5| {
@@ -169,8 +169,8 @@ fn sealed_content_has_the_documented_bytes() {
     };
     let (nonce, key) = ("11".repeat(16), "22".repeat(32));
     let begin = format!("010102010401{nonce}{key}");
-    assert_eq!(hex(sealed(inline(b"hi")).0), format!("{begin}00026869"));
-    assert_eq!(hex(sealed(stored(&[location(1, 2, 3)])).0), format!("{begin}010101020307"));
+    assert_eq!(hex(encrypted(inline(b"hi")).0), format!("{begin}00026869"));
+    assert_eq!(hex(encrypted(stored(&[location(1, 2, 3)])).0), format!("{begin}010101020307"));
     let row = format!("010102010402{nonce}{key}00026869");
     let row: Vec<u8> = (0..row.len())
         .step_by(2)

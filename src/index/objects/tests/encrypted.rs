@@ -9,10 +9,10 @@ use crate::index::objects::values::StagedBlock;
 use crate::index::rows::Family;
 use crate::types::*;
 
-const SEAL: Seal = Seal { nonce: [0x11; 16], key_sha256: [0x22; 32] };
+const NONCE: KeyedNonce = KeyedNonce { bytes: [0x11; 16], key_sha256: [0x22; 32] };
 
-fn sealed((content, crc64): (NewContent, Crc64)) -> (NewContent, Crc64) {
-    (NewContent::Encrypted(SEAL, Box::new(content)), crc64)
+fn under_key((content, crc64): (NewContent, Crc64)) -> (NewContent, Crc64) {
+    (NewContent::Encrypted(NONCE, Box::new(content)), crc64)
 }
 
 fn key_claim(n: u8) -> Guard {
@@ -29,14 +29,14 @@ fn fault(fault: EncryptionFault) -> Error {
 }
 
 fn encrypted(at: u64, piece: Piece) -> Piece {
-    Piece::Encrypted { seal: SEAL, at, piece: Box::new(piece) }
+    Piece::Encrypted { nonce: NONCE, at, piece: Box::new(piece) }
 }
 
 #[test]
 fn a_blob_under_a_key_is_read_with_that_key() {
     let mut p = partition();
     let locations = [location(1, 0, 10), location(2, 0, 20)];
-    let mut new = put(&key("a"), sealed(stored(&locations)));
+    let mut new = put(&key("a"), under_key(stored(&locations)));
     new.guard = key_claim(0x22);
     p.must(&Write::PutBlob(new));
     let with = |guard: Guard| ReadBlob { guard, ..read(&key("a")) };
@@ -58,7 +58,7 @@ fn a_blob_under_a_key_is_read_with_that_key() {
 #[test]
 fn metadata_of_a_blob_under_a_key_changes_with_the_key_and_the_blob_is_replaced_without() {
     let mut p = partition();
-    let mut new = put(&key("a"), sealed(inline(b"secret")));
+    let mut new = put(&key("a"), under_key(inline(b"secret")));
     new.guard = key_claim(0x22);
     p.must(&Write::PutBlob(new));
     let change = |guard: Guard| {
@@ -82,7 +82,7 @@ fn metadata_of_a_blob_under_a_key_changes_with_the_key_and_the_blob_is_replaced_
 #[test]
 fn a_block_list_takes_blocks_under_its_own_key_only() {
     let mut p = partition();
-    p.must(&stage(&key("a"), "x", sealed(inline(b"one"))));
+    p.must(&stage(&key("a"), "x", under_key(inline(b"one"))));
     p.must(&stage(&key("a"), "y", inline(b"two")));
     let mut commit_with = |ids: &[&str], guard: Guard| {
         let mut list = commit(&key("a"), ids);
@@ -116,20 +116,20 @@ fn a_scope_is_shown_and_needs_no_naming() {
 #[test]
 fn encrypted_content_has_the_documented_bytes() {
     let mut p = partition();
-    p.must(&stage(&key("a"), "x", sealed(inline(b"hi"))));
-    p.must(&stage(&key("a"), "y", sealed(stored(&[location(1, 2, 3)]))));
+    p.must(&stage(&key("a"), "x", under_key(inline(b"hi"))));
+    p.must(&stage(&key("a"), "y", under_key(stored(&[location(1, 2, 3)]))));
     let value = |id: &str| {
         let row = keys::staged_block(&RoutingKey::blob(&key("a")), &block_id(id));
         let value = p.memory.rows[&(Family::Staged, row.clone())].clone();
         let block: StagedBlock = values::decode(Family::Staged, &row, &value).unwrap();
         assert!(
-            matches!(block.content, Content::Encrypted(_)) && block.content.seal() == Some(SEAL)
+            matches!(block.content, Content::Encrypted(_)) && block.content.nonce() == Some(NONCE)
         );
         value.iter().map(|byte| format!("{byte:02x}")).collect::<String>()
     };
-    let seal = format!("03{}{}", "11".repeat(16), "22".repeat(32));
-    assert!(value("x").ends_with(&format!("{seal}00026869")), "{}", value("x"));
-    assert!(value("y").ends_with(&format!("{seal}010101020307")), "{}", value("y"));
+    let nonce = format!("03{}{}", "11".repeat(16), "22".repeat(32));
+    assert!(value("x").ends_with(&format!("{nonce}00026869")), "{}", value("x"));
+    assert!(value("y").ends_with(&format!("{nonce}010101020307")), "{}", value("y"));
 }
 
 fn pages_under(n: u8, range: std::ops::Range<u64>, content: Option<NewContent>) -> Write {
@@ -149,10 +149,10 @@ fn pages_written_over_keep_their_place_in_the_keystream() {
     (new.kind, new.guard) = (NewKind::Page { len: 300 * PAGE_BYTES, sequence: 0 }, key_claim(0x22));
     p.must(&Write::PutBlob(new));
     let locations = [location(1, 0, 128 * PAGE_BYTES), location(1, 70_000, 72 * PAGE_BYTES)];
-    let stored = sealed(stored(&locations)).0;
+    let stored = under_key(stored(&locations)).0;
     p.must(&pages_under(0x22, 0..200, Some(stored)));
     let bytes = vec![9; 4 * 512];
-    p.must(&pages_under(0x22, 250..254, Some(sealed(inline(&bytes)).0)));
+    p.must(&pages_under(0x22, 250..254, Some(under_key(inline(&bytes)).0)));
     let missing = fault(EncryptionFault::KeyMissing);
     assert_eq!(p.write(&pages_under(0, 3..4, None)).unwrap_err(), missing);
     assert_eq!(p.write(&pages_under(1, 3..4, None)).unwrap_err(), fault(EncryptionFault::Mismatch));
@@ -161,7 +161,7 @@ fn pages_written_over_keep_their_place_in_the_keystream() {
     let mut all = read(&key("a"));
     all.guard = key_claim(0x22);
     all.range = ByteRange::new(9 * PAGE_BYTES, Some(253 * PAGE_BYTES + 6));
-    let piece = |seal, at, piece| Piece::Encrypted { seal, at, piece: Box::new(piece) };
+    let piece = |nonce, at, piece| Piece::Encrypted { nonce, at, piece: Box::new(piece) };
     let part = |location, from: u64, to: u64| Piece::Stored {
         location,
         range: from * PAGE_BYTES..to * PAGE_BYTES,
@@ -170,25 +170,25 @@ fn pages_written_over_keep_their_place_in_the_keystream() {
     assert_eq!(
         p.blob(&all).unwrap().pieces,
         [
-            piece(SEAL, 9 * PAGE_BYTES, part(locations[0], 9, 10)),
+            piece(NONCE, 9 * PAGE_BYTES, part(locations[0], 9, 10)),
             Piece::Zeros(120 * PAGE_BYTES),
-            piece(SEAL.after(128 * PAGE_BYTES), 2 * PAGE_BYTES, part(locations[1], 2, 72)),
+            piece(NONCE.after(128 * PAGE_BYTES), 2 * PAGE_BYTES, part(locations[1], 2, 72)),
             Piece::Zeros(50 * PAGE_BYTES),
-            piece(SEAL, 0, row(512)),
+            piece(NONCE, 0, row(512)),
             Piece::Zeros(PAGE_BYTES),
-            piece(SEAL.after(2 * PAGE_BYTES), 0, row(512 + 7)),
+            piece(NONCE.after(2 * PAGE_BYTES), 0, row(512 + 7)),
         ]
     );
     // A reader may begin inside a block of the cipher.
     all.range = ByteRange::new(252 * PAGE_BYTES + 5, Some(252 * PAGE_BYTES + 6));
-    assert_eq!(p.blob(&all).unwrap().pieces, [piece(SEAL.after(2 * PAGE_BYTES), 5, row(2))]);
+    assert_eq!(p.blob(&all).unwrap().pieces, [piece(NONCE.after(2 * PAGE_BYTES), 5, row(2))]);
     p.must(&pages_under(0x22, 0..300, None));
     assert_eq!(p.garbage(), locations, "encrypted bytes are freed like others");
 }
 
 #[test]
 fn an_encrypted_span_is_written_as_specified() {
-    let content = Content::from(&sealed(stored(&[location(7, 512, 1024)])).0);
+    let content = Content::from(&under_key(stored(&[location(7, 512, 1024)])).0);
     let span = values::Span { len: 512, skip: 512, content: Some(content) };
     let row = values::encode(&span);
     let hex: String = row.iter().map(|byte| format!("{byte:02x}")).collect();

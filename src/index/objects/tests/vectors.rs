@@ -150,9 +150,9 @@ fn copied_and_encrypted(p: &mut Partition) {
         ..put(&key("es"), inline(b"e"))
     };
     p.must(&Write::PutBlob(scoped));
-    let sealed = Seal { nonce: [1; 16], key_sha256: [2; 32] };
+    let nonce = KeyedNonce { bytes: [1; 16], key_sha256: [2; 32] };
     let (content, crc64) = stored(&[location(7, 0, 8)]);
-    let content = NewContent::Encrypted(sealed, Box::new(content));
+    let content = NewContent::Encrypted(nonce, Box::new(content));
     let customer = PutBlob {
         guard: under(Encryption::Customer([2; 32])),
         ..put(&key("ec"), (content, crc64))

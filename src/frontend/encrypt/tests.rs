@@ -22,8 +22,8 @@ use crate::types::Md5;
 use crate::types::PAGE_WINDOW_BYTES;
 
 fn encrypted(at: u64, piece: Piece) -> Piece {
-    let seal = Seal { nonce: [1; 16], key_sha256: [2; 32] };
-    Piece::Encrypted { seal, at, piece: Box::new(piece) }
+    let nonce = KeyedNonce { bytes: [1; 16], key_sha256: [2; 32] };
+    Piece::Encrypted { nonce, at, piece: Box::new(piece) }
 }
 
 #[test]
@@ -44,24 +44,24 @@ fn key(first: char) -> CustomerKey {
         .unwrap()
 }
 
-fn opener(first: char) -> Opener {
+fn decrypting(first: char) -> Decrypting {
     let path = BlobPath {
         container: ContainerName::new("photos").unwrap(),
         blob: BlobName::new("a b").unwrap(),
         snapshot: None,
     };
     let account = AccountName::new("devstore").unwrap();
-    Opener::new(&key(first), (&account, &path), Counter::default())
+    Decrypting::new(&key(first), (&account, &path), Counter::default())
 }
 
-fn sealing(rig: &Rig) -> Sealing {
-    Sealing::new(&rig.env, Some(&key('A'))).unwrap()
+fn encrypting(rig: &Rig) -> Encrypting {
+    Encrypting::new(&rig.env, Some(&key('A'))).unwrap()
 }
 
-fn sealed(sealing: &Sealing, content: &[u8]) -> Vec<u8> {
-    let mut sealer = sealing.begin(content.len() as u64);
-    let mut chunks = sealer.push(content);
-    chunks.extend(sealer.finish());
+fn chunks(encrypting: &Encrypting, content: &[u8]) -> Vec<u8> {
+    let mut writer = encrypting.begin(content.len() as u64);
+    let mut chunks = writer.push(content);
+    chunks.extend(writer.finish());
     chunks.concat()
 }
 
@@ -71,19 +71,19 @@ fn location(stored: &Stored) -> Location {
     *location
 }
 
-/// Bytes `range` of sealed content of `len` bytes in one location.
-fn piece(seal: Seal, len: u64, location: Location, range: Range<u64>) -> Piece {
+/// Bytes `range` of encrypted content of `len` bytes in one location.
+fn piece(nonce: KeyedNonce, len: u64, location: Location, range: Range<u64>) -> Piece {
     let within = authenticated_range(&range, location.len);
     let piece = Box::new(Piece::Stored { location, range: within });
-    Piece::Authenticated { seal, len, range, piece }
+    Piece::Authenticated { nonce, len, range, piece }
 }
 
 /// Reads a piece in steps, as a response does.
 async fn read(rig: &Rig, mut piece: Piece, step: u64) -> Result<Vec<u8>, Fault> {
-    let (mut out, opener) = (Vec::new(), opener('A'));
+    let (mut out, decrypting) = (Vec::new(), decrypting('A'));
     loop {
         let (first, rest) = cut(piece, step);
-        let bytes = fetch(&*rig.node, Some(&opener), &first).await?.concat();
+        let bytes = fetch(&*rig.node, Some(&decrypting), &first).await?.concat();
         assert_eq!(bytes.len() as u64, length(&first));
         assert!(bytes.len() as u64 <= step.max(CHUNK_BYTES));
         out.extend(bytes);
@@ -93,17 +93,17 @@ async fn read(rig: &Rig, mut piece: Piece, step: u64) -> Result<Vec<u8>, Fault> 
 }
 
 #[tokio::test(start_paused = true)]
-async fn every_range_of_sealed_content_is_read_in_steps() {
+async fn every_range_of_encrypted_content_is_read_in_steps() {
     let rig = rig(64 << 20, WriteConfig::default()).await;
-    let (content, sealing) = (bytes(2_500_000, 3), sealing(&rig));
-    let stored = stream(&rig, &sealed(&sealing, &content).into(), 60_000).await;
+    let (content, encrypting) = (bytes(2_500_000, 3), encrypting(&rig));
+    let stored = stream(&rig, &chunks(&encrypting, &content).into(), 60_000).await;
     let (location, len) = (location(&stored), content.len() as u64);
     let (across, last) = (CHUNK_BYTES - 1..CHUNK_BYTES + 1, len - 1..len);
     for range in [0..len, 5..6, across, 1_040_000..2_200_001, last] {
         let index = |at: u64| usize::try_from(at).unwrap();
         let wanted = &content[index(range.start)..index(range.end)];
         for step in [16 << 10, 100_000, 1 << 20] {
-            let piece = piece(sealing.seal(), len, location, range.clone());
+            let piece = piece(encrypting.nonce(), len, location, range.clone());
             assert_eq!(read(&rig, piece, step).await.unwrap(), wanted, "{range:?} by {step}");
         }
     }
@@ -113,11 +113,11 @@ async fn every_range_of_sealed_content_is_read_in_steps() {
 #[tokio::test(start_paused = true)]
 async fn changed_content_with_right_checksums_is_not_served() {
     let rig = rig(64 << 20, WriteConfig::default()).await;
-    let (content, sealing) = (bytes(300_000, 3), sealing(&rig));
+    let (content, encrypting) = (bytes(300_000, 3), encrypting(&rig));
     let len = content.len() as u64;
-    let good = sealed(&sealing, &content);
+    let good = chunks(&encrypting, &content);
     let chunk = usize::try_from(AUTHENTICATED_CHUNK_BYTES).unwrap();
-    let other = sealed(&self::sealing(&rig), &content);
+    let other = chunks(&self::encrypting(&rig), &content);
     let mut flipped = good.clone();
     flipped[3 * chunk + 77] ^= 1;
     let mut swapped = good.clone();
@@ -125,7 +125,7 @@ async fn changed_content_with_right_checksums_is_not_served() {
     let moved = [&good[..3 * chunk], &other[3 * chunk..4 * chunk], &good[4 * chunk..]].concat();
     for (what, forged) in [("flipped", flipped), ("swapped", swapped), ("moved", moved)] {
         let stored = stream(&rig, &forged.into(), 60_000).await;
-        let at = |range| piece(sealing.seal(), len, location(&stored), range);
+        let at = |range| piece(encrypting.nonce(), len, location(&stored), range);
         let before = read(&rig, at(0..3 * CHUNK_BYTES), 1 << 20).await.unwrap();
         assert_eq!(before, content[..before.len()], "{what}: the chunks before");
         for range in [0..len, 3 * CHUNK_BYTES..3 * CHUNK_BYTES + 1] {
@@ -135,7 +135,7 @@ async fn changed_content_with_right_checksums_is_not_served() {
     }
     // Cut to whole chunks, with a row that says so.
     let stored = stream(&rig, &good[..4 * chunk].to_vec().into(), 60_000).await;
-    let cut = piece(sealing.seal(), 4 * CHUNK_BYTES, location(&stored), 0..10);
+    let cut = piece(encrypting.nonce(), 4 * CHUNK_BYTES, location(&stored), 0..10);
     let found = read(&rig, cut, 1 << 20).await;
     assert!(matches!(found, Err(Fault::NotAuthentic(_))), "truncated: {found:?}");
 }
@@ -143,11 +143,11 @@ async fn changed_content_with_right_checksums_is_not_served() {
 #[tokio::test(start_paused = true)]
 async fn content_that_is_not_authentic_is_counted_and_told_with_blob_and_request() {
     let rig = rig(64 << 20, WriteConfig::default()).await;
-    let (content, sealing, opener) = (bytes(40_000, 3), sealing(&rig), opener('A'));
-    let mut forged = sealed(&sealing, &content);
+    let (content, encrypting, decrypting) = (bytes(40_000, 3), encrypting(&rig), decrypting('A'));
+    let mut forged = chunks(&encrypting, &content);
     forged[20_000] ^= 1;
     let stored = stream(&rig, &forged.into(), 60_000).await;
-    let at = |range| piece(sealing.seal(), content.len() as u64, location(&stored), range);
+    let at = |range| piece(encrypting.nonce(), content.len() as u64, location(&stored), range);
     let log = CapturedLog::default();
     let _kept = log.begin();
     let request = tracing::error_span!("request", id = "17");
@@ -155,17 +155,18 @@ async fn content_that_is_not_authentic_is_counted_and_told_with_blob_and_request
         let extent = format!("extent {}", location(&stored).extent);
         let parts = ["ERROR", "request{id=\"17\"}", "devstore", "photos", "a b", &extent];
         assert_eq!(
-            (opener.not_authentic.get(), log.lines_with(&parts)),
+            (decrypting.not_authentic.get(), log.lines_with(&parts)),
             (count, usize::try_from(count).unwrap())
         );
     };
     for (count, range) in [(0, 0..10), (1, 0..40_000), (2, 17_000..17_001)] {
-        let read = fetch(&*rig.node, Some(&opener), &at(range)).instrument(request.clone()).await;
+        let read =
+            fetch(&*rig.node, Some(&decrypting), &at(range)).instrument(request.clone()).await;
         assert_eq!(matches!(read, Err(Fault::NotAuthentic(Some(_)))), count > 0, "{read:?}");
         told(count);
     }
     // A wrong key is the client's fault.
-    let other = self::opener('B');
+    let other = self::decrypting('B');
     let read = fetch(&*rig.node, Some(&other), &at(0..10)).await;
     assert!(matches!(read, Err(Fault::Locked)), "{read:?}");
     assert_eq!(other.not_authentic.get(), 0);
@@ -177,35 +178,35 @@ async fn an_md5_that_is_not_authentic_is_counted_and_told_with_blob_and_request(
     let content_md5 = ContentMd5::Plain(Md5::of(b"content"));
     let mut properties = BlobProperties { content_md5, ..BlobProperties::default() };
     let plain = properties.clone();
-    seal_md5(&rig.env, Some(&key('A')), &mut properties);
-    let mut opened = properties.clone();
-    let (good, bad, log) = (opener('A'), opener('B'), CapturedLog::default());
+    encrypt_md5(&rig.env, Some(&key('A')), &mut properties);
+    let mut decrypted = properties.clone();
+    let (good, bad, log) = (decrypting('A'), decrypting('B'), CapturedLog::default());
     let _kept = log.begin();
-    open_md5(Some(&good), &mut opened).unwrap();
-    assert_eq!((opened, good.not_authentic.get()), (plain, 0));
+    decrypt_md5(Some(&good), &mut decrypted).unwrap();
+    assert_eq!((decrypted, good.not_authentic.get()), (plain, 0));
     // Another key finds what it finds when the row was changed.
     let request = tracing::error_span!("request", id = "17");
-    let refused = request.in_scope(|| open_md5(Some(&bad), &mut properties)).unwrap_err();
+    let refused = request.in_scope(|| decrypt_md5(Some(&bad), &mut properties)).unwrap_err();
     assert_eq!(refused.code, ErrorCode::InternalError);
     let parts = ["ERROR", "request{id=\"17\"}", "devstore", "photos", "a b", "Content-MD5"];
     assert_eq!((bad.not_authentic.get(), log.lines_with(&parts)), (1, 1));
 }
 
 #[tokio::test(start_paused = true)]
-async fn parts_of_a_put_page_open_by_themselves() {
+async fn parts_of_a_put_page_are_decrypted_by_themselves() {
     let rig = rig(64 << 20, WriteConfig::default()).await;
-    let (content, sealing) = (bytes(200 * 512, 3), sealing(&rig));
+    let (content, encrypting) = (bytes(200 * 512, 3), encrypting(&rig));
     let start = PAGE_WINDOW_BYTES - 1_024;
-    let stored = rig.pool.store_pages_under(vec![content.clone()], start, Some(&sealing));
+    let stored = rig.pool.store_pages_under(vec![content.clone()], start, Some(&encrypting));
     let stored = stored.await.unwrap();
     let NewContent::Stored(locations) = stored.content() else { panic!("it is in extents") };
     let lens = [1_024, PAGE_WINDOW_BYTES, content.len() as u64 - PAGE_WINDOW_BYTES - 1_024];
     let mut at = 0;
     for (number, (location, len)) in (0u64..).zip(locations.iter().zip(lens)) {
-        let part = piece(sealing.seal().part(number), len, *location, 512..len);
+        let part = piece(encrypting.nonce().part(number), len, *location, 512..len);
         let end = at + usize::try_from(len).unwrap();
         assert_eq!(read(&rig, part, 1 << 20).await.unwrap(), content[at + 512..end]);
-        let wrong = piece(sealing.seal().part(number + 1), len, *location, 512..len);
+        let wrong = piece(encrypting.nonce().part(number + 1), len, *location, 512..len);
         let found = read(&rig, wrong, 1 << 20).await;
         assert!(matches!(found, Err(Fault::NotAuthentic(_))), "in another place: {found:?}");
         at = end;
@@ -216,20 +217,21 @@ async fn parts_of_a_put_page_open_by_themselves() {
 #[tokio::test(start_paused = true)]
 async fn content_of_earlier_releases_is_still_read() {
     let rig = rig(64 << 20, WriteConfig::default()).await;
-    let seal = key('A').seal([7; 16]);
-    let sealed = key('A').cipher(&seal).unwrap().apply(0, b"written before");
-    let inner = Box::new(Piece::Inline(sealed.slice(3..)));
-    let piece = Piece::Encrypted { seal, at: 3, piece: inner };
+    let nonce = key('A').keyed_nonce([7; 16]);
+    let encrypted = key('A').cipher(&nonce).unwrap().apply(0, b"written before");
+    let inner = Box::new(Piece::Inline(encrypted.slice(3..)));
+    let piece = Piece::Encrypted { nonce, at: 3, piece: inner };
     assert_eq!(read(&rig, piece, 1 << 20).await.unwrap(), b"tten before");
 }
 
 #[tokio::test(start_paused = true)]
-async fn another_key_opens_nothing() {
+async fn another_key_decrypts_nothing() {
     let rig = rig(64 << 20, WriteConfig::default()).await;
-    let sealing = sealing(&rig);
-    let inner = Box::new(Piece::Inline(sealed(&sealing, b"abc").into()));
-    let piece = Piece::Authenticated { seal: sealing.seal(), len: 3, range: 0..3, piece: inner };
-    for wrong in [None, Some(&opener('B'))] {
+    let encrypting = encrypting(&rig);
+    let inner = Box::new(Piece::Inline(chunks(&encrypting, b"abc").into()));
+    let piece =
+        Piece::Authenticated { nonce: encrypting.nonce(), len: 3, range: 0..3, piece: inner };
+    for wrong in [None, Some(&decrypting('B'))] {
         let found = fetch(&*rig.node, wrong, &piece).await;
         assert!(matches!(found, Err(Fault::Locked)), "{found:?}");
     }
@@ -237,20 +239,20 @@ async fn another_key_opens_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_digest_is_sealed_with_the_key_and_opened_with_it() {
+async fn a_digest_is_encrypted_and_decrypted_with_the_key() {
     let rig = rig(64 << 20, WriteConfig::default()).await;
     let md5 = Md5::of(b"x");
     let plain = BlobProperties { content_md5: Some(md5).into(), ..BlobProperties::default() };
-    let mut sealed = plain.clone();
-    seal_md5(&rig.env, None, &mut sealed);
-    assert_eq!(sealed, plain);
-    seal_md5(&rig.env, Some(&key('A')), &mut sealed);
-    assert_eq!(sealed.content_md5.plain(), None);
-    let mut other = sealed.clone();
+    let mut encrypted = plain.clone();
+    encrypt_md5(&rig.env, None, &mut encrypted);
+    assert_eq!(encrypted, plain);
+    encrypt_md5(&rig.env, Some(&key('A')), &mut encrypted);
+    assert_eq!(encrypted.content_md5.plain(), None);
+    let mut other = encrypted.clone();
     assert_eq!(
-        open_md5(Some(&opener('B')), &mut other).unwrap_err().code,
+        decrypt_md5(Some(&decrypting('B')), &mut other).unwrap_err().code,
         ErrorCode::InternalError
     );
-    open_md5(Some(&opener('A')), &mut sealed).unwrap();
-    assert_eq!(sealed, plain);
+    decrypt_md5(Some(&decrypting('A')), &mut encrypted).unwrap();
+    assert_eq!(encrypted, plain);
 }

@@ -1,5 +1,5 @@
-//! Content under customer-provided keys: sealed on its way in, opened and verified on its way out.
-//! The key lives as long as the request.
+//! Content under customer-provided keys: encrypted on the way in, decrypted and verified on the
+//! way out. The key lives as long as the request.
 
 use bytes::Bytes;
 use prometheus_client::metrics::counter::Counter;
@@ -18,87 +18,89 @@ use crate::types::ChunkWriter;
 use crate::types::ContentMd5;
 use crate::types::CustomerKey;
 use crate::types::ExtentId;
-use crate::types::Seal;
+use crate::types::KeyedNonce;
 use crate::types::authenticated_range;
 use crate::types::step_end;
 
-/// Seals what one request brings, under a nonce of its own.
+/// Encrypts what one request brings, under a nonce of its own.
 #[derive(Debug)]
-pub(crate) struct Sealing {
+pub(crate) struct Encrypting {
     key: CustomerKey,
-    seal: Seal,
+    nonce: KeyedNonce,
 }
 
-impl Sealing {
-    /// A seal with a fresh nonce; `None` without a key.
+impl Encrypting {
+    /// A fresh nonce; `None` without a key.
     pub(crate) fn new(env: &Env, key: Option<&CustomerKey>) -> Option<Self> {
         let key = key?.clone();
-        let seal = key.seal(nonce(env));
-        Some(Self { key, seal })
+        let nonce = key.keyed_nonce(random(env));
+        Some(Self { key, nonce })
     }
 
     /// What the row keeps.
-    pub(crate) const fn seal(&self) -> Seal {
-        self.seal
+    pub(crate) const fn nonce(&self) -> KeyedNonce {
+        self.nonce
     }
 
     /// Begins a content of `len` bytes.
     pub(crate) fn begin(&self, len: u64) -> ChunkWriter {
-        self.sealer(self.seal, len)
+        self.writer(self.nonce, len)
     }
 
-    /// Part `number` of a Put Page, sealed: each part is a content by itself, so that the index
+    /// Part `number` of a Put Page, encrypted: each part is a content by itself, so that the index
     /// can cut and drop it without the key.
     pub(crate) fn part(&self, number: u64, bytes: &Bytes) -> Vec<Bytes> {
-        let mut sealer = self.sealer(self.seal.part(number), bytes.len() as u64);
-        let mut sealed = sealer.push(bytes);
-        sealed.extend(sealer.finish());
-        sealed
+        let mut writer = self.writer(self.nonce.part(number), bytes.len() as u64);
+        let mut encrypted = writer.push(bytes);
+        encrypted.extend(writer.finish());
+        encrypted
     }
 
-    fn sealer(&self, seal: Seal, len: u64) -> ChunkWriter {
-        ChunkWriter::new(self.key.chunks(&seal, len).expect("the seal was made with this key"))
+    fn writer(&self, nonce: KeyedNonce, len: u64) -> ChunkWriter {
+        ChunkWriter::new(self.key.chunks(&nonce, len).expect("the nonce was made with this key"))
     }
 }
 
-fn nonce(env: &Env) -> [u8; 16] {
+fn random(env: &Env) -> [u8; 16] {
     let mut nonce = [0; 16];
     nonce[..8].copy_from_slice(&env.rand.next_u64().to_be_bytes());
     nonce[8..].copy_from_slice(&env.rand.next_u64().to_be_bytes());
     nonce
 }
 
-/// Seals the Content-MD5 of properties that a request with a key sets.
-pub(crate) fn seal_md5(env: &Env, key: Option<&CustomerKey>, properties: &mut BlobProperties) {
+/// Encrypts the Content-MD5 of properties that a request with a key sets.
+pub(crate) fn encrypt_md5(env: &Env, key: Option<&CustomerKey>, properties: &mut BlobProperties) {
     if let (Some(key), Some(md5)) = (key, properties.content_md5.plain()) {
-        properties.content_md5 = ContentMd5::Sealed(Box::new(key.seal_md5(md5, nonce(env))));
+        properties.content_md5 = ContentMd5::Encrypted(Box::new(key.encrypt_md5(md5, random(env))));
     }
 }
 
-/// Opens the Content-MD5 of a blob that is read with its key.
+/// Decrypts the Content-MD5 of a blob that is read with its key.
 ///
 /// # Errors
 /// `InternalError` when it was changed on disk.
-pub(crate) fn open_md5(
-    opener: Option<&Opener>,
+pub(crate) fn decrypt_md5(
+    decrypting: Option<&Decrypting>,
     properties: &mut BlobProperties,
 ) -> Result<(), Error> {
-    let (Some(opener), ContentMd5::Sealed(sealed)) = (opener, &properties.content_md5) else {
+    let (Some(decrypting), ContentMd5::Encrypted(encrypted)) =
+        (decrypting, &properties.content_md5)
+    else {
         return Ok(());
     };
-    let md5 = opener.key.open_md5(sealed);
+    let md5 = decrypting.key.decrypt_md5(encrypted);
     let md5 = md5.ok_or_else(|| {
-        opener.refuse(Fault::Md5NotAuthentic);
+        decrypting.refuse(Fault::Md5NotAuthentic);
         Error::from(ErrorCode::InternalError)
     })?;
     properties.content_md5 = ContentMd5::Plain(md5);
     Ok(())
 }
 
-/// Opens the content of one blob for a request that brings a key, and tells the operator of content
+/// Decrypts the content of one blob for a request that brings a key. Tells the operator of content
 /// that is not what was stored.
 #[derive(Clone, Debug)]
-pub(crate) struct Opener {
+pub(crate) struct Decrypting {
     key: CustomerKey,
     account: AccountName,
     container: String,
@@ -107,7 +109,7 @@ pub(crate) struct Opener {
     not_authentic: Counter,
 }
 
-impl Opener {
+impl Decrypting {
     /// For the blob of this path.
     pub(crate) fn new(
         key: &CustomerKey,
@@ -151,27 +153,27 @@ pub(crate) enum Fault {
 /// Reads a piece, decrypted and, but for content of earlier releases, verified.
 pub(crate) async fn fetch(
     capacity: &dyn Capacity,
-    opener: Option<&Opener>,
+    decrypting: Option<&Decrypting>,
     piece: &Piece,
 ) -> Result<Vec<Bytes>, Fault> {
     match piece {
-        Piece::Encrypted { seal, at, piece } => {
-            let cipher = opener.and_then(|opener| opener.key.cipher(seal));
+        Piece::Encrypted { nonce, at, piece } => {
+            let cipher = decrypting.and_then(|decrypting| decrypting.key.cipher(nonce));
             let mut cipher = cipher.ok_or(Fault::Locked)?;
             let mut at = *at;
-            let decrypt = |sealed: &Bytes| {
-                let plain = cipher.apply(at, sealed);
+            let decrypt = |encrypted: &Bytes| {
+                let plain = cipher.apply(at, encrypted);
                 at += plain.len() as u64;
                 plain
             };
             Ok(stored(capacity, piece).await?.iter().map(decrypt).collect())
         }
-        Piece::Authenticated { seal, len, range, piece } => {
-            let opener = opener.ok_or(Fault::Locked)?;
-            let cipher = opener.key.chunks(seal, *len).ok_or(Fault::Locked)?;
-            let sealed = stored(capacity, piece).await?;
-            let plain = cipher.open(range, &sealed);
-            Ok(vec![plain.ok_or_else(|| opener.refuse(Fault::NotAuthentic(piece.extent())))?])
+        Piece::Authenticated { nonce, len, range, piece } => {
+            let decrypting = decrypting.ok_or(Fault::Locked)?;
+            let cipher = decrypting.key.chunks(nonce, *len).ok_or(Fault::Locked)?;
+            let encrypted = stored(capacity, piece).await?;
+            let plain = cipher.decrypt(range, &encrypted);
+            Ok(vec![plain.ok_or_else(|| decrypting.refuse(Fault::NotAuthentic(piece.extent())))?])
         }
         Piece::Inline(_) | Piece::Stored { .. } | Piece::Zeros(_) => stored(capacity, piece).await,
     }
@@ -197,22 +199,22 @@ pub(crate) fn cut(piece: Piece, step: u64) -> (Piece, Option<Piece>) {
             let rest = (end < range.end).then(|| Piece::Stored { location, range: end..range.end });
             (Piece::Stored { location, range: range.start..end }, rest)
         }
-        Piece::Encrypted { seal, at, piece } => {
+        Piece::Encrypted { nonce, at, piece } => {
             let (first, rest) = cut(*piece, step);
             let past = at + length(&first);
-            let wrap = |at, piece| Piece::Encrypted { seal, at, piece: Box::new(piece) };
+            let wrap = |at, piece| Piece::Encrypted { nonce, at, piece: Box::new(piece) };
             (wrap(at, first), rest.map(|rest| wrap(past, rest)))
         }
-        Piece::Authenticated { seal, len, range, piece } => {
+        Piece::Authenticated { nonce, len, range, piece } => {
             let end = step_end(range.start, step).min(range.end);
             let wrap =
-                |range, piece| Piece::Authenticated { seal, len, range, piece: Box::new(piece) };
+                |range, piece| Piece::Authenticated { nonce, len, range, piece: Box::new(piece) };
             if end == range.end {
                 return (wrap(range, *piece), None);
             }
             let first = range.start..end;
-            let sealed = authenticated_range(&first, u64::MAX);
-            let (now, rest) = split(*piece, sealed.end - sealed.start);
+            let encrypted = authenticated_range(&first, u64::MAX);
+            let (now, rest) = split(*piece, encrypted.end - encrypted.start);
             (wrap(first, now), rest.map(|rest| wrap(end..range.end, rest)))
         }
         Piece::Zeros(len) => {
