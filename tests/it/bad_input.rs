@@ -61,6 +61,7 @@ fn raw(name: &str, bytes: impl Into<Vec<u8>>, status: u16) -> Case {
 struct Current<'a>(&'a str);
 
 impl Drop for Current<'_> {
+    #[expect(clippy::print_stdout, reason = "the test harness shows it with the panic")]
     fn drop(&mut self) {
         if std::thread::panicking() {
             println!("in the case {:?}", self.0);
