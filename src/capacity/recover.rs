@@ -1,5 +1,6 @@
-//! Recovery of one disk: replay the journal into the extents' files, then seal every extent that was open. Its writer
-//! is dead; what it acknowledged is in the file now, what it did not is cut off or harmless.
+//! Recovery of one disk: replay the journal into the extents' files, then seal every extent that
+//! was open. Its writer is dead; what it acknowledged is in the file now, what it did not is cut
+//! off or harmless.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -61,7 +62,8 @@ pub(crate) struct Recovery<'a> {
 
 /// An extent that had records in the journal.
 struct Replayed {
-    /// Closed when there are too many: each extent is read back from the device when the replay is done.
+    /// Closed when there are too many: each extent is read back from the device when the replay is
+    /// done.
     file: Option<Arc<dyn DiskFile>>,
     /// Sealed ones need nothing: sealing had synced all of it.
     sealed: bool,
@@ -69,7 +71,8 @@ struct Replayed {
     known_end: u64,
 }
 
-/// Makes a disk's journal: every byte written once, so that later syncs meet no file system journal.
+/// Makes a disk's journal: every byte written once, so that later syncs meet no file system
+/// journal.
 pub(crate) async fn make_journal(disk: &Arc<dyn Disk>, opening: &Opening) -> Result<(), DiskError> {
     const STEP: u64 = 1024 * 1024;
     let size = page_up(opening.config.journal_bytes.max(RING_MIN));
@@ -222,7 +225,8 @@ impl Recovery<'_> {
             let known_end = replayed.get(id).map_or(0, |r| r.known_end);
             async move { self.look(*id, known_end).await.map(|found| (*id, found)) }
         });
-        // Several at a time: thousands of logs may have been open, and syncs share the work of the file system.
+        // Several at a time: thousands of logs may have been open, and syncs share the work of the
+        // file system.
         let looked = stream::iter(looks).buffered(LOOKS).try_collect();
         let mut looked: BTreeMap<ExtentId, Option<Looked>> = looked.await?;
         for id in ids {
@@ -255,7 +259,8 @@ impl Recovery<'_> {
         Ok((extents, changes))
     }
 
-    /// Looks at an extent's first page; seals it if it was open. `None` when its creation was never finished.
+    /// Looks at an extent's first page; seals it if it was open. `None` when its creation was never
+    /// finished.
     async fn look(&self, id: ExtentId, known_end: u64) -> Result<Option<Looked>, OpenError> {
         let path = path_of(id);
         let file = self.disk.open(&path).await.map_err(|e| self.failed(e))?;
@@ -278,7 +283,8 @@ impl Recovery<'_> {
                 self.end_open(id, header.kind, slot, known_end, &file).await.map(Some)
             }
             (None, Some(slot)) if slot.sealed => {
-                // The slots say all that matters; make the header good again, as far as it is known.
+                // The slots say all that matters; make the header good again, as far as it is
+                // known.
                 let header = self.unknown_header(id);
                 let written = file.write_sync(0, vec![header.encode()]).await;
                 written.map_err(|e| self.failed(e))?;
@@ -321,8 +327,8 @@ impl Recovery<'_> {
         let mut walker = Walker::new(Body::plain(Arc::clone(file)), id);
         let mut reach = walker.follow(slot.len).await.map_err(|e| self.failed(e))?;
         while reach.end < known_end {
-            // The journal proves that bytes up to there were durable: this is damage, not a torn tail. Keep what
-            // follows; reads of the damaged frame fail.
+            // The journal proves that bytes up to there were durable: this is damage, not a torn
+            // tail. Keep what follows; reads of the damaged frame fail.
             tracing::error!(extent = %id, offset = reach.end, "acknowledged frames are damaged");
             let from = match walker.search(reach.end + 1..known_end).await {
                 Ok(found) => found.unwrap_or(known_end),
@@ -375,7 +381,8 @@ impl Recovery<'_> {
         Ok((Extent::new(id, kind, sealed), padding))
     }
 
-    /// An extent whose first page is damaged: its frames say themselves where they belong, so keep all that are good.
+    /// An extent whose first page is damaged: its frames say themselves where they belong, so keep
+    /// all that are good.
     async fn rescue(
         &self,
         id: ExtentId,

@@ -232,7 +232,8 @@ impl Store {
         self.folders.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reserves space up to logical `end`, so that what is acknowledged from the journal can always be applied.
+    /// Reserves space up to logical `end`, so that what is acknowledged from the journal can always
+    /// be applied.
     pub(crate) async fn reserve(&self, extent: &Arc<Extent>, end: u64) -> Result<(), Error> {
         let allocated = extent.state().allocated;
         if end <= allocated {
@@ -316,8 +317,8 @@ impl Store {
             .insert(extent.id, Arc::clone(extent));
     }
 
-    /// Up to `len` stored bytes at logical `offset`, from the tail or the file; fewer at the end of what is stored
-    /// together.
+    /// Up to `len` stored bytes at logical `offset`, from the tail or the file; fewer at the end of
+    /// what is stored together.
     pub(crate) async fn fetch(
         &self,
         extent: &Arc<Extent>,

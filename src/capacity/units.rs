@@ -2,7 +2,8 @@
 
 use bytes::Bytes;
 
-/// The unit of space on disk: holes, batches and large frames start and end on its multiples. Bytes.
+/// The unit of space on disk: holes, batches and large frames start and end on its multiples.
+/// Bytes.
 pub(crate) const PAGE: u64 = 4096;
 
 static ZEROS: [u8; 4096] = [0; 4096];
@@ -17,7 +18,8 @@ pub(crate) const fn page_down(n: u64) -> u64 {
     n / PAGE * PAGE
 }
 
-/// A length from disk or wire as an index; lengths are checked against limits far below this before.
+/// A length from disk or wire as an index; lengths are checked against limits far below this
+/// before.
 pub(crate) fn index(n: u64) -> usize {
     usize::try_from(n).expect("the program runs on 64-bit machines only")
 }

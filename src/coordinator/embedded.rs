@@ -1,8 +1,8 @@
 //! The coordinator of a single node, on one redb file (`embedded/file.rs`).
 //!
 //! One task writes; transactions that arrive while it commits share the next commit, which is
-//! durable before any of them is answered. After an I/O error, a full disk for one, the writer opens
-//! the file again, until it can; what is asked meanwhile is refused (`embedded/failure.rs`).
+//! durable before any of them is answered. After an I/O error, a full disk for one, the writer
+//! opens the file again, until it can; what is asked meanwhile is refused (`embedded/failure.rs`).
 
 use std::fmt;
 use std::path::Path;

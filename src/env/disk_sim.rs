@@ -6,8 +6,8 @@
 //! bits flip, power goes at any chosen operation. Small virtual delays let operations interleave.
 //!
 //! Main path: this file's handles -> `world.rs` (files, names, faults) -> `image.rs` (bytes of a
-//! file), `names.rs` (changes of names); `power.rs` decides what survives, `dice.rs` draws and keeps
-//! the trace.
+//! file), `names.rs` (changes of names); `power.rs` decides what survives, `dice.rs` draws and
+//! keeps the trace.
 //!
 //! It does not simulate a file system that corrupts itself, nor the lock of a data directory.
 

@@ -3,7 +3,7 @@
 //!
 //! | seam | the machine | simulation |
 //! |---|---|---|
-//! | [`Disk`] | `disk_os.rs` | `disk_sim.rs`: loses, tears, reorders and flips bytes, fails reads, writes and syncs |
+//! | [`Disk`] | `disk_os.rs` | `disk_sim.rs`: loses, tears, reorders, flips bytes; calls fail |
 //! | [`Clock`] | `clock.rs` | paused tokio time from a fixed origin |
 //! | [`Rand`] | `rand.rs` | a seeded generator |
 //! | [`Tasks`] | `tasks.rs`: counts panics, starts tasks again | the same, on one thread |

@@ -55,8 +55,8 @@ fn ip_of(text: &str) -> Option<IpAddr> {
     }
 }
 
-/// Whether no two sockets can listen on one port of both. `::` takes the addresses of both families;
-/// `0.0.0.0` those of its own.
+/// Whether no two sockets can listen on one port of both. `::` takes the addresses of both
+/// families; `0.0.0.0` those of its own.
 fn collide(one: IpAddr, other: IpAddr) -> bool {
     let takes = |all: IpAddr, one: IpAddr| match all {
         IpAddr::V4(all) => all.is_unspecified() && one.is_ipv4(),

@@ -75,8 +75,8 @@ pub struct Absent {
     pub without: bool,
 }
 
-/// The numbers that the disks of a start have in the store, in the order of its directories. `None`:
-/// the disk is no part of a store yet.
+/// The numbers that the disks of a start have in the store, in the order of its directories.
+/// `None`: the disk is no part of a store yet.
 pub type Numbers = [Option<usize>];
 
 /// Refuses directories that are not those of the store's disks: a missing one unless it is done

@@ -9,7 +9,8 @@
 //!    touched;
 //! 4. `storage.rs`: the disks are opened; `start.rs`: they are recovered, and the coordinator is
 //!    opened, as in the simulation too; `disks.rs` misses a forgotten disk and adds none unasked;
-//!    `master_key.rs`: the key ring of the store's secrets; `reseal.rs`: those of before are sealed;
+//!    `master_key.rs`: the key ring of the store's secrets; `reseal.rs`: those of before are
+//!    sealed;
 //! 5. `account_list.rs`: the accounts, as far as their rows can be read;
 //!    `tls.rs`: the certificate; `assembly.rs`: index, router, write pool, reclaim, as the
 //!    simulation has them too; `roles.rs`: the front end on top;

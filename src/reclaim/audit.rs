@@ -44,9 +44,9 @@ pub struct AuditReport {
 
 /// Holds the sealed data extents that no running write has bytes in against all rows, in ascending
 /// order, and frees the rest of them: from where the round is to its end. Each walk over the rows
-/// serves as many extents as memory allows. After each the cursor says how far the round is, so that
-/// a restart goes on there. What the cursor passed and was not freed, or was freed and forgotten in
-/// a crash, is met in the next round.
+/// serves as many extents as memory allows. After each the cursor says how far the round is, so
+/// that a restart goes on there. What the cursor passed and was not freed, or was freed and
+/// forgotten in a crash, is met in the next round.
 ///
 /// New extents have higher ids. The round ends behind the highest there was at its beginning, so
 /// it ends although they keep coming.
@@ -89,8 +89,8 @@ async fn save(reclaim: &Reclaim, cursor: Option<Cursor>) -> bool {
     }
 }
 
-/// One walk: audits extents of the round from the cursor on. Where the next one goes on, none at the
-/// end of the round.
+/// One walk: audits extents of the round from the cursor on. Where the next one goes on, none at
+/// the end of the round.
 ///
 /// The order is what makes it safe: first the list of extents, then the walk. A write that was
 /// running at the list is excluded with its extent; one that had ended had committed, so the walk

@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
-/// How eagerly space is given back. Changing a value never endangers data except where its line says so.
+/// How eagerly space is given back. Changing a value never endangers data except where its line
+/// says so.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReclaimConfig {
-    /// Pause between two passes while there is work. Default 1 s. One that walked over garbage for long is followed by a pause
-    /// nine times as long, so that looking for work takes a tenth of the time at most; but no longer than eight times
-    /// `interval_max`.
+    /// Pause between two passes while there is work. Default 1 s. One that walked over garbage for
+    /// long is followed by a pause nine times as long, so that looking for work takes a tenth of
+    /// the time at most; but no longer than eight times `interval_max`.
     pub interval: Duration,
     /// The pause grows to this, doubling, while there is none or after failures. Default 8 s.
     pub interval_max: Duration,
@@ -18,10 +19,11 @@ pub struct ReclaimConfig {
     pub garbage_rows: usize,
     /// Garbage rows freed in one pass of one partition. Default 6,400.
     pub garbage_rows_per_pass: usize,
-    /// An open extent with so many bytes of garbage, and an eighth of its length, is sealed so that it gives them back.
-    /// Default 8 MiB.
+    /// An open extent with so many bytes of garbage, and an eighth of its length, is sealed so that
+    /// it gives them back. Default 8 MiB.
     pub open_waste_min: u64,
-    /// Staged blocks live this long after the last Put Block to their blob. Default 7 days, as the service has it.
+    /// Staged blocks live this long after the last Put Block to their blob. Default 7 days, as the
+    /// service has it.
     pub staged_life: Duration,
     /// How often to look for expired ones. Default 1 hour.
     pub expire_every: Duration,
@@ -29,7 +31,8 @@ pub struct ReclaimConfig {
     pub blobs_per_write: usize,
     /// Such writes in one pass. Default 64.
     pub writes_per_pass: usize,
-    /// How often to look for deleted containers; while one is being purged, every pass does. Default 10 s.
+    /// How often to look for deleted containers; while one is being purged, every pass does.
+    /// Default 10 s.
     pub purge_every: Duration,
     /// A deleted container is purged once more when this has passed and all requests that may have
     /// found it have ended. Default 10 s.
@@ -43,7 +46,8 @@ pub struct ReclaimConfig {
     pub audit_blobs: usize,
     /// Pause between such reads: an audit is never urgent. Default 2 ms.
     pub audit_pause: Duration,
-    /// Pause while an audit waits for reads and copies that began before it had walked all rows. Default 100 ms.
+    /// Pause while an audit waits for reads and copies that began before it had walked all rows.
+    /// Default 100 ms.
     pub audit_wait: Duration,
     /// How long an audit waits for their look-ups; then it gives up and frees nothing more. Default
     /// 1 hour.
@@ -62,8 +66,8 @@ pub struct ReclaimConfig {
     /// Pause before such an audit, and least time between audits. A whole round also begins so soon
     /// after the end of one that had been cut off. Default 1 minute.
     pub audit_soon: Duration,
-    /// Ranges of live bytes held in memory, 16 bytes each, and extents taken in one walk: more makes
-    /// further walks. Default 4 million.
+    /// Ranges of live bytes held in memory, 16 bytes each, and extents taken in one walk: more
+    /// makes further walks. Default 4 million.
     pub audit_ranges_max: usize,
 }
 

@@ -56,8 +56,8 @@ impl Cursor {
         is_valid.then_some(Self { next: Place { extent, offset }, last })
     }
 
-    /// The cursor of a round that has begun. A malformed one is removed: to begin at the first extent
-    /// costs time, and no audit at all would cost space.
+    /// The cursor of a round that has begun. A malformed one is removed: to begin at the first
+    /// extent costs time, and no audit at all would cost space.
     ///
     /// # Errors
     /// As the coordinator.

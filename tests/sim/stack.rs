@@ -1,6 +1,6 @@
-//! A node without its listeners, started as `serve` starts one: disks, coordinator, capacity, index,
-//! write pool, router and reclaim, with small limits so that logs roll, memtables flush and runs
-//! merge within a history.
+//! A node without its listeners, started as `serve` starts one: disks, coordinator, capacity,
+//! index, write pool, router and reclaim, with small limits so that logs roll, memtables flush and
+//! runs merge within a history.
 
 use std::sync::Arc;
 use std::time::Duration;

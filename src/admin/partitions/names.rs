@@ -5,9 +5,9 @@
 //! | nothing | before everything |
 //! | `$accounts/NAME` | an account's row |
 //! | `ACCOUNT` | before an account's containers and blobs |
-//! | `ACCOUNT/$containers/NAME` | among an account's containers; shown only, no border may be there |
+//! | `ACCOUNT/$containers/NAME` | among an account's containers; only shown, never a border |
 //! | `ACCOUNT/CONTAINER/NAME` | a blob, or before all that start so |
-//! | `ACCOUNT/$tags/...` | an entry of the tag index; shown only |
+//! | `ACCOUNT/$tags/...` | an entry of the tag index; only shown |
 //!
 //! `#` and a number stand for an account or container without a name here.
 

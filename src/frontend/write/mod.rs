@@ -3,8 +3,10 @@
 //! | body | where | syncs |
 //! |---|---|---|
 //! | up to 4 KiB, blocks up to 512 bytes | in the index row | the row's |
-//! | up to 1 MiB | `shared.rs`: appended together with other requests' bodies | one shared with them |
-//! | larger | `stream.rs`: 1 MiB frames, deferred, into an extent of its own while there are enough | one at the end |
+//! | up to 1 MiB | `shared.rs`: one append with other requests' bodies | one shared with them |
+//! | larger | `stream.rs`: deferred frames of 1 MiB | one at the end |
+//!
+//! A larger body has an extent of its own while there are enough of them.
 //!
 //! After any trouble an extent is sealed and a new one begun (seal and roll); bytes of failed
 //! requests are freed.

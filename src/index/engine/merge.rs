@@ -108,7 +108,8 @@ impl Merge {
         }
     }
 
-    /// The rows among `keys` of runs of one family, newest first. They do not go through the cache: they are read once.
+    /// The rows among `keys` of runs of one family, newest first. They do not go through the cache:
+    /// they are read once.
     pub(crate) fn of_runs(runs: &[Arc<Run>], family: Family, keys: &PartitionKeys) -> Self {
         let from = keys.range().low().as_bytes();
         let sources = runs.iter().map(|run| Source::at(Input::Run(Arc::clone(run)), from.clone()));

@@ -103,7 +103,8 @@ impl<'a> Replay<'a> {
         self.sequence
     }
 
-    /// Applies one record; false at the end. A log that is still written to may be asked again later.
+    /// Applies one record; false at the end. A log that is still written to may be asked again
+    /// later.
     ///
     /// # Errors
     /// [`Error::Corrupt`], [`Error::Unavailable`].
@@ -146,7 +147,8 @@ impl<'a> Replay<'a> {
         }
     }
 
-    /// Inserts what is new. Commits seen before, or in runs, change nothing (I14); a gap would be lost commits.
+    /// Inserts what is new. Commits seen before, or in runs, change nothing (I14); a gap would be
+    /// lost commits.
     fn apply(&mut self, extent: ExtentId, batch: &Batch, tables: &Tables) -> Result<(), Error> {
         self.time = self.time.max(batch.time);
         if let Some(highest) = self.highest.last_mut() {

@@ -20,9 +20,9 @@ const PAGE: usize = 1_000;
 const TABLE_KEYS_MAX: usize = 8_192;
 
 impl Partition {
-    /// Keys of main rows inside `range`, ascending, each with about how many rows lie from it to the next. Memtables and the
-    /// indexes of runs tell. Where these do not tell `fewest` places apart, single rows are read, if there are at most
-    /// `rows_max`.
+    /// Keys of main rows inside `range`, ascending, each with about how many rows lie from it to
+    /// the next. Memtables and the indexes of runs tell. Where these do not tell `fewest` places
+    /// apart, single rows are read, if there are at most `rows_max`.
     ///
     /// # Errors
     /// [`Error::Corrupt`], [`Error::Unavailable`].

@@ -27,7 +27,8 @@ const VERSIONS_MAX: usize = 256;
 pub(crate) struct Budget {
     used: AtomicUsize,
     freed: Notify,
-    /// Since when somebody waits for room, nanoseconds of monotonic time and one; 0 when nobody does since the last was freed.
+    /// Since when somebody waits for room, nanoseconds of monotonic time and one; 0 when nobody
+    /// does since the last was freed.
     full_since: AtomicU64,
     waiting: AtomicUsize,
 }

@@ -1,4 +1,5 @@
-//! Every decoder of the engine on bytes from anywhere: the entry of the fuzz target, and a list of what must never panic.
+//! Every decoder of the engine on bytes from anywhere: the entry of the fuzz target, and a list of
+//! what must never panic.
 
 use bytes::Bytes;
 

@@ -25,8 +25,8 @@ use crate::types::PartitionId;
 /// How long one partition may take to stand still alone, while all others go on.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// How long partitions stand still at most in the first try; twice as long in each later one. All
-/// must have stopped within half of it. The bound also ends a wait for a merge that has stopped some
-/// partitions and waits for others.
+/// must have stopped within half of it. The bound also ends a wait for a merge that has stopped
+/// some partitions and waits for others.
 const PAUSE_FIRST: Duration = Duration::from_secs(1);
 /// The longest.
 const PAUSE_MAX: Duration = Duration::from_secs(4);
@@ -34,8 +34,8 @@ const PAUSE_MAX: Duration = Duration::from_secs(4);
 const AGAIN_FIRST: Duration = Duration::from_secs(1);
 /// The longest.
 const AGAIN_MAX: Duration = Duration::from_secs(16);
-/// When a cut has taken as long as this it is not tried again. On a busy machine or a slow disk many
-/// tries may fail.
+/// When a cut has taken as long as this it is not tried again. On a busy machine or a slow disk
+/// many tries may fail.
 const GIVE_UP: Duration = Duration::from_secs(300);
 
 /// All partitions as of one instant.

@@ -20,8 +20,8 @@ use crate::types::PartitionId;
 /// How often to look without being rung, and to try again after a failure.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// Starts the three tasks. A compaction may be long, and chores may wait for the coordinator and for
-/// disks; neither must hold up flushes.
+/// Starts the three tasks. A compaction may be long, and chores may wait for the coordinator and
+/// for disks; neither must hold up flushes.
 pub(super) fn start(
     shared: &Arc<Shared>,
     partitions: &Arc<Opened>,

@@ -172,7 +172,8 @@ pub(super) async fn update(
     }
     let mut blob = load(view, &key).await?.ok_or(Error::BlobNotFound)?;
     blob.record.lease = guard::change(&update.guard, &blob.record, now)?;
-    // The archive keeps content, properties and metadata from change, not the tags a blob is found by.
+    // The archive keeps content, properties and metadata from change, not the tags a blob is found
+    // by.
     if !matches!(update.change, BlobChange::Tags(_)) {
         guard::not_archived(&blob.record, now)?;
     }

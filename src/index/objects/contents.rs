@@ -34,8 +34,8 @@ pub(crate) struct EncryptedContent {
     pub(crate) bytes: Ciphertext,
 }
 
-/// Authenticated chunks, and what is needed beside the key to decrypt them. Each location but the last
-/// holds whole chunks of full length.
+/// Authenticated chunks, and what is needed beside the key to decrypt them. Each location but the
+/// last holds whole chunks of full length.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct AuthenticatedContent {
     pub(crate) format: ChunkFormat,

@@ -3,7 +3,7 @@
 //!
 //! | part | fields, little endian |
 //! |---|---|
-//! | header | version u8 = 1, length of the message u64, flags u16 (1: checksums), number of segments u16, at least 1 |
+//! | header | version u8 = 1, length u64, flags u16 (1: checksums), segments u16, 1 or more |
 //! | segment | number u16 from 1, length u64, its bytes, CRC-64 of them u64 (with the flag) |
 //! | trailer | CRC-64 of all content u64 (with the flag) |
 //!

@@ -42,8 +42,8 @@ pub(crate) struct HandedOff {
 pub(crate) enum NotMoved {
     /// Its log moved on while it was read; nothing has happened.
     Busy,
-    /// It could not be read. Nothing has happened. Perhaps a compaction was installed meanwhile, and
-    /// a run that the manifest read before named is gone.
+    /// It could not be read. Nothing has happened. Perhaps a compaction was installed meanwhile,
+    /// and a run that the manifest read before named is gone.
     Unread(String),
     /// The new host owns it and must open it anew: what failed was after the change. No write was
     /// made durable since then, in monotonic time.

@@ -1,15 +1,16 @@
 //! Changes of the partition map, carried out by the owner of what changes.
 //!
-//! 1. `hold.rs`: a partition's committer stands still between two batches; its holder sees all that is durable.
+//! 1. `hold.rs`: a partition's committer stands still between two batches; its holder sees all that
+//!    is durable.
 //! 2. `split.rs`: one partition becomes several, by metadata alone.
 //! 3. `merge.rs`: neighbours become one; what little is not yet in runs is copied.
 //! 4. `handoff.rs`: a partition goes to another host, which has read all of it before.
 //! 5. `way.rs`: a compaction that is in the way is given up.
 //! 6. `descriptors.rs`: the one transaction that makes a split or merge true (I5, I8).
 //!
-//! Invariants: nothing of the old partitions changes before the transaction, so that every failure before it leaves
-//! them serving; after one of unknown outcome they take no write until they are opened again; after it only the new ones
-//! serve.
+//! Invariants: nothing of the old partitions changes before the transaction, so that every failure
+//! before it leaves them serving; after one of unknown outcome they take no write until they are
+//! opened again; after it only the new ones serve.
 //!
 //! Not here: when to change what (`load/`), and who is told (`host/`).
 

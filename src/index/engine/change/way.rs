@@ -1,4 +1,5 @@
-//! Who changes the map does not wait for a compaction, which may take minutes: it gives way, and begins anew later.
+//! Who changes the map does not wait for a compaction, which may take minutes: it gives way, and
+//! begins anew later.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 

@@ -17,9 +17,9 @@ use crate::types::PartitionId;
 const TRIES: usize = 8;
 
 /// Takes a partition off the list of an extent's sharers, and removes the extent if nobody else is
-/// on it. Where a disk takes no writes, that is left to the next opening. Done twice, or by an owner
-/// that lost the partition meanwhile, it changes nothing more. False while a reader of this process
-/// holds the removal back: then it is to be done again.
+/// on it. Where a disk takes no writes, that is left to the next opening. Done twice, or by an
+/// owner that lost the partition meanwhile, it changes nothing more. False while a reader of this
+/// process holds the removal back: then it is to be done again.
 ///
 /// # Errors
 /// To be tried again.

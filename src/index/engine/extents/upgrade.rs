@@ -19,8 +19,8 @@ const AT_ONCE: usize = 64;
 
 /// Records what the partitions of an older store use, before any of them is opened. A partition is
 /// of an older store if its record lacks an extent of its log, or if it has a log and no record: an
-/// older release served it last, and gave it a new log with its first write. Cut short, this is done
-/// again at the next start: nothing changes before all is recorded.
+/// older release served it last, and gave it a new log with its first write. Cut short, this is
+/// done again at the next start: nothing changes before all is recorded.
 ///
 /// A log or run that nobody names is left to the first of them, which removes it. A partition that
 /// cannot be read may use anything: it shares all extents until it is repaired. What it has on a

@@ -1,4 +1,5 @@
-//! The manifest: everything durable about a partition that is not in the log's rows. Layout: `api-spec/log-record.md`.
+//! The manifest: everything durable about a partition that is not in the log's rows. Layout:
+//! `api-spec/log-record.md`.
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
@@ -11,7 +12,8 @@ use crate::types::PartitionId;
 use crate::types::Sequence;
 use crate::types::Timestamp;
 
-/// Where the log's previous extent ends: whatever lies behind was never acknowledged and is not replayed.
+/// Where the log's previous extent ends: whatever lies behind was never acknowledged and is not
+/// replayed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Link {
     /// The extent before this one.

@@ -24,8 +24,8 @@ pub(crate) struct LogReader<'a> {
     capacity: &'a dyn Capacity,
     extent: ExtentId,
     offset: u64,
-    /// Where the extent validly ends, if the next one says so; then an incomplete record before it is damage, not a
-    /// torn tail.
+    /// Where the extent validly ends, if the next one says so; then an incomplete record before it
+    /// is damage, not a torn tail.
     end: Option<u64>,
 }
 
@@ -40,8 +40,8 @@ impl<'a> LogReader<'a> {
         self.offset
     }
 
-    /// The next record; `None` at the end. A record whose last frames are missing at the end of the extent was never
-    /// acknowledged: a torn tail, cut.
+    /// The next record; `None` at the end. A record whose last frames are missing at the end of the
+    /// extent was never acknowledged: a torn tail, cut.
     ///
     /// # Errors
     /// [`Error::Corrupt`] for anything else that is not a whole record, [`Error::Unavailable`].

@@ -180,7 +180,8 @@ impl Batch {
         self.first.plus(u64::from(self.commits) - 1)
     }
 
-    /// Decodes its rows commit by commit; `None` when they are malformed. Keys and values share the record's memory.
+    /// Decodes its rows commit by commit; `None` when they are malformed. Keys and values share the
+    /// record's memory.
     pub(crate) fn rows(&self) -> Option<Vec<RowBatch>> {
         let mut rest = self.rows.as_ref();
         let mut commits = Vec::new();

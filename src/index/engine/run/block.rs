@@ -7,7 +7,8 @@ use crate::index::engine::table::Item;
 
 /// Every so many rows a key is whole, so that a search can start there.
 const RESTART_INTERVAL: usize = 16;
-/// Unpacked bytes beyond which a block is damaged: the rows of the longest block list are far below.
+/// Unpacked bytes beyond which a block is damaged: the rows of the longest block list are far
+/// below.
 const UNPACKED_MAX: usize = 1 << 30;
 const RAW: u8 = 0;
 const LZ4: u8 = 1;
@@ -88,7 +89,8 @@ impl Block {
         let mut rest = stored.as_ref();
         let kind = codec::take_u8(&mut rest)?;
         let len = usize::try_from(codec::take_u32(&mut rest)?).ok()?;
-        // LZ4 shrinks at most 255 times: a damaged length cannot demand much more memory than the block has.
+        // LZ4 shrinks at most 255 times: a damaged length cannot demand much more memory than the
+        // block has.
         let plausible = len <= UNPACKED_MAX && len / 256 <= rest.len();
         let unpacked: Bytes = match kind {
             RAW => stored.slice_ref(rest),
@@ -124,7 +126,8 @@ impl Block {
         Some(iter)
     }
 
-    /// The row of `key`: outer `None` when the block is malformed, then whether it is there, then value or tombstone.
+    /// The row of `key`: outer `None` when the block is malformed, then whether it is there, then
+    /// value or tombstone.
     pub(crate) fn get(&self, key: &[u8]) -> Option<Option<Option<Bytes>>> {
         let iter = self.iter_from(key)?;
         Some(iter.row.filter(|_| iter.key.as_slice() == key))

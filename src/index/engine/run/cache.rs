@@ -1,4 +1,5 @@
-//! The block cache of a host: one for all partitions, bounded by bytes. The only file that names `quick_cache`.
+//! The block cache of a host: one for all partitions, bounded by bytes. The only file that names
+//! `quick_cache`.
 
 use std::fmt;
 use std::future::Future;
@@ -16,8 +17,8 @@ use crate::types::ExtentId;
 /// What an entry costs beyond its bytes.
 const ENTRY_OVERHEAD: usize = 128;
 
-/// Without a random key: what is evicted, and so what is read again, is the same in every run of a simulation. Keys are
-/// numbers of our own, so nobody can choose ones that collide.
+/// Without a random key: what is evicted, and so what is read again, is the same in every run of a
+/// simulation. Keys are numbers of our own, so nobody can choose ones that collide.
 type FixedHash = BuildHasherDefault<DefaultHasher>;
 
 #[derive(Clone, Debug)]
@@ -53,9 +54,10 @@ impl BlockCache {
         }
     }
 
-    /// The block, loaded once however many ask for it at a time; when the one that loads it leaves or fails, the next does.
-    /// This is what lookups of a hot key share (ADR 0020). Nobody can be given something too old: a block of an extent
-    /// never changes, and which blocks a lookup reads follows from a snapshot it took for itself.
+    /// The block, loaded once however many ask for it at a time; when the one that loads it leaves
+    /// or fails, the next does. This is what lookups of a hot key share (ADR 0020). Nobody can be
+    /// given something too old: a block of an extent never changes, and which blocks a lookup reads
+    /// follows from a snapshot it took for itself.
     pub(crate) async fn get(
         &self,
         key: (ExtentId, u64),

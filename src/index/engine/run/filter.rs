@@ -66,7 +66,8 @@ fn probes(key: &[u8], len: usize) -> impl Iterator<Item = (usize, u8)> {
     })
 }
 
-/// FNV-1a, then the finalizer of SplitMix64 so that every bit depends on every byte. Part of the layout.
+/// FNV-1a, then the finalizer of SplitMix64 so that every bit depends on every byte. Part of the
+/// layout.
 fn hash(key: &[u8]) -> u64 {
     let mut hash = 0xCBF2_9CE4_8422_2325u64;
     for byte in key {

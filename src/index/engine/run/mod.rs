@@ -1,6 +1,7 @@
 //! Sorted runs: immutable files of rows, one extent each. Layout: `api-spec/run.md`.
 //!
-//! 1. `block.rs`: rows with shared prefixes, compressed; `filter.rs`: which keys are surely absent; `footer.rs`.
+//! 1. `block.rs`: rows with shared prefixes, compressed; `filter.rs`: which keys are surely absent;
+//!    `footer.rs`.
 //! 2. `writer.rs`: a stream of rows in key order becomes an extent.
 //! 3. `reader.rs`: a run opened: index and filter in memory, blocks through `cache.rs`.
 

@@ -196,7 +196,8 @@ fn noise(seed: u64) -> Bytes {
     words.collect()
 }
 
-/// Found by splits of ten million rows: the log's syncs waited for a compaction that had all of its run to write at once.
+/// Found by splits of ten million rows: the log's syncs waited for a compaction that had all of its
+/// run to write at once.
 #[tokio::test]
 async fn long_runs_are_made_durable_as_they_are_written() {
     let capacity = Arc::new(MemoryCapacity::default());

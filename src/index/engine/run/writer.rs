@@ -19,13 +19,15 @@ use crate::types::Stripe;
 
 /// A block is closed once it has so many bytes, unpacked.
 const BLOCK_BYTES: usize = 16 * 1024;
-/// Blocks are appended together once there are so many bytes: between two appends requests have the thread.
+/// Blocks are appended together once there are so many bytes: between two appends requests have the
+/// thread.
 const APPEND_BYTES: usize = 256 << 10;
-/// Bytes are made durable once there are so many, not all at the end: a disk that has hundreds of megabytes to write at
-/// once lets the log's syncs wait.
+/// Bytes are made durable once there are so many, not all at the end: a disk that has hundreds of
+/// megabytes to write at once lets the log's syncs wait.
 const FLUSH_BYTES: u64 = 8 << 20;
 
-/// Streams rows into an extent: one append's blocks, the index and the filter are all it holds in memory.
+/// Streams rows into an extent: one append's blocks, the index and the filter are all it holds in
+/// memory.
 #[derive(Debug)]
 pub(crate) struct RunWriter {
     capacity: Arc<dyn Capacity>,
@@ -50,7 +52,8 @@ pub(crate) struct RunWriter {
 }
 
 impl RunWriter {
-    /// Starts a run of at most `rows_max` rows, all of `stripe` if there is one, in an extent just created.
+    /// Starts a run of at most `rows_max` rows, all of `stripe` if there is one, in an extent just
+    /// created.
     pub(crate) fn new(
         capacity: Arc<dyn Capacity>,
         extent: (ExtentId, Epoch),
@@ -102,8 +105,8 @@ impl RunWriter {
         if self.waiting_bytes >= APPEND_BYTES { self.append_waiting().await } else { Ok(()) }
     }
 
-    /// Writes what is left, makes the run durable and seals it. `None` when there were no rows: the extent is then to
-    /// be removed.
+    /// Writes what is left, makes the run durable and seals it. `None` when there were no rows: the
+    /// extent is then to be removed.
     ///
     /// # Errors
     /// As [`Self::push`].

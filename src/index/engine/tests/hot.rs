@@ -1,5 +1,5 @@
-//! One hot key: many lookups of it at once. What they share is the reading of a block, which never changes; each looks at the
-//! rows of its own instant.
+//! One hot key: many lookups of it at once. What they share is the reading of a block, which never
+//! changes; each looks at the rows of its own instant.
 
 use std::time::Duration;
 

@@ -190,7 +190,8 @@ fn page_ends_at_the_partition_and_goes_on_in_the_next() {
     let flat = with(|list| list.limit = 10);
     let border = border.as_bytes().clone();
     assert_eq!(page(&flat), (vec!["a".into(), "c/1".into(), "c/2".into()], Some(border.clone())));
-    // The group goes on beyond the border: the next page starts after it, so that it is not shown twice.
+    // The group goes on beyond the border: the next page starts after it, so that it is not shown
+    // twice.
     let folded = with(|list| list.delimiter = Some("/".to_owned()));
     let after = RoutingKey::prefix(ACCOUNT, CONTAINER, "c0", Collation::Utf16);
     assert_eq!(page(&folded), (vec!["a".into(), "c/>".into()], Some(after)));

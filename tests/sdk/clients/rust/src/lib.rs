@@ -2,7 +2,8 @@
 
 use std::future::Future;
 
-/// Runs one group in a task of its own, so that a panic fails that group alone, and prints its line.
+/// Runs one group in a task of its own, so that a panic fails that group alone, and prints its
+/// line.
 pub async fn group<T>(name: &str, run: impl Future<Output = Result<T, String>> + Send + 'static) -> Option<T>
 where
     T: Send + 'static,

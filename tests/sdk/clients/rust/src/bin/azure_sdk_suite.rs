@@ -1,5 +1,5 @@
-//! azure_storage_blob for Rust: every kind of blob with an account signature, which is all this client can do over http.
-//! `CONTAINER_URL` and `SOURCE_URL` carry their signatures.
+//! azure_storage_blob for Rust: every kind of blob with an account signature, which is all this
+//! client can do over http. `CONTAINER_URL` and `SOURCE_URL` carry their signatures.
 
 use std::collections::HashMap;
 

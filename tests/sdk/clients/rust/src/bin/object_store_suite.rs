@@ -1,5 +1,6 @@
-//! object_store's published integration suite, in the order of its own Azure test, each function in a container of its
-//! own (`suite-` and the name). Account, key and address come in the environment as the crate reads them.
+//! object_store's published integration suite, in the order of its own Azure test, each function in
+//! a container of its own (`suite-` and the name). Account, key and address come in the environment
+//! as the crate reads them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -55,7 +56,8 @@ suite! {
     put_get_attributes => |s| integration::put_get_attributes(&*s);
 }
 
-/// What the crate tests with functions it does not publish: a signed address, and tags. Prints the address.
+/// What the crate tests with functions it does not publish: a signed address, and tags. Prints the
+/// address.
 async fn unpublished() {
     let s = store("unpublished");
     group("signed URL and tags", async move {
