@@ -69,6 +69,8 @@ pub mod service;
 mod sniff;
 pub mod source;
 mod stripes;
+#[cfg(test)]
+mod testing;
 pub mod tls;
 pub mod tokens;
 pub mod trace;

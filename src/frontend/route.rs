@@ -264,17 +264,12 @@ mod tests {
 
     use super::*;
     use crate::coordinator::Faults;
-    use crate::coordinator::Op;
     use crate::coordinator::SimulatedStore;
-    use crate::env::Tasks;
-    use crate::env::clock::SimClock;
-    use crate::env::rand::SeededRand;
-    use crate::index::PartitionDescriptor;
-    use crate::types::Epoch;
-    use crate::types::ExtentId;
-    use crate::types::HostId;
+    use crate::frontend::testing::ReadIndex;
+    use crate::frontend::testing::Reads;
+    use crate::frontend::testing::env;
+    use crate::frontend::testing::publish as publish_partition;
     use crate::types::KeyRange;
-    use crate::types::PartitionId;
 
     /// Answers at one epoch only.
     #[derive(Debug)]
@@ -287,7 +282,7 @@ mod tests {
     }
 
     #[async_trait]
-    impl IndexHost for Owner {
+    impl Reads for Owner {
         async fn read(&self, target: Target, _read: Read) -> Result<ReadReply, Error> {
             self.asked.fetch_add(1, Ordering::Relaxed);
             if self.changes.load(Ordering::Relaxed) > 0 {
@@ -301,26 +296,10 @@ mod tests {
                 Err(Error::WrongPartition)
             }
         }
-
-        async fn write(&self, _target: Target, _write: Write) -> Result<WriteReply, Error> {
-            Ok(WriteReply::Done)
-        }
-
-        async fn owned_extents(&self) -> Vec<ExtentId> {
-            Vec::new()
-        }
     }
 
     async fn publish(coordinator: &dyn Coordinator, epoch: u64) {
-        let descriptor = PartitionDescriptor {
-            id: PartitionId::new(1),
-            keys: KeyRange::all().into(),
-            epoch: Epoch::new(epoch),
-            log: Vec::new(),
-            host: HostId::new(0),
-        };
-        let key = PartitionDescriptor::coordinator_key(descriptor.id);
-        coordinator.txn(&[], &[Op::Put(key, descriptor.encode())]).await.unwrap();
+        publish_partition(coordinator, (1, epoch), KeyRange::all()).await;
     }
 
     async fn rig() -> (Arc<Owner>, Arc<dyn Coordinator>, Router) {
@@ -328,11 +307,7 @@ mod tests {
     }
 
     async fn rig_of(store: &SimulatedStore) -> (Arc<Owner>, Arc<dyn Coordinator>, Router) {
-        let env = Env {
-            clock: Arc::new(SimClock::new()),
-            rand: Arc::new(SeededRand::new(1)),
-            tasks: Tasks::new(),
-        };
+        let env = env();
         let coordinator: Arc<dyn Coordinator> = Arc::new(store.open(&env));
         publish(coordinator.as_ref(), 1).await;
         let owner = Arc::new(Owner {
@@ -341,7 +316,7 @@ mod tests {
             changes: AtomicU64::new(0),
             coordinator: Arc::clone(&coordinator),
         });
-        let host = Arc::clone(&owner) as Arc<dyn IndexHost>;
+        let host = Arc::new(ReadIndex(Arc::clone(&owner)));
         let router = Router::new(host, Arc::clone(&coordinator), env).await.unwrap();
         (owner, coordinator, router)
     }

@@ -130,21 +130,13 @@ mod tests {
 
     use super::*;
     use crate::coordinator::Coordinator;
-    use crate::coordinator::Op;
     use crate::coordinator::SimulatedStore;
-    use crate::env::Env;
-    use crate::env::SeededRand;
-    use crate::env::SimClock;
-    use crate::env::Tasks;
+    use crate::frontend::testing::ReadIndex;
+    use crate::frontend::testing::Reads;
+    use crate::frontend::testing::env;
+    use crate::frontend::testing::publish;
     use crate::index::AccountPage;
-    use crate::index::IndexHost;
-    use crate::index::PartitionDescriptor;
     use crate::index::Target;
-    use crate::index::Write;
-    use crate::index::WriteReply;
-    use crate::types::Epoch;
-    use crate::types::ExtentId;
-    use crate::types::HostId;
     use crate::types::PartitionId;
 
     /// Has empty partitions, of which only the first is open.
@@ -152,21 +144,13 @@ mod tests {
     struct OneOpen;
 
     #[async_trait]
-    impl IndexHost for OneOpen {
+    impl Reads for OneOpen {
         async fn read(&self, target: Target, _read: Read) -> Result<ReadReply, Error> {
             if target.partition == PartitionId::new(1) {
                 Ok(ReadReply::Accounts(AccountPage { entries: Vec::new(), next: None }))
             } else {
                 Err(Error::WrongPartition)
             }
-        }
-
-        async fn write(&self, _target: Target, _write: Write) -> Result<WriteReply, Error> {
-            Ok(WriteReply::Done)
-        }
-
-        async fn owned_extents(&self) -> Vec<ExtentId> {
-            Vec::new()
         }
     }
 
@@ -176,27 +160,15 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn partitions_that_do_not_serve_are_waited_for_together() {
-        let env = Env {
-            clock: Arc::new(SimClock::new()),
-            rand: Arc::new(SeededRand::new(1)),
-            tasks: Tasks::new(),
-        };
+        let env = env();
         let coordinator: Arc<dyn Coordinator> = Arc::new(SimulatedStore::new().open(&env));
         let names = ["bbb", "ccc", "ddd", "eee"].map(bound);
         let lows = [vec![RoutingKey::min()], names.to_vec()].concat();
         let highs = names.iter().cloned().map(Some).chain([None]);
         for (number, (low, high)) in (1..).zip(lows.into_iter().zip(highs)) {
-            let descriptor = PartitionDescriptor {
-                id: PartitionId::new(number),
-                keys: KeyRange::new(low, high).into(),
-                epoch: Epoch::new(1),
-                log: Vec::new(),
-                host: HostId::new(0),
-            };
-            let key = PartitionDescriptor::coordinator_key(descriptor.id);
-            coordinator.txn(&[], &[Op::Put(key, descriptor.encode())]).await.unwrap();
+            publish(coordinator.as_ref(), (number, 1), KeyRange::new(low, high)).await;
         }
-        let (host, clock) = (Arc::new(OneOpen), Arc::clone(&env.clock));
+        let (host, clock) = (Arc::new(ReadIndex(Arc::new(OneOpen))), Arc::clone(&env.clock));
         let router = Router::new(host, coordinator, env).await.unwrap();
         let begun = clock.monotonic();
         let found = AccountRows::read(&router, &[AccountRows::table()]).await.unwrap();

@@ -7,14 +7,11 @@ use async_trait::async_trait;
 
 use super::*;
 use crate::coordinator::Coordinator;
-use crate::coordinator::Op;
 use crate::coordinator::SimulatedStore;
-use crate::env::Tasks;
-use crate::env::clock::SimClock;
-use crate::env::rand::SeededRand;
+use crate::frontend::testing::env;
+use crate::frontend::testing::publish;
 use crate::index::Error;
 use crate::index::IndexHost;
-use crate::index::PartitionDescriptor;
 use crate::index::Read;
 use crate::index::ReadReply;
 use crate::index::Target;
@@ -63,21 +60,9 @@ struct Rig {
 }
 
 async fn rig() -> Rig {
-    let env = Env {
-        clock: Arc::new(SimClock::new()),
-        rand: Arc::new(SeededRand::new(1)),
-        tasks: Tasks::new(),
-    };
+    let env = env();
     let coordinator: Arc<dyn Coordinator> = Arc::new(SimulatedStore::new().open(&env));
-    let all = PartitionDescriptor {
-        id: PartitionId::new(1),
-        keys: KeyRange::all().into(),
-        epoch: Epoch::new(1),
-        log: Vec::new(),
-        host: HostId::new(0),
-    };
-    let row = PartitionDescriptor::coordinator_key(all.id);
-    coordinator.txn(&[], &[Op::Put(row, all.encode())]).await.unwrap();
+    publish(coordinator.as_ref(), (1, 1), KeyRange::all()).await;
     let index = Arc::new(Listener::default());
     let host = Arc::clone(&index) as Arc<dyn IndexHost>;
     let router = Router::new(host, coordinator, env.clone()).await.unwrap();

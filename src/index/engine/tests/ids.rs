@@ -90,6 +90,15 @@ fn leave(partition: &Partition, count: usize) {
     }
 }
 
+/// A partition with a row to flush and so many ids.
+async fn with_ids(count: usize) -> (World, Partition, Arc<Mute>, Arc<SimClock>) {
+    let world = World::new().await;
+    let (partition, mute, clock) = open(&world).await;
+    partition.apply(put("a", "in a run")).await.unwrap();
+    leave(&partition, count);
+    (world, partition, mute, clock)
+}
+
 /// What `work` comes to, unless others have many turns before it ends.
 async fn soon<T>(work: impl Future<Output = T>) -> Option<T> {
     let others = async {
@@ -106,10 +115,7 @@ async fn soon<T>(work: impl Future<Output = T>) -> Option<T> {
 
 #[tokio::test(start_paused = true)]
 async fn a_flush_with_ids_at_hand_does_not_wait_for_the_coordinator_nor_do_writes() {
-    let world = World::new().await;
-    let (partition, mute, _) = open(&world).await;
-    partition.apply(put("a", "in a run")).await.unwrap();
-    leave(&partition, 6);
+    let (_world, partition, mute, _) = with_ids(6).await;
     mute.is_mute.store(true, Ordering::Relaxed);
     let flushed = soon(partition.flush()).await;
     assert_eq!(flushed, Some(Ok(())), "fewer families have rows than ids are at hand");
@@ -129,10 +135,7 @@ async fn a_flush_with_ids_at_hand_does_not_wait_for_the_coordinator_nor_do_write
 
 #[tokio::test(start_paused = true)]
 async fn a_flush_that_leaves_few_ids_has_more_recorded_later() {
-    let world = World::new().await;
-    let (partition, mute, _) = open(&world).await;
-    partition.apply(put("a", "in a run")).await.unwrap();
-    leave(&partition, 6);
+    let (_world, partition, mute, _) = with_ids(6).await;
     let before = mute.transactions.load(Ordering::Relaxed);
     partition.flush().await.unwrap();
     assert_eq!(mute.transactions.load(Ordering::Relaxed), before);
@@ -147,10 +150,7 @@ async fn a_flush_that_leaves_few_ids_has_more_recorded_later() {
 
 #[tokio::test(start_paused = true)]
 async fn ids_that_were_refused_are_not_asked_for_again_at_once() {
-    let world = World::new().await;
-    let (partition, mute, clock) = open(&world).await;
-    partition.apply(put("a", "in a run")).await.unwrap();
-    leave(&partition, 0);
+    let (_world, partition, mute, clock) = with_ids(0).await;
     mute.refuses.store(true, Ordering::Relaxed);
     let count = || mute.transactions.load(Ordering::Relaxed);
     let before = count();

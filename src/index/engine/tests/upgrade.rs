@@ -38,14 +38,23 @@ pub(super) async fn become_older(parts: &Parts, both: [Partition; 2]) -> [Partit
     both.map(|one| one.core.id)
 }
 
-#[tokio::test]
-async fn an_older_store_is_recorded_at_its_first_start() {
+fn runs_of(partition: &Partition) -> Vec<ExtentId> {
+    partition.core.snapshot().sources.runs.iter().flatten().map(|run| run.extent()).collect()
+}
+
+/// An older store of two partitions, and the runs that both use.
+async fn older_with_shared_runs() -> (World, Parts, [PartitionId; 2], Vec<ExtentId>) {
     let world = World::new().await;
     let parts = world.parts();
     let both = shared_by_two(&world, &parts).await;
-    let shared: Vec<ExtentId> =
-        both[0].core.snapshot().sources.runs.iter().flatten().map(|run| run.extent()).collect();
+    let shared = runs_of(&both[0]);
     let ids = become_older(&parts, both).await;
+    (world, parts, ids, shared)
+}
+
+#[tokio::test]
+async fn an_older_store_is_recorded_at_its_first_start() {
+    let (world, parts, ids, shared) = older_with_shared_runs().await;
     let orphan = ExtentId::new(1_000_000);
     world.capacity.create(orphan, ExtentKind::Run, Epoch::new(1)).await.unwrap();
     upgrade(&world, &parts).await;
@@ -126,8 +135,7 @@ async fn runs_on_a_disk_that_was_missing_at_the_first_start_are_recorded_when_it
     let parts = world.parts();
     let both = shared_by_two(&world, &parts).await;
     separate(&both[1]).await;
-    let used: Vec<ExtentId> =
-        both[1].core.snapshot().sources.runs.iter().flatten().map(|run| run.extent()).collect();
+    let used = runs_of(&both[1]);
     let ids = become_older(&parts, both).await;
     let map = PartitionMap::load(parts.coordinator.as_ref()).await.unwrap();
     let log = map.partitions().iter().find(|p| p.id == ids[1]).unwrap().log.clone();
@@ -195,12 +203,7 @@ async fn what_an_older_release_created_beside_a_record_is_recorded_and_removed_i
 /// It split the partition that used a run alone, and left its record behind.
 #[tokio::test]
 async fn a_run_that_an_older_release_shared_is_on_a_list_whatever_a_record_left_behind_says() {
-    let world = World::new().await;
-    let parts = world.parts();
-    let both = shared_by_two(&world, &parts).await;
-    let shared: Vec<ExtentId> =
-        both[0].core.snapshot().sources.runs.iter().flatten().map(|run| run.extent()).collect();
-    let ids = become_older(&parts, both).await;
+    let (world, parts, ids, shared) = older_with_shared_runs().await;
     let own = shared.iter().copied().collect();
     let record = ExtentRecord { own, shared: BTreeMap::new() };
     let put_back = Op::Put(ExtentRecord::key(PARTITION), record.encode());

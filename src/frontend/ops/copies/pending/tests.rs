@@ -4,19 +4,15 @@ use async_trait::async_trait;
 
 use super::*;
 use crate::coordinator::Coordinator;
-use crate::coordinator::Op;
 use crate::coordinator::SimulatedStore;
-use crate::env::Env;
 use crate::env::Tasks;
-use crate::env::clock::SimClock;
-use crate::env::rand::SeededRand;
+use crate::frontend::testing::env;
+use crate::frontend::testing::publish;
 use crate::index::IndexHost;
 use crate::index::PartitionDescriptor;
 use crate::index::Target;
 use crate::index::WriteReply;
-use crate::types::Epoch;
 use crate::types::ExtentId;
-use crate::types::HostId;
 use crate::types::KeyRange;
 use crate::types::PartitionKeys;
 use crate::types::Secret;
@@ -68,25 +64,11 @@ impl IndexHost for Host {
 
 /// A router over partitions with these keys, numbered from 1.
 async fn router(keys: Vec<PartitionKeys>, out: &[u64]) -> Router {
-    let env = Env {
-        clock: Arc::new(SimClock::new()),
-        rand: Arc::new(SeededRand::new(1)),
-        tasks: Tasks::new(),
-    };
+    let env = env();
     let coordinator: Arc<dyn Coordinator> = Arc::new(SimulatedStore::new().open(&env));
-    let partitions: Vec<PartitionDescriptor> = (1..)
-        .zip(keys)
-        .map(|(number, keys)| PartitionDescriptor {
-            id: PartitionId::new(number),
-            keys,
-            epoch: Epoch::new(1),
-            log: Vec::new(),
-            host: HostId::new(0),
-        })
-        .collect();
-    for one in &partitions {
-        let put = Op::Put(PartitionDescriptor::coordinator_key(one.id), one.encode());
-        coordinator.txn(&[], &[put]).await.unwrap();
+    let mut partitions = Vec::new();
+    for (number, keys) in (1..).zip(keys) {
+        partitions.push(publish(coordinator.as_ref(), (number, 1), keys).await);
     }
     let host = Arc::new(Host { partitions, out: out.to_vec() });
     Router::new(host, coordinator, env).await.unwrap()
