@@ -118,6 +118,12 @@ impl Reason {
     pub const fn full(text: String) -> Self {
         Self { text, is_full: true }
     }
+
+    /// Whether it goes on once there is room on its disk.
+    #[must_use]
+    pub const fn is_full(&self) -> bool {
+        self.is_full
+    }
 }
 
 impl From<String> for Reason {
@@ -142,7 +148,7 @@ impl Error {
     /// Whether room on the store's disk is all that it takes.
     #[must_use]
     pub const fn is_full(&self) -> bool {
-        matches!(self, Self::Unavailable { reason: Reason { is_full: true, .. } })
+        matches!(self, Self::Unavailable { reason } if reason.is_full())
     }
 }
 

@@ -31,9 +31,12 @@ use failure::corrupt;
 use failure::unavailable;
 use file::Store;
 
+mod commit;
 mod failure;
 mod file;
 mod row;
+#[cfg(test)]
+pub(crate) use tests::{Room, Space};
 
 /// Name of the file in the first data directory.
 pub const FILE_NAME: &str = "coordinator.redb";
@@ -220,7 +223,7 @@ impl Writer {
         let store = Arc::clone(&self.store);
         let reopen = self.env.tasks.spawn_blocking("coordinator reopen", move || store.reopen(now));
         match reopen.await.unwrap_or_else(|panic| Err(corrupt(panic))) {
-            Ok(()) => {
+            Ok(_) => {
                 let path = self.store.path().display();
                 tracing::info!(%path, "the coordinator's file is open again");
                 None

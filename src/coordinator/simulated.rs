@@ -48,6 +48,8 @@ pub enum Fault {
     AppliedThenAway,
     /// It is not applied; the caller is not told, and the next call is refused.
     LostThenAway,
+    /// It is not applied; the caller is not told, and the disk is full from then on.
+    LostThenFull,
     /// The call panics; it is not applied.
     Panic,
 }
@@ -76,6 +78,8 @@ struct State {
     script: VecDeque<Option<Fault>>,
     /// The next call is refused.
     away: bool,
+    /// Every call is refused, since the disk is full.
+    full: bool,
 }
 
 /// What survives a crash; cheap to clone, clones are the same store.
@@ -127,6 +131,12 @@ impl SimulatedStore {
     /// Sets the rates of random faults.
     pub fn set_faults(&self, faults: Faults) {
         self.lock().faults = faults;
+    }
+
+    /// Fills or frees its disk. While it is full nothing is read either, as of a file that cannot be
+    /// opened again.
+    pub fn set_full(&self, full: bool) {
+        self.lock().full = full;
     }
 
     /// Gives the next transaction that has none in store already this fault.
@@ -193,6 +203,9 @@ impl SimulatedCoordinator {
     /// Passes a call that changes nothing unless it is its turn to fail.
     fn chance(&self) -> Result<MutexGuard<'_, State>, Error> {
         let mut state = self.state()?;
+        if state.full {
+            return Err(full());
+        }
         if std::mem::take(&mut state.away) {
             return Err(refused("for one call"));
         }
@@ -221,13 +234,13 @@ impl SimulatedCoordinator {
         // Cut off on its way: the caller of a real store could not tell on which side of the
         // change.
         let mut state = self.state().map_err(|_| Error::Ambiguous)?;
+        if state.full {
+            return Err(full());
+        }
         let fault = self.next_fault(&mut state);
         match fault {
             Some(Fault::Unavailable) => return Err(refused("by chance")),
-            Some(Fault::Full) => {
-                let reason = Reason::full("its disk is full".to_owned());
-                return Err(Error::Unavailable { reason });
-            }
+            Some(Fault::Full) => return Err(full()),
             Some(Fault::AmbiguousLost) => return Err(Error::Ambiguous),
             Some(Fault::Panic) => {
                 drop(state);
@@ -235,6 +248,10 @@ impl SimulatedCoordinator {
             }
             Some(Fault::LostThenAway) => {
                 state.away = true;
+                return Err(Error::Ambiguous);
+            }
+            Some(Fault::LostThenFull) => {
+                state.full = true;
                 return Err(Error::Ambiguous);
             }
             Some(Fault::AppliedThenAway) => state.away = true,
@@ -249,6 +266,10 @@ impl SimulatedCoordinator {
         let reply = self.take(&mut state, effect);
         if fault.is_some() { Err(Error::Ambiguous) } else { Ok(reply) }
     }
+}
+
+fn full() -> Error {
+    Error::Unavailable { reason: Reason::full("its disk is full".to_owned()) }
 }
 
 fn refused(reason: &str) -> Error {

@@ -25,14 +25,12 @@ use redb::ReadableTable;
 use redb::StorageBackend;
 use redb::TableDefinition;
 use redb::backends::InMemoryBackend;
-use tokio::sync::oneshot;
 
 use crate::coordinator::api::Error;
 use crate::coordinator::api::Event;
 use crate::coordinator::api::Revision;
 use crate::coordinator::api::Session;
 use crate::coordinator::api::Snapshot;
-use crate::coordinator::api::TxnReply;
 use crate::coordinator::api::Versioned;
 use crate::coordinator::history::History;
 use crate::coordinator::sessions::Sessions;
@@ -44,6 +42,8 @@ use crate::env::forget_cached;
 use crate::env::make_folder;
 
 use super::Request;
+use super::commit::Answer;
+use super::commit::Commit;
 use super::failure;
 use super::failure::Failure;
 use super::failure::corrupt;
@@ -63,8 +63,6 @@ const META_GENERATION: &str = "generation";
 const FORMAT: u64 = 1;
 /// Cached pages, bytes: descriptors are few.
 const CACHE_BYTES: usize = 8 << 20;
-
-type Answer = (oneshot::Sender<Result<TxnReply, Error>>, Result<TxnReply, Error>);
 
 /// Opens the file that is there.
 type Opener = Box<dyn Fn() -> Result<redb::Database, Error> + Send + Sync>;
@@ -119,7 +117,8 @@ impl Store {
 
     fn started(path: PathBuf, database: redb::Database, opener: Opener) -> Result<Self, Error> {
         let started = start(&database, 1, |_| false);
-        let (revision, generation) = started.map_err(|error| failure::told(&path, error))?;
+        let Started { revision, generation, .. } =
+            started.map_err(|error| failure::told(&path, error))?;
         Ok(Self {
             path,
             opener,
@@ -131,30 +130,33 @@ impl Store {
     }
 
     /// Opens the file again after it failed, and verifies it as a start does. Sessions that are
-    /// open stay.
+    /// open stay. Returns the revision that was found.
     ///
     /// # Errors
     /// As of a start; the store is as failed as before.
-    pub(super) fn reopen(&self, now: Duration) -> Result<(), Error> {
+    pub(super) fn reopen(&self, now: Duration) -> Result<Revision, Error> {
         let mut database = self.database.write().unwrap_or_else(PoisonError::into_inner);
         // First: it holds the lock on the file.
         *database = None;
         let opened = (self.opener)().and_then(|opened| {
             let keep = |session| self.sessions.is_open(now, session);
-            start(&opened, 0, keep).map(|(revision, _)| (opened, revision))
+            start(&opened, 0, keep).map(|started| (opened, started))
         });
-        let (opened, revision) =
+        let (opened, Started { found, revision, .. }) =
             opened.map_err(|error| self.failed.tried_again(&self.path, error))?;
         // The commit that failed may be there all the same, and nobody was told of it.
         self.history.restart(revision);
         *database = Some(opened);
         self.failed.clear();
-        Ok(())
+        Ok(found)
     }
 
     /// Works on the database, unless it has failed. Whatever I/O fails now, redb does no more
     /// afterwards.
-    fn with<T>(&self, work: impl FnOnce(&redb::Database) -> Result<T, Error>) -> Result<T, Error> {
+    pub(super) fn with<T>(
+        &self,
+        work: impl FnOnce(&redb::Database) -> Result<T, Error>,
+    ) -> Result<T, Error> {
         let database = self.database.read().unwrap_or_else(PoisonError::into_inner);
         if let Some(refusal) = self.failure() {
             return Err(refusal);
@@ -216,42 +218,15 @@ impl Store {
         })
     }
 
-    /// Applies a batch in one durable commit, then tells watches and callers. What fails before the
-    /// commit has changed nothing, and callers are told so.
-    pub(super) fn commit(&self, now: Duration, batch: Vec<Request>) {
-        let mut answers = Vec::with_capacity(batch.len());
-        let mut batch = batch.into_iter();
-        match self.with(|database| self.apply(database, now, &mut batch, &mut answers)) {
-            Ok(events) => self.history.publish(events),
-            Err(error) => {
-                for (_, answer) in &mut answers {
-                    *answer = Err(error.clone());
-                }
-                for request in batch {
-                    match request {
-                        Request::Txn { reply, .. } | Request::End { reply: Some(reply), .. } => {
-                            answers.push((reply, Err(error.clone())));
-                        }
-                        Request::Open { ttl, reply } => {
-                            reply.send(self.sessions.open(now, ttl)).ok();
-                        }
-                        Request::End { reply: None, .. } => {}
-                    }
-                }
-            }
-        }
-        for (reply, answer) in answers {
-            // A caller that went away needs no answer.
-            reply.send(answer).ok();
-        }
-    }
-
-    fn apply(
+    pub(super) fn apply(
         &self,
         database: &redb::Database,
         now: Duration,
-        batch: &mut std::vec::IntoIter<Request>,
-        answers: &mut Vec<Answer>,
+        (batch, answers, commit): (
+            &mut std::vec::IntoIter<Request>,
+            &mut Vec<Answer>,
+            &mut Option<Commit>,
+        ),
     ) -> Result<Vec<Event>, Error> {
         let mut events = Vec::new();
         let mut txn = database.begin_write()?;
@@ -297,6 +272,7 @@ impl Store {
                 return Ok(events);
             }
             meta_table.insert(META_REVISION, revision.0)?;
+            *commit = Some(Commit { before, after: revision });
         }
         txn.commit().map_err(|error| {
             self.fail(error.into());
@@ -342,16 +318,23 @@ fn create(path: &Path) -> Result<(), Error> {
     std::fs::File::open(folder).and_then(|file| file.sync_all()).map_err(|error| io(&error))
 }
 
-/// Verifies every row and ends all sessions but those to keep; returns the revision and the
-/// generation, after raising it. What was found is durable then, whatever a commit before did.
+/// What a file was found to be, and is since.
+struct Started {
+    /// Before any session was ended.
+    found: Revision,
+    revision: Revision,
+    generation: u32,
+}
+
+/// Verifies every row and ends all sessions but those to keep; raises the generation. What was found is durable then, whatever a commit before did.
 fn start(
     database: &redb::Database,
     raise: u32,
     keep: impl Fn(Session) -> bool,
-) -> Result<(Revision, u32), Error> {
+) -> Result<Started, Error> {
     let mut txn = database.begin_write()?;
     txn.set_durability(redb::Durability::Immediate).map_err(unavailable)?;
-    let (revision, generation) = {
+    let started = {
         let mut meta_table = txn.open_table(META)?;
         let format = meta(&meta_table, META_FORMAT)?;
         if format != FORMAT {
@@ -360,7 +343,8 @@ fn start(
             );
             return Err(Error::Corrupt { reason });
         }
-        let mut revision = Revision(meta(&meta_table, META_REVISION)?);
+        let found = Revision(meta(&meta_table, META_REVISION)?);
+        let mut revision = found;
         let generation = u32::try_from(meta(&meta_table, META_GENERATION)?).map_err(corrupt)?;
         let generation =
             generation.checked_add(raise).ok_or_else(|| corrupt("generations ran out"))?;
@@ -370,10 +354,10 @@ fn start(
         }
         meta_table.insert(META_REVISION, revision.0)?;
         meta_table.insert(META_GENERATION, u64::from(generation))?;
-        (revision, generation)
+        Started { found, revision, generation }
     };
     txn.commit()?;
-    Ok((revision, generation))
+    Ok(started)
 }
 
 fn meta(table: &impl ReadableTable<&'static str, u64>, key: &str) -> Result<u64, Error> {

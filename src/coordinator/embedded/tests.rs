@@ -1,6 +1,7 @@
 #![expect(clippy::disallowed_methods, reason = "damages the file behind the store's back")]
 
 use std::sync::Arc;
+use std::sync::Mutex;
 
 use std::path::Path;
 use std::path::PathBuf;
@@ -294,18 +295,67 @@ async fn embedded_recovers_from_any_failing_call() {
     }
 }
 
-/// A file on a disk that has no room while told so. What is there can be read.
+/// A text for the operator: which file, and how much is free.
+fn assert_told(text: &str, path: &Path) {
+    let free = text.split(" bytes are free").next().and_then(|before| before.rsplit(' ').next());
+    let free: Option<u64> = free.and_then(|number| number.parse().ok());
+    assert!(free.is_some_and(|free| free > 0), "that of this machine: {text}");
+    assert!(text.contains("full") && text.contains(&path.display().to_string()), "{text}");
+}
+
+/// ENOSPC.
+const NO_SPACE: i32 = 28;
+
+/// The room that a disk has for the file. What is there can always be read, and the length of the
+/// file changed, as on a real disk, where that takes no block.
+#[derive(Debug, Default)]
+pub(crate) struct Room(Mutex<State>);
+
+/// Which writes find room.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Space {
+    /// All.
+    #[default]
+    Enough,
+    /// Those that do not reach beyond what was written before.
+    Written,
+    /// None: on some file systems what is written again takes new blocks too.
+    None,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    space: Space,
+    /// The end of the last byte written.
+    mark: u64,
+}
+
+impl Room {
+    /// Changes what the disk has room for.
+    pub(crate) fn set(&self, space: Space) {
+        self.0.lock().unwrap().space = space;
+    }
+
+    fn take(&self, end: u64) -> std::io::Result<()> {
+        let mut state = self.0.lock().unwrap();
+        let is_full = match state.space {
+            Space::Enough => false,
+            Space::Written => end > state.mark,
+            Space::None => true,
+        };
+        if is_full {
+            return Err(std::io::Error::from_raw_os_error(NO_SPACE));
+        }
+        state.mark = state.mark.max(end);
+        Ok(())
+    }
+}
+
+/// A file on such a disk.
 #[derive(Debug)]
 struct Small {
     file: redb::backends::FileBackend,
-    full: Arc<AtomicBool>,
-}
-
-impl Small {
-    fn room(&self) -> std::io::Result<()> {
-        let full = self.full.load(Ordering::Relaxed);
-        if full { Err(std::io::Error::from_raw_os_error(28)) } else { Ok(()) }
-    }
+    room: Arc<Room>,
 }
 
 impl redb::StorageBackend for Small {
@@ -318,80 +368,90 @@ impl redb::StorageBackend for Small {
     }
 
     fn set_len(&self, len: u64) -> std::io::Result<()> {
-        self.room()?;
         self.file.set_len(len)
     }
 
     fn sync_data(&self) -> std::io::Result<()> {
-        self.room()?;
         self.file.sync_data()
     }
 
     fn write(&self, offset: u64, data: &[u8]) -> std::io::Result<()> {
-        self.room()?;
+        self.room.take(offset + u64::try_from(data.len()).unwrap())?;
         self.file.write(offset, data)
     }
 }
 
-impl Fixture {
-    /// As [`Self::open`], on a disk that has no room while `full`.
-    async fn open_small(&self, full: &Arc<AtomicBool>) -> Result<EmbeddedCoordinator, Error> {
-        drop(Store::open(self.path()).unwrap());
-        let (path, full) = (self.path(), Arc::clone(full));
+impl EmbeddedCoordinator {
+    /// As [`Self::open`], on a disk with so much room.
+    pub(crate) async fn open_small(
+        path: &Path,
+        env: &Env,
+        room: &Arc<Room>,
+    ) -> Result<Self, Error> {
+        if !path.exists() {
+            drop(Store::open(path.to_owned())?);
+        }
+        let (file, room): (PathBuf, _) = (path.to_owned(), Arc::clone(room));
         let opener = move || {
-            let file = std::fs::OpenOptions::new().read(true).write(true).open(&path);
-            let file = redb::backends::FileBackend::new(file.map_err(unavailable)?)?;
-            let backend = Small { file, full: Arc::clone(&full) };
+            let opened = std::fs::OpenOptions::new().read(true).write(true).open(&file);
+            let opened = redb::backends::FileBackend::new(opened.map_err(unavailable)?)?;
+            let backend = Small { file: opened, room: Arc::clone(&room) };
             Ok(redb::Builder::new().create_with_backend(backend)?)
         };
-        let path = self.path();
-        let open = move || Store::opened_by(path, Box::new(opener));
-        EmbeddedCoordinator::opened(&self.env, open).await
+        let path = path.to_owned();
+        Self::opened(env, move || Store::opened_by(path, Box::new(opener))).await
     }
 }
 
-/// A text for the operator: which file, and how much is free.
-fn assert_told(text: &str, path: &Path) {
-    let free = text.split(" bytes are free").next().and_then(|before| before.rsplit(' ').next());
-    let free: Option<u64> = free.and_then(|number| number.parse().ok());
-    assert!(free.is_some_and(|free| free > 0), "that of this machine: {text}");
-    assert!(text.contains("full") && text.contains(&path.display().to_string()), "{text}");
+impl Fixture {
+    /// As [`Self::open`], on a disk with so much room.
+    async fn open_small(&self, room: &Arc<Room>) -> Result<EmbeddedCoordinator, Error> {
+        EmbeddedCoordinator::open_small(&self.path(), &self.env, room).await
+    }
+
+    /// Adds rows to a file whose disk is full, as long as some fit. Returns the rows that were
+    /// acknowledged.
+    async fn fill_up(&self, coordinator: &EmbeddedCoordinator) -> Vec<String> {
+        let mut acknowledged = Vec::new();
+        for number in 0..60 {
+            let name = format!("late {number}");
+            match coordinator.txn(&[], &[put(&name, &"x".repeat(10_000))]).await {
+                Ok(_) => acknowledged.push(name),
+                Err(Error::Ambiguous) => {}
+                Err(error @ Error::Unavailable { .. }) => {
+                    assert_told(&error.to_string(), &self.path());
+                    assert!(error.is_full(), "{error:?}");
+                }
+                Err(error) => panic!("{error:?}"),
+            }
+            self.clock.advance(Duration::from_secs(1));
+            tokio::task::yield_now().await;
+        }
+        acknowledged
+    }
 }
 
 #[tokio::test]
 async fn a_full_disk_costs_no_row_and_is_told_with_what_is_free() {
     let fixture = Fixture::new();
-    let full = Arc::default();
-    let coordinator = fixture.open_small(&full).await.unwrap();
+    let room = Arc::new(Room::default());
+    let coordinator = fixture.open_small(&room).await.unwrap();
     for number in 0..20 {
         commit(&coordinator, &[], &[put(&format!("row {number}"), "1")]).await;
     }
-    full.store(true, Ordering::Relaxed);
-    let mut acknowledged = Vec::new();
-    for number in 0..50 {
-        let name = format!("late {number}");
-        match coordinator.txn(&[], &[put(&name, "1")]).await {
-            Ok(_) => acknowledged.push(name),
-            Err(Error::Ambiguous) => {}
-            Err(error @ Error::Unavailable { .. }) => {
-                assert_told(&error.to_string(), &fixture.path());
-                assert!(error.is_full(), "{error:?}");
-            }
-            Err(error) => panic!("{error:?}"),
-        }
-        fixture.clock.advance(Duration::from_secs(1));
-        tokio::task::yield_now().await;
-    }
+    room.set(Space::Written);
+    let acknowledged = fixture.fill_up(&coordinator).await;
+    assert!(!acknowledged.is_empty(), "there was room below the mark");
     let refused = coordinator.txn(&[], &[put("refused", "1")]).await.unwrap_err();
     assert!(refused.is_full(), "still: {refused:?}");
 
-    full.store(false, Ordering::Relaxed);
+    room.set(Space::Enough);
     recovered(&fixture, &coordinator).await;
     for number in 0..20 {
         assert_eq!(value(&coordinator, &format!("row {number}")).await, Some(key("1")));
     }
     for name in acknowledged {
-        assert_eq!(value(&coordinator, &name).await, Some(key("1")), "{name}");
+        assert!(value(&coordinator, &name).await.is_some(), "{name}");
     }
     assert_eq!(value(&coordinator, "refused").await, None, "refused changes nothing");
     commit(&coordinator, &[], &[put("after", "1")]).await;
@@ -400,18 +460,40 @@ async fn a_full_disk_costs_no_row_and_is_told_with_what_is_free() {
 #[tokio::test]
 async fn a_start_on_a_full_disk_is_refused_with_what_is_free_and_works_once_there_is_room() {
     let mut fixture = Fixture::new();
-    let full = Arc::default();
-    let coordinator = fixture.open_small(&full).await.unwrap();
+    let room = Arc::new(Room::default());
+    let coordinator = fixture.open_small(&room).await.unwrap();
     commit(&coordinator, &[], &[put("row", "1")]).await;
     drop(coordinator);
     fixture.env.tasks.shutdown().await;
 
     fixture.env = conformance::env(&fixture.clock, 1);
-    full.store(true, Ordering::Relaxed);
-    let refused = fixture.open_small(&full).await.unwrap_err();
+    room.set(Space::None);
+    let refused = fixture.open_small(&room).await.unwrap_err();
     assert!(refused.is_full(), "{refused:?}");
     assert_told(&format!("{}: {refused}", fixture.path().display()), &fixture.path());
-    full.store(false, Ordering::Relaxed);
-    let coordinator = fixture.open_small(&full).await.unwrap();
+    room.set(Space::Enough);
+    let coordinator = fixture.open_small(&room).await.unwrap();
     assert_eq!(value(&coordinator, "row").await, Some(key("1")));
+}
+
+/// The file opens again although the disk is full, and shows what became of the commit.
+#[tokio::test]
+async fn a_commit_without_room_is_refused_for_sure_when_the_file_opens_again() {
+    let fixture = Fixture::new();
+    let room = Arc::new(Room::default());
+    let coordinator = fixture.open_small(&room).await.unwrap();
+    for number in 0..20 {
+        commit(&coordinator, &[], &[put(&format!("row {number}"), "1")]).await;
+    }
+    let at = coordinator.range(b"").await.unwrap().revision;
+    room.set(Space::Written);
+    let large = put("large", &"x".repeat(1 << 20));
+    let refused = coordinator.txn(&[], &[large]).await.unwrap_err();
+    assert!(refused.is_full(), "{refused:?}");
+    assert_told(&refused.to_string(), &fixture.path());
+    assert_eq!(value(&coordinator, "large").await, None, "it is open again");
+    assert_eq!(coordinator.range(b"").await.unwrap().revision, at);
+    room.set(Space::Enough);
+    let next = commit(&coordinator, &[], &[put("after", "1")]).await;
+    assert_eq!(next, Revision(at.0 + 1));
 }
