@@ -171,7 +171,17 @@ pub enum StoreError {
     Index(#[from] index::Error),
     /// No account number can be had.
     #[error("the coordinator refuses: {0}")]
-    Coordinator(#[from] coordinator::Error),
+    Coordinator(coordinator::Error),
+}
+
+impl From<coordinator::Error> for StoreError {
+    fn from(error: coordinator::Error) -> Self {
+        if error.is_full() {
+            index::Error::Full(index::Full::Coordinator(error.to_string())).into()
+        } else {
+            Self::Coordinator(error)
+        }
+    }
 }
 
 /// Makes, shows, changes and removes accounts; cheap to clone.

@@ -12,6 +12,7 @@ use serde_json::Value;
 use serde_json::json;
 
 use crate::audit_log::Thing;
+use crate::index;
 
 use super::account_store::AccountView;
 use super::account_store::AccountsView;
@@ -214,6 +215,9 @@ fn refused(error: &StoreError) -> Failure {
         E::Exists(_) => (StatusCode::CONFLICT, "AccountExists"),
         E::Configured(_) => (StatusCode::CONFLICT, "AccountConfigured"),
         E::NotEmpty(..) => (StatusCode::CONFLICT, "AccountNotEmpty"),
+        E::Index(index::Error::Full(_)) | E::Container(_, index::Error::Full(_)) => {
+            (StatusCode::INSUFFICIENT_STORAGE, "InsufficientStorage")
+        }
         E::Container(..) => (StatusCode::CONFLICT, "ContainerNotDeleted"),
         E::Random(_) | E::Sealed(..) | E::Index(_) | E::Coordinator(_) => {
             tracing::error!(%error, "an admin command failed");

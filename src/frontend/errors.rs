@@ -7,6 +7,7 @@ use crate::frontend::accounts::Unread;
 use crate::frontend::encrypt::Fault;
 use crate::index;
 use crate::index::EncryptionFault;
+use crate::index::Full;
 use crate::index::LeaseRefusal;
 use crate::protocol::Cause;
 use crate::protocol::Error;
@@ -65,7 +66,8 @@ pub(crate) fn from_index(error: &index::Error, subject: Subject) -> Error {
         E::SequenceCondition => ErrorCode::SequenceNumberConditionNotMet.into(),
         E::SequenceExhausted => ErrorCode::SequenceNumberIncrementTooLarge.into(),
         E::TooManyBlocks => ErrorCode::BlockCountExceedsLimit.into(),
-        E::Full => ErrorCode::InsufficientStorage.into(),
+        E::Full(Full::Disks) => ErrorCode::InsufficientStorage.into(),
+        E::Full(Full::Coordinator(_)) => first_disk_full(),
         E::WrongPartition => busy(Busy::PartitionMap),
         E::Overloaded => busy(Busy::Index),
         // Not which names: they may be another account's.
@@ -89,6 +91,14 @@ pub(crate) fn from_index(error: &index::Error, subject: Subject) -> Error {
             internal("A part of the index is unavailable; see the server's log.")
         }
     }
+}
+
+/// The coordinator's file cannot grow; its log line has the path and what is free.
+pub(crate) fn first_disk_full() -> Error {
+    Error::new(ErrorCode::InsufficientStorage).message(
+        "The disk of the first data directory is full. Free some space on it; another data \
+         directory does not help. Reads go on.",
+    )
 }
 
 /// As for a partition that was found damaged at the start.

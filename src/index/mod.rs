@@ -30,7 +30,7 @@ pub use api::NoteRead;
 pub use api::{
     AccountChange, AccountPage, AppendBlock, BlobChange, BlobView, BlockListView, BlockView,
     CommitBlocks, ContainerChange, ContainerEntry, ContainerPage, CreateContainer, DeleteBlob,
-    DeleteContainer, EncryptionClaim, EncryptionFault, Error, GarbageRow, Guard, IndexHost,
+    DeleteContainer, EncryptionClaim, EncryptionFault, Error, Full, GarbageRow, Guard, IndexHost,
     LeaseBlob, LeaseContainer, LeaseRefusal, Leased, ListAccounts, ListBlobs, ListContainers,
     ListEntry, ListPage, NewContent, PAGE_WEIGHT_MAX, Piece, PutBlob, Read, ReadBlob, ReadReply,
     References, SealBlob, SetTier, SnapshotBlob, Snapshotted, StageBlock, StagedBlocks, Target,

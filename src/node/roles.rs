@@ -337,3 +337,6 @@ fn serve(
     let down = |_: &str| tracing::error!("no connection is accepted any more");
     Ok((tasks.spawn_or_stop("blob listener", serving, down), stop))
 }
+
+#[cfg(test)]
+mod tests;

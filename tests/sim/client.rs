@@ -168,7 +168,7 @@ impl Client<'_> {
                 None => Err(format!("unexpected answer {reply:?}")),
             },
             Err(error) if requests::is_refusal(&error) => Ok(Answer::Refused),
-            Err(Error::Full) => Ok(Answer::NotDone),
+            Err(Error::Full(_)) => Ok(Answer::NotDone),
             Err(Error::Overloaded) => {
                 self.session.counts.add("writes refused as overload", 1);
                 Ok(Answer::NotDone)

@@ -141,7 +141,7 @@ impl Client<'_> {
     async fn tell(&self, write: Write) -> Result<Option<WriteReply>, Violation> {
         match self.stack.router.write(write).await {
             Ok(reply) => Ok(Some(reply)),
-            Err(Error::Full | Error::Overloaded) => Ok(None),
+            Err(Error::Full(_) | Error::Overloaded) => Ok(None),
             Err(error) if is_refusal(&error) => Ok(None),
             Err(Error::Quarantined(_)) if self.excused(Failing::Quarantined) => Ok(None),
             Err(Error::Unavailable(_)) if self.excused(Failing::Writes) => Ok(None),

@@ -324,7 +324,7 @@ impl Session<'_> {
         match stack.router.write(Write::CreateContainer(create)).await {
             Ok(_) | Err(Error::ContainerExists) => self.model.borrow_mut().container = true,
             // Later sessions try again.
-            Err(Error::Full | Error::Overloaded) => {}
+            Err(Error::Full(_) | Error::Overloaded) => {}
             Err(_) if self.plan.trouble != Trouble::None || self.is_down() => {}
             Err(error) => return Err(format!("the container: {error}")),
         }

@@ -33,7 +33,7 @@ impl Client<'_> {
             return Ok(());
         }
         match self.bring_up(name).await {
-            Ok(()) | Err(Error::Full | Error::Overloaded) => Ok(()),
+            Ok(()) | Err(Error::Full(_) | Error::Overloaded) => Ok(()),
             Err(Error::Quarantined(_)) if self.excused(Failing::Quarantined) => Ok(()),
             Err(Error::Unavailable(_)) if self.excused(Failing::Writes) => Ok(()),
             Err(error) => Err(format!("{name}: tag index with {:?}: {error}", self.session.plan)),

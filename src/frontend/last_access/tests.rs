@@ -11,6 +11,7 @@ use crate::coordinator::SimulatedStore;
 use crate::frontend::testing::env;
 use crate::frontend::testing::publish;
 use crate::index::Error;
+use crate::index::Full;
 use crate::index::IndexHost;
 use crate::index::Read;
 use crate::index::ReadReply;
@@ -41,7 +42,7 @@ impl IndexHost for Listener {
     async fn write(&self, _target: Target, write: Write) -> Result<WriteReply, Error> {
         let Write::NoteRead(note) = write else { panic!("{write:?}") };
         if self.full.load(Ordering::Relaxed) {
-            return Err(Error::Full);
+            return Err(Error::Full(Full::Disks));
         }
         self.heard.lock().unwrap().push(note);
         Ok(WriteReply::Done)

@@ -46,8 +46,7 @@ pub(crate) async fn create(
     acl::check_switch(account, new.public_access)?;
     let counter = front.container_ids.next().await.map_err(|error| {
         tracing::error!(%error, "no container id to be had");
-        let is_full = error.is_full();
-        Error::from(if is_full { ErrorCode::InsufficientStorage } else { ErrorCode::InternalError })
+        if error.is_full() { errors::first_disk_full() } else { ErrorCode::InternalError.into() }
     })?;
     let create = CreateContainer {
         account: account.id,

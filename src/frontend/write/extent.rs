@@ -11,14 +11,40 @@ use crate::capacity::ExtentKind;
 use crate::capacity::Payload;
 use crate::coordinator::IdAllocator;
 use crate::env::Env;
+use crate::frontend::errors;
 use crate::index::InFlight;
 use crate::index::inflight::WriteGuard;
+use crate::protocol::Error;
 use crate::types::Epoch;
 use crate::types::ExtentId;
 use crate::types::Location;
 
 /// Data extents have one writer for life, so their epoch never moves.
 const EPOCH: Epoch = Epoch::new(1);
+
+/// Why bytes were not stored.
+#[derive(Clone, Debug)]
+pub(super) enum NotStored {
+    /// The coordinator has no room to record a new extent, though the disks may have room for it.
+    NoId,
+    /// The disks refused.
+    Capacity(capacity::Error),
+}
+
+impl From<capacity::Error> for NotStored {
+    fn from(error: capacity::Error) -> Self {
+        Self::Capacity(error)
+    }
+}
+
+impl From<NotStored> for Error {
+    fn from(failed: NotStored) -> Self {
+        match failed {
+            NotStored::NoId => errors::first_disk_full(),
+            NotStored::Capacity(error) => errors::from_capacity(&error),
+        }
+    }
+}
 
 /// What every writer of the pool needs.
 #[derive(Debug)]
@@ -48,7 +74,7 @@ impl ExtentWriter {
         &mut self,
         payloads: Vec<Payload>,
         durability: Durability,
-    ) -> Result<(Vec<Location>, WriteGuard), capacity::Error> {
+    ) -> Result<(Vec<Location>, WriteGuard), NotStored> {
         if self.open.is_some_and(|(_, end)| end >= self.shared.extent_bytes_max) {
             self.seal();
         }
@@ -56,8 +82,9 @@ impl ExtentWriter {
             Ok(done) => Ok(done),
             // A full disk refuses a new extent as well; the old one goes on when there is space
             // again.
-            Err(capacity::Error::Full) => Err(capacity::Error::Full),
-            Err(error) => {
+            Err(NotStored::Capacity(capacity::Error::Full)) => Err(capacity::Error::Full.into()),
+            Err(NotStored::NoId) => Err(NotStored::NoId),
+            Err(NotStored::Capacity(error)) => {
                 if matches!(error, capacity::Error::Sealed { .. }) {
                     tracing::debug!(%error, "sealed for its garbage: rolling to a new extent");
                 } else {
@@ -77,7 +104,7 @@ impl ExtentWriter {
         &mut self,
         payloads: Vec<Payload>,
         durability: Durability,
-    ) -> Result<(Vec<Location>, WriteGuard), capacity::Error> {
+    ) -> Result<(Vec<Location>, WriteGuard), NotStored> {
         let (extent, offset) = match self.open {
             Some(open) => open,
             None => self.open().await?,
@@ -90,14 +117,14 @@ impl ExtentWriter {
         Ok((appended.locations, guard))
     }
 
-    async fn open(&mut self) -> Result<(ExtentId, u64), capacity::Error> {
+    async fn open(&mut self) -> Result<(ExtentId, u64), NotStored> {
         let id = self.shared.ids.next().await.map_err(|error| {
             tracing::error!(%error, "no extent id to be had");
-            // For clients it is a full disk like any other, though the extent's own has room.
             if error.is_full() {
-                return capacity::Error::Full;
+                return NotStored::NoId;
             }
-            capacity::Error::Unreadable { extent: ExtentId::new(0), reason: error.to_string() }
+            let (extent, reason) = (ExtentId::new(0), error.to_string());
+            capacity::Error::Unreadable { extent, reason }.into()
         })?;
         let extent = ExtentId::new(id);
         self.shared.capacity.create(extent, ExtentKind::Data, EPOCH).await?;

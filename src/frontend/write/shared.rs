@@ -17,6 +17,7 @@ use crate::env::Waits;
 use crate::frontend::errors;
 use crate::frontend::errors::Busy;
 use crate::frontend::write::extent::ExtentWriter;
+use crate::frontend::write::extent::NotStored;
 use crate::frontend::write::extent::Shared;
 use crate::index::inflight::WriteGuard;
 use crate::protocol::Error;
@@ -27,7 +28,7 @@ const QUEUE_BODIES_MAX: usize = 8192;
 /// Payload bytes in one append, about.
 const BATCH_BYTES_MAX: usize = 4 << 20;
 
-type Answer = Result<(Location, WriteGuard), capacity::Error>;
+type Answer = Result<(Location, WriteGuard), NotStored>;
 
 /// One body waiting to be appended.
 #[derive(Debug)]
@@ -88,9 +89,10 @@ impl SharedWriters {
             Err(TrySendError::Closed(_)) => return Err(errors::from_capacity(&stopped())),
         }
         let answer = self.waits.answer(self.clock.as_ref(), (&turn, arrived, few), reply).await;
-        let answer =
-            answer.ok_or_else(|| errors::busy(Busy::Appends))?.unwrap_or_else(|_| Err(stopped()));
-        answer.map_err(|error| errors::from_capacity(&error))
+        let answer = answer
+            .ok_or_else(|| errors::busy(Busy::Appends))?
+            .unwrap_or_else(|_| Err(stopped().into()));
+        Ok(answer?)
     }
 }
 

@@ -13,6 +13,7 @@ use crate::frontend::errors;
 use crate::frontend::write::Budget;
 use crate::frontend::write::Held;
 use crate::frontend::write::extent::ExtentWriter;
+use crate::frontend::write::extent::NotStored;
 use crate::frontend::write::extent::Shared;
 use crate::frontend::write::pool::Lane;
 use crate::frontend::write::stored::Stored;
@@ -73,7 +74,7 @@ impl StreamWriter {
         while self.pending_len + bytes.len() >= FRAME {
             let fits = bytes.split_to(FRAME - self.pending_len);
             self.pending.push(fits);
-            self.append().await.map_err(|e| errors::from_capacity(&e))?;
+            self.append().await?;
             // The rest of this piece is less than a frame: too little to count again.
         }
         if !bytes.is_empty() {
@@ -89,7 +90,7 @@ impl StreamWriter {
     /// As [`Self::push`].
     pub async fn finish(mut self) -> Result<Stored, Error> {
         if self.pending_len > 0 {
-            self.append().await.map_err(|e| errors::from_capacity(&e))?;
+            self.append().await?;
         }
         for extent in self.written.extents() {
             ExtentWriter::flush(&self.shared, extent)
@@ -108,7 +109,7 @@ impl StreamWriter {
     /// In a task of its own: cut in the middle, the lane's writer would not know where its extent
     /// ends and leave it, and nobody would know of the bytes. Those that no one waits for any more
     /// are freed.
-    async fn append(&mut self) -> Result<(), capacity::Error> {
+    async fn append(&mut self) -> Result<(), NotStored> {
         let payload = std::mem::take(&mut self.pending);
         self.pending_len = 0;
         let held = std::mem::take(&mut self.held);
@@ -118,11 +119,11 @@ impl StreamWriter {
             let (locations, guard) = writer.append(vec![payload], Durability::Deferred).await?;
             drop((writer, held));
             let (capacity, tasks) = (Arc::clone(&shared.capacity), shared.env.tasks.clone());
-            Ok(Stored::in_extents(locations, vec![guard], capacity, tasks))
+            Ok::<_, NotStored>(Stored::in_extents(locations, vec![guard], capacity, tasks))
         });
         let appended = appending.await.unwrap_or_else(|error| {
             tracing::error!(%error, "an append of a body did not end");
-            Err(capacity::Error::Ended { doing: "append" })
+            Err(capacity::Error::Ended { doing: "append" }.into())
         })?;
         self.written.add(appended);
         Ok(())

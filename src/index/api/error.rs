@@ -53,6 +53,17 @@ pub enum EncryptionFault {
     Mismatch,
 }
 
+/// Where there is no space.
+#[derive(Clone, Debug, PartialEq, Eq, ThisError)]
+pub enum Full {
+    /// On the disks that logs and runs are written to.
+    #[error("the disk is full")]
+    Disks,
+    /// On the first disk, for the coordinator's file, and why. Space on other disks does not help.
+    #[error("the first disk has no space for the coordinator's file; free some space on it ({0})")]
+    Coordinator(String),
+}
+
 /// Why a request was refused; each variant is a different answer or a different next step.
 #[derive(Clone, Debug, PartialEq, Eq, ThisError)]
 pub enum Error {
@@ -156,9 +167,9 @@ pub enum Error {
     /// Too many staged blocks.
     #[error("too many uncommitted blocks")]
     TooManyBlocks,
-    /// No space for the index's own rows.
-    #[error("the disk is full")]
-    Full,
+    /// No space for the index's own rows. Surely nothing was written.
+    #[error("{0}")]
+    Full(Full),
     /// Rows cannot be read: their checksum does not match.
     #[error("index rows are damaged: {0}")]
     Corrupt(String),
@@ -189,7 +200,7 @@ impl Error {
         matches!(
             self,
             Self::WrongPartition
-                | Self::Full
+                | Self::Full(_)
                 | Self::Corrupt(_)
                 | Self::DiskOut(_)
                 | Self::Unavailable(_)

@@ -12,6 +12,7 @@ use tokio::sync::{mpsc, oneshot};
 use crate::env::Turn;
 use crate::env::Waits;
 use crate::index::api::Error;
+use crate::index::api::Full;
 use crate::index::api::Write;
 use crate::index::api::WriteReply;
 use crate::index::engine::ahead::{Evaluated, Outcome, ROWS_IN_TURN, Watching};
@@ -138,7 +139,7 @@ impl Committer {
                 self.before = clock.monotonic().saturating_sub(began);
             }
         }
-        self.core.stop(Status::ReadOnly("the partition is closed".into()));
+        self.core.stop(Status::ReadOnly(Error::Unavailable("the partition is closed".into())));
     }
 
     /// Carries out one batch from the front of `taken`.
@@ -272,7 +273,7 @@ impl Committer {
         if let Some(failed) = &self.failed {
             return Err(failed.clone());
         }
-        let mut first = Failed::Full;
+        let mut first = Failed::Full(Full::Disks);
         if self.log.is_open() {
             match self.log.append(record.clone(), highest).await {
                 Ok(()) => return Ok(()),
@@ -281,7 +282,7 @@ impl Committer {
         }
         let second = match first {
             Failed::Fenced => Failed::Fenced,
-            Failed::Full | Failed::Refused(_) | Failed::Other(_) => {
+            Failed::Full(_) | Failed::Refused(_) | Failed::Other(_) => {
                 tracing::debug!(partition = %self.core.id, "log moves to a new extent");
                 match self.roll_and_append(record, highest).await {
                     Ok(()) => return Ok(()),
@@ -297,6 +298,14 @@ impl Committer {
                 return Err(Failed::Other(reason));
             }
             (_, Failed::Fenced) => Failed::Fenced,
+            (Failed::Full(_) | Failed::Refused(_), unknown @ Failed::Other(_))
+                if self.log.doubt().is_some() =>
+            {
+                // The record follows a roll, and what came of the roll is not known: the record
+                // was surely not written, and may wait for the partition to be opened again.
+                self.stop_if_lost(&unknown);
+                return Err(Failed::Fenced);
+            }
             // Only if both tries surely wrote nothing may the caller be told so.
             (Failed::Other(reason), _) | (_, Failed::Other(reason)) => Failed::Other(reason),
             (_, second) => second,
@@ -324,7 +333,7 @@ impl Committer {
                 self.core.set_log_extents(self.log.extents());
                 Ok(())
             }
-            Err(refused @ Failed::Refused(_)) => {
+            Err(refused @ (Failed::Full(Full::Coordinator(_)) | Failed::Refused(_))) => {
                 let pause = self.rolls.note(clock.monotonic(), &refused);
                 let partition = self.core.id;
                 tracing::warn!(%partition, ?refused, ?pause, "the log cannot move on now");
@@ -352,7 +361,7 @@ impl Committer {
     pub(crate) fn stop_if_lost(&mut self, failed: &Failed) {
         if *failed == Failed::Fenced {
             self.stop_after(failed);
-        } else if let Some(reason) = self.log.doubt().map(str::to_owned) {
+        } else if let Some(reason) = self.log.doubt().cloned() {
             self.stop_after(&Failed::Other(reason));
         }
     }
@@ -360,12 +369,12 @@ impl Committer {
     /// Stops serving as far as a failure demands.
     pub(crate) fn stop_after(&mut self, failed: &Failed) {
         match failed {
-            Failed::Full | Failed::Refused(_) => return,
+            Failed::Full(_) | Failed::Refused(_) => return,
             Failed::Fenced => self.core.fail(Status::Lost),
             Failed::Other(reason) => {
                 let partition = self.core.id;
-                tracing::error!(%partition, reason, "writes stop until the partition is opened again");
-                self.core.fail(Status::Stopped(reason.clone()));
+                tracing::error!(%partition, %reason, "writes stop until the partition is opened again");
+                self.core.fail(Status::Stopped(reason.to_string()));
             }
         }
         self.failed = Some(failed.clone());

@@ -10,7 +10,7 @@ use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::env::Waits;
-use crate::index::api::Error;
+use crate::index::api::{Error, Full};
 use crate::index::engine::ahead::Watches;
 use crate::index::engine::extents::Extents;
 use crate::index::engine::pace::Pace;
@@ -37,8 +37,9 @@ pub(crate) enum Status {
     /// No writes here any more: it is being opened again, and who writes waits for that as for a
     /// move. What is published was durable before and can be read.
     Stopped(String),
-    /// No writes: it is closing, or could not be opened again so far. Reads as above.
-    ReadOnly(String),
+    /// No writes, and what they are told: it is closing, or could not be opened again so far. Reads
+    /// as above.
+    ReadOnly(Error),
     /// Nothing: another owner has it.
     Lost,
 }
@@ -64,7 +65,8 @@ pub(crate) struct Core {
     published: RwLock<(Arc<Sources>, Sequence)>,
     status: Mutex<Status>,
     log: Mutex<Vec<ExtentId>>,
-    full: AtomicBool,
+    /// Why the last flush had no space.
+    full: Mutex<Option<Full>>,
     /// Whether no compaction has looked at the runs since they changed.
     changed: AtomicBool,
 }
@@ -90,7 +92,7 @@ impl Core {
             published: RwLock::new(published),
             status: Mutex::new(Status::Serving),
             log: Mutex::default(),
-            full: AtomicBool::new(false),
+            full: Mutex::default(),
             changed: AtomicBool::new(true),
         }
     }
@@ -178,19 +180,20 @@ impl Core {
     }
 
     /// # Errors
-    /// [`Error::Unavailable`], [`Error::WrongPartition`] when another owner has or will have it,
-    /// and [`Error::Full`] or [`Error::Overloaded`] while memtables are full.
+    /// What a partition that takes no writes says, [`Error::WrongPartition`] when another owner has
+    /// or will have it, and [`Error::Full`] or [`Error::Overloaded`] while memtables are full.
     pub(crate) fn may_write(&self) -> Result<(), Error> {
         match &*self.status.lock().unwrap_or_else(PoisonError::into_inner) {
             Status::Serving => {}
-            Status::ReadOnly(reason) => return Err(Error::Unavailable(reason.clone())),
+            Status::ReadOnly(refusal) => return Err(refusal.clone()),
             Status::Stopped(_) | Status::Lost => return Err(Error::WrongPartition),
         }
         if self.shared.budget.used() < self.shared.config.memtable_bytes_max {
             return Ok(());
         }
         self.shared.wake.notify_one();
-        if self.full.load(Ordering::Relaxed) { Err(Error::Full) } else { Err(Error::Overloaded) }
+        let full = self.full.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        Err(full.map_or(Error::Overloaded, Error::Full))
     }
 
     /// Waits until memtables have room for a write, as long as a write may wait: flushes are on
@@ -243,8 +246,8 @@ impl Core {
     }
 
     /// Notes whether the last flush failed for want of space.
-    pub(crate) fn set_full(&self, full: bool) {
-        self.full.store(full, Ordering::Relaxed);
+    pub(crate) fn set_full(&self, full: Option<Full>) {
+        *self.full.lock().unwrap_or_else(PoisonError::into_inner) = full;
         self.shared.budget.ring();
     }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use crate::capacity;
 use crate::capacity::{Capacity, ExtentKind};
-use crate::index::api::Error;
+use crate::index::api::{Error, Full};
 use crate::index::engine::change::Held;
 use crate::index::engine::extents::Pin;
 use crate::index::engine::log::manifest::Manifest;
@@ -88,7 +88,7 @@ impl CutPartition {
     ) -> Result<PartitionDescriptor, Error> {
         let epoch = self.descriptor.epoch;
         let failed = |error: capacity::Error| Error::from(Failed::from(error));
-        let record = self.manifest.encode().ok_or(Error::Full)?;
+        let record = self.manifest.encode().ok_or(Error::Full(Full::Disks))?;
         copies.create(extent, ExtentKind::Log, epoch).await.map_err(failed)?;
         writer::write_first(copies, (extent, epoch), vec![record]).await?;
         copies.seal(extent, epoch).await.map_err(failed)?;

@@ -2,7 +2,7 @@
 
 use crate::capacity;
 use crate::coordinator;
-use crate::index::api::Error;
+use crate::index::api::{Error, Full};
 
 /// A failed read of rows that must be there.
 pub(super) fn read(error: &capacity::Error) -> Error {
@@ -24,7 +24,7 @@ pub(super) fn read(error: &capacity::Error) -> Error {
 /// A failed write.
 pub(super) fn write(error: &capacity::Error) -> Error {
     match error {
-        capacity::Error::Full => Error::Full,
+        capacity::Error::Full => Error::Full(Full::Disks),
         capacity::Error::Fenced { .. } => Error::WrongPartition,
         capacity::Error::OutOfService { .. } => Error::DiskOut(error.to_string()),
         capacity::Error::Corrupt { .. }
@@ -41,6 +41,9 @@ pub(super) fn write(error: &capacity::Error) -> Error {
 pub(super) fn coordinator(error: &coordinator::Error) -> Error {
     match error {
         coordinator::Error::Corrupt { .. } => Error::Corrupt(error.to_string()),
+        coordinator::Error::Unavailable { reason } if reason.is_full() => {
+            Error::Full(Full::Coordinator(reason.to_string()))
+        }
         coordinator::Error::Ambiguous
         | coordinator::Error::Unavailable { .. }
         | coordinator::Error::Compacted

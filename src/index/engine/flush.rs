@@ -59,7 +59,7 @@ impl Partition {
             }
             shared.parts.metrics.flushed();
         }
-        self.core.set_full(false);
+        self.core.set_full(None);
         if ids::are_few(&self.core.extents) {
             shared.chores.add(Chore::Refill(Arc::clone(&self.core.extents)));
         }
@@ -68,7 +68,8 @@ impl Partition {
     }
 
     fn not_flushed(&self, failed: Failed) -> Failed {
-        self.core.set_full(failed == Failed::Full);
+        let full = if let Failed::Full(full) = &failed { Some(full.clone()) } else { None };
+        self.core.set_full(full);
         failed
     }
 }
@@ -86,7 +87,7 @@ pub(crate) async fn write_run(
     mut rows: Merge,
 ) -> Result<Option<Arc<Run>>, Failed> {
     let (family, rows_max, bottom) = what;
-    let unreadable = |error: Error| Failed::Other(error.to_string());
+    let unreadable = |error: Error| Failed::Other(error.to_string().into());
     let mut next = rows.next().await.map_err(unreadable)?;
     while bottom && matches!(next, Some((_, None))) {
         next = rows.next().await.map_err(unreadable)?;

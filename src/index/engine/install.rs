@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::index::api::Full;
 use crate::index::engine::commit::{Command, Committer, Frozen};
 use crate::index::engine::log::manifest::Manifest;
 use crate::index::engine::run::reader::Run;
@@ -125,7 +126,7 @@ impl Committer {
         new.iter().for_each(|run| run.keep());
         if let Err(failed) = self.persist_state(&sources, flushed).await {
             match failed {
-                Failed::Full | Failed::Refused(_) => self.retire(&new),
+                Failed::Full(_) | Failed::Refused(_) => self.retire(&new),
                 Failed::Fenced | Failed::Other(_) if untried => self.retire(&new),
                 Failed::Fenced | Failed::Other(_) => self.doubtful.extend(new),
             }
@@ -167,7 +168,7 @@ impl Committer {
             match self.append_state(&manifest).await {
                 Ok(()) => return Ok(()),
                 Err(Failed::Other(reason)) => doubt = Some(reason),
-                Err(Failed::Full | Failed::Refused(_) | Failed::Fenced) => {}
+                Err(Failed::Full(_) | Failed::Refused(_) | Failed::Fenced) => {}
             }
         }
         let mut failed = match self.roll(manifest.clone()).await {
@@ -176,7 +177,8 @@ impl Committer {
         };
         // Without the coordinator a long log grows a little longer: it still has room for a
         // manifest.
-        if matches!(failed, Failed::Refused(_)) && self.log.is_open() {
+        let is_refused = matches!(failed, Failed::Full(Full::Coordinator(_)) | Failed::Refused(_));
+        if is_refused && self.log.is_open() {
             match self.append_state(&manifest).await {
                 Ok(()) => return Ok(()),
                 Err(Failed::Other(reason)) => doubt = Some(reason),
@@ -186,7 +188,7 @@ impl Committer {
         self.stop_if_lost(&failed);
         match (failed, doubt) {
             // The manifest may be durable in the log as it is.
-            (Failed::Full | Failed::Refused(_), Some(reason)) => Err(Failed::Other(reason)),
+            (Failed::Full(_) | Failed::Refused(_), Some(reason)) => Err(Failed::Other(reason)),
             (failed, _) => Err(failed),
         }
     }

@@ -252,7 +252,7 @@ impl Partition {
     /// Has ids of extents to be created at hand, so many at least.
     ///
     /// # Errors
-    /// [`Failed::Refused`] when the coordinator does not record them. [`Failed::Fenced`]: the
+    /// [`Failed::Full`], [`Failed::Refused`] when the coordinator does not record them. [`Failed::Fenced`]: the
     /// partition stops.
     pub(crate) async fn reserve(&self, count: usize) -> Result<(), Failed> {
         let reserved = ids::reserve(&self.core.shared, &self.core.extents, count).await;
@@ -278,7 +278,8 @@ impl Partition {
     /// replay, and ends the committer. What cannot be flushed stays in the log.
     pub(crate) async fn close(&self) {
         if self.core.status() == Status::Serving {
-            self.core.stop(Status::ReadOnly("the partition is closing".into()));
+            let closing = Error::Unavailable("the partition is closing".into());
+            self.core.stop(Status::ReadOnly(closing));
             if let Err(failed) = self.flush().await {
                 tracing::warn!(partition = %self.core.id, ?failed, "not flushed at shutdown");
             }

@@ -113,11 +113,11 @@ async fn recover(
         manifest.time = done.time;
         manifest.runs = sources.entries();
         if let Err(failed) = log.roll(manifest).await {
-            if matches!(failed, Failed::Full | Failed::Refused(_)) {
+            if matches!(failed, Failed::Full(_) | Failed::Refused(_)) {
                 // No descriptor names the manifest that names them.
                 spilled.iter().for_each(|run| run.retire(&extents));
             }
-            return Err(failed.into());
+            return Err(failed.of_opening());
         }
     }
     let sources = Arc::new(sources);
@@ -141,8 +141,8 @@ async fn claim(shared: &Shared, id: PartitionId) -> Result<(PartitionDescriptor,
         .ok_or_else(|| Error::Corrupt(format!("the descriptor of partition {id} is malformed")))?;
     descriptor.epoch = descriptor.epoch.next();
     descriptor.host = shared.host;
-    let revision = writer::swap(coordinator, found.mod_revision, &descriptor, None).await?;
-    Ok((descriptor, revision))
+    let revision = writer::swap(coordinator, found.mod_revision, &descriptor, None).await;
+    Ok((descriptor, revision.map_err(Failed::of_opening)?))
 }
 
 /// Fences and seals a log extent: earlier owners cannot add to it, and its end is final (I2).

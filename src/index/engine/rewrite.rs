@@ -23,7 +23,7 @@ impl Partition {
     pub(crate) async fn rewrite_secret_rows(&self) -> Result<bool, Failed> {
         // The first commit of an owner is in an extent of its own: what is older can go.
         let proven = self.write(self.core.epoch, Write::Prove).await;
-        proven.map_err(|error| Failed::Other(error.to_string()))?;
+        proven.map_err(|error| Failed::Other(error.to_string().into()))?;
         self.flush().await?;
         for family in [Family::Main, Family::Work] {
             let _one = self.compacting.lock().await;

@@ -17,6 +17,7 @@ use crate::env::Env;
 use crate::env::Tasks;
 use crate::env::clock::SimClock;
 use crate::index::api::Error;
+use crate::index::api::Full;
 use crate::index::api::Write;
 use crate::index::engine::config::Config;
 use crate::index::engine::partition::Partition;
@@ -95,6 +96,11 @@ impl World {
         let found = self.parts().coordinator.get(&key).await.unwrap().unwrap();
         PartitionDescriptor::decode(&found.value).unwrap()
     }
+}
+
+/// Whether a write is refused since the coordinator has no room.
+pub(crate) fn is_no_room(error: &Error) -> bool {
+    matches!(error, Error::Full(Full::Coordinator(_)))
 }
 
 impl Partition {

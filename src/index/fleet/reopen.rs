@@ -131,7 +131,7 @@ impl Reopener {
                 claim = claim.leave_closed(id);
             }
             // Damage that this try found has quarantined it for good.
-            if tried == TRIES && self.is_to_be_tried(one) {
+            if tried >= TRIES && self.is_to_be_tried(one) {
                 self.refuse(one, error);
             }
             tokio::select! {
@@ -150,12 +150,20 @@ impl Reopener {
         }
     }
 
-    /// Lets nobody wait any more.
+    /// Lets nobody wait any more. Who writes is told why the latest try failed.
     fn refuse(&self, one: &NotServing, error: Error) {
         match one {
             NotServing::Stopped(old) => {
-                let reason = format!("it stopped writing and does not open again: {error}");
-                old.core.stop(Status::ReadOnly(reason));
+                let refusal = if matches!(error, Error::Full(_)) {
+                    error
+                } else {
+                    let what = "it stopped writing and does not open again";
+                    Error::Unavailable(format!("{what}: {error}"))
+                };
+                let refusal = Status::ReadOnly(refusal);
+                if old.core.status() != refusal {
+                    old.core.stop(refusal);
+                }
             }
             NotServing::Closed(id) => self.opened.still_closed(*id, error, Retry::Later),
         }

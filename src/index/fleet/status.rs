@@ -5,6 +5,7 @@ use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::time::Duration;
 
+use crate::index::api::Error;
 use crate::index::engine::Partition;
 use crate::index::engine::Status;
 use crate::index::fleet::Fleet;
@@ -189,7 +190,9 @@ fn status(partition: &Partition, host: HostId) -> PartitionStatus {
         quarantined: false,
         stopped: match core.status() {
             Status::Serving => None,
-            Status::Stopped(reason) | Status::ReadOnly(reason) => Some(reason),
+            Status::Stopped(reason) => Some(reason),
+            Status::ReadOnly(Error::Unavailable(reason)) => Some(reason),
+            Status::ReadOnly(refusal) => Some(refusal.to_string()),
             Status::Lost => Some("another owner has it".to_owned()),
         },
     }

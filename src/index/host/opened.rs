@@ -44,7 +44,7 @@ impl Closed {
     /// Any other reason.
     pub(crate) fn after(not: NotOpened) -> Result<Self, Error> {
         let Some(descriptor) = not.claimed else { return Err(not.error) };
-        let may_pass = matches!(not.error, Error::Unavailable(_) | Error::Full);
+        let may_pass = matches!(not.error, Error::Unavailable(_) | Error::Full(_));
         if !may_pass && !is_lasting(&not.error) {
             return Err(not.error);
         }

@@ -65,7 +65,7 @@ pub(super) async fn write(
         for (partition, id) in cut.iter().zip(ids) {
             let ended = partition.end_log(target.capacity.as_ref(), id).await;
             let descriptor = ended.map_err(|error| {
-                if matches!(error, index::Error::Full) {
+                if matches!(error, index::Error::Full(_)) {
                     BackupError::Full(target.path.clone())
                 } else {
                     target.failed(&error)

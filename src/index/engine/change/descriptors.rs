@@ -1,7 +1,7 @@
 //! The transaction by which descriptors replace others.
 
 use crate::coordinator;
-use crate::coordinator::{Compare, Coordinator, Op, Revision, TxnReply};
+use crate::coordinator::{Compare, Coordinator, Op, Reason, Revision, TxnReply};
 use crate::index::engine::extents::{ExtentRecord, Extents, Heir, Passed, ids, pass_on};
 use crate::index::engine::log::writer::LogState;
 use crate::index::engine::shared::Failed;
@@ -26,8 +26,8 @@ pub(super) struct Replaced {
 /// extents it uses.
 ///
 /// # Errors
-/// [`Failed::Refused`]: surely nothing has changed. [`Failed::Fenced`]: another owner changed one
-/// of the old ones. [`Failed::Other`]: the outcome is unknown.
+/// [`Failed::Full`], [`Failed::Refused`]: surely nothing has changed. [`Failed::Fenced`]: another
+/// owner changed one of the old ones. [`Failed::Other`]: the outcome is unknown.
 pub(super) async fn replace(
     coordinator: &dyn Coordinator,
     old: &[(&LogState, &Extents)],
@@ -114,9 +114,9 @@ impl Doubt {
             Ok(TxnReply::Committed(revision)) => return Ok(Some(revision)),
             Ok(TxnReply::Rejected(_)) => {}
             Err(coordinator::Error::Ambiguous) => self.is_any = true,
-            Err(error) => return Err(self.failed(Failed::Refused(error.to_string()))),
+            Err(error) => return Err(self.failed(Failed::refused(&error))),
         }
-        let unread = |error: coordinator::Error| Failed::Refused(error.to_string());
+        let unread = |error: coordinator::Error| Failed::refused(&error);
         if self.is_any {
             let found = coordinator.get(&key(first)).await;
             let found = found.map_err(|error| self.failed(unread(error)))?;
@@ -136,11 +136,13 @@ impl Doubt {
 
     /// A failure of this try: the outcome of all of them together.
     fn failed(&self, failed: Failed) -> Failed {
-        if let Failed::Refused(reason) = &failed
-            && self.is_any
-        {
-            return Failed::Other(reason.clone());
+        if !self.is_any {
+            return failed;
         }
-        failed
+        match failed {
+            Failed::Full(full) => Failed::Other(Reason::full(full.to_string())),
+            Failed::Refused(reason) => Failed::Other(reason.into()),
+            Failed::Fenced | Failed::Other(_) => failed,
+        }
     }
 }

@@ -93,7 +93,7 @@ pub(crate) async fn hand_off(
     let coordinator = to.parts.coordinator.as_ref();
     let revision = match descriptors::move_over(coordinator, &held.log, &next).await {
         Ok(revision) => revision,
-        Err(unchanged @ (Failed::Full | Failed::Refused(_))) => {
+        Err(unchanged @ (Failed::Full(_) | Failed::Refused(_))) => {
             held.resume();
             return Err(unchanged.into());
         }
@@ -174,7 +174,7 @@ impl<'a> Follower<'a> {
         }
         let coordinator = self.shared.parts.coordinator.as_ref();
         let record = ExtentRecord::load(coordinator, descriptor.id).await;
-        let record = record.map_err(|error| Failed::Other(error.to_string()))?;
+        let record = record.map_err(|error| Failed::Other(error.to_string().into()))?;
         let extents = Extents::new(descriptor.id, record, Vec::new());
         let sources = Arc::new(self.sources);
         let used: BTreeSet<ExtentId> = self.log.into_iter().chain(sources.extents()).collect();

@@ -122,8 +122,8 @@ impl Committer {
             Ok(Verdict::Moved) => self.failed = Some(Failed::Fenced),
             Ok(Verdict::Stop(failed)) => self.stop_after(&failed),
             Err(_) => {
-                let reason = "a change of the partition map was left half-way".to_owned();
-                self.stop_after(&Failed::Other(reason));
+                let reason = "a change of the partition map was left half-way";
+                self.stop_after(&Failed::Other(reason.into()));
             }
         }
     }

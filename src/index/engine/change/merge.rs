@@ -13,7 +13,7 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use crate::capacity::ExtentKind;
-use crate::index::api::Error;
+use crate::index::api::{Error, Full};
 use crate::index::engine::change::descriptors;
 use crate::index::engine::change::hold::Held;
 use crate::index::engine::core::Core;
@@ -158,7 +158,7 @@ async fn unite(
     let flushed = held.iter().map(|held| held.sequence).max().unwrap_or(Sequence::new(0));
     let time = held.iter().map(|held| held.time).max().unwrap_or(Timestamp::ZERO);
     let parts = held.iter().map(|held| held.core.keys.as_ref());
-    let keys = PartitionKeys::joined(parts).ok_or(Failed::Full)?;
+    let keys = PartitionKeys::joined(parts).ok_or(Failed::Full(Full::Disks))?;
     let tail = tail(held).await?;
     let sources = Sources {
         active: Arc::new(Tables::new(Arc::clone(&shared.budget))),
@@ -170,13 +170,13 @@ async fn unite(
     };
     let manifest =
         Manifest { partition: id, epoch, previous: None, flushed, time, runs: sources.entries() };
-    let mut records = vec![manifest.encode().ok_or(Failed::Full)?];
+    let mut records = vec![manifest.encode().ok_or(Failed::Full(Full::Disks))?];
     let mut sequence = flushed;
     for rows in tail {
         sequence = sequence.plus(1);
         let mut batch = BatchBuilder::new(sequence);
         batch.push(&rows);
-        records.push(batch.finish(time).ok_or(Failed::Full)?);
+        records.push(batch.finish(time).ok_or(Failed::Full(Full::Disks))?);
         for (family, key, value) in rows.changes {
             sources.active.insert(family, key, sequence, value);
         }
@@ -221,7 +221,7 @@ fn own(mut sources: Sources) -> Sources {
 
 /// What is in memory only, newest versions, in pieces that fit a record each.
 async fn tail(held: &[Held]) -> Result<Vec<RowBatch>, NotMerged> {
-    let unreadable = |error: Error| Failed::Other(error.to_string());
+    let unreadable = |error: Error| Failed::Other(error.to_string().into());
     let mut pieces = vec![RowBatch::default()];
     let (mut all, mut bytes) = (0, 0);
     for held in held {

@@ -16,6 +16,7 @@ use futures_util::future::try_join_all;
 
 use crate::capacity::ExtentKind;
 use crate::coordinator::Revision;
+use crate::index::api::Full;
 use crate::index::engine::change::descriptors;
 use crate::index::engine::change::descriptors::Replaced;
 use crate::index::engine::change::hold::Held;
@@ -92,12 +93,12 @@ impl Partition {
         if held.sources.frozen.is_some() {
             held.resume();
             self.forget(&children);
-            return Err(Failed::Full);
+            return Err(Failed::Full(Full::Disks));
         }
         let frozen_at = held.since;
         let (made, replaced) = match swap(&held, &children).await {
             Ok(swapped) => swapped,
-            Err(unchanged @ (Failed::Full | Failed::Refused(_))) => {
+            Err(unchanged @ (Failed::Full(_) | Failed::Refused(_))) => {
                 held.resume();
                 self.forget(&children);
                 return Err(unchanged);
@@ -155,7 +156,7 @@ async fn swap(held: &Held, children: &[Child]) -> Result<(Vec<Made>, Replaced), 
             runs: held.sources.entries(),
         };
         async move {
-            let record = manifest.encode().ok_or(Failed::Full)?;
+            let record = manifest.encode().ok_or(Failed::Full(Full::Disks))?;
             writer::write_first(parts.capacity.as_ref(), (child.extent, epoch), vec![record]).await
         }
     });

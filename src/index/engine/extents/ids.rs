@@ -1,13 +1,16 @@
 //! Ids of extents to be created are recorded in a transaction of their own when the changes of the
 //! descriptor do not bring enough. The committer is not needed for it, so writes do not wait.
 
+use std::sync::Arc;
+
 use crate::coordinator;
 use crate::coordinator::{Compare, Coordinator, TxnReply};
-use crate::index::api::Error;
+use crate::index::engine::chores::Chore;
 use crate::index::engine::extents::record::ExtentRecord;
 use crate::index::engine::extents::reserve::Extents;
 use crate::index::engine::shared::{Failed, Shared};
 use crate::index::map::PartitionDescriptor;
+use crate::index::rows::Family;
 use crate::types::ExtentId;
 
 /// Recorded ids a partition is given at once. A flush takes one for each family that has rows, and
@@ -16,29 +19,44 @@ pub(crate) const RESERVE: usize = 16;
 /// Ids that a roll, a compaction and a change may take between a reservation of others and its use.
 const SPARE: usize = 4;
 /// With fewer left after a flush, more are asked for before anybody waits for them.
-const FEW: usize = RESERVE / 2;
+const FEW: usize = Family::ALL.len() + SPARE;
+/// A roll leaves as many as a flush may need: a roll that the coordinator refuses at its end has
+/// used up one, and while that goes on there are no others.
+const FOR_A_ROLL: usize = Family::ALL.len() + 1;
 /// Transactions that lose against a change of the descriptor by the same owner, or find another
 /// record than is known here.
 const TRIES: usize = 4;
 
 /// Has so many ids recorded for a partition, at least: nothing is created under an id that is not.
-/// A few more are for what others of the partition create before the caller does. After a refusal
-/// the coordinator is not asked again before a pause is over; without the spare ones it goes too.
+/// A few more are for what others of the partition create before the caller does. Nobody waits for
+/// those few: they are asked for beside. After a refusal the coordinator is not asked again before
+/// a pause is over.
 ///
 /// # Errors
-/// [`Failed::Refused`]: nothing was taken. [`Failed::Fenced`]: another owner has the partition.
+/// [`Failed::Full`], [`Failed::Refused`]: nothing was taken. [`Failed::Fenced`]: another owner has
+/// the partition.
 pub(crate) async fn reserve(
     shared: &Shared,
-    extents: &Extents,
+    extents: &Arc<Extents>,
     count: usize,
 ) -> Result<(), Failed> {
-    if extents.fresh() >= count + SPARE {
-        return Ok(());
+    let fresh = extents.fresh();
+    if fresh < count {
+        return ask(shared, extents, count + SPARE).await;
     }
-    match ask(shared, extents, count + SPARE).await {
-        Err(Failed::Refused(_)) if extents.fresh() >= count => Ok(()),
-        done => done,
+    if fresh < count + SPARE {
+        shared.chores.add(Chore::Refill(Arc::clone(extents)));
     }
+    Ok(())
+}
+
+/// Has an id recorded for a roll. It does not wait for others that ask the coordinator, unless few
+/// ids are left.
+///
+/// # Errors
+/// As of [`reserve`].
+pub(crate) async fn reserve_for_a_roll(shared: &Shared, extents: &Extents) -> Result<(), Failed> {
+    reserve_now(shared, extents, FOR_A_ROLL).await
 }
 
 async fn ask(shared: &Shared, extents: &Extents, count: usize) -> Result<(), Failed> {
@@ -56,7 +74,6 @@ pub(crate) async fn reserve_now(
     count: usize,
 ) -> Result<(), Failed> {
     if extents.fresh() >= count {
-        // A roll does not wait for others that ask the coordinator.
         return Ok(());
     }
     let _one = extents.changing().await;
@@ -104,13 +121,21 @@ async fn record(shared: &Shared, extents: &Extents, count: usize) -> Result<(), 
         Err(error) => {
             // If it happened all the same: nothing is created under those ids.
             extents.set_stale();
-            return Err(refused(&error));
+            let error = match error {
+                // What keeps it from answering, it may say now.
+                coordinator::Error::Ambiguous => coordinator.get(&key).await.err().unwrap_or(error),
+                coordinator::Error::Unavailable { .. }
+                | coordinator::Error::Compacted
+                | coordinator::Error::SessionEnded
+                | coordinator::Error::Corrupt { .. } => error,
+            };
+            return Err(Failed::refused(&error));
         }
     }
     // The record is another one, or the descriptor: of this owner, whose roll was faster, or of
     // the next.
     extents.set_stale();
-    let found = coordinator.get(&key).await.map_err(|error| refused(&error))?;
+    let found = coordinator.get(&key).await.map_err(|error| Failed::refused(&error))?;
     let found = found.and_then(|found| PartitionDescriptor::decode(&found.value));
     if found.is_some_and(|descriptor| descriptor.epoch == epoch) {
         Ok(())
@@ -122,14 +147,14 @@ async fn record(shared: &Shared, extents: &Extents, count: usize) -> Result<(), 
 /// Reads the record again if it may be another one than is known here.
 ///
 /// # Errors
-/// [`Failed::Refused`].
+/// [`Failed::Full`], [`Failed::Refused`].
 pub(crate) async fn refresh(
     coordinator: &dyn Coordinator,
     extents: &Extents,
 ) -> Result<(), Failed> {
     if extents.is_stale() {
         let found = ExtentRecord::load(coordinator, extents.partition()).await;
-        extents.refresh(found.map_err(|error: Error| Failed::Refused(error.to_string()))?);
+        extents.refresh(found.map_err(Failed::unread)?);
     }
     Ok(())
 }
@@ -137,7 +162,7 @@ pub(crate) async fn refresh(
 /// Ids never issued before, so that there are `count` at hand; to be recorded.
 ///
 /// # Errors
-/// [`Failed::Refused`].
+/// [`Failed::Full`], [`Failed::Refused`].
 pub(crate) async fn fresh_ids(
     shared: &Shared,
     extents: &Extents,
@@ -146,11 +171,7 @@ pub(crate) async fn fresh_ids(
     let mut ids = Vec::new();
     for _ in extents.fresh()..count {
         let id = shared.parts.extents.next_extent().await;
-        ids.push(id.map_err(|error| Failed::Refused(error.to_string()))?);
+        ids.push(id.map_err(Failed::unread)?);
     }
     Ok(ids)
-}
-
-fn refused(error: &coordinator::Error) -> Failed {
-    Failed::Refused(error.to_string())
 }

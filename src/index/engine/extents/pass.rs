@@ -35,7 +35,7 @@ pub(crate) struct Passed {
 /// 0022 has an example.
 ///
 /// # Errors
-/// [`Failed::Refused`]: the lists of sharers cannot be read.
+/// [`Failed::Full`], [`Failed::Refused`]: the lists of sharers cannot be read.
 pub(crate) async fn pass_on(
     coordinator: &dyn Coordinator,
     old: &[&Extents],
@@ -125,14 +125,13 @@ async fn sharers(
     coordinator: &dyn Coordinator,
     extents: impl Iterator<Item = &ExtentId>,
 ) -> Result<BTreeMap<ExtentId, Listed>, Failed> {
-    let refused = |what: String| Failed::Refused(what);
     let reads = extents.map(|extent| async move {
         let found = coordinator.get(&Sharers::key(*extent)).await;
-        let Some(found) = found.map_err(|error| refused(error.to_string()))? else {
+        let Some(found) = found.map_err(|error| Failed::refused(&error))? else {
             return Ok((*extent, None));
         };
         let sharers = Sharers::decode(&found.value)
-            .map_err(|unread| refused(unread.at(&Sharers::key(*extent)).to_string()))?;
+            .map_err(|unread| Failed::unread(unread.at(&Sharers::key(*extent))))?;
         Ok::<_, Failed>((*extent, Some((sharers, found.mod_revision))))
     });
     Ok(try_join_all(reads).await?.into_iter().collect())

@@ -6,7 +6,7 @@ use bytes::Bytes;
 
 use crate::capacity::{AppendRequest, Capacity, Durability, ExtentKind};
 use crate::coordinator;
-use crate::coordinator::{Compare, Coordinator, Op, Revision, TxnReply};
+use crate::coordinator::{Compare, Coordinator, Op, Reason, Revision, TxnReply};
 use crate::index::engine::chores::Chore;
 use crate::index::engine::extents::{Change, Extents, ids};
 use crate::index::engine::log::manifest::{Link, Manifest};
@@ -41,7 +41,7 @@ pub(crate) struct Log {
     open: bool,
     /// Why nobody knows what the coordinator holds of the partition: the log is read anew before
     /// anything follows.
-    doubt: Option<String>,
+    doubt: Option<Reason>,
     extents: Arc<Extents>,
 }
 
@@ -66,8 +66,8 @@ impl Log {
     }
 
     /// Why nobody knows what the coordinator holds of the partition; none while that is known.
-    pub(crate) fn doubt(&self) -> Option<&str> {
-        self.doubt.as_deref()
+    pub(crate) fn doubt(&self) -> Option<&Reason> {
+        self.doubt.as_ref()
     }
 
     /// Whether [`Self::append`] may be called.
@@ -114,7 +114,7 @@ impl Log {
         let epoch = self.state.descriptor.epoch;
         let record =
             manifest.encode().ok_or_else(|| Failed::Refused("manifest too large".into()))?;
-        ids::reserve_now(&self.shared, &self.extents, 1).await?;
+        ids::reserve_for_a_roll(&self.shared, &self.extents).await?;
         let (extent, _pin) = self.shared.create(ExtentKind::Log, epoch, &self.extents).await?;
         let end = match self.append_to(extent, 0, record).await {
             Ok(end) => end,
@@ -169,7 +169,7 @@ impl Log {
             self.extents.set_stale();
         }
         match &failed {
-            Failed::Full | Failed::Refused(_) => {
+            Failed::Full(_) | Failed::Refused(_) => {
                 made.into_iter().for_each(|extent| self.shared.release(&self.extents, extent));
             }
             // Another owner may have found it in the descriptor.
@@ -254,8 +254,8 @@ async fn append_at(
 /// partition now), and the record of its extents with it.
 ///
 /// # Errors
-/// [`Failed::Refused`]: surely nothing has changed. [`Failed::Fenced`]: another owner changed it.
-/// [`Failed::Other`]: the outcome is unknown.
+/// [`Failed::Full`], [`Failed::Refused`]: surely nothing has changed. [`Failed::Fenced`]: another
+/// owner changed it. [`Failed::Other`]: the outcome is unknown.
 pub(crate) async fn swap(
     coordinator: &dyn Coordinator,
     revision: Revision,
@@ -264,7 +264,7 @@ pub(crate) async fn swap(
 ) -> Result<Revision, Failed> {
     let key = PartitionDescriptor::coordinator_key(next.id);
     let value = next.encode();
-    let unknown = |error: coordinator::Error| Failed::Other(error.to_string());
+    let unknown = |error: coordinator::Error| Failed::unknown(&error);
     let mut when = vec![Compare::ModRevision(key.clone(), revision)];
     let mut then = vec![Op::Put(key.clone(), value.clone())];
     if let Some(record) = record {
@@ -281,7 +281,7 @@ pub(crate) async fn swap(
             }
             // An earlier try may be what changed it.
             Ok(TxnReply::Rejected(_)) | Err(coordinator::Error::Ambiguous) => doubt = true,
-            Err(error) if !doubt => return Err(Failed::Refused(error.to_string())),
+            Err(error) if !doubt => return Err(Failed::refused(&error)),
             Err(error) => return Err(unknown(error)),
         }
         let Some(found) = coordinator.get(&key).await.map_err(unknown)? else {
@@ -306,6 +306,6 @@ async fn rejected(coordinator: &dyn Coordinator, (key, revision): (&Bytes, Revis
             Failed::Refused("the record of extents is another one".into())
         }
         Ok(_) => Failed::Fenced,
-        Err(error) => Failed::Refused(error.to_string()),
+        Err(error) => Failed::refused(&error),
     }
 }

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use crate::capacity;
 use crate::capacity::ExtentKind;
 use crate::coordinator::Op;
-use crate::index::api::Error;
+use crate::index::api::{Error, Full};
 use crate::index::engine::partition::Partition;
 use crate::index::engine::shared::Failed;
 use crate::index::engine::testing::{Fault, PARTITION, When, World, put, put_if_absent, remove};
@@ -43,7 +43,7 @@ impl Known {
         match (result, value) {
             (Ok(()), Some(value)) => drop(self.sure.insert(key, value)),
             (Ok(()), None) => drop(self.sure.remove(&key)),
-            (Err(Error::Full), _) => {}
+            (Err(Error::Full(_)), _) => {}
             (Err(Error::Unavailable(_)), value) => self.unsure.push((key, value)),
             (Err(error), _) => panic!("unexpected {error}"),
         }
@@ -124,11 +124,11 @@ async fn partition_refuses_when_full_and_goes_on_when_space_returns() {
     partition.apply(put("a", "1")).await.unwrap();
     world.capacity.set_full(true);
     for _ in 0..3 {
-        assert_eq!(partition.apply(put("b", "2")).await, Err(Error::Full));
+        assert_eq!(partition.apply(put("b", "2")).await, Err(Error::Full(Full::Disks)));
     }
     assert_eq!(partition.rows().await.len(), 1, "refused rows are not there");
     // Evaluated against what is there, not against what was refused.
-    assert_eq!(partition.apply(put_if_absent("b", "3")).await, Err(Error::Full));
+    assert_eq!(partition.apply(put_if_absent("b", "3")).await, Err(Error::Full(Full::Disks)));
     world.capacity.set_full(false);
     partition.apply(put_if_absent("b", "4")).await.unwrap();
     let rows = partition.rows().await;
@@ -146,7 +146,7 @@ async fn partition_opens_and_reads_while_the_disk_is_full() {
     world.capacity.set_full(true);
     let partition = world.open().await.unwrap();
     assert_eq!(partition.rows().await.len(), 1);
-    assert_eq!(partition.apply(put("b", "2")).await, Err(Error::Full));
+    assert_eq!(partition.apply(put("b", "2")).await, Err(Error::Full(Full::Disks)));
 }
 
 #[tokio::test]
@@ -298,7 +298,7 @@ async fn refused_writes_give_their_memory_back() {
     world.capacity.set_full(true);
     for number in 0..100 {
         let write = put(&format!("key{number}"), &"x".repeat(1000));
-        assert_eq!(partition.apply(write).await, Err(Error::Full));
+        assert_eq!(partition.apply(write).await, Err(Error::Full(Full::Disks)));
     }
     assert_eq!(partition.core.shared.budget.used(), used);
 }
@@ -323,7 +323,7 @@ async fn compaction_of_a_damaged_run_is_not_tried_all_the_time() {
     assert!(partition.core.may_compact());
     world.capacity.flip(run, 0, 33);
     world.capacity.set_full(true);
-    assert_eq!(partition.compact().await, Err(Failed::Full));
+    assert_eq!(partition.compact().await, Err(Failed::Full(Full::Disks)));
     assert!(partition.core.may_compact(), "room may come at any time");
     world.capacity.set_full(false);
     assert_eq!(partition.compact().await, Ok(true));
@@ -389,7 +389,7 @@ async fn flush_on_a_full_disk_is_tried_again_and_leaves_no_extent() {
     }
     world.capacity.set_full(true);
     for _ in 0..3 {
-        assert_eq!(partition.flush().await, Err(Failed::Full));
+        assert_eq!(partition.flush().await, Err(Failed::Full(Full::Disks)));
         partition.core.shared.do_chores().await;
     }
     assert_eq!(world.capacity.count(ExtentKind::Run), 0);

@@ -2,6 +2,7 @@
 //! who does not need it.
 
 use std::sync::Arc;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
@@ -9,7 +10,8 @@ use async_trait::async_trait;
 
 use super::changes::halves;
 use crate::coordinator::{
-    Compare, Coordinator, Error, Fault, Op, Revision, Session, Snapshot, TxnReply, Versioned, Watch,
+    Compare, Coordinator, Error, Fault, Op, Reason, Revision, Session, Snapshot, TxnReply,
+    Versioned, Watch,
 };
 use crate::env::Clock;
 use crate::env::clock::SimClock;
@@ -17,6 +19,7 @@ use crate::index::engine::change;
 use crate::index::engine::partition::Partition;
 use crate::index::engine::shared::{Failed, Shared};
 use crate::index::engine::testing::{PARTITION, World, put};
+use crate::index::rows::Family;
 use crate::types::HostId;
 use crate::types::PartitionId;
 
@@ -25,7 +28,8 @@ use crate::types::PartitionId;
 struct Mute {
     inner: Arc<dyn Coordinator>,
     is_mute: AtomicBool,
-    refuses: AtomicBool,
+    /// What each transaction is refused with.
+    refusal: Mutex<Option<Error>>,
     transactions: AtomicUsize,
 }
 
@@ -44,8 +48,8 @@ impl Coordinator for Mute {
         if self.is_mute.load(Ordering::Relaxed) {
             std::future::pending::<()>().await;
         }
-        if self.refuses.load(Ordering::Relaxed) {
-            return Err(Error::Unavailable { reason: "refused by the test".into() });
+        if let Some(refusal) = self.refusal.lock().unwrap().clone() {
+            return Err(refusal);
         }
         self.inner.txn(when, then).await
     }
@@ -67,12 +71,28 @@ impl Coordinator for Mute {
     }
 }
 
+impl Mute {
+    fn refuse(&self, refusal: impl Into<Option<Error>>) {
+        *self.refusal.lock().unwrap() = refusal.into();
+    }
+
+    fn count(&self) -> usize {
+        self.transactions.load(Ordering::Relaxed)
+    }
+}
+
+/// Every way in which a transaction is refused.
+fn refusals() -> [Error; 2] {
+    let full = Reason::full("no room".to_owned());
+    [full, "refused by the test".into()].map(|reason| Error::Unavailable { reason })
+}
+
 async fn open(world: &World) -> (Partition, Arc<Mute>, Arc<SimClock>) {
     let mut parts = world.parts();
     let mute = Arc::new(Mute {
         inner: Arc::clone(&parts.coordinator),
         is_mute: AtomicBool::new(false),
-        refuses: AtomicBool::new(false),
+        refusal: Mutex::default(),
         transactions: AtomicUsize::new(0),
     });
     let clock = Arc::new(SimClock::new());
@@ -80,6 +100,10 @@ async fn open(world: &World) -> (Partition, Arc<Mute>, Arc<SimClock>) {
     parts.env.clock = Arc::clone(&clock) as _;
     let shared = Arc::new(Shared::new(parts, world.config, (HostId::new(0), Arc::default())));
     (Partition::open(&shared, PARTITION).await.unwrap(), mute, clock)
+}
+
+fn assert_refused(done: &Result<(), Failed>) {
+    assert!(matches!(done, Err(Failed::Full(_) | Failed::Refused(_))), "{done:?}");
 }
 
 /// Uses ids up until so many are left.
@@ -150,36 +174,97 @@ async fn a_flush_that_leaves_few_ids_has_more_recorded_later() {
 
 #[tokio::test(start_paused = true)]
 async fn ids_that_were_refused_are_not_asked_for_again_at_once() {
-    let (_world, partition, mute, clock) = with_ids(0).await;
-    mute.refuses.store(true, Ordering::Relaxed);
-    let count = || mute.transactions.load(Ordering::Relaxed);
-    let before = count();
-    for _ in 0..10 {
-        let refused = partition.flush().await;
-        assert!(matches!(refused, Err(Failed::Refused(_))), "{refused:?}");
+    for refusal in refusals() {
+        let (_world, partition, mute, clock) = with_ids(0).await;
+        mute.refuse(refusal);
+        let before = mute.count();
+        for _ in 0..10 {
+            assert_refused(&partition.flush().await);
+        }
+        assert_eq!(mute.count(), before + 1, "asked once");
+        mute.refuse(None);
+        clock.sleep(Duration::from_millis(50)).await;
+        partition.flush().await.unwrap();
     }
-    assert_eq!(count(), before + 1, "asked once");
-    mute.refuses.store(false, Ordering::Relaxed);
-    clock.sleep(Duration::from_millis(50)).await;
-    partition.flush().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_roll_that_was_refused_is_not_tried_again_at_once() {
+    for refusal in refusals() {
+        let world = World::new().await;
+        let (partition, mute, clock) = open(&world).await;
+        mute.refuse(refusal);
+        let before = mute.count();
+        for _ in 0..10 {
+            partition.apply(put("a", "needs a roll")).await.unwrap_err();
+        }
+        assert_eq!(mute.count(), before + 1, "asked once");
+        mute.refuse(None);
+        clock.sleep(Duration::from_millis(50)).await;
+        partition.apply(put("a", "needs a roll")).await.unwrap();
+    }
 }
 
 /// A roll or a compaction may take an id between a reservation and its use.
 #[tokio::test(start_paused = true)]
 async fn a_reservation_has_ids_to_spare_and_goes_without_them_when_they_are_refused() {
+    for refusal in refusals() {
+        let world = World::new().await;
+        let (partition, mute, _) = open(&world).await;
+        partition.reserve(3).await.unwrap();
+        leave(&partition, 3);
+        mute.refuse(refusal);
+        assert_eq!(partition.reserve(3).await, Ok(()));
+        partition.core.shared.do_chores().await;
+        assert_eq!(partition.core.extents.fresh(), 3);
+        assert_refused(&partition.reserve(4).await);
+    }
     let world = World::new().await;
-    let (partition, mute, _) = open(&world).await;
-    partition.reserve(3).await.unwrap();
-    leave(&partition, 3);
-    mute.refuses.store(true, Ordering::Relaxed);
-    assert_eq!(partition.reserve(3).await, Ok(()));
-    assert_eq!(partition.core.extents.fresh(), 3);
-    assert!(matches!(partition.reserve(4).await, Err(Failed::Refused(_))));
     let (partition, ..) = open(&world).await;
     partition.reserve(3).await.unwrap();
     leave(&partition, 3);
     partition.reserve(3).await.unwrap();
+    partition.core.shared.do_chores().await;
     assert!(partition.core.extents.fresh() > 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_reservation_with_enough_ids_at_hand_does_not_wait_for_the_coordinator() {
+    let world = World::new().await;
+    let (partition, mute, _) = open(&world).await;
+    partition.reserve(1).await.unwrap();
+    leave(&partition, 8);
+    mute.is_mute.store(true, Ordering::Relaxed);
+    assert_eq!(soon(partition.reserve(Family::ALL.len())).await, Some(Ok(())));
+    mute.is_mute.store(false, Ordering::Relaxed);
+    partition.core.shared.do_chores().await;
+    assert_eq!(partition.core.extents.fresh(), 16, "more were asked for meanwhile");
+}
+
+/// What comes of a roll is known only once its extent is made: each in vain costs an id.
+#[tokio::test(start_paused = true)]
+async fn rolls_in_vain_leave_ids_for_a_flush_of_all_families() {
+    for refusal in refusals() {
+        let mut world = World::new().await;
+        world.config.log_extent_bytes = 3_000;
+        let (partition, mute, clock) = open(&world).await;
+        partition.apply(put("a", "0")).await.unwrap();
+        mute.refuse(refusal);
+        for number in 0..100 {
+            partition.apply(put("a", &number.to_string().repeat(500))).await.unwrap();
+            clock.sleep(Duration::from_secs(10)).await;
+        }
+        partition.core.shared.do_chores().await;
+        let left = partition.core.extents.fresh();
+        assert!(left >= Family::ALL.len(), "{left} ids are left");
+        assert_eq!(partition.flush().await, Ok(()));
+        mute.refuse(None);
+        clock.sleep(Duration::from_secs(10)).await;
+        for _ in 0..10 {
+            partition.apply(put("a", &"x".repeat(1_000))).await.unwrap();
+        }
+        assert!(partition.core.log_extents() > 1, "it rolls again");
+    }
 }
 
 /// Nobody knows whether the record has more ids than are known here.
@@ -187,8 +272,7 @@ async fn make_stale(world: &World, partition: &Partition) {
     partition.reserve(3).await.unwrap();
     leave(partition, 3);
     world.store.inject(Fault::AmbiguousApplied);
-    let refused = partition.reserve(6).await;
-    assert!(matches!(refused, Err(Failed::Refused(_))), "{refused:?}");
+    assert_refused(&partition.reserve(6).await);
 }
 
 #[tokio::test(start_paused = true)]

@@ -12,7 +12,7 @@ use crate::coordinator;
 use crate::index::api::Error;
 use crate::index::engine::core::Status;
 use crate::index::engine::partition::Partition;
-use crate::index::engine::testing::{Fault, When, World, put};
+use crate::index::engine::testing::{Fault, When, World, is_no_room, put};
 use crate::index::rows::Family;
 use crate::index::rows::Rows;
 
@@ -82,6 +82,11 @@ async fn log_that_cannot_roll_goes_on_where_it_is() {
 
 #[tokio::test(start_paused = true)]
 async fn flush_needs_no_coordinator() {
+    flush_without(|world, is_without| world.coordinator_is_away(is_without)).await;
+    flush_without(|world, is_without| world.store.set_full(is_without)).await;
+}
+
+async fn flush_without(coordinator_is: impl Fn(&World, bool)) {
     let mut world = World::new().await;
     world.config.log_extent_bytes = 4000;
     let partition = world.open().await.unwrap();
@@ -91,7 +96,7 @@ async fn flush_needs_no_coordinator() {
     // More than a flush leaves in a log it does not roll.
     partition.apply(put("large", &"x".repeat(1 << 20))).await.unwrap();
     for round in 0..3 {
-        world.coordinator_is_away(true);
+        coordinator_is(&world, true);
         partition.apply(put("round", &round.to_string())).await.unwrap();
         partition.flush().await.unwrap();
         assert_eq!(partition.core.status(), Status::Serving);
@@ -99,7 +104,7 @@ async fn flush_needs_no_coordinator() {
         assert!(partition.core.log_extents() > 1, "nothing was trimmed");
         partition.apply(put("again", &round.to_string())).await.unwrap();
     }
-    world.coordinator_is_away(false);
+    coordinator_is(&world, false);
     partition.flush().await.unwrap();
     assert_eq!(partition.core.log_extents(), 1, "the trim is tried again");
     while partition.compact().await.unwrap() {}
@@ -287,4 +292,72 @@ async fn memtables_of_a_stopped_partition_do_not_count() {
     assert_eq!(shared.budget.used(), 0);
     drop(partition);
     assert_eq!(shared.budget.used(), 0, "nothing is given back twice");
+}
+
+/// The log of a partition that was just opened must roll before the first write.
+#[tokio::test(start_paused = true)]
+async fn writes_for_which_the_log_must_roll_are_told_that_the_coordinator_has_no_room() {
+    let world = World::new().await;
+    let partition = world.open().await.unwrap();
+    world.store.set_full(true);
+    for number in 0..10 {
+        let refused = partition.apply(put("a", "refused")).await.unwrap_err();
+        assert!(is_no_room(&refused), "{number}: {refused:?}");
+        sleep(&partition, Duration::from_secs(1)).await;
+    }
+    assert_eq!(partition.core.shared.budget.used(), 0);
+    world.store.set_full(false);
+    sleep(&partition, LONG).await;
+    partition.apply(put("a", "taken")).await.unwrap();
+    assert_eq!(partition.rows().await.len(), 1);
+    check_extents(&world, &partition).await;
+}
+
+/// Whatever became of the roll, the write for which it was tried has not happened: it waits for the
+/// partition to be opened again, or is told that there is no room.
+#[tokio::test(start_paused = true)]
+async fn a_write_whose_roll_is_in_doubt_has_surely_not_happened() {
+    let (mut waiting, mut refused) = (0, 0);
+    // The ids, their record, and the descriptor.
+    for after in 0..3 {
+        let world = World::new().await;
+        let partition = world.open().await.unwrap();
+        world.store.inject_after(after, coordinator::Fault::LostThenFull);
+        let told = partition.apply(put("a", "1")).await.unwrap_err();
+        if told == Error::WrongPartition {
+            assert!(matches!(partition.core.status(), Status::Stopped(_)));
+            waiting += 1;
+        } else {
+            assert!(is_no_room(&told), "{after}: {told:?}");
+            assert_eq!(partition.core.status(), Status::Serving);
+            refused += 1;
+        }
+        world.store.set_full(false);
+        drop(partition);
+        assert_eq!(world.open().await.unwrap().rows().await, [], "{after}");
+    }
+    assert!(waiting > 0 && refused > 0, "{waiting}, {refused}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn full_memtables_that_wait_for_the_coordinators_room_are_told_so() {
+    let mut world = World::new().await;
+    world.config.memtable_bytes_max = 100_000;
+    let partition = world.open().await.unwrap();
+    partition.apply(put("first", "x")).await.unwrap();
+    while partition.core.extents.take(&partition.core.shared.pins).is_some() {}
+    world.store.set_full(true);
+    let mut number = 0;
+    while partition.core.may_write().is_ok() {
+        partition.apply(put(&format!("key{number}"), &"x".repeat(1_000))).await.unwrap();
+        number += 1;
+    }
+    assert_eq!(partition.core.may_write(), Err(Error::Overloaded), "no flush was tried");
+    partition.flush().await.unwrap_err();
+    let refused = partition.apply(put("more", "x")).await.unwrap_err();
+    assert!(is_no_room(&refused), "{refused:?}");
+    world.store.set_full(false);
+    sleep(&partition, LONG).await;
+    partition.flush().await.unwrap();
+    partition.apply(put("more", "x")).await.unwrap();
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::index::api::Error;
+use crate::index::api::{Error, Full};
 use crate::index::engine::partition::Partition;
 use crate::index::engine::testing::{World, put};
 use crate::index::rows::{Family, Rows};
@@ -176,7 +176,7 @@ async fn memtables_that_stay_full_refuse_in_the_end() {
         partition.flush().await
     });
     assert!(flushed.is_err());
-    assert_eq!(waits, (Err(Error::Full), LIMIT / 2), "there will be no room");
+    assert_eq!(waits, (Err(Error::Full(Full::Disks)), LIMIT / 2), "there will be no room");
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,6 +1,7 @@
 //! Changes that fail: the old partitions or the new ones, never neither.
 
 use super::*;
+use crate::index::api::Full;
 
 #[tokio::test]
 async fn full_disk_leaves_the_parent_as_it_was() {
@@ -11,13 +12,13 @@ async fn full_disk_leaves_the_parent_as_it_was() {
     world.capacity.set_full(true);
     let before = world.capacity.extents_of_index();
     let refused = rig.host.split(target.partition, &[RoutingKey::account(&name(1))]).await;
-    assert_eq!(refused, Err(ChangeError::Failed(Error::Full)));
+    assert_eq!(refused, Err(ChangeError::Failed(Error::Full(Full::Disks))));
     world.capacity.set_full(false);
     // The first child's log can be made, the second's not.
     let full = Fault::Refused(crate::capacity::Error::Full);
     world.capacity.fail(When::Once(1), full);
     let refused = rig.host.split(target.partition, &[RoutingKey::account(&name(1))]).await;
-    assert_eq!(refused, Err(ChangeError::Failed(Error::Full)));
+    assert_eq!(refused, Err(ChangeError::Failed(Error::Full(Full::Disks))));
     rig.do_chores().await;
     assert_eq!(world.capacity.extents_of_index(), before, "nothing is left behind");
     rig.write(2).await;
@@ -36,7 +37,7 @@ async fn full_disk_leaves_the_neighbours_as_they_were() {
     let ids: Vec<_> = rig.map().await.partitions().iter().map(|p| p.id).collect();
     world.capacity.set_full(true);
     let refused = rig.host.merge(&ids).await;
-    assert_eq!(refused, Err(ChangeError::Failed(Error::Full)));
+    assert_eq!(refused, Err(ChangeError::Failed(Error::Full(Full::Disks))));
     world.capacity.set_full(false);
     rig.write(2).await;
     rig.check(2).await;

@@ -6,6 +6,7 @@ use async_trait::async_trait;
 use super::*;
 use crate::coordinator;
 use crate::index::Objects;
+use crate::index::engine::testing::is_no_room;
 use crate::index::rows::Machine;
 use crate::index::rows::RowBatch;
 use crate::index::rows::Rows;
@@ -78,6 +79,48 @@ async fn who_writes_waits_while_a_partition_is_opened_again() {
         assert_eq!(rig.host.owned_extents().await, used, "nothing was left behind");
         rig.host.shutdown().await;
     }
+}
+
+/// Nobody knows what became of a roll, and until there is room nobody can find out.
+#[tokio::test(start_paused = true)]
+async fn partition_whose_roll_is_in_doubt_on_a_full_disk_serves_again_once_there_is_room() {
+    let mut world = World::empty();
+    world.config.log_extent_bytes = 2000;
+    let rig = open(&world).await;
+    rig.write_all(1..=20).await;
+    // The map cannot be read either.
+    let target = rig.target(&name(1)).await;
+    world.store.inject(coordinator::Fault::LostThenFull);
+    let begun = rig.parts.env.clock.monotonic();
+    let mut written = 20;
+    let refused = loop {
+        let number = written + 1;
+        let (name, id) = (name(number), AccountId::new(number));
+        let write = Write::CreateAccount { name, id, anonymous: true };
+        match rig.host.write(target, write).await {
+            Ok(_) => written = number,
+            Err(Error::WrongPartition) => {
+                let waited = rig.parts.env.clock.monotonic() - begun;
+                assert!(waited < LONG, "{number} waits too long");
+                rig.sleep(Duration::from_millis(10)).await;
+            }
+            Err(error) => break error,
+        }
+    };
+    assert!(is_no_room(&refused), "{refused:?}");
+    assert_eq!(rig.stopped(), 1);
+    let read = rig.host.read(target, Read::Account(name(1))).await;
+    assert!(matches!(read, Ok(ReadReply::Account(_))), "reads go on: {read:?}");
+    rig.sleep(LONG).await;
+    world.store.set_full(false);
+    rig.sleep(Duration::from_secs(5)).await;
+    assert_eq!(rig.stopped(), 0);
+    rig.check(written).await;
+    for number in written + 1..=60 {
+        rig.route(number).await.unwrap();
+    }
+    rig.check(60).await;
+    rig.host.shutdown().await;
 }
 
 /// Whether the change came true or not, who serves afterwards has all rows and takes writes.

@@ -1,0 +1,240 @@
+//! A node whose first disk is full, as clients and its operator see it.
+
+use std::path::PathBuf;
+
+use async_trait::async_trait;
+use tokio::io::AsyncReadExt;
+use tokio::io::AsyncWriteExt;
+
+use super::*;
+use crate::admin::AdminServer;
+use crate::admin::AdminState;
+use crate::admin::Token;
+use crate::auth::AccountKeys;
+use crate::auth::DEVELOPMENT_KEY;
+use crate::auth::Terms;
+use crate::auth::mint_account;
+use crate::capacity::CapacityConfig;
+use crate::capacity::CapacityMetrics;
+use crate::coordinator::Coordinator;
+use crate::coordinator::EmbeddedCoordinator;
+use crate::coordinator::Op;
+use crate::coordinator::embedded::FILE_NAME;
+use crate::coordinator::embedded::Room;
+use crate::coordinator::embedded::Space;
+use crate::env::Clock;
+use crate::env::OsClock;
+use crate::env::net::PipeConnect;
+use crate::env::net::PipeListen;
+use crate::node::accounts::DEVELOPMENT_NAME;
+use crate::node::config::master_key_beside;
+use crate::node::disks::Given;
+use crate::node::master_key;
+use crate::node::start::CoordinatorPlace;
+use crate::node::start::Start;
+use crate::node::storage::open_disk;
+use crate::node::testing;
+
+/// Of the admin listener.
+const TOKEN: &str = "an admin token of these tests, longer than it need be";
+
+/// The coordinator's file on a disk with so much room.
+#[derive(Debug)]
+struct Small {
+    path: PathBuf,
+    env: Env,
+    room: Arc<Room>,
+}
+
+#[async_trait]
+impl CoordinatorPlace for Small {
+    fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn is_made(&self) -> bool {
+        self.path.exists()
+    }
+
+    async fn open(&self) -> Result<Arc<dyn Coordinator>, NodeError> {
+        let opened = EmbeddedCoordinator::open_small(&self.path, &self.env, &self.room).await;
+        Ok(Arc::new(opened.unwrap()))
+    }
+}
+
+/// A node that serves.
+struct Node {
+    env: Env,
+    storage: Storage,
+    roles: Roles,
+    room: Arc<Room>,
+    blob: PipeConnect,
+    admin: PipeConnect,
+    signature: String,
+}
+
+impl Node {
+    async fn start(data: &Path) -> Self {
+        let (env, room) = (testing::env(), Arc::new(Room::default()));
+        let config = testing::config(data);
+        let place = Small { path: data.join(FILE_NAME), env: env.clone(), room: Arc::clone(&room) };
+        let is_new = !place.is_made();
+        let start = Start {
+            given: Given { data: &config.data, add: &[], without: &[] },
+            disks: vec![open_disk(data, &env).unwrap()],
+            env: env.clone(),
+            config: CapacityConfig {
+                journal_bytes: config.journal_bytes,
+                scrub_bytes_per_second: 0,
+                ..CapacityConfig::default()
+            },
+            metrics: CapacityMetrics::default(),
+        };
+        let storage = start.open(&place).await.unwrap();
+        let (coordinator, now) = (storage.coordinator.as_ref(), env.clock.now());
+        let key = master_key_beside(data).unwrap();
+        let ring = master_key::open(&key, coordinator, is_new, now).await.unwrap().ring;
+        let secrets = Secrets::new(ring, Arc::clone(&env.rand));
+        let (listener, blob) = PipeListen::new();
+        let address = "127.0.0.1:10000".parse().unwrap();
+        let bound = Bound { listener: Box::new(listener), address };
+        let with = (&secrets, &mut Registry::default(), &AuditLog::default());
+        let roles = Roles::start(&config, &env, &storage, (bound, None), with).await.unwrap();
+        let (listener, admin) = PipeListen::new();
+        let state = AdminState::new(Token::new(TOKEN));
+        state.control.set(roles.control.clone()).unwrap();
+        let server = AdminServer::new(Box::new(listener), state, env.clone());
+        drop(env.tasks.spawn("admin", server.run(env.tasks.stopping())));
+        let terms = Terms {
+            permissions: "rwdlac".to_owned(),
+            expiry: Some("2999-01-01T00:00:00Z".to_owned()),
+            ..Terms::default()
+        };
+        let keys = AccountKeys::new(&[DEVELOPMENT_KEY]).unwrap();
+        let signature = mint_account(&keys, DEVELOPMENT_NAME, "sco", &terms);
+        Self { env, storage, roles, room, blob, admin, signature }
+    }
+
+    /// Status and text of an answer to a request about the development account.
+    async fn ask(&self, method: &str, path: &str, body: &str) -> (u16, String) {
+        let sign = if path.contains('?') { '&' } else { '?' };
+        let line = format!("{method} /{DEVELOPMENT_NAME}/{path}{sign}{}", self.signature);
+        ask(&self.blob, &line, "x-ms-blob-type: BlockBlob\r\n", body).await
+    }
+
+    async fn create_account(&self, name: &str) -> (u16, String) {
+        let token = format!("Authorization: Bearer {TOKEN}\r\nContent-Type: application/json\r\n");
+        let body = format!(r#"{{"name":"{name}"}}"#);
+        ask(&self.admin, "POST /admin/accounts", &token, &body).await
+    }
+
+    /// Waits until a change is carried out.
+    async fn goes_on(&self, method: &str, path: &str) {
+        let done = async {
+            while self.ask(method, path, "").await.0 != 201 {
+                OsClock::new().sleep(Duration::from_millis(100)).await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(60), done).await.expect("it goes on");
+    }
+
+    async fn stop(self) {
+        self.roles.stop().await;
+        self.storage.capacity.shutdown().await;
+        drop(self.storage);
+        self.env.tasks.shutdown().await;
+    }
+}
+
+async fn ask(to: &PipeConnect, line: &str, headers: &str, body: &str) -> (u16, String) {
+    let mut stream = to.connect().await.unwrap();
+    let len = body.len();
+    let request = format!(
+        "{line} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: {len}\r\n{headers}\r\n{body}"
+    );
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.unwrap();
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    (head.split(' ').nth(1).unwrap().parse().unwrap(), body.to_owned())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn full_first_disk_is_507_with_what_to_do_and_writes_go_on_once_there_is_room() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let node = Node::start(&data).await;
+    let large = "x".repeat(100_000);
+    assert_eq!(node.ask("PUT", "photos?restype=container", "").await, (201, String::new()));
+    assert_eq!(node.ask("PUT", "photos/before", &large).await.0, 201);
+    node.stop().await;
+
+    // The log must roll before it takes a row.
+    let node = Node::start(&data).await;
+    node.room.set(Space::None);
+    let changes =
+        [("photos/small", "x"), ("photos/large", &large), ("films?restype=container", "")];
+    for (path, body) in changes {
+        let (status, text) = node.ask("PUT", path, body).await;
+        assert_eq!(status, 507, "{path}: {text}");
+        assert!(text.contains("InsufficientStorage"), "{text}");
+        assert!(text.contains("first data directory"), "what to do: {text}");
+    }
+    assert_eq!(node.ask("DELETE", "photos/before", "").await.0, 507);
+    let (status, text) = node.create_account("fresh").await;
+    assert_eq!(status, 507, "{text}");
+    assert!(text.contains("first disk") && text.contains(FILE_NAME), "{text}");
+    let (status, body) = node.ask("GET", "photos/before", "").await;
+    assert_eq!((status, body == large), (200, true), "reads go on");
+
+    node.room.set(Space::Enough);
+    node.goes_on("PUT", "photos/small").await;
+    for (path, body) in changes {
+        assert_eq!(node.ask("PUT", path, body).await.0, 201, "{path}");
+    }
+    assert_eq!(node.create_account("fresh").await.0, 201);
+    node.stop().await;
+}
+
+/// Some changes find room in what the coordinator's file has, and others do not.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_full_first_disk_acknowledged_is_there_and_all_else_is_507() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    Node::start(&data).await.stop().await;
+    let node = Node::start(&data).await;
+    let coordinator = Arc::clone(&node.storage.coordinator);
+    node.room.set(Space::Written);
+    let mut fillers = 0;
+    while coordinator.txn(&[], &[filler(fillers)]).await.is_ok() {
+        fillers += 1;
+    }
+    assert!(fillers > 0, "there was room below the mark");
+    let mut made = Vec::new();
+    for number in 0..40 {
+        let (container, account) = (format!("photos{number}"), format!("fresh{number}"));
+        match node.ask("PUT", &format!("{container}?restype=container"), "").await {
+            (201, _) => made.push(container),
+            (status, text) => assert_eq!(status, 507, "{container}: {text}"),
+        }
+        let (status, text) = node.create_account(&account).await;
+        assert!(status == 201 || status == 507, "{account}: {status} {text}");
+        drop(coordinator.txn(&[], &[filler(1_000 + number)]).await);
+    }
+    node.room.set(Space::Enough);
+    node.goes_on("PUT", "last?restype=container").await;
+    for container in &made {
+        let (status, _) = node.ask("GET", &format!("{container}?restype=container"), "").await;
+        assert_eq!(status, 200, "{container}");
+    }
+    for number in 0..fillers {
+        let key = format!("filler/{number}");
+        assert!(coordinator.get(key.as_bytes()).await.unwrap().is_some(), "{key}");
+    }
+    drop(coordinator);
+    node.stop().await;
+}
+
+fn filler(number: usize) -> Op {
+    Op::Put(format!("filler/{number}").into(), vec![0; 3_000].into())
+}
