@@ -42,10 +42,11 @@ const LOOK_EVERY: Duration = Duration::from_millis(200);
 #[derive(clap::Args, Debug)]
 pub struct BackupArgs {
     /// The directory of the backup: an empty or new one, or the last backup. The node writes it, so
-    /// it is a directory of the node's machine
+    /// it must be on the node's machine
     #[arg(value_name = "DIR")]
     pub directory: PathBuf,
-    /// The node is stopped: reads its data directories, all of which are given with --data
+    /// The node is stopped: the command itself reads the data directories, all of which are given
+    /// with --data
     #[arg(long)]
     pub stopped: bool,
     /// Print the outcome as one JSON object

@@ -33,8 +33,8 @@ pub struct Cli {
 pub enum Command {
     /// Serve Blob from one or more data directories
     Serve(Box<ServeArgs>),
-    /// Verify a stopped node's data directories; replays their journals as a start does. Exit code
-    /// 0 sound, 1 damaged, 2 could not run
+    /// Verify the data directories of a stopped node; replays their journals as a start does. Exit
+    /// code 0: no damage, 1: damage, 2: the check could not run
     Check(CheckArgs),
     /// Print a new random account key
     Keygen,
@@ -43,7 +43,7 @@ pub enum Command {
     Sas(Box<SasArgs>),
     /// Ask a running node whether it can serve: exit code 0 yes, 1 no
     Health(HealthArgs),
-    /// Make, show, change and delete accounts of a running node
+    /// Create, show, change and delete accounts of a running node
     #[command(subcommand)]
     Account(AccountCommand),
     /// Show, split, merge, move and prepare the partitions of a running node's index
@@ -54,14 +54,14 @@ pub enum Command {
     Disk(DiskCommand),
     /// Copy the store of a running or stopped node to a directory, or bring the copy up to date
     Backup(Box<BackupArgs>),
-    /// Make a data directory of a backup
+    /// Make a data directory from a backup
     Restore(RestoreArgs),
     /// Show and rotate the master keys, under which secrets in the store are sealed
     #[command(subcommand)]
     Key(KeyCommand),
-    /// Show the requests of a running node as they come, one line each
+    /// Show the requests to a running node live, one line each
     Trace(TraceArgs),
-    /// Make a running node answer wrongly on purpose, to test how your code takes it
+    /// Make requests to a running node fail on purpose, to test your client
     #[command(subcommand)]
     Fault(FaultCommand),
 }
@@ -69,8 +69,8 @@ pub enum Command {
 /// Arguments of `serve`.
 #[derive(clap::Args, Debug)]
 pub struct ServeArgs {
-    /// TOML file with settings: the flags' names with underscores. Flags win over variables,
-    /// variables over the file
+    /// TOML file with settings, named like the flags with underscores. A flag overrides its
+    /// variable, a variable overrides the file
     #[arg(long, value_name = "FILE", env = "BLOCKYARD_CONFIG")]
     pub config: Option<PathBuf>,
     /// The settings.
@@ -112,16 +112,16 @@ pub struct AdminPlaceArgs {
         default_value_t = super::config::ADMIN_LISTEN
     )]
     pub admin_listen: AdminAddress,
-    /// Speaks https to the node, which was given --admin-tls too
+    /// Connect to the node over https; needed when the node was started with --admin-tls
     // A name may follow it.
     #[arg(long, env = "BLOCKYARD_ADMIN_TLS", require_equals = true)]
     pub admin_tls: Option<Switch>,
-    /// The authority of the node's certificate, a PEM file, beside those this machine trusts
-    /// [default: the node's own authority in its first data directory, if there is one]
+    /// PEM file with the certificate authority of the node, trusted in addition to those of this
+    /// machine [default: the node's own authority in its first data directory, if there is one]
     #[arg(long, value_name = "FILE", env = "BLOCKYARD_ADMIN_CA")]
     pub admin_ca: Option<PathBuf>,
-    /// The node's data directory, whose first one holds its admin token and its own authority
-    /// [default: ./blockyard-data]
+    /// The node's data directories; the first one holds its admin token and its own certificate
+    /// authority [default: ./blockyard-data]
     #[arg(long, value_name = "DIR", env = "BLOCKYARD_DATA", value_delimiter = ',')]
     pub data: Vec<PathBuf>,
 }
@@ -135,7 +135,7 @@ pub struct AdminArgs {
     /// The file with the admin token
     #[arg(long, value_name = "FILE", env = "BLOCKYARD_ADMIN_TOKEN_FILE")]
     pub admin_token_file: Option<PathBuf>,
-    /// The admin token itself; a variable, for arguments can be seen by others
+    /// The admin token itself; set the variable, since other users can see arguments
     #[arg(long, hide = true, env = "BLOCKYARD_ADMIN_TOKEN", hide_env_values = true)]
     pub admin_token: Option<String>,
 }
@@ -155,7 +155,7 @@ pub struct TraceArgs {
     /// Only this status, such as 404, or a class such as 5xx
     #[arg(long, value_name = "STATUS")]
     pub status: Option<String>,
-    /// Only requests that took so long or longer
+    /// Only requests that took at least so many milliseconds
     #[arg(long, value_name = "MS")]
     pub slow_ms: Option<u32>,
     /// Print each request as one JSON object
@@ -169,19 +169,19 @@ pub struct TraceArgs {
 /// What `fault` can do.
 #[derive(Debug, Subcommand)]
 pub enum FaultCommand {
-    /// Add a rule: busy (503), error (500), timeout (no answer, nothing done), lost (no answer,
-    /// done), slow (body)
+    /// Add a rule: busy (503), error (500), timeout (not carried out, no answer), lost (carried
+    /// out, no answer), slow (slow answer)
     Set(FaultSetArgs),
-    /// Show the rules and what they struck
+    /// Show the rules and how many requests each has struck
     List(FaultListArgs),
-    /// End one rule, or all
+    /// Remove one rule, or all
     Clear(FaultClearArgs),
 }
 
 /// Arguments of `fault set`.
 #[derive(clap::Args, Debug)]
 pub struct FaultSetArgs {
-    /// What happens to requests that are struck
+    /// What happens to the requests that the rule strikes
     #[arg(value_name = "KIND")]
     pub kind: FaultKind,
     /// Only this operation, such as PutBlob; repeat for more [default: all]
@@ -193,22 +193,22 @@ pub struct FaultSetArgs {
     /// Only this container; repeat for more [default: all]
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub container: Vec<String>,
-    /// The share of matching requests that is struck
+    /// The share of the matching requests that the rule strikes
     #[arg(long, value_name = "SHARE", default_value_t = 1.0)]
     pub rate: f64,
-    /// Which ones: the same seed strikes the same ones by number
+    /// Selects the requests that are struck: the same seed selects the same ones by number
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub seed: u64,
-    /// End after so many strikes
+    /// Remove the rule after it has struck so many requests
     #[arg(long, value_name = "N")]
     pub count: Option<u64>,
-    /// End after so many seconds
+    /// Remove the rule after so many seconds
     #[arg(long, value_name = "SECONDS")]
     pub seconds: Option<u32>,
     /// How long `timeout` and `lost` keep the client waiting before they cut the connection
     #[arg(long, value_name = "MS", default_value_t = 0)]
     pub delay_ms: u32,
-    /// The pace of `slow`
+    /// Bytes a second of an answer under `slow`
     #[arg(long, value_name = "SIZE", default_value_t = Size::new(1024))]
     pub bytes_per_second: Size,
     /// Print the rule as one JSON object
@@ -267,7 +267,7 @@ impl KeyName {
 /// What `account` can do.
 #[derive(Debug, Subcommand)]
 pub enum AccountCommand {
-    /// Make an account with two new keys, durable and served at once
+    /// Create an account with two new keys; it can be used at once
     Create(AccountCreateArgs),
     /// Show all accounts
     List(AccountListArgs),
@@ -275,15 +275,15 @@ pub enum AccountCommand {
     Show(AccountShowArgs),
     /// Change an account
     Set(AccountSetArgs),
-    /// Replace one of the two keys; what it signed is refused at once
+    /// Replace one of the two keys; signatures made with the old one are refused at once
     Rotate(AccountRotateArgs),
     /// Revoke all user delegation keys, and the signatures made with them
     Revoke(AccountRevokeArgs),
-    /// Give a role in an account or container to a user or group of an issuer, in force at once
+    /// Grant a user or group of an issuer a role in an account or container; takes effect at once
     Grant(AccountGrantArgs),
     /// Show who has a role in an account
     Grants(AccountGrantsArgs),
-    /// Take a role back, from user delegation keys of its holder too
+    /// Revoke a role; user delegation keys of its holder lose it too
     Ungrant(AccountGrantArgs),
     /// Delete an account that has no containers
     Delete(AccountDeleteArgs),
@@ -319,7 +319,7 @@ pub struct AccountCreateArgs {
     /// The second key, base64 [default: a new one]
     #[arg(long, value_name = "KEY")]
     pub key2: Option<String>,
-    /// Whether its containers may be opened to everybody
+    /// Whether its containers may allow public access
     #[arg(long, default_value = "off")]
     pub anonymous: Switch,
     /// Print the account as one JSON object
@@ -363,7 +363,7 @@ pub struct AccountShowArgs {
 pub struct AccountSetArgs {
     /// The account
     pub name: String,
-    /// Whether its containers may be opened to everybody
+    /// Whether its containers may allow public access
     #[arg(long)]
     pub anonymous: Switch,
     /// Print the account as one JSON object

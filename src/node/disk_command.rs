@@ -22,7 +22,7 @@ pub enum DiskCommand {
     List(DiskListArgs),
     /// Move everything off a disk while the node serves; `disk list` shows when it is drained
     Drain(DiskArgs),
-    /// Take a drained disk out of the store; its directory is no part of it any more
+    /// Remove a drained disk from the store; its directory is no longer part of the store
     Remove(DiskArgs),
 }
 

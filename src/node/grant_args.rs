@@ -12,12 +12,12 @@ use super::cli::AdminArgs;
 pub struct AccountGrantArgs {
     /// The account
     pub name: String,
-    /// reader, contributor or owner; Azure's names, such as 'Storage Blob Data Reader', are taken
-    /// too
+    /// reader, contributor or owner; Azure's names, such as 'Storage Blob Data Reader', are
+    /// accepted too
     #[arg(value_parser = role)]
     pub role: Role,
-    /// Who: the claim `oid` of its tokens, or `sub` where there is no `oid`; with --group a value
-    /// of the claim for groups
+    /// The value of the claim `oid` in the user's tokens, or of `sub` where there is no `oid`; with
+    /// --group a value of the claim with groups
     pub principal: String,
     /// The principal is a group
     #[arg(long)]

@@ -42,8 +42,9 @@ pub enum KeyCommand {
 /// Arguments of `key list` and `key rotate`.
 #[derive(clap::Args, Debug)]
 pub struct KeyArgs {
-    /// The node is stopped: work on the master key file alone. The next start seals the secrets. A
-    /// rotation needs --data and is refused while a process uses the store
+    /// The node is stopped: read or change its master key file only. After a rotation the next
+    /// start seals the secrets. A rotation needs --data and is refused while a process uses the
+    /// store
     #[arg(long)]
     pub stopped: bool,
     /// The master key file of a stopped node [default: the first data directory with .key behind

@@ -12,16 +12,16 @@ pub enum PartitionsCommand {
     List(ListArgs),
     /// Split a partition at keys, or into even parts. Requests go on
     Split(SplitArgs),
-    /// Deal the names of a partition out to several by hash: for names that come in order, faster
-    /// than one partition takes them
+    /// Distribute the names of a partition over several by hash: for names that are created in
+    /// ascending order, faster than one partition can take
     Stripe(StripeArgs),
-    /// Make one partition of all stripes of a range
+    /// Merge all stripes of a range into one partition
     Unstripe(UnstripeArgs),
-    /// Merge partitions that lie side by side
+    /// Merge neighbouring partitions
     Merge(MergeArgs),
     /// Move a partition to another host
     Move(MoveArgs),
-    /// Give the names that start with a prefix partitions of their own, before a job makes them
+    /// Make partitions for the names with a prefix before a job creates these names
     Prepare(PrepareArgs),
     /// Show load and changes live: a heat map on a terminal, lines elsewhere
     Watch(WatchArgs),
@@ -41,13 +41,14 @@ pub struct ListArgs {
 /// Arguments of `partitions split`.
 #[derive(clap::Args, Debug)]
 pub struct SplitArgs {
-    /// Where: each key is the lowest of a new partition; 1 to 15, all in one partition
+    /// The lowest key of each new partition; 1 to 15 keys, all in one partition
     #[arg(value_name = "KEY", required_unless_present = "partition", conflicts_with = "partition")]
     pub at: Vec<String>,
-    /// Split this one by its load of the last seconds or, where that is not known, by its rows
+    /// The partition to split evenly, by its load of the last seconds or, where the load is not
+    /// known, by its rows
     #[arg(long, value_name = "ID", requires = "ways")]
     pub partition: Option<u64>,
-    /// Into how many parts, 2 to 16
+    /// The number of parts, 2 to 16
     #[arg(long, value_name = "N", requires = "partition")]
     pub ways: Option<u32>,
     /// Print the outcome as one JSON object
@@ -64,7 +65,7 @@ pub struct StripeArgs {
     /// The partition; all its keys are names of one container
     #[arg(value_name = "ID")]
     pub partition: u64,
-    /// How many, 2 to 16
+    /// The number of stripes, 2 to 16
     #[arg(long, value_name = "N", default_value_t = 4)]
     pub stripes: u8,
     /// Print the outcome as one JSON object
@@ -92,7 +93,7 @@ pub struct UnstripeArgs {
 /// Arguments of `partitions merge`.
 #[derive(clap::Args, Debug)]
 pub struct MergeArgs {
-    /// 2 to 16 that lie side by side, in any order
+    /// 2 to 16 neighbouring partitions, in any order
     #[arg(value_name = "ID", required = true, num_args = 2..)]
     pub partitions: Vec<u64>,
     /// Print the outcome as one JSON object
@@ -109,7 +110,7 @@ pub struct MoveArgs {
     /// The partition
     #[arg(value_name = "ID")]
     pub partition: u64,
-    /// Where to; they count from 0
+    /// The number of the new host; the first is 0
     #[arg(long, value_name = "N")]
     pub host: u64,
     /// Print the outcome as one JSON object
@@ -123,24 +124,24 @@ pub struct MoveArgs {
 /// Arguments of `partitions prepare`.
 #[derive(clap::Args, Debug)]
 pub struct PrepareArgs {
-    /// ACCOUNT/CONTAINER
+    /// The container, as ACCOUNT/CONTAINER
     #[arg(value_name = "CONTAINER")]
     pub container: String,
-    /// What the job's names start with [default: any of the container's names]
+    /// The prefix of the job's names [default: all names of the container]
     #[arg(long, value_name = "PREFIX", default_value = "", hide_default_value = true)]
     pub prefix: String,
-    /// How many partitions, 2 to 256
+    /// The number of partitions, 2 to 256
     #[arg(long, value_name = "N")]
     pub ways: u32,
-    /// A prefix that has names already; those to come are spread alike, such as step-0800/ for
-    /// step-0900/
+    /// A prefix that has names already, among which the new names will be distributed alike, such
+    /// as step-0800/ for step-0900/
     #[arg(long, value_name = "PREFIX", conflicts_with = "characters")]
     pub like: Option<String>,
-    /// What names go on with after the prefix, all alike often [default: digits and lower-case
-    /// letters]
+    /// The characters that follow the prefix in names, each equally often [default: digits and
+    /// lower-case letters]
     #[arg(long, value_name = "CHARACTERS")]
     pub characters: Option<String>,
-    /// Deal the partitions out to all hosts
+    /// Distribute the partitions over all hosts
     #[arg(long)]
     pub spread: bool,
     /// Print the outcome as one JSON object
@@ -154,10 +155,10 @@ pub struct PrepareArgs {
 /// Arguments of `partitions watch`.
 #[derive(clap::Args, Debug)]
 pub struct WatchArgs {
-    /// End after so many seconds [default: ctrl-C]
+    /// End after so many seconds [default: run until ctrl-C]
     #[arg(long, value_name = "SECONDS")]
     pub seconds: Option<u32>,
-    /// Print each look as one JSON object a line
+    /// Print each observation as one JSON object on a line
     #[arg(long)]
     pub json: bool,
     /// The node.

@@ -43,22 +43,22 @@ const DEFAULT_PERMISSIONS: &str = "r";
 /// Arguments of `sas`.
 #[derive(Args, Debug)]
 pub struct SasArgs {
-    /// CONTAINER or CONTAINER/BLOB; none for the whole account
+    /// CONTAINER or CONTAINER/BLOB; leave it out for the whole account
     #[arg(value_name = "PATH")]
     pub path: Option<String>,
-    /// What may be done: letters of r read, a add, c create, w write, d delete, x delete a version,
-    /// y delete for good, l list, t tags, f find by tags, i immutability [default: r; none with
+    /// The permissions, as letters: r read, a add, c create, w write, d delete, x delete a version,
+    /// y delete permanently, l list, t tags, f find by tags, i immutability [default: r; none with
     /// --policy]
     #[arg(long, short = 'p', value_name = "LETTERS")]
     pub permissions: Option<String>,
-    /// Until when: a time such as 2030-01-31T12:00:00Z, or from now on: 90s, 30m, 8h, 7d [default:
-    /// 8h; none with --policy]
+    /// When the signature expires: a time such as 2030-01-31T12:00:00Z, or a duration from now:
+    /// 90s, 30m, 8h, 7d [default: 8h; none with --policy]
     #[arg(long, short = 'e', value_name = "TIME")]
     pub expiry: Option<String>,
-    /// From when on, a time [default: immediately]
+    /// The time at which the signature becomes valid [default: immediately]
     #[arg(long, value_name = "TIME")]
     pub start: Option<String>,
-    /// The only client address, or FIRST-LAST
+    /// The only client address that may use the signature, or a range FIRST-LAST
     #[arg(long, value_name = "ADDRESS")]
     pub ip: Option<String>,
     /// Refuse plain http
@@ -70,7 +70,8 @@ pub struct SasArgs {
     /// A snapshot of the blob, by its time
     #[arg(long, value_name = "TIME")]
     pub snapshot: Option<String>,
-    /// For the whole account: letters of s account, c containers, o blobs
+    /// The resource types of a signature for the whole account, as letters: s account, c
+    /// containers, o blobs
     #[arg(long, value_name = "LETTERS", default_value = "sco")]
     pub types: String,
     /// Content-Type of answers; for a container or blob
@@ -79,7 +80,7 @@ pub struct SasArgs {
     /// Content-Disposition of answers; for a container or blob
     #[arg(long, value_name = "VALUE")]
     pub content_disposition: Option<String>,
-    /// The account and one of its keys, or devstoreaccount1, whose key is public; needed
+    /// The account and one of its keys, or devstoreaccount1, whose key is public; required
     #[arg(
         long,
         short = 'k',

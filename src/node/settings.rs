@@ -19,9 +19,9 @@ use super::switch::Switch;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum TlsMode {
-    /// No https, whatever else is said.
+    /// No https, even if --tls-cert and --tls-key are given.
     Off,
-    /// A certificate of the node's own making.
+    /// A certificate of the node's own certificate authority.
     Auto,
 }
 
@@ -35,37 +35,38 @@ pub struct Settings {
     /// Data directory, created if missing; repeat for each disk [default: ./blockyard-data]
     #[arg(long, value_name = "DIR", env = "BLOCKYARD_DATA", value_delimiter = ',')]
     pub data: Option<Vec<PathBuf>>,
-    /// Data directory that becomes a new disk of the store, beside those of --data; from the next
-    /// start on it is one of them. Repeat for more
+    /// Empty directory that becomes a new disk of the store, in addition to those of --data; from
+    /// the next start on name it with --data. Repeat for more
     #[arg(long, value_name = "DIR", env = "BLOCKYARD_ADD_DISK", value_delimiter = ',')]
     pub add_disk: Option<Vec<PathBuf>>,
-    /// Disk of the store that is missing and not to be waited for: the node starts, and answers 503
-    /// and 500 for what lies there. Repeat for more
+    /// Missing disk of the store: the node starts without it, and answers requests that need it
+    /// with 503 or 500. Repeat for more
     #[arg(long, value_name = "DIR", env = "BLOCKYARD_WITHOUT_DISK", value_delimiter = ',')]
     pub without_disk: Option<Vec<PathBuf>>,
-    /// Where Blob is served: an IP address or localhost and a port, or :PORT for all IPv4 addresses
-    /// of the machine [default: 127.0.0.1:10000]
+    /// Address on which Blob is served: an IP address or localhost and a port, or :PORT for all
+    /// IPv4 addresses of the machine [default: 127.0.0.1:10000]
     #[arg(long, value_name = "ADDR", env = "BLOCKYARD_BLOB_LISTEN")]
     pub blob_listen: Option<ListenAddress>,
-    /// Where /healthz, /readyz, /metrics and admin commands are served, or unix:PATH for a socket
-    /// of the node's own user; port 0 picks one [default: 127.0.0.1:10080]
+    /// Address on which /healthz, /readyz, /metrics and admin commands are served, or unix:PATH for
+    /// a socket that only the node's user can open; port 0 picks a free port [default:
+    /// 127.0.0.1:10080]
     #[arg(long, value_name = "ADDR", env = "BLOCKYARD_ADMIN_LISTEN")]
     pub admin_listen: Option<AdminAddress>,
     /// Serves the admin listener over https only, with the certificate of --tls or --tls-cert
     /// [default: off]
     #[arg(long, env = "BLOCKYARD_ADMIN_TLS")]
     pub admin_tls: Option<Switch>,
-    /// Takes an --admin-listen without TLS that can be reached from other machines: something else
+    /// Permits an --admin-listen without TLS that other machines can reach, for when something else
     /// protects it [default: off]
     #[arg(long, env = "BLOCKYARD_ADMIN_PLAIN")]
     pub admin_plain: Option<Switch>,
-    /// File with the token that admin commands must show; made at the first start [default:
+    /// File with the token that admin commands must present; made at the first start [default:
     /// admin-token in the first data directory]
     #[arg(long, value_name = "FILE", env = "BLOCKYARD_ADMIN_TOKEN_FILE")]
     pub admin_token_file: Option<PathBuf>,
     /// File with the master keys, under which secrets in the store are sealed; made at the first
-    /// start. Copy it to a place where no backup of the data goes [default: the first data
-    /// directory with .key behind its name, such as /data/one.key]
+    /// start. Keep a copy of it, apart from backups of the data [default: the first data directory
+    /// with .key behind its name, such as /data/one.key]
     #[arg(long, value_name = "FILE", env = "BLOCKYARD_MASTER_KEY_FILE")]
     pub master_key_file: Option<PathBuf>,
     /// Account as NAME:BASE64KEY or NAME:BASE64KEY:BASE64KEY2; repeat for more [default: the
@@ -78,56 +79,57 @@ pub struct Settings {
         value_delimiter = ','
     )]
     pub account: Option<Vec<AccountText>>,
-    /// File with accounts, one a line, written as for --account; no other user may read it. Keys on
-    /// the command line or in variables can be read by others
+    /// File with accounts, one on each line, written as for --account; no other user may be able to
+    /// read it. Other users can read keys on the command line or in variables
     #[arg(long, value_name = "FILE", env = "BLOCKYARD_ACCOUNT_FILE")]
     pub account_file: Option<PathBuf>,
-    /// Whether containers of the accounts may be opened to everybody; off refuses what nobody
-    /// signed, in containers that are open too [default: as it was; in a new account off, on with
-    /// the development key]
+    /// Whether containers of the configured accounts may allow public access; off refuses unsigned
+    /// requests, in public containers too [default: unchanged; in a new account off, on with the
+    /// development key]
     #[arg(long, env = "BLOCKYARD_PUBLIC_ACCESS")]
     pub public_access: Option<Switch>,
-    /// Issuer whose bearer tokens are taken: issuer=URL, and as wanted jwks=FILE or https URL
-    /// (default: where the issuer's /.well-known/openid-configuration says) and audience=A (default
-    /// <https://storage.azure.com>). Roles that its tokens claim hold in the accounts named by
-    /// account=NAME alone; without it they grant nothing, and `blockyard account grant` gives
-    /// roles. claim=C (default roles) has values reader=V, contributor=V, owner=V (default: Azure's
-    /// names); groups=C (default groups) names the claim with groups; repeat for more
+    /// Issuer whose bearer tokens are accepted: issuer=URL, optionally jwks=FILE or https URL
+    /// (default: the URL in the issuer's /.well-known/openid-configuration) and audience=A (default
+    /// <https://storage.azure.com>). Roles that a token claims count only in the accounts named by
+    /// account=NAME; without account= they grant nothing, and roles are granted with `blockyard
+    /// account grant`. claim=C (default roles) names the claim with roles; its values are reader=V,
+    /// contributor=V, owner=V (default: Azure's names). groups=C (default groups) names the claim
+    /// with groups. Repeat for more issuers
     #[arg(long, value_name = "ISSUER", env = "BLOCKYARD_OIDC", value_delimiter = ',')]
     pub oidc: Option<Vec<OidcConfig>>,
-    /// Domain under which hosts name accounts, as NAME.blob.DOMAIN; repeat for more [default:
-    /// localhost]
+    /// Domain under which a host name can name an account, as NAME.blob.DOMAIN; repeat for more
+    /// [default: localhost]
     #[arg(long, value_name = "DOMAIN", env = "BLOCKYARD_BLOB_DOMAIN", value_delimiter = ',')]
     pub blob_domain: Option<Vec<String>>,
     /// Host name under which accounts with the well-known development key and the admin listener
-    /// are served, beside localhost, IP addresses and --blob-domain; other accounts are served
-    /// under every name; * means every name; repeat for more
+    /// are served, in addition to localhost, IP addresses and --blob-domain; other accounts are
+    /// served under every name; * means every name; repeat for more
     #[arg(long, value_name = "NAME", env = "BLOCKYARD_ALLOW_HOST", value_delimiter = ',')]
     pub allow_host: Option<Vec<String>>,
-    /// Refuses requests that come by plain http, with 400 AccountRequiresHttps; needs a certificate
+    /// Refuses requests over plain http with 400 AccountRequiresHttps; needs a certificate
     /// [default: off]
     #[arg(long, env = "BLOCKYARD_HTTPS_ONLY")]
     pub https_only: Option<Switch>,
-    /// Serves https beside http on the same port: `auto` makes a certificate authority of its own
-    /// under the first data directory and prints the line that trusts it [default: off]
+    /// Serves https and http on the same port: `auto` makes a certificate authority in the first
+    /// data directory and prints the command that trusts it [default: off]
     #[arg(long, value_name = "MODE", env = "BLOCKYARD_TLS")]
     pub tls: Option<TlsMode>,
-    /// Serves https beside http with this certificate chain, a PEM file, which is read again when
-    /// it changes; needs --tls-key
+    /// Serves https and http on the same port, with this certificate chain, a PEM file, which is
+    /// read again when it changes; needs --tls-key
     #[arg(long, value_name = "FILE", env = "BLOCKYARD_TLS_CERT")]
     pub tls_cert: Option<PathBuf>,
     /// The private key of --tls-cert, a PEM file
     #[arg(long, value_name = "FILE", env = "BLOCKYARD_TLS_KEY")]
     pub tls_key: Option<PathBuf>,
-    /// Partitions of a new store; an existing one keeps its own, 1 to 128 [default: 1]
+    /// Partitions of a new store, 1 to 128; an existing store keeps its partitions [default: 1]
     #[arg(long, value_name = "N", env = "BLOCKYARD_INITIAL_PARTITIONS")]
     pub initial_partitions: Option<u32>,
-    /// Threads that serve partitions of the index, which move between them; 1 means that they share
-    /// those of everything else, 1 to 64 [default: 1]
+    /// Threads that serve the partitions of the index, 1 to 64; partitions move between them. With
+    /// 1 the partitions share the threads of all other work [default: 1]
     #[arg(long, value_name = "N", env = "BLOCKYARD_INDEX_HOSTS")]
     pub index_hosts: Option<u32>,
     /// Requests a second above which a partition of the index splits by itself; with 0 partitions
-    /// change by command only [default: 5000]
+    /// are changed only by commands [default: 5000]
     #[arg(long, value_name = "N", env = "BLOCKYARD_SPLIT_REQUESTS")]
     pub split_requests: Option<u32>,
     /// Size of a new journal for each disk [default: 64MiB]
@@ -139,33 +141,35 @@ pub struct Settings {
     /// Memory for index rows not yet in runs [default: 64MiB]
     #[arg(long, value_name = "SIZE", env = "BLOCKYARD_MEMTABLE_BYTES")]
     pub memtable_bytes: Option<Size>,
-    /// What new data leaves free on each disk [default: 2 % of it, at least 64 MiB, at most 10 %]
+    /// Space on each disk that new data does not use [default: 2 % of the disk, at least 64 MiB, at
+    /// most 10 %]
     #[arg(long, value_name = "SIZE", env = "BLOCKYARD_RESERVE_BYTES")]
     pub reserve_bytes: Option<Size>,
-    /// Pace of the background verification, 0 turns it off [default: 4MiB]
+    /// Bytes a second that the background verification reads; 0 turns it off [default: 4MiB]
     #[arg(long, value_name = "SIZE", env = "BLOCKYARD_SCRUB_BYTES_PER_SECOND")]
     pub scrub_bytes_per_second: Option<Size>,
-    /// Open client connections; when all are taken, the one that has been idle for longest is
-    /// closed for a new one; when none is idle, new ones are answered 503 and closed [default:
-    /// 4096]
+    /// Client connections that may be open at a time. Beyond that, a new connection replaces the
+    /// one that has been idle for longest; if none is idle, the new one is answered 503 and closed
+    /// [default: 4096]
     #[arg(long, value_name = "N", env = "BLOCKYARD_CONNECTIONS_MAX")]
     pub connections_max: Option<u32>,
-    /// Open connections of one client address (IPv6: of one /64 network), beyond which new ones are
-    /// answered 503; raise it for clients behind one proxy or NAT [default: a quarter of
+    /// Connections that one client address (IPv6: one /64 network) may have open at a time; further
+    /// ones are answered 503. Raise it for clients behind one proxy or NAT [default: a quarter of
     /// --connections-max, and no limit for addresses of this machine]
     #[arg(long, value_name = "N", env = "BLOCKYARD_PEER_CONNECTIONS_MAX")]
     pub peer_connections_max: Option<u32>,
-    /// Seconds until the first byte of a new connection must come [default: 5]
+    /// Seconds within which the first byte of a new connection must arrive [default: 5]
     #[arg(long, value_name = "SECONDS", env = "BLOCKYARD_FIRST_BYTE_SECONDS")]
     pub first_byte_seconds: Option<u32>,
-    /// Requests answered at a time, shared by the accounts; as many wait for a moment, more get 503
-    /// [default: 4096]
+    /// Requests that are answered at a time, shared by the accounts; as many again may wait
+    /// briefly, further ones get 503 [default: 4096]
     #[arg(long, value_name = "N", env = "BLOCKYARD_REQUESTS_MAX")]
     pub requests_max: Option<u32>,
-    /// Requests a second of one account, beyond which it gets 503; 0 is no limit [default: 0]
+    /// Requests a second that one account may send; further ones get 503; 0 is no limit [default:
+    /// 0]
     #[arg(long, value_name = "N", env = "BLOCKYARD_ACCOUNT_REQUESTS_PER_SECOND")]
     pub account_requests_per_second: Option<u32>,
-    /// Server that blobs may be copied from though its address is not public: host.example,
+    /// Server that blobs may be copied from although its address is not public: host.example,
     /// *.example, 10.0.0.0/8 or *; repeat for more
     #[arg(
         long,
@@ -174,44 +178,43 @@ pub struct Settings {
         value_delimiter = ','
     )]
     pub copy_source_allow: Option<Vec<Pattern>>,
-    /// Server that blobs are never copied from; * denies all that are not allowed by name; repeat
-    /// for more
+    /// Server that blobs are never copied from; * denies all servers that are not allowed by name;
+    /// repeat for more
     #[arg(long, value_name = "PATTERN", env = "BLOCKYARD_COPY_SOURCE_DENY", value_delimiter = ',')]
     pub copy_source_deny: Option<Vec<Pattern>>,
-    /// Bytes a second below which a copy source on another server is given up after a minute; 0
-    /// gives none up [default: 1KiB]
+    /// Bytes a second that a copy from another server must reach; a slower copy is given up after a
+    /// minute; 0 is no limit [default: 1KiB]
     #[arg(long, value_name = "SIZE", env = "BLOCKYARD_COPY_SOURCE_BYTES_PER_SECOND_MIN")]
     pub copy_source_bytes_per_second_min: Option<Size>,
-    /// Seconds a client may send nothing of its body [default: 60]
+    /// Seconds for which a client may pause while it sends a body [default: 60]
     #[arg(long, value_name = "SECONDS", env = "BLOCKYARD_BODY_IDLE_SECONDS")]
     pub body_idle_seconds: Option<u32>,
-    /// Seconds a client may take nothing of an answer [default: 60]
+    /// Seconds for which a client may pause while it reads an answer [default: 60]
     #[arg(long, value_name = "SECONDS", env = "BLOCKYARD_RESPONSE_STALL_TIMEOUT")]
     pub response_stall_timeout: Option<u32>,
-    /// Bytes a second of an answer that a client must take, or it is cut off; 0 asks for none
-    /// [default: 1KiB]
+    /// Bytes a second at which a client must read an answer; a slower client is cut off; 0 is no
+    /// limit [default: 1KiB]
     #[arg(long, value_name = "SIZE", env = "BLOCKYARD_RESPONSE_MIN_RATE")]
     pub response_min_rate: Option<Size>,
-    /// Seconds a blob takes out of the archive tier; bytes lie as ready there as anywhere, so this
-    /// is for show [default: 1]
+    /// Seconds that rehydration from the archive tier takes. It only imitates the service, since
+    /// archived bytes can be read as fast as others [default: 1]
     #[arg(long, value_name = "SECONDS", env = "BLOCKYARD_REHYDRATION_SECONDS")]
     pub rehydration_seconds: Option<u32>,
-    /// Whether the time of the last read of each block blob is kept, at the grain of a day, and
-    /// shown [default: off]
+    /// Whether the last access time of each block blob is kept, to the day, and shown [default:
+    /// off]
     #[arg(long, env = "BLOCKYARD_LAST_ACCESS_TIME")]
     pub last_access_time: Option<Switch>,
-    /// Seconds running requests may take to end at a stop [default: 30]
+    /// Seconds that running requests may take to end when the node is stopped [default: 30]
     #[arg(long, value_name = "SECONDS", env = "BLOCKYARD_DRAIN_SECONDS")]
     pub drain_seconds: Option<u32>,
     /// File of the audit log, or - for standard output: a JSON line for each change of a container,
-    /// account, policy, key, role, fault rule, disk or partition map [default: none is written]
+    /// account, policy, key, role, fault rule, disk or partition map [default: no audit log]
     #[arg(long, value_name = "FILE", env = "BLOCKYARD_AUDIT_LOG")]
     pub audit_log: Option<PathBuf>,
-    /// Writes a line of the audit log for every request too; needs --audit-log [default: off]
+    /// Writes a line to the audit log for every request too; needs --audit-log [default: off]
     #[arg(long, env = "BLOCKYARD_AUDIT_REQUESTS")]
     pub audit_requests: Option<Switch>,
-    /// Size at which the file of the audit log is moved aside and a new one begun [default:
-    /// 64MiB]
+    /// Size at which the file of the audit log is renamed and a new one begun [default: 64MiB]
     #[arg(long, value_name = "SIZE", env = "BLOCKYARD_AUDIT_LOG_BYTES")]
     pub audit_log_bytes: Option<Size>,
     /// Files of the audit log that are kept, the one being written included; the oldest is removed
@@ -221,7 +224,7 @@ pub struct Settings {
     /// Which log lines are written, such as `info` or `warn,blockyard::index=debug` [default: info]
     #[arg(long, value_name = "FILTER", env = "BLOCKYARD_LOG")]
     pub log: Option<String>,
-    /// How log lines look [default: text]
+    /// Format of the log lines [default: text]
     #[arg(long, value_name = "FORMAT", env = "BLOCKYARD_LOG_FORMAT")]
     pub log_format: Option<LogFormat>,
 }
