@@ -164,7 +164,7 @@ pub enum StoreError {
     #[error("a secret of account {0} cannot be read: {1}")]
     Sealed(String, UnsealError),
     /// The operating system has no randomness.
-    #[error("no randomness for a key: {0}")]
+    #[error("no random bytes for a key can be read: {0}")]
     Random(String),
     /// The index refuses.
     #[error("the index refuses: {0}")]

@@ -297,7 +297,7 @@ async fn metrics(State(state): State<AdminState>, headers: HeaderMap) -> Respons
     match telemetry::render(registry, form) {
         Ok(text) => ([(CONTENT_TYPE, form.content_type())], text).into_response(),
         Err(error) => {
-            tracing::error!(%error, "a metric does not format");
+            tracing::error!(%error, "the metrics cannot be written as text");
             StatusCode::INTERNAL_SERVER_ERROR.into_response()
         }
     }

@@ -155,7 +155,10 @@ impl LogFile {
                 new
             }
             Err(error) => {
-                tracing::warn!(%error, file = self.name, "the audit log is not rotated and grows");
+                tracing::warn!(
+                    %error, file = self.name,
+                    "the audit log could not be rotated; its file grows"
+                );
                 self.move_at = self.end + self.bytes_max / 8;
                 old
             }

@@ -191,7 +191,7 @@ impl Queue {
         tracing::error!(
             changes,
             requests,
-            "lines of the audit log are dropped: it cannot be written as fast as they come"
+            "lines of the audit log are dropped: it cannot be written as fast as they arrive"
         );
     }
 

@@ -68,7 +68,7 @@ pub enum OpenError {
     #[error("{0}; give another file with --audit-log")]
     Disk(DiskError),
     /// The system refused a thread.
-    #[error("the system gives no thread for it: {0}")]
+    #[error("the operating system refuses a thread for it: {0}")]
     Thread(std::io::Error),
 }
 
@@ -175,7 +175,10 @@ pub(super) async fn run(queue: Arc<Queue>, mut sink: Sink) {
             let now = queue.clock.monotonic();
             if warned.is_none_or(|at| now.saturating_sub(at) >= WARN_EVERY) {
                 warned = Some(now);
-                tracing::error!(%error, "the audit log cannot be written; it is tried again");
+                tracing::error!(
+                    %error,
+                    "the audit log cannot be written; the write is tried again"
+                );
             }
             if queue.is_closed() {
                 return queue.abandon();

@@ -41,7 +41,7 @@ pub enum Error {
     #[error("permission missing")]
     Permission,
     /// No signature of this kind permits the operation.
-    #[error("not to be had this way")]
+    #[error("the resource cannot be requested in this way")]
     Unauthorized,
     /// `Authorization` or the date cannot be read.
     #[error("malformed authentication information: {detail}")]

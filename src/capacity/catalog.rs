@@ -133,7 +133,7 @@ impl Catalog for SledCatalog {
             if freed { database.flush().map(drop) } else { Ok(()) }
         });
         if let Err(error) = kept {
-            tracing::warn!(%error, "catalog changes lost");
+            tracing::warn!(%error, "changes were not written to the catalog");
         }
     }
 
@@ -142,7 +142,10 @@ impl Catalog for SledCatalog {
         if let Some(contents) = load_all(&database) {
             return contents;
         }
-        tracing::warn!(folder = %self.folder.display(), "catalog damaged, beginning a new one");
+        tracing::warn!(
+            folder = %self.folder.display(),
+            "the catalog is damaged; a new one is created"
+        );
         *self.database.lock().unwrap_or_else(PoisonError::into_inner) = None;
         drop(database);
         let renewed = renew(&self.folder, self.store_id);
@@ -153,7 +156,7 @@ impl Catalog for SledCatalog {
     fn flush(&self) {
         let Some(database) = self.database() else { return };
         if let Err(error) = database.flush() {
-            tracing::warn!(%error, "catalog not flushed");
+            tracing::warn!(%error, "the catalog could not be flushed");
         }
     }
 }
@@ -172,18 +175,21 @@ fn open_or_renew(folder: &Path, store_id: u128) -> Option<sled::Db> {
         }
         drop(database);
     }
-    tracing::warn!(folder = %folder.display(), "catalog not usable, beginning a new one");
+    tracing::warn!(folder = %folder.display(), "the catalog cannot be used; a new one is created");
     renew(folder, store_id)
 }
 
 fn renew(folder: &Path, store_id: u128) -> Option<sled::Db> {
     if let Err(error) = std::fs::remove_dir_all(folder) {
-        tracing::warn!(%error, "old catalog not removed");
+        tracing::warn!(%error, "the old catalog could not be removed");
     }
     match std::panic::catch_unwind(|| open(folder)) {
         Ok(Ok(database)) => claim(database, store_id),
         Ok(Err(error)) => {
-            tracing::error!(%error, "no catalog: the next start looks at every extent");
+            tracing::error!(
+                %error,
+                "the disk has no catalog; the next start examines every extent"
+            );
             None
         }
         Err(_) => None,

@@ -24,7 +24,10 @@ impl Store {
                 () = self.journal.checkpoint_due() => {}
             }
             if let Err(error) = self.checkpoint().await {
-                tracing::error!(disk = self.number, %error, "no more checkpoints");
+                tracing::error!(
+                    disk = self.number, %error,
+                    "a checkpoint failed; the disk makes no more of them"
+                );
                 if !self.health.poisoned() {
                     // Without checkpoints the ring fills, and appends would wait for ever.
                     self.stop("checkpoint", &error.to_string());

@@ -77,7 +77,7 @@ impl Store {
                     Ok(copied) => pause(&self.env, copied, pace).await,
                     // Nobody may free more of it: tried again when there is space.
                     Err(Error::Full) => self.mark_sparse(extent),
-                    Err(error) => tracing::warn!(%error, "extent not compacted"),
+                    Err(error) => tracing::warn!(%error, "an extent could not be compacted"),
                 }
             }
         }

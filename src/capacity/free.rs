@@ -109,7 +109,10 @@ impl Store {
             if let Err(error) =
                 body.file.punch_hole(DATA_AT + hole.start, hole.end - hole.start).await
             {
-                tracing::warn!(extent = %extent.id, %error, "space of freed frames not given back");
+                tracing::warn!(
+                    extent = %extent.id, %error,
+                    "the space of freed frames was not given back to the file system"
+                );
                 return;
             }
         }

@@ -92,7 +92,10 @@ impl CapacityNode {
             let disk = match disk {
                 Ok(disk) => disk,
                 Err(error) => {
-                    tracing::error!(%error, "the node goes on without a disk that cannot be recovered");
+                    tracing::error!(
+                        %error,
+                        "a disk cannot be recovered; the node goes on without it"
+                    );
                     metrics.failed_disks.inc();
                     out = true;
                     continue;
@@ -172,7 +175,10 @@ impl CapacityNode {
         join(&self.journals).await;
         for store in &stores {
             if let Err(error) = store.checkpoint().await {
-                tracing::warn!(disk = store.number, %error, "no last checkpoint: the start replays");
+                tracing::warn!(
+                    disk = store.number, %error,
+                    "the last checkpoint failed; the next start replays the journal"
+                );
             }
         }
         self.stop.cancel();
@@ -275,7 +281,7 @@ async fn join(tasks: &Mutex<Vec<JoinHandle<()>>>) {
     let tasks = std::mem::take(&mut *tasks.lock().unwrap_or_else(PoisonError::into_inner));
     for task in tasks {
         if task.await.is_err() {
-            tracing::error!("a task of the capacity node had panicked");
+            tracing::error!("a task of the capacity node panicked");
         }
     }
 }

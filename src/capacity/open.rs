@@ -261,7 +261,10 @@ async fn open_catalog(opening: &Opening, number: usize, store_id: u128) -> Arc<d
     match opening.env.tasks.spawn_blocking("catalog", work).await {
         Ok(catalog) => Arc::new(catalog),
         Err(_) => {
-            tracing::error!(disk = number, "no catalog: the next start looks at every extent");
+            tracing::error!(
+                disk = number,
+                "the disk has no catalog; the next start examines every extent"
+            );
             Arc::new(MemoryCatalog)
         }
     }

@@ -99,7 +99,10 @@ impl Store {
         match body {
             Ok(body) => Ok(body.file),
             Err(Error::Unreadable { reason, .. }) => {
-                tracing::error!(extent = %extent.id, reason, "not opened for writing");
+                tracing::error!(
+                    extent = %extent.id, reason,
+                    "the file of an extent cannot be opened for writing"
+                );
                 let (path, kind) = (path_of(extent.id), ErrorKind::Other);
                 Err(self.poison("open", &DiskError::Io { action: "open", path, kind }))
             }
@@ -107,7 +110,7 @@ impl Store {
             // nowhere to go.
             Err(Error::NoSuchExtent { .. }) if extent.state().status == Status::Here => {
                 let path = path_of(extent.id);
-                tracing::error!(extent = %extent.id, path, "the file is gone");
+                tracing::error!(extent = %extent.id, path, "the file of an extent is missing");
                 Err(self.poison("open", &DiskError::NotFound { path }))
             }
             Err(error) => Err(error),

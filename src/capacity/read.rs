@@ -40,7 +40,7 @@ impl Store {
             }
             Err(Error::Corrupt { offset, .. }) => {
                 self.metrics.corrupt_frames.inc();
-                tracing::error!(extent = %extent.id, offset, "frame damaged or not there");
+                tracing::error!(extent = %extent.id, offset, "a frame is damaged or missing");
             }
             Err(_) => {}
         }

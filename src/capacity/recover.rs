@@ -292,7 +292,7 @@ impl Recovery<'_> {
                 Ok(Some((Extent::new(id, header.kind, slot), dead)))
             }
             _ if len <= DATA_AT => {
-                tracing::info!(extent = %id, "removed: its creation was never acknowledged");
+                tracing::info!(extent = %id, "extent removed: its creation was never acknowledged");
                 self.disk.remove(&path).await.map_err(|e| self.failed(e))?;
                 Ok(None)
             }
@@ -377,7 +377,7 @@ impl Recovery<'_> {
         };
         work.await.map_err(|e| self.failed(e))?;
         self.opening.metrics.fsyncs.inc_by(2);
-        tracing::info!(extent = %id, end, "sealed: its writer is gone");
+        tracing::info!(extent = %id, end, "extent sealed: its writer has ended");
         Ok((Extent::new(id, kind, sealed), padding))
     }
 
@@ -389,7 +389,10 @@ impl Recovery<'_> {
         file: &Arc<dyn DiskFile>,
         len: u64,
     ) -> Result<(Extent, Vec<Range<u64>>), OpenError> {
-        tracing::error!(extent = %id, "first page damaged: keeping the frames that are whole");
+        tracing::error!(
+            extent = %id,
+            "the first page of an extent is damaged; its intact frames are kept"
+        );
         let mut walker = Walker::new(Body::plain(Arc::clone(file)), id);
         let limit = len - DATA_AT;
         let mut end = 0;

@@ -100,7 +100,10 @@ impl Store {
         let Ok(Body { file, .. }) = self.body(extent).await else { return };
         let slot = extent.state().slot;
         if let Err(error) = file.set_len(sealed_file_len(&slot)).await {
-            tracing::warn!(extent = %extent.id, %error, "space beyond a sealed extent not given back");
+            tracing::warn!(
+                extent = %extent.id, %error,
+                "the space behind a sealed extent was not given back to the file system"
+            );
         }
     }
 

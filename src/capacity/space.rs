@@ -88,7 +88,9 @@ impl SpaceWatch {
                 let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
                 *seen = Seen { space, at: env.clock.monotonic(), allocated: 0 };
             }
-            Err(error) => tracing::warn!(disk = self.disk, %error, "space of the disk unknown"),
+            Err(error) => {
+                tracing::warn!(disk = self.disk, %error, "the free space of the disk is not known");
+            }
         }
     }
 
@@ -117,7 +119,10 @@ impl SpaceWatch {
             }
         }
         let space = disk.space().await.map_err(|error| {
-            tracing::warn!(%error, "space of the disk unknown, taken as full");
+            tracing::warn!(
+                %error,
+                "the free space of the disk is not known; the disk counts as full"
+            );
             Error::Full
         })?;
         self.report(space);

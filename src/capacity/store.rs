@@ -348,7 +348,9 @@ impl Store {
         let catalog = Arc::clone(&self.catalog);
         let work = self.env.tasks.spawn_blocking("catalog", move || catalog.apply(&changes));
         if work.await.is_err() {
-            tracing::warn!("a catalog change was lost; the audit will find what it freed");
+            tracing::warn!(
+                "a change of the catalog was lost; the audit will find the bytes that it freed"
+            );
         }
     }
 }

@@ -16,13 +16,16 @@ pub(super) async fn drop_twin(kept: &mut Home, other: Home) -> bool {
     // A move to another disk that ended before the old file was removed: the copy was whole before
     // it had its name.
     if end(&lost) > 0 && end(&lost) != end(kept) {
-        tracing::error!(%extent, disk, "on two disks; leaving the shorter one alone");
+        tracing::error!(%extent, disk, "an extent is on two disks; the shorter file is left alone");
         return false;
     }
-    tracing::warn!(%extent, disk, "removing what a failed creation or a move left");
+    tracing::warn!(%extent, disk, "removing the file that a failed creation or a move left");
     let removed = lost.store.remove(&lost.extent).await;
     if let Err(error) = &removed {
-        tracing::warn!(%extent, disk, %error, "not removed; the next start tries again");
+        tracing::warn!(
+            %extent, disk, %error,
+            "the file was not removed; the next start tries again"
+        );
     }
     removed.is_ok()
 }

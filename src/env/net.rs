@@ -121,7 +121,7 @@ impl Drop for UnixListen {
     fn drop(&mut self) {
         // A socket that stays is taken over by the next start.
         if let Err(error) = remove(&self.path) {
-            tracing::debug!(%error, path = %self.path.display(), "the socket stays");
+            tracing::debug!(%error, path = %self.path.display(), "the socket was not removed");
         }
     }
 }

@@ -38,10 +38,10 @@ const HEAD_BYTES_MAX: usize = 64 << 10;
 #[derive(Debug, Error)]
 pub(crate) enum ClientError {
     /// Nothing a request can be made of.
-    #[error("not a URL that can be asked")]
+    #[error("not a URL that can be requested")]
     Url,
     /// The machine has no roots of trust.
-    #[error("this server has no roots of trust for https")]
+    #[error("this server has no root certificates for https")]
     Trust,
     /// Its host is no name that a certificate could have.
     #[error("it has no host name")]
@@ -50,7 +50,7 @@ pub(crate) enum ClientError {
     #[error("it cannot be reached: {0}")]
     Unreachable(io::Error),
     /// What answered does not speak HTTP, or broke off.
-    #[error("it broke off: {0}")]
+    #[error("it ended the connection early: {0}")]
     Broken(hyper::Error),
 }
 

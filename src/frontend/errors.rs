@@ -207,7 +207,10 @@ pub(crate) fn unknown_account(name: &AccountName) -> Error {
 /// The answer to a request for an account that may be where the list of accounts was not read. The
 /// bounds of that part are names of other accounts: only the log has them.
 pub(crate) fn unread_account(name: &AccountName, unread: &Unread) -> Error {
-    tracing::debug!(account = %name, partition = %unread.partition, "not read: {unread}");
+    tracing::debug!(
+        account = %name, partition = %unread.partition,
+        "accounts cannot be read: {unread}"
+    );
     Error::new(ErrorCode::ServerBusy).cause(Cause::Busy(Busy::Quarantined.word())).message(format!(
         "It is not known now whether there is an account {name}: a part of the list of accounts \
          cannot be read. Try again later. The log of this server says more."

@@ -102,7 +102,10 @@ impl LastAccess {
                         self.written.inc();
                     }
                     Err(error) => {
-                        tracing::debug!(%error, "a last-access time is written later");
+                        tracing::debug!(
+                            %error,
+                            "a last access time was not written; it is written later"
+                        );
                         refused.push(note);
                     }
                 }

@@ -212,7 +212,7 @@ impl Router {
         match following.refresh(self.coordinator.as_ref(), whole).await {
             Ok(map) => *self.map.write().unwrap_or_else(PoisonError::into_inner) = map,
             Err(Error::Unavailable(reason)) => {
-                tracing::debug!(reason, "the partition map stays as it is");
+                tracing::debug!(reason, "the partition map could not be read; the old map is used");
             }
             Err(error) => return Err(error),
         }

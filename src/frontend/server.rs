@@ -155,7 +155,7 @@ pub async fn serve(
             Err(error) => {
                 metrics.accept_errors.inc();
                 // Out of file descriptors, most likely: waiting is all that helps.
-                tracing::warn!(%error, "cannot accept");
+                tracing::warn!(%error, "a connection cannot be accepted");
                 pause(&front, &error).await;
             }
         }

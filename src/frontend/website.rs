@@ -52,7 +52,7 @@ pub(super) async fn serve(
 ) -> Response<ResponseBody> {
     let page = |error: &Error| {
         front.count_refused(error);
-        tracing::debug!(code = error.code.azure(), "refused on the web endpoint");
+        tracing::debug!(code = error.code.azure(), "a request to the web endpoint was refused");
         azure::web_error(error, echo).map(ResponseBody::full)
     };
     let found = address.account.as_ref().map_or(Ok(None), |name| {

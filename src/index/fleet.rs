@@ -171,7 +171,7 @@ impl Fleet {
             let reopening = move || Arc::clone(&reopener).run();
             drop(env.supervise("index reopener", stop.clone(), reopening));
         }
-        tracing::info!(partitions = map.partitions().len(), hosts = count, "index serves");
+        tracing::info!(partitions = map.partitions().len(), hosts = count, "the index serves");
         Ok(Self {
             hosts: opened,
             first_map_ids: bootstrap::PARTITIONS_MAX,
@@ -204,7 +204,7 @@ impl Fleet {
         // Whoever begins one from now on is refused.
         self.claims.none().await;
         join_all(self.hosts.iter().map(Host::shutdown)).await;
-        tracing::info!("index stopped");
+        tracing::info!("the index has stopped");
     }
 
     /// How many partitions are open.

@@ -71,7 +71,10 @@ impl AccountList {
             return Err(ConfigError::NoAccount.into());
         }
         for unread in &unread {
-            tracing::warn!(partition = %unread.partition, "not read at the start: {unread}");
+            tracing::warn!(
+                partition = %unread.partition,
+                "accounts were not read at the start: {unread}"
+            );
         }
         accounts.set_unread(unread);
         Ok(accounts)

@@ -149,11 +149,11 @@ impl NodeDisks {
                         path,
                         left = drained.left,
                         error,
-                        "disk is not drained yet; tried again"
+                        "the disk is not drained yet; it is tried again"
                     ),
                 },
                 Err(error) => {
-                    tracing::error!(path, %error, "disk not drained; restart the node");
+                    tracing::error!(path, %error, "the disk was not drained; restart the node");
                     return;
                 }
             }

@@ -175,7 +175,7 @@ pub enum NodeError {
     /// Fewer directories than last time.
     #[error(
         "{given} data directories are given and this store has {known}: give {missing}, too (as \
-         last given), or start without what lies there with --without-disk; nothing was changed"
+         last given), or start without them with --without-disk; nothing was changed"
     )]
     DiskMissing {
         /// Directories given.

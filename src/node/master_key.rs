@@ -137,7 +137,10 @@ pub async fn open(
         (None, None) => {
             let ring = make(now).map_err(|error| failed(path, error))?;
             write(path, &ring)?;
-            tracing::info!(path = %path.display(), ring = %ring.id(), "master key made: copy it");
+            tracing::info!(
+                path = %path.display(), ring = %ring.id(),
+                "the master key file was made; keep a copy of it"
+            );
             ring
         }
     };

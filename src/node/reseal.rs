@@ -47,7 +47,10 @@ pub async fn reseal(router: &Router, secrets: &Secrets) -> Result<Resealed, Node
     let found = AccountRows::read(router, &[AccountRows::table()]).await?;
     for unread in &found.unread {
         let partition = unread.partition;
-        tracing::warn!(%partition, "secrets are sealed later: those of {unread}");
+        tracing::warn!(
+            %partition,
+            "accounts cannot be read; their secrets are sealed later: {unread}"
+        );
         done.incomplete = true;
     }
     for (name, record) in found.rows {
@@ -101,7 +104,10 @@ async fn copies(router: &Router, secrets: &Secrets, done: &mut Resealed) -> Resu
                 }
                 Ok(_) => return Err(mismatched("no pending copies")),
                 Err(error) if error.is_outage() => {
-                    tracing::warn!(%error, "secrets of pending copies are sealed later");
+                    tracing::warn!(
+                        %error,
+                        "pending copies cannot be read; their secrets are sealed later"
+                    );
                     done.incomplete = true;
                 }
                 Err(error) => return Err(error.into()),
@@ -139,7 +145,7 @@ async fn changed(router: &Router, write: Write, done: &mut Resealed) -> Result<b
         Ok(_) => Ok(true),
         Err(index::Error::AccountNotFound) => Ok(false),
         Err(error) if error.is_outage() => {
-            tracing::warn!(%error, "a secret is sealed later");
+            tracing::warn!(%error, "a sealed secret could not be written; it is sealed later");
             done.incomplete = true;
             Ok(false)
         }
@@ -158,7 +164,7 @@ fn anew(
     match secrets.reseal(context, secret) {
         Ok(to) => Ok(to),
         Err(error @ UnsealError::Damaged) => {
-            tracing::error!(of = of(), %error, "a secret does not open");
+            tracing::error!(of = of(), %error, "a secret cannot be unsealed");
             done.damaged += 1;
             Ok(None)
         }

@@ -217,7 +217,7 @@ impl Roles {
     pub async fn stop(self) {
         self.stop_serving.cancel();
         if self.serving.await.is_err() {
-            tracing::error!("the blob listener had panicked");
+            tracing::error!("the blob listener panicked");
         }
         tokio::select! {
             biased;
@@ -334,7 +334,8 @@ fn serve(
         drop(env.supervise("last access", tasks.stopping(), writing));
     }
     let serving = frontend::serve(blob.listener, front, tls, server, stop.clone());
-    let down = |_: &str| tracing::error!("no connection is accepted any more");
+    let down =
+        |_: &str| tracing::error!("the blob listener has ended; it accepts no more connections");
     Ok((tasks.spawn_or_stop("blob listener", serving, down), stop))
 }
 

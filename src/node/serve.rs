@@ -204,7 +204,11 @@ fn announce(
     for issuer in &issuers {
         let accounts = issuer.accounts.join(", ");
         let claims = if accounts.is_empty() { "nowhere: no account= in --oidc" } else { &accounts };
-        tracing::info!(issuer = issuer.name, claims, "tokens are taken; roles they claim hold in");
+        tracing::info!(
+            issuer = issuer.name,
+            claims,
+            "bearer tokens are accepted; roles that they claim count in the accounts of `claims`"
+        );
     }
     let banner = Banner {
         blob,

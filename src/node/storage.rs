@@ -214,7 +214,10 @@ fn narrow(path: &Path) {
     match env::narrow(path) {
         Ok(found) => {
             if found.narrowed > 0 {
-                tracing::info!(path = %shown, files = found.narrowed, "made private to this user");
+                tracing::info!(
+                    path = %shown, files = found.narrowed,
+                    "files were made private to this user"
+                );
             }
             if let Some(first) = found.first_left {
                 let (first, files) = (first.display(), found.left);
@@ -224,7 +227,12 @@ fn narrow(path: &Path) {
                 );
             }
         }
-        Err(error) => tracing::warn!(path = %shown, %error, "the modes of its files are not known"),
+        Err(error) => {
+            tracing::warn!(
+                path = %shown, %error,
+                "the modes of the files in the data directory cannot be read"
+            );
+        }
     }
 }
 

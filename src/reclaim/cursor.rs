@@ -67,7 +67,9 @@ impl Cursor {
         let Some(found) = coordinator.get(KEY).await? else { return Ok(None) };
         let cursor = Self::decode(&found.value);
         if cursor.is_none() {
-            tracing::warn!("the cursor of the audit is malformed: it begins at the first extent");
+            tracing::warn!(
+                "the cursor of the audit is malformed; the audit begins at the first extent"
+            );
             Self::save(None, coordinator).await?;
         }
         Ok(cursor)

@@ -27,7 +27,7 @@ pub(super) fn watch(reclaim: &Reclaim, warned: &mut Warned) {
         tracing::warn!(
             seconds,
             read,
-            "a read has been running for long; the space of its extents is not given back until it ends"
+            "a read has been running for long; no space of its extents is freed until it ends"
         );
     }
 }

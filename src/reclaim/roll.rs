@@ -17,7 +17,10 @@ pub(super) async fn roll(reclaim: &Reclaim) {
             continue;
         }
         if let Err(error) = reclaim.capacity.seal(info.extent, info.epoch).await {
-            tracing::warn!(extent = %info.extent, %error, "not sealed for its garbage; tried again");
+            tracing::warn!(
+                extent = %info.extent, %error,
+                "an extent with much garbage could not be sealed; it is tried again"
+            );
             continue;
         }
         reclaim.metrics.rolled_extents.inc();
@@ -51,7 +54,10 @@ pub(super) async fn roll_for_audit(reclaim: &Reclaim) {
                 sealed.push(info.extent);
             }
             Err(error) => {
-                tracing::warn!(extent = %info.extent, %error, "not sealed for an audit");
+                tracing::warn!(
+                    extent = %info.extent, %error,
+                    "an extent could not be sealed for an audit"
+                );
             }
         }
     }

@@ -196,7 +196,7 @@ impl Reclaim {
         }
         let passed_over = self.metrics.passed_over.get().saturating_sub(passed_over);
         if passed_over > 0 && state.passed_over == 0 {
-            tracing::warn!(steps = passed_over, "reclaim goes on without partitions that fail");
+            tracing::warn!(steps = passed_over, "reclaim skips partitions that fail");
         }
         state.passed_over = passed_over;
         busy
@@ -281,7 +281,7 @@ impl Reclaim {
             | Error::Stopping => Err(error),
             Error::Index(error) => {
                 // The pass tells of it once.
-                tracing::debug!(step, %error, "reclaim goes on without a partition");
+                tracing::debug!(step, %error, "reclaim skips a partition");
                 self.metrics.passed_over.inc();
                 Ok(())
             }

@@ -33,7 +33,7 @@ pub(super) async fn verify(reclaim: &Reclaim, report: &mut AuditReport) -> Resul
     let missing: Vec<ExtentId> = used.into_iter().filter(is_missing).collect();
     if !orphaned.is_empty() {
         let (count, first) = (orphaned.len(), orphaned.get(..TOLD).unwrap_or(&orphaned));
-        tracing::warn!(count, ?first, "logs or runs that no partition has in its record");
+        tracing::warn!(count, ?first, "some logs or runs are in no partition's record");
     }
     if !missing.is_empty() {
         let (count, first) = (missing.len(), missing.get(..TOLD).unwrap_or(&missing));

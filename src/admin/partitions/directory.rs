@@ -77,7 +77,10 @@ impl Directory {
         };
         for account in unknown.into_iter().filter(|id| self.accounts.name_of(*id).is_some()) {
             if let Err(error) = self.list(account).await {
-                tracing::debug!(%account, %error, "its containers are shown as numbers");
+                tracing::debug!(
+                    %account, %error,
+                    "the containers of an account cannot be listed; they are shown as numbers"
+                );
             }
         }
     }

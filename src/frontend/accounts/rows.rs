@@ -77,7 +77,10 @@ impl AccountRows {
             };
             let rows = page.entries.into_iter().filter_map(|(name, record)| {
                 let Ok(name) = AccountName::new(&name) else {
-                    tracing::error!(name, "the row of an account has no valid name: left out");
+                    tracing::error!(
+                        name,
+                        "the row of an account has no valid name; the account is left out"
+                    );
                     return None;
                 };
                 let is_in = range.contains(RoutingKey::account(&name).as_bytes());

@@ -57,7 +57,7 @@ impl Origin {
                 .message("The request body ended early or its framing is broken."),
             Self::Inside(_) | Self::Outside(..) => Error::new(ErrorCode::CannotVerifyCopySource)
                 .status(500)
-                .message("The copy source broke off before its end; try again."),
+                .message("The answer of the copy source ended early; try again."),
         }
     }
 }

@@ -45,7 +45,7 @@ pub(crate) async fn create(
 ) -> Result<Reply, Error> {
     acl::check_switch(account, new.public_access)?;
     let counter = front.container_ids.next().await.map_err(|error| {
-        tracing::error!(%error, "no container id to be had");
+        tracing::error!(%error, "no container id could be obtained");
         if error.is_full() { errors::first_disk_full() } else { ErrorCode::InternalError.into() }
     })?;
     let create = CreateContainer {

@@ -289,7 +289,7 @@ impl Search<'_> {
     async fn forget(&self, entry: &TagEntry) {
         let remove = IndexTag { entry: entry.key.routing_key(), time: entry.time, container: None };
         if let Err(error) = self.front.router.write(Write::IndexTag(remove)).await {
-            tracing::debug!(%error, "an outdated entry of the tag index stays");
+            tracing::debug!(%error, "an outdated entry of the tag index was not removed");
         }
     }
 }

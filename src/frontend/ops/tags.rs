@@ -71,11 +71,11 @@ pub(crate) async fn show(front: &FrontEnd, tagged: Option<Tagged>) {
             // The work row stays when this fails, and reclaim takes it up: the tags themselves are
             // durable.
             if let Err(error) = bring_up(&router, &tagged).await {
-                tracing::debug!(%error, "the tag index lags behind");
+                tracing::debug!(%error, "the tag index was not updated; reclaim will update it");
             }
         });
         if let Err(error) = indexing.await {
-            tracing::debug!(%error, "the tag index lags behind");
+            tracing::debug!(%error, "the tag index was not updated; reclaim will update it");
         }
     }
 }

@@ -142,11 +142,11 @@ async fn ask(front: &FrontEnd, source: &CopySource) -> Result<Response<Incoming>
         match error {
             ClientError::Url => ErrorCode::InvalidHeaderValue.into(),
             ClientError::Trust => {
-                cannot(409, "This server has no roots of trust; give it some to copy over https.")
+                cannot(409, "This server has no root certificates; its operator must install some before it copies over https.")
             }
             ClientError::Name => cannot(400, "The copy source has no host name."),
             ClientError::Unreachable(_) => unreachable("The copy source cannot be reached."),
-            ClientError::Broken(_) => unreachable("The copy source broke off."),
+            ClientError::Broken(_) => unreachable("The copy source ended the connection early."),
         }
     })
 }
@@ -154,7 +154,7 @@ async fn ask(front: &FrontEnd, source: &CopySource) -> Result<Response<Incoming>
 /// An address that the rules permit; each one the name has is held against them.
 async fn resolve(outside: &Outside, host: &str, port: u16) -> Result<SocketAddr, Error> {
     let found = outside.client.resolve(host, port).await.map_err(|error| {
-        tracing::debug!(%error, host, "a copy source has no address");
+        tracing::debug!(%error, host, "the name of a copy source does not resolve");
         unreachable("The name of the copy source does not resolve.")
     })?;
     let permitted = found.iter().find(|address| outside.rules.permit(host, address.ip()));

@@ -49,7 +49,7 @@ pub(super) enum FetchError {
     #[error("it answered more than {ANSWER_BYTES_MAX} bytes")]
     Large,
     /// Broken off.
-    #[error("its answer broke off: {0}")]
+    #[error("its answer ended early: {0}")]
     Body(Box<dyn std::error::Error + Send + Sync>),
     /// Too late.
     #[error("it did not answer in time")]

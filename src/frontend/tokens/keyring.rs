@@ -162,7 +162,7 @@ impl Keyring {
             drop(turn);
         });
         if let Err(error) = asking.await {
-            tracing::error!(issuer = self.name, %error, "asking for keys did not end");
+            tracing::error!(issuer = self.name, %error, "the task that fetches the keys failed");
         }
     }
 
@@ -187,16 +187,25 @@ impl Keyring {
         match found {
             Ok(keys) => {
                 if state.had.is_none() {
-                    tracing::info!(issuer, %place, "the keys of an issuer of bearer tokens were had");
+                    tracing::info!(
+                        issuer, %place,
+                        "the keys of an issuer of bearer tokens were fetched"
+                    );
                 }
                 state.issuer.keys = keys;
                 state.had = Some(now);
             }
             Err(error) if state.had.is_some() => {
-                tracing::warn!(issuer, %place, %error, "the keys of an issuer of bearer tokens cannot be had; the old ones stay");
+                tracing::warn!(
+                    issuer, %place, %error,
+                    "the keys of an issuer of bearer tokens cannot be fetched; the old ones stay in use"
+                );
             }
             Err(error) => {
-                tracing::warn!(issuer, %place, %error, "the keys of an issuer of bearer tokens cannot be had; its tokens are refused until they are");
+                tracing::warn!(
+                    issuer, %place, %error,
+                    "the keys of an issuer of bearer tokens cannot be fetched; its tokens are refused until they are"
+                );
             }
         }
     }

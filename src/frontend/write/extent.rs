@@ -86,7 +86,10 @@ impl ExtentWriter {
             Err(NotStored::NoId) => Err(NotStored::NoId),
             Err(NotStored::Capacity(error)) => {
                 if matches!(error, capacity::Error::Sealed { .. }) {
-                    tracing::debug!(%error, "sealed for its garbage: rolling to a new extent");
+                    tracing::debug!(
+                        %error,
+                        "the extent was sealed because of its garbage: rolling to a new extent"
+                    );
                 } else {
                     tracing::warn!(%error, "an append failed: rolling to a new extent");
                 }
@@ -119,7 +122,7 @@ impl ExtentWriter {
 
     async fn open(&mut self) -> Result<(ExtentId, u64), NotStored> {
         let id = self.shared.ids.next().await.map_err(|error| {
-            tracing::error!(%error, "no extent id to be had");
+            tracing::error!(%error, "no extent id could be obtained");
             if error.is_full() {
                 return NotStored::NoId;
             }

@@ -105,7 +105,7 @@ impl Drop for Stored {
         // Best effort: what is not freed here (a crash, a full queue) the audit finds.
         drop(tasks.spawn_part("free abandoned bytes", async move {
             if let Err(error) = capacity.free(&locations).await {
-                tracing::debug!(%error, "abandoned bytes are left to the audit");
+                tracing::debug!(%error, "abandoned bytes were not freed; the audit will free them");
             }
             drop(guards);
         }));

@@ -122,7 +122,7 @@ impl StreamWriter {
             Ok::<_, NotStored>(Stored::in_extents(locations, vec![guard], capacity, tasks))
         });
         let appended = appending.await.unwrap_or_else(|error| {
-            tracing::error!(%error, "an append of a body did not end");
+            tracing::error!(%error, "the task that appends a body failed");
             Err(capacity::Error::Ended { doing: "append" }.into())
         })?;
         self.written.add(appended);

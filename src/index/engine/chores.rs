@@ -120,7 +120,10 @@ impl Shared {
         match chore {
             Chore::Seal(extent, epoch) => {
                 if let Err(error) = self.parts.capacity.seal(*extent, *epoch).await {
-                    tracing::debug!(%extent, %error, "could not seal a left log extent");
+                    tracing::debug!(
+                        %extent, %error,
+                        "a log extent that was left could not be sealed"
+                    );
                 }
                 Tried::Done
             }
@@ -130,7 +133,7 @@ impl Shared {
                 Ok(false) => Tried::Held,
                 Err(error) => {
                     self.parts.metrics.release_failed();
-                    let what = "could not release a log or run; tried again";
+                    let what = "a log or run could not be released; it is tried again";
                     if failures + 1 == MANY {
                         tracing::warn!(%extent, %error, tries = MANY, "{what}");
                     } else {
@@ -142,7 +145,10 @@ impl Shared {
             Chore::Refill(extents) => {
                 // The next flush asks again.
                 if let Err(failed) = ids::refill(self, extents).await {
-                    tracing::debug!(partition = %extents.partition(), ?failed, "no more ids");
+                    tracing::debug!(
+                        partition = %extents.partition(), ?failed,
+                        "no more extent ids could be recorded"
+                    );
                 }
                 Tried::Done
             }

@@ -283,7 +283,10 @@ impl Committer {
         let second = match first {
             Failed::Fenced => Failed::Fenced,
             Failed::Full(_) | Failed::Refused(_) | Failed::Other(_) => {
-                tracing::debug!(partition = %self.core.id, "log moves to a new extent");
+                tracing::debug!(
+                    partition = %self.core.id,
+                    "an append failed; the log moves to a new extent"
+                );
                 match self.roll_and_append(record, highest).await {
                     Ok(()) => return Ok(()),
                     Err(failed) => failed,

@@ -281,7 +281,10 @@ impl Partition {
             let closing = Error::Unavailable("the partition is closing".into());
             self.core.stop(Status::ReadOnly(closing));
             if let Err(failed) = self.flush().await {
-                tracing::warn!(partition = %self.core.id, ?failed, "not flushed at shutdown");
+                tracing::warn!(
+                    partition = %self.core.id, ?failed,
+                    "the partition was not flushed at shutdown"
+                );
             }
         }
         // The committer may have ended by itself; then there is nobody to tell.

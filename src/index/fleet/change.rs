@@ -312,7 +312,10 @@ impl Fleet {
                 }
                 Err(NotMoved::Failed(failed)) => return Err(Error::from(failed).into()),
                 Err(NotMoved::Owned(failed, frozen_at)) => {
-                    tracing::warn!(%partition, ?failed, "moved, but to be opened anew");
+                    tracing::warn!(
+                        %partition, ?failed,
+                        "the partition was moved and must be opened again"
+                    );
                     // Whatever comes of it: it is not served here any more.
                     from.opened.replace(&[Arc::clone(&old)], Vec::new());
                     match self.reopen(&to.shared, partition, REOPEN_TRIES).await {
@@ -361,7 +364,7 @@ impl Fleet {
                 Ok(opened) => return Ok(opened),
                 Err(error) if tried == tries => return Err(error.into()),
                 Err(error) => {
-                    tracing::warn!(%partition, %error, "does not open; trying again");
+                    tracing::warn!(%partition, %error, "the partition does not open; trying again");
                     tried += 1;
                     self.still_serves()?;
                     shared.parts.env.clock.sleep(REOPEN_PAUSE).await;
@@ -380,7 +383,10 @@ impl Fleet {
     ) {
         let Some(host) = self.host(host) else { return };
         let clock = &host.shared.parts.env.clock;
-        tracing::error!(%partition, "does not open; its keys are not served until it does");
+        tracing::error!(
+            %partition,
+            "the partition does not open; its keys are not served until it does"
+        );
         let mut pause = REOPEN_PAUSE;
         while self.still_serves().is_ok() {
             tokio::select! {
@@ -395,7 +401,9 @@ impl Fleet {
                     self.moved(host, partition, frozen_at);
                     break;
                 }
-                Err(error) => tracing::warn!(%partition, %error, "still does not open"),
+                Err(error) => {
+                    tracing::warn!(%partition, %error, "the partition still does not open");
+                }
             }
         }
         // Only now may the fleet close what is open.

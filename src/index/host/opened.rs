@@ -58,10 +58,10 @@ impl Closed {
         let (partition, keys) = (self.descriptor.id, &self.descriptor.keys);
         let error = &self.error;
         if self.is_quarantined() {
-            let what = "partition quarantined: its names answer 503";
+            let what = "partition quarantined: requests for its names get 503";
             tracing::error!(%partition, ?keys, %error, "{what}");
         } else {
-            let what = "the partition does not open yet; tried again";
+            let what = "the partition does not open yet; it is tried again";
             tracing::warn!(%partition, ?keys, %error, "{what}");
         }
     }

@@ -42,7 +42,10 @@ impl MapFollower {
         let watch = match coordinator.watch(PARTITION_PREFIX.as_bytes(), revision).await {
             Ok(watch) => Some(watch),
             Err(error) => {
-                tracing::debug!(%error, "the partition map is read whole the next time");
+                tracing::debug!(
+                    %error,
+                    "the partition map cannot be watched; all of it is read the next time"
+                );
                 None
             }
         };

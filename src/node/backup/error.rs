@@ -45,13 +45,13 @@ pub enum BackupError {
     },
     /// A disk of the store cannot be read.
     #[error(
-        "a disk of the store is out of service, and the backup would lack what lies on it: \
+        "a disk of the store is out of service, and the backup would lack the bytes on it: \
          `blockyard disk list` names it; repair the disk and restart"
     )]
     DiskOut,
     /// A disk of the store takes no writes, so its open extents cannot be sealed.
     #[error(
-        "disk {0} of the store takes no writes since one failed, and what is open on it cannot be \
+        "disk {0} of the store takes no writes since a write failed, and its open extents cannot be \
          copied: restart the node, which verifies the disk, and try again"
     )]
     DiskStopped(usize),
@@ -99,11 +99,11 @@ pub enum BackupError {
     /// There is no space for the copy.
     #[error(
         "the disk of {0} is full: free some space, or name a directory on another disk; the store \
-         is as it was"
+         is not affected"
     )]
     Full(PathBuf),
     /// The copy cannot be written.
-    #[error("{path} cannot be written: {error}; the store is as it was")]
+    #[error("{path} cannot be written: {error}; the store is not affected")]
     Target {
         /// The directory.
         path: PathBuf,

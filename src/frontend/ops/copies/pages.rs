@@ -143,7 +143,7 @@ async fn store(layer: &mut Layer<'_>, body: &mut RequestBody, len: u64) -> Resul
 fn short() -> Error {
     Error::new(ErrorCode::CannotVerifyCopySource)
         .status(500)
-        .message("The copy source broke off before its end; try again.")
+        .message("The answer of the copy source ended early; try again.")
 }
 
 /// Ranges of windows that are not all zeros.

@@ -212,7 +212,10 @@ pub async fn run(front: Arc<FrontEnd>) {
         };
         if look.missed.len() > missed {
             let partitions = &look.missed;
-            tracing::warn!(?partitions, "copies of partitions out of service wait; others go on");
+            tracing::warn!(
+                ?partitions,
+                "pending copies in partitions out of service wait; other copies go on"
+            );
         }
         missed = look.missed.len();
         let again = async {
@@ -346,7 +349,10 @@ async fn carry_out(front: Arc<FrontEnd>, pending: PendingCopy, place: Place) {
         () = running.abort.cancelled() => {}
         done = fetch(&front, &pending, running) => {
             if let Err(error) = settle(&front, &pending, done).await {
-                tracing::debug!(%id, %error, "a pending copy is tried again");
+                tracing::debug!(
+                    %id, %error,
+                    "the end of a copy was not committed; the copy is tried again"
+                );
                 front.env.clock.sleep(AGAIN).await;
             }
         }
@@ -392,7 +398,10 @@ fn link(front: &FrontEnd, pending: &PendingCopy) -> Option<CopyLink> {
     match front.accounts.secrets().open(&context, &pending.job.source) {
         Ok(link) => CopyLink::decode(&link),
         Err(error) => {
-            tracing::error!(id = %pending.job.id, %error, "the source of a pending copy is lost");
+            tracing::error!(
+                id = %pending.job.id, %error,
+                "the source of a pending copy cannot be unsealed"
+            );
             None
         }
     }

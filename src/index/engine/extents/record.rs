@@ -198,7 +198,7 @@ async fn load<K: Ord, V>(
             key.strip_prefix(prefix.as_bytes()).and_then(|id| std::str::from_utf8(id).ok());
         let Some(number) = number.and_then(|id| u64::from_str_radix(id, 16).ok()) else {
             // Nobody looks for it.
-            tracing::error!(?key, "a key of the coordinator that is of no partition or extent");
+            tracing::error!(?key, "a key in the coordinator belongs to no partition or extent");
             continue;
         };
         match decode(&entry.value) {

@@ -36,7 +36,10 @@ pub(crate) async fn release(
             Left::Others => false,
             // Anybody may be on it: it stays, and the record keeps the id for the next opening.
             Left::Unknown(error) => {
-                tracing::error!(%extent, %error, "an extent is kept: who uses it is not known");
+                tracing::error!(
+                    %extent, %error,
+                    "an extent is kept: the partitions that use it are not known"
+                );
                 return Ok(true);
             }
         },
@@ -51,7 +54,10 @@ pub(crate) async fn release(
             Ok(()) => {}
             // A disk takes no writes until a restart. The record keeps the id for the next opening.
             Err(error @ (Error::Poisoned { .. } | Error::OutOfService { .. })) => {
-                tracing::debug!(%extent, %error, "an extent is left to the next opening");
+                tracing::debug!(
+                    %extent, %error,
+                    "an extent was not removed; the next opening of the partition tries again"
+                );
                 return Ok(true);
             }
             Err(error) => return Err(failure::write(&error)),

@@ -122,7 +122,10 @@ impl Extents {
             Ok(()) => state.refusals = Refusals::default(),
             Err(failed) => {
                 let pause = state.refusals.note(now, failed);
-                tracing::debug!(partition = %self.partition, ?failed, ?pause, "no ids now");
+                tracing::debug!(
+                    partition = %self.partition, ?failed, ?pause,
+                    "no extent ids could be recorded"
+                );
             }
         }
     }

@@ -40,7 +40,10 @@ pub(crate) async fn upgrade(
     let Loaded { read: known, unread } = ExtentRecord::load_all(coordinator).await?;
     let Loaded { read: lists, unread: unread_lists } = Sharers::load_all(coordinator).await?;
     for error in unread.values().chain(unread_lists.values()) {
-        tracing::error!(%error, "logs and runs that it may name are kept until it is repaired");
+        tracing::error!(
+            %error,
+            "a record cannot be read; logs and runs that it may name are kept until it is repaired"
+        );
     }
     let is_older = |one: &&PartitionDescriptor| {
         let record = known.get(&one.id);
@@ -141,7 +144,10 @@ async fn users(
         let used = match used {
             Ok(used) => used,
             Err(error) => {
-                tracing::warn!(partition = %partition.id, %error, "what it uses cannot be read");
+                tracing::warn!(
+                    partition = %partition.id, %error,
+                    "the logs and runs that a partition uses cannot be read"
+                );
                 silent.insert(partition.id);
                 present.iter().chain(&partition.log).copied().collect()
             }

@@ -112,7 +112,10 @@ impl<'a> LogReader<'a> {
         if self.end.is_some() {
             return Err(self.damaged("a record is cut short before the link"));
         }
-        tracing::warn!(extent = %self.extent, offset = self.offset, "cut a torn log tail");
+        tracing::warn!(
+            extent = %self.extent, offset = self.offset,
+            "a torn tail of a log was cut off"
+        );
         Ok(None)
     }
 

@@ -170,7 +170,7 @@ async fn a_release_that_fails_for_long_is_told_once() {
     let (extent, _) = shared.create(ExtentKind::Run, epoch, extents).await.unwrap();
     shared.release(extents, extent);
     world.capacity.fail(When::From(0), Fault::Refused(capacity::Error::Full));
-    let told = || log.lines_with(&["WARN", "could not release a log or run"]);
+    let told = || log.lines_with(&["WARN", "a log or run could not be released"]);
     for tries in 1..=29 {
         shared.do_chores().await;
         assert_eq!(shared.parts.metrics.release_failures(), tries);
