@@ -39,7 +39,7 @@ impl Partition {
             let Some((tables, through)) = frozen else { break };
             let (sources, _) = self.core.published();
             let mut runs = Vec::new();
-            if let Err(failed) = self.reserve(tables.families()).await {
+            if let Err(failed) = self.reserve_for_a_flush(tables.families()).await {
                 return Err(self.not_flushed(failed));
             }
             for family in Family::ALL {

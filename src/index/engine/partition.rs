@@ -256,6 +256,20 @@ impl Partition {
     /// partition stops.
     pub(crate) async fn reserve(&self, count: usize) -> Result<(), Failed> {
         let reserved = ids::reserve(&self.core.shared, &self.core.extents, count).await;
+        self.reserved(reserved).await
+    }
+
+    /// As [`Self::reserve`], for a flush.
+    ///
+    /// # Errors
+    /// As of [`Self::reserve`].
+    pub(crate) async fn reserve_for_a_flush(&self, count: usize) -> Result<(), Failed> {
+        let (shared, extents) = (&self.core.shared, &self.core.extents);
+        let reserved = ids::reserve_for_a_flush(shared, extents, count).await;
+        self.reserved(reserved).await
+    }
+
+    async fn reserved(&self, reserved: Result<(), Failed>) -> Result<(), Failed> {
         if reserved == Err(Failed::Fenced) {
             // A committer that has ended has stopped already.
             drop(self.commands.send(Command::Lose).await);

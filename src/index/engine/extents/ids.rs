@@ -28,23 +28,40 @@ const FOR_A_ROLL: usize = Family::ALL.len() + 1;
 const TRIES: usize = 4;
 
 /// Has so many ids recorded for a partition, at least: nothing is created under an id that is not.
-/// A few more are for what others of the partition create before the caller does. Nobody waits for
-/// those few: they are asked for beside. After a refusal the coordinator is not asked again before
-/// a pause is over.
+/// A few more are for what others of the partition create before the caller does. After a refusal
+/// the coordinator is not asked again before a pause is over; without the spare ones it goes too.
 ///
 /// # Errors
 /// [`Failed::Full`], [`Failed::Refused`]: nothing was taken. [`Failed::Fenced`]: another owner has
 /// the partition.
 pub(crate) async fn reserve(
     shared: &Shared,
+    extents: &Extents,
+    count: usize,
+) -> Result<(), Failed> {
+    if extents.fresh() >= count + SPARE {
+        return Ok(());
+    }
+    match ask(shared, extents, count + SPARE).await {
+        Err(Failed::Full(_) | Failed::Refused(_)) if extents.fresh() >= count => Ok(()),
+        done => done,
+    }
+}
+
+/// As [`reserve`], but does not wait for the spare ones: writes wait for a flush. If others take an
+/// id meanwhile, the flush is tried again.
+///
+/// # Errors
+/// As of [`reserve`].
+pub(crate) async fn reserve_for_a_flush(
+    shared: &Shared,
     extents: &Arc<Extents>,
     count: usize,
 ) -> Result<(), Failed> {
-    let fresh = extents.fresh();
-    if fresh < count {
-        return ask(shared, extents, count + SPARE).await;
+    if extents.fresh() < count {
+        return reserve(shared, extents, count).await;
     }
-    if fresh < count + SPARE {
+    if are_few(extents) {
         shared.chores.add(Chore::Refill(Arc::clone(extents)));
     }
     Ok(())

@@ -215,7 +215,6 @@ async fn a_reservation_has_ids_to_spare_and_goes_without_them_when_they_are_refu
         leave(&partition, 3);
         mute.refuse(refusal);
         assert_eq!(partition.reserve(3).await, Ok(()));
-        partition.core.shared.do_chores().await;
         assert_eq!(partition.core.extents.fresh(), 3);
         assert_refused(&partition.reserve(4).await);
     }
@@ -224,18 +223,17 @@ async fn a_reservation_has_ids_to_spare_and_goes_without_them_when_they_are_refu
     partition.reserve(3).await.unwrap();
     leave(&partition, 3);
     partition.reserve(3).await.unwrap();
-    partition.core.shared.do_chores().await;
     assert!(partition.core.extents.fresh() > 3);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_reservation_with_enough_ids_at_hand_does_not_wait_for_the_coordinator() {
+async fn a_flush_of_all_families_with_enough_ids_at_hand_does_not_wait_for_the_coordinator() {
     let world = World::new().await;
     let (partition, mute, _) = open(&world).await;
     partition.reserve(1).await.unwrap();
     leave(&partition, 8);
     mute.is_mute.store(true, Ordering::Relaxed);
-    assert_eq!(soon(partition.reserve(Family::ALL.len())).await, Some(Ok(())));
+    assert_eq!(soon(partition.reserve_for_a_flush(Family::ALL.len())).await, Some(Ok(())));
     mute.is_mute.store(false, Ordering::Relaxed);
     partition.core.shared.do_chores().await;
     assert_eq!(partition.core.extents.fresh(), 16, "more were asked for meanwhile");
