@@ -151,7 +151,7 @@ impl Fleet {
         let mut partitions: Vec<CutPartition> = paused.iter().filter_map(Paused::cut).collect();
         partitions.sort_by_key(|partition| partition.descriptor().id);
         if !is_all(&rows, &partitions) {
-            return Err(Error::Unavailable("the partition map keeps changing".into()));
+            return Err(changing(&rows, &partitions));
         }
         let extents = parts.capacity.extents().await;
         let used = partitions.iter().flat_map(CutPartition::extents).collect();
@@ -194,7 +194,7 @@ impl Fleet {
                 () = &mut timeout => None,
             };
             let Some((id, one)) = answer else { return Err(busy(&late)) };
-            let one = one.map_err(|failed: Failed| Error::from(failed))?;
+            let one = one.map_err(|failed| not_paused(id, failed))?;
             late.remove(&id);
             match together {
                 Together::Yes => paused.push(one),
@@ -217,6 +217,38 @@ fn busy(late: &BTreeSet<PartitionId>) -> Error {
     let names: Vec<String> = late.iter().map(ToString::to_string).collect();
     let names = names.join(", ");
     Error::Unavailable(format!("partition {names} is busy or its disk stalls; try again later"))
+}
+
+/// The answer when this partition takes no writes, so that it cannot stand still.
+fn not_paused(id: PartitionId, failed: Failed) -> Error {
+    let why = match failed {
+        Failed::Full(full) => full.to_string(),
+        Failed::Refused(reason) => reason,
+        Failed::Fenced => "another owner has it".to_owned(),
+        Failed::Other(reason) => reason.to_string(),
+    };
+    let what = "it takes no writes until it is opened again";
+    Error::Unavailable(format!("partition {id}: {what}: {why}"))
+}
+
+/// The answer when these are not the partitions of the coordinator's map.
+fn changing(rows: &BTreeMap<Bytes, Bytes>, partitions: &[CutPartition]) -> Error {
+    let prefix = PARTITION_PREFIX.as_bytes();
+    let of_map = rows.iter().filter(|(key, _)| key.starts_with(prefix));
+    let of_map = of_map.filter_map(|(_, value)| PartitionDescriptor::decode(value));
+    let of_map: BTreeMap<PartitionId, PartitionDescriptor> =
+        of_map.map(|one| (one.id, one)).collect();
+    let here: BTreeMap<PartitionId, &PartitionDescriptor> =
+        partitions.iter().map(|one| (one.descriptor().id, one.descriptor())).collect();
+    let all: BTreeSet<PartitionId> = of_map.keys().chain(here.keys()).copied().collect();
+    let is_other = |id: &PartitionId| of_map.get(id) != here.get(id).copied();
+    let names: Vec<String> =
+        all.iter().filter(|id| is_other(id)).map(ToString::to_string).collect();
+    if names.is_empty() {
+        return Error::Unavailable("the partition map has a row that cannot be read".into());
+    }
+    let names = names.join(", ");
+    Error::Unavailable(format!("partition {names}: it is being moved, split, merged or opened"))
 }
 
 /// Whether these are the partitions of the coordinator's map.

@@ -121,6 +121,45 @@ async fn a_partition_that_never_stands_still_stops_no_other_and_is_named() {
     fleet.shutdown().await;
 }
 
+/// What a cut is refused with after all tries.
+async fn refused(fleet: &Fleet) -> String {
+    let made = fleet.consistent_cut().await;
+    let Err(CutError::Failed(Error::Unavailable(why))) = made else { panic!("{made:?}") };
+    why
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_partition_that_is_on_its_way_to_another_host_is_named() {
+    let world = World::empty();
+    let (fleet, partitions) = two(&world).await;
+    // Neither open nor closed, as after a move whose new host could not open it yet.
+    let moved = Arc::clone(&partitions[1]);
+    fleet.hosts.first().unwrap().opened.replace(std::slice::from_ref(&moved), Vec::new());
+    moved.abandon().await;
+    let why = refused(&fleet).await;
+    assert!(why.starts_with(&format!("partition {}: ", moved.core.id)), "{why}");
+    fleet.shutdown().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_partition_that_is_opened_again_where_it_is_is_named() {
+    let mut world = World::empty();
+    world.config.log_extent_bytes = 2_000;
+    let (fleet, partitions) = two(&world).await;
+    let (whole, stopped) = (&partitions[0], &partitions[1]);
+    whole.apply(put("a", "1")).await.unwrap();
+    stopped.apply(put("z", "1")).await.unwrap();
+    world.store.inject(coordinator::Fault::LostThenFull);
+    while stopped.core.may_write_log() {
+        drop(stopped.apply(put("z", &"1".repeat(500))).await);
+    }
+    let why = refused(&fleet).await;
+    assert!(why.starts_with(&format!("partition {}: ", stopped.core.id)), "{why}");
+    world.store.set_full(false);
+    fleet.consistent_cut().await.unwrap();
+    fleet.shutdown().await;
+}
+
 /// Two partitions after a restart in which changes of the disk are refused, once or for ever.
 async fn restarted(world: &World, when: When) -> Fleet {
     let (fleet, partitions) = two(world).await;
