@@ -4,12 +4,14 @@
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;
 use std::ops::Range;
+use std::path::Path;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use bytes::Bytes;
 
 use crate::capacity::Capacity;
+use crate::coordinator;
 use crate::coordinator::Coordinator;
 use crate::coordinator::EmbeddedCoordinator;
 use crate::coordinator::Op;
@@ -84,22 +86,56 @@ pub(super) async fn write(
     let own = Env { tasks: Tasks::new().reporting_to(&target.env.tasks), ..target.env.clone() };
     let written = write_file(&path, rows, &own).await;
     own.tasks.shutdown().await;
-    let map = written.map_err(|error| target.failed(&error))?;
+    let map = written.map_err(|error| not_written(&target.path, error))?;
     Ok(Written { path, map })
 }
 
+/// Why rows are not written.
+#[derive(Debug)]
+enum NotWritten {
+    /// The disk is full.
+    Full,
+    Other(String),
+}
+
+impl From<coordinator::Error> for NotWritten {
+    fn from(error: coordinator::Error) -> Self {
+        if error.is_full() { Self::Full } else { Self::Other(error.to_string()) }
+    }
+}
+
+fn not_written(path: &Path, why: NotWritten) -> BackupError {
+    let path = path.to_owned();
+    match why {
+        NotWritten::Full => BackupError::Full(path),
+        NotWritten::Other(error) => BackupError::Target { path, error },
+    }
+}
+
 async fn write_file(
-    path: &std::path::Path,
+    path: &Path,
     rows: BTreeMap<Bytes, Bytes>,
     env: &Env,
-) -> Result<PartitionMap, String> {
-    let text = |error: &dyn std::fmt::Display| error.to_string();
-    let coordinator = EmbeddedCoordinator::open(path, env).await.map_err(|error| text(&error))?;
+) -> Result<PartitionMap, NotWritten> {
+    let coordinator = EmbeddedCoordinator::open(path, env).await?;
+    put(&coordinator, rows).await?;
+    let map = PartitionMap::load(&coordinator).await;
+    map.map_err(|error| NotWritten::Other(error.to_string()))
+}
+
+async fn put(
+    coordinator: &dyn Coordinator,
+    rows: BTreeMap<Bytes, Bytes>,
+) -> Result<(), NotWritten> {
     let puts: Vec<Op> = rows.into_iter().map(|(key, value)| Op::Put(key, value)).collect();
     for some in puts.chunks(ROWS_MAX) {
-        coordinator.txn(&[], some).await.map_err(|error| text(&error))?;
+        if let Err(error) = coordinator.txn(&[], some).await {
+            // What a call that was not answered does not tell, the next one does.
+            let next = coordinator.get(b"").await.err().filter(coordinator::Error::is_full);
+            return Err(next.unwrap_or(error).into());
+        }
     }
-    PartitionMap::load(&coordinator).await.map_err(|error| text(&error))
+    Ok(())
 }
 
 impl Written {
@@ -210,5 +246,30 @@ async fn for_each_live(
         named.filter(is_live).for_each(&mut *each);
         let Some(next) = page.next else { return Ok(()) };
         from = next;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::coordinator::embedded::Room;
+    use crate::coordinator::embedded::Space;
+    use crate::node::testing::env;
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn disk_that_fills_while_rows_are_written_is_told_as_full() {
+        for space in [Space::Written, Space::None] {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join(FILE_NAME);
+            let (env, room) = (env(), Arc::new(Room::default()));
+            let copy = EmbeddedCoordinator::open_small(&path, &env, &room).await.unwrap();
+            room.set(space);
+            let row = |number: u32| (format!("row/{number}").into(), vec![0; 5_000].into());
+            let refused = put(&copy, (0..200).map(row).collect()).await.unwrap_err();
+            let told = not_written(folder.path(), refused);
+            assert!(matches!(told, BackupError::Full(_)), "{space:?}: {told}");
+            drop(copy);
+            env.tasks.shutdown().await;
+        }
     }
 }
