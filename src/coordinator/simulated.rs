@@ -133,8 +133,8 @@ impl SimulatedStore {
         self.lock().faults = faults;
     }
 
-    /// Fills or frees its disk. While it is full nothing is read either, as of a file that cannot be
-    /// opened again.
+    /// Fills or frees its disk. While it is full nothing is read either, as of a file that cannot
+    /// be opened again.
     pub fn set_full(&self, full: bool) {
         self.lock().full = full;
     }

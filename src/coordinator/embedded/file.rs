@@ -326,7 +326,8 @@ struct Started {
     generation: u32,
 }
 
-/// Verifies every row and ends all sessions but those to keep; raises the generation. What was found is durable then, whatever a commit before did.
+/// Verifies every row and ends all sessions but those to keep; raises the generation. What was
+/// found is durable then, whatever a commit before did.
 fn start(
     database: &redb::Database,
     raise: u32,

@@ -252,8 +252,8 @@ impl Partition {
     /// Has ids of extents to be created at hand, so many at least.
     ///
     /// # Errors
-    /// [`Failed::Full`], [`Failed::Refused`] when the coordinator does not record them. [`Failed::Fenced`]: the
-    /// partition stops.
+    /// [`Failed::Full`], [`Failed::Refused`] when the coordinator does not record them.
+    /// [`Failed::Fenced`]: the partition stops.
     pub(crate) async fn reserve(&self, count: usize) -> Result<(), Failed> {
         let reserved = ids::reserve(&self.core.shared, &self.core.extents, count).await;
         self.reserved(reserved).await

@@ -142,7 +142,7 @@ fn a_chunk_decrypts_in_its_own_place_only() {
 
 proptest! {
     #[test]
-    fn every_range_opens_and_no_changed_bit_does(
+    fn every_range_decrypts_and_no_changed_bit_does(
         len in 1u64..70_000, step in 1usize..40_000, from in any::<u64>(), more in any::<u64>(),
         at in any::<prop::sample::Index>(), bit in 0u8..8,
     ) {

@@ -160,7 +160,7 @@ fn a_plain_digest_of_a_blob_under_a_key_needs_the_key() {
 
 /// Golden bytes of `api-spec/encryption.md`.
 #[test]
-fn sealed_content_has_the_documented_bytes() {
+fn authenticated_content_has_the_documented_bytes() {
     let hex = |content: NewContent| {
         let span = values::Span { len: 1, skip: 2, content: Some(Content::from(&content)) };
         let row = values::encode(&span);
