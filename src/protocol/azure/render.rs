@@ -105,9 +105,9 @@ impl RequestEcho {
 pub fn render(reply: &Reply, echo: &RequestEcho) -> Response<Bytes> {
     match reply {
         Reply::AccountInformation => Head::new(200, echo)
-            .set("x-ms-sku-name", "Standard_LRS")
-            .set("x-ms-account-kind", "StorageV2")
-            .set("x-ms-is-hns-enabled", "false")
+            .fixed("x-ms-sku-name", "Standard_LRS")
+            .fixed("x-ms-account-kind", "StorageV2")
+            .fixed("x-ms-is-hns-enabled", "false")
             .empty(),
         Reply::ServiceProperties(properties) => {
             Head::new(200, echo).xml(service::write_properties(properties))
@@ -154,12 +154,12 @@ pub fn render(reply: &Reply, echo: &RequestEcho) -> Response<Bytes> {
             .change(change)
             .checksum(checksum)
             .encrypted()
-            .set("x-ms-blob-append-offset", &offset.to_string())
-            .set("x-ms-blob-committed-block-count", &blocks.to_string())
+            .shown("x-ms-blob-append-offset", offset)
+            .shown("x-ms-blob-committed-block-count", blocks)
             .empty(),
         Reply::PagesPut { change, sequence, checksum } => {
             let head = Head::new(201, echo).change(change).encrypted();
-            let head = head.set("x-ms-blob-sequence-number", &sequence.to_string());
+            let head = head.shown("x-ms-blob-sequence-number", sequence);
             match checksum {
                 Some(checksum) => head.checksum(checksum).empty(),
                 None => head.empty(),
@@ -167,20 +167,20 @@ pub fn render(reply: &Reply, echo: &RequestEcho) -> Response<Bytes> {
         }
         Reply::PagePropertiesSet { change, sequence } => Head::new(200, echo)
             .change(change)
-            .set("x-ms-blob-sequence-number", &sequence.to_string())
+            .shown("x-ms-blob-sequence-number", sequence)
             .empty(),
         Reply::PageRanges { change, len, items, next } => Head::new(200, echo)
             .change(change)
-            .set("x-ms-blob-content-length", &len.to_string())
+            .shown("x-ms-blob-content-length", len)
             .xml(listing::page_list(items, *next)),
         Reply::BlobSealed(change) => {
-            Head::new(200, echo).change(change).set("x-ms-blob-sealed", "true").empty()
+            Head::new(200, echo).change(change).fixed("x-ms-blob-sealed", "true").empty()
         }
         Reply::BlobCopied { change, id, state, checksum } => {
             let head = Head::new(202, echo)
                 .change(change)
-                .set("x-ms-copy-id", &id.hyphenated().to_string())
-                .set("x-ms-copy-status", state.as_str());
+                .shown("x-ms-copy-id", id.hyphenated())
+                .fixed("x-ms-copy-status", state.as_str());
             match checksum {
                 Some(checksum) => head.checksum(checksum).empty(),
                 None => head.empty(),
@@ -195,7 +195,7 @@ pub fn render(reply: &Reply, echo: &RequestEcho) -> Response<Bytes> {
             let head = Head::new(200, echo);
             let head = match committed_blob {
                 Some((change, len)) => {
-                    head.change(change).set("x-ms-blob-content-length", &len.to_string())
+                    head.change(change).shown("x-ms-blob-content-length", len)
                 }
                 None => head,
             };
@@ -241,15 +241,15 @@ pub fn render(reply: &Reply, echo: &RequestEcho) -> Response<Bytes> {
         Reply::Batch { boundary, body } => {
             let kind = format!("multipart/mixed; boundary={boundary}");
             let head = Head::new(202, echo).set("content-type", &kind);
-            let head = head.set("content-length", &body.len().to_string());
+            let head = head.shown("content-length", body.len());
             head.bodiless().map(|_| body.clone())
         }
         Reply::Encrypted(reply, encryption) => {
             let (name, value) = encryption.header();
-            Head(render(reply, echo)).set(name, &value).0
+            Head::of(render(reply, echo)).set(name, &value).bodiless()
         }
         Reply::BlobDeleted => {
-            Head::new(202, echo).set("x-ms-delete-type-permanent", "true").empty()
+            Head::new(202, echo).fixed("x-ms-delete-type-permanent", "true").empty()
         }
     }
 }
@@ -270,7 +270,7 @@ fn blob(
     let (first, last) = (range.start, range.end.saturating_sub(1));
     let mut head = Head::new(206, echo)
         .blob(facts, range.end - range.start)
-        .set("content-range", &format!("bytes {first}-{last}/{}", facts.len));
+        .shown("content-range", format_args!("bytes {first}-{last}/{}", facts.len));
     // `Content-MD5` is of what is sent; the blob's own goes by another name.
     if let Some(md5) = facts.properties.content_md5.plain() {
         head = head.set("x-ms-blob-content-md5", &md5.to_base64());
@@ -283,13 +283,13 @@ fn blob(
 
 fn leased(change: &Change, outcome: LeaseOutcome, echo: &RequestEcho) -> Response<Bytes> {
     let head = |status| Head::new(status, echo).change(change);
-    let with_id = |status, id: Uuid| head(status).set("x-ms-lease-id", &id.to_string()).empty();
+    let with_id = |status, id: Uuid| head(status).shown("x-ms-lease-id", id).empty();
     match outcome {
         LeaseOutcome::Acquired(id) => with_id(201, id),
         LeaseOutcome::Renewed(id) | LeaseOutcome::Changed(id) => with_id(200, id),
         LeaseOutcome::Released => head(200).empty(),
         LeaseOutcome::Broken { seconds } => {
-            head(202).set("x-ms-lease-time", &seconds.to_string()).empty()
+            head(202).shown("x-ms-lease-time", seconds).empty()
         }
     }
 }
@@ -336,7 +336,7 @@ fn error_head(error: &Error, echo: &RequestEcho) -> Head {
         304 => ErrorCode::ConditionNotMet,
         _ => error.code,
     };
-    let mut head = Head::new(error.http_status(), echo).set("x-ms-error-code", code.azure());
+    let mut head = Head::new(error.http_status(), echo).fixed("x-ms-error-code", code.azure());
     for (name, value) in &error.headers {
         head = head.set(name, value);
     }

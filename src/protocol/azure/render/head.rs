@@ -1,6 +1,10 @@
 //! Heads of responses, header by header.
 
+use std::fmt;
+use std::fmt::Write as _;
+
 use bytes::Bytes;
+use bytes::BytesMut;
 use http::HeaderName;
 use http::HeaderValue;
 use http::Response;
@@ -23,8 +27,17 @@ use crate::types::BlobKind;
 use crate::types::Encryption;
 use crate::types::Metadata;
 
-/// A response head being written.
-pub(super) struct Head(pub(super) Response<Bytes>);
+/// Bytes that the values of most heads take together.
+const VALUES_BYTES: usize = 512;
+/// Headers of most heads.
+const HEADERS: usize = 24;
+
+/// A response head being written. Values that are made for it lie in one buffer: an allocation for
+/// each would cost more than making them.
+pub(super) struct Head {
+    response: Response<Bytes>,
+    values: BytesMut,
+}
 
 impl Head {
     /// What every answer carries.
@@ -32,34 +45,64 @@ impl Head {
         let mut response = Response::new(Bytes::new());
         *response.status_mut() =
             StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-        response.headers_mut().reserve(24);
-        let head = Self(response)
-            .set("server", concat!("Blockyard/", env!("CARGO_PKG_VERSION")))
+        response.headers_mut().reserve(HEADERS);
+        let head = Self { response, values: BytesMut::with_capacity(VALUES_BYTES) }
+            .fixed("server", concat!("Blockyard/", env!("CARGO_PKG_VERSION")))
             .set("x-ms-request-id", &echo.request_id)
-            .set("x-ms-version", &echo.version.to_string())
-            .set("date", &echo.time.to_string());
+            .shown("x-ms-version", echo.version)
+            .shown("date", echo.time);
         match &echo.client_request_id {
             Some(id) => head.insert("x-ms-client-request-id", id.clone()),
             None => head,
         }
     }
 
-    /// Sets a header; a value that no header can hold is left out.
-    pub(super) fn set(self, name: &str, value: &str) -> Self {
-        match HeaderValue::from_str(value) {
-            Ok(value) => self.insert(name, value),
-            Err(_) => self,
-        }
+    /// Adds headers to an answer.
+    pub(super) fn of(response: Response<Bytes>) -> Self {
+        Self { response, values: BytesMut::new() }
     }
 
-    pub(super) fn insert(mut self, name: &str, value: HeaderValue) -> Self {
-        if let Ok(name) = HeaderName::from_bytes(name.as_bytes()) {
-            self.0.headers_mut().insert(name, value);
+    /// Sets a header whose value is always the same.
+    pub(super) fn fixed(self, name: &'static str, value: &'static str) -> Self {
+        self.insert(name, HeaderValue::from_static(value))
+    }
+
+    /// Sets a header; a value that no header can hold is left out.
+    pub(super) fn set(mut self, name: &'static str, value: &str) -> Self {
+        let value = self.value(value);
+        self.insert_some(HeaderName::from_static(name), value)
+    }
+
+    /// Sets a header to what `value` displays.
+    pub(super) fn shown(mut self, name: &'static str, value: impl fmt::Display) -> Self {
+        let value = self.value(value);
+        self.insert_some(HeaderName::from_static(name), value)
+    }
+
+    /// Sets a header whose name is known only now; one that cannot be a header is left out.
+    pub(super) fn named(mut self, name: &str, value: &str) -> Self {
+        let Ok(name) = HeaderName::from_bytes(name.as_bytes()) else { return self };
+        let value = self.value(value);
+        self.insert_some(name, value)
+    }
+
+    fn value(&mut self, value: impl fmt::Display) -> Option<HeaderValue> {
+        write!(self.values, "{value}").expect("writing to memory does not fail");
+        HeaderValue::from_maybe_shared(self.values.split().freeze()).ok()
+    }
+
+    fn insert(self, name: &'static str, value: HeaderValue) -> Self {
+        self.insert_some(HeaderName::from_static(name), Some(value))
+    }
+
+    fn insert_some(mut self, name: HeaderName, value: Option<HeaderValue>) -> Self {
+        if let Some(value) = value {
+            self.response.headers_mut().insert(name, value);
         }
         self
     }
 
-    pub(super) fn optional(self, name: &str, value: Option<&str>) -> Self {
+    pub(super) fn optional(self, name: &'static str, value: Option<&str>) -> Self {
         match value {
             Some(value) => self.set(name, value),
             None => self,
@@ -67,8 +110,8 @@ impl Head {
     }
 
     pub(super) fn change(self, change: &Change) -> Self {
-        self.set("etag", &format!("\"{}\"", change.etag))
-            .set("last-modified", &change.last_modified.to_string())
+        self.shown("etag", format_args!("\"{}\"", change.etag))
+            .shown("last-modified", change.last_modified)
     }
 
     pub(super) fn checksum(self, checksum: &BodyChecksum) -> Self {
@@ -79,11 +122,11 @@ impl Head {
     }
 
     pub(super) fn tag_count(self, tags: usize) -> Self {
-        if tags == 0 { self } else { self.set("x-ms-tag-count", &tags.to_string()) }
+        if tags == 0 { self } else { self.shown("x-ms-tag-count", tags) }
     }
 
     pub(super) fn encrypted(self) -> Self {
-        self.set("x-ms-request-server-encrypted", "true")
+        self.fixed("x-ms-request-server-encrypted", "true")
     }
 
     pub(super) fn encryption(self, encryption: Option<&Encryption>) -> Self {
@@ -95,7 +138,7 @@ impl Head {
 
     pub(super) fn metadata(mut self, metadata: &Metadata) -> Self {
         for (name, value) in metadata.iter() {
-            self = self.set(&format!("x-ms-meta-{name}"), value);
+            self = self.named(&format!("x-ms-meta-{name}"), value);
         }
         self
     }
@@ -104,8 +147,8 @@ impl Head {
         let access = public_access_name(facts.public_access);
         self.change(&facts.change)
             .lease(facts.lease)
-            .set("x-ms-has-immutability-policy", "false")
-            .set("x-ms-has-legal-hold", "false")
+            .fixed("x-ms-has-immutability-policy", "false")
+            .fixed("x-ms-has-legal-hold", "false")
             .set("x-ms-default-encryption-scope", encryption::name(facts.encryption_scope.as_ref()))
             .set(
                 "x-ms-deny-encryption-scope-override",
@@ -119,17 +162,17 @@ impl Head {
         let properties = &facts.properties;
         let content_type = properties.content_type.as_deref().unwrap_or("application/octet-stream");
         self.change(&facts.change)
-            .set("content-length", &content_length.to_string())
+            .shown("content-length", content_length)
             .set("content-type", content_type)
             .optional("content-encoding", properties.content_encoding.as_deref())
             .optional("content-language", properties.content_language.as_deref())
             .optional("content-disposition", properties.content_disposition.as_deref())
             .optional("cache-control", properties.cache_control.as_deref())
-            .set("accept-ranges", "bytes")
+            .fixed("accept-ranges", "bytes")
             .kind(facts.kind)
-            .set("x-ms-creation-time", &facts.created.to_string())
+            .shown("x-ms-creation-time", facts.created)
             .lease(facts.lease)
-            .set("x-ms-server-encrypted", "true")
+            .fixed("x-ms-server-encrypted", "true")
             .tag_count(facts.tags.len())
             .encryption(facts.encryption.as_ref())
             .optional(
@@ -143,61 +186,60 @@ impl Head {
     pub(super) fn copy(self, copy: Option<&CopyFacts>) -> Self {
         let Some(copy) = copy else { return self };
         let completed = copy.completed.map(|time| time.to_string());
-        self.set("x-ms-copy-id", &copy.id.hyphenated().to_string())
+        self.shown("x-ms-copy-id", copy.id.hyphenated())
             .set("x-ms-copy-source", &copy.source)
-            .set("x-ms-copy-status", copy.state.as_str())
-            .set("x-ms-copy-progress", &format!("{}/{}", copy.copied, copy.total))
+            .fixed("x-ms-copy-status", copy.state.as_str())
+            .shown("x-ms-copy-progress", format_args!("{}/{}", copy.copied, copy.total))
             .optional("x-ms-copy-completion-time", completed.as_deref())
             .optional("x-ms-copy-status-description", copy.description.as_deref())
     }
 
     pub(super) fn lease(self, lease: LeaseFacts) -> Self {
         let head = self
-            .set("x-ms-lease-status", lease_status(lease.state))
-            .set("x-ms-lease-state", lease_state(lease.state));
+            .fixed("x-ms-lease-status", lease_status(lease.state))
+            .fixed("x-ms-lease-state", lease_state(lease.state));
         head.optional("x-ms-lease-duration", lease_duration(lease))
     }
 
     pub(super) fn kind(self, kind: BlobKind) -> Self {
-        let head = self.set("x-ms-blob-type", kind.as_str());
+        let head = self.fixed("x-ms-blob-type", kind.as_str());
         match kind {
             BlobKind::Block => head,
             BlobKind::Append { blocks, sealed } => {
-                let count = blocks.to_string();
-                let head = head.set("x-ms-blob-committed-block-count", &count);
-                if sealed { head.set("x-ms-blob-sealed", "true") } else { head }
+                let head = head.shown("x-ms-blob-committed-block-count", blocks);
+                if sealed { head.fixed("x-ms-blob-sealed", "true") } else { head }
             }
             BlobKind::Page { sequence } => {
-                head.set("x-ms-blob-sequence-number", &sequence.to_string())
+                head.shown("x-ms-blob-sequence-number", sequence)
             }
         }
     }
 
     pub(super) fn tier(self, tier: Option<&TierFacts>) -> Self {
         let Some(tier) = tier else { return self };
-        let head = self.set("x-ms-access-tier", tier.tier.as_str());
+        let head = self.fixed("x-ms-access-tier", tier.tier.as_str());
         let head = match tier.changed {
-            None => head.set("x-ms-access-tier-inferred", "true"),
-            Some(changed) => head.set("x-ms-access-tier-change-time", &changed.to_string()),
+            None => head.fixed("x-ms-access-tier-inferred", "true"),
+            Some(changed) => head.shown("x-ms-access-tier-change-time", changed),
         };
         head.optional("x-ms-archive-status", tier.archive_status().as_deref())
             .optional("x-ms-rehydrate-priority", tier.rehydrating.map(|r| r.priority.as_str()))
     }
 
     pub(super) fn xml(self, body: String) -> Response<Bytes> {
-        let length = body.len().to_string();
+        let length = body.len();
         let mut response =
-            self.set("content-type", "application/xml").set("content-length", &length).0;
+            self.fixed("content-type", "application/xml").shown("content-length", length).response;
         *response.body_mut() = body.into();
         response
     }
 
     pub(super) fn empty(self) -> Response<Bytes> {
-        self.set("content-length", "0").0
+        self.fixed("content-length", "0").response
     }
 
     /// The body is none, or the caller's.
     pub(super) fn bodiless(self) -> Response<Bytes> {
-        self.0
+        self.response
     }
 }
