@@ -16,8 +16,8 @@ use axum::http::request::Parts;
 use axum::middleware::Next;
 use axum::response::Response;
 use serde_json::Value;
-use tracing::Instrument;
 use uuid::Builder;
+use uuid::Uuid;
 
 use crate::audit_log::AuditLog;
 use crate::audit_log::Change;
@@ -26,6 +26,7 @@ use crate::audit_log::Principal;
 use crate::audit_log::Thing;
 use crate::env::Clock;
 use crate::env::Env;
+use crate::telemetry::request;
 
 /// The header with a command's id.
 const REQUEST_ID: &str = "x-request-id";
@@ -134,13 +135,12 @@ pub(super) async fn tell(
     let note = Note::default();
     let address = request.extensions().get::<ClientAddress>().map(|at| at.0.to_string());
     let operation = format!("{} {path}", request.method()).into();
-    let entry = Entry { address, operation, request_id: Some(id.clone()), ..Entry::default() };
+    let entry = Entry { address, operation, request_id: Some(id.to_string()), ..Entry::default() };
     let (log, clock) = (teller.log.clone(), Arc::clone(&teller.env.clock));
     let begun = clock.monotonic();
     let mut draft = Draft { log, clock, begun, entry, note: note.clone() };
     request.extensions_mut().insert(note);
-    let span = tracing::error_span!("command", id);
-    let mut response = next.run(request).instrument(span).await;
+    let mut response = request::identified(Some(id), next.run(request)).await;
     let status = response.status();
     draft.entry.status = Some(status.as_u16());
     if let Some(change) = draft.about()
@@ -151,15 +151,15 @@ pub(super) async fn tell(
     if status.is_success() {
         draft.entry.principal = Principal::AdminToken;
     }
-    if let Ok(id) = HeaderValue::from_str(&id) {
+    if let Ok(id) = HeaderValue::from_str(&id.to_string()) {
         response.headers_mut().insert(REQUEST_ID, id);
     }
     response
 }
 
-fn id(env: &Env) -> String {
+fn id(env: &Env) -> Uuid {
     let mut bytes = [0; 16];
     bytes[..8].copy_from_slice(&env.rand.next_u64().to_be_bytes());
     bytes[8..].copy_from_slice(&env.rand.next_u64().to_be_bytes());
-    Builder::from_random_bytes(bytes).into_uuid().to_string()
+    Builder::from_random_bytes(bytes).into_uuid()
 }

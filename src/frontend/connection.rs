@@ -21,7 +21,6 @@ use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use hyper_util::rt::TokioTimer;
 use tokio_util::sync::CancellationToken;
-use tracing::Instrument;
 
 use crate::env::Tasks;
 use crate::env::net::Stream;
@@ -41,6 +40,7 @@ use crate::frontend::opening::Speaks;
 use crate::frontend::server::ServerConfig;
 use crate::frontend::service::FrontEnd;
 use crate::frontend::sniff::Rewound;
+use crate::telemetry::request::identified;
 use crate::types::Peer;
 
 /// What a client may send of one body before we have read it, over HTTP/2.
@@ -151,10 +151,12 @@ async fn answer(
     let mut response = match running {
         Some(running) => {
             let id = front.request_id();
-            // At this level it is there for every line that is shown.
-            let span = tracing::error_span!("request", id);
-            let handled = front.handle((id, request), peer, &running).instrument(span);
-            let response = handled.await?.map(watched);
+            let handled = {
+                // Pinned here: a future that is moved into another one is kept twice.
+                let handling = pin!(front.handle((id.to_string(), request), peer, &running));
+                identified(Some(id), handling).await?
+            };
+            let response = handled.map(watched);
             response.map(|body| Either::Left(running.until_sent(body)))
         }
         None => front.refuse(request).map(watched).map(Either::Right),

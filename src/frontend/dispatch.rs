@@ -73,6 +73,7 @@ pub(crate) async fn dispatch(
         Some(bytes) => Some(Purse::new(&front.answers, payer).begin(bytes).await?),
         None => None,
     };
+    // Boxed are those that take much room: a read would have it moved about as well.
     let reply = match operation {
         O::GetAccountInformation => Ok(Reply::AccountInformation),
         O::GetServiceProperties => Ok(service_properties::get(account)),
@@ -112,19 +113,21 @@ pub(crate) async fn dispatch(
         O::PutBlob { path, precondition, properties, metadata, tags, tier, kind, upload } => {
             let put =
                 blobs::Put { path, precondition, properties, metadata, tags, tier, kind, upload };
-            blobs::put(front, account, put, body).await
+            Box::pin(blobs::put(front, account, put, body)).await
         }
         O::AppendBlock { path, precondition, position, len_max, upload } => {
             let bounds = appends::Bounds { position, len_max };
-            appends::append(front, account, (path, precondition, bounds), &upload, body).await
+            let append =
+                appends::append(front, account, (path, precondition, bounds), &upload, body);
+            Box::pin(append).await
         }
         O::PutPage { path, precondition, sequence, write, range, upload } => {
             let put = pages::Put { path, precondition, sequence, write, range, upload };
-            pages::put(front, account, put, body).await
+            Box::pin(pages::put(front, account, put, body)).await
         }
         O::PutPageFromUrl { path, precondition, sequence, range, source } => {
             let put = parts::Pages { path, precondition, sequence, range };
-            parts::put_pages(front, (requester, account), put, &source).await
+            Box::pin(parts::put_pages(front, (requester, account), put, &source)).await
         }
         O::SetPageProperties { path, precondition, properties, len, sequence } => {
             let blob = (path, precondition);
@@ -137,28 +140,31 @@ pub(crate) async fn dispatch(
         O::SealBlob { path, precondition, position } => {
             appends::seal(front, account, path, precondition, position).await
         }
-        O::PutBlobFromUrl(put) => copies::put_blob(front, (requester, account), *put).await,
-        O::CopyBlob(copy) => copies::copy(front, (requester, account), *copy).await,
+        O::PutBlobFromUrl(put) => {
+            Box::pin(copies::put_blob(front, (requester, account), *put)).await
+        }
+        O::CopyBlob(copy) => Box::pin(copies::copy(front, (requester, account), *copy)).await,
         O::AbortCopy { path, id, precondition } => {
             copies::abort(front, account, path, (id, precondition)).await
         }
         O::AppendBlockFromUrl { path, precondition, position, len_max, source } => {
             let bounds = appends::Bounds { position, len_max };
             let append = (path, precondition, bounds);
-            parts::append(front, (requester, account), append, &source).await
+            Box::pin(parts::append(front, (requester, account), append, &source)).await
         }
         O::PutBlockFromUrl { path, id, precondition, source } => {
             let block = (path, id, precondition);
-            parts::put_block(front, (requester, account), block, &source).await
+            Box::pin(parts::put_block(front, (requester, account), block, &source)).await
         }
         O::PutBlock { path, id, precondition, upload } => {
-            blocks::stage(front, account, (path, id, precondition), &upload, body).await
+            let block = (path, id, precondition);
+            Box::pin(blocks::stage(front, account, block, &upload, body)).await
         }
         O::PutBlockList { path, precondition, properties, metadata, tags, tier, upload } => {
             let kind = NewKind::Block;
             let put =
                 blobs::Put { path, precondition, properties, metadata, tags, tier, kind, upload };
-            blocks::commit(front, account, put, body).await
+            Box::pin(blocks::commit(front, account, put, body)).await
         }
         O::GetBlockList { path, precondition, kind } => {
             blocks::list(front, account, path, precondition, kind).await
@@ -205,7 +211,9 @@ pub(crate) async fn dispatch(
         O::SetBlobTags { path, precondition, upload } => {
             tags::set(front, account, (path, precondition), &upload, body).await
         }
-        O::Batch(batch) => return batch::run(front, requester, batch, body).await,
+        O::Batch(batch) => {
+            return Box::pin(batch::run(front, requester, batch, body)).await;
+        }
         O::FindBlobs(asked) => find::find(front, account, asked).await,
         O::DeleteBlob { path, precondition, scope } => {
             blobs::delete(front, account, path, precondition, scope).await

@@ -7,8 +7,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use tokio::task::JoinError;
-use tracing::Instrument;
-use tracing::Span;
+use uuid::Uuid;
 
 use crate::capacity::Capacity;
 use crate::env::Tasks;
@@ -34,6 +33,7 @@ use crate::index::ReadBlob;
 use crate::index::ReadReply;
 use crate::index::inflight::ReadGuard;
 use crate::protocol::Error;
+use crate::telemetry::request;
 use crate::types::BlobKey;
 use crate::types::ByteRange;
 use crate::types::Conditions;
@@ -65,8 +65,8 @@ pub(crate) struct BlobSource {
     purse: Option<Purse>,
     /// Keeps reclaim from freeing what the pieces name.
     guard: ReadGuard,
-    /// Of the request: its body is read when that has been answered.
-    span: Span,
+    /// The request's id: its body is read when that has been answered.
+    request: Option<Uuid>,
 }
 
 /// Extents that one read names at a time: what it costs to note them is bounded.
@@ -125,7 +125,7 @@ pub(crate) async fn begin(
         decrypting,
         purse,
         guard,
-        span: Span::current(),
+        request: request::current(),
     };
     let first = match source.step(true).await {
         Ok(first) => first.unwrap_or_default(),
@@ -299,7 +299,7 @@ pub(crate) async fn all_pieces(
 
 impl Pull for BlobSource {
     fn pull(mut self: Box<Self>) -> crate::frontend::body::Next {
-        let span = self.span.clone();
+        let id = self.request;
         let step = async move {
             match self.step(false).await {
                 Ok(Some(pieces)) => Some((Ok(pieces), self as Source)),
@@ -315,7 +315,7 @@ impl Pull for BlobSource {
                 }
             }
         };
-        Box::pin(step.instrument(span))
+        Box::pin(request::identified(id, step))
     }
 }
 

@@ -9,6 +9,7 @@ use hyper::body::Body;
 use hyper::body::Incoming;
 use prometheus_client::metrics::counter::Counter;
 use uuid::Builder;
+use uuid::Uuid;
 
 use crate::audit_log::AuditLog;
 use crate::audit_log::Principal;
@@ -52,6 +53,7 @@ use crate::index::InFlight;
 use crate::protocol::Error;
 use crate::protocol::ErrorCode;
 use crate::protocol::KnownHosts;
+use crate::protocol::Reply;
 use crate::protocol::azure;
 use crate::protocol::azure::structured;
 use crate::types::Peer;
@@ -168,6 +170,21 @@ fn structured(
     }
 }
 
+/// Writes a reply, with the body that streams or what was rendered.
+fn rendered(
+    reply: Reply,
+    stream: Option<ResponseBody>,
+    echo: &azure::RequestEcho,
+) -> Response<ResponseBody> {
+    let rendered = azure::render(&reply, echo);
+    // It is as large as what was rendered of it.
+    drop(reply);
+    match stream {
+        Some(stream) => rendered.map(|bytes| stream.or_rendered(bytes)),
+        None => rendered.map(ResponseBody::full),
+    }
+}
+
 impl FrontEnd {
     /// Puts the parts together.
     #[must_use]
@@ -217,21 +234,27 @@ impl FrontEnd {
         let counted = self.metrics.begin();
         let acceptable = access::hosts::is_acceptable(self, &head, peer);
         let response = match acceptable.map(|()| website::named(self, &head)) {
-            Err(error) => self.rendered((&head, &mut body), Err(error), &echo, &seen).await,
+            Err(error) => self.refused((&head, &mut body), &error, &echo, &seen).await,
             Ok(Some(site)) => {
                 seen.operation = "GetWebContent";
                 seen.principal = Principal::Anonymous;
-                website::serve(self, (&head, peer), &site, (&echo, &mut seen.pass)).await
+                let told = (&echo, &mut seen.pass);
+                // Boxed: every other request would have its room moved about as well.
+                Box::pin(website::serve(self, (&head, peer), &site, told)).await
             }
             Ok(None) => {
                 let answer =
                     self.answer((&head, peer), (&mut body, begun), &mut echo, &mut seen).await;
-                if let Err(error) = &answer {
-                    self.metrics.refused(error);
-                    // What is left of the request's body may still be read: nobody waits for that.
-                    seen.pass = None;
-                }
-                let response = self.rendered((&head, &mut body), answer, &echo, &seen).await;
+                let response = match answer {
+                    Ok((reply, stream)) => structured(&head, rendered(reply, stream, &echo)),
+                    Err(error) => {
+                        self.metrics.refused(&error);
+                        // What is left of the request's body may still be read: nobody waits for
+                        // that.
+                        seen.pass = None;
+                        self.refused((&head, &mut body), &error, &echo, &seen).await
+                    }
+                };
                 cors::decorate(self, &head, response)
             }
         };
@@ -264,36 +287,23 @@ impl FrontEnd {
         response
     }
 
-    async fn rendered(
+    /// Answers with an error, and reads what the client still sends.
+    async fn refused(
         &self,
         (head, body): (&http::request::Parts, &mut RequestBody),
-        answer: dispatch::Answer,
+        error: &Error,
         echo: &azure::RequestEcho,
         seen: &Seen,
     ) -> Response<ResponseBody> {
-        match answer {
-            Ok((reply, stream)) => {
-                let rendered = azure::render(&reply, echo);
-                // It is as large as what was rendered of it.
-                drop(reply);
-                let response = match stream {
-                    Some(stream) => rendered.map(|bytes| stream.or_rendered(bytes)),
-                    None => rendered.map(ResponseBody::full),
-                };
-                structured(head, response)
-            }
-            Err(error) => {
-                // A client that asked first has sent nothing yet, and will not.
-                if error.code == ErrorCode::ServerBusy {
-                    // Told at once; what it still sends is read after that.
-                    body.leave();
-                } else if !head.headers.contains_key(http::header::EXPECT) {
-                    body.drain().await;
-                }
-                tracing::debug!(code = error.code.azure(), operation = seen.operation, "refused");
-                self.refusals.render(&error, echo)
-            }
+        // A client that asked first has sent nothing yet, and will not.
+        if error.code == ErrorCode::ServerBusy {
+            // Told at once; what it still sends is read after that.
+            body.leave();
+        } else if !head.headers.contains_key(http::header::EXPECT) {
+            body.drain().await;
         }
+        tracing::debug!(code = error.code.azure(), operation = seen.operation, "refused");
+        self.refusals.render(error, echo)
     }
 
     async fn answer(
@@ -332,7 +342,8 @@ impl FrontEnd {
     /// Answers a request of a connection beyond the limit.
     pub(super) fn refuse(&self, request: Request<Incoming>) -> Response<ResponseBody> {
         let (head, incoming) = request.into_parts();
-        let echo = azure::RequestEcho::new(&head, self.request_id(), self.env.clock.now());
+        let echo =
+            azure::RequestEcho::new(&head, self.request_id().to_string(), self.env.clock.now());
         RequestBody::new(incoming, self.config.body_idle, self.env.clone()).leave();
         let busy = self.metrics.refused_for_connections();
         let response = self.refusals.render(&busy, &echo);
@@ -375,11 +386,11 @@ impl FrontEnd {
     }
 
     /// A fresh GUID.
-    pub(crate) fn request_id(&self) -> String {
+    pub(crate) fn request_id(&self) -> Uuid {
         let mut bytes = [0; 16];
         let (high, low) = (self.env.rand.next_u64(), self.env.rand.next_u64());
         bytes[..8].copy_from_slice(&high.to_be_bytes());
         bytes[8..].copy_from_slice(&low.to_be_bytes());
-        Builder::from_random_bytes(bytes).into_uuid().to_string()
+        Builder::from_random_bytes(bytes).into_uuid()
     }
 }

@@ -10,6 +10,8 @@ use tracing::Dispatch;
 use tracing::subscriber::DefaultGuard;
 use tracing::subscriber::NoSubscriber;
 
+use crate::telemetry::log::TextFields;
+
 /// While there is one dispatcher alone, a log line that another thread meets first asks that
 /// thread whether anybody wants it, and is then off for all threads.
 static ANOTHER: LazyLock<Dispatch> = LazyLock::new(|| Dispatch::new(NoSubscriber::new()));
@@ -24,13 +26,18 @@ impl CapturedLog {
         LazyLock::force(&ANOTHER);
         let own = self.clone();
         let lines = tracing_subscriber::fmt().with_ansi(false).with_writer(move || own.clone());
+        let lines = lines.fmt_fields(TextFields);
         tracing::subscriber::set_default(lines.finish())
+    }
+
+    /// Everything.
+    pub(crate) fn text(&self) -> String {
+        String::from_utf8_lossy(&self.0.lock().unwrap()).into_owned()
     }
 
     /// The lines that contain all of these.
     pub(crate) fn lines_with(&self, parts: &[&str]) -> usize {
-        let bytes = self.0.lock().unwrap();
-        let text = String::from_utf8_lossy(&bytes);
+        let text = self.text();
         text.lines().filter(|line| parts.iter().all(|part| line.contains(part))).count()
     }
 }

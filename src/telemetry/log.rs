@@ -1,13 +1,26 @@
-//! Where log lines go: standard error, as text for people or JSON lines for machines.
+//! Where log lines go: standard error, as text for people or JSON lines for machines. A line that
+//! is about a request ends with its id, `request`.
 
+use std::fmt;
 use std::io;
 use std::io::IsTerminal;
 
 use serde::Deserialize;
 use thiserror::Error;
+use tracing::Event;
+use tracing::Subscriber;
 use tracing_subscriber::EnvFilter;
+use tracing_subscriber::field::RecordFields;
 use tracing_subscriber::filter::ParseError;
+use tracing_subscriber::fmt::FmtContext;
+use tracing_subscriber::fmt::FormatEvent;
+use tracing_subscriber::fmt::FormatFields;
+use tracing_subscriber::fmt::format::DefaultFields;
+use tracing_subscriber::fmt::format::Writer;
+use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::util::SubscriberInitExt;
+
+use crate::telemetry::request;
 
 /// How log lines look.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, clap::ValueEnum)]
@@ -43,8 +56,12 @@ pub fn start(filter: &str, format: LogFormat) -> Result<(), LogError> {
         .with_writer(io::stderr)
         .with_ansi(io::stderr().is_terminal());
     let started = match format {
-        LogFormat::Text => lines.finish().try_init(),
-        LogFormat::Json => lines.json().flatten_event(true).finish().try_init(),
+        LogFormat::Text => lines.fmt_fields(TextFields).finish().try_init(),
+        LogFormat::Json => {
+            let lines = lines.json().flatten_event(true);
+            let lines = lines.with_current_span(false).with_span_list(false);
+            lines.map_event_format(JsonLines).finish().try_init()
+        }
     };
     started.map_err(|_| LogError::Taken)
 }
@@ -56,4 +73,94 @@ pub fn start(filter: &str, format: LogFormat) -> Result<(), LogError> {
 pub fn check_filter(filter: &str) -> Result<(), LogError> {
     EnvFilter::try_new(filter)?;
     Ok(())
+}
+
+/// Fields of a line of text, and the request that it is about.
+#[derive(Debug)]
+pub(super) struct TextFields;
+
+impl<'writer> FormatFields<'writer> for TextFields {
+    fn format_fields<R: RecordFields>(
+        &self,
+        mut writer: Writer<'writer>,
+        fields: R,
+    ) -> fmt::Result {
+        DefaultFields::new().format_fields(writer.by_ref(), fields)?;
+        match request::current() {
+            Some(id) => write!(writer, " request={id}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// JSON objects of the inner format, each with the request that it is about.
+#[derive(Debug)]
+struct JsonLines<F>(F);
+
+impl<S, N, F> FormatEvent<S, N> for JsonLines<F>
+where
+    S: Subscriber + for<'a> LookupSpan<'a>,
+    N: for<'writer> FormatFields<'writer> + 'static,
+    F: FormatEvent<S, N>,
+{
+    fn format_event(
+        &self,
+        context: &FmtContext<'_, S, N>,
+        mut writer: Writer<'_>,
+        event: &Event<'_>,
+    ) -> fmt::Result {
+        let Some(id) = request::current() else {
+            return self.0.format_event(context, writer, event);
+        };
+        let mut line = String::new();
+        self.0.format_event(context, Writer::new(&mut line), event)?;
+        match line.trim_end().strip_suffix('}') {
+            Some(open) => writeln!(writer, "{open},\"request\":\"{id}\"}}"),
+            None => writer.write_str(&line),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use uuid::Uuid;
+
+    use super::*;
+    use crate::telemetry::CapturedLog;
+
+    #[test]
+    fn lines_about_a_request_carry_its_id() {
+        let id = Uuid::from_u128(17);
+        let (text, json) = (CapturedLog::default(), CapturedLog::default());
+        let told = |name: &'static str| async move { tracing::warn!(size = 3, name, "told") };
+        let tell = || {
+            let work = request::identified(Some(id), told("within"));
+            futures_util::FutureExt::now_or_never(work).unwrap();
+            futures_util::FutureExt::now_or_never(told("without")).unwrap();
+        };
+        {
+            let _kept = text.begin();
+            tell();
+        }
+        {
+            let own = json.clone();
+            let lines = tracing_subscriber::fmt().with_writer(move || own.clone());
+            let lines = lines.json().flatten_event(true).map_event_format(JsonLines);
+            let _kept = tracing::subscriber::set_default(lines.finish());
+            tell();
+        }
+        let last = format!("size=3 name=\"within\" request={id}\n");
+        assert!(text.text().contains(&last), "{}", text.text());
+        assert_eq!(text.lines_with(&["request="]), 1);
+        let objects: Vec<serde_json::Value> =
+            json.text().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let of = |object: &serde_json::Value| {
+            (object["name"].as_str().map(str::to_owned), object.get("request").cloned())
+        };
+        let expected = [
+            (Some("within".to_owned()), Some(id.to_string().into())),
+            (Some("without".to_owned()), None),
+        ];
+        assert_eq!(objects.iter().map(of).collect::<Vec<_>>(), expected);
+    }
 }

@@ -9,6 +9,7 @@ mod captured;
 mod classic;
 mod counters;
 pub mod log;
+pub mod request;
 
 #[cfg(test)]
 pub(crate) use captured::CapturedLog;

@@ -1,6 +1,7 @@
 use std::ops::Range;
 
-use tracing::Instrument;
+use futures_util::FutureExt;
+use uuid::Uuid;
 
 use super::*;
 use crate::frontend::write::Stored;
@@ -11,6 +12,7 @@ use crate::frontend::write::tests::rig;
 use crate::frontend::write::tests::stream;
 use crate::index::NewContent;
 use crate::telemetry::CapturedLog;
+use crate::telemetry::request;
 use crate::types::AUTHENTICATED_CHUNK_BYTES;
 use crate::types::AccountName;
 use crate::types::BlobName;
@@ -150,18 +152,19 @@ async fn content_that_is_not_authentic_is_counted_and_told_with_blob_and_request
     let at = |range| piece(encrypting.nonce(), content.len() as u64, location(&stored), range);
     let log = CapturedLog::default();
     let _kept = log.begin();
-    let request = tracing::error_span!("request", id = "17");
+    let id = Uuid::from_u128(17);
     let told = |count: u64| {
         let extent = format!("extent {}", location(&stored).extent);
-        let parts = ["ERROR", "request{id=\"17\"}", "devstore", "photos", "a b", &extent];
+        let parts = ["ERROR", &format!("request={id}"), "devstore", "photos", "a b", &extent];
         assert_eq!(
             (decrypting.not_authentic.get(), log.lines_with(&parts)),
             (count, usize::try_from(count).unwrap())
         );
     };
     for (count, range) in [(0, 0..10), (1, 0..40_000), (2, 17_000..17_001)] {
-        let read =
-            fetch(&*rig.node, Some(&decrypting), &at(range)).instrument(request.clone()).await;
+        let piece = at(range);
+        let read = fetch(&*rig.node, Some(&decrypting), &piece);
+        let read = request::identified(Some(id), read).await;
         assert_eq!(matches!(read, Err(Fault::NotAuthentic(Some(_)))), count > 0, "{read:?}");
         told(count);
     }
@@ -185,10 +188,11 @@ async fn an_md5_that_is_not_authentic_is_counted_and_told_with_blob_and_request(
     decrypt_md5(Some(&good), &mut decrypted).unwrap();
     assert_eq!((decrypted, good.not_authentic.get()), (plain, 0));
     // Another key finds what it finds when the row was changed.
-    let request = tracing::error_span!("request", id = "17");
-    let refused = request.in_scope(|| decrypt_md5(Some(&bad), &mut properties)).unwrap_err();
+    let id = Uuid::from_u128(17);
+    let decrypting = async { decrypt_md5(Some(&bad), &mut properties) };
+    let refused = request::identified(Some(id), decrypting).now_or_never().unwrap().unwrap_err();
     assert_eq!(refused.code, ErrorCode::InternalError);
-    let parts = ["ERROR", "request{id=\"17\"}", "devstore", "photos", "a b", "Content-MD5"];
+    let parts = ["ERROR", &format!("request={id}"), "devstore", "photos", "a b", "Content-MD5"];
     assert_eq!((bad.not_authentic.get(), log.lines_with(&parts)), (1, 1));
 }
 

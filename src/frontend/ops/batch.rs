@@ -96,7 +96,7 @@ async fn admit_part(
             part.head.headers.insert(name, value);
         }
     }
-    let (id, begun) = (front.request_id(), front.env.clock.monotonic());
+    let (id, begun) = (front.request_id().to_string(), front.env.clock.monotonic());
     let mut echo = RequestEcho::new(&part.head, id, front.env.clock.now());
     let mut seen = Seen::nothing();
     let told = (&mut echo, &mut seen.principal);

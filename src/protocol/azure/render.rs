@@ -165,10 +165,9 @@ pub fn render(reply: &Reply, echo: &RequestEcho) -> Response<Bytes> {
                 None => head.empty(),
             }
         }
-        Reply::PagePropertiesSet { change, sequence } => Head::new(200, echo)
-            .change(change)
-            .shown("x-ms-blob-sequence-number", sequence)
-            .empty(),
+        Reply::PagePropertiesSet { change, sequence } => {
+            Head::new(200, echo).change(change).shown("x-ms-blob-sequence-number", sequence).empty()
+        }
         Reply::PageRanges { change, len, items, next } => Head::new(200, echo)
             .change(change)
             .shown("x-ms-blob-content-length", len)
@@ -194,9 +193,7 @@ pub fn render(reply: &Reply, echo: &RequestEcho) -> Response<Bytes> {
         Reply::BlockList { committed_blob, committed, uncommitted } => {
             let head = Head::new(200, echo);
             let head = match committed_blob {
-                Some((change, len)) => {
-                    head.change(change).shown("x-ms-blob-content-length", len)
-                }
+                Some((change, len)) => head.change(change).shown("x-ms-blob-content-length", len),
                 None => head,
             };
             head.xml(listing::block_list(committed.as_deref(), uncommitted.as_deref()))
@@ -288,9 +285,7 @@ fn leased(change: &Change, outcome: LeaseOutcome, echo: &RequestEcho) -> Respons
         LeaseOutcome::Acquired(id) => with_id(201, id),
         LeaseOutcome::Renewed(id) | LeaseOutcome::Changed(id) => with_id(200, id),
         LeaseOutcome::Released => head(200).empty(),
-        LeaseOutcome::Broken { seconds } => {
-            head(202).shown("x-ms-lease-time", seconds).empty()
-        }
+        LeaseOutcome::Broken { seconds } => head(202).shown("x-ms-lease-time", seconds).empty(),
     }
 }
 

@@ -209,9 +209,7 @@ impl Head {
                 let head = head.shown("x-ms-blob-committed-block-count", blocks);
                 if sealed { head.fixed("x-ms-blob-sealed", "true") } else { head }
             }
-            BlobKind::Page { sequence } => {
-                head.shown("x-ms-blob-sequence-number", sequence)
-            }
+            BlobKind::Page { sequence } => head.shown("x-ms-blob-sequence-number", sequence),
         }
     }
 
