@@ -29,7 +29,8 @@ const TRIES: usize = 4;
 
 /// Has so many ids recorded for a partition, at least: nothing is created under an id that is not.
 /// A few more are for what others of the partition create before the caller does. After a refusal
-/// the coordinator is not asked again before a pause is over; without the spare ones it goes too.
+/// the coordinator is not asked again before a pause is over. The refusal of these few alone is no
+/// error.
 ///
 /// # Errors
 /// [`Failed::Full`], [`Failed::Refused`]: nothing was taken. [`Failed::Fenced`]: another owner has
