@@ -157,6 +157,18 @@ impl Core {
         }
     }
 
+    /// Refuses writes with this error from now on. If they are refused already, only the error
+    /// changes: nobody waits who would have to be woken.
+    pub(crate) fn refuse(&self, refusal: Error) {
+        let mut status = self.status.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Status::ReadOnly(said) = &mut *status {
+            *said = refusal;
+            return;
+        }
+        drop(status);
+        self.stop(Status::ReadOnly(refusal));
+    }
+
     /// Stops a partition that will not flush what it has in memory: that is in its log, and no part
     /// of the budget any more. Only while nobody adds rows.
     pub(crate) fn fail(&self, to: Status) {

@@ -160,10 +160,7 @@ impl Reopener {
                     let what = "it stopped writing and does not open again";
                     Error::Unavailable(format!("{what}: {error}"))
                 };
-                let refusal = Status::ReadOnly(refusal);
-                if old.core.status() != refusal {
-                    old.core.stop(refusal);
-                }
+                old.core.refuse(refusal);
             }
             NotServing::Closed(id) => self.opened.still_closed(*id, error, Retry::Later),
         }
@@ -252,3 +249,6 @@ impl Reopener {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests;
