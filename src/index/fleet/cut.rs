@@ -17,7 +17,7 @@ use crate::capacity::ExtentInfo;
 use crate::coordinator;
 use crate::index::api::Error;
 use crate::index::engine::{CutPartition, Failed, KeptExtents, Partition, Paused};
-use crate::index::fleet::Fleet;
+use crate::index::fleet::{Fleet, Host};
 use crate::index::host::{Closed, Retry};
 use crate::index::map::{PARTITION_PREFIX, PartitionDescriptor};
 use crate::types::PartitionId;
@@ -169,7 +169,7 @@ impl Fleet {
         together: Together,
     ) -> Result<Vec<Paused>, Error> {
         let clock = Arc::clone(&self.parts()?.env.clock);
-        let open: Vec<(&_, Arc<Partition>)> = self
+        let open: Vec<(&Host, Arc<Partition>)> = self
             .hosts
             .iter()
             .flat_map(|host| host.opened.all().into_iter().map(move |one| (host, one)))
@@ -194,7 +194,15 @@ impl Fleet {
                 () = &mut timeout => None,
             };
             let Some((id, one)) = answer else { return Err(busy(&late)) };
-            let one = one.map_err(|failed| not_paused(id, failed))?;
+            // One that was replaced meanwhile has only closed.
+            let is_here = |(host, one): &(&Host, Arc<Partition>)| {
+                let here = host.opened.get(one.core.id);
+                one.core.id == id && here.is_some_and(|here| Arc::ptr_eq(&here, one))
+            };
+            let one = one.map_err(|failed| {
+                let failed = if open.iter().any(is_here) { failed } else { Failed::Fenced };
+                not_paused(id, failed)
+            })?;
             late.remove(&id);
             match together {
                 Together::Yes => paused.push(one),
@@ -214,9 +222,18 @@ enum Together {
 
 /// The answer when these partitions did not stand still in time.
 fn busy(late: &BTreeSet<PartitionId>) -> Error {
-    let names: Vec<String> = late.iter().map(ToString::to_string).collect();
-    let names = names.join(", ");
-    Error::Unavailable(format!("partition {names} is busy or its disk stalls; try again later"))
+    let what = match late.len() {
+        1 => "is busy or its disk stalls",
+        _ => "are busy or their disks stall",
+    };
+    Error::Unavailable(format!("{} {what}; try again later", named(late)))
+}
+
+/// These partitions in a sentence.
+fn named(partitions: &BTreeSet<PartitionId>) -> String {
+    let names: Vec<String> = partitions.iter().map(ToString::to_string).collect();
+    let noun = if names.len() == 1 { "partition" } else { "partitions" };
+    format!("{noun} {}", names.join(", "))
 }
 
 /// The answer when this partition takes no writes, so that it cannot stand still.
@@ -224,8 +241,11 @@ fn not_paused(id: PartitionId, failed: Failed) -> Error {
     let why = match failed {
         Failed::Full(full) => full.to_string(),
         Failed::Refused(reason) => reason,
-        Failed::Fenced => "another owner has it".to_owned(),
         Failed::Other(reason) => reason.to_string(),
+        Failed::Fenced => {
+            let what = "it has just been moved, split, merged or opened again";
+            return Error::Unavailable(format!("partition {id}: {what}"));
+        }
     };
     let what = "it takes no writes until it is opened again";
     Error::Unavailable(format!("partition {id}: {what}: {why}"))
@@ -242,13 +262,16 @@ fn changing(rows: &BTreeMap<Bytes, Bytes>, partitions: &[CutPartition]) -> Error
         partitions.iter().map(|one| (one.descriptor().id, one.descriptor())).collect();
     let all: BTreeSet<PartitionId> = of_map.keys().chain(here.keys()).copied().collect();
     let is_other = |id: &PartitionId| of_map.get(id) != here.get(id).copied();
-    let names: Vec<String> =
-        all.iter().filter(|id| is_other(id)).map(ToString::to_string).collect();
-    if names.is_empty() {
-        return Error::Unavailable("the partition map has a row that cannot be read".into());
-    }
-    let names = names.join(", ");
-    Error::Unavailable(format!("partition {names}: it is being moved, split, merged or opened"))
+    let others: BTreeSet<PartitionId> = all.into_iter().filter(is_other).collect();
+    let what = match others.len() {
+        0 => {
+            return Error::Unavailable("the partition map has a row that cannot be read".into());
+        }
+        1 => "it is",
+        _ => "they are",
+    };
+    let named = named(&others);
+    Error::Unavailable(format!("{named}: {what} being moved, split, merged or opened"))
 }
 
 /// Whether these are the partitions of the coordinator's map.

@@ -160,6 +160,55 @@ async fn a_partition_that_is_opened_again_where_it_is_is_named() {
     fleet.shutdown().await;
 }
 
+/// What the pause of all partitions fails with while the second one becomes another.
+async fn unpaused(fleet: &Fleet, change: impl Future<Output = ()>) -> String {
+    let (paused, ()) = tokio::join!(fleet.pause_all(PATIENCE, Together::No), change);
+    paused.unwrap_err().to_string()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_partition_that_just_became_another_is_not_said_to_wait() {
+    let world = World::empty();
+    let (fleet, partitions) = two(&world).await;
+    let old = Arc::clone(&partitions[1]);
+    let gone = format!("partition {}: it has just been moved, split, merged", old.core.id);
+    old.hold().await.unwrap().moved();
+    let why = unpaused(&fleet, async {}).await;
+    assert!(why.contains(&gone), "{why}");
+    let why = unpaused(&fleet, async {
+        fleet.hosts.first().unwrap().opened.replace(std::slice::from_ref(&old), Vec::new());
+        old.abandon().await;
+    });
+    let why = why.await;
+    assert!(why.contains(&gone), "{why}");
+    fleet.shutdown().await;
+}
+
+#[test]
+fn several_partitions_are_named_as_several() {
+    let ids = [3, 5].map(PartitionId::new);
+    let busy = |ids: &[PartitionId]| busy(&ids.iter().copied().collect()).to_string();
+    let one = busy(&ids[..1]);
+    assert!(one.contains("partition 3 is busy or its disk stalls"), "{one}");
+    let two = busy(&ids);
+    assert!(two.contains("partitions 3, 5 are busy or their disks stall"), "{two}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn several_partitions_that_change_are_named_as_several() {
+    let world = World::empty();
+    let (fleet, partitions) = two(&world).await;
+    let ids: Vec<String> = partitions.iter().map(|one| one.core.id.to_string()).collect();
+    let cut = fleet.consistent_cut().await.unwrap();
+    let two = changing(&cut.rows, &[]).to_string();
+    let named = format!("partitions {}: they are being moved, split, merged", ids.join(", "));
+    assert!(two.contains(&named), "{two}");
+    let one = changing(&cut.rows, &cut.partitions[..1]).to_string();
+    let named = format!("partition {}: it is being moved, split, merged", ids[1]);
+    assert!(one.contains(&named), "{one}");
+    fleet.shutdown().await;
+}
+
 /// Two partitions after a restart in which changes of the disk are refused, once or for ever.
 async fn restarted(world: &World, when: When) -> Fleet {
     let (fleet, partitions) = two(world).await;
