@@ -196,7 +196,8 @@ async fn full_first_disk_is_507_with_what_to_do_and_writes_go_on_once_there_is_r
     node.stop().await;
 }
 
-/// Some changes find room in what the coordinator's file has, and others do not.
+/// While nothing finds room no blob is put: the log must roll before it takes a row. While some
+/// changes find room in what the coordinator's file has, blobs are put.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_a_full_first_disk_acknowledged_is_there_and_all_else_is_507() {
     let folder = tempfile::tempdir().unwrap();
@@ -204,17 +205,22 @@ async fn what_a_full_first_disk_acknowledged_is_there_and_all_else_is_507() {
     let node = Node::start(&data).await;
     assert_eq!(node.ask("PUT", "photos?restype=container", "").await, (201, String::new()));
     node.stop().await;
-    // The log must roll before it takes a row.
     let node = Node::start(&data).await;
     let coordinator = Arc::clone(&node.storage.coordinator);
-    node.room.set(Space::Written);
-    let mut fillers = 0;
-    while coordinator.txn(&[], &[filler(fillers)]).await.is_ok() {
-        fillers += 1;
+    node.room.set(Space::None);
+    let refused: Vec<String> = (0..20).map(|number| format!("photos/refused{number}")).collect();
+    for blob in &refused {
+        let (status, text) = node.ask("PUT", blob, "x").await;
+        assert_eq!(status, 507, "{blob}: {text}");
     }
-    assert!(fillers > 0, "there was room below the mark");
-    let mut made = Vec::new();
+
+    node.room.set(Space::Written);
+    node.goes_on("PUT", "photos/first").await;
+    let (mut made, mut fillers) = (Vec::new(), Vec::new());
     for number in 0..40 {
+        if coordinator.txn(&[], &[filler(number)]).await.is_ok() {
+            fillers.push(format!("filler/{number}"));
+        }
         let (blob, account) = (format!("photos/{number}"), format!("fresh{number}"));
         match node.ask("PUT", &blob, "x").await {
             (201, _) => made.push(blob),
@@ -222,15 +228,19 @@ async fn what_a_full_first_disk_acknowledged_is_there_and_all_else_is_507() {
         }
         let (status, text) = node.create_account(&account).await;
         assert!(status == 201 || status == 507, "{account}: {status} {text}");
-        drop(coordinator.txn(&[], &[filler(1_000 + number)]).await);
     }
+    assert!(!made.is_empty(), "the log has rolled");
+    assert!(fillers.len() < 40, "the disk is full");
+
     node.room.set(Space::Enough);
     node.goes_on("PUT", "photos/last").await;
     for blob in &made {
         assert_eq!(node.ask("GET", blob, "").await, (200, "x".to_owned()), "{blob}");
     }
-    for number in 0..fillers {
-        let key = format!("filler/{number}");
+    for blob in &refused {
+        assert_eq!(node.ask("GET", blob, "").await.0, 404, "{blob}");
+    }
+    for key in &fillers {
         assert!(coordinator.get(key.as_bytes()).await.unwrap().is_some(), "{key}");
     }
     drop(coordinator);
