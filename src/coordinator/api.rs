@@ -205,6 +205,6 @@ pub trait Coordinator: Send + Sync + Debug {
     /// Ends a session and removes its keys.
     ///
     /// # Errors
-    /// [`Error::Unavailable`].
+    /// [`Error::Ambiguous`] when it may have happened, [`Error::Unavailable`] when it has not.
     async fn close_session(&self, session: Session) -> Result<(), Error>;
 }

@@ -3,6 +3,7 @@
 //! One task writes; transactions that arrive while it commits share the next commit, which is
 //! durable before any of them is answered. After an I/O error, a full disk for one, the writer
 //! opens the file again, until it can; what is asked meanwhile is refused (`embedded/failure.rs`).
+//! If the file opens although its disk is full, it can be read, and is not written for a pause.
 
 use std::fmt;
 use std::path::Path;
@@ -46,6 +47,8 @@ const QUEUE_MAX: usize = 256;
 /// Requests that share a commit at most.
 const BATCH_MAX: usize = 64;
 /// The pause after the first try to open a file again that failed; it doubles up to the longest.
+/// It is also the pause after a change without room: the next one may fail as well, and then the
+/// whole file is read again.
 const REOPEN_PAUSE: Duration = Duration::from_millis(100);
 const REOPEN_PAUSE_MAX: Duration = Duration::from_secs(5);
 
@@ -103,7 +106,7 @@ impl EmbeddedCoordinator {
         let store = opened.await.unwrap_or_else(|panic| Err(corrupt(panic)))?;
         let store = Arc::new(store);
         let (writer, requests) = mpsc::channel(QUEUE_MAX);
-        let task = Writer { store: Arc::clone(&store), env: env.clone(), requests };
+        let task = Writer { store: Arc::clone(&store), env: env.clone(), requests, full: None };
         let failed = Arc::clone(&store);
         let stop = move |why: &str| failed.fail(unavailable(why));
         drop(env.tasks.spawn_or_stop("coordinator writer", task.run(), stop));
@@ -168,6 +171,8 @@ struct Writer {
     store: Arc<Store>,
     env: Env,
     requests: mpsc::Receiver<Request>,
+    /// What changes of rows are told, and until when, after one found no room.
+    full: Option<(Duration, Error)>,
 }
 
 /// When to open a file again that failed, and how long to wait after that.
@@ -213,8 +218,8 @@ impl Writer {
     }
 
     /// Opens a file that failed again, if it is time to; when to try again if it does not open.
-    async fn mend(&self, retry: Option<Retry>) -> Option<Retry> {
-        self.store.failure()?;
+    async fn mend(&mut self, retry: Option<Retry>) -> Option<Retry> {
+        let refusal = self.store.failure()?;
         let now = self.env.clock.monotonic();
         let Retry { at, pause } = retry.unwrap_or(Retry { at: now, pause: REOPEN_PAUSE });
         if now < at {
@@ -224,8 +229,7 @@ impl Writer {
         let reopen = self.env.tasks.spawn_blocking("coordinator reopen", move || store.reopen(now));
         match reopen.await.unwrap_or_else(|panic| Err(corrupt(panic))) {
             Ok(_) => {
-                let path = self.store.path().display();
-                tracing::info!(%path, "the coordinator's file is open again");
+                self.pause_after(refusal);
                 None
             }
             Err(error) => {
@@ -236,14 +240,46 @@ impl Writer {
         }
     }
 
-    async fn commit(&self, now: Duration, batch: Vec<Request>) {
+    async fn commit(&mut self, now: Duration, mut batch: Vec<Request>) {
+        self.full.take_if(|(until, _)| *until <= now);
+        if let Some((_, refusal)) = &self.full {
+            batch = refuse_changes(batch, refusal);
+        }
+        if batch.is_empty() {
+            return;
+        }
         let store = Arc::clone(&self.store);
         let work = move || store.commit(now, batch);
         // A panic drops the answers' senders: the callers see an ambiguous outcome, which it is.
-        if let Err(panic) = self.env.tasks.spawn_blocking("coordinator commit", work).await {
-            self.store.fail(unavailable(panic));
+        match self.env.tasks.spawn_blocking("coordinator commit", work).await {
+            Ok(None) => {}
+            Ok(Some(refusal)) => self.pause_after(refusal),
+            Err(panic) => self.store.fail(unavailable(panic)),
         }
     }
+
+    /// The file is open again after this failure; if it was for want of room, it pauses.
+    fn pause_after(&mut self, refusal: Error) {
+        if refusal.is_full() {
+            self.full = Some((self.env.clock.monotonic() + REOPEN_PAUSE, refusal));
+        }
+    }
+}
+
+/// Refuses transactions that may change rows, and returns the other requests. Few of these are ends
+/// of sessions, which change rows too.
+fn refuse_changes(batch: Vec<Request>, refusal: &Error) -> Vec<Request> {
+    let mut rest = Vec::with_capacity(batch.len());
+    for request in batch {
+        match request {
+            Request::Txn { then, reply, .. } if !then.is_empty() => {
+                // A caller that went away needs no answer.
+                reply.send(Err(refusal.clone())).ok();
+            }
+            Request::Txn { .. } | Request::Open { .. } | Request::End { .. } => rest.push(request),
+        }
+    }
+    rest
 }
 
 async fn sleep_until(env: &Env, deadline: Option<Duration>) {

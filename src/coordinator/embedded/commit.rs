@@ -11,7 +11,21 @@ use crate::coordinator::api::TxnReply;
 use super::Request;
 use super::file::Store;
 
-pub(super) type Answer = (oneshot::Sender<Result<TxnReply, Error>>, Result<TxnReply, Error>);
+/// What a caller is told once the batch of its request is done.
+pub(super) struct Answer {
+    pub(super) to: oneshot::Sender<Result<TxnReply, Error>>,
+    pub(super) of: Of,
+    pub(super) what: Result<TxnReply, Error>,
+}
+
+/// What an answer is about.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Of {
+    Txn,
+    /// A session is over as soon as its end is applied, and its rows go with the commit, or when
+    /// the file is opened again.
+    End,
+}
 
 /// The revisions before and after a commit.
 #[derive(Clone, Copy)]
@@ -23,8 +37,9 @@ pub(super) struct Commit {
 impl Store {
     /// Applies a batch in one durable commit, then tells watches and callers. What fails before the
     /// commit has changed nothing, and callers are told so; what becomes of a commit that fails is
-    /// found out if the file opens again at once.
-    pub(super) fn commit(&self, now: Duration, batch: Vec<Request>) {
+    /// found out if the file opens again at once. Returns what all were told if the commit found
+    /// no room and the file is open again.
+    pub(super) fn commit(&self, now: Duration, batch: Vec<Request>) -> Option<Error> {
         let mut answers = Vec::with_capacity(batch.len());
         let mut batch = batch.into_iter();
         let mut commit = None;
@@ -37,16 +52,23 @@ impl Store {
             // Whoever watches is told to read again when the file was opened again.
             Err(error) => commit.and_then(|one| self.settle(now, one)).unwrap_or(Err(error)),
         };
+        let is_open = self.failure().is_none();
+        let full = applied.as_ref().err().filter(|error| error.is_full() && is_open).cloned();
         match applied {
             Ok(()) => {}
             Err(error) => {
-                for (_, answer) in &mut answers {
-                    *answer = Err(error.clone());
+                for answer in &mut answers {
+                    let is_end = answer.of == Of::End;
+                    let is_unclear = is_end && matches!(error, Error::Unavailable { .. });
+                    answer.what = Err(if is_unclear { Error::Ambiguous } else { error.clone() });
                 }
                 for request in batch {
                     match request {
-                        Request::Txn { reply, .. } | Request::End { reply: Some(reply), .. } => {
-                            answers.push((reply, Err(error.clone())));
+                        Request::Txn { reply: to, .. } => {
+                            answers.push(Answer { to, of: Of::Txn, what: Err(error.clone()) });
+                        }
+                        Request::End { reply: Some(to), .. } => {
+                            answers.push(Answer { to, of: Of::End, what: Err(error.clone()) });
                         }
                         Request::Open { ttl, reply } => {
                             reply.send(self.sessions().open(now, ttl)).ok();
@@ -56,10 +78,11 @@ impl Store {
                 }
             }
         }
-        for (reply, answer) in answers {
+        for Answer { to, what, .. } in answers {
             // A caller that went away needs no answer.
-            reply.send(answer).ok();
+            to.send(what).ok();
         }
+        full
     }
 
     /// Whether a commit that failed happened: opens the file again, after which nothing of the

@@ -44,6 +44,7 @@ use crate::env::make_folder;
 use super::Request;
 use super::commit::Answer;
 use super::commit::Commit;
+use super::commit::Of;
 use super::failure;
 use super::failure::Failure;
 use super::failure::corrupt;
@@ -148,6 +149,8 @@ impl Store {
         self.history.restart(revision);
         *database = Some(opened);
         self.failed.clear();
+        let path = self.path.display();
+        tracing::info!(%path, "the coordinator's file is open again");
         Ok(found)
     }
 
@@ -237,7 +240,7 @@ impl Store {
             let before = Revision(meta(&meta_table, META_REVISION)?);
             let mut revision = before;
             for request in batch {
-                let (reply, applied) = match request {
+                let (of, reply, applied) = match request {
                     Request::Open { ttl, reply } => {
                         // A caller that went away lets its session expire.
                         reply.send(self.sessions.open(now, ttl)).ok();
@@ -245,24 +248,29 @@ impl Store {
                     }
                     Request::End { session, reply } => {
                         self.sessions.close(session);
-                        (reply, transaction::end_session(&mut rows, revision, session))
+                        (Of::End, reply, transaction::end_session(&mut rows, revision, session))
                     }
                     Request::Txn { when, then, reply } => {
                         if !transaction::sessions_of(&then).all(|s| self.sessions.is_open(now, s)) {
-                            answers.push((reply, Err(Error::SessionEnded)));
+                            let what = Err(Error::SessionEnded);
+                            answers.push(Answer { to: reply, of: Of::Txn, what });
                             continue;
                         }
-                        (Some(reply), transaction::apply(&mut rows, revision, &when, &then))
+                        (
+                            Of::Txn,
+                            Some(reply),
+                            transaction::apply(&mut rows, revision, &when, &then),
+                        )
                     }
                 };
                 match applied {
                     Ok(Effect { reply: answer, revision: after, events: changes }) => {
                         revision = after;
                         events.extend(changes);
-                        answers.extend(reply.map(|reply| (reply, Ok(answer))));
+                        answers.extend(reply.map(|to| Answer { to, of, what: Ok(answer) }));
                     }
                     Err(error) => {
-                        answers.extend(reply.map(|reply| (reply, Err(error.clone()))));
+                        answers.extend(reply.map(|to| Answer { to, of, what: Err(error.clone()) }));
                         return Err(error);
                     }
                 }
@@ -318,9 +326,9 @@ fn create(path: &Path) -> Result<(), Error> {
     std::fs::File::open(folder).and_then(|file| file.sync_all()).map_err(|error| io(&error))
 }
 
-/// What a file was found to be, and is since.
+/// The state of a file when it was opened, and after its sessions were ended.
 struct Started {
-    /// Before any session was ended.
+    /// When it was opened.
     found: Revision,
     revision: Revision,
     generation: u32,

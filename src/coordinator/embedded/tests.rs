@@ -303,6 +303,8 @@ fn assert_told(text: &str, path: &Path) {
     assert!(text.contains("full") && text.contains(&path.display().to_string()), "{text}");
 }
 
+/// Bytes that find room in little space.
+const LITTLE: u64 = 256 << 10;
 /// ENOSPC.
 const NO_SPACE: i32 = 28;
 
@@ -319,6 +321,8 @@ pub(crate) enum Space {
     Enough,
     /// Those that do not reach beyond what was written before.
     Written,
+    /// Those of a few rows.
+    Little,
     /// None: on some file systems what is written again takes new blocks too.
     None,
 }
@@ -328,19 +332,28 @@ struct State {
     space: Space,
     /// The end of the last byte written.
     mark: u64,
+    /// How often the file was opened.
+    opened: usize,
 }
 
 impl Room {
+    /// How often the file was opened.
+    fn opened(&self) -> usize {
+        self.0.lock().unwrap().opened
+    }
+
     /// Changes what the disk has room for.
     pub(crate) fn set(&self, space: Space) {
         self.0.lock().unwrap().space = space;
     }
 
-    fn take(&self, end: u64) -> std::io::Result<()> {
+    fn take(&self, offset: u64, len: u64) -> std::io::Result<()> {
+        let end = offset + len;
         let mut state = self.0.lock().unwrap();
         let is_full = match state.space {
             Space::Enough => false,
             Space::Written => end > state.mark,
+            Space::Little => len > LITTLE,
             Space::None => true,
         };
         if is_full {
@@ -376,7 +389,7 @@ impl redb::StorageBackend for Small {
     }
 
     fn write(&self, offset: u64, data: &[u8]) -> std::io::Result<()> {
-        self.room.take(offset + u64::try_from(data.len()).unwrap())?;
+        self.room.take(offset, u64::try_from(data.len()).unwrap())?;
         self.file.write(offset, data)
     }
 }
@@ -391,15 +404,24 @@ impl EmbeddedCoordinator {
         if !path.exists() {
             drop(Store::open(path.to_owned())?);
         }
-        let (file, room): (PathBuf, _) = (path.to_owned(), Arc::clone(room));
+        let (path, room) = (path.to_owned(), Arc::clone(room));
+        Self::opened(env, move || Store::open_small(&path, room)).await
+    }
+}
+
+impl Store {
+    /// As [`Self::open`], for a file that is there, on a disk with so much room.
+    fn open_small(path: &Path, room: Arc<Room>) -> Result<Self, Error> {
+        let file = path.to_owned();
         let opener = move || {
+            room.0.lock().unwrap().opened += 1;
             let opened = std::fs::OpenOptions::new().read(true).write(true).open(&file);
             let opened = redb::backends::FileBackend::new(opened.map_err(unavailable)?)?;
             let backend = Small { file: opened, room: Arc::clone(&room) };
-            Ok(redb::Builder::new().create_with_backend(backend)?)
+            let builder = &mut redb::Builder::new();
+            Ok(builder.set_cache_size(8 << 20).create_with_backend(backend)?)
         };
-        let path = path.to_owned();
-        Self::opened(env, move || Store::opened_by(path, Box::new(opener))).await
+        Self::opened_by(path.to_owned(), Box::new(opener))
     }
 }
 
@@ -494,6 +516,11 @@ async fn a_commit_without_room_is_refused_for_sure_when_the_file_opens_again() {
     assert_eq!(value(&coordinator, "large").await, None, "it is open again");
     assert_eq!(coordinator.range(b"").await.unwrap().revision, at);
     room.set(Space::Enough);
+    // It is answered once the pause has begun.
+    commit(&coordinator, &[], &[]).await;
+    fixture.clock.advance(REOPEN_PAUSE);
     let next = commit(&coordinator, &[], &[put("after", "1")]).await;
     assert_eq!(next, Revision(at.0 + 1));
 }
+
+mod settled;
