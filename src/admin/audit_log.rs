@@ -26,7 +26,7 @@ use crate::audit_log::Principal;
 use crate::audit_log::Thing;
 use crate::env::Clock;
 use crate::env::Env;
-use crate::telemetry::request;
+use crate::env::identified;
 
 /// The header with a command's id.
 const REQUEST_ID: &str = "x-request-id";
@@ -140,7 +140,7 @@ pub(super) async fn tell(
     let begun = clock.monotonic();
     let mut draft = Draft { log, clock, begun, entry, note: note.clone() };
     request.extensions_mut().insert(note);
-    let mut response = request::identified(Some(id), next.run(request)).await;
+    let mut response = identified(Some(id), next.run(request)).await;
     let status = response.status();
     draft.entry.status = Some(status.as_u16());
     if let Some(change) = draft.about()

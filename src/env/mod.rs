@@ -16,6 +16,7 @@ pub mod disk_sim;
 #[cfg(test)]
 mod disk_suite;
 mod disk_times;
+mod identified;
 mod lock_holder;
 mod modes;
 pub mod net;
@@ -39,6 +40,8 @@ pub use disk_sim::Fault;
 pub use disk_sim::Faults;
 pub use disk_sim::SimDisk;
 pub use disk_times::DiskTimes;
+pub use identified::Identified;
+pub use identified::identified;
 pub use modes::{Narrowed, make_files_private, narrow, narrow_file};
 pub use port_holder::port_holder;
 pub use process::Process;

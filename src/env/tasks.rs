@@ -24,9 +24,10 @@ use tokio::runtime::{Builder, Handle};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use tracing::Instrument;
 
 use crate::env::Env;
+use crate::env::identified;
+use crate::types::request;
 
 pub use health::TaskHealth;
 
@@ -104,7 +105,7 @@ impl Tasks {
         F: Future + Send + 'static,
         F::Output: Send + 'static,
     {
-        self.spawn(name, future.in_current_span())
+        self.spawn(name, identified(request::current(), future))
     }
 
     /// As [`Self::spawn`], for a task that cannot be started again. After a panic `stop` is called

@@ -23,6 +23,7 @@ use hyper_util::rt::TokioTimer;
 use tokio_util::sync::CancellationToken;
 
 use crate::env::Tasks;
+use crate::env::identified;
 use crate::env::net::Stream;
 use crate::frontend::answers::Flow;
 use crate::frontend::answers::Watch;
@@ -40,7 +41,6 @@ use crate::frontend::opening::Speaks;
 use crate::frontend::server::ServerConfig;
 use crate::frontend::service::FrontEnd;
 use crate::frontend::sniff::Rewound;
-use crate::telemetry::request::identified;
 use crate::types::Peer;
 
 /// What a client may send of one body before we have read it, over HTTP/2.

@@ -73,7 +73,7 @@ pub(crate) async fn dispatch(
         Some(bytes) => Some(Purse::new(&front.answers, payer).begin(bytes).await?),
         None => None,
     };
-    // Boxed are those that take much room: a read would have it moved about as well.
+    // Large futures are boxed. Otherwise each read would move their space too.
     let reply = match operation {
         O::GetAccountInformation => Ok(Reply::AccountInformation),
         O::GetServiceProperties => Ok(service_properties::get(account)),

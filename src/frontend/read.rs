@@ -11,6 +11,7 @@ use uuid::Uuid;
 
 use crate::capacity::Capacity;
 use crate::env::Tasks;
+use crate::env::identified;
 use crate::frontend::answers::Purse;
 use crate::frontend::answers::Reservation;
 use crate::frontend::answers::STEP_MIN_BYTES;
@@ -33,7 +34,6 @@ use crate::index::ReadBlob;
 use crate::index::ReadReply;
 use crate::index::inflight::ReadGuard;
 use crate::protocol::Error;
-use crate::telemetry::request;
 use crate::types::BlobKey;
 use crate::types::ByteRange;
 use crate::types::Conditions;
@@ -41,6 +41,7 @@ use crate::types::Etag;
 use crate::types::EtagMatch;
 use crate::types::RoutingKey;
 use crate::types::Timestamp;
+use crate::types::request;
 
 /// Payload bytes read at once where nobody counts them: for a copy, whose bytes are counted as
 /// those of an upload.
@@ -315,7 +316,7 @@ impl Pull for BlobSource {
                 }
             }
         };
-        Box::pin(request::identified(id, step))
+        Box::pin(identified(id, step))
     }
 }
 

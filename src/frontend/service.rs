@@ -157,7 +157,7 @@ fn structured(
     request: &http::request::Parts,
     mut response: Response<ResponseBody>,
 ) -> Response<ResponseBody> {
-    if !request.headers.contains_key(structured::BODY_HEADER) {
+    if !request.headers.contains_key(&structured::BODY_HEADER) {
         return response;
     }
     if request.method != http::Method::GET {
@@ -239,7 +239,7 @@ impl FrontEnd {
                 seen.operation = "GetWebContent";
                 seen.principal = Principal::Anonymous;
                 let told = (&echo, &mut seen.pass);
-                // Boxed: every other request would have its room moved about as well.
+                // Boxed: otherwise every request would move its space too.
                 Box::pin(website::serve(self, (&head, peer), &site, told)).await
             }
             Ok(None) => {

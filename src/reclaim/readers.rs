@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::index::inflight::OldestRead;
 use crate::reclaim::service::Reclaim;
+use crate::types::request;
 
 /// The read that was last warned about, and when, by the monotonic clock.
 #[derive(Debug, Default)]
@@ -16,14 +17,14 @@ pub(super) fn watch(reclaim: &Reclaim, warned: &mut Warned) {
     let age = oldest.as_ref().map_or(Duration::ZERO, |read| now.saturating_sub(read.began));
     let seconds = i64::try_from(age.as_secs()).unwrap_or(i64::MAX);
     reclaim.metrics.oldest_read_seconds.set(seconds);
-    let Some(OldestRead { number, what, span, .. }) = oldest else { return };
+    let Some(OldestRead { number, what, request, .. }) = oldest else { return };
     let every = reclaim.config.read_warn_after;
     let is_new = |(last, at): (u64, Duration)| last != number || now.saturating_sub(at) >= every;
     if age >= every && warned.0.is_none_or(is_new) {
         warned.0 = Some((number, now));
         reclaim.metrics.long_reads.inc();
         let read = what.as_deref().unwrap_or("a read in one step");
-        let _in_request = span.enter();
+        let _entered = request::enter(request);
         tracing::warn!(
             seconds,
             read,

@@ -20,7 +20,7 @@ use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::util::SubscriberInitExt;
 
-use crate::telemetry::request;
+use crate::types::request;
 
 /// How log lines look.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, clap::ValueEnum)]
@@ -132,11 +132,13 @@ mod tests {
     fn lines_about_a_request_carry_its_id() {
         let id = Uuid::from_u128(17);
         let (text, json) = (CapturedLog::default(), CapturedLog::default());
-        let told = |name: &'static str| async move { tracing::warn!(size = 3, name, "told") };
+        let told = |name: &'static str| tracing::warn!(size = 3, name, "told");
         let tell = || {
-            let work = request::identified(Some(id), told("within"));
-            futures_util::FutureExt::now_or_never(work).unwrap();
-            futures_util::FutureExt::now_or_never(told("without")).unwrap();
+            {
+                let _entered = request::enter(Some(id));
+                told("within");
+            }
+            told("without");
         };
         {
             let _kept = text.begin();

@@ -9,7 +9,6 @@ mod captured;
 mod classic;
 mod counters;
 pub mod log;
-pub mod request;
 
 #[cfg(test)]
 pub(crate) use captured::CapturedLog;

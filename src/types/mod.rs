@@ -22,6 +22,7 @@ mod name;
 mod peer;
 mod properties;
 mod range;
+pub mod request;
 mod role;
 mod scope;
 mod secret;

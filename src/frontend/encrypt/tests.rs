@@ -1,9 +1,9 @@
 use std::ops::Range;
 
-use futures_util::FutureExt;
 use uuid::Uuid;
 
 use super::*;
+use crate::env::identified;
 use crate::frontend::write::Stored;
 use crate::frontend::write::WriteConfig;
 use crate::frontend::write::tests::Rig;
@@ -12,7 +12,6 @@ use crate::frontend::write::tests::rig;
 use crate::frontend::write::tests::stream;
 use crate::index::NewContent;
 use crate::telemetry::CapturedLog;
-use crate::telemetry::request;
 use crate::types::AUTHENTICATED_CHUNK_BYTES;
 use crate::types::AccountName;
 use crate::types::BlobName;
@@ -22,6 +21,7 @@ use crate::types::ExtentId;
 use crate::types::Location;
 use crate::types::Md5;
 use crate::types::PAGE_WINDOW_BYTES;
+use crate::types::request;
 
 fn encrypted(at: u64, piece: Piece) -> Piece {
     let nonce = KeyedNonce { bytes: [1; 16], key_sha256: [2; 32] };
@@ -164,7 +164,7 @@ async fn content_that_is_not_authentic_is_counted_and_told_with_blob_and_request
     for (count, range) in [(0, 0..10), (1, 0..40_000), (2, 17_000..17_001)] {
         let piece = at(range);
         let read = fetch(&*rig.node, Some(&decrypting), &piece);
-        let read = request::identified(Some(id), read).await;
+        let read = identified(Some(id), read).await;
         assert_eq!(matches!(read, Err(Fault::NotAuthentic(Some(_)))), count > 0, "{read:?}");
         told(count);
     }
@@ -189,8 +189,9 @@ async fn an_md5_that_is_not_authentic_is_counted_and_told_with_blob_and_request(
     assert_eq!((decrypted, good.not_authentic.get()), (plain, 0));
     // Another key finds what it finds when the row was changed.
     let id = Uuid::from_u128(17);
-    let decrypting = async { decrypt_md5(Some(&bad), &mut properties) };
-    let refused = request::identified(Some(id), decrypting).now_or_never().unwrap().unwrap_err();
+    let entered = request::enter(Some(id));
+    let refused = decrypt_md5(Some(&bad), &mut properties).unwrap_err();
+    drop(entered);
     assert_eq!(refused.code, ErrorCode::InternalError);
     let parts = ["ERROR", &format!("request={id}"), "devstore", "photos", "a b", "Content-MD5"];
     assert_eq!((bad.not_authentic.get(), log.lines_with(&parts)), (1, 1));

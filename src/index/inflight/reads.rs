@@ -25,11 +25,12 @@ use std::sync::MutexGuard;
 use std::sync::PoisonError;
 use std::time::Duration;
 
-use tracing::Span;
+use uuid::Uuid;
 
 use crate::index::InFlight;
 use crate::types::ExtentId;
 use crate::types::RoutingKey;
+use crate::types::request;
 
 /// A moment between two notes of reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -55,8 +56,8 @@ struct Running {
     /// By the monotonic clock.
     began: Duration,
     what: Option<String>,
-    /// Of the request that reads.
-    span: Span,
+    /// The id of the request that reads.
+    request: Option<Uuid>,
 }
 
 impl Reads {
@@ -76,8 +77,8 @@ pub struct OldestRead {
     pub began: Duration,
     /// What is known of it: only reads of several steps are described.
     pub what: Option<String>,
-    /// Of the request that reads: what is logged in it carries the request's id.
-    pub span: Span,
+    /// The id of the request that reads.
+    pub request: Option<Uuid>,
 }
 
 impl InFlight {
@@ -92,7 +93,9 @@ impl InFlight {
         let mut reads = self.reads();
         let number = reads.number();
         let place = (number, number);
-        reads.running.insert(place, Running { began: now, what: None, span: Span::current() });
+        reads
+            .running
+            .insert(place, Running { began: now, what: None, request: request::current() });
         reads.looking_up.insert(place);
         drop(reads);
         ReadGuard { inflight: self.clone(), place, began: now, named: None }
@@ -145,8 +148,8 @@ impl InFlight {
     pub fn oldest_read(&self) -> Option<OldestRead> {
         let reads = self.reads();
         let ((number, _), running) = reads.running.first_key_value()?;
-        let (what, span) = (running.what.clone(), running.span.clone());
-        Some(OldestRead { number: *number, began: running.began, what, span })
+        let (what, request) = (running.what.clone(), running.request);
+        Some(OldestRead { number: *number, began: running.began, what, request })
     }
 }
 
@@ -209,8 +212,8 @@ impl ReadGuard {
         let place = (self.place.0, reads.number());
         let known = reads.running.get(&self.place);
         let what = known.and_then(|running| running.what.clone());
-        let span = known.map_or_else(Span::none, |running| running.span.clone());
-        reads.running.insert(place, Running { began: self.began, what, span });
+        let request = known.and_then(|running| running.request);
+        reads.running.insert(place, Running { began: self.began, what, request });
         match &self.named {
             None => {
                 reads.looking_up.insert(place);
@@ -363,11 +366,20 @@ mod tests {
         let inflight = InFlight::default();
         assert_eq!(inflight.oldest_read(), None);
         let first = inflight.read(NOW);
+        let id = Some(Uuid::from_u128(17));
+        let entered = request::enter(id);
         let second = inflight.read(NOW * 2);
+        drop(entered);
         second.describe("a long one".to_owned());
-        assert_eq!(inflight.oldest_read().unwrap().began, NOW);
-        drop(first);
         let oldest = inflight.oldest_read().unwrap();
-        assert_eq!((oldest.began, oldest.what.as_deref()), (NOW * 2, Some("a long one")));
+        assert_eq!((oldest.began, oldest.request), (NOW, None));
+        drop(first);
+        let expected = (NOW * 2, Some("a long one".to_owned()), id);
+        let oldest = inflight.oldest_read().unwrap();
+        assert_eq!((oldest.began, oldest.what, oldest.request), expected);
+        let again = second.another();
+        drop(second);
+        assert_eq!(inflight.oldest_read().unwrap().request, id, "of the same request");
+        drop(again);
     }
 }

@@ -1,10 +1,5 @@
-//! Which request a log line is about.
-//!
-//! The id lies in the memory of the thread that works on the request, and a line that is written
-//! takes it from there. A span of `tracing` would cost every request allocations and locks, for
-//! lines that few requests write.
+//! Work for a request, whose id its log lines carry.
 
-use std::cell::Cell;
 use std::pin::Pin;
 use std::task::Context;
 use std::task::Poll;
@@ -12,17 +7,9 @@ use std::task::Poll;
 use pin_project_lite::pin_project;
 use uuid::Uuid;
 
-thread_local! {
-    static CURRENT: Cell<Option<Uuid>> = const { Cell::new(None) };
-}
+use crate::types::request;
 
-/// The id of the request that this thread works on.
-#[must_use]
-pub fn current() -> Option<Uuid> {
-    CURRENT.get()
-}
-
-/// Runs `work` for the request `id`: log lines that it writes carry the id.
+/// Runs `work` for the request `id`: what it logs carries the id.
 pub const fn identified<F: Future>(id: Option<Uuid>, work: F) -> Identified<F> {
     Identified { id, work }
 }
@@ -42,23 +29,16 @@ impl<F: Future> Future for Identified<F> {
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
         let this = self.project();
-        let _before = Before(CURRENT.replace(*this.id));
+        let _entered = request::enter(*this.id);
         this.work.poll(context)
-    }
-}
-
-/// The request before; back when this is dropped, after a panic too.
-struct Before(Option<Uuid>);
-
-impl Drop for Before {
-    fn drop(&mut self) {
-        CURRENT.set(self.0);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::env::Tasks;
+    use crate::types::request::current;
 
     const fn id(number: u128) -> Option<Uuid> {
         Some(Uuid::from_u128(number))
@@ -85,5 +65,16 @@ mod tests {
         let work = identified(id(1), async { panic!("planned") });
         let caught = futures_util::FutureExt::catch_unwind(work).await;
         assert!(caught.is_err() && current().is_none());
+    }
+
+    #[tokio::test]
+    async fn part_of_a_request_has_its_id_and_another_task_has_none() {
+        let tasks = Tasks::new();
+        let started = async {
+            let part = tasks.spawn_part("part", async { current() });
+            let other = tasks.spawn("other", async { current() });
+            (part.await.unwrap(), other.await.unwrap())
+        };
+        assert_eq!(identified(id(1), started).await, (id(1), None));
     }
 }
