@@ -5,7 +5,19 @@
 use std::cmp::Ordering;
 
 use http::HeaderMap;
+use http::HeaderName;
 use http::HeaderValue;
+use http::header::AsHeaderName;
+use http::header::CONTENT_ENCODING;
+use http::header::CONTENT_LANGUAGE;
+use http::header::CONTENT_LENGTH;
+use http::header::CONTENT_TYPE;
+use http::header::DATE;
+use http::header::IF_MATCH;
+use http::header::IF_MODIFIED_SINCE;
+use http::header::IF_NONE_MATCH;
+use http::header::IF_UNMODIFIED_SINCE;
+use http::header::RANGE;
 use percent_encoding::percent_decode_str;
 
 use crate::auth::SignedRequest;
@@ -34,11 +46,13 @@ pub(super) struct Reading {
 const ZERO_LENGTH_EMPTY_SINCE: &str = "2015-02-21";
 
 /// Standard headers of the full form before the date, in order; `content-length` is special.
-const FULL_BEFORE_DATE: [&str; 5] =
-    ["content-encoding", "content-language", "content-length", "content-md5", "content-type"];
+static FULL_BEFORE_DATE: [HeaderName; 5] =
+    [CONTENT_ENCODING, CONTENT_LANGUAGE, CONTENT_LENGTH, CONTENT_MD5, CONTENT_TYPE];
 /// Standard headers of the full form after the date, in order.
-const FULL_AFTER_DATE: [&str; 5] =
-    ["if-modified-since", "if-match", "if-none-match", "if-unmodified-since", "range"];
+static FULL_AFTER_DATE: [HeaderName; 5] =
+    [IF_MODIFIED_SINCE, IF_MATCH, IF_NONE_MATCH, IF_UNMODIFIED_SINCE, RANGE];
+const CONTENT_MD5: HeaderName = HeaderName::from_static("content-md5");
+const MS_DATE: HeaderName = HeaderName::from_static("x-ms-date");
 
 /// The bytes a client signs, read in one way.
 pub(super) fn string_to_sign(
@@ -50,11 +64,11 @@ pub(super) fn string_to_sign(
     line(&mut out, request.method.as_str().as_bytes());
     match scheme {
         Scheme::Full => {
-            for name in FULL_BEFORE_DATE {
+            for name in &FULL_BEFORE_DATE {
                 line(&mut out, standard(request.headers, name));
             }
             line(&mut out, date(request.headers));
-            for name in FULL_AFTER_DATE {
+            for name in &FULL_AFTER_DATE {
                 line(&mut out, value(request.headers, name));
             }
         }
@@ -78,13 +92,13 @@ fn line(out: &mut Vec<u8>, bytes: &[u8]) {
     out.push(b'\n');
 }
 
-fn value<'a>(headers: &'a HeaderMap, name: &str) -> &'a [u8] {
+fn value(headers: &HeaderMap, name: impl AsHeaderName) -> &[u8] {
     headers.get(name).map_or(b"", HeaderValue::as_bytes)
 }
 
-fn standard<'a>(headers: &'a HeaderMap, name: &str) -> &'a [u8] {
+fn standard<'a>(headers: &'a HeaderMap, name: &HeaderName) -> &'a [u8] {
     let bytes = value(headers, name);
-    if name == "content-length" && bytes == b"0" {
+    if *name == CONTENT_LENGTH && bytes == b"0" {
         let version = value(headers, "x-ms-version");
         let old = !version.is_empty() && version < ZERO_LENGTH_EMPTY_SINCE.as_bytes();
         return if old { bytes } else { b"" };
@@ -94,13 +108,13 @@ fn standard<'a>(headers: &'a HeaderMap, name: &str) -> &'a [u8] {
 
 /// `x-ms-date` is among the service headers; then `Date` is not signed.
 fn date(headers: &HeaderMap) -> &[u8] {
-    if headers.contains_key("x-ms-date") { b"" } else { value(headers, "date") }
+    if headers.contains_key(MS_DATE) { b"" } else { value(headers, DATE) }
 }
 
 /// `name:value` of each `x-ms-*` header; values of a repeated name are joined by commas.
 fn service_headers(out: &mut Vec<u8>, headers: &HeaderMap, reading: Reading) {
     let mut names: Vec<&str> =
-        headers.keys().map(http::HeaderName::as_str).filter(|n| n.starts_with("x-ms-")).collect();
+        headers.keys().map(HeaderName::as_str).filter(|n| n.starts_with("x-ms-")).collect();
     if reading.culture_order {
         names.sort_unstable_by(|a, b| culture_order(a, b));
     } else {

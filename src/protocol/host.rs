@@ -78,7 +78,7 @@ fn split(host: &str) -> Option<(&str, Option<u16>)> {
                 Some((name, port)) => (name, Some(port)),
                 None => (host, None),
             };
-            let is_plain = |byte: u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'A'..=b'Z' | b'-' | b'.' | b'_' | b'~');
+            let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
             if name.is_empty() || name.len() > NAME_MAX || !name.bytes().all(is_plain) {
                 return None;
             }

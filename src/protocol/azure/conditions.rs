@@ -3,10 +3,16 @@
 //! Source: Blob REST "Specifying conditional headers for Blob service operations".
 
 use http::HeaderMap;
+use http::HeaderName;
+use http::header::IF_MATCH;
+use http::header::IF_MODIFIED_SINCE;
+use http::header::IF_NONE_MATCH;
+use http::header::IF_UNMODIFIED_SINCE;
 
 use crate::protocol::Error;
 use crate::protocol::ErrorCode;
 use crate::protocol::azure::headers;
+use crate::protocol::azure::names;
 use crate::protocol::azure::tags;
 use crate::protocol::operation::Precondition;
 use crate::types::Conditions;
@@ -69,7 +75,7 @@ pub(super) fn dated(all: &HeaderMap, dates: Dates) -> Result<Precondition, Error
         Dates::ModifiedSince => unmodified,
         Dates::Either => false,
     };
-    let by_tags = all.contains_key("x-ms-if-tags");
+    let by_tags = all.contains_key(&names::IF_TAGS);
     if refused || by_tags || conditions.if_match.is_some() || conditions.if_none_match.is_some() {
         return Err(ErrorCode::ConditionHeadersNotSupported.into());
     }
@@ -86,27 +92,29 @@ pub(super) fn dated(all: &HeaderMap, dates: Dates) -> Result<Precondition, Error
 
 fn conditions(all: &HeaderMap) -> Result<Conditions, Error> {
     Ok(Conditions {
-        if_match: etags(all, "if-match")?,
-        if_none_match: etags(all, "if-none-match")?,
-        if_modified_since: date(all, "if-modified-since")?,
-        if_unmodified_since: date(all, "if-unmodified-since")?,
+        if_match: etags(all, &IF_MATCH)?,
+        if_none_match: etags(all, &IF_NONE_MATCH)?,
+        if_modified_since: date(all, &IF_MODIFIED_SINCE)?,
+        if_unmodified_since: date(all, &IF_UNMODIFIED_SINCE)?,
     })
 }
 
-fn date(all: &HeaderMap, name: &str) -> Result<Option<Timestamp>, Error> {
+fn date(all: &HeaderMap, name: &HeaderName) -> Result<Option<Timestamp>, Error> {
     let Some(text) = headers::text(all, name)? else { return Ok(None) };
     let time = httpdate::parse_http_date(text).ok();
     let since_epoch = time.and_then(|t| t.duration_since(std::time::UNIX_EPOCH).ok());
     // Ignoring a date that cannot be read would turn a conditional request into an unconditional
     // one.
-    since_epoch.map(|d| Some(Timestamp::from_unix(d))).ok_or_else(|| headers::invalid(name, text))
+    since_epoch
+        .map(|d| Some(Timestamp::from_unix(d)))
+        .ok_or_else(|| headers::invalid(name.as_str(), text))
 }
 
-fn etags(all: &HeaderMap, name: &str) -> Result<Option<EtagMatch>, Error> {
+fn etags(all: &HeaderMap, name: &HeaderName) -> Result<Option<EtagMatch>, Error> {
     let mut tags = Vec::new();
     let mut any = false;
     for value in all.get_all(name) {
-        let text = value.to_str().map_err(|_| headers::invalid(name, ""))?;
+        let text = value.to_str().map_err(|_| headers::invalid(name.as_str(), ""))?;
         for tag in text.split(',').map(str::trim).filter(|tag| !tag.is_empty()) {
             any |= tag == "*";
             tags.push(Etag::parse(tag));

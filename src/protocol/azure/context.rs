@@ -9,6 +9,7 @@ use http::request::Parts;
 use crate::protocol::Error;
 use crate::protocol::ErrorCode;
 use crate::protocol::azure::headers;
+use crate::protocol::azure::names;
 use crate::protocol::azure::query;
 
 /// A service version, `YYYY-MM-DD`. Any date is served: newer than known means at the highest known
@@ -74,7 +75,7 @@ impl Context {
     /// `InvalidHeaderValue` for a malformed version or a client request id above 1 KiB;
     /// `InvalidQueryParameterValue` for a malformed `api-version`.
     pub fn from_head(head: &Parts) -> Result<Self, Error> {
-        let version = match headers::text(&head.headers, "x-ms-version")? {
+        let version = match headers::text(&head.headers, &names::VERSION)? {
             None => from_query(head)?.unwrap_or(ServiceVersion::DEFAULT),
             Some(text) => {
                 ServiceVersion::parse(text).ok_or_else(|| headers::invalid("x-ms-version", text))?
@@ -90,7 +91,7 @@ impl Context {
 
     /// What can be echoed of a head that may be malformed.
     pub(super) fn lenient(head: &Parts) -> Self {
-        let version = head.headers.get("x-ms-version").and_then(|v| v.to_str().ok());
+        let version = head.headers.get(&names::VERSION).and_then(|v| v.to_str().ok());
         Self {
             version: version
                 .and_then(ServiceVersion::parse)
@@ -121,7 +122,7 @@ fn from_query(head: &Parts) -> Result<Option<ServiceVersion>, Error> {
 
 fn client_request_id(headers: &HeaderMap) -> Option<HeaderValue> {
     headers
-        .get("x-ms-client-request-id")
+        .get(&names::CLIENT_REQUEST_ID)
         .filter(|value| value.len() <= CLIENT_REQUEST_ID_BYTES_MAX)
         .cloned()
 }

@@ -12,18 +12,15 @@ use crate::protocol::Error;
 use crate::protocol::ErrorCode;
 use crate::protocol::Precondition;
 use crate::protocol::azure::headers;
+use crate::protocol::azure::names;
 use crate::protocol::operation::RequestEncryption;
 use crate::types::CustomerKey;
 use crate::types::Encryption;
 use crate::types::EncryptionScope;
 use crate::types::Peer;
 
-const KEY: &str = "x-ms-encryption-key";
-const SHA256: &str = "x-ms-encryption-key-sha256";
-const ALGORITHM: &str = "x-ms-encryption-algorithm";
 const DEFAULT: &str = "x-ms-default-encryption-scope";
 const DENY: &str = "x-ms-deny-encryption-scope-override";
-const SCOPE: &str = "x-ms-encryption-scope";
 /// The scope every account has: its own key.
 pub(super) const ACCOUNT_SCOPE: &str = "$account-encryption-key";
 
@@ -35,11 +32,13 @@ const READS: &[&str] = &["metadata"];
 /// Whether an operation on a blob takes the headers. Where it does not, they are refused, not
 /// ignored.
 pub(super) fn is_served(method: &Method, comp: Option<&str>, all: &HeaderMap) -> bool {
-    let copy = all.contains_key("x-ms-copy-source");
+    let copy = all.contains_key(&names::COPY_SOURCE);
     match (method, comp) {
         // A copy takes a scope; a key it does not.
         (&Method::PUT, None) if copy => {
-            ![KEY, SHA256, ALGORITHM].iter().any(|name| all.contains_key(*name))
+            ![&names::ENCRYPTION_KEY, &names::ENCRYPTION_KEY_SHA256, &names::ENCRYPTION_ALGORITHM]
+                .iter()
+                .any(|name| all.contains_key(*name))
         }
         (&Method::PUT, None) => true,
         (&Method::PUT, Some(comp)) => WRITES.contains(&comp) && !copy,
@@ -54,12 +53,12 @@ pub(super) fn is_served(method: &Method, comp: Option<&str>, all: &HeaderMap) ->
 /// # Errors
 /// `InvalidHeaderValue` for a key over http from elsewhere.
 pub fn check_key_is_safe(all: &HeaderMap, peer: Peer) -> Result<(), Error> {
-    if peer.secure || peer.address.ip().is_loopback() || !all.contains_key(KEY) {
+    if peer.secure || peer.address.ip().is_loopback() || !all.contains_key(&names::ENCRYPTION_KEY) {
         return Ok(());
     }
     Err(Error::new(ErrorCode::InvalidHeaderValue)
         .message("A customer-provided key may be sent over https only.")
-        .detail("HeaderName", KEY))
+        .detail("HeaderName", names::ENCRYPTION_KEY.as_str()))
 }
 
 /// Adds the headers to what must hold.
@@ -77,42 +76,47 @@ pub(super) fn with_any(all: &HeaderMap, precondition: Precondition) -> Result<Pr
 }
 
 fn read(all: &HeaderMap) -> Result<RequestEncryption, Error> {
-    let scope = headers::text(all, SCOPE)?;
-    let (sha256, algorithm) = (headers::text(all, SHA256)?, headers::text(all, ALGORITHM)?);
+    let scope = headers::text(all, &names::ENCRYPTION_SCOPE)?;
+    let (sha256, algorithm) = (
+        headers::text(all, &names::ENCRYPTION_KEY_SHA256)?,
+        headers::text(all, &names::ENCRYPTION_ALGORITHM)?,
+    );
     let Some(key) = secret(all)? else {
         return match (sha256.or(algorithm), scope) {
-            (Some(_), _) => Err(missing(KEY)),
-            (None, Some(name)) => scope_name(SCOPE, name),
+            (Some(_), _) => Err(missing(names::ENCRYPTION_KEY.as_str())),
+            (None, Some(name)) => scope_name(names::ENCRYPTION_SCOPE.as_str(), name),
             (None, None) => Ok(RequestEncryption::Plain),
         };
     };
     if let Some(name) = scope {
-        return Err(headers::invalid(SCOPE, name)
+        return Err(headers::invalid(names::ENCRYPTION_SCOPE.as_str(), name)
             .message("Send a customer-provided key or an encryption scope, not both."));
     }
     let key = CustomerKey::from_base64(key).ok_or_else(|| {
         Error::new(ErrorCode::InvalidHeaderValue)
             .message("A customer-provided key is the base64 text of 32 bytes.")
-            .detail("HeaderName", KEY)
+            .detail("HeaderName", names::ENCRYPTION_KEY.as_str())
     })?;
-    let claimed = sha256.ok_or_else(|| missing(SHA256))?;
+    let claimed = sha256.ok_or_else(|| missing(names::ENCRYPTION_KEY_SHA256.as_str()))?;
     if STANDARD.decode(claimed).ok().and_then(|hash| hash.try_into().ok()).map(Encryption::Customer)
         != Some(key.encryption())
     {
-        return Err(headers::invalid(SHA256, claimed)
+        return Err(headers::invalid(names::ENCRYPTION_KEY_SHA256.as_str(), claimed)
             .message("This is not the SHA-256 of the key that was sent."));
     }
     match algorithm {
         Some("AES256") => Ok(RequestEncryption::Key(key)),
-        Some(other) => Err(headers::invalid(ALGORITHM, other)),
-        None => Err(missing(ALGORITHM)),
+        Some(other) => Err(headers::invalid(names::ENCRYPTION_ALGORITHM.as_str(), other)),
+        None => Err(missing(names::ENCRYPTION_ALGORITHM.as_str())),
     }
 }
 
 /// The key's text; errors about it do not repeat it.
 fn secret(all: &HeaderMap) -> Result<Option<&str>, Error> {
-    headers::text(all, KEY)
-        .map_err(|_| Error::new(ErrorCode::InvalidHeaderValue).detail("HeaderName", KEY))
+    headers::text(all, &names::ENCRYPTION_KEY).map_err(|_| {
+        Error::new(ErrorCode::InvalidHeaderValue)
+            .detail("HeaderName", names::ENCRYPTION_KEY.as_str())
+    })
 }
 
 fn missing(name: &'static str) -> Error {

@@ -1,10 +1,19 @@
 //! Reading single request headers.
 
 use http::HeaderMap;
+use http::HeaderName;
+use http::header::AsHeaderName;
+use http::header::CACHE_CONTROL;
+use http::header::CONTENT_DISPOSITION;
+use http::header::CONTENT_ENCODING;
+use http::header::CONTENT_LANGUAGE;
+use http::header::CONTENT_LENGTH;
+use http::header::CONTENT_TYPE;
 use uuid::Uuid;
 
 use crate::protocol::Error;
 use crate::protocol::ErrorCode;
+use crate::protocol::azure::names;
 use crate::protocol::azure::structured;
 use crate::protocol::operation::Upload;
 use crate::types::BlobProperties;
@@ -20,26 +29,32 @@ pub(super) fn invalid(name: &str, value: &str) -> Error {
         .detail("HeaderValue", value)
 }
 
+/// A header's name: a text, or a parsed name, which is found faster.
+pub(super) trait Name: AsHeaderName + AsRef<str> + Copy {}
+
+impl<T: AsHeaderName + AsRef<str> + Copy> Name for T {}
+
 /// A header's text; empty counts as absent. Given twice or beyond ASCII is `InvalidHeaderValue`.
-pub(super) fn text<'a>(headers: &'a HeaderMap, name: &str) -> Result<Option<&'a str>, Error> {
+pub(super) fn text(headers: &HeaderMap, name: impl Name) -> Result<Option<&str>, Error> {
     let mut values = headers.get_all(name).iter();
     let Some(value) = values.next() else { return Ok(None) };
-    let text =
-        value.to_str().map_err(|_| invalid(name, &String::from_utf8_lossy(value.as_bytes())))?;
+    let text = value
+        .to_str()
+        .map_err(|_| invalid(name.as_ref(), &String::from_utf8_lossy(value.as_bytes())))?;
     if values.next().is_some() {
-        return Err(invalid(name, text));
+        return Err(invalid(name.as_ref(), text));
     }
     let text = text.trim();
     Ok(if text.is_empty() { None } else { Some(text) })
 }
 
 /// `true` or `false`; absent is false.
-pub(super) fn flag(headers: &HeaderMap, name: &str) -> Result<bool, Error> {
+pub(super) fn flag(headers: &HeaderMap, name: impl Name) -> Result<bool, Error> {
     match text(headers, name)? {
         None => Ok(false),
         Some(value) if value.eq_ignore_ascii_case("true") => Ok(true),
         Some(value) if value.eq_ignore_ascii_case("false") => Ok(false),
-        Some(value) => Err(invalid(name, value)),
+        Some(value) => Err(invalid(name.as_ref(), value)),
     }
 }
 
@@ -53,13 +68,13 @@ pub(super) fn number(headers: &HeaderMap, name: &str) -> Result<Option<u64>, Err
 
 /// `x-ms-lease-id`, a GUID.
 pub(super) fn lease(headers: &HeaderMap) -> Result<Option<Uuid>, Error> {
-    guid(headers, "x-ms-lease-id")
+    guid(headers, &names::LEASE_ID)
 }
 
 /// A GUID, in any of its spellings.
-pub(super) fn guid(headers: &HeaderMap, name: &str) -> Result<Option<Uuid>, Error> {
+pub(super) fn guid(headers: &HeaderMap, name: impl Name) -> Result<Option<Uuid>, Error> {
     let Some(value) = text(headers, name)? else { return Ok(None) };
-    Uuid::try_parse(value).map(Some).map_err(|_| invalid(name, value))
+    Uuid::try_parse(value).map(Some).map_err(|_| invalid(name.as_ref(), value))
 }
 
 /// `x-ms-meta-*`. Names arrive in lower case: HTTP names have no case, and hyper keeps none.
@@ -80,7 +95,7 @@ pub(super) fn metadata(headers: &HeaderMap) -> Result<Metadata, Error> {
 /// The `x-ms-blob-*` properties; with `standard`, the plain headers stand in for absent ones (Put
 /// Blob only: other operations' plain headers describe the request's own body).
 pub(super) fn properties(headers: &HeaderMap, standard: bool) -> Result<BlobProperties, Error> {
-    let read = |own: &str, plain: &str| -> Result<Option<String>, Error> {
+    let read = |own: &str, plain: &HeaderName| -> Result<Option<String>, Error> {
         let value = match text(headers, own)? {
             None if standard => text(headers, plain)?,
             value => value,
@@ -88,28 +103,30 @@ pub(super) fn properties(headers: &HeaderMap, standard: bool) -> Result<BlobProp
         Ok(value.map(str::to_owned))
     };
     Ok(BlobProperties {
-        content_type: read("x-ms-blob-content-type", "content-type")?,
-        content_encoding: read("x-ms-blob-content-encoding", "content-encoding")?,
-        content_language: read("x-ms-blob-content-language", "content-language")?,
-        content_disposition: read("x-ms-blob-content-disposition", "content-disposition")?,
-        cache_control: read("x-ms-blob-cache-control", "cache-control")?,
+        content_type: read("x-ms-blob-content-type", &CONTENT_TYPE)?,
+        content_encoding: read("x-ms-blob-content-encoding", &CONTENT_ENCODING)?,
+        content_language: read("x-ms-blob-content-language", &CONTENT_LANGUAGE)?,
+        content_disposition: read("x-ms-blob-content-disposition", &CONTENT_DISPOSITION)?,
+        cache_control: read("x-ms-blob-cache-control", &CACHE_CONTROL)?,
         content_md5: md5(headers, "x-ms-blob-content-md5")?.into(),
     })
 }
 
 /// A header that holds an MD5.
-pub(super) fn md5(headers: &HeaderMap, name: &str) -> Result<Option<Md5>, Error> {
+pub(super) fn md5(headers: &HeaderMap, name: impl Name) -> Result<Option<Md5>, Error> {
     let Some(value) = text(headers, name)? else { return Ok(None) };
     let refused = || {
-        Error::new(ErrorCode::InvalidMd5).detail("HeaderName", name).detail("HeaderValue", value)
+        Error::new(ErrorCode::InvalidMd5)
+            .detail("HeaderName", name.as_ref())
+            .detail("HeaderValue", value)
     };
     Md5::from_base64(value).map(Some).ok_or_else(refused)
 }
 
 /// Length and checksums of the body.
 pub(super) fn upload(headers: &HeaderMap, len_max: u64) -> Result<Upload, Error> {
-    let md5 = md5(headers, "content-md5")?;
-    let crc64 = match text(headers, "x-ms-content-crc64")? {
+    let md5 = md5(headers, &names::CONTENT_MD5)?;
+    let crc64 = match text(headers, &names::CONTENT_CRC64)? {
         None => None,
         Some(value) => {
             Some(Crc64::from_base64(value).ok_or_else(|| invalid("x-ms-content-crc64", value))?)
@@ -118,7 +135,7 @@ pub(super) fn upload(headers: &HeaderMap, len_max: u64) -> Result<Upload, Error>
     if md5.is_some() && crc64.is_some() {
         return Err(ErrorCode::BothCrc64AndMd5HeaderPresent.into());
     }
-    let text = text(headers, "content-length")?.ok_or(ErrorCode::MissingContentLengthHeader)?;
+    let text = text(headers, &CONTENT_LENGTH)?.ok_or(ErrorCode::MissingContentLengthHeader)?;
     let digits = text.bytes().all(|b| b.is_ascii_digit());
     let len: u64 = if digits {
         text.parse().unwrap_or(u64::MAX)

@@ -38,6 +38,7 @@ mod leases;
 mod limits;
 mod listing;
 mod lists;
+mod names;
 mod pages;
 mod parse;
 mod query;

@@ -8,16 +8,17 @@ use crate::protocol::Error;
 use crate::protocol::ErrorCode;
 use crate::protocol::azure::headers;
 use crate::protocol::azure::limits::RANGE_CHECKSUM_BYTES_MAX;
+use crate::protocol::azure::names;
 use crate::protocol::operation::RangeChecksum;
 use crate::types::ByteRange;
 
 /// The wanted bytes. A malformed `Range` asks for the whole blob, as HTTP says; `x-ms-range` is the
 /// service's own, so a malformed one is an error.
 pub(super) fn range(all: &HeaderMap) -> Result<Option<ByteRange>, Error> {
-    if let Some(text) = headers::text(all, "x-ms-range")? {
+    if let Some(text) = headers::text(all, &names::RANGE)? {
         return parse(text).map(Some).ok_or_else(|| headers::invalid("x-ms-range", text));
     }
-    let plain = all.get("range").and_then(|value| value.to_str().ok());
+    let plain = all.get(http::header::RANGE).and_then(|value| value.to_str().ok());
     Ok(plain.and_then(parse))
 }
 
@@ -26,13 +27,13 @@ pub(super) fn checksum(
     all: &HeaderMap,
     range: Option<ByteRange>,
 ) -> Result<Option<RangeChecksum>, Error> {
-    let md5 = headers::flag(all, "x-ms-range-get-content-md5")?;
-    let crc64 = headers::flag(all, "x-ms-range-get-content-crc64")?;
+    let md5 = headers::flag(all, &names::RANGE_MD5)?;
+    let crc64 = headers::flag(all, &names::RANGE_CRC64)?;
     let (name, kind) = match (md5, crc64) {
         (false, false) => return Ok(None),
         (true, true) => return Err(ErrorCode::BothCrc64AndMd5HeaderPresent.into()),
-        (true, false) => ("x-ms-range-get-content-md5", RangeChecksum::Md5),
-        (false, true) => ("x-ms-range-get-content-crc64", RangeChecksum::Crc64),
+        (true, false) => (names::RANGE_MD5.as_str(), RangeChecksum::Md5),
+        (false, true) => (names::RANGE_CRC64.as_str(), RangeChecksum::Crc64),
     };
     let Some(range) = range else { return Err(headers::invalid(name, "true")) };
     let longest = range.within(u64::MAX).map_or(0, |r| r.end - r.start);

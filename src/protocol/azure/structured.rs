@@ -20,16 +20,16 @@ use http::header::CONTENT_LENGTH;
 use crate::protocol::Error;
 use crate::protocol::ErrorCode;
 use crate::protocol::azure::headers;
+use crate::protocol::azure::names;
+use crate::protocol::azure::names::STRUCTURED_LENGTH as LENGTH_HEADER;
+
+pub use crate::protocol::azure::names::STRUCTURED_BODY as BODY_HEADER;
 
 pub use decode::Decoder;
 pub use encode::Encoder;
 
 /// The only value of the header that is served.
 pub const STRUCTURED_BODY: &str = "XSM/1.0; properties=crc64";
-/// The header that asks for or announces a structured body.
-pub const BODY_HEADER: &str = "x-ms-structured-body";
-/// The header that gives the length of its content.
-pub const LENGTH_HEADER: &str = "x-ms-structured-content-length";
 
 const VERSION: u8 = 1;
 const FLAG_CRC64: u16 = 1;
@@ -43,7 +43,7 @@ const WRITES: &[Option<&str>] = &[None, Some("block"), Some("page"), Some("appen
 /// Whether an operation takes the headers. Where it does not, they are refused, not ignored.
 pub(super) fn is_served(method: &Method, comp: Option<&str>, all: &HeaderMap) -> bool {
     match *method {
-        Method::PUT => WRITES.contains(&comp) && !all.contains_key("x-ms-copy-source"),
+        Method::PUT => WRITES.contains(&comp) && !all.contains_key(&names::COPY_SOURCE),
         Method::GET => comp.is_none(),
         _ => false,
     }
@@ -51,7 +51,7 @@ pub(super) fn is_served(method: &Method, comp: Option<&str>, all: &HeaderMap) ->
 
 /// Makes the head of an upload's answer say that the body was taken as a structured message.
 pub fn confirm(head: &mut HeaderMap) {
-    head.insert(BODY_HEADER, HeaderValue::from_static(STRUCTURED_BODY));
+    head.insert(&BODY_HEADER, HeaderValue::from_static(STRUCTURED_BODY));
 }
 
 /// Makes the head of a Get Blob that of its structured form; the encoder makes its body. `None`
@@ -59,7 +59,7 @@ pub fn confirm(head: &mut HeaderMap) {
 pub fn announce(head: &mut HeaderMap) -> Option<Encoder> {
     let length = head.get(CONTENT_LENGTH)?;
     let encoder = Encoder::new(length.to_str().ok()?.parse().ok()?);
-    head.insert(LENGTH_HEADER, length.clone());
+    head.insert(&LENGTH_HEADER, length.clone());
     head.insert(CONTENT_LENGTH, encoder.message_len().into());
     confirm(head);
     // It is of what would have been sent without.
@@ -69,9 +69,9 @@ pub fn announce(head: &mut HeaderMap) -> Option<Encoder> {
 
 /// Whether the head names the format.
 pub(super) fn named(all: &HeaderMap) -> Result<bool, Error> {
-    let Some(text) = headers::text(all, BODY_HEADER)? else {
-        return match headers::text(all, LENGTH_HEADER)? {
-            Some(text) => Err(headers::invalid(LENGTH_HEADER, text)),
+    let Some(text) = headers::text(all, &BODY_HEADER)? else {
+        return match headers::text(all, &LENGTH_HEADER)? {
+            Some(text) => Err(headers::invalid(LENGTH_HEADER.as_str(), text)),
             None => Ok(false),
         };
     };
@@ -79,7 +79,7 @@ pub(super) fn named(all: &HeaderMap) -> Result<bool, Error> {
     if plain.eq_ignore_ascii_case("XSM/1.0;properties=crc64") {
         Ok(true)
     } else {
-        Err(headers::invalid(BODY_HEADER, text))
+        Err(headers::invalid(BODY_HEADER.as_str(), text))
     }
 }
 
@@ -88,12 +88,12 @@ pub(super) fn content_len(all: &HeaderMap) -> Result<Option<u64>, Error> {
     if !named(all)? {
         return Ok(None);
     }
-    let text = headers::text(all, LENGTH_HEADER)?.ok_or_else(|| {
-        Error::new(ErrorCode::MissingRequiredHeader).detail("HeaderName", LENGTH_HEADER)
+    let text = headers::text(all, &LENGTH_HEADER)?.ok_or_else(|| {
+        Error::new(ErrorCode::MissingRequiredHeader).detail("HeaderName", LENGTH_HEADER.as_str())
     })?;
     let digits = text.bytes().all(|b| b.is_ascii_digit());
     let len = if digits { text.parse().ok() } else { None };
-    len.map(Some).ok_or_else(|| headers::invalid(LENGTH_HEADER, text))
+    len.map(Some).ok_or_else(|| headers::invalid(LENGTH_HEADER.as_str(), text))
 }
 
 /// A body that does not keep to the format.

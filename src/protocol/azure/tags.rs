@@ -12,6 +12,7 @@ use crate::protocol::azure::address::escapes_are_whole;
 use crate::protocol::azure::escape;
 use crate::protocol::azure::headers;
 use crate::protocol::azure::lists;
+use crate::protocol::azure::names;
 use crate::protocol::azure::query;
 use crate::protocol::azure::query::Query;
 use crate::protocol::azure::xml::tree;
@@ -55,7 +56,7 @@ pub(super) fn header(all: &HeaderMap) -> Result<Tags, Error> {
 
 /// `x-ms-if-tags`.
 pub(super) fn condition(all: &HeaderMap) -> Result<Option<TagCondition>, Error> {
-    let Some(text) = headers::text(all, "x-ms-if-tags")? else { return Ok(None) };
+    let Some(text) = headers::text(all, &names::IF_TAGS)? else { return Ok(None) };
     let parsed = TagCondition::parse(text);
     parsed
         .map(Some)

@@ -6,6 +6,10 @@ use http::Method;
 
 use super::*;
 
+const KEY: &str = "x-ms-encryption-key";
+const SHA256: &str = "x-ms-encryption-key-sha256";
+const ALGORITHM: &str = "x-ms-encryption-algorithm";
+const SCOPE: &str = "x-ms-encryption-scope";
 const KEY_TEXT: &str = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
 const KEY_SHA: &str = "Yw3NKWbEM2aRElRIu7JbT/QSpJxzLbLIq8G4WBvXEN0=";
 

@@ -1,0 +1,26 @@
+//! Names of headers that most requests are searched for. A search for a text parses the text first,
+//! which takes longer than the search.
+
+use http::HeaderName;
+
+pub(super) static VERSION: HeaderName = HeaderName::from_static("x-ms-version");
+pub(super) static CLIENT_REQUEST_ID: HeaderName = HeaderName::from_static("x-ms-client-request-id");
+pub(super) static LEASE_ID: HeaderName = HeaderName::from_static("x-ms-lease-id");
+pub(super) static IF_TAGS: HeaderName = HeaderName::from_static("x-ms-if-tags");
+pub(super) static RANGE: HeaderName = HeaderName::from_static("x-ms-range");
+pub(super) static RANGE_MD5: HeaderName = HeaderName::from_static("x-ms-range-get-content-md5");
+pub(super) static RANGE_CRC64: HeaderName = HeaderName::from_static("x-ms-range-get-content-crc64");
+pub(super) static COPY_SOURCE: HeaderName = HeaderName::from_static("x-ms-copy-source");
+pub(super) static CONTENT_MD5: HeaderName = HeaderName::from_static("content-md5");
+pub(super) static CONTENT_CRC64: HeaderName = HeaderName::from_static("x-ms-content-crc64");
+pub(super) static ENCRYPTION_KEY: HeaderName = HeaderName::from_static("x-ms-encryption-key");
+pub(super) static ENCRYPTION_KEY_SHA256: HeaderName =
+    HeaderName::from_static("x-ms-encryption-key-sha256");
+pub(super) static ENCRYPTION_ALGORITHM: HeaderName =
+    HeaderName::from_static("x-ms-encryption-algorithm");
+pub(super) static ENCRYPTION_SCOPE: HeaderName = HeaderName::from_static("x-ms-encryption-scope");
+/// The header that asks for or announces a structured body.
+pub static STRUCTURED_BODY: HeaderName = HeaderName::from_static("x-ms-structured-body");
+/// The header that gives the length of its content.
+pub(super) static STRUCTURED_LENGTH: HeaderName =
+    HeaderName::from_static("x-ms-structured-content-length");
