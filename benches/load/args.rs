@@ -66,6 +66,10 @@ pub(crate) struct Args {
     /// Prometheus page of the server, for its own count of disk syncs.
     #[arg(long)]
     pub(crate) metrics: Option<String>,
+    /// Writes a line of JSON before and after what is measured of each workload and waits for a
+    /// line of standard input each time, so that a profiler can be switched on and off.
+    #[arg(long, conflicts_with = "until_closed")]
+    pub(crate) hold: bool,
     /// Longest time `ready` waits, seconds.
     #[arg(long, default_value_t = 120)]
     pub(crate) wait: u64,

@@ -4,7 +4,7 @@
 //! `connection` (one after the other, at a pace) → `step` (one operation; `churn` is the one that
 //! remembers) → `client` (one socket) → `target` (the request as the dialect wants it) → `signing`.
 //! `tally` counts, `procstat` reads what the server used,
-//! `syncs` asks it for its disk syncs, `report` prints.
+//! `syncs` asks it for its disk syncs, `hold` waits for a profiler, `report` prints.
 //!
 //! Invariants: what CPU is divided by is operations done, never time; every answer is verified,
 //! wrong bytes count as errors; the driver shares no code with the server but third-party crates,
@@ -31,6 +31,7 @@ mod churn;
 mod client;
 mod connection;
 mod data;
+mod hold;
 mod procstat;
 mod report;
 mod run;
@@ -105,6 +106,7 @@ async fn drive(args: Args) -> Result<u64, String> {
     driver.wait = Duration::from_secs(args.wait);
     driver.pace = pace;
     driver.first = args.first;
+    driver.hold = args.hold;
     let mut rows = Vec::new();
     let mut errors = 0;
     for (i, workload) in workloads.iter().enumerate() {

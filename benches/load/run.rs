@@ -20,6 +20,8 @@ use crate::connection::Pace;
 use crate::connection::Shared;
 use crate::data::Pool;
 use crate::data::name;
+use crate::hold::Moment;
+use crate::hold::hold;
 use crate::procstat;
 use crate::report::Figures;
 use crate::report::Server;
@@ -55,6 +57,8 @@ pub(crate) struct Driver {
     pub(crate) pace: Pace,
     /// Number of their first operation.
     pub(crate) first: u64,
+    /// Whether it waits for its caller before and after what is measured.
+    pub(crate) hold: bool,
     /// Blobs of each set that are there already, by the set's name.
     made: RefCell<HashMap<&'static str, u64>>,
 }
@@ -70,6 +74,7 @@ impl Driver {
             wait: Duration::from_secs(120),
             pace: Pace::counted(),
             first: 0,
+            hold: false,
             made: RefCell::default(),
         }
     }
@@ -104,6 +109,9 @@ impl Driver {
         if let Some(pid) = self.pid {
             procstat::forget_peak(pid);
         }
+        if self.hold {
+            hold(workload.name, Moment::Begin)?;
+        }
         let before = self.pid.map(procstat::usage);
         let syncs_before = self.syncs().await?;
         let tally = if matches!(workload.kind, Kind::Idle) {
@@ -112,6 +120,9 @@ impl Driver {
             self.spread(*workload, self.first, self.pace.clone()).await?
         };
         tokio::time::sleep(SETTLE).await;
+        if self.hold {
+            hold(workload.name, Moment::End)?;
+        }
         let mut figures = Figures::new(workload, &tally);
         if let (Some(pid), Some(before)) = (self.pid, before) {
             let after = procstat::usage(pid);

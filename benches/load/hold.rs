@@ -1,0 +1,33 @@
+//! Waits for the caller before and after what is measured, so that a profiler sees nothing else.
+
+use std::io::Write;
+
+/// Where a workload stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Moment {
+    /// All is prepared, nothing measured has been sent.
+    Begin,
+    /// Everything measured has been answered and settled.
+    End,
+}
+
+/// Tells the caller and waits for a line of standard input. Nothing else runs meanwhile.
+///
+/// # Errors
+/// The caller is gone.
+pub(crate) fn hold(workload: &str, moment: Moment) -> Result<(), String> {
+    let moment = match moment {
+        Moment::Begin => "begin",
+        Moment::End => "end",
+    };
+    let mut out = std::io::stdout();
+    writeln!(out, "{}", serde_json::json!({ "hold": moment, "workload": workload }))
+        .and_then(|()| out.flush())
+        .map_err(|e| e.to_string())?;
+    let mut answer = String::new();
+    match std::io::stdin().read_line(&mut answer) {
+        Ok(0) => Err("the caller went away".to_owned()),
+        Ok(_) => Ok(()),
+        Err(error) => Err(error.to_string()),
+    }
+}
