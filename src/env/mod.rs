@@ -9,6 +9,7 @@
 //! | [`Tasks`] | `tasks.rs`: counts panics, starts tasks again | the same, on one thread |
 //! | [`net`] | TCP | in-memory pipes |
 
+mod boxed;
 pub mod clock;
 pub mod disk;
 pub mod disk_os;
@@ -27,6 +28,7 @@ pub mod stdout;
 pub mod tasks;
 mod waits;
 
+pub use boxed::boxed;
 pub use clock::Clock;
 pub use clock::OsClock;
 pub use clock::SimClock;

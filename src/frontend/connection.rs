@@ -23,6 +23,7 @@ use hyper_util::rt::TokioTimer;
 use tokio_util::sync::CancellationToken;
 
 use crate::env::Tasks;
+use crate::env::boxed;
 use crate::env::identified;
 use crate::env::net::Stream;
 use crate::frontend::answers::Flow;
@@ -112,7 +113,7 @@ async fn opened(
     let peer = Peer { secure, ..peer };
     match speaks {
         // Boxed: it is larger than HTTP/1.1, whose idle connections need not have room for it.
-        Speaks::Http2 => Box::pin(http2(stream, (peer, flow), shared, slot)).await,
+        Speaks::Http2 => boxed(|| http2(stream, (peer, flow), shared, slot)).await,
         Speaks::Http1 | Speaks::Tls => http1(stream, (peer, flow), shared, slot).await,
     }
 }
@@ -177,7 +178,7 @@ async fn http1(
         // Boxed: hyper keeps room for this future while the connection is idle, and an answer takes
         // 13 KiB to make.
         let running = slot.map(Slot::begin);
-        Box::pin(answer(&shared.front, request, peer, running, |body| body.noted(flow)))
+        boxed(|| answer(&shared.front, request, peer, running, |body| body.noted(flow)))
     });
     let mut builder = http1::Builder::new();
     builder
@@ -221,7 +222,7 @@ async fn http2(
             // Boxed: thousands of streams may wait for their turn, or for their client to take the
             // answer, and each would keep room for what an answer takes to make.
             let watched = |body: ResponseBody| body.noted(&flow).flowing(&flow, &front.env.clock);
-            Box::pin(answer(&front, request, peer, running, watched)).await
+            boxed(|| answer(&front, request, peer, running, watched)).await
         }
     });
     let mut builder = http2::Builder::new(streams);

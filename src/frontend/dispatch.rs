@@ -1,5 +1,6 @@
 //! From an operation to the function that carries it out: one exhaustive match.
 
+use crate::env::boxed;
 use crate::frontend::accounts::Account;
 use crate::frontend::answers::Purse;
 use crate::frontend::body::RequestBody;
@@ -113,21 +114,20 @@ pub(crate) async fn dispatch(
         O::PutBlob { path, precondition, properties, metadata, tags, tier, kind, upload } => {
             let put =
                 blobs::Put { path, precondition, properties, metadata, tags, tier, kind, upload };
-            Box::pin(blobs::put(front, account, put, body)).await
+            boxed(|| blobs::put(front, account, put, body)).await
         }
         O::AppendBlock { path, precondition, position, len_max, upload } => {
             let bounds = appends::Bounds { position, len_max };
-            let append =
-                appends::append(front, account, (path, precondition, bounds), &upload, body);
-            Box::pin(append).await
+            let blob = (path, precondition, bounds);
+            boxed(|| appends::append(front, account, blob, &upload, body)).await
         }
         O::PutPage { path, precondition, sequence, write, range, upload } => {
             let put = pages::Put { path, precondition, sequence, write, range, upload };
-            Box::pin(pages::put(front, account, put, body)).await
+            boxed(|| pages::put(front, account, put, body)).await
         }
         O::PutPageFromUrl { path, precondition, sequence, range, source } => {
             let put = parts::Pages { path, precondition, sequence, range };
-            Box::pin(parts::put_pages(front, (requester, account), put, &source)).await
+            boxed(|| parts::put_pages(front, (requester, account), put, &source)).await
         }
         O::SetPageProperties { path, precondition, properties, len, sequence } => {
             let blob = (path, precondition);
@@ -141,30 +141,30 @@ pub(crate) async fn dispatch(
             appends::seal(front, account, path, precondition, position).await
         }
         O::PutBlobFromUrl(put) => {
-            Box::pin(copies::put_blob(front, (requester, account), *put)).await
+            boxed(|| copies::put_blob(front, (requester, account), *put)).await
         }
-        O::CopyBlob(copy) => Box::pin(copies::copy(front, (requester, account), *copy)).await,
+        O::CopyBlob(copy) => boxed(|| copies::copy(front, (requester, account), *copy)).await,
         O::AbortCopy { path, id, precondition } => {
             copies::abort(front, account, path, (id, precondition)).await
         }
         O::AppendBlockFromUrl { path, precondition, position, len_max, source } => {
             let bounds = appends::Bounds { position, len_max };
             let append = (path, precondition, bounds);
-            Box::pin(parts::append(front, (requester, account), append, &source)).await
+            boxed(|| parts::append(front, (requester, account), append, &source)).await
         }
         O::PutBlockFromUrl { path, id, precondition, source } => {
             let block = (path, id, precondition);
-            Box::pin(parts::put_block(front, (requester, account), block, &source)).await
+            boxed(|| parts::put_block(front, (requester, account), block, &source)).await
         }
         O::PutBlock { path, id, precondition, upload } => {
             let block = (path, id, precondition);
-            Box::pin(blocks::stage(front, account, block, &upload, body)).await
+            boxed(|| blocks::stage(front, account, block, &upload, body)).await
         }
         O::PutBlockList { path, precondition, properties, metadata, tags, tier, upload } => {
             let kind = NewKind::Block;
             let put =
                 blobs::Put { path, precondition, properties, metadata, tags, tier, kind, upload };
-            Box::pin(blocks::commit(front, account, put, body)).await
+            boxed(|| blocks::commit(front, account, put, body)).await
         }
         O::GetBlockList { path, precondition, kind } => {
             blocks::list(front, account, path, precondition, kind).await

@@ -11,6 +11,7 @@ use uuid::Uuid;
 
 use crate::capacity::Capacity;
 use crate::env::Tasks;
+use crate::env::boxed;
 use crate::env::identified;
 use crate::frontend::answers::Purse;
 use crate::frontend::answers::Reservation;
@@ -316,7 +317,7 @@ impl Pull for BlobSource {
                 }
             }
         };
-        Box::pin(identified(id, step))
+        boxed(|| identified(id, step))
     }
 }
 

@@ -16,6 +16,7 @@ use crate::audit_log::Principal;
 use crate::capacity::Capacity;
 use crate::coordinator::IdAllocator;
 use crate::env::Env;
+use crate::env::boxed;
 use crate::frontend::access;
 use crate::frontend::access::admit::Admitted;
 use crate::frontend::access::admit::admit;
@@ -240,7 +241,7 @@ impl FrontEnd {
                 seen.principal = Principal::Anonymous;
                 let told = (&echo, &mut seen.pass);
                 // Boxed: otherwise every request would move its space too.
-                Box::pin(website::serve(self, (&head, peer), &site, told)).await
+                boxed(|| website::serve(self, (&head, peer), &site, told)).await
             }
             Ok(None) => {
                 let answer =
