@@ -14,6 +14,7 @@ use crate::admin::answer::Failure;
 use crate::admin::audit_log::Note;
 use crate::admin::server::AdminState;
 use crate::audit_log::Thing;
+use crate::index;
 use crate::index::ChangeError;
 
 use super::store::PartitionError;
@@ -210,6 +211,9 @@ fn refused(error: &PartitionError) -> Failure {
         E::Change(C::Striped) => (StatusCode::CONFLICT, "Striped"),
         E::Change(C::NotStripable) => (StatusCode::CONFLICT, "NotStripable"),
         E::Change(C::Busy) => (StatusCode::SERVICE_UNAVAILABLE, "PartitionsBusy"),
+        E::Change(C::Failed(index::Error::Full(_))) | E::Index(index::Error::Full(_)) => {
+            (StatusCode::INSUFFICIENT_STORAGE, "InsufficientStorage")
+        }
         E::Change(C::Failed(_)) | E::Index(_) => {
             tracing::error!(%error, "an admin command failed");
             (StatusCode::INTERNAL_SERVER_ERROR, "Failed")

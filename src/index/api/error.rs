@@ -57,7 +57,7 @@ pub enum EncryptionFault {
 #[derive(Clone, Debug, PartialEq, Eq, ThisError)]
 pub enum Full {
     /// On the disks that logs and runs are written to.
-    #[error("the disk is full")]
+    #[error("the disks are full; free some space or add a data directory")]
     Disks,
     /// On the first disk, for the coordinator's file, and why. Space on other disks does not help.
     #[error("the first disk has no space for the coordinator's file; free some space on it ({0})")]

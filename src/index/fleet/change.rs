@@ -3,14 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use thiserror::Error as ThisError;
-
-use crate::coordinator;
 use crate::coordinator::counter;
 use crate::coordinator::counter::PARTITION_IDS;
 use crate::index::api::Error;
 use crate::index::engine;
-use crate::index::engine::NotMerged;
+use crate::index::engine::Failed;
 use crate::index::engine::NotMoved;
 use crate::index::engine::Partition;
 use crate::index::engine::Shared;
@@ -26,6 +23,9 @@ use crate::types::RoutingKey;
 use crate::types::Stripe;
 use crate::types::Timestamp;
 
+mod error;
+pub use error::ChangeError;
+
 /// Children of one split, and partitions of one merge, at most: a coordinator transaction is
 /// bounded.
 pub const CHILDREN_MAX: usize = 16;
@@ -37,50 +37,6 @@ pub struct Changed {
     pub partitions: Vec<PartitionId>,
     /// How long no write of the range was made durable.
     pub pause: Duration,
-}
-
-/// Why the partition map was not changed.
-#[derive(Clone, Debug, PartialEq, Eq, ThisError)]
-pub enum ChangeError {
-    /// It is not open here: read the map again.
-    #[error("no such partition here")]
-    NoSuchPartition,
-    /// The keys do not cut it into 2 to 16 ranges.
-    #[error(
-        "the keys must be 1 to 15, ascending, inside the partition and not inside a table of containers"
-    )]
-    BadKeys,
-    /// Stripes are merged before their range is cut or striped otherwise.
-    #[error("the partition is a stripe: merge all stripes of its range first")]
-    Striped,
-    /// Only names of one container are dealt out.
-    #[error(
-        "a range has 2 to 16 stripes and lies inside one container: split the container off first"
-    )]
-    NotStripable,
-    /// Only neighbours are merged, or stripes.
-    #[error(
-        "a merge takes 2 to 16 partitions that lie side by side, in key order, or all stripes of a range"
-    )]
-    NotNeighbours,
-    /// There is no such host.
-    #[error("no such host here")]
-    NoSuchHost,
-    /// They change too fast: try again when they are quieter.
-    #[error("the partitions are too busy; try again when they are quieter")]
-    Busy,
-    /// Nothing changed, or the partition stopped: its next owner knows.
-    #[error(transparent)]
-    Failed(#[from] Error),
-}
-
-impl From<NotMerged> for ChangeError {
-    fn from(failed: NotMerged) -> Self {
-        match failed {
-            NotMerged::Busy => Self::Busy,
-            NotMerged::Failed(failed) => Self::Failed(failed.into()),
-        }
-    }
 }
 
 /// Tries to hand a partition off that rolls its log meanwhile.
@@ -248,7 +204,7 @@ impl Fleet {
         let partition = parent.core.id;
         let ids = self.fresh_ids(parts.len()).await?;
         let parts = ids.iter().copied().zip(parts).collect();
-        let split = parent.split(parts).await.map_err(Error::from)?;
+        let split = parent.split(parts).await?;
         let pause = replace(host, &[parent], split.children, split.frozen_at).await;
         host.shared.parts.metrics.split(pause);
         self.note(kind, (&[partition], &ids), host.shared.host, pause);
@@ -310,7 +266,7 @@ impl Fleet {
                 Err(NotMoved::Unread(reason)) => {
                     return Err(Error::Unavailable(reason).into());
                 }
-                Err(NotMoved::Failed(failed)) => return Err(Error::from(failed).into()),
+                Err(NotMoved::Failed(failed)) => return Err(failed.into()),
                 Err(NotMoved::Owned(failed, frozen_at)) => {
                     tracing::warn!(
                         %partition, ?failed,
@@ -432,12 +388,11 @@ impl Fleet {
     /// Ids that no partition has or had. Those of a new store's first map were not taken from the
     /// counter.
     async fn fresh_ids(&self, count: usize) -> Result<Vec<PartitionId>, Error> {
-        let unavailable = |error: coordinator::Error| Error::Unavailable(error.to_string());
         let count = u64::try_from(count).unwrap_or(u64::MAX);
         let coordinator = self.parts()?.coordinator.as_ref();
         loop {
             let ids = counter::allocate(coordinator, PARTITION_IDS, count);
-            let ids = ids.await.map_err(unavailable)?;
+            let ids = ids.await.map_err(|error| Failed::refused(&error))?;
             if ids.start > self.first_map_ids {
                 return Ok(ids.map(PartitionId::new).collect());
             }

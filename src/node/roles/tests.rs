@@ -123,9 +123,18 @@ impl Node {
     }
 
     async fn create_account(&self, name: &str) -> (u16, String) {
+        self.command("accounts", &format!(r#"{{"name":"{name}"}}"#)).await
+    }
+
+    /// Has a partition begin at a container of the development account.
+    async fn split(&self, container: &str) -> (u16, String) {
+        let body = format!(r#"{{"at":["{DEVELOPMENT_NAME}/{container}"]}}"#);
+        self.command("partitions/split", &body).await
+    }
+
+    async fn command(&self, path: &str, body: &str) -> (u16, String) {
         let token = format!("Authorization: Bearer {TOKEN}\r\nContent-Type: application/json\r\n");
-        let body = format!(r#"{{"name":"{name}"}}"#);
-        ask(&self.admin, "POST /admin/accounts", &token, &body).await
+        ask(&self.admin, &format!("POST /admin/{path}"), &token, body).await
     }
 
     /// Waits until a change is carried out.
@@ -184,6 +193,12 @@ async fn full_first_disk_is_507_with_what_to_do_and_writes_go_on_once_there_is_r
     let (status, text) = node.create_account("fresh").await;
     assert_eq!(status, 507, "{text}");
     assert!(text.contains("first disk") && text.contains(FILE_NAME), "{text}");
+    let (status, text) = node.split("photos").await;
+    assert_eq!(status, 507, "{text}");
+    assert!(text.contains("InsufficientStorage"), "{text}");
+    for told in ["first disk", FILE_NAME, "bytes are free", "free some space"] {
+        assert!(text.contains(told), "{told}: {text}");
+    }
     let (status, body) = node.ask("GET", "photos/before", "").await;
     assert_eq!((status, body == large), (200, true), "reads go on");
 
@@ -193,6 +208,8 @@ async fn full_first_disk_is_507_with_what_to_do_and_writes_go_on_once_there_is_r
         assert_eq!(node.ask("PUT", path, body).await.0, 201, "{path}");
     }
     assert_eq!(node.create_account("fresh").await.0, 201);
+    let (status, text) = node.split("photos").await;
+    assert_eq!(status, 200, "{text}");
     node.stop().await;
 }
 

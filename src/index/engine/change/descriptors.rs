@@ -2,6 +2,7 @@
 
 use crate::coordinator;
 use crate::coordinator::{Compare, Coordinator, Op, Reason, Revision, TxnReply};
+use crate::index::api::Full;
 use crate::index::engine::extents::{ExtentRecord, Extents, Heir, Passed, ids, pass_on};
 use crate::index::engine::log::writer::LogState;
 use crate::index::engine::shared::Failed;
@@ -140,7 +141,8 @@ impl Doubt {
             return failed;
         }
         match failed {
-            Failed::Full(full) => Failed::Other(Reason::full(full.to_string())),
+            Failed::Full(Full::Coordinator(why)) => Failed::Other(Reason::full(why)),
+            Failed::Full(full @ Full::Disks) => Failed::Other(Reason::full(full.to_string())),
             Failed::Refused(reason) => Failed::Other(reason.into()),
             Failed::Fenced | Failed::Other(_) => failed,
         }

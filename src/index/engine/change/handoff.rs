@@ -18,6 +18,7 @@ use crate::index::engine::change::descriptors;
 use crate::index::engine::change::hold::Held;
 use crate::index::engine::core::Core;
 use crate::index::engine::extents::{ExtentRecord, Extents};
+use crate::index::engine::failure;
 use crate::index::engine::flush;
 use crate::index::engine::log::writer::{Log, LogState};
 use crate::index::engine::partition::Partition;
@@ -74,7 +75,10 @@ pub(crate) async fn hand_off(
     let _no_flush = from.flushing.lock().await;
     let _no_compaction = from.keep_compaction_out().await;
     // A log that cannot be read now is no reason to stop its owner.
-    let unread = |error: Error| NotMoved::Unread(error.to_string());
+    let unread = |error: Error| match Failed::unread(error) {
+        Failed::Refused(reason) => NotMoved::Unread(reason),
+        failed @ (Failed::Full(_) | Failed::Fenced | Failed::Other(_)) => NotMoved::Failed(failed),
+    };
     let descriptor = current(to, from).await.map_err(unread)?;
     let mut follower = Follower::start(to, &descriptor).await.map_err(unread)?;
     follower.catch_up().await.map_err(unread)?;
@@ -113,7 +117,7 @@ pub(crate) async fn hand_off(
 async fn current(to: &Shared, from: &Partition) -> Result<PartitionDescriptor, Error> {
     let key = PartitionDescriptor::coordinator_key(from.core.id);
     let found = to.parts.coordinator.get(&key).await;
-    let found = found.map_err(|error| Error::Unavailable(error.to_string()))?;
+    let found = found.map_err(|error| failure::coordinator(&error))?;
     found.and_then(|found| PartitionDescriptor::decode(&found.value)).ok_or(Error::WrongPartition)
 }
 

@@ -1,6 +1,7 @@
 //! Changes that fail: the old partitions or the new ones, never neither.
 
 use super::*;
+use crate::coordinator;
 use crate::index::api::Full;
 
 #[tokio::test]
@@ -44,6 +45,91 @@ async fn full_disk_leaves_the_neighbours_as_they_were() {
     rig.merge_all().await;
     rig.check(2).await;
     rig.host.shutdown().await;
+}
+
+#[tokio::test]
+async fn full_disk_of_the_coordinator_changes_nothing_and_is_told_as_such() {
+    for change in [Change::Split, Change::Merge, Change::Move] {
+        let world = World::empty();
+        let rig = open(&world).await;
+        rig.write(1).await;
+        rig.split(&[10]).await;
+        rig.tidy().await;
+        let before = rig.map().await;
+        let extents = world.capacity.extents_of_index();
+        world.store.set_full(true);
+        let refused = rig.change(change).await;
+        assert!(is_full(&refused), "{change:?}: {refused:?}");
+        world.store.set_full(false);
+        rig.do_chores().await;
+        assert_eq!(rig.map().await.partitions(), before.partitions(), "{change:?}");
+        assert_eq!(world.capacity.extents_of_index(), extents, "{change:?}: nothing is left");
+        rig.write(2).await;
+        rig.check(2).await;
+        rig.change(change).await.unwrap();
+        rig.check(2).await;
+        rig.host.shutdown().await;
+    }
+}
+
+/// Any transaction of a change is refused for want of room, and the next calls are not.
+#[tokio::test]
+async fn change_that_finds_no_room_at_any_step_changes_nothing() {
+    for change in [Change::Split, Change::Merge, Change::Move] {
+        let mut refusals = 0;
+        for transaction in 0..8 {
+            let world = World::empty();
+            let rig = open(&world).await;
+            rig.write(1).await;
+            rig.split(&[10]).await;
+            rig.tidy().await;
+            let before = rig.map().await;
+            world.store.inject_after(transaction, coordinator::Fault::Full);
+            let done = rig.change(change).await;
+            if done.is_err() {
+                refusals += 1;
+                assert!(is_full(&done), "{change:?}, {transaction}: {done:?}");
+                assert_eq!(rig.map().await.partitions(), before.partitions(), "{change:?}");
+            }
+            rig.write(2).await;
+            rig.check(2).await;
+            rig.host.shutdown().await;
+        }
+        assert!(refusals > 0, "{change:?}");
+    }
+}
+
+/// Nobody can say whether it happened before there is room.
+#[tokio::test(start_paused = true)]
+async fn change_of_unknown_outcome_on_a_full_disk_is_told_as_such_and_served_once_there_is_room() {
+    for change in [Change::Split, Change::Merge, Change::Move] {
+        let mut told = 0;
+        for transaction in 0..4 {
+            let world = World::empty();
+            let rig = open(&world).await;
+            rig.write(1).await;
+            rig.split(&[10]).await;
+            rig.tidy().await;
+            world.store.inject_after(transaction, coordinator::Fault::LostThenFull);
+            let done = rig.change(change).await;
+            if done.is_ok() {
+                // It has fewer transactions.
+                break;
+            }
+            assert!(is_full(&done), "{change:?}, {transaction}: {done:?}");
+            told += 1;
+            world.store.set_full(false);
+            rig.parts.env.clock.sleep(Duration::from_secs(30)).await;
+            rig.write(2).await;
+            rig.check(2).await;
+            rig.host.shutdown().await;
+        }
+        assert!(told > 0, "{change:?}");
+    }
+}
+
+fn is_full(done: &Result<Changed, ChangeError>) -> bool {
+    matches!(done, Err(ChangeError::Failed(Error::Full(Full::Coordinator(_)))))
 }
 
 /// Whatever call of the layer below fails, and whether or not it was carried out: what is served is

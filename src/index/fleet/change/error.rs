@@ -1,0 +1,65 @@
+//! Why partitions are not changed.
+
+use thiserror::Error as ThisError;
+
+use crate::index::api::{Error, Full};
+use crate::index::engine::Failed;
+use crate::index::engine::NotMerged;
+
+/// Why the partition map was not changed.
+#[derive(Clone, Debug, PartialEq, Eq, ThisError)]
+pub enum ChangeError {
+    /// It is not open here: read the map again.
+    #[error("no such partition here")]
+    NoSuchPartition,
+    /// The keys do not cut it into 2 to 16 ranges.
+    #[error(
+        "the keys must be 1 to 15, ascending, inside the partition and not inside a table of containers"
+    )]
+    BadKeys,
+    /// Stripes are merged before their range is cut or striped otherwise.
+    #[error("the partition is a stripe: merge all stripes of its range first")]
+    Striped,
+    /// Only names of one container are dealt out.
+    #[error(
+        "a range has 2 to 16 stripes and lies inside one container: split the container off first"
+    )]
+    NotStripable,
+    /// Only neighbours are merged, or stripes.
+    #[error(
+        "a merge takes 2 to 16 partitions that lie side by side, in key order, or all stripes of a range"
+    )]
+    NotNeighbours,
+    /// There is no such host.
+    #[error("no such host here")]
+    NoSuchHost,
+    /// They change too fast: try again when they are quieter.
+    #[error("the partitions are too busy; try again when they are quieter")]
+    Busy,
+    /// Nothing changed, or the partition stopped: its next owner knows.
+    #[error(transparent)]
+    Failed(#[from] Error),
+}
+
+impl From<NotMerged> for ChangeError {
+    fn from(failed: NotMerged) -> Self {
+        match failed {
+            NotMerged::Busy => Self::Busy,
+            NotMerged::Failed(failed) => failed.into(),
+        }
+    }
+}
+
+impl From<Failed> for ChangeError {
+    /// Whether or not it happened: what helps on a full disk is room.
+    fn from(failed: Failed) -> Self {
+        Self::Failed(match failed {
+            Failed::Other(reason) if reason.is_full() => {
+                Error::Full(Full::Coordinator(reason.to_string()))
+            }
+            Failed::Full(_) | Failed::Refused(_) | Failed::Fenced | Failed::Other(_) => {
+                failed.into()
+            }
+        })
+    }
+}
