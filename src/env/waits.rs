@@ -102,18 +102,24 @@ impl Waits {
         (turn, arrived, few): (&Turn, Duration, bool),
         mut answered: oneshot::Receiver<T>,
     ) -> Option<Result<T, oneshot::error::RecvError>> {
+        tokio::select! {
+            biased;
+            answer = &mut answered => return Some(answer),
+            () = self.over(clock, arrived, few) => {}
+        }
+        if turn.take() { None } else { Some(answered.await) }
+    }
+
+    /// Waits until work that came at `arrived`, while few waited or not, has waited for as long as
+    /// it may.
+    pub async fn over(&self, clock: &dyn Clock, arrived: Duration, few: bool) {
         let limit = if few { self.patience } else { self.limit };
-        let mut left = limit;
         loop {
-            tokio::select! {
-                biased;
-                answer = &mut answered => return Some(answer),
-                () = clock.sleep(left) => {}
-            }
-            left = self.left(clock.monotonic(), arrived, limit);
+            let left = self.left(clock.monotonic(), arrived, limit);
             if left.is_zero() {
-                return if turn.take() { None } else { Some(answered.await) };
+                return;
             }
+            clock.sleep(left).await;
         }
     }
 

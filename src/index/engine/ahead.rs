@@ -17,7 +17,12 @@
 //! Few are evaluated at a time, since each holds its rows in memory. One that is queued counts in
 //! the bytes of the queue instead, and gives its place to the next; only one for which the queue
 //! has no room keeps it through its commit.
+//!
+//! Those that wait for a watch to end or for a place are a queue like the committer's, with the
+//! same bounds and the same patience: the watch they wait for ends with a commit, which may be on a
+//! slow disk.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::PoisonError;
@@ -28,6 +33,7 @@ use bytes::Bytes;
 use tokio_util::sync::CancellationToken;
 
 use crate::env::Clock;
+use crate::env::Waits;
 use crate::index::api::Error;
 use crate::index::api::Write;
 use crate::index::api::WriteReply;
@@ -110,6 +116,16 @@ pub(crate) struct Watches {
     /// How many there are: mostly none, and then nobody takes the lock.
     count: AtomicUsize,
     all: Mutex<Vec<Arc<Watch>>>,
+    /// Writes that wait for one to end, or for a place to be evaluated, and their bytes.
+    waiting: AtomicUsize,
+    waiting_bytes: AtomicUsize,
+}
+
+/// A write that waits as one of [`Watches::waiting`].
+#[derive(Debug)]
+struct Waiter<'a> {
+    watches: &'a Watches,
+    weight: usize,
 }
 
 /// A watch that lasts as long as somebody may ask it.
@@ -137,6 +153,14 @@ impl Watches {
         self.count.store(all.len(), Ordering::SeqCst);
         drop(all);
         Ok(Arc::new(Watching { watch, watches: Arc::clone(self) }))
+    }
+
+    /// Keeps others from the rows of `range`, as a write that was overtaken too often.
+    #[cfg(test)]
+    pub(crate) fn begin_alone(self: &Arc<Self>, range: &KeyRange) -> Arc<Watching> {
+        let watching = self.begin(range).expect("no other watch");
+        watching.watch.alone.store(true, Ordering::Release);
+        watching
     }
 
     #[cfg(test)]
@@ -171,28 +195,15 @@ impl Watches {
         }
     }
 
-    /// Waits until no other write needs the rows of `key` for itself.
-    ///
-    /// # Errors
-    /// [`Error::Overloaded`] after `limit`.
-    pub(crate) async fn pass(
-        &self,
-        key: impl FnOnce() -> Bytes,
-        clock: &dyn Clock,
-        limit: Duration,
-    ) -> Result<(), Error> {
-        if self.count.load(Ordering::SeqCst) == 0 {
-            return Ok(());
-        }
-        let (key, mut late) = (key(), clock.sleep(limit));
-        while let Some(ended) = self.alone_with(&key) {
-            tokio::select! {
-                biased;
-                () = ended.cancelled() => {}
-                () = &mut late => return Err(Error::Overloaded),
-            }
-        }
-        Ok(())
+    /// Whether another write may need the rows of a key for itself; mostly none does.
+    fn may_be_alone(&self) -> bool {
+        self.count.load(Ordering::SeqCst) > 0
+    }
+
+    fn wait(&self, weight: usize) -> Waiter<'_> {
+        self.waiting.fetch_add(1, Ordering::Relaxed);
+        self.waiting_bytes.fetch_add(weight, Ordering::Relaxed);
+        Waiter { watches: self, weight }
     }
 
     fn alone_with(&self, key: &[u8]) -> Option<CancellationToken> {
@@ -222,25 +233,82 @@ impl Drop for Watching {
     }
 }
 
+impl Drop for Waiter<'_> {
+    fn drop(&mut self) {
+        self.watches.waiting.fetch_sub(1, Ordering::Relaxed);
+        self.watches.waiting_bytes.fetch_sub(self.weight, Ordering::Relaxed);
+    }
+}
+
 /// Whether a write takes long for what it brings along, whatever it finds.
 pub(crate) fn is_long(write: &Write, weight: usize) -> bool {
     weight >= LONG_BYTES || matches!(write, Write::PurgeContainer { .. })
 }
 
 impl Partition {
+    /// Waits until no other write needs the rows of this one for itself; returns for how long.
+    ///
+    /// # Errors
+    /// [`Error::Overloaded`] when that takes longer than a write may wait.
+    pub(crate) async fn pass(
+        &self,
+        write: &Write,
+        weight: usize,
+        clock: &dyn Clock,
+    ) -> Result<Duration, Error> {
+        let watches = &self.core.watches;
+        if !watches.may_be_alone() {
+            return Ok(Duration::ZERO);
+        }
+        let key = write.routing_key();
+        let Some(mut ended) = watches.alone_with(&key) else { return Ok(Duration::ZERO) };
+        let arrived = clock.monotonic();
+        let few = self.few_wait_ahead(arrived)?;
+        let _waiter = watches.wait(weight);
+        let mut late = pin!(self.waits.over(clock, arrived, few));
+        loop {
+            tokio::select! {
+                biased;
+                () = ended.cancelled() => {}
+                () = &mut late => return Err(Error::Overloaded),
+            }
+            match watches.alone_with(&key) {
+                Some(next) => ended = next,
+                None => return Ok(clock.monotonic().saturating_sub(arrived)),
+            }
+        }
+    }
+
+    /// Whether few wait here and in the queue, where what waits here goes next.
+    ///
+    /// # Errors
+    /// [`Error::Overloaded`] when many do and another would wait in vain.
+    fn few_wait_ahead(&self, now: Duration) -> Result<bool, Error> {
+        let (config, watches) = (&self.core.shared.config, &self.core.watches);
+        let few = self.few_are_queued()
+            && Waits::is_few(watches.waiting.load(Ordering::Relaxed), config.queue_ops)
+            && Waits::is_few(watches.waiting_bytes.load(Ordering::Relaxed), config.queue_bytes);
+        if self.waits.is_late(now, few) { Err(Error::Overloaded) } else { Ok(few) }
+    }
+
     /// Evaluates a write on snapshots and has the committer take the result, until one still holds
-    /// then.
+    /// then. It has waited for `waited` already.
     ///
     /// # Errors
     /// As of [`Self::write`].
     pub(crate) async fn write_ahead(
         &self,
         mut write: Write,
+        waited: Duration,
         clock: &dyn Clock,
     ) -> Result<WriteReply, Error> {
         let shared = &self.core.shared;
         let range = write.reach().ok_or_else(|| Error::Unavailable("no reach".into()))?;
-        let mut late = clock.sleep(shared.config.queue_wait_max);
+        let now = clock.monotonic();
+        let few = self.few_wait_ahead(now)?;
+        let arrived = if few { now.saturating_sub(waited) } else { now };
+        let mut waiter = Some(self.core.watches.wait(write.weight()));
+        let mut late = pin!(self.waits.over(clock, arrived, few));
         // Before the snapshot: what is committed after that, it notes.
         let watch = loop {
             match self.core.watches.begin(&range) {
@@ -252,6 +320,7 @@ impl Partition {
                 },
             }
         };
+        let mut waited = Duration::ZERO;
         for overtaken in 0..TRIES_MAX {
             // That of the try before was given back.
             let place = tokio::select! {
@@ -259,6 +328,9 @@ impl Partition {
                 place = shared.ahead.acquire() => place.ok(),
                 () = &mut late => return Err(Error::Overloaded),
             };
+            if waiter.take().is_some() {
+                waited = clock.monotonic().saturating_sub(arrived);
+            }
             if overtaken >= OVERTAKEN_MAX {
                 watch.watch.alone.store(true, Ordering::Release);
             }
@@ -279,7 +351,7 @@ impl Partition {
             let ready = Evaluated { reply, rows, time, snapshot, watch: Arc::clone(&watch) };
             let weight = write.weight() + ready.weight();
             let ready = Some((Box::new(ready), place));
-            match self.take_turn((write, ready), weight, clock).await? {
+            match self.take_turn((write, ready), weight, waited, clock).await? {
                 Outcome::Done(reply) => return Ok(reply),
                 Outcome::Again(back) => write = *back,
             }

@@ -44,7 +44,7 @@ pub(crate) struct Partition {
     pub(crate) core: Arc<Core>,
     queue: mpsc::Sender<Waiting>,
     queued_bytes: Arc<AtomicUsize>,
-    waits: Arc<Waits>,
+    pub(crate) waits: Arc<Waits>,
     commands: mpsc::Sender<Command>,
     committer: Mutex<Option<JoinHandle<()>>>,
     /// One flush and one compaction at a time.
@@ -169,31 +169,37 @@ impl Partition {
     }
 
     async fn carry_out(&self, write: Write, clock: &dyn Clock) -> Result<WriteReply, Error> {
-        let limit = self.core.shared.config.queue_wait_max;
-        self.core.watches.pass(|| write.routing_key(), clock, limit).await?;
         let weight = write.weight();
+        let waited = self.pass(&write, weight, clock).await?;
         if ahead::is_long(&write, weight) && write.reach().is_some() {
-            return self.write_ahead(write, clock).await;
+            return self.write_ahead(write, waited, clock).await;
         }
-        match self.take_turn((write, None), weight, clock).await? {
+        match self.take_turn((write, None), weight, waited, clock).await? {
             Outcome::Done(reply) => Ok(reply),
-            Outcome::Again(write) => self.write_ahead(*write, clock).await,
+            Outcome::Again(write) => self.write_ahead(*write, waited, clock).await,
         }
     }
 
+    /// Whether few writes are in the queue.
+    pub(crate) fn few_are_queued(&self) -> bool {
+        let config = &self.core.shared.config;
+        let ahead = self.queue.max_capacity() - self.queue.capacity();
+        Waits::is_few(ahead, config.queue_ops)
+            && Waits::is_few(self.queued_bytes.load(Ordering::Relaxed), config.queue_bytes)
+    }
+
     /// Queues a write, perhaps one that was evaluated in a place for that, and waits for what
-    /// becomes of it.
+    /// becomes of it. What it `waited` elsewhere before counts for the patience of few.
     pub(crate) async fn take_turn(
         &self,
         (write, evaluated): (Write, Option<Ready<'_>>),
         weight: usize,
+        waited: Duration,
         clock: &dyn Clock,
     ) -> Result<Outcome, Error> {
         let arrived = clock.monotonic();
         let config = &self.core.shared.config;
-        let ahead = self.queue.max_capacity() - self.queue.capacity();
-        let few = Waits::is_few(ahead, config.queue_ops)
-            && Waits::is_few(self.queued_bytes.load(Ordering::Relaxed), config.queue_bytes);
+        let few = self.few_are_queued();
         if self.waits.is_late(arrived, few) {
             return Err(Error::Overloaded);
         }
@@ -217,7 +223,8 @@ impl Partition {
         let refused = if fits {
             match self.queue.try_send(waiting) {
                 Ok(()) => {
-                    let mine = (&turn, arrived, few);
+                    let since = if few { arrived.saturating_sub(waited) } else { arrived };
+                    let mine = (&turn, since, few);
                     let answer = self.waits.answer(clock, mine, answered).await;
                     let Some(answer) = answer else { return Err(Error::Overloaded) };
                     return answer.unwrap_or_else(|_| match turn.take() {

@@ -10,6 +10,7 @@ mod ids;
 mod load;
 mod model;
 mod partition;
+mod patience;
 mod refusals;
 mod unread;
 mod upgrade;

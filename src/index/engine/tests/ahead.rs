@@ -7,6 +7,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Poll;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -24,7 +25,7 @@ use crate::index::objects::Objects;
 use crate::index::rows::{Family, Machine, RowBatch, Rows};
 use crate::types::*;
 
-fn key(name: &str) -> BlobKey {
+pub(super) fn key(name: &str) -> BlobKey {
     BlobKey {
         account: AccountId::new(1),
         container: ContainerId::new(7),
@@ -62,11 +63,11 @@ fn put(name: &str, number: u64) -> Write {
     })
 }
 
-fn id(number: u64) -> BlockId {
+pub(super) fn id(number: u64) -> BlockId {
     BlockId::from_bytes(format!("{number:08}").as_bytes()).unwrap()
 }
 
-fn stage(name: &str, number: u64) -> Write {
+pub(super) fn stage(name: &str, number: u64) -> Write {
     Write::StageBlock(StageBlock {
         key: key(name),
         guard: Guard::default(),
@@ -209,7 +210,7 @@ async fn garbage_is_shown_in_the_order_of_its_times_when_a_write_went_ahead() {
         Write::DeleteBlob(DeleteBlob { key: key(name), guard: Guard::default(), scope })
     };
     let clock = Arc::clone(&partition.core.shared.parts.env.clock);
-    let mut ahead = Box::pin(partition.write_ahead(delete("b"), clock.as_ref()));
+    let mut ahead = Box::pin(partition.write_ahead(delete("b"), Duration::ZERO, clock.as_ref()));
     assert!(poll!(ahead.as_mut()).is_pending(), "it has its time and is being evaluated");
     partition.apply(delete("c")).await.unwrap();
     let mut shown = garbage(&partition).await;

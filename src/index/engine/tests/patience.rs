@@ -1,0 +1,177 @@
+//! How long writes that take long wait for another of the same blob: as long as in the queue.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::join_all;
+
+use super::ahead::{id, key, stage};
+use crate::index::api::*;
+use crate::index::engine::ahead::is_long;
+use crate::index::engine::config::Config;
+use crate::index::engine::partition::Partition;
+use crate::index::engine::shared::{Parts, Shared};
+use crate::index::engine::testing::{PARTITION, World};
+use crate::index::objects::Objects;
+use crate::types::*;
+
+const LIMIT: Duration = Duration::from_secs(2);
+const PATIENCE: Duration = Duration::from_secs(15);
+const STAGED: u64 = 50;
+
+/// A partition with the staged blocks of the blob "a".
+async fn open(world: &World, config: Config) -> Partition {
+    let parts = Parts { machine: Arc::new(Objects), ..world.parts() };
+    let shared = Shared::new(parts, config, (HostId::new(0), Arc::default()));
+    let partition = Partition::open(&Arc::new(shared), PARTITION).await.unwrap();
+    for number in 0..STAGED {
+        partition.apply(stage("a", number)).await.unwrap();
+    }
+    partition
+}
+
+/// A list so long that it is evaluated ahead at once.
+fn long_list() -> Write {
+    let entry = |n| BlockListEntry { source: BlockSource::Latest, id: id(n % STAGED) };
+    let write = Write::CommitBlocks(CommitBlocks {
+        key: key("a"),
+        guard: Guard::default(),
+        properties: BlobProperties::default(),
+        metadata: Metadata::default(),
+        tags: Tags::default(),
+        list: (0..10_000).map(entry).collect(),
+        tier: None,
+    });
+    assert!(is_long(&write, write.weight()));
+    write
+}
+
+/// A write at some time from now: its outcome, and how long it waited.
+async fn write(
+    partition: &Partition,
+    write: Write,
+    after: Duration,
+) -> (Result<(), Error>, Duration) {
+    tokio::time::sleep(after).await;
+    let clock = &partition.core.shared.parts.env.clock;
+    let begun = clock.monotonic();
+    let outcome = partition.apply(write).await;
+    (outcome, clock.monotonic() - begun)
+}
+
+fn milliseconds(count: u64) -> Duration {
+    Duration::from_millis(count)
+}
+
+#[tokio::test(start_paused = true)]
+async fn long_write_waits_for_another_of_its_blob_on_a_slow_disk() {
+    let world = World::new().await;
+    let partition = open(&world, world.config).await;
+    let stalled = world.capacity.stall().await;
+    let (first, second, ()) = tokio::join!(
+        write(&partition, long_list(), Duration::ZERO),
+        write(&partition, long_list(), milliseconds(1)),
+        async {
+            tokio::time::sleep(Duration::from_secs(14)).await;
+            drop(stalled);
+        }
+    );
+    assert_eq!((first.0, second.0), (Ok(()), Ok(())));
+}
+
+/// What it waits for the other and what it waits in the queue count together.
+#[tokio::test(start_paused = true)]
+async fn long_write_waits_for_fifteen_seconds() {
+    let world = World::new().await;
+    let partition = open(&world, world.config).await;
+    let stalled = world.capacity.stall().await;
+    let (first, second, ()) = tokio::join!(
+        write(&partition, long_list(), Duration::ZERO),
+        write(&partition, long_list(), milliseconds(1)),
+        async {
+            tokio::time::sleep(Duration::from_secs(60)).await;
+            drop(stalled);
+        }
+    );
+    assert_eq!(first.0, Ok(()));
+    assert_eq!(second, (Err(Error::Overloaded), PATIENCE));
+}
+
+/// Writes that let another pass which was overtaken too often.
+#[tokio::test(start_paused = true)]
+async fn write_that_lets_a_long_one_pass_waits_as_long() {
+    let world = World::new().await;
+    let partition = open(&world, world.config).await;
+    let range = long_list().reach().unwrap();
+    let alone = partition.core.watches.begin_alone(&range);
+    let (passing, late, ()) = tokio::join!(
+        write(&partition, stage("a", 1), Duration::ZERO),
+        write(&partition, stage("a", 2), Duration::from_secs(14)),
+        async {
+            tokio::time::sleep(PATIENCE * 2 - milliseconds(1_001)).await;
+            drop(alone);
+        }
+    );
+    assert_eq!(passing, (Err(Error::Overloaded), PATIENCE));
+    assert_eq!(late, (Ok(()), PATIENCE - milliseconds(1)));
+}
+
+/// Those that wait for one another are a queue too, and a long one is refused fast.
+#[tokio::test(start_paused = true)]
+async fn many_long_writes_of_a_blob_are_refused_fast() {
+    let world = World::new().await;
+    // Eight bear the name of a crowd.
+    let partition = open(&world, Config { queue_ops: 64, ..world.config }).await;
+    let stalled = world.capacity.stall().await;
+    let crowd = (1..=16).map(|n| write(&partition, long_list(), milliseconds(n)));
+    let (first, crowd, late, ()) = tokio::join!(
+        write(&partition, long_list(), Duration::ZERO),
+        join_all(crowd),
+        write(&partition, long_list(), LIMIT / 2 + milliseconds(1)),
+        async {
+            tokio::time::sleep(Duration::from_secs(60)).await;
+            drop(stalled);
+        }
+    );
+    assert_eq!(first.0, Ok(()));
+    let waited: Vec<Duration> = crowd.iter().map(|(_, waited)| *waited).collect();
+    assert!(crowd.iter().all(|(outcome, _)| *outcome == Err(Error::Overloaded)));
+    assert_eq!(waited[..8], [PATIENCE; 8]);
+    assert_eq!(waited[8..], [LIMIT; 8], "they came when many were there");
+    assert_eq!(late, (Err(Error::Overloaded), Duration::ZERO), "it would have waited in vain");
+}
+
+/// Long lists take memory while they wait, and there need not be many to take much.
+#[tokio::test(start_paused = true)]
+async fn bytes_of_waiting_long_writes_make_a_crowd_too() {
+    let world = World::new().await;
+    let queue_bytes = 8 * 2 * long_list().weight();
+    let partition = open(&world, Config { queue_bytes, ..world.config }).await;
+    // The queue itself is empty: the other is still being evaluated.
+    let watch = partition.core.watches.begin_alone(&long_list().reach().unwrap());
+    let (one, two, three) = tokio::join!(
+        write(&partition, long_list(), Duration::ZERO),
+        write(&partition, long_list(), milliseconds(1)),
+        write(&partition, long_list(), milliseconds(2)),
+    );
+    drop(watch);
+    let late = |waited| (Err(Error::Overloaded), waited);
+    assert_eq!((one, two, three), (late(PATIENCE), late(PATIENCE), late(LIMIT)));
+}
+
+/// A change of the map keeps everybody waiting for a reason of its own.
+#[tokio::test(start_paused = true)]
+async fn change_of_the_map_makes_no_long_write_give_up() {
+    let world = World::new().await;
+    let partition = open(&world, world.config).await;
+    let held = partition.hold().await.unwrap();
+    let (one, two, ()) = tokio::join!(
+        write(&partition, long_list(), Duration::ZERO),
+        write(&partition, long_list(), milliseconds(1)),
+        async {
+            tokio::time::sleep(PATIENCE * 4).await;
+            held.resume();
+        }
+    );
+    assert_eq!((one.0, two.0), (Ok(()), Ok(())));
+}
