@@ -67,7 +67,11 @@ pub struct CapacityConfig {
     /// Numbers of the store's disks that are not given and not missed: removed ones, and those the
     /// operator does without. Default none.
     pub absent: BTreeSet<usize>,
-    /// Whether one of these still holds extents. An extent that is not found may lie there then,
+    /// The numbers that the store's list gives the disks, in their order; `None` for those that are
+    /// not in it. A disk that has one here and whose `format` file cannot be read is out of
+    /// service. Default none.
+    pub numbers: Vec<Option<usize>>,
+    /// Whether one of the absent still holds extents. An extent that is not found may lie there then,
     /// and does not count as removed. Default no.
     pub without: bool,
 }
@@ -91,6 +95,7 @@ impl Default for CapacityConfig {
             store: None,
             catalog: CatalogPlace::Memory,
             absent: BTreeSet::new(),
+            numbers: Vec::new(),
             without: false,
         }
     }

@@ -124,6 +124,24 @@ impl OpenError {
             | Self::Journal { disk, .. } => Some(*disk),
         }
     }
+
+    /// Whether the disk's `format` file is there and cannot be read. That says nothing about which
+    /// disk of which store it is.
+    #[must_use]
+    pub fn is_unreadable(&self) -> bool {
+        match self {
+            Self::Disk { error, .. } => error.is_of_device(),
+            Self::FormatDamaged { .. } => true,
+            Self::NoDisks
+            | Self::DiskSet { .. }
+            | Self::NoRoom { .. }
+            | Self::Full { .. }
+            | Self::FormatVersion { .. }
+            | Self::OtherStore { .. }
+            | Self::NoFormat { .. }
+            | Self::Journal { .. } => false,
+        }
+    }
 }
 
 /// What all disks of a node are opened with.
@@ -140,8 +158,8 @@ pub(crate) struct Opened {
     pub(crate) extents: Vec<Arc<Extent>>,
 }
 
-/// Opens all disks at the same time, making those that are empty. A disk that cannot be recovered
-/// costs what lies on it.
+/// Opens all disks at the same time, making those that are empty. A disk that cannot be recovered,
+/// or is one of the store's and cannot be read, costs what lies on it.
 ///
 /// # Errors
 /// When the disks are not those of one store, or none of them can be recovered.
@@ -167,9 +185,10 @@ pub(crate) async fn open_all(
 async fn open_one(
     number: usize,
     disk: Arc<dyn Disk>,
-    format: Format,
+    format: Result<Format, OpenError>,
     opening: &Opening,
 ) -> Result<Opened, OpenError> {
+    let format = format?;
     let store_id = format.store_id().ok_or(OpenError::FormatDamaged { disk: number })?;
     let catalog = open_catalog(opening, number, store_id).await;
     let id = format.number;
@@ -177,22 +196,37 @@ async fn open_one(
 }
 
 /// The format of each disk; checks that they are exactly the disks of one store, and adds new ones
-/// to it.
-async fn formats(disks: &[Arc<dyn Disk>], opening: &Opening) -> Result<Vec<Format>, OpenError> {
+/// to it. An error stands for a disk of the store that cannot be read.
+async fn formats(
+    disks: &[Arc<dyn Disk>],
+    opening: &Opening,
+) -> Result<Vec<Result<Format, OpenError>>, OpenError> {
+    let known = |disk: usize| opening.config.numbers.get(disk).copied().flatten();
     let mut found = Vec::new();
-    for (number, disk) in disks.iter().enumerate() {
-        found.push(format::read(disk, number).await?);
+    for (disk, file) in disks.iter().enumerate() {
+        let format = format::read(file, disk).await;
+        match (format, known(disk)) {
+            (Err(error), Some(_)) if error.is_unreadable() => found.push(Err(error)),
+            (format, _) => found.push(Ok(format?)),
+        }
     }
-    let store = found.iter().flatten().find_map(Format::store_id);
+    let store = found.iter().flatten().flatten().find_map(Format::store_id);
     let store = store.or(opening.config.store).unwrap_or_else(|| random(opening));
     let mut numbers = BTreeSet::new();
     for (disk, format) in found.iter().enumerate() {
-        let Some(format) = format else { continue };
-        if format.store_id() != Some(store) {
-            return Err(OpenError::OtherStore { disk });
-        }
-        let highest = numbers.last().copied().unwrap_or(0).max(format.number);
-        if !numbers.insert(format.number) {
+        let (known, number) = match format {
+            Ok(Some(format)) if format.store_id() != Some(store) => {
+                return Err(OpenError::OtherStore { disk });
+            }
+            Ok(Some(format)) => (known(disk), Some(format.number)),
+            Ok(None) => continue,
+            Err(_) => (None, known(disk)),
+        };
+        let Some(number) = number else { continue };
+        let highest = numbers.last().copied().unwrap_or(0).max(number);
+        // A disk that could not be read before may be another one than was thought.
+        let is_other = known.is_some_and(|known| known != number);
+        if is_other || !numbers.insert(number) {
             return Err(OpenError::DiskSet { highest });
         }
     }
@@ -205,15 +239,15 @@ async fn formats(disks: &[Arc<dyn Disk>], opening: &Opening) -> Result<Vec<Forma
     let mut next = numbers.len();
     let mut formats = Vec::new();
     for (number, (disk, format)) in disks.iter().zip(found).enumerate() {
-        let format = match format {
-            Some(format) => format,
-            None => {
+        formats.push(match format {
+            Ok(Some(format)) => Ok(format),
+            Ok(None) => {
                 let made = make(disk, number, Format::new(store, random(opening), next), opening);
                 next += 1;
-                made.await?
+                Ok(made.await?)
             }
-        };
-        formats.push(format);
+            Err(error) => Err(error),
+        });
     }
     Ok(formats)
 }

@@ -41,6 +41,28 @@ pub enum DiskError {
     },
 }
 
+impl DiskError {
+    /// Whether it may tell that the device or its file system fails, rather than what it was asked
+    /// for.
+    #[must_use]
+    pub fn is_of_device(&self) -> bool {
+        match self {
+            Self::NotFound { .. } | Self::Full | Self::Locked { .. } => false,
+            // The system's code for a failed device has no kind of its own.
+            Self::Io { kind, .. } => ![
+                io::ErrorKind::PermissionDenied,
+                io::ErrorKind::NotADirectory,
+                io::ErrorKind::IsADirectory,
+                io::ErrorKind::AlreadyExists,
+                io::ErrorKind::InvalidInput,
+                io::ErrorKind::OutOfMemory,
+                io::ErrorKind::Interrupted,
+            ]
+            .contains(kind),
+        }
+    }
+}
+
 /// Space of the file system under a disk, bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Space {

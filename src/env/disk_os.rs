@@ -95,14 +95,8 @@ impl OsDisk {
         create_folder(&root)
             .and_then(|()| sync_name(&root))
             .map_err(|error| failed("create", &shown, &error))?;
-        let lock = fs::OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .mode(modes::FILE)
-            .open(root.join(lock_name))
-            .map_err(|error| failed("open", lock_name, &error))?;
+        let lock = open_lock(&root, &root.join(lock_name));
+        let lock = lock.map_err(|error| failed("open", lock_name, &error))?;
         match rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => {
                 let (lock, folders, times) = (Arc::new(lock), Arc::default(), Arc::default());
@@ -348,7 +342,11 @@ where
 }
 
 fn failed(action: &'static str, path: &str, error: &io::Error) -> DiskError {
-    let kind = error.kind();
+    let kind = match error.raw_os_error().map(Errno::from_raw_os_error) {
+        // The file could be opened for reading only.
+        Some(Errno::BADF) => io::ErrorKind::ReadOnlyFilesystem,
+        _ => error.kind(),
+    };
     if matches!(kind, io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded) {
         DiskError::Full
     } else if kind == io::ErrorKind::NotFound {
@@ -406,12 +404,30 @@ pub fn free_bytes(path: &Path) -> io::Result<u64> {
     Ok(found.f_bavail.saturating_mul(found.f_frsize))
 }
 
+/// On a file system that is read-only the folder stands for a lock file that was never made.
+fn open_lock(root: &Path, path: &Path) -> io::Result<File> {
+    let mut options = fs::OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false).mode(modes::FILE);
+    match options.open(path) {
+        Err(error) if error.kind() == io::ErrorKind::ReadOnlyFilesystem => match File::open(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => File::open(root),
+            opened => opened,
+        },
+        opened => opened,
+    }
+}
+
+/// What is there already can be read on a file system that became read-only after an error.
 fn open_file(full: &Path, new: bool, folders: &Mutex<()>) -> io::Result<File> {
     if new {
         create_parent(full, folders)?;
     }
     let mut options = fs::OpenOptions::new();
-    options.read(true).write(true).create(new).truncate(new).mode(modes::FILE).open(full)
+    options.read(true).write(true).create(new).truncate(new).mode(modes::FILE);
+    match options.open(full) {
+        Err(error) if error.kind() == io::ErrorKind::ReadOnlyFilesystem && !new => File::open(full),
+        opened => opened,
+    }
 }
 
 fn create_parent(full: &Path, folders: &Mutex<()>) -> io::Result<()> {

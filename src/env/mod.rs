@@ -17,6 +17,7 @@ pub mod disk_sim;
 #[cfg(test)]
 mod disk_suite;
 mod disk_times;
+mod disk_unusable;
 mod identified;
 mod lock_holder;
 mod modes;
@@ -42,6 +43,7 @@ pub use disk_sim::Fault;
 pub use disk_sim::Faults;
 pub use disk_sim::SimDisk;
 pub use disk_times::DiskTimes;
+pub use disk_unusable::UnusableDisk;
 pub use identified::Identified;
 pub use identified::identified;
 pub use modes::{Narrowed, make_files_private, narrow, narrow_file};

@@ -65,7 +65,13 @@ pub async fn check(
                 progress.extents(path, at.extents, at.extents_total, at.bytes);
             };
             let found = capacity::check_disk(disk, number, &mut shown).await;
-            report.add_disk(path, &found.map_err(|error| open_failed(data, error))?);
+            match found {
+                Ok(found) => report.add_disk(path, &found),
+                Err(error) if error.is_unreadable() => {
+                    report.problem(format!("{}: {error}", path.display()));
+                }
+                Err(error) => return Err(open_failed(data, error)),
+            }
         }
     }
     if !has_coordinator {
@@ -75,6 +81,13 @@ pub async fn check(
     }
     match Storage::open_for_check(data, env).await {
         Ok(storage) => {
+            let disks = storage.capacity.disks();
+            for (at, path) in data.iter().enumerate() {
+                if disks.iter().all(|info| info.disk != at) {
+                    let path = path.display();
+                    report.problem(format!("{path}: cannot be recovered; the log says why"));
+                }
+            }
             let keys = check_index(&storage, progress, &mut report).await;
             check_keys(&storage, (data, key), &keys, &mut report).await;
             storage.capacity.shutdown().await;

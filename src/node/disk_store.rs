@@ -2,7 +2,6 @@
 //! before it begins, so that it goes on after a restart.
 
 use std::path::Path;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,7 +16,6 @@ use crate::coordinator::Coordinator;
 use crate::env::Env;
 use crate::index::Fleet;
 
-use super::disk_list;
 use super::disks;
 use super::disks::Known;
 use super::disks::State;
@@ -33,7 +31,8 @@ const FULL_PERCENT: u64 = 80;
 /// The disks of one node; cheap to clone.
 #[derive(Clone, Debug)]
 pub struct NodeDisks {
-    data: Vec<PathBuf>,
+    /// Numbers of the disks that the start did without or could not recover.
+    out: Arc<[usize]>,
     capacity: Arc<CapacityNode>,
     coordinator: Arc<dyn Coordinator>,
     fleet: Arc<Fleet>,
@@ -43,19 +42,23 @@ pub struct NodeDisks {
 }
 
 impl NodeDisks {
-    /// The disks in these directories. Resumes drains that a restart interrupted.
+    /// The disks that the coordinator knows. Resumes drains that a restart interrupted.
     ///
     /// # Errors
     /// [`DiskRefusal::Failed`] when the coordinator does not answer.
     pub async fn start(
-        data: &[PathBuf],
         (capacity, coordinator): (Arc<CapacityNode>, Arc<dyn Coordinator>),
         fleet: Arc<Fleet>,
         env: Env,
     ) -> Result<Self, DiskRefusal> {
         let changing = Arc::default();
-        let node = Self { data: data.to_vec(), capacity, coordinator, fleet, env, changing };
-        for known in node.known().await?.iter().filter(|known| known.state == State::Draining) {
+        let out = Arc::default();
+        let mut node = Self { out, capacity, coordinator, fleet, env, changing };
+        let known = node.known().await?;
+        let used = known.iter().filter(|known| known.state != State::Removed);
+        let out = used.filter(|known| node.info(known).is_none());
+        node.out = out.filter_map(|known| known.number).collect();
+        for known in known.iter().filter(|known| known.state == State::Draining) {
             if let Some(info) = node.info(known) {
                 node.begin(info.disk, &known.path);
             }
@@ -214,17 +217,11 @@ impl DiskControl for NodeDisks {
     }
 
     fn troubles(&self) -> Vec<String> {
-        let mut lines = Vec::new();
-        let disks = self.capacity.disks();
-        let numbers: Vec<usize> = disks.iter().map(|info| info.number).collect();
-        for path in &self.data {
-            let number = disk_list::number_of(path);
-            if number.is_some_and(|number| !numbers.contains(&number)) {
-                let number = number.unwrap_or_default();
-                lines.push(format!("disk {number}: out of service; see the log of the start"));
-            }
-        }
-        for info in disks {
+        let out = self.out.iter();
+        let mut lines: Vec<String> = out
+            .map(|number| format!("disk {number}: out of service; see the log of the start"))
+            .collect();
+        for info in self.capacity.disks() {
             let used = info.total_bytes.saturating_sub(info.available_bytes);
             let percent = used.saturating_mul(100) / info.total_bytes.max(1);
             if info.poisoned {

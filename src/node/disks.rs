@@ -149,6 +149,20 @@ pub async fn check(
     }
 }
 
+/// The number of the disk that the store has in this directory, for one that does not tell itself.
+/// `None`: the store has none there, or its number is not known.
+///
+/// # Errors
+/// As the coordinator's.
+pub async fn number_at(
+    coordinator: &dyn Coordinator,
+    path: &Path,
+) -> Result<Option<usize>, coordinator::Error> {
+    let known = read(coordinator).await?;
+    let here = known.iter().find(|disk| is_used(disk) && is_at(disk, path));
+    Ok(here.and_then(|disk| disk.number))
+}
+
 /// Remembers the directories of this start, which was found to be good.
 ///
 /// # Errors

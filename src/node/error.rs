@@ -155,6 +155,17 @@ pub enum NodeError {
         /// Why.
         error: OpenError,
     },
+    /// The disk that the store cannot be opened without fails.
+    #[error(
+        "{path}: {error}; this is the first disk, which holds the coordinator's file, and the node \
+         does not start without it: repair it, or restore a backup"
+    )]
+    FirstDisk {
+        /// The directory.
+        path: PathBuf,
+        /// How.
+        error: OpenError,
+    },
     /// The coordinator's file cannot be opened.
     #[error("{path}: {error}; {}", coordinator_advice(error))]
     Coordinator {
@@ -270,10 +281,14 @@ fn coordinator_advice(error: &coordinator::Error) -> &'static str {
     }
 }
 
-const fn data_advice(error: &DiskError) -> &'static str {
+fn data_advice(error: &DiskError) -> &'static str {
     match error {
         DiskError::Locked { .. } => "stop it first, or give another directory with --data",
         DiskError::Full => "free some space, or give another directory with --data",
+        DiskError::Io { kind: io::ErrorKind::ReadOnlyFilesystem, .. } => {
+            "its file system is read-only: repair it and mount it for writing"
+        }
+        error if error.is_of_device() => "repair the disk, or restore a backup",
         DiskError::NotFound { .. } | DiskError::Io { .. } => {
             "make it a directory that this user may write to, or give another one with --data"
         }

@@ -12,6 +12,7 @@ use crate::capacity::Capacity;
 use crate::capacity::CapacityConfig;
 use crate::capacity::CapacityMetrics;
 use crate::capacity::CapacityNode;
+use crate::capacity::OpenError;
 use crate::capacity::disk_number;
 use crate::coordinator::Coordinator;
 use crate::env::Disk;
@@ -58,22 +59,34 @@ pub struct Start<'a> {
 }
 
 impl Start<'_> {
-    /// Recovers the disks once they are found to be those of the store, and remembers them.
+    /// Recovers the disks once they are found to be those of the store, and remembers them. A disk
+    /// of the store that cannot be read or recovered is out of service.
     ///
     /// # Errors
     /// [`NodeError`]; nothing was lost. As [`disks::check`], before anything is changed;
-    /// [`NodeError::CoordinatorMissing`] for disks with extents and no coordinator.
+    /// [`NodeError::CoordinatorMissing`] for disks with extents and no coordinator;
+    /// [`NodeError::FirstDisk`] when the first one cannot be read.
     pub async fn open(self, place: &dyn CoordinatorPlace) -> Result<Storage, NodeError> {
         let Self { given, disks, env, mut config, metrics } = self;
         let failed = |error| open_failed(given.data, error);
         let found = if place.is_made() { Some(place.open().await?) } else { None };
         let mut numbers = Vec::new();
+        let mut unreadable = Vec::new();
         for (at, disk) in disks.iter().enumerate() {
-            numbers.push(disk_number(disk, at).await.map_err(failed)?);
+            numbers.push(match disk_number(disk, at).await {
+                Err(error) if error.is_unreadable() => {
+                    unreadable.push((at, error));
+                    None
+                }
+                number => number.map_err(failed)?,
+            });
         }
+        let listed = (numbers, unreadable);
+        let mut numbers = with_listed(found.as_deref(), given, listed).await?;
         if let Some(coordinator) = &found {
             let absent = disks::check(coordinator.as_ref(), given, &numbers).await?;
             (config.absent, config.without) = (absent.numbers, absent.without);
+            config.numbers.clone_from(&numbers);
         }
         let opened = CapacityNode::open(disks.clone(), env, config, metrics).await;
         let capacity = opened.map_err(failed)?;
@@ -93,6 +106,48 @@ impl Start<'_> {
             None => place.open().await?,
         };
         disks::remember(coordinator.as_ref(), given, &numbers).await?;
+        report_missing(&capacity, given, &numbers);
         Ok(Storage { capacity, coordinator })
+    }
+}
+
+/// The numbers of the disks, where those that cannot be read have the ones of the coordinator's
+/// list: they are disks of the store, and neither new nor missing.
+async fn with_listed(
+    coordinator: Option<&dyn Coordinator>,
+    given: Given<'_>,
+    (mut numbers, unreadable): (Vec<Option<usize>>, Vec<(usize, OpenError)>),
+) -> Result<Vec<Option<usize>>, NodeError> {
+    for (at, error) in unreadable {
+        let (Some(coordinator), Some(path)) = (coordinator, given.data.get(at)) else {
+            return Err(open_failed(given.data, error));
+        };
+        if at == 0 {
+            return Err(NodeError::FirstDisk { path: path.clone(), error });
+        }
+        let listed = disks::number_at(coordinator, path).await?;
+        // The disk that was there may be given at another place now.
+        if listed.is_none() || numbers.contains(&listed) {
+            return Err(open_failed(given.data, error));
+        }
+        if let Some(number) = numbers.get_mut(at) {
+            *number = listed;
+        }
+    }
+    Ok(numbers)
+}
+
+/// Logs which directories the node serves without.
+fn report_missing(capacity: &CapacityNode, given: Given<'_>, numbers: &disks::Numbers) {
+    let serving = capacity.disks();
+    for (path, number) in given.data.iter().zip(numbers) {
+        if serving.iter().all(|info| Some(info.number) != *number) {
+            tracing::error!(
+                path = %path.display(),
+                disk = *number,
+                "the disk is out of service, and what lies on it cannot be read: repair the disk \
+                 and restart the node"
+            );
+        }
     }
 }

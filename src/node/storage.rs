@@ -16,8 +16,10 @@ use crate::coordinator::EmbeddedCoordinator;
 use crate::coordinator::embedded::FILE_NAME;
 use crate::env;
 use crate::env::Disk;
+use crate::env::DiskError;
 use crate::env::Env;
 use crate::env::OsDisk;
+use crate::env::UnusableDisk;
 
 use super::backup;
 use super::config::Config;
@@ -124,8 +126,13 @@ impl Storage {
     ) -> Result<Self, NodeError> {
         let data = given.data;
         let mut disks = Vec::new();
-        for path in data {
-            disks.push(open_disk(path, env)?);
+        for (at, path) in data.iter().enumerate() {
+            disks.push(match open_disk(path, env) {
+                Err(NodeError::Data { error, .. }) if at > 0 && is_failing(path, &error) => {
+                    Arc::new(UnusableDisk(error))
+                }
+                opened => opened?,
+            });
         }
         let file = data.first().expect("checked: a data directory").join(FILE_NAME);
         let place = FilePlace { path: file, env: env.clone(), purpose };
@@ -202,6 +209,12 @@ async fn open_coordinator(
 pub fn open_disk(path: &Path, env: &Env) -> Result<Arc<dyn Disk>, NodeError> {
     OsDisk::open(path, env.tasks.clone())
         .map_err(|error| NodeError::Data { path: path.to_owned(), error })
+}
+
+/// Whether a directory cannot be opened because its device fails. One that is not there, or that
+/// this user may not open, is a mistake of the start.
+fn is_failing(path: &Path, error: &DiskError) -> bool {
+    error.is_of_device() && !matches!(path.try_exists(), Ok(false))
 }
 
 /// Takes a data directory's files from other users, as far as its owner is the node's user.
