@@ -9,6 +9,10 @@ Clients write, overwrite, delete and read blobs of many sizes all the time, and 
 * a drain that kill -9 cuts goes on after the start;
 * the last disk that takes new data cannot be drained.
 
+On a store of its own (lib/left_out.py): a start that lacks a disk is refused by name; with --without-disk, or when the file system
+of the disk is read-only, the node serves what lies elsewhere, frees nothing there, and names the disk; when the disk is back, all
+is served.
+
 In the end every acknowledged blob is equal, the listing shows exactly those, and `blockyard check` of what is left is clean.
 """
 
@@ -23,7 +27,7 @@ import time
 
 from azure.core.exceptions import AzureError, HttpResponseError, ResourceNotFoundError
 
-from lib import cli
+from lib import cli, left_out
 from lib.account import PerThread
 from lib.content import content
 from lib.measure import wait_until
@@ -261,6 +265,8 @@ def main(options, scratch):
         verify(server, known, verdicts)
         server.stop()
         verdicts.sound(server)
+    (scratch / "left-out").mkdir()
+    left_out.run(options, scratch / "left-out", verdicts)
     verdicts.figure("folders at the end", ", ".join(folder.name for folder in folders if folder.exists()))
     return verdicts.exit_code()
 

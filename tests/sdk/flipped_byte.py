@@ -3,7 +3,8 @@
 
 Writes blobs of several sizes, stops the server, flips one byte inside the stored bytes of two of them, and asks:
 
-* `blockyard check` finds the damage and says so with its exit code;
+* `blockyard check` finds the damage and says so with its exit code; it names the container, of three, and how many of its blobs
+  are affected and how many are intact;
 * the server still starts, reads of a damaged blob fail (an error code, or a connection broken before the end: never a
   wrong byte, never a short body that looks whole), also for a range that covers the byte; every other blob reads well;
 * the scrub finds the damage nobody has read and counts it in /metrics.
@@ -11,18 +12,20 @@ Writes blobs of several sizes, stops the server, flips one byte inside the store
 Bytes in the journal are left alone: it is a copy on its way to an extent, and what a reader sees comes from the extent.
 """
 
+import json
 import mmap
 import pathlib
+import subprocess
 
 from azure.core.exceptions import AzureError, HttpResponseError
 
 from lib import cli
-from lib.account import PerThread
+from lib.account import DEV_NAME, PerThread
 from lib.content import content
 from lib.measure import wait_until
 from lib.report import Progress, Verdicts
 
-CONTAINER = "flipped"
+CONTAINER, OTHERS = "flipped", ("before", "later")
 # Blobs above the size that is kept inline in an index row: their bytes are in an extent of their own.
 SIZES = {"large": 1 << 20, "larger": 5 << 20, "middle": 100 << 10, "small": 20 << 10, "inline": 1 << 10}
 COPIES = 4
@@ -63,6 +66,26 @@ def outcome(clients, name, data, **window):
     return "right" if got == data[start:start + window.get("length", len(data))] else "WRONG BYTES"
 
 
+def affected_as_told(text, report, verdicts, blobs):
+    """What `blockyard check` says of whom the damage concerns, for people and as JSON."""
+    affected, whole = report["affected"], f"{DEV_NAME}/{CONTAINER}"
+    verdicts.equal("blobs that check finds", report["index"]["blobs"], blobs)
+    verdicts.equal("affected blobs", affected["blobs"], 2)
+    verdicts.equal("partitions whose rows cannot be read", len(affected["unread"]), 0)
+    told = {}
+    for extent in affected["extents"]:
+        verdicts.equal("blobs of one damaged extent", sum(of["blobs"] for of in extent["containers"]), extent["blobs"])
+        for of in extent["containers"]:
+            told[of["container"]] = told.get(of["container"], 0) + of["blobs"]
+    verdicts.check("affected containers", told == {whole: 2}, {whole: 2}, told)
+    lines = [line for line in text.splitlines() if "blobs are affected: " in line]
+    verdicts.check("lines that name the container", len(lines) == len(affected["extents"]) > 0
+                   and all(line.endswith(f" in {whole}") for line in lines), f"... in {whole}", lines)
+    last = f"bodies: 2 affected; all others are intact: {blobs - 2} blobs"
+    verdicts.check("the line that sums it up", last in text.splitlines(), last,
+                   [line for line in text.splitlines() if line.startswith("bodies:")])
+
+
 def corrupt_counters(server):
     """Counters about corruption: {name: value}."""
     return {name: value for name, value in server.metrics().items() if "corrupt" in name.lower()}
@@ -78,13 +101,16 @@ def main(options, scratch):
             for name, data in blobs.items():
                 clients.blob(name).upload_blob(data)
                 progress.advance()
+        for other in OTHERS:
+            server.account.service().create_container(other)
+            PerThread(server.account, other).blob("whole").upload_blob(content(other, 1 << 20))
         verdicts.equal("exit code after SIGTERM", server.stop(), 0)
         code, output = server.check()
         verdicts.check("check before the flip", code == 0, "exit 0", f"exit {code}")
 
         flipped_at = {}
         for victim in (READ_VICTIM, SCRUB_VICTIM):
-            middle = len(blobs[victim]) // 2 + 1000
+            middle = len(blobs[victim]) // 2  # A stamp begins there: no other blob has the same bytes.
             needle = blobs[victim][middle:middle + NEEDLE_BYTES]
             places = [place for folder in server.data for place in find(folder, needle)]
             for path, offset in places:
@@ -95,6 +121,8 @@ def main(options, scratch):
             return verdicts.exit_code()
         code, output = server.check()
         verdicts.check("check after the flip", code == 1, "exit 1 (damaged)", f"exit {code}")
+        asked = subprocess.run([server.binary, "check", "--json", *server.data], capture_output=True, text=True, check=False)
+        affected_as_told(output, json.loads(asked.stdout), verdicts, len(blobs) + len(OTHERS))
         print("what check said:\n" + "\n".join(output.strip().splitlines()[-12:]))
 
         server.start()
