@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use uuid::Uuid;
+
 use super::fakes::*;
 use crate::capacity::ExtentKind::Data;
 use crate::capacity::ExtentState::Sealed;
@@ -10,10 +12,16 @@ use crate::reclaim::Error;
 use crate::reclaim::readers;
 use crate::reclaim::readers::Warned;
 use crate::reclaim::service::PassState;
+use crate::telemetry::CapturedLog;
 use crate::types::ExtentId;
+use crate::types::request;
 
 const SECOND: Duration = Duration::from_secs(1);
 const HOUR: Duration = Duration::from_secs(3_600);
+
+/// What is logged of a read that runs for long.
+const TOLD: &str =
+    "a read has been running for long; no space of its extents is freed until it ends";
 
 const ONE: ExtentId = ExtentId::new(1);
 
@@ -197,6 +205,8 @@ async fn age_of_the_oldest_read_is_shown_and_warned_about_once_in_a_while() {
     let bench = Bench::new();
     let reclaim = bench.reclaim();
     let mut warned = Warned::default();
+    let log = CapturedLog::default();
+    let _kept = log.begin();
     let first = read(&bench);
     let mut warnings = || {
         readers::watch(&reclaim, &mut warned);
@@ -213,4 +223,28 @@ async fn age_of_the_oldest_read_is_shown_and_warned_about_once_in_a_while() {
     assert_eq!((warnings(), bench.metrics.oldest_read_seconds.get()), (3, 300));
     drop(second);
     assert_eq!((warnings(), bench.metrics.oldest_read_seconds.get()), (3, 0));
+    for seconds in [301, 601, 300] {
+        let told = format!("{TOLD} seconds={seconds} read=\"a read in one step\"");
+        assert_eq!(log.lines_with(&["WARN", &told]), 1, "{seconds}: {}", log.text());
+    }
+    assert_eq!(log.lines_with(&["WARN"]), 3, "{}", log.text());
+}
+
+#[tokio::test(start_paused = true)]
+async fn warning_names_the_read_and_its_request() {
+    let bench = Bench::new();
+    let reclaim = bench.reclaim();
+    let log = CapturedLog::default();
+    let _kept = log.begin();
+    let id = Uuid::from_u128(7);
+    let guard = {
+        let _entered = request::enter(Some(id));
+        read(&bench)
+    };
+    guard.describe("Get Blob photos/cat".to_owned());
+    bench.after(SECOND * 301).await;
+    readers::watch(&reclaim, &mut Warned::default());
+    drop(guard);
+    let told = format!("{TOLD} seconds=301 read=\"Get Blob photos/cat\" request={id}");
+    assert_eq!(log.lines_with(&["WARN", &told]), 1, "{}", log.text());
 }
