@@ -37,6 +37,9 @@ fn defaults_are_those_of_a_development_machine() {
         f64::from(config.split_requests),
         crate::index::PolicyConfig::default().hot_requests
     );
+    assert_eq!(config.first_byte, Duration::from_secs(5));
+    assert_eq!(config.response_stall, Duration::from_secs(60));
+    assert_eq!(config.response_rate_min, 1 << 10, "1 KiB a second");
     assert_eq!((config.log.as_str(), config.log_format), ("info", LogFormat::Text));
 }
 
