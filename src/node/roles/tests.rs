@@ -1,5 +1,7 @@
 //! A node whose first disk is full, as clients and its operator see it.
 
+mod readers;
+
 use std::path::PathBuf;
 
 use async_trait::async_trait;
@@ -35,6 +37,8 @@ use crate::node::start::Start;
 use crate::node::storage::open_disk;
 use crate::node::testing;
 
+/// A header of uploads.
+const BLOCK_BLOB: &str = "x-ms-blob-type: BlockBlob\r\n";
 /// Of the admin listener.
 const TOKEN: &str = "an admin token of these tests, longer than it need be";
 
@@ -105,21 +109,12 @@ impl Node {
         state.control.set(roles.control.clone()).unwrap();
         let server = AdminServer::new(Box::new(listener), state, env.clone());
         drop(env.tasks.spawn("admin", server.run(env.tasks.stopping())));
-        let terms = Terms {
-            permissions: "rwdlac".to_owned(),
-            expiry: Some("2999-01-01T00:00:00Z".to_owned()),
-            ..Terms::default()
-        };
-        let keys = AccountKeys::new(&[DEVELOPMENT_KEY]).unwrap();
-        let signature = mint_account(&keys, DEVELOPMENT_NAME, "sco", &terms);
-        Self { env, storage, roles, room, blob, admin, signature }
+        Self { env, storage, roles, room, blob, admin, signature: signature() }
     }
 
     /// Status and text of an answer to a request about the development account.
     async fn ask(&self, method: &str, path: &str, body: &str) -> (u16, String) {
-        let sign = if path.contains('?') { '&' } else { '?' };
-        let line = format!("{method} /{DEVELOPMENT_NAME}/{path}{sign}{}", self.signature);
-        ask(&self.blob, &line, "x-ms-blob-type: BlockBlob\r\n", body).await
+        ask(&self.blob, &signed(method, path, &self.signature), BLOCK_BLOB, body).await
     }
 
     async fn create_account(&self, name: &str) -> (u16, String) {
@@ -153,6 +148,23 @@ impl Node {
         drop(self.storage);
         self.env.tasks.shutdown().await;
     }
+}
+
+/// What lets a request of the development account do anything.
+fn signature() -> String {
+    let terms = Terms {
+        permissions: "rwdlac".to_owned(),
+        expiry: Some("2999-01-01T00:00:00Z".to_owned()),
+        ..Terms::default()
+    };
+    let keys = AccountKeys::new(&[DEVELOPMENT_KEY]).unwrap();
+    mint_account(&keys, DEVELOPMENT_NAME, "sco", &terms)
+}
+
+/// The first line of a request about the development account, but for its version.
+fn signed(method: &str, path: &str, signature: &str) -> String {
+    let sign = if path.contains('?') { '&' } else { '?' };
+    format!("{method} /{DEVELOPMENT_NAME}/{path}{sign}{signature}")
 }
 
 async fn ask(to: &PipeConnect, line: &str, headers: &str, body: &str) -> (u16, String) {
