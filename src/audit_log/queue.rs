@@ -68,6 +68,30 @@ struct Line {
     is_change: bool,
 }
 
+/// A change's line that waits for room. Its client may leave and take the waiting future with it:
+/// the line has its last chance when this is dropped.
+struct Waiting<'a> {
+    queue: &'a Queue,
+    text: Option<Bytes>,
+}
+
+impl Waiting<'_> {
+    /// Whether the line is in the queue.
+    fn push(&mut self) -> bool {
+        let Some(text) = self.text.take() else { return true };
+        self.text = self.queue.push(text, true).err();
+        self.text.is_none()
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        if !self.push() {
+            self.queue.drop_line(true);
+        }
+    }
+}
+
 /// Lines to be written.
 #[derive(Debug, Default)]
 pub(super) struct Batch {
@@ -97,25 +121,24 @@ impl AuditLog {
     }
 
     /// Adds a change's line and waits up to [`CHANGE_WAIT`] for room. When the log is closed, the
-    /// line is dropped immediately. If the future is dropped while it waits, the line is lost and
-    /// not counted.
+    /// line is dropped immediately. If the future is dropped while it waits, the line is added if
+    /// there is room now, and dropped otherwise. Every dropped line is counted.
     pub async fn change(&self, entry: &Entry, change: &Change) {
         let Some(queue) = &self.queue else { return };
-        let mut text = Bytes::from(line::change(queue.clock.now(), entry, change));
+        let text = Bytes::from(line::change(queue.clock.now(), entry, change));
+        let mut waiting = Waiting { queue, text: Some(text) };
         let mut waited = pin!(queue.clock.sleep(CHANGE_WAIT));
         loop {
             let mut room = pin!(queue.room.notified());
             room.as_mut().enable();
-            match queue.push(text, true) {
-                Ok(()) => return,
-                // No room will come.
-                Err(_) if queue.is_closed() => return queue.drop_line(true),
-                Err(back) => text = back,
+            // Without the queue no room will come.
+            if waiting.push() || queue.is_closed() {
+                return;
             }
             tokio::select! {
                 biased;
                 () = room => {}
-                () = &mut waited => return queue.drop_line(true),
+                () = &mut waited => return,
             }
         }
     }
@@ -209,7 +232,7 @@ impl Queue {
         }
     }
 
-    fn take_now(&self, bytes_max: usize) -> (Batch, bool) {
+    pub(super) fn take_now(&self, bytes_max: usize) -> (Batch, bool) {
         let mut batch = Batch::default();
         let mut state = self.state();
         while batch.bytes < bytes_max

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures_util::FutureExt;
 use serde_json::Value;
 use serde_json::json;
 
@@ -239,6 +240,33 @@ async fn changes_do_not_wait_for_a_writer_that_has_stopped() {
     }
     assert_eq!(rig.queue.clock.monotonic() - before, Duration::ZERO);
     assert_eq!(rig.metrics.lines_lost(), (3, 0));
+}
+
+/// A client that leaves takes the future of its request with it, and the change has happened.
+#[tokio::test(start_paused = true)]
+async fn change_whose_client_leaves_while_it_waits_is_written_or_counted() {
+    let change = Change { of: Thing::Container, detail: Value::Null };
+    let big = Entry { resource: Some("y".repeat(100_000)), ..entry("DeleteContainer") };
+    for has_room in [false, true] {
+        let (rig, _file) = Rig::new(&SimDisk::new(1, 64 * MIB).disk()).await;
+        let mut sent = 0;
+        // Nothing is written: the queue fills up.
+        while rig.metrics.lines_lost().0 == 0 {
+            rig.log.change_now(&big, &change);
+            sent += 1;
+        }
+        let mut waiting = Box::pin(rig.log.change(&big, &change));
+        assert!(waiting.as_mut().now_or_never().is_none(), "it waits");
+        if has_room {
+            rig.queue.written(1 << 20);
+        }
+        drop(waiting);
+        let wanted = if has_room { 1 } else { 2 };
+        assert_eq!(rig.metrics.lines_lost(), (wanted, 0), "room: {has_room}");
+        let (batch, _) = rig.queue.take_now(usize::MAX);
+        let told = batch.lines.iter().filter(|line| line.len() > 100_000).count();
+        assert_eq!(told, sent + 1 - usize::try_from(wanted).unwrap(), "room: {has_room}");
+    }
 }
 
 #[tokio::test(start_paused = true)]
