@@ -68,6 +68,10 @@ const JOBS: usize = 64;
 const TIME_MAX: Duration = Duration::from_secs(14 * 24 * 3_600);
 /// How long after a refusal that will pass, such as a full queue, it is tried again.
 const AGAIN: Duration = Duration::from_secs(1);
+/// How long a copy whose end was not committed rests at most: each time its whole source is read.
+const AGAIN_MAX: Duration = Duration::from_secs(64);
+/// How long after its rest a copy is remembered that was not taken up again.
+const FORGET: Duration = Duration::from_secs(3_600);
 /// How long after some copies were out of reach they are looked for again.
 const LOOK: Duration = Duration::from_secs(10);
 
@@ -84,6 +88,15 @@ pub(crate) struct Copies {
 struct InHand {
     running: HashMap<Uuid, Arc<Running>>,
     turns: Turns,
+    /// Those whose end was not committed, until it is or they have been forgotten.
+    resting: HashMap<Uuid, Rest>,
+}
+
+/// The pause of a copy that is to begin anew; `until` is by the monotonic clock.
+#[derive(Clone, Copy, Debug)]
+struct Rest {
+    pause: Duration,
+    until: Duration,
 }
 
 #[derive(Debug, Default)]
@@ -108,16 +121,35 @@ impl Copies {
         }
     }
 
-    /// Notes a copy of an account to carry out; `None` when it is being carried out, or the account
-    /// has its share.
-    fn take_up(self: &Arc<Self>, id: Uuid, account: AccountId) -> Option<Place> {
+    /// Notes a copy of an account to carry out; `None` when it is being carried out or rests, or
+    /// the account has its share.
+    fn take_up(self: &Arc<Self>, (id, account): (Uuid, AccountId), now: Duration) -> Option<Place> {
         let mut in_hand = self.in_hand();
+        if in_hand.resting.get(&id).is_some_and(|rest| now < rest.until) {
+            return None;
+        }
         if in_hand.running.contains_key(&id) || !in_hand.turns.take(account) {
             return None;
         }
         let one = Arc::new(Running::default());
         in_hand.running.insert(id, Arc::clone(&one));
         Some(Place { of: Arc::clone(self), id, account, running: one })
+    }
+
+    /// A copy's end was not committed: how long it rests before its source is read again.
+    fn rest(&self, id: Uuid, now: Duration) -> Duration {
+        let mut in_hand = self.in_hand();
+        // Of a copy that went with its container nobody hears again.
+        in_hand.resting.retain(|_, rest| now < rest.until + FORGET);
+        let last = in_hand.resting.get(&id).map(|rest| rest.pause);
+        let pause = last.map_or(AGAIN, |last| (last * 2).min(AGAIN_MAX));
+        in_hand.resting.insert(id, Rest { pause, until: now + pause });
+        pause
+    }
+
+    /// A copy's end was committed.
+    fn settled(&self, id: Uuid) {
+        self.in_hand().resting.remove(&id);
     }
 
     fn forget(&self, id: Uuid, account: AccountId) {
@@ -130,7 +162,9 @@ impl Copies {
     }
 
     fn abort(&self, id: Uuid) {
-        if let Some(running) = self.in_hand().running.get(&id) {
+        let mut in_hand = self.in_hand();
+        in_hand.resting.remove(&id);
+        if let Some(running) = in_hand.running.get(&id) {
             running.abort.cancel();
         }
     }
@@ -214,7 +248,7 @@ pub async fn run(front: Arc<FrontEnd>) {
             let partitions = &look.missed;
             tracing::warn!(
                 ?partitions,
-                "pending copies in partitions out of service wait; other copies go on"
+                "pending copies in partitions that do not answer wait; other copies go on"
             );
         }
         missed = look.missed.len();
@@ -245,7 +279,7 @@ pub async fn run(front: Arc<FrontEnd>) {
 struct Look {
     /// The position from which the next account is looked for.
     turn: Bytes,
-    /// Partitions out of service that this look had to go on without.
+    /// Partitions that did not answer, and that this look had to go on without.
     missed: BTreeSet<PartitionId>,
 }
 
@@ -292,16 +326,21 @@ async fn next_account(
     while let Some(start) = from {
         let read = Read::CopyJobs { from: start.clone(), limit: JOBS };
         let (mut jobs, mut nexts) = (Vec::new(), Vec::new());
-        let (end, answers) = router.read_from_each(&start, read).await?;
-        for answer in answers {
+        let (end, answers) = match router.read_from_each(&start, read).await {
+            Err(error) if error.is_outage() => (end_of_range(router, &start), vec![Err(error)]),
+            answers => answers?,
+        };
+        for (number, answer) in answers.into_iter().enumerate() {
             match answer {
                 Ok(ReadReply::CopyJobs(some, next)) => {
                     jobs.extend(some);
                     nexts.extend(next);
                 }
                 Ok(_) => return Ok(None),
-                Err(index::Error::Quarantined(partition)) => {
-                    look.missed.insert(partition);
+                // What is damaged or too busy costs the copies that lie there.
+                Err(error) if error.is_outage() => {
+                    tracing::debug!(%error, "some pending copies cannot be read");
+                    look.missed.extend(router.map().at(&start).get(number).map(|one| one.id));
                     nexts.extend(end.clone());
                 }
                 Err(error) => return Err(error),
@@ -316,10 +355,19 @@ async fn next_account(
     Ok(None)
 }
 
-/// Starts the first of these that does not run.
+/// Where the range of a position ends.
+fn end_of_range(router: &Router, position: &[u8]) -> Option<Bytes> {
+    let map = router.map();
+    let high = map.at(position).first()?.keys.range().high()?;
+    Some(high.as_bytes().clone())
+}
+
+/// Starts the first of these that neither runs nor rests.
 fn start_one(front: &Arc<FrontEnd>, account: AccountId, jobs: Vec<PendingCopy>) -> bool {
     for pending in jobs {
-        if let Some(place) = front.copies.take_up(pending.job.id, account) {
+        if let Some(place) =
+            front.copies.take_up((pending.job.id, account), front.env.clock.monotonic())
+        {
             let of = Arc::clone(front);
             drop(front.env.tasks.spawn("copy", carry_out(of, pending, place)));
             return true;
@@ -342,20 +390,27 @@ fn position(account: AccountId) -> Bytes {
 async fn carry_out(front: Arc<FrontEnd>, pending: PendingCopy, place: Place) {
     let (id, running) = (place.id, &place.running);
     let stopping = front.env.tasks.stopping();
-    tokio::select! {
+    let done = tokio::select! {
         biased;
         // The work row stays: the next start takes it up.
+        () = stopping.cancelled() => return,
+        () = running.abort.cancelled() => return,
+        done = fetch(&front, &pending, running) => done,
+    };
+    let Err(error) = settle(&front, &pending, done).await else {
+        return front.copies.settled(id);
+    };
+    let pause = front.copies.rest(id, front.env.clock.monotonic());
+    tracing::debug!(
+        %id, %error, ?pause,
+        "the end of a copy was not committed; the copy is tried again"
+    );
+    // Others have its place meanwhile.
+    drop(place);
+    tokio::select! {
+        biased;
         () = stopping.cancelled() => {}
-        () = running.abort.cancelled() => {}
-        done = fetch(&front, &pending, running) => {
-            if let Err(error) = settle(&front, &pending, done).await {
-                tracing::debug!(
-                    %id, %error,
-                    "the end of a copy was not committed; the copy is tried again"
-                );
-                front.env.clock.sleep(AGAIN).await;
-            }
-        }
+        () = front.env.clock.sleep(pause) => front.copies.wake.notify_one(),
     }
 }
 

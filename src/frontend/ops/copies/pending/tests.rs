@@ -24,6 +24,7 @@ use crate::types::Stripe;
 struct Host {
     partitions: Vec<PartitionDescriptor>,
     out: Vec<u64>,
+    refusal: fn(PartitionId) -> index::Error,
 }
 
 fn pending_in(number: u64) -> PendingCopy {
@@ -44,7 +45,7 @@ impl IndexHost for Host {
         let Read::CopyJobs { from, .. } = read else { panic!("another question") };
         let number = target.partition.get();
         if self.out.contains(&number) {
-            return Err(index::Error::Quarantined(target.partition));
+            return Err((self.refusal)(target.partition));
         }
         let one = pending_in(number);
         let found = (*one.blob.as_bytes() >= from).then_some(one);
@@ -64,13 +65,22 @@ impl IndexHost for Host {
 
 /// A router over partitions with these keys, numbered from 1.
 async fn router(keys: Vec<PartitionKeys>, out: &[u64]) -> Router {
+    refusing(keys, out, index::Error::Quarantined).await
+}
+
+/// The same, with how those that are out refuse.
+async fn refusing(
+    keys: Vec<PartitionKeys>,
+    out: &[u64],
+    refusal: fn(PartitionId) -> index::Error,
+) -> Router {
     let env = env();
     let coordinator: Arc<dyn Coordinator> = Arc::new(SimulatedStore::new().open(&env));
     let mut partitions = Vec::new();
     for (number, keys) in (1..).zip(keys) {
         partitions.push(publish(coordinator.as_ref(), (number, 1), keys).await);
     }
-    let host = Arc::new(Host { partitions, out: out.to_vec() });
+    let host = Arc::new(Host { partitions, out: out.to_vec(), refusal });
     Router::new(host, coordinator, env).await.unwrap()
 }
 
@@ -102,6 +112,25 @@ async fn copies_behind_a_partition_out_of_service_are_found() {
     assert_eq!(found(&router(ranges(4), &[1, 4]).await).await, (vec![2, 3], vec![1, 4]));
 }
 
+/// A partition that serves may refuse what lies on a damaged run or a lost disk.
+#[tokio::test(start_paused = true)]
+async fn copies_behind_damage_of_any_kind_are_found() {
+    let refusals: [fn(PartitionId) -> index::Error; 4] = [
+        |_| index::Error::Corrupt("a block".to_owned()),
+        |_| index::Error::DiskOut("disk 2".to_owned()),
+        |_| index::Error::Unavailable("the coordinator".to_owned()),
+        |_| index::Error::Overloaded,
+    ];
+    for refusal in refusals {
+        let error = refusal(PartitionId::new(2));
+        let one = refusing(ranges(4), &[2], refusal).await;
+        assert_eq!(found(&one).await, (vec![1, 3, 4], vec![2]), "{error}");
+        let stripes = Stripe::all(3).map(|one| PartitionKeys::striped(KeyRange::all(), one));
+        let one = refusing(stripes.collect(), &[2], refusal).await;
+        assert_eq!(found(&one).await, (vec![1, 3], vec![2]), "{error}");
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn copies_of_healthy_stripes_are_found() {
     let stripes = Stripe::all(3).map(|one| PartitionKeys::striped(KeyRange::all(), one));
@@ -113,8 +142,9 @@ async fn copies_of_healthy_stripes_are_found() {
 async fn copy_that_panics_gives_its_place_back() {
     let copies = Arc::new(Copies::default());
     let (id, account) = (Uuid::from_u128(7), AccountId::new(1));
-    let place = copies.take_up(id, account).unwrap();
-    assert!(copies.take_up(id, account).is_none(), "it is in hand");
+    let now = Duration::ZERO;
+    let place = copies.take_up((id, account), now).unwrap();
+    assert!(copies.take_up((id, account), now).is_none(), "it is in hand");
     let task = Tasks::new().spawn("copy", async move {
         let _place = place;
         panic!("as told");
@@ -122,7 +152,32 @@ async fn copy_that_panics_gives_its_place_back() {
     let ended: Result<(), _> = task.await;
     assert!(ended.is_err());
     assert!(copies.panicked.load(Ordering::Relaxed), "it is not begun anew at once");
-    let again = copies.take_up(id, account);
+    let again = copies.take_up((id, account), now);
     assert!(again.is_some(), "its place is free again");
     copies.wake.notified().await;
+}
+
+#[tokio::test]
+async fn copy_whose_end_is_not_committed_rests_longer_each_time() {
+    let copies = Arc::new(Copies::default());
+    let one = (Uuid::from_u128(7), AccountId::new(1));
+    let other = (Uuid::from_u128(8), AccountId::new(1));
+    let mut now = Duration::from_secs(1_000);
+    for wanted in [1, 2, 4, 8, 16, 32, 64, 64, 64] {
+        drop(copies.take_up(one, now).unwrap());
+        let pause = copies.rest(one.0, now);
+        assert_eq!(pause, Duration::from_secs(wanted));
+        let early = now + pause - Duration::from_millis(1);
+        assert!(copies.take_up(one, early).is_none(), "its source is not read meanwhile");
+        assert!(copies.take_up(other, early).is_some(), "other copies of the account run");
+        now += pause;
+    }
+    copies.settled(one.0);
+    assert_eq!(copies.rest(one.0, now), Duration::from_secs(1), "that was another trouble");
+    copies.abort(one.0);
+    assert!(copies.in_hand().resting.is_empty(), "an aborted copy is forgotten");
+    let far = now + Duration::from_secs(1_000_000);
+    copies.rest(one.0, now);
+    copies.rest(other.0, far);
+    assert_eq!(copies.in_hand().resting.len(), 1, "one that nobody took up again is forgotten");
 }
