@@ -50,7 +50,8 @@ pub trait KeyControl: Send + Sync + Debug {
     /// Adds a key, which is durable when it is used first, and seals all secrets under it.
     ///
     /// # Errors
-    /// What went wrong; both keys are in the file then, or the old ones alone.
+    /// What went wrong, also that some secrets are damaged and stay as they are; both keys are in
+    /// the file then, or the old ones alone.
     async fn rotate(&self) -> Result<KeyRingView, String>;
 }
 

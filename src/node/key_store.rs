@@ -69,8 +69,22 @@ impl KeyControl for NodeKeys {
         if done.incomplete {
             return Err(left("a partition of the index does not serve or takes no writes"));
         }
+        if done.damaged > 0 {
+            return Err(format!(
+                "the new master key is active, but not all secrets are sealed under it: {}. The node's log names them: \
+                 replace an account's key with `blockyard account rotate`, its delegation keys with \
+                 `blockyard account revoke`, and abort a pending copy. Another rotation helps only \
+                 after that",
+                damaged(done.damaged)
+            ));
+        }
         Ok(KeyRingView { resealed: Some(done.secrets), ..self.list() })
     }
+}
+
+fn damaged(count: usize) -> String {
+    let are = if count == 1 { "is" } else { "are" };
+    format!("{count} of them {are} damaged, and no key opens what is damaged")
 }
 
 /// A ring as shown.
@@ -84,3 +98,6 @@ pub fn view(file: &Path, ring: &KeyRing) -> KeyRingView {
     let (ring_id, file) = (ring.id().to_string(), file.display().to_string());
     KeyRingView { ring: ring_id, file, keys: keys.collect(), resealed: None }
 }
+
+#[cfg(test)]
+mod tests;
