@@ -16,6 +16,7 @@ use serde::Serialize;
 use thiserror::Error as ThisError;
 use tokio::sync::Mutex;
 
+use crate::audit_log::Thing;
 use crate::auth::KeyError;
 use crate::auth::UnsealError;
 use crate::coordinator;
@@ -38,6 +39,8 @@ use crate::types::ContainerName;
 use crate::types::RoutingKey;
 
 pub(super) use assignments::AssignmentView;
+
+use super::audit_log::Note;
 
 /// Where clients find Blob.
 #[derive(Clone, Copy, Debug)]
@@ -336,18 +339,23 @@ impl AccountStore {
         self.view(&name, &record, false)
     }
 
-    /// Removes an account; with `force`, all of its containers first. Requests are refused from the
-    /// beginning of this on.
+    /// Removes an account; with `force`, all of its containers first, each of which is noted.
+    /// Requests are refused from the beginning of this on.
     ///
     /// # Errors
     /// [`StoreError`]; the account is served again.
-    pub async fn remove(&self, name: &str, force: bool) -> Result<(), StoreError> {
+    pub(super) async fn remove(
+        &self,
+        name: &str,
+        force: bool,
+        note: &Note,
+    ) -> Result<(), StoreError> {
         let name = parse(name)?;
         let _one = self.changing.lock().await;
         self.refuse_configured(&name)?;
         let record = self.record(&name).await?;
         self.accounts.forget(&name);
-        match self.empty_and_remove(&name, record.id, force).await {
+        match self.empty_and_remove((&name, record.id), force, note).await {
             Ok(()) => {
                 // A request that was let in before may have had its row read again.
                 self.accounts.forget(&name);
@@ -363,21 +371,21 @@ impl AccountStore {
 
     async fn empty_and_remove(
         &self,
-        name: &AccountName,
-        id: AccountId,
+        (name, id): (&AccountName, AccountId),
         force: bool,
+        note: &Note,
     ) -> Result<(), StoreError> {
         while let Some(container) = self.any_container(id).await? {
             if !force {
                 let container = container.as_str().to_owned();
                 return Err(StoreError::NotEmpty(name.as_str().to_owned(), container));
             }
-            self.delete_container(id, container).await?;
+            self.delete_container((name, id), container, note).await?;
         }
         self.router.write(Write::DeleteAccount { name: name.clone(), id }).await?;
         // Requests let in before the account was forgotten may have made a container meanwhile.
         while let Some(container) = self.any_container(id).await? {
-            self.delete_container(id, container).await?;
+            self.delete_container((name, id), container, note).await?;
         }
         Ok(())
     }
@@ -400,15 +408,31 @@ impl AccountStore {
 
     async fn delete_container(
         &self,
-        account: AccountId,
+        (of, account): (&AccountName, AccountId),
         name: ContainerName,
+        note: &Note,
     ) -> Result<(), StoreError> {
         let text = name.as_str().to_owned();
         let guard = index::Guard::default();
         let write = Write::DeleteContainer(DeleteContainer { account, name, guard });
+        let part = note.part((Thing::Container, "DeleteContainer"), (of.as_str(), &text));
         match self.router.write(write).await {
-            Ok(_) | Err(index::Error::ContainerNotFound) => Ok(()),
-            Err(error) => Err(StoreError::Container(text, error)),
+            Ok(_) => {
+                part.made().await;
+                Ok(())
+            }
+            Err(index::Error::ContainerNotFound) => {
+                part.refused();
+                Ok(())
+            }
+            Err(error) => {
+                if error.is_outage() {
+                    part.in_doubt();
+                } else {
+                    part.refused();
+                }
+                Err(StoreError::Container(text, error))
+            }
         }
     }
 

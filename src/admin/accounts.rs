@@ -182,7 +182,7 @@ pub(super) async fn remove(
     let Query(query) = query.map_err(|error| Failure::invalid(error.body_text()))?;
     let detail = json!({ "force": query.force });
     note.account(Thing::Account, "DeleteAccount", &name, detail);
-    let removed = state.control()?.accounts.remove(&name, query.force).await;
+    let removed = state.control()?.accounts.remove(&name, query.force, &note).await;
     removed.map(|()| StatusCode::NO_CONTENT).map_err(|error| refused(&error))
 }
 

@@ -16,6 +16,7 @@ use axum::http::request::Parts;
 use axum::middleware::Next;
 use axum::response::Response;
 use serde_json::Value;
+use serde_json::json;
 use uuid::Builder;
 use uuid::Uuid;
 
@@ -37,7 +38,11 @@ pub(super) struct ClientAddress(pub(super) SocketAddr);
 
 /// What a command is about, told by whoever carries it out before they do.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Note(Arc<Mutex<Option<About>>>);
+pub(super) struct Note {
+    about: Arc<Mutex<Option<About>>>,
+    /// The log, and what is known of the command.
+    told: Option<(AuditLog, Entry)>,
+}
 
 #[derive(Debug)]
 struct About {
@@ -65,11 +70,64 @@ impl Note {
         change: Change,
     ) {
         let about = About { operation, account, resource, change: Some(change) };
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(about);
+        *self.about.lock().unwrap_or_else(PoisonError::into_inner) = Some(about);
+    }
+
+    /// A change that is a part of the command and has a line of its own, told before it is made.
+    pub(super) fn part(
+        &self,
+        (of, operation): (Thing, &'static str),
+        (account, resource): (&str, &str),
+    ) -> Part {
+        let told = self.told.clone().filter(|(log, _)| log.is_on()).map(|(log, entry)| {
+            let entry = Entry {
+                // Only who showed the token got as far.
+                principal: Principal::AdminToken,
+                operation: operation.into(),
+                account: Some(account.to_owned()),
+                resource: Some(resource.to_owned()),
+                ..entry
+            };
+            (log, entry, Change { of, detail: Value::Null })
+        });
+        Part { told }
     }
 
     fn take(&self) -> Option<About> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+        self.about.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+/// The line of a part of a command. Dropped without an end, it tells that the part may have been
+/// made: its client may leave while it is.
+#[derive(Debug)]
+pub(super) struct Part {
+    told: Option<(AuditLog, Entry, Change)>,
+}
+
+impl Part {
+    /// It was made.
+    pub(super) async fn made(mut self) {
+        if let Some((log, entry, change)) = self.told.take() {
+            log.change(&entry, &change).await;
+        }
+    }
+
+    /// It was refused and has changed nothing.
+    pub(super) fn refused(mut self) {
+        self.told = None;
+    }
+
+    /// It failed, and nobody knows whether it was made.
+    pub(super) fn in_doubt(self) {}
+}
+
+impl Drop for Part {
+    fn drop(&mut self) {
+        if let Some((log, entry, mut change)) = self.told.take() {
+            change.detail = json!({ "outcome": "unknown" });
+            log.change_now(&entry, &change);
+        }
     }
 }
 
@@ -132,11 +190,11 @@ pub(super) async fn tell(
         return next.run(request).await;
     }
     let id = id(&teller.env);
-    let note = Note::default();
     let address = request.extensions().get::<ClientAddress>().map(|at| at.0.to_string());
     let operation = format!("{} {path}", request.method()).into();
     let entry = Entry { address, operation, request_id: Some(id.to_string()), ..Entry::default() };
     let (log, clock) = (teller.log.clone(), Arc::clone(&teller.env.clock));
+    let note = Note { about: Arc::default(), told: Some((log.clone(), entry.clone())) };
     let begun = clock.monotonic();
     let mut draft = Draft { log, clock, begun, entry, note: note.clone() };
     request.extensions_mut().insert(note);

@@ -26,4 +26,6 @@ pub use queue::{AuditLog, CHANGE_WAIT};
 pub use writer::{Destination, OpenError, Settings, Writer};
 
 #[cfg(test)]
+pub(crate) mod testing;
+#[cfg(test)]
 mod tests;

@@ -48,10 +48,7 @@ impl Draft {
         (bytes_in, bytes_out): (u64, u64),
         (status, headers): (StatusCode, &HeaderMap),
     ) {
-        let code = headers.get("x-ms-error-code").and_then(|code| code.to_str().ok());
-        self.answer = Some(bytes_out);
-        self.entry.status = Some(status.as_u16());
-        self.entry.code = code.map(str::to_owned);
+        self.refused(bytes_out, (status, headers));
         self.entry.bytes_in = bytes_in;
         self.entry.operation = seen.operation.into();
         self.entry.principal = std::mem::take(&mut seen.principal);
@@ -60,6 +57,14 @@ impl Draft {
         if status.is_success() || status.is_server_error() {
             self.log.change(&self.entry, &change).await;
         }
+    }
+
+    /// Takes what is known of an answer to a request that changes nothing.
+    pub(super) fn refused(&mut self, bytes: u64, (status, headers): (StatusCode, &HeaderMap)) {
+        let code = headers.get("x-ms-error-code").and_then(|code| code.to_str().ok());
+        self.answer = Some(bytes);
+        self.entry.status = Some(status.as_u16());
+        self.entry.code = code.map(str::to_owned);
     }
 
     /// Counts bytes of the answer that were given out.

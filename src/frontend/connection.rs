@@ -160,7 +160,7 @@ async fn answer(
             let response = handled.map(watched);
             response.map(|body| Either::Left(running.until_sent(body)))
         }
-        None => front.refuse(request).map(watched).map(Either::Right),
+        None => front.refuse(request, peer).map(watched).map(Either::Right),
     };
     // A browser must not take a blob for a script because it looks like one.
     let nosniff = HeaderValue::from_static("nosniff");

@@ -131,11 +131,11 @@ impl FrontEnd {
         seen: &Seen,
         (came, took): (Timestamp, Duration),
         bytes_in: u64,
-        answer: &Result<Response<ResponseBody>, Cut>,
+        answer: Option<&Response<ResponseBody>>,
     ) {
         let address = self.address(head);
         let of_answer = |name: &str| {
-            let headers = answer.as_ref().ok()?.headers();
+            let headers = answer?.headers();
             headers.get(name)?.to_str().ok().map(str::to_owned)
         };
         let id = head.headers.get("x-ms-client-request-id").and_then(|id| id.to_str().ok());
@@ -151,11 +151,11 @@ impl FrontEnd {
             blob: address
                 .and_then(|a| a.blob.as_ref())
                 .map(|name| BlobName::as_str(name).to_owned()),
-            status: answer.as_ref().map_or(0, |response| response.status().as_u16()),
+            status: answer.map_or(0, |response| response.status().as_u16()),
             code: of_answer("x-ms-error-code"),
             ms: (took.as_secs_f64() * 1e6).round() / 1e3,
             bytes_in,
-            bytes_out: answer.as_ref().map_or(0, |r| r.body().size_hint().lower()),
+            bytes_out: answer.map_or(0, |r| r.body().size_hint().lower()),
             client: peer.address.to_string(),
             client_request_id: id.map(str::to_owned),
             request_id: of_answer("x-ms-request-id").unwrap_or_default(),

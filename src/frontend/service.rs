@@ -283,7 +283,7 @@ impl FrontEnd {
             })
         });
         if self.trace.is_watched() {
-            self.tell((&head, peer), &seen, (came, took), body.received(), &response);
+            self.tell((&head, peer), &seen, (came, took), body.received(), response.as_ref().ok());
         }
         response
     }
@@ -340,15 +340,26 @@ impl FrontEnd {
         }
     }
 
-    /// Answers a request of a connection beyond the limit.
-    pub(super) fn refuse(&self, request: Request<Incoming>) -> Response<ResponseBody> {
+    /// Answers a request of a connection beyond the limit, or of one that leaves.
+    pub(super) fn refuse(&self, request: Request<Incoming>, peer: Peer) -> Response<ResponseBody> {
         let (head, incoming) = request.into_parts();
-        let echo =
-            azure::RequestEcho::new(&head, self.request_id().to_string(), self.env.clock.now());
+        let (came, begun) = (self.env.clock.now(), self.env.clock.monotonic());
+        let id = self.request_id().to_string();
+        let draft = self.draft((&head, peer), (&id, begun));
+        let echo = azure::RequestEcho::new(&head, id, came);
         RequestBody::new(incoming, self.config.body_idle, self.env.clone()).leave();
         let busy = self.metrics.refused_for_connections();
-        let response = self.refusals.render(&busy, &echo);
+        let mut response = self.refusals.render(&busy, &echo);
         self.metrics.finished("Refused", response.status().as_u16(), 0.0);
+        if let Some(mut draft) = draft {
+            let (bytes, status) = (response.body().size_hint().lower(), response.status());
+            draft.refused(bytes, (status, response.headers()));
+            response = response.map(|body| body.drafting(Some(draft)));
+        }
+        if self.trace.is_watched() {
+            let took = self.env.clock.monotonic().saturating_sub(begun);
+            self.tell((&head, peer), &Seen::nothing(), (came, took), 0, Some(&response));
+        }
         response
     }
 

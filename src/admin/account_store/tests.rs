@@ -26,8 +26,13 @@ impl AccountStore {
 
     /// Makes a container, as a client would.
     pub(in crate::admin) async fn add_container(&self, account: &str, name: &str) {
+        self.add_container_as(account, name, 1).await;
+    }
+
+    /// The same with an id.
+    pub(in crate::admin) async fn add_container_as(&self, account: &str, name: &str, id: u64) {
         let account = self.record(&parse(account).unwrap()).await.unwrap().id;
-        self.router.write(Write::CreateContainer(create(account, name, 1))).await.unwrap();
+        self.router.write(Write::CreateContainer(create(account, name, id))).await.unwrap();
     }
 
     /// A request that was let in before the account was deleted, and makes its container only then;
@@ -35,7 +40,7 @@ impl AccountStore {
     pub(in crate::admin) async fn add_container_late(&self, account: &str, name: &str) -> bool {
         let account_name = parse(account).unwrap();
         let account = self.record(&account_name).await.unwrap().id;
-        self.remove(account_name.as_str(), true).await.unwrap();
+        self.remove(account_name.as_str(), true, &Note::default()).await.unwrap();
         let late = create(account, name, 2);
         let made = crate::frontend::create_container(&self.router, &account_name, late).await;
         assert_eq!(made, Err(index::Error::AccountNotFound));

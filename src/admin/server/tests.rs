@@ -12,6 +12,7 @@ use super::*;
 use crate::admin::AccountStore;
 use crate::admin::Endpoints;
 use crate::admin::connections::CONNECTIONS_MAX;
+use crate::audit_log::testing::Kept;
 use crate::auth::AccountKeys;
 use crate::coordinator::Coordinator;
 use crate::coordinator::IdAllocator;
@@ -106,10 +107,14 @@ struct Served {
 }
 
 fn serve() -> Served {
+    serve_telling(AuditLog::default())
+}
+
+fn serve_telling(log: AuditLog) -> Served {
     let tasks = Tasks::new();
     let env = Env { clock: Arc::new(SimClock::new()), rand: Arc::new(SeededRand::new(1)), tasks };
     let (listener, connect) = PipeListen::new();
-    let state = AdminState::new(Token::new(TOKEN));
+    let state = AdminState::new(Token::new(TOKEN)).telling(log);
     let server = AdminServer::new(Box::new(listener), state.clone(), env.clone());
     drop(env.tasks.spawn("admin", server.run(env.tasks.stopping())));
     Served { state, connect, env }
@@ -483,6 +488,36 @@ async fn accounts_with_data_or_of_the_configuration_are_kept() {
         let body = format!(r#"{{"name":"weak","key1":"{weak}"}}"#);
         let (status, refused) = served.command("POST", "/admin/accounts", &body).await;
         assert_eq!(status, 400, "{refused}");
+    }
+    served.env.tasks.shutdown().await;
+}
+
+#[tokio::test]
+async fn containers_deleted_with_their_account_have_lines_of_their_own() {
+    let kept = Kept::new();
+    let served = serve_telling(kept.log());
+    let control = served.ready().await;
+    served.command("POST", "/admin/accounts", r#"{"name":"fresh"}"#).await;
+    for (name, id) in [("photos", 1), ("films", 2)] {
+        control.accounts.add_container_as("fresh", name, id).await;
+    }
+    served.command("DELETE", "/admin/accounts/fresh", "").await;
+    assert_eq!(kept.changes().len(), 1, "what is refused deletes nothing");
+    let (status, _) = served.ask("DELETE", "/admin/accounts/fresh?force=true", &token(), "").await;
+    assert_eq!(status, 204);
+    let told = kept.changes();
+    let field = |line: &serde_json::Value, name: &str| line[name].as_str().unwrap().to_owned();
+    let of: Vec<_> =
+        told.iter().map(|line| (field(line, "of"), field(line, "operation"))).collect();
+    let deleted = ("container".to_owned(), "DeleteContainer".to_owned());
+    let last = ("account".to_owned(), "DeleteAccount".to_owned());
+    assert_eq!(of, [deleted.clone(), deleted, last]);
+    let names: Vec<_> = told[..2].iter().map(|line| field(line, "resource")).collect();
+    assert_eq!(names, ["films", "photos"]);
+    for line in &told {
+        assert_eq!(line["account"], "fresh");
+        assert_eq!(line["principal"]["kind"], "admin_token");
+        assert_eq!(line["request_id"], told[2]["request_id"], "by which command");
     }
     served.env.tasks.shutdown().await;
 }

@@ -94,7 +94,7 @@ impl Fleet {
         all
     }
 
-    async fn carry_out(self: Arc<Self>, plan: Plan) {
+    pub(super) async fn carry_out(self: Arc<Self>, plan: Plan) {
         let done = match &plan {
             Plan::Split(partition, keys) => self.split(*partition, keys).await,
             Plan::SplitEvenly(partition, ways) => self.split_evenly(*partition, *ways).await,
@@ -105,16 +105,23 @@ impl Fleet {
             Plan::Merge(partitions) => self.merge(partitions).await,
         };
         match done {
-            Ok(_) => self.tell_of(&plan),
-            Err(error) => tracing::warn!(?plan, %error, "the partition map was not changed"),
+            Ok(_) => self.tell_of(&plan, true),
+            Err(error) => {
+                tracing::warn!(?plan, %error, "the partition map was not changed");
+                // It may have been all the same.
+                if matches!(error, ChangeError::Failed(_)) {
+                    self.tell_of(&plan, false);
+                }
+            }
         }
     }
 
-    /// Tells the audit log what was done.
-    fn tell_of(&self, plan: &Plan) {
+    /// Tells the audit log what was done, or may have been: where `is_done` is not set, it failed
+    /// and nobody knows.
+    fn tell_of(&self, plan: &Plan, is_done: bool) {
         let Some(log) = self.audit_log.get().filter(|log| log.is_on()) else { return };
         let one = |partition: &PartitionId| partition.get().to_string();
-        let (operation, resource, detail) = match plan {
+        let (operation, resource, mut detail) = match plan {
             Plan::Split(id, keys) => ("SplitPartition", one(id), json!({ "ways": keys.len() + 1 })),
             Plan::SplitEvenly(id, ways) => ("SplitPartition", one(id), json!({ "ways": ways })),
             Plan::Stripe(id, _, stripes) => {
@@ -126,6 +133,9 @@ impl Fleet {
                 ("MergePartitions", all.join(","), Value::Null)
             }
         };
+        if !is_done {
+            detail["outcome"] = "unknown".into();
+        }
         let entry = Entry {
             principal: Principal::Node { task: "index balancer" },
             operation: operation.into(),

@@ -1,8 +1,10 @@
 //! Changes that fail: the old partitions or the new ones, never neither.
 
 use super::*;
+use crate::audit_log::testing::Kept;
 use crate::coordinator;
 use crate::index::api::Full;
+use crate::index::load::Plan;
 
 #[tokio::test]
 async fn full_disk_leaves_the_parent_as_it_was() {
@@ -126,6 +128,36 @@ async fn change_of_unknown_outcome_on_a_full_disk_is_told_as_such_and_served_onc
         }
         assert!(told > 0, "{change:?}");
     }
+}
+
+/// The change may have happened: its line must not be missing.
+#[tokio::test(start_paused = true)]
+async fn automatic_changes_that_may_have_happened_are_told() {
+    let world = World::empty();
+    let rig = open(&world).await;
+    rig.write_all(1..=20).await;
+    let kept = Kept::new();
+    rig.host.tell(kept.log());
+    let carry_out = |plan| Arc::clone(&rig.host).carry_out(plan);
+    let key = |number| RoutingKey::account(&name(number));
+    carry_out(Plan::Split(rig.serving(1), vec![key(10)])).await;
+    carry_out(Plan::Move(rig.serving(1), HostId::new(1))).await;
+    carry_out(Plan::Split(PartitionId::new(999), vec![key(5)])).await;
+    carry_out(Plan::Move(rig.serving(1), HostId::new(9))).await;
+    let told = |lines: Vec<serde_json::Value>| -> Vec<(String, String)> {
+        let text = |value: &serde_json::Value| value.as_str().unwrap_or("done").to_owned();
+        lines.iter().map(|l| (text(&l["operation"]), text(&l["detail"]["outcome"]))).collect()
+    };
+    let of = |operation: &str, outcome: &str| (operation.to_owned(), outcome.to_owned());
+    let lines = told(kept.changes());
+    assert_eq!(lines, [of("SplitPartition", "done"), of("MovePartition", "done")]);
+
+    world.store.inject_after(0, coordinator::Fault::LostThenAway);
+    carry_out(Plan::Merge(vec![rig.serving(1), rig.serving(20)])).await;
+    assert_eq!(told(kept.changes()), [of("MergePartitions", "unknown")]);
+    rig.parts.env.clock.sleep(Duration::from_secs(60)).await;
+    rig.check(20).await;
+    rig.host.shutdown().await;
 }
 
 fn is_full(done: &Result<Changed, ChangeError>) -> bool {
