@@ -3,7 +3,8 @@
 //! One task writes; transactions that arrive while it commits share the next commit, which is
 //! durable before any of them is answered. After an I/O error, a full disk for one, the writer
 //! opens the file again, until it can; what is asked meanwhile is refused (`embedded/failure.rs`).
-//! If the file opens although its disk is full, it can be read, and is not written for a pause.
+//! If the file opens although its disk is full, it can be read, and is not written for a pause
+//! (`embedded/room.rs`). Sessions, which no role of a single node opens so far, end after the pause.
 
 use std::fmt;
 use std::path::Path;
@@ -28,6 +29,7 @@ use super::api::Versioned;
 use super::api::Watch;
 use super::history::HistoryWatch;
 
+use commit::Done;
 use failure::corrupt;
 use failure::unavailable;
 use file::Store;
@@ -35,6 +37,7 @@ use file::Store;
 mod commit;
 mod failure;
 mod file;
+mod room;
 mod row;
 #[cfg(test)]
 pub(crate) use tests::{Room, Space};
@@ -47,8 +50,7 @@ const QUEUE_MAX: usize = 256;
 /// Requests that share a commit at most.
 const BATCH_MAX: usize = 64;
 /// The pause after the first try to open a file again that failed; it doubles up to the longest.
-/// It is also the pause after a change without room: the next one may fail as well, and then the
-/// whole file is read again.
+/// So does the pause after changes without room: each one that fails reads the whole file again.
 const REOPEN_PAUSE: Duration = Duration::from_millis(100);
 const REOPEN_PAUSE_MAX: Duration = Duration::from_secs(5);
 
@@ -106,7 +108,8 @@ impl EmbeddedCoordinator {
         let store = opened.await.unwrap_or_else(|panic| Err(corrupt(panic)))?;
         let store = Arc::new(store);
         let (writer, requests) = mpsc::channel(QUEUE_MAX);
-        let task = Writer { store: Arc::clone(&store), env: env.clone(), requests, full: None };
+        let room = room::Room::new(store.path().to_owned());
+        let task = Writer { store: Arc::clone(&store), env: env.clone(), requests, room };
         let failed = Arc::clone(&store);
         let stop = move |why: &str| failed.fail(unavailable(why));
         drop(env.tasks.spawn_or_stop("coordinator writer", task.run(), stop));
@@ -171,8 +174,7 @@ struct Writer {
     store: Arc<Store>,
     env: Env,
     requests: mpsc::Receiver<Request>,
-    /// What changes of rows are told, and until when, after one found no room.
-    full: Option<(Duration, Error)>,
+    room: room::Room,
 }
 
 /// When to open a file again that failed, and how long to wait after that.
@@ -189,6 +191,8 @@ impl Writer {
         loop {
             retry = self.mend(retry).await;
             let expiry = self.store.sessions().next_deadline();
+            let expiry = expiry.max(expiry.and_then(|_| self.room.paused_until()));
+            let settles = self.room.settles();
             let again = retry.as_ref().map(|retry| retry.at);
             let received = tokio::select! {
                 biased;
@@ -200,11 +204,15 @@ impl Writer {
                 // Before requests, which may never pause.
                 () = sleep_until(&self.env, expiry) => 0,
                 () = sleep_until(&self.env, again) => 0,
+                () = sleep_until(&self.env, settles) => 0,
                 () = self.store.failed.rung.notified() => 0,
                 received = self.requests.recv_many(&mut batch, BATCH_MAX) => received,
             };
             let now = self.env.clock.monotonic();
-            let expired = self.store.sessions().take_expired(now);
+            self.room.settle(now);
+            let is_paused = self.room.refusal(now).is_some();
+            let expired =
+                if is_paused { Vec::new() } else { self.store.sessions().take_expired(now) };
             let closed = self.requests.is_closed() && self.requests.is_empty();
             if received == 0 && expired.is_empty() && closed {
                 return;
@@ -233,16 +241,20 @@ impl Writer {
                 None
             }
             Err(error) => {
-                let path = self.store.path().display();
-                tracing::warn!(%path, %error, ?pause, "the coordinator's file does not open again");
+                if error.is_full() {
+                    self.room.say(now, &self.store.failure().unwrap_or(error));
+                } else {
+                    let path = self.store.path().display();
+                    let what = "the coordinator's file does not open again";
+                    tracing::warn!(%path, %error, ?pause, "{what}");
+                }
                 Some(Retry { at: now + pause, pause: (pause * 2).min(REOPEN_PAUSE_MAX) })
             }
         }
     }
 
     async fn commit(&mut self, now: Duration, mut batch: Vec<Request>) {
-        self.full.take_if(|(until, _)| *until <= now);
-        if let Some((_, refusal)) = &self.full {
+        if let Some(refusal) = self.room.refusal(now) {
             batch = refuse_changes(batch, refusal);
         }
         if batch.is_empty() {
@@ -252,8 +264,9 @@ impl Writer {
         let work = move || store.commit(now, batch);
         // A panic drops the answers' senders: the callers see an ambiguous outcome, which it is.
         match self.env.tasks.spawn_blocking("coordinator commit", work).await {
-            Ok(None) => {}
-            Ok(Some(refusal)) => self.pause_after(refusal),
+            Ok(Done::Nothing) => {}
+            Ok(Done::Changed) => self.room.found(self.env.clock.monotonic()),
+            Ok(Done::Full(refusal)) => self.pause_after(refusal),
             Err(panic) => self.store.fail(unavailable(panic)),
         }
     }
@@ -261,22 +274,27 @@ impl Writer {
     /// The file is open again after this failure; if it was for want of room, it pauses.
     fn pause_after(&mut self, refusal: Error) {
         if refusal.is_full() {
-            self.full = Some((self.env.clock.monotonic() + REOPEN_PAUSE, refusal));
+            self.room.lacked(self.env.clock.monotonic(), refusal);
         }
     }
 }
 
-/// Refuses transactions that may change rows, and returns the other requests. Few of these are ends
-/// of sessions, which change rows too.
+/// Refuses what may change rows, and returns the other requests. A session that was to be closed
+/// stays open, and ends in its time.
 fn refuse_changes(batch: Vec<Request>, refusal: &Error) -> Vec<Request> {
     let mut rest = Vec::with_capacity(batch.len());
     for request in batch {
         match request {
-            Request::Txn { then, reply, .. } if !then.is_empty() => {
+            Request::Txn { reply, ref then, .. } if !then.is_empty() => {
                 // A caller that went away needs no answer.
                 reply.send(Err(refusal.clone())).ok();
             }
-            Request::Txn { .. } | Request::Open { .. } | Request::End { .. } => rest.push(request),
+            Request::End { reply: Some(reply), .. } => {
+                reply.send(Err(refusal.clone())).ok();
+            }
+            Request::Txn { .. } | Request::Open { .. } | Request::End { reply: None, .. } => {
+                rest.push(request);
+            }
         }
     }
     rest

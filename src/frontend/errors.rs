@@ -93,7 +93,8 @@ pub(crate) fn from_index(error: &index::Error, subject: Subject) -> Error {
     }
 }
 
-/// The coordinator's file cannot grow; its log line has the path and what is free.
+/// The coordinator's file cannot grow. The coordinator logs that once a minute, with the path and
+/// what is free; a line for each request would only hide it.
 pub(crate) fn first_disk_full() -> Error {
     Error::new(ErrorCode::InsufficientStorage).message(
         "The disk of the first data directory is full. Free some space on it; another data \

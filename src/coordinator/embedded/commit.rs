@@ -27,6 +27,16 @@ pub(super) enum Of {
     End,
 }
 
+/// What came of a batch, as far as the next ones are concerned.
+pub(super) enum Done {
+    /// Rows changed: there was room.
+    Changed,
+    /// The commit found no room, all were told so, and the file is open again.
+    Full(Error),
+    /// No row changed, or the file failed.
+    Nothing,
+}
+
 /// The revisions before and after a commit.
 #[derive(Clone, Copy)]
 pub(super) struct Commit {
@@ -37,9 +47,8 @@ pub(super) struct Commit {
 impl Store {
     /// Applies a batch in one durable commit, then tells watches and callers. What fails before the
     /// commit has changed nothing, and callers are told so; what becomes of a commit that fails is
-    /// found out if the file opens again at once. Returns what all were told if the commit found
-    /// no room and the file is open again.
-    pub(super) fn commit(&self, now: Duration, batch: Vec<Request>) -> Option<Error> {
+    /// found out if the file opens again at once.
+    pub(super) fn commit(&self, now: Duration, batch: Vec<Request>) -> Done {
         let mut answers = Vec::with_capacity(batch.len());
         let mut batch = batch.into_iter();
         let mut commit = None;
@@ -53,7 +62,11 @@ impl Store {
             Err(error) => commit.and_then(|one| self.settle(now, one)).unwrap_or(Err(error)),
         };
         let is_open = self.failure().is_none();
-        let full = applied.as_ref().err().filter(|error| error.is_full() && is_open).cloned();
+        let done = match &applied {
+            Ok(()) if commit.is_some() => Done::Changed,
+            Err(error) if error.is_full() && is_open => Done::Full(error.clone()),
+            Ok(()) | Err(_) => Done::Nothing,
+        };
         match applied {
             Ok(()) => {}
             Err(error) => {
@@ -82,7 +95,7 @@ impl Store {
             // A caller that went away needs no answer.
             to.send(what).ok();
         }
-        full
+        done
     }
 
     /// Whether a commit that failed happened: opens the file again, after which nothing of the

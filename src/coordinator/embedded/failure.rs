@@ -40,8 +40,11 @@ impl Failure {
         self.rung.notify_one();
         // Without the lock: a disk that hangs keeps no caller of `get` waiting.
         let error = told(path, error);
-        let (shown, reason) = (path.display(), reason(&error));
-        tracing::error!(path = %shown, reason, "the coordinator's file failed; it is opened again");
+        // Of a full disk the task that commits tells, which knows what was said before.
+        if !error.is_full() {
+            let (path, reason) = (path.display(), reason(&error));
+            tracing::error!(%path, reason, "the coordinator's file failed; it is opened again");
+        }
         if let Some(why) = self.lock().as_mut().filter(|_| error.is_full()) {
             *why = refusal(path, &error);
         }
@@ -59,9 +62,9 @@ impl Failure {
         error
     }
 
-    /// The file is open again.
-    pub(super) fn clear(&self) {
-        *self.lock() = None;
+    /// The file is open again. Returns what everybody was told before.
+    pub(super) fn clear(&self) -> Option<Error> {
+        self.lock().take()
     }
 
     fn lock(&self) -> MutexGuard<'_, Option<Error>> {

@@ -148,9 +148,10 @@ impl Store {
         // The commit that failed may be there all the same, and nobody was told of it.
         self.history.restart(revision);
         *database = Some(opened);
-        self.failed.clear();
-        let path = self.path.display();
-        tracing::info!(%path, "the coordinator's file is open again");
+        if self.failed.clear().is_some_and(|refusal| !refusal.is_full()) {
+            let path = self.path.display();
+            tracing::info!(%path, "the coordinator's file is open again");
+        }
         Ok(found)
     }
 

@@ -45,8 +45,11 @@ pub(crate) async fn create(
 ) -> Result<Reply, Error> {
     acl::check_switch(account, new.public_access)?;
     let counter = front.container_ids.next().await.map_err(|error| {
+        if error.is_full() {
+            return errors::first_disk_full();
+        }
         tracing::error!(%error, "no container id could be obtained");
-        if error.is_full() { errors::first_disk_full() } else { ErrorCode::InternalError.into() }
+        ErrorCode::InternalError.into()
     })?;
     let create = CreateContainer {
         account: account.id,

@@ -122,10 +122,10 @@ impl ExtentWriter {
 
     async fn open(&mut self) -> Result<(ExtentId, u64), NotStored> {
         let id = self.shared.ids.next().await.map_err(|error| {
-            tracing::error!(%error, "no extent id could be obtained");
             if error.is_full() {
                 return NotStored::NoId;
             }
+            tracing::error!(%error, "no extent id could be obtained");
             let (extent, reason) = (ExtentId::new(0), error.to_string());
             capacity::Error::Unreadable { extent, reason }.into()
         })?;

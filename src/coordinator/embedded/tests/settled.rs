@@ -35,24 +35,6 @@ fn full(fixture: &Fixture) -> (Store, Session) {
 }
 
 #[test]
-fn a_file_that_opens_again_at_once_is_logged_as_open() {
-    let log = CapturedLog::default();
-    let _lines = log.begin();
-    let fixture = Fixture::new();
-    let (store, _) = full(&fixture);
-    let (request, answer) = txn(vec![large()]);
-    store.commit(Duration::ZERO, vec![request]);
-    let refused = answer.blocking_recv().unwrap().unwrap_err();
-    assert!(refused.is_full(), "{refused:?}");
-    assert!(store.failure().is_none());
-    for line in ["ERROR the coordinator's file failed", "INFO the coordinator's file is open again"]
-    {
-        let (level, what) = line.split_once(' ').unwrap();
-        assert_eq!(log.lines_with(&[level, what]), 1, "{line}: {}", log.text());
-    }
-}
-
-#[test]
 fn a_session_whose_end_found_no_room_is_not_said_to_be_open() {
     let fixture = Fixture::new();
     let (store, session) = full(&fixture);
@@ -75,9 +57,6 @@ async fn a_full_disk_is_not_tried_again_before_a_pause_and_is_read_meanwhile() {
     for ops in rows() {
         commit(&coordinator, &[], &ops).await;
     }
-    let session = coordinator.open_session(Duration::from_secs(60)).await.unwrap();
-    let held = Op::PutWithSession(key("held"), key("1"), session);
-    commit(&coordinator, &[], &[held]).await;
     let opened = room.opened();
     room.set(Space::Little);
     for number in 0..30 {
@@ -87,15 +66,16 @@ async fn a_full_disk_is_not_tried_again_before_a_pause_and_is_read_meanwhile() {
         assert_eq!(value(&coordinator, "row 0").await, Some(key("1")), "reads go on");
     }
     assert_eq!(room.opened(), opened + 1);
-    // What changes no row, and the end of a session, needs no pause.
+    // What changes no row needs no pause.
     commit(&coordinator, &[], &[]).await;
-    coordinator.close_session(session).await.unwrap();
-    assert_eq!(value(&coordinator, "held").await, None);
 
     fixture.clock.advance(REOPEN_PAUSE);
     assert!(coordinator.txn(&[], &[large()]).await.unwrap_err().is_full());
     assert_eq!(room.opened(), opened + 2, "it is tried");
     room.set(Space::Enough);
+    writer_is_done(&coordinator).await;
+    // The second pause is longer.
+    fixture.clock.advance(REOPEN_PAUSE);
     let refused = coordinator.txn(&[], &[put("early", "1")]).await.unwrap_err();
     assert!(refused.is_full(), "{refused:?}");
     fixture.clock.advance(REOPEN_PAUSE);
@@ -121,4 +101,128 @@ async fn a_change_that_finds_no_room_before_its_commit_is_not_tried_again_before
         assert!(refused.is_full(), "{number}: {refused:?}");
     }
     assert_eq!(room.opened(), opened + 1);
+}
+
+/// Lines of the log about the file.
+fn said(log: &CapturedLog, level: &str) -> usize {
+    log.lines_with(&[level, "the coordinator's file"])
+}
+
+/// An answer may be out before the writer has noted the pause.
+async fn writer_is_done(coordinator: &EmbeddedCoordinator) {
+    drop(coordinator.txn(&[], &[]).await);
+}
+
+/// Steady changes that find no room, ten a second. Returns how many were done.
+async fn press(fixture: &Fixture, coordinator: &EmbeddedCoordinator, seconds: u32) -> usize {
+    let mut done = 0;
+    for _ in 0..seconds * 10 {
+        done += usize::from(coordinator.txn(&[], &[large()]).await.is_ok());
+        writer_is_done(coordinator).await;
+        fixture.clock.advance(Duration::from_millis(100));
+        tokio::task::yield_now().await;
+    }
+    done
+}
+
+#[tokio::test]
+async fn a_full_disk_is_tried_more_and_more_rarely_and_logged_once_a_minute() {
+    for space in [Space::Little, Space::None] {
+        let log = CapturedLog::default();
+        let _lines = log.begin();
+        let fixture = Fixture::new();
+        let room = Arc::new(Room::default());
+        let coordinator = fixture.open_small(&room).await.unwrap();
+        for ops in rows() {
+            commit(&coordinator, &[], &ops).await;
+        }
+        let opened = room.opened();
+        room.set(space);
+        assert_eq!(press(&fixture, &coordinator, 50).await, 0);
+        let tries = room.opened() - opened;
+        assert!((8..30).contains(&tries), "{space:?}: {tries} in 50 s");
+        let full = ["ERROR", "free some space", FILE_NAME, "bytes are free"];
+        assert_eq!(log.lines_with(&full), 1, "{}", log.text());
+        assert_eq!(said(&log, "ERROR") + said(&log, "WARN") + said(&log, "INFO"), 1);
+        assert_eq!(press(&fixture, &coordinator, 170).await, 0);
+        assert_eq!(log.lines_with(&full), 4, "once a minute: {}", log.text());
+
+        room.set(Space::Enough);
+        let done = press(&fixture, &coordinator, 20).await;
+        assert!(done > 140, "{space:?}: noticed within some seconds: {done} of 200 done");
+        assert_eq!(said(&log, "INFO"), 1, "{space:?}: {}", log.text());
+        assert_eq!(said(&log, "ERROR") + said(&log, "WARN"), 4, "{}", log.text());
+    }
+}
+
+/// As on a real disk: what takes few pages finds some.
+#[tokio::test]
+async fn small_changes_go_on_beside_those_without_room_and_do_not_end_what_the_log_says() {
+    let log = CapturedLog::default();
+    let _lines = log.begin();
+    let fixture = Fixture::new();
+    let room = Arc::new(Room::default());
+    let coordinator = fixture.open_small(&room).await.unwrap();
+    for ops in rows() {
+        commit(&coordinator, &[], &ops).await;
+    }
+    room.set(Space::Little);
+    let mut small = 0;
+    for number in 0..50 {
+        assert!(coordinator.txn(&[], &[large()]).await.is_err());
+        writer_is_done(&coordinator).await;
+        fixture.clock.advance(REOPEN_PAUSE);
+        let done = coordinator.txn(&[], &[put("small", &format!("{number}"))]).await;
+        small += usize::from(done.is_ok());
+    }
+    assert_eq!(small, 50);
+    assert_eq!((said(&log, "ERROR"), said(&log, "INFO")), (1, 0), "{}", log.text());
+    // No change comes that would tell.
+    writer_is_done(&coordinator).await;
+    for _ in 0..100 {
+        fixture.clock.advance(REOPEN_PAUSE);
+        tokio::task::yield_now().await;
+    }
+    assert_eq!((said(&log, "ERROR"), said(&log, "INFO")), (1, 1), "{}", log.text());
+}
+
+/// The end of a session changes rows too.
+#[tokio::test]
+async fn sessions_end_after_the_pause() {
+    let fixture = Fixture::new();
+    let room = Arc::new(Room::default());
+    let coordinator = fixture.open_small(&room).await.unwrap();
+    for ops in rows() {
+        commit(&coordinator, &[], &ops).await;
+    }
+    let session = coordinator.open_session(Duration::from_secs(60)).await.unwrap();
+    let short = coordinator.open_session(REOPEN_PAUSE / 2).await.unwrap();
+    let held = [
+        Op::PutWithSession(key("held"), key("1"), session),
+        Op::PutWithSession(key("short"), key("1"), short),
+    ];
+    commit(&coordinator, &[], &held).await;
+    room.set(Space::Little);
+    let at = coordinator.range(b"").await.unwrap().revision;
+    assert!(coordinator.txn(&[], &[large()]).await.unwrap_err().is_full());
+    writer_is_done(&coordinator).await;
+    let opened = room.opened();
+    let refused = coordinator.close_session(session).await.unwrap_err();
+    assert!(refused.is_full(), "{refused:?}");
+    coordinator.keep_alive(session).await.expect("it is open");
+    fixture.clock.advance(REOPEN_PAUSE * 3 / 4);
+    // Two turns, so that the writer has had one after the clock moved.
+    for _ in 0..2 {
+        assert!(coordinator.txn(&[], &[large()]).await.unwrap_err().is_full());
+    }
+    assert_eq!(coordinator.range(b"").await.unwrap().revision, at, "nothing was written");
+    let late = coordinator.txn(&[], &[Op::PutWithSession(key("late"), key("1"), short)]).await;
+    assert!(late.is_err(), "it is over: {late:?}");
+    assert_eq!(room.opened(), opened);
+
+    fixture.clock.advance(REOPEN_PAUSE);
+    commit(&coordinator, &[], &[put("after", "1")]).await;
+    assert_eq!(value(&coordinator, "short").await, None);
+    coordinator.close_session(session).await.unwrap();
+    assert_eq!(value(&coordinator, "held").await, None);
 }
