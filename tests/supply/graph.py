@@ -26,25 +26,36 @@ def toml(name):
     return tomllib.loads((ROOT / name).read_text(encoding="utf-8"))
 
 
-def crates(targets, edges):
-    """The crates that are built for any of these targets over these kinds of edges (`normal,build,dev`), without our own."""
+class NotFetchedError(Exception):
+    """The crates of a project are not on this machine."""
+
+
+def crates(targets, edges, folder="."):
+    """The crates that are built for any of these targets over these kinds of edges (`normal,build,dev`), without our own.
+
+    Raises `NotFetchedError` when cargo would have to fetch some."""
     found = set()
     for target in targets:
         command = ["cargo", "tree", "--locked", "--offline", "--target", target, "--edges", edges,
                    "--prefix", "none", "--no-dedupe", "--format", "{p}|{l}"]
-        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+        done = subprocess.run(command, cwd=ROOT / folder, capture_output=True, text=True, check=False)
         if done.returncode:
-            raise SystemExit(f"{' '.join(command)} failed; run `cargo fetch --locked` first:\n{done.stderr.strip()}")
+            raise NotFetchedError(f"{' '.join(command)} failed in {folder}; run `cargo fetch --locked` there first:\n"
+                                  f"{done.stderr.strip()}")
         for line in done.stdout.splitlines():
             package, _, licence = line.partition("|")
             name, _, rest = package.partition(" ")
             if rest:
                 found.add(Crate(name, rest.split(" ")[0].removeprefix("v"), licence))
-    own = toml("Cargo.toml")["package"]["name"]
-    return sorted(crate for crate in found if crate.name != own)
+    return sorted(crate for crate in found if crate.name not in own(folder))
 
 
-def locked():
-    """Cargo.lock's packages by name and version: source and checksum."""
-    packages = toml("Cargo.lock")["package"]
+def own(folder="."):
+    """The names of a project's packages that are in this tree."""
+    return {toml("Cargo.toml")["package"]["name"], toml(f"{folder}/Cargo.toml")["package"]["name"]}
+
+
+def locked(folder="."):
+    """The packages of a project's Cargo.lock by name and version: source and checksum."""
+    packages = toml(f"{folder}/Cargo.lock")["package"]
     return {(package["name"], package["version"]): package for package in packages}
