@@ -25,7 +25,7 @@ use crate::capacity::map::Body;
 use crate::capacity::open::{OpenError, Opened, Opening};
 use crate::capacity::ranges::Ranges;
 use crate::capacity::seal::sealed_change;
-use crate::capacity::space::SpaceWatch;
+use crate::capacity::space::{Place, SpaceWatch};
 use crate::capacity::store::{Parts, Store, extent_of, path_of};
 use crate::capacity::units::{PAGE, index, page_up};
 use crate::capacity::walk::Walker;
@@ -124,6 +124,7 @@ impl Recovery<'_> {
         let Opening { env, config, metrics, stop } = self.opening;
         let health = Arc::new(Health::new(self.number, metrics.clone()));
         let space = self.disk.space().await.map_err(|e| self.failed(e))?;
+        let place = Place::of(&*self.disk, self.id);
         let journal = Journal::new(
             journal_file,
             superblock,
@@ -142,7 +143,7 @@ impl Recovery<'_> {
             health,
             journal,
             catalog: self.catalog,
-            space: SpaceWatch::new(self.number, space, env.clock.monotonic()),
+            space: SpaceWatch::new(place, space, env.clock.monotonic()),
             stop: stop.child_token(),
         }))
     }

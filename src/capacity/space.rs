@@ -26,9 +26,26 @@ const EMPTIER_PERCENT: u64 = 2;
 #[derive(Debug)]
 pub(crate) struct SpaceWatch {
     seen: Mutex<Seen>,
-    disk: usize,
+    place: Place,
     /// How many of the levels of [`FULL_PERCENT`] were reported.
     reported: AtomicUsize,
+}
+
+/// What log lines call a disk.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    /// Its number in the store.
+    number: usize,
+    /// Its directory; empty where it has none.
+    path: String,
+}
+
+impl Place {
+    /// Of the disk with this number.
+    pub(crate) fn of(disk: &dyn Disk, number: usize) -> Self {
+        let path = disk.root().map(|root| root.display().to_string()).unwrap_or_default();
+        Self { number, path }
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -40,9 +57,9 @@ struct Seen {
 
 impl SpaceWatch {
     /// Starts with an answer of the file system.
-    pub(crate) fn new(disk: usize, space: Space, at: Duration) -> Self {
+    pub(crate) fn new(place: Place, space: Space, at: Duration) -> Self {
         let seen = Mutex::new(Seen { space, at, allocated: 0 });
-        let watch = Self { seen, disk, reported: AtomicUsize::new(0) };
+        let watch = Self { seen, place, reported: AtomicUsize::new(0) };
         watch.report(space);
         watch
     }
@@ -54,9 +71,10 @@ impl SpaceWatch {
         let now = level(percent, before);
         self.reported.store(now, Ordering::Relaxed);
         if now > before {
-            let (disk, available) = (self.disk, space.available);
+            let (Place { number, path }, available) = (&self.place, space.available);
             tracing::warn!(
-                disk,
+                disk = number,
+                path,
                 percent,
                 available,
                 "disk fills up: free some space or add a disk"
@@ -89,7 +107,11 @@ impl SpaceWatch {
                 *seen = Seen { space, at: env.clock.monotonic(), allocated: 0 };
             }
             Err(error) => {
-                tracing::warn!(disk = self.disk, %error, "the free space of the disk is not known");
+                let Place { number, path } = &self.place;
+                tracing::warn!(
+                    disk = number, path, %error,
+                    "the free space of the disk is not known"
+                );
             }
         }
     }
@@ -119,8 +141,9 @@ impl SpaceWatch {
             }
         }
         let space = disk.space().await.map_err(|error| {
+            let Place { number, path } = &self.place;
             tracing::warn!(
-                %error,
+                disk = number, path, %error,
                 "the free space of the disk is not known; the disk counts as full"
             );
             Error::Full
@@ -151,7 +174,15 @@ fn level(percent: u64, before: usize) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+    use std::sync::Arc;
+
+    use async_trait::async_trait;
+
     use super::*;
+    use crate::env::clock::SimClock;
+    use crate::env::{DiskError, DiskFile, DiskTimes, SeededRand, Tasks};
+    use crate::telemetry::CapturedLog;
 
     fn space(total: u64, available: u64) -> Space {
         Space { total, available, file_system: None }
@@ -171,5 +202,83 @@ mod tests {
         assert_eq!(raised, [80, 90, 95, 80]);
         assert_eq!(used_percent(space(0, 0)), 0);
         assert_eq!(used_percent(space(1_000, 45)), 95);
+    }
+
+    /// A directory of 1,000 MB of which so many are used.
+    #[derive(Debug, Default)]
+    struct Filling(AtomicUsize);
+
+    impl Filling {
+        fn used(&self, percent: usize) {
+            self.0.store(percent, Ordering::Relaxed);
+        }
+    }
+
+    #[async_trait]
+    impl Disk for Filling {
+        async fn open(&self, path: &str) -> Result<Arc<dyn DiskFile>, DiskError> {
+            Err(DiskError::NotFound { path: path.to_owned() })
+        }
+        async fn create(&self, path: &str) -> Result<Arc<dyn DiskFile>, DiskError> {
+            Err(DiskError::NotFound { path: path.to_owned() })
+        }
+        async fn rename(&self, _: &str, _: &str) -> Result<(), DiskError> {
+            Ok(())
+        }
+        async fn remove(&self, _: &str) -> Result<(), DiskError> {
+            Ok(())
+        }
+        async fn list(&self, _: &str) -> Result<Vec<String>, DiskError> {
+            Ok(Vec::new())
+        }
+        async fn sync_dir(&self, _: &str) -> Result<(), DiskError> {
+            Ok(())
+        }
+        async fn space(&self) -> Result<Space, DiskError> {
+            let used = self.0.load(Ordering::Relaxed) as u64;
+            Ok(space(1_000_000_000, (100 - used) * 10_000_000))
+        }
+        fn times(&self) -> Option<&DiskTimes> {
+            None
+        }
+        fn root(&self) -> Option<&Path> {
+            Some(Path::new("/data/seven"))
+        }
+    }
+
+    /// How many lines told of `percent`, each naming the disk.
+    fn told(log: &CapturedLog, percent: usize) -> usize {
+        let percent = format!("percent={percent} ");
+        log.lines_with(&["WARN", "disk fills up", "disk=3", "/data/seven", &percent])
+    }
+
+    /// At the start, while nothing is written, and by a write.
+    #[tokio::test(start_paused = true)]
+    async fn disk_that_fills_up_is_named_in_a_warning_wherever_its_space_is_asked_for() {
+        let log = CapturedLog::default();
+        let _kept = log.begin();
+        let (clock, rand) = (Arc::new(SimClock::new()), Arc::new(SeededRand::new(1)));
+        let env = Env { clock, rand, tasks: Tasks::new() };
+        let disk = Filling::default();
+        disk.used(79);
+        let place = Place::of(&disk, 3);
+        let now = || env.clock.monotonic();
+        let watch = SpaceWatch::new(place.clone(), disk.space().await.unwrap(), now());
+        assert_eq!(log.lines_with(&["disk fills up"]), 0);
+        disk.used(81);
+        env.clock.sleep(REFRESH_AFTER).await;
+        watch.look(&disk, &env).await;
+        assert_eq!(told(&log, 81), 1, "{}", log.text());
+        disk.used(91);
+        env.clock.sleep(REFRESH_AFTER).await;
+        let (config, kind) = (CapacityConfig::small(), ExtentKind::Data);
+        watch.admit(&disk, &env, &config, kind, 1).await.unwrap();
+        assert_eq!(told(&log, 91), 1, "{}", log.text());
+        disk.used(96);
+        let watch = SpaceWatch::new(place, disk.space().await.unwrap(), now());
+        assert_eq!(told(&log, 96), 1, "{}", log.text());
+        env.clock.sleep(REFRESH_AFTER).await;
+        watch.look(&disk, &env).await;
+        assert_eq!(log.lines_with(&["disk fills up"]), 3, "each level once: {}", log.text());
     }
 }

@@ -2,6 +2,7 @@
 
 use std::fmt::Debug;
 use std::io;
+use std::path::Path;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -127,6 +128,11 @@ pub trait Disk: Send + Sync + Debug {
 
     /// How long its writes and syncs took; `None` where nobody measures.
     fn times(&self) -> Option<&DiskTimes>;
+
+    /// The data directory, for log lines; `None` where there is none.
+    fn root(&self) -> Option<&Path> {
+        None
+    }
 }
 
 /// An open file. Calls may run at the same time; writes to overlapping ranges must not.

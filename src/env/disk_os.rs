@@ -202,6 +202,10 @@ impl Disk for OsDisk {
     fn times(&self) -> Option<&DiskTimes> {
         Some(&self.times)
     }
+
+    fn root(&self) -> Option<&Path> {
+        Some(&self.root)
+    }
 }
 
 /// An open file of an [`OsDisk`].

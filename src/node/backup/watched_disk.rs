@@ -4,6 +4,7 @@
 
 use std::future::Future;
 use std::io;
+use std::path::Path;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -102,6 +103,10 @@ impl Disk for WatchedDisk {
 
     fn times(&self) -> Option<&DiskTimes> {
         self.inner.times()
+    }
+
+    fn root(&self) -> Option<&Path> {
+        self.inner.root()
     }
 }
 
