@@ -16,6 +16,7 @@ use http::header::ETAG;
 use http::header::RANGE;
 use hyper::body::Incoming;
 
+use crate::env::Env;
 use crate::frontend::admission::STRANGERS;
 use crate::frontend::body::RequestBody;
 use crate::frontend::client::Client;
@@ -81,8 +82,12 @@ pub(crate) struct Fetched {
 impl Fetched {
     /// The bytes.
     pub(crate) fn body(self, front: &FrontEnd) -> RequestBody {
-        let (idle, env) = (front.config.body_idle, front.env.clone());
-        let pace = MinimumRate::at_least(front.config.outside.least);
+        self.held_to(&front.config.outside, front.config.body_idle, front.env.clone())
+    }
+
+    /// The bytes, none of which may be `idle` late, at the minimum rate of `outside`.
+    fn held_to(self, outside: &Outside, idle: Duration, env: Env) -> RequestBody {
+        let pace = MinimumRate::at_least(outside.least);
         let body = RequestBody::of_outside(self.body, idle, self.deadline, env).counted(self.count);
         let mut body = body.paced(pace);
         body.pay(self.payer);
@@ -214,4 +219,59 @@ fn unreachable(text: &str) -> Error {
 
 fn cannot(status: u16, text: &str) -> Error {
     Error::new(ErrorCode::CannotVerifyCopySource).status(status).message(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use http_body_util::Empty;
+    use hyper_util::rt::TokioIo;
+    use tokio::io::AsyncReadExt;
+    use tokio::io::AsyncWriteExt;
+
+    use super::*;
+    use crate::frontend::testing;
+
+    const SECOND: Duration = Duration::from_secs(1);
+    const IDLE: Duration = Duration::from_secs(30);
+
+    /// What comes of an answer of which the source sends `piece` bytes every second.
+    async fn read(outside: &Outside, piece: usize) -> Result<u64, Error> {
+        let env = testing::env();
+        let (near, mut far) = tokio::io::duplex(1 << 20);
+        let http = hyper::client::conn::http1::handshake(TokioIo::new(near)).await;
+        let (mut sender, connection) = http.unwrap();
+        drop(env.tasks.spawn("connection", async { drop(connection.await) }));
+        let clock = Arc::clone(&env.clock);
+        let len = 200 * piece;
+        drop(env.tasks.spawn("source", async move {
+            assert!(far.read(&mut [0; 4096]).await.unwrap() > 0);
+            let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {len}\r\n\r\n");
+            far.write_all(head.as_bytes()).await.unwrap();
+            for _ in 0..200 {
+                clock.sleep(SECOND).await;
+                if far.write_all(&vec![7; piece]).await.is_err() {
+                    return;
+                }
+            }
+        }));
+        let request = http::Request::new(Empty::<bytes::Bytes>::new());
+        let body = sender.send_request(request).await.unwrap().into_body();
+        let (facts, deadline) = (facts(&HeaderMap::new()), TOTAL_TIME_MAX);
+        let len = len as u64;
+        let fetched =
+            Fetched { facts, len, etag: None, count: None, payer: STRANGERS, body, deadline };
+        let mut body = fetched.held_to(outside, IDLE, env.clone());
+        while body.next().await?.is_some() {}
+        Ok(body.received())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn source_below_the_minimum_rate_is_given_up_and_any_other_is_read_to_its_end() {
+        let outside = || Outside::new(Rules::default(), Client::default());
+        let paced = outside().at_least(1_000);
+        let slow = read(&paced, 900).await.unwrap_err();
+        assert_eq!(slow.code, ErrorCode::CannotVerifyCopySource, "{slow:?}");
+        assert_eq!(read(&paced, 1_100).await.unwrap(), 220_000);
+        assert_eq!(read(&outside(), 900).await.unwrap(), 180_000, "there is no minimum");
+    }
 }

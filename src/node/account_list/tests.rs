@@ -1,4 +1,5 @@
 use super::*;
+use crate::auth::DEVELOPMENT_KEY;
 use crate::coordinator::Coordinator;
 use crate::coordinator::counter;
 use crate::env::Tasks;
@@ -11,6 +12,8 @@ use crate::index::engine::testing::{Fault, When, World};
 use crate::types::ContainerId;
 
 const KEY: &str = "AAAAAAAAAAAAAAAAAAAAAAAAAAA=";
+/// An account that is nobody else's.
+const OWN: &str = "aaaa";
 pub(in crate::node) const NAMES: [&str; 4] = ["aaaa", "iiii", "oooo", "zzzz"];
 
 pub(in crate::node) fn name(text: &str) -> AccountName {
@@ -132,6 +135,30 @@ async fn list_of_accounts_is_completed_when_its_partitions_open_again() {
         }
         started.env.tasks.shutdown().await;
         started.fleet.shutdown().await;
+    }
+}
+
+/// Who knows the published key may read everything there already; any other account is opened by
+/// its operator only.
+#[tokio::test(start_paused = true)]
+async fn development_account_stays_open_and_any_other_configured_account_is_closed() {
+    let world = World::empty();
+    let public = format!("devstoreaccount1:{DEVELOPMENT_KEY}");
+    let both = [public, format!("{OWN}:{KEY}")];
+    for (switch, open) in
+        [(None, [true, false]), (Some(true), [true; 2]), (Some(false), [false; 2])]
+    {
+        // A start of a new store, and one of a store that has them.
+        for world in [&World::empty(), &world] {
+            let started = start(world, &[], &[]).await;
+            let Ok(mut list) = Arc::try_unwrap(started.list) else { panic!("it is shared") };
+            list.configured = both.iter().map(|account| account.parse().unwrap()).collect();
+            list.public_access = switch;
+            let accounts = list.read().await.unwrap();
+            let found = ["devstoreaccount1", OWN].map(|one| accounts.find(&name(one)).unwrap());
+            assert_eq!(found.map(|account| account.unwrap().anonymous), open, "{switch:?}");
+            started.fleet.shutdown().await;
+        }
     }
 }
 
