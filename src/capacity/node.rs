@@ -45,6 +45,8 @@ pub struct CapacityNode {
     /// Whether a disk of the store is out of service, so that an extent that is not here may be
     /// there.
     pub(super) out: bool,
+    /// The numbers of the disks that are out of service, once somebody who knows them has told.
+    out_of_service: RwLock<Vec<usize>>,
     /// Found at the start while a disk is out of service: what a failed creation or a move left of
     /// these may lie there too.
     pub(super) doubtful: BTreeSet<ExtentId>,
@@ -123,6 +125,7 @@ impl CapacityNode {
             stores: RwLock::new(stores),
             extents: RwLock::new(extents),
             out,
+            out_of_service: RwLock::default(),
             doubtful,
             env,
             config,
@@ -133,6 +136,17 @@ impl CapacityNode {
         });
         node.start();
         Ok(node)
+    }
+
+    /// Tells which disks of the store are out of service until the next start, by their numbers:
+    /// they have no place here, but are shown.
+    pub fn set_out_of_service(&self, numbers: Vec<usize>) {
+        *self.out_of_service.write().unwrap_or_else(PoisonError::into_inner) = numbers;
+    }
+
+    /// The numbers of the disks that are out of service, as told.
+    pub(super) fn out_of_service(&self) -> Vec<usize> {
+        self.out_of_service.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     fn start(self: &Arc<Self>) {

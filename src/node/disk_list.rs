@@ -122,7 +122,7 @@ pub async fn check_remembered(data: &[PathBuf], env: &Env) -> Result<(), NodeErr
 }
 
 /// The number that a directory's `format` file gives the disk.
-pub(super) fn number_of(path: &Path) -> Option<usize> {
+fn number_of(path: &Path) -> Option<usize> {
     place(path).map(|Place { number, .. }| number)
 }
 

@@ -58,6 +58,7 @@ impl NodeDisks {
         let used = known.iter().filter(|known| known.state != State::Removed);
         let out = used.filter(|known| node.info(known).is_none());
         node.out = out.filter_map(|known| known.number).collect();
+        node.capacity.set_out_of_service(node.out.to_vec());
         for known in known.iter().filter(|known| known.state == State::Draining) {
             if let Some(info) = node.info(known) {
                 node.begin(info.disk, &known.path);

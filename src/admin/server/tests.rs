@@ -10,6 +10,9 @@ use tokio::io::DuplexStream;
 
 use super::*;
 use crate::admin::AccountStore;
+use crate::admin::DiskControl;
+use crate::admin::DiskRefusal;
+use crate::admin::DiskView;
 use crate::admin::Endpoints;
 use crate::admin::connections::CONNECTIONS_MAX;
 use crate::audit_log::testing::Kept;
@@ -165,6 +168,46 @@ async fn readyz_follows_the_phase_and_healthz_does_not() {
         served.state.readiness.set(phase);
         assert_eq!(served.get("/readyz").await, (status, format!("{}\n", phase.word())));
         assert_eq!(served.get("/healthz").await.0, 200);
+    }
+    served.env.tasks.shutdown().await;
+}
+
+/// Disks of which these lines are to be told.
+#[derive(Debug)]
+struct Troubled(&'static [&'static str]);
+
+#[async_trait]
+impl DiskControl for Troubled {
+    async fn list(&self) -> Result<Vec<DiskView>, DiskRefusal> {
+        Ok(Vec::new())
+    }
+
+    async fn drain(&self, disk: &str) -> Result<DiskView, DiskRefusal> {
+        Err(DiskRefusal::NoSuchDisk(disk.to_owned()))
+    }
+
+    async fn remove(&self, disk: &str) -> Result<(), DiskRefusal> {
+        Err(DiskRefusal::NoSuchDisk(disk.to_owned()))
+    }
+
+    fn troubles(&self) -> Vec<String> {
+        self.0.iter().map(|line| (*line).to_owned()).collect()
+    }
+}
+
+#[tokio::test]
+async fn readyz_tells_troubles_of_disks_to_who_asks_for_more_and_serves_on() {
+    let served = serve();
+    served.state.readiness.set(Phase::Ready);
+    let ready = (200, "ready\n".to_owned());
+    assert_eq!(served.get("/readyz?verbose").await, ready, "no disks yet");
+    let troubles = Troubled(&["disk 1: 81 % full", "partition 4: quarantined"]);
+    served.state.disks.set(Arc::new(troubles)).unwrap();
+    assert_eq!(served.get("/readyz").await, ready);
+    assert_eq!(served.get("/readyz?verbosely").await, ready);
+    let text = "ready\ndisk 1: 81 % full\npartition 4: quarantined\n";
+    for query in ["verbose", "a=b&verbose"] {
+        assert_eq!(served.get(&format!("/readyz?{query}")).await, (200, text.to_owned()));
     }
     served.env.tasks.shutdown().await;
 }

@@ -31,8 +31,11 @@ struct InState {
     state: &'static str,
 }
 
-/// The states a disk in service may be in.
-const STATES: [&str; 4] = ["in use", "draining", "drained", "poisoned"];
+/// The states a disk may be in.
+const STATES: [&str; 5] = ["in use", "draining", "drained", "poisoned", OUT_OF_SERVICE];
+
+/// Of a disk that the node started without. It has this series and no others.
+const OUT_OF_SERVICE: &str = "out of service";
 
 /// Bytes of file systems, each counted once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -142,10 +145,11 @@ impl Collector for DiskMetrics {
         histogram(to, what, &stores, |times| &times.sync)?;
         let help = "1 for the state the disk is in.";
         let mut metric = to.encode_descriptor("disk_state", help, None, MetricType::Gauge)?;
-        for store in &stores {
-            let now = state(&node, store);
+        let serving = stores.iter().map(|store| (store.id, state(&node, store)));
+        let out = node.out_of_service().into_iter().map(|number| (number, OUT_OF_SERVICE));
+        for (disk, now) in serving.chain(out) {
             for state in STATES {
-                let labels = InState { disk: store.id as u64, state };
+                let labels = InState { disk: disk as u64, state };
                 metric.encode_family(&labels)?.encode_gauge(&u64::from(state == now))?;
             }
         }

@@ -55,12 +55,16 @@ fn disks_of_their_own_add_up_and_show_their_state() {
             let is = |state: &&str| {
                 value(text, &format!("disk_state{{disk=\"{disk}\",state=\"{state}\"}}")) == 1
             };
-            let all = ["in use", "draining", "drained", "poisoned"];
+            let all = ["in use", "draining", "drained", "poisoned", "out of service"];
             all.into_iter().filter(is).collect::<Vec<_>>()
         };
         assert_eq!((states(&text, 0), states(&text, 1)), (vec!["in use"], vec!["in use"]));
         node.set_draining(1, true);
         assert_eq!(states(&scrape(&node), 1), ["drained"]);
+        node.set_out_of_service(vec![2]);
+        let text = scrape(&node);
+        assert_eq!((states(&text, 2), states(&text, 0)), (vec!["out of service"], vec!["in use"]));
+        assert!(!text.contains("disk_size_bytes{disk=\"2\"}"), "{text}");
         sims[0].fail_once(Fault::WriteError, 0);
         node.set_draining(1, false);
         for id in 0..4 {
