@@ -8,21 +8,31 @@ Runs the server on a small file system of its own (an ext4 image over a loop dev
 * kill -9 while full: the server starts again on the full disk and everything acknowledged is there;
 * deletes work on a full disk, and once their space is back writes succeed again, without a restart.
 
+Then with two disks, of which the first, with the coordinator's file, is small and is filled by a file beside the data:
+
+* uploads, Create Container, new accounts and splits of partitions are each done or answered 507 in time, and say what to do;
+* reads go on, and `/readyz?verbose` names the disk;
+* the server's log says it a few times, not with every refusal;
+* once there is room all of them are done again, without a restart, and everything acknowledged is there.
+
 Needs root, for mounting; without it, or where mounting is refused, the script says so and exits with 77 (skipped).
 """
 
+import collections
 import concurrent.futures
 import contextlib
 import itertools
 import os
 import random
+import re
 import subprocess
 import time
 
 from azure.core.exceptions import AzureError, HttpResponseError, ResourceNotFoundError
 
 from lib import cli
-from lib.account import PerThread
+from lib.account import DEV_NAME, PerThread
+from lib.changes import Admin
 from lib.content import content, sha256
 from lib.measure import wait_until
 from lib.report import Progress, Verdicts, mib
@@ -31,7 +41,12 @@ CONTAINER = "full"
 THREADS = 8
 SIZES = (1 << 20, 1 << 20, 1 << 20, 100 << 10, 20 << 10, 2 << 10)
 REFUSALS_IN_A_ROW = 4
+# Of the first of two disks: rounds at most, and those after the coordinator's file found no room.
+ROUNDS, ROUNDS_WITHOUT_ROOM = 400, 40
 SKIPPED = 77
+
+# A split is refused so when many partitions that were split shortly before give up what they share. Room is no matter of it.
+BUSY = "the lists of sharers keep changing"
 
 
 class CannotMount(Exception):
@@ -195,6 +210,135 @@ def scenario(server, folder, options, verdicts):
     verdicts.sound(server)
 
 
+def fill_beside(path):
+    """Writes a file until its file system has no room for another byte."""
+    with open(path, "wb", buffering=0) as file:
+        for size in (1 << 20, 4 << 10, 1):
+            with contextlib.suppress(OSError):
+                while True:
+                    file.write(bytes(size))
+        with contextlib.suppress(OSError):
+            os.fsync(file.fileno())
+
+
+class Changes:
+    """What needs room on the first disk, over and over: what came of it, and what must not be."""
+
+    def __init__(self, server, store):
+        self.admin, self.store, self.service = Admin(server), store, server.account.service(read_timeout=60)
+        self.number, self.made, self.texts = itertools.count(), [], set()
+        self.came, self.wrong, self.longest = collections.Counter(), [], 0.0
+
+    def round(self):
+        """One of each, all with names of their own. Answers whether all were done."""
+        number = next(self.number)
+        border = f"{DEV_NAME}/{CONTAINER}/two/{number:05}"
+        done = [self.note("upload", lambda: self.upload(f"two/{number:05}", SIZES[number % len(SIZES)])),
+                self.note("container", lambda: self.container(f"box{number:05}")),
+                self.note("account", lambda: self.account(f"fresh{number:05}")),
+                self.note("split", lambda: self.command("/partitions/split", {"at": [border]}))]
+        return all(done)
+
+    def note(self, what, call):
+        """Calls and counts. Answers whether it was done."""
+        began = time.monotonic()
+        try:
+            status, text = call()
+        except (AzureError, OSError) as error:
+            status, text = None, str(error)
+        self.longest = max(self.longest, time.monotonic() - began)
+        is_done = status in (200, 201)
+        self.came[f"{what} {'done' if is_done else status}"] += 1
+        if is_done or BUSY in text:
+            return is_done
+        if status == 507 and "InsufficientStorage" in text:
+            self.texts.add(text)
+        else:
+            self.wrong.append(f"{what}: {status} {text}")
+        return False
+
+    def upload(self, name, size):
+        """Puts a blob; (status, text)."""
+        if self.store.put(name, size):
+            return 201, ""
+        _, status, code = self.store.refused[name]
+        return status, str(code)
+
+    def container(self, name):
+        """Makes a container; (status, text)."""
+        try:
+            self.service.create_container(name)
+        except HttpResponseError as error:
+            return error.status_code, f"{error.error_code} {error}"
+        self.made.append(name)
+        return 201, ""
+
+    def account(self, name):
+        """Makes an account; (status, text)."""
+        status, text = self.command("/accounts", {"name": name})
+        if status in (200, 201):
+            self.made.append(name)
+        return status, text
+
+    def command(self, path, body):
+        """Sends an admin command; (status, text)."""
+        status, answer = self.admin.ask("POST", path, body)
+        return status, str(answer)
+
+
+def first_of_two(server, folder, options, verdicts):
+    """Fill the first disk, change, read, make room, change again."""
+    server.account.service().create_container(CONTAINER)
+    store = Store(server.account)
+    changes = Changes(server, store)
+    verdicts.check("two disks, before: all is done", all([changes.round() for _ in range(8)]), "done", str(dict(changes.came)))
+    changes.came.clear()
+    fill_beside(folder / "beside")
+    verdicts.figure("two disks: free space on the first", mib(free(folder)))
+    without_room = lambda: sum("coordinator.redb" in text for text in changes.texts)
+    began, rounds_without_room = time.monotonic(), 0
+    with Progress("change on a full first disk", ROUNDS, "rounds") as progress:
+        for _ in range(ROUNDS):
+            changes.round()
+            progress.advance()
+            rounds_without_room += bool(without_room())
+            if rounds_without_room > ROUNDS_WITHOUT_ROOM:
+                break
+    verdicts.figure("two disks, full: what came of it", ", ".join(f"{what}: {n}" for what, n in sorted(changes.came.items())))
+    verdicts.none("two disks, full: done or 507", changes.wrong)
+    verdicts.check("two disks, full: the coordinator's file found no room", bool(rounds_without_room), "some refusals",
+                   f"{sum(n for what, n in changes.came.items() if '507' in what):,}")
+    told = [text for text in changes.texts if "coordinator.redb" in text]
+    lacks = [text for text in told if not re.search(r"[0-9]+ bytes are free", text) or "free some space" not in text]
+    verdicts.none("two disks, full: refusals say how much is free and what to do", lacks)
+    verdicts.check("two disks, full: each is answered in time", changes.longest < 30, "< 30 s", f"{changes.longest:.1f} s")
+    verdicts.none("two disks, full: everything acknowledged reads back", store.read_all("read while full"))
+    verdicts.none("two disks, full: listing", store.listed())
+    status, text = server.admin("/readyz?verbose")
+    verdicts.check("two disks, full: /readyz?verbose tells it", (status, "disk 0: 100 % full" in text) == (200, True),
+                   "200, disk 0", f"{status}, {', '.join(text.split(chr(10)))}")
+    log_lines = lambda: server.log_path.read_text(errors="replace").splitlines()
+    said = lambda: [line for line in log_lines() if "the coordinator's file" in line]
+    seconds = time.monotonic() - began
+    verdicts.check("two disks, full: lines of the log about the file", 1 <= len(said()) <= 1 + seconds / 60, "once a minute",
+                   f"{len(said()):,} in {seconds:.0f} s")
+    (folder / "beside").unlink()
+    began = time.monotonic()
+    changes.wrong.clear()
+    resumed = wait_until(changes.round, options.wait_seconds, every=0.2)
+    verdicts.check("two disks: all is done again without a restart", resumed, f"<= {options.wait_seconds} s",
+                   f"{time.monotonic() - began:.1f} s" if resumed else "never")
+    verdicts.none("two disks: meanwhile done or 507", changes.wrong)
+    again = wait_until(lambda: any("finds room again" in line for line in said()), 30)
+    verdicts.check("two disks: the log says that there is room again", again, "a line", f"{len(said()):,} lines in all")
+    verdicts.none("two disks, in the end: everything acknowledged reads back", store.read_all("read in the end"))
+    found = {one.name for one in changes.service.list_containers()}
+    found |= {one["name"] for one in changes.admin.ask("GET", "/accounts")[1]["accounts"]}
+    verdicts.none("two disks, in the end: containers and accounts", set(changes.made) - found)
+    verdicts.equal("two disks: exit code after SIGTERM", server.stop(), 0)
+    verdicts.sound(server, "two disks: blockyard check")
+
+
 def main(options, scratch):
     verdicts = Verdicts("full disk")
     try:
@@ -202,6 +346,9 @@ def main(options, scratch):
             verdicts.figure("file system", f"{kind}, {options.mib} MiB")
             with cli.server(options, scratch, data=[folder / "data"]) as server:
                 scenario(server, folder, options, verdicts)
+        with small_file_system(scratch, options.mib) as (folder, _):
+            with cli.server(options, scratch, data=[folder / "data", scratch / "second"]) as server:
+                first_of_two(server, folder, options, verdicts)
     except CannotMount as error:
         print(f"skipped: no small file system can be mounted here ({error})")
         return SKIPPED

@@ -18,11 +18,15 @@ class Admin:
         self.token = (pathlib.Path(server.data[0]) / "admin-token").read_text().strip()
 
     def call(self, method, path, body=None):
+        """About partitions: (status, decoded answer)"""
+        return self.ask(method, f"/partitions{path}", body)
+
+    def ask(self, method, path, body=None):
         """(status, decoded answer)"""
         connection = http.client.HTTPConnection(self.address, timeout=60)
         try:
             headers = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"}
-            connection.request(method, f"/admin/partitions{path}", body and json.dumps(body), headers)
+            connection.request(method, f"/admin{path}", body and json.dumps(body), headers)
             response = connection.getresponse()
             return response.status, json.loads(response.read() or b"null")
         finally:
