@@ -274,16 +274,14 @@ impl Fleet {
                     );
                     // Whatever comes of it: it is not served here any more.
                     from.opened.replace(&[Arc::clone(&old)], Vec::new());
-                    match self.reopen(&to.shared, partition, REOPEN_TRIES).await {
+                    // A task of its own: what it panics at does not end this one.
+                    let (fleet, at) = (Arc::clone(self), Arc::clone(&to.shared));
+                    let opening = async move { fleet.reopen(&at, partition, REOPEN_TRIES).await };
+                    match self.in_a_task("partition reopen", opening).await {
                         Ok(new) => break (new, frozen_at),
                         Err(error) => {
                             old.abandon().await;
-                            let open = Arc::clone(self).keep_opening(
-                                claim.leave_closed(partition),
-                                (partition, to.shared.host),
-                                frozen_at,
-                            );
-                            drop(to.shared.parts.env.tasks.spawn("partition reopen", open));
+                            self.open_later(claim.leave_closed(partition), to, frozen_at);
                             return Err(error);
                         }
                     }
@@ -329,15 +327,24 @@ impl Fleet {
         }
     }
 
+    /// Has the one partition of a claim opened by its new host, however long that takes, and
+    /// whatever panics meanwhile.
+    fn open_later(self: &Arc<Self>, claim: Claim, to: &Host, frozen_at: Duration) {
+        let (fleet, claim, host) = (Arc::clone(self), Arc::new(claim), to.shared.host);
+        // The claim ends with the task: only then may the fleet close what is open.
+        let opening = move || Arc::clone(&fleet).keep_opening(Arc::clone(&claim), host, frozen_at);
+        let env = &to.shared.parts.env;
+        drop(env.supervise("partition reopen", self.stop.clone(), opening));
+    }
+
     /// Goes on opening a partition that nobody serves, until it is served or the fleet stops: what
     /// keeps it closed, a full disk or one that takes no writes, may pass.
-    async fn keep_opening(
-        self: Arc<Self>,
-        claim: Claim,
-        (partition, host): (PartitionId, HostId),
-        frozen_at: Duration,
-    ) {
-        let Some(host) = self.host(host) else { return };
+    async fn keep_opening(self: Arc<Self>, claim: Arc<Claim>, host: HostId, frozen_at: Duration) {
+        let (Some(host), Some(partition)) = (self.host(host), claim.first()) else { return };
+        if host.opened.get(partition).is_some() {
+            // What panicked had opened it.
+            return;
+        }
         let clock = &host.shared.parts.env.clock;
         tracing::error!(
             %partition,
@@ -362,8 +369,6 @@ impl Fleet {
                 }
             }
         }
-        // Only now may the fleet close what is open.
-        drop(claim);
     }
 
     fn note(

@@ -77,6 +77,11 @@ impl Claims {
 }
 
 impl Claim {
+    /// The first of its partitions.
+    pub(super) fn first(&self) -> Option<PartitionId> {
+        self.ids.first().copied()
+    }
+
     /// Gives one partition of this claim, which is closed from now on, to a claim of its own.
     pub(super) fn leave_closed(&mut self, id: PartitionId) -> Self {
         let ids: BTreeSet<PartitionId> = self.ids.take(&id).into_iter().collect();

@@ -84,6 +84,8 @@ pub(crate) enum Trap {
     Create(ExtentKind),
     /// A removal.
     Remove,
+    /// A fence, after so many others.
+    Fence(usize),
 }
 
 /// A model of a capacity node.
@@ -129,6 +131,20 @@ impl MemoryCapacity {
 
     fn spring(&self, trap: Trap) {
         let sprung = self.0.lock().unwrap().trap.take_if(|set| *set == trap).is_some();
+        assert!(!sprung, "sprung");
+    }
+
+    fn spring_fence(&self) {
+        let mut state = self.0.lock().unwrap();
+        let sprung = match state.trap {
+            Some(Trap::Fence(0)) => state.trap.take().is_some(),
+            Some(Trap::Fence(others)) => {
+                state.trap = Some(Trap::Fence(others - 1));
+                false
+            }
+            Some(Trap::Create(_) | Trap::Remove) | None => false,
+        };
+        drop(state);
         assert!(!sprung, "sprung");
     }
 
@@ -390,6 +406,7 @@ impl Capacity for MemoryCapacity {
     }
 
     async fn fence(&self, extent: ExtentId, epoch: Epoch) -> Result<(), Error> {
+        self.spring_fence();
         self.change(|_| {}, |state| state.writable(extent, epoch).map(|_| ()))
     }
 

@@ -3,6 +3,7 @@
 mod failures;
 mod merges;
 mod moves;
+mod panics;
 mod reopens;
 mod rewrites;
 mod splits;
