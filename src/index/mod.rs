@@ -32,9 +32,10 @@ pub use api::{
     CommitBlocks, ContainerChange, ContainerEntry, ContainerPage, CreateContainer, DeleteBlob,
     DeleteContainer, EncryptionClaim, EncryptionFault, Error, Full, GarbageRow, Guard, IndexHost,
     LeaseBlob, LeaseContainer, LeaseRefusal, Leased, ListAccounts, ListBlobs, ListContainers,
-    ListEntry, ListPage, NewContent, PAGE_WEIGHT_MAX, Piece, PutBlob, Read, ReadBlob, ReadReply,
-    References, SealBlob, SetTier, SnapshotBlob, Snapshotted, StageBlock, StagedBlocks, Target,
-    UpdateBlob, UpdateContainer, Write, WriteReply, Written, check_lease,
+    ListEntry, ListPage, ListReferences, NewContent, PAGE_WEIGHT_MAX, Piece, PutBlob, Read,
+    ReadBlob, ReadReply, ReferencePlace, References, SealBlob, SetTier, SnapshotBlob, Snapshotted,
+    StageBlock, StagedBlocks, Target, UpdateBlob, UpdateContainer, Write, WriteReply, Written,
+    check_lease,
 };
 pub use api::{CopiedBlock, CopiedContent, PutCopy, Share, SharedBlob};
 pub use api::{CopyEnd, EndCopy, PendingCopy, ResealCopy};

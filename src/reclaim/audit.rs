@@ -129,10 +129,7 @@ async fn walk_and_free(
     }
     let ids = candidates.iter().copied();
     let mut live = Live::new(ids, cursor.next, reclaim.config.audit_ranges_max);
-    walk::walk(reclaim, |location| {
-        live.add(location.extent, reclaim.capacity.frames_of(location));
-    })
-    .await?;
+    walk::walk(reclaim, &mut live).await?;
     report.walks += 1;
     reclaim.metrics.audit_walks.inc();
     let mark = reclaim.inflight.read_mark();

@@ -44,6 +44,9 @@ pub struct ReclaimConfig {
     pub audit_every: Duration,
     /// Blobs read at once by an audit. Default 256.
     pub audit_blobs: usize,
+    /// Locations told at once to an audit, 32 bytes each. A blob that names more is read once more
+    /// for each further so many: all its rows are, so this is not to be small. Default 262,144.
+    pub audit_locations: usize,
     /// Pause between such reads: an audit is never urgent. Default 2 ms.
     pub audit_pause: Duration,
     /// Pause while an audit waits for reads and copies that began before it had walked all rows.
@@ -91,6 +94,7 @@ impl Default for ReclaimConfig {
             audit_delay: Duration::from_secs(60),
             audit_every: DAY,
             audit_blobs: 256,
+            audit_locations: 256 * 1024,
             audit_pause: Duration::from_millis(2),
             audit_wait: Duration::from_millis(100),
             audit_wait_max: HOUR,

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::ops::RangeInclusive;
 
 use crate::reclaim::cursor::Place;
 use crate::types::ExtentId;
@@ -41,6 +42,12 @@ impl Live {
         let taken = rest.by_ref().take(held_max).map(|extent| (extent, Vec::new())).collect();
         let until = rest.next().map(Place::start_of);
         Self { extents: taken, from, until, held: 0, held_max }
+    }
+
+    /// The extents that are looked at lie in this range.
+    pub(super) fn extents(&self) -> RangeInclusive<ExtentId> {
+        let last = self.extents.last_key_value().map_or(self.from.extent, |(last, _)| *last);
+        self.from.extent..=last
     }
 
     /// Notes live bytes; ignored for what is not looked at.

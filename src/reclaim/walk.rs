@@ -2,39 +2,49 @@
 
 use std::collections::BTreeSet;
 
-use bytes::Bytes;
-
 use crate::index;
+use crate::index::ListReferences;
 use crate::index::PartitionDescriptor;
 use crate::index::PartitionMap;
 use crate::index::Read;
 use crate::index::ReadReply;
+use crate::index::ReferencePlace;
 use crate::index::References;
 use crate::index::Write;
 use crate::reclaim::Error;
+use crate::reclaim::live::Live;
 use crate::reclaim::partitions::target;
 use crate::reclaim::service::Reclaim;
 use crate::types::Epoch;
 use crate::types::KeyRange;
-use crate::types::Location;
 use crate::types::PartitionId;
 
 /// Stale maps met in a row before a walk is given up.
 const STALE_MAX: u32 = 8;
 
-/// Shows `see` every location that a row names, including all that were committed before the walk
-/// began and are still named when it ends. Each blob is seen as of one instant, so what moves
-/// between its rows is not missed.
-pub(super) async fn walk(reclaim: &Reclaim, mut see: impl FnMut(&Location)) -> Result<(), Error> {
+/// Locations noted before other tasks of the thread have their turn.
+const NOTED_IN_TURN: usize = 4_096;
+
+/// Notes in `live` every location that a row names, including all that were committed before the
+/// walk began and are still named when it ends. Each location is looked for in all rows of a blob
+/// at one instant, so what moves between its rows is not missed ([`ListReferences`]). What `live`
+/// leaves to a later walk is not asked for.
+pub(super) async fn walk(reclaim: &Reclaim, live: &mut Live) -> Result<(), Error> {
     let mut map = reclaim.partitions.map().await?;
-    let mut position = Bytes::new();
+    let mut position = ReferencePlace::default();
     let mut proven = BTreeSet::new();
     let mut stale = 0;
     loop {
         reclaim.go_on()?;
-        let owners = map.at(&position);
+        let owners = map.at(&position.key);
         let end = owners.first().ok_or(index::Error::WrongPartition)?.keys.range().high().cloned();
-        let pages = match pages(reclaim, owners, &position, &mut proven).await {
+        let list = ListReferences {
+            from: position.clone(),
+            extents: live.extents(),
+            blobs: reclaim.config.audit_blobs,
+            locations: reclaim.config.audit_locations,
+        };
+        let pages = match pages(reclaim, owners, &list, &mut proven).await {
             Ok(pages) => pages,
             Err(Error::Index(index::Error::WrongPartition)) if stale < STALE_MAX => {
                 stale += 1;
@@ -44,12 +54,17 @@ pub(super) async fn walk(reclaim: &Reclaim, mut see: impl FnMut(&Location)) -> R
             Err(error) => return Err(error),
         };
         stale = 0;
-        pages.iter().flat_map(|page| &page.locations).for_each(&mut see);
+        for some in pages.iter().flat_map(|page| page.locations.chunks(NOTED_IN_TURN)) {
+            for location in some {
+                live.add(location.extent, reclaim.capacity.frames_of(location));
+            }
+            tokio::task::yield_now().await;
+        }
         // Stripes that were ahead are seen again from there: twice is no harm.
         let next = pages.into_iter().filter_map(|page| page.next).min();
         position = match (next, end) {
             (Some(next), _) => next,
-            (None, Some(end)) => end.as_bytes().clone(),
+            (None, Some(end)) => ReferencePlace::at(end.as_bytes().clone()),
             (None, None) => return Ok(()),
         };
         reclaim.env.clock.sleep(reclaim.config.audit_pause).await;
@@ -60,7 +75,7 @@ pub(super) async fn walk(reclaim: &Reclaim, mut see: impl FnMut(&Location)) -> R
 async fn pages(
     reclaim: &Reclaim,
     owners: &[PartitionDescriptor],
-    position: &Bytes,
+    list: &ListReferences,
     proven: &mut BTreeSet<(PartitionId, Epoch)>,
 ) -> Result<Vec<References>, Error> {
     let mut pages = Vec::new();
@@ -68,7 +83,7 @@ async fn pages(
         if proven.insert((owner.id, owner.epoch)) {
             prove(reclaim, owner).await?;
         }
-        let read = Read::References { from: position.clone(), limit: reclaim.config.audit_blobs };
+        let read = Read::References(list.clone());
         let ReadReply::References(page) = reclaim.host.read(target(owner), read).await? else {
             return Err(Error::Answer);
         };

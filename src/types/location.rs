@@ -9,7 +9,9 @@ use crate::types::ExtentId;
 ///
 /// Never an address: which disk or cluster holds the extent is looked up, so moving an extent
 /// rewrites no row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+///
+/// The order is that of the bytes, an extent after the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Location {
     /// The extent.
     pub extent: ExtentId,

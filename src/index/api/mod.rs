@@ -55,7 +55,7 @@ pub use pages::{
 };
 pub use place::Place;
 pub use read::{BlobView, BlockListView, BlockView, Piece, Read, ReadBlob, ReadReply};
-pub use reclaim::{GarbageRow, References, StagedBlocks};
+pub use reclaim::{GarbageRow, ListReferences, ReferencePlace, References, StagedBlocks};
 pub use tags::{EntryChange, IndexTag, ListTags, TagEntry, TagPage, TagWork};
 pub use versions::{SetTier, SnapshotBlob, Snapshotted};
 pub use write::{Write, WriteReply, Written, purge_key};

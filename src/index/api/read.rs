@@ -13,6 +13,7 @@ use crate::index::api::ListAccounts;
 use crate::index::api::ListBlobs;
 use crate::index::api::ListContainers;
 use crate::index::api::ListPage;
+use crate::index::api::ListReferences;
 use crate::index::api::ListTags;
 use crate::index::api::PageRanges;
 use crate::index::api::PendingCopy;
@@ -194,13 +195,8 @@ pub enum Read {
         /// Blobs at most.
         limit: usize,
     },
-    /// Everything referred to by rows from a position; whole blobs, each as of one instant.
-    References {
-        /// Start; empty for the beginning.
-        from: Bytes,
-        /// Blobs at most.
-        limit: usize,
-    },
+    /// What rows from a position on refer to, each location of a blob as of one instant.
+    References(ListReferences),
 }
 
 impl Read {
@@ -225,7 +221,7 @@ impl Read {
             | Self::Garbage { .. }
             | Self::DeadContainers
             | Self::Expired { .. }
-            | Self::References { .. } => Place::Partition,
+            | Self::References(_) => Place::Partition,
         }
     }
 }

@@ -1,9 +1,11 @@
 //! What reclaim is told.
 
 use std::fmt::Debug;
+use std::ops::RangeInclusive;
 
 use bytes::Bytes;
 
+use crate::types::ExtentId;
 use crate::types::Location;
 use crate::types::RoutingKey;
 use crate::types::Timestamp;
@@ -32,11 +34,62 @@ pub struct StagedBlocks {
     pub last_staged: Timestamp,
 }
 
-/// Everything some rows refer to, for the audit: current, staged and garbage alike.
+/// Which references are asked for, and how many at once.
+///
+/// A blob may name more than fits into one answer: each snapshot of a long block list names it all
+/// again. The next answer then goes on in the same blob *in the order of locations*, not of rows.
+/// So what is told of one location is always told as of one instant, though the answers are not:
+/// between them locations move from row to row of the blob, and a place among the rows could be
+/// passed by them. Rows come to name less of a location, never more of it, so bytes do not move to
+/// a lower place either, except to one that was told and covers them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ListReferences {
+    /// Where to begin.
+    pub from: ReferencePlace,
+    /// Locations in other extents are left out.
+    pub extents: RangeInclusive<ExtentId>,
+    /// Routing keys that one answer is about, at most.
+    pub blobs: usize,
+    /// Locations in one answer, at most; at least one. Each takes 32 bytes, and about twice that
+    /// while the answer is made.
+    pub locations: usize,
+}
+
+impl ListReferences {
+    /// All of them, at once: only where it is known that they are few.
+    #[must_use]
+    pub fn all() -> Self {
+        Self {
+            from: ReferencePlace::default(),
+            extents: ExtentId::new(0)..=ExtentId::new(u64::MAX),
+            blobs: usize::MAX,
+            locations: usize::MAX,
+        }
+    }
+}
+
+/// A place in a walk over references, ordered as the walk goes.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ReferencePlace {
+    /// The first row key; empty for the beginning.
+    pub key: Bytes,
+    /// Of the blob with this routing key everything up to here was told, this included.
+    pub after: Option<Location>,
+}
+
+impl ReferencePlace {
+    /// Before all that rows from a position on refer to.
+    #[must_use]
+    pub fn at(key: Bytes) -> Self {
+        Self { key, after: None }
+    }
+}
+
+/// What some rows refer to, for the audit: current, staged and garbage alike.
 #[derive(Clone, Debug)]
 pub struct References {
-    /// Locations.
+    /// Locations. Of one blob they are sorted, each once.
     pub locations: Vec<Location>,
     /// Where to go on; `None` at the end of the partition.
-    pub next: Option<Bytes>,
+    pub next: Option<ReferencePlace>,
 }

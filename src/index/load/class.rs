@@ -45,7 +45,7 @@ impl Class {
             | Read::Garbage { .. }
             | Read::DeadContainers
             | Read::Expired { .. }
-            | Read::References { .. } => Self::List,
+            | Read::References(_) => Self::List,
         }
     }
 }

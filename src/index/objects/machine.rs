@@ -20,6 +20,7 @@ use crate::index::objects::page_copy;
 use crate::index::objects::page_ranges;
 use crate::index::objects::pages;
 use crate::index::objects::read as blob_read;
+use crate::index::objects::references;
 use crate::index::objects::share;
 use crate::index::objects::snapshot;
 use crate::index::objects::staged;
@@ -148,8 +149,8 @@ impl Machine for Objects {
                 let (blobs, next) = sweep::expired(view, from, *before, *limit).await?;
                 ReadReply::Expired(blobs, next)
             }
-            Read::References { from, limit } => {
-                ReadReply::References(sweep::references(view, from, *limit).await?)
+            Read::References(list) => {
+                ReadReply::References(references::references(view, list).await?)
             }
         })
     }

@@ -1,10 +1,9 @@
-//! What reclaim asks: garbage, expired blocks, dead containers, and everything rows refer to.
+//! What reclaim asks: garbage, expired blocks, dead containers.
 
 use bytes::Bytes;
 
 use crate::index::api::Error;
 use crate::index::api::GarbageRow;
-use crate::index::api::References;
 use crate::index::api::StagedBlocks;
 use crate::index::api::WriteReply;
 use crate::index::objects::blob;
@@ -12,25 +11,17 @@ use crate::index::objects::cursor::Cursor;
 use crate::index::objects::keys;
 use crate::index::objects::keys::StagedKey;
 use crate::index::objects::pages;
-use crate::index::objects::spans;
 use crate::index::objects::values;
-use crate::index::objects::values::Content;
 use crate::index::objects::values::DeadContainer;
 use crate::index::objects::values::DeadLayer;
-use crate::index::objects::values::Entry;
 use crate::index::objects::values::GarbageValue;
-use crate::index::objects::values::Layout;
-use crate::index::objects::values::StagedBlock;
 use crate::index::objects::values::StagedSummary;
 use crate::index::objects::walk::Blobs;
-use crate::index::record::BlobRecord;
 use crate::index::rows::Family;
-use crate::index::rows::Row;
 use crate::index::rows::RowBatch;
 use crate::index::rows::Rows;
 use crate::types::AccountId;
 use crate::types::ContainerId;
-use crate::types::Location;
 use crate::types::RoutingKey;
 use crate::types::TAG_INDEX;
 use crate::types::Timestamp;
@@ -157,8 +148,6 @@ pub(super) async fn expired(
 /// Row changes after which a purge step ends, however many blobs are left: long layouts make long
 /// batches.
 const PURGE_CHANGES_MAX: usize = 2_000;
-/// Locations after which a page of references ends, however many blobs are left.
-const REFERENCES_MAX: usize = 100_000;
 
 /// Removes up to `limit` blobs of a dead container at or after `from`.
 pub(super) async fn purge(
@@ -187,80 +176,6 @@ pub(super) async fn purge(
     }
     let next = blobs.next().await?.map(|key| key.as_bytes().clone());
     Ok(WriteReply::Purged { next: next.or_else(|| blobs.paused().cloned()) })
-}
-
-/// Everything that the rows of up to `limit` routing keys refer to, garbage too.
-pub(super) async fn references(
-    view: &dyn Rows,
-    from: &Bytes,
-    limit: usize,
-) -> Result<References, Error> {
-    let mut blobs = Blobs::new(view, &Family::ALL, from, None).pausing();
-    let mut locations = Vec::new();
-    for _ in 0..limit {
-        let Some(key) = blobs.next().await? else {
-            return Ok(References { locations, next: blobs.paused().cloned() });
-        };
-        while let Some((family, row)) = blobs.take_of(&key).await? {
-            refer(family, &key, &row, &mut locations)?;
-        }
-        if locations.len() >= REFERENCES_MAX {
-            break;
-        }
-    }
-    let next = blobs.next().await?.map(|key| key.as_bytes().clone());
-    Ok(References { locations, next: next.or_else(|| blobs.paused().cloned()) })
-}
-
-/// Adds what one row refers to.
-fn refer(
-    family: Family,
-    key: &RoutingKey,
-    row: &Row,
-    locations: &mut Vec<Location>,
-) -> Result<(), Error> {
-    let mut add = |content: &Content| locations.extend_from_slice(content.locations());
-    match family {
-        Family::Versions | Family::Main if is_blob(key) => {
-            let (_record, content) =
-                values::decode_record_head::<BlobRecord>(family, &row.key, &row.value)?;
-            match values::decode_content(&row.key, content)?.layout {
-                Layout::Whole(content) => add(&content),
-                Layout::Blocks(entries) => entries.iter().for_each(|e| add(&e.content)),
-                Layout::Appended { tail, .. } => tail.iter().for_each(|e| add(&e.content)),
-                Layout::Segments { .. } | Layout::Pages { .. } => {}
-            }
-        }
-        Family::Main | Family::Versions => {}
-        Family::Work if keys::parse_tag_work(&row.key, key).is_some() => {}
-        Family::Work if keys::is_copy_work(&row.key, key) => {}
-        Family::Staged => {
-            if keys::parse_staged(&row.key, key)? != StagedKey::Summary {
-                add(&values::decode::<StagedBlock>(family, &row.key, &row.value)?.content);
-            }
-        }
-        Family::Layout if keys::parse_span(&row.key, key).is_some() => {
-            let (_layer, _range, span) = spans::parse_row(&row.key, &row.value, key)?;
-            span.content.iter().for_each(add);
-        }
-        Family::Layout => {
-            let entries: Vec<Entry> = values::decode(family, &row.key, &row.value)?;
-            entries.iter().for_each(|e| add(&e.content));
-        }
-        Family::Garbage if keys::parse_dead_layer(&row.key, key).is_some() => {
-            let _dead: DeadLayer = values::decode(family, &row.key, &row.value)?;
-        }
-        Family::Garbage => {
-            let value: GarbageValue = values::decode(family, &row.key, &row.value)?;
-            locations.extend(value.locations);
-        }
-        // Written by no version of this program: what such a row refers to is unknown, so nothing
-        // may be freed.
-        Family::Work => {
-            return Err(keys::corrupt(family, &row.key, "unknown row"));
-        }
-    }
-    Ok(())
 }
 
 /// Whether a routing key of the main family is a blob's: accounts and containers stand in container

@@ -57,11 +57,13 @@ impl<'a> Blobs<'a> {
                 Some(row) if keys::parse_purge(&row.key).is_some() => drop(cursor.take().await?),
                 Some(row) => return keys::routing_key(*family, &row.key).map(Some),
                 None => {
-                    // Not where the walk began: whoever goes on from here must come further than
-                    // that.
-                    let bound = cursor.bound().filter(|bound| **bound > self.from);
-                    if self.pausing && bound.is_some() && self.view.is_spent() {
-                        self.paused = bound.cloned();
+                    // Between two blobs, not among the removed rows of one: until somebody goes on
+                    // from here, another row of the blob may move to before that place.
+                    let place = cursor.bound().map(start_of_blob);
+                    // Not where the walk began: whoever goes on must come further than that.
+                    let place = place.filter(|place| *place > self.from);
+                    if self.pausing && place.is_some() && self.view.is_spent() {
+                        self.paused = place;
                         return Ok(None);
                     }
                     cursor.step().await?;
@@ -94,4 +96,9 @@ impl<'a> Blobs<'a> {
             cursor.seek(&keys::after(key));
         }
     }
+}
+
+/// The first place that a row of the blob at `position` can have.
+fn start_of_blob(position: &Bytes) -> Bytes {
+    RoutingKey::of_row(position).map_or_else(|| position.clone(), |key| key.as_bytes().clone())
 }

@@ -20,6 +20,7 @@ use crate::env::Env;
 use crate::env::Tasks;
 use crate::index;
 use crate::index::ExtentRecord;
+use crate::index::ListReferences;
 use crate::index::Objects;
 use crate::index::Offline;
 use crate::index::PartitionDescriptor;
@@ -43,6 +44,8 @@ use super::source::Source;
 const ROWS_MAX: usize = 64;
 /// Rows read at a time.
 const PAGE: usize = 1_000;
+/// Locations read at a time, 32 bytes each.
+const LOCATIONS: usize = 100_000;
 
 /// Rows that are written and have no name yet.
 #[derive(Debug)]
@@ -235,9 +238,9 @@ async fn for_each_live(
         let Some(next) = next else { break };
         from = next;
     }
-    from = Bytes::new();
+    let mut list = ListReferences { blobs: PAGE, locations: LOCATIONS, ..ListReferences::all() };
     loop {
-        let read = Read::References { from, limit: PAGE };
+        let read = Read::References(list.clone());
         let ReadReply::References(page) = Objects.answer(rows, range, &read, now).await? else {
             return Err(index::Error::Unavailable("not a page of references".into()));
         };
@@ -245,7 +248,7 @@ async fn for_each_live(
         let named = page.locations.into_iter().filter(|at| wanted(at.extent));
         named.filter(is_live).for_each(&mut *each);
         let Some(next) = page.next else { return Ok(()) };
-        from = next;
+        list.from = next;
     }
 }
 

@@ -97,7 +97,7 @@ pub(super) fn write_to(partitions: &mut [Partition], write: &Write, now: Timesta
 }
 
 pub(super) fn named_by(partition: &Partition) -> Vec<Location> {
-    let read = Read::References { from: Bytes::new(), limit: usize::MAX };
+    let read = Read::References(ListReferences::all());
     let ReadReply::References(found) = partition.read(&read).unwrap() else { panic!("no answer") };
     if found.next.is_some() {
         panic!("cut off");
@@ -115,7 +115,10 @@ impl IndexHost for FakeIndex {
         let slow = *self.slow_reads.lock().unwrap();
         self.clock.sleep(slow).await;
         let reply = self.partitions.lock().unwrap()[number].read(&read);
-        if matches!(read, Read::References { .. })
+        if let (Read::References(list), Ok(ReadReply::References(page))) = (&read, &reply) {
+            assert!(page.locations.len() <= list.locations, "too much in one answer");
+        }
+        if matches!(read, Read::References(_))
             && let Some(hook) = self.between_pages.lock().unwrap().as_mut()
         {
             hook(&mut self.partitions.lock().unwrap());

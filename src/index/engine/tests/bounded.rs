@@ -8,15 +8,14 @@ use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
 
-use crate::index::api::{ListBlobs, Read, ReadReply};
+use crate::index::api::*;
 use crate::index::engine::pace::{ANSWER_ROWS_MAX, Pace};
 use crate::index::engine::table::Tables;
 use crate::index::engine::view::{Snapshot, Sources};
 use crate::index::objects::Objects;
+use crate::index::objects::fake::Partition;
 use crate::index::rows::{Family, Machine, Rows};
-use crate::types::{
-    AccountId, BlobKey, BlobName, Collation, ContainerId, KeyRange, RoutingKey, Sequence, Timestamp,
-};
+use crate::types::*;
 
 const ACCOUNT: AccountId = AccountId::new(1);
 const CONTAINER: ContainerId = ContainerId::new(77);
@@ -118,4 +117,57 @@ fn versions_of_one_key_are_sought_past() {
     let found: Vec<Bytes> = rows.unwrap().into_iter().map(|row| row.key).collect();
     assert_eq!(found, [name(1), name(2), name(3)]);
     assert!(view.seen() < 2_000, "{} versions looked at", view.seen());
+}
+
+/// The rows of a blob with a segment of 1,000 blocks, and of its snapshots.
+fn with_snapshots(count: usize) -> Snapshot {
+    let mut partition = Partition::new(KeyRange::all());
+    let name = BlobName::new("a").unwrap();
+    let (account, container, collation) = (ACCOUNT, CONTAINER, Collation::Utf16);
+    let key = BlobKey { account, container, collation, name };
+    let ids: Vec<BlockId> =
+        (0..1_000).map(|n| BlockId::from_bytes(format!("{n:04}").as_bytes()).unwrap()).collect();
+    for (offset, id) in (0..).zip(&ids) {
+        let location = Location { extent: ExtentId::new(1), offset, len: 1, crc: 0 };
+        let content = NewContent::Stored(vec![location]);
+        let (key, guard, id) = (key.clone(), Guard::default(), id.clone());
+        let stage = StageBlock { key, guard, id, content, crc64: Crc64::EMPTY };
+        partition.write(&Write::StageBlock(stage)).unwrap();
+    }
+    let entry = |id| BlockListEntry { source: BlockSource::Latest, id };
+    let commit = CommitBlocks {
+        key: key.clone(),
+        guard: Guard::default(),
+        properties: BlobProperties::default(),
+        metadata: Metadata::default(),
+        tags: Tags::default(),
+        list: ids.into_iter().map(entry).collect(),
+        tier: None,
+    };
+    partition.write(&Write::CommitBlocks(commit)).unwrap();
+    for _ in 0..count {
+        let (key, guard) = (key.clone(), Guard::default());
+        let snapshot = SnapshotBlob { key, guard, metadata: None };
+        partition.write(&Write::SnapshotBlob(snapshot)).unwrap();
+    }
+    snapshot(|tables| {
+        for ((family, key), value) in partition.memory.rows {
+            tables.insert(family, key, Sequence::new(1), Some(value));
+        }
+    })
+}
+
+#[test]
+fn references_of_one_blob_take_turns() {
+    const SNAPSHOTS: usize = 60;
+    /// References looked at between two turns, at most.
+    const IN_TURN_MAX: usize = 6_000;
+    let view = with_snapshots(SNAPSHOTS);
+    let read = Read::References(ListReferences { locations: 100, ..ListReferences::all() });
+    let answer = Objects.answer(&view, view.keys.range(), &read, Timestamp::ZERO);
+    let (page, turns) = turns(answer);
+    let ReadReply::References(page) = page.unwrap() else { panic!("not references") };
+    assert_eq!(page.locations.len(), 100);
+    let looked_at = (SNAPSHOTS + 1) * 1_000;
+    assert!(turns * IN_TURN_MAX >= looked_at, "{turns} turns for {looked_at} references");
 }

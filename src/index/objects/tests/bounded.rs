@@ -1,7 +1,7 @@
 //! Answers over rows of which most are removed: they end early, say where to go on, and all of them
 //! together miss nothing.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -51,10 +51,40 @@ impl Worn {
         let answer = Objects.answer(&view, &self.partition.memory.range, read, self.partition.now);
         let reply = answer.now_or_never().expect("rows in memory never wait").unwrap();
         // One step more for each family there is, at most.
-        let most = pace.1 + pace.0 * (Family::ALL.len() + 1);
-        let bounded = !matches!(read, Read::References { .. });
-        assert!(!bounded || view.seen() <= most, "{} rows looked at, {most} may be", view.seen());
+        let mut most = pace.1 + pace.0 * (Family::ALL.len() + 1);
+        if matches!(read, Read::References(_)) {
+            // A blob that was begun is looked at to its end, and the removed rows of one that is
+            // gone before it.
+            most += 2 * self.longest();
+        }
+        assert!(view.seen() <= most, "{} rows looked at, {most} may be", view.seen());
         reply
+    }
+
+    /// The rows of the blob with the most, removed ones too.
+    fn longest(&self) -> usize {
+        let mut rows = BTreeMap::new();
+        for (_, row) in &self.ever {
+            *rows.entry(RoutingKey::of_row(row)).or_insert(0) += 1;
+        }
+        rows.into_values().max().unwrap_or(0)
+    }
+
+    /// What all answers name, and how many there are.
+    fn references(&self, pace: (usize, usize), list: &ListReferences) -> (Vec<Location>, usize) {
+        let (mut found, mut list, mut answers) = (Vec::new(), list.clone(), 0);
+        loop {
+            let ReadReply::References(page) = self.read(pace, &Read::References(list.clone()))
+            else {
+                panic!("not references")
+            };
+            assert!(page.locations.len() <= list.locations, "{} told", page.locations.len());
+            found.extend(page.locations);
+            answers += 1;
+            let Some(next) = page.next else { return (found, answers) };
+            assert!(next > list.from, "it does not go on");
+            list.from = next;
+        }
     }
 
     fn list_all(&self, pace: (usize, usize), list: &ListBlobs) -> (Vec<String>, usize) {
@@ -195,18 +225,84 @@ fn references_that_end_early_name_the_same() {
         let worn = worn(seed);
         let expected = references(&worn.partition);
         for pace in PACES {
-            let (mut found, mut from) = (Vec::new(), Some(Bytes::new()));
-            while let Some(start) = from {
-                let read = Read::References { from: start.clone(), limit: 5 };
-                let ReadReply::References(page) = worn.read(pace, &read) else { panic!("page") };
-                assert!(page.next.as_ref().is_none_or(|next| *next > start), "it does not go on");
-                found.extend(page.locations);
-                from = page.next;
+            for locations in [1, 2, 7, 1_000] {
+                let list = ListReferences { blobs: 5, locations, ..ListReferences::all() };
+                let (mut found, _) = worn.references(pace, &list);
+                found.sort();
+                found.dedup();
+                assert_eq!(found, expected, "seed {seed} pace {pace:?} locations {locations}");
             }
-            found.sort_by_key(|location| (location.extent, location.offset));
-            found.dedup();
-            assert_eq!(found, expected, "seed {seed} pace {pace:?}");
         }
+    }
+}
+
+/// A block list of two segments that changes from snapshot to snapshot.
+fn with_snapshots(snapshots: usize) -> Worn {
+    const BLOCKS: usize = 1_050;
+    let (mut worn, name) = (Worn::new(), key("a"));
+    let ids: Vec<String> = (0..BLOCKS).map(|n| format!("{n:04}")).collect();
+    let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
+    let extent = |n: usize| u64::try_from(n % 3).unwrap();
+    for (offset, (n, id)) in (0..).zip(ids.iter().enumerate()) {
+        worn.must(&stage(&name, id, stored(&[location(extent(n), offset, 9)])));
+    }
+    worn.must(&Write::CommitBlocks(commit(&name, &ids)));
+    for n in 0..snapshots {
+        let (key, guard) = (name.clone(), Guard::default());
+        worn.must(&Write::SnapshotBlob(SnapshotBlob { key, guard, metadata: None }));
+        let offset = u64::try_from(BLOCKS + n).unwrap();
+        worn.must(&stage(&name, ids[n], stored(&[location(extent(n), offset, 9)])));
+        worn.must(&Write::CommitBlocks(commit(&name, &ids)));
+    }
+    worn
+}
+
+#[test]
+fn references_of_a_long_blob_with_snapshots_come_in_parts_and_each_once() {
+    const SNAPSHOTS: usize = 40;
+    let worn = with_snapshots(SNAPSHOTS);
+    let expected = references(&worn.partition);
+    // 41 times as many are in the rows.
+    assert_eq!(expected.len(), 1_050 + SNAPSHOTS);
+    for locations in [64, 500, 1_090, 1_091, 100_000] {
+        let list = ListReferences { locations, ..ListReferences::all() };
+        let (found, answers) = worn.references((64, 100), &list);
+        assert_eq!(found, expected, "at most {locations}");
+        assert_eq!(answers, expected.len().div_ceil(locations), "at most {locations}");
+    }
+    let second = ExtentId::new(1);
+    let list = ListReferences { extents: second..=second, locations: 50, ..ListReferences::all() };
+    let (found, _) = worn.references((64, 100), &list);
+    let expected = expected.into_iter().filter(|location| location.extent == second);
+    assert_eq!(found, expected.collect::<Vec<_>>());
+}
+
+/// A place among the rows of a blob is no place to go on from: what is behind it may be before it
+/// by then.
+#[test]
+fn references_pause_between_blobs_only() {
+    let (mut worn, name) = (Worn::new(), key("b"));
+    worn.must(&Write::PutBlob(put(&key("a"), stored(&[location(1, 0, 9)]))));
+    for n in 0..40 {
+        worn.must(&stage(&name, &format!("{n:02}"), stored(&[location(2, n * 20, 9)])));
+    }
+    let expired: Vec<Place> = worn
+        .ever
+        .iter()
+        .filter(|(family, _)| *family == Family::Staged)
+        .take(20)
+        .cloned()
+        .collect();
+    for place in expired {
+        worn.partition.memory.rows.remove(&place);
+    }
+    let mut list = ListReferences::all();
+    while let ReadReply::References(page) = worn.read((2, 5), &Read::References(list.clone())) {
+        let Some(next) = page.next else { break };
+        let blob = RoutingKey::of_row(&next.key);
+        let is_start = blob.is_none_or(|blob| *blob.as_bytes() == next.key);
+        assert!(is_start, "it would go on within a blob");
+        list.from = next;
     }
 }
 

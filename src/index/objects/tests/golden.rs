@@ -279,7 +279,7 @@ fn ask_everything(p: &Partition) -> Vec<Result<ReadReply, Error>> {
         Read::Garbage { from: Bytes::new(), limit: 99 },
         Read::DeadContainers,
         Read::Expired { from: Bytes::new(), before: p.now, limit: 99 },
-        Read::References { from: Bytes::new(), limit: 99 },
+        Read::References(ListReferences::all()),
     ];
     for name in ["b", "i", "l", "s"] {
         reads.push(Read::Blob(read(&key(name))));

@@ -374,7 +374,7 @@ impl World {
         for location in p.garbage() {
             assert!(garbage.insert(location.offset), "{location:?} is garbage twice");
         }
-        let read = Read::References { from: Bytes::new(), limit: usize::MAX };
+        let read = Read::References(ListReferences::all());
         let ReadReply::References(found) = p.read(&read).unwrap() else { panic!("references") };
         let named: BTreeSet<u64> = found.locations.iter().map(|l| l.offset).collect();
         assert!(shown.is_disjoint(&garbage), "shown and garbage");

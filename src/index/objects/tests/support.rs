@@ -202,7 +202,7 @@ pub(super) fn copied(shared: SharedBlob, to: &str) -> Write {
 
 /// What the rows of all blobs name, each location once.
 pub(super) fn references(p: &Partition) -> Vec<Location> {
-    let read = Read::References { from: Bytes::new(), limit: usize::MAX };
+    let read = Read::References(ListReferences::all());
     let ReadReply::References(found) = p.read(&read).unwrap() else { panic!("not references") };
     let mut all = found.locations;
     all.sort_by_key(|location| (location.extent, location.offset));

@@ -10,9 +10,10 @@ use crate::types::*;
 
 fn references(p: &Partition, limit: usize) -> Vec<Location> {
     let mut all = Vec::new();
-    let mut from = Some(Bytes::new());
+    let mut from = Some(ReferencePlace::default());
     while let Some(start) = from {
-        let reply = p.read(&Read::References { from: start, limit }).unwrap();
+        let list = ListReferences { from: start, blobs: limit, ..ListReferences::all() };
+        let reply = p.read(&Read::References(list)).unwrap();
         let ReadReply::References(found) = reply else { panic!("not references") };
         all.extend(found.locations);
         from = found.next;
@@ -64,7 +65,7 @@ fn unknown_rows_stop_the_references() {
     let mut p = partition();
     let blob = RoutingKey::blob(&key("a")).as_bytes().clone();
     p.memory.rows.insert((Family::Work, blob), Bytes::from_static(b"?"));
-    let reply = p.read(&Read::References { from: Bytes::new(), limit: 10 });
+    let reply = p.read(&Read::References(ListReferences::all()));
     assert!(matches!(reply, Err(Error::Corrupt(_))));
 }
 

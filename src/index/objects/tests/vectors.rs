@@ -225,7 +225,7 @@ fn questions() -> Vec<Read> {
     let mut reads = vec![
         Read::Blobs(ListBlobs { snapshots: true, limit: 99, ..list() }),
         Read::Garbage { from: Bytes::new(), limit: 99 },
-        Read::References { from: Bytes::new(), limit: 99 },
+        Read::References(ListReferences::all()),
         Read::TagWork { blob: None, from: Bytes::new(), limit: 99 },
         Read::Tags(ListTags { from: TagEntryKey::start(ACCOUNT, "a", ""), to: None, limit: 9 }),
     ];

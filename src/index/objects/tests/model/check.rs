@@ -4,7 +4,7 @@ use super::*;
 
 impl World {
     pub(super) fn named(&self) -> BTreeSet<(ExtentId, u64)> {
-        let read = Read::References { from: Bytes::new(), limit: usize::MAX };
+        let read = Read::References(ListReferences::all());
         let all = self.partitions.iter().map(|partition| partition.read(&read).unwrap());
         let named = all.flat_map(|reply| {
             let ReadReply::References(found) = reply else { panic!("not references") };
@@ -107,7 +107,7 @@ impl World {
             for location in partition.garbage() {
                 assert!(garbage.insert(place(&location)), "{location:?} is garbage twice");
             }
-            let read = Read::References { from: Bytes::new(), limit: usize::MAX };
+            let read = Read::References(ListReferences::all());
             let ReadReply::References(found) = partition.read(&read).unwrap() else {
                 panic!("not references")
             };
