@@ -62,7 +62,7 @@ const STEP_ROWS: usize = 4_096;
 /// Bytes of values that one step returns, about.
 const STEP_BYTES: usize = 1024 * 1024;
 /// Bytes of a value that cost as much as a row.
-const BYTES_OF_A_ROW: usize = 256;
+pub(crate) const BYTES_OF_A_ROW: usize = 256;
 
 /// All rows as of one commit: the newest source that has a key decides, since rows only move from
 /// newer to older ones.

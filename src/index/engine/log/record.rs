@@ -112,17 +112,27 @@ impl BatchBuilder {
 
     /// Adds the next commit.
     pub(crate) fn push(&mut self, rows: &RowBatch) {
-        self.commits += 1;
-        codec::put_varint(&mut self.record, codec::wide(rows.changes.len()));
+        self.begin(rows.changes.len());
         for (family, key, value) in &rows.changes {
-            let tag = *family as u8 | if value.is_none() { TOMBSTONE } else { 0 };
-            self.record.put_u8(tag);
-            codec::put_varint(&mut self.record, codec::wide(key.len()));
-            self.record.extend_from_slice(key);
-            if let Some(value) = value {
-                codec::put_varint(&mut self.record, codec::wide(value.len()));
-                self.record.extend_from_slice(value);
-            }
+            self.add(*family, key, value.as_ref());
+        }
+    }
+
+    /// Begins the next commit, which is added in parts; so many calls of [`Self::add`] follow.
+    pub(crate) fn begin(&mut self, changes: usize) {
+        self.commits += 1;
+        codec::put_varint(&mut self.record, codec::wide(changes));
+    }
+
+    /// Adds a row that the commit puts, or removes.
+    pub(crate) fn add(&mut self, family: Family, key: &[u8], value: Option<&Bytes>) {
+        let tag = family as u8 | if value.is_none() { TOMBSTONE } else { 0 };
+        self.record.put_u8(tag);
+        codec::put_varint(&mut self.record, codec::wide(key.len()));
+        self.record.extend_from_slice(key);
+        if let Some(value) = value {
+            codec::put_varint(&mut self.record, codec::wide(value.len()));
+            self.record.extend_from_slice(value);
         }
     }
 

@@ -134,6 +134,67 @@ async fn delete_of_thousands_of_snapshots_is_short_in_the_committer_and_one_chan
     assert!(longest <= 3 * ROWS_IN_TURN, "{longest} rows in one turn of the committer");
 }
 
+/// Applies a write while others come.
+async fn among_others(partition: &Partition, write: Write) {
+    let others = join_all((0..50).map(|n| partition.apply(put(&format!("b{n}"), 1_000_000 + n))));
+    let (done, others) = join(partition.apply(write), others).await;
+    done.unwrap();
+    assert!(others.iter().all(Result::is_ok));
+}
+
+#[tokio::test(start_paused = true)]
+async fn layout_of_50_000_blocks_is_written_in_short_turns_of_the_committer() {
+    const BLOCKS: u64 = 50_000;
+    let partition = partition().await;
+    for first in (0..BLOCKS).step_by(10_000) {
+        let staged = (first..first + 10_000).map(|n| partition.apply(stage("a", n)));
+        assert!(join_all(staged).await.iter().all(Result::is_ok));
+    }
+    partition.core.longest_turn.store(0, Ordering::Relaxed);
+    let check = |step: &str| {
+        let longest = partition.core.longest_turn.load(Ordering::Relaxed);
+        assert!(longest <= 3 * ROWS_IN_TURN, "{step}: {longest} rows in one turn of the committer");
+    };
+    among_others(&partition, commit("a", 0..BLOCKS)).await;
+    check("the list");
+    // All segments are written again, and once more for the snapshot.
+    let (key, guard) = (key("a"), Guard::default());
+    let snapshot = SnapshotBlob { key: key.clone(), guard: guard.clone(), metadata: None };
+    among_others(&partition, Write::SnapshotBlob(snapshot)).await;
+    check("its snapshot");
+    partition.apply(stage("a", 7)).await.unwrap();
+    among_others(&partition, commit("a", 0..BLOCKS)).await;
+    check("the list with one new block");
+    let read = Read::BlockList(key, None, guard);
+    let reply = partition.read(partition.core.epoch, &read).await.unwrap();
+    let ReadReply::BlockList(list) = reply else { panic!("not a block list") };
+    assert_eq!(list.committed.len() as u64, BLOCKS);
+}
+
+#[tokio::test(start_paused = true)]
+async fn appends_to_a_long_blob_are_short_in_the_committer() {
+    let partition = partition().await;
+    let Write::PutBlob(made) = put("a", 1) else { panic!("a blob") };
+    let content = NewContent::Inline(Bytes::new());
+    let made = PutBlob { kind: NewKind::Append, content, crc64: Crc64::EMPTY, ..made };
+    partition.apply(Write::PutBlob(made)).await.unwrap();
+    let append = |n| {
+        Write::AppendBlock(AppendBlock {
+            key: key("a"),
+            guard: Guard::default(),
+            position: None,
+            len_max: None,
+            content: NewContent::Stored(vec![location(n)]),
+            crc64: Crc64::of(b"1"),
+        })
+    };
+    for n in 0..5_000 {
+        partition.apply(append(n)).await.unwrap();
+    }
+    let longest = partition.core.longest_turn.load(Ordering::Relaxed);
+    assert!(longest <= ROWS_IN_TURN, "{longest} rows in one turn of the committer");
+}
+
 /// Blocks keep coming while a long list is committed: each ends up in the blob, staged, or as
 /// garbage, once.
 #[tokio::test(start_paused = true)]
