@@ -12,6 +12,10 @@ use crate::index::map::PartitionDescriptor;
 const TRIES: usize = 4;
 /// Conditions, and changes, that the coordinator takes in one transaction.
 const ITEMS_MAX: usize = 128;
+/// Of these, for the logs that the children of a split share, and for the parent.
+const OTHER_ITEMS: usize = 16;
+/// Of these, for a child itself: its descriptor and its record.
+const ITEMS_OF_A_CHILD: usize = 3;
 
 /// What a transaction replaced old partitions by.
 #[derive(Debug)]
@@ -21,6 +25,21 @@ pub(super) struct Replaced {
     pub(super) records: Vec<ExtentRecord>,
     /// Whether the records may be slightly others: an earlier try was carried out.
     pub(super) is_stale: bool,
+}
+
+/// Refuses a split whose children would share so many runs that one transaction cannot record it.
+/// Asked before compaction is kept out: a refused change that ended it each time would be refused
+/// for ever.
+///
+/// # Errors
+/// [`Failed::Refused`].
+pub(super) fn fits(runs: usize, children: usize) -> Result<(), Failed> {
+    let room = ITEMS_MAX.saturating_sub(OTHER_ITEMS).saturating_sub(children * ITEMS_OF_A_CHILD);
+    if runs > room { Err(too_many_runs()) } else { Ok(()) }
+}
+
+fn too_many_runs() -> Failed {
+    Failed::Refused("too many runs to share: they are being compacted, try again later".into())
 }
 
 /// Replaces `old` by `new`, none of which has the id of an old one, all or nothing; each with the
@@ -59,8 +78,7 @@ pub(super) async fn replace(
         let Passed { when: of_extents, then: to_extents, records } = passed;
         let (when, then) = ([&when[..], &of_extents].concat(), [&then[..], &to_extents].concat());
         if when.len() > ITEMS_MAX || then.len() > ITEMS_MAX {
-            let failed = Failed::Refused("too many runs to share: compact them first".into());
-            return Err(doubt.failed(failed));
+            return Err(doubt.failed(too_many_runs()));
         }
         if let Some(revision) = doubt.attempt(coordinator, (&when, &then), first, &states).await? {
             return Ok(Replaced { revision, records, is_stale: doubt.is_any });

@@ -65,6 +65,9 @@ impl Partition {
         &self,
         parts: Vec<(PartitionId, PartitionKeys)>,
     ) -> Result<Split, Failed> {
+        let (sources, _) = self.core.published();
+        descriptors::fits(sources.extents().count(), parts.len())?;
+        drop(sources);
         // Only when nothing is frozen is there one memtable to share: an earlier flush may have
         // failed.
         self.flush_frozen().await?;
