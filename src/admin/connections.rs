@@ -68,8 +68,19 @@ struct Shared {
     stop: CancellationToken,
 }
 
-/// Serves `router` on `listener` until `stop` fires; over TLS only, when there is a certificate.
-pub(super) async fn serve(
+/// The listener and its connections. They outlive a panic of the task that accepts them.
+#[derive(Debug)]
+struct Serving {
+    listener: Box<dyn Listener>,
+    shared: Arc<Shared>,
+    connections: Arc<Connections>,
+    stall: StallLimits,
+    env: Env,
+}
+
+/// Serves `router` on `listener` until `stop` fires, in a task that is started again after a panic;
+/// over TLS only, when there is a certificate.
+pub(super) fn serve(
     (listener, tls): (Box<dyn Listener>, Option<Tls>),
     (router, stall): (Router, StallLimits),
     env: Env,
@@ -87,41 +98,49 @@ pub(super) async fn serve(
         clock: Arc::clone(&env.clock),
     };
     let shared = Arc::new(Shared { opening, router, flows, metrics, stop: stop.clone() });
-    let accepting = accept(listener, &shared, &connections, &env);
-    // Nothing here is short for want of what an answer holds: requests have a number of their own.
-    let in_the_way = |_| Vec::new();
-    let watched = (shared.flows.as_ref(), stall);
-    let watching = cut_stalled(watched, (env.clock.as_ref(), stop), in_the_way, |_| ());
-    tokio::join!(accepting, watching);
+    let serving = Serving { listener, shared, connections, stall, env: env.clone() };
+    let serving = Arc::new(serving);
+    let run = move || {
+        let serving = Arc::clone(&serving);
+        async move { serving.run().await }
+    };
+    drop(env.supervise("admin", stop, run));
 }
 
-async fn accept(
-    listener: Box<dyn Listener>,
-    shared: &Arc<Shared>,
-    connections: &Arc<Connections>,
-    env: &Env,
-) {
-    loop {
-        let accepted = tokio::select! {
-            biased;
-            () = shared.stop.cancelled() => return,
-            accepted = listener.accept() => accepted,
-        };
-        match accepted {
-            Ok((stream, address)) => {
-                let Entry::Serve(slot) = connections.enter(address.ip()) else { continue };
-                let shared = Arc::clone(shared);
-                drop(env.tasks.spawn("admin connection", async move {
-                    if let Err(error) = connection((stream, address), &shared, &slot).await {
-                        tracing::debug!(%error, "an admin connection ended early");
-                    }
-                }));
-                // Who was told to leave for it does so before the next one comes.
-                tokio::task::yield_now().await;
-            }
-            Err(error) => {
-                tracing::warn!(%error, "cannot accept on the admin listener");
-                env.clock.sleep(ACCEPT_PAUSE).await;
+impl Serving {
+    async fn run(&self) {
+        // Nothing here is short for want of what an answer holds: requests have a number of their
+        // own.
+        let in_the_way = |_| Vec::new();
+        let watched = (self.shared.flows.as_ref(), self.stall);
+        let until = (self.env.clock.as_ref(), self.shared.stop.clone());
+        let watching = cut_stalled(watched, until, in_the_way, |_| ());
+        tokio::join!(self.accept(), watching);
+    }
+
+    async fn accept(&self) {
+        loop {
+            let accepted = tokio::select! {
+                biased;
+                () = self.shared.stop.cancelled() => return,
+                accepted = self.listener.accept() => accepted,
+            };
+            match accepted {
+                Ok((stream, address)) => {
+                    let Entry::Serve(slot) = self.connections.enter(address.ip()) else { continue };
+                    let shared = Arc::clone(&self.shared);
+                    drop(self.env.tasks.spawn("admin connection", async move {
+                        if let Err(error) = connection((stream, address), &shared, &slot).await {
+                            tracing::debug!(%error, "an admin connection ended early");
+                        }
+                    }));
+                    // Who was told to leave for it does so before the next one comes.
+                    tokio::task::yield_now().await;
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "cannot accept on the admin listener");
+                    self.env.clock.sleep(ACCEPT_PAUSE).await;
+                }
             }
         }
     }

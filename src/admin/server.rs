@@ -1,6 +1,5 @@
 //! Routes of the admin listener and their limits.
 
-use std::io;
 use std::sync::Arc;
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -177,17 +176,12 @@ impl AdminServer {
         Self { stall: StallLimits { stall, rate_min }, ..self }
     }
 
-    /// Serves until `stop` fires.
-    ///
-    /// # Errors
-    /// The listener's address cannot be read.
-    pub async fn run(self, stop: CancellationToken) -> io::Result<()> {
-        self.listener.local_addr()?;
+    /// Serves until `stop` fires, whatever panics meanwhile.
+    pub fn start(self, stop: CancellationToken) {
         let teller = Teller { log: self.state.audit_log.clone(), env: self.env.clone() };
         let routes = routes(self.state).layer(from_fn_with_state(teller, audit_log::tell));
         let served = (routes, self.stall);
-        connections::serve((self.listener, self.tls), served, self.env, stop).await;
-        Ok(())
+        connections::serve((self.listener, self.tls), served, self.env, stop);
     }
 }
 

@@ -25,7 +25,7 @@ const LOOK_EVERY: Duration = Duration::from_secs(5);
 type Stamp = Option<(u64, u64, u64, i64, i64)>;
 
 /// The files of a certificate, and the versions that were last read.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct CertificateFiles {
     cert: PathBuf,
     key: PathBuf,
@@ -77,18 +77,41 @@ impl CertificateFiles {
     }
 
     /// Keeps `tls` equal to the files until `stop` fires.
-    pub async fn follow(mut self, tls: Tls, env: Env, stop: CancellationToken) {
+    pub fn keep(self, tls: Tls, env: &Env, stop: CancellationToken) {
+        self.keep_with(Self::look, (tls, env.clone(), stop));
+    }
+
+    fn keep_with(
+        self,
+        look: fn(&mut Self) -> Found,
+        (tls, env, stop): (Tls, Env, CancellationToken),
+    ) {
+        let (of, stopping) = (env.clone(), stop.clone());
+        // It begins with what was first read: a pair may be taken twice, and none is missed.
+        let following = move || self.clone().follow(look, tls.clone(), of.clone(), stop.clone());
+        drop(env.supervise("certificate files", stopping, following));
+    }
+
+    async fn follow(
+        mut self,
+        look: fn(&mut Self) -> Found,
+        tls: Tls,
+        env: Env,
+        stop: CancellationToken,
+    ) {
         loop {
             tokio::select! {
                 biased;
                 () = stop.cancelled() => return,
                 () = env.clock.sleep(LOOK_EVERY) => {}
             }
+            let mut files = self.clone();
             let looking = env.tasks.spawn_blocking("certificate files", move || {
-                let found = self.look();
-                (self, found)
+                let found = look(&mut files);
+                (files, found)
             });
-            let Ok((files, found)) = looking.await else { return };
+            // A panic was counted and logged. The next look finds what this one has not told.
+            let Ok((files, found)) = looking.await else { continue };
             self = files;
             match found {
                 Found::Nothing => {}
@@ -117,9 +140,20 @@ fn stamp(path: &Path) -> Stamp {
 #[cfg(test)]
 #[expect(clippy::disallowed_methods, reason = "tests arrange files")]
 mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::AtomicBool;
+    use std::sync::atomic::Ordering;
+
+    use rcgen::CertificateParams;
+    use rcgen::KeyPair;
+    use rcgen::date_time_ymd;
     use rcgen::generate_simple_self_signed;
 
     use super::*;
+    use crate::env::SeededRand;
+    use crate::env::SimClock;
+    use crate::env::Tasks;
+    use crate::env::clock::TrapClock;
 
     fn pair() -> (String, String) {
         let made = generate_simple_self_signed(["localhost".to_owned()]).unwrap();
@@ -151,5 +185,79 @@ mod tests {
         assert!(matches!(files.look(), Found::Useless(_)));
         put(&key, &second.1);
         assert!(matches!(files.look(), Found::Pair(_)));
+    }
+
+    /// A pair that ends in a year.
+    fn pair_until(year: i32) -> (String, String) {
+        let key = KeyPair::generate().unwrap();
+        let mut params = CertificateParams::new(["localhost".to_owned()]).unwrap();
+        params.not_after = date_time_ymd(year, 1, 1);
+        (params.self_signed(&key).unwrap().pem(), key.serialize_pem())
+    }
+
+    /// Files that are kept by a look, and what is served.
+    struct Kept {
+        folder: tempfile::TempDir,
+        tls: Tls,
+        env: Env,
+        clock: Arc<TrapClock>,
+    }
+
+    impl Kept {
+        fn start(look: fn(&mut CertificateFiles) -> Found) -> Self {
+            let folder = tempfile::tempdir().unwrap();
+            put(&folder, &pair_until(2040));
+            let at = |name| folder.path().join(name);
+            let (tls, files) = CertificateFiles::load(&at("c.pem"), &at("k.pem")).unwrap();
+            let clock = Arc::new(TrapClock::new(Arc::new(SimClock::new())));
+            let rand = Arc::new(SeededRand::new(1));
+            let env = Env { clock: Arc::clone(&clock) as _, rand, tasks: Tasks::new() };
+            files.keep_with(look, (tls.clone(), env.clone(), env.tasks.stopping()));
+            Self { folder, tls, env, clock }
+        }
+
+        /// Whether a pair is served some time after it was put there.
+        async fn takes(&self, pair: &(String, String)) -> bool {
+            put(&self.folder, pair);
+            self.env.clock.sleep(LOOK_EVERY * 4).await;
+            self.tls.expires() == Tls::from_pem(&pair.0, &pair.1).unwrap().expires()
+        }
+    }
+
+    fn put(folder: &tempfile::TempDir, (cert, key): &(String, String)) {
+        for (name, text) in [("c.pem", cert), ("k.pem", key)] {
+            let new = folder.path().join("new");
+            std::fs::write(&new, text).unwrap();
+            std::fs::rename(&new, folder.path().join(name)).unwrap();
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn files_are_followed_although_the_task_panicked() {
+        let kept = Kept::start(CertificateFiles::look);
+        kept.clock.trap(LOOK_EVERY);
+        assert!(kept.takes(&pair_until(2041)).await);
+        let health = kept.env.tasks.health();
+        assert_eq!((health.panics("certificate files"), health.stopped()), (1, Vec::new()));
+        assert!(kept.takes(&pair_until(2042)).await);
+        kept.env.tasks.shutdown().await;
+    }
+
+    /// Panics once, when there is a new pair.
+    fn stumbles(files: &mut CertificateFiles) -> Found {
+        static STUMBLED: AtomicBool = AtomicBool::new(false);
+        match files.look() {
+            Found::Pair(_) if !STUMBLED.swap(true, Ordering::SeqCst) => panic!("stumbled"),
+            found => found,
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn pair_at_which_a_look_panicked_is_taken_by_the_next() {
+        let kept = Kept::start(stumbles);
+        assert!(kept.takes(&pair_until(2041)).await);
+        assert_eq!(kept.env.tasks.health().panics("certificate files"), 1);
+        assert!(kept.takes(&pair_until(2042)).await);
+        kept.env.tasks.shutdown().await;
     }
 }

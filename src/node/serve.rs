@@ -118,12 +118,7 @@ impl Node {
         let server = AdminServer::new(admin_bound.listener, admin.clone(), env.clone())
             .with_tls(tls_of_admin)
             .with_stall_limits(config.response_stall, config.response_rate_min);
-        let serving = server.run(stop_admin.clone());
-        drop(env.tasks.spawn("admin", async move {
-            if let Err(error) = serving.await {
-                tracing::error!(%error, "the admin listener ended");
-            }
-        }));
+        server.start(stop_admin.clone());
         let mut all = Registry::default();
         let registry = metrics::register(&mut all, &env, secure.as_ref());
         env.tasks.health().register(registry);
@@ -154,8 +149,7 @@ impl Node {
         if let Some(certificate) = &mut certificate
             && let Some(files) = certificate.files.take()
         {
-            let following = files.follow(certificate.tls.clone(), env.clone(), stop_admin.clone());
-            drop(env.tasks.spawn("certificate files", following));
+            files.keep(certificate.tls.clone(), &env, stop_admin.clone());
         }
         announce(config, (blob_address, &admin_bound.address), certificate.as_ref(), &env);
         Ok(Self { env, admin, stop_admin, storage, roles, audit_log: writer })

@@ -1,6 +1,10 @@
 mod partitions;
 
+use std::io;
+use std::net::SocketAddr;
 use std::sync::Mutex;
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering;
 
 use async_trait::async_trait;
 use prometheus_client::metrics::counter::Counter;
@@ -25,6 +29,7 @@ use crate::coordinator::counter;
 use crate::env::clock::SimClock;
 use crate::env::net::PipeConnect;
 use crate::env::net::PipeListen;
+use crate::env::net::Stream;
 use crate::env::rand::SeededRand;
 use crate::env::tasks::Tasks;
 use crate::frontend::Accounts;
@@ -119,8 +124,45 @@ fn serve_telling(log: AuditLog) -> Served {
     let (listener, connect) = PipeListen::new();
     let state = AdminState::new(Token::new(TOKEN)).telling(log);
     let server = AdminServer::new(Box::new(listener), state.clone(), env.clone());
-    drop(env.tasks.spawn("admin", server.run(env.tasks.stopping())));
+    server.start(env.tasks.stopping());
     Served { state, connect, env }
+}
+
+/// Panics at its first connections.
+#[derive(Debug)]
+struct Stumbles(PipeListen, AtomicUsize);
+
+#[async_trait]
+impl Listener for Stumbles {
+    async fn accept(&self) -> io::Result<(Box<dyn Stream>, SocketAddr)> {
+        let left = self.1.load(Ordering::SeqCst);
+        if left > 0 {
+            self.1.store(left - 1, Ordering::SeqCst);
+            panic!("stumbled");
+        }
+        self.0.accept().await
+    }
+
+    fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.0.local_addr()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn admin_listener_that_panicked_serves_again() {
+    let tasks = Tasks::new();
+    let env = Env { clock: Arc::new(SimClock::new()), rand: Arc::new(SeededRand::new(1)), tasks };
+    let (listener, connect) = PipeListen::new();
+    let state = AdminState::new(Token::new(TOKEN));
+    let listener = Box::new(Stumbles(listener, AtomicUsize::new(2)));
+    AdminServer::new(listener, state.clone(), env.clone()).start(env.tasks.stopping());
+    env.clock.sleep(Duration::from_secs(10)).await;
+    let served = Served { state, connect, env };
+    served.state.readiness.set(Phase::Ready);
+    let answered = tokio::time::timeout(Duration::from_secs(60), served.get("/readyz")).await;
+    assert_eq!(answered, Ok((200, "ready\n".to_owned())));
+    assert_eq!(served.env.tasks.health().panics("admin"), 2);
+    served.env.tasks.shutdown().await;
 }
 
 impl Served {

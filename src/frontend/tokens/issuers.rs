@@ -53,8 +53,9 @@ impl Tokens {
             .collect();
         let remote: Vec<_> = keyrings.iter().filter(|one| one.is_remote()).cloned().collect();
         for keyring in &remote {
-            let keeping = Arc::clone(keyring).keep_new(env.clone());
-            drop(env.tasks.spawn("keys of an issuer", keeping));
+            let (keyring, of) = (Arc::clone(keyring), env.clone());
+            let keeping = move || Arc::clone(&keyring).keep_new(of.clone());
+            drop(env.supervise("keys of an issuer", env.tasks.stopping(), keeping));
         }
         metrics.register(registry, Ages { keyrings: remote, clock: Arc::clone(&env.clock) });
         Self { keyrings, trusted }

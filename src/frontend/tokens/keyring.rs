@@ -27,7 +27,7 @@ const URL_AGE_MAX: Duration = Duration::from_secs(60 * 60);
 /// And not more often than so, whatever tokens claim, and when they cannot be had.
 pub const URL_AGE_MIN: Duration = Duration::from_secs(30);
 /// Until the keys are there, from the look-up of the issuer's name on.
-const FETCH_TIME_MAX: Duration = Duration::from_secs(5);
+pub(super) const FETCH_TIME_MAX: Duration = Duration::from_secs(5);
 /// Requests that wait for the keys of one issuer; more are answered by those that are known, so
 /// that forged tokens and a slow issuer do not take all the requests that may run.
 pub(super) const WAITING_MAX: usize = 64;
@@ -163,6 +163,7 @@ impl Keyring {
         });
         if let Err(error) = asking.await {
             tracing::error!(issuer = self.name, %error, "the task that fetches the keys failed");
+            self.state().failed = true;
         }
     }
 

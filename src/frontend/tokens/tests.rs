@@ -1,6 +1,7 @@
 //! An issuer that rotates its keys, dies, dawdles, and answers what it should not, under simulated
 //! time; once over TCP.
 
+mod panics;
 mod sockets;
 
 use std::collections::BTreeMap;
@@ -66,6 +67,7 @@ use crate::frontend::tokens::URL_AGE_MIN;
 use crate::frontend::tokens::fetch;
 use crate::frontend::tokens::fetch::ANSWER_BYTES_MAX;
 use crate::frontend::tokens::fetch::FetchError;
+use crate::frontend::tokens::keyring::FETCH_TIME_MAX;
 use crate::frontend::tokens::keyring::WAITING_MAX;
 use crate::telemetry;
 use crate::telemetry::Exposition;

@@ -108,7 +108,7 @@ impl Node {
         let state = AdminState::new(Token::new(TOKEN));
         state.control.set(roles.control.clone()).unwrap();
         let server = AdminServer::new(Box::new(listener), state, env.clone());
-        drop(env.tasks.spawn("admin", server.run(env.tasks.stopping())));
+        server.start(env.tasks.stopping());
         Self { env, storage, roles, room, blob, admin, signature: signature() }
     }
 
