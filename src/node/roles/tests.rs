@@ -1,5 +1,6 @@
 //! A node whose first disk is full, as clients and its operator see it.
 
+mod copies;
 mod readers;
 
 use std::path::PathBuf;
@@ -79,8 +80,12 @@ struct Node {
 
 impl Node {
     async fn start(data: &Path) -> Self {
-        let (env, room) = (testing::env(), Arc::new(Room::default()));
-        let config = testing::config(data);
+        Self::start_as(testing::config(data), testing::env()).await
+    }
+
+    /// A node with one data directory.
+    async fn start_as(config: Config, env: Env) -> Self {
+        let (data, room) = (config.data.first().unwrap().as_path(), Arc::new(Room::default()));
         let place = Small { path: data.join(FILE_NAME), env: env.clone(), room: Arc::clone(&room) };
         let is_new = !place.is_made();
         let start = Start {

@@ -3,7 +3,8 @@
 //! The request commits the destination without bytes and a work row beside it. [`run`] finds work
 //! rows, at the start of the program and whenever one was made, carries them out and commits their
 //! end. The row is the only memory: a copy that a crash cut begins anew, and what it had stored is
-//! left to the audit. Accounts take turns (`turns.rs`).
+//! left to the audit. So does one that panicked, a few times; then it fails. Accounts take turns
+//! (`turns.rs`).
 
 use std::collections::BTreeSet;
 use std::collections::HashMap;
@@ -72,6 +73,10 @@ const AGAIN: Duration = Duration::from_secs(1);
 const AGAIN_MAX: Duration = Duration::from_secs(64);
 /// How long after its rest a copy is remembered that was not taken up again.
 const FORGET: Duration = Duration::from_secs(3_600);
+/// A copy that panicked so often is not begun anew: it would again.
+const PANICS_MAX: u32 = 3;
+/// Copies that are remembered for having panicked. With more, all begin anew with their panics.
+const PANICKED_MAX: usize = 1_024;
 /// How long after some copies were out of reach they are looked for again.
 const LOOK: Duration = Duration::from_secs(10);
 
@@ -90,6 +95,8 @@ struct InHand {
     turns: Turns,
     /// Those whose end was not committed, until it is or they have been forgotten.
     resting: HashMap<Uuid, Rest>,
+    /// How often copies have panicked whose end was not committed.
+    panics: HashMap<Uuid, u32>,
 }
 
 /// The pause of a copy that is to begin anew; `until` is by the monotonic clock.
@@ -133,7 +140,8 @@ impl Copies {
         }
         let one = Arc::new(Running::default());
         in_hand.running.insert(id, Arc::clone(&one));
-        Some(Place { of: Arc::clone(self), id, account, running: one })
+        let panics = in_hand.panics.get(&id).copied().unwrap_or(0);
+        Some(Place { of: Arc::clone(self), id, account, running: one, panics })
     }
 
     /// A copy's end was not committed: how long it rests before its source is read again.
@@ -149,7 +157,18 @@ impl Copies {
 
     /// A copy's end was committed.
     fn settled(&self, id: Uuid) {
-        self.in_hand().resting.remove(&id);
+        let mut in_hand = self.in_hand();
+        in_hand.resting.remove(&id);
+        in_hand.panics.remove(&id);
+    }
+
+    fn panicked(&self, id: Uuid) {
+        self.panicked.store(true, Ordering::Relaxed);
+        let panics = &mut self.in_hand().panics;
+        if panics.len() >= PANICKED_MAX {
+            panics.clear();
+        }
+        *panics.entry(id).or_default() += 1;
     }
 
     fn forget(&self, id: Uuid, account: AccountId) {
@@ -164,6 +183,7 @@ impl Copies {
     fn abort(&self, id: Uuid) {
         let mut in_hand = self.in_hand();
         in_hand.resting.remove(&id);
+        in_hand.panics.remove(&id);
         if let Some(running) = in_hand.running.get(&id) {
             running.abort.cancel();
         }
@@ -185,12 +205,14 @@ struct Place {
     id: Uuid,
     account: AccountId,
     running: Arc<Running>,
+    /// How often the copy has panicked.
+    panics: u32,
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            self.of.panicked.store(true, Ordering::Relaxed);
+            self.of.panicked(self.id);
         }
         self.of.forget(self.id, self.account);
     }
@@ -390,12 +412,18 @@ fn position(account: AccountId) -> Bytes {
 async fn carry_out(front: Arc<FrontEnd>, pending: PendingCopy, place: Place) {
     let (id, running) = (place.id, &place.running);
     let stopping = front.env.tasks.stopping();
+    let fetching = async {
+        if place.panics >= PANICS_MAX {
+            return Err(given_up());
+        }
+        fetch(&front, &pending, running).await
+    };
     let done = tokio::select! {
         biased;
         // The work row stays: the next start takes it up.
         () = stopping.cancelled() => return,
         () = running.abort.cancelled() => return,
-        done = fetch(&front, &pending, running) => done,
+        done = fetching => done,
     };
     let Err(error) = settle(&front, &pending, done).await else {
         return front.copies.settled(id);
@@ -439,6 +467,14 @@ async fn settle(
         }
         Err(error) => Err(error),
     }
+}
+
+/// How a copy ends that panics again and again.
+fn given_up() -> Error {
+    let times = PANICS_MAX;
+    Error::new(ErrorCode::InternalError).message(format!(
+        "The copy was begun {times} times and a fault of the server ended it; the server's log says which. Try it again after a restart."
+    ))
 }
 
 /// As `x-ms-copy-status-description` shows it.

@@ -153,7 +153,7 @@ async fn copy_that_panics_gives_its_place_back() {
     assert!(ended.is_err());
     assert!(copies.panicked.load(Ordering::Relaxed), "it is not begun anew at once");
     let again = copies.take_up((id, account), now);
-    assert!(again.is_some(), "its place is free again");
+    assert_eq!(again.map(|place| place.panics), Some(1), "its place is free again");
     copies.wake.notified().await;
 }
 
