@@ -24,7 +24,7 @@ use crate::protocol::Error;
 use crate::types::Location;
 
 /// Bodies waiting for a writer; more are refused. Their bytes are bounded before they come here.
-const QUEUE_BODIES_MAX: usize = 8192;
+pub(super) const QUEUE_BODIES_MAX: usize = 8192;
 /// Payload bytes in one append, about.
 const BATCH_BYTES_MAX: usize = 4 << 20;
 

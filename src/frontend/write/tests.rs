@@ -1,6 +1,7 @@
 //! The pool over a real capacity node on a simulated disk.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 
@@ -23,6 +24,7 @@ use crate::frontend::write::Stored;
 use crate::frontend::write::WriteConfig;
 use crate::frontend::write::WritePool;
 use crate::frontend::write::budget::PIECE_BYTES;
+use crate::frontend::write::shared::QUEUE_BODIES_MAX;
 use crate::index::InFlight;
 use crate::index::NewContent;
 use crate::protocol::ErrorCode;
@@ -155,7 +157,7 @@ async fn dropped_bytes_are_freed_and_committed_ones_are_not() {
     let refused = rig.pool.store(vec![body.clone()], 100_000).await.unwrap();
     let refused_at = locations(&refused)[0];
     refused.committing().refused();
-    tokio::time::sleep(std::time::Duration::from_secs(5)).await;
+    tokio::time::sleep(Duration::from_secs(5)).await;
     assert!(!rig.inflight.is_written(kept_at.extent));
     assert!(rig.node.read(&kept_at, 0..kept_at.len).await.is_ok());
     assert!(rig.node.read(&dropped_at, 0..dropped_at.len).await.is_err());
@@ -190,7 +192,7 @@ async fn full_disk_refuses_and_takes_writes_again_once_there_is_space() {
         assert_eq!(read(&rig, stored).await, body.as_ref());
     }
     rig.disk.set_capacity(64 << 20);
-    tokio::time::sleep(std::time::Duration::from_secs(5)).await;
+    tokio::time::sleep(Duration::from_secs(5)).await;
     rig.pool.store(vec![body.clone()], 500_000).await.unwrap();
 }
 
@@ -202,10 +204,10 @@ async fn client_that_leaves_in_the_middle_of_an_append_leaves_nothing_behind() {
         let mut stream = rig.pool.stream(ACCOUNT);
         let push = stream.push(bytes(1 << 20, 3));
         // The first one opens the extent.
-        let patience = std::time::Duration::from_millis(if n == 0 { 1_000 } else { n % 3 });
+        let patience = Duration::from_millis(if n == 0 { 1_000 } else { n % 3 });
         cut += u64::from(tokio::time::timeout(patience, push).await.is_err());
         drop(stream);
-        tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+        tokio::time::sleep(Duration::from_secs(1)).await;
     }
     assert!(cut >= 10, "only {cut} appends were cut");
     let extents = rig.node.extents().await;
@@ -230,7 +232,7 @@ async fn body_that_waits_too_long_for_its_append_is_refused_and_stored_nowhere()
     let queue_patience = WriteConfig::default().queue_wait_max;
     let rig = rig(64 << 20, WriteConfig { queue_patience, ..WriteConfig::default() }).await;
     let (limit, clock) = (WriteConfig::default().queue_wait_max, SimClock::new());
-    let store = |len: usize, after: std::time::Duration| {
+    let store = |len: usize, after: Duration| {
         let (pool, body, clock) = (&rig.pool, bytes(len, 1), &clock);
         async move {
             tokio::time::sleep(after).await;
@@ -239,19 +241,76 @@ async fn body_that_waits_too_long_for_its_append_is_refused_and_stored_nowhere()
             (stored.map_err(|error| error.code), clock.monotonic() - begun)
         }
     };
-    drop(store(5_000, std::time::Duration::ZERO).await.0.unwrap());
+    drop(store(5_000, Duration::ZERO).await.0.unwrap());
     let stored = async || rig.node.extents().await.iter().map(|extent| extent.len).sum::<u64>();
     let one = stored().await;
     rig.disk.stall(limit * 4);
     let (began, queued, late) = tokio::join!(
-        store(5_000, std::time::Duration::ZERO),
-        store(6_000, std::time::Duration::from_millis(1)),
+        store(5_000, Duration::ZERO),
+        store(6_000, Duration::from_millis(1)),
         store(7_000, limit / 2),
     );
     assert!(began.0.is_ok(), "its append had begun");
     assert_eq!((queued.0.unwrap_err(), queued.1), (ErrorCode::ServerBusy, limit));
     assert_eq!((late.0.unwrap_err(), late.1), (ErrorCode::ServerBusy, limit));
     assert_eq!(stored().await, 2 * one, "the two of 5,000 bytes");
+}
+
+/// What becomes of bodies while appends take as long as `stall`: those that come at these times,
+/// each with how long it waited.
+async fn wait_for_a_slow_disk(
+    stall: Duration,
+    arrivals: impl IntoIterator<Item = Duration>,
+) -> Vec<(Result<(), ErrorCode>, Duration)> {
+    let rig = rig(64 << 20, WriteConfig::default()).await;
+    let clock = SimClock::new();
+    let store = |after: Duration| {
+        let (pool, body, clock) = (&rig.pool, bytes(5_000, 1), &clock);
+        async move {
+            tokio::time::sleep(after).await;
+            let begun = clock.monotonic();
+            let stored = pool.store(vec![body], 5_000).await;
+            (stored.map(drop).map_err(|error| error.code), clock.monotonic() - begun)
+        }
+    };
+    // An extent that is open, so that one append is all a body needs.
+    store(Duration::ZERO).await.0.unwrap();
+    rig.disk.stall(stall);
+    futures_util::future::join_all(arrivals.into_iter().map(store)).await
+}
+
+/// A slow disk is not overload: three clients wait for it.
+#[tokio::test(start_paused = true)]
+async fn few_bodies_wait_for_a_slow_disk() {
+    let arrivals = [0, 1, 5_000].map(Duration::from_millis);
+    let done = wait_for_a_slow_disk(Duration::from_secs(14), arrivals).await;
+    assert!(done.iter().all(|(outcome, _)| outcome.is_ok()), "{done:?}");
+}
+
+/// As few as they are, they do not wait for ever.
+#[tokio::test(start_paused = true)]
+async fn few_bodies_wait_for_fifteen_seconds() {
+    let arrivals = [0, 1, 5_000].map(Duration::from_millis);
+    let done = wait_for_a_slow_disk(Duration::from_secs(60), arrivals).await;
+    assert!(done[0].0.is_ok(), "its append had begun");
+    assert_eq!(done[1..], [(Err(ErrorCode::ServerBusy), Duration::from_secs(15)); 2]);
+}
+
+/// A queue that is long is refused fast, however patient those in front are.
+#[tokio::test(start_paused = true)]
+async fn long_queue_of_bodies_is_refused_fast() {
+    let few = QUEUE_BODIES_MAX / 8;
+    let limit = WriteConfig::default().queue_wait_max;
+    let crowd = std::iter::repeat_n(Duration::from_millis(1), 2 * few);
+    let arrivals = std::iter::once(Duration::ZERO).chain(crowd).chain([limit / 2]);
+    let done = wait_for_a_slow_disk(Duration::from_secs(60), arrivals).await;
+    assert!(done[0].0.is_ok(), "its append had begun");
+    let busy = |waited| (Err(ErrorCode::ServerBusy), waited);
+    let (crowd, late) = (&done[1..=2 * few], &done[2 * few + 1]);
+    let count = |waited| crowd.iter().filter(|done| **done == busy(waited)).count();
+    assert_eq!(count(Duration::from_secs(15)), few);
+    assert_eq!(count(limit), few, "they came when many were there");
+    assert_eq!(*late, busy(Duration::ZERO), "it would have waited in vain");
 }
 
 /// There is room for the bytes, on another disk, and none for the id of their extent.
@@ -276,7 +335,7 @@ async fn shared_writer_that_panicked_answers_and_goes_on() {
     rig.coordinator.inject(Fault::Panic);
     let bodies: Vec<Bytes> = (0..10).map(|i| bytes(5000 + usize::from(i), i)).collect();
     let store = |b: &Bytes| rig.pool.store(vec![b.clone()], b.len() as u64);
-    let patience = std::time::Duration::from_secs(60);
+    let patience = Duration::from_secs(60);
     let all = futures_util::future::join_all(bodies.iter().map(store));
     let failed = tokio::time::timeout(patience, all).await.expect("a body waits for ever");
     let codes: Vec<_> = failed.into_iter().filter_map(Result::err).map(|e| e.code).collect();
