@@ -27,6 +27,7 @@ use crate::frontend::answers::cut_stalled;
 use crate::frontend::answers::paced;
 use crate::frontend::connections::Connections;
 use crate::frontend::connections::Entry;
+use crate::frontend::connections::Guarded;
 use crate::frontend::connections::Limits;
 use crate::frontend::connections::Slot;
 use crate::frontend::metrics::ConnectionMetrics;
@@ -36,9 +37,10 @@ use crate::frontend::tls::Alpn;
 
 use super::audit_log::ClientAddress;
 use super::server::WORK_MAX;
+use super::server::Work;
 
-/// Connections beyond those whose requests may be at work: there is always one for a health check,
-/// since those are answered at once, and a connection without a request leaves for a new one.
+/// Connections beyond those whose requests may be at work. There is always one for a health check:
+/// a connection without work leaves for a new one, whether its client takes its answers or not.
 const SPARE: usize = 16;
 /// Open admin connections.
 pub(super) const CONNECTIONS_MAX: usize = WORK_MAX + SPARE;
@@ -178,10 +180,14 @@ async fn connection(
         }
         let service = service_fn(|mut request: Request<Incoming>| {
             request.extensions_mut().insert(ClientAddress(address));
-            let (router, running) = (shared.router.clone(), slot.begin());
+            let router = shared.router.clone();
             async move {
+                // Not sooner: while an answer is not taken, hyper may hold the next request and does
+                // not poll this.
+                let running = slot.begin();
                 let response = router.oneshot(request).await?;
-                Ok::<_, std::convert::Infallible>(response.map(|body| running.until_sent(body)))
+                let running = response.extensions().get::<Work>().map(|_| running);
+                Ok::<_, std::convert::Infallible>(response.map(|body| Guarded::new(body, running)))
             }
         });
         let mut builder = http1::Builder::new();

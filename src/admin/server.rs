@@ -69,6 +69,10 @@ const COMMANDS_MAX: usize = 16;
 /// How long a command may take until its answer begins.
 const COMMAND_TIME_MAX: Duration = Duration::from_secs(60);
 
+/// Marks an answer that counts against [`WORK_MAX`] until it was sent.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Work;
+
 /// What commands look at and change; cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Control {
@@ -202,7 +206,9 @@ fn routes(state: AdminState) -> Router {
 /// Refuses what is too much to do at a time; a request is done when its answer was sent.
 async fn bounded(State(work): State<Arc<Semaphore>>, request: Request, next: Next) -> Response {
     let Ok(permit) = work.try_acquire_owned() else { return busy().into_response() };
-    next.run(request).await.map(|body| Body::new(Guarded::new(body, permit)))
+    let mut response = next.run(request).await.map(|body| Body::new(Guarded::new(body, permit)));
+    response.extensions_mut().insert(Work);
+    response
 }
 
 fn busy() -> Failure {
