@@ -6,6 +6,8 @@
 //! left to the audit. So does one that panicked, a few times; then it fails. Accounts take turns
 //! (`turns.rs`).
 
+mod ends;
+
 use std::collections::BTreeSet;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -32,6 +34,8 @@ use crate::frontend::errors;
 use crate::frontend::errors::Subject;
 use crate::frontend::ops;
 use crate::frontend::ops::copies::pages;
+use crate::frontend::ops::copies::pending::ends::{PANICS_MAX, describe, given_up};
+use crate::frontend::ops::copies::pending::ends::{account_of, link, position};
 use crate::frontend::ops::copies::take;
 use crate::frontend::ops::copies::take::Form;
 use crate::frontend::ops::copies::take::Hold;
@@ -73,8 +77,6 @@ const AGAIN: Duration = Duration::from_secs(1);
 const AGAIN_MAX: Duration = Duration::from_secs(64);
 /// How long after its rest a copy is remembered that was not taken up again.
 const FORGET: Duration = Duration::from_secs(3_600);
-/// A copy that panicked so often is not begun anew: it would again.
-const PANICS_MAX: u32 = 3;
 /// Copies that are remembered for having panicked. With more, all begin anew with their panics.
 const PANICKED_MAX: usize = 1_024;
 /// How long after some copies were out of reach they are looked for again.
@@ -398,17 +400,6 @@ fn start_one(front: &Arc<FrontEnd>, account: AccountId, jobs: Vec<PendingCopy>) 
     false
 }
 
-/// The account of a copy's destination: its key begins with it.
-fn account_of(pending: &PendingCopy) -> AccountId {
-    let key = pending.blob.as_bytes().first_chunk();
-    AccountId::new(key.copied().map_or(0, u64::from_be_bytes))
-}
-
-/// Where the keys of an account begin.
-fn position(account: AccountId) -> Bytes {
-    Bytes::copy_from_slice(&account.get().to_be_bytes())
-}
-
 async fn carry_out(front: Arc<FrontEnd>, pending: PendingCopy, place: Place) {
     let (id, running) = (place.id, &place.running);
     let stopping = front.env.tasks.stopping();
@@ -466,35 +457,6 @@ async fn settle(
             Ok(())
         }
         Err(error) => Err(error),
-    }
-}
-
-/// How a copy ends that panics again and again.
-fn given_up() -> Error {
-    let times = PANICS_MAX;
-    Error::new(ErrorCode::InternalError).message(format!(
-        "The copy was begun {times} times and a fault of the server ended it; the server's log says which. Try it again after a restart."
-    ))
-}
-
-/// As `x-ms-copy-status-description` shows it.
-fn describe(error: &Error) -> String {
-    let text = error.message.as_deref().unwrap_or_else(|| error.code.message());
-    format!("{} {} \"{text}\"", error.http_status(), error.code.azure())
-}
-
-/// Where the bytes come from; `None`, which is logged, when that does not open.
-fn link(front: &FrontEnd, pending: &PendingCopy) -> Option<CopyLink> {
-    let context = SecretContext::copy_source(&pending.blob, pending.job.id);
-    match front.accounts.secrets().open(&context, &pending.job.source) {
-        Ok(link) => CopyLink::decode(&link),
-        Err(error) => {
-            tracing::error!(
-                id = %pending.job.id, %error,
-                "the source of a pending copy cannot be unsealed"
-            );
-            None
-        }
     }
 }
 

@@ -1,0 +1,55 @@
+//! What the row of a pending copy says: whose it is and where its bytes come from; and how one that
+//! failed says why.
+
+use bytes::Bytes;
+
+use crate::auth::SecretContext;
+use crate::frontend::service::FrontEnd;
+use crate::index::CopyLink;
+use crate::index::PendingCopy;
+use crate::protocol::Error;
+use crate::protocol::ErrorCode;
+use crate::types::AccountId;
+
+/// A copy that panicked so often is not begun anew: it would again.
+pub(super) const PANICS_MAX: u32 = 3;
+
+/// How a copy ends that panics again and again.
+pub(super) fn given_up() -> Error {
+    let times = PANICS_MAX;
+    Error::new(ErrorCode::InternalError).message(format!(
+        "The copy was begun {times} times and a fault of the server ended it; the server's log says which. Try it again after a restart."
+    ))
+}
+
+/// As `x-ms-copy-status-description` shows it.
+pub(super) fn describe(error: &Error) -> String {
+    let text = error.message.as_deref().unwrap_or_else(|| error.code.message());
+    format!("{} {} \"{text}\"", error.http_status(), error.code.azure())
+}
+
+/// Where the bytes come from; `None`, which is logged, when that does not open.
+pub(super) fn link(front: &FrontEnd, pending: &PendingCopy) -> Option<CopyLink> {
+    let context = SecretContext::copy_source(&pending.blob, pending.job.id);
+    match front.accounts.secrets().open(&context, &pending.job.source) {
+        Ok(link) => CopyLink::decode(&link),
+        Err(error) => {
+            tracing::error!(
+                id = %pending.job.id, %error,
+                "the source of a pending copy cannot be unsealed"
+            );
+            None
+        }
+    }
+}
+
+/// The account of a copy's destination: its key begins with it.
+pub(super) fn account_of(pending: &PendingCopy) -> AccountId {
+    let key = pending.blob.as_bytes().first_chunk();
+    AccountId::new(key.copied().map_or(0, u64::from_be_bytes))
+}
+
+/// Where the keys of an account begin.
+pub(super) fn position(account: AccountId) -> Bytes {
+    Bytes::copy_from_slice(&account.get().to_be_bytes())
+}
