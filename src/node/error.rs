@@ -277,7 +277,8 @@ fn coordinator_advice(error: &coordinator::Error) -> &'static str {
     if error.is_full() {
         "make room on its disk"
     } else {
-        "make it readable for this user, or restore it from a backup"
+        "let this user read and write it, mount its file system for writing if it is read-only, or \
+         restore it from a backup"
     }
 }
 
@@ -317,6 +318,8 @@ mod tests {
         let full = told(coordinator::Reason::full("its disk is full".into()));
         assert!(full.starts_with("/data/coordinator.redb: "), "{full}");
         assert!(full.contains("make room") && !full.contains("backup"), "{full}");
-        assert!(told("permission denied".into()).contains("restore it from a backup"));
+        let other = told("Read-only file system".into());
+        assert!(other.contains("restore it from a backup"), "{other}");
+        assert!(other.contains("mount its file system for writing"), "{other}");
     }
 }
