@@ -8,6 +8,9 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::extract::Request;
+use http::HeaderValue;
+use http::header::CONNECTION;
+use http_body::Body;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -180,12 +183,19 @@ async fn connection(
         }
         let service = service_fn(|mut request: Request<Incoming>| {
             request.extensions_mut().insert(ClientAddress(address));
+            let has_body = !request.body().is_end_stream();
             let router = shared.router.clone();
             async move {
                 // Not sooner: while an answer is not taken, hyper may hold the next request and does
                 // not poll this.
                 let running = slot.begin();
-                let response = router.oneshot(request).await?;
+                let mut response = router.oneshot(request).await?;
+                if has_body {
+                    // Where it is left unread, hyper takes the next request before this answer is
+                    // sent, and holds as many answers as the client asks for and does not read.
+                    let close = HeaderValue::from_static("close");
+                    response.headers_mut().insert(CONNECTION, close);
+                }
                 let running = response.extensions().get::<Work>().map(|_| running);
                 Ok::<_, std::convert::Infallible>(response.map(|body| Guarded::new(body, running)))
             }

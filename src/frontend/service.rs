@@ -3,6 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use http::HeaderValue;
+use http::Version;
+use http::header::CONNECTION;
 use hyper::Request;
 use hyper::Response;
 use hyper::body::Body;
@@ -234,7 +237,7 @@ impl FrontEnd {
         let mut body = RequestBody::new(incoming, self.config.body_idle, self.env.clone());
         let counted = self.metrics.begin();
         let acceptable = access::hosts::is_acceptable(self, &head, peer);
-        let response = match acceptable.map(|()| website::named(self, &head)) {
+        let mut response = match acceptable.map(|()| website::named(self, &head)) {
             Err(error) => self.refused((&head, &mut body), &error, &echo, &seen).await,
             Ok(Some(site)) => {
                 seen.operation = "GetWebContent";
@@ -260,6 +263,11 @@ impl FrontEnd {
             }
         };
         drop(counted);
+        if head.version < Version::HTTP_2 && body.is_unread() {
+            // Where a body is left unread, hyper takes the next request before this answer is sent,
+            // and holds as many answers as the client asks for and does not read.
+            response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+        }
         if seen.authenticated {
             running.is_authenticated();
         }

@@ -17,4 +17,5 @@ mod server;
 mod shutdown;
 mod tidy;
 mod tree;
+mod unread_bodies;
 mod wire;

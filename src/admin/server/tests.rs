@@ -332,16 +332,12 @@ async fn requests_that_never_end_do_not_keep_health_from_being_answered() {
     served.env.tasks.shutdown().await;
 }
 
-/// Opens connections that ask for `path`, with the end `rest` of a request, again and again until
-/// the server takes no more, because none of the answers is read.
-async fn ask_until_full(
-    served: &Served,
-    count: usize,
-    (path, rest): (&str, &str),
-) -> Vec<DuplexStream> {
+/// Opens connections that ask for `path` again and again until the server takes no more, because
+/// none of the answers is read.
+async fn ask_until_full(served: &Served, count: usize, path: &str) -> Vec<DuplexStream> {
     let (mut full, mut pad) = (Vec::new(), String::new());
     while full.len() < count {
-        let request = format!("GET {path}?{pad} HTTP/1.1\r\nHost: localhost\r\n{rest}");
+        let request = format!("GET {path}?{pad} HTTP/1.1\r\nHost: localhost\r\n\r\n");
         let requests = request.repeat(20_000);
         let mut stream = served.connect.connect().await.unwrap();
         let asked = stream.write_all(requests.as_bytes());
@@ -362,16 +358,13 @@ async fn health_checks_that_are_not_read_do_not_keep_others_from_being_answered(
     tokio::time::pause();
     let served = serve();
     served.state.readiness.set(Phase::Ready);
-    // With a body that nobody asked for, hyper takes the next request before the answer is sent.
-    for rest in ["\r\n", "Expect: 100-continue\r\nContent-Length: 1\r\n\r\nx"] {
-        for path in ["/healthz", "/readyz"] {
-            let _full = ask_until_full(&served, CONNECTIONS_MAX, (path, rest)).await;
-            let begun = served.env.clock.monotonic();
-            for _ in 0..CONNECTIONS_MAX {
-                assert_eq!(served.get("/healthz").await.0, 200, "{path} {rest}");
-            }
-            assert_eq!(served.env.clock.monotonic(), begun, "nobody's time had to run out");
+    for path in ["/healthz", "/readyz"] {
+        let _full = ask_until_full(&served, CONNECTIONS_MAX, path).await;
+        let begun = served.env.clock.monotonic();
+        for _ in 0..CONNECTIONS_MAX {
+            assert_eq!(served.get("/healthz").await.0, 200, "{path}");
         }
+        assert_eq!(served.env.clock.monotonic(), begun, "nobody's time had to run out");
     }
     served.env.tasks.shutdown().await;
 }

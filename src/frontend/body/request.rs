@@ -65,6 +65,8 @@ impl Origin {
 /// A request body under an idle limit: a client that sends nothing for so long is cut off.
 pub struct RequestBody {
     origin: Origin,
+    /// Whether its end was read.
+    ended: bool,
     idle: Duration,
     received: u64,
     /// Where else they are counted.
@@ -114,6 +116,7 @@ impl RequestBody {
     const fn of(origin: Origin, idle: Duration, env: Env) -> Self {
         Self {
             origin,
+            ended: false,
             idle,
             received: 0,
             count: None,
@@ -176,7 +179,10 @@ impl RequestBody {
                 () = self.env.clock.sleep(patience) => return Err(self.origin.broken(true)),
             };
             match frame {
-                None => return Ok(None),
+                None => {
+                    self.ended = true;
+                    return Ok(None);
+                }
                 Some(Err(error)) => {
                     tracing::debug!(%error, "the request body broke off");
                     return Err(self.origin.broken(false));
@@ -207,6 +213,11 @@ impl RequestBody {
     #[must_use]
     pub const fn received(&self) -> u64 {
         self.received
+    }
+
+    /// Whether the client may still send some of it that nobody reads.
+    pub(crate) fn is_unread(&self) -> bool {
+        matches!(&self.origin, Origin::Client(body) if !self.ended && !body.is_end_stream())
     }
 
     /// How long the next piece is waited for.
