@@ -154,6 +154,7 @@ pub(crate) fn reclaim_config() -> ReclaimConfig {
         audit_wait: Duration::from_millis(5),
         audit_read_max: Duration::from_millis(100),
         audit_blobs: 3,
+        audit_locations: 2,
         audit_ranges_max: 40,
         open_waste_min: 32 << 10,
         audit_dropped_min: 8 << 10,
