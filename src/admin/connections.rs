@@ -88,7 +88,7 @@ struct Serving {
 pub(super) fn serve(
     (listener, tls): (Box<dyn Listener>, Option<Tls>),
     (router, stall): (Router, StallLimits),
-    env: Env,
+    env: &Env,
     stop: CancellationToken,
 ) {
     // Not registered: what is counted are the connections of the blob listener.

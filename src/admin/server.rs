@@ -185,7 +185,7 @@ impl AdminServer {
         let teller = Teller { log: self.state.audit_log.clone(), env: self.env.clone() };
         let routes = routes(self.state).layer(from_fn_with_state(teller, audit_log::tell));
         let served = (routes, self.stall);
-        connections::serve((self.listener, self.tls), served, self.env, stop);
+        connections::serve((self.listener, self.tls), served, &self.env, stop);
     }
 }
 
