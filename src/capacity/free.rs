@@ -127,15 +127,18 @@ impl Store {
 
     /// The removal itself; the caller holds the turn.
     pub(crate) async fn remove_now(&self, extent: &Arc<Extent>) -> Result<(), Error> {
-        {
+        let is_removed = {
             let mut state = extent.state();
-            if state.status == Status::Removed {
-                return Ok(());
-            }
+            let is_removed = state.status == Status::Removed;
             state.status = Status::Removed;
             state.file = None;
             state.map = None;
             state.tail.clear();
+            is_removed
+        };
+        if is_removed {
+            // That it is gone may not be durable: the sync may have failed.
+            return self.sync_absence(extent.id).await;
         }
         extent.set_window(None);
         self.metrics.removed_extents.inc();

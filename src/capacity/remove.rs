@@ -79,7 +79,11 @@ impl Store {
 
     /// Makes it durable that an extent is not here. Whoever removed its file before this start may
     /// have been killed before the sync of the folder: after a power failure it would be back.
-    async fn sync_absence(&self, id: ExtentId) -> Result<(), Error> {
+    ///
+    /// # Errors
+    /// [`Error::Poisoned`]: the sync of a removal may be what failed.
+    pub(super) async fn sync_absence(&self, id: ExtentId) -> Result<(), Error> {
+        self.health.check()?;
         let folder = folder_of(id);
         // Removals since the start end with a sync.
         if self.folders().contains(&folder) { Ok(()) } else { self.sync_folder(&folder).await }

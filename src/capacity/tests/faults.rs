@@ -299,6 +299,32 @@ fn extent_whose_removal_a_kill_cut_short_is_removed_before_a_power_failure() {
     assert!(cut_short > 0, "no kill came between the two");
 }
 
+/// As above, when the sync that ends its removal fails, and somebody else asks for it before the
+/// removal is tried again.
+#[test]
+fn extent_whose_removal_failed_is_not_removed_before_a_restart_finds_it() {
+    let (mut left, extent) = (0, ExtentId::new(7));
+    for seed in 0..16 {
+        run(async {
+            let sim = SimDisk::new(seed, DISK_BYTES);
+            let node = open(vec![sim.disk()]).await;
+            node.create(extent, ExtentKind::Log, ONE).await.unwrap();
+            sim.fail_once(Fault::SyncError, 0);
+            assert!(node.remove(extent).await.is_err());
+            drop(node.seal(extent, ONE).await);
+            let removed = node.remove(extent).await;
+            drop(node);
+            let node = open(vec![sim.restart_after_power_cut()]).await;
+            let is_left = !node.extents().await.is_empty();
+            assert!(removed.is_err() || !is_left, "{seed}: {removed:?}");
+            left += u32::from(is_left);
+            node.remove(extent).await.unwrap();
+            assert_eq!(node.extents().await, []);
+        });
+    }
+    assert!(left > 0, "no power cut brought it back");
+}
+
 /// As above, when the disk with the rest of a failed creation is out of service meanwhile. What was
 /// made since the start cannot be there.
 #[test]
