@@ -41,6 +41,7 @@ use crate::extents;
 use crate::model::Blob;
 use crate::rig::Device;
 use crate::rig::End;
+use crate::rig::Failing;
 use crate::rig::Machine;
 use crate::rig::Plan;
 use crate::rig::Rig;
@@ -56,7 +57,7 @@ const DISK_BYTES: u64 = 24 << 20;
 pub(crate) const CLIENTS: u64 = 4;
 
 /// Reads may fail, as with any failing disk; nothing else may.
-const FLIPPED: Plan = Plan { trouble: Trouble::ReadErrors, end: End::PowerCut };
+const FLIPPED: Plan = Plan { trouble: Trouble::Flips, end: End::PowerCut };
 
 /// Few, so that they are changed again and again.
 pub(crate) const NAMES: u64 = 6;
@@ -284,12 +285,15 @@ impl Session<'_> {
         }
         let stack = match Stack::open(&machine, self.store, self.borders).await {
             Ok(stack) => stack,
-            Err(_) if self.plan.trouble != Trouble::None => {
+            Err(_) if self.plan.trouble.fails_starts() => {
                 self.counts.add("starts that failed", 1);
                 return Ok(());
             }
             Err(why) => return Err(why),
         };
+        if !stack.capacity.is_whole() && !self.plan.trouble.costs_a_disk() {
+            return Err(format!("a disk is out of service with {:?}", self.plan));
+        }
         machine.started();
         let result = match self.create_container(&stack).await {
             Ok(()) => self.work(&stack).await,
@@ -386,16 +390,23 @@ impl Session<'_> {
 
     /// What must hold once the trouble is over, before any restart: everything that can go on does.
     async fn aftermath(&self, stack: &Stack) -> Result<(), Violation> {
-        if self.is_down() || self.plan.end == End::Kill {
-            return Ok(());
-        }
-        let quarantined = stack.host.status().iter().filter(|one| one.quarantined).count();
-        if quarantined > 0 {
-            // Until the next start.
-            self.counts.add("partitions quarantined", quarantined as u64);
+        if self.is_down() {
             return Ok(());
         }
         let client = Client { number: 0, stack, session: self };
+        let out = stack.host.status().into_iter().filter(|one| one.quarantined);
+        let out: Vec<_> = out.map(|one| (one.id, one.stopped)).collect();
+        if !out.is_empty() {
+            // Until the next start. Nothing else was damaged than what a disk's failure cost.
+            if !client.excused(Failing::Quarantined) {
+                return Err(format!("quarantined with {:?}: {out:?}", self.plan));
+            }
+            self.counts.add("partitions quarantined", out.len() as u64);
+            return Ok(());
+        }
+        if self.plan.end == End::Kill {
+            return Ok(());
+        }
         let waiting = self.sims.iter().any(|sim| sim.faults_left() > 0);
         match self.plan.trouble {
             Trouble::Full => self.make_room(&client).await?,
@@ -408,7 +419,8 @@ impl Session<'_> {
             | Trouble::PowerCut
             | Trouble::ReadErrors
             | Trouble::Stalls
-            | Trouble::Coordinator => {
+            | Trouble::Coordinator
+            | Trouble::Flips => {
                 self.sims.iter().for_each(|sim| sim.set_faults(Faults::default()));
                 self.store.set_faults(coordinator::Faults::default());
             }

@@ -42,6 +42,8 @@ pub(crate) enum Trouble {
     PowerCut,
     /// Reads fail now and then.
     ReadErrors,
+    /// Bits flip at rest, once the program has started.
+    Flips,
     /// A write fails.
     WriteError,
     /// A sync fails.
@@ -92,12 +94,25 @@ impl Trouble {
     pub(crate) const fn excuses(self, failing: Failing) -> bool {
         match self {
             Self::None | Self::PowerCut | Self::Stalls => false,
-            Self::ReadErrors => true,
+            Self::Flips => true,
+            // What cannot be read just now is not damaged.
+            Self::ReadErrors => !matches!(failing, Failing::Quarantined),
             Self::WriteError | Self::SyncError | Self::OneDisk | Self::Coordinator => {
-                !matches!(failing, Failing::Bytes | Failing::Rows)
+                !matches!(failing, Failing::Bytes | Failing::Rows | Failing::Quarantined)
             }
             Self::Full => matches!(failing, Failing::MapChange),
         }
+    }
+
+    /// Whether it may keep one of two disks out of service, with all that lies on it. Nothing else
+    /// puts a partition in quarantine, but damage.
+    pub(crate) const fn costs_a_disk(self) -> bool {
+        matches!(self, Self::ReadErrors | Self::WriteError | Self::SyncError | Self::PowerCut)
+    }
+
+    /// Whether it may keep the program from starting. Others come once it has started, or pass.
+    pub(crate) const fn fails_starts(self) -> bool {
+        !matches!(self, Self::None | Self::OneDisk | Self::Stalls | Self::Flips)
     }
 }
 
@@ -250,7 +265,11 @@ impl Rig {
             match plan.trouble {
                 // One disk fails once the program has started: a disk that fails during a start
                 // is out of service, and then bytes and partitions on it are not served.
-                Trouble::OneDisk | Trouble::None | Trouble::Stalls | Trouble::Coordinator => {}
+                Trouble::OneDisk
+                | Trouble::None
+                | Trouble::Stalls
+                | Trouble::Coordinator
+                | Trouble::Flips => {}
                 // Early ones hit recovery, late ones work.
                 Trouble::PowerCut => {
                     let far = if draw.percent(30) { 60 } else { 2000 };
