@@ -258,3 +258,50 @@ fn capacity_config(config: &Config) -> CapacityConfig {
         ..CapacityConfig::default()
     }
 }
+
+#[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "tests arrange files")]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt;
+    use std::os::unix::fs::chown;
+
+    use super::*;
+    use crate::telemetry::CapturedLog;
+
+    #[test]
+    fn data_directory_that_was_wide_is_told_and_what_another_user_owns_is_warned_about() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().join("data");
+        let log = CapturedLog::default();
+        let _kept = log.begin();
+        narrow(&root);
+        assert_eq!(log.text(), "", "a new one is made closed");
+        fs::create_dir(&root).unwrap();
+        let path = root.join("journal");
+        fs::write(&path, "x").unwrap();
+        fs::set_permissions(&root, fs::Permissions::from_mode(0o700)).unwrap();
+        let open = || fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
+        open();
+        let shown = root.display().to_string();
+        narrow(&root);
+        assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(
+            log.lines_with(&["INFO", "made private", "files=1", &shown]),
+            1,
+            "{}",
+            log.text()
+        );
+        narrow(&root);
+        assert_eq!(log.text().lines().count(), 1, "{}", log.text());
+        // Only the superuser can give a file away.
+        if chown(&path, Some(12345), None).is_ok() {
+            open();
+            narrow(&root);
+            let first = format!("first={}", path.display());
+            let told =
+                ["WARN", "other users may read", "files=1", &first, "give them to this user"];
+            assert_eq!(log.lines_with(&told), 1, "{}", log.text());
+        }
+    }
+}

@@ -10,6 +10,7 @@ use crate::env::Env;
 use crate::env::SeededRand;
 use crate::env::SimClock;
 use crate::env::Tasks;
+use crate::telemetry::CapturedLog;
 
 const NOW: Timestamp = Timestamp::from_ticks(639_309_636_000_000_000);
 
@@ -77,4 +78,31 @@ fn rotation_keeps_the_keys_of_before() {
     let ids: Vec<_> = rotated.keys().iter().map(crate::auth::MasterKey::id).collect();
     assert_eq!((ids, rotated.active().id(), rotated.id()), (vec![1, 2], 2, ring.id()));
     assert_eq!(read(&path).unwrap().unwrap().to_text(), rotated.to_text());
+}
+
+#[tokio::test(start_paused = true)]
+async fn key_file_that_was_wide_is_narrowed_or_warned_about_where_another_user_owns_it() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("one.key");
+    let store = coordinator();
+    start(&path, &store).await.unwrap();
+    let open = || {
+        let wide = std::fs::Permissions::from_mode(0o644);
+        std::fs::set_permissions(&path, wide).unwrap();
+    };
+    let mode = || path.metadata().unwrap().permissions().mode() & 0o777;
+    let log = CapturedLog::default();
+    let _kept = log.begin();
+    open();
+    start(&path, &store).await.unwrap();
+    assert_eq!((mode(), log.lines_with(&["WARN"])), (0o600, 0), "{}", log.text());
+    // Only the superuser can give a file away.
+    if std::os::unix::fs::chown(&path, Some(12345), None).is_ok() {
+        open();
+        start(&path, &store).await.unwrap();
+        let shown = path.display().to_string();
+        let told = ["WARN", "other users may read the master key file", "chmod it to 600", &shown];
+        assert_eq!((mode(), log.lines_with(&told)), (0o644, 1), "{}", log.text());
+    }
 }
