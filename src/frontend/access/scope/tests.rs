@@ -33,6 +33,10 @@ fn applied(line: &str, headers: &[&str]) -> Result<Option<RequestEncryption>, Er
     Ok(of_write(&mut operation).map(|precondition| precondition.encryption.clone()))
 }
 
+const FROM: &str = "x-ms-copy-source: http://127.0.0.1:1/acct/con/s";
+const EMPTY: &str = "content-length: 0";
+const PAGE: &str = "x-ms-range: bytes=0-511";
+
 /// Requests that write, each with the headers it needs.
 const WRITES: &[(&str, &[&str])] = &[
     ("PUT /acct/con/b", &["x-ms-blob-type: BlockBlob", "content-length: 1"]),
@@ -45,6 +49,17 @@ const WRITES: &[(&str, &[&str])] = &[
         "PUT /acct/con/b",
         &["x-ms-copy-source: http://127.0.0.1:1/acct/con/s", "x-ms-requires-sync: true"],
     ),
+    ("PUT /acct/con/b", &["x-ms-blob-type: BlockBlob", EMPTY, FROM]),
+    ("PUT /acct/con/b", &["x-ms-blob-type: PageBlob", "x-ms-blob-content-length: 512", EMPTY]),
+    ("PUT /acct/con/b?comp=block&blockid=MQ==", &[EMPTY, FROM]),
+    ("PUT /acct/con/b?comp=appendblock", &["content-length: 1"]),
+    ("PUT /acct/con/b?comp=appendblock", &[EMPTY, FROM]),
+    ("PUT /acct/con/b?comp=page", &["x-ms-page-write: update", PAGE, "content-length: 512"]),
+    ("PUT /acct/con/b?comp=page", &["x-ms-page-write: clear", PAGE, EMPTY]),
+    (
+        "PUT /acct/con/b?comp=page",
+        &["x-ms-page-write: update", PAGE, EMPTY, FROM, "x-ms-source-range: bytes=0-511"],
+    ),
 ];
 
 #[test]
@@ -55,6 +70,13 @@ fn what_is_written_is_under_the_scope_of_the_signature() {
         let named = [*headers, &["x-ms-encryption-scope: ours"]].concat();
         assert_eq!(applied(line, &named).unwrap(), Some(scope), "{line}");
     }
+}
+
+/// A copy that may go on after the answer takes no such header, and is under the scope all the same.
+#[test]
+fn copy_is_under_the_scope_of_the_signature() {
+    let scope = RequestEncryption::Scope("ours".to_owned());
+    assert_eq!(applied("PUT /acct/con/b", &[FROM]).unwrap(), Some(scope));
 }
 
 #[test]
