@@ -6,10 +6,11 @@ use crate::capacity::CapacityMetrics;
 use crate::capacity::Durability;
 use crate::capacity::ExtentKind;
 use crate::coordinator::Op;
+use crate::env::Fault;
 use crate::env::SimDisk;
 use crate::env::clock::TrapClock;
 use crate::index::engine::testing::World;
-use crate::node::account_list::tests::start;
+use crate::node::account_list::tests::{Started, flip, four_accounts, start};
 use crate::telemetry::CapturedLog;
 use crate::types::Epoch;
 use crate::types::ExtentId;
@@ -73,4 +74,70 @@ async fn drain_that_panicked_is_started_again_and_empties_the_disk() {
     capacity.shutdown().await;
     env.tasks.shutdown().await;
     started.fleet.shutdown().await;
+}
+
+/// What an operator looks at first names everything that is not as it should be, and nothing else.
+#[tokio::test(start_paused = true)]
+async fn troubles_name_disks_that_are_full_poisoned_or_away_and_quarantined_partitions() {
+    let world = four_accounts().await;
+    let started = start(&world, &[], &[]).await;
+    let env = started.env.clone();
+    let sims = [1, 2].map(|seed| SimDisk::new(seed, 64 << 20));
+    let disks = sims.iter().map(SimDisk::disk).collect();
+    let (config, metrics) = (CapacityConfig::small(), CapacityMetrics::default());
+    let capacity = CapacityNode::open(disks, env.clone(), config, metrics).await.unwrap();
+    list(started.coordinator.as_ref(), &[("in_use", 0), ("in_use", 1)]).await;
+    let serve = |started: &Started| {
+        let parts = (Arc::clone(&capacity), Arc::clone(&started.coordinator));
+        NodeDisks::start(parts, Arc::clone(&started.fleet), env.clone())
+    };
+    let sound = serve(&started).await.unwrap();
+    assert_eq!(sound.troubles(), Vec::<String>::new());
+
+    // Others fill the first disk; the second one fails once.
+    let file = sims[0].disk().create("others").await.unwrap();
+    file.allocate(0, 54 << 20).await.unwrap();
+    env.clock.sleep(LOOK_EVERY * 2).await;
+    sims[1].fail_once(Fault::WriteError, 0);
+    for id in 1..100 {
+        let (extent, epoch) = (ExtentId::new(id), Epoch::new(1));
+        drop(capacity.create(extent, ExtentKind::Data, epoch).await);
+        if capacity.disks()[1].poisoned {
+            break;
+        }
+    }
+    started.fleet.shutdown().await;
+    flip(&world, "iiii").await;
+    let again = start(&world, &[], &[]).await;
+    // One that the node started without, and one that is no longer of the store.
+    let known = [("in_use", 0), ("in_use", 1), ("in_use", 2), ("removed", 3)];
+    list(again.coordinator.as_ref(), &known).await;
+    let lines = serve(&again).await.unwrap().troubles();
+    let status = again.fleet.status();
+    let out = status.iter().find(|one| one.quarantined).unwrap().id;
+    assert_eq!(lines[0], "disk 2: out of service; see the log of the start");
+    let percent: u64 =
+        lines[1].strip_prefix("disk 0: ").unwrap().split(' ').next().unwrap().parse().unwrap();
+    assert!((84..100).contains(&percent) && lines[1].ends_with(" % full"), "{lines:?}");
+    assert_eq!(
+        lines[2..],
+        [
+            "disk 1: takes no writes because a write failed; restart the node to verify it"
+                .to_owned(),
+            format!("partition {out}: quarantined; `blockyard partitions list` shows its range"),
+        ]
+    );
+    capacity.shutdown().await;
+    env.tasks.shutdown().await;
+    again.fleet.shutdown().await;
+}
+
+/// Writes the list of the store's disks, each with its state and number.
+async fn list(coordinator: &dyn Coordinator, disks: &[(&str, usize)]) {
+    let one = |(state, number): &(&str, usize)| {
+        format!(r#"{{"path":"/disks/{number}","number":{number},"state":"{state}"}}"#)
+    };
+    let known = disks.iter().map(one).collect::<Vec<_>>().join(",");
+    let value = format!(r#"{{"version":2,"disks":[{known}]}}"#);
+    coordinator.txn(&[], &[Op::Put(disks::KEY.into(), value.into())]).await.unwrap();
 }
