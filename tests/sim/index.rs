@@ -398,7 +398,7 @@ impl Session<'_> {
         let out: Vec<_> = out.map(|one| (one.id, one.stopped)).collect();
         if !out.is_empty() {
             // Until the next start. Nothing else was damaged than what a disk's failure cost.
-            if !client.excused(Failing::Quarantined) {
+            if !client.excused(Failing::Damage) {
                 return Err(format!("quarantined with {:?}: {out:?}", self.plan));
             }
             self.counts.add("partitions quarantined", out.len() as u64);

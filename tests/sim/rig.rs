@@ -73,6 +73,8 @@ pub(crate) enum Failing {
     Overloaded,
     /// A partition was not opened at the start, because what it needs could not be read or shut.
     Quarantined,
+    /// A partition waits for the next start, since files it needs are damaged or away.
+    Damage,
 }
 
 impl Failing {
@@ -96,9 +98,9 @@ impl Trouble {
             Self::None | Self::PowerCut | Self::Stalls => false,
             Self::Flips => true,
             // What cannot be read just now is not damaged.
-            Self::ReadErrors => !matches!(failing, Failing::Quarantined),
+            Self::ReadErrors => !matches!(failing, Failing::Damage),
             Self::WriteError | Self::SyncError | Self::OneDisk | Self::Coordinator => {
-                !matches!(failing, Failing::Bytes | Failing::Rows | Failing::Quarantined)
+                !matches!(failing, Failing::Bytes | Failing::Rows | Failing::Damage)
             }
             Self::Full => matches!(failing, Failing::MapChange),
         }
