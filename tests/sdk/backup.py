@@ -210,9 +210,7 @@ def under_load(options, scratch, server, verdicts):
     verdicts.figure("bytes copied by each backup", ", ".join(map(mib, copied)))
     lasting = SOURCES * SOURCE_BYTES
     verdicts.check("the first backup copies what is lasting", copied[0] > lasting, f"over {mib(lasting)}", mib(copied[0]))
-    # What clients write meanwhile is copied too: how much of that there is, nobody says.
-    verdicts.check("a later backup under load copies less than the first", min(copied[1:]) < copied[0], f"under {mib(copied[0])}",
-                   ", ".join(map(mib, copied[1:])))
+    # How much later ones copy depends on what clients write. Without load they copy nothing, see below.
     return load, backup, allowed
 
 
