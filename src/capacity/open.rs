@@ -240,7 +240,7 @@ async fn formats(
     let mut formats = Vec::new();
     for (number, (disk, format)) in disks.iter().zip(found).enumerate() {
         formats.push(match format {
-            Ok(Some(format)) => Ok(format),
+            Ok(Some(format)) => found_again(disk, number, format).await,
             Ok(None) => {
                 let made = make(disk, number, Format::new(store, random(opening), next), opening);
                 next += 1;
@@ -250,6 +250,19 @@ async fn formats(
         });
     }
     Ok(formats)
+}
+
+/// The start that made the disk may have failed at the last sync of the folder. Its names must be
+/// durable before the store counts on the disk.
+async fn found_again(
+    disk: &Arc<dyn Disk>,
+    number: usize,
+    format: Format,
+) -> Result<Format, OpenError> {
+    match disk.sync_dir("").await {
+        Ok(()) => Ok(format),
+        Err(error) => Err(OpenError::Disk { disk: number, error }),
+    }
 }
 
 async fn make(

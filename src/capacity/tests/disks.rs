@@ -256,3 +256,23 @@ fn full_disk_that_cannot_be_recovered_says_how_much_it_needs() {
     }
     assert!(refused > 0, "recovery always had room");
 }
+
+/// The store counts on a disk from its first start on, before anything is stored there.
+#[test]
+fn disk_made_by_a_start_that_failed_is_known_after_a_power_cut_after_the_next() {
+    let mut failed_starts = 0;
+    for (seed, skip) in (0..20).flat_map(|seed| (0..6).map(move |skip| (seed, skip))) {
+        run(async {
+            let sim = SimDisk::new(seed, DISK_BYTES);
+            sim.fail_once(Fault::SyncError, skip);
+            if open(vec![sim.disk()]).await.is_ok() {
+                return;
+            }
+            failed_starts += 1;
+            drop(open(vec![sim.disk()]).await.unwrap());
+            let number = disk_number(&sim.restart_after_power_cut(), 0).await;
+            assert_eq!(number.unwrap(), Some(0), "seed {seed}, sync {skip}");
+        });
+    }
+    assert!(failed_starts > 0);
+}
