@@ -134,7 +134,7 @@ async fn walk_and_free(
     reclaim.metrics.audit_walks.inc();
     let mark = reclaim.inflight.read_mark();
     wait_for_look_ups(reclaim, &copies, mark).await?;
-    let found = live.finish();
+    let found = live.finish().await;
     let mut waiting = Vec::new();
     for (extent, ranges) in found.extents {
         let held = Held { extent, ranges, mark };

@@ -7,16 +7,27 @@ use std::ops::RangeInclusive;
 use crate::reclaim::cursor::Place;
 use crate::types::ExtentId;
 
+/// Ranges sorted before other tasks of the thread have their turn: some milliseconds of work.
+const SORTED_IN_TURN: usize = 32_768;
+
 /// Live logical ranges by extent, from one place to another. When they grow too many, what lies
 /// highest is left to a later walk: extents, and the rest of an extent that is too much alone.
 #[derive(Debug)]
 pub(super) struct Live {
-    extents: BTreeMap<ExtentId, Vec<Range<u64>>>,
+    extents: BTreeMap<ExtentId, Noted>,
     from: Place,
     /// What lies from here on is left to a later walk.
     until: Option<Place>,
     held: usize,
     held_max: usize,
+}
+
+/// Ranges of one extent.
+#[derive(Debug, Default)]
+struct Noted {
+    ranges: Vec<Range<u64>>,
+    /// The first so many are sorted and disjoint.
+    merged: usize,
 }
 
 /// What a walk has found.
@@ -39,7 +50,7 @@ impl Live {
     ) -> Self {
         let held_max = held_max.max(2);
         let mut rest = extents.into_iter();
-        let taken = rest.by_ref().take(held_max).map(|extent| (extent, Vec::new())).collect();
+        let taken = rest.by_ref().take(held_max).map(|extent| (extent, Noted::default())).collect();
         let until = rest.next().map(Place::start_of);
         Self { extents: taken, from, until, held: 0, held_max }
     }
@@ -56,33 +67,36 @@ impl Live {
         if range.is_empty() {
             return;
         }
-        let Some(ranges) = self.extents.get_mut(&extent) else { return };
-        match ranges.last_mut() {
-            Some(last) if last.end == range.start => last.end = range.end,
-            _ => {
-                ranges.push(range);
-                self.held += 1;
-            }
+        if let Some(noted) = self.extents.get_mut(&extent) {
+            let before = noted.ranges.len();
+            noted.add(range);
+            self.held = self.held - before + noted.ranges.len();
         }
+    }
+
+    /// Leaves what lies highest to a later walk if more ranges are held than may be. To be called
+    /// before many more are added.
+    pub(super) async fn keep_bound(&mut self) {
         if self.held > self.held_max {
-            self.shrink();
+            self.shrink().await;
         }
     }
 
     /// What the walk found.
-    pub(super) fn finish(mut self) -> Found {
+    pub(super) async fn finish(mut self) -> Found {
         if self.from.offset > 0
-            && let Some(ranges) = self.extents.get_mut(&self.from.extent)
+            && let Some(noted) = self.extents.get_mut(&self.from.extent)
         {
-            ranges.push(0..self.from.offset);
+            noted.add(0..self.from.offset);
         }
         if let Some(until) = self.until
-            && let Some(ranges) = self.extents.get_mut(&until.extent)
+            && let Some(noted) = self.extents.get_mut(&until.extent)
         {
-            ranges.push(until.offset..u64::MAX);
+            noted.add(until.offset..u64::MAX);
         }
-        self.extents.values_mut().for_each(merge);
-        Found { extents: self.extents, next: self.until }
+        self.merge().await;
+        let extents = self.extents.into_iter().map(|(extent, noted)| (extent, noted.ranges));
+        Found { extents: extents.collect(), next: self.until }
     }
 
     fn looked_at(&self, extent: ExtentId, range: Range<u64>) -> Range<u64> {
@@ -95,42 +109,76 @@ impl Live {
     }
 
     /// Keeps half of what may be held, so that this is not done again at every range.
-    fn shrink(&mut self) {
-        self.extents.values_mut().for_each(merge);
-        self.held = self.extents.values().map(Vec::len).sum();
+    async fn shrink(&mut self) {
+        self.merge().await;
         let keep = self.held_max / 2;
         while self.held > keep && self.extents.len() > 1 {
-            if let Some((extent, ranges)) = self.extents.pop_last() {
-                self.held -= ranges.len();
+            if let Some((extent, noted)) = self.extents.pop_last() {
+                self.held -= noted.ranges.len();
                 self.until = Some(Place::start_of(extent));
             }
         }
         // One extent is too much: its first ranges are kept. The next walk goes on behind them.
-        if let Some((extent, ranges)) = self.extents.iter_mut().next()
-            && let Some(cut) = ranges.get(keep)
+        if let Some((extent, noted)) = self.extents.iter_mut().next()
+            && let Some(cut) = noted.ranges.get(keep)
         {
             self.until = Some(Place { extent: *extent, offset: cut.start });
-            ranges.truncate(keep);
+            noted.ranges.truncate(keep);
+            noted.merged = keep;
             self.held = keep;
         }
     }
+
+    async fn merge(&mut self) {
+        let mut in_turn = 0;
+        for noted in self.extents.values_mut() {
+            in_turn += 1;
+            if noted.merged < noted.ranges.len() {
+                in_turn += noted.ranges.len();
+                noted.merge();
+            }
+            if in_turn >= SORTED_IN_TURN {
+                in_turn = 0;
+                tokio::task::yield_now().await;
+            }
+        }
+        self.held = self.extents.values().map(|noted| noted.ranges.len()).sum();
+    }
 }
 
-/// Sorts ranges and joins those that touch or overlap.
-fn merge(ranges: &mut Vec<Range<u64>>) {
-    ranges.sort_unstable_by_key(|range| range.start);
-    let mut merged: Vec<Range<u64>> = Vec::with_capacity(ranges.len());
-    for range in ranges.drain(..) {
-        match merged.last_mut() {
-            Some(last) if range.start <= last.end => last.end = last.end.max(range.end),
-            _ => merged.push(range),
+impl Noted {
+    fn add(&mut self, range: Range<u64>) {
+        match self.ranges.last_mut() {
+            Some(last) if last.end == range.start => last.end = range.end,
+            _ => self.ranges.push(range),
+        }
+        // A name may be noted many times. What is sorted at once stays in proportion to what the
+        // extent can hold.
+        if self.ranges.len() - self.merged >= self.merged.max(SORTED_IN_TURN) {
+            self.merge();
         }
     }
-    *ranges = merged;
+
+    /// Sorts the ranges and joins those that touch or overlap.
+    fn merge(&mut self) {
+        self.ranges.sort_unstable_by_key(|range| range.start);
+        let mut merged: Vec<Range<u64>> = Vec::with_capacity(self.ranges.len());
+        for range in self.ranges.drain(..) {
+            match merged.last_mut() {
+                Some(last) if range.start <= last.end => last.end = last.end.max(range.end),
+                _ => merged.push(range),
+            }
+        }
+        merged.shrink_to_fit();
+        self.merged = merged.len();
+        self.ranges = merged;
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::task::Poll;
+
     use super::*;
 
     const START: Place = Place { extent: ExtentId::new(0), offset: 0 };
@@ -139,28 +187,29 @@ mod tests {
         ExtentId::new(id)
     }
 
-    #[test]
-    fn ranges_are_sorted_and_joined() {
+    #[tokio::test]
+    async fn ranges_are_sorted_and_joined() {
         let mut live = Live::new([extent(1), extent(2)], START, 100);
         for range in [50..60, 0..30, 10..20, 30..31, 59..70, 90..91, 90..91] {
             live.add(extent(1), range);
         }
         live.add(extent(3), 0..1);
-        let found = live.finish();
+        let found = live.finish().await;
         assert_eq!(found.extents[&extent(1)], [0..31, 50..70, 90..91]);
         assert_eq!(found.extents[&extent(2)], []);
         assert_eq!((found.extents.len(), found.next), (2, None));
     }
 
-    #[test]
-    fn highest_extents_are_left_out_when_there_are_too_many_ranges() {
+    #[tokio::test]
+    async fn highest_extents_are_left_out_when_there_are_too_many_ranges() {
         let mut live = Live::new((0..10).map(extent), START, 20);
         for n in 0..10 {
             for id in 0..10 {
                 live.add(extent(id), n * 10..n * 10 + 5);
+                live.keep_bound().await;
             }
         }
-        let found = live.finish();
+        let found = live.finish().await;
         assert!((1..=2).contains(&found.extents.len()), "{found:?}");
         assert!(found.extents.contains_key(&extent(0)));
         assert!(found.extents.values().all(|ranges| ranges.len() == 10), "{found:?}");
@@ -168,28 +217,29 @@ mod tests {
         assert_eq!(found.next, Some(Place::start_of(extent(taken))));
     }
 
-    #[test]
-    fn more_extents_than_may_be_held_are_left_out() {
-        let found = Live::new((0..10).map(extent), START, 4).finish();
+    #[tokio::test]
+    async fn more_extents_than_may_be_held_are_left_out() {
+        let found = Live::new((0..10).map(extent), START, 4).finish().await;
         assert_eq!((found.extents.len(), found.next), (4, Some(Place::start_of(extent(4)))));
     }
 
     /// Ranges of one extent, met in a mixed order.
-    fn mixed(live: &mut Live, count: u64) {
+    async fn mixed(live: &mut Live, count: u64) {
         for n in 0..count {
             let at = n * 37 % count * 10;
             live.add(extent(1), at..at + 5);
+            live.keep_bound().await;
             assert!(live.held <= live.held_max, "{} ranges are held", live.held);
         }
     }
 
-    #[test]
-    fn one_extent_with_too_many_ranges_is_taken_in_parts() {
+    #[tokio::test]
+    async fn one_extent_with_too_many_ranges_is_taken_in_parts() {
         let (mut from, mut parts, mut freed) = (Place::start_of(extent(1)), 0, 0);
         loop {
             let mut live = Live::new([extent(1), extent(2)], from, 16);
-            mixed(&mut live, 1_000);
-            let found = live.finish();
+            mixed(&mut live, 1_000).await;
+            let found = live.finish().await;
             let ranges = &found.extents[&extent(1)];
             assert!(ranges.len() <= 18, "{} ranges", ranges.len());
             let dead = ranges.windows(2).map(|pair| pair[1].start - pair[0].end);
@@ -206,5 +256,34 @@ mod tests {
         }
         assert!(parts > 1_000 / 16);
         assert_eq!(freed, 999 * 5, "each gap in one of the parts");
+    }
+
+    #[test]
+    fn names_noted_again_and_again_are_held_once() {
+        let mut live = Live::new([extent(1)], START, usize::MAX);
+        for n in 0..1_000_000 {
+            let at = n * 7_919 % 1_000 * 10;
+            live.add(extent(1), at..at + 5);
+            assert!(live.held <= 1_000 + SORTED_IN_TURN, "{} ranges are held", live.held);
+        }
+    }
+
+    #[tokio::test]
+    async fn others_have_their_turn_while_many_ranges_are_sorted() {
+        let mut live = Live::new((0..64).map(extent), START, usize::MAX);
+        for n in 0..64 * 4_096 {
+            live.add(extent(n % 64), n * 10..n * 10 + 5);
+        }
+        let finished = live.finish();
+        tokio::pin!(finished);
+        let mut turns = 0;
+        let found = loop {
+            match futures_util::poll!(&mut finished) {
+                Poll::Ready(found) => break found,
+                Poll::Pending => turns += 1,
+            }
+        };
+        assert_eq!(turns, 8);
+        assert_eq!(found.extents.values().map(Vec::len).sum::<usize>(), 64 * 4_096);
     }
 }

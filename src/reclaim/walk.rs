@@ -58,6 +58,7 @@ pub(super) async fn walk(reclaim: &Reclaim, live: &mut Live) -> Result<(), Error
             for location in some {
                 live.add(location.extent, reclaim.capacity.frames_of(location));
             }
+            live.keep_bound().await;
             tokio::task::yield_now().await;
         }
         // Stripes that were ahead are seen again from there: twice is no harm.
