@@ -40,6 +40,8 @@ pub enum Fault {
     Unavailable,
     /// As [`Self::Unavailable`], since the disk is full.
     Full,
+    /// Another transaction comes first: a condition does not hold any more.
+    Outrun,
     /// It is applied; the caller is not told.
     AmbiguousApplied,
     /// It is not applied; the caller is not told.
@@ -241,6 +243,7 @@ impl SimulatedCoordinator {
         match fault {
             Some(Fault::Unavailable) => return Err(refused("by chance")),
             Some(Fault::Full) => return Err(full()),
+            Some(Fault::Outrun) => return Ok(TxnReply::Rejected(state.revision)),
             Some(Fault::AmbiguousLost) => return Err(Error::Ambiguous),
             Some(Fault::Panic) => {
                 drop(state);

@@ -45,8 +45,9 @@ REFUSALS_IN_A_ROW = 4
 ROUNDS, ROUNDS_WITHOUT_ROOM = 400, 40
 SKIPPED = 77
 
-# A split is refused so when many partitions that were split shortly before give up what they share. Room is no matter of it.
-BUSY = "the lists of sharers keep changing"
+# A split may be refused so when many partitions that were split shortly before give up what they
+# share. It has nothing to do with room.
+BUSY = "the partitions are too busy"
 
 
 class CannotMount(Exception):

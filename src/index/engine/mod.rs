@@ -64,7 +64,7 @@ pub use offline::{Offline, open_offline};
 pub use shared::{ExtentIds, Parts};
 pub use untrusted::decode_untrusted;
 
-pub(crate) use change::{NotMerged, NotMoved, hand_off, merge};
+pub(crate) use change::{NotChanged, NotMoved, hand_off, merge};
 #[cfg(test)]
 pub(crate) use chores::Chore;
 pub(crate) use core::Status;

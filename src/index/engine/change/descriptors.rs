@@ -1,15 +1,23 @@
 //! The transaction by which descriptors replace others.
 
+use std::time::Duration;
+
 use crate::coordinator;
 use crate::coordinator::{Compare, Coordinator, Op, Reason, Revision, TxnReply};
 use crate::index::api::Full;
+use crate::index::engine::Parts;
+use crate::index::engine::change::NotChanged;
 use crate::index::engine::extents::{ExtentRecord, Extents, Heir, Passed, ids, pass_on};
 use crate::index::engine::log::writer::LogState;
 use crate::index::engine::shared::Failed;
 use crate::index::map::PartitionDescriptor;
 
-/// Tries while the outcome is unknown, or while lists of sharers change.
+/// Tries while the outcome is unknown.
 const TRIES: usize = 4;
+/// Pauses after tries that another change of a list of sharers outran. Each time one of those who
+/// contend is done, so all are after as many tries as there are of them. Writes wait meanwhile: the
+/// pauses together are half a second.
+const PAUSES_MS: [u64; 12] = [0, 0, 0, 1, 2, 4, 8, 16, 32, 64, 128, 245];
 /// Conditions, and changes, that the coordinator takes in one transaction.
 const ITEMS_MAX: usize = 128;
 /// Of these, for the logs that the children of a split share, and for the parent.
@@ -46,13 +54,15 @@ fn too_many_runs() -> Failed {
 /// extents it uses.
 ///
 /// # Errors
-/// [`Failed::Full`], [`Failed::Refused`]: surely nothing has changed. [`Failed::Fenced`]: another
-/// owner changed one of the old ones. [`Failed::Other`]: the outcome is unknown.
+/// [`NotChanged::Busy`], [`Failed::Full`], [`Failed::Refused`]: surely nothing has changed.
+/// [`Failed::Fenced`]: another owner changed one of the old ones. [`Failed::Other`]: the outcome is
+/// unknown.
 pub(super) async fn replace(
-    coordinator: &dyn Coordinator,
+    parts: &Parts,
     old: &[(&LogState, &Extents)],
     new: &[(PartitionDescriptor, Heir)],
-) -> Result<Replaced, Failed> {
+) -> Result<Replaced, NotChanged> {
+    let coordinator = parts.coordinator.as_ref();
     let heirs: Vec<Heir> = new.iter().map(|(_, heir)| heir.clone()).collect();
     let extents: Vec<&Extents> = old.iter().map(|(_, extents)| *extents).collect();
     let states: Vec<&LogState> = old.iter().map(|(log, _)| *log).collect();
@@ -62,7 +72,7 @@ pub(super) async fn replace(
     let gone = states.iter().map(|log| Op::Delete(key(&log.descriptor)));
     let then: Vec<Op> = gone.chain(puts).collect();
     let Some((first, _)) = new.first() else {
-        return Err(Failed::Refused("nothing to change".into()));
+        return Err(Failed::Refused("nothing to change".into()).into());
     };
     let mut kept = Vec::new();
     for one in &extents {
@@ -70,21 +80,27 @@ pub(super) async fn replace(
         ids::refresh(coordinator, one).await?;
     }
     let mut doubt = Doubt::default();
-    for _ in 0..TRIES {
+    for pause in PAUSES_MS.map(Duration::from_millis) {
         let passed = match pass_on(coordinator, &extents, &heirs).await {
             Ok(passed) => passed,
-            Err(failed) => return Err(doubt.failed(failed)),
+            Err(failed) => return Err(doubt.failed(failed).into()),
         };
         let Passed { when: of_extents, then: to_extents, records } = passed;
         let (when, then) = ([&when[..], &of_extents].concat(), [&then[..], &to_extents].concat());
         if when.len() > ITEMS_MAX || then.len() > ITEMS_MAX {
-            return Err(doubt.failed(too_many_runs()));
+            return Err(doubt.failed(too_many_runs()).into());
         }
         if let Some(revision) = doubt.attempt(coordinator, (&when, &then), first, &states).await? {
             return Ok(Replaced { revision, records, is_stale: doubt.is_any });
         }
+        if !pause.is_zero() {
+            parts.env.clock.sleep(pause).await;
+        }
     }
-    Err(doubt.failed(Failed::Refused("the lists of sharers keep changing".into())))
+    if doubt.is_any {
+        return Err(Failed::Other("the lists of sharers keep changing".into()).into());
+    }
+    Err(NotChanged::Busy)
 }
 
 /// Names another host in a descriptor; the extents stay as they are recorded.

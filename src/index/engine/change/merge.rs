@@ -14,6 +14,7 @@ use bytes::Bytes;
 
 use crate::capacity::ExtentKind;
 use crate::index::api::{Error, Full};
+use crate::index::engine::change::NotChanged;
 use crate::index::engine::change::descriptors;
 use crate::index::engine::change::hold::Held;
 use crate::index::engine::core::Core;
@@ -54,33 +55,18 @@ pub(crate) struct Merged {
     pub(crate) frozen_at: Duration,
 }
 
-/// Why partitions were not merged.
-#[derive(Debug)]
-pub(crate) enum NotMerged {
-    /// They change too fast; nothing has happened.
-    Busy,
-    /// As for a split.
-    Failed(Failed),
-}
-
-impl From<Failed> for NotMerged {
-    fn from(failed: Failed) -> Self {
-        Self::Failed(failed)
-    }
-}
-
 /// Merges neighbours, given in key order, or all stripes of a range, by number, into partition
 /// `id`. When it returns the coordinator names that one; the old ones take no write, and their
 /// reads are right until the new one is given its first write: the caller stops them first.
 ///
 /// # Errors
-/// [`NotMerged::Busy`] and [`Failed::Full`]: nothing has changed and they go on; the others stop
+/// [`NotChanged::Busy`] and [`Failed::Full`]: nothing has changed and they go on; the others stop
 /// them.
 pub(crate) async fn merge(
     shared: &Arc<Shared>,
     id: PartitionId,
     parts: &[Arc<Partition>],
-) -> Result<Merged, NotMerged> {
+) -> Result<Merged, NotChanged> {
     for _ in 0..TRIES {
         for part in parts {
             part.flush().await?;
@@ -95,7 +81,7 @@ pub(crate) async fn merge(
             return quiet(shared, id, parts).await;
         }
     }
-    Err(NotMerged::Busy)
+    Err(NotChanged::Busy)
 }
 
 impl Partition {
@@ -112,7 +98,7 @@ async fn quiet(
     shared: &Arc<Shared>,
     id: PartitionId,
     parts: &[Arc<Partition>],
-) -> Result<Merged, NotMerged> {
+) -> Result<Merged, NotChanged> {
     let epoch = parts.iter().map(|part| part.core.epoch).max().unwrap_or(Epoch::new(0)).next();
     let first = parts.first().ok_or_else(|| Failed::Refused("nothing to merge".into()))?;
     first.reserve(1).await?;
@@ -137,7 +123,7 @@ async fn quiet(
             held.into_iter().for_each(Held::gone);
             Ok(Merged { partition, frozen_at })
         }
-        Err(NotMerged::Failed(failed @ (Failed::Fenced | Failed::Other(_)))) => {
+        Err(NotChanged::Failed(failed @ (Failed::Fenced | Failed::Other(_)))) => {
             held.into_iter().for_each(|held| held.stop(&failed));
             Err(failed.into())
         }
@@ -154,7 +140,7 @@ async fn unite(
     shared: &Arc<Shared>,
     (id, epoch, extent): (PartitionId, Epoch, ExtentId),
     held: &[Held],
-) -> Result<Recovered, NotMerged> {
+) -> Result<Recovered, NotChanged> {
     let flushed = held.iter().map(|held| held.sequence).max().unwrap_or(Sequence::new(0));
     let time = held.iter().map(|held| held.time).max().unwrap_or(Timestamp::ZERO);
     let parts = held.iter().map(|held| held.core.keys.as_ref());
@@ -192,7 +178,7 @@ async fn unite(
     let uses: BTreeSet<ExtentId> = sources.extents().chain([extent]).collect();
     let heir = Heir { id, uses: uses.clone() };
     let new = [(descriptor.clone(), heir)];
-    let replaced = descriptors::replace(parts.coordinator.as_ref(), &old, &new).await?;
+    let replaced = descriptors::replace(parts, &old, &new).await?;
     let revision = replaced.revision;
     let fresh = held.iter().flat_map(|held| held.core.extents.hand_on()).collect();
     let record = replaced.records.into_iter().next().unwrap_or_default();
@@ -220,7 +206,7 @@ fn own(mut sources: Sources) -> Sources {
 }
 
 /// What is in memory only, newest versions, in pieces that fit a record each.
-async fn tail(held: &[Held]) -> Result<Vec<RowBatch>, NotMerged> {
+async fn tail(held: &[Held]) -> Result<Vec<RowBatch>, NotChanged> {
     let unreadable = |error: Error| Failed::Other(error.to_string().into());
     let mut pieces = vec![RowBatch::default()];
     let (mut all, mut bytes) = (0, 0);
@@ -233,7 +219,7 @@ async fn tail(held: &[Held]) -> Result<Vec<RowBatch>, NotMerged> {
                 let cost = key.len() + value.as_ref().map_or(0, Bytes::len);
                 all += cost;
                 if all > TAIL_BYTES_MAX {
-                    return Err(NotMerged::Busy);
+                    return Err(NotChanged::Busy);
                 }
                 if bytes + cost > RECORD_BYTES && bytes > 0 {
                     pieces.push(RowBatch::default());

@@ -23,5 +23,23 @@ mod way;
 
 pub(crate) use handoff::{NotMoved, hand_off};
 pub(crate) use hold::Held;
-pub(crate) use merge::{NotMerged, merge};
+pub(crate) use merge::merge;
 pub(crate) use way::Way;
+
+use crate::index::engine::shared::Failed;
+
+/// Why partitions were not split or merged.
+#[derive(Debug)]
+pub(crate) enum NotChanged {
+    /// They, or others that use the same extents, change too fast. Nothing has happened.
+    Busy,
+    /// [`Failed::Full`], [`Failed::Refused`]: nothing has changed and they go on. The others stop
+    /// them.
+    Failed(Failed),
+}
+
+impl From<Failed> for NotChanged {
+    fn from(failed: Failed) -> Self {
+        Self::Failed(failed)
+    }
+}

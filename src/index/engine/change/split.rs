@@ -17,6 +17,7 @@ use futures_util::future::try_join_all;
 use crate::capacity::ExtentKind;
 use crate::coordinator::Revision;
 use crate::index::api::Full;
+use crate::index::engine::change::NotChanged;
 use crate::index::engine::change::descriptors;
 use crate::index::engine::change::descriptors::Replaced;
 use crate::index::engine::change::hold::Held;
@@ -59,12 +60,11 @@ impl Partition {
     /// first write: the caller stops it first.
     ///
     /// # Errors
-    /// [`Failed::Full`], [`Failed::Refused`]: nothing has changed and the partition goes on; the
-    /// others stop it.
+    /// See [`NotChanged`].
     pub(crate) async fn split(
         &self,
         parts: Vec<(PartitionId, PartitionKeys)>,
-    ) -> Result<Split, Failed> {
+    ) -> Result<Split, NotChanged> {
         let (sources, _) = self.core.published();
         descriptors::fits(sources.extents().count(), parts.len())?;
         drop(sources);
@@ -82,7 +82,7 @@ impl Partition {
                 Ok((extent, _)) => children.push(Child { id, keys, extent }),
                 Err(failed) => {
                     self.forget(&children);
-                    return Err(failed);
+                    return Err(failed.into());
                 }
             }
         }
@@ -90,25 +90,25 @@ impl Partition {
             Ok(held) => held,
             Err(failed) => {
                 self.forget(&children);
-                return Err(failed);
+                return Err(failed.into());
             }
         };
         if held.sources.frozen.is_some() {
             held.resume();
             self.forget(&children);
-            return Err(Failed::Full(Full::Disks));
+            return Err(Failed::Full(Full::Disks).into());
         }
         let frozen_at = held.since;
         let (made, replaced) = match swap(&held, &children).await {
             Ok(swapped) => swapped,
-            Err(unchanged @ (Failed::Full(_) | Failed::Refused(_))) => {
+            Err(NotChanged::Failed(failed @ (Failed::Fenced | Failed::Other(_)))) => {
+                held.stop(&failed);
+                return Err(failed.into());
+            }
+            Err(unchanged) => {
                 held.resume();
                 self.forget(&children);
                 return Err(unchanged);
-            }
-            Err(failed) => {
-                held.stop(&failed);
-                return Err(failed);
             }
         };
         let mut fresh = Some(held.core.extents.hand_on());
@@ -146,7 +146,7 @@ impl Partition {
 type Made = (PartitionDescriptor, Heir, u64);
 
 /// Makes the children durable, then true.
-async fn swap(held: &Held, children: &[Child]) -> Result<(Vec<Made>, Replaced), Failed> {
+async fn swap(held: &Held, children: &[Child]) -> Result<(Vec<Made>, Replaced), NotChanged> {
     let parts = &held.core.shared.parts;
     let epoch = held.core.epoch.next();
     let writes = children.iter().map(|child| {
@@ -177,7 +177,7 @@ async fn swap(held: &Held, children: &[Child]) -> Result<(Vec<Made>, Replaced), 
         })
         .collect();
     let old = [(&held.log, held.core.extents.as_ref())];
-    let replaced = descriptors::replace(parts.coordinator.as_ref(), &old, &new).await?;
+    let replaced = descriptors::replace(parts, &old, &new).await?;
     let made = new.into_iter().zip(ends).map(|((descriptor, heir), end)| (descriptor, heir, end));
     Ok((made.collect(), replaced))
 }

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use futures_util::future::join_all;
 
 use crate::capacity::ExtentKind;
+use crate::coordinator::Fault;
 use crate::index::api::Error;
+use crate::index::engine::change::NotChanged;
 use crate::index::engine::partition::Partition;
 use crate::index::engine::shared::Shared;
 use crate::index::engine::testing::{World, put, put_if_absent};
@@ -123,4 +125,36 @@ async fn a_replayed_row_keeps_no_rows_of_others_in_memory() {
     let rows = child.rows().await;
     let held: Vec<_> = rows.iter().map(|(_, value)| world.capacity.shares(value)).collect();
     assert_eq!(held, [false, true], "the record of b has no rows of others: no copy is needed");
+}
+
+/// Others that use the same extents, split shortly before, change the lists of sharers meanwhile.
+#[tokio::test(start_paused = true)]
+async fn split_that_others_outrun_is_tried_until_it_is_its_turn() {
+    let world = World::new().await;
+    let parent = world.open().await.unwrap();
+    parent.apply(put("a", "of the parent")).await.unwrap();
+    for _ in 0..8 {
+        world.store.inject(Fault::Outrun);
+    }
+    let children = parent.split(halves(b"m")).await.unwrap().children;
+    assert_eq!(children.len(), 2);
+    parent.core.lose();
+    parent.abandon().await;
+    for child in &children {
+        child.close().await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn split_that_others_outrun_for_ever_is_busy_and_changes_nothing() {
+    let world = World::new().await;
+    let parent = world.open().await.unwrap();
+    parent.apply(put("a", "of the parent")).await.unwrap();
+    for _ in 0..100 {
+        world.store.inject(Fault::Outrun);
+    }
+    let refused = parent.split(halves(b"m")).await;
+    assert!(matches!(refused, Err(NotChanged::Busy)), "{:?}", refused.err());
+    parent.apply(put("b", "as before")).await.unwrap();
+    parent.close().await;
 }

@@ -4,7 +4,7 @@ use thiserror::Error as ThisError;
 
 use crate::index::api::{Error, Full};
 use crate::index::engine::Failed;
-use crate::index::engine::NotMerged;
+use crate::index::engine::NotChanged;
 
 /// Why the partition map was not changed.
 #[derive(Clone, Debug, PartialEq, Eq, ThisError)]
@@ -41,11 +41,11 @@ pub enum ChangeError {
     Failed(#[from] Error),
 }
 
-impl From<NotMerged> for ChangeError {
-    fn from(failed: NotMerged) -> Self {
+impl From<NotChanged> for ChangeError {
+    fn from(failed: NotChanged) -> Self {
         match failed {
-            NotMerged::Busy => Self::Busy,
-            NotMerged::Failed(failed) => failed.into(),
+            NotChanged::Busy => Self::Busy,
+            NotChanged::Failed(failed) => failed.into(),
         }
     }
 }
