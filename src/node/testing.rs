@@ -1,15 +1,21 @@
-//! What tests of stores on a real disk share.
+//! What tests of stores share.
 
 use std::path::Path;
 use std::sync::Arc;
 
+use async_trait::async_trait;
+
+use crate::coordinator::Coordinator;
+use crate::coordinator::SimulatedStore;
 use crate::env::Env;
 use crate::env::OsClock;
 use crate::env::OsRand;
 use crate::env::Tasks;
 use crate::node::config::Config;
+use crate::node::error::NodeError;
 use crate::node::settings::Settings;
 use crate::node::size::Size;
+use crate::node::start::CoordinatorPlace;
 
 /// The machine's clock, and tasks of its own.
 pub(in crate::node) fn env() -> Env {
@@ -25,4 +31,26 @@ pub(in crate::node) fn config(data: &Path) -> Config {
         ..Settings::default()
     };
     Config::from_settings(settings).unwrap()
+}
+
+/// A coordinator in memory, which outlives the node.
+#[derive(Debug)]
+pub(in crate::node) struct SimulatedPlace(
+    pub(in crate::node) SimulatedStore,
+    pub(in crate::node) Env,
+);
+
+#[async_trait]
+impl CoordinatorPlace for SimulatedPlace {
+    fn path(&self) -> &Path {
+        Path::new("/coordinator")
+    }
+
+    fn is_made(&self) -> bool {
+        self.0.is_made()
+    }
+
+    async fn open(&self) -> Result<Arc<dyn Coordinator>, NodeError> {
+        Ok(Arc::new(self.0.open(&self.1)))
+    }
 }

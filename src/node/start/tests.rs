@@ -16,28 +16,11 @@ use crate::env::SimDisk;
 use crate::env::Tasks;
 use crate::env::UnusableDisk;
 use crate::env::clock::SimClock;
+use crate::node::testing::SimulatedPlace;
 use crate::telemetry::CapturedLog;
 use crate::types::Epoch;
 use crate::types::ExtentId;
 use crate::types::Location;
-
-#[derive(Debug)]
-struct Simulated(SimulatedStore, Env);
-
-#[async_trait]
-impl CoordinatorPlace for Simulated {
-    fn path(&self) -> &Path {
-        Path::new("/coordinator")
-    }
-
-    fn is_made(&self) -> bool {
-        self.0.is_made()
-    }
-
-    async fn open(&self) -> Result<Arc<dyn Coordinator>, NodeError> {
-        Ok(Arc::new(self.0.open(&self.1)))
-    }
-}
 
 /// A disk with its directory and its catalog.
 #[derive(Clone, Debug)]
@@ -91,7 +74,7 @@ async fn start_with(
         },
         metrics: CapacityMetrics::default(),
     };
-    start.open(&Simulated(store.clone(), env)).await
+    start.open(&SimulatedPlace(store.clone(), env)).await
 }
 
 /// Makes a store of two disks with an extent.

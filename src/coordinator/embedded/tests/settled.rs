@@ -20,6 +20,17 @@ fn rows() -> Vec<Vec<Op>> {
     (0..20).map(|number| vec![put(&format!("row {number}"), "1")]).collect()
 }
 
+/// An open file with rows on a disk that can be made full.
+async fn with_rows() -> (Fixture, Arc<Room>, EmbeddedCoordinator) {
+    let fixture = Fixture::new();
+    let room = Arc::new(Room::default());
+    let coordinator = fixture.open_small(&room).await.unwrap();
+    for ops in rows() {
+        commit(&coordinator, &[], &ops).await;
+    }
+    (fixture, room, coordinator)
+}
+
 /// An open file on a disk that is full from now on, and a session with a row.
 fn full(fixture: &Fixture) -> (Store, Session) {
     let room = Arc::new(Room::default());
@@ -53,12 +64,7 @@ fn a_session_whose_end_found_no_room_is_not_said_to_be_open() {
 /// Each try without room would read the whole file, and everybody would wait for that.
 #[tokio::test]
 async fn a_full_disk_is_not_tried_again_before_a_pause_and_is_read_meanwhile() {
-    let fixture = Fixture::new();
-    let room = Arc::new(Room::default());
-    let coordinator = fixture.open_small(&room).await.unwrap();
-    for ops in rows() {
-        commit(&coordinator, &[], &ops).await;
-    }
+    let (fixture, room, coordinator) = with_rows().await;
     let opened = room.opened();
     room.set(Space::Little);
     for number in 0..30 {
@@ -88,12 +94,7 @@ async fn a_full_disk_is_not_tried_again_before_a_pause_and_is_read_meanwhile() {
 /// More than the library keeps in memory: it is written before the commit.
 #[tokio::test]
 async fn a_change_that_finds_no_room_before_its_commit_is_not_tried_again_before_a_pause() {
-    let fixture = Fixture::new();
-    let room = Arc::new(Room::default());
-    let coordinator = fixture.open_small(&room).await.unwrap();
-    for ops in rows() {
-        commit(&coordinator, &[], &ops).await;
-    }
+    let (_fixture, room, coordinator) = with_rows().await;
     let opened = room.opened();
     room.set(Space::Little);
     let huge: Vec<Op> =
@@ -132,12 +133,7 @@ async fn a_full_disk_is_tried_more_and_more_rarely_and_logged_once_a_minute() {
     for space in [Space::Little, Space::None] {
         let log = CapturedLog::default();
         let _lines = log.begin();
-        let fixture = Fixture::new();
-        let room = Arc::new(Room::default());
-        let coordinator = fixture.open_small(&room).await.unwrap();
-        for ops in rows() {
-            commit(&coordinator, &[], &ops).await;
-        }
+        let (fixture, room, coordinator) = with_rows().await;
         let opened = room.opened();
         room.set(space);
         assert_eq!(press(&fixture, &coordinator, 50).await, 0);
@@ -162,12 +158,7 @@ async fn a_full_disk_is_tried_more_and_more_rarely_and_logged_once_a_minute() {
 async fn small_changes_go_on_beside_those_without_room_and_do_not_end_what_the_log_says() {
     let log = CapturedLog::default();
     let _lines = log.begin();
-    let fixture = Fixture::new();
-    let room = Arc::new(Room::default());
-    let coordinator = fixture.open_small(&room).await.unwrap();
-    for ops in rows() {
-        commit(&coordinator, &[], &ops).await;
-    }
+    let (fixture, room, coordinator) = with_rows().await;
     room.set(Space::Little);
     let mut small = 0;
     for number in 0..50 {
@@ -193,12 +184,7 @@ async fn small_changes_go_on_beside_those_without_room_and_do_not_end_what_the_l
 /// The end of a session changes rows too.
 #[tokio::test]
 async fn sessions_end_after_the_pause() {
-    let fixture = Fixture::new();
-    let room = Arc::new(Room::default());
-    let coordinator = fixture.open_small(&room).await.unwrap();
-    for ops in rows() {
-        commit(&coordinator, &[], &ops).await;
-    }
+    let (fixture, room, coordinator) = with_rows().await;
     let session = coordinator.open_session(Duration::from_secs(60)).await.unwrap();
     let short = coordinator.open_session(REOPEN_PAUSE / 2).await.unwrap();
     let held = [

@@ -46,12 +46,11 @@ fn long_list() -> Write {
     write
 }
 
-/// A write at some time from now: its outcome, and how long it waited.
-async fn write(
-    partition: &Partition,
-    write: Write,
-    after: Duration,
-) -> (Result<(), Error>, Duration) {
+/// What came of a write, and how long it waited.
+type Outcome = (Result<(), Error>, Duration);
+
+/// A write at some time from now.
+async fn write(partition: &Partition, write: Write, after: Duration) -> Outcome {
     tokio::time::sleep(after).await;
     let clock = &partition.core.shared.parts.env.clock;
     let begun = clock.monotonic();
@@ -63,8 +62,8 @@ fn milliseconds(count: u64) -> Duration {
     Duration::from_millis(count)
 }
 
-#[tokio::test(start_paused = true)]
-async fn long_write_waits_for_another_of_its_blob_on_a_slow_disk() {
+/// Two long writes of one blob, the second a millisecond later, while the disk stands still.
+async fn two_while_the_disk_stalls(time: Duration) -> (Outcome, Outcome) {
     let world = World::new().await;
     let partition = open(&world, world.config).await;
     let stalled = world.capacity.stall().await;
@@ -72,27 +71,23 @@ async fn long_write_waits_for_another_of_its_blob_on_a_slow_disk() {
         write(&partition, long_list(), Duration::ZERO),
         write(&partition, long_list(), milliseconds(1)),
         async {
-            tokio::time::sleep(Duration::from_secs(14)).await;
+            tokio::time::sleep(time).await;
             drop(stalled);
         }
     );
+    (first, second)
+}
+
+#[tokio::test(start_paused = true)]
+async fn long_write_waits_for_another_of_its_blob_on_a_slow_disk() {
+    let (first, second) = two_while_the_disk_stalls(Duration::from_secs(14)).await;
     assert_eq!((first.0, second.0), (Ok(()), Ok(())));
 }
 
 /// What it waits for the other and what it waits in the queue count together.
 #[tokio::test(start_paused = true)]
 async fn long_write_waits_for_fifteen_seconds() {
-    let world = World::new().await;
-    let partition = open(&world, world.config).await;
-    let stalled = world.capacity.stall().await;
-    let (first, second, ()) = tokio::join!(
-        write(&partition, long_list(), Duration::ZERO),
-        write(&partition, long_list(), milliseconds(1)),
-        async {
-            tokio::time::sleep(Duration::from_secs(60)).await;
-            drop(stalled);
-        }
-    );
+    let (first, second) = two_while_the_disk_stalls(Duration::from_secs(60)).await;
     assert_eq!(first.0, Ok(()));
     assert_eq!(second, (Err(Error::Overloaded), PATIENCE));
 }

@@ -37,6 +37,17 @@ async fn open(world: &World) -> Rig {
     Rig { parts, host }
 }
 
+/// A fleet with one row and a disk that has failed since that call of a move on. The move may have
+/// left the partition closed.
+async fn after_a_move_that_fails_from(call: usize, world: &World) -> Rig {
+    let rig = open(world).await;
+    rig.write(1).await;
+    let fails = Fault::Refused(crate::capacity::Error::Ended { doing: "test" });
+    world.capacity.fail(When::From(call), fails);
+    drop(rig.host.move_to(rig.serving(1), HostId::new(1)).await);
+    rig
+}
+
 impl Rig {
     fn all(&self) -> Vec<Arc<Partition>> {
         self.host.hosts.iter().flat_map(|host| host.opened.all()).collect()

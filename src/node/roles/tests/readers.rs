@@ -9,6 +9,7 @@ use crate::coordinator::SimulatedStore;
 use crate::env::SeededRand;
 use crate::env::SimDisk;
 use crate::env::clock::SimClock;
+use crate::node::testing::SimulatedPlace;
 use crate::telemetry;
 use crate::telemetry::Exposition;
 
@@ -16,24 +17,6 @@ const SECOND: Duration = Duration::from_secs(1);
 const KIB: usize = 1 << 10;
 /// Of the blob that is read: more than a connection buffers.
 const BYTES: usize = 2 << 20;
-
-#[derive(Debug)]
-struct InMemory(SimulatedStore, Env);
-
-#[async_trait]
-impl CoordinatorPlace for InMemory {
-    fn path(&self) -> &Path {
-        Path::new("/coordinator")
-    }
-
-    fn is_made(&self) -> bool {
-        self.0.is_made()
-    }
-
-    async fn open(&self) -> Result<Arc<dyn Coordinator>, NodeError> {
-        Ok(Arc::new(self.0.open(&self.1)))
-    }
-}
 
 /// A node with one blob of [`BYTES`], whose time is simulated.
 struct Simulated {
@@ -62,7 +45,7 @@ impl Simulated {
             },
             metrics: CapacityMetrics::default(),
         };
-        let place = InMemory(SimulatedStore::new(), env.clone());
+        let place = SimulatedPlace(SimulatedStore::new(), env.clone());
         let storage = start.open(&place).await.unwrap();
         let secrets = Secrets::known(&env.rand);
         let (listener, blob) = PipeListen::new();

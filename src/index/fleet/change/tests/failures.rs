@@ -249,13 +249,7 @@ async fn partition_that_does_not_open_after_a_move_is_served_once_it_does() {
 async fn fleet_stops_although_a_partition_does_not_open() {
     let mut stopped = 0;
     for call in 0..14 {
-        let world = World::empty();
-        let rig = open(&world).await;
-        rig.write(1).await;
-        let id = rig.target(&name(1)).await.partition;
-        let fails = Fault::Refused(crate::capacity::Error::Ended { doing: "test" });
-        world.capacity.fail(When::From(call), fails);
-        drop(rig.host.move_to(id, HostId::new(1)).await);
+        let rig = after_a_move_that_fails_from(call, &World::empty()).await;
         stopped += usize::from(rig.host.partitions() == 0);
         rig.host.shutdown().await;
     }

@@ -78,12 +78,7 @@ async fn fleet_stops_although_what_opens_a_partition_panicked() {
     let mut stopped = 0;
     for call in 0..14 {
         let world = World::empty();
-        let rig = open(&world).await;
-        rig.write(1).await;
-        let id = rig.target(&name(1)).await.partition;
-        let fails = Fault::Refused(crate::capacity::Error::Ended { doing: "test" });
-        world.capacity.fail(When::From(call), fails);
-        drop(rig.host.move_to(id, HostId::new(1)).await);
+        let rig = after_a_move_that_fails_from(call, &world).await;
         world.capacity.trap(Trap::Fence(0));
         rig.parts.env.clock.sleep(Duration::from_millis(500)).await;
         stopped += usize::from(rig.parts.env.tasks.health().panics("partition reopen") > 0);
