@@ -186,8 +186,8 @@ async fn connection(
             let has_body = !request.body().is_end_stream();
             let router = shared.router.clone();
             async move {
-                // Not sooner: while an answer is not taken, hyper may hold the next request and does
-                // not poll this.
+                // Not sooner: while an answer is not taken, hyper may hold the next request and
+                // does not poll this.
                 let running = slot.begin();
                 let mut response = router.oneshot(request).await?;
                 if has_body {

@@ -71,8 +71,8 @@ pub struct CapacityConfig {
     /// not in it. A disk that has one here and whose `format` file cannot be read is out of
     /// service. Default none.
     pub numbers: Vec<Option<usize>>,
-    /// Whether one of the absent still holds extents. An extent that is not found may lie there then,
-    /// and does not count as removed. Default no.
+    /// Whether one of the absent still holds extents. An extent that is not found may lie there
+    /// then, and does not count as removed. Default no.
     pub without: bool,
 }
 

@@ -265,8 +265,9 @@ impl Recovery<'_> {
     async fn look(&self, id: ExtentId, known_end: u64) -> Result<Option<Looked>, OpenError> {
         let path = path_of(id);
         let file = self.disk.open(&path).await.map_err(|e| self.failed(e))?;
-        // A failed sync ended the process before, perhaps: believe the device, not the cache. Also of a seal: once
-        // freed frames are punched, an extent that turns out to be open could not be followed to its end.
+        // A failed sync may have ended the process before: believe the device, not the cache. This
+        // goes for a seal too: once freed frames are punched, an extent that turns out to be open
+        // could not be followed to its end.
         file.drop_cache().await.map_err(|e| self.failed(e))?;
         let len = file.len().await.map_err(|e| self.failed(e))?;
         let page = file.read_at(0, index(PAGE)).await.map_err(|e| self.failed(e))?;

@@ -4,7 +4,7 @@
 //! durable before any of them is answered. After an I/O error, a full disk for one, the writer
 //! opens the file again, until it can; what is asked meanwhile is refused (`embedded/failure.rs`).
 //! If the file opens although its disk is full, it can be read, and is not written for a pause
-//! (`embedded/room.rs`). Sessions, which no role of a single node opens so far, end after the pause.
+//! (`embedded/room.rs`). Sessions end after the pause; no role of a single node opens one so far.
 
 use std::fmt;
 use std::path::Path;

@@ -11,7 +11,8 @@
 //!    it too; `copy_jobs.rs` is what pending copies leave behind and how they end. `accessed.rs`
 //!    remembers reads.
 //! 5. `read.rs`, `page_ranges.rs`, `list.rs` (with `page.rs`, `cursor.rs`) answer reads.
-//! 6. `sweep.rs` and `references.rs` (with `walk.rs`) serve reclaim; `tags.rs` keeps the tag index behind blobs' tags.
+//! 6. `sweep.rs` and `references.rs` (with `walk.rs`) serve reclaim; `tags.rs` keeps the tag index
+//!    behind blobs' tags.
 //! 7. `keys.rs` and `values.rs` are the only places that know bytes: `api-spec/keys.md`,
 //!    `api-spec/rows.md`.
 //!
