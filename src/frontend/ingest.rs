@@ -5,7 +5,7 @@ use bytes::Bytes;
 
 use crate::frontend::body::RequestBody;
 use crate::frontend::encrypt::Encrypting;
-use crate::frontend::write::Held;
+use crate::frontend::write::InMemory;
 use crate::frontend::write::Stored;
 use crate::frontend::write::WritePool;
 use crate::protocol::Error;
@@ -109,14 +109,14 @@ async fn ingest_within(
     let nonce = encrypting.as_ref().map(Encrypting::nonce);
     let mut writer = encrypting.map(|encrypting| encrypting.begin(upload.len));
     if pool.fits_in_memory(upload.len) {
-        let (mut pieces, _held) = collect(pool, body, upload.len, &mut hashes).await?;
+        let mut content = collect(pool, body, upload.len, &mut hashes).await?;
         // Checked before anything is stored: a wrong body leaves no garbage.
         let (crc64, md5) = hashes.finish(upload)?;
         if let Some(writer) = &mut writer {
-            pieces = pieces.iter().flat_map(|piece| writer.push(piece)).collect();
-            pieces.extend(writer.finish());
+            content.pieces = content.pieces.iter().flat_map(|piece| writer.push(piece)).collect();
+            content.pieces.extend(writer.finish());
         }
-        let stored = pool.store_within(pieces, upload.len, inline_max).await?.under(nonce);
+        let stored = pool.store_within(content, upload.len, inline_max).await?.under(nonce);
         return Ok(Ingested { stored, crc64, md5 });
     }
     // The chunk in the making.
@@ -179,10 +179,10 @@ pub(crate) async fn ingest_pages(
 ) -> Result<Ingested, Error> {
     body.expect(upload);
     let mut hashes = Hashes::new(upload, false);
-    let (pieces, _held) = collect(pool, body, upload.len, &mut hashes).await?;
+    let content = collect(pool, body, upload.len, &mut hashes).await?;
     let (crc64, md5) = hashes.finish(upload)?;
     let nonce = encrypting.as_ref().map(Encrypting::nonce);
-    let stored = pool.store_pages_under(pieces, start, encrypting.as_ref()).await?.under(nonce);
+    let stored = pool.store_pages_under(content, start, encrypting.as_ref()).await?.under(nonce);
     Ok(Ingested { stored, crc64, md5 })
 }
 
@@ -194,9 +194,9 @@ pub(crate) async fn read_whole(
 ) -> Result<(Bytes, Crc64, Option<Md5>), Error> {
     body.expect(upload);
     let mut hashes = Hashes::new(upload, false);
-    let (pieces, _held) = collect(pool, body, upload.len, &mut hashes).await?;
+    let content = collect(pool, body, upload.len, &mut hashes).await?;
     let (crc64, md5) = hashes.finish(upload)?;
-    Ok((join(pieces), crc64, md5))
+    Ok((join(content.pieces), crc64, md5))
 }
 
 async fn collect(
@@ -204,7 +204,7 @@ async fn collect(
     body: &mut RequestBody,
     len: u64,
     hashes: &mut Hashes,
-) -> Result<(Vec<Bytes>, Vec<Held>), Error> {
+) -> Result<InMemory, Error> {
     let mut pieces = Vec::new();
     let mut held = Vec::new();
     let mut left = len;
@@ -214,7 +214,7 @@ async fn collect(
         hashes.update(&piece);
         pieces.push(piece);
     }
-    if left > 0 { Err(short()) } else { Ok((pieces, held)) }
+    if left > 0 { Err(short()) } else { Ok(InMemory { pieces, held: held.into() }) }
 }
 
 fn short() -> Error {

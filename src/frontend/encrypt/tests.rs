@@ -4,6 +4,7 @@ use uuid::Uuid;
 
 use super::*;
 use crate::env::identified;
+use crate::frontend::write::InMemory;
 use crate::frontend::write::Stored;
 use crate::frontend::write::WriteConfig;
 use crate::frontend::write::tests::Rig;
@@ -202,7 +203,8 @@ async fn parts_of_a_put_page_are_decrypted_by_themselves() {
     let rig = rig(64 << 20, WriteConfig::default()).await;
     let (content, encrypting) = (bytes(200 * 512, 3), encrypting(&rig));
     let start = PAGE_WINDOW_BYTES - 1_024;
-    let stored = rig.pool.store_pages_under(vec![content.clone()], start, Some(&encrypting));
+    let body = InMemory::uncounted(vec![content.clone()]);
+    let stored = rig.pool.store_pages_under(body, start, Some(&encrypting));
     let stored = stored.await.unwrap();
     let NewContent::Stored(locations) = stored.content() else { panic!("it is in extents") };
     let lens = [1_024, PAGE_WINDOW_BYTES, content.len() as u64 - PAGE_WINDOW_BYTES - 1_024];

@@ -4,6 +4,8 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
+
 use crate::env::Clock;
 use crate::frontend::admission::Shares;
 use crate::frontend::admission::Taken;
@@ -28,6 +30,27 @@ pub(crate) struct Held {
     shares: Arc<Shares>,
     account: AccountId,
     bytes: u64,
+}
+
+/// A body that is in memory, and the memory it takes. Whoever has the one has the other: the
+/// request may be gone before its body is.
+#[derive(Debug)]
+pub(crate) struct InMemory {
+    pub(crate) pieces: Vec<Bytes>,
+    /// Shared by the parts of one body.
+    pub(crate) held: Arc<[Held]>,
+}
+
+impl InMemory {
+    /// A body that is counted elsewhere.
+    pub(crate) fn uncounted(pieces: Vec<Bytes>) -> Self {
+        Self { pieces, held: Arc::default() }
+    }
+
+    /// Its bytes.
+    pub(super) fn len(&self) -> usize {
+        self.pieces.iter().map(Bytes::len).sum()
+    }
 }
 
 impl Budget {

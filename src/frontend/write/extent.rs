@@ -12,6 +12,7 @@ use crate::capacity::Payload;
 use crate::coordinator::IdAllocator;
 use crate::env::Env;
 use crate::frontend::errors;
+use crate::frontend::write::stored::Stored;
 use crate::index::InFlight;
 use crate::index::inflight::WriteGuard;
 use crate::protocol::Error;
@@ -55,6 +56,14 @@ pub(super) struct Shared {
     pub(super) env: Env,
     /// An extent that has grown past this is sealed; logical bytes.
     pub(super) extent_bytes_max: u64,
+}
+
+impl Shared {
+    /// Bytes in extents that nothing refers to yet: freed when dropped.
+    pub(super) fn stored(&self, locations: Vec<Location>, guards: Vec<WriteGuard>) -> Stored {
+        let (capacity, tasks) = (Arc::clone(&self.capacity), self.env.tasks.clone());
+        Stored::in_extents(locations, guards, capacity, tasks)
+    }
 }
 
 /// The writer of one open extent at a time.

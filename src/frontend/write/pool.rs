@@ -16,6 +16,7 @@ use crate::env::Waits;
 use crate::frontend::encrypt::Encrypting;
 use crate::frontend::ingest::join;
 use crate::frontend::write::budget::Budget;
+use crate::frontend::write::budget::InMemory;
 use crate::frontend::write::extent::ExtentWriter;
 use crate::frontend::write::extent::Shared;
 use crate::frontend::write::shared::SharedWriters;
@@ -133,31 +134,25 @@ impl WritePool {
     /// `InsufficientStorage` when the disks are full, `InternalError` when they fail, `ServerBusy`
     /// when they are slow.
     pub async fn store(&self, pieces: Vec<Bytes>, len: u64) -> Result<Stored, Error> {
-        self.store_within(pieces, len, self.config.inline_bytes_max).await
+        self.store_within(InMemory::uncounted(pieces), len, self.config.inline_bytes_max).await
     }
 
     /// As [`Self::store`], with another limit for what goes into the row.
     ///
     /// # Errors
     /// As [`Self::store`].
-    pub async fn store_within(
+    pub(crate) async fn store_within(
         &self,
-        pieces: Vec<Bytes>,
+        body: InMemory,
         len: u64,
         inline_max: u64,
     ) -> Result<Stored, Error> {
         if len <= inline_max {
             // Copied even when it is one piece: a slice would keep the connection's whole read
             // buffer.
-            return Ok(Stored::inline(Bytes::copy_from_slice(&join(pieces))));
+            return Ok(Stored::inline(Bytes::copy_from_slice(&join(body.pieces))));
         }
-        let (location, guard) = self.small.append(pieces).await?;
-        Ok(Stored::in_extents(
-            vec![location],
-            vec![guard],
-            Arc::clone(&self.shared.capacity),
-            self.shared.env.tasks.clone(),
-        ))
+        self.small.append(body).await
     }
 
     /// Stores pages that begin at offset `start` of their blob. They are cut at multiples of 64 KiB
@@ -167,7 +162,7 @@ impl WritePool {
     /// # Errors
     /// As [`Self::store`].
     pub async fn store_pages(&self, pieces: Vec<Bytes>, start: u64) -> Result<Stored, Error> {
-        self.store_pages_under(pieces, start, None).await
+        self.store_pages_under(InMemory::uncounted(pieces), start, None).await
     }
 
     /// As [`Self::store_pages`]; with `encrypting` each location is encrypted by itself.
@@ -176,7 +171,7 @@ impl WritePool {
     /// As [`Self::store`].
     pub(crate) async fn store_pages_under(
         &self,
-        pieces: Vec<Bytes>,
+        InMemory { pieces, held }: InMemory,
         start: u64,
         encrypting: Option<&Encrypting>,
     ) -> Result<Stored, Error> {
@@ -193,21 +188,21 @@ impl WritePool {
             usize::try_from(PAGE_WINDOW_BYTES - start % PAGE_WINDOW_BYTES).unwrap_or(usize::MAX);
         while !whole.is_empty() {
             let part = whole.split_to(room.min(whole.len()));
-            parts.push(self.small.append(lies(parts.len() as u64, part)));
+            let pieces = lies(parts.len() as u64, part);
+            parts.push(self.small.append(InMemory { pieces, held: Arc::clone(&held) }));
             room = usize::try_from(PAGE_WINDOW_BYTES).unwrap_or(usize::MAX);
         }
-        let (mut locations, mut guards, mut failed) = (Vec::new(), Vec::new(), None);
+        drop(held);
+        let (mut stored, mut failed) = (self.shared.stored(Vec::new(), Vec::new()), None);
         for answer in join_all(parts).await {
             match answer {
-                Ok((location, guard)) => {
-                    locations.push(location);
-                    guards.push(guard);
+                Ok(mut part) => {
+                    stored.locations.append(&mut part.locations);
+                    stored.guards.append(&mut part.guards);
                 }
                 Err(error) => failed = Some(error),
             }
         }
-        let (capacity, tasks) = (Arc::clone(&self.shared.capacity), self.shared.env.tasks.clone());
-        let stored = Stored::in_extents(locations, guards, capacity, tasks);
         // Dropped on a failure, which frees what was stored.
         match failed {
             None => Ok(stored),

@@ -1,9 +1,9 @@
 //! Small bodies of all requests, appended together: one durable append for everything that waits.
 
 use std::sync::Arc;
+use std::sync::PoisonError;
 use std::time::Duration;
 
-use bytes::Bytes;
 use tokio::sync::Mutex;
 use tokio::sync::mpsc;
 use tokio::sync::mpsc::error::TrySendError;
@@ -16,29 +16,59 @@ use crate::env::Turn;
 use crate::env::Waits;
 use crate::frontend::errors;
 use crate::frontend::errors::Busy;
+use crate::frontend::write::budget::InMemory;
 use crate::frontend::write::extent::ExtentWriter;
 use crate::frontend::write::extent::NotStored;
 use crate::frontend::write::extent::Shared;
-use crate::index::inflight::WriteGuard;
+use crate::frontend::write::stored::Stored;
 use crate::protocol::Error;
-use crate::types::Location;
 
 /// Bodies waiting for a writer; more are refused. Their bytes are bounded before they come here.
 pub(super) const QUEUE_BODIES_MAX: usize = 8192;
 /// Payload bytes in one append, about.
 const BATCH_BYTES_MAX: usize = 4 << 20;
 
-type Answer = Result<(Location, WriteGuard), NotStored>;
+/// Dropped, the bytes are freed: so they are when nobody receives the answer.
+type Answer = Result<Stored, NotStored>;
+
+/// A body in the queue, until its append begins or its client is gone.
+type Slot = Arc<std::sync::Mutex<Option<InMemory>>>;
 
 /// One body waiting to be appended.
 #[derive(Debug)]
-pub(super) struct Body {
-    pieces: Vec<Bytes>,
+struct Body {
+    slot: Slot,
     answer: oneshot::Sender<Answer>,
     /// Monotonic.
     arrived: Duration,
     /// Taken before it is appended: who waits may have given up.
     turn: Turn,
+}
+
+impl Body {
+    /// What is to be appended, unless who waited for it has given up or is gone.
+    fn begin(&self) -> Option<InMemory> {
+        let mut slot = self.slot.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.turn.take() { slot.take() } else { None }
+    }
+}
+
+/// Who waits for a body. Dropped, it gives a body up that was not begun: the queue keeps no bytes
+/// of clients that are gone.
+#[derive(Debug)]
+struct Waiting {
+    slot: Slot,
+    turn: Turn,
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        let mut slot = self.slot.lock().unwrap_or_else(PoisonError::into_inner);
+        // What was begun is not in there any more.
+        if slot.take().is_some() {
+            let _is_first = self.turn.take();
+        }
+    }
 }
 
 /// Hands bodies to the writers in turn.
@@ -59,19 +89,21 @@ impl SharedWriters {
             // After a panic another extent: nobody knows where the last one ends.
             let writer = ExtentWriter::new(Arc::clone(&of));
             let (bodies, pace) = (Arc::clone(&bodies), Arc::clone(&pace));
-            async move { run(writer, &mut *bodies.lock().await, &pace).await }
+            let of = Arc::clone(&of);
+            async move { run(&of, writer, &mut *bodies.lock().await, &pace).await }
         };
         let stop = shared.env.tasks.stopping();
         drop(shared.env.supervise("shared data writer", stop, running));
         Self { queue, waits, clock: Arc::clone(&shared.env.clock) }
     }
 
-    /// Appends a body durably, together with others.
+    /// Appends a body durably, together with others. Cut while it waits, it is never appended; cut
+    /// later, its bytes are freed.
     ///
     /// # Errors
     /// `ServerBusy` when it would wait, or has waited, for too long: it is never appended then.
     /// Those of the disks.
-    pub(super) async fn append(&self, pieces: Vec<Bytes>) -> Result<(Location, WriteGuard), Error> {
+    pub(super) async fn append(&self, body: InMemory) -> Result<Stored, Error> {
         let arrived = self.clock.monotonic();
         let ahead = self.queue.max_capacity() - self.queue.capacity();
         let few = Waits::is_few(ahead, QUEUE_BODIES_MAX);
@@ -79,8 +111,9 @@ impl SharedWriters {
             return Err(errors::busy(Busy::Appends));
         }
         let (answer, reply) = oneshot::channel();
-        let turn = Turn::default();
-        let body = Body { pieces, answer, arrived, turn: turn.clone() };
+        let (slot, turn) = (Arc::new(std::sync::Mutex::new(Some(body))), Turn::default());
+        let waiting = Waiting { slot: Arc::clone(&slot), turn: turn.clone() };
+        let body = Body { slot, answer, arrived, turn };
         // The writer stops at shutdown only.
         let stopped = || capacity::Error::Poisoned { disk: 0 };
         match self.queue.try_send(body) {
@@ -88,7 +121,8 @@ impl SharedWriters {
             Err(TrySendError::Full(_)) => return Err(errors::busy(Busy::Appends)),
             Err(TrySendError::Closed(_)) => return Err(errors::from_capacity(&stopped())),
         }
-        let answer = self.waits.answer(self.clock.as_ref(), (&turn, arrived, few), reply).await;
+        let mine = (&waiting.turn, arrived, few);
+        let answer = self.waits.answer(self.clock.as_ref(), mine, reply).await;
         let answer = answer
             .ok_or_else(|| errors::busy(Busy::Appends))?
             .unwrap_or_else(|_| Err(stopped().into()));
@@ -96,34 +130,49 @@ impl SharedWriters {
     }
 }
 
-async fn run(mut writer: ExtentWriter, bodies: &mut mpsc::Receiver<Body>, waits: &Waits) {
+async fn run(
+    shared: &Shared,
+    mut writer: ExtentWriter,
+    bodies: &mut mpsc::Receiver<Body>,
+    waits: &Waits,
+) {
     waits.end();
     while let Some(first) = bodies.recv().await {
         waits.begin(first.arrived);
-        let mut bytes = length(&first);
-        let mut batch = vec![first];
-        while bytes < BATCH_BYTES_MAX {
-            let Ok(body) = bodies.try_recv() else { break };
-            bytes += length(&body);
-            batch.push(body);
+        let (mut bytes, mut batch, mut next) = (0, Vec::new(), Some(first));
+        while let Some(body) = next {
+            if let Some(begun) = body.begin() {
+                bytes += begun.len();
+                batch.push((begun, body.answer));
+            }
+            next = if bytes < BATCH_BYTES_MAX { bodies.try_recv().ok() } else { None };
         }
-        batch.retain(|body| body.turn.take());
         if !batch.is_empty() {
-            append(&mut writer, batch).await;
+            append(shared, &mut writer, batch).await;
         }
         waits.end();
     }
     writer.seal();
 }
 
-async fn append(writer: &mut ExtentWriter, batch: Vec<Body>) {
-    let (payloads, answers): (Vec<_>, Vec<_>) =
-        batch.into_iter().map(|body| (body.pieces, body.answer)).unzip();
-    // A receiver that is gone has given up: its bytes are garbage for the audit.
-    match writer.append(payloads, Durability::Durable).await {
+async fn append(
+    shared: &Shared,
+    writer: &mut ExtentWriter,
+    batch: Vec<(InMemory, oneshot::Sender<Answer>)>,
+) {
+    let (mut payloads, mut held, mut answers) = (Vec::new(), Vec::new(), Vec::new());
+    for (body, answer) in batch {
+        payloads.push(body.pieces);
+        held.push(body.held);
+        answers.push(answer);
+    }
+    let appended = writer.append(payloads, Durability::Durable).await;
+    drop(held);
+    match appended {
         Ok((locations, guard)) => {
             for (answer, location) in answers.into_iter().zip(locations) {
-                drop(answer.send(Ok((location, guard.another()))));
+                // A receiver that is gone drops it, which frees the bytes.
+                drop(answer.send(Ok(shared.stored(vec![location], vec![guard.another()]))));
             }
         }
         Err(error) => {
@@ -132,8 +181,4 @@ async fn append(writer: &mut ExtentWriter, batch: Vec<Body>) {
             }
         }
     }
-}
-
-fn length(body: &Body) -> usize {
-    body.pieces.iter().map(Bytes::len).sum()
 }

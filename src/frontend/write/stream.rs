@@ -46,12 +46,7 @@ impl StreamWriter {
         (budget, account): (Budget, AccountId),
     ) -> Self {
         lane.users.fetch_add(1, Ordering::Relaxed);
-        let written = Stored::in_extents(
-            Vec::new(),
-            Vec::new(),
-            Arc::clone(&shared.capacity),
-            shared.env.tasks.clone(),
-        );
+        let written = shared.stored(Vec::new(), Vec::new());
         Self {
             shared,
             lane,
@@ -97,12 +92,7 @@ impl StreamWriter {
                 .await
                 .map_err(|e| errors::from_capacity(&e))?;
         }
-        let empty = Stored::in_extents(
-            Vec::new(),
-            Vec::new(),
-            Arc::clone(&self.shared.capacity),
-            self.shared.env.tasks.clone(),
-        );
+        let empty = self.shared.stored(Vec::new(), Vec::new());
         Ok(std::mem::replace(&mut self.written, empty))
     }
 
@@ -118,8 +108,7 @@ impl StreamWriter {
             let mut writer = lane.writer.lock().await;
             let (locations, guard) = writer.append(vec![payload], Durability::Deferred).await?;
             drop((writer, held));
-            let (capacity, tasks) = (Arc::clone(&shared.capacity), shared.env.tasks.clone());
-            Ok::<_, NotStored>(Stored::in_extents(locations, vec![guard], capacity, tasks))
+            Ok::<_, NotStored>(shared.stored(locations, vec![guard]))
         });
         let appended = appending.await.unwrap_or_else(|error| {
             tracing::error!(%error, "the task that appends a body failed");

@@ -2,6 +2,7 @@
 //! which the commit of the copy names. Zeros are left out, so that a sparse blob stays sparse.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use bytes::BytesMut;
@@ -17,6 +18,8 @@ use crate::frontend::service::FrontEnd;
 use crate::frontend::source::Inside;
 use crate::frontend::source::SharedPart;
 use crate::frontend::source::Source;
+use crate::frontend::write::Held;
+use crate::frontend::write::InMemory;
 use crate::frontend::write::Stored;
 use crate::index;
 use crate::index::CopiedContent;
@@ -122,15 +125,17 @@ async fn store(layer: &mut Layer<'_>, body: &mut RequestBody, len: u64) -> Resul
         }
         let rest = batch.split_off(wanted);
         let bytes = std::mem::replace(&mut batch, rest).freeze();
+        let holding: Arc<[Held]> = std::mem::take(&mut held).into();
         for range in written(&bytes) {
             let start = at + u64::try_from(range.start).unwrap_or(u64::MAX);
-            let stored = front.pool.store_pages(vec![bytes.slice(range)], start).await?;
+            let pieces = vec![bytes.slice(range)];
+            let written = InMemory { pieces, held: Arc::clone(&holding) };
+            let stored = front.pool.store_pages_under(written, start, None).await?;
             let spans = spans(&stored, start);
             let answer = ops::commit(front, layer.fill(spans), Some(stored)).await;
             layer.filled(answer)?;
         }
         at += u64::try_from(bytes.len()).unwrap_or(u64::MAX);
-        held.clear();
     }
     match (batch.is_empty(), body.next().await?) {
         (true, None) => Ok(()),
