@@ -20,7 +20,7 @@
 //!
 //! Those that wait for a watch to end or for a place are a queue like the committer's, with the
 //! same bounds and the same patience: the watch they wait for ends with a commit, which may be on a
-//! slow disk.
+//! slow disk. One that was overtaken is let in however many wait; it was let in before.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -37,6 +37,7 @@ use crate::env::Waits;
 use crate::index::api::Error;
 use crate::index::api::Write;
 use crate::index::api::WriteReply;
+use crate::index::engine::config::Config;
 use crate::index::engine::partition::Partition;
 use crate::index::rows::Family;
 use crate::index::rows::RowBatch;
@@ -200,10 +201,20 @@ impl Watches {
         self.count.load(Ordering::SeqCst) > 0
     }
 
-    fn wait(&self, weight: usize) -> Waiter<'_> {
-        self.waiting.fetch_add(1, Ordering::Relaxed);
-        self.waiting_bytes.fetch_add(weight, Ordering::Relaxed);
-        Waiter { watches: self, weight }
+    /// Has a write wait, unless as many do as may be in a queue. One may be larger than the whole
+    /// queue: it waits when no other does.
+    fn wait(&self, weight: usize, config: &Config) -> Option<Waiter<'_>> {
+        // Counted first: of two that come at once, the second sees the first.
+        let (waiter, others, bytes) = self.enter(weight);
+        let fits = others < config.queue_ops && (others == 0 || bytes <= config.queue_bytes);
+        fits.then_some(waiter)
+    }
+
+    /// Counts a write that waits; how many others do, and the bytes of all.
+    fn enter(&self, weight: usize) -> (Waiter<'_>, usize, usize) {
+        let others = self.waiting.fetch_add(1, Ordering::Relaxed);
+        let bytes = self.waiting_bytes.fetch_add(weight, Ordering::Relaxed);
+        (Waiter { watches: self, weight }, others, bytes.saturating_add(weight))
     }
 
     fn alone_with(&self, key: &[u8]) -> Option<CancellationToken> {
@@ -249,7 +260,7 @@ impl Partition {
     /// Waits until no other write needs the rows of this one for itself; returns for how long.
     ///
     /// # Errors
-    /// [`Error::Overloaded`] when that takes longer than a write may wait.
+    /// [`Error::Overloaded`] when that takes longer than a write may wait, or too many wait.
     pub(crate) async fn pass(
         &self,
         write: &Write,
@@ -264,7 +275,8 @@ impl Partition {
         let Some(mut ended) = watches.alone_with(&key) else { return Ok(Duration::ZERO) };
         let arrived = clock.monotonic();
         let few = self.few_wait_ahead(arrived)?;
-        let _waiter = watches.wait(weight);
+        let config = &self.core.shared.config;
+        let _waiter = watches.wait(weight, config).ok_or(Error::Overloaded)?;
         let mut late = pin!(self.waits.over(clock, arrived, few));
         loop {
             tokio::select! {
@@ -307,7 +319,8 @@ impl Partition {
         let now = clock.monotonic();
         let few = self.few_wait_ahead(now)?;
         let arrived = if few { now.saturating_sub(waited) } else { now };
-        let mut waiter = Some(self.core.watches.wait(write.weight()));
+        let waiter = self.core.watches.wait(write.weight(), &shared.config);
+        let mut waiter = Some(waiter.ok_or(Error::Overloaded)?);
         let mut late = pin!(self.waits.over(clock, arrived, few));
         // Before the snapshot: what is committed after that, it notes.
         let watch = loop {
@@ -320,7 +333,7 @@ impl Partition {
                 },
             }
         };
-        let mut waited = Duration::ZERO;
+        let mut waited = None;
         for overtaken in 0..TRIES_MAX {
             // That of the try before was given back.
             let place = tokio::select! {
@@ -328,9 +341,8 @@ impl Partition {
                 place = shared.ahead.acquire() => place.ok(),
                 () = &mut late => return Err(Error::Overloaded),
             };
-            if waiter.take().is_some() {
-                waited = clock.monotonic().saturating_sub(arrived);
-            }
+            drop(waiter.take());
+            let waited = *waited.get_or_insert_with(|| clock.monotonic().saturating_sub(arrived));
             if overtaken >= OVERTAKEN_MAX {
                 watch.watch.alone.store(true, Ordering::Release);
             }
@@ -355,6 +367,7 @@ impl Partition {
                 Outcome::Done(reply) => return Ok(reply),
                 Outcome::Again(back) => write = *back,
             }
+            waiter = Some(self.core.watches.enter(write.weight()).0);
         }
         Err(Error::Overloaded)
     }

@@ -154,6 +154,51 @@ async fn bytes_of_waiting_long_writes_make_a_crowd_too() {
     assert_eq!((one, two, three), (late(PATIENCE), late(PATIENCE), late(LIMIT)));
 }
 
+/// What comes of so many writes that have to wait for another to end, which it does a moment
+/// later: how many are done, and how many were refused at once.
+async fn many_wait(config: Config, count: usize, ahead: bool) -> (usize, usize) {
+    let world = World::new().await;
+    let partition = open(&world, Config { queue_patience: PATIENCE, ..config }).await;
+    let watch = partition.core.watches.begin_alone(&long_list().reach().unwrap());
+    let clock = &partition.core.shared.parts.env.clock;
+    let write = async || {
+        let begun = clock.monotonic();
+        let done = match ahead {
+            true => partition.write_ahead(long_list(), Duration::ZERO, clock.as_ref()).await,
+            false => partition.write(partition.core.epoch, long_list()).await,
+        };
+        (done.map(drop), clock.monotonic() - begun)
+    };
+    let (all, ()) = tokio::join!(join_all((0..count).map(|_| write())), async {
+        tokio::time::sleep(milliseconds(1)).await;
+        drop(watch);
+    });
+    let refused = (Err(Error::Overloaded), Duration::ZERO);
+    let done = all.iter().filter(|(outcome, _)| outcome.is_ok()).count();
+    (done, all.iter().filter(|one| **one == refused).count())
+}
+
+/// However fast the disk is: nothing is late while nobody stands in the queue itself.
+#[tokio::test(start_paused = true)]
+async fn as_many_long_writes_wait_as_there_may_be_in_the_queue() {
+    let config = World::new().await.config;
+    for ahead in [false, true] {
+        let few = Config { queue_ops: 16, ..config };
+        assert_eq!(many_wait(few, 40, ahead).await, (16, 24), "ahead: {ahead}");
+        let small = Config { queue_bytes: 5 * long_list().weight(), ..config };
+        assert_eq!(many_wait(small, 40, ahead).await, (5, 35), "ahead: {ahead}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn long_write_larger_than_the_queue_waits_when_no_other_does() {
+    let config = World::new().await.config;
+    for ahead in [false, true] {
+        let small = Config { queue_bytes: long_list().weight() / 2, ..config };
+        assert_eq!(many_wait(small, 3, ahead).await, (1, 2), "ahead: {ahead}");
+    }
+}
+
 /// A change of the map keeps everybody waiting for a reason of its own.
 #[tokio::test(start_paused = true)]
 async fn change_of_the_map_makes_no_long_write_give_up() {
