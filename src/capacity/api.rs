@@ -159,7 +159,7 @@ pub enum Error {
     /// has verified it.
     #[error("disk {disk} is poisoned by a failed write or sync; restart to verify it")]
     Poisoned {
-        /// Which of the node's disks.
+        /// Its number in the store.
         disk: usize,
     },
     /// The task that carried the call out panicked: its outcome is unknown, as after a crash. Seal

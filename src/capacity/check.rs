@@ -12,7 +12,7 @@ use crate::capacity::OpenError;
 use crate::capacity::ScrubReport;
 use crate::capacity::format;
 use crate::capacity::frame::verify_frames;
-use crate::capacity::header::{Header, Slot, padding_at, parse_padding};
+use crate::capacity::header::{Header, Slot, padding_at, padding_len, parse_padding};
 use crate::capacity::journal::layout::Record;
 use crate::capacity::journal::replay::{JournalError, Replay};
 use crate::capacity::map::Body;
@@ -203,7 +203,7 @@ async fn check_sealed(
     let live = match &body.map {
         Some(map) => map.ranges(),
         None => {
-            let list = file.read_at(padding_at(slot.len), index(16 * u64::from(slot.padding)));
+            let list = file.read_at(padding_at(slot.len), index(padding_len(slot.padding)));
             let padding = parse_padding(&list.await?, slot).unwrap_or_default();
             padding.into_iter().collect::<Ranges>().gaps(slot.len).into_iter().collect()
         }

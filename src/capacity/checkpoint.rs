@@ -25,7 +25,7 @@ impl Store {
             }
             if let Err(error) = self.checkpoint().await {
                 tracing::error!(
-                    disk = self.number, %error,
+                    disk = self.id, %error,
                     "a checkpoint failed; the disk makes no more of them"
                 );
                 if !self.health.poisoned() {

@@ -160,7 +160,7 @@ impl CapacityNode {
                 }
                 // Another disk may have space or take writes.
                 Err(Error::Full) => {}
-                Err(Error::Poisoned { disk }) if disk != store.number => {}
+                Err(Error::Poisoned { disk }) if disk != store.id => {}
                 Err(error) => return Err(error),
             }
         }

@@ -188,12 +188,17 @@ pub(crate) fn padding_at(len: u64) -> u64 {
     DATA_AT + page_up(len)
 }
 
+/// Bytes of a padding list of so many ranges.
+pub(crate) fn padding_len(ranges: u32) -> u64 {
+    16 * u64::from(ranges)
+}
+
 /// Bytes of a sealed extent's file.
 pub(crate) fn sealed_file_len(slot: &Slot) -> u64 {
     if slot.map > 0 {
         return slot.map_at + ENTRY * u64::from(slot.map);
     }
-    padding_at(slot.len) + 16 * u64::from(slot.padding)
+    padding_at(slot.len) + padding_len(slot.padding)
 }
 
 /// The padding list: start and end of each range.
@@ -208,7 +213,7 @@ pub(crate) fn encode_padding(ranges: &[Range<u64>]) -> Bytes {
 
 /// Parses a padding list; `None` when it is not the one the slot names.
 pub(crate) fn parse_padding(bytes: &[u8], slot: &Slot) -> Option<Vec<Range<u64>>> {
-    if size(bytes.len()) != 16 * u64::from(slot.padding) || crc32c(bytes) != slot.padding_crc {
+    if size(bytes.len()) != padding_len(slot.padding) || crc32c(bytes) != slot.padding_crc {
         return None;
     }
     bytes.chunks_exact(16).map(|pair| Some(get_u64(pair, 0)?..get_u64(pair, 8)?)).collect()

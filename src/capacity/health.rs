@@ -6,20 +6,21 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::capacity::Error;
 use crate::capacity::metrics::CapacityMetrics;
+use crate::capacity::space::Place;
 use crate::env::DiskError;
 
 /// The state of one disk; changes once, from good to poisoned.
 #[derive(Debug)]
 pub(crate) struct Health {
-    disk: usize,
+    place: Place,
     poisoned: AtomicBool,
     metrics: CapacityMetrics,
 }
 
 impl Health {
     /// A good disk.
-    pub(crate) fn new(disk: usize, metrics: CapacityMetrics) -> Self {
-        Self { disk, poisoned: AtomicBool::new(false), metrics }
+    pub(crate) fn new(place: Place, metrics: CapacityMetrics) -> Self {
+        Self { place, poisoned: AtomicBool::new(false), metrics }
     }
 
     /// Whether a write or sync failed.
@@ -34,14 +35,15 @@ impl Health {
 
     /// The answer to every write from now on.
     pub(crate) fn error(&self) -> Error {
-        Error::Poisoned { disk: self.disk }
+        Error::Poisoned { disk: self.place.number }
     }
 
     /// Stops all writes to the disk because a task that they need has panicked.
     pub(crate) fn stop(&self, task: &'static str, why: &str) {
         if !self.poisoned.swap(true, Ordering::AcqRel) {
             self.metrics.poisoned_disks.inc();
-            tracing::error!(disk = self.disk, task, why, "disk poisoned: no more writes");
+            let Place { number, path } = &self.place;
+            tracing::error!(disk = number, path, task, why, "disk poisoned: no more writes");
         }
     }
 
@@ -49,7 +51,8 @@ impl Health {
     pub(crate) fn poison(&self, doing: &'static str, error: &DiskError) -> Error {
         if !self.poisoned.swap(true, Ordering::AcqRel) {
             self.metrics.poisoned_disks.inc();
-            tracing::error!(disk = self.disk, doing, %error, "disk poisoned: no more writes");
+            let Place { number, path } = &self.place;
+            tracing::error!(disk = number, path, doing, %error, "disk poisoned: no more writes");
         }
         self.error()
     }

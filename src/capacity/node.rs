@@ -190,7 +190,7 @@ impl CapacityNode {
         for store in &stores {
             if let Err(error) = store.checkpoint().await {
                 tracing::warn!(
-                    disk = store.number, %error,
+                    disk = store.id, %error,
                     "the last checkpoint failed; the next start replays the journal"
                 );
             }

@@ -15,7 +15,7 @@ use crate::capacity::catalog::{Catalog, Change, Contents};
 use crate::capacity::compact::UNFINISHED;
 use crate::capacity::extent::Extent;
 use crate::capacity::header::{
-    DATA_AT, Header, Slot, encode_padding, padding_at, parse_padding, sealed_file_len,
+    DATA_AT, Header, Slot, encode_padding, padding_at, padding_len, parse_padding, sealed_file_len,
 };
 use crate::capacity::health::Health;
 use crate::capacity::journal::layout::{RING_AT, Record, Superblock};
@@ -122,9 +122,9 @@ impl Recovery<'_> {
         superblock: Superblock,
     ) -> Result<Store, OpenError> {
         let Opening { env, config, metrics, stop } = self.opening;
-        let health = Arc::new(Health::new(self.number, metrics.clone()));
-        let space = self.disk.space().await.map_err(|e| self.failed(e))?;
         let place = Place::of(&*self.disk, self.id);
+        let health = Arc::new(Health::new(place.clone(), metrics.clone()));
+        let space = self.disk.space().await.map_err(|e| self.failed(e))?;
         let journal = Journal::new(
             journal_file,
             superblock,
@@ -173,7 +173,7 @@ impl Recovery<'_> {
             }
         }
         if applied > 0 {
-            tracing::info!(disk = self.number, records = applied, "journal replayed");
+            tracing::info!(disk = self.id, records = applied, "journal replayed");
         }
         Ok(extents)
     }
@@ -275,8 +275,10 @@ impl Recovery<'_> {
         match (header, Slot::parse(&page)) {
             (Some(header), Some(slot)) if slot.sealed => {
                 if len > sealed_file_len(&slot) {
+                    // A power failure took this from the seal, and the catalog will know it.
                     let cut = file.set_len(sealed_file_len(&slot)).await;
                     cut.map_err(|e| self.failed(e))?;
+                    file.sync().await.map_err(|e| self.failed(e))?;
                 }
                 let dead = self.known_dead(&file, &slot).await.map_err(|e| self.failed(e))?;
                 Ok(Some((Extent::new(id, header.kind, slot), dead)))
@@ -313,7 +315,7 @@ impl Recovery<'_> {
             let map = body.and_then(|body| body.map);
             return Ok(map.map_or_else(Vec::new, |map| map.ranges().gaps(slot.len)));
         }
-        let list = file.read_at(padding_at(slot.len), index(16 * u64::from(slot.padding))).await?;
+        let list = file.read_at(padding_at(slot.len), index(padding_len(slot.padding))).await?;
         Ok(parse_padding(&list, slot).unwrap_or_default())
     }
 

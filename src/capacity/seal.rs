@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::capacity::Error;
 use crate::capacity::catalog::Change;
 use crate::capacity::extent::{Extent, Status};
-use crate::capacity::header::{encode_padding, padding_at, sealed_file_len};
+use crate::capacity::header::{encode_padding, padding_at, padding_len};
 use crate::capacity::map::Body;
 use crate::capacity::store::Store;
 use crate::env::DiskError;
@@ -42,6 +42,9 @@ impl Store {
         let end = self.write_tail(extent, &turn).await?;
         let (count, crc) = self.write_padding(extent, end).await?;
         self.sync_to(extent, end).await?;
+        // Before the slot, whose sync makes it durable too: the catalog knows the extent as sealed
+        // then, and no later start looks at its file.
+        self.trim(extent, padding_at(end) + padding_len(count)).await;
         let epoch = epoch.max(held);
         self.write_slot(extent, true, |slot| {
             slot.sealed = true;
@@ -53,7 +56,6 @@ impl Store {
         .await?;
         // Once more into the other slot: damage to one of them must not make the extent look open.
         self.write_slot(extent, false, |_| {}).await?;
-        self.trim(extent).await;
         self.note_open(extent).await;
         let mut changes = vec![sealed_change(extent)];
         changes.extend(self.padding_changes(extent));
@@ -96,10 +98,9 @@ impl Store {
 
     /// Gives the space reserved beyond the end back. If that fails the space is wasted, nothing
     /// else.
-    async fn trim(&self, extent: &Arc<Extent>) {
+    async fn trim(&self, extent: &Arc<Extent>, len: u64) {
         let Ok(Body { file, .. }) = self.body(extent).await else { return };
-        let slot = extent.state().slot;
-        if let Err(error) = file.set_len(sealed_file_len(&slot)).await {
+        if let Err(error) = file.set_len(len).await {
             tracing::warn!(
                 extent = %extent.id, %error,
                 "the space behind a sealed extent was not given back to the file system"

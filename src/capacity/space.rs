@@ -35,9 +35,9 @@ pub(crate) struct SpaceWatch {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
     /// Its number in the store.
-    number: usize,
+    pub(crate) number: usize,
     /// Its directory; empty where it has none.
-    path: String,
+    pub(crate) path: String,
 }
 
 impl Place {
