@@ -127,22 +127,21 @@ impl Store {
 
     /// The removal itself; the caller holds the turn.
     pub(crate) async fn remove_now(&self, extent: &Arc<Extent>) -> Result<(), Error> {
-        let is_removed = {
+        let is_again = {
             let mut state = extent.state();
-            let is_removed = state.status == Status::Removed;
+            let is_again = state.status == Status::Removed;
             state.status = Status::Removed;
             state.file = None;
             state.map = None;
             state.tail.clear();
-            is_removed
+            is_again
         };
-        if is_removed {
-            // That it is gone may not be durable: the sync may have failed.
-            return self.sync_absence(extent.id).await;
+        // The first try may have ended anywhere, in a panic too: each step is done once more.
+        if !is_again {
+            extent.set_window(None);
+            self.metrics.removed_extents.inc();
+            self.metrics.extents.dec();
         }
-        extent.set_window(None);
-        self.metrics.removed_extents.inc();
-        self.metrics.extents.dec();
         self.disk.remove(&path_of(extent.id)).await.map_err(|e| self.poison("remove", &e))?;
         self.note(vec![Change::Removed { extent: extent.id }]).await;
         self.sync_folder(&folder_of(extent.id)).await

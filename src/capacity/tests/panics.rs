@@ -20,6 +20,8 @@ use crate::types::ExtentId;
 struct Traps {
     journal: Arc<AtomicBool>,
     extents: Arc<AtomicBool>,
+    /// The sync of a folder.
+    names: Arc<AtomicBool>,
 }
 
 /// A disk whose files panic when they are told to.
@@ -63,6 +65,7 @@ impl Disk for Trapped<dyn Disk> {
         self.inner.list(folder).await
     }
     async fn sync_dir(&self, folder: &str) -> Answer<()> {
+        assert!(!self.traps.names.swap(false, Ordering::AcqRel), "sprung");
         self.inner.sync_dir(folder).await
     }
     async fn space(&self) -> Answer<Space> {
@@ -118,7 +121,11 @@ struct Rig {
 
 /// A node whose last disk has traps.
 async fn trapped(others: &[SimDisk]) -> Rig {
-    let (traps, sim) = (Traps::default(), SimDisk::new(1, 64 << 20));
+    trapped_by(1, others).await
+}
+
+async fn trapped_by(seed: u64, others: &[SimDisk]) -> Rig {
+    let (traps, sim) = (Traps::default(), SimDisk::new(seed, 64 << 20));
     let armed = Arc::default();
     let disk = Arc::new(Trapped { inner: sim.disk(), armed, traps: traps.clone() });
     let env = env(1);
@@ -220,6 +227,25 @@ fn checkpoint_that_panicked_in_its_caller_loses_nothing() {
         }
         node.shutdown().await;
     });
+}
+
+/// The name of the file may be back after a power failure.
+#[test]
+fn removal_that_panicked_before_its_sync_is_made_durable_by_the_next_try() {
+    for seed in 0..8 {
+        run(async {
+            let Rig { node, traps, sim, .. } = trapped_by(seed, &[]).await;
+            let extent = ExtentId::new(1);
+            store(&node, extent, 100).await.unwrap();
+            traps.names.store(true, Ordering::Release);
+            let failed = node.remove(extent).await;
+            assert!(matches!(failed, Err(Error::Ended { doing: "remove" })), "{failed:?}");
+            node.remove(extent).await.unwrap();
+            drop(node);
+            let node = super::disks::open(vec![sim.restart_after_power_cut()]).await.unwrap();
+            assert_eq!(node.extents().await, [], "seed {seed}");
+        });
+    }
 }
 
 #[test]
