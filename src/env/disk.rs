@@ -57,6 +57,7 @@ impl DiskError {
                 io::ErrorKind::AlreadyExists,
                 io::ErrorKind::InvalidInput,
                 io::ErrorKind::OutOfMemory,
+                io::ErrorKind::ResourceBusy,
                 io::ErrorKind::Interrupted,
             ]
             .contains(kind),

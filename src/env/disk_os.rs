@@ -18,6 +18,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::PoisonError;
+use std::time::Duration;
 use std::time::Instant;
 
 use async_trait::async_trait;
@@ -53,6 +54,9 @@ const INLINE_READ_BYTES_MAX: usize = 128 * 1024;
 /// cache. Measured on ext4 under a sync loop on the same file: 256 KiB take 28 us (median) and 0.2
 /// ms (99 %), 4 KiB 5 us and 39 us.
 const INLINE_WRITE_BYTES_MAX: usize = 256 * 1024;
+
+/// Pauses before a file is opened once more when too many are open: 10 s together.
+const FILE_PAUSES_MS: [u64; 12] = [1, 2, 5, 20, 100, 500, 1_000, 1_000, 1_372, 2_000, 2_000, 2_000];
 
 /// What the kernel frees: holes are cut to whole pages.
 const PAGE_BYTES: u64 = 4096;
@@ -107,14 +111,15 @@ impl OsDisk {
         }
     }
 
-    /// Runs blocking work on the pool and names its failure after `path`.
+    /// Runs blocking work on the pool and names its failure after `path`. Where the system has no
+    /// file to spare it is tried again for some seconds.
     async fn run<T, F>(&self, action: &'static str, path: &str, work: F) -> Result<T, DiskError>
     where
         T: Send + 'static,
-        F: FnOnce(&Path) -> io::Result<T> + Send + 'static,
+        F: Fn(&Path) -> io::Result<T> + Send + 'static,
     {
         let full = self.root.join(path);
-        pooled(&self.tasks, action, path, move || work(&full)).await
+        pooled(&self.tasks, action, path, move || with_a_file_to_spare(|| work(&full))).await
     }
 
     async fn file(
@@ -150,7 +155,7 @@ impl Disk for OsDisk {
         let folders = Arc::clone(&self.folders);
         self.run("rename", from, move |full| {
             create_parent(&target, &folders)?;
-            fs::rename(full, target)
+            fs::rename(full, &target)
         })
         .await
     }
@@ -345,10 +350,31 @@ where
     }
 }
 
+/// Opens files, tried again while the process or the system has too many open: connections come and
+/// go, and an extent whose file cannot be opened for writing would take its disk out of service.
+fn with_a_file_to_spare<T>(work: impl Fn() -> io::Result<T>) -> io::Result<T> {
+    for pause in FILE_PAUSES_MS {
+        match work() {
+            Err(error) if lacks_a_file(&error) => {
+                std::thread::sleep(Duration::from_millis(pause));
+            }
+            done => return done,
+        }
+    }
+    work()
+}
+
+fn lacks_a_file(error: &io::Error) -> bool {
+    let code = error.raw_os_error().map(Errno::from_raw_os_error);
+    matches!(code, Some(Errno::MFILE | Errno::NFILE))
+}
+
 fn failed(action: &'static str, path: &str, error: &io::Error) -> DiskError {
     let kind = match error.raw_os_error().map(Errno::from_raw_os_error) {
         // The file could be opened for reading only.
         Some(Errno::BADF) => io::ErrorKind::ReadOnlyFilesystem,
+        // Too many are open: not the device's fault.
+        Some(Errno::MFILE | Errno::NFILE) => io::ErrorKind::ResourceBusy,
         _ => error.kind(),
     };
     if matches!(kind, io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded) {
@@ -442,6 +468,27 @@ fn create_parent(full: &Path, folders: &Mutex<()>) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn files_are_opened_once_more_when_too_many_are_open() {
+        for code in [Errno::MFILE, Errno::NFILE] {
+            let tries = std::cell::Cell::new(0);
+            let opened = with_a_file_to_spare(|| {
+                tries.set(tries.get() + 1);
+                if tries.get() < 4 { Err(code.into()) } else { Ok(()) }
+            });
+            assert!(opened.is_ok() && tries.get() == 4, "{opened:?}");
+            let error = failed("open", "x", &code.into());
+            assert!(!error.is_of_device(), "{error}");
+        }
+        let tries = std::cell::Cell::new(0);
+        let refused = with_a_file_to_spare(|| -> io::Result<()> {
+            tries.set(tries.get() + 1);
+            Err(Errno::IO.into())
+        });
+        assert!(refused.is_err() && tries.get() == 1);
+        assert!(failed("open", "x", &Errno::IO.into()).is_of_device());
+    }
 
     #[test]
     fn forgotten_file_is_read_from_the_device() {

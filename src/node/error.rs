@@ -289,6 +289,9 @@ fn data_advice(error: &DiskError) -> &'static str {
         DiskError::Io { kind: io::ErrorKind::ReadOnlyFilesystem, .. } => {
             "its file system is read-only: repair it and mount it for writing"
         }
+        DiskError::Io { kind: io::ErrorKind::ResourceBusy, .. } => {
+            "too many files are open on this machine: raise its limit (`ulimit -n`, `fs.file-max`)"
+        }
         error if error.is_of_device() => "repair the disk, or restore a backup",
         DiskError::NotFound { .. } | DiskError::Io { .. } => {
             "make it a directory that this user may write to, or give another one with --data"
