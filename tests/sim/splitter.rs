@@ -184,11 +184,15 @@ fn judge(
             Ok(())
         }
         Err(ChangeError::NoSuchHost) => Err("there are two hosts".to_owned()),
-        Err(ChangeError::Failed(_)) if session.plan.trouble.excuses(Failing::MapChange) => {
+        Err(ChangeError::Refused(_) | ChangeError::Failed(_))
+            if session.plan.trouble.excuses(Failing::MapChange) =>
+        {
             session.counts.add(&format!("{what} that failed"), 1);
             Ok(())
         }
-        Err(ChangeError::Failed(_)) if session.is_down() => Ok(()),
-        Err(ChangeError::Failed(error)) => Err(format!("{what} failed without cause: {error}")),
+        Err(ChangeError::Refused(_) | ChangeError::Failed(_)) if session.is_down() => Ok(()),
+        Err(ChangeError::Refused(error) | ChangeError::Failed(error)) => {
+            Err(format!("{what} failed without cause: {error}"))
+        }
     }
 }

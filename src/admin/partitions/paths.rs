@@ -211,10 +211,11 @@ fn refused(error: &PartitionError) -> Failure {
         E::Change(C::Striped) => (StatusCode::CONFLICT, "Striped"),
         E::Change(C::NotStripable) => (StatusCode::CONFLICT, "NotStripable"),
         E::Change(C::Busy) => (StatusCode::SERVICE_UNAVAILABLE, "PartitionsBusy"),
-        E::Change(C::Failed(index::Error::Full(_))) | E::Index(index::Error::Full(_)) => {
+        E::Change(C::Refused(index::Error::Full(_)) | C::Failed(index::Error::Full(_)))
+        | E::Index(index::Error::Full(_)) => {
             (StatusCode::INSUFFICIENT_STORAGE, "InsufficientStorage")
         }
-        E::Change(C::Failed(_)) | E::Index(_) => {
+        E::Change(C::Refused(_) | C::Failed(_)) | E::Index(_) => {
             tracing::error!(%error, "an admin command failed");
             (StatusCode::INTERNAL_SERVER_ERROR, "Failed")
         }

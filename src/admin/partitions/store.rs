@@ -95,6 +95,7 @@ fn told(error: &ChangeError) -> String {
         | ChangeError::Striped
         | ChangeError::NotStripable
         | ChangeError::Busy => error.to_string(),
+        ChangeError::Refused(_) => format!("nothing was changed: {error}"),
         ChangeError::Failed(_) => {
             format!("the change failed: {error}; `blockyard partitions list` shows what is")
         }

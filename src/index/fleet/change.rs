@@ -142,8 +142,8 @@ impl Fleet {
         task: impl Future<Output = Result<T, ChangeError>> + Send + 'static,
     ) -> Result<T, ChangeError> {
         let done = self.control.spawn(name, task).await;
-        let lost = |_| Error::Unavailable(format!("the task of a {name} ended early")).into();
-        done.map_err(lost).and_then(|done| done)
+        let lost = || Error::Unavailable(format!("the task of a {name} ended early"));
+        done.unwrap_or_else(|_| Err(ChangeError::Failed(lost())))
     }
 
     async fn carry_out_split(
@@ -316,11 +316,12 @@ impl Fleet {
         loop {
             match Partition::open(shared, partition).await {
                 Ok(opened) => return Ok(opened),
-                Err(error) if tried == tries => return Err(error.into()),
+                // It is ours already: that much has happened.
+                Err(error) if tried == tries => return Err(ChangeError::Failed(error)),
                 Err(error) => {
                     tracing::warn!(%partition, %error, "the partition does not open; trying again");
                     tried += 1;
-                    self.still_serves()?;
+                    self.still_serves().map_err(ChangeError::Failed)?;
                     shared.parts.env.clock.sleep(REOPEN_PAUSE).await;
                 }
             }

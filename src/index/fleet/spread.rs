@@ -26,7 +26,7 @@ impl Fleet {
     /// keys between which it may be cut.
     ///
     /// # Errors
-    /// [`ChangeError::NoSuchPartition`], [`ChangeError::Failed`].
+    /// [`ChangeError::NoSuchPartition`], [`ChangeError::Refused`].
     pub async fn even_cuts(
         &self,
         partition: PartitionId,

@@ -36,9 +36,13 @@ pub enum ChangeError {
     /// They change too fast: try again when they are quieter.
     #[error("the partitions are too busy; try again when they are quieter")]
     Busy,
-    /// Nothing changed, or the partition stopped: its next owner knows.
+    /// Nothing has changed: it may work later, on a full disk once there is room.
     #[error(transparent)]
-    Failed(#[from] Error),
+    Refused(#[from] Error),
+    /// Nobody knows whether it happened: its partitions stopped, and whoever opens them next will
+    /// know. On a full disk that needs room.
+    #[error(transparent)]
+    Failed(Error),
 }
 
 impl From<NotChanged> for ChangeError {
@@ -51,15 +55,13 @@ impl From<NotChanged> for ChangeError {
 }
 
 impl From<Failed> for ChangeError {
-    /// Whether or not it happened: what helps on a full disk is room.
     fn from(failed: Failed) -> Self {
-        Self::Failed(match failed {
+        match failed {
             Failed::Other(reason) if reason.is_full() => {
-                Error::Full(Full::Coordinator(reason.to_string()))
+                Self::Failed(Error::Full(Full::Coordinator(reason.to_string())))
             }
-            Failed::Full(_) | Failed::Refused(_) | Failed::Fenced | Failed::Other(_) => {
-                failed.into()
-            }
-        })
+            Failed::Full(_) | Failed::Refused(_) => Self::Refused(failed.into()),
+            Failed::Fenced | Failed::Other(_) => Self::Failed(failed.into()),
+        }
     }
 }

@@ -192,7 +192,9 @@ impl Common {
     async fn keep_changing(&self) {
         let rand = SeededRand::new(5);
         while self.rig.host.changes_after(CHANGES - 1).is_empty() {
-            if let Err(ChangeError::Failed(error)) = self.change(&rand).await {
+            if let Err(ChangeError::Refused(error) | ChangeError::Failed(error)) =
+                self.change(&rand).await
+            {
                 panic!("{error:?}");
             }
             self.pause().await;
