@@ -85,9 +85,35 @@ impl Room {
     /// Tells the operator that there is room again, if it is time to.
     pub(super) fn settle(&mut self, now: Duration) {
         if self.settles.take_if(|at| *at <= now).is_some() {
-            self.is_full = false;
+            // The next time is told at once, or the last word of the log would be wrong.
+            (self.is_full, self.said) = (false, None);
             let path = self.path.display();
             tracing::info!(%path, "the coordinator's file finds room again");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::coordinator::api::Reason;
+    use crate::telemetry::CapturedLog;
+
+    /// The last line of the log says how it is, however soon a disk is full again.
+    #[test]
+    fn each_time_without_room_has_its_lines() {
+        let log = CapturedLog::default();
+        let _kept = log.begin();
+        let mut room = Room::new(PathBuf::from("/data/coordinator"));
+        let at = Duration::from_secs;
+        let refusal = || Error::Unavailable { reason: Reason::full("no room".to_owned()) };
+        for (time, full) in [(0, 1), (20, 2), (40, 3)] {
+            room.lacked(at(time), refusal());
+            room.lacked(at(time + 1), refusal());
+            assert_eq!(log.lines_with(&["ERROR", "finds no room"]), full, "{}", log.text());
+            room.found(at(time + 2));
+            room.settle(room.settles().expect("it settles"));
+            assert_eq!(log.lines_with(&["INFO", "finds room again"]), full, "{}", log.text());
         }
     }
 }
