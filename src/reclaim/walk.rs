@@ -9,7 +9,6 @@ use crate::index::PartitionMap;
 use crate::index::Read;
 use crate::index::ReadReply;
 use crate::index::ReferencePlace;
-use crate::index::References;
 use crate::index::Write;
 use crate::reclaim::Error;
 use crate::reclaim::live::Live;
@@ -44,8 +43,9 @@ pub(super) async fn walk(reclaim: &Reclaim, live: &mut Live) -> Result<(), Error
             blobs: reclaim.config.audit_blobs,
             locations: reclaim.config.audit_locations,
         };
-        let pages = match pages(reclaim, owners, &list, &mut proven).await {
-            Ok(pages) => pages,
+        // Stripes that were ahead are seen again from there: twice is no harm.
+        let next = match note_pages(reclaim, owners, &list, (&mut proven, &mut *live)).await {
+            Ok(next) => next,
             Err(Error::Index(index::Error::WrongPartition)) if stale < STALE_MAX => {
                 stale += 1;
                 map = reclaim.partitions.map().await?;
@@ -54,15 +54,6 @@ pub(super) async fn walk(reclaim: &Reclaim, live: &mut Live) -> Result<(), Error
             Err(error) => return Err(error),
         };
         stale = 0;
-        for some in pages.iter().flat_map(|page| page.locations.chunks(NOTED_IN_TURN)) {
-            for location in some {
-                live.add(location.extent, reclaim.capacity.frames_of(location));
-            }
-            live.keep_bound().await;
-            tokio::task::yield_now().await;
-        }
-        // Stripes that were ahead are seen again from there: twice is no harm.
-        let next = pages.into_iter().filter_map(|page| page.next).min();
         position = match (next, end) {
             (Some(next), _) => next,
             (None, Some(end)) => ReferencePlace::at(end.as_bytes().clone()),
@@ -72,14 +63,16 @@ pub(super) async fn walk(reclaim: &Reclaim, live: &mut Live) -> Result<(), Error
     }
 }
 
-/// A page of each owner of a position.
-async fn pages(
+/// Notes a page of each owner of a position, one after the other: a page is large. Returns where
+/// the walk goes on, unless no owner has more. What a page of a failed try has noted is live all
+/// the same.
+async fn note_pages(
     reclaim: &Reclaim,
     owners: &[PartitionDescriptor],
     list: &ListReferences,
-    proven: &mut BTreeSet<(PartitionId, Epoch)>,
-) -> Result<Vec<References>, Error> {
-    let mut pages = Vec::new();
+    (proven, live): (&mut BTreeSet<(PartitionId, Epoch)>, &mut Live),
+) -> Result<Option<ReferencePlace>, Error> {
+    let mut next: Option<ReferencePlace> = None;
     for owner in owners {
         if proven.insert((owner.id, owner.epoch)) {
             prove(reclaim, owner).await?;
@@ -88,9 +81,16 @@ async fn pages(
         let ReadReply::References(page) = reclaim.host.read(target(owner), read).await? else {
             return Err(Error::Answer);
         };
-        pages.push(page);
+        for some in page.locations.chunks(NOTED_IN_TURN) {
+            for location in some {
+                live.add(location.extent, reclaim.capacity.frames_of(location));
+            }
+            live.keep_bound().await;
+            tokio::task::yield_now().await;
+        }
+        next = next.into_iter().chain(page.next).min();
     }
-    Ok(pages)
+    Ok(next)
 }
 
 /// Has every partition with keys in a range commit something.

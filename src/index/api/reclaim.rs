@@ -38,10 +38,8 @@ pub struct StagedBlocks {
 ///
 /// A blob may name more than fits into one answer: each snapshot of a long block list names it all
 /// again. The next answer then goes on in the same blob *in the order of locations*, not of rows.
-/// So what is told of one location is always told as of one instant, though the answers are not:
-/// between them locations move from row to row of the blob, and a place among the rows could be
-/// passed by them. Rows come to name less of a location, never more of it, so bytes do not move to
-/// a lower place either, except to one that was told and covers them.
+/// Between two answers locations move from row to row of the blob, and could pass a place among
+/// the rows. A location in a row never changes, so its place among the locations never does.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListReferences {
     /// Where to begin.
