@@ -1,7 +1,9 @@
 //! Content under customer-provided keys, and blobs under scopes.
 
+use super::golden::unhex;
 use super::support::*;
 use crate::index::api::*;
+use crate::index::objects::contents::Ciphertext;
 use crate::index::objects::keys;
 use crate::index::objects::values;
 use crate::index::objects::values::Content;
@@ -195,4 +197,25 @@ fn an_encrypted_span_is_written_as_specified() {
     let (nonce, key) = ("11".repeat(16), "22".repeat(32));
     assert_eq!(hex, format!("01800480040103{nonce}{key}0101078004800807"));
     assert_eq!(values::decode::<values::Span>(Family::Layout, b"", &row), Ok(span));
+}
+
+/// The ciphertext is of another program (`api-spec/encryption.md`).
+#[test]
+fn content_of_an_earlier_release_is_read() {
+    let text = "content of an earlier release";
+    let key = CustomerKey::from_base64("AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=").unwrap();
+    let nonce = key.keyed_nonce(*b"nonce of 16 byte");
+    let row = unhex(concat!(
+        "011d000103",
+        "6e6f6e6365206f662031362062797465",
+        "630dcd2966c4336691125448bbb25b4ff412a49c732db2c8abc1b8581bd710dd",
+        "001d",
+        "392a5b7a1031ad5870a4b0a312697ab122219d570b618e5856a4bdc526",
+    ));
+    let span: values::Span = values::decode(Family::Layout, b"", &row).unwrap();
+    let content = span.content.expect("content");
+    assert_eq!((span.len, content.nonce()), (text.len() as u64, Some(nonce)));
+    let Content::Encrypted(encrypted) = content else { panic!("{content:?}") };
+    let Ciphertext::Inline(bytes) = encrypted.bytes else { panic!("{encrypted:?}") };
+    assert_eq!(key.cipher(&nonce).unwrap().apply(0, &bytes), text);
 }

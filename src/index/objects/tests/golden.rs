@@ -213,7 +213,7 @@ const ACCOUNT_2: &str = "02018180e6dbd4e38bef08000100000000000000000000000000000
 /// Account `abd` as version 3 wrote it: its secrets were plain.
 const ACCOUNT_3: &str = "03098e80e6dbd4e38bef0801016b0001640000000000000000000000000000020169000173020001690101670001046c697665";
 
-fn unhex(text: &str) -> Bytes {
+pub(super) fn unhex(text: &str) -> Bytes {
     let byte = |at: usize| u8::from_str_radix(&text[at..at + 2], 16).unwrap();
     (0..text.len()).step_by(2).map(byte).collect::<Vec<u8>>().into()
 }
