@@ -30,6 +30,7 @@ use super::accounts::AccountConfig;
 use super::accounts::AccountError;
 use super::accounts::AccountText;
 use super::accounts::DEVELOPMENT_NAME;
+use super::switch::Switch;
 
 /// What stays readable in a path.
 const PATH: AsciiSet =
@@ -42,6 +43,7 @@ const DEFAULT_PERMISSIONS: &str = "r";
 
 /// Arguments of `sas`.
 #[derive(Args, Debug)]
+#[command(mut_args = Switch::spelled)]
 pub struct SasArgs {
     /// CONTAINER or CONTAINER/BLOB; leave it out for the whole account
     #[arg(value_name = "PATH")]
@@ -61,9 +63,9 @@ pub struct SasArgs {
     /// The only client address that may use the signature, or a range FIRST-LAST
     #[arg(long, value_name = "ADDRESS")]
     pub ip: Option<String>,
-    /// Refuse plain http
-    #[arg(long)]
-    pub https_only: bool,
+    /// Refuse plain http [default: off]
+    #[arg(long, require_equals = true)]
+    pub https_only: Option<Switch>,
     /// A stored access policy of the container, by its id
     #[arg(long, value_name = "ID")]
     pub policy: Option<String>,
@@ -299,7 +301,7 @@ fn terms(args: &SasArgs, now: Timestamp) -> Result<Terms, SasError> {
         start: args.start.as_deref().map(start).transpose()?,
         expiry: (!expiry.is_empty()).then(|| self::expiry(&expiry, now)).transpose()?,
         addresses: args.ip.clone().map(addresses).transpose()?,
-        https_only: args.https_only,
+        https_only: args.https_only.is_some_and(Switch::is_on),
         policy: args.policy.clone(),
         overrides: Overrides {
             content_type: args.content_type.clone(),

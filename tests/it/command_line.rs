@@ -118,6 +118,26 @@ fn signature_needs_its_account_and_only_reads() {
     assert!(words(&output).contains("/mine/box?"), "{}", words(&output));
 }
 
+/// As of `serve`; a container or blob may follow it, since it never was a value.
+#[test]
+fn signature_for_https_only_is_asked_for_as_of_the_server() {
+    let help = words(&run(&["sas", "--help"]));
+    assert!(help.contains("--https-only[=<on|off>]"), "{help}");
+    for (switch, only) in [
+        ("--https-only", true),
+        ("--https-only=on", true),
+        ("--https-only=true", true),
+        ("--https-only=off", false),
+    ] {
+        let output = run(&[&["sas", switch, "box"], &DEVELOPMENT[..]].concat());
+        let said = words(&output);
+        assert_eq!(output.status.code(), Some(0), "{switch}: {said}");
+        assert!(said.contains("/box?") && said.contains("spr=https&") == only, "{switch}: {said}");
+    }
+    let output = run(&[&["sas", "box", "--https-only=maybe"], &DEVELOPMENT[..]].concat());
+    refused(&output, 2, &["--https-only", "on, off"]);
+}
+
 #[test]
 fn signature_that_has_expired_is_warned_of() {
     let past = ["sas", "box", "--expiry", "2020-01-31T12:00:00Z"];
