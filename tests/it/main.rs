@@ -11,6 +11,7 @@ mod layering;
 mod metrics;
 mod out_of_service;
 mod program;
+mod rebinding;
 mod refused;
 mod secrets;
 mod server;

@@ -99,6 +99,24 @@ fn words(text: &str) -> Vec<String> {
     serde_json::from_str(list).unwrap_or_else(|error| panic!("{list}: {error}"))
 }
 
+/// On the volume of the data it would be in every copy of it; in the image's own layer it would be
+/// gone with the container, and all data with it.
+#[test]
+fn master_key_of_the_image_is_on_a_volume_of_its_own() {
+    let text = tree::read("docker/Dockerfile");
+    let env = |name: &str| {
+        let settings = instruction(&text, "ENV");
+        let found =
+            settings.iter().find_map(|setting| setting.strip_prefix(name)?.strip_prefix('='));
+        found.unwrap_or_else(|| panic!("{name} is not set")).to_owned()
+    };
+    let (key, data) = (env("BLOCKYARD_MASTER_KEY_FILE"), env("BLOCKYARD_DATA"));
+    let (folder, _) = key.rsplit_once('/').expect("a path");
+    let volumes = instruction(&text, "VOLUME");
+    assert!(volumes.contains(&folder) && volumes.contains(&data.as_str()), "{volumes:?}");
+    assert!(!format!("{folder}/").starts_with(&format!("{data}/")), "{folder} in {data}");
+}
+
 #[test]
 fn dockerfile_parses_and_its_commands_do_too() {
     let text = tree::read("docker/Dockerfile");

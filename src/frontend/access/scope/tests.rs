@@ -33,6 +33,10 @@ fn applied(line: &str, headers: &[&str]) -> Result<Option<RequestEncryption>, Er
     Ok(of_write(&mut operation).map(|precondition| precondition.encryption.clone()))
 }
 
+const FROM: &str = "x-ms-copy-source: http://127.0.0.1:1/acct/con/s";
+const EMPTY: &str = "content-length: 0";
+const PAGE: &str = "x-ms-range: bytes=0-511";
+
 /// Requests that write, each with the headers it needs.
 const WRITES: &[(&str, &[&str])] = &[
     ("PUT /acct/con/b", &["x-ms-blob-type: BlockBlob", "content-length: 1"]),
@@ -41,9 +45,22 @@ const WRITES: &[(&str, &[&str])] = &[
     ("PUT /acct/con/b?comp=blocklist", &["content-length: 0"]),
     ("PUT /acct/con/b?comp=metadata", &[]),
     ("PUT /acct/con/b?comp=snapshot", &[]),
+    ("PUT /acct/con/b", &["x-ms-blob-type: PageBlob", "x-ms-blob-content-length: 512", EMPTY]),
+    ("PUT /acct/con/b?comp=appendblock", &["content-length: 1"]),
+    ("PUT /acct/con/b?comp=page", &["x-ms-page-write: update", PAGE, "content-length: 512"]),
+    ("PUT /acct/con/b?comp=page", &["x-ms-page-write: clear", PAGE, EMPTY]),
+    ("PUT /acct/con/b", &[FROM, "x-ms-requires-sync: true"]),
+    ("PUT /acct/con/b", &["x-ms-blob-type: BlockBlob", EMPTY, FROM]),
+];
+
+/// Copies that take no scope of their own.
+const COPIES: &[(&str, &[&str])] = &[
+    ("PUT /acct/con/b", &[FROM]),
+    ("PUT /acct/con/b?comp=block&blockid=MQ==", &[EMPTY, FROM]),
+    ("PUT /acct/con/b?comp=appendblock", &[EMPTY, FROM]),
     (
-        "PUT /acct/con/b",
-        &["x-ms-copy-source: http://127.0.0.1:1/acct/con/s", "x-ms-requires-sync: true"],
+        "PUT /acct/con/b?comp=page",
+        &["x-ms-page-write: update", PAGE, EMPTY, FROM, "x-ms-source-range: bytes=0-511"],
     ),
 ];
 
@@ -54,6 +71,14 @@ fn what_is_written_is_under_the_scope_of_the_signature() {
         assert_eq!(applied(line, headers).unwrap(), Some(scope.clone()), "{line}");
         let named = [*headers, &["x-ms-encryption-scope: ours"]].concat();
         assert_eq!(applied(line, &named).unwrap(), Some(scope), "{line}");
+    }
+}
+
+#[test]
+fn what_is_copied_is_under_the_scope_of_the_signature() {
+    for (line, headers) in COPIES {
+        let scope = RequestEncryption::Scope("ours".to_owned());
+        assert_eq!(applied(line, headers).unwrap(), Some(scope), "{line} {headers:?}");
     }
 }
 
