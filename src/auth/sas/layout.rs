@@ -3,9 +3,14 @@
 //! Source: Storage REST "Create an account SAS", "Create a service SAS", "Create a user delegation
 //! SAS".
 
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::collections::HashSet;
+
 use http::HeaderMap;
 use percent_encoding::percent_decode_str;
 
+use crate::auth::Error;
 use crate::auth::sas::fields::Fields;
 
 /// Which of the three forms a signature has.
@@ -106,20 +111,41 @@ pub(super) struct Subject<'a> {
     pub(super) query: &'a str,
 }
 
-/// The text that is signed; `None` when the version is older than the form.
-pub(super) fn string_to_sign(form: Form, fields: &Fields, subject: &Subject<'_>) -> Option<String> {
+fn layout(form: Form, version: &str) -> Option<&'static Layout> {
+    LAYOUTS.iter().rev().find(|layout| layout.form == form && layout.since <= version)
+}
+
+/// Whether signatures of this form and version sign a parameter.
+pub(super) fn signs(form: Form, version: &str, parameter: &str) -> bool {
+    let lines = layout(form, version).map_or("", |layout| layout.lines);
+    lines.split_ascii_whitespace().any(|line| line == parameter)
+}
+
+/// The text that is signed; `None` when the version is older than the form. It is built before
+/// anybody is authenticated, so it is about as long as the request at most.
+///
+/// # Errors
+/// [`Error::Refused`] when `srh` or `srq` names something twice.
+pub(super) fn string_to_sign(
+    form: Form,
+    fields: &Fields,
+    subject: &Subject<'_>,
+) -> Result<Option<String>, Error> {
     let version = fields.text("sv");
-    let layout = LAYOUTS.iter().rev().find(|l| l.form == form && l.since <= version)?;
-    let lines = layout.lines.split_ascii_whitespace().map(|line| match line {
-        "$account" => subject.account.to_owned(),
-        "$resource" => resource(version, fields.text("sr"), subject),
-        "$time" => subject.time.to_owned(),
-        "$headers" => required_headers(fields.text("srh"), subject.headers),
-        "$parameters" => required_parameters(fields.text("srq"), subject.query),
-        "$nothing" => String::new(),
-        name => fields.text(name).to_owned(),
-    });
-    Some(lines.collect::<Vec<_>>().join("\n"))
+    let Some(layout) = layout(form, version) else { return Ok(None) };
+    let text = |line: &str| {
+        Ok(match line {
+            "$account" => subject.account.to_owned(),
+            "$resource" => resource(version, fields.text("sr"), subject),
+            "$time" => subject.time.to_owned(),
+            "$headers" => required_headers(&names(fields, "srh")?, subject.headers),
+            "$parameters" => required_parameters(&names(fields, "srq")?, subject.query),
+            "$nothing" => String::new(),
+            name => fields.text(name).to_owned(),
+        })
+    };
+    let lines = layout.lines.split_ascii_whitespace().map(text);
+    Ok(Some(lines.collect::<Result<Vec<_>, Error>>()?.join("\n")))
 }
 
 fn resource(version: &str, kind: &str, subject: &Subject<'_>) -> String {
@@ -132,22 +158,37 @@ fn resource(version: &str, kind: &str, subject: &Subject<'_>) -> String {
     text
 }
 
+/// The names in a list, each once: its value goes into the text for each of them.
+fn names<'a>(fields: &'a Fields, list: &str) -> Result<Vec<&'a str>, Error> {
+    let names: Vec<&str> = fields.text(list).split(',').filter(|name| !name.is_empty()).collect();
+    let mut seen = HashSet::new();
+    // Of headers as of parameters: no client tells them apart by their case alone.
+    match names.iter().find(|name| !seen.insert(name.to_ascii_lowercase())) {
+        Some(twice) => Err(Error::sas(format!("{list} names {twice} twice."))),
+        None => Ok(names),
+    }
+}
+
 /// `name:value` of each header the signature asks for, a line each; the value is the request's.
-fn required_headers(names: &str, headers: &HeaderMap) -> String {
-    let names = names.split(',').filter(|name| !name.is_empty());
+fn required_headers(names: &[&str], headers: &HeaderMap) -> String {
     let value = |name: &str| headers.get(name).and_then(|v| v.to_str().ok()).unwrap_or("").trim();
-    names.map(|name| format!("{name}:{}\n", value(name))).collect()
+    names.iter().map(|name| format!("{name}:{}\n", value(name))).collect()
 }
 
 /// The same of parameters.
-fn required_parameters(names: &str, query: &str) -> String {
-    let names = names.split(',').filter(|name| !name.is_empty());
-    let value = |wanted: &str| {
-        let mut pairs = query.split('&').map(|piece| piece.split_once('=').unwrap_or((piece, "")));
-        let found = pairs.find(|(name, _)| percent_decode_str(name).eq(wanted.bytes()));
-        found.map_or_else(String::new, |(_, v)| {
-            percent_decode_str(v).decode_utf8_lossy().into_owned()
-        })
+fn required_parameters(names: &[&str], query: &str) -> String {
+    let wanted: HashSet<&[u8]> = names.iter().map(|name| name.as_bytes()).collect();
+    let mut found = HashMap::new();
+    // Of a parameter that is given twice the first counts.
+    for piece in query.split('&').filter(|_| !wanted.is_empty()) {
+        let (name, value) = piece.split_once('=').unwrap_or((piece, ""));
+        let name: Cow<'_, [u8]> = percent_decode_str(name).into();
+        if let Some(name) = wanted.get(name.as_ref()) {
+            found.entry(*name).or_insert(value);
+        }
+    }
+    let value = |name: &str| {
+        percent_decode_str(found.get(name.as_bytes()).unwrap_or(&"")).decode_utf8_lossy()
     };
-    names.map(|name| format!("\n{name}:{}", value(name))).collect()
+    names.iter().map(|name| format!("\n{name}:{}", value(name))).collect()
 }

@@ -90,7 +90,7 @@ fn entitled(request: &SasRequest<'_>) -> String {
         headers: request.headers,
         query: request.query,
     };
-    let text = string_to_sign(Form::Delegation, &fields, &subject).unwrap();
+    let text = string_to_sign(Form::Delegation, &fields, &subject).unwrap().unwrap();
     let word = |name: &str| fields.text(name);
     let signature = STANDARD.decode(fields.text("sig")).unwrap();
     let old = (&secret(), "contributor");
@@ -214,7 +214,7 @@ fn oldest_string_to_sign_is_the_documented_one() {
         query: "",
     };
     assert_eq!(
-        string_to_sign(Form::Service, &fields, &subject).unwrap(),
+        string_to_sign(Form::Service, &fields, &subject).unwrap().unwrap(),
         "r\n2009-02-09\n2009-02-10\n/myaccount/pictures\nYWJjZGVmZw==\n2012-02-12"
     );
 }
@@ -473,7 +473,7 @@ fn bound_to_user(tenant: &str) -> String {
         headers: &HeaderMap::new(),
         query: "",
     };
-    let text = string_to_sign(Form::Delegation, &fields, &subject).unwrap();
+    let text = string_to_sign(Form::Delegation, &fields, &subject).unwrap().unwrap();
     let value = key.value(&secret(), &ENTITLED.text());
     fields.set("sig", &keys(&[&value]).sign(text.as_bytes()));
     fields.query()
@@ -502,6 +502,69 @@ fn issuer_does_not_speak_for_the_users_of_another() {
     assert!(!holds(&foreign, "https://other/t2/v2.0", "t3"));
 }
 
+/// The text is made before anybody is authenticated: a name that comes a thousand times must not
+/// bring its value a thousand times.
+#[test]
+fn header_or_parameter_that_is_to_be_signed_is_named_once() {
+    let mut headers = HeaderMap::new();
+    headers.insert("a", "x".repeat(1_000).parse().unwrap());
+    let text = |list: &'static str, names: &str| {
+        let mut fields = Fields::default();
+        for (name, value) in [("sv", "2026-04-06"), ("sr", "b"), ("skoid", "x"), (list, names)] {
+            fields.set(name, value);
+        }
+        let subject = Subject {
+            account: "acct",
+            container: Some("c-1"),
+            blob: Some("b"),
+            time: "",
+            headers: &headers,
+            query: "p=1%2B&q=2&p=3&%72=4",
+        };
+        string_to_sign(Form::Delegation, &fields, &subject)
+    };
+    for (list, names) in [("srh", "a,b,A"), ("srq", "p,p"), ("srq", "q,P,p")] {
+        let refused = detail(text(list, names).unwrap_err());
+        assert!(refused.starts_with(&format!("{list} names ")), "{refused}");
+    }
+    let long = text("srh", "b,a,").unwrap().unwrap();
+    assert!(long.contains("\nb:\na:xxx") && long.len() < 1_200, "{long}");
+    let given = text("srq", "r,none,p").unwrap().unwrap();
+    assert!(given.contains("\n\nr:4\nnone:\np:1+\n"), "{given}");
+}
+
+/// Whoever got a signature may add to its URL.
+#[test]
+fn headers_of_answers_are_overridden_only_by_what_is_signed() {
+    let keys = keys(&[KEY]);
+    let account = mint_account(&keys, "acct", "sco", &terms());
+    let oldest = {
+        let mut fields = Fields::default();
+        let (from, until) = ("2026-11-21T05:00:00Z", "2026-11-21T09:00:00Z");
+        for (name, value) in
+            [("sv", "2012-02-12"), ("sr", "c"), ("sp", "r"), ("st", from), ("se", until)]
+        {
+            fields.set(name, value);
+        }
+        let subject = Subject {
+            account: "acct",
+            container: Some("c-1"),
+            blob: None,
+            time: "",
+            headers: &HeaderMap::new(),
+            query: "",
+        };
+        let text = string_to_sign(Form::Service, &fields, &subject).unwrap().unwrap();
+        fields.set("sig", &keys.sign(text.as_bytes()));
+        fields.query()
+    };
+    for query in [account, oldest] {
+        let query = format!("{query}&rsct=text/html&rscd=inline");
+        let grant = settled(&query, "2026-11-21T06:00:00Z").unwrap();
+        assert_eq!(grant.overrides, Overrides::default(), "{query}");
+    }
+}
+
 #[test]
 fn encryption_scope_is_signed_since_2020_12_06() {
     let signed = |version: &str, scope: &str| {
@@ -518,7 +581,7 @@ fn encryption_scope_is_signed_since_2020_12_06() {
             headers: &HeaderMap::new(),
             query: "",
         };
-        let text = string_to_sign(Form::Service, &fields, &subject).unwrap();
+        let text = string_to_sign(Form::Service, &fields, &subject).unwrap().unwrap();
         fields.set("sig", &keys(&[KEY]).sign(text.as_bytes()));
         fields.query()
     };

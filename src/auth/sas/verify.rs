@@ -20,14 +20,13 @@ use crate::auth::Scope;
 use crate::auth::TrustedIssuer;
 use crate::auth::sas::delegation;
 use crate::auth::sas::fields::Fields;
+use crate::auth::sas::layout;
 use crate::auth::sas::layout::Form;
 use crate::auth::sas::layout::Subject;
 use crate::auth::sas::layout::string_to_sign;
 use crate::auth::sas::network;
 use crate::types::Timestamp;
 
-/// The version that signs an encryption scope; before it, the parameter means nothing.
-const SCOPE_SINCE: &str = "2020-12-06";
 /// The version that binds signatures to users.
 const USER_SINCE: &str = "2025-07-05";
 /// Bytes of an HMAC-SHA256.
@@ -149,7 +148,7 @@ impl Signature {
             headers: request.headers,
             query: request.query,
         };
-        let text = string_to_sign(form, &fields, &subject).ok_or_else(|| {
+        let text = string_to_sign(form, &fields, &subject)?.ok_or_else(|| {
             Error::sas(format!("sv={} has no signatures of this kind.", fields.text("sv")))
         })?;
         // A plus that the client did not escape cannot have been a space: base64 has none.
@@ -343,8 +342,7 @@ impl Signature {
     /// The encryption scope it signs. The account's own is none.
     fn encryption_scope(&self) -> Result<Option<String>, Error> {
         let scope = self.fields.text("ses");
-        let unsigned = self.fields.text("sv") < SCOPE_SINCE;
-        if scope.is_empty() || unsigned || scope == "$account-encryption-key" {
+        if scope.is_empty() || !self.signs("ses") || scope == "$account-encryption-key" {
             return Ok(None);
         }
         let plain = scope.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
@@ -354,8 +352,14 @@ impl Signature {
         Ok(Some(scope.to_owned()))
     }
 
+    /// Whether it signs a parameter. Others may have been added by whoever got it.
+    fn signs(&self, parameter: &str) -> bool {
+        layout::signs(self.form, self.fields.text("sv"), parameter)
+    }
+
     fn overrides(&self) -> Overrides {
-        let value = |name: &str| self.fields.get(name).filter(|v| !v.is_empty()).map(str::to_owned);
+        let signed = |name: &str| self.fields.get(name).filter(|_| self.signs(name));
+        let value = |name: &str| signed(name).filter(|v| !v.is_empty()).map(str::to_owned);
         Overrides {
             cache_control: value("rscc"),
             content_disposition: value("rscd"),
