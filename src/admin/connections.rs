@@ -119,7 +119,7 @@ impl Serving {
         let in_the_way = |_| Vec::new();
         let watched = (self.shared.flows.as_ref(), self.stall);
         let until = (self.env.clock.as_ref(), self.shared.stop.clone());
-        let watching = cut_stalled(watched, until, in_the_way, |_| ());
+        let watching = cut_stalled(watched, until, in_the_way, |_, _| ());
         tokio::join!(self.accept(), watching);
     }
 

@@ -40,7 +40,7 @@ pub struct OperationLabels {
     pub operation: &'static str,
 }
 
-/// Labels of answers that were cut.
+/// Labels of answers and uploads that were cut.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub struct CutLabels {
     /// `stalled`, `slow`, or `in_the_way` of others.
@@ -54,6 +54,7 @@ pub struct Metrics {
     seconds: Family<OperationLabels, Histogram, fn() -> Histogram>,
     running: Gauge,
     cut: Family<CutLabels, Counter>,
+    uploads_cut: Family<CutLabels, Counter>,
     refusals: Refusals,
     pub(crate) connections: ConnectionMetrics,
     /// Reads of content under customer-provided keys that was not what was stored.
@@ -93,13 +94,20 @@ impl Metrics {
         );
         registry.register("requests_running", "Requests being answered", running.clone());
         let cut = Family::<CutLabels, Counter>::default();
+        let uploads_cut = Family::<CutLabels, Counter>::default();
         for reason in [Fault::Stalled, Fault::Slow, Fault::InTheWay].map(Fault::as_str) {
             drop(cut.get_or_create(&CutLabels { reason }));
+            drop(uploads_cut.get_or_create(&CutLabels { reason }));
         }
         registry.register(
             "responses_cut",
             "Responses and connections ended because the client did not take them",
             cut.clone(),
+        );
+        registry.register(
+            "uploads_cut",
+            "Uploads ended because the client did not send their bodies",
+            uploads_cut.clone(),
         );
         let (reads_noted, reads_dropped) = (Counter::default(), Counter::default());
         registry.register(
@@ -125,6 +133,7 @@ impl Metrics {
             seconds,
             running,
             cut,
+            uploads_cut,
             refusals,
             connections,
             not_authentic,
@@ -143,6 +152,11 @@ impl Metrics {
     /// Counts an answer that is cut.
     pub fn cut(&self, reason: &'static str) {
         self.cut.get_or_create(&CutLabels { reason }).inc();
+    }
+
+    /// Counts an upload that is cut.
+    pub fn upload_cut(&self, reason: &'static str) {
+        self.uploads_cut.get_or_create(&CutLabels { reason }).inc();
     }
 
     /// Counts a request that is answered with an error, if that refuses it.

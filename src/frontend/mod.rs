@@ -8,14 +8,15 @@
 //! 2. `service.rs` has the request admitted (`admission/`: room for it; `access/`: account,
 //!    signature, parse, permission), dispatches, renders, measures.
 //! 3. `dispatch.rs` is one exhaustive match; `ops/` has a file per family of operations.
-//! 4. `body.rs` takes the body in pieces with an idle limit, `ingest.rs` hashes it on the way,
-//!    `encrypt.rs` encrypts it when it comes with a key.
+//! 4. `body.rs` takes the body in pieces, from a client that must not be too slow, `ingest.rs`
+//!    hashes it on the way, `encrypt.rs` encrypts it when it comes with a key.
 //! 5. `write/` appends it: small bodies of all requests share appends, large ones stream into an
 //!    extent of their own. **Here bytes become durable.**
 //! 6. `route.rs` sends the row change to the partition that owns the name. **Here the name becomes
 //!    visible.** A list asks all stripes of a range, whose pages `stripes.rs` makes one.
 //! 7. `read.rs` streams a blob's pieces back, a step of at most 1 MiB at a time. `answers/` bounds
-//!    what all of them hold, and cuts those that a client does not take.
+//!    what all of them hold, and cuts those that a client does not take, and uploads that it does
+//!    not send.
 //!
 //! A body may come from a URL instead: `source/` finds and authorizes it, `ops/copies/` shares or
 //! stores it. `client.rs` asks other servers, for those bodies and for the keys of issuers of

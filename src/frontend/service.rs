@@ -83,6 +83,9 @@ pub struct FrontEndConfig {
     pub last_access: bool,
     /// A client that sends nothing of its body for so long is cut off. Default 60 s.
     pub body_idle: Duration,
+    /// Bytes a second of a body that a client sends at least, over the time above; 0 asks for
+    /// none. Default 1 KiB.
+    pub request_rate_min: u64,
     /// A client that takes nothing of an answer for so long is cut off. Default 60 s.
     pub response_stall: Duration,
     /// Bytes a second of an answer that a client takes at least, over the time above; 0 asks for
@@ -148,6 +151,8 @@ pub struct FrontEnd {
     pub(crate) answers: Arc<Budget>,
     /// How clients take them.
     pub(super) flows: Arc<Flows>,
+    /// How clients send the bodies of their requests.
+    pub(super) uploads: Arc<Flows>,
     /// Error answers on their way out.
     refusals: Refusals,
     pub(super) gate: Arc<Gate>,
@@ -197,6 +202,7 @@ impl FrontEnd {
         Self {
             answers: Budget::new(config.answer_bytes_max, Arc::clone(&parts.env.clock)),
             flows: Arc::default(),
+            uploads: Arc::default(),
             refusals: Refusals::default(),
             gate,
             rates: Rates::new(config.account_requests_per_second),
@@ -234,7 +240,7 @@ impl FrontEnd {
         let (head, incoming) = request.into_parts();
         let mut seen = Seen { draft: self.draft((&head, peer), (&id, begun)), ..Seen::nothing() };
         let mut echo = azure::RequestEcho::new(&head, id, came);
-        let mut body = RequestBody::new(incoming, self.config.body_idle, self.env.clone());
+        let mut body = RequestBody::new(incoming, &self.uploads, self.env.clone());
         let counted = self.metrics.begin();
         let acceptable = access::hosts::is_acceptable(self, &head, peer);
         let mut response = match acceptable.map(|()| website::named(self, &head)) {
@@ -355,7 +361,7 @@ impl FrontEnd {
         let id = self.request_id().to_string();
         let draft = self.draft((&head, peer), (&id, begun));
         let echo = azure::RequestEcho::new(&head, id, came);
-        RequestBody::new(incoming, self.config.body_idle, self.env.clone()).leave();
+        RequestBody::unwanted(incoming, self.env.clone()).leave();
         let busy = self.metrics.refused_for_connections();
         let mut response = self.refusals.render(&busy, &echo);
         self.metrics.finished("Refused", response.status().as_u16(), 0.0);
@@ -376,6 +382,11 @@ impl FrontEnd {
         StallLimits { stall: self.config.response_stall, rate_min: self.config.response_rate_min }
     }
 
+    /// What is asked of clients that send a body.
+    pub(super) const fn upload_limits(&self) -> StallLimits {
+        StallLimits { stall: self.config.body_idle, rate_min: self.config.request_rate_min }
+    }
+
     /// Counts an error that is answered, if it refuses its request.
     pub(crate) fn count_refused(&self, error: &Error) {
         self.metrics.refused(error);
@@ -394,6 +405,11 @@ impl FrontEnd {
     /// Counts an answer that is cut.
     pub(super) fn count_cut(&self, fault: Fault) {
         self.metrics.cut(fault.as_str());
+    }
+
+    /// Counts an upload that is cut.
+    pub(super) fn count_upload_cut(&self, fault: Fault) {
+        self.metrics.upload_cut(fault.as_str());
     }
 
     pub(super) const fn addressing(&self) -> &azure::Addressing {

@@ -68,6 +68,7 @@ const REQUESTS_MAX: Limit<u32> = Limit { default: 4096, range: 1..=1_000_000 };
 const ACCOUNT_REQUESTS_PER_SECOND: Limit<u32> = Limit { default: 0, range: 0..=10_000_000 };
 const COPY_SOURCE_BYTES_PER_SECOND_MIN: Limit<Size> = sizes(KIB, 0, GIB);
 const BODY_IDLE_SECONDS: Limit<u32> = Limit { default: 60, range: 1..=3600 };
+const REQUEST_MIN_RATE: Limit<Size> = sizes(KIB, 0, GIB);
 const RESPONSE_STALL_TIMEOUT: Limit<u32> = Limit { default: 60, range: 1..=3600 };
 const RESPONSE_MIN_RATE: Limit<Size> = sizes(KIB, 0, GIB);
 const REHYDRATION_SECONDS: Limit<u32> = Limit { default: 1, range: 0..=1_000_000 };
@@ -160,6 +161,9 @@ pub struct Config {
     pub account_requests_per_second: u32,
     /// A client that sends nothing of its body for so long is cut off. Default 60 s, 1 s to 1 h.
     pub body_idle: Duration,
+    /// Bytes a second of its body that a client must send, over each such time that the server
+    /// waits for it; a slower one is cut off. Default 1 KiB, 0 asks for none, up to 1 GiB.
+    pub request_rate_min: u64,
     /// A client that takes nothing of an answer for so long is cut off. Default 60 s, 1 s to 1 h.
     pub response_stall: Duration,
     /// Bytes a second of an answer that a client must take, over each such time; a slower one is
@@ -267,6 +271,7 @@ impl Config {
             account_requests_per_second: ACCOUNT_REQUESTS_PER_SECOND
                 .of("account_requests_per_second", s.account_requests_per_second)?,
             body_idle: seconds(BODY_IDLE_SECONDS.of("body_idle_seconds", s.body_idle_seconds)?),
+            request_rate_min: REQUEST_MIN_RATE.of("request_min_rate", s.request_min_rate)?.bytes(),
             response_stall: seconds(
                 RESPONSE_STALL_TIMEOUT.of("response_stall_timeout", s.response_stall_timeout)?,
             ),

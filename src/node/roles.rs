@@ -303,6 +303,7 @@ fn serve(
         account_requests_per_second: config.account_requests_per_second,
         last_access: config.last_access,
         body_idle: config.body_idle,
+        request_rate_min: config.request_rate_min,
         response_stall: config.response_stall,
         response_rate_min: config.response_rate_min,
         answer_bytes_max: ANSWER_BYTES_MAX,

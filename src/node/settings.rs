@@ -189,6 +189,10 @@ pub struct Settings {
     /// Seconds for which a client may pause while it sends a body [default: 60]
     #[arg(long, value_name = "SECONDS", env = "BLOCKYARD_BODY_IDLE_SECONDS")]
     pub body_idle_seconds: Option<u32>,
+    /// Bytes a second at which a client must send a body, over each time of --body-idle-seconds in
+    /// which the server waits for it; a slower client is cut off; 0 is no limit [default: 1KiB]
+    #[arg(long, value_name = "SIZE", env = "BLOCKYARD_REQUEST_MIN_RATE")]
+    pub request_min_rate: Option<Size>,
     /// Seconds for which a client may pause while it reads an answer [default: 60]
     #[arg(long, value_name = "SECONDS", env = "BLOCKYARD_RESPONSE_STALL_TIMEOUT")]
     pub response_stall_timeout: Option<u32>,
@@ -274,6 +278,7 @@ impl Settings {
                 .copy_source_bytes_per_second_min
                 .or(below.copy_source_bytes_per_second_min),
             body_idle_seconds: self.body_idle_seconds.or(below.body_idle_seconds),
+            request_min_rate: self.request_min_rate.or(below.request_min_rate),
             response_stall_timeout: self.response_stall_timeout.or(below.response_stall_timeout),
             response_min_rate: self.response_min_rate.or(below.response_min_rate),
             rehydration_seconds: self.rehydration_seconds.or(below.rehydration_seconds),

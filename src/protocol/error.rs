@@ -222,7 +222,7 @@ error_table! {
     InvalidHttpVerb, 400, "The HTTP verb specified is invalid - it is not recognized by the server.";
     UnsupportedHttpVerb, 405, "The resource doesn't support the specified HTTP verb.";
     UnsupportedQueryParameter, 400, "One of the query parameters specified in the request URI is not supported.";
-    RequestTimeout, 408, "The client sent nothing for too long. Send the body without pauses.";
+    RequestTimeout, 408, "The client sent its body too slowly, or nothing of it for too long. Send the body without pauses.";
     WebContentNotFound, 404, "The requested content does not exist.";
     HierarchicalNamespaceNotEnabled, 400, "The account has no hierarchical namespace.";
     OperationTimedOut, 500, "The operation could not be completed within the permitted time.";

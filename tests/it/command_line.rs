@@ -37,7 +37,8 @@ fn taken(arguments: &[&str]) {
 fn sizes_have_units() {
     for size in ["64MiB", "64M", "67108864", "64MB", "0.5GiB", "64 mib"] {
         taken(&["--journal-bytes", size, "--memtable-bytes", size, "--reserve-bytes", size]);
-        taken(&["--response-min-rate", "1K", "--scrub-bytes-per-second", size]);
+        taken(&["--request-min-rate", "2K", "--response-min-rate", "1K"]);
+        taken(&["--scrub-bytes-per-second", size]);
     }
     for nonsense in ["", "MiB", "64 furlongs", "-1", "64MiBs", "99999999TiB", "0x40"] {
         let argument = format!("--audit-log-bytes={nonsense}");

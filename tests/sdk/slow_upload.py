@@ -54,7 +54,8 @@ def metric(server, name):
 
 def main(options, scratch):
     verdicts = Verdicts("an upload slower than its container's end")
-    with cli.server(options, scratch) as server:
+    # A server cuts uploads as slow as these, unless it is told not to.
+    with cli.server(options, scratch, ["--request-min-rate=0"]) as server:
         container = server.account.service().create_container(CONTAINER)
         puts = [SlowPut(server.account, f"blob-{size}", size) for size in SIZES]
         for put in puts:

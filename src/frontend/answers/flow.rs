@@ -1,8 +1,11 @@
-//! How fast a client takes its answers.
+//! How fast a client takes its answers, and sends its uploads.
 //!
 //! Only the time counts in which bytes are ready and the client does not take them; the time of
 //! our disks does not count. While bytes are ready, the client must take some within the stall
 //! time, and in each stall time as many bytes as the minimum rate demands.
+//!
+//! An upload is the same the other way round: what is offered to the client is room for bytes, and
+//! the client takes it when it sends them. Only the time counts in which we wait for the client.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -29,7 +32,7 @@ const STREAMS_CUT_MAX: u32 = 16;
 /// The time in which cut streams are counted.
 const STREAMS_CUT_IN: Duration = Duration::from_secs(60);
 
-/// How fast a client must take an answer.
+/// How fast a client must take an answer, or send an upload.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct StallLimits {
     /// The longest time in which it may take nothing.
@@ -51,7 +54,7 @@ impl StallLimits {
     }
 }
 
-/// Why an answer is cut.
+/// Why an answer or an upload is cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Fault {
     /// Nothing was taken for the stall time.
@@ -82,7 +85,8 @@ struct Holds {
     memory: Vec<Weak<Holding>>,
 }
 
-/// The progress of one HTTP/2 stream, or of a whole connection. Times are monotonic milliseconds.
+/// The progress of the answer of one HTTP/2 stream, of all answers of a connection, or of one
+/// upload. Times are monotonic milliseconds.
 #[derive(Debug)]
 pub(crate) struct Flow {
     /// The time, plus one, since which bytes are ready and the client takes none; 0 while no bytes
@@ -96,7 +100,7 @@ pub(crate) struct Flow {
     holds: Mutex<Holds>,
     cut: Notify,
     is_cut: AtomicBool,
-    /// The stream's connection; `None` for a connection.
+    /// The stream's connection; `None` for a connection or an upload.
     connection: Option<Arc<Self>>,
     /// For a connection: how many of its streams were cut for a fault of their client, and since
     /// when they are counted.
@@ -205,10 +209,12 @@ impl Flow {
         (waited >= limits.stall && !still.is_zero()).then_some(Fault::Slow)
     }
 
-    /// Ends it. After [`STREAMS_CUT_MAX`] cut streams within [`STREAMS_CUT_IN`] the connection ends
+    /// Ends it. Returns `false` if that was done already. After [`STREAMS_CUT_MAX`] cut streams within [`STREAMS_CUT_IN`] the connection ends
     /// too; streams that were cut as [`Fault::InTheWay`] do not count.
-    pub(crate) fn cut(&self, fault: Fault, now: Duration) {
-        self.is_cut.store(true, Ordering::SeqCst);
+    pub(crate) fn cut(&self, fault: Fault, now: Duration) -> bool {
+        if self.is_cut.swap(true, Ordering::SeqCst) {
+            return false;
+        }
         self.cut.notify_one();
         if let Some(connection) = &self.connection
             && fault != Fault::InTheWay
@@ -216,6 +222,7 @@ impl Flow {
         {
             connection.cut(fault, now);
         }
+        true
     }
 
     /// Counts a cut stream, and returns how many were cut in this period. Only the watch calls it.
@@ -236,7 +243,7 @@ impl Flow {
     }
 }
 
-/// All watched answers and connections.
+/// All watched answers and connections, or all watched uploads.
 #[derive(Debug, Default)]
 pub(crate) struct Flows {
     all: Mutex<Watched>,
@@ -265,6 +272,11 @@ impl Flows {
     /// Watches a stream of a connection.
     pub(crate) fn stream(self: &Arc<Self>, connection: &Arc<Flow>) -> Watch {
         self.watch(Flow::new(Some(Arc::clone(connection))))
+    }
+
+    /// Watches an upload, whose body its client is to send.
+    pub(crate) fn upload(self: &Arc<Self>) -> Watch {
+        self.watch(Flow::new(None))
     }
 
     fn watch(self: &Arc<Self>, flow: Flow) -> Watch {
@@ -359,7 +371,8 @@ mod tests {
         let is_cut = || connection.flow.is_cut.load(Ordering::SeqCst);
         for number in 0..STREAMS_CUT_MAX * 2 {
             let stream = flows.stream(connection.flow());
-            stream.flow.cut(Fault::InTheWay, at(1_000));
+            assert!(stream.flow.cut(Fault::InTheWay, at(1_000)));
+            assert!(!stream.flow.cut(Fault::InTheWay, at(1_000)), "it is done already");
             stream.flow.until_cut().await;
             flows
                 .stream(connection.flow())

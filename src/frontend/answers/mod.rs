@@ -1,13 +1,13 @@
 //! Answers that are being sent: their memory is bounded, and an answer that its client does not
-//! read is cut.
+//! read is cut. So is an upload that its client does not send.
 //!
 //! 1. `budget.rs`: the bytes that all answers may hold, shared by accounts and peers (`payer.rs`).
 //!    A body takes bytes of it before it reads (`purse.rs`, `reservation.rs`), and gives them back
 //!    when the connection has taken them. A body that gets none immediately waits (`queue.rs`).
-//! 2. `flow.rs`: measures how fast a client takes one answer.
+//! 2. `flow.rs`: measures how fast a client takes one answer, or sends one upload.
 //! 3. `socket.rs`: measures the same for a whole connection.
-//! 4. `watch.rs`: cuts answers that stall or are too slow; it cuts sooner while others wait for
-//!    their memory or their place among the requests.
+//! 4. `watch.rs`: cuts answers and uploads that stall or are too slow; it cuts answers sooner while
+//!    others wait for their memory or their place among the requests. `warnings.rs` says so.
 
 mod budget;
 mod flow;
@@ -16,6 +16,7 @@ mod purse;
 mod queue;
 mod reservation;
 mod socket;
+mod warnings;
 mod watch;
 
 pub(crate) use budget::Budget;

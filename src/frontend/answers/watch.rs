@@ -1,4 +1,4 @@
-//! Cuts answers whose clients do not take them.
+//! Cuts answers whose clients do not take them, and uploads whose clients do not send them.
 
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -13,6 +13,7 @@ use crate::frontend::answers::Flow;
 use crate::frontend::answers::Flows;
 use crate::frontend::answers::StallLimits;
 use crate::frontend::answers::flow::Fault;
+use crate::frontend::answers::warnings::Warnings;
 use crate::frontend::service::FrontEnd;
 
 /// The longest and the shortest pause between two checks of all answers.
@@ -24,21 +25,39 @@ const STILL_MAX: Duration = Duration::from_secs(5);
 /// One check cuts at most one of so many of the answers that are in the way.
 const PART: usize = 4;
 
-/// Watches the answers of a front end until the node stops.
+/// Watches the answers and uploads of a front end until the node stops.
 pub async fn run(front: Arc<FrontEnd>) {
-    let in_the_way = |now| in_the_way((&front.flows, now), &front.gate, &front.answers);
-    let watched = (front.flows.as_ref(), front.stall_limits());
-    let stop = front.env.tasks.stopping();
-    let count = |fault| front.count_cut(fault);
-    cut_stalled(watched, (front.env.clock.as_ref(), stop), in_the_way, count).await;
+    let until = || (front.env.clock.as_ref(), front.env.tasks.stopping());
+    let answers = {
+        let in_the_way = |now| in_the_way((&front.flows, now), &front.gate, &front.answers);
+        let count = |fault: Fault, _| {
+            tracing::debug!(
+                reason = fault.as_str(),
+                "an answer is cut: its client does not take it"
+            );
+            front.count_cut(fault);
+        };
+        cut_stalled((&front.flows, front.stall_limits()), until(), in_the_way, count)
+    };
+    let uploads = {
+        let mut warnings = Warnings::default();
+        let front = &front;
+        let count = move |fault, now: Duration| {
+            front.count_upload_cut(fault);
+            warnings.tell(fault, now);
+        };
+        cut_stalled((&front.uploads, front.upload_limits()), until(), |_| Vec::new(), count)
+    };
+    tokio::join!(answers, uploads);
 }
 
 /// Cuts what stalls or is slower than the limits, and what `in_the_way` names, until `stop` fires.
+/// Each is told once, with the time.
 pub(crate) async fn cut_stalled(
     (flows, limits): (&Flows, StallLimits),
     (clock, stop): (&dyn Clock, CancellationToken),
     in_the_way: impl Fn(Duration) -> Vec<Arc<Flow>>,
-    count: impl Fn(Fault),
+    mut tell: impl FnMut(Fault, Duration),
 ) {
     let every = (limits.stall / 8).clamp(LOOK_MIN, LOOK_MAX);
     loop {
@@ -51,10 +70,9 @@ pub(crate) async fn cut_stalled(
         let mut cut = flows.find(|flow| flow.judge(limits, now));
         cut.extend(in_the_way(now).into_iter().map(|flow| (flow, Fault::InTheWay)));
         for (flow, fault) in &cut {
-            let reason = fault.as_str();
-            tracing::debug!(reason, "an answer is cut: its client does not take it");
-            count(*fault);
-            flow.cut(*fault, now);
+            if flow.cut(*fault, now) {
+                tell(*fault, now);
+            }
         }
     }
 }

@@ -1,4 +1,5 @@
-//! Request bodies, under an idle limit.
+//! Request bodies. A client's is watched while it is waited for (`answers/`), any other has an idle
+//! limit.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,6 +8,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures_util::FutureExt;
 use http_body::Body;
 use http_body::Frame;
 use http_body_util::BodyExt;
@@ -14,6 +16,8 @@ use hyper::body::Incoming;
 
 use crate::env::Env;
 use crate::frontend::admission::STRANGERS;
+use crate::frontend::answers::Flows;
+use crate::frontend::answers::Watch;
 use crate::frontend::body::ResponseBody;
 use crate::frontend::source::MinimumRate;
 use crate::protocol::Error;
@@ -49,7 +53,7 @@ impl Origin {
         }
     }
 
-    /// What the client is told when it broke off or stalled.
+    /// What the client is told when it broke off, or stalled or was too slow.
     fn broken(&self, stalled: bool) -> Error {
         match self {
             Self::Client(_) if stalled => ErrorCode::RequestTimeout.into(),
@@ -62,12 +66,17 @@ impl Origin {
     }
 }
 
-/// A request body under an idle limit: a client that sends nothing for so long is cut off.
+/// A request body. A client that sends it too slowly, or nothing of it for too long, is cut off.
 pub struct RequestBody {
     origin: Origin,
     /// Whether its end was read.
     ended: bool,
+    /// The longest wait for a piece of a body that nobody watches.
     idle: Duration,
+    /// Who watches it while it is waited for.
+    uploads: Option<Arc<Flows>>,
+    /// From the first time that it is waited for.
+    watch: Option<Watch>,
     received: u64,
     /// Where else they are counted.
     count: Option<Arc<AtomicU64>>,
@@ -89,10 +98,17 @@ impl fmt::Debug for RequestBody {
 }
 
 impl RequestBody {
-    /// Wraps hyper's body.
+    /// A client's body, watched by `uploads`.
     #[must_use]
-    pub const fn new(incoming: Incoming, idle: Duration, env: Env) -> Self {
-        Self::of(Origin::Client(incoming), idle, env)
+    pub(crate) fn new(incoming: Incoming, uploads: &Arc<Flows>, env: Env) -> Self {
+        let uploads = Some(Arc::clone(uploads));
+        Self { uploads, ..Self::unwanted(incoming, env) }
+    }
+
+    /// A client's body that is only read to be dropped.
+    #[must_use]
+    pub(crate) const fn unwanted(incoming: Incoming, env: Env) -> Self {
+        Self::of(Origin::Client(incoming), DRAIN_TIME_MAX, env)
     }
 
     /// A blob of this store in the place of a client's body.
@@ -118,6 +134,8 @@ impl RequestBody {
             origin,
             ended: false,
             idle,
+            uploads: None,
+            watch: None,
             received: 0,
             count: None,
             pace: None,
@@ -149,9 +167,9 @@ impl RequestBody {
     /// The next piece of content; `None` at the end. Cancel safe.
     ///
     /// # Errors
-    /// `OperationTimedOut` (408) when the client stalls, `InvalidInput` when the connection, its
-    /// framing or the structured message broke, `Crc64Mismatch` when its content is not what it
-    /// was.
+    /// `RequestTimeout` (408) when the client stalls or is too slow, `InvalidInput` when the
+    /// connection, its framing or the structured message broke, `Crc64Mismatch` when its content is
+    /// not what it was.
     pub async fn next(&mut self) -> Result<Option<Bytes>, Error> {
         loop {
             if let Some(decoder) = &mut self.decoder
@@ -171,42 +189,93 @@ impl RequestBody {
     /// The next piece as it came.
     async fn arrived(&mut self) -> Result<Option<Bytes>, Error> {
         loop {
-            let patience = self.patience();
             let asked = self.pace.is_some().then(|| self.env.clock.monotonic());
-            let frame = tokio::select! {
-                biased;
-                frame = self.origin.frame() => frame,
-                () = self.env.clock.sleep(patience) => return Err(self.origin.broken(true)),
+            let frame = match &self.uploads {
+                Some(_) => self.watched().await?,
+                None => self.timed().await?,
             };
             match frame {
                 None => {
                     self.ended = true;
+                    self.watch = None;
                     return Ok(None);
                 }
                 Some(Err(error)) => {
                     tracing::debug!(%error, "the request body broke off");
                     return Err(self.origin.broken(false));
                 }
-                // Trailers carry nothing we use.
+                // Trailers carry nothing we use. An empty piece is no progress: the wait goes on.
                 Some(Ok(frame)) => match frame.into_data() {
-                    Ok(data) if data.is_empty() => {}
-                    Ok(data) => {
-                        self.received += data.len() as u64;
-                        if let (Some(pace), Some(asked)) = (&mut self.pace, asked) {
-                            let waited = self.env.clock.monotonic().saturating_sub(asked);
-                            if !pace.came(data.len() as u64, waited) {
-                                return Err(too_slow());
-                            }
-                        }
-                        if let Some(count) = &self.count {
-                            count.store(self.received, Ordering::Relaxed);
-                        }
+                    Ok(data) if !data.is_empty() => {
+                        self.came(data.len() as u64, asked)?;
                         return Ok(Some(data));
                     }
-                    Err(_) => {}
+                    Ok(_) | Err(_) => self.wait(),
                 },
             }
         }
+    }
+
+    /// The next frame of a body that nobody watches.
+    async fn timed(&mut self) -> Result<Option<Result<Frame<Bytes>, String>>, Error> {
+        let patience = self.patience();
+        tokio::select! {
+            biased;
+            frame = self.origin.frame() => Ok(frame),
+            () = self.env.clock.sleep(patience) => Err(self.origin.broken(true)),
+        }
+    }
+
+    /// The next frame of a body that is watched while it is waited for. A frame that is here costs
+    /// neither a timer nor a look at the clock.
+    async fn watched(&mut self) -> Result<Option<Result<Frame<Bytes>, String>>, Error> {
+        let is_waiting = self.watch.as_ref().is_some_and(|watch| watch.flow().is_outstanding());
+        if !is_waiting && let Some(frame) = self.origin.frame().now_or_never() {
+            return Ok(frame);
+        }
+        self.wait();
+        let cut = async {
+            match &self.watch {
+                Some(watch) => watch.flow().until_cut().await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            () = cut => {}
+            frame = self.origin.frame() => return Ok(frame),
+        }
+        self.watch = None;
+        Err(self.origin.broken(true))
+    }
+
+    /// From now on its client is waited for, if it is watched.
+    fn wait(&mut self) {
+        let Some(uploads) = &self.uploads else { return };
+        let watch = self.watch.get_or_insert_with(|| uploads.upload());
+        watch.flow().offer(self.env.clock.monotonic());
+    }
+
+    /// Counts a piece that came; `asked` is when it was asked for, of a body with a minimum rate.
+    fn came(&mut self, bytes: u64, asked: Option<Duration>) -> Result<(), Error> {
+        self.received += bytes;
+        if let Some(watch) = &self.watch {
+            let flow = watch.flow();
+            match flow.is_outstanding() {
+                true => flow.took(bytes, self.env.clock.monotonic()),
+                false => flow.took_more(bytes),
+            }
+        }
+        if let (Some(pace), Some(asked)) = (&mut self.pace, asked) {
+            let waited = self.env.clock.monotonic().saturating_sub(asked);
+            if !pace.came(bytes, waited) {
+                return Err(too_slow());
+            }
+        }
+        if let Some(count) = &self.count {
+            count.store(self.received, Ordering::Relaxed);
+        }
+        Ok(())
     }
 
     /// Bytes read so far.
@@ -242,10 +311,11 @@ impl RequestBody {
 
     /// As [`Self::drain`], but by itself: the answer need not wait for it.
     pub fn leave(&mut self) {
+        self.watch = None;
         let gone = Origin::Inside(Box::new(ResponseBody::full(Bytes::new())));
         match std::mem::replace(&mut self.origin, gone) {
             Origin::Client(body) if !body.is_end_stream() => {
-                let mut rest = Self::new(body, DRAIN_TIME_MAX, self.env.clone());
+                let mut rest = Self::unwanted(body, self.env.clone());
                 drop(self.env.tasks.spawn_part("refused body", async move { rest.drain().await }));
             }
             Origin::Client(_) | Origin::Inside(_) | Origin::Outside(..) => {}
@@ -255,14 +325,22 @@ impl RequestBody {
     /// Reads and drops what still comes, within limits, so that a client still sending reads our
     /// answer instead of a reset.
     pub async fn drain(&mut self) {
-        let limit = self.env.clock.monotonic() + DRAIN_TIME_MAX;
-        let mut left = DRAIN_BYTES_MAX;
-        self.idle = DRAIN_TIME_MAX;
-        while let Ok(Some(piece)) = self.arrived().await {
-            match left.checked_sub(piece.len() as u64) {
-                Some(rest) if self.env.clock.monotonic() < limit => left = rest,
-                _ => return,
+        // It has limits of its own.
+        (self.uploads, self.watch, self.idle) = (None, None, DRAIN_TIME_MAX);
+        let clock = Arc::clone(&self.env.clock);
+        let drained = async {
+            let mut left = DRAIN_BYTES_MAX;
+            while let Ok(Some(piece)) = self.arrived().await {
+                match left.checked_sub(piece.len() as u64) {
+                    Some(rest) => left = rest,
+                    None => return,
+                }
             }
+        };
+        tokio::select! {
+            biased;
+            () = drained => {}
+            () = clock.sleep(DRAIN_TIME_MAX) => {}
         }
     }
 }
@@ -273,3 +351,6 @@ fn too_slow() -> Error {
         "The copy source sends too slowly and was given up; see --copy-source-bytes-per-second-min.",
     )
 }
+
+#[cfg(test)]
+mod tests;

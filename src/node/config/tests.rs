@@ -40,6 +40,7 @@ fn defaults_are_those_of_a_development_machine() {
     assert_eq!(config.first_byte, Duration::from_secs(5));
     assert_eq!(config.response_stall, Duration::from_secs(60));
     assert_eq!(config.response_rate_min, 1 << 10, "1 KiB a second");
+    assert_eq!(config.request_rate_min, 1 << 10, "1 KiB a second");
     assert_eq!((config.log.as_str(), config.log_format), ("info", LogFormat::Text));
 }
 
@@ -66,7 +67,7 @@ fn file_takes_every_setting() {
         "data = ['d']\nblob_listen = '0.0.0.0:1'\nadmin_listen = '[::1]:2'\nadmin_tls = true\nadmin_plain = true\nadmin_token_file = 't'\nmaster_key_file = '/k/m'\naccount = ['one:{KEY}:{KEY}']\n\
          blob_domain = ['Example.org.']\nallow_host = ['Azurite', '*']\nhttps_only = true\npublic_access = false\noidc = ['issuer=i;jwks=k']\ntls_cert = 'c.pem'\ntls_key = 'k.pem'\ninitial_partitions = 16\nsplit_requests = 6\njournal_bytes = 1_048_576\n\
          block_cache_bytes = 2_097_152\nmemtable_bytes = 3_145_728\nreserve_bytes = 7\n\
-         scrub_bytes_per_second = 0\nconnections_max = 8\npeer_connections_max = 5\nfirst_byte_seconds = 4\nrequests_max = 9\naccount_requests_per_second = 12\nbody_idle_seconds = 10\nresponse_stall_timeout = 13\nresponse_min_rate = 0\n\
+         scrub_bytes_per_second = 0\nconnections_max = 8\npeer_connections_max = 5\nfirst_byte_seconds = 4\nrequests_max = 9\naccount_requests_per_second = 12\nbody_idle_seconds = 10\nrequest_min_rate = 14\nresponse_stall_timeout = 13\nresponse_min_rate = 0\n\
          copy_source_allow = ['*.example']\ncopy_source_deny = ['10.0.0.0/8', '*']\ncopy_source_bytes_per_second_min = 13\n\
          rehydration_seconds = 11\nlast_access_time = 'on'\ndrain_seconds = 0\n\
          audit_log = '-'\naudit_requests = true\naudit_log_bytes = 65_536\naudit_log_files = 2\nlog = 'warn,blockyard::index=debug'\nlog_format = 'json'\n"
@@ -103,6 +104,7 @@ fn file_takes_every_setting() {
         requests_max: 9,
         account_requests_per_second: 12,
         body_idle: Duration::from_secs(10),
+        request_rate_min: 14,
         response_stall: Duration::from_secs(13),
         response_rate_min: 0,
         copy_source: Rules {

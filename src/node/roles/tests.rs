@@ -2,6 +2,8 @@
 
 mod copies;
 mod readers;
+mod simulated;
+mod uploaders;
 
 use std::path::PathBuf;
 

@@ -1,0 +1,123 @@
+//! Clients that send their bodies slowly or not at all, on a node in simulated time.
+
+use bytes::Bytes;
+use futures_util::StreamExt;
+use futures_util::stream;
+use http_body::Frame;
+use http_body_util::StreamBody;
+use hyper::client::conn::http2;
+use hyper_util::rt::TokioExecutor;
+use hyper_util::rt::TokioIo;
+use tokio::io::DuplexStream;
+
+use super::simulated::KIB;
+use super::simulated::SECOND;
+use super::simulated::Simulated;
+use super::*;
+
+/// An upload in progress.
+struct Upload {
+    stream: DuplexStream,
+    left: usize,
+}
+
+impl Simulated {
+    /// Sends the head of an upload, and all of its body but `left` bytes.
+    async fn upload(&self, len: usize, left: usize) -> Upload {
+        let mut stream = self.blob.connect().await.unwrap();
+        let line = signed("PUT", "photos/new", &self.signature);
+        let head = format!("{line} HTTP/1.1\r\nHost: localhost\r\n{BLOCK_BLOB}");
+        let head = format!("{head}Connection: close\r\nContent-Length: {len}\r\n\r\n");
+        stream.write_all(head.as_bytes()).await.unwrap();
+        stream.write_all(&vec![7; len - left]).await.unwrap();
+        Upload { stream, left }
+    }
+
+    /// Sends `piece` bytes each second, until there is an answer; its status.
+    async fn trickle(&self, mut upload: Upload, piece: usize, every: Duration) -> u16 {
+        let mut answer = [0; 12];
+        loop {
+            tokio::select! {
+                biased;
+                read = upload.stream.read_exact(&mut answer) => { read.unwrap(); break }
+                () = self.env.clock.sleep(every) => {}
+            }
+            let piece = piece.min(upload.left);
+            upload.left -= piece;
+            // It fails once the server has closed the connection.
+            drop(upload.stream.write_all(&vec![7; piece]).await);
+        }
+        std::str::from_utf8(&answer[9..]).unwrap().parse().unwrap()
+    }
+
+    /// How many uploads were cut for this reason.
+    fn uploads_cut(&self, reason: &str) -> usize {
+        self.counter("uploads_cut", reason)
+    }
+}
+
+#[tokio::test]
+async fn upload_that_brings_nothing_is_cut_after_the_idle_time() {
+    let node = Simulated::start(|config| {
+        config.body_idle = SECOND * 10;
+        config.request_rate_min = 0;
+    })
+    .await;
+    for (pause, status) in [(8, 201), (12, 408)] {
+        let upload = node.upload(KIB, 1).await;
+        assert_eq!(node.trickle(upload, 1, SECOND * pause).await, status, "after {pause} s");
+        assert_eq!(node.uploads_cut("stalled"), usize::from(status == 408), "after {pause} s");
+    }
+    node.stop().await;
+}
+
+#[tokio::test]
+async fn upload_below_the_minimum_rate_is_cut_and_one_at_twice_the_rate_is_not() {
+    let node = Simulated::start(|config| {
+        config.body_idle = SECOND * 10;
+        config.request_rate_min = 1 << 10;
+    })
+    .await;
+    for (each_second, status, cut) in [(2 * KIB, 201, 0), (KIB / 2, 408, 1)] {
+        let upload = node.upload(64 * KIB, 64 * KIB).await;
+        assert_eq!(node.trickle(upload, each_second, SECOND).await, status, "{each_second}");
+        assert_eq!(node.uploads_cut("slow"), cut, "{each_second} a second");
+    }
+    // What came at first does not pay for the rest.
+    let began = node.env.clock.monotonic();
+    let upload = node.upload(1 << 20, 100).await;
+    assert_eq!(node.trickle(upload, 1, SECOND * 8).await, 408);
+    let took = node.env.clock.monotonic() - began;
+    assert!(took < SECOND * 30, "{took:?}");
+    assert_eq!((node.uploads_cut("slow"), node.uploads_cut("stalled")), (2, 0));
+    // Slow, but soon done.
+    let upload = node.upload(KIB, 8).await;
+    assert_eq!(node.trickle(upload, 1, SECOND).await, 201);
+    node.stop().await;
+}
+
+#[tokio::test]
+async fn empty_frames_are_no_progress() {
+    let node = Simulated::start(|config| {
+        config.body_idle = SECOND * 10;
+        config.request_rate_min = 0;
+    })
+    .await;
+    let io = TokioIo::new(node.blob.connect().await.unwrap());
+    let (mut sender, connection) = http2::handshake(TokioExecutor::new(), io).await.unwrap();
+    drop(node.env.tasks.spawn("connection", async { drop(connection.await) }));
+    let clock = Arc::clone(&node.env.clock);
+    let empty = stream::unfold(clock, |clock| async {
+        clock.sleep(SECOND).await;
+        Some((Ok::<_, std::io::Error>(Frame::data(Bytes::new())), clock))
+    });
+    let line = signed("PUT", "photos/new", &node.signature);
+    let uri = format!("http://localhost{}", line.split_once(' ').unwrap().1);
+    let request = http::Request::put(uri).header("x-ms-blob-type", "BlockBlob");
+    let request = request.header("content-length", 10).body(StreamBody::new(empty.boxed()));
+    let answer = tokio::time::timeout(SECOND * 60, sender.send_request(request.unwrap())).await;
+    assert_eq!(answer.expect("it is cut").unwrap().status(), 408);
+    assert_eq!(node.uploads_cut("stalled"), 1);
+    drop(sender);
+    node.stop().await;
+}
