@@ -19,6 +19,7 @@ use blockyard::index::ReadBlob;
 use blockyard::index::ReadReply;
 use blockyard::index::Write;
 use blockyard::index::inflight::ReadGuard;
+use blockyard::protocol::ErrorCode;
 use blockyard::types::BlobProperties;
 use blockyard::types::Crc64;
 use blockyard::types::DeleteScope;
@@ -57,13 +58,20 @@ impl<'a> Calls<'a> {
         self.stack.env.clock.sleep(time).await;
     }
 
-    /// Stores new bytes and names them after at most `wait` milliseconds. A stalled disk refuses
-    /// some, which is no matter here.
+    /// Stores new bytes and names them after at most `wait` milliseconds. A stalled or full disk
+    /// refuses some, which is no matter here.
     pub(crate) async fn put(&self, name: &str, wait: u64) {
         self.tags.set(self.tags.get() + 1);
         let bytes = content(self.tags.get(), self.draw.between(30_000, 48_000));
         let (crc64, len) = (Crc64::of(&bytes), bytes.len() as u64);
-        let Ok(stored) = self.stack.pool.store(vec![bytes], len).await else { return };
+        let stored = match self.stack.pool.store(vec![bytes], len).await {
+            Ok(stored) => stored,
+            Err(error) => {
+                let told = [ErrorCode::ServerBusy, ErrorCode::InsufficientStorage];
+                assert!(told.contains(&error.code), "storing {name}: {error:?}");
+                return;
+            }
+        };
         if wait > 0 {
             self.pause(wait).await;
         }

@@ -13,6 +13,8 @@ use blockyard::index::CopiedContent;
 use blockyard::index::Error;
 use blockyard::index::Write;
 use blockyard::index::inflight::CopyGuard;
+use blockyard::protocol;
+use blockyard::protocol::ErrorCode;
 use blockyard::types::AccountId;
 use blockyard::types::Crc64;
 use blockyard::types::LeaseAction;
@@ -32,7 +34,6 @@ use crate::model::Blob;
 use crate::requests;
 use crate::requests::Given;
 use crate::rig::Failing;
-use crate::rig::Trouble;
 use crate::seeds::Violation;
 use crate::stack::Stack;
 use crate::state::Marks;
@@ -135,8 +136,11 @@ impl Client<'_> {
         };
         let crc64 = Crc64::of(&bytes);
         let stored = match pages {
-            Some(start) => self.stack.pool.store_pages(vec![bytes], start).await.ok(),
-            None => self.store(bytes).await,
+            Some(start) => {
+                let stored = self.stack.pool.store_pages(vec![bytes], start).await;
+                self.stored(stored)?
+            }
+            None => self.store(bytes).await?,
         };
         let Some(stored) = stored else { return Ok(Answer::NotDone) };
         let write = request(Given::New(stored.content(), crc64));
@@ -148,17 +152,38 @@ impl Client<'_> {
         Ok(answer)
     }
 
-    /// Bytes before pointers, as the front end does it.
-    pub(crate) async fn store(&self, bytes: Bytes) -> Option<Stored> {
+    /// Bytes before pointers, as the front end does it. `None` when they cannot be stored, and that
+    /// is excused.
+    pub(crate) async fn store(&self, bytes: Bytes) -> Result<Option<Stored>, Violation> {
         let len = bytes.len() as u64;
         if self.stack.pool.fits_in_memory(len) {
-            return self.stack.pool.store(vec![bytes], len).await.ok();
+            return self.stored(self.stack.pool.store(vec![bytes], len).await);
         }
-        let mut writer = self.stack.pool.stream(AccountId::new(1));
         let cut = usize::try_from(self.session.draw.between(0, len)).unwrap();
-        writer.push(bytes.slice(..cut)).await.ok()?;
-        writer.push(bytes.slice(cut..)).await.ok()?;
-        writer.finish().await.ok()
+        let streamed = async {
+            let mut writer = self.stack.pool.stream(AccountId::new(1));
+            writer.push(bytes.slice(..cut)).await?;
+            writer.push(bytes.slice(cut..)).await?;
+            writer.finish().await
+        };
+        self.stored(streamed.await)
+    }
+
+    /// What came of storing a body: as [`Self::write`] judges a change. The disks of a history are
+    /// small, and may be full in any session.
+    fn stored(&self, stored: Result<Stored, protocol::Error>) -> Result<Option<Stored>, Violation> {
+        let error = match stored {
+            Ok(stored) => return Ok(Some(stored)),
+            Err(error) => error,
+        };
+        if error.code == ErrorCode::InsufficientStorage {
+            self.session.counts.add("bodies refused as full", 1);
+        } else if error.code == ErrorCode::ServerBusy {
+            self.session.counts.add("bodies refused as overload", 1);
+        } else if !self.excused(Failing::Writes) {
+            return Err(format!("storing with {:?}: {error:?}", self.session.plan));
+        }
+        Ok(None)
     }
 
     pub(crate) async fn write(&self, write: Write) -> Result<Answer, Violation> {
@@ -184,9 +209,9 @@ impl Client<'_> {
     pub(crate) fn excused(&self, failing: Failing) -> bool {
         let trouble = self.session.plan.trouble;
         // A disk that failed during the start is out of service. What lies on it is not served.
-        let fails_once = matches!(trouble, Trouble::WriteError | Trouble::SyncError);
-        let lacks_a_disk = fails_once && !self.stack.capacity.is_whole();
-        self.session.is_down() || lacks_a_disk || trouble.excuses(failing)
+        let lacks_a_disk =
+            trouble.costs_a_disk(&self.session.sims) && !self.stack.capacity.is_whole();
+        self.session.is_down() || lacks_a_disk || self.session.excuses(failing)
     }
 
     /// Whether a small blob of this name, stored beside the index, can be written and deleted.

@@ -54,7 +54,7 @@ impl Client<'_> {
         let segment = Segment { id: None, tag: self.tag(), len: 100 };
         let bytes = content(segment.tag, segment.len);
         let crc64 = Crc64::of(&bytes);
-        let Some(stored) = self.store(bytes).await else { return Ok(()) };
+        let Some(stored) = self.store(bytes).await? else { return Ok(()) };
         let marks = Marks { mark: segment.tag, ..Marks::default() };
         let change = Change::Make { body: Body::Blocks(vec![segment]), marks };
         let demand = Demand { tag: TagDemand::IfAbsent, lease: None };
@@ -97,7 +97,7 @@ impl Client<'_> {
         let segment = Segment { id: None, tag: self.tag(), len: RECORD };
         let bytes = content(segment.tag, segment.len);
         let crc64 = Crc64::of(&bytes);
-        let Some(stored) = self.store(bytes).await else { return Ok(()) };
+        let Some(stored) = self.store(bytes).await? else { return Ok(()) };
         let position = draw.percent(60).then_some(end);
         let change = Change::Append { segment, position, len_max: None };
         let given = Given::New(stored.content(), crc64);

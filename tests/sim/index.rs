@@ -41,6 +41,7 @@ use crate::extents;
 use crate::model::Blob;
 use crate::rig::Device;
 use crate::rig::End;
+use crate::rig::Failing;
 use crate::rig::Machine;
 use crate::rig::Plan;
 use crate::rig::Rig;
@@ -278,18 +279,27 @@ impl Session<'_> {
         self.sims.iter().any(SimDisk::is_down)
     }
 
+    /// Whether the trouble may make this fail. A fault that has yet to strike makes nothing fail.
+    pub(crate) fn excuses(&self, failing: Failing) -> bool {
+        let trouble = self.plan.trouble;
+        !trouble.is_to_come(&self.sims) && trouble.excuses(failing)
+    }
+
     async fn run(self, machine: Machine) -> Result<(), Violation> {
         if self.releases.percent(10) && extents::forget_records(&machine, self.store).await {
             self.counts.add("stores of an older release", 1);
         }
         let stack = match Stack::open(&machine, self.store, self.borders).await {
             Ok(stack) => stack,
-            Err(_) if self.plan.trouble != Trouble::None => {
+            Err(_) if self.plan.trouble.fails_a_start(&self.sims) => {
                 self.counts.add("starts that failed", 1);
                 return Ok(());
             }
             Err(why) => return Err(why),
         };
+        if !stack.capacity.is_whole() && !self.plan.trouble.costs_a_disk(&self.sims) {
+            return Err(format!("a disk is out of service with {:?}", self.plan));
+        }
         machine.started();
         let result = match self.create_container(&stack).await {
             Ok(()) => self.work(&stack).await,
@@ -321,12 +331,14 @@ impl Session<'_> {
             public_access: PublicAccess::Private,
             encryption_scope: None,
         };
+        let client = Client { number: 0, stack, session: self };
         match stack.router.write(Write::CreateContainer(create)).await {
             Ok(_) | Err(Error::ContainerExists) => self.model.borrow_mut().container = true,
             // Later sessions try again.
             Err(Error::Full(_) | Error::Overloaded) => {}
-            Err(_) if self.plan.trouble != Trouble::None || self.is_down() => {}
-            Err(error) => return Err(format!("the container: {error}")),
+            Err(Error::Quarantined(_)) if client.excused(Failing::Quarantined) => {}
+            Err(Error::Unavailable(_)) if client.excused(Failing::Writes) => {}
+            Err(error) => return Err(format!("the container with {:?}: {error}", self.plan)),
         }
         Ok(())
     }
@@ -386,13 +398,13 @@ impl Session<'_> {
 
     /// What must hold once the trouble is over, before any restart: everything that can go on does.
     async fn aftermath(&self, stack: &Stack) -> Result<(), Violation> {
-        if self.is_down() || self.plan.end == End::Kill {
-            return Ok(());
-        }
-        let quarantined = stack.host.status().iter().filter(|one| one.quarantined).count();
+        let quarantined = self.check_service(stack)?;
         if quarantined > 0 {
             // Until the next start.
             self.counts.add("partitions quarantined", quarantined as u64);
+            return Ok(());
+        }
+        if self.is_down() || self.plan.end == End::Kill {
             return Ok(());
         }
         let client = Client { number: 0, stack, session: self };
@@ -420,6 +432,27 @@ impl Session<'_> {
             self.counts.add("garbage gone afterwards", 1);
         }
         Ok(())
+    }
+
+    /// A disk takes no more writes only after an injected fault, and only because of such a disk a
+    /// partition waits for the next start: no session damages files that it needs, not even by a
+    /// power cut. Returns how many wait.
+    fn check_service(&self, stack: &Stack) -> Result<usize, Violation> {
+        let trouble = self.plan.trouble;
+        let poisoned = stack.capacity.disks().iter().any(|disk| disk.poisoned);
+        if poisoned && trouble != Trouble::OneDisk && !trouble.has_struck(&self.sims) {
+            return Err(format!("a disk takes no writes with {:?}", self.plan));
+        }
+        let lacks_a_disk = poisoned || !stack.capacity.is_whole();
+        let mut quarantined = 0;
+        for one in stack.host.status().into_iter().filter(|one| one.quarantined) {
+            let why = one.stopped.unwrap_or_default();
+            if !(lacks_a_disk && why.contains("disk that is out of service")) {
+                return Err(format!("{} is {why}, with {:?}", one.id, self.plan));
+            }
+            quarantined += 1;
+        }
+        Ok(quarantined)
     }
 
     /// After a failed write or sync a disk takes no more writes until a restart; what is on it can

@@ -99,6 +99,42 @@ impl Trouble {
             Self::Full => matches!(failing, Failing::MapChange),
         }
     }
+
+    /// Whether it has struck one of the disks that the program starts with, or may have: only then
+    /// a disk takes no more writes.
+    pub(crate) fn has_struck(self, sims: &[SimDisk]) -> bool {
+        match self {
+            // One disk fails once the program has started.
+            Self::None | Self::OneDisk | Self::Full | Self::Stalls | Self::Coordinator => false,
+            Self::PowerCut => sims.iter().any(SimDisk::is_down),
+            Self::ReadErrors => true,
+            Self::WriteError | Self::SyncError => !self.is_to_come(sims),
+        }
+    }
+
+    /// Whether it strikes once, and has not yet.
+    pub(crate) fn is_to_come(self, sims: &[SimDisk]) -> bool {
+        match self {
+            Self::WriteError | Self::SyncError => sims.iter().all(|sim| sim.faults_left() > 0),
+            Self::OneDisk => sims.first().is_some_and(|sim| sim.faults_left() > 0),
+            Self::None
+            | Self::PowerCut
+            | Self::ReadErrors
+            | Self::Full
+            | Self::Stalls
+            | Self::Coordinator => false,
+        }
+    }
+
+    /// Whether the program may have started without a disk: recovery needs some room as well.
+    pub(crate) fn costs_a_disk(self, sims: &[SimDisk]) -> bool {
+        self == Self::Full || self.has_struck(sims)
+    }
+
+    /// Whether it may have kept the program from starting.
+    pub(crate) fn fails_a_start(self, sims: &[SimDisk]) -> bool {
+        self == Self::Coordinator || self.costs_a_disk(sims)
+    }
 }
 
 /// How a session ends and the next one begins.

@@ -147,8 +147,8 @@ where
             done => return Ok(done),
         }
     }
-    let trouble = session.plan.trouble;
-    if trouble == Trouble::Stalls || trouble.excuses(Failing::MapChange) || session.is_down() {
+    let stalls = session.plan.trouble == Trouble::Stalls;
+    if stalls || session.excuses(Failing::MapChange) || session.is_down() {
         return Ok(Err(ChangeError::Busy));
     }
     Err(format!("there were too many runs to share for {COMPACTED_WITHIN_SECONDS} s"))
@@ -185,7 +185,7 @@ fn judge(
         }
         Err(ChangeError::NoSuchHost) => Err("there are two hosts".to_owned()),
         Err(ChangeError::Refused(_) | ChangeError::Failed(_))
-            if session.plan.trouble.excuses(Failing::MapChange) =>
+            if session.excuses(Failing::MapChange) =>
         {
             session.counts.add(&format!("{what} that failed"), 1);
             Ok(())

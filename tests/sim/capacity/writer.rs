@@ -36,12 +36,7 @@ impl Writer<'_> {
         let down = self.sims.iter().any(SimDisk::is_down);
         match error {
             Error::Full => true,
-            Error::Poisoned { .. } => {
-                down || matches!(
-                    self.plan.trouble,
-                    Trouble::WriteError | Trouble::SyncError | Trouble::ReadErrors
-                )
-            }
+            Error::Poisoned { .. } => self.plan.trouble.has_struck(self.sims),
             Error::Unreadable { .. } | Error::OutOfService { .. } => {
                 down || self.plan.trouble == Trouble::ReadErrors
             }
