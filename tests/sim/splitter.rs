@@ -140,7 +140,7 @@ where
 {
     for _ in 0..COMPACTED_WITHIN_SECONDS {
         match change().await {
-            Err(ChangeError::Failed(error)) if has_too_many_runs(&error) => {
+            Err(ChangeError::Refused(error)) if has_too_many_runs(&error) => {
                 session.counts.add("changes put off for too many runs", 1);
                 stack.env.clock.sleep(Duration::from_secs(1)).await;
             }
