@@ -1,10 +1,13 @@
 //! Takes a body in: hashes it on the way, stores it where its size says, checks what the client
 //! claimed.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 
 use crate::frontend::body::RequestBody;
 use crate::frontend::encrypt::Encrypting;
+use crate::frontend::write::Held;
 use crate::frontend::write::InMemory;
 use crate::frontend::write::Stored;
 use crate::frontend::write::WritePool;
@@ -36,6 +39,17 @@ impl Ingested {
     pub(crate) const fn kept_crc64(&self) -> Crc64 {
         if self.stored.is_encrypted() { Crc64::EMPTY } else { self.crc64 }
     }
+}
+
+/// A small body that was read whole, and its checksums.
+#[derive(Debug)]
+pub(crate) struct Whole {
+    pub(crate) bytes: Bytes,
+    pub(crate) crc64: Crc64,
+    /// Computed when claimed.
+    pub(crate) md5: Option<Md5>,
+    /// The memory of `bytes`: to be kept as long as they, or what was read from them, are there.
+    pub(crate) held: Arc<[Held]>,
 }
 
 struct Hashes {
@@ -191,12 +205,12 @@ pub(crate) async fn read_whole(
     pool: &WritePool,
     body: &mut RequestBody,
     upload: &Upload,
-) -> Result<(Bytes, Crc64, Option<Md5>), Error> {
+) -> Result<Whole, Error> {
     body.expect(upload);
     let mut hashes = Hashes::new(upload, false);
     let content = collect(pool, body, upload.len, &mut hashes).await?;
     let (crc64, md5) = hashes.finish(upload)?;
-    Ok((join(content.pieces), crc64, md5))
+    Ok(Whole { bytes: join(content.pieces), crc64, md5, held: content.held })
 }
 
 async fn collect(

@@ -53,8 +53,8 @@ pub(crate) async fn set(
     (upload, body): (&Upload, &mut RequestBody),
 ) -> Result<Reply, Error> {
     check_switch(account, public_access)?;
-    let (xml, _crc64, _md5) = ingest::read_whole(&front.pool, body, upload).await?;
-    let policies = azure::access_policies(&xml)?.into_iter().map(|policy| {
+    let xml = ingest::read_whole(&front.pool, body, upload).await?;
+    let policies = azure::access_policies(&xml.bytes)?.into_iter().map(|policy| {
         let AccessPolicy { id, start, expiry, permissions } = policy;
         StoredPolicy { id, start, expiry, permissions }
     });
@@ -62,7 +62,7 @@ pub(crate) async fn set(
     let guard = ops::guard(precondition);
     let write =
         Write::UpdateContainer(UpdateContainer { account: account.id, name, guard, change });
-    let answer = ops::commit(front, write, None).await;
+    let answer = ops::commit_holding(front, write, xml.held).await;
     ops::changed(answer, Subject::Container).map(Reply::ContainerChanged)
 }
 

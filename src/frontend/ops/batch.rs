@@ -50,8 +50,10 @@ pub(crate) async fn run(
     batch: Batch,
     body: &mut RequestBody,
 ) -> Answer {
-    let (bytes, _crc64, _md5) = ingest::read_whole(&front.pool, body, &batch.upload).await?;
+    let ingest::Whole { bytes, held, .. } =
+        ingest::read_whole(&front.pool, body, &batch.upload).await?;
     let parts = azure::read_batch(&bytes, &batch.boundary)?;
+    drop(bytes);
     let mut ready = Vec::with_capacity(parts.len());
     for part in parts {
         ready.push(admit_part(front, (head, peer), &batch, part).await);
@@ -62,6 +64,7 @@ pub(crate) async fn run(
         .buffered(PARALLEL_PARTS)
         .collect()
         .await;
+    drop(held);
     let boundary = format!("batchresponse_{}", front.request_id());
     let body = azure::write_batch(&answers, &boundary);
     Ok((Reply::Batch { boundary, body }, None))

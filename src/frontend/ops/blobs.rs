@@ -83,7 +83,7 @@ pub(crate) async fn put(
         content: ingested.stored.content(),
         crc64: ingested.kept_crc64(),
     });
-    let answer = tags::commit(front, write, Some(ingested.stored), tagged).await;
+    let answer = tags::commit(front, write, ingested.stored, tagged).await;
     let change = ops::changed(answer, Subject::Blob)?;
     let crc64 = put.upload.crc64.map(|_| ingested.crc64);
     Ok(told(Reply::BlobPut { change, md5, crc64 }, &encryption))

@@ -81,8 +81,10 @@ pub(crate) async fn commit(
     mut put: Put,
     body: &mut RequestBody,
 ) -> Result<Reply, Error> {
-    let (xml, crc64, md5) = ingest::read_whole(&front.pool, body, &put.upload).await?;
-    let list = azure::xml::block_list(&xml)?;
+    let ingest::Whole { bytes, crc64, md5, held } =
+        ingest::read_whole(&front.pool, body, &put.upload).await?;
+    let list = azure::xml::block_list(&bytes)?;
+    drop(bytes);
     let container = put.path.container.clone();
     let key = ops::content_key(front, account, put.path, &mut put.precondition).await?;
     let tagged = Tagged::new(&key, &container, &put.tags);
@@ -98,7 +100,7 @@ pub(crate) async fn commit(
         tier: put.tier,
         list,
     });
-    let answer = tags::commit(front, write, None, tagged).await;
+    let answer = tags::commit_holding(front, write, held, tagged).await;
     let change = ops::changed(answer, Subject::Blob)?;
     Ok(told(Reply::BlockListPut(change, checksum(crc64, md5)), &encryption))
 }

@@ -35,8 +35,7 @@ pub(crate) async fn get(
 ) -> Result<Reply, Error> {
     let holder =
         holder.ok_or_else(|| only_bearer("Only authentication scheme Bearer is supported"))?;
-    let (xml, _crc64, _md5) = ingest::read_whole(&front.pool, body, upload).await?;
-    let asked = azure::key_info(&xml)?;
+    let asked = azure::key_info(&ingest::read_whole(&front.pool, body, upload).await?.bytes)?;
     let now = front.env.clock.now();
     let start = asked.start.unwrap_or(now);
     let invalid = |name: &'static str| {

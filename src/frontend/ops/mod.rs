@@ -16,6 +16,8 @@ pub(crate) mod listing;
 pub(crate) mod pages;
 pub(crate) mod service_properties;
 pub(crate) mod tags;
+#[cfg(test)]
+mod tests;
 pub(crate) mod versions;
 
 use crate::frontend::accounts::Account;
@@ -112,6 +114,23 @@ pub(crate) async fn commit(
         if let (false, Some(committing)) = (may_refer, committing) {
             committing.refused();
         }
+        answer
+    });
+    task.await.unwrap_or_else(|error| Err(index::Error::Unavailable(error.to_string())))
+}
+
+/// As [`commit`], of a change that refers to no bytes that were stored for it; the task holds what
+/// must last until the change was answered.
+pub(crate) async fn commit_holding<G: Send + 'static>(
+    front: &FrontEnd,
+    write: Write,
+    holding: G,
+) -> Result<WriteReply, index::Error> {
+    let router = std::sync::Arc::clone(&front.router);
+    let commit = front.inflight.commit();
+    let task = front.env.tasks.spawn_part("commit", async move {
+        let answer = router.write(write).await;
+        drop((holding, commit));
         answer
     });
     task.await.unwrap_or_else(|error| Err(index::Error::Unavailable(error.to_string())))

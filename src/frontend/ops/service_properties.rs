@@ -33,15 +33,15 @@ pub(crate) async fn set(
     upload: &Upload,
     body: &mut RequestBody,
 ) -> Result<Reply, Error> {
-    let (xml, _crc64, _md5) = ingest::read_whole(&front.pool, body, upload).await?;
-    let change = azure::service_properties(&xml)?;
+    let xml = ingest::read_whole(&front.pool, body, upload).await?;
+    let change = azure::service_properties(&xml.bytes)?;
     if matches!(change.website, Some(Some(_))) {
         make_web_container(front, account).await?;
     }
     let change = AccountChange::Properties(Box::new(change));
     let write = Write::UpdateAccount { name: account.name.clone(), change };
     let from_index = |error| errors::from_index(&error, Subject::Container);
-    ops::commit(front, write, None).await.map_err(from_index)?;
+    ops::commit_holding(front, write, xml.held).await.map_err(from_index)?;
     front.accounts.refresh(&front.router, &account.name).await.map_err(from_index)?;
     Ok(Reply::ServicePropertiesSet)
 }

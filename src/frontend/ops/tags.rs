@@ -55,10 +55,22 @@ impl Tagged {
 pub(crate) async fn commit(
     front: &FrontEnd,
     write: Write,
-    stored: Option<Stored>,
+    stored: Stored,
     tagged: Option<Tagged>,
 ) -> Result<WriteReply, index::Error> {
-    let answer = ops::commit(front, write, stored).await?;
+    let answer = ops::commit(front, write, Some(stored)).await?;
+    show(front, tagged).await;
+    Ok(answer)
+}
+
+/// As [`ops::commit_holding`], and then brings the tag index up to the blob's tags.
+pub(crate) async fn commit_holding<G: Send + 'static>(
+    front: &FrontEnd,
+    write: Write,
+    holding: G,
+    tagged: Option<Tagged>,
+) -> Result<WriteReply, index::Error> {
+    let answer = ops::commit_holding(front, write, holding).await?;
     show(front, tagged).await;
     Ok(answer)
 }
@@ -118,15 +130,15 @@ pub(crate) async fn set(
     upload: &Upload,
     body: &mut RequestBody,
 ) -> Result<Reply, Error> {
-    let (xml, _crc64, _md5) = ingest::read_whole(&front.pool, body, upload).await?;
-    let tags = azure::blob_tags(&xml)?;
+    let xml = ingest::read_whole(&front.pool, body, upload).await?;
+    let tags = azure::blob_tags(&xml.bytes)?;
     let (container, snapshot) = (path.container.clone(), path.snapshot);
     let key = ops::blob_key(front, account, path).await?;
     let tagged = Tagged::new(&key, &container, &tags).filter(|_| snapshot.is_none());
     let change = BlobChange::Tags(tags);
     let write =
         Write::UpdateBlob(UpdateBlob { key, snapshot, guard: ops::guard(precondition), change });
-    match commit(front, write, None, tagged).await {
+    match commit_holding(front, write, xml.held, tagged).await {
         Ok(_) => Ok(Reply::BlobTagsSet),
         Err(error) => Err(errors::from_index(&error, Subject::Blob)),
     }

@@ -150,7 +150,8 @@ impl WritePool {
         if len <= inline_max {
             // Copied even when it is one piece: a slice would keep the connection's whole read
             // buffer.
-            return Ok(Stored::inline(Bytes::copy_from_slice(&join(body.pieces))));
+            let bytes = Bytes::copy_from_slice(&join(body.pieces));
+            return Ok(Stored::inline(bytes, body.held));
         }
         self.small.append(body).await
     }
@@ -181,7 +182,7 @@ impl WritePool {
             None => vec![part],
         };
         if whole.len() as u64 <= self.config.inline_bytes_max {
-            return Ok(Stored::inline(Bytes::copy_from_slice(&join(lies(0, whole)))));
+            return Ok(Stored::inline(Bytes::copy_from_slice(&join(lies(0, whole))), held));
         }
         let mut parts = Vec::new();
         let mut room =

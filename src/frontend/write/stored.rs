@@ -6,6 +6,7 @@ use bytes::Bytes;
 
 use crate::capacity::Capacity;
 use crate::env::Tasks;
+use crate::frontend::write::budget::Held;
 use crate::index::NewContent;
 use crate::index::inflight::WriteGuard;
 use crate::types::ExtentId;
@@ -17,6 +18,8 @@ use crate::types::Location;
 #[derive(Debug)]
 pub struct Stored {
     inline: Bytes,
+    /// The memory of `inline`.
+    _held: Arc<[Held]>,
     pub(super) locations: Vec<Location>,
     /// Keep the audit away until the row is committed.
     pub(super) guards: Vec<WriteGuard>,
@@ -27,18 +30,32 @@ pub struct Stored {
 
 impl Stored {
     /// Bytes that go into the row.
-    pub(super) const fn inline(bytes: Bytes) -> Self {
-        Self { inline: bytes, locations: Vec::new(), guards: Vec::new(), free: None, nonce: None }
+    pub(super) const fn inline(bytes: Bytes, held: Arc<[Held]>) -> Self {
+        Self {
+            inline: bytes,
+            _held: held,
+            locations: Vec::new(),
+            guards: Vec::new(),
+            free: None,
+            nonce: None,
+        }
     }
 
     /// Bytes in extents.
-    pub(super) const fn in_extents(
+    pub(super) fn in_extents(
         locations: Vec<Location>,
         guards: Vec<WriteGuard>,
         capacity: Arc<dyn Capacity>,
         tasks: Tasks,
     ) -> Self {
-        Self { inline: Bytes::new(), locations, guards, free: Some((capacity, tasks)), nonce: None }
+        Self {
+            inline: Bytes::new(),
+            _held: Arc::default(),
+            locations,
+            guards,
+            free: Some((capacity, tasks)),
+            nonce: None,
+        }
     }
 
     /// The extents the bytes lie in.

@@ -40,7 +40,7 @@ pub(in crate::frontend) struct Rig {
     pub(in crate::frontend) node: Arc<CapacityNode>,
     pub(in crate::frontend) pool: WritePool,
     pub(in crate::frontend) env: Env,
-    inflight: InFlight,
+    pub(in crate::frontend) inflight: InFlight,
     coordinator: SimulatedStore,
 }
 

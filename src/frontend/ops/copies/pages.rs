@@ -11,7 +11,6 @@ use crate::frontend::body::RequestBody;
 use crate::frontend::errors;
 use crate::frontend::errors::Subject;
 use crate::frontend::ops;
-use crate::frontend::ops::copies::take;
 use crate::frontend::ops::copies::take::Hold;
 use crate::frontend::ops::copies::take::Taken;
 use crate::frontend::service::FrontEnd;
@@ -105,7 +104,7 @@ async fn share(layer: &mut Layer<'_>, source: &Inside) -> Result<(), Error> {
         let SharedPart { part, guard } = source.share_pages(layer.front, start).await?;
         from = part.next;
         if !part.spans.is_empty() {
-            let answer = take::commit_holding(layer.front, layer.fill(part.spans), guard).await;
+            let answer = ops::commit_holding(layer.front, layer.fill(part.spans), guard).await;
             layer.filled(answer)?;
         }
     }

@@ -144,23 +144,7 @@ pub(super) async fn commit(
 ) -> Result<WriteReply, index::Error> {
     match hold {
         Hold::Stored(stored) => ops::commit(front, write, Some(stored)).await,
-        Hold::Shared(guard) => commit_holding(front, write, guard).await,
-        Hold::Layer(guard) => commit_holding(front, write, guard).await,
+        Hold::Shared(guard) => ops::commit_holding(front, write, guard).await,
+        Hold::Layer(guard) => ops::commit_holding(front, write, guard).await,
     }
-}
-
-/// Commits in a task of its own, which holds `guard` until it is answered.
-pub(super) async fn commit_holding<G: Send + 'static>(
-    front: &FrontEnd,
-    write: Write,
-    guard: G,
-) -> Result<WriteReply, index::Error> {
-    let router = std::sync::Arc::clone(&front.router);
-    let commit = front.inflight.commit();
-    let task = front.env.tasks.spawn_part("commit copy", async move {
-        let answer = router.write(write).await;
-        drop((guard, commit));
-        answer
-    });
-    task.await.unwrap_or_else(|error| Err(index::Error::Unavailable(error.to_string())))
 }

@@ -1,0 +1,240 @@
+//! Operations of a whole front end over an index whose writes wait for the test.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use futures_util::poll;
+use tokio::sync::RwLock;
+
+use super::*;
+use crate::audit_log::AuditLog;
+use crate::auth::AccountKeys;
+use crate::coordinator::Coordinator;
+use crate::coordinator::IdAllocator;
+use crate::coordinator::SimulatedStore;
+use crate::coordinator::counter;
+use crate::frontend::accounts::Accounts;
+use crate::frontend::body::RequestBody;
+use crate::frontend::body::ResponseBody;
+use crate::frontend::client::Client;
+use crate::frontend::faults::Faults;
+use crate::frontend::metrics::Metrics;
+use crate::frontend::route::Router;
+use crate::frontend::secrets::Secrets;
+use crate::frontend::service::FrontEndConfig;
+use crate::frontend::service::Parts;
+use crate::frontend::source::Listening;
+use crate::frontend::source::Outside;
+use crate::frontend::source::Rules;
+use crate::frontend::testing::publish;
+use crate::frontend::tokens::Tokens;
+use crate::frontend::trace::Trace;
+use crate::frontend::write::WriteConfig;
+use crate::frontend::write::tests::Rig;
+use crate::frontend::write::tests::rig;
+use crate::index::IndexHost;
+use crate::index::Target;
+use crate::index::objects::fake::Partition;
+use crate::protocol::KnownHosts;
+use crate::protocol::Reply;
+use crate::protocol::azure;
+use crate::protocol::operation::RequestEncryption;
+use crate::protocol::operation::Upload;
+use crate::telemetry::Registry;
+use crate::types::*;
+
+const BUDGET: usize = 1 << 20;
+const SOON: Duration = Duration::from_millis(1);
+
+/// One partition in memory, whose writes wait while the test has the gate.
+#[derive(Debug)]
+struct Gated {
+    partition: Mutex<Partition>,
+    gate: RwLock<()>,
+}
+
+#[async_trait]
+impl IndexHost for Gated {
+    async fn read(&self, _: Target, read: Read) -> Result<ReadReply, index::Error> {
+        self.partition.lock().unwrap().read(&read)
+    }
+
+    async fn write(&self, _: Target, write: Write) -> Result<WriteReply, index::Error> {
+        let _open = self.gate.read().await;
+        self.partition.lock().unwrap().write(&write)
+    }
+
+    async fn owned_extents(&self) -> Vec<ExtentId> {
+        Vec::new()
+    }
+}
+
+/// A front end with little memory for bodies, its index, and its account with the container
+/// "photos".
+async fn front() -> (FrontEnd, Arc<Gated>, Account) {
+    let write = WriteConfig { body_bytes_max: BUDGET as u64, ..WriteConfig::default() };
+    let Rig { node, pool, env, inflight, .. } = rig(64 << 20, write).await;
+    let coordinator: Arc<dyn Coordinator> = Arc::new(SimulatedStore::new().open(&env));
+    publish(coordinator.as_ref(), (1, 1), KeyRange::all()).await;
+    let partition = Mutex::new(Partition::new(KeyRange::all()));
+    let index = Arc::new(Gated { partition, gate: RwLock::new(()) });
+    let host = Arc::clone(&index) as Arc<dyn IndexHost>;
+    let router = Router::new(host, Arc::clone(&coordinator), env.clone()).await.unwrap();
+    let name = AccountName::new("account").unwrap();
+    let create =
+        Write::CreateAccount { name: name.clone(), id: AccountId::new(9), anonymous: false };
+    let made = router.write(create).await.unwrap();
+    let WriteReply::Account(record) = made else { panic!("not an account") };
+    let keys = AccountKeys::new(&["AAAAAAAAAAAAAAAAAAAAAAAAAAA="]).unwrap();
+    let secrets = Secrets::known(&env.rand);
+    let account = Account::new(name, keys, *record, &secrets).unwrap();
+    let (client, mut registry) = (Client::default(), Registry::default());
+    let parts = Parts {
+        router: Arc::new(router),
+        capacity: node,
+        pool,
+        accounts: Accounts::new(vec![account.clone()], secrets),
+        tokens: Tokens::start(Vec::new(), &client, &env, &mut registry),
+        inflight,
+        container_ids: Arc::new(IdAllocator::new(coordinator, counter::CONTAINER_IDS)),
+        metrics: Metrics::register(&mut registry),
+        trace: Trace::default(),
+        faults: Faults::new(env.clone(), &mut registry),
+        audit_log: AuditLog::default(),
+        env,
+    };
+    let config = FrontEndConfig {
+        known_hosts: KnownHosts::default(),
+        https_only: false,
+        addressing: azure::Addressing { domains: Vec::new() },
+        requests_max: 64,
+        account_requests_per_second: 0,
+        rehydration: Duration::from_secs(1),
+        last_access: false,
+        body_idle: Duration::from_secs(60),
+        request_rate_min: 0,
+        response_stall: Duration::from_secs(60),
+        response_rate_min: 0,
+        answer_bytes_max: 128 << 20,
+        listening: Listening::default(),
+        outside: Outside::new(Rules::default(), client),
+    };
+    let front = FrontEnd::new(parts, config);
+    let new = containers::New {
+        metadata: Metadata::default(),
+        public_access: PublicAccess::Private,
+        encryption_scope: None,
+    };
+    containers::create(&front, &account, photos(), new).await.unwrap();
+    (front, index, account)
+}
+
+fn photos() -> ContainerName {
+    ContainerName::new("photos").unwrap()
+}
+
+fn path() -> BlobPath {
+    BlobPath { container: photos(), blob: BlobName::new("a").unwrap(), snapshot: None }
+}
+
+fn upload(len: usize) -> Upload {
+    Upload { len: len as u64, message_len: None, md5: None, crc64: None }
+}
+
+/// What Put Blob and Put Block List have in common.
+fn put(len: usize) -> blobs::Put {
+    let encryption = RequestEncryption::Plain;
+    blobs::Put {
+        path: path(),
+        precondition: Precondition { encryption, ..Precondition::default() },
+        properties: BlobProperties::default(),
+        metadata: Metadata::default(),
+        kind: NewKind::Block,
+        tags: Tags::default(),
+        tier: None,
+        upload: upload(len),
+    }
+}
+
+/// What a client sends, most of it white space.
+fn sent(what: &str) -> Bytes {
+    let long = |text: &str| text.to_owned() + &" ".repeat(100_000);
+    match what {
+        "Put Blob" => Bytes::from(vec![7; 4 << 10]),
+        "Put Block List" => long("<BlockList></BlockList>").into(),
+        "Set Blob Tags" => long("<Tags><TagSet></TagSet></Tags>").into(),
+        "Set Container ACL" => long("<SignedIdentifiers></SignedIdentifiers>").into(),
+        "Set Blob Service Properties" => {
+            long("<StorageServiceProperties></StorageServiceProperties>").into()
+        }
+        _ => panic!("{what}"),
+    }
+}
+
+async fn carry_out(
+    front: &FrontEnd,
+    account: &Account,
+    what: &str,
+    mut body: RequestBody,
+) -> Result<Reply, Error> {
+    let (len, body) = (sent(what).len(), &mut body);
+    match what {
+        "Put Blob" => blobs::put(front, account, put(len), body).await,
+        "Put Block List" => blocks::commit(front, account, put(len), body).await,
+        "Set Blob Tags" => {
+            let blob = (path(), Precondition::default());
+            tags::set(front, account, blob, &upload(len), body).await
+        }
+        "Set Container ACL" => {
+            let container = (photos(), Precondition::default());
+            let body = (&upload(len), body);
+            acl::set(front, account, container, PublicAccess::Private, body).await
+        }
+        _ => service_properties::set(front, account, &upload(len), body).await,
+    }
+}
+
+/// A client may be gone while its change waits for a slow index, and its body, or what was read
+/// from it, is in memory until the change is made.
+#[tokio::test(start_paused = true)]
+async fn body_counts_until_its_change_is_made_even_when_its_client_left() {
+    let all = [
+        "Put Blob",
+        "Put Block List",
+        "Set Blob Tags",
+        "Set Container ACL",
+        "Set Blob Service Properties",
+    ];
+    let (front, index, account) = front().await;
+    let mut found = Vec::new();
+    for what in all {
+        let body = sent(what);
+        let counts = || {
+            let taken = front.pool.budget().take(account.id, BUDGET - body.len());
+            taken.is_err()
+        };
+        let body = ResponseBody::full(body.clone());
+        let mut body = RequestBody::of_source(body, SOON, front.env.clone());
+        body.pay(account.id);
+        let closed = index.gate.write().await;
+        let mut request: Pin<Box<dyn Future<Output = _>>> =
+            Box::pin(carry_out(&front, &account, what, body));
+        for _ in 0..20 {
+            let state = poll!(request.as_mut());
+            assert!(state.is_pending(), "{what}: {state:?}");
+            tokio::task::yield_now().await;
+        }
+        let waiting = counts();
+        drop(request);
+        tokio::time::sleep(SOON).await;
+        let left = counts();
+        drop(closed);
+        tokio::time::sleep(SOON).await;
+        found.push((what, waiting, left, counts()));
+    }
+    assert_eq!(found, all.map(|what| (what, true, true, false)));
+}
