@@ -1,5 +1,7 @@
 //! Streams a blob's pieces out, asking the index for more of a long layout on the way.
 
+mod checksum;
+
 use std::collections::BTreeSet;
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -43,6 +45,8 @@ use crate::types::EtagMatch;
 use crate::types::RoutingKey;
 use crate::types::Timestamp;
 use crate::types::request;
+
+pub(crate) use checksum::checksum;
 
 /// Payload bytes read at once where nobody counts them: for a copy, whose bytes are counted as
 /// those of an upload.
@@ -104,16 +108,35 @@ fn shorten(pieces: &mut Vec<Piece>, extents_max: usize) -> Option<u64> {
 /// a status.
 pub(crate) async fn begin(
     front: &FrontEnd,
-    (key, snapshot): (BlobKey, Option<Timestamp>),
+    blob: (BlobKey, Option<Timestamp>),
     view: BlobView,
     guard: ReadGuard,
-    (decrypting, purse): (Option<Decrypting>, Option<Purse>),
+    paid: (Option<Decrypting>, Option<Purse>),
 ) -> Result<ResponseBody, Error> {
     let len = view.range.end - view.range.start;
     if let [Piece::Inline(bytes)] = view.pieces.as_slice() {
         return Ok(ResponseBody::full(bytes.clone()));
     }
-    let mut source = BlobSource {
+    let mut source = source(front, blob, view, guard, paid);
+    let first = source.before_head().await?.unwrap_or_default();
+    let rest = !source.is_done();
+    if rest {
+        source.describe();
+    }
+    let holding = source.purse.as_ref().map(|purse| Arc::clone(purse.holding()));
+    let body = ResponseBody::stream(first, rest.then(|| Box::new(source) as Source), len);
+    Ok(body.holding(holding))
+}
+
+/// What was looked up, to be read in steps. With a purse they are paid for.
+pub(crate) fn source(
+    front: &FrontEnd,
+    (key, snapshot): (BlobKey, Option<Timestamp>),
+    view: BlobView,
+    guard: ReadGuard,
+    (decrypting, purse): (Option<Decrypting>, Option<Purse>),
+) -> BlobSource {
+    BlobSource {
         router: Arc::clone(&front.router),
         capacity: Arc::clone(&front.capacity),
         tasks: front.env.tasks.clone(),
@@ -128,22 +151,7 @@ pub(crate) async fn begin(
         purse,
         guard,
         request: request::current(),
-    };
-    let first = match source.step(true).await {
-        Ok(first) => first.unwrap_or_default(),
-        Err(Failure::Busy(error)) => return Err(error),
-        Err(Failure::Fetch(fault)) => return Err(errors::from_fetch(&fault)),
-        Err(Failure::Index(error)) => {
-            return Err(errors::from_index(&error, errors::Subject::Blob));
-        }
-    };
-    let rest = !source.is_done();
-    if rest {
-        source.describe();
     }
-    let holding = source.purse.as_ref().map(|purse| Arc::clone(purse.holding()));
-    let body = ResponseBody::stream(first, rest.then(|| Box::new(source) as Source), len);
-    Ok(body.holding(holding))
 }
 
 /// So many zeros, at most a few MiB; nothing is allocated for them.
@@ -171,14 +179,23 @@ impl BlobSource {
         self.pieces.is_empty() && self.pieces_end >= self.end
     }
 
-    /// The next pieces of the body; `None` at its end. The first step is refused rather than waited
-    /// for too long.
-    async fn step(&mut self, is_first: bool) -> Result<Option<VecDeque<Bytes>>, Failure> {
+    /// The next pieces, read before the head of the answer is sent: a failure is still its status.
+    async fn before_head(&mut self) -> Result<Option<VecDeque<Bytes>>, Error> {
+        self.step(true).await.map_err(|failure| match failure {
+            Failure::Busy(error) => error,
+            Failure::Fetch(fault) => errors::from_fetch(&fault),
+            Failure::Index(error) => errors::from_index(&error, errors::Subject::Blob),
+        })
+    }
+
+    /// The next pieces of the body; `None` at its end. Before the head is sent, a step is refused
+    /// rather than waited for too long.
+    async fn step(&mut self, before_head: bool) -> Result<Option<VecDeque<Bytes>>, Failure> {
         if self.pieces.is_empty() && self.pieces_end < self.end {
             self.more().await?;
         }
         let Some(piece) = self.pieces.pop_front() else { return Ok(None) };
-        let (piece, held) = self.pay(piece, is_first).await.map_err(Failure::Busy)?;
+        let (piece, held) = self.pay(piece, before_head).await.map_err(Failure::Busy)?;
         let decrypting = self.decrypting.as_ref();
         let bytes =
             encrypt::fetch(&*self.capacity, decrypting, &piece).await.map_err(Failure::Fetch)?;
@@ -192,7 +209,7 @@ impl BlobSource {
     async fn pay(
         &mut self,
         piece: Piece,
-        is_first: bool,
+        before_head: bool,
     ) -> Result<(Piece, Option<Reservation>), Error> {
         let Some(purse) = self.purse.clone() else {
             return Ok((self.cut(piece, STEP_BYTES), None));
@@ -203,7 +220,7 @@ impl BlobSource {
         }
         let piece = self.cut(piece, STEP_MIN_BYTES);
         let bytes = encrypt::length(&piece);
-        let reservation = match is_first {
+        let reservation = match before_head {
             true => purse.begin(bytes).await?,
             false => purse.wait(bytes).await,
         };
@@ -275,28 +292,6 @@ async fn look_up_on(
         return Err(index::Error::BlobNotFound);
     }
     Ok(*view)
-}
-
-/// All pieces of a short range, however long its layout.
-pub(crate) async fn all_pieces(
-    router: &Router,
-    blob: (&BlobKey, Option<Timestamp>),
-    view: &BlobView,
-    guard: &mut ReadGuard,
-) -> Result<Vec<Piece>, index::Error> {
-    let mut pieces = view.pieces.clone();
-    let mut at = view.pieces_end;
-    if at < view.range.end {
-        guard.looks_up();
-    }
-    while at < view.range.end {
-        let version = (view.record.etag, view.generation);
-        let more = look_up_on(router, blob, version, at..view.range.end).await?;
-        pieces.extend(more.pieces);
-        at = more.pieces_end;
-    }
-    guard.names(pieces.iter().filter_map(Piece::extent));
-    Ok(pieces)
 }
 
 impl Pull for BlobSource {

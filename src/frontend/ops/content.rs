@@ -18,7 +18,6 @@ use crate::index::BlobView;
 use crate::index::Read;
 use crate::index::ReadBlob;
 use crate::index::ReadReply;
-use crate::index::inflight::ReadGuard;
 use crate::protocol::Error;
 use crate::protocol::ErrorCode;
 use crate::protocol::Precondition;
@@ -27,12 +26,9 @@ use crate::protocol::azure::RANGE_CHECKSUM_BYTES_MAX;
 use crate::protocol::operation::BlobPath;
 use crate::protocol::operation::RangeChecksum;
 use crate::protocol::reply::BlobFacts;
-use crate::protocol::reply::BodyChecksum;
 use crate::types::BlobKey;
 use crate::types::ByteRange;
-use crate::types::Crc64Hasher;
 use crate::types::CustomerKey;
-use crate::types::Md5Hasher;
 use crate::types::RoutingKey;
 use crate::types::Timestamp;
 
@@ -65,9 +61,11 @@ pub(crate) async fn get(
             return Err(ErrorCode::OutOfRangeInput.into());
         }
         Some(kind) => {
-            let of = (&key, snapshot);
-            let again = guard.another();
-            Some(range_checksum(front, of, (&view, again), kind, decrypting.as_ref()).await?)
+            // It is read once more for that: the head with the checksum comes before the bytes.
+            let blob = (key.clone(), snapshot);
+            let paid = (decrypting.clone(), Some(Purse::new(&front.answers, payer)));
+            let source = read::source(front, blob, view.clone(), guard.another(), paid);
+            Some(read::checksum(source, kind).await?)
         }
         None => None,
     };
@@ -121,31 +119,4 @@ async fn look_up(
         Ok(_) => Err(ops::mismatched()),
         Err(error) => Err(errors::from_index(&error, Subject::Blob)),
     }
-}
-
-/// Reads the range once more for its checksum: at most 4 MiB, just read into the page cache or
-/// about to be.
-async fn range_checksum(
-    front: &FrontEnd,
-    blob: (&BlobKey, Option<Timestamp>),
-    (view, mut guard): (&BlobView, ReadGuard),
-    kind: RangeChecksum,
-    decrypting: Option<&Decrypting>,
-) -> Result<BodyChecksum, Error> {
-    let pieces = read::all_pieces(&front.router, blob, view, &mut guard)
-        .await
-        .map_err(|error| errors::from_index(&error, Subject::Blob))?;
-    let (mut md5, mut crc64) = (Md5Hasher::default(), Crc64Hasher::default());
-    let mut update = |bytes: &Bytes| match kind {
-        RangeChecksum::Md5 => md5.update(bytes),
-        RangeChecksum::Crc64 => crc64.update(bytes),
-    };
-    for piece in &pieces {
-        let bytes = encrypt::fetch(&*front.capacity, decrypting, piece).await;
-        bytes.map_err(|e| errors::from_fetch(&e))?.iter().for_each(&mut update);
-    }
-    Ok(match kind {
-        RangeChecksum::Md5 => BodyChecksum::Md5(md5.finish()),
-        RangeChecksum::Crc64 => BodyChecksum::Crc64(crc64.finish()),
-    })
 }
