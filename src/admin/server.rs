@@ -177,7 +177,7 @@ impl AdminServer {
     /// `rate_min` bytes a second, is cut.
     #[must_use]
     pub fn with_stall_limits(self, stall: Duration, rate_min: u64) -> Self {
-        Self { stall: StallLimits { stall, rate_min }, ..self }
+        Self { stall: StallLimits { stall, rate_min, ..self.stall }, ..self }
     }
 
     /// Serves until `stop` fires, whatever panics meanwhile.

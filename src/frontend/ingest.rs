@@ -135,10 +135,10 @@ async fn ingest_within(
     }
     // The chunk in the making.
     let _held = match writer {
-        Some(_) => Some(pool.budget().take(body.payer(), CHUNK)?),
+        Some(_) => Some(pool.budget().take(body.memory(), CHUNK)?),
         None => None,
     };
-    let mut stream = pool.stream(body.payer());
+    let mut stream = pool.stream_of(Arc::clone(body.memory()));
     let mut left = upload.len;
     while let Some(piece) = body.next().await? {
         left = left.checked_sub(piece.len() as u64).ok_or(ErrorCode::InvalidInput)?;
@@ -224,7 +224,7 @@ async fn collect(
     let mut left = len;
     while let Some(piece) = body.next().await? {
         left = left.checked_sub(piece.len() as u64).ok_or(ErrorCode::InvalidInput)?;
-        held.push(pool.budget().take(body.payer(), piece.len())?);
+        held.push(pool.budget().take(body.memory(), piece.len())?);
         hashes.update(&piece);
         pieces.push(piece);
     }

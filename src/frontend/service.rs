@@ -62,6 +62,10 @@ use crate::protocol::azure;
 use crate::protocol::azure::structured;
 use crate::types::Peer;
 
+/// An upload that brings less in some seconds makes no progress of note, while others need what it
+/// holds. At this rate a body that is held in memory is complete within a minute or so.
+const UPLOAD_NOTE_BYTES: u64 = 64 << 10;
+
 /// Limits of requests.
 #[derive(Clone, Debug)]
 pub struct FrontEndConfig {
@@ -336,6 +340,9 @@ impl FrontEnd {
         let Admitted { account, operation, overrides, create_only, authenticated, pass } =
             admit(self, (head, peer), (echo, &mut seen.principal)).await?;
         seen.authenticated = authenticated;
+        if let Some(pass) = &pass {
+            body.admitted(pass.account());
+        }
         seen.pass = pass;
         account.traffic.requests.inc();
         seen.traffic = Some(Arc::clone(&account.traffic));
@@ -379,12 +386,14 @@ impl FrontEnd {
 
     /// What is asked of clients that take an answer.
     pub(super) const fn stall_limits(&self) -> StallLimits {
-        StallLimits { stall: self.config.response_stall, rate_min: self.config.response_rate_min }
+        let FrontEndConfig { response_stall: stall, response_rate_min: rate_min, .. } = self.config;
+        StallLimits { stall, rate_min, note: 1 }
     }
 
     /// What is asked of clients that send a body.
     pub(super) const fn upload_limits(&self) -> StallLimits {
-        StallLimits { stall: self.config.body_idle, rate_min: self.config.request_rate_min }
+        let FrontEndConfig { body_idle: stall, request_rate_min: rate_min, .. } = self.config;
+        StallLimits { stall, rate_min, note: UPLOAD_NOTE_BYTES }
     }
 
     /// Counts an error that is answered, if it refuses its request.

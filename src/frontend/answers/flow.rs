@@ -24,6 +24,7 @@ use tokio::sync::Notify;
 use crate::frontend::admission::Pass;
 use crate::frontend::answers::Holding;
 use crate::frontend::answers::Payer;
+use crate::frontend::write::BodyMemory;
 use crate::types::AccountId;
 
 /// When so many streams of a connection are cut within [`STREAMS_CUT_IN`], the connection is cut
@@ -39,11 +40,13 @@ pub(crate) struct StallLimits {
     pub(crate) stall: Duration,
     /// Bytes per second that it must take; 0 for no minimum.
     pub(crate) rate_min: u64,
+    /// Taking fewer bytes is no progress of note, while others need what it holds.
+    pub(crate) note: u64,
 }
 
 impl Default for StallLimits {
     fn default() -> Self {
-        Self { stall: Duration::from_secs(60), rate_min: 1024 }
+        Self { stall: Duration::from_secs(60), rate_min: 1024, note: 1 }
     }
 }
 
@@ -61,7 +64,7 @@ pub(crate) enum Fault {
     Stalled,
     /// Bytes were taken more slowly than the minimum rate.
     Slow,
-    /// Nothing was taken for some seconds, and others need what the answer holds.
+    /// Nothing of note was taken for some seconds, and others need what the answer or upload holds.
     InTheWay,
 }
 
@@ -85,6 +88,22 @@ struct Holds {
     memory: Vec<Weak<Holding>>,
 }
 
+/// What an upload holds that others may need.
+#[derive(Debug)]
+pub(crate) struct Upload {
+    /// The account for which it has a place among the requests.
+    pub(crate) admitted: Option<AccountId>,
+    /// Its memory.
+    pub(crate) memory: Arc<BodyMemory>,
+}
+
+/// How far a flow had come at a time.
+#[derive(Debug, Default)]
+struct Mark {
+    waited: AtomicU64,
+    taken: AtomicU64,
+}
+
 /// The progress of the answer of one HTTP/2 stream, of all answers of a connection, or of one
 /// upload. Times are monotonic milliseconds.
 #[derive(Debug)]
@@ -92,12 +111,18 @@ pub(crate) struct Flow {
     /// The time, plus one, since which bytes are ready and the client takes none; 0 while no bytes
     /// are ready.
     since: AtomicU64,
-    /// How long the client let bytes wait since `taken` was 0.
+    /// How long the client let bytes wait, but for those that wait now.
     waited: AtomicU64,
-    /// Bytes that the client took since the last full quota.
+    /// Bytes that the client took.
     taken: AtomicU64,
+    /// The last full quota.
+    quota: Mark,
+    /// The last progress of note.
+    note: Mark,
     /// What it holds that others may need.
     holds: Mutex<Holds>,
+    /// The same of an upload.
+    upload: Option<Upload>,
     cut: Notify,
     is_cut: AtomicBool,
     /// The stream's connection; `None` for a connection or an upload.
@@ -113,12 +138,15 @@ fn millis(time: Duration) -> u64 {
 }
 
 impl Flow {
-    fn new(connection: Option<Arc<Self>>) -> Self {
+    fn new(connection: Option<Arc<Self>>, upload: Option<Upload>) -> Self {
         Self {
             since: AtomicU64::new(0),
             waited: AtomicU64::new(0),
             taken: AtomicU64::new(0),
+            quota: Mark::default(),
+            note: Mark::default(),
             holds: Mutex::default(),
+            upload,
             cut: Notify::new(),
             is_cut: AtomicBool::new(false),
             connection,
@@ -179,6 +207,11 @@ impl Flow {
         memory.filter(|memory| memory.bytes() > 0).map(|memory| memory.payer()).collect()
     }
 
+    /// What it holds, if it is an upload.
+    pub(super) const fn upload(&self) -> Option<&Upload> {
+        self.upload.as_ref()
+    }
+
     fn holds(&self) -> MutexGuard<'_, Holds> {
         self.holds.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -194,19 +227,43 @@ impl Flow {
         Some(Duration::from_millis(millis(now).saturating_sub(since)))
     }
 
-    /// The fault of its client under these limits. Begins the next quota when one is complete.
+    /// How long bytes have been ready since the last progress of note; `None` when none are ready.
+    pub(super) fn stood(&self, now: Duration) -> Option<Duration> {
+        let still = self.still(now)?;
+        Some(self.since(&self.note).1 + still)
+    }
+
+    /// Bytes taken and time waited since a mark, but for the wait that goes on now.
+    fn since(&self, mark: &Mark) -> (u64, Duration) {
+        let since = |now: &AtomicU64, then: &AtomicU64| {
+            now.load(Ordering::Relaxed).saturating_sub(then.load(Ordering::Relaxed))
+        };
+        let waited = since(&self.waited, &mark.waited);
+        (since(&self.taken, &mark.taken), Duration::from_millis(waited))
+    }
+
+    /// Only the watch calls it.
+    fn set(&self, mark: &Mark) {
+        mark.waited.store(self.waited.load(Ordering::Relaxed), Ordering::Relaxed);
+        mark.taken.store(self.taken.load(Ordering::Relaxed), Ordering::Relaxed);
+    }
+
+    /// The fault of its client under these limits. Begins the next quota when one is complete, and
+    /// marks progress of note.
     pub(crate) fn judge(&self, limits: StallLimits, now: Duration) -> Option<Fault> {
+        if self.since(&self.note).0 >= limits.note {
+            self.set(&self.note);
+        }
         let still = self.still(now).unwrap_or_default();
         if !still.is_zero() && still >= limits.stall {
             return Some(Fault::Stalled);
         }
-        let waited = Duration::from_millis(self.waited.load(Ordering::Relaxed)) + still;
-        if self.taken.load(Ordering::Relaxed) >= limits.quota() {
-            self.taken.store(0, Ordering::Relaxed);
-            self.waited.store(0, Ordering::Relaxed);
+        let (taken, waited) = self.since(&self.quota);
+        if taken >= limits.quota() {
+            self.set(&self.quota);
             return None;
         }
-        (waited >= limits.stall && !still.is_zero()).then_some(Fault::Slow)
+        (waited + still >= limits.stall && !still.is_zero()).then_some(Fault::Slow)
     }
 
     /// Ends it. Returns `false` if that was done already. After [`STREAMS_CUT_MAX`] cut streams within [`STREAMS_CUT_IN`] the connection ends
@@ -266,17 +323,17 @@ pub(crate) struct Watch {
 impl Flows {
     /// Watches a connection.
     pub(crate) fn connection(self: &Arc<Self>) -> Watch {
-        self.watch(Flow::new(None))
+        self.watch(Flow::new(None, None))
     }
 
     /// Watches a stream of a connection.
     pub(crate) fn stream(self: &Arc<Self>, connection: &Arc<Flow>) -> Watch {
-        self.watch(Flow::new(Some(Arc::clone(connection))))
+        self.watch(Flow::new(Some(Arc::clone(connection)), None))
     }
 
     /// Watches an upload, whose body its client is to send.
-    pub(crate) fn upload(self: &Arc<Self>) -> Watch {
-        self.watch(Flow::new(None))
+    pub(crate) fn upload(self: &Arc<Self>, upload: Upload) -> Watch {
+        self.watch(Flow::new(None, Some(upload)))
     }
 
     fn watch(self: &Arc<Self>, flow: Flow) -> Watch {
@@ -314,7 +371,8 @@ impl Drop for Watch {
 mod tests {
     use super::*;
 
-    const LIMITS: StallLimits = StallLimits { stall: Duration::from_secs(60), rate_min: 1024 };
+    const LIMITS: StallLimits =
+        StallLimits { stall: Duration::from_secs(60), rate_min: 1024, note: 100 };
 
     const fn at(seconds: u64) -> Duration {
         Duration::from_secs(seconds)
@@ -322,7 +380,7 @@ mod tests {
 
     #[test]
     fn client_that_takes_nothing_is_found_after_the_stall_time() {
-        let flow = Flow::new(None);
+        let flow = Flow::new(None, None);
         assert_eq!(flow.judge(LIMITS, at(1_000)), None, "it has nothing to take");
         flow.offer(at(1_000));
         flow.offer(at(1_030));
@@ -335,7 +393,7 @@ mod tests {
 
     #[test]
     fn client_that_takes_a_byte_now_and_then_is_too_slow() {
-        let flow = Flow::new(None);
+        let flow = Flow::new(None, None);
         let mut now = 0;
         while flow.judge(LIMITS, at(now)).is_none() {
             flow.took(1, at(now));
@@ -350,18 +408,35 @@ mod tests {
 
     #[test]
     fn client_at_twice_the_minimum_rate_is_never_cut_and_neither_is_one_that_waits_for_us() {
-        let flow = Flow::new(None);
+        let flow = Flow::new(None, None);
         for now in (0..10_000).step_by(8) {
             flow.took(16 << 10, at(now));
             flow.offer(at(now));
             assert_eq!(flow.judge(LIMITS, at(now + 7)), None, "at {now}");
         }
-        let flow = Flow::new(None);
+        let flow = Flow::new(None, None);
         for now in (0..10_000).step_by(100) {
             flow.offer(at(now));
             flow.took(1, at(now));
             assert_eq!(flow.judge(LIMITS, at(now + 99)), None, "at {now}");
         }
+    }
+
+    #[test]
+    fn only_progress_of_note_ends_the_time_for_which_it_stood() {
+        let flow = Flow::new(None, None);
+        for now in 1_000..1_005 {
+            flow.offer(at(now));
+            assert_eq!(flow.judge(LIMITS, at(now)), None);
+            flow.took(10, at(now + 1));
+        }
+        assert_eq!(flow.stood(at(2_000)), None, "it has nothing to take");
+        flow.offer(at(2_000));
+        assert_eq!(flow.stood(at(2_001)), Some(at(6)));
+        flow.took(50, at(2_001));
+        assert_eq!(flow.judge(LIMITS, at(2_001)), None);
+        flow.offer(at(3_000));
+        assert_eq!(flow.stood(at(3_002)), Some(at(2)));
     }
 
     #[tokio::test(start_paused = true)]

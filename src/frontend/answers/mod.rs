@@ -6,8 +6,8 @@
 //!    when the connection has taken them. A body that gets none immediately waits (`queue.rs`).
 //! 2. `flow.rs`: measures how fast a client takes one answer, or sends one upload.
 //! 3. `socket.rs`: measures the same for a whole connection.
-//! 4. `watch.rs`: cuts answers and uploads that stall or are too slow; it cuts answers sooner while
-//!    others wait for their memory or their place among the requests. `warnings.rs` says so.
+//! 4. `watch.rs`: cuts answers and uploads that stall or are too slow; it cuts sooner while others
+//!    need their memory or their place among the requests. `warnings.rs` says so of uploads.
 
 mod budget;
 mod flow;
@@ -25,6 +25,7 @@ pub(crate) use flow::Fault;
 pub(crate) use flow::Flow;
 pub(crate) use flow::Flows;
 pub(crate) use flow::StallLimits;
+pub(crate) use flow::Upload;
 pub(crate) use flow::Watch;
 pub(crate) use payer::Payer;
 pub(crate) use purse::Holding;

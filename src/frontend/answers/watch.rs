@@ -15,12 +15,14 @@ use crate::frontend::answers::StallLimits;
 use crate::frontend::answers::flow::Fault;
 use crate::frontend::answers::warnings::Warnings;
 use crate::frontend::service::FrontEnd;
+use crate::frontend::write::Budget as BodyBudget;
 
 /// The longest and the shortest pause between two checks of all answers.
 const LOOK_MAX: Duration = Duration::from_millis(500);
 const LOOK_MIN: Duration = Duration::from_millis(20);
-/// How long an answer may make no progress while others need what it holds. Not shorter, because a
-/// healthy client on a slow line takes nothing until it has read what its connection has buffered.
+/// How long an answer or upload may make no progress while others need what it holds. Not shorter,
+/// because a healthy client on a slow line takes nothing until it has read what its connection has
+/// buffered.
 const STILL_MAX: Duration = Duration::from_secs(5);
 /// One check cuts at most one of so many of the answers that are in the way.
 const PART: usize = 4;
@@ -30,7 +32,7 @@ pub async fn run(front: Arc<FrontEnd>) {
     let until = || (front.env.clock.as_ref(), front.env.tasks.stopping());
     let answers = {
         let in_the_way = |now| in_the_way((&front.flows, now), &front.gate, &front.answers);
-        let count = |fault: Fault, _| {
+        let count = |_: &Flow, (fault, _): (Fault, _)| {
             tracing::debug!(
                 reason = fault.as_str(),
                 "an answer is cut: its client does not take it"
@@ -42,11 +44,14 @@ pub async fn run(front: Arc<FrontEnd>) {
     let uploads = {
         let mut warnings = Warnings::default();
         let front = &front;
-        let count = move |fault, now: Duration| {
+        let in_the_way =
+            |now| uploads_in_the_way((&front.uploads, now), &front.gate, front.pool.budget());
+        let count = move |flow: &Flow, (fault, now)| {
             front.count_upload_cut(fault);
-            warnings.tell(fault, now);
+            let account = flow.upload().map(|upload| upload.memory.account());
+            warnings.tell((fault, now), || front.accounts.name_of(account?));
         };
-        cut_stalled((&front.uploads, front.upload_limits()), until(), |_| Vec::new(), count)
+        cut_stalled((&front.uploads, front.upload_limits()), until(), in_the_way, count)
     };
     tokio::join!(answers, uploads);
 }
@@ -57,7 +62,7 @@ pub(crate) async fn cut_stalled(
     (flows, limits): (&Flows, StallLimits),
     (clock, stop): (&dyn Clock, CancellationToken),
     in_the_way: impl Fn(Duration) -> Vec<Arc<Flow>>,
-    mut tell: impl FnMut(Fault, Duration),
+    mut tell: impl FnMut(&Flow, (Fault, Duration)),
 ) {
     let every = (limits.stall / 8).clamp(LOOK_MIN, LOOK_MAX);
     loop {
@@ -71,7 +76,7 @@ pub(crate) async fn cut_stalled(
         cut.extend(in_the_way(now).into_iter().map(|flow| (flow, Fault::InTheWay)));
         for (flow, fault) in &cut {
             if flow.cut(*fault, now) {
-                tell(*fault, now);
+                tell(flow, (*fault, now));
             }
         }
     }
@@ -106,16 +111,41 @@ fn in_the_way(
     cut
 }
 
-/// A part of the answers that made no progress for [`STILL_MAX`] and for which `holds` returns a
+/// Uploads to cut because accounts below their share need what they hold. Only accounts above their
+/// share have some, so that each keeps its share however slow its clients are.
+fn uploads_in_the_way(
+    (flows, now): (&Flows, Duration),
+    gate: &Gate,
+    bodies: &BodyBudget,
+) -> Vec<Arc<Flow>> {
+    let mut cut = Vec::new();
+    if let Some(scarcity) = gate.scarcity() {
+        let above = gate.above_share(now);
+        cut.extend(standing((flows, now), |flow| {
+            let account = flow.upload()?.admitted.filter(|account| scarcity.concerns(*account))?;
+            above.contains(&account).then_some(true)
+        }));
+    }
+    if bodies.is_short(now) {
+        let above = bodies.above_share(now);
+        cut.extend(standing((flows, now), |flow| {
+            let account = flow.upload()?.memory.holder()?;
+            above.contains(&account).then_some(true)
+        }));
+    }
+    cut
+}
+
+/// A part of those that made no progress of note for [`STILL_MAX`] and for which `holds` returns a
 /// value. `true` means that the payer has more than its share; these come first. Among equals, the
-/// answer without progress for longest comes first.
+/// one without progress for longest comes first.
 fn standing(
     (flows, now): (&Flows, Duration),
     holds: impl Fn(&Flow) -> Option<bool>,
 ) -> Vec<Arc<Flow>> {
     let mut standing = flows.find(|flow| {
-        let still = flow.still(now).filter(|still| *still >= STILL_MAX)?;
-        Some((holds(flow)?, still))
+        let stood = flow.stood(now).filter(|stood| *stood >= STILL_MAX)?;
+        Some((holds(flow)?, stood))
     });
     standing.sort_unstable_by_key(|(_, order)| Reverse(*order));
     standing.truncate(standing.len().div_ceil(PART));

@@ -17,13 +17,15 @@ use hyper::body::Incoming;
 use crate::env::Env;
 use crate::frontend::admission::STRANGERS;
 use crate::frontend::answers::Flows;
+use crate::frontend::answers::Upload;
 use crate::frontend::answers::Watch;
 use crate::frontend::body::ResponseBody;
 use crate::frontend::source::MinimumRate;
+use crate::frontend::write::BodyMemory;
 use crate::protocol::Error;
 use crate::protocol::ErrorCode;
 use crate::protocol::azure::structured::Decoder;
-use crate::protocol::operation::Upload;
+use crate::protocol::operation;
 use crate::types::AccountId;
 
 /// Bytes of an unwanted body that are read all the same.
@@ -85,6 +87,10 @@ pub struct RequestBody {
     env: Env,
     /// Whose share of memory it takes.
     payer: AccountId,
+    /// The memory that it holds, from the first time that it takes some or is waited for.
+    memory: Option<Arc<BodyMemory>>,
+    /// For whom its request has a place among the requests.
+    admitted: Option<AccountId>,
     /// Takes a structured message apart.
     decoder: Option<Decoder>,
     /// Bytes of the message that the decoder has not seen.
@@ -141,6 +147,8 @@ impl RequestBody {
             pace: None,
             env,
             payer: STRANGERS,
+            memory: None,
+            admitted: None,
             decoder: None,
             undecoded: Bytes::new(),
         }
@@ -160,7 +168,7 @@ impl RequestBody {
 
     /// What the head says of the body: from here on [`Self::next`] gives the content of a
     /// structured message.
-    pub fn expect(&mut self, upload: &Upload) {
+    pub fn expect(&mut self, upload: &operation::Upload) {
         self.decoder = upload.message_len.map(|len| Decoder::new(len, upload.len));
     }
 
@@ -252,7 +260,10 @@ impl RequestBody {
     /// From now on its client is waited for, if it is watched.
     fn wait(&mut self) {
         let Some(uploads) = &self.uploads else { return };
-        let watch = self.watch.get_or_insert_with(|| uploads.upload());
+        let memory = self.memory.get_or_insert_with(|| BodyMemory::of(self.payer));
+        let watch = self.watch.get_or_insert_with(|| {
+            uploads.upload(Upload { admitted: self.admitted, memory: Arc::clone(memory) })
+        });
         watch.flow().offer(self.env.clock.monotonic());
     }
 
@@ -304,9 +315,14 @@ impl RequestBody {
         self.payer = account;
     }
 
-    /// For whom its memory is counted.
-    pub(crate) const fn payer(&self) -> AccountId {
-        self.payer
+    /// Its request has a place among the requests, which counts for this account.
+    pub(crate) const fn admitted(&mut self, account: AccountId) {
+        self.admitted = Some(account);
+    }
+
+    /// The memory that it holds.
+    pub(crate) fn memory(&mut self) -> &Arc<BodyMemory> {
+        self.memory.get_or_insert_with(|| BodyMemory::of(self.payer))
     }
 
     /// As [`Self::drain`], but by itself: the answer need not wait for it.

@@ -33,6 +33,7 @@ use crate::frontend::source::Rules;
 use crate::frontend::testing::publish;
 use crate::frontend::tokens::Tokens;
 use crate::frontend::trace::Trace;
+use crate::frontend::write::BodyMemory;
 use crate::frontend::write::WriteConfig;
 use crate::frontend::write::tests::Rig;
 use crate::frontend::write::tests::rig;
@@ -214,7 +215,7 @@ async fn body_counts_until_its_change_is_made_even_when_its_client_left() {
     for what in all {
         let body = sent(what);
         let counts = || {
-            let taken = front.pool.budget().take(account.id, BUDGET - body.len());
+            let taken = front.pool.budget().take(&BodyMemory::of(account.id), BUDGET - body.len());
             taken.is_err()
         };
         let body = ResponseBody::full(body.clone());

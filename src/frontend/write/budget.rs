@@ -2,7 +2,11 @@
 //! client holds little; shared by accounts, so that one that uploads much leaves some to the
 //! others.
 
+use std::collections::HashSet;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use bytes::Bytes;
 
@@ -16,20 +20,52 @@ use crate::types::AccountId;
 
 /// What a piece takes beside its bytes, about: a client may send them one by one.
 pub(super) const PIECE_BYTES: usize = 128;
+/// For so long after a refusal the memory is short: who was refused tries again meanwhile.
+const SHORT_FOR: Duration = Duration::from_secs(5);
 
 /// What bodies of running requests may take together.
 #[derive(Clone, Debug)]
-pub(crate) struct Budget {
-    shares: Arc<Shares>,
+pub(crate) struct Budget(Arc<Memory>);
+
+#[derive(Debug)]
+struct Memory {
+    shares: Shares,
     clock: Arc<dyn Clock>,
+    /// When an account below its share was refused last: monotonic milliseconds plus one; 0 for
+    /// never.
+    refused: AtomicU64,
+}
+
+/// What one body holds of it.
+#[derive(Debug)]
+pub(crate) struct BodyMemory {
+    account: AccountId,
+    bytes: AtomicU64,
 }
 
 /// Bytes taken; given back when dropped.
 #[derive(Debug)]
 pub(crate) struct Held {
-    shares: Arc<Shares>,
-    account: AccountId,
+    memory: Arc<Memory>,
+    body: Arc<BodyMemory>,
     bytes: u64,
+}
+
+impl BodyMemory {
+    /// Of a body of this account; it holds nothing yet.
+    pub(crate) fn of(account: AccountId) -> Arc<Self> {
+        Arc::new(Self { account, bytes: AtomicU64::new(0) })
+    }
+
+    /// The account for which it is counted.
+    pub(crate) const fn account(&self) -> AccountId {
+        self.account
+    }
+
+    /// The account whose memory it holds; `None` while it holds none.
+    pub(crate) fn holder(&self) -> Option<AccountId> {
+        (self.bytes.load(Ordering::Relaxed) > 0).then_some(self.account)
+    }
 }
 
 /// A body that is in memory, and the memory it takes. Whoever has the one has the other: the
@@ -55,27 +91,48 @@ impl InMemory {
 
 impl Budget {
     /// A budget of `bytes`.
-    pub(super) fn new(bytes: u64, clock: Arc<dyn Clock>) -> Self {
-        Self { shares: Arc::new(Shares::new(bytes)), clock }
+    pub(crate) fn new(bytes: u64, clock: Arc<dyn Clock>) -> Self {
+        Self(Arc::new(Memory { shares: Shares::new(bytes), clock, refused: AtomicU64::new(0) }))
     }
 
-    /// Takes memory for a piece of an account's body.
+    /// Takes memory for a piece of a body.
     ///
     /// # Errors
     /// `ServerBusy` when other requests hold it all: waiting for memory while holding some could
     /// wait for ever.
-    pub(crate) fn take(&self, account: AccountId, bytes: usize) -> Result<Held, Error> {
+    pub(crate) fn take(&self, body: &Arc<BodyMemory>, bytes: usize) -> Result<Held, Error> {
         let bytes = bytes.saturating_add(PIECE_BYTES) as u64;
-        match self.shares.take(account, bytes, self.clock.monotonic()) {
-            Taken::Yes => Ok(Held { shares: Arc::clone(&self.shares), account, bytes }),
-            Taken::Soon | Taken::No => Err(errors::busy(Busy::BodyMemory)),
+        let now = self.0.clock.monotonic();
+        match self.0.shares.take(body.account, bytes, now) {
+            Taken::Yes => {
+                body.bytes.fetch_add(bytes, Ordering::Relaxed);
+                Ok(Held { memory: Arc::clone(&self.0), body: Arc::clone(body), bytes })
+            }
+            Taken::Soon => {
+                let now = u64::try_from(now.as_millis()).unwrap_or(u64::MAX);
+                self.0.refused.store(now.saturating_add(1), Ordering::Relaxed);
+                Err(errors::busy(Busy::BodyMemory))
+            }
+            Taken::No => Err(errors::busy(Busy::BodyMemory)),
         }
+    }
+
+    /// Whether an account below its share was refused a moment ago.
+    pub(crate) fn is_short(&self, now: Duration) -> bool {
+        let refused = self.0.refused.load(Ordering::Relaxed).checked_sub(1);
+        refused.is_some_and(|at| now.saturating_sub(Duration::from_millis(at)) < SHORT_FOR)
+    }
+
+    /// Accounts that have more than their share.
+    pub(crate) fn above_share(&self, now: Duration) -> HashSet<AccountId> {
+        self.0.shares.above_share(now)
     }
 }
 
 impl Drop for Held {
     fn drop(&mut self) {
-        self.shares.give(self.account, self.bytes);
+        self.body.bytes.fetch_sub(self.bytes, Ordering::Relaxed);
+        self.memory.shares.give(self.body.account, self.bytes);
     }
 }
 
@@ -87,10 +144,12 @@ mod tests {
     #[test]
     fn bytes_that_come_one_by_one_cost_what_they_take() {
         let budget = Budget::new(64 << 10, Arc::new(OsClock::new()));
-        let account = AccountId::new(1);
-        let held: Vec<Held> = (0..).map_while(|_| budget.take(account, 1).ok()).collect();
+        let body = BodyMemory::of(AccountId::new(1));
+        let held: Vec<Held> = (0..).map_while(|_| budget.take(&body, 1).ok()).collect();
         assert_eq!(held.len(), (64 << 10) / (PIECE_BYTES + 1));
+        assert_eq!(body.holder(), Some(AccountId::new(1)));
         drop(held);
-        assert!(budget.take(account, (64 << 10) - PIECE_BYTES).is_ok(), "all is given back");
+        assert_eq!(body.holder(), None);
+        assert!(budget.take(&body, (64 << 10) - PIECE_BYTES).is_ok(), "all is given back");
     }
 }

@@ -20,7 +20,7 @@ mod stream;
 #[cfg(test)]
 pub(super) mod tests;
 
-pub(crate) use budget::{Budget, Held, InMemory};
+pub(crate) use budget::{BodyMemory, Budget, Held, InMemory};
 pub use pool::{WriteConfig, WritePool};
 pub use stored::Stored;
 pub use stream::StreamWriter;

@@ -15,6 +15,7 @@ use crate::env::Env;
 use crate::env::Waits;
 use crate::frontend::encrypt::Encrypting;
 use crate::frontend::ingest::join;
+use crate::frontend::write::budget::BodyMemory;
 use crate::frontend::write::budget::Budget;
 use crate::frontend::write::budget::InMemory;
 use crate::frontend::write::extent::ExtentWriter;
@@ -215,15 +216,16 @@ impl WritePool {
     /// that few extents stay open.
     #[must_use]
     pub fn stream(&self, account: AccountId) -> StreamWriter {
+        self.stream_of(BodyMemory::of(account))
+    }
+
+    /// As [`Self::stream`], for a body whose memory is counted already.
+    pub(crate) fn stream_of(&self, memory: Arc<BodyMemory>) -> StreamWriter {
         let lane = self
             .lanes
             .iter()
             .min_by_key(|lane| lane.users.load(Ordering::Relaxed))
             .expect("there is at least one lane");
-        StreamWriter::new(
-            Arc::clone(&self.shared),
-            Arc::clone(lane),
-            (self.budget.clone(), account),
-        )
+        StreamWriter::new(Arc::clone(&self.shared), Arc::clone(lane), (self.budget.clone(), memory))
     }
 }

@@ -10,6 +10,7 @@ use crate::capacity::Durability;
 use crate::capacity::FRAME_PAYLOAD_MAX;
 use crate::capacity::merge;
 use crate::frontend::errors;
+use crate::frontend::write::BodyMemory;
 use crate::frontend::write::Budget;
 use crate::frontend::write::Held;
 use crate::frontend::write::extent::ExtentWriter;
@@ -18,7 +19,6 @@ use crate::frontend::write::extent::Shared;
 use crate::frontend::write::pool::Lane;
 use crate::frontend::write::stored::Stored;
 use crate::protocol::Error;
-use crate::types::AccountId;
 
 #[expect(clippy::cast_possible_truncation, reason = "one MiB")]
 const FRAME: usize = FRAME_PAYLOAD_MAX as usize;
@@ -34,8 +34,8 @@ pub struct StreamWriter {
     /// The memory `pending` takes.
     held: Vec<Held>,
     budget: Budget,
-    /// Whose memory it takes.
-    account: AccountId,
+    /// All that its body holds.
+    memory: Arc<BodyMemory>,
     written: Stored,
 }
 
@@ -43,7 +43,7 @@ impl StreamWriter {
     pub(super) fn new(
         shared: Arc<Shared>,
         lane: Arc<Lane>,
-        (budget, account): (Budget, AccountId),
+        (budget, memory): (Budget, Arc<BodyMemory>),
     ) -> Self {
         lane.users.fetch_add(1, Ordering::Relaxed);
         let written = shared.stored(Vec::new(), Vec::new());
@@ -54,7 +54,7 @@ impl StreamWriter {
             pending_len: 0,
             held: Vec::new(),
             budget,
-            account,
+            memory,
             written,
         }
     }
@@ -65,7 +65,7 @@ impl StreamWriter {
     /// `InsufficientStorage` when the disks are full, `InternalError` when they fail, `ServerBusy`
     /// when bodies of other requests take all memory.
     pub async fn push(&mut self, mut bytes: Bytes) -> Result<(), Error> {
-        self.held.push(self.budget.take(self.account, bytes.len())?);
+        self.held.push(self.budget.take(&self.memory, bytes.len())?);
         while self.pending_len + bytes.len() >= FRAME {
             let fits = bytes.split_to(FRAME - self.pending_len);
             self.pending.push(fits);

@@ -25,6 +25,7 @@ use crate::env::rand::SeededRand;
 use crate::frontend::write::Stored;
 use crate::frontend::write::WriteConfig;
 use crate::frontend::write::WritePool;
+use crate::frontend::write::budget::BodyMemory;
 use crate::frontend::write::budget::PIECE_BYTES;
 use crate::frontend::write::shared::QUEUE_BODIES_MAX;
 use crate::index::InFlight;
@@ -170,11 +171,12 @@ async fn dropped_bytes_are_freed_and_committed_ones_are_not() {
 async fn body_beyond_the_memory_of_all_is_refused_as_busy() {
     let rig =
         rig(64 << 20, WriteConfig { body_bytes_max: 1 << 20, ..WriteConfig::default() }).await;
-    let held = rig.pool.budget().take(ACCOUNT, 900_000).unwrap();
-    let refused = rig.pool.budget().take(ACCOUNT, 200_000).unwrap_err();
+    let (budget, body) = (rig.pool.budget(), BodyMemory::of(ACCOUNT));
+    let held = budget.take(&body, 900_000).unwrap();
+    let refused = budget.take(&body, 200_000).unwrap_err();
     assert_eq!(refused.code, ErrorCode::ServerBusy);
     drop(held);
-    rig.pool.budget().take(ACCOUNT, 200_000).unwrap();
+    budget.take(&body, 200_000).unwrap();
 }
 
 #[tokio::test(start_paused = true)]
@@ -222,11 +224,18 @@ async fn accounts_share_the_memory_for_bodies() {
     const PIECE: usize = (64 << 10) - PIECE_BYTES;
     let rig =
         rig(64 << 20, WriteConfig { body_bytes_max: 1 << 20, ..WriteConfig::default() }).await;
-    let other = AccountId::new(2);
-    drop(rig.pool.budget().take(other, 1).unwrap());
-    let held: Vec<_> = (0..64).map_while(|_| rig.pool.budget().take(ACCOUNT, PIECE).ok()).collect();
+    let (budget, now) = (rig.pool.budget(), || rig.env.clock.monotonic());
+    let (body, other) = (BodyMemory::of(ACCOUNT), BodyMemory::of(AccountId::new(2)));
+    drop(budget.take(&other, 1).unwrap());
+    let held: Vec<_> = (0..64).map_while(|_| budget.take(&body, PIECE).ok()).collect();
     assert_eq!(held.len(), 12, "a quarter is left");
-    rig.pool.budget().take(other, PIECE).unwrap();
+    assert!(!budget.is_short(now()), "who has more than its share does not count");
+    let others: Vec<_> = (0..64).map_while(|_| budget.take(&other, PIECE).ok()).collect();
+    assert_eq!(others.len(), 4);
+    assert!(budget.is_short(now()));
+    assert!(budget.above_share(now()).contains(&ACCOUNT));
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    assert!(!budget.is_short(now()), "nobody asks any more");
 }
 
 #[tokio::test(start_paused = true)]

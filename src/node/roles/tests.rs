@@ -159,13 +159,18 @@ impl Node {
 
 /// What lets a request of the development account do anything.
 fn signature() -> String {
+    signature_for(DEVELOPMENT_NAME)
+}
+
+/// The same for an account with the same key.
+fn signature_for(account: &str) -> String {
     let terms = Terms {
         permissions: "rwdlac".to_owned(),
         expiry: Some("2999-01-01T00:00:00Z".to_owned()),
         ..Terms::default()
     };
     let keys = AccountKeys::new(&[DEVELOPMENT_KEY]).unwrap();
-    mint_account(&keys, DEVELOPMENT_NAME, "sco", &terms)
+    mint_account(&keys, account, "sco", &terms)
 }
 
 /// The first line of a request about the development account, but for its version.

@@ -6,7 +6,10 @@ use crate::frontend::admission::ANYBODY;
 use crate::frontend::answers::Payer;
 use crate::frontend::answers::Purse;
 use crate::frontend::answers::Reservation;
+use crate::frontend::answers::Upload;
 use crate::frontend::answers::Watch;
+use crate::frontend::write::BodyMemory;
+use crate::frontend::write::Held;
 use crate::types::AccountId;
 
 const MIB: u64 = 1 << 20;
@@ -18,12 +21,16 @@ struct Bed {
     flows: Arc<Flows>,
     gate: Arc<Gate>,
     answers: Arc<Budget>,
+    bodies: BodyBudget,
+    clock: Arc<dyn Clock>,
 }
 
 fn bed() -> Bed {
     let clock: Arc<dyn Clock> = Arc::new(SimClock::new());
     let gate = Gate::new(16, Arc::clone(&clock));
-    Bed { flows: Arc::default(), gate, answers: Budget::new(8 * MIB, clock) }
+    let bodies = BodyBudget::new(8 * MIB, Arc::clone(&clock));
+    let answers = Budget::new(8 * MIB, Arc::clone(&clock));
+    Bed { flows: Arc::default(), gate, answers, bodies, clock }
 }
 
 impl Bed {
@@ -49,6 +56,19 @@ impl Bed {
 
     fn cut(&self) -> Vec<Arc<Flow>> {
         in_the_way((&self.flows, LATER), &self.gate, &self.answers)
+    }
+
+    /// An upload of about a MiB, whose client is waited for.
+    fn upload(&self, account: AccountId, since: Duration) -> (Watch, Held) {
+        let memory = BodyMemory::of(account);
+        let held = self.bodies.take(&memory, 1_000_000).unwrap();
+        let watch = self.flows.upload(Upload { admitted: Some(account), memory });
+        watch.flow().offer(since);
+        (watch, held)
+    }
+
+    fn uploads_cut(&self) -> Vec<Arc<Flow>> {
+        uploads_in_the_way((&self.flows, LATER), &self.gate, &self.bodies)
     }
 
     fn is_cut_alone(&self, watch: &Watch) -> bool {
@@ -143,4 +163,48 @@ async fn for_want_of_room_among_requests_only_those_are_cut_that_have_such_room(
     assert!(bed.is_cut_alone(&open), "what is short is what anybody may have");
     passes.remove(0);
     assert!(bed.cut().is_empty(), "its pass was given back");
+}
+
+#[tokio::test(start_paused = true)]
+async fn upload_in_the_way_is_one_above_its_share_that_brings_nothing_of_note() {
+    let bed = bed();
+    let (at, limits) =
+        (Duration::from_millis, StallLimits { note: 1_000, ..StallLimits::default() });
+    let uploads: Vec<_> = (0..7).map(|number| bed.upload(A, at(number * 100))).collect();
+    let _own = bed.upload(B, Duration::ZERO);
+    for (number, bytes) in [(0, 1_000), (1, 999)] {
+        let flow = uploads[number].0.flow();
+        flow.took(bytes, at(5_000));
+        flow.judge(limits, at(5_000));
+        flow.offer(at(5_000));
+    }
+    bed.clock.sleep(LATER).await;
+    assert!(bed.uploads_cut().is_empty(), "nobody was refused");
+    let body = BodyMemory::of(A);
+    assert!(bed.bodies.take(&body, 1_000_000).is_err());
+    assert!(bed.uploads_cut().is_empty(), "who was refused has more than its share");
+    let body = BodyMemory::of(B);
+    assert!(bed.bodies.take(&body, 1_000_000).is_err());
+    let cut = bed.uploads_cut();
+    // A quarter of those that stand: of all but the first.
+    let oldest = [&uploads[1], &uploads[2]].map(|(watch, _)| watch.flow());
+    assert_eq!(cut.len(), 2);
+    assert!(cut.iter().zip(oldest).all(|(cut, oldest)| Arc::ptr_eq(cut, oldest)));
+    let (watched, held): (Vec<_>, Vec<_>) = uploads.into_iter().unzip();
+    drop(held);
+    assert!(bed.uploads_cut().is_empty(), "none of {} holds anything any more", watched.len());
+}
+
+#[tokio::test(start_paused = true)]
+async fn uploads_of_an_account_alone_are_not_in_the_way_of_requests() {
+    let bed = bed();
+    let mut passes = Vec::new();
+    for _ in 0..14 {
+        passes.push(bed.gate.enter(A).await.unwrap());
+    }
+    let uploads: Vec<_> = (0..4).map(|_| bed.upload(A, Duration::ZERO)).collect();
+    bed.clock.sleep(LATER).await;
+    assert!(bed.uploads_cut().is_empty(), "it is alone");
+    passes.push(bed.gate.enter(B).await.unwrap());
+    assert_eq!(bed.uploads_cut().len(), 1, "of {} uploads", uploads.len());
 }

@@ -11,7 +11,7 @@ use crate::frontend::testing;
 use crate::protocol::ErrorCode;
 
 const SECOND: Duration = Duration::from_secs(1);
-const LIMITS: StallLimits = StallLimits { stall: Duration::from_secs(60), rate_min: 1024 };
+const LIMITS: StallLimits = StallLimits { stall: Duration::from_secs(60), rate_min: 1024, note: 1 };
 
 /// A body of 1,000 bytes, and where to write it.
 async fn body(uploads: &Arc<Flows>) -> (RequestBody, DuplexStream) {

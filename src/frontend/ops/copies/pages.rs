@@ -119,7 +119,7 @@ async fn store(layer: &mut Layer<'_>, body: &mut RequestBody, len: u64) -> Resul
         let wanted = usize::try_from(BATCH_BYTES.min(len - at)).unwrap_or(usize::MAX);
         while batch.len() < wanted {
             let piece = body.next().await?.ok_or_else(short)?;
-            held.push(front.pool.budget().take(body.payer(), piece.len())?);
+            held.push(front.pool.budget().take(body.memory(), piece.len())?);
             batch.extend_from_slice(&piece);
         }
         let rest = batch.split_off(wanted);

@@ -56,7 +56,7 @@ async fn leave(rig: &Rig, content: Bytes, pages: bool) {
 /// Whether bodies take at most `taken` of the memory.
 fn takes_at_most(rig: &Rig, taken: usize) -> bool {
     let rest = usize::try_from(BUDGET).unwrap() - taken - PIECE_BYTES;
-    rig.pool.budget().take(ACCOUNT, rest).is_ok()
+    rig.pool.budget().take(&BodyMemory::of(ACCOUNT), rest).is_ok()
 }
 
 /// Bytes in extents, and those of them that were freed.

@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use futures_util::StreamExt;
+use futures_util::future::join_all;
 use futures_util::stream;
 use http_body::Frame;
 use http_body_util::StreamBody;
@@ -14,6 +15,9 @@ use super::simulated::KIB;
 use super::simulated::SECOND;
 use super::simulated::Simulated;
 use super::*;
+
+/// The account that does not upload slowly.
+const OTHER: &str = "other";
 
 /// An upload in progress.
 struct Upload {
@@ -48,6 +52,25 @@ impl Simulated {
             drop(upload.stream.write_all(&vec![7; piece]).await);
         }
         std::str::from_utf8(&answer[9..]).unwrap().parse().unwrap()
+    }
+
+    /// What another account than the one that uploads is answered.
+    async fn other(&self, method: &str, path: &str, body: &str) -> (u16, String) {
+        let sign = if path.contains('?') { '&' } else { '?' };
+        let line = format!("{method} /{OTHER}/{path}{sign}{}", signature_for(OTHER));
+        ask(&self.blob, &line, BLOCK_BLOB, body).await
+    }
+
+    /// Asks for another account each second until it is answered with `status`; the time it takes.
+    /// What it is answered first is 503.
+    async fn until(&self, status: u16, (method, path, body): (&str, &str, &str)) -> Duration {
+        let began = self.env.clock.monotonic();
+        let (first, text) = self.other(method, path, body).await;
+        assert_eq!((first, text.contains("ServerBusy")), (503, true), "{text}");
+        while self.other(method, path, body).await.0 != status {
+            self.env.clock.sleep(SECOND).await;
+        }
+        self.env.clock.monotonic() - began
     }
 
     /// How many uploads were cut for this reason.
@@ -119,5 +142,49 @@ async fn empty_frames_are_no_progress() {
     assert_eq!(answer.expect("it is cut").unwrap().status(), 408);
     assert_eq!(node.uploads_cut("stalled"), 1);
     drop(sender);
+    node.stop().await;
+}
+
+/// A node with two accounts, of which one was alone for a while.
+async fn shared(change: impl FnOnce(&mut Config)) -> Simulated {
+    let node = Simulated::start(|config| {
+        config.accounts.push(format!("{OTHER}:{DEVELOPMENT_KEY}").parse().unwrap());
+        change(config);
+    })
+    .await;
+    assert_eq!(node.other("PUT", "films?restype=container", "").await.0, 201);
+    node.env.clock.sleep(SECOND * 15).await;
+    node
+}
+
+#[tokio::test]
+async fn account_that_uploads_slowly_leaves_room_among_the_requests_to_another() {
+    let node = shared(|config| config.requests_max = 16).await;
+    let uploads = join_all((0..16).map(|_| node.upload(KIB, KIB / 2))).await;
+    let uploads = uploads.into_iter().map(|upload| node.trickle(upload, 1, SECOND * 4));
+    let other = node.until(404, ("GET", "films/none", ""));
+    let (statuses, took) = tokio::join!(join_all(uploads), other);
+    assert!(took < SECOND * 10, "{took:?}");
+    assert_eq!(statuses, [408; 16], "slower than the minimum rate");
+    let cut = node.uploads_cut("in_the_way");
+    assert!((1..=8).contains(&cut), "{cut}: it keeps its share");
+    assert_eq!(node.uploads_cut("slow"), 16 - cut);
+    node.stop().await;
+}
+
+#[tokio::test]
+async fn account_that_uploads_slowly_leaves_memory_for_bodies_to_another() {
+    let node = shared(|_| ()).await;
+    let uploads = join_all((0..260).map(|_| node.upload(1 << 20, 100))).await;
+    // What came while the other is about would be refused, and free the memory.
+    let uploads = uploads.into_iter().map(|upload| node.trickle(upload, 1, SECOND * 40));
+    node.env.clock.sleep(SECOND).await;
+    let body = "x".repeat(1 << 20);
+    let other = node.until(201, ("PUT", "films/new", &body));
+    let (statuses, took) = tokio::join!(join_all(uploads), other);
+    assert!(took < SECOND * 10, "{took:?}");
+    let count = |wanted| statuses.iter().filter(|status| **status == wanted).count();
+    assert!(count(503) < 10 && count(503) + count(408) == 260, "{statuses:?}");
+    assert!(node.uploads_cut("in_the_way") > 0);
     node.stop().await;
 }
