@@ -28,12 +28,13 @@ fn asked(server: &Server, host: &str, line: &str, headers: &[&str]) -> (u16, Str
 #[test]
 fn rebound_name_is_refused_by_every_way_in() {
     let server = Server::start(&["--account", &format!("{PUBLIC}:{DEVELOPMENT_KEY}")]);
-    let origin = [&format!("origin: http://{REBOUND}"), "access-control-request-method: GET"];
+    let origin: [&str; 2] =
+        [&format!("origin: http://{REBOUND}"), "access-control-request-method: GET"];
     let (blob, site) = (format!("/{PUBLIC}/con/blob"), format!("/{PUBLIC}-web/index.html"));
-    let ways: [(&str, String, &[&str], (u16, &str)); 3] = [
-        ("a request", format!("GET {blob}"), &[], (401, "NoAuthenticationInformation")),
-        ("a preflight", format!("OPTIONS {blob}"), &origin, (403, "CorsPreflightFailure")),
-        ("a document", format!("GET {site}"), &[], (404, "WebContentNotFound")),
+    let ways = [
+        ("a request", format!("GET {blob}"), &[][..], (401, "NoAuthenticationInformation")),
+        ("a preflight", format!("OPTIONS {blob}"), &origin[..], (403, "CorsPreflightFailure")),
+        ("a document", format!("GET {site}"), &[][..], (404, "WebContentNotFound")),
     ];
     for (way, line, headers, (status, code)) in ways {
         let (known, text) = asked(&server, KNOWN, &line, headers);

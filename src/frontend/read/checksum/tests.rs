@@ -13,6 +13,7 @@ use crate::frontend::route::Router;
 use crate::frontend::testing::ReadIndex;
 use crate::frontend::testing::Reads;
 use crate::frontend::testing::publish;
+use crate::frontend::write::Stored;
 use crate::frontend::write::WriteConfig;
 use crate::frontend::write::tests::Rig;
 use crate::frontend::write::tests::bytes;
@@ -61,6 +62,8 @@ struct Blob {
     location: Location,
     content: Bytes,
     budget: Arc<Budget>,
+    /// Freed when dropped.
+    _stored: Stored,
 }
 
 impl Blob {
@@ -70,14 +73,19 @@ impl Blob {
         let stored = stream(&rig, &content, 1 << 20).await;
         let NewContent::Stored(locations) = stored.content() else { panic!("it is stored") };
         let [location] = locations.as_slice() else { panic!("it is in one piece") };
-        // The test ends before anything could reclaim it.
-        std::mem::forget(stored);
         let coordinator: Arc<dyn Coordinator> = Arc::new(SimulatedStore::new().open(&rig.env));
         publish(coordinator.as_ref(), (1, 1), KeyRange::all()).await;
         let host = Arc::new(ReadIndex(Arc::new(Nothing)));
         let router = Router::new(host, coordinator, rig.env.clone()).await.unwrap();
         let budget = Budget::new(budget, Arc::clone(&rig.env.clock));
-        Self { router: Arc::new(router), location: *location, rig, content, budget }
+        Self {
+            router: Arc::new(router),
+            location: *location,
+            rig,
+            content,
+            budget,
+            _stored: stored,
+        }
     }
 
     fn source(&self, known: bool) -> BlobSource {
