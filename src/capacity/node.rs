@@ -228,7 +228,14 @@ impl CapacityNode {
 
     pub(super) fn home(&self, extent: ExtentId) -> Result<Home, Error> {
         let extents = self.extents.read().unwrap_or_else(PoisonError::into_inner);
-        extents.get(&extent).cloned().ok_or_else(|| self.absent(extent))
+        let home = extents.get(&extent).filter(|home| !self.is_leftover(home));
+        home.cloned().ok_or_else(|| self.absent(extent))
+    }
+
+    /// Whether the extent may be on a disk that is out of service, and what was found here at the
+    /// start is only the file that a failed creation left (`twins.rs`).
+    fn is_leftover(&self, home: &Home) -> bool {
+        self.out && self.doubtful.contains(&home.extent.id) && home.extent.state().end == 0
     }
 
     /// The answer for an extent that is not here.

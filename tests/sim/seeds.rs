@@ -23,6 +23,7 @@ const SEEDS: u64 = 1_000;
 
 /// Runs this scenario's share of the seeds, in percent, and fails with all violations.
 pub(crate) fn check_seeds(scenario: &str, percent: u64, run: impl Fn(u64) -> Run + Sync) {
+    show_logs();
     let planted = setting("HISTORIES");
     let seeds = match (setting("SEED"), planted) {
         (Some(seed), _) => vec![seed],
@@ -121,6 +122,16 @@ fn regressions(scenario: &str) -> impl Iterator<Item = u64> {
         let (name, seed) = line.split_once(' ')?;
         (name == scenario).then(|| seed.trim().parse().unwrap())
     })
+}
+
+/// Writes the program's log lines to stderr if `LOG` has a filter, such as `debug`.
+#[expect(clippy::disallowed_methods, reason = "settings of a test, not of the program")]
+fn show_logs() {
+    let Ok(filter) = std::env::var("LOG") else { return };
+    let filter = tracing_subscriber::EnvFilter::new(filter);
+    let logs = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    // Another scenario may have installed it.
+    drop(logs.try_init());
 }
 
 #[expect(clippy::disallowed_methods, reason = "settings of a test, not of the program")]

@@ -325,6 +325,48 @@ fn extent_whose_removal_failed_is_not_removed_before_a_restart_finds_it() {
     assert!(left > 0, "no power cut brought it back");
 }
 
+/// An extent whose first creation failed on one disk is on the other. While that one is out of
+/// service, the empty file is not taken for the extent: its bytes are not damaged or gone.
+#[test]
+fn empty_file_of_a_failed_creation_does_not_stand_for_an_extent_on_a_disk_out_of_service() {
+    let mut left = 0;
+    for step in 0..6 {
+        run(async {
+            let extent = ExtentId::new(7);
+            let sims = [1, 2].map(|seed| SimDisk::new(seed, DISK_BYTES));
+            let node = open(sims.iter().map(SimDisk::disk).collect()).await;
+            sims[0].fail_once(Fault::SyncError, step);
+            let made = node.create(extent, ExtentKind::Log, ONE).await;
+            if made.is_err() || sims[0].faults_left() > 0 {
+                return;
+            }
+            let appended = append(&node, extent, 0, &[payload(1, 500)]).await.unwrap();
+            let stored = appended.locations[0];
+            drop(node);
+            // Now the disk that has it fails, and the start goes on without it.
+            let disks = sims.iter().map(SimDisk::restart_after_kill).collect();
+            sims[1].fail_once(Fault::SyncError, 0);
+            let node = open(disks).await;
+            assert!(!node.is_whole(), "the fault was for the start");
+            left += node.extents().await.len();
+            let refusals = [
+                node.next_frame(extent, 0).await.map(|_| ()),
+                node.read(&stored, 0..500).await.map(|_| ()),
+                node.fence(extent, ONE.next()).await,
+                node.seal(extent, ONE).await.map(|_| ()),
+            ];
+            for refused in refusals {
+                assert!(matches!(refused, Err(Error::OutOfService { .. })), "{step}: {refused:?}");
+            }
+            drop(node);
+            let node = open(sims.iter().map(SimDisk::restart_after_kill).collect()).await;
+            let read = node.read(&stored, 0..500).await.unwrap().concat();
+            assert_eq!(read, payload(1, 500), "{step}");
+        });
+    }
+    assert!(left > 0, "no failed creation left a file");
+}
+
 /// As above, when the disk with the rest of a failed creation is out of service meanwhile. What was
 /// made since the start cannot be there.
 #[test]
