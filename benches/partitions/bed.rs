@@ -36,6 +36,11 @@ pub(crate) struct Bed {
 impl Bed {
     /// Opens the store in `folder`, which may be new, with default settings.
     pub(crate) async fn open(folder: &Path) -> Result<Self, String> {
+        Self::open_with(folder, index::Config::default()).await
+    }
+
+    /// The same with other limits of the index.
+    pub(crate) async fn open_with(folder: &Path, limits: index::Config) -> Result<Self, String> {
         let settings = Settings { data: Some(vec![folder.to_owned()]), ..Settings::default() };
         let config = Config::from_settings(settings).map_err(|e| e.to_string())?;
         let env =
@@ -51,7 +56,7 @@ impl Bed {
             machine: Arc::new(Objects),
             metrics: index::Metrics::default(),
         };
-        let opened = Fleet::open(vec![parts], index::Config::default()).await;
+        let opened = Fleet::open(vec![parts], limits).await;
         let fleet = Arc::new(opened.map_err(|e| e.to_string())?);
         let host = Arc::clone(&fleet) as Arc<dyn IndexHost>;
         let router = Router::new(host, coordinator, env.clone()).await;

@@ -8,6 +8,7 @@ use std::pin::pin;
 use std::time::Duration;
 use std::time::Instant;
 
+use blockyard::index;
 use blockyard::index::ListBlobs;
 use blockyard::types::AccountId;
 use blockyard::types::Collation;
@@ -22,12 +23,20 @@ use crate::rows;
 /// Pages after which a list that does not end is given up.
 const PAGES_MAX: usize = 1_000_000;
 
+/// Memtables hold all tombstones: nothing is flushed while they are made, so no compaction drops
+/// them before the list meets them.
+const MEMTABLE_BYTES_MAX: usize = 16 << 30;
+
 /// Runs the scene.
 pub(crate) async fn run(args: &Args, folder: &Path) -> Result<Section, String> {
     let folder = folder.join("removed");
     std::fs::create_dir_all(&folder).map_err(|e| e.to_string())?;
     let bed = Bed::open(&folder).await?;
     rows::fill(&bed, args.removed, "names to remove").await?;
+    bed.close().await;
+    let limits =
+        index::Config { memtable_bytes_max: MEMTABLE_BYTES_MAX, ..index::Config::default() };
+    let bed = Bed::open_with(&folder, limits).await?;
     rows::remove(&bed, args.removed).await?;
     let mut list =
         ListBlobs::first_page(AccountId::new(1), ContainerId::new(1), Collation::Utf16, 5_000);
@@ -47,10 +56,14 @@ pub(crate) async fn run(args: &Args, folder: &Path) -> Result<Section, String> {
     }
     bed.close().await;
     std::fs::remove_dir_all(&folder).map_err(|e| e.to_string())?;
+    if (seen as u64) < args.removed {
+        return Err(format!("only {seen} removed rows were left for the list to look at"));
+    }
     let mut section = Section {
         about: format!(
-            "A list over {} names that were put and removed again, page by page to the end. A worker is held from one poll of \
-             the request to its return.",
+            "A list over {} names that were put and removed again, page by page to the end. The removed names are in runs, their \
+             tombstones in memtables, so the list walks over all of them. A worker is held from one poll of the request to its \
+             return.",
             args.removed
         ),
         columns: vec!["figure".to_owned()],

@@ -11,6 +11,7 @@ import signal
 import sys
 import tempfile
 
+from . import report
 from .server import Server, default_binary
 
 
@@ -21,6 +22,8 @@ def parser(doc):
                       help="the blockyard program (default: the one cargo built in this checkout)")
     made.add_argument("--work", type=pathlib.Path, help="scratch folder (default: a new one, removed when all is well)")
     made.add_argument("--keep", action="store_true", help="keep the scratch folder even when all is well")
+    made.add_argument("--verdicts", type=pathlib.Path, metavar="FILE",
+                      help="append the verdicts to this file as Markdown (benches/results/attackers.md is made so)")
     made.add_argument("--small", action="store_true", help="the setting continuous integration runs")
     made.add_argument("--serve-arg", action="append", default=[], metavar="=ARG",
                       help="further argument of `blockyard serve`, such as --serve-arg=--initial-partitions=16")
@@ -36,6 +39,7 @@ def parse(made):
     if not options.binary or not options.binary.exists():
         made.error("no blockyard binary: build it with `cargo build --release`, or name one with --binary")
     options.binary = options.binary.resolve()
+    report.keep_in(options.verdicts)
     return options
 
 

@@ -1,5 +1,7 @@
 """Progress while a script runs, and the table of verdicts it ends with."""
 
+import os
+import pathlib
 import sys
 import threading
 import time
@@ -96,6 +98,32 @@ def table(title, columns, rows):
     print(flush=True)
 
 
+_kept_in = None
+
+
+def keep_in(path):
+    """Appends the verdicts of this process to the Markdown file at `path` as well; None stops that."""
+    global _kept_in
+    _kept_in = path
+
+
+def _keep(title, rows):
+    """Appends one table to the Markdown file."""
+    when = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime())
+    load = os.getloadavg()[0]
+    lines = [f"## {title}", "", f"{when}, load average {load:.1f} at the end, `{' '.join(_command())}`", "",
+             "| what | wanted | found | verdict |", "| --- | --- | --- | --- |"]
+    lines += ["| " + " | ".join(str(cell).replace("|", "/") for cell in row) + " |" for row in rows]
+    with _kept_in.open("a", encoding="utf-8") as out:
+        out.write("\n".join(lines) + "\n\n")
+
+
+def _command():
+    """The script and its flags, without the paths of this machine."""
+    flags = [flag for flag in sys.argv[1:] if "/" not in flag and flag not in ("--binary", "--work", "--verdicts")]
+    return [f"tests/sdk/{pathlib.Path(sys.argv[0]).name}", *flags]
+
+
 class Verdicts:
     """What was checked, what was wanted, what was found. The script's exit code is `exit_code()`."""
 
@@ -139,6 +167,8 @@ class Verdicts:
             print(f"  {detail}")
         passed = sum(row[3] == "passed" for row in self.rows)
         print(f"{self.title}: {passed} passed, {self.failures} failed", flush=True)
+        if _kept_in:
+            _keep(self.title, self.rows)
         return 1 if self.failures or not passed else 0
 
 
