@@ -265,6 +265,9 @@ pub(crate) enum Busy {
     AnswerMemory,
     /// Memory for bodies that come.
     BodyMemory,
+    /// Nothing for the request itself: the source of its copy was slow, and others needed what the
+    /// copy held.
+    SlowSource,
     /// The queue of small bodies to be stored.
     Appends,
     /// The queue of a partition.
@@ -281,11 +284,12 @@ pub(crate) enum Busy {
 
 impl Busy {
     /// Every reason.
-    pub(crate) const ALL: [Self; 10] = [
+    pub(crate) const ALL: [Self; 11] = [
         Self::Requests,
         Self::Rate,
         Self::AnswerMemory,
         Self::BodyMemory,
+        Self::SlowSource,
         Self::Appends,
         Self::Index,
         Self::PartitionMap,
@@ -301,6 +305,7 @@ impl Busy {
             Self::Rate => "rate",
             Self::AnswerMemory => "answer_memory",
             Self::BodyMemory => "body_memory",
+            Self::SlowSource => "slow_source",
             Self::Appends => "appends",
             Self::Index => "index",
             Self::PartitionMap => "partition_map",

@@ -350,7 +350,8 @@ impl FrontEnd {
         seen.operation = operation.name();
         self.meet_faults(head, seen)?;
         self.note_change(&operation, (head, peer), (seen, (echo.request_id(), begun)));
-        let requester = Requester { head, peer, authenticated };
+        let admitted = body.admitted_for();
+        let requester = Requester { head, peer, authenticated, admitted };
         match dispatch(self, (requester, &account), operation, body).await {
             Ok((mut reply, stream)) => {
                 access::overrides::apply(overrides, &mut reply);

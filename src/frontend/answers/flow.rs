@@ -95,9 +95,11 @@ pub(crate) struct Upload {
     pub(crate) admitted: Option<AccountId>,
     /// Its memory.
     pub(crate) memory: Arc<BodyMemory>,
+    /// Whether another server sends it, for a copy. It is held to a rate elsewhere.
+    pub(crate) is_copy: bool,
 }
 
-/// How far a flow had come at a time.
+/// Time waited and bytes taken at some earlier moment.
 #[derive(Debug, Default)]
 struct Mark {
     waited: AtomicU64,
@@ -208,7 +210,7 @@ impl Flow {
     }
 
     /// What it holds, if it is an upload.
-    pub(super) const fn upload(&self) -> Option<&Upload> {
+    pub(crate) const fn upload(&self) -> Option<&Upload> {
         self.upload.as_ref()
     }
 
@@ -228,7 +230,7 @@ impl Flow {
     }
 
     /// How long bytes have been ready since the last progress of note; `None` when none are ready.
-    pub(super) fn stood(&self, now: Duration) -> Option<Duration> {
+    pub(crate) fn stood(&self, now: Duration) -> Option<Duration> {
         let still = self.still(now)?;
         Some(self.since(&self.note).1 + still)
     }
@@ -248,11 +250,14 @@ impl Flow {
         mark.taken.store(self.taken.load(Ordering::Relaxed), Ordering::Relaxed);
     }
 
-    /// The fault of its client under these limits. Begins the next quota when one is complete, and
-    /// marks progress of note.
+    /// The fault of its client under these limits; a copy source has other limits. Begins the next
+    /// quota when one is complete, and marks progress of note.
     pub(crate) fn judge(&self, limits: StallLimits, now: Duration) -> Option<Fault> {
         if self.since(&self.note).0 >= limits.note {
             self.set(&self.note);
+        }
+        if self.upload.as_ref().is_some_and(|upload| upload.is_copy) {
+            return None;
         }
         let still = self.still(now).unwrap_or_default();
         if !still.is_zero() && still >= limits.stall {
@@ -266,8 +271,9 @@ impl Flow {
         (waited + still >= limits.stall && !still.is_zero()).then_some(Fault::Slow)
     }
 
-    /// Ends it. Returns `false` if that was done already. After [`STREAMS_CUT_MAX`] cut streams within [`STREAMS_CUT_IN`] the connection ends
-    /// too; streams that were cut as [`Fault::InTheWay`] do not count.
+    /// Ends it. Returns `false` if that was done already. After [`STREAMS_CUT_MAX`] cut streams
+    /// within [`STREAMS_CUT_IN`] the connection ends too; streams that were cut as
+    /// [`Fault::InTheWay`] do not count.
     pub(crate) fn cut(&self, fault: Fault, now: Duration) -> bool {
         if self.is_cut.swap(true, Ordering::SeqCst) {
             return false;

@@ -1,5 +1,5 @@
-//! Request bodies. A client's is watched while it is waited for (`answers/`), any other has an idle
-//! limit.
+//! Request bodies. A client's is watched while it is waited for (`answers/`). So is that of another
+//! server, which has limits of its own beside that. A blob of this store has an idle limit.
 
 use std::fmt;
 use std::sync::Arc;
@@ -20,6 +20,8 @@ use crate::frontend::answers::Flows;
 use crate::frontend::answers::Upload;
 use crate::frontend::answers::Watch;
 use crate::frontend::body::ResponseBody;
+use crate::frontend::errors;
+use crate::frontend::errors::Busy;
 use crate::frontend::source::MinimumRate;
 use crate::frontend::write::BodyMemory;
 use crate::protocol::Error;
@@ -55,6 +57,16 @@ impl Origin {
         }
     }
 
+    /// What the client is told when the watch cuts it. A copy is only cut for others.
+    fn cut(&self) -> Error {
+        match self {
+            Self::Client(_) | Self::Inside(_) => self.broken(true),
+            Self::Outside(..) => errors::busy(Busy::SlowSource).message(
+                "The copy source sends slowly, and others need what the copy holds; try again.",
+            ),
+        }
+    }
+
     /// What the client is told when it broke off, or stalled or was too slow.
     fn broken(&self, stalled: bool) -> Error {
         match self {
@@ -73,7 +85,7 @@ pub struct RequestBody {
     origin: Origin,
     /// Whether its end was read.
     ended: bool,
-    /// The longest wait for a piece of a body that nobody watches.
+    /// The longest wait for a piece of a body, unless a client is watched.
     idle: Duration,
     /// Who watches it while it is waited for.
     uploads: Option<Arc<Flows>>,
@@ -130,9 +142,16 @@ impl RequestBody {
     }
 
     /// Another server's answer in the place of a client's body; `until` by the monotonic clock.
+    /// `uploads` watches whether it is in the way of others, and not how fast it comes.
     #[must_use]
-    pub const fn of_outside(body: Incoming, idle: Duration, until: Duration, env: Env) -> Self {
-        Self::of(Origin::Outside(body, until), idle, env)
+    pub(crate) fn of_outside(
+        body: Incoming,
+        uploads: &Arc<Flows>,
+        (idle, until): (Duration, Duration),
+        env: Env,
+    ) -> Self {
+        let uploads = Some(Arc::clone(uploads));
+        Self { uploads, ..Self::of(Origin::Outside(body, until), idle, env) }
     }
 
     const fn of(origin: Origin, idle: Duration, env: Env) -> Self {
@@ -177,7 +196,8 @@ impl RequestBody {
     /// # Errors
     /// `RequestTimeout` (408) when the client stalls or is too slow, `InvalidInput` when the
     /// connection, its framing or the structured message broke, `Crc64Mismatch` when its content is
-    /// not what it was.
+    /// not what it was. `CannotVerifyCopySource` when a copy source broke off or is too slow,
+    /// `ServerBusy` when the copy gives way to others.
     pub async fn next(&mut self) -> Result<Option<Bytes>, Error> {
         loop {
             if let Some(decoder) = &mut self.decoder
@@ -226,11 +246,11 @@ impl RequestBody {
 
     /// The next frame of a body that nobody watches.
     async fn timed(&mut self) -> Result<Option<Result<Frame<Bytes>, String>>, Error> {
-        let patience = self.patience();
+        let idle = self.idle;
         tokio::select! {
             biased;
             frame = self.origin.frame() => Ok(frame),
-            () = self.env.clock.sleep(patience) => Err(self.origin.broken(true)),
+            () = self.env.clock.sleep(idle) => Err(self.origin.broken(true)),
         }
     }
 
@@ -242,27 +262,37 @@ impl RequestBody {
             return Ok(frame);
         }
         self.wait();
+        let patience = self.patience();
         let cut = async {
             match &self.watch {
                 Some(watch) => watch.flow().until_cut().await,
                 None => std::future::pending().await,
             }
         };
-        tokio::select! {
+        let late = async {
+            match patience {
+                Some(patience) => self.env.clock.sleep(patience).await,
+                None => std::future::pending().await,
+            }
+        };
+        let error = tokio::select! {
             biased;
-            () = cut => {}
+            () = cut => self.origin.cut(),
             frame = self.origin.frame() => return Ok(frame),
-        }
+            () = late => self.origin.broken(true),
+        };
         self.watch = None;
-        Err(self.origin.broken(true))
+        Err(error)
     }
 
-    /// From now on its client is waited for, if it is watched.
+    /// From now on its sender is waited for, if it is watched.
     fn wait(&mut self) {
         let Some(uploads) = &self.uploads else { return };
         let memory = self.memory.get_or_insert_with(|| BodyMemory::of(self.payer));
+        let is_copy = matches!(self.origin, Origin::Outside(..));
         let watch = self.watch.get_or_insert_with(|| {
-            uploads.upload(Upload { admitted: self.admitted, memory: Arc::clone(memory) })
+            let memory = Arc::clone(memory);
+            uploads.upload(Upload { admitted: self.admitted, memory, is_copy })
         });
         watch.flow().offer(self.env.clock.monotonic());
     }
@@ -300,14 +330,10 @@ impl RequestBody {
         matches!(&self.origin, Origin::Client(body) if !self.ended && !body.is_end_stream())
     }
 
-    /// How long the next piece is waited for.
-    fn patience(&self) -> Duration {
-        match &self.origin {
-            Origin::Client(_) | Origin::Inside(_) => self.idle,
-            Origin::Outside(_, until) => {
-                self.idle.min(until.saturating_sub(self.env.clock.monotonic()))
-            }
-        }
+    /// How long the next piece of another server's body is waited for.
+    fn patience(&self) -> Option<Duration> {
+        let Origin::Outside(_, until) = &self.origin else { return None };
+        Some(self.idle.min(until.saturating_sub(self.env.clock.monotonic())))
     }
 
     /// Counts the memory it takes for an account.
@@ -318,6 +344,11 @@ impl RequestBody {
     /// Its request has a place among the requests, which counts for this account.
     pub(crate) const fn admitted(&mut self, account: AccountId) {
         self.admitted = Some(account);
+    }
+
+    /// The account for which its request has a place.
+    pub(crate) const fn admitted_for(&self) -> Option<AccountId> {
+        self.admitted
     }
 
     /// The memory that it holds.

@@ -155,8 +155,9 @@ async fn answer(front: &FrontEnd, ready: Ready) -> (Option<String>, Response<Byt
     let done = match admitted {
         Ok(Admitted { account, operation, authenticated, .. }) => {
             let mut none = RequestBody::empty(front.env.clone());
+            // The batch has the place among the requests.
+            let requester = Requester { head: &head, peer, authenticated, admitted: None };
             // Boxed, since a batch itself is dispatched.
-            let requester = Requester { head: &head, peer, authenticated };
             Box::pin(dispatch(front, (requester, &account), operation, &mut none)).await
         }
         Err(error) => Err(error),

@@ -40,6 +40,7 @@ use crate::protocol::ErrorCode;
 use crate::protocol::Operation;
 use crate::protocol::azure;
 use crate::protocol::copy::CopySource;
+use crate::types::AccountId;
 use crate::types::BlobKey;
 use crate::types::ByteRange;
 use crate::types::Conditions;
@@ -57,6 +58,8 @@ pub(crate) struct Inside {
     /// Record, range and first pieces.
     view: BlobView,
     guard: index::inflight::ReadGuard,
+    /// Whose share of memory its bytes take on their way.
+    payer: AccountId,
 }
 
 /// Content that the source's rows have marked as shared.
@@ -104,7 +107,7 @@ pub(super) async fn open(
     if let Some(reads) = &front.last_access {
         reads.note((&key, snapshot), &view.record, front.env.clock.now());
     }
-    Ok(Inside { key, snapshot, view, guard })
+    Ok(Inside { key, snapshot, view, guard, payer: account.id })
 }
 
 /// The head of the request that a client would send for the source.
@@ -281,14 +284,16 @@ impl Inside {
             let paid = (None, None);
             read::begin(front, (self.key, self.snapshot), self.view, self.guard, paid).await?
         };
-        Ok(RequestBody::of_source(body, idle, front.env.clone()))
+        let mut body = RequestBody::of_source(body, idle, front.env.clone());
+        body.pay(self.payer);
+        Ok(body)
     }
 
     /// Reads the wanted bytes beside the copy, for a checksum.
     pub(crate) async fn again(&self, front: &FrontEnd) -> Result<RequestBody, Error> {
         let guard = self.guard.another();
         let (key, snapshot) = (self.key.clone(), self.snapshot);
-        let again = Self { key, snapshot, view: self.view.clone(), guard };
+        let again = Self { key, snapshot, view: self.view.clone(), guard, payer: self.payer };
         again.body(front).await
     }
 }

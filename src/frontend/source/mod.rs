@@ -24,6 +24,7 @@ pub use outside::Outside;
 pub use rules::{Pattern, PatternError, Rules};
 
 pub(crate) use inside::{Inside, SharedPart};
+pub(crate) use outside::By;
 pub(crate) use outside::Fetched;
 pub(crate) use rate::MinimumRate;
 
@@ -37,6 +38,7 @@ use crate::frontend::body::RequestBody;
 use crate::frontend::service::FrontEnd;
 use crate::protocol::Error;
 use crate::protocol::copy::CopySource;
+use crate::types::AccountId;
 use crate::types::BlobKind;
 use crate::types::BlobProperties;
 use crate::types::Metadata;
@@ -52,6 +54,8 @@ pub(crate) struct Requester<'a> {
     pub(crate) peer: Peer,
     /// Whether the sender proved who they are.
     pub(crate) authenticated: bool,
+    /// For whom the request has a place among the requests.
+    pub(crate) admitted: Option<AccountId>,
 }
 
 impl Requester<'_> {
@@ -115,10 +119,11 @@ impl Source {
 /// As [`open`].
 pub(crate) async fn open_outside(
     front: &FrontEnd,
+    by: By,
     source: &CopySource,
     time: Duration,
 ) -> Result<Fetched, Error> {
-    outside::open(front, source, time).await
+    outside::open(front, by, source, time).await
 }
 
 /// Looks a source up.
@@ -135,5 +140,7 @@ pub(crate) async fn open(
         let inside = inside::open(front, (requester, account), source).await?;
         return Ok(Source::Inside(Box::new(inside)));
     }
-    Ok(Source::Outside(Box::new(outside::open(front, source, outside::TOTAL_TIME_MAX).await?)))
+    let by = By { payer: account.id, admitted: requester.admitted };
+    let fetched = outside::open(front, by, source, outside::TOTAL_TIME_MAX).await?;
+    Ok(Source::Outside(Box::new(fetched)))
 }

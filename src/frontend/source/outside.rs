@@ -17,7 +17,7 @@ use http::header::RANGE;
 use hyper::body::Incoming;
 
 use crate::env::Env;
-use crate::frontend::admission::STRANGERS;
+use crate::frontend::answers::Flows;
 use crate::frontend::body::RequestBody;
 use crate::frontend::client::Client;
 use crate::frontend::client::ClientError;
@@ -61,6 +61,15 @@ impl Outside {
     }
 }
 
+/// Who has a source fetched.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct By {
+    /// Whose share of memory the bytes take on their way.
+    pub(crate) payer: AccountId,
+    /// For whom the request has a place among the requests, if a request waits for the bytes.
+    pub(crate) admitted: Option<AccountId>,
+}
+
 /// An answer whose body is on its way.
 #[derive(Debug)]
 pub(crate) struct Fetched {
@@ -72,8 +81,7 @@ pub(crate) struct Fetched {
     pub(crate) etag: Option<String>,
     /// Counts the bytes that came.
     pub(crate) count: Option<Arc<AtomicU64>>,
-    /// Whose share of memory they take on their way.
-    pub(crate) payer: AccountId,
+    by: By,
     body: Incoming,
     /// When it has to be there, by the monotonic clock.
     deadline: Duration,
@@ -82,15 +90,24 @@ pub(crate) struct Fetched {
 impl Fetched {
     /// The bytes.
     pub(crate) fn body(self, front: &FrontEnd) -> RequestBody {
-        self.held_to(&front.config.outside, front.config.body_idle, front.env.clone())
+        let idle = front.config.body_idle;
+        self.held_to(&front.config.outside, idle, (&front.uploads, front.env.clone()))
     }
 
     /// The bytes, none of which may be `idle` late, at the minimum rate of `outside`.
-    fn held_to(self, outside: &Outside, idle: Duration, env: Env) -> RequestBody {
+    fn held_to(
+        self,
+        outside: &Outside,
+        idle: Duration,
+        (uploads, env): (&Arc<Flows>, Env),
+    ) -> RequestBody {
         let pace = MinimumRate::at_least(outside.least);
-        let body = RequestBody::of_outside(self.body, idle, self.deadline, env).counted(self.count);
-        let mut body = body.paced(pace);
-        body.pay(self.payer);
+        let body = RequestBody::of_outside(self.body, uploads, (idle, self.deadline), env);
+        let mut body = body.counted(self.count).paced(pace);
+        body.pay(self.by.payer);
+        if let Some(account) = self.by.admitted {
+            body.admitted(account);
+        }
         body
     }
 }
@@ -98,6 +115,7 @@ impl Fetched {
 /// Asks the source's server.
 pub(super) async fn open(
     front: &FrontEnd,
+    by: By,
     source: &CopySource,
     time: Duration,
 ) -> Result<Fetched, Error> {
@@ -132,7 +150,7 @@ pub(super) async fn open(
     }
     let etag = head.headers.get(ETAG).and_then(|etag| etag.to_str().ok()).map(str::to_owned);
     let facts = facts(&head.headers);
-    Ok(Fetched { facts, len, etag, count: None, payer: STRANGERS, body, deadline })
+    Ok(Fetched { facts, len, etag, count: None, by, body, deadline })
 }
 
 async fn ask(front: &FrontEnd, source: &CopySource) -> Result<Response<Incoming>, Error> {
@@ -233,6 +251,7 @@ mod tests {
 
     const SECOND: Duration = Duration::from_secs(1);
     const IDLE: Duration = Duration::from_secs(30);
+    const ACCOUNT: AccountId = AccountId::new(9);
 
     /// What comes of an answer of which the source sends `piece` bytes every second.
     async fn read(outside: &Outside, piece: usize) -> Result<u64, Error> {
@@ -258,9 +277,10 @@ mod tests {
         let body = sender.send_request(request).await.unwrap().into_body();
         let (facts, deadline) = (facts(&HeaderMap::new()), TOTAL_TIME_MAX);
         let len = len as u64;
-        let fetched =
-            Fetched { facts, len, etag: None, count: None, payer: STRANGERS, body, deadline };
-        let mut body = fetched.held_to(outside, IDLE, env.clone());
+        let by = By { payer: ACCOUNT, admitted: Some(ACCOUNT) };
+        let fetched = Fetched { facts, len, etag: None, count: None, by, body, deadline };
+        let mut body = fetched.held_to(outside, IDLE, (&Arc::default(), env.clone()));
+        assert_eq!((body.memory().account(), body.admitted_for()), (ACCOUNT, Some(ACCOUNT)));
         while body.next().await?.is_some() {}
         Ok(body.received())
     }

@@ -62,7 +62,7 @@ impl Bed {
     fn upload(&self, account: AccountId, since: Duration) -> (Watch, Held) {
         let memory = BodyMemory::of(account);
         let held = self.bodies.take(&memory, 1_000_000).unwrap();
-        let watch = self.flows.upload(Upload { admitted: Some(account), memory });
+        let watch = self.flows.upload(Upload { admitted: Some(account), memory, is_copy: false });
         watch.flow().offer(since);
         (watch, held)
     }

@@ -6,16 +6,23 @@ use tokio::io::DuplexStream;
 
 use super::*;
 use crate::frontend::answers::Fault;
+use crate::frontend::answers::Flow;
 use crate::frontend::answers::StallLimits;
 use crate::frontend::testing;
 use crate::protocol::ErrorCode;
 
 const SECOND: Duration = Duration::from_secs(1);
+const ACCOUNT: AccountId = AccountId::new(9);
 const LIMITS: StallLimits = StallLimits { stall: Duration::from_secs(60), rate_min: 1024, note: 1 };
 
 /// A body of 1,000 bytes, and where to write it.
 async fn body(uploads: &Arc<Flows>) -> (RequestBody, DuplexStream) {
     let env = testing::env();
+    let (incoming, far) = incoming(&env).await;
+    (RequestBody::new(incoming, uploads, env), far)
+}
+
+async fn incoming(env: &Env) -> (Incoming, DuplexStream) {
     let (near, mut far) = tokio::io::duplex(1 << 20);
     let (mut sender, connection) =
         hyper::client::conn::http1::handshake(TokioIo::new(near)).await.unwrap();
@@ -27,7 +34,7 @@ async fn body(uploads: &Arc<Flows>) -> (RequestBody, DuplexStream) {
     };
     let request = http::Request::new(Empty::<Bytes>::new());
     let (answer, far) = tokio::join!(sender.send_request(request), head);
-    (RequestBody::new(answer.unwrap().into_body(), uploads, env), far)
+    (answer.unwrap().into_body(), far)
 }
 
 /// What is wrong with the uploads that are watched.
@@ -75,4 +82,57 @@ async fn body_that_is_cut_is_told_so_and_is_watched_no_more() {
     let began = clock.monotonic();
     body.drain().await;
     assert_eq!(clock.monotonic() - began, DRAIN_TIME_MAX);
+}
+
+/// A copy whose source sends nothing more.
+async fn copy(
+    uploads: &Arc<Flows>,
+    (idle, until): (Duration, Duration),
+) -> (RequestBody, DuplexStream) {
+    let env = testing::env();
+    let (incoming, far) = incoming(&env).await;
+    let until = env.clock.monotonic() + until;
+    let mut body = RequestBody::of_outside(incoming, uploads, (idle, until), env);
+    body.pay(ACCOUNT);
+    body.admitted(ACCOUNT);
+    (body, far)
+}
+
+#[tokio::test(start_paused = true)]
+async fn copy_gives_way_to_others_as_an_upload_does() {
+    let uploads = Arc::<Flows>::default();
+    let (mut body, _source) = copy(&uploads, (SECOND * 60, SECOND * 3_600)).await;
+    let clock = Arc::clone(&body.env.clock);
+    let cuts = async {
+        clock.sleep(SECOND * 59).await;
+        assert_eq!(faults(&uploads, clock.monotonic() + SECOND * 60), [None], "others judge it");
+        let holds = |flow: &Flow| {
+            let upload = flow.upload()?;
+            Some((upload.admitted, upload.memory.account()))
+        };
+        let found = uploads.find(holds);
+        assert_eq!(found.len(), 1, "it is watched");
+        for (flow, holds) in found {
+            assert_eq!(holds, (Some(ACCOUNT), ACCOUNT));
+            assert!(flow.stood(clock.monotonic()).is_some_and(|stood| stood >= SECOND * 59));
+            assert!(flow.cut(Fault::InTheWay, clock.monotonic()));
+        }
+    };
+    let (cut, ()) = tokio::join!(body.next(), cuts);
+    assert_eq!(cut.unwrap_err().code, ErrorCode::ServerBusy);
+    assert!(faults(&uploads, clock.monotonic()).is_empty(), "it is watched no more");
+}
+
+#[tokio::test(start_paused = true)]
+async fn copy_source_has_its_own_limits_while_it_is_watched() {
+    for (limits, took) in [((60, 3_600), 60), ((60, 30), 30)] {
+        let uploads = Arc::<Flows>::default();
+        let limits = (SECOND * limits.0, SECOND * limits.1);
+        let (mut body, _source) = copy(&uploads, limits).await;
+        let began = body.env.clock.monotonic();
+        let late = body.next().await.unwrap_err();
+        assert_eq!(late.code, ErrorCode::CannotVerifyCopySource);
+        assert_eq!(body.env.clock.monotonic() - began, SECOND * took);
+        assert!(faults(&uploads, began).is_empty());
+    }
 }

@@ -43,6 +43,7 @@ use crate::frontend::ops::copies::turns::Turns;
 use crate::frontend::route::Router;
 use crate::frontend::service::FrontEnd;
 use crate::frontend::source;
+use crate::frontend::source::By;
 use crate::frontend::source::Fetched;
 use crate::frontend::source::Source;
 use crate::index;
@@ -481,9 +482,9 @@ async fn fetch(
         md5: job.md5,
         crc64: job.crc64,
     };
-    let mut fetched = source::open_outside(front, &source, TIME_MAX).await?;
+    let by = By { payer: account_of(pending), admitted: None };
+    let mut fetched = source::open_outside(front, by, &source, TIME_MAX).await?;
     fetched.count = Some(Arc::clone(&running.copied));
-    fetched.payer = account_of(pending);
     let page_blob = matches!(fetched.facts.kind, BlobKind::Page { .. });
     let found = Source::Outside(Box::new(fetched));
     let taken = if page_blob {
