@@ -203,3 +203,30 @@ fn position(marker: Option<&str>, range: &KeyRange) -> Result<Option<Bytes>, Err
             .detail("Reason", "Send the NextMarker of the page before, unchanged.")),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::env::SimClock;
+
+    #[tokio::test(start_paused = true)]
+    async fn page_ends_at_many_rows_or_at_some_rows_and_some_time() {
+        let clock = SimClock::new();
+        let mut fast = Effort::new(&clock);
+        assert!(!fast.is_enough(ROWS_MIN));
+        assert!(!fast.is_enough(ROWS_MAX - ROWS_MIN - 1));
+        assert!(fast.is_enough(1), "it is fast, but looks at many rows");
+
+        let mut slow = Effort::new(&clock);
+        clock.sleep(TIME_MAX * 100).await;
+        assert!(!slow.is_enough(ROWS_MIN - 1), "it is slow, but full pages do not end early");
+        assert!(slow.is_enough(1));
+
+        let mut both = Effort::new(&clock);
+        assert!(!both.is_enough(ROWS_MIN));
+        clock.sleep(TIME_MAX - Duration::from_millis(1)).await;
+        assert!(!both.is_enough(1));
+        clock.sleep(Duration::from_millis(1)).await;
+        assert!(both.is_enough(0));
+    }
+}

@@ -1,5 +1,7 @@
 //! Operations of a whole front end over an index whose writes wait for the test.
 
+mod barren;
+
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::Mutex;
@@ -77,13 +79,21 @@ impl IndexHost for Gated {
 /// A front end with little memory for bodies, its index, and its account with the container
 /// "photos".
 async fn front() -> (FrontEnd, Arc<Gated>, Account) {
+    let index = gated();
+    let (front, account) = front_over(Arc::clone(&index) as _).await;
+    (front, index, account)
+}
+
+fn gated() -> Arc<Gated> {
+    let partition = Mutex::new(Partition::new(KeyRange::all()));
+    Arc::new(Gated { partition, gate: RwLock::new(()) })
+}
+
+async fn front_over(host: Arc<dyn IndexHost>) -> (FrontEnd, Account) {
     let write = WriteConfig { body_bytes_max: BUDGET as u64, ..WriteConfig::default() };
     let Rig { node, pool, env, inflight, .. } = rig(64 << 20, write).await;
     let coordinator: Arc<dyn Coordinator> = Arc::new(SimulatedStore::new().open(&env));
     publish(coordinator.as_ref(), (1, 1), KeyRange::all()).await;
-    let partition = Mutex::new(Partition::new(KeyRange::all()));
-    let index = Arc::new(Gated { partition, gate: RwLock::new(()) });
-    let host = Arc::clone(&index) as Arc<dyn IndexHost>;
     let router = Router::new(host, Arc::clone(&coordinator), env.clone()).await.unwrap();
     let name = AccountName::new("account").unwrap();
     let create =
@@ -131,7 +141,7 @@ async fn front() -> (FrontEnd, Arc<Gated>, Account) {
         encryption_scope: None,
     };
     containers::create(&front, &account, photos(), new).await.unwrap();
-    (front, index, account)
+    (front, account)
 }
 
 fn photos() -> ContainerName {

@@ -1,0 +1,118 @@
+//! Lists over an index where millions of names were removed: its pages are empty and go on.
+
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering;
+
+use super::*;
+use crate::index::ContainerPage;
+use crate::index::ListPage;
+use crate::index::TagPage;
+use crate::protocol::operation::FindBlobs;
+use crate::protocol::operation::ListBlobs;
+use crate::protocol::operation::ListContainers;
+
+/// Rows that are looked at for a page.
+const SEEN: usize = 20_000;
+/// Pages of the whole index, so that a request that asks for each of them ends.
+const PAGES: usize = 50;
+
+/// An index whose lists are empty pages; all else is as in the other one.
+#[derive(Debug)]
+struct Barren {
+    other: Arc<Gated>,
+    pages: AtomicUsize,
+}
+
+impl Barren {
+    /// Where a list goes on.
+    fn next(&self, position: Bytes) -> Option<Bytes> {
+        let page = self.pages.fetch_add(1, Ordering::Relaxed) + 1;
+        (page < PAGES).then_some(position)
+    }
+}
+
+#[async_trait]
+impl IndexHost for Barren {
+    async fn read(&self, target: Target, read: Read) -> Result<ReadReply, index::Error> {
+        let (after, weight, seen) = (Vec::new(), 0, SEEN);
+        if let Read::Containers(list) = &read {
+            let (next, entries) = (self.next(list.position()), Vec::new());
+            return Ok(ReadReply::Containers(ContainerPage { entries, after, weight, next, seen }));
+        }
+        if let Read::Blobs(list) = &read {
+            let (next, entries) = (self.next(list.position()), Vec::new());
+            return Ok(ReadReply::Blobs(ListPage { entries, after, weight, next, seen }));
+        }
+        if let Read::Tags(list) = &read {
+            let (next, entries) = (self.next(list.from.clone()), Vec::new());
+            return Ok(ReadReply::Tags(TagPage { entries, next, seen }));
+        }
+        self.other.read(target, read).await
+    }
+
+    async fn write(&self, target: Target, write: Write) -> Result<WriteReply, index::Error> {
+        self.other.write(target, write).await
+    }
+
+    async fn owned_extents(&self) -> Vec<ExtentId> {
+        Vec::new()
+    }
+}
+
+fn list_containers() -> ListContainers {
+    ListContainers { prefix: None, marker: None, max_results: None, metadata: false }
+}
+
+fn list_blobs() -> ListBlobs {
+    ListBlobs {
+        container: photos(),
+        prefix: None,
+        delimiter: None,
+        marker: None,
+        start_from: None,
+        max_results: None,
+        metadata: false,
+        uncommitted: false,
+        snapshots: false,
+        tags: false,
+        copy: false,
+    }
+}
+
+fn find_blobs() -> FindBlobs {
+    let text = "a = '1'".to_owned();
+    let query = TagQuery::parse(&text).unwrap();
+    FindBlobs { container: None, text, query, marker: None, max_results: None }
+}
+
+/// Whether it is an empty page with a marker.
+fn goes_on(reply: &Reply) -> bool {
+    if let Reply::Containers(page) = reply {
+        page.items.is_empty() && page.next.is_some()
+    } else if let Reply::Blobs(page) = reply {
+        page.items.is_empty() && page.next.is_some()
+    } else if let Reply::FoundBlobs(page) = reply {
+        page.items.is_empty() && page.next_marker.is_some()
+    } else {
+        panic!("no list: {reply:?}")
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn request_for_a_list_looks_at_a_bounded_number_of_rows() {
+    let index = Arc::new(Barren { other: gated(), pages: AtomicUsize::new(0) });
+    let (front, account) = front_over(Arc::clone(&index) as _).await;
+    let all = ["containers", "blobs", "tags"];
+    let mut found = Vec::new();
+    for what in all {
+        index.pages.store(0, Ordering::Relaxed);
+        let reply = match what {
+            "containers" => listing::containers(&front, &account, list_containers()).await,
+            "blobs" => listing::blobs(&front, &account, list_blobs()).await,
+            _ => find::find(&front, &account, find_blobs()).await,
+        };
+        found.push((what, index.pages.load(Ordering::Relaxed), goes_on(&reply.unwrap())));
+    }
+    // The fourth page brings it above 65,536 rows.
+    assert_eq!(found, all.map(|what| (what, 4, true)));
+}
