@@ -13,6 +13,7 @@ use tokio::sync::oneshot;
 
 use crate::env::Clock;
 use crate::frontend::admission::ANYBODY;
+use crate::frontend::admission::Denied;
 use crate::frontend::admission::Shares;
 use crate::frontend::admission::Taken;
 use crate::frontend::errors;
@@ -30,6 +31,7 @@ pub(crate) struct Gate {
     max: usize,
     shares: Shares,
     clock: Arc<dyn Clock>,
+    denied: Denied,
     waiting: Mutex<VecDeque<Waiting>>,
     /// As many as `waiting` has, to be looked at without the lock.
     waiters: AtomicUsize,
@@ -72,6 +74,7 @@ impl Gate {
             max,
             shares: Shares::new(u64::try_from(max).unwrap_or(u64::MAX)),
             clock,
+            denied: Denied::default(),
             waiting: Mutex::default(),
             waiters: AtomicUsize::new(0),
         })
@@ -83,21 +86,36 @@ impl Gate {
     /// `ServerBusy`: at once when the account has its share and others are about, or has as many
     /// waiting as may be let in; after a moment when nothing was given back.
     pub(crate) async fn enter(self: &Arc<Self>, account: AccountId) -> Result<Pass, Error> {
-        match self.shares.take(account, 1, self.clock.monotonic()) {
+        let taken = self.shares.take(account, 1, self.clock.monotonic());
+        let entered = match taken {
             Taken::Yes => return Ok(self.pass(account)),
-            Taken::No => return Err(errors::busy(Busy::Requests)),
-            Taken::Soon => {}
-        }
-        let Some(mut promised) = self.queue(account) else {
-            return Err(errors::busy(Busy::Requests));
+            Taken::No => Err(taken),
+            Taken::Soon | Taken::Alone => self.wait(account, taken).await,
         };
+        if matches!(entered, Err(Taken::Soon)) {
+            self.denied.note(self.clock.monotonic());
+        }
+        entered.map_err(|_| errors::busy(Busy::Requests))
+    }
+
+    /// Waits a moment for what others give back.
+    ///
+    /// # Errors
+    /// `No` when the account has got its share meanwhile, else what it was told before.
+    async fn wait(self: &Arc<Self>, account: AccountId, told: Taken) -> Result<Pass, Taken> {
+        let mut promised = self.queue(account).ok_or(told)?;
         // Something may have been given back before the queue was seen to have somebody in it.
         self.serve();
         tokio::select! {
             biased;
-            pass = &mut promised => pass.map_err(|_| errors::busy(Busy::Requests)),
-            () = self.clock.sleep(PATIENCE) => Err(errors::busy(Busy::Requests)),
+            pass = &mut promised => pass.map_err(|_| Taken::No),
+            () = self.clock.sleep(PATIENCE) => Err(told),
         }
+    }
+
+    /// Whether an account below its share was refused a moment ago.
+    pub(crate) fn is_short(&self, now: Duration) -> bool {
+        self.denied.is_recent(now)
     }
 
     /// What little is left of, if anything.
@@ -153,7 +171,7 @@ impl Gate {
                 true => Taken::No,
                 false => self.shares.take(first.account, 1, now),
             };
-            if taken == Taken::Soon {
+            if matches!(taken, Taken::Soon | Taken::Alone) {
                 waiting.push_front(first);
                 return;
             }
@@ -233,6 +251,7 @@ mod tests {
         let mut passes = fill(&gate, A, 16).await;
         let (refused, took) = enter(&gate, A).await;
         assert_eq!((refused.unwrap_err(), took), (ErrorCode::ServerBusy, PATIENCE));
+        assert!(!gate.is_short(gate.clock.monotonic()), "nobody else is refused");
         passes.pop();
         assert!(enter(&gate, A).await.0.is_ok());
     }
@@ -256,6 +275,10 @@ mod tests {
         let (waits, (refused, took)) = tokio::join!(enter(&gate, B), enter(&gate, A));
         assert!(waits.0.is_err());
         assert_eq!((refused.unwrap_err(), took), (ErrorCode::ServerBusy, Duration::ZERO));
+        assert!(gate.is_short(gate.clock.monotonic()), "an account without its share was refused");
+        gate.clock.sleep(Duration::from_secs(5)).await;
+        assert!(enter(&gate, A).await.0.is_err());
+        assert!(!gate.is_short(gate.clock.monotonic()), "who has its share does not count");
     }
 
     #[tokio::test(start_paused = true)]

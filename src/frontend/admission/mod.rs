@@ -4,7 +4,8 @@
 //! 1. `shares.rs`: a bounded good that accounts share: one alone may take all of it, several cannot
 //!    starve each other.
 //! 2. `gate.rs`: requests at a time, shared so; who may have more waits for a moment.
-//! 3. `rates.rs`: requests a second of an account, when the node is told a limit.
+//! 3. `denied.rs`: when an account below its share was refused last; slow uploads give way then.
+//! 4. `rates.rs`: requests a second of an account, when the node is told a limit.
 //!
 //! A request is let in until its answer is out: until the connection has taken the last of the
 //! body.
@@ -17,10 +18,12 @@
 //! Invariants: what was let in is never told 503 for want of room once its outcome may be durable;
 //! a change of the partition map is no overload (`route.rs`).
 
+mod denied;
 mod gate;
 mod rates;
 mod shares;
 
+pub(crate) use denied::Denied;
 pub(crate) use gate::Gate;
 pub(crate) use gate::Pass;
 pub(crate) use rates::Rates;

@@ -53,9 +53,11 @@ impl Use {
 pub(crate) enum Taken {
     /// It is granted; to be given back.
     Yes,
-    /// Nothing is free, but the account is alone or below its share: it may have what is given back
-    /// next.
+    /// Nothing is free, and others are about. The account is below its share: it may have what is
+    /// given back next.
     Soon,
+    /// Nothing is free, but the account is alone: it may have what it gives back next.
+    Alone,
     /// The account has its share, and others are about.
     No,
 }
@@ -88,8 +90,8 @@ impl<K: Copy + Eq + Hash> Shares<K> {
             match (after <= self.max, is_below) {
                 (true, true) => {}
                 (true, false) if accounts == 1 => {}
+                (false, _) if accounts == 1 => return Taken::Alone,
                 (false, true) => return Taken::Soon,
-                (false, false) if accounts == 1 => return Taken::Soon,
                 (_, false) => return Taken::No,
             }
         }
@@ -168,7 +170,7 @@ mod tests {
     fn one_account_alone_takes_everything() {
         let shares = Shares::new(64);
         assert_eq!(take_all(&shares, A, Duration::ZERO), 64);
-        assert_eq!(shares.take(A, 1, Duration::ZERO), Taken::Soon);
+        assert_eq!(shares.take(A, 1, Duration::ZERO), Taken::Alone);
         shares.give(A, 1);
         assert_eq!(shares.take(A, 1, Duration::ZERO), Taken::Yes);
     }
@@ -264,7 +266,7 @@ mod tests {
                 match shares.take(account, 1, now) {
                     Taken::Yes => has[number] += 1,
                     Taken::No => assert!(has[number] >= 40 / 3, "refused with {}", has[number]),
-                    Taken::Soon => assert_eq!(has.iter().sum::<u64>(), 40),
+                    Taken::Soon | Taken::Alone => assert_eq!(has.iter().sum::<u64>(), 40),
                 }
             } else if has[number] > 0 {
                 has[number] -= 1;

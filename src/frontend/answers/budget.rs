@@ -254,7 +254,7 @@ impl Budget {
             && let Some((payer, bytes)) = lines.first()
         {
             match self.take(payer, bytes) {
-                Taken::Soon => break,
+                Taken::Soon | Taken::Alone => break,
                 Taken::No => {
                     passed_over += 1;
                     lines.pass_over();

@@ -119,7 +119,9 @@ fn uploads_in_the_way(
     bodies: &BodyBudget,
 ) -> Vec<Arc<Flow>> {
     let mut cut = Vec::new();
-    if let Some(scarcity) = gate.scarcity() {
+    if gate.is_short(now)
+        && let Some(scarcity) = gate.scarcity()
+    {
         let above = gate.above_share(now);
         cut.extend(standing((flows, now), |flow| {
             let account = flow.upload()?.admitted.filter(|account| scarcity.concerns(*account))?;

@@ -11,6 +11,7 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use crate::env::Clock;
+use crate::frontend::admission::Denied;
 use crate::frontend::admission::Shares;
 use crate::frontend::admission::Taken;
 use crate::frontend::errors;
@@ -20,8 +21,6 @@ use crate::types::AccountId;
 
 /// What a piece takes beside its bytes, about: a client may send them one by one.
 pub(super) const PIECE_BYTES: usize = 128;
-/// For so long after a refusal the memory is short: who was refused tries again meanwhile.
-const SHORT_FOR: Duration = Duration::from_secs(5);
 
 /// What bodies of running requests may take together.
 #[derive(Clone, Debug)]
@@ -31,9 +30,7 @@ pub(crate) struct Budget(Arc<Memory>);
 struct Memory {
     shares: Shares,
     clock: Arc<dyn Clock>,
-    /// When an account below its share was refused last: monotonic milliseconds plus one; 0 for
-    /// never.
-    refused: AtomicU64,
+    denied: Denied,
 }
 
 /// What one body holds of it.
@@ -92,7 +89,7 @@ impl InMemory {
 impl Budget {
     /// A budget of `bytes`.
     pub(crate) fn new(bytes: u64, clock: Arc<dyn Clock>) -> Self {
-        Self(Arc::new(Memory { shares: Shares::new(bytes), clock, refused: AtomicU64::new(0) }))
+        Self(Arc::new(Memory { shares: Shares::new(bytes), clock, denied: Denied::default() }))
     }
 
     /// Takes memory for a piece of a body.
@@ -109,18 +106,16 @@ impl Budget {
                 Ok(Held { memory: Arc::clone(&self.0), body: Arc::clone(body), bytes })
             }
             Taken::Soon => {
-                let now = u64::try_from(now.as_millis()).unwrap_or(u64::MAX);
-                self.0.refused.store(now.saturating_add(1), Ordering::Relaxed);
+                self.0.denied.note(now);
                 Err(errors::busy(Busy::BodyMemory))
             }
-            Taken::No => Err(errors::busy(Busy::BodyMemory)),
+            Taken::No | Taken::Alone => Err(errors::busy(Busy::BodyMemory)),
         }
     }
 
     /// Whether an account below its share was refused a moment ago.
     pub(crate) fn is_short(&self, now: Duration) -> bool {
-        let refused = self.0.refused.load(Ordering::Relaxed).checked_sub(1);
-        refused.is_some_and(|at| now.saturating_sub(Duration::from_millis(at)) < SHORT_FOR)
+        self.0.denied.is_recent(now)
     }
 
     /// Accounts that have more than their share.

@@ -226,6 +226,10 @@ async fn accounts_share_the_memory_for_bodies() {
         rig(64 << 20, WriteConfig { body_bytes_max: 1 << 20, ..WriteConfig::default() }).await;
     let (budget, now) = (rig.pool.budget(), || rig.env.clock.monotonic());
     let (body, other) = (BodyMemory::of(ACCOUNT), BodyMemory::of(AccountId::new(2)));
+    let held: Vec<_> = (0..64).map_while(|_| budget.take(&body, PIECE).ok()).collect();
+    assert_eq!(held.len(), 16);
+    assert!(!budget.is_short(now()), "who was refused is alone");
+    drop(held);
     drop(budget.take(&other, 1).unwrap());
     let held: Vec<_> = (0..64).map_while(|_| budget.take(&body, PIECE).ok()).collect();
     assert_eq!(held.len(), 12, "a quarter is left");

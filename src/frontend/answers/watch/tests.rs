@@ -205,6 +205,9 @@ async fn uploads_of_an_account_alone_are_not_in_the_way_of_requests() {
     let uploads: Vec<_> = (0..4).map(|_| bed.upload(A, Duration::ZERO)).collect();
     bed.clock.sleep(LATER).await;
     assert!(bed.uploads_cut().is_empty(), "it is alone");
-    passes.push(bed.gate.enter(B).await.unwrap());
+    passes.extend([bed.gate.enter(B).await.unwrap(), bed.gate.enter(B).await.unwrap()]);
+    assert!(bed.gate.enter(A).await.is_err());
+    assert!(bed.uploads_cut().is_empty(), "whoever is below its share got a place");
+    assert!(bed.gate.enter(B).await.is_err());
     assert_eq!(bed.uploads_cut().len(), 1, "of {} uploads", uploads.len());
 }
