@@ -189,7 +189,7 @@ impl BlobSource {
     }
 
     /// The next pieces of the body; `None` at its end. Before the head is sent, a step is refused
-    /// rather than waited for too long.
+    /// when all steps together have waited for memory for too long.
     async fn step(&mut self, before_head: bool) -> Result<Option<VecDeque<Bytes>>, Failure> {
         if self.pieces.is_empty() && self.pieces_end < self.end {
             self.more().await?;

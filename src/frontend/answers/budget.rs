@@ -30,8 +30,8 @@ const STEP_MAX_BYTES: u64 = 1 << 20;
 const STEP_MIDDLE_BYTES: u64 = 128 << 10;
 /// Bytes of a step while less than a quarter is free, so that a few bodies do not take the rest.
 pub(crate) const STEP_MIN_BYTES: u64 = 16 << 10;
-/// How long an answer may wait before its head is sent.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// How long an answer may wait before its head is sent, all its waits together.
+pub(super) const PATIENCE: Duration = Duration::from_secs(2);
 /// Answers that may wait before their head is sent, in each of the two queues.
 const WAITING_MAX: usize = 4096;
 /// How many payers that have their share are passed over in one search for one below its share.
@@ -127,11 +127,11 @@ impl Budget {
     /// Takes bytes for an answer whose head is not sent yet. Cancel safe.
     ///
     /// # Errors
-    /// `ServerBusy` when `WAITING_MAX` callers wait already, or after `PATIENCE`.
+    /// `ServerBusy` when `WAITING_MAX` callers wait already, or after `patience`.
     pub(crate) async fn begin(
         self: &Arc<Self>,
-        payer: Payer,
-        bytes: u64,
+        (payer, bytes): (Payer, u64),
+        patience: Duration,
     ) -> Result<Reservation, Error> {
         if let Some(reservation) = self.try_take(payer, bytes) {
             return Ok(reservation);
@@ -143,7 +143,7 @@ impl Budget {
         tokio::select! {
             biased;
             promised = promised => promised.map_err(|_| errors::busy(Busy::AnswerMemory)),
-            () = self.clock.sleep(PATIENCE) => Err(errors::busy(Busy::AnswerMemory)),
+            () = self.clock.sleep(patience) => Err(errors::busy(Busy::AnswerMemory)),
         }
     }
 
@@ -158,6 +158,11 @@ impl Budget {
     /// The payers that have more than their share.
     pub(super) fn above_share(&self, now: Duration) -> AboveShare {
         AboveShare { accounts: self.accounts.above_share(now), peers: self.peers.above_share(now) }
+    }
+
+    /// The time by the monotonic clock.
+    pub(super) fn now(&self) -> Duration {
+        self.clock.monotonic()
     }
 
     /// Bytes that answers hold.

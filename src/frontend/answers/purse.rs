@@ -3,10 +3,12 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use crate::protocol::Error;
 
 use super::budget::Budget;
+use super::budget::PATIENCE;
 use super::payer::Payer;
 use super::reservation::Reservation;
 
@@ -15,6 +17,8 @@ use super::reservation::Reservation;
 pub(crate) struct Holding {
     payer: Payer,
     bytes: AtomicU64,
+    /// How long the answer has waited for bytes before its head was sent, in microseconds.
+    waited: AtomicU64,
 }
 
 impl Holding {
@@ -47,7 +51,8 @@ pub(crate) struct Purse {
 impl Purse {
     /// The purse of an answer that holds nothing yet.
     pub(crate) fn new(budget: &Arc<Budget>, payer: Payer) -> Self {
-        let holding = Arc::new(Holding { payer, bytes: AtomicU64::new(0) });
+        let holding =
+            Arc::new(Holding { payer, bytes: AtomicU64::new(0), waited: AtomicU64::new(0) });
         Self { budget: Arc::clone(budget), holding }
     }
 
@@ -73,11 +78,18 @@ impl Purse {
         self.budget.wait(self.holding.payer, bytes).await.of(&self.holding)
     }
 
-    /// Takes bytes for an answer whose head is not sent yet. Cancel safe.
+    /// Takes bytes for an answer whose head is not sent yet. An answer that takes bytes in steps
+    /// waits no longer in all than one that takes them once. Cancel safe.
     ///
     /// # Errors
     /// `ServerBusy` when too many answers wait already, or no bytes become free in time.
     pub(crate) async fn begin(&self, bytes: u64) -> Result<Reservation, Error> {
-        Ok(self.budget.begin(self.holding.payer, bytes).await?.of(&self.holding))
+        let waited = Duration::from_micros(self.holding.waited.load(Ordering::Relaxed));
+        let (began, patience) = (self.budget.now(), PATIENCE.saturating_sub(waited));
+        let begun = self.budget.begin((self.holding.payer, bytes), patience).await;
+        let took = self.budget.now().saturating_sub(began).as_micros();
+        let took = u64::try_from(took).unwrap_or(u64::MAX);
+        self.holding.waited.fetch_add(took, Ordering::Relaxed);
+        Ok(begun?.of(&self.holding))
     }
 }

@@ -10,8 +10,9 @@ use crate::types::Crc64Hasher;
 use crate::types::Md5Hasher;
 
 /// The checksum of all that `source` has. It is read in the steps of any answer, which are paid for
-/// and given back one by one: a range of 4 MiB holds no more memory than other answers do. Other
-/// tasks of the thread have their turn after each step.
+/// and given back one by one: a range of 4 MiB holds no more memory than other answers do. All
+/// steps together wait for memory as long as one may. Other tasks of the thread have their turn
+/// after each step.
 pub(crate) async fn checksum(
     mut source: BlobSource,
     kind: RangeChecksum,

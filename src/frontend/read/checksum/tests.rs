@@ -2,6 +2,7 @@
 
 use std::future;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::*;
 use crate::coordinator::Coordinator;
@@ -40,6 +41,7 @@ use crate::types::Timestamp;
 
 const MIB: u64 = 1 << 20;
 const LEN: usize = 4 << 20;
+const SECOND: Duration = Duration::from_secs(1);
 
 /// Nothing is looked up: all pieces are known.
 #[derive(Debug)]
@@ -148,13 +150,39 @@ async fn a_range_is_hashed_in_steps_that_are_paid_for_and_given_back() {
 #[tokio::test(start_paused = true)]
 async fn a_range_is_refused_before_it_is_read_when_answers_hold_all_memory() {
     let blob = Blob::new(4 * MIB).await;
-    let held = blob.budget.begin(payer(false), 3 * MIB).await.unwrap();
+    let held = blob.budget.begin((payer(false), 3 * MIB), SECOND).await.unwrap();
     let refused = checksum(blob.source(false), RangeChecksum::Md5).await.unwrap_err();
     assert_eq!(refused.code, ErrorCode::ServerBusy);
     drop(held);
     // Of what strangers may have, less than a quarter of all is left.
-    let held = blob.budget.begin(payer(false), 5 * MIB / 2).await.unwrap();
+    let held = blob.budget.begin((payer(false), 5 * MIB / 2), SECOND).await.unwrap();
     let (_, most, _) = watched(&blob, RangeChecksum::Md5).await;
     assert_eq!(most, 16 << 10, "smaller steps do");
     drop(held);
+}
+
+#[tokio::test(start_paused = true)]
+async fn steps_of_a_range_together_wait_no_longer_than_one_may() {
+    const STEP: u64 = 16 << 10;
+    let blob = Blob::new(4 * MIB).await;
+    let clock = Arc::clone(&blob.rig.env.clock);
+    // All that strangers may have. A step becomes free after a second and a half, each time.
+    let _rest = blob.budget.wait(payer(false), 3 * MIB - STEP).await;
+    let mut step = blob.budget.wait(payer(false), STEP).await;
+    let others = async {
+        loop {
+            clock.sleep(SECOND * 3 / 2).await;
+            drop(step);
+            step = blob.budget.wait(payer(false), STEP).await;
+        }
+    };
+    let began = clock.monotonic();
+    let hashed = tokio::select! {
+        biased;
+        hashed = checksum(blob.source(false), RangeChecksum::Md5) => hashed,
+        () = others => panic!("it never ends"),
+    };
+    let took = clock.monotonic() - began;
+    assert_eq!(hashed.unwrap_err().code, ErrorCode::ServerBusy);
+    assert!(took >= SECOND * 2 && took < SECOND * 3, "{took:?}");
 }
