@@ -46,7 +46,8 @@ use crate::types::Peer;
 
 /// What a client may send of one body before we have read it, over HTTP/2.
 const STREAM_WINDOW_BYTES: u32 = 1 << 20;
-/// The same of all bodies of one connection.
+/// The same of all bodies of one connection. Those that are read no further while they are stored
+/// may use it up; `docs/overload.md` says what becomes of the others.
 const CONNECTION_WINDOW_BYTES: u32 = 4 << 20;
 /// What we hold of one answer that the client does not take, over HTTP/2.
 const SEND_BUFFER_BYTES: usize = 256 << 10;

@@ -6,6 +6,7 @@
 //!
 //! An upload is the same the other way round: what is offered to the client is room for bytes, and
 //! the client takes it when it sends them. Only the time counts in which we wait for the client.
+//! `docs/overload.md` names an exception over HTTP/2.
 
 use std::collections::HashMap;
 use std::sync::Arc;
