@@ -184,6 +184,8 @@ fn judge(
             Ok(())
         }
         Err(ChangeError::NoSuchHost) => Err("there are two hosts".to_owned()),
+        // The cause decides, as of a merge that moved nothing.
+        Err(ChangeError::PartlyDone(cause)) => judge(session, what, Err(*cause)),
         Err(ChangeError::Refused(_) | ChangeError::Failed(_))
             if session.excuses(Failing::MapChange) =>
         {

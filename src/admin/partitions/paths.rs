@@ -215,7 +215,14 @@ fn refused(error: &PartitionError) -> Failure {
         | E::Index(index::Error::Full(_)) => {
             (StatusCode::INSUFFICIENT_STORAGE, "InsufficientStorage")
         }
-        E::Change(C::Refused(_) | C::Failed(_)) | E::Index(_) => {
+        // Never as a change that did nothing (4xx): the audit log has a line for it.
+        E::Change(C::PartlyDone(why)) if matches!(**why, C::Busy) => {
+            (StatusCode::SERVICE_UNAVAILABLE, "PartitionsBusy")
+        }
+        E::Change(C::PartlyDone(why)) if matches!(**why, C::Refused(index::Error::Full(_))) => {
+            (StatusCode::INSUFFICIENT_STORAGE, "InsufficientStorage")
+        }
+        E::Change(C::Refused(_) | C::Failed(_) | C::PartlyDone(_)) | E::Index(_) => {
             tracing::error!(%error, "an admin command failed");
             (StatusCode::INTERNAL_SERVER_ERROR, "Failed")
         }

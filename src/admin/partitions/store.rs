@@ -99,6 +99,9 @@ fn told(error: &ChangeError) -> String {
         ChangeError::Failed(_) => {
             format!("the change failed: {error}; `blockyard partitions list` shows what is")
         }
+        ChangeError::PartlyDone(_) => {
+            format!("{error}; `blockyard partitions list` shows where they are")
+        }
     }
 }
 
@@ -346,4 +349,19 @@ fn owner<'a>(status: &'a [PartitionStatus], key: &RoutingKey) -> Option<&'a Part
 fn add(made: &mut Made, change: &Made) {
     made.changes += change.changes;
     made.pause_ms = made.pause_ms.max(change.pause_ms);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn merge_that_moved_partitions_is_not_told_as_nothing() {
+        let refused = ChangeError::Refused(index::Error::Full(index::Full::Disks));
+        let text = PartitionError::from(refused.clone()).to_string();
+        assert!(text.starts_with("nothing was changed: "), "{text}");
+        let text = PartitionError::from(ChangeError::PartlyDone(Box::new(refused))).to_string();
+        assert!(!text.contains("nothing was changed"), "{text}");
+        assert!(text.contains("were moved") && text.contains("partitions list"), "{text}");
+    }
 }

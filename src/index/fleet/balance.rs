@@ -105,20 +105,21 @@ impl Fleet {
             Plan::Merge(partitions) => self.merge(partitions).await,
         };
         match done {
-            Ok(_) => self.tell_of(&plan, true),
+            Ok(_) => self.tell_of(&plan, None),
             Err(error) => {
-                tracing::warn!(?plan, %error, "the partition map was not changed");
-                // It may have been all the same.
-                if matches!(error, ChangeError::Failed(_)) {
-                    self.tell_of(&plan, false);
+                tracing::warn!(?plan, %error, "the partition map was not changed as planned");
+                match error {
+                    // It may have been all the same.
+                    ChangeError::Failed(_) => self.tell_of(&plan, Some("unknown")),
+                    ChangeError::PartlyDone(_) => self.tell_of(&plan, Some("partly")),
+                    _ => {}
                 }
             }
         }
     }
 
-    /// Tells the audit log what was done, or may have been: where `is_done` is not set, it failed
-    /// and nobody knows.
-    fn tell_of(&self, plan: &Plan, is_done: bool) {
+    /// Tells the audit log what was done, or may have been: without an outcome all of it was done.
+    fn tell_of(&self, plan: &Plan, outcome: Option<&str>) {
         let Some(log) = self.audit_log.get().filter(|log| log.is_on()) else { return };
         let one = |partition: &PartitionId| partition.get().to_string();
         let (operation, resource, mut detail) = match plan {
@@ -133,8 +134,8 @@ impl Fleet {
                 ("MergePartitions", all.join(","), Value::Null)
             }
         };
-        if !is_done {
-            detail["outcome"] = "unknown".into();
+        if let Some(outcome) = outcome {
+            detail["outcome"] = outcome.into();
         }
         let entry = Entry {
             principal: Principal::Node { task: "index balancer" },

@@ -228,18 +228,49 @@ impl Fleet {
         let kind = if striped { ChangeKind::Unstripe } else { ChangeKind::Merge };
         let first = partitions.first().and_then(|id| self.host_of(*id));
         let host = first.ok_or(ChangeError::NoSuchPartition)?;
+        let mut has_moved = false;
+        let merged = self.gather(&mut claim, host, partitions, &mut has_moved).await;
+        let merged = match merged {
+            Ok(parts) => self.unite(kind, host, parts).await,
+            Err(error) => Err(error),
+        };
+        // Nobody moves them back.
+        merged.map_err(|error| if has_moved { error.after_a_move() } else { error })
+    }
+
+    /// Moves partitions that `claim` has to one host. Sets `has_moved` as soon as one has.
+    async fn gather(
+        self: &Arc<Self>,
+        claim: &mut Claim,
+        host: &Host,
+        partitions: &[PartitionId],
+        has_moved: &mut bool,
+    ) -> Result<Vec<Arc<Partition>>, ChangeError> {
+        let to = host.shared.host;
         for partition in partitions {
-            self.carry_out_move(&mut claim, *partition, host.shared.host).await?;
+            let is_here = self.host_of(*partition).is_some_and(|from| from.shared.host == to);
+            self.carry_out_move(claim, *partition, to).await?;
+            *has_moved |= !is_here;
         }
         let found = partitions.iter().map(|id| host.opened.get(*id)).collect::<Option<Vec<_>>>();
-        let parts = found.ok_or(ChangeError::NoSuchPartition)?;
+        found.ok_or(ChangeError::NoSuchPartition)
+    }
+
+    /// Replaces partitions of one host by one.
+    async fn unite(
+        &self,
+        kind: ChangeKind,
+        host: &Host,
+        parts: Vec<Arc<Partition>>,
+    ) -> Result<Changed, ChangeError> {
+        let old: Vec<PartitionId> = parts.iter().map(|part| part.core.id).collect();
         let ids = self.fresh_ids(1).await?;
         let id = *ids.first().ok_or(ChangeError::NotNeighbours)?;
         let merged = engine::merge(&host.shared, id, &parts).await?;
         let (partition, frozen_at) = (merged.partition, merged.frozen_at);
         let pause = replace(host, &parts, vec![partition], frozen_at).await;
         host.shared.parts.metrics.merged(pause);
-        self.note(kind, (partitions, &ids), host.shared.host, pause);
+        self.note(kind, (&old, &ids), host.shared.host, pause);
         tracing::info!(partition = %id, of = parts.len(), ?pause, "partitions merged");
         Ok(Changed { partitions: ids, pause })
     }

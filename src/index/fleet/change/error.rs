@@ -43,6 +43,19 @@ pub enum ChangeError {
     /// know. On a full disk that needs room.
     #[error(transparent)]
     Failed(Error),
+    /// A merge moved partitions to one host and was then refused: they stay there.
+    #[error("partitions were moved to one host, but not merged: {0}")]
+    PartlyDone(Box<Self>),
+}
+
+impl ChangeError {
+    /// As of a change that had moved a partition before it failed so.
+    pub(super) fn after_a_move(self) -> Self {
+        match self {
+            Self::Failed(_) | Self::PartlyDone(_) => self,
+            surely_undone => Self::PartlyDone(Box::new(surely_undone)),
+        }
+    }
 }
 
 impl From<NotChanged> for ChangeError {

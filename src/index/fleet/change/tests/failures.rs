@@ -185,6 +185,56 @@ async fn automatic_changes_that_may_have_happened_are_told() {
     assert!(doubts > 0);
 }
 
+/// The neighbours lie on two hosts: one is moved before they are merged, and stays where it is when
+/// they are not.
+#[tokio::test]
+async fn merge_that_finds_no_room_after_a_move_is_not_told_as_nothing() {
+    let (mut partly, mut nothing) = (0, 0);
+    for transaction in 0..8 {
+        let world = World::empty();
+        let rig = open(&world).await;
+        rig.write_all(1..=20).await;
+        rig.split(&[10]).await;
+        rig.host.move_to(rig.serving(20), HostId::new(1)).await.unwrap();
+        rig.tidy().await;
+        let kept = Kept::new();
+        rig.host.tell(kept.log());
+        let before = rig.map().await;
+        let (first, second) = (rig.serving(1), rig.serving(20));
+        world.store.inject_after(transaction, coordinator::Fault::Full);
+        let is_by_itself = transaction % 2 == 0;
+        let done = match is_by_itself {
+            true => {
+                Arc::clone(&rig.host).carry_out(Plan::Merge(vec![first, second])).await;
+                None
+            }
+            false => rig.host.merge(&[first, second]).await.err(),
+        };
+        let lines = kept.changes();
+        if rig.map().await.partitions().len() == 1 {
+            continue;
+        }
+        let has_moved = rig.map().await.partitions() != before.partitions();
+        partly += usize::from(has_moved);
+        nothing += usize::from(!has_moved);
+        if is_by_itself {
+            let outcomes: Vec<_> = lines.iter().map(|line| &line["detail"]["outcome"]).collect();
+            let expected: &[&str] = if has_moved { &["partly"] } else { &[] };
+            assert_eq!(outcomes, expected, "{transaction}");
+        } else {
+            let full = |error: &ChangeError| is_refused(&Err(error.clone()));
+            match done.unwrap() {
+                ChangeError::PartlyDone(cause) => assert!(has_moved && full(&cause)),
+                other => assert!(!has_moved && full(&other), "{transaction}: {other:?}"),
+            }
+        }
+        rig.write(21).await;
+        rig.check(21).await;
+        rig.host.shutdown().await;
+    }
+    assert!(partly > 1 && nothing > 0, "{partly}, {nothing}");
+}
+
 /// Refused for want of room: nothing has changed.
 fn is_refused(done: &Result<Changed, ChangeError>) -> bool {
     matches!(done, Err(ChangeError::Refused(Error::Full(Full::Coordinator(_)))))
