@@ -12,10 +12,10 @@ use crate::index::engine::log::writer::LogState;
 use crate::index::engine::shared::Failed;
 use crate::index::map::PartitionDescriptor;
 
-/// Tries while the outcome is unknown.
+/// Tries of unknown outcome.
 const TRIES: usize = 4;
-/// Pauses after tries that another change of a list of sharers outran. Each time one of those who
-/// contend is done, so all are after as many tries as there are of them. Writes wait meanwhile: the
+/// Pauses before tries, since another change of a list of sharers may have outrun the one before.
+/// Each round one contender succeeds, so n contenders need n rounds. Writes wait meanwhile: the
 /// pauses together are half a second.
 const PAUSES_MS: [u64; 12] = [0, 0, 0, 1, 2, 4, 8, 16, 32, 64, 128, 245];
 /// Conditions, and changes, that the coordinator takes in one transaction.
@@ -81,6 +81,9 @@ pub(super) async fn replace(
     }
     let mut doubt = Doubt::default();
     for pause in PAUSES_MS.map(Duration::from_millis) {
+        if !pause.is_zero() {
+            parts.env.clock.sleep(pause).await;
+        }
         let passed = match pass_on(coordinator, &extents, &heirs).await {
             Ok(passed) => passed,
             Err(failed) => return Err(doubt.failed(failed).into()),
@@ -91,13 +94,13 @@ pub(super) async fn replace(
             return Err(doubt.failed(too_many_runs()).into());
         }
         if let Some(revision) = doubt.attempt(coordinator, (&when, &then), first, &states).await? {
-            return Ok(Replaced { revision, records, is_stale: doubt.is_any });
+            return Ok(Replaced { revision, records, is_stale: doubt.is_any() });
         }
-        if !pause.is_zero() {
-            parts.env.clock.sleep(pause).await;
+        if doubt.tries >= TRIES {
+            return Err(Failed::Other("the coordinator does not say what it did".into()).into());
         }
     }
-    if doubt.is_any {
+    if doubt.is_any() {
         return Err(Failed::Other("the lists of sharers keep changing".into()).into());
     }
     Err(NotChanged::Busy)
@@ -130,13 +133,17 @@ fn unchanged(old: &LogState) -> Compare {
     Compare::ModRevision(key(&old.descriptor), old.revision)
 }
 
-/// Whether an earlier try may have been carried out.
+/// How many earlier tries may have been carried out.
 #[derive(Debug, Default)]
 struct Doubt {
-    is_any: bool,
+    tries: usize,
 }
 
 impl Doubt {
+    fn is_any(&self) -> bool {
+        self.tries > 0
+    }
+
     /// Tries a transaction that makes `first` true; nothing when it is to be tried again.
     async fn attempt(
         &mut self,
@@ -148,11 +155,11 @@ impl Doubt {
         match coordinator.txn(when, then).await {
             Ok(TxnReply::Committed(revision)) => return Ok(Some(revision)),
             Ok(TxnReply::Rejected(_)) => {}
-            Err(coordinator::Error::Ambiguous) => self.is_any = true,
+            Err(coordinator::Error::Ambiguous) => self.tries += 1,
             Err(error) => return Err(self.failed(Failed::refused(&error))),
         }
         let unread = |error: coordinator::Error| Failed::refused(&error);
-        if self.is_any {
+        if self.is_any() {
             let found = coordinator.get(&key(first)).await;
             let found = found.map_err(|error| self.failed(unread(error)))?;
             if let Some(found) = found.filter(|found| found.value == first.encode()) {
@@ -171,7 +178,7 @@ impl Doubt {
 
     /// A failure of this try: the outcome of all of them together.
     fn failed(&self, failed: Failed) -> Failed {
-        if !self.is_any {
+        if !self.is_any() {
             return failed;
         }
         match failed {

@@ -9,7 +9,7 @@ use crate::coordinator::Fault;
 use crate::index::api::Error;
 use crate::index::engine::change::NotChanged;
 use crate::index::engine::partition::Partition;
-use crate::index::engine::shared::Shared;
+use crate::index::engine::shared::{Failed, Shared};
 use crate::index::engine::testing::{World, put, put_if_absent};
 use crate::index::rows::Family;
 use crate::index::rows::Rows;
@@ -157,4 +157,46 @@ async fn split_that_others_outrun_for_ever_is_busy_and_changes_nothing() {
     assert!(matches!(refused, Err(NotChanged::Busy)), "{:?}", refused.err());
     parent.apply(put("b", "as before")).await.unwrap();
     parent.close().await;
+}
+
+/// Writes wait meanwhile: a coordinator that does not answer is not asked as often as one that does.
+#[tokio::test(start_paused = true)]
+async fn split_of_unknown_outcome_is_tried_four_times() {
+    for answers in [3, 4] {
+        let world = World::new().await;
+        let parent = world.open().await.unwrap();
+        parent.apply(put("a", "of the parent")).await.unwrap();
+        for _ in 0..answers {
+            world.store.inject(Fault::AmbiguousLost);
+        }
+        let done = parent.split(halves(b"m")).await;
+        let is_unknown = matches!(done, Err(NotChanged::Failed(Failed::Other(_))));
+        assert_eq!((done.is_ok(), is_unknown), (answers == 3, answers == 4), "{answers}");
+        parent.core.lose();
+        parent.abandon().await;
+        for child in done.map(|split| split.children).unwrap_or_default() {
+            child.close().await;
+        }
+    }
+}
+
+/// No try follows the last pause of one that was outrun: it would keep writes waiting for nothing.
+#[tokio::test(start_paused = true)]
+async fn split_that_others_outrun_pauses_before_tries_only() {
+    let world = World::new().await;
+    let parent = world.open().await.unwrap();
+    parent.apply(put("a", "of the parent")).await.unwrap();
+    for _ in 0..11 {
+        world.store.inject(Fault::Outrun);
+    }
+    let clock = &parent.core.shared.parts.env.clock;
+    let begun = clock.monotonic();
+    let children = parent.split(halves(b"m")).await.unwrap().children;
+    let paused = clock.monotonic() - begun;
+    assert_eq!(paused, std::time::Duration::from_millis(500), "the last try is worth all pauses");
+    parent.core.lose();
+    parent.abandon().await;
+    for child in &children {
+        child.close().await;
+    }
 }
