@@ -25,6 +25,7 @@ use crate::index::open_offline;
 
 use super::config::master_key_beside;
 use super::disk_list;
+use super::disks::Given;
 use super::error::NodeError;
 use super::master_key;
 use super::master_key::MasterKeyError;
@@ -42,14 +43,16 @@ pub use report::{Disk, Index, Report};
 
 /// Verifies the data directories of one node, in the order `serve` was given them, and that its
 /// master key file opens their secrets. Without `key` that is the file beside the first directory.
+/// What lies on disks done without counts as missing.
 ///
 /// # Errors
 /// [`NodeError`] when it cannot run: no such store, or in use. Damage is in the report.
 pub async fn check(
-    (data, key): (&[PathBuf], Option<&Path>),
+    (given, key): (Given<'_>, Option<&Path>),
     env: &Env,
     progress: &mut dyn Progress,
 ) -> Result<Report, NodeError> {
+    let data = given.data;
     disk_list::check(data)?;
     let mut report = Report::default();
     let has_coordinator = data.first().is_some_and(|first| first.join(FILE_NAME).is_file());
@@ -58,7 +61,7 @@ pub async fn check(
         let locked = data.iter().map(|path| open_disk(path, env));
         let locked = locked.collect::<Result<Vec<_>, _>>()?;
         if has_coordinator {
-            disk_list::check_remembered(data, env).await?;
+            disk_list::check_remembered(given, env).await?;
         }
         for (number, (path, disk)) in data.iter().zip(&locked).enumerate() {
             let mut shown = |at: capacity::CheckProgress| {
@@ -79,8 +82,12 @@ pub async fn check(
         report.problem(format!("{} is missing: restore it from a backup", first.display()));
         return Ok(report);
     }
-    match Storage::open_for_check(data, env).await {
+    match Storage::open_for_check(given, env).await {
         Ok(storage) => {
+            for path in given.without {
+                let path = path.display();
+                report.problem(format!("{path}: left out; what lies on it counts as missing"));
+            }
             let disks = storage.capacity.disks();
             for (at, path) in data.iter().enumerate() {
                 if disks.iter().all(|info| info.disk != at) {

@@ -84,6 +84,10 @@ pub struct CheckArgs {
     /// All data directories of the node, in the order `serve` was given them
     #[arg(required = true, value_name = "DIR")]
     pub data: Vec<PathBuf>,
+    /// Lost disk of the store: what lies on it counts as missing, and the report says what was
+    /// lost. Repeat for more
+    #[arg(long, value_name = "DIR")]
+    pub without_disk: Vec<PathBuf>,
     /// The node's master key file [default: the first data directory with .key behind its name]
     #[arg(long, value_name = "FILE", env = "BLOCKYARD_MASTER_KEY_FILE")]
     pub master_key_file: Option<PathBuf>,

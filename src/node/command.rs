@@ -25,6 +25,7 @@ use super::cli::HealthArgs;
 use super::cli::ServeArgs;
 use super::config::Config;
 use super::disk_command;
+use super::disks::Given;
 use super::error::NodeError;
 use super::health;
 use super::key_command;
@@ -85,7 +86,8 @@ fn run_check(args: &CheckArgs) -> Result<i32, NodeError> {
     let checked = block_on(async {
         let key = args.master_key_file.as_deref();
         let mut terminal = check::Terminal::default();
-        let report = check::check((&args.data, key), &env, &mut terminal).await;
+        let given = Given { data: &args.data, add: &[], without: &args.without_disk };
+        let report = check::check((given, key), &env, &mut terminal).await;
         env.tasks.shutdown().await;
         report
     })?;

@@ -108,13 +108,13 @@ pub fn check(data: &[PathBuf]) -> Result<(), NodeError> {
 ///
 /// # Errors
 /// As [`disks::check`].
-pub async fn check_remembered(data: &[PathBuf], env: &Env) -> Result<(), NodeError> {
+pub async fn check_remembered(given: Given<'_>, env: &Env) -> Result<(), NodeError> {
+    let data = given.data;
     let numbers: Vec<_> = data.iter().map(|path| number_of(path)).collect();
     if numbers.iter().any(Option::is_none) {
         return Ok(());
     }
     let Ok(coordinator) = storage::coordinator_copy(data, env).await else { return Ok(()) };
-    let given = Given { data, add: &[], without: &[] };
     match disks::check(&coordinator, given, &numbers).await {
         Err(NodeError::CoordinatorFailed(_)) | Ok(_) => Ok(()),
         Err(error) => Err(error),

@@ -68,13 +68,12 @@ impl Storage {
     ///
     /// # Errors
     /// [`NodeError`].
-    pub async fn open_for_check(data: &[PathBuf], env: &Env) -> Result<Self, NodeError> {
+    pub async fn open_for_check(given: Given<'_>, env: &Env) -> Result<Self, NodeError> {
         let config = CapacityConfig {
             scrub_bytes_per_second: 0,
             catalog: CatalogPlace::Memory,
             ..CapacityConfig::default()
         };
-        let given = Given { data, add: &[], without: &[] };
         Self::open_with(given, env, config, (CapacityMetrics::default(), Use::Check)).await
     }
 

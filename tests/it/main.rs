@@ -8,6 +8,7 @@ mod compatibility;
 mod contract;
 mod folder;
 mod layering;
+mod lost_disk;
 mod metrics;
 mod out_of_service;
 mod program;

@@ -33,6 +33,7 @@ use crate::node::assembly::IndexPlan;
 use crate::node::backup_store::NodeBackups;
 use crate::node::check;
 use crate::node::config::master_key_beside;
+use crate::node::disks::Given;
 use crate::node::storage::coordinator_copy;
 use crate::node::testing::config;
 use crate::node::testing::env;
@@ -142,7 +143,8 @@ async fn restored(from: &Path, to: &Path, key: &Path) -> Result<Summary, BackupE
 /// Checks a store and returns how many rows it has: one for each account.
 async fn sound(data: &Path, key: &Path) -> u64 {
     let env = env();
-    let report = check::check((&[data.to_owned()], Some(key)), &env, &mut check::Silent).await;
+    let given = Given { data: &[data.to_owned()], add: &[], without: &[] };
+    let report = check::check((given, Some(key)), &env, &mut check::Silent).await;
     env.tasks.shutdown().await;
     let report = report.unwrap();
     assert!(report.is_sound(), "{report}");

@@ -12,7 +12,8 @@ use super::*;
 
 async fn checked(data: &Path) -> Result<Report, NodeError> {
     let env = env();
-    let report = check((&[data.to_owned()], None), &env, &mut Silent).await;
+    let given = Given { data: &[data.to_owned()], add: &[], without: &[] };
+    let report = check((given, None), &env, &mut Silent).await;
     env.tasks.shutdown().await;
     report
 }

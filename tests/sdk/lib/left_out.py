@@ -83,7 +83,7 @@ class LeftOut:
                            [row for row in self.reads().items() if row[1] != "right"])
 
     def serves_the_rest(self, what, folder):
-        """Starts the node, which serves what does not lie below `folder`, and names the disk."""
+        """Starts the node, which serves what does not lie below `folder`, and names the disk. Answers what is not served."""
         self.server.start()
         found = self.reads()
         lost = {name: state for name, state in found.items() if state != "right"}
@@ -101,6 +101,20 @@ class LeftOut:
         self.verdicts.check(f"{what}: /readyz names the disk", status == 200 and OUT in text, OUT, f"{status}: {text[:80]}")
         self.verdicts.equal(f"{what}: exit code after SIGTERM", self.server.stop(), 0)
         self.verdicts.equal(f"{what}: files left on the disk", self.files(folder), self.before[folder])
+        return lost
+
+    def told_as_lost(self, what, lost, folder):
+        """`check` without the disk of the stopped node names the blobs whose reads failed, and no others."""
+        code, report = self.server.check_report(f"--without-disk={folder}")
+        affected, problems = report["affected"], report["problems"]
+        self.verdicts.equal(f"{what}: exit code of check", code, 1)
+        named = {name for name in self.blobs if any(problem.startswith(f'"{name}": ') for problem in problems)}
+        self.verdicts.none(f"{what}: check names the blobs whose reads failed, and no others", sorted(named ^ set(lost)))
+        self.verdicts.equal(f"{what}: blobs that check counts as affected", affected["blobs"], len(lost))
+        self.verdicts.equal(f"{what}: rows that check cannot read", affected["unread"], [])
+        containers = {of["container"] for extent in affected["extents"] for of in extent["containers"]}
+        self.verdicts.equal(f"{what}: containers that check names", containers, {f"{self.server.account.name}/{CONTAINER}"})
+        self.verdicts.check(f"{what}: check names the disk", any(str(folder) in one for one in problems), folder, problems[:1])
 
     def files(self, folder):
         """Files of extents below a folder, and their bytes on the disk."""
@@ -134,7 +148,8 @@ def run(options, scratch, verdicts):
         verdicts.check("a start that lacks a disk is refused and names it", refused.returncode != 0 and named,
                        "refused", f"exit {refused.returncode}: {text.strip()[-100:]}")
         server.extra = [*extra, f"--without-disk={out}"]
-        store.serves_the_rest("without-disk", out)
+        lost = store.serves_the_rest("without-disk", out)
+        store.told_as_lost("without-disk", lost, out)
         server.extra, server.data = extra, [str(folder) for folder in folders]
         server.start()
         store.all_right("the disk is back")
