@@ -55,6 +55,7 @@ pub async fn check(
     let data = given.data;
     disk_list::check(data)?;
     let mut report = Report::default();
+    let mut verified = BTreeSet::new();
     let has_coordinator = data.first().is_some_and(|first| first.join(FILE_NAME).is_file());
     {
         // All are locked before the first, which may take long, is looked at.
@@ -69,7 +70,10 @@ pub async fn check(
             };
             let found = capacity::check_disk(disk, number, &mut shown).await;
             match found {
-                Ok(found) => report.add_disk(path, &found),
+                Ok(found) => {
+                    verified.extend(found.problems.is_empty().then_some(number));
+                    report.add_disk(path, &found);
+                }
                 Err(error) if error.is_unreadable() => {
                     report.problem(format!("{}: {error}", path.display()));
                 }
@@ -82,19 +86,8 @@ pub async fn check(
         report.problem(format!("{} is missing: restore it from a backup", first.display()));
         return Ok(report);
     }
-    match Storage::open_for_check(given, env).await {
+    match open_store(given, &verified, env, &mut report).await {
         Ok(storage) => {
-            for path in given.without {
-                let path = path.display();
-                report.problem(format!("{path}: left out; what lies on it counts as missing"));
-            }
-            let disks = storage.capacity.disks();
-            for (at, path) in data.iter().enumerate() {
-                if disks.iter().all(|info| info.disk != at) {
-                    let path = path.display();
-                    report.problem(format!("{path}: cannot be recovered; the log says why"));
-                }
-            }
             let keys = check_index(&storage, progress, &mut report).await;
             check_keys(&storage, (data, key), &keys, &mut report).await;
             storage.capacity.shutdown().await;
@@ -104,6 +97,45 @@ pub async fn check(
         Err(error) => report.problem(error.to_string()),
     }
     Ok(report)
+}
+
+/// Opens the store as a start does. That writes, so a disk that takes no writes would be out of
+/// service. One whose bytes were verified is read all the same: what recovery writes to it stays in
+/// memory.
+async fn open_store(
+    given: Given<'_>,
+    verified: &BTreeSet<usize>,
+    env: &Env,
+    report: &mut Report,
+) -> Result<Storage, NodeError> {
+    let mut storage = Storage::open_for_check(given, &BTreeSet::new(), env).await?;
+    let out = out_of_service(&storage, given);
+    let unwritable: BTreeSet<usize> = out.intersection(verified).copied().collect();
+    if !unwritable.is_empty() {
+        storage.capacity.shutdown().await;
+        // Its disks are locked until then.
+        drop(storage);
+        storage = Storage::open_for_check(given, &unwritable, env).await?;
+    }
+    let still_out = out_of_service(&storage, given);
+    for (at, path) in given.data.iter().enumerate().filter(|(at, _)| out.contains(at)) {
+        let what = match still_out.contains(&at) {
+            true => "cannot be recovered; the log says why",
+            false => "not writable; bytes verified",
+        };
+        report.problem(format!("{}: {what}", path.display()));
+    }
+    for path in given.without {
+        let path = path.display();
+        report.problem(format!("{path}: left out; what lies on it counts as missing"));
+    }
+    Ok(storage)
+}
+
+/// The places of the disks that could not be recovered.
+fn out_of_service(storage: &Storage, given: Given<'_>) -> BTreeSet<usize> {
+    let serving: BTreeSet<usize> = storage.capacity.disks().iter().map(|info| info.disk).collect();
+    (0..given.data.len()).filter(|at| !serving.contains(at)).collect()
 }
 
 /// Holds the master key file against the store, and against the keys that its secrets name.

@@ -67,6 +67,7 @@ pub mod master_key;
 mod metrics;
 pub mod oidc;
 pub mod open_files;
+mod overlay_disk;
 pub mod partition_args;
 pub mod partition_command;
 pub mod partition_watch;

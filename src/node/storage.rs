@@ -1,5 +1,6 @@
 //! The durable half of a node: disks, extents, coordinator.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -25,6 +26,7 @@ use super::backup;
 use super::config::Config;
 use super::disks::Given;
 use super::error::NodeError;
+use super::overlay_disk::OverlayDisk;
 use super::start::CoordinatorPlace;
 use super::start::Start;
 
@@ -53,7 +55,8 @@ impl Storage {
             backup::refuse_marked(path)?;
             narrow(path);
         }
-        Self::open_with(given, env, capacity_config(config), (metrics, Use::Serve)).await
+        let disks = open_disks(given.data, env)?;
+        Self::open_with((given, disks), env, capacity_config(config), (metrics, Use::Serve)).await
     }
 
     /// Whether there is no store yet in these directories.
@@ -64,17 +67,28 @@ impl Storage {
 
     /// As [`Self::open`], for verification: without the background scrub, and on copies of the
     /// coordinator's file and of the catalog. What the journals hold goes to the extents all the
-    /// same.
+    /// same. For disks at the places `unwritable` it stays in memory.
     ///
     /// # Errors
     /// [`NodeError`].
-    pub async fn open_for_check(given: Given<'_>, env: &Env) -> Result<Self, NodeError> {
+    pub async fn open_for_check(
+        given: Given<'_>,
+        unwritable: &BTreeSet<usize>,
+        env: &Env,
+    ) -> Result<Self, NodeError> {
         let config = CapacityConfig {
             scrub_bytes_per_second: 0,
             catalog: CatalogPlace::Memory,
             ..CapacityConfig::default()
         };
-        Self::open_with(given, env, config, (CapacityMetrics::default(), Use::Check)).await
+        let mut disks = open_disks(given.data, env)?;
+        for (at, disk) in disks.iter_mut().enumerate() {
+            if unwritable.contains(&at) {
+                *disk = OverlayDisk::over(Arc::clone(disk));
+            }
+        }
+        let of = (CapacityMetrics::default(), Use::Check);
+        Self::open_with((given, disks), env, config, of).await
     }
 
     /// As [`Self::open_for_check`], to copy the store of a stopped node. What was freed is known by
@@ -114,26 +128,18 @@ impl Storage {
             ..CapacityConfig::default()
         };
         let given = Given { data, add: &[], without: &[] };
-        Self::open_with(given, env, config, (CapacityMetrics::default(), Use::Check)).await
+        let disks = open_disks(data, env)?;
+        let of = (CapacityMetrics::default(), Use::Check);
+        Self::open_with((given, disks), env, config, of).await
     }
 
     async fn open_with(
-        given: Given<'_>,
+        (given, disks): (Given<'_>, Vec<Arc<dyn Disk>>),
         env: &Env,
         config: CapacityConfig,
         (metrics, purpose): (CapacityMetrics, Use),
     ) -> Result<Self, NodeError> {
-        let data = given.data;
-        let mut disks = Vec::new();
-        for (at, path) in data.iter().enumerate() {
-            disks.push(match open_disk(path, env) {
-                Err(NodeError::Data { error, .. }) if at > 0 && is_failing(path, &error) => {
-                    Arc::new(UnusableDisk(error))
-                }
-                opened => opened?,
-            });
-        }
-        let file = data.first().expect("checked: a data directory").join(FILE_NAME);
+        let file = given.data.first().expect("checked: a data directory").join(FILE_NAME);
         let place = FilePlace { path: file, env: env.clone(), purpose };
         Start { given, disks, env: env.clone(), config, metrics }.open(&place).await
     }
@@ -199,6 +205,17 @@ async fn open_coordinator(
         Use::Check => EmbeddedCoordinator::open_copy(file, env).await,
     }
     .map_err(|error| NodeError::Coordinator { path: file.to_owned(), error })
+}
+
+/// Locks all data directories. One that fails and is not the first is out of service.
+fn open_disks(data: &[PathBuf], env: &Env) -> Result<Vec<Arc<dyn Disk>>, NodeError> {
+    let one = |(at, path): (usize, &PathBuf)| match open_disk(path, env) {
+        Err(NodeError::Data { error, .. }) if at > 0 && is_failing(path, &error) => {
+            Ok(Arc::new(UnusableDisk(error)) as Arc<dyn Disk>)
+        }
+        opened => opened,
+    };
+    data.iter().enumerate().map(one).collect()
 }
 
 /// Locks one data directory.

@@ -1,4 +1,4 @@
-//! What `check` says of a store of which a disk is lost.
+//! What `check` says of a store of which a disk is lost, or takes no writes.
 
 #![expect(clippy::disallowed_methods, reason = "arranges the files of a store")]
 
@@ -118,4 +118,34 @@ fn check_without_a_lost_disk_says_what_was_lost() {
     let unknown = run(&["check", text(store.first.path()), "--without-disk", "nowhere"]);
     assert_eq!(unknown.status.code(), Some(2), "{}", words(&unknown));
     assert!(words(&unknown).contains("nowhere"), "{}", words(&unknown));
+}
+
+/// The journal of the second disk can be read and not written, as on a file system that became
+/// read-only. Not even the superuser may write to a sealed file.
+#[cfg(target_os = "linux")]
+#[test]
+fn check_reads_a_disk_that_takes_no_writes() {
+    use std::io::Write;
+    use std::os::fd::AsRawFd;
+
+    use rustix::fs::{MemfdFlags, SealFlags};
+
+    let store = Store::new();
+    let second = text(store.second.path());
+    let (code, sound) = store.check(&[second]);
+    assert_eq!(code, Some(0), "{sound:#}");
+    let journal = store.second.path().join("journal");
+    let file = rustix::fs::memfd_create("journal", MemfdFlags::ALLOW_SEALING).unwrap();
+    let mut file = fs::File::from(file);
+    file.write_all(&fs::read(&journal).unwrap()).unwrap();
+    rustix::fs::fcntl_add_seals(&file, SealFlags::WRITE).unwrap();
+    let sealed = format!("/proc/{}/fd/{}", std::process::id(), file.as_raw_fd());
+    fs::remove_file(&journal).unwrap();
+    std::os::unix::fs::symlink(&sealed, &journal).unwrap();
+
+    let (code, report) = store.check(&[second]);
+    let expected = format!("{second}: not writable; bytes verified");
+    assert_eq!((code, problems(&report)), (Some(1), vec![expected.as_str()]), "{report:#}");
+    assert_eq!(report["affected"], sound["affected"], "{report:#}");
+    assert_eq!(report["index"], sound["index"], "{report:#}");
 }

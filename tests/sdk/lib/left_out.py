@@ -116,6 +116,13 @@ class LeftOut:
         self.verdicts.equal(f"{what}: containers that check names", containers, {f"{self.server.account.name}/{CONTAINER}"})
         self.verdicts.check(f"{what}: check names the disk", any(str(folder) in one for one in problems), folder, problems[:1])
 
+    def verified_all_the_same(self, what, folder):
+        """`check` says that the disk of the stopped node is not writable, and nothing else: all bytes are there."""
+        code, report = self.server.check_report()
+        self.verdicts.equal(f"{what}: exit code of check", code, 1)
+        self.verdicts.equal(f"{what}: problems that check tells", report["problems"], [f"{folder}: not writable; bytes verified"])
+        self.verdicts.equal(f"{what}: blobs that check counts as affected", report["affected"]["blobs"], 0)
+
     def files(self, folder):
         """Files of extents below a folder, and their bytes on the disk."""
         found = [path for path in (folder / "extents").rglob("*") if path.is_file()]
@@ -159,6 +166,7 @@ def run(options, scratch, verdicts):
         with read_only(out) as could:
             if could:
                 store.serves_the_rest("read-only", out)
+                store.verified_all_the_same("read-only", out)
                 errors = [line for line in server.log_path.read_text().splitlines() if "ERROR" in line and str(out) in line]
                 verdicts.check("read-only: an ERROR line names the directory", any(OUT in line for line in errors), "1 line",
                                errors[:1])
