@@ -41,14 +41,26 @@ pub(super) fn sync_name(root: &Path) -> io::Result<()> {
 /// Creates a folder and its ancestors, each made durable in its parent: a file in it is durable
 /// after a sync of the file and of this folder alone.
 pub(super) fn create_folder(folder: &Path) -> io::Result<()> {
+    create_folder_synced_by(folder, &sync_folder)
+}
+
+fn create_folder_synced_by(
+    folder: &Path,
+    sync: &dyn Fn(&Path) -> io::Result<()>,
+) -> io::Result<()> {
     if folder.is_dir() {
         return Ok(());
     }
     let Some(parent) = folder.parent() else { return Ok(()) };
-    create_folder(parent)?;
+    create_folder_synced_by(parent, sync)?;
     match fs::DirBuilder::new().mode(modes::FOLDER).create(folder) {
-        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
-        _ => sync_folder(parent),
+        Ok(()) => sync(parent).inspect_err(|_| {
+            // The sync needs a file to spare, the making does not. Whoever tries again takes a
+            // folder that is there for a durable one. One that others use already stays.
+            let _ = fs::remove_dir(folder);
+        }),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => sync(parent),
+        Err(error) => Err(error),
     }
 }
 
@@ -75,7 +87,37 @@ pub(super) fn list_into(root: &Path, folder: &Path, names: &mut Vec<String>) -> 
 
 #[cfg(test)]
 mod tests {
+    use std::cell::{Cell, RefCell};
+
+    use rustix::io::Errno;
+
     use super::*;
+
+    #[test]
+    fn folder_whose_name_was_not_synced_is_made_once_more() {
+        let folder = tempfile::tempdir().unwrap();
+        let inner = folder.path().join("a/b");
+        let synced = RefCell::new(Vec::new());
+        for good in 0..2_u32 {
+            // Of the folders above `a` and `b`, so many are synced; then no file is left to spare.
+            let left = Cell::new(good);
+            let refused = create_folder_synced_by(&inner, &|above| {
+                let now = left.get();
+                left.set(now.checked_sub(1).ok_or(Errno::MFILE)?);
+                synced.borrow_mut().push(above.to_owned());
+                sync_folder(above)
+            });
+            refused.unwrap_err();
+        }
+        let sync = |above: &Path| {
+            synced.borrow_mut().push(above.to_owned());
+            sync_folder(above)
+        };
+        create_folder_synced_by(&inner, &sync).unwrap();
+        create_folder_synced_by(&inner, &sync).unwrap();
+        assert!(inner.is_dir());
+        assert_eq!(synced.take(), [folder.path().to_owned(), folder.path().join("a")]);
+    }
 
     #[test]
     fn folder_is_made_with_those_above_it_and_may_be_there() {
