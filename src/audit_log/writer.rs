@@ -153,9 +153,10 @@ async fn open(path: &Path, settings: &Settings, tasks: &Tasks) -> Result<LogFile
     let disk = OsDisk::open_locked_by(folder, &lock, tasks.clone());
     let disk = disk.map_err(|error| match error {
         DiskError::Locked { by } => OpenError::Taken { by },
-        error @ (DiskError::NotFound { .. } | DiskError::Full | DiskError::Io { .. }) => {
-            OpenError::Disk(error)
-        }
+        error @ (DiskError::NotFound { .. }
+        | DiskError::Full
+        | DiskError::TooManyFiles { .. }
+        | DiskError::Io { .. }) => OpenError::Disk(error),
     })?;
     let limits = (settings.bytes_max, settings.files);
     LogFile::open(disk, name.to_owned(), limits).await.map_err(OpenError::Disk)

@@ -245,9 +245,10 @@ impl Store {
     fn copy_failed(&self, error: &DiskError) -> Error {
         match error {
             DiskError::Full => Error::Full,
-            DiskError::NotFound { .. } | DiskError::Io { .. } | DiskError::Locked { .. } => {
-                self.poison("compaction", error)
-            }
+            DiskError::NotFound { .. }
+            | DiskError::TooManyFiles { .. }
+            | DiskError::Io { .. }
+            | DiskError::Locked { .. } => self.poison("compaction", error),
         }
     }
 }

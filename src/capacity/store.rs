@@ -375,7 +375,10 @@ fn opened(extent: &Extent, rewrites: u64, slot: Slot, body: &Body) -> bool {
 pub(crate) fn unreadable(extent: &Extent, error: &DiskError) -> Error {
     match error {
         DiskError::NotFound { .. } => extent.missing(),
-        DiskError::Full | DiskError::Io { .. } | DiskError::Locked { .. } => {
+        DiskError::Full
+        | DiskError::TooManyFiles { .. }
+        | DiskError::Io { .. }
+        | DiskError::Locked { .. } => {
             Error::Unreadable { extent: extent.id, reason: error.to_string() }
         }
     }

@@ -24,6 +24,15 @@ pub enum DiskError {
     /// file's old end.
     #[error("no space left on the disk")]
     Full,
+    /// The process or the system has too many files open, and had for as long as the disk waits:
+    /// raise the limit, or try again when others are closed. Nothing was done.
+    #[error("{action} failed on {path}: too many files are open")]
+    TooManyFiles {
+        /// What was tried: `open`, `create`, ...
+        action: &'static str,
+        /// The path, relative to the disk.
+        path: String,
+    },
     /// A read, write or sync failed; after a failed write or sync the state of the file is unknown.
     #[error("{action} failed on {path}: {kind}")]
     Io {
@@ -48,7 +57,10 @@ impl DiskError {
     #[must_use]
     pub fn is_of_device(&self) -> bool {
         match self {
-            Self::NotFound { .. } | Self::Full | Self::Locked { .. } => false,
+            Self::NotFound { .. }
+            | Self::Full
+            | Self::TooManyFiles { .. }
+            | Self::Locked { .. } => false,
             // The system's code for a failed device has no kind of its own.
             Self::Io { kind, .. } => ![
                 io::ErrorKind::PermissionDenied,
@@ -57,7 +69,6 @@ impl DiskError {
                 io::ErrorKind::AlreadyExists,
                 io::ErrorKind::InvalidInput,
                 io::ErrorKind::OutOfMemory,
-                io::ErrorKind::ResourceBusy,
                 io::ErrorKind::Interrupted,
             ]
             .contains(kind),

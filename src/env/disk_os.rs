@@ -55,7 +55,7 @@ const INLINE_READ_BYTES_MAX: usize = 128 * 1024;
 /// ms (99 %), 4 KiB 5 us and 39 us.
 const INLINE_WRITE_BYTES_MAX: usize = 256 * 1024;
 
-/// Pauses before a file is opened once more when too many are open: 10 s together.
+/// Pauses before work is tried once more when too many files are open: 10 s together.
 const FILE_PAUSES_MS: [u64; 12] = [1, 2, 5, 20, 100, 500, 1_000, 1_000, 1_372, 2_000, 2_000, 2_000];
 
 /// What the kernel frees: holes are cut to whole pages.
@@ -94,6 +94,10 @@ impl OsDisk {
         lock_name: &str,
         tasks: Tasks,
     ) -> Result<Arc<dyn Disk>, DiskError> {
+        Ok(Arc::new(Self::lock(root, lock_name, tasks)?))
+    }
+
+    fn lock(root: &Path, lock_name: &str, tasks: Tasks) -> Result<Self, DiskError> {
         let shown = root.display().to_string();
         let root = std::path::absolute(root).map_err(|error| failed("open", &shown, &error))?;
         create_folder(&root)
@@ -104,22 +108,36 @@ impl OsDisk {
         match rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => {
                 let (lock, folders, times) = (Arc::new(lock), Arc::default(), Arc::default());
-                Ok(Arc::new(Self { root, lock, tasks, folders, times }))
+                Ok(Self { root, lock, tasks, folders, times })
             }
             Err(Errno::WOULDBLOCK) => Err(DiskError::Locked { by: lock_holder::name(&lock) }),
             Err(error) => Err(failed("lock", lock_name, &error.into())),
         }
     }
 
-    /// Runs blocking work on the pool and names its failure after `path`. Where the system has no
-    /// file to spare it is tried again for some seconds.
+    /// Runs blocking work on the pool and names its failure after `path`. Work is tried again while
+    /// the process or the system has too many files open: connections come and go, and an extent
+    /// whose file cannot be opened for writing would take its disk out of service. The pauses hold
+    /// no thread of the pool, which the syncs of all disks need.
     async fn run<T, F>(&self, action: &'static str, path: &str, work: F) -> Result<T, DiskError>
     where
         T: Send + 'static,
-        F: Fn(&Path) -> io::Result<T> + Send + 'static,
+        F: Fn(&Path) -> io::Result<T> + Send + Sync + 'static,
     {
-        let full = self.root.join(path);
-        pooled(&self.tasks, action, path, move || with_a_file_to_spare(|| work(&full))).await
+        let work = Arc::new((self.root.join(path), work));
+        let once = || {
+            let work = Arc::clone(&work);
+            pooled(&self.tasks, action, path, move || work.1(&work.0))
+        };
+        for pause in FILE_PAUSES_MS {
+            match once().await {
+                Err(DiskError::TooManyFiles { .. }) => {
+                    tokio::time::sleep(Duration::from_millis(pause)).await;
+                }
+                done => return done,
+            }
+        }
+        once().await
     }
 
     async fn file(
@@ -350,31 +368,14 @@ where
     }
 }
 
-/// Opens files, tried again while the process or the system has too many open: connections come and
-/// go, and an extent whose file cannot be opened for writing would take its disk out of service.
-fn with_a_file_to_spare<T>(work: impl Fn() -> io::Result<T>) -> io::Result<T> {
-    for pause in FILE_PAUSES_MS {
-        match work() {
-            Err(error) if lacks_a_file(&error) => {
-                std::thread::sleep(Duration::from_millis(pause));
-            }
-            done => return done,
-        }
-    }
-    work()
-}
-
-fn lacks_a_file(error: &io::Error) -> bool {
-    let code = error.raw_os_error().map(Errno::from_raw_os_error);
-    matches!(code, Some(Errno::MFILE | Errno::NFILE))
-}
-
 fn failed(action: &'static str, path: &str, error: &io::Error) -> DiskError {
     let kind = match error.raw_os_error().map(Errno::from_raw_os_error) {
         // The file could be opened for reading only.
         Some(Errno::BADF) => io::ErrorKind::ReadOnlyFilesystem,
-        // Too many are open: not the device's fault.
-        Some(Errno::MFILE | Errno::NFILE) => io::ErrorKind::ResourceBusy,
+        // Neither has a kind of its own.
+        Some(Errno::MFILE | Errno::NFILE) => {
+            return DiskError::TooManyFiles { action, path: path.to_owned() };
+        }
         _ => error.kind(),
     };
     if matches!(kind, io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded) {
@@ -409,7 +410,10 @@ fn sync_failed(error: DiskError, path: &str) -> DiskError {
             path: path.to_owned(),
             kind: io::ErrorKind::StorageFull,
         },
-        DiskError::NotFound { .. } | DiskError::Io { .. } | DiskError::Locked { .. } => error,
+        DiskError::NotFound { .. }
+        | DiskError::TooManyFiles { .. }
+        | DiskError::Io { .. }
+        | DiskError::Locked { .. } => error,
     }
 }
 
@@ -467,26 +471,100 @@ fn create_parent(full: &Path, folders: &Mutex<()>) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
     use super::*;
 
+    /// A runtime whose clock goes on only while nothing runs, in the pool neither.
+    fn with_pool_threads<F: Future>(count: usize, check: F) -> F::Output {
+        let mut builder = tokio::runtime::Builder::new_current_thread();
+        let builder = builder.enable_all().max_blocking_threads(count).start_paused(true);
+        builder.build().unwrap().block_on(check)
+    }
+
+    fn disk(folder: &tempfile::TempDir) -> Arc<OsDisk> {
+        Arc::new(OsDisk::lock(folder.path(), LOCK_NAME, Tasks::new()).unwrap())
+    }
+
+    /// Work that fails with `code` until its try number `good`, and the count of tries.
+    fn fails_until(
+        good: usize,
+        code: Errno,
+    ) -> (Arc<AtomicUsize>, impl Fn(&Path) -> io::Result<()>) {
+        let tries = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&tries);
+        let work = move |_: &Path| {
+            let tried = counted.fetch_add(1, Ordering::SeqCst) + 1;
+            if tried < good { Err(code.into()) } else { Ok(()) }
+        };
+        (tries, work)
+    }
+
     #[test]
-    fn files_are_opened_once_more_when_too_many_are_open() {
-        for code in [Errno::MFILE, Errno::NFILE] {
-            let tries = std::cell::Cell::new(0);
-            let opened = with_a_file_to_spare(|| {
-                tries.set(tries.get() + 1);
-                if tries.get() < 4 { Err(code.into()) } else { Ok(()) }
-            });
-            assert!(opened.is_ok() && tries.get() == 4, "{opened:?}");
-            let error = failed("open", "x", &code.into());
-            assert!(!error.is_of_device(), "{error}");
-        }
-        let tries = std::cell::Cell::new(0);
-        let refused = with_a_file_to_spare(|| -> io::Result<()> {
-            tries.set(tries.get() + 1);
-            Err(Errno::IO.into())
+    fn work_is_tried_once_more_when_too_many_files_are_open() {
+        let folder = tempfile::tempdir().unwrap();
+        with_pool_threads(1, async {
+            let disk = disk(&folder);
+            for code in [Errno::MFILE, Errno::NFILE] {
+                let (tries, work) = fails_until(4, code);
+                disk.run("open", "x", work).await.unwrap();
+                assert_eq!(tries.load(Ordering::SeqCst), 4);
+            }
+            let (tries, work) = fails_until(4, Errno::IO);
+            disk.run("open", "x", work).await.unwrap_err();
+            assert_eq!(tries.load(Ordering::SeqCst), 1, "nothing else is waited for");
         });
-        assert!(refused.is_err() && tries.get() == 1);
+    }
+
+    #[test]
+    fn wait_for_a_file_ends() {
+        let folder = tempfile::tempdir().unwrap();
+        with_pool_threads(1, async {
+            let disk = disk(&folder);
+            let (tries, work) = fails_until(usize::MAX, Errno::MFILE);
+            let begun = tokio::time::Instant::now();
+            let error = disk.run("open", "x", work).await.unwrap_err();
+            assert!(matches!(error, DiskError::TooManyFiles { action: "open", .. }), "{error}");
+            assert_eq!(tries.load(Ordering::SeqCst), FILE_PAUSES_MS.len() + 1);
+            assert_eq!(begun.elapsed().as_secs(), 10, "on a clock that only the pauses move");
+        });
+    }
+
+    /// Were a thread of the pool held during the pauses, the sync would come after the last one.
+    #[test]
+    fn file_is_synced_while_another_waits_to_be_opened() {
+        let folder = tempfile::tempdir().unwrap();
+        with_pool_threads(1, async {
+            let disk = disk(&folder);
+            let file = disk.create("file").await.unwrap();
+            let (tried, mut is_tried) = tokio::sync::watch::channel(());
+            let synced = Arc::new(AtomicBool::new(false));
+            let (opening, is_synced) = (Arc::clone(&disk), Arc::clone(&synced));
+            let opening = disk.tasks.spawn("opening", async move {
+                let work = move |_: &Path| {
+                    tried.send_replace(());
+                    if is_synced.load(Ordering::SeqCst) { Ok(()) } else { Err(Errno::MFILE.into()) }
+                };
+                opening.run("open", "x", work).await
+            });
+            is_tried.changed().await.unwrap();
+            file.sync().await.unwrap();
+            synced.store(true, Ordering::SeqCst);
+            opening.await.unwrap().unwrap();
+        });
+    }
+
+    #[test]
+    fn too_many_open_files_are_no_busy_device() {
+        for code in [Errno::MFILE, Errno::NFILE] {
+            let error = failed("open", "x", &code.into());
+            assert!(matches!(error, DiskError::TooManyFiles { .. }), "{error}");
+            assert!(!error.is_of_device(), "{error}");
+            assert_eq!(error.to_string(), "open failed on x: too many files are open");
+        }
+        let busy = failed("open", "x", &Errno::BUSY.into());
+        let expected = io::ErrorKind::ResourceBusy;
+        assert!(matches!(&busy, DiskError::Io { kind, .. } if *kind == expected), "{busy}");
         assert!(failed("open", "x", &Errno::IO.into()).is_of_device());
     }
 

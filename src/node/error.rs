@@ -289,7 +289,7 @@ fn data_advice(error: &DiskError) -> &'static str {
         DiskError::Io { kind: io::ErrorKind::ReadOnlyFilesystem, .. } => {
             "its file system is read-only: repair it and mount it for writing"
         }
-        DiskError::Io { kind: io::ErrorKind::ResourceBusy, .. } => {
+        DiskError::TooManyFiles { .. } => {
             "too many files are open on this machine: raise its limit (`ulimit -n`, `fs.file-max`)"
         }
         error if error.is_of_device() => "repair the disk, or restore a backup",
@@ -311,6 +311,16 @@ fn advice(error: &io::Error, flag: &str, by: Option<&str>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn limit_of_open_files_is_raised_for_too_many_files_alone() {
+        let told = |error: DiskError| NodeError::Data { path: "/data".into(), error }.to_string();
+        let (action, path) = ("open", "lock".to_owned());
+        let many = told(DiskError::TooManyFiles { action, path: path.clone() });
+        assert!(many.contains("ulimit -n"), "{many}");
+        let busy = told(DiskError::Io { action, path, kind: io::ErrorKind::ResourceBusy });
+        assert!(!busy.contains("ulimit") && !busy.contains("too many"), "{busy}");
+    }
 
     #[test]
     fn full_disk_of_the_coordinator_is_no_reason_to_restore_its_file() {
