@@ -136,7 +136,8 @@ impl Store {
             state.tail.clear();
             is_again
         };
-        // The first try may have ended anywhere, in a panic too: each step is done once more.
+        // The first try may have ended anywhere, in a panic too. Each step that can fail is done
+        // once more. What follows cannot, and counting twice would be wrong.
         if !is_again {
             extent.set_window(None);
             self.metrics.removed_extents.inc();

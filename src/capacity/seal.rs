@@ -8,6 +8,7 @@ use crate::capacity::extent::{Extent, Status};
 use crate::capacity::header::{encode_padding, padding_at, padding_len};
 use crate::capacity::map::Body;
 use crate::capacity::store::Store;
+use crate::capacity::units::page_up;
 use crate::env::DiskError;
 use crate::types::Epoch;
 use crate::types::crc32c;
@@ -44,7 +45,7 @@ impl Store {
         self.sync_to(extent, end).await?;
         // Before the slot, whose sync makes it durable too: the catalog knows the extent as sealed
         // then, and no later start looks at its file.
-        self.trim(extent, padding_at(end) + padding_len(count)).await;
+        self.trim(extent, end, count).await;
         let epoch = epoch.max(held);
         self.write_slot(extent, true, |slot| {
             slot.sealed = true;
@@ -98,9 +99,15 @@ impl Store {
 
     /// Gives the space reserved beyond the end back. If that fails the space is wasted, nothing
     /// else.
-    async fn trim(&self, extent: &Arc<Extent>, len: u64) {
+    async fn trim(&self, extent: &Arc<Extent>, end: u64, padding: u32) {
         let Ok(Body { file, .. }) = self.body(extent).await else { return };
-        if let Err(error) = file.set_len(len).await {
+        // Before the cut: a seal that ends after it, but before its slot, leaves the extent open,
+        // and the next append must reserve its space once more.
+        {
+            let mut state = extent.state();
+            state.allocated = state.allocated.min(page_up(end));
+        }
+        if let Err(error) = file.set_len(padding_at(end) + padding_len(padding)).await {
             tracing::warn!(
                 extent = %extent.id, %error,
                 "the space behind a sealed extent was not given back to the file system"

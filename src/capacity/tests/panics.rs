@@ -10,6 +10,8 @@ use bytes::Bytes;
 use super::disks::{env, run, store};
 use super::node::ONE;
 use super::payload;
+use crate::capacity::header::DATA_AT;
+use crate::capacity::store::path_of;
 use crate::capacity::*;
 use crate::env::disk_sim::SimDisk;
 use crate::env::{Disk, DiskError, DiskFile, DiskTimes, Space};
@@ -180,6 +182,26 @@ fn panic_of_one_append_is_no_poisoned_disk() {
         assert!(matches!(failed, Err(Error::Ended { doing: "append" })), "{failed:?}");
         assert!(!node.disks()[0].poisoned);
         append(&node, other, end, 500_000).await.unwrap();
+        node.seal(extent, ONE).await.unwrap();
+    });
+}
+
+/// The seal gives space back before it says that the extent is sealed.
+#[test]
+fn extent_whose_seal_panicked_has_space_for_what_is_acknowledged() {
+    run(async {
+        let Rig { node, traps, sim, .. } = trapped(&[]).await;
+        let extent = ExtentId::new(1);
+        store(&node, extent, 50_000).await.unwrap();
+        traps.extents.store(true, Ordering::Release);
+        let failed = node.seal(extent, ONE).await;
+        assert!(matches!(failed, Err(Error::Ended { doing: "seal" })), "{failed:?}");
+        let file = sim.disk().open(&path_of(extent)).await.unwrap();
+        let end = end_after(0, &[50_000]);
+        assert!(file.allocated().await.unwrap() < DATA_AT + end + 10_000, "nothing was given back");
+        // Short enough to be acknowledged from the journal.
+        let end = append(&node, extent, end, 10_000).await.unwrap().end;
+        assert!(file.allocated().await.unwrap() >= DATA_AT + end);
         node.seal(extent, ONE).await.unwrap();
     });
 }
