@@ -1,3 +1,4 @@
+mod changes;
 mod partitions;
 
 use std::io;
@@ -126,6 +127,12 @@ fn serve_telling(log: AuditLog) -> Served {
     let server = AdminServer::new(Box::new(listener), state.clone(), env.clone());
     server.start(env.tasks.stopping());
     Served { state, connect, env }
+}
+
+/// What a line of the audit log is about: the kind of thing, the command, and which.
+fn about(line: &serde_json::Value) -> (String, String, String) {
+    let field = |name: &str| line[name].as_str().unwrap_or_default().to_owned();
+    (field("of"), field("operation"), field("resource"))
 }
 
 /// Panics at its first connections.

@@ -14,6 +14,7 @@ use tokio::sync::RwLock;
 
 use super::*;
 use crate::audit_log::AuditLog;
+use crate::audit_log::testing::Kept;
 use crate::auth::AccountKeys;
 use crate::coordinator::Coordinator;
 use crate::coordinator::IdAllocator;
@@ -25,6 +26,7 @@ use crate::frontend::body::ResponseBody;
 use crate::frontend::client::Client;
 use crate::frontend::faults::Faults;
 use crate::frontend::metrics::Metrics;
+use crate::frontend::observe::Seen;
 use crate::frontend::route::Router;
 use crate::frontend::secrets::Secrets;
 use crate::frontend::service::FrontEndConfig;
@@ -43,6 +45,7 @@ use crate::index::IndexHost;
 use crate::index::Target;
 use crate::index::objects::fake::Partition;
 use crate::protocol::KnownHosts;
+use crate::protocol::Operation;
 use crate::protocol::Reply;
 use crate::protocol::azure;
 use crate::protocol::operation::RequestEncryption;
@@ -248,4 +251,33 @@ async fn body_counts_until_its_change_is_made_even_when_its_client_left() {
         found.push((what, waiting, left, counts()));
     }
     assert_eq!(found, all.map(|what| (what, true, true, false)));
+}
+
+#[tokio::test]
+async fn issued_delegation_key_has_a_line_in_the_audit_log() {
+    let (mut front, _, account) = front().await;
+    let kept = Kept::new();
+    front.audit_log = kept.log();
+    let path = format!("/{}?restype=service&comp=userdelegationkey", account.name);
+    let (head, ()) = http::Request::post(path).body(()).unwrap().into_parts();
+    let peer = Peer { address: "192.0.2.1:9".parse().unwrap(), secure: true };
+    let upload = upload(0);
+    for (operation, expected) in [
+        (
+            Operation::GetUserDelegationKey { upload, version: "2026-02-06".into(), holder: None },
+            Some(("key", "GetUserDelegationKey")),
+        ),
+        (Operation::GetServiceProperties, None),
+    ] {
+        let mut seen = Seen { operation: operation.name(), ..Seen::nothing() };
+        front.note_change(&operation, (&head, peer), (&mut seen, ("id", Duration::ZERO)));
+        drop(seen);
+        let lines = kept.changes();
+        let fields = |line: &serde_json::Value| {
+            ["of", "operation", "account"].map(|name| line[name].as_str().unwrap().to_owned())
+        };
+        let told: Vec<_> = lines.iter().map(fields).collect();
+        let expected = expected.map(|(of, name)| [of, name, "account"].map(str::to_owned));
+        assert_eq!(told, Vec::from_iter(expected));
+    }
 }

@@ -103,7 +103,10 @@ struct Both {
 }
 
 async fn both() -> Both {
-    let served = serve();
+    both_of(serve()).await
+}
+
+async fn both_of(served: Served) -> Both {
     let rig = rig(&served.env).await;
     let mut registry = Registry::default();
     let control = Control {
@@ -178,6 +181,35 @@ async fn partitions_are_split_moved_merged_and_shown_by_name() {
     assert_eq!(news["changes"][2]["to"], merged["partitions"]);
     assert_eq!(news["latest_change"], 4);
     assert!(news["changes"][2]["pause_ms"].as_f64().is_some());
+    both.end().await;
+}
+
+#[tokio::test]
+async fn every_change_of_the_map_has_a_line() {
+    let kept = Kept::new();
+    let both = both_of(serve_telling(kept.log())).await;
+    let told = |operation: &str, resource: String, detail: Value| {
+        let lines = kept.changes();
+        let shown: Vec<_> = lines.iter().map(about).collect();
+        assert_eq!(shown, [("partition_map".into(), operation.into(), resource)]);
+        assert_eq!(lines[0].get("detail").unwrap_or(&Value::Null), &detail, "{operation}");
+    };
+    let ids =
+        |made: &Value| -> Vec<u64> { serde_json::from_value(made["partitions"].clone()).unwrap() };
+    let split = ids(&both.done("split", json!({ "at": ["photos/raw/", "photos/raw/m"] })).await);
+    told("SplitPartition", "photos/raw/,photos/raw/m".into(), json!({ "ways": null }));
+    both.done("move", json!({ "partition": split[2], "host": 1 })).await;
+    told("MovePartition", split[2].to_string(), json!({ "host": 1 }));
+    let striped = ids(&both.done("stripe", json!({ "partition": split[1], "stripes": 2 })).await);
+    told("StripePartition", split[1].to_string(), json!({ "stripes": 2 }));
+    let whole = ids(&both.done("unstripe", json!({ "partition": striped[1] })).await);
+    told("UnstripePartition", striped[1].to_string(), Value::Null);
+    both.done("merge", json!({ "partitions": [split[0], whole[0]] })).await;
+    told("MergePartitions", format!("{},{}", split[0], whole[0]), Value::Null);
+    let prepare = json!({ "container": "photos/raw", "prefix": "next/", "ways": 4 });
+    both.done("prepare", prepare).await;
+    let detail = json!({ "prefix": "next/", "ways": 4, "spread": false });
+    told("PreparePartitions", "photos/raw".into(), detail);
     both.end().await;
 }
 
