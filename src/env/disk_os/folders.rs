@@ -57,7 +57,12 @@ fn create_folder_synced_by(
         Ok(()) => sync(parent).inspect_err(|_| {
             // The sync needs a file to spare, the making does not. Whoever tries again takes a
             // folder that is there for a durable one. One that others use already stays.
-            let _ = fs::remove_dir(folder);
+            if let Err(error) = fs::remove_dir(folder) {
+                tracing::warn!(
+                    folder = %folder.display(), %error,
+                    "a new folder whose name may not be durable was not removed"
+                );
+            }
         }),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => sync(parent),
         Err(error) => Err(error),
