@@ -108,11 +108,11 @@ impl Fleet {
             Ok(_) => self.tell_of(&plan, None),
             Err(error) => {
                 tracing::warn!(?plan, %error, "the partition map was not changed as planned");
-                match error {
-                    // It may have been all the same.
-                    ChangeError::Failed(_) => self.tell_of(&plan, Some("unknown")),
-                    ChangeError::PartlyDone(_) => self.tell_of(&plan, Some("partly")),
-                    _ => {}
+                // It may have been all the same.
+                if matches!(error, ChangeError::Failed(_)) {
+                    self.tell_of(&plan, Some("unknown"));
+                } else if matches!(error, ChangeError::PartlyDone(_)) {
+                    self.tell_of(&plan, Some("partly"));
                 }
             }
         }

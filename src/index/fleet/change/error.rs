@@ -51,10 +51,8 @@ pub enum ChangeError {
 impl ChangeError {
     /// As of a change that had moved a partition before it failed so.
     pub(super) fn after_a_move(self) -> Self {
-        match self {
-            Self::Failed(_) | Self::PartlyDone(_) => self,
-            surely_undone => Self::PartlyDone(Box::new(surely_undone)),
-        }
+        let is_unknown = matches!(self, Self::Failed(_) | Self::PartlyDone(_));
+        if is_unknown { self } else { Self::PartlyDone(Box::new(self)) }
     }
 }
 
