@@ -232,12 +232,6 @@ impl CapacityNode {
         home.cloned().ok_or_else(|| self.absent(extent))
     }
 
-    /// Whether the extent may be on a disk that is out of service, and what was found here at the
-    /// start is only the file that a failed creation left (`twins.rs`).
-    fn is_leftover(&self, home: &Home) -> bool {
-        self.out && self.doubtful.contains(&home.extent.id) && home.extent.state().end == 0
-    }
-
     /// The answer for an extent that is not here.
     fn absent(&self, extent: ExtentId) -> Error {
         if !self.out {
