@@ -77,6 +77,9 @@ impl Store {
                     Ok(copied) => pause(&self.env, copied, pace).await,
                     // Nobody may free more of it: tried again when there is space.
                     Err(Error::Full) => self.mark_sparse(extent),
+                    // What looks damaged may be freed; the audit that says so frees it again, which
+                    // makes the extent sparse once more.
+                    Err(Error::Corrupt { .. }) if !extent.state().dead_known => {}
                     Err(error) => tracing::warn!(%error, "an extent could not be compacted"),
                 }
             }

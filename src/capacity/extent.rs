@@ -78,6 +78,9 @@ pub(crate) struct State {
     pub(crate) tail: Tail,
     /// Freed ranges and padding.
     pub(crate) dead: Ranges,
+    /// Whether all freed ranges are known. A power failure may have taken the newest ones from the
+    /// catalog; then the next audit tells them again.
+    pub(crate) dead_known: bool,
     /// Padding between frames, for the list written at seal.
     pub(crate) padding: Vec<Range<u64>>,
     /// How many of these the catalog was told.
@@ -121,6 +124,7 @@ impl Extent {
             allocated: slot.len,
             tail: Tail::default(),
             dead: Ranges::default(),
+            dead_known: true,
             padding: Vec::new(),
             padding_noted: 0,
         };

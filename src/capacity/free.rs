@@ -51,7 +51,9 @@ impl Store {
             state.end
         };
         let live: Ranges = live.iter().cloned().collect();
-        self.free(extent, &live.gaps(end)).await
+        self.free(extent, &live.gaps(end)).await?;
+        extent.state().dead_known = true;
+        Ok(())
     }
 
     fn mark_dead(

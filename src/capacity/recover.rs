@@ -252,6 +252,8 @@ impl Recovery<'_> {
                 changes.push(Change::Removed { extent: id });
                 continue;
             }
+            // Frames of logs and runs are not freed.
+            extent.state().dead_known = extent.kind != ExtentKind::Data;
             extents.push(Arc::new(extent));
         }
         let here: BTreeSet<ExtentId> = extents.iter().map(|e| e.id).collect();

@@ -30,9 +30,9 @@ impl Store {
             }
             body => body?,
         };
-        let live = {
+        let (live, dead_known) = {
             let state = extent.state();
-            state.dead.gaps(state.written)
+            (state.dead.gaps(state.written), state.dead_known)
         };
         let mut walker = Walker::new(body, extent.id);
         let mut report = ScrubReport::default();
@@ -44,7 +44,15 @@ impl Store {
                 reason: error.to_string(),
             })?;
             // Freed ranges are known here: a live frame with a page of zeros has lost it.
-            report.corrupt.extend(holed.into_iter().map(|offset| (extent.id, offset)));
+            if dead_known {
+                report.corrupt.extend(holed.into_iter().map(|offset| (extent.id, offset)));
+            } else if !holed.is_empty() {
+                let frames = holed.len();
+                tracing::debug!(
+                    extent = %extent.id, frames,
+                    "scrub: frames with holes; after the next audit they are freed or damaged"
+                );
+            }
             pause(&self.env, report.bytes - from, pace).await;
         }
         self.metrics.scrubbed_frames.inc_by(report.frames);

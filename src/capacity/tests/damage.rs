@@ -73,6 +73,30 @@ async fn flipped_byte_fails_its_frame_alone_and_the_scrub_reports_it() {
     assert_eq!((checked.problems, checked.frames, calls), (vec![problem], 20, 1));
 }
 
+/// A power failure may take from the catalog what was freed last, and the pages are given back: that
+/// is no damage. Once an audit has told what is alive, a hole in that is.
+#[tokio::test]
+async fn hole_is_damage_only_when_all_that_is_freed_is_known() {
+    let mut rig = Rig::new().await;
+    let stored = fill(&rig, DATA, 6, 20_000).await;
+    rig.node().seal(DATA, ONE).await.unwrap();
+    rig.node().free(&[stored[1].0, stored[3].0]).await.unwrap();
+    rig.stop(true).await;
+    fs::remove_dir_all(rig.path().join("catalog")).unwrap();
+    rig.start().await;
+    assert_eq!(rig.node().scrub(DATA).await.unwrap().corrupt, vec![]);
+    assert_eq!(rig.metrics.corrupt_frames.get(), 0);
+
+    let live: Vec<_> =
+        [0, 2, 4, 5].iter().map(|&n: &usize| rig.node().frames_of(&stored[n].0)).collect();
+    rig.node().retain(DATA, &live).await.unwrap();
+    let file = fs::OpenOptions::new().write(true).open(rig.extent_file(DATA)).unwrap();
+    let lost = stored[4].0.offset;
+    // The second page after the one it begins in, and the header's page.
+    file.write_all_at(&[0; 4096], (lost / 4096 + 3) * 4096).unwrap();
+    assert_eq!(rig.node().scrub(DATA).await.unwrap().corrupt, vec![(DATA, lost)]);
+}
+
 #[tokio::test]
 async fn damaged_header_of_a_frame_does_not_hide_the_frames_after_it() {
     let mut rig = Rig::new().await;
