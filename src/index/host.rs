@@ -13,6 +13,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::PoisonError;
+use std::time::Duration;
 
 use futures_util::StreamExt;
 use futures_util::stream;
@@ -25,6 +26,9 @@ use crate::index::engine::NotOpened;
 use crate::index::engine::Partition;
 use crate::index::engine::Shared;
 use crate::types::PartitionId;
+
+/// How long a shutdown does chores. The next owners of the partitions do what is left.
+const LAST_CHORES_MAX: Duration = Duration::from_secs(5);
 
 /// One host.
 #[derive(Debug)]
@@ -97,7 +101,17 @@ impl Host {
                 partition.close().await;
             })
             .await;
-        self.shared.do_chores().await;
+        let clock = &self.shared.parts.env.clock;
+        let end = clock.monotonic() + LAST_CHORES_MAX;
+        self.shared.chores.retry();
+        self.shared.do_due_chores(|| clock.monotonic() >= end).await;
+        let left = self.shared.chores.due();
+        if left > 0 {
+            tracing::info!(
+                left,
+                "logs and runs that are not used any more are removed after the next start"
+            );
+        }
     }
 
     /// # Errors

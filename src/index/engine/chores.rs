@@ -76,6 +76,11 @@ impl Chores {
         queues.due.extend(later);
     }
 
+    /// How many are due.
+    pub(crate) fn due(&self) -> usize {
+        self.lock().due.len()
+    }
+
     fn next(&self) -> Option<(Chore, u32)> {
         self.lock().due.pop_front()
     }

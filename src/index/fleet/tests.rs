@@ -394,3 +394,21 @@ async fn start_that_fails_removes_no_extent() {
     }
     assert_eq!(failed, 2, "the claim of either partition failed once");
 }
+
+/// A stop does not wait for all that slow disks have to do: the next owners of the partitions do it.
+#[tokio::test(start_paused = true)]
+async fn shutdown_leaves_chores_on_slow_disks_to_the_next_start() {
+    let world = World::empty();
+    let parts = parts(&world);
+    let host = Fleet::open(vec![parts.clone()], world.config).await.unwrap();
+    for id in 1_000..1_100 {
+        let chore = crate::index::engine::Chore::Seal(ExtentId::new(id), Epoch::new(1));
+        host.hosts[0].shared.chores.add(chore);
+    }
+    world.capacity.slow_seals(Duration::from_secs(1));
+    let begun = parts.env.clock.monotonic();
+    host.shutdown().await;
+    let took = parts.env.clock.monotonic() - begun;
+    assert!(took < Duration::from_secs(30), "{took:?} for 100 seals of a second");
+    assert!(host.hosts[0].shared.chores.due() > 50);
+}

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Mutex;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::{Bytes, BytesMut};
@@ -75,6 +76,8 @@ struct State {
     fail_reads: bool,
     /// The next call of this kind panics.
     trap: Option<Trap>,
+    /// How long a seal takes.
+    seal_takes: Duration,
 }
 
 /// A call that panics once.
@@ -122,6 +125,11 @@ impl MemoryCapacity {
         let state = self.0.lock().unwrap();
         let holding = state.extents.iter().filter(|(_, extent)| extent.frames.iter().any(has));
         holding.map(|(id, _)| *id).collect()
+    }
+
+    /// Makes seals take so long.
+    pub(crate) fn slow_seals(&self, seal_takes: Duration) {
+        self.0.lock().unwrap().seal_takes = seal_takes;
     }
 
     /// Makes the next call of a kind panic.
@@ -411,6 +419,10 @@ impl Capacity for MemoryCapacity {
     }
 
     async fn seal(&self, extent: ExtentId, epoch: Epoch) -> Result<u64, Error> {
+        let takes = self.0.lock().unwrap().seal_takes;
+        if takes > Duration::ZERO {
+            tokio::time::sleep(takes).await;
+        }
         self.change(
             |_| {},
             |state| {
