@@ -47,7 +47,7 @@ pub use backups::{BackupControl, BackupView};
 pub use disks::{DiskControl, DiskRefusal, DiskView};
 pub use keygen::{new_delegation_secret, new_key};
 pub use keys::{KeyControl, KeyRingView, MasterKeyView};
-pub use partitions::{ChangeView, Look, Made, PartitionView, StripeView};
+pub use partitions::{ChangeView, Made, MapView, PartitionView, StripeView};
 pub(crate) use partitions::{Known, key_text};
 pub use partitions::{PartitionError, PartitionStore};
 pub use readiness::{Phase, Readiness};

@@ -1,8 +1,8 @@
 //! What a caller may do, and what an operation needs.
 
 use crate::auth::Error;
-use crate::auth::Letters;
 use crate::auth::Principal;
+use crate::auth::SasPermissions;
 use crate::auth::Scope;
 use crate::types::Role;
 
@@ -58,7 +58,7 @@ pub struct Grant {
     /// Where.
     pub reach: Reach,
     /// What.
-    pub letters: Letters,
+    pub letters: SasPermissions,
     /// In whose name.
     pub authority: Authority,
     /// What answers carry.
@@ -86,15 +86,15 @@ pub struct Need {
     /// On what it acts.
     pub level: Level,
     /// Letters of which an account signature has to have one.
-    pub account: Letters,
+    pub account: SasPermissions,
     /// Letters of which a service signature has to have one; none means that no service signature
     /// is enough.
-    pub service: Letters,
+    pub service: SasPermissions,
     /// Letters that a signature has to have besides, each of them.
-    pub also: Letters,
+    pub also: SasPermissions,
     /// Letters of which a signature has to have one to replace what exists; none when there is
     /// nothing to replace.
-    pub replace: Letters,
+    pub replace: SasPermissions,
     /// The least role of whoever comes with a token; `None` means that no token is enough.
     pub role: Option<Role>,
     /// From which level of public access on nobody has to sign.

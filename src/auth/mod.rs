@@ -5,7 +5,7 @@
 //!    head, date window.
 //! 3. `sas/`: shared access signatures, verified and minted.
 //! 4. `bearer/`: tokens of OpenID Connect issuers.
-//! 5. `letters.rs`, `grant.rs`: what a signature or a token grants, what an operation needs;
+//! 5. `sas_permissions.rs`, `grant.rs`: what a signature or a token grants, what an operation needs;
 //!    `delegator.rs`: what user delegation keys stand on.
 //! 6. `key_ring/`: the master keys, and the secrets that are sealed under them.
 //!
@@ -22,8 +22,8 @@ mod error;
 mod grant;
 mod key_ring;
 mod keys;
-mod letters;
 mod sas;
+mod sas_permissions;
 mod shared_key;
 
 pub(crate) use bearer::claimed_key;
@@ -36,12 +36,12 @@ pub use key_ring::{
     sealed_under,
 };
 pub use keys::{AccountKeys, DEVELOPMENT_KEY, KeyError};
-pub use letters::Letters;
 pub use sas::{
     Circumstances, DELEGATION_MAX, DelegationKey, DelegationSecret, MINT_VERSION, Policy,
     SasRequest, Signature, Signers, Target, Terms, is_bound_to_user, mint_account, mint_delegation,
     mint_service,
 };
+pub use sas_permissions::SasPermissions;
 pub use shared_key::{DATE_WINDOW, SignedRequest, authenticate};
 
 #[cfg(test)]

@@ -69,12 +69,12 @@ impl Router {
     /// # Errors
     /// The owner's answer.
     pub async fn read(&self, key: &[u8], read: Read) -> Result<ReadReply, Error> {
-        let mut chase = Chase::default();
+        let mut retry = StaleRetry::default();
         loop {
             let map = self.map();
             let target = owner(&map, key)?;
             match self.host.read(target, read.clone()).await {
-                Err(Error::WrongPartition) => self.refresh((&map, target), &mut chase).await?,
+                Err(Error::WrongPartition) => self.refresh((&map, target), &mut retry).await?,
                 answer => return answer,
             }
         }
@@ -118,7 +118,7 @@ impl Router {
         position: &[u8],
         read: impl Fn(usize) -> Read,
     ) -> Result<(Option<Bytes>, Answers), Error> {
-        let mut chase = Chase::default();
+        let mut retry = StaleRetry::default();
         loop {
             let map = self.map();
             let owners = map.at(position);
@@ -130,7 +130,7 @@ impl Router {
             let mut stale =
                 answers.iter().filter(|one| matches!(one.1, Err(Error::WrongPartition)));
             if let Some((target, _)) = stale.next() {
-                self.refresh((&map, *target), &mut chase).await?;
+                self.refresh((&map, *target), &mut retry).await?;
                 continue;
             }
             let high = owners.first().and_then(|owner| owner.keys.range().high());
@@ -170,12 +170,12 @@ impl Router {
     /// The owner's answer.
     pub async fn write(&self, write: Write) -> Result<WriteReply, Error> {
         let key = write.routing_key();
-        let mut chase = Chase::default();
+        let mut retry = StaleRetry::default();
         loop {
             let map = self.map();
             let target = owner(&map, &key)?;
             match self.host.write(target, write.clone()).await {
-                Err(Error::WrongPartition) => self.refresh((&map, target), &mut chase).await?,
+                Err(Error::WrongPartition) => self.refresh((&map, target), &mut retry).await?,
                 answer => return answer,
             }
         }
@@ -184,9 +184,9 @@ impl Router {
     async fn refresh(
         &self,
         (stale, refused): (&Arc<PartitionMap>, Target),
-        chase: &mut Chase,
+        retry: &mut StaleRetry,
     ) -> Result<(), Error> {
-        let again = chase.again(refused, self.env.clock.monotonic())?;
+        let again = retry.record(refused, self.env.clock.monotonic())?;
         if again > 0 {
             // The coordinator's map itself is behind: an owner is changing. Wait a little longer
             // each time; not with the lock, for which those wait who met another owner.
@@ -194,7 +194,7 @@ impl Router {
         }
         // Before the first wait too: the lock may be held for as long as the coordinator does not
         // answer.
-        let patience = PATIENCE.saturating_sub(chase.waited(self.env.clock.monotonic()));
+        let patience = PATIENCE.saturating_sub(retry.waited(self.env.clock.monotonic()));
         tokio::select! {
             biased;
             followed = self.follow(stale, again > 0) => followed,
@@ -220,18 +220,18 @@ impl Router {
     }
 }
 
-/// A request on its way to an owner that changes.
+/// The retries of a request whose partition map is stale.
 #[derive(Debug, Default)]
-struct Chase {
+struct StaleRetry {
     /// When it first met a stale map.
     begun: Option<Duration>,
     /// Who refused it last.
     refused: Option<Target>,
-    /// How often in a row that one did.
-    again: u32,
+    /// How often in a row that one refused it, less one.
+    refusals: u32,
 }
 
-impl Chase {
+impl StaleRetry {
     /// How long ago it met the first stale map.
     fn waited(&self, now: Duration) -> Duration {
         now.saturating_sub(self.begun.unwrap_or(now))
@@ -239,14 +239,14 @@ impl Chase {
 
     /// Notes that `target` is not the owner; how often it was asked before without a newer map in
     /// between.
-    fn again(&mut self, target: Target, now: Duration) -> Result<u32, Error> {
+    fn record(&mut self, target: Target, now: Duration) -> Result<u32, Error> {
         let begun = *self.begun.get_or_insert(now);
         if now.saturating_sub(begun) >= PATIENCE {
             return Err(Error::Overloaded);
         }
         let same = self.refused.replace(target) == Some(target);
-        self.again = if same { self.again.saturating_add(1) } else { 0 };
-        Ok(self.again)
+        self.refusals = if same { self.refusals.saturating_add(1) } else { 0 };
+        Ok(self.refusals)
     }
 }
 
@@ -358,7 +358,7 @@ mod tests {
                 let (stale, begun) = (router.map(), clock.monotonic());
                 publish(coordinator.as_ref(), 2).await;
                 let met = (&stale, Target::of(&stale.partitions()[0]));
-                router.refresh(met, &mut Chase::default()).await.unwrap();
+                router.refresh(met, &mut StaleRetry::default()).await.unwrap();
                 assert_eq!(clock.monotonic(), begun);
                 clock.sleep(Duration::from_millis(7)).await;
             }

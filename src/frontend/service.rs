@@ -26,7 +26,7 @@ use crate::frontend::access::admit::admit;
 use crate::frontend::accounts::Accounts;
 use crate::frontend::admission::Gate;
 use crate::frontend::admission::Rates;
-use crate::frontend::admission::STRANGERS;
+use crate::frontend::admission::UNKNOWN_ACCOUNT;
 use crate::frontend::answers::Budget;
 use crate::frontend::answers::Fault;
 use crate::frontend::answers::Flows;
@@ -333,7 +333,7 @@ impl FrontEnd {
         seen: &mut Seen,
     ) -> dispatch::Answer {
         if head.method == http::Method::OPTIONS {
-            seen.pass = Some(self.gate.enter(STRANGERS).await?);
+            seen.pass = Some(self.gate.enter(UNKNOWN_ACCOUNT).await?);
             seen.operation = "PreflightBlobRequest";
             return cors::preflight(self, head).map(|reply| (reply, None));
         }

@@ -11,7 +11,7 @@ use http::request::Parts;
 use crate::frontend::access::hosts;
 use crate::frontend::accounts::Account;
 use crate::frontend::admission::Pass;
-use crate::frontend::admission::STRANGERS;
+use crate::frontend::admission::UNKNOWN_ACCOUNT;
 use crate::frontend::answers::Payer;
 use crate::frontend::body::ResponseBody;
 use crate::frontend::dispatch::Answer;
@@ -59,7 +59,8 @@ pub(super) async fn serve(
         let found = front.accounts.find(name);
         found.map_err(|unread| errors::unread_account(name, &unread))
     });
-    let id = found.as_ref().ok().and_then(Option::as_ref).map_or(STRANGERS, |account| account.id);
+    let id =
+        found.as_ref().ok().and_then(Option::as_ref).map_or(UNKNOWN_ACCOUNT, |account| account.id);
     match enter(front, id).await {
         Ok(pass) => *room = Some(pass),
         Err(error) => return page(&error),

@@ -108,9 +108,9 @@ impl Metrics {
         c.load.register(index);
     }
 
-    /// Notes what all partitions together did since the last look, and the load of each.
-    pub(crate) fn look(&self, added: &Counts, loads: impl Iterator<Item = Load>) {
-        self.0.load.look(added, loads);
+    /// Notes what all partitions together did since the last sample, and the load of each.
+    pub(crate) fn sample(&self, added: &Counts, loads: impl Iterator<Item = Load>) {
+        self.0.load.sample(added, loads);
     }
 
     pub(crate) fn committed(&self, ops: usize) {

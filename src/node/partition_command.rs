@@ -8,8 +8,8 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use serde_json::json;
 
-use crate::admin::Look;
 use crate::admin::Made;
+use crate::admin::MapView;
 
 use super::admin_client::AdminClient;
 use super::admin_client::ClientError;
@@ -111,7 +111,7 @@ fn outcome(made: &Made) -> String {
 }
 
 /// All partitions for people.
-fn table(look: &Look) -> String {
+fn table(look: &MapView) -> String {
     let mut page = format!(
         "{:>8} {:>4} {:>6} {:>11} {:>11} {:>9} {:>9} {:>9} {:>9} {:>12} {:>10} {:>10} {:>4}  from\n",
         "id",
@@ -198,7 +198,7 @@ async fn watch(args: &WatchArgs) -> Result<(), NodeError> {
 }
 
 async fn looks(client: &AdminClient, args: &WatchArgs, draws: bool) -> Result<(), NodeError> {
-    let mut before: Option<Look> = None;
+    let mut before: Option<MapView> = None;
     let mut number = 0;
     loop {
         // The latest few again with each look: a frame shows two looks and nothing else.
@@ -212,7 +212,7 @@ async fn looks(client: &AdminClient, args: &WatchArgs, draws: bool) -> Result<()
         if args.json {
             print(&format!("{answer}\n"))?;
         }
-        let now: Look = read(answer)?;
+        let now: MapView = read(answer)?;
         let now = match known {
             Some(known) => now.over(known),
             None => now,
@@ -260,7 +260,7 @@ mod tests {
             stopped: Some("closing".to_owned()),
             ..PartitionView::default()
         };
-        let look = Look { hosts: 2, partitions: vec![first, second], ..Look::default() };
+        let look = MapView { hosts: 2, partitions: vec![first, second], ..MapView::default() };
         let text = table(&look);
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines.len(), 4, "{text}");
@@ -291,7 +291,7 @@ mod tests {
             log_bytes: 20_480,
             ..PartitionView::default()
         };
-        let text = table(&Look { partitions: vec![partition], ..Look::default() });
+        let text = table(&MapView { partitions: vec![partition], ..MapView::default() });
         let columns = |line: usize| -> Vec<&str> {
             text.lines().nth(line).unwrap().split_whitespace().collect()
         };

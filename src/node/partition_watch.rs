@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use crate::admin::ChangeView;
-use crate::admin::Look;
+use crate::admin::MapView;
 use crate::admin::PartitionView;
 use crate::types::Timestamp;
 
@@ -35,7 +35,7 @@ const END: &str = "\x1b[K\n";
 type Rated<'a> = (&'a PartitionView, f64);
 
 /// A whole screen of `columns` and `lines`, with terminal codes.
-pub(super) fn frame(before: &Look, now: &Look, (columns, lines): (usize, usize)) -> String {
+pub(super) fn frame(before: &MapView, now: &MapView, (columns, lines): (usize, usize)) -> String {
     let width = columns.max(20) - 1;
     let rated = rates(before, now);
     let mut page = format!("\x1b[H{}{END}{END}", cut(&summary(now, &rated), width));
@@ -74,7 +74,7 @@ pub(super) fn frame(before: &Look, now: &Look, (columns, lines): (usize, usize))
 }
 
 /// A few plain lines: load, and the changes since the look before.
-pub(super) fn lines(before: &Look, now: &Look) -> String {
+pub(super) fn lines(before: &MapView, now: &MapView) -> String {
     let rated = rates(before, now);
     let mut text = summary(now, &rated);
     if let Some(line) = busiest(before, now, &rated).next() {
@@ -89,7 +89,7 @@ pub(super) fn lines(before: &Look, now: &Look) -> String {
     text
 }
 
-fn summary(now: &Look, rated: &[Rated<'_>]) -> String {
+fn summary(now: &MapView, rated: &[Rated<'_>]) -> String {
     let all: f64 = rated.iter().map(|(_, rate)| rate).sum();
     format!(
         "{}  {} partitions  {} hosts  {all:.0} requests/s",
@@ -105,7 +105,7 @@ fn clock(iso: &str) -> &str {
 }
 
 /// Requests a second of each partition between two looks, in key order.
-fn rates<'a>(before: &Look, now: &'a Look) -> Vec<Rated<'a>> {
+fn rates<'a>(before: &MapView, now: &'a MapView) -> Vec<Rated<'a>> {
     let counted: HashMap<u64, u64> = before.partitions.iter().map(|p| (p.id, p.requests)).collect();
     let seconds = seconds_between(&before.now, &now.now);
     let rate = |partition: &PartitionView| {
@@ -148,7 +148,7 @@ fn digit(host: u64) -> char {
 
 /// `S`, `M`, `>`, `=` or `-` under what was split, merged, moved, striped or unstriped a moment
 /// ago.
-fn marks(now: &Look, cells: &[&[Rated<'_>]]) -> String {
+fn marks(now: &MapView, cells: &[&[Rated<'_>]]) -> String {
     let fresh: Vec<&ChangeView> = now
         .changes
         .iter()
@@ -180,8 +180,8 @@ fn legend() -> String {
 }
 
 fn busiest<'a>(
-    before: &Look,
-    now: &Look,
+    before: &MapView,
+    now: &MapView,
     rated: &'a [Rated<'_>],
 ) -> impl Iterator<Item = String> + use<'a> {
     let mut order: Vec<&Rated<'_>> = rated.iter().collect();
@@ -248,8 +248,8 @@ mod tests {
         }
     }
 
-    fn look(second: u32, partitions: Vec<PartitionView>, changes: Vec<ChangeView>) -> Look {
-        Look {
+    fn look(second: u32, partitions: Vec<PartitionView>, changes: Vec<ChangeView>) -> MapView {
+        MapView {
             now: format!("2026-11-21T10:00:{second:02}.5000000Z"),
             look: u64::from(second),
             since: None,

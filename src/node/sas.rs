@@ -14,8 +14,8 @@ use thiserror::Error;
 
 use crate::auth::AccountKeys;
 use crate::auth::DelegationKey;
-use crate::auth::Letters;
 use crate::auth::Overrides;
+use crate::auth::SasPermissions;
 use crate::auth::Target;
 use crate::auth::Terms;
 use crate::auth::mint_account;
@@ -294,7 +294,7 @@ fn terms(args: &SasArgs, now: Timestamp) -> Result<Terms, SasError> {
     };
     let permissions = open(args.permissions.as_deref(), DEFAULT_PERMISSIONS);
     // The service wants them in its own order.
-    let letters = Letters::parse(&permissions).ok_or(SasError::Permissions(permissions))?;
+    let letters = SasPermissions::parse(&permissions).ok_or(SasError::Permissions(permissions))?;
     let expiry = open(args.expiry.as_deref(), DEFAULT_LIFE);
     Ok(Terms {
         permissions: letters.to_string(),

@@ -24,4 +24,4 @@ mod views;
 
 pub(crate) use names::{Known, text as key_text};
 pub use store::{PartitionError, PartitionStore};
-pub use views::{ChangeView, Look, Made, PartitionView, StripeView};
+pub use views::{ChangeView, Made, MapView, PartitionView, StripeView};

@@ -18,8 +18,8 @@ use crate::index;
 use crate::index::ChangeError;
 
 use super::store::PartitionError;
-use super::views::Look;
 use super::views::Made;
+use super::views::MapView;
 
 /// Query of `GET /admin/partitions`.
 #[derive(Debug, Deserialize)]
@@ -99,7 +99,7 @@ type Answer = Result<Json<Made>, Failure>;
 pub(crate) async fn look(
     State(state): State<AdminState>,
     query: Result<Query<After>, QueryRejection>,
-) -> Result<Json<Look>, Failure> {
+) -> Result<Json<MapView>, Failure> {
     let Query(query) = query.map_err(|error| Failure::invalid(error.body_text()))?;
     Ok(Json(state.control()?.partitions.look(query.after, query.since).await))
 }

@@ -25,8 +25,8 @@ use super::paths::Prepare;
 use super::prepare::CHARACTERS;
 use super::prepare::Prefix;
 use super::views::ChangeView;
-use super::views::Look;
 use super::views::Made;
+use super::views::MapView;
 use super::views::PartitionView;
 
 /// Parts of one split by number, and of a preparation.
@@ -124,7 +124,7 @@ impl PartitionStore {
 
     /// All partitions, or those that changed since a look, and the changes of the map after the one
     /// of this number.
-    pub(super) async fn look(&self, after: u64, since: Option<u64>) -> Look {
+    pub(super) async fn look(&self, after: u64, since: Option<u64>) -> MapView {
         let changes: Vec<_> = self.fleet.changes_after(after);
         let latest = match changes.last() {
             Some(last) => Some(last.number),
@@ -137,7 +137,7 @@ impl PartitionStore {
             told.partitions.iter().map(|p| names::owner(p.range.low().as_bytes())).collect();
         self.directory.look_up(bounds).await;
         let view = |partition| PartitionView::new(partition, self.directory.as_ref());
-        Look {
+        MapView {
             now: now.to_iso(),
             look: told.number,
             since: told.since,

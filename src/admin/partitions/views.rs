@@ -18,7 +18,7 @@ use super::names::Known;
 /// All partitions at an instant, or those that changed since another look, and the changes that
 /// were asked for.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Look {
+pub struct MapView {
     /// The instant, ISO 8601.
     pub now: String,
     /// The number of this look, to ask for what has changed since.
@@ -126,7 +126,7 @@ pub struct Made {
     pub pause_ms: f64,
 }
 
-impl Look {
+impl MapView {
     /// All partitions, when this is what has changed since `before`, which has them all.
     #[must_use]
     pub fn over(mut self, before: &Self) -> Self {
@@ -228,19 +228,19 @@ mod tests {
     #[test]
     fn what_has_changed_is_laid_over_what_was() {
         let all = vec![partition(1, "", 1), partition(2, "0a", 2), partition(3, "0a00", 3)];
-        let before = Look { look: 5, partitions: all, ..Look::default() };
-        let since = Look {
+        let before = MapView { look: 5, partitions: all, ..MapView::default() };
+        let since = MapView {
             look: 6,
             since: Some(5),
             gone: vec![2],
             partitions: vec![partition(4, "0a", 0), partition(5, "0a0", 0), partition(1, "", 9)],
-            ..Look::default()
+            ..MapView::default()
         };
         let now = since.clone().over(&before);
         let ids: Vec<(u64, u64)> = now.partitions.iter().map(|p| (p.id, p.requests)).collect();
         assert_eq!(ids, [(1, 9), (4, 0), (5, 0), (3, 3)]);
         assert_eq!((now.look, now.since, now.gone), (6, None, Vec::new()));
-        let other = Look { look: 4, ..before };
+        let other = MapView { look: 4, ..before };
         assert_eq!(since.clone().over(&other), since, "of another look: as it is");
     }
 }

@@ -12,10 +12,10 @@ use crate::auth::DelegationSecret;
 use crate::auth::Entitlement;
 use crate::auth::Error;
 use crate::auth::Grant;
-use crate::auth::Letters;
 use crate::auth::Overrides;
 use crate::auth::Principal;
 use crate::auth::Reach;
+use crate::auth::SasPermissions;
 use crate::auth::Scope;
 use crate::auth::TrustedIssuer;
 use crate::auth::sas::delegation;
@@ -116,7 +116,7 @@ pub struct Policy {
     /// Until when.
     pub expiry: Option<Timestamp>,
     /// What may be done.
-    pub letters: Option<Letters>,
+    pub letters: Option<SasPermissions>,
 }
 
 /// A signature that one of the account's keys made. Whether it holds is for [`Signature::settle`]
@@ -275,12 +275,12 @@ impl Signature {
         })
     }
 
-    fn letters(&self) -> Result<Option<Letters>, Error> {
+    fn letters(&self) -> Result<Option<SasPermissions>, Error> {
         let text = self.fields.text("sp");
         if text.is_empty() {
             return Ok(None);
         }
-        let letters = Letters::parse(text);
+        let letters = SasPermissions::parse(text);
         letters
             .map(Some)
             .ok_or_else(|| Error::sas(format!("sp={text} has a letter that is no permission.")))

@@ -85,7 +85,7 @@ impl Room {
     /// Tells the operator that there is room again, if it is time to.
     pub(super) fn settle(&mut self, now: Duration) {
         if self.settles.take_if(|at| *at <= now).is_some() {
-            // The next time is told at once, or the last word of the log would be wrong.
+            // The next full disk is logged immediately; otherwise the log would end with "room".
             (self.is_full, self.said) = (false, None);
             let path = self.path.display();
             tracing::info!(%path, "the coordinator's file finds room again");

@@ -8,11 +8,11 @@ use crate::audit_log;
 use crate::auth;
 use crate::auth::Circumstances;
 use crate::auth::Grant;
-use crate::auth::Letters;
 use crate::auth::Overrides;
 use crate::auth::Permit;
 use crate::auth::Policy;
 use crate::auth::Principal;
+use crate::auth::SasPermissions;
 use crate::auth::SasRequest;
 use crate::auth::Scope;
 use crate::auth::Signature;
@@ -26,7 +26,7 @@ use crate::frontend::access::replace;
 use crate::frontend::access::scope;
 use crate::frontend::accounts::Account;
 use crate::frontend::admission::Pass;
-use crate::frontend::admission::STRANGERS;
+use crate::frontend::admission::UNKNOWN_ACCOUNT;
 use crate::frontend::errors;
 use crate::frontend::ops;
 use crate::frontend::ops::delegation;
@@ -107,7 +107,7 @@ async fn let_in(
     }
     // Before anything is believed of it: whoever claims an account's name takes of that account's
     // share alone.
-    let mut pass = front.gate.enter(known.map_or(STRANGERS, |account| account.id)).await?;
+    let mut pass = front.gate.enter(known.map_or(UNKNOWN_ACCOUNT, |account| account.id)).await?;
     let admitted = admit_at(front, (head, peer), &address, told).await?;
     if !admitted.authenticated {
         pass.open()?;
@@ -134,7 +134,7 @@ pub(crate) async fn admit_at(
     }
     let parsed = azure::parse(head, address, &context);
     if let Caller::Anyone = caller {
-        // Who does not say who they are is not told what is wrong with a request they may not send.
+        // Anonymous callers get no parse errors: they would reveal what the caller may not access.
         let need = parsed.as_ref().ok().map(needs);
         let stated = head.headers.contains_key("x-ms-version").then_some(context.version);
         anonymous::permit(front, &account, address, need.as_ref(), stated).await?;
@@ -265,7 +265,10 @@ fn stored_policy(stored: &StoredPolicy) -> Policy {
     Policy {
         start: stored.start,
         expiry: stored.expiry,
-        letters: stored.permissions.as_deref().map(|text| Letters::parse(text).unwrap_or_default()),
+        letters: stored
+            .permissions
+            .as_deref()
+            .map(|text| SasPermissions::parse(text).unwrap_or_default()),
     }
 }
 

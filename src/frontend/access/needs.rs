@@ -4,14 +4,14 @@
 //! (permissions by resource), "Authorize with Microsoft Entra ID" (permissions by operation).
 
 use crate::auth::Exposure;
-use crate::auth::Letters;
 use crate::auth::Level;
 use crate::auth::Need;
+use crate::auth::SasPermissions;
 use crate::protocol::Operation;
 use crate::types::LeaseAction;
 use crate::types::Role;
 
-const NONE: Letters = Letters::NONE;
+const NONE: SasPermissions = SasPermissions::NONE;
 
 /// Reads of the account.
 const READ_ACCOUNT: Need = need(Level::Service, "r", "", Role::Owner);
@@ -35,7 +35,7 @@ const WRITE_BLOB: Need = need(Level::Object, "w", "w", Role::Contributor);
 const APPEND_BLOB: Need = need(Level::Object, "aw", "aw", Role::Contributor);
 /// Makes a blob: `c` is enough where there is none, `w` replaces one too.
 const PUT_BLOB: Need =
-    Need { replace: Letters::of("w"), ..need(Level::Object, "cw", "cw", Role::Contributor) };
+    Need { replace: SasPermissions::of("w"), ..need(Level::Object, "cw", "cw", Role::Contributor) };
 /// Tags are for those who own the data: with a role, Contributor is not enough on the service
 /// either.
 const TAGS_READ: Need = need(Level::Object, "t", "t", Role::Owner);
@@ -50,12 +50,12 @@ pub(super) fn needs(operation: &Operation) -> Need {
     match operation {
         // Any signature may ask what kind of account it is for, wherever its URL points.
         O::GetAccountInformation => {
-            let any = Letters::ALL;
+            let any = SasPermissions::ALL;
             Need { account: any, service: any, level: Level::Any, role: None, ..READ_ACCOUNT }
         }
         // Each part is signed for what it does.
         O::Batch(_) => {
-            let any = Letters::ALL;
+            let any = SasPermissions::ALL;
             Need { account: any, service: any, level: Level::Any, ..WRITE_BLOB }
         }
         O::ListContainers(_) => LIST_ACCOUNT,
@@ -101,7 +101,7 @@ pub(super) fn needs(operation: &Operation) -> Need {
 
 /// Makes a blob, with tags or without.
 const fn tagging(tags: bool) -> Need {
-    let also = if tags { Letters::of("t") } else { NONE };
+    let also = if tags { SasPermissions::of("t") } else { NONE };
     Need { also, ..PUT_BLOB }
 }
 
@@ -109,7 +109,7 @@ const fn tagging(tags: bool) -> Need {
 const fn lease(action: &LeaseAction, write: Need) -> Need {
     match action {
         LeaseAction::Break { .. } => {
-            Need { account: Letters::of("wd"), service: Letters::of("wd"), ..write }
+            Need { account: SasPermissions::of("wd"), service: SasPermissions::of("wd"), ..write }
         }
         LeaseAction::Acquire { .. }
         | LeaseAction::Renew { .. }
@@ -120,7 +120,7 @@ const fn lease(action: &LeaseAction, write: Need) -> Need {
 
 /// A need of one letter of `account` in an account signature, of `service` in a service signature.
 const fn need(level: Level, account: &str, service: &str, role: Role) -> Need {
-    let (account, service) = (Letters::of(account), Letters::of(service));
+    let (account, service) = (SasPermissions::of(account), SasPermissions::of(service));
     Need { level, account, service, also: NONE, replace: NONE, role: Some(role), anonymous: None }
 }
 

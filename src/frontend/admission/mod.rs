@@ -32,10 +32,10 @@ pub(crate) use shares::Taken;
 
 use crate::types::AccountId;
 
-/// Whom requests of nobody known are counted for: names of no account, and what asks for no
-/// account's data.
-pub(crate) const STRANGERS: AccountId = AccountId::new(0);
+/// Pays for requests that belong to no account: those that name an unknown account, and those that
+/// ask for no account's data.
+pub(crate) const UNKNOWN_ACCOUNT: AccountId = AccountId::new(0);
 
-/// Whom requests are counted for that anybody may send, once it is known that they are: whoever
-/// reads what is open to all does not take of its owner's share.
+/// Pays for anonymous requests once they are permitted: readers of public data do not use up its
+/// owner's share.
 pub(crate) const ANYBODY: AccountId = AccountId::new(u64::MAX);

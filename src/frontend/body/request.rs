@@ -15,7 +15,7 @@ use http_body_util::BodyExt;
 use hyper::body::Incoming;
 
 use crate::env::Env;
-use crate::frontend::admission::STRANGERS;
+use crate::frontend::admission::UNKNOWN_ACCOUNT;
 use crate::frontend::answers::Flows;
 use crate::frontend::answers::Upload;
 use crate::frontend::answers::Watch;
@@ -165,7 +165,7 @@ impl RequestBody {
             count: None,
             pace: None,
             env,
-            payer: STRANGERS,
+            payer: UNKNOWN_ACCOUNT,
             memory: None,
             admitted: None,
             decoder: None,

@@ -88,7 +88,7 @@ impl Partition {
         self.reserve(1).await?;
         let into = tokio::select! {
             biased;
-            () = self.way.wanted() => return Ok(false),
+            () = self.compaction_yield.wanted() => return Ok(false),
             into = flush::write_run(shared, owner, what, merge) => into?,
         };
         let merged = runs.iter().map(|run| run.extent()).collect();

@@ -208,8 +208,8 @@ impl Core {
         Err(full.map_or(Error::Overloaded, Error::Full))
     }
 
-    /// Waits until memtables have room for a write, as long as a write may wait: flushes are on
-    /// their way then, and who is told to come back in a second comes too late for them.
+    /// Waits until memtables have room for a write, as long as a write may wait. A flush is
+    /// imminent; a 503 would make the client miss the freed space.
     ///
     /// # Errors
     /// As of [`Self::may_write`].

@@ -20,7 +20,7 @@ use crate::index::api::Write;
 use crate::index::api::WriteReply;
 use crate::index::engine::ahead;
 use crate::index::engine::ahead::{Evaluated, Outcome};
-use crate::index::engine::change::Way;
+use crate::index::engine::change::CompactionYield;
 use crate::index::engine::commit::{Command, Committer, Waiting};
 use crate::index::engine::core::{Core, Status};
 use crate::index::engine::extents::ids;
@@ -50,7 +50,7 @@ pub(crate) struct Partition {
     /// One flush and one compaction at a time.
     pub(crate) flushing: tokio::sync::Mutex<()>,
     pub(crate) compacting: tokio::sync::Mutex<()>,
-    pub(crate) way: Way,
+    pub(crate) compaction_yield: CompactionYield,
 }
 
 impl Partition {
@@ -112,7 +112,7 @@ impl Partition {
             committer: Mutex::new(Some(task)),
             flushing: tokio::sync::Mutex::new(()),
             compacting: tokio::sync::Mutex::new(()),
-            way: Way::default(),
+            compaction_yield: CompactionYield::default(),
         }
     }
 

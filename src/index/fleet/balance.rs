@@ -18,7 +18,7 @@ use crate::index::fleet::ChangeError;
 use crate::index::fleet::Fleet;
 use crate::index::fleet::change::Changed;
 use crate::index::fleet::change::is_inside_a_table;
-use crate::index::fleet::measure::Look;
+use crate::index::fleet::measure::LoadSample;
 use crate::index::load::Plan;
 use crate::index::load::Policy;
 use crate::index::load::PolicyConfig;
@@ -44,7 +44,7 @@ impl Fleet {
         let clock = Arc::clone(&parts.env.clock);
         let hosts: Vec<HostId> = self.hosts.iter().map(|host| host.shared.host).collect();
         let mut policy = config.map(Policy::new);
-        let mut look = Look::new(clock.monotonic());
+        let mut sample = LoadSample::new(clock.monotonic());
         // Thousands of partitions are put in order only when they have changed.
         let mut known = None;
         let mut warm = BTreeSet::new();
@@ -57,21 +57,21 @@ impl Fleet {
             let now = clock.monotonic();
             let versions: Vec<u64> = self.hosts.iter().map(|host| host.opened.version()).collect();
             if known.as_ref() != Some(&versions) {
-                look.follow(self.in_key_order());
+                sample.follow(self.in_key_order());
                 known = Some(versions);
             }
-            look.again(now, &self.claims.taken());
-            parts.metrics.look(&look.added, look.loads().iter().map(|load| load.load));
+            sample.take(now, &self.claims.taken());
+            parts.metrics.sample(&sample.added, sample.loads().iter().map(|load| load.load));
             let Some(policy) = &mut policy else { continue };
             let mut asked = BTreeSet::new();
-            let plans = policy.tick(now, &hosts, look.loads(), &mut |id| {
+            let plans = policy.tick(now, &hosts, sample.loads(), &mut |id| {
                 asked.insert(id);
-                let found = look.of(id);
+                let found = sample.of(id);
                 let samples = found.map(|(of, meter)| meter.samples(now, of.load.requests()));
                 samples.into_iter().flatten().filter_map(border).collect()
             });
             for cooled in warm.difference(&asked) {
-                if let Some((_, meter)) = look.of(*cooled) {
+                if let Some((_, meter)) = sample.of(*cooled) {
                     meter.rest();
                 }
             }

@@ -1,4 +1,4 @@
-//! What partitions had to do since the last look.
+//! What partitions had to do since the last sample.
 
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;
@@ -13,11 +13,10 @@ use crate::index::load::PartitionLoad;
 use crate::types::HostId;
 use crate::types::PartitionId;
 
-/// The rows and bytes of a partition are looked at in one of so many looks: they grow slowly, and
-/// finding them out takes long.
+/// Sizes are refreshed every eighth sample; computing them is slow.
 const SIZES_EVERY: usize = 8;
 
-/// A partition, and what was counted of it at the last look.
+/// A partition, and what was counted of it at the last sample.
 #[derive(Debug)]
 struct Counted {
     partition: Arc<Partition>,
@@ -31,30 +30,30 @@ impl Counted {
     }
 }
 
-/// The partitions that are looked at, and their loads at the last look. Thousands of them are
-/// mostly the same and at rest, so that a look costs little more than reading their counts.
+/// The partitions that are sampled, and their loads at the last sample. Thousands of them are
+/// mostly the same and at rest, so a sample costs little more than reading their counters.
 #[derive(Debug)]
-pub(super) struct Look {
+pub(super) struct LoadSample {
     at: Duration,
     counted: Vec<Counted>,
     /// In the same order.
     loads: Vec<PartitionLoad>,
-    /// Looks so far.
+    /// Samples so far.
     number: usize,
-    /// By those that are no more, after the last look.
+    /// By those that are no more, after the last sample.
     left: Counts,
-    /// By all together, since the look before; those that are no more too.
+    /// By all together, since the sample before; those that are no more too.
     pub(super) added: Counts,
 }
 
-impl Look {
-    /// Looks at nothing yet.
+impl LoadSample {
+    /// Follows nothing yet.
     pub(super) fn new(now: Duration) -> Self {
         let (left, added) = (Counts::default(), Counts::default());
         Self { at: now, counted: Vec::new(), loads: Vec::new(), number: 0, left, added }
     }
 
-    /// Looks at these partitions from now on, in this order.
+    /// Samples these partitions from now on, in this order.
     pub(super) fn follow(&mut self, opened: Vec<(Arc<Partition>, HostId)>) {
         let before = std::mem::take(&mut self.counted);
         let loads = std::mem::take(&mut self.loads);
@@ -81,8 +80,8 @@ impl Look {
         }
     }
 
-    /// Finds the loads since the last look; `changing` ones are under a change of the map.
-    pub(super) fn again(&mut self, now: Duration, changing: &BTreeSet<PartitionId>) {
+    /// Finds the loads since the last sample; `changing` ones are under a change of the map.
+    pub(super) fn take(&mut self, now: Duration, changing: &BTreeSet<PartitionId>) {
         let elapsed = now.saturating_sub(self.at);
         self.at = now;
         self.number += 1;

@@ -136,7 +136,7 @@ impl Meter {
         }
     }
 
-    /// Ends a tick; the longest wait in it. For the one who measures.
+    /// Ends the tick and returns its longest queue wait.
     pub fn tick(&self) -> Duration {
         let waited = self.waited.swap(0, Ordering::Relaxed);
         self.queue_age.store(waited, Ordering::Relaxed);

@@ -236,7 +236,7 @@ impl Policy {
         samples: &mut dyn FnMut(PartitionId) -> Vec<Bytes>,
     ) -> Vec<Plan> {
         for load in loads {
-            self.look(now, load);
+            self.follow(now, load);
         }
         if self.known.len() > loads.len() {
             let there: BTreeSet<PartitionId> = loads.iter().map(|load| load.id).collect();
@@ -272,7 +272,7 @@ impl Policy {
     }
 
     /// Notes what one tick adds to what is known.
-    fn look(&mut self, now: Duration, load: &PartitionLoad) {
+    fn follow(&mut self, now: Duration, load: &PartitionLoad) {
         let config = self.config;
         let known = self.known.entry(load.id).or_insert(Known::new(now));
         let hot = config.is_hot(&load.load);

@@ -58,8 +58,8 @@ impl LoadMetrics {
         index.register("busiest_log_bytes_per_second", help, self.busiest_log.clone());
     }
 
-    /// Notes what all partitions together did since the last look, and the loads of each.
-    pub(super) fn look(&self, added: &Counts, loads: impl Iterator<Item = Load>) {
+    /// Notes what all partitions together did since the last sample, and the loads of each.
+    pub(super) fn sample(&self, added: &Counts, loads: impl Iterator<Item = Load>) {
         let counts = [added.reads, added.writes, added.lists];
         for (class, count) in Class::ALL.into_iter().zip(counts) {
             self.requests.add(class.word(), count);
@@ -98,8 +98,8 @@ mod tests {
             Load { writes: 9.0, cpu: 0.25, ..Load::default() },
             Load { lists: 7.0, cpu: 0.5, log_bytes: 12.0, ..Load::default() },
         ];
-        metrics.look(&added, loads.into_iter());
-        metrics.look(&added, loads.into_iter());
+        metrics.sample(&added, loads.into_iter());
+        metrics.sample(&added, loads.into_iter());
         let mut text = String::new();
         prometheus_client::encoding::text::encode(&mut text, &registry).unwrap();
         for line in [

@@ -261,7 +261,7 @@ pub(crate) async fn abort(
 /// Carries pending copies out until the program stops.
 pub async fn run(front: Arc<FrontEnd>) {
     let stopping = front.env.tasks.stopping();
-    let mut look = Look::default();
+    let mut look = Scan::default();
     let mut missed = 0;
     loop {
         let found = tokio::select! {
@@ -301,7 +301,7 @@ pub async fn run(front: Arc<FrontEnd>) {
 
 /// Where copies are looked for.
 #[derive(Debug, Default)]
-struct Look {
+struct Scan {
     /// The position from which the next account is looked for.
     turn: Bytes,
     /// Partitions that did not answer, and that this look had to go on without.
@@ -310,7 +310,7 @@ struct Look {
 
 /// Starts what is pending and not running as far as there is room, one copy of each account after
 /// the other.
-async fn start_all(front: &Arc<FrontEnd>, look: &mut Look) -> Result<(), index::Error> {
+async fn start_all(front: &Arc<FrontEnd>, look: &mut Scan) -> Result<(), index::Error> {
     look.missed.clear();
     while start_round(front, look).await? {}
     Ok(())
@@ -318,7 +318,7 @@ async fn start_all(front: &Arc<FrontEnd>, look: &mut Look) -> Result<(), index::
 
 /// Starts one more copy of each account that has one pending and not its share; whether any was
 /// started, and there is room for more.
-async fn start_round(front: &Arc<FrontEnd>, look: &mut Look) -> Result<bool, index::Error> {
+async fn start_round(front: &Arc<FrontEnd>, look: &mut Scan) -> Result<bool, index::Error> {
     let begin = look.turn.clone();
     let (mut started, mut wrapped) = (false, false);
     while !front.copies.is_full() {
@@ -345,7 +345,7 @@ async fn start_round(front: &Arc<FrontEnd>, look: &mut Look) -> Result<bool, ind
 /// account runs fewer than a page of them: one that does not run is among these if there is any.
 async fn next_account(
     router: &Router,
-    look: &mut Look,
+    look: &mut Scan,
 ) -> Result<Option<(AccountId, Vec<PendingCopy>)>, index::Error> {
     let mut from = Some(look.turn.clone());
     while let Some(start) = from {

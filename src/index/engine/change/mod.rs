@@ -5,7 +5,7 @@
 //! 2. `split.rs`: one partition becomes several, by metadata alone.
 //! 3. `merge.rs`: neighbours become one; what little is not yet in runs is copied.
 //! 4. `handoff.rs`: a partition goes to another host, which has read all of it before.
-//! 5. `way.rs`: a compaction that is in the way is given up.
+//! 5. `compaction_yield.rs`: a running compaction is ended for a change of the map.
 //! 6. `descriptors.rs`: the one transaction that makes a split or merge true (I5, I8).
 //!
 //! Invariants: nothing of the old partitions changes before the transaction, so that every failure
@@ -14,17 +14,17 @@
 //!
 //! Not here: when to change what (`load/`), and who is told (`host/`).
 
+mod compaction_yield;
 mod descriptors;
 mod handoff;
 mod hold;
 mod merge;
 mod split;
-mod way;
 
+pub(crate) use compaction_yield::CompactionYield;
 pub(crate) use handoff::{NotMoved, hand_off};
 pub(crate) use hold::Held;
 pub(crate) use merge::merge;
-pub(crate) use way::Way;
 
 use crate::index::engine::shared::Failed;
 

@@ -68,9 +68,9 @@ impl Rig {
         self.fleet.read(target, Read::Accounts(list)).await.unwrap();
     }
 
-    fn look(&self, look: &mut Look, at: Duration) {
-        look.follow(self.opened());
-        look.again(at, &BTreeSet::new());
+    fn take(&self, sample: &mut LoadSample, at: Duration) {
+        sample.follow(self.opened());
+        sample.take(at, &BTreeSet::new());
     }
 
     fn opened(&self) -> Vec<(Arc<Partition>, HostId)> {
@@ -86,31 +86,31 @@ impl Rig {
 #[tokio::test]
 async fn loads_are_rates_by_class_since_the_last_look_also_over_a_move() {
     let rig = open().await;
-    let mut look = Look::new(Duration::ZERO);
+    let mut sample = LoadSample::new(Duration::ZERO);
     for number in 0..5 {
         rig.write(number).await;
     }
-    rig.look(&mut look, TICK);
+    rig.take(&mut sample, TICK);
     for number in 0..3 {
         rig.write(number + 10).await;
         rig.read(number).await;
         rig.list().await;
         rig.list().await;
     }
-    rig.look(&mut look, TICK * 2);
-    let [of] = look.loads() else { panic!("one partition") };
+    rig.take(&mut sample, TICK * 2);
+    let [of] = sample.loads() else { panic!("one partition") };
     assert_eq!((of.load.reads, of.load.writes, of.load.lists), (12.0, 12.0, 24.0));
     assert!(of.load.log_bytes > 12.0 * 40.0, "{:?}", of.load);
     assert_eq!((of.load.refused, of.host), (0.0, HostId::new(0)));
 
-    assert_eq!(look.added.requests(), 12);
+    assert_eq!(sample.added.requests(), 12);
     rig.list().await;
     rig.fleet.move_to(of.id, HostId::new(1)).await.unwrap();
     rig.read(1).await;
-    rig.look(&mut look, TICK * 3);
-    let [of] = look.loads() else { panic!("one partition") };
+    rig.take(&mut sample, TICK * 3);
+    let [of] = sample.loads() else { panic!("one partition") };
     assert_eq!((of.load.requests(), of.host), (4.0, HostId::new(1)));
-    let added = look.added;
+    let added = sample.added;
     assert_eq!((added.reads, added.lists), (1, 1), "all that was done, before the move too");
     let status = &rig.fleet.status()[0];
     assert_eq!((status.counts.reads, status.counts.writes), (1, 0), "counted anew");

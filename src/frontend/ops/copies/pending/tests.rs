@@ -86,7 +86,7 @@ async fn refusing(
 
 /// The accounts whose copies are found in one look, and the partitions it went on without.
 async fn found(router: &Router) -> (Vec<u64>, Vec<u64>) {
-    let mut look = Look::default();
+    let mut look = Scan::default();
     let mut accounts = Vec::new();
     while let Some((account, _)) = next_account(router, &mut look).await.unwrap() {
         accounts.push(account.get());

@@ -9,9 +9,9 @@ const ORDER: &[u8] = b"racwdxyltfmeopiu";
 
 /// A set of permission letters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Letters(u32);
+pub struct SasPermissions(u32);
 
-impl Letters {
+impl SasPermissions {
     /// No letter.
     pub const NONE: Self = Self(0);
     /// Every letter.
@@ -63,7 +63,7 @@ impl Letters {
     }
 }
 
-impl fmt::Display for Letters {
+impl fmt::Display for SasPermissions {
     /// In the service's order.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for &letter in ORDER.iter().filter(|&&letter| bit(letter).is_some_and(|b| self.0 & b != 0))
@@ -91,19 +91,19 @@ mod tests {
 
     #[test]
     fn letters_are_a_set_in_the_order_of_the_service() {
-        let letters = Letters::parse("lwr").unwrap();
+        let letters = SasPermissions::parse("lwr").unwrap();
         assert_eq!(letters.to_string(), "rwl");
-        assert!(letters.any(Letters::of("dw")) && !letters.any(Letters::of("dc")));
-        assert!(letters.all(Letters::of("rl")) && !letters.all(Letters::of("rd")));
-        assert!(letters.all(Letters::NONE) && !letters.any(Letters::NONE));
-        assert_eq!(Letters::ALL.to_string(), "racwdxyltfmeopiu");
+        assert!(letters.any(SasPermissions::of("dw")) && !letters.any(SasPermissions::of("dc")));
+        assert!(letters.all(SasPermissions::of("rl")) && !letters.all(SasPermissions::of("rd")));
+        assert!(letters.all(SasPermissions::NONE) && !letters.any(SasPermissions::NONE));
+        assert_eq!(SasPermissions::ALL.to_string(), "racwdxyltfmeopiu");
     }
 
     #[test]
     fn unknown_letters_are_refused() {
         for text in ["R", "rz", "r w", "r,w", "é", "%72"] {
-            assert_eq!(Letters::parse(text), None, "{text}");
+            assert_eq!(SasPermissions::parse(text), None, "{text}");
         }
-        assert_eq!(Letters::parse(""), Some(Letters::NONE));
+        assert_eq!(SasPermissions::parse(""), Some(SasPermissions::NONE));
     }
 }

@@ -1,5 +1,5 @@
-//! Who changes the map does not wait for a compaction, which may take minutes: it gives way, and
-//! begins anew later.
+//! A change of the map does not wait for a compaction, which may take minutes. The compaction ends
+//! early and is started again later.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -7,14 +7,14 @@ use tokio::sync::{MutexGuard, Notify};
 
 use crate::index::engine::partition::Partition;
 
-/// How many changes want a partition's compaction to end.
+/// Asks a partition's compaction to end early while changes of the map wait for it.
 #[derive(Debug, Default)]
-pub(crate) struct Way {
+pub(crate) struct CompactionYield {
     wanted: AtomicUsize,
     rung: Notify,
 }
 
-impl Way {
+impl CompactionYield {
     /// Waits until a change wants the compaction to end. Cancel safe.
     pub(crate) async fn wanted(&self) {
         loop {
@@ -29,7 +29,7 @@ impl Way {
 }
 
 /// One that wants it, while it waits.
-struct Wants<'a>(&'a Way);
+struct Wants<'a>(&'a CompactionYield);
 
 impl Drop for Wants<'_> {
     fn drop(&mut self) {
@@ -40,9 +40,9 @@ impl Drop for Wants<'_> {
 impl Partition {
     /// Keeps compaction out; one that runs is given up.
     pub(crate) async fn keep_compaction_out(&self) -> MutexGuard<'_, ()> {
-        self.way.wanted.fetch_add(1, Ordering::SeqCst);
-        let _wants = Wants(&self.way);
-        self.way.rung.notify_waiters();
+        self.compaction_yield.wanted.fetch_add(1, Ordering::SeqCst);
+        let _wants = Wants(&self.compaction_yield);
+        self.compaction_yield.rung.notify_waiters();
         self.compacting.lock().await
     }
 }
