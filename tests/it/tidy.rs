@@ -182,3 +182,23 @@ fn licences_are_those_the_manifest_names() {
     assert!(tree::read("LICENSE-MIT").contains("Permission is hereby granted, free of charge"));
     assert!(tree::read("LICENSE-APACHE").contains("Version 2.0, January 2004"));
 }
+
+/// An index that lacks a decision, or tells another title, sends its reader astray.
+#[test]
+fn index_of_decisions_has_all_of_them() {
+    let index = tree::read("docs/adr/README.md");
+    let records: Vec<_> = tree::files("docs/adr", "md")
+        .into_iter()
+        .filter(|file| file.name != "docs/adr/README.md")
+        .collect();
+    for file in &records {
+        let name = file.name.trim_start_matches("docs/adr/");
+        let number = &name[..4];
+        let title = file.text.lines().next().unwrap().trim_start_matches("# ");
+        let title = title.trim_start_matches(number).trim_start();
+        let row = format!("| [{number}]({name}) | {title} | ");
+        assert!(index.contains(&row), "docs/adr/README.md lacks '{row}...'");
+    }
+    let rows = index.lines().filter(|line| line.starts_with("| [")).count();
+    assert_eq!(rows, records.len(), "a row of docs/adr/README.md has no record");
+}
