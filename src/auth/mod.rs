@@ -5,7 +5,8 @@
 //!    head, date window.
 //! 3. `sas/`: shared access signatures, verified and minted.
 //! 4. `bearer/`: tokens of OpenID Connect issuers.
-//! 5. `sas_permissions.rs`, `grant.rs`: what a signature or a token grants, what an operation needs;
+//! 5. `sas_permissions.rs`, `grant.rs`: what a signature or a token grants, what an operation
+//!    needs;
 //!    `delegator.rs`: what user delegation keys stand on.
 //! 6. `key_ring/`: the master keys, and the secrets that are sealed under them.
 //!

@@ -38,6 +38,21 @@ fn source_files_are_small() {
     assert!(unlisted.is_empty(), "short enough now, drop from the list: {unlisted:?}");
 }
 
+/// rustfmt leaves comments as they are.
+#[test]
+fn comments_fit_into_100_columns() {
+    let mut wide = Vec::new();
+    for file in ["src", "tests", "benches"].into_iter().flat_map(|folder| tree::files(folder, "rs"))
+    {
+        for (number, line) in file.text.lines().enumerate() {
+            if line.trim_start().starts_with("//") && line.chars().count() > 100 {
+                wide.push(format!("{}:{}", file.name, number + 1));
+            }
+        }
+    }
+    assert!(wide.is_empty(), "comments wider than 100 columns: {}", wide.join(", "));
+}
+
 /// A seed replays a history only when nothing draws from elsewhere: `select!` does unless it says
 /// `biased`.
 #[test]

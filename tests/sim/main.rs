@@ -4,9 +4,9 @@
 //! Each seed is one history: sessions of concurrent work, each ended by a crash, a kill or a
 //! shutdown, then a last look at everything. `SEED=n cargo test --test sim` replays one seed in
 //! every scenario, and `LOG=debug` beside it shows the program's log lines. `SEEDS=n` sets how many
-//! are run in all scenarios together (1,000), `FIRST=n` where they start. Seeds that found a bug are
-//! kept in `regressions.txt` and always run. `HISTORIES=n` runs so many of each scenario, and ends a
-//! scenario with the first broken promise: for planted faults (`tests/mutants`).
+//! are run in all scenarios together (1,000), `FIRST=n` where they start. Seeds that found a bug
+//! are kept in `regressions.txt` and always run. `HISTORIES=n` runs so many of each scenario, and
+//! ends a scenario with the first broken promise: for planted faults (`tests/mutants`).
 
 #![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 

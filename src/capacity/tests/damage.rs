@@ -73,8 +73,8 @@ async fn flipped_byte_fails_its_frame_alone_and_the_scrub_reports_it() {
     assert_eq!((checked.problems, checked.frames, calls), (vec![problem], 20, 1));
 }
 
-/// A power failure may take from the catalog what was freed last, and the pages are given back: that
-/// is no damage. Once an audit has told what is alive, a hole in that is.
+/// A power failure may take from the catalog what was freed last, and the pages are given back:
+/// that is no damage. Once an audit has told what is alive, a hole in that is.
 #[tokio::test]
 async fn hole_is_damage_only_when_all_that_is_freed_is_known() {
     let mut rig = Rig::new().await;

@@ -395,7 +395,8 @@ async fn start_that_fails_removes_no_extent() {
     assert_eq!(failed, 2, "the claim of either partition failed once");
 }
 
-/// A stop does not wait for all that slow disks have to do: the next owners of the partitions do it.
+/// A stop does not wait for all that slow disks have to do: the next owners of the partitions do
+/// it.
 #[tokio::test(start_paused = true)]
 async fn shutdown_leaves_chores_on_slow_disks_to_the_next_start() {
     let world = World::empty();

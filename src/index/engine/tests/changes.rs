@@ -159,7 +159,8 @@ async fn split_that_others_outrun_for_ever_is_busy_and_changes_nothing() {
     parent.close().await;
 }
 
-/// Writes wait meanwhile: a coordinator that does not answer is not asked as often as one that does.
+/// Writes wait meanwhile: a coordinator that does not answer is not asked as often as one that
+/// does.
 #[tokio::test(start_paused = true)]
 async fn split_of_unknown_outcome_is_tried_four_times() {
     for answers in [3, 4] {
