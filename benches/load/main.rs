@@ -13,7 +13,8 @@
 //! It does not start servers and compares nothing: `benches/compare` does.
 //!
 //! ```text
-//! cargo bench --bench load -- --endpoint http://127.0.0.1:10000/devstoreaccount1 --workload put4k --pid N
+//! cargo bench --bench load -- --endpoint http://127.0.0.1:10000/devstoreaccount1 \
+//!   --workload put4k --pid N
 //! ```
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command-line program")]
 #![expect(

@@ -403,7 +403,7 @@ async fn shutdown_leaves_chores_on_slow_disks_to_the_next_start() {
     let parts = parts(&world);
     let host = Fleet::open(vec![parts.clone()], world.config).await.unwrap();
     for id in 1_000..1_100 {
-        let chore = crate::index::engine::Chore::Seal(ExtentId::new(id), Epoch::new(1));
+        let chore = engine::Chore::Seal(ExtentId::new(id), Epoch::new(1));
         host.hosts[0].shared.chores.add(chore);
     }
     world.capacity.slow_seals(Duration::from_secs(1));
