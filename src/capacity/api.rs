@@ -110,6 +110,9 @@ pub struct ScrubReport {
     /// Frames whose checksum does not match or which cannot be read: extent and offset. Offset 0
     /// alone where no frame can be found, since the first page or the map is damaged.
     pub corrupt: Vec<(ExtentId, u64)>,
+    /// Frames with pages of zeros in an extent of which a start may have forgotten what is freed.
+    /// After the next audit they are freed, or corrupt.
+    pub unsure: usize,
 }
 
 /// Why a call failed; each variant is a different next step for the caller.

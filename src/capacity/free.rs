@@ -51,8 +51,11 @@ impl Store {
             state.end
         };
         let live: Ranges = live.iter().cloned().collect();
-        self.free(extent, &live.gaps(end)).await?;
+        let dead = live.gaps(end);
+        self.free(extent, &dead).await?;
         extent.state().dead_known = true;
+        // A compaction that came before that gave it up.
+        self.mark_sparse(extent);
         Ok(())
     }
 

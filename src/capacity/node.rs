@@ -6,7 +6,6 @@ use std::collections::btree_map::Entry;
 use std::future::Future;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
-use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -28,6 +27,7 @@ use crate::capacity::frame::frames_of;
 use crate::capacity::metrics::CapacityMetrics;
 use crate::capacity::open::{Opening, open_all};
 use crate::capacity::placement::Placement;
+use crate::capacity::scrub;
 use crate::capacity::store::Store;
 use crate::capacity::twins;
 use crate::env::{Disk, Env};
@@ -172,7 +172,7 @@ impl CapacityNode {
         }
         if self.config.scrub_bytes_per_second > 0 {
             let node = Arc::downgrade(self);
-            let scrub = move || scrub_loop(node.clone());
+            let scrub = move || scrub_rounds(node.clone());
             loops.push(self.env.supervise("scrub", self.stop.clone(), scrub));
         }
         *self.journals.lock().unwrap_or_else(PoisonError::into_inner) = journals;
@@ -301,45 +301,24 @@ async fn join(tasks: &Mutex<Vec<JoinHandle<()>>>) {
     }
 }
 
-/// From start to the first round of the scrub.
-const SCRUB_FIRST_PAUSE: Duration = Duration::from_secs(10);
-
-async fn scrub_loop(node: std::sync::Weak<CapacityNode>) {
-    let mut first = true;
-    loop {
-        let Some(strong) = node.upgrade() else { return };
-        let (env, pace, pause) =
-            (strong.env.clone(), strong.config.scrub_bytes_per_second, strong.config.scrub_pause);
-        // The first round starts soon: a node that is restarted more often than that would never be
-        // scrubbed.
-        let pause = if first { pause.min(SCRUB_FIRST_PAUSE) } else { pause };
-        first = false;
-        let stop = strong.stop.clone();
-        let ids: Vec<ExtentId> = {
-            let extents = strong.extents.read().unwrap_or_else(PoisonError::into_inner);
-            extents.keys().copied().collect()
-        };
-        drop(strong);
-        tokio::select! {
-                biased;
-            () = stop.cancelled() => return,
-            () = env.clock.sleep(pause) => {}
+async fn scrub_rounds(node: std::sync::Weak<CapacityNode>) {
+    let Some(strong) = node.upgrade() else { return };
+    let (clock, stop) = (Arc::clone(&strong.env.clock), strong.stop.clone());
+    let (pace, pause) = (strong.config.scrub_bytes_per_second, strong.config.scrub_pause);
+    drop(strong);
+    let ids = || {
+        let node = node.upgrade()?;
+        let extents = node.extents.read().unwrap_or_else(PoisonError::into_inner);
+        Some(extents.keys().copied().collect())
+    };
+    let one = |id| {
+        let home = node.upgrade().and_then(|node| node.home(id).ok());
+        async move {
+            let Home { store, extent } = home?;
+            Some(store.scrub(&extent, pace).await)
         }
-        for id in ids {
-            let Some(strong) = node.upgrade() else { return };
-            let Ok(home) = strong.home(id) else { continue };
-            drop(strong);
-            tokio::select! {
-                biased;
-                () = stop.cancelled() => return,
-                scrubbed = home.store.scrub(&home.extent, pace) => {
-                    if let Err(error) = scrubbed {
-                        tracing::warn!(%error, "scrub skipped an extent");
-                    }
-                }
-            }
-        }
-    }
+    };
+    scrub::rounds((clock, stop), pause, ids, one).await;
 }
 
 #[async_trait]

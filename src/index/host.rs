@@ -27,7 +27,7 @@ use crate::index::engine::Partition;
 use crate::index::engine::Shared;
 use crate::types::PartitionId;
 
-/// How long a shutdown does chores. The next owners of the partitions do what is left.
+/// A shutdown begins no chore after that. The next owners of the partitions do what is left.
 const LAST_CHORES_MAX: Duration = Duration::from_secs(5);
 
 /// One host.
@@ -105,12 +105,9 @@ impl Host {
         let end = clock.monotonic() + LAST_CHORES_MAX;
         self.shared.chores.retry();
         self.shared.do_due_chores(|| clock.monotonic() >= end).await;
-        let left = self.shared.chores.due();
+        let left = self.shared.chores.left();
         if left > 0 {
-            tracing::info!(
-                left,
-                "logs and runs that are not used any more are removed after the next start"
-            );
+            tracing::info!(left, "the next start seals and removes logs and runs that are left");
         }
     }
 

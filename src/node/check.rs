@@ -55,7 +55,7 @@ pub async fn check(
     let data = given.data;
     disk_list::check(data)?;
     let mut report = Report::default();
-    let mut verified = BTreeSet::new();
+    let mut read = Read::default();
     let has_coordinator = data.first().is_some_and(|first| first.join(FILE_NAME).is_file());
     {
         // All are locked before the first, which may take long, is looked at.
@@ -71,7 +71,8 @@ pub async fn check(
             let found = capacity::check_disk(disk, number, &mut shown).await;
             match found {
                 Ok(found) => {
-                    verified.extend(found.problems.is_empty().then_some(number));
+                    read.all.insert(number);
+                    read.intact.extend(found.problems.is_empty().then_some(number));
                     report.add_disk(path, &found);
                 }
                 Err(error) if error.is_unreadable() => {
@@ -86,7 +87,7 @@ pub async fn check(
         report.problem(format!("{} is missing: restore it from a backup", first.display()));
         return Ok(report);
     }
-    match open_store(given, &verified, env, &mut report).await {
+    match open_store(given, &read, env, &mut report).await {
         Ok(storage) => {
             let keys = check_index(&storage, progress, &mut report).await;
             check_keys(&storage, (data, key), &keys, &mut report).await;
@@ -99,18 +100,26 @@ pub async fn check(
     Ok(report)
 }
 
+/// The places of disks whose bytes were read in the first step.
+#[derive(Debug, Default)]
+struct Read {
+    all: BTreeSet<usize>,
+    /// Those without damage.
+    intact: BTreeSet<usize>,
+}
+
 /// Opens the store as a start does. That writes, so a disk that takes no writes would be out of
-/// service. One whose bytes were verified is read all the same: what recovery writes to it stays in
-/// memory.
+/// service. One whose bytes could be read is opened all the same: what recovery writes to it stays
+/// in memory.
 async fn open_store(
     given: Given<'_>,
-    verified: &BTreeSet<usize>,
+    read: &Read,
     env: &Env,
     report: &mut Report,
 ) -> Result<Storage, NodeError> {
     let mut storage = Storage::open_for_check(given, &BTreeSet::new(), env).await?;
     let out = out_of_service(&storage, given);
-    let unwritable: BTreeSet<usize> = out.intersection(verified).copied().collect();
+    let unwritable: BTreeSet<usize> = out.intersection(&read.all).copied().collect();
     if !unwritable.is_empty() {
         storage.capacity.shutdown().await;
         // Its disks are locked until then.
@@ -121,11 +130,12 @@ async fn open_store(
     for (at, path) in given.data.iter().enumerate().filter(|(at, _)| out.contains(at)) {
         let what = match still_out.contains(&at) {
             true => "cannot be recovered; the log says why",
-            false => "not writable; bytes verified",
+            false if read.intact.contains(&at) => "not writable; bytes verified",
+            false => "not writable; its damage is listed above",
         };
         report.problem(format!("{}: {what}", path.display()));
     }
-    for path in given.without {
+    for path in given.without.iter().filter(|path| !given.data.contains(path)) {
         let path = path.display();
         report.problem(format!("{path}: left out; what lies on it counts as missing"));
     }

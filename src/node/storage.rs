@@ -78,6 +78,7 @@ impl Storage {
     ) -> Result<Self, NodeError> {
         let config = CapacityConfig {
             scrub_bytes_per_second: 0,
+            compact_bytes_per_second: 0,
             catalog: CatalogPlace::Memory,
             ..CapacityConfig::default()
         };

@@ -39,7 +39,8 @@ pub(super) fn sync_name(root: &Path) -> io::Result<()> {
 }
 
 /// Creates a folder and its ancestors, each made durable in its parent: a file in it is durable
-/// after a sync of the file and of this folder alone.
+/// after a sync of the file and of this folder alone. A folder that is there already is taken for
+/// durable; one whose name could not be synced is removed, or that it stays is logged.
 pub(super) fn create_folder(folder: &Path) -> io::Result<()> {
     create_folder_synced_by(folder, &sync_folder)
 }

@@ -1,4 +1,4 @@
-//! When somebody was refused last who had less than its share.
+//! The last time an account below its share was refused.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering;

@@ -76,9 +76,10 @@ impl Chores {
         queues.due.extend(later);
     }
 
-    /// How many are due.
-    pub(crate) fn due(&self) -> usize {
-        self.lock().due.len()
+    /// How many are not done.
+    pub(crate) fn left(&self) -> usize {
+        let queues = self.lock();
+        queues.due.len() + queues.later.len()
     }
 
     fn next(&self) -> Option<(Chore, u32)> {
