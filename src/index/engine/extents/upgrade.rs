@@ -54,8 +54,10 @@ pub(crate) async fn upgrade(
         map.partitions().iter().filter(is_older).map(|one| one.id).collect();
     let mark =
         coordinator.get(UNRECORDED_KEY).await.map_err(|error| failure::coordinator(&error))?;
-    // The first start of an older release may have been cut short before it named its first log.
-    let is_begun = known.is_empty() && unread.is_empty() && !present.is_empty();
+    // The first start of an older release may have been cut short before it named its first log,
+    // which may lie on a disk that is missing now.
+    let may_have_any = !present.is_empty() || !capacity.is_whole();
+    let is_begun = known.is_empty() && unread.is_empty() && may_have_any;
     if older.is_empty() && mark.is_none() && !is_begun {
         return Ok(());
     }
