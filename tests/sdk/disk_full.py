@@ -315,7 +315,10 @@ def first_of_two(server, folder, options, verdicts):
     verdicts.check("two disks, full: each is answered in time", changes.longest < 30, "< 30 s", f"{changes.longest:.1f} s")
     verdicts.none("two disks, full: everything acknowledged reads back", store.read_all("read while full"))
     verdicts.none("two disks, full: listing", store.listed())
-    status, text = server.admin("/readyz?verbose")
+    ready = lambda: server.admin("/readyz?verbose")
+    # Space is looked at every few seconds.
+    wait_until(lambda: "disk 0: 100 % full" in ready()[1], 60)
+    status, text = ready()
     verdicts.check("two disks, full: /readyz?verbose tells it", (status, "disk 0: 100 % full" in text) == (200, True),
                    "200, disk 0", f"{status}, {', '.join(text.split(chr(10)))}")
     log_lines = lambda: server.log_path.read_text(errors="replace").splitlines()
