@@ -23,9 +23,10 @@ use crate::rows;
 /// Pages after which a list that does not end is given up.
 const PAGES_MAX: usize = 1_000_000;
 
-/// Memtables hold all tombstones: nothing is flushed while they are made, so no compaction drops
-/// them before the list meets them.
+/// Memtables hold all tombstones and the log is not long: nothing is flushed while they are made, so
+/// no compaction drops them before the list meets them.
 const MEMTABLE_BYTES_MAX: usize = 16 << 30;
+const LOG_EXTENT_BYTES: u64 = 16 << 30;
 
 /// Runs the scene.
 pub(crate) async fn run(args: &Args, folder: &Path) -> Result<Section, String> {
@@ -34,8 +35,11 @@ pub(crate) async fn run(args: &Args, folder: &Path) -> Result<Section, String> {
     let bed = Bed::open(&folder).await?;
     rows::fill(&bed, args.removed, "names to remove").await?;
     bed.close().await;
-    let limits =
-        index::Config { memtable_bytes_max: MEMTABLE_BYTES_MAX, ..index::Config::default() };
+    let limits = index::Config {
+        memtable_bytes_max: MEMTABLE_BYTES_MAX,
+        log_extent_bytes: LOG_EXTENT_BYTES,
+        ..index::Config::default()
+    };
     let bed = Bed::open_with(&folder, limits).await?;
     rows::remove(&bed, args.removed).await?;
     let mut list =
