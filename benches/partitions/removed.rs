@@ -23,8 +23,8 @@ use crate::rows;
 /// Pages after which a list that does not end is given up.
 const PAGES_MAX: usize = 1_000_000;
 
-/// Memtables hold all tombstones and the log is not long: nothing is flushed while they are made, so
-/// no compaction drops them before the list meets them.
+/// Memtables hold all tombstones and the log is not long: nothing is flushed while they are made,
+/// so no compaction drops them before the list meets them.
 const MEMTABLE_BYTES_MAX: usize = 16 << 30;
 const LOG_EXTENT_BYTES: u64 = 16 << 30;
 

@@ -42,8 +42,8 @@ fn source_files_are_small() {
 #[test]
 fn comments_fit_into_100_columns() {
     let mut wide = Vec::new();
-    for file in ["src", "tests", "benches"].into_iter().flat_map(|folder| tree::files(folder, "rs"))
-    {
+    let ours = ["src", "tests", "benches"].into_iter().flat_map(|folder| tree::files(folder, "rs"));
+    for file in ours.filter(|file| !file.name.contains("/target/")) {
         for (number, line) in file.text.lines().enumerate() {
             if line.trim_start().starts_with("//") && line.chars().count() > 100 {
                 wide.push(format!("{}:{}", file.name, number + 1));
