@@ -51,11 +51,8 @@ impl Store {
             state.end
         };
         let live: Ranges = live.iter().cloned().collect();
-        let dead = live.gaps(end);
-        self.free(extent, &dead).await?;
+        self.free(extent, &live.gaps(end)).await?;
         extent.state().dead_known = true;
-        // A compaction that came before that gave it up.
-        self.mark_sparse(extent);
         Ok(())
     }
 
