@@ -110,9 +110,6 @@ pub struct ScrubReport {
     /// Frames whose checksum does not match or which cannot be read: extent and offset. Offset 0
     /// alone where no frame can be found, since the first page or the map is damaged.
     pub corrupt: Vec<(ExtentId, u64)>,
-    /// Frames with pages of zeros in an extent of which a start may have forgotten what is freed.
-    /// After the next audit they are freed, or corrupt.
-    pub unsure: usize,
 }
 
 /// Why a call failed; each variant is a different next step for the caller.
@@ -253,7 +250,8 @@ pub trait Capacity: Send + Sync + Debug {
     async fn remove(&self, extent: ExtentId) -> Result<(), Error>;
 
     /// Frees every frame byte of a sealed extent that is in none of `live` (sorted, disjoint
-    /// logical ranges): the audit's verdict.
+    /// logical ranges): the audit's verdict. A range that reaches beyond the extent's end stands
+    /// for a part that was not audited yet.
     ///
     /// # Errors
     /// [`Error::Poisoned`], [`Error::NoSuchExtent`].

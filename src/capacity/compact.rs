@@ -79,7 +79,7 @@ impl Store {
                     Err(Error::Full) => self.mark_sparse(extent),
                     // What looks damaged may be freed; the audit that says so frees it again, which
                     // makes the extent sparse once more.
-                    Err(error @ Error::Corrupt { .. }) if !extent.state().dead_known => {
+                    Err(error @ Error::Corrupt { .. }) if extent.state().frees.may_lack_any() => {
                         tracing::debug!(%error, "an extent is not compacted before the audit");
                     }
                     Err(error) => tracing::warn!(%error, "an extent could not be compacted"),

@@ -47,6 +47,45 @@ pub(crate) enum Status {
     Removed,
 }
 
+/// Whether all freed ranges of an extent are known. A frame with a page of zeros is damaged only if
+/// they are: the pages of freed frames are given back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Frees {
+    /// They are.
+    Known,
+    /// A start found the extent. A power failure may have taken the newest frees from the catalog;
+    /// the next audit makes them again.
+    Unsure,
+    /// The same, and the scrub has found frames with pages of zeros.
+    UnsureOfHoles,
+    /// An audit has made them known since. The scrub has yet to examine those frames again.
+    Settled,
+}
+
+impl Frees {
+    /// Once an audit has told what is alive.
+    pub(crate) const fn after_audit(self) -> Self {
+        match self {
+            Self::Known | Self::Unsure => Self::Known,
+            Self::UnsureOfHoles | Self::Settled => Self::Settled,
+        }
+    }
+
+    /// Once the scrub has examined the extent.
+    pub(crate) const fn after_scrub(self, has_holes: bool) -> Self {
+        match (self, has_holes) {
+            (Self::Known | Self::Settled, _) => Self::Known,
+            (Self::Unsure | Self::UnsureOfHoles, true) => Self::UnsureOfHoles,
+            (Self::Unsure | Self::UnsureOfHoles, false) => Self::Unsure,
+        }
+    }
+
+    /// Whether there may be frees that `dead` lacks.
+    pub(crate) const fn may_lack_any(self) -> bool {
+        matches!(self, Self::Unsure | Self::UnsureOfHoles)
+    }
+}
+
 /// What changes. Offsets are logical.
 #[derive(Debug)]
 pub(crate) struct State {
@@ -78,9 +117,8 @@ pub(crate) struct State {
     pub(crate) tail: Tail,
     /// Freed ranges and padding.
     pub(crate) dead: Ranges,
-    /// Whether all freed ranges are known. A power failure may have taken the newest ones from the
-    /// catalog; then the next audit tells them again.
-    pub(crate) dead_known: bool,
+    /// Whether `dead` has all that is freed.
+    pub(crate) frees: Frees,
     /// Padding between frames, for the list written at seal.
     pub(crate) padding: Vec<Range<u64>>,
     /// How many of these the catalog was told.
@@ -124,7 +162,7 @@ impl Extent {
             allocated: slot.len,
             tail: Tail::default(),
             dead: Ranges::default(),
-            dead_known: true,
+            frees: Frees::Known,
             padding: Vec::new(),
             padding_noted: 0,
         };

@@ -50,9 +50,13 @@ impl Store {
             }
             state.end
         };
+        let is_whole = live.last().is_none_or(|last| last.end <= end);
         let live: Ranges = live.iter().cloned().collect();
         self.free(extent, &live.gaps(end)).await?;
-        extent.state().dead_known = true;
+        if is_whole {
+            let mut state = extent.state();
+            state.frees = state.frees.after_audit();
+        }
         Ok(())
     }
 

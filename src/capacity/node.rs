@@ -22,12 +22,13 @@ use crate::capacity::ExtentKind;
 use crate::capacity::LogFrame;
 use crate::capacity::OpenError;
 use crate::capacity::ScrubReport;
-use crate::capacity::extent::{Extent, Status};
+use crate::capacity::extent::{Extent, Frees, Status};
 use crate::capacity::frame::frames_of;
 use crate::capacity::metrics::CapacityMetrics;
 use crate::capacity::open::{Opening, open_all};
 use crate::capacity::placement::Placement;
 use crate::capacity::scrub;
+use crate::capacity::scrub::Which;
 use crate::capacity::store::Store;
 use crate::capacity::twins;
 use crate::env::{Disk, Env};
@@ -306,10 +307,14 @@ async fn scrub_rounds(node: std::sync::Weak<CapacityNode>) {
     let (clock, stop) = (Arc::clone(&strong.env.clock), strong.stop.clone());
     let (pace, pause) = (strong.config.scrub_bytes_per_second, strong.config.scrub_pause);
     drop(strong);
-    let ids = || {
+    let ids = |which| {
         let node = node.upgrade()?;
         let extents = node.extents.read().unwrap_or_else(PoisonError::into_inner);
-        Some(extents.keys().copied().collect())
+        let is_due = |home: &Home| match which {
+            Which::All => true,
+            Which::Settled => home.extent.state().frees == Frees::Settled,
+        };
+        Some(extents.iter().filter(|(_, home)| is_due(home)).map(|(id, _)| *id).collect())
     };
     let one = |id| {
         let home = node.upgrade().and_then(|node| node.home(id).ok());

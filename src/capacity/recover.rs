@@ -13,7 +13,7 @@ use futures_util::{StreamExt, TryStreamExt, stream};
 use crate::capacity::ExtentKind;
 use crate::capacity::catalog::{Catalog, Change, Contents};
 use crate::capacity::compact::UNFINISHED;
-use crate::capacity::extent::Extent;
+use crate::capacity::extent::{Extent, Frees};
 use crate::capacity::header::{
     DATA_AT, Header, Slot, encode_padding, padding_at, padding_len, parse_padding, sealed_file_len,
 };
@@ -253,7 +253,9 @@ impl Recovery<'_> {
                 continue;
             }
             // Frames of logs and runs are not freed.
-            extent.state().dead_known = extent.kind != ExtentKind::Data;
+            if extent.kind == ExtentKind::Data {
+                extent.state().frees = Frees::Unsure;
+            }
             extents.push(Arc::new(extent));
         }
         let here: BTreeSet<ExtentId> = extents.iter().map(|e| e.id).collect();

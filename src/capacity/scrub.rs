@@ -17,44 +17,47 @@ use crate::types::ExtentId;
 
 /// From start to the first round.
 const FIRST_PAUSE: Duration = Duration::from_secs(10);
-/// Extents with frames in doubt are examined again so often. The first audit comes a minute after
-/// the start.
-const UNSURE_PAUSE: Duration = Duration::from_secs(600);
+/// How often to look for extents that are to be examined between two rounds.
+const SETTLED_PAUSE: Duration = Duration::from_secs(600);
 
-/// Scrubs all extents in rounds until `stop`, and between two rounds those with frames in doubt.
-/// `ids` are all extents, nothing once the node is gone; `one` scrubs an extent that is still here.
+/// Which extents are examined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Which {
+    /// All.
+    All,
+    /// Those of which an audit has settled what the holes are that the scrub found.
+    Settled,
+}
+
+/// Scrubs in rounds until `stop`; settled extents are examined between two rounds. `ids` answers
+/// nothing once the node is gone; `one` scrubs an extent that is still here.
 pub(crate) async fn rounds<F>(
     (clock, stop): (Arc<dyn Clock>, CancellationToken),
     pause: Duration,
-    ids: impl Fn() -> Option<Vec<ExtentId>>,
+    ids: impl Fn(Which) -> Option<Vec<ExtentId>>,
     one: impl Fn(ExtentId) -> F,
 ) where
     F: Future<Output = Option<Result<ScrubReport, Error>>>,
 {
     // Soon: a node that is restarted more often than that would never be scrubbed.
     let mut next_round = clock.monotonic() + pause.min(FIRST_PAUSE);
-    let mut unsure = Vec::new();
     loop {
-        let wait = next_round.saturating_sub(clock.monotonic());
-        let wait = if unsure.is_empty() { wait } else { wait.min(UNSURE_PAUSE) };
+        let wait = next_round.saturating_sub(clock.monotonic()).min(SETTLED_PAUSE);
         tokio::select! {
             biased;
             () = stop.cancelled() => return,
             () = clock.sleep(wait) => {}
         }
         let is_round = clock.monotonic() >= next_round;
-        let Some(all) = ids() else { return };
-        let again = std::mem::take(&mut unsure);
-        for id in if is_round { all } else { again } {
-            let scrubbed = tokio::select! {
+        let which = if is_round { Which::All } else { Which::Settled };
+        let Some(ids) = ids(which) else { return };
+        for id in ids {
+            tokio::select! {
                 biased;
                 () = stop.cancelled() => return,
-                scrubbed = one(id) => scrubbed,
-            };
-            match scrubbed {
-                Some(Ok(report)) if report.unsure > 0 => unsure.push(id),
-                Some(Err(error)) => tracing::warn!(%error, "scrub skipped an extent"),
-                Some(Ok(_)) | None => {}
+                scrubbed = one(id) => if let Some(Err(error)) = scrubbed {
+                    tracing::warn!(%error, "scrub skipped an extent");
+                }
             }
         }
         if is_round {
@@ -80,12 +83,13 @@ impl Store {
             }
             body => body?,
         };
-        let (live, dead_known) = {
+        let (live, frees) = {
             let state = extent.state();
-            (state.dead.gaps(state.written), state.dead_known)
+            (state.dead.gaps(state.written), state.frees)
         };
         let mut walker = Walker::new(body, extent.id);
         let mut report = ScrubReport::default();
+        let mut unsure = 0_usize;
         for range in live {
             let from = report.bytes;
             let scrubbed = scrub_range(&mut walker, extent.id, range, &mut report).await;
@@ -93,17 +97,25 @@ impl Store {
                 extent: extent.id,
                 reason: error.to_string(),
             })?;
-            // Freed ranges are known here: a live frame with a page of zeros has lost it.
-            if dead_known {
+            if frees.may_lack_any() {
+                unsure += holed.len();
+            } else {
                 report.corrupt.extend(holed.into_iter().map(|offset| (extent.id, offset)));
-            } else if !holed.is_empty() {
-                report.unsure += holed.len();
-                tracing::info!(
-                    extent = %extent.id, frames = holed.len(),
-                    "scrub: frames have holes; they are examined again after the next audit"
-                );
             }
             pause(&self.env, report.bytes - from, pace).await;
+        }
+        if unsure > 0 {
+            tracing::info!(
+                extent = %extent.id, frames = unsure,
+                "scrub: frames have holes; they are examined again after the next audit"
+            );
+        }
+        {
+            let mut state = extent.state();
+            // An audit may have come in between.
+            if state.frees == frees {
+                state.frees = frees.after_scrub(unsure > 0);
+            }
         }
         self.metrics.scrubbed_frames.inc_by(report.frames);
         // Freed while we read: not damage.
@@ -186,25 +198,28 @@ mod tests {
     use super::*;
     use crate::env::clock::SimClock;
 
-    /// The third extent has frames in doubt until the audit, 25 minutes after the start.
+    /// An audit settles the third extent after 25 minutes.
     #[tokio::test(start_paused = true)]
-    async fn extents_in_doubt_are_examined_again_before_the_next_round() {
+    async fn settled_extents_are_examined_again_before_the_next_round() {
         let clock: Arc<dyn Clock> = Arc::new(SimClock::new());
         let (begun, stop) = (clock.monotonic(), CancellationToken::new());
         let minutes = || (clock.monotonic() - begun).as_secs() / 60;
         let seen = Mutex::new(Vec::new());
         let one = |id: ExtentId| {
             seen.lock().unwrap().push((minutes(), id.get()));
-            let unsure = usize::from(id.get() == 3 && minutes() < 25);
-            async move { Some(Ok(ScrubReport { unsure, ..ScrubReport::default() })) }
+            async { Some(Ok(ScrubReport::default())) }
         };
-        let ids = || Some((1..=3).map(ExtentId::new).collect());
+        let ids = |which| {
+            let is_done = seen.lock().unwrap().iter().filter(|(_, id)| *id == 3).count() > 1;
+            let settled: &[u64] = if minutes() < 25 || is_done { &[] } else { &[3] };
+            let all: &[u64] = if which == Which::All { &[1, 2, 3] } else { settled };
+            Some(all.iter().copied().map(ExtentId::new).collect())
+        };
         let hours = |n: u64| Duration::from_secs(3600 * n);
         let rounds = rounds((Arc::clone(&clock), stop.clone()), hours(24), ids, one);
         drop(tokio::time::timeout(hours(25), rounds).await);
         let day = 24 * 60;
-        let wanted =
-            [(0, 1), (0, 2), (0, 3), (10, 3), (20, 3), (30, 3), (day, 1), (day, 2), (day, 3)];
+        let wanted = [(0, 1), (0, 2), (0, 3), (30, 3), (day, 1), (day, 2), (day, 3)];
         assert_eq!(*seen.lock().unwrap(), wanted);
     }
 }

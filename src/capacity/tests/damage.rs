@@ -8,6 +8,7 @@ use bytes::Bytes;
 
 use super::node::{DATA, LOG, ONE, Rig};
 use super::payload;
+use crate::capacity::extent::Frees;
 use crate::capacity::units::size;
 use crate::capacity::*;
 use crate::env::disk_os::OsDisk;
@@ -84,18 +85,25 @@ async fn hole_is_damage_only_when_all_that_is_freed_is_known() {
     rig.stop(true).await;
     fs::remove_dir_all(rig.path().join("catalog")).unwrap();
     rig.start().await;
-    let report = rig.node().scrub(DATA).await.unwrap();
-    assert_eq!((report.corrupt, report.unsure), (vec![], 2));
-    assert_eq!(rig.metrics.corrupt_frames.get(), 0);
+    let frees = |rig: &Rig| rig.node().home(DATA).unwrap().extent.state().frees;
+    assert_eq!(rig.node().scrub(DATA).await.unwrap().corrupt, vec![]);
+    assert_eq!((rig.metrics.corrupt_frames.get(), frees(&rig)), (0, Frees::UnsureOfHoles));
 
-    let live: Vec<_> =
+    let mut live: Vec<_> =
         [0, 2, 4, 5].iter().map(|&n: &usize| rig.node().frames_of(&stored[n].0)).collect();
+    let rest = live.split_off(2);
+    let part = [&live[..], &[rest[0].start..u64::MAX]].concat();
+    rig.node().retain(DATA, &part).await.unwrap();
+    assert_eq!(frees(&rig), Frees::UnsureOfHoles, "a part of it is not audited yet");
+    live.extend(rest);
     rig.node().retain(DATA, &live).await.unwrap();
+    assert_eq!(frees(&rig), Frees::Settled);
     let file = fs::OpenOptions::new().write(true).open(rig.extent_file(DATA)).unwrap();
     let lost = stored[4].0.offset;
     // The second page after the one it begins in, and the header's page.
     file.write_all_at(&[0; 4096], (lost / 4096 + 3) * 4096).unwrap();
     assert_eq!(rig.node().scrub(DATA).await.unwrap().corrupt, vec![(DATA, lost)]);
+    assert_eq!(frees(&rig), Frees::Known);
 }
 
 #[tokio::test]
