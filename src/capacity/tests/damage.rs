@@ -92,7 +92,8 @@ async fn hole_is_damage_only_when_all_that_is_freed_is_known() {
     let mut live: Vec<_> =
         [0, 2, 4, 5].iter().map(|&n: &usize| rig.node().frames_of(&stored[n].0)).collect();
     let rest = live.split_off(2);
-    let part = [&live[..], &[rest[0].start..u64::MAX]].concat();
+    let mut part = live.clone();
+    part.push(rest[0].start..u64::MAX);
     rig.node().retain(DATA, &part).await.unwrap();
     assert_eq!(frees(&rig), Frees::UnsureOfHoles, "a part of it is not audited yet");
     live.extend(rest);

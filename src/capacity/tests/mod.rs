@@ -11,6 +11,7 @@ mod model;
 mod node;
 mod panics;
 mod remembered;
+mod removals;
 mod sim;
 mod stress;
 
