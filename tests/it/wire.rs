@@ -290,6 +290,8 @@ fn read_more(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> bool {
             buffer.extend_from_slice(&piece[..len]);
             true
         }
+        // A pause of this process interrupts a read that has a timeout.
+        Err(error) if error.kind() == ErrorKind::Interrupted => true,
         Err(error) => {
             let kind = error.kind();
             let timed_out = kind == ErrorKind::WouldBlock || kind == ErrorKind::TimedOut;
