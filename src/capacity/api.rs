@@ -112,6 +112,15 @@ pub struct ScrubReport {
     pub corrupt: Vec<(ExtentId, u64)>,
 }
 
+/// How much of an extent an audit has looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Audited {
+    /// All of it.
+    Whole,
+    /// A part.
+    Part,
+}
+
 /// Why a call failed; each variant is a different next step for the caller.
 #[derive(Clone, Debug, ThisError)]
 pub enum Error {
@@ -250,12 +259,16 @@ pub trait Capacity: Send + Sync + Debug {
     async fn remove(&self, extent: ExtentId) -> Result<(), Error>;
 
     /// Frees every frame byte of a sealed extent that is in none of `live` (sorted, disjoint
-    /// logical ranges): the audit's verdict. A range that reaches beyond the extent's end stands
-    /// for a part that was not audited yet.
+    /// logical ranges): the audit's verdict. What was not audited counts as live.
     ///
     /// # Errors
     /// [`Error::Poisoned`], [`Error::NoSuchExtent`].
-    async fn retain(&self, extent: ExtentId, live: &[Range<u64>]) -> Result<(), Error>;
+    async fn retain(
+        &self,
+        extent: ExtentId,
+        live: &[Range<u64>],
+        audited: Audited,
+    ) -> Result<(), Error>;
 
     /// The logical range of frame bytes a location covers, headers included: what [`Self::retain`]
     /// takes.

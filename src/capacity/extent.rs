@@ -47,14 +47,14 @@ pub(crate) enum Status {
     Removed,
 }
 
-/// Whether all freed ranges of an extent are known. A frame with a page of zeros is damaged only if
-/// they are: the pages of freed frames are given back.
+/// Whether all freed ranges of an extent are known. Only then a page of zeros in a frame means
+/// damage: the pages of freed frames are given back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Frees {
     /// They are.
     Known,
-    /// A start found the extent. A power failure may have taken the newest frees from the catalog;
-    /// the next audit makes them again.
+    /// A start found the extent. A power failure may have taken the newest frees from the catalog.
+    /// The next audit makes them again, or the pass of reclaim that finds their garbage rows.
     Unsure,
     /// The same, and the scrub has found frames with pages of zeros.
     UnsureOfHoles,
@@ -71,12 +71,14 @@ impl Frees {
         }
     }
 
-    /// Once the scrub has examined the extent.
+    /// Once the scrub has examined the extent. `has_holes` when it could not tell whether frames
+    /// are freed or damaged; an audit may have told meanwhile.
     pub(crate) const fn after_scrub(self, has_holes: bool) -> Self {
         match (self, has_holes) {
-            (Self::Known | Self::Settled, _) => Self::Known,
-            (Self::Unsure | Self::UnsureOfHoles, true) => Self::UnsureOfHoles,
+            (Self::Known | Self::Settled, false) => Self::Known,
+            (Self::Known | Self::Settled, true) => Self::Settled,
             (Self::Unsure | Self::UnsureOfHoles, false) => Self::Unsure,
+            (Self::Unsure | Self::UnsureOfHoles, true) => Self::UnsureOfHoles,
         }
     }
 

@@ -3,13 +3,13 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::capacity::Error;
 use crate::capacity::catalog::Change;
 use crate::capacity::extent::{Extent, Status};
 use crate::capacity::header::DATA_AT;
 use crate::capacity::ranges::Ranges;
 use crate::capacity::store::{Store, folder_of, path_of};
 use crate::capacity::units::{page_down, page_up};
+use crate::capacity::{Audited, Error};
 
 impl Store {
     /// Marks frame ranges of one extent dead and gives their pages back; removes a sealed extent
@@ -39,6 +39,7 @@ impl Store {
         &self,
         extent: &Arc<Extent>,
         live: &[Range<u64>],
+        audited: Audited,
     ) -> Result<(), Error> {
         let end = {
             let state = extent.state();
@@ -50,10 +51,9 @@ impl Store {
             }
             state.end
         };
-        let is_whole = live.last().is_none_or(|last| last.end <= end);
         let live: Ranges = live.iter().cloned().collect();
         self.free(extent, &live.gaps(end)).await?;
-        if is_whole {
+        if audited == Audited::Whole {
             let mut state = extent.state();
             state.frees = state.frees.after_audit();
         }

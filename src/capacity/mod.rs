@@ -57,8 +57,8 @@ mod untrusted;
 mod walk;
 
 pub use api::{
-    AppendRequest, Appended, Capacity, Durability, Error, ExtentInfo, ExtentKind, ExtentState,
-    LogFrame, Payload, ScrubReport,
+    AppendRequest, Appended, Audited, Capacity, Durability, Error, ExtentInfo, ExtentKind,
+    ExtentState, LogFrame, Payload, ScrubReport,
 };
 pub use catalog_sim::SimulatedCatalog;
 pub use check::{CheckProgress, CheckReport, CheckedExtent, Problem, check_disk};

@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::capacity::AppendRequest;
 use crate::capacity::Appended;
+use crate::capacity::Audited;
 use crate::capacity::Capacity;
 use crate::capacity::CapacityConfig;
 use crate::capacity::Error;
@@ -314,7 +315,12 @@ async fn scrub_rounds(node: std::sync::Weak<CapacityNode>) {
             Which::All => true,
             Which::Settled => home.extent.state().frees == Frees::Settled,
         };
-        Some(extents.iter().filter(|(_, home)| is_due(home)).map(|(id, _)| *id).collect())
+        let due = extents.iter().filter(|(_, home)| is_due(home)).map(|(id, _)| *id);
+        let mut due: Vec<ExtentId> = due.collect();
+        // A round may take longer than the node runs: it begins anywhere.
+        let first = node.env.rand.below(due.len() as u64);
+        due.rotate_left(usize::try_from(first).unwrap_or(0));
+        Some(due)
     };
     let one = |id| {
         let home = node.upgrade().and_then(|node| node.home(id).ok());
@@ -450,12 +456,17 @@ impl Capacity for CapacityNode {
         self.remove_extent(extent).await
     }
 
-    async fn retain(&self, extent: ExtentId, live: &[Range<u64>]) -> Result<(), Error> {
+    async fn retain(
+        &self,
+        extent: ExtentId,
+        live: &[Range<u64>],
+        audited: Audited,
+    ) -> Result<(), Error> {
         loop {
             let home = self.home(extent)?;
             let Home { store, extent } = home.clone();
             let live = live.to_vec();
-            let retain = async move { store.retain(&extent, &live).await };
+            let retain = async move { store.retain(&extent, &live, audited).await };
             let done = self.owned("retain", retain).await;
             self.forget_removed(&home);
             if !self.was_moved(&home) {

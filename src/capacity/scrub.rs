@@ -25,7 +25,7 @@ const SETTLED_PAUSE: Duration = Duration::from_secs(600);
 pub(crate) enum Which {
     /// All.
     All,
-    /// Those of which an audit has settled what the holes are that the scrub found.
+    /// Those where the scrub found holes before an audit told which frames are freed.
     Settled,
 }
 
@@ -41,27 +41,35 @@ pub(crate) async fn rounds<F>(
 {
     // Soon: a node that is restarted more often than that would never be scrubbed.
     let mut next_round = clock.monotonic() + pause.min(FIRST_PAUSE);
+    let mut next_look = clock.monotonic() + SETTLED_PAUSE;
+    let (mut round, mut settled, mut in_round) = (Vec::new(), Vec::new(), false);
     loop {
-        let wait = next_round.saturating_sub(clock.monotonic()).min(SETTLED_PAUSE);
-        tokio::select! {
-            biased;
-            () = stop.cancelled() => return,
-            () = clock.sleep(wait) => {}
+        let now = clock.monotonic();
+        if now >= next_look {
+            let Some(ids) = ids(Which::Settled) else { return };
+            (settled, next_look) = (ids, now + SETTLED_PAUSE);
         }
-        let is_round = clock.monotonic() >= next_round;
-        let which = if is_round { Which::All } else { Which::Settled };
-        let Some(ids) = ids(which) else { return };
-        for id in ids {
+        if !in_round && now >= next_round {
+            let Some(ids) = ids(Which::All) else { return };
+            (round, in_round) = (ids.into_iter().rev().collect(), true);
+        }
+        let Some(id) = settled.pop().or_else(|| round.pop()) else {
+            if std::mem::take(&mut in_round) {
+                next_round = now + pause;
+            }
             tokio::select! {
                 biased;
                 () = stop.cancelled() => return,
-                scrubbed = one(id) => if let Some(Err(error)) = scrubbed {
-                    tracing::warn!(%error, "scrub skipped an extent");
-                }
+                () = clock.sleep(next_round.min(next_look).saturating_sub(now)) => {}
             }
-        }
-        if is_round {
-            next_round = clock.monotonic() + pause;
+            continue;
+        };
+        tokio::select! {
+            biased;
+            () = stop.cancelled() => return,
+            scrubbed = one(id) => if let Some(Err(error)) = scrubbed {
+                tracing::warn!(%error, "scrub could not read all of an extent");
+            }
         }
     }
 }
@@ -79,6 +87,7 @@ impl Store {
             Err(Error::Corrupt { extent: id, offset }) => {
                 self.metrics.corrupt_frames.inc();
                 tracing::error!(extent = %id, "scrub: first page or map damaged");
+                scrubbed(extent, false);
                 return Ok(ScrubReport { corrupt: vec![(id, offset)], ..ScrubReport::default() });
             }
             body => body?,
@@ -89,18 +98,15 @@ impl Store {
         };
         let mut walker = Walker::new(body, extent.id);
         let mut report = ScrubReport::default();
-        let mut unsure = 0_usize;
+        let (mut unsure, mut unreadable) = (0_usize, None);
         for range in live {
             let from = report.bytes;
-            let scrubbed = scrub_range(&mut walker, extent.id, range, &mut report).await;
-            let holed = scrubbed.map_err(|error| Error::Unreadable {
-                extent: extent.id,
-                reason: error.to_string(),
-            })?;
-            if frees.may_lack_any() {
-                unsure += holed.len();
-            } else {
-                report.corrupt.extend(holed.into_iter().map(|offset| (extent.id, offset)));
+            match scrub_range(&mut walker, extent.id, range, &mut report).await {
+                Ok(holed) if frees.may_lack_any() => unsure += holed.len(),
+                // Freed ranges are known here: a live frame with a page of zeros has lost it.
+                Ok(holed) => report.corrupt.extend(holed.into_iter().map(|at| (extent.id, at))),
+                // What lies behind is examined all the same.
+                Err(error) => drop(unreadable.get_or_insert(error)),
             }
             pause(&self.env, report.bytes - from, pace).await;
         }
@@ -110,13 +116,7 @@ impl Store {
                 "scrub: frames have holes; they are examined again after the next audit"
             );
         }
-        {
-            let mut state = extent.state();
-            // An audit may have come in between.
-            if state.frees == frees {
-                state.frees = frees.after_scrub(unsure > 0);
-            }
-        }
+        scrubbed(extent, unsure > 0);
         self.metrics.scrubbed_frames.inc_by(report.frames);
         // Freed while we read: not damage.
         report.corrupt.retain(|&(_, offset)| still_live(extent, offset));
@@ -124,8 +124,17 @@ impl Store {
             self.metrics.corrupt_frames.inc();
             tracing::error!(extent = %id, offset, "scrub: frame damaged");
         }
-        Ok(report)
+        match unreadable {
+            Some(error) => Err(Error::Unreadable { extent: extent.id, reason: error.to_string() }),
+            None => Ok(report),
+        }
     }
+}
+
+/// Notes that an extent was examined.
+fn scrubbed(extent: &Extent, has_holes: bool) {
+    let mut state = extent.state();
+    state.frees = state.frees.after_scrub(has_holes);
 }
 
 /// Follows the frames of one live range. Returns those with zeros for a page: given back by a free,
@@ -158,6 +167,10 @@ pub(crate) async fn scrub_range(
                 hole = false;
             }
             Found::Nothing if walker.is_hole(at).await? => {
+                // No padding begins on a page.
+                if at.is_multiple_of(PAGE) && !hole {
+                    holed_frames.push(at);
+                }
                 // Padding, when something else is in its page. Else it may have been given back by
                 // a free the catalog has forgotten, and what follows be the rest of a freed frame.
                 hole = walker.is_hole(page_down(at)).await?;
@@ -198,28 +211,50 @@ mod tests {
     use super::*;
     use crate::env::clock::SimClock;
 
-    /// An audit settles the third extent after 25 minutes.
-    #[tokio::test(start_paused = true)]
-    async fn settled_extents_are_examined_again_before_the_next_round() {
+    const fn hours(count: u64) -> Duration {
+        Duration::from_secs(3600 * count)
+    }
+
+    /// Three extents, of which each takes `takes` to scrub and `settled` is settled once, after so
+    /// many minutes. The minutes at which they were scrubbed, within 25 hours.
+    async fn scrubbed_at(takes: Duration, (settled, after): (u64, u64)) -> Vec<(u64, u64)> {
         let clock: Arc<dyn Clock> = Arc::new(SimClock::new());
         let (begun, stop) = (clock.monotonic(), CancellationToken::new());
         let minutes = || (clock.monotonic() - begun).as_secs() / 60;
         let seen = Mutex::new(Vec::new());
         let one = |id: ExtentId| {
             seen.lock().unwrap().push((minutes(), id.get()));
-            async { Some(Ok(ScrubReport::default())) }
+            async {
+                clock.sleep(takes).await;
+                Some(Ok(ScrubReport::default()))
+            }
         };
+        let is_to_do = std::cell::Cell::new(true);
         let ids = |which| {
-            let is_done = seen.lock().unwrap().iter().filter(|(_, id)| *id == 3).count() > 1;
-            let settled: &[u64] = if minutes() < 25 || is_done { &[] } else { &[3] };
-            let all: &[u64] = if which == Which::All { &[1, 2, 3] } else { settled };
-            Some(all.iter().copied().map(ExtentId::new).collect())
+            let settled = [settled];
+            let ids: &[u64] = match which {
+                Which::All => &[1, 2, 3],
+                Which::Settled if minutes() >= after && is_to_do.take() => &settled,
+                Which::Settled => &[],
+            };
+            Some(ids.iter().copied().map(ExtentId::new).collect())
         };
-        let hours = |n: u64| Duration::from_secs(3600 * n);
-        let rounds = rounds((Arc::clone(&clock), stop.clone()), hours(24), ids, one);
+        let rounds = rounds((Arc::clone(&clock), stop), hours(24), ids, one);
         drop(tokio::time::timeout(hours(25), rounds).await);
+        seen.into_inner().unwrap()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn settled_extents_are_examined_again_between_rounds() {
+        let seen = scrubbed_at(Duration::ZERO, (3, 25)).await;
         let day = 24 * 60;
-        let wanted = [(0, 1), (0, 2), (0, 3), (30, 3), (day, 1), (day, 2), (day, 3)];
-        assert_eq!(*seen.lock().unwrap(), wanted);
+        assert_eq!(seen, [(0, 1), (0, 2), (0, 3), (30, 3), (day, 1), (day, 2), (day, 3)]);
+    }
+
+    /// A round of a large store takes days.
+    #[tokio::test(start_paused = true)]
+    async fn settled_extents_do_not_wait_for_the_end_of_a_round() {
+        let seen = scrubbed_at(hours(10), (1, 15)).await;
+        assert_eq!(seen, [(0, 1), (600, 1), (1200, 2)]);
     }
 }

@@ -368,6 +368,12 @@ fn opened(extent: &Extent, rewrites: u64, slot: Slot, body: &Body) -> bool {
     }
     state.file = Some(Arc::clone(&body.file));
     state.map.clone_from(&body.map);
+    // What a compaction left out was freed, though the catalog may have forgotten it.
+    if let Some(map) = body.map.as_ref().filter(|_| state.frees.may_lack_any()) {
+        for gap in map.ranges().gaps(state.end) {
+            state.dead.insert(gap);
+        }
+    }
     true
 }
 

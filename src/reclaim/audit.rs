@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 use crate::capacity;
+use crate::capacity::Audited;
 use crate::capacity::ExtentKind;
 use crate::capacity::ExtentState;
 use crate::index::inflight::CopyWatch;
@@ -137,7 +138,10 @@ async fn walk_and_free(
     let found = live.finish().await;
     let mut waiting = Vec::new();
     for (extent, ranges) in found.extents {
-        let held = Held { extent, ranges, mark };
+        let began_before = cursor.next.offset > 0 && cursor.next.extent == extent;
+        let ends_later = found.next.is_some_and(|next| next.extent == extent);
+        let audited = if began_before || ends_later { Audited::Part } else { Audited::Whole };
+        let held = Held { extent, ranges, audited, mark };
         if !free(reclaim, &copies, &held, report).await? {
             waiting.push(held);
         }
@@ -156,6 +160,7 @@ struct Held {
     extent: ExtentId,
     /// What rows name of it, and what this walk did not look at.
     ranges: Vec<Range<u64>>,
+    audited: Audited,
     mark: ReadMark,
 }
 
@@ -175,7 +180,7 @@ async fn free(
         report.copied += 1;
         return Ok(true);
     }
-    match reclaim.capacity.retain(held.extent, &held.ranges).await {
+    match reclaim.capacity.retain(held.extent, &held.ranges, held.audited).await {
         Ok(()) | Err(capacity::Error::NoSuchExtent { .. }) => report.extents += 1,
         Err(capacity::Error::Poisoned { .. } | capacity::Error::OutOfService { .. }) => {
             report.poisoned += 1;

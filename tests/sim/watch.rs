@@ -11,6 +11,7 @@ use std::sync::PoisonError;
 use async_trait::async_trait;
 use blockyard::capacity::AppendRequest;
 use blockyard::capacity::Appended;
+use blockyard::capacity::Audited;
 use blockyard::capacity::Capacity;
 use blockyard::capacity::Error;
 use blockyard::capacity::ExtentInfo;
@@ -135,12 +136,17 @@ impl Capacity for Watched {
         self.capacity.remove(extent).await
     }
 
-    async fn retain(&self, extent: ExtentId, live: &[Range<u64>]) -> Result<(), Error> {
+    async fn retain(
+        &self,
+        extent: ExtentId,
+        live: &[Range<u64>],
+        audited: Audited,
+    ) -> Result<(), Error> {
         let is_live = |read: &Range<u64>| {
             live.iter().any(|live| live.start <= read.start && read.end <= live.end)
         };
         self.watch.freeing("an audit", extent, |read| !is_live(read));
-        self.capacity.retain(extent, live).await
+        self.capacity.retain(extent, live, audited).await
     }
 
     fn frames_of(&self, location: &Location) -> Range<u64> {

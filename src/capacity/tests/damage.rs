@@ -8,7 +8,6 @@ use bytes::Bytes;
 
 use super::node::{DATA, LOG, ONE, Rig};
 use super::payload;
-use crate::capacity::extent::Frees;
 use crate::capacity::units::size;
 use crate::capacity::*;
 use crate::env::disk_os::OsDisk;
@@ -29,7 +28,12 @@ fn allocated(path: &Path) -> u64 {
 }
 
 /// Appends `count` payloads of `len` bytes and returns where they are.
-async fn fill(rig: &Rig, extent: ExtentId, count: u64, len: u64) -> Vec<(Location, Bytes)> {
+pub(super) async fn fill(
+    rig: &Rig,
+    extent: ExtentId,
+    count: u64,
+    len: u64,
+) -> Vec<(Location, Bytes)> {
     let kind = if extent == LOG { ExtentKind::Log } else { ExtentKind::Data };
     rig.node().create(extent, kind, ONE).await.unwrap();
     let mut end = 0;
@@ -72,39 +76,6 @@ async fn flipped_byte_fails_its_frame_alone_and_the_scrub_reports_it() {
     let checked = check_disk(&disk, 0, &mut |_| calls += 1).await.unwrap();
     let problem = Problem::Frame { extent: DATA, offset: damaged.offset };
     assert_eq!((checked.problems, checked.frames, calls), (vec![problem], 20, 1));
-}
-
-/// A power failure may take from the catalog what was freed last, and the pages are given back:
-/// that is no damage. Once an audit has told what is alive, a hole in that is.
-#[tokio::test]
-async fn hole_is_damage_only_when_all_that_is_freed_is_known() {
-    let mut rig = Rig::new().await;
-    let stored = fill(&rig, DATA, 6, 20_000).await;
-    rig.node().seal(DATA, ONE).await.unwrap();
-    rig.node().free(&[stored[1].0, stored[3].0]).await.unwrap();
-    rig.stop(true).await;
-    fs::remove_dir_all(rig.path().join("catalog")).unwrap();
-    rig.start().await;
-    let frees = |rig: &Rig| rig.node().home(DATA).unwrap().extent.state().frees;
-    assert_eq!(rig.node().scrub(DATA).await.unwrap().corrupt, vec![]);
-    assert_eq!((rig.metrics.corrupt_frames.get(), frees(&rig)), (0, Frees::UnsureOfHoles));
-
-    let mut live: Vec<_> =
-        [0, 2, 4, 5].iter().map(|&n: &usize| rig.node().frames_of(&stored[n].0)).collect();
-    let rest = live.split_off(2);
-    let mut part = live.clone();
-    part.push(rest[0].start..u64::MAX);
-    rig.node().retain(DATA, &part).await.unwrap();
-    assert_eq!(frees(&rig), Frees::UnsureOfHoles, "a part of it is not audited yet");
-    live.extend(rest);
-    rig.node().retain(DATA, &live).await.unwrap();
-    assert_eq!(frees(&rig), Frees::Settled);
-    let file = fs::OpenOptions::new().write(true).open(rig.extent_file(DATA)).unwrap();
-    let lost = stored[4].0.offset;
-    // The second page after the one it begins in, and the header's page.
-    file.write_all_at(&[0; 4096], (lost / 4096 + 3) * 4096).unwrap();
-    assert_eq!(rig.node().scrub(DATA).await.unwrap().corrupt, vec![(DATA, lost)]);
-    assert_eq!(frees(&rig), Frees::Known);
 }
 
 #[tokio::test]
@@ -246,11 +217,11 @@ async fn catalog_may_be_deleted_or_damaged_at_any_time() {
         }
         // What was forgotten, the audit finds again.
         let live: Vec<_> = stored[5..].iter().map(|(l, _)| rig.node().frames_of(l)).collect();
-        rig.node().retain(DATA, &live).await.unwrap();
+        rig.node().retain(DATA, &live, Audited::Whole).await.unwrap();
         assert!(matches!(rig.read(&stored[3].0).await, Err(Error::Corrupt { .. })));
         rig.restart(true).await;
         assert_eq!(rig.node().extents().await[0].freed, 5 * (2000 + 52));
-        rig.node().retain(DATA, &[]).await.unwrap();
+        rig.node().retain(DATA, &[], Audited::Whole).await.unwrap();
         assert!(!rig.extent_file(DATA).exists());
     }
 }

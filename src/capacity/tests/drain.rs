@@ -166,7 +166,7 @@ async fn crash_once(which: usize, crash_at: Option<u64>) -> u64 {
     // like damage.
     for (extent, location) in &stored {
         let live = node.frames_of(location);
-        node.retain(*extent, &[live]).await.unwrap();
+        node.retain(*extent, &[live], Audited::Whole).await.unwrap();
     }
     drain(&node, 1).await.unwrap_or_else(|error| panic!("{which} {crash_at:?}: {error}"));
     all_there(&node, &stored).await;

@@ -5,6 +5,7 @@ mod damage;
 mod disks;
 mod drain;
 mod faults;
+mod holes;
 mod leavers;
 mod metrics;
 mod model;

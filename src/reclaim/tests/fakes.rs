@@ -181,6 +181,8 @@ pub(super) struct FakeCapacity {
     pub(super) poisoned_extents: Mutex<BTreeSet<u64>>,
     /// The next call that frees or retains panics.
     pub(super) trap: AtomicBool,
+    /// What audits told, one after the other.
+    pub(super) audited: Mutex<Vec<(ExtentId, Audited)>>,
 }
 
 impl FakeCapacity {
@@ -275,7 +277,12 @@ impl Capacity for FakeCapacity {
         Ok(())
     }
 
-    async fn retain(&self, id: ExtentId, live: &[Range<u64>]) -> Result<(), capacity::Error> {
+    async fn retain(
+        &self,
+        id: ExtentId,
+        live: &[Range<u64>],
+        audited: Audited,
+    ) -> Result<(), capacity::Error> {
         assert!(!self.trap.swap(false, Ordering::Relaxed), "sprung");
         self.check_extent(id)?;
         assert!(live.windows(2).all(|pair| pair[0].end < pair[1].start), "not disjoint: {live:?}");
@@ -283,6 +290,7 @@ impl Capacity for FakeCapacity {
         let extent = extents.get_mut(&id).ok_or(capacity::Error::NoSuchExtent { extent: id })?;
         assert_eq!((extent.kind, extent.state), (ExtentKind::Data, ExtentState::Sealed));
         extent.live.retain(|byte| live.iter().any(|range| range.contains(byte)));
+        self.audited.lock().unwrap().push((id, audited));
         Ok(())
     }
 

@@ -9,8 +9,8 @@ use async_trait::async_trait;
 use bytes::{Bytes, BytesMut};
 
 use crate::capacity::{
-    AppendRequest, Appended, Capacity, Durability, Error, ExtentInfo, ExtentKind, ExtentState,
-    LogFrame, ScrubReport,
+    AppendRequest, Appended, Audited, Capacity, Durability, Error, ExtentInfo, ExtentKind,
+    ExtentState, LogFrame, ScrubReport,
 };
 use crate::types::Epoch;
 use crate::types::ExtentId;
@@ -449,7 +449,7 @@ impl Capacity for MemoryCapacity {
         )
     }
 
-    async fn retain(&self, _: ExtentId, _: &[Range<u64>]) -> Result<(), Error> {
+    async fn retain(&self, _: ExtentId, _: &[Range<u64>], _: Audited) -> Result<(), Error> {
         panic!("the index retains nothing")
     }
 
