@@ -1,21 +1,20 @@
 //! What the front end tells the audit log. Costs a branch while that is off.
 
+pub(in crate::frontend) mod draft;
+
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::HeaderMap;
-use http::StatusCode;
 use http::request::Parts;
 use serde_json::Value;
 use serde_json::json;
 
-use crate::audit_log::AuditLog;
 use crate::audit_log::Change;
 use crate::audit_log::Entry;
 use crate::audit_log::Thing;
-use crate::env::Clock;
+use crate::frontend::audit_log::draft::Draft;
 use crate::frontend::observe::Seen;
-use crate::frontend::service::FrontEnd;
+use crate::frontend::state::FrontEnd;
 use crate::protocol::Operation;
 use crate::protocol::azure::Address;
 use crate::types::BlobName;
@@ -23,71 +22,6 @@ use crate::types::ContainerName;
 use crate::types::LeaseAction;
 use crate::types::Peer;
 use crate::types::PublicAccess;
-
-/// The lines of one request in the making. They are written when it is dropped, so that a request
-/// whose client leaves has them too.
-#[derive(Debug)]
-pub(super) struct Draft {
-    log: AuditLog,
-    clock: Arc<dyn Clock>,
-    /// By the monotonic clock.
-    begun: Duration,
-    entry: Entry,
-    /// The change that it makes, until its line is written.
-    change: Option<Change>,
-    /// Bytes of the answer, once it is known.
-    answer: Option<u64>,
-}
-
-impl Draft {
-    /// Takes what is known once there is an answer, and writes the line of a change: what was
-    /// refused changed nothing, and of what failed nobody knows.
-    pub(super) async fn answered(
-        &mut self,
-        seen: &mut Seen,
-        (bytes_in, bytes_out): (u64, u64),
-        (status, headers): (StatusCode, &HeaderMap),
-    ) {
-        self.refused(bytes_out, (status, headers));
-        self.entry.bytes_in = bytes_in;
-        self.entry.operation = seen.operation.into();
-        self.entry.principal = std::mem::take(&mut seen.principal);
-        self.take_time();
-        let Some(change) = self.change.take() else { return };
-        if status.is_success() || status.is_server_error() {
-            self.log.change(&self.entry, &change).await;
-        }
-    }
-
-    /// Takes what is known of an answer to a request that changes nothing.
-    pub(super) fn refused(&mut self, bytes: u64, (status, headers): (StatusCode, &HeaderMap)) {
-        let code = headers.get("x-ms-error-code").and_then(|code| code.to_str().ok());
-        self.answer = Some(bytes);
-        self.entry.status = Some(status.as_u16());
-        self.entry.code = code.map(str::to_owned);
-    }
-
-    /// Counts bytes of the answer that were given out.
-    pub(super) const fn sent(&mut self, bytes: u64) {
-        self.entry.bytes_out += bytes;
-    }
-
-    fn take_time(&mut self) {
-        let took = self.clock.monotonic().saturating_sub(self.begun);
-        self.entry.ms = (took.as_secs_f64() * 1e6).round() / 1e3;
-    }
-}
-
-impl Drop for Draft {
-    fn drop(&mut self) {
-        self.take_time();
-        self.entry.cut = self.answer.is_none_or(|bytes| self.entry.bytes_out < bytes);
-        if let Some(change) = self.change.take() {
-            self.log.change_now(&self.entry, &change);
-        }
-        self.log.request(&self.entry);
-    }
-}
 
 impl FrontEnd {
     /// A draft for a request, if every request has a line.
@@ -116,7 +50,7 @@ impl FrontEnd {
             ..Entry::default()
         };
         let (log, clock) = (self.audit_log.clone(), Arc::clone(&self.env.clock));
-        Box::new(Draft { log, clock, begun, entry, change: None, answer: None })
+        Box::new(Draft::new(log, clock, begun, entry))
     }
 
     /// Notes who asks for what, and the change that the operation is about to make, if it is one
@@ -134,11 +68,8 @@ impl FrontEnd {
         if change.is_some() && seen.draft.is_none() {
             seen.draft = Some(self.draft_at(self.address(head).as_ref(), peer, request));
         }
-        // Now, since its client may leave at any time.
         if let Some(draft) = &mut seen.draft {
-            draft.entry.operation = seen.operation.into();
-            draft.entry.principal = seen.principal.clone();
-            draft.change = change;
+            draft.asked(seen.operation, seen.principal.clone(), change);
         }
     }
 }

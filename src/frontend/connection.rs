@@ -39,9 +39,9 @@ use crate::frontend::observe::Cut;
 use crate::frontend::opening::Opened;
 use crate::frontend::opening::Opening;
 use crate::frontend::opening::Speaks;
-use crate::frontend::server::ServerConfig;
-use crate::frontend::service::FrontEnd;
+use crate::frontend::server::config::ServerConfig;
 use crate::frontend::sniff::Rewound;
+use crate::frontend::state::FrontEnd;
 use crate::types::Peer;
 
 /// What a client may send of one body before we have read it, over HTTP/2.
@@ -135,7 +135,7 @@ async fn goodbye(
     (slot, moment): (Option<&Arc<Slot>>, Duration),
 ) -> hyper::Result<()> {
     let Some(slot) = slot else { return connection.await };
-    let most = shared.config.drain.max(shared.front.stall_limits().stall);
+    let most = shared.config.drain.max(shared.front.config.stall_limits().stall);
     tokio::select! {
         biased;
         result = connection => result,

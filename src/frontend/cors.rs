@@ -10,7 +10,7 @@ use crate::frontend::access::hosts;
 use crate::frontend::accounts::Account;
 use crate::frontend::body::ResponseBody;
 use crate::frontend::errors;
-use crate::frontend::service::FrontEnd;
+use crate::frontend::state::FrontEnd;
 use crate::protocol::Error;
 use crate::protocol::ErrorCode;
 use crate::protocol::Reply;

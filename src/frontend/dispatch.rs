@@ -5,9 +5,9 @@ use crate::frontend::accounts::Account;
 use crate::frontend::answers::Purse;
 use crate::frontend::body::RequestBody;
 use crate::frontend::body::ResponseBody;
+use crate::frontend::ops::Answer;
 use crate::frontend::ops::acl;
 use crate::frontend::ops::appends;
-use crate::frontend::ops::batch;
 use crate::frontend::ops::blobs;
 use crate::frontend::ops::blocks;
 use crate::frontend::ops::containers;
@@ -22,17 +22,15 @@ use crate::frontend::ops::pages;
 use crate::frontend::ops::service_properties;
 use crate::frontend::ops::tags;
 use crate::frontend::ops::versions;
-use crate::frontend::service::FrontEnd;
 use crate::frontend::source::Requester;
+use crate::frontend::state::FrontEnd;
 use crate::index::BlobChange;
 use crate::protocol::Error;
+use crate::protocol::ErrorCode;
 use crate::protocol::Operation;
 use crate::protocol::Precondition;
 use crate::protocol::Reply;
 use crate::types::NewKind;
-
-/// The answer; a body for Get Blob, and where memory is held for what is to be rendered.
-pub(crate) type Answer = Result<(Reply, Option<ResponseBody>), Error>;
 
 /// Whether it may add rows to a container: of what is not known to add none that is assumed.
 const fn may_change_blobs(operation: &Operation) -> bool {
@@ -211,8 +209,8 @@ pub(crate) async fn dispatch(
         O::SetBlobTags { path, precondition, upload } => {
             tags::set(front, account, (path, precondition), &upload, body).await
         }
-        O::Batch(batch) => {
-            return Box::pin(batch::run(front, requester, batch, body)).await;
+        O::Batch(_) => {
+            Err(Error::new(ErrorCode::InvalidInput).message("A part of a batch cannot be a batch."))
         }
         O::FindBlobs(asked) => find::find(front, account, asked).await,
         O::DeleteBlob { path, precondition, scope } => {

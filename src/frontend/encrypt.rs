@@ -1,13 +1,17 @@
 //! Content under customer-provided keys: encrypted on the way in, decrypted and verified on the
 //! way out. The key lives as long as the request.
 
+pub(crate) mod claim;
+
+use std::collections::VecDeque;
+
 use bytes::Bytes;
 use prometheus_client::metrics::counter::Counter;
 
 use crate::capacity;
 use crate::capacity::Capacity;
 use crate::env::Env;
-use crate::frontend::read;
+use crate::frontend::errors;
 use crate::index::Piece;
 use crate::protocol::Error;
 use crate::protocol::ErrorCode;
@@ -150,6 +154,20 @@ pub(crate) enum Fault {
     Md5NotAuthentic,
 }
 
+impl Fault {
+    /// What the client is told.
+    pub(crate) fn refusal(&self) -> Error {
+        match self {
+            Self::Capacity(error) => errors::from_capacity(error),
+            Self::Locked => ErrorCode::BlobUsesCustomerSpecifiedEncryption.into(),
+            // Logged with the blob's name where it was found.
+            Self::NotAuthentic(_) | Self::Md5NotAuthentic => {
+                errors::internal("Storage failed; see the server's log.")
+            }
+        }
+    }
+}
+
 /// Reads a piece, decrypted and, but for content of earlier releases, verified.
 pub(crate) async fn fetch(
     capacity: &dyn Capacity,
@@ -184,10 +202,23 @@ async fn stored(capacity: &dyn Capacity, piece: &Piece) -> Result<Vec<Bytes>, Fa
     match piece {
         Piece::Inline(bytes) => Ok(vec![bytes.clone()]),
         Piece::Stored { location, range } => Ok(capacity.read(location, range.clone()).await?),
-        Piece::Zeros(len) => Ok(read::zeros(*len).into()),
+        Piece::Zeros(len) => Ok(zeros(*len).into()),
         // Nothing is encrypted twice.
         Piece::Encrypted { .. } | Piece::Authenticated { .. } => Err(Fault::Locked),
     }
+}
+
+/// So many zeros, at most a few MiB; nothing is allocated for them.
+pub(crate) fn zeros(len: u64) -> VecDeque<Bytes> {
+    static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
+    let mut left = usize::try_from(len).unwrap_or(usize::MAX);
+    let mut pieces = VecDeque::new();
+    while left > 0 {
+        let part = left.min(ZEROS.len());
+        pieces.push_back(Bytes::from_static(&ZEROS[..part]));
+        left -= part;
+    }
+    pieces
 }
 
 /// Cuts a piece at the next multiple of `step` stored bytes, so that no frame is read twice; what

@@ -4,7 +4,6 @@
 use crate::auth;
 use crate::capacity;
 use crate::frontend::accounts::Unread;
-use crate::frontend::encrypt::Fault;
 use crate::index;
 use crate::index::EncryptionFault;
 use crate::index::Full;
@@ -145,17 +144,6 @@ pub(crate) fn from_capacity(error: &capacity::Error) -> Error {
         | E::Fenced { .. }
         | E::WrongOffset { .. } => {
             tracing::error!(%error, "a capacity call failed");
-            internal("Storage failed; see the server's log.")
-        }
-    }
-}
-
-pub(crate) fn from_fetch(fault: &Fault) -> Error {
-    match fault {
-        Fault::Capacity(error) => from_capacity(error),
-        Fault::Locked => ErrorCode::BlobUsesCustomerSpecifiedEncryption.into(),
-        // Logged with the blob's name where it was found.
-        Fault::NotAuthentic(_) | Fault::Md5NotAuthentic => {
             internal("Storage failed; see the server's log.")
         }
     }
@@ -321,7 +309,13 @@ pub(crate) fn busy(short: Busy) -> Error {
     Error::new(ErrorCode::ServerBusy).header("retry-after", "1").cause(cause)
 }
 
-fn internal(message: &str) -> Error {
+/// The index answered another question than it was asked: a bug, answered as one.
+pub(crate) fn mismatched() -> Error {
+    tracing::error!("the index answered with the wrong kind of reply");
+    ErrorCode::InternalError.into()
+}
+
+pub(crate) fn internal(message: &str) -> Error {
     Error::new(ErrorCode::InternalError).message(message)
 }
 

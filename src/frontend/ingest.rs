@@ -11,6 +11,7 @@ use crate::frontend::write::Held;
 use crate::frontend::write::InMemory;
 use crate::frontend::write::Stored;
 use crate::frontend::write::WritePool;
+use crate::frontend::write::join::join;
 use crate::protocol::Error;
 use crate::protocol::ErrorCode;
 use crate::protocol::operation::Upload;
@@ -233,16 +234,4 @@ async fn collect(
 
 fn short() -> Error {
     Error::new(ErrorCode::InvalidInput).message("The request body is shorter than Content-Length.")
-}
-
-/// One buffer from pieces; a single piece is not copied.
-pub(crate) fn join(mut pieces: Vec<Bytes>) -> Bytes {
-    if pieces.len() == 1 {
-        return pieces.pop().unwrap_or_default();
-    }
-    let mut whole = Vec::with_capacity(pieces.iter().map(Bytes::len).sum());
-    for piece in &pieces {
-        whole.extend_from_slice(piece);
-    }
-    whole.into()
 }

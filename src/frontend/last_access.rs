@@ -5,10 +5,11 @@
 //! day is remembered; only if not is a note left, one for each blob. Notes are lost with a crash,
 //! and when too many wait, which is counted (ADR 0018).
 
+pub(super) mod run;
+
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::mem;
-use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::MutexGuard;
 use std::sync::PoisonError;
@@ -21,7 +22,6 @@ use tokio::sync::Notify;
 use crate::env::Env;
 use crate::frontend::metrics::Metrics;
 use crate::frontend::route::Router;
-use crate::frontend::service::FrontEnd;
 use crate::index::BlobRecord;
 use crate::index::NoteRead;
 use crate::index::Write;
@@ -136,7 +136,7 @@ impl LastAccess {
     }
 
     /// Writes from time to time until the tasks stop, and then once more.
-    async fn write_until_stop(&self, router: &Router, env: &Env) {
+    pub(super) async fn write_until_stop(&self, router: &Router, env: &Env) {
         let stopping = env.tasks.stopping();
         loop {
             tokio::select! {
@@ -147,13 +147,6 @@ impl LastAccess {
             }
             self.write(router).await;
         }
-    }
-}
-
-/// Writes last-access times of a front end that tracks them until the program stops.
-pub async fn run(front: Arc<FrontEnd>) {
-    if let Some(reads) = &front.last_access {
-        reads.write_until_stop(&front.router, &front.env).await;
     }
 }
 

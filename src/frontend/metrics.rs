@@ -1,7 +1,7 @@
 //! What the front end counts: requests here; `refusals.rs`, `connections.rs`, `accounts.rs` say
 //! what of. Every name stands in one of them.
 
-mod accounts;
+pub(super) mod accounts;
 mod connections;
 mod refusals;
 
@@ -18,7 +18,6 @@ use crate::frontend::errors;
 use crate::frontend::errors::Busy;
 use crate::protocol::Error;
 
-pub(crate) use accounts::AccountMetrics;
 pub(crate) use accounts::Traffic;
 pub(crate) use connections::ConnectionMetrics;
 pub(crate) use connections::NotServed;

@@ -5,9 +5,11 @@
 //! 1. `server.rs` accepts, within the limits of `connections/`; `opening.rs` tells TLS and HTTP
 //!    versions apart (`sniff.rs`, `tls.rs`); `connection.rs` drives HTTP, and `linger.rs` ends a
 //!    connection so that its client can read the end of an answer.
-//! 2. `service.rs` has the request admitted (`admission/`: room for it; `access/`: account,
-//!    signature, parse, permission), dispatches, renders, measures.
-//! 3. `dispatch.rs` is one exhaustive match; `ops/` has a file per family of operations.
+//! 2. `pipeline.rs` has the request admitted (`admission/`: room for it; `access/`: account,
+//!    signature, parse, permission), dispatches, renders, measures. `batch.rs` does so for each
+//!    part of a batch.
+//! 3. `dispatch.rs` is one exhaustive match; `ops/` has a file per family of operations. They find
+//!    rows with `lookup.rs`, change them with `commit.rs`, and describe them with `facts.rs`.
 //! 4. `body.rs` takes the body in pieces, from a client that must not be too slow, `ingest.rs`
 //!    hashes it on the way, `encrypt.rs` encrypts it when it comes with a key.
 //! 5. `write/` appends it: small bodies of all requests share appends, large ones stream into an
@@ -28,6 +30,9 @@
 //! `last_access.rs` notes reads, when they are tracked, and writes them to rows later, many at a
 //! time.
 //!
+//! `state.rs` is what all of them use: routes, stores of bytes, budgets, limits (`config.rs`). It
+//! imports none of them. `copies.rs` holds the pending copies that this process carries out.
+//!
 //! Beside it: `audit_log.rs` tells the audit log, `trace.rs` tells watchers of live requests,
 //! `faults.rs` is the fault dial, `observe.rs` joins both to the path.
 //!
@@ -43,32 +48,39 @@ pub mod accounts;
 mod admission;
 pub(crate) mod answers;
 mod audit_log;
+mod batch;
 pub mod body;
 pub mod client;
+mod commit;
+mod config;
 mod connection;
 pub(crate) mod connections;
+mod copies;
 mod cors;
 mod dispatch;
 mod encrypt;
 mod errors;
+mod facts;
 pub mod faults;
 pub mod filter;
 mod ingest;
 mod last_access;
 mod layered;
 mod linger;
+mod lookup;
 pub mod metrics;
 pub mod observe;
 pub(crate) mod opening;
 mod ops;
+mod pipeline;
 mod read;
 mod refusals;
 pub mod route;
 pub mod secrets;
 pub mod server;
-pub mod service;
 mod sniff;
 pub mod source;
+pub mod state;
 mod stripes;
 #[cfg(test)]
 mod testing;
@@ -81,13 +93,14 @@ pub mod write;
 pub use accounts::{Accounts, Unread};
 pub use answers::run as watch_answers;
 pub use client::Client;
-pub use last_access::run as write_last_access;
+pub use config::FrontEndConfig;
+pub use last_access::run::run as write_last_access;
 #[cfg(test)]
 pub(crate) use ops::containers::create_in as create_container;
 pub use ops::copies::pending::run as carry_out_copies;
 pub use route::Router;
 pub use secrets::Secrets;
 pub use server::serve;
-pub use service::{FrontEnd, FrontEndConfig, Parts};
+pub use state::{FrontEnd, Parts};
 pub use tls::Tls;
 pub use tokens::{KeysAt, KeysUrl, KeysUrlError, TokenSource, Tokens};

@@ -27,7 +27,7 @@ use crate::frontend::encrypt::Decrypting;
 use crate::frontend::encrypt::Fault;
 use crate::frontend::errors;
 use crate::frontend::route::Router;
-use crate::frontend::service::FrontEnd;
+use crate::frontend::state::FrontEnd;
 use crate::index;
 use crate::index::BlobView;
 use crate::index::Guard;
@@ -154,19 +154,6 @@ pub(crate) fn source(
     }
 }
 
-/// So many zeros, at most a few MiB; nothing is allocated for them.
-pub(crate) fn zeros(len: u64) -> VecDeque<Bytes> {
-    static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
-    let mut left = usize::try_from(len).unwrap_or(usize::MAX);
-    let mut pieces = VecDeque::new();
-    while left > 0 {
-        let part = left.min(ZEROS.len());
-        pieces.push_back(Bytes::from_static(&ZEROS[..part]));
-        left -= part;
-    }
-    pieces
-}
-
 enum Failure {
     /// No memory was free before the head was sent.
     Busy(Error),
@@ -183,7 +170,7 @@ impl BlobSource {
     async fn before_head(&mut self) -> Result<Option<VecDeque<Bytes>>, Error> {
         self.step(true).await.map_err(|failure| match failure {
             Failure::Busy(error) => error,
-            Failure::Fetch(fault) => errors::from_fetch(&fault),
+            Failure::Fetch(fault) => fault.refusal(),
             Failure::Index(error) => errors::from_index(&error, errors::Subject::Blob),
         })
     }

@@ -11,8 +11,10 @@ use crate::tree;
 type Module = Vec<String>;
 
 /// Circles, and the files in them. Lower both whenever a circle is opened.
-const CIRCLES_MAX: usize = 25;
-const FILES_IN_CIRCLES_MAX: usize = 176;
+const CIRCLES_MAX: usize = 20;
+const FILES_IN_CIRCLES_MAX: usize = 125;
+/// Layers without a circle.
+const OPEN: [&str; 4] = ["audit_log", "frontend", "telemetry", "types"];
 
 /// Which modules each module imports.
 #[derive(Debug, Default)]
@@ -145,6 +147,9 @@ fn circles_of_imports_do_not_grow() {
         .collect();
     println!("{} files, {arrows} imports, {} circles", graph.imports.len(), circles.len());
     println!("{}", shown.join("\n"));
+    let is_open = |module: &&Module| OPEN.contains(&module[0].as_str());
+    let again: Vec<_> = circles.iter().flatten().copied().filter(is_open).collect();
+    assert!(again.is_empty(), "circles where there were none: {again:?}");
     assert!(circles.len() <= CIRCLES_MAX && inside <= FILES_IN_CIRCLES_MAX, "{}", shown.join("\n"));
     assert_eq!(
         (circles.len(), inside),

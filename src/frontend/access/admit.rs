@@ -7,6 +7,7 @@ use http::request::Parts;
 use crate::audit_log;
 use crate::auth;
 use crate::auth::Circumstances;
+use crate::auth::Entitlement;
 use crate::auth::Grant;
 use crate::auth::Overrides;
 use crate::auth::Permit;
@@ -28,15 +29,15 @@ use crate::frontend::accounts::Account;
 use crate::frontend::admission::Pass;
 use crate::frontend::admission::UNKNOWN_ACCOUNT;
 use crate::frontend::errors;
-use crate::frontend::ops;
-use crate::frontend::ops::delegation;
-use crate::frontend::service::FrontEnd;
+use crate::frontend::lookup;
+use crate::frontend::state::FrontEnd;
 use crate::index::record::StoredPolicy;
 use crate::protocol::Error;
 use crate::protocol::ErrorCode;
 use crate::protocol::Operation;
 use crate::protocol::azure;
 use crate::protocol::azure::Address;
+use crate::protocol::operation::Holder;
 use crate::types::ContainerName;
 use crate::types::Peer;
 
@@ -252,7 +253,7 @@ async fn policy(
     container: &ContainerName,
     id: &str,
 ) -> Result<Option<Policy>, Error> {
-    let record = match ops::container(front, account, container).await {
+    let record = match lookup::container(front, account, container).await {
         Ok(record) => record,
         // Who could not prove anything yet is not told what exists.
         Err(error) if error.code == ErrorCode::ContainerNotFound => return Ok(None),
@@ -296,7 +297,7 @@ fn permit(
             if let Operation::GetUserDelegationKey { holder, .. } = &mut operation {
                 let entitlement = principal.entitlement(scope);
                 let entitlement = entitlement.ok_or_else(|| refused(auth::Error::Permission))?;
-                *holder = Some(delegation::holder(&principal, entitlement));
+                *holder = Some(key_holder(&principal, entitlement));
             }
             (Overrides::default(), false)
         }
@@ -314,4 +315,14 @@ fn permit(
         }
     };
     Ok(Admitted { account, operation, overrides, create_only, authenticated, pass: None })
+}
+
+/// Names whoever the token speaks of, and is entitled to it so, as the holder of the key to be
+/// made.
+fn key_holder(principal: &Principal, entitlement: Entitlement<'_>) -> Holder {
+    Holder {
+        object: principal.object.clone(),
+        tenant: principal.tenant.clone(),
+        entitlement: entitlement.text(),
+    }
 }

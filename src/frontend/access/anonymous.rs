@@ -7,8 +7,8 @@ use crate::auth::Exposure;
 use crate::auth::Need;
 use crate::frontend::accounts::Account;
 use crate::frontend::errors;
-use crate::frontend::ops;
-use crate::frontend::service::FrontEnd;
+use crate::frontend::lookup;
+use crate::frontend::state::FrontEnd;
 use crate::protocol::Error;
 use crate::protocol::ErrorCode;
 use crate::protocol::azure::Address;
@@ -39,7 +39,7 @@ pub(super) async fn permit(
     if !account.anonymous {
         return Err(ErrorCode::PublicAccessNotPermitted.into());
     }
-    match ops::container(front, account, container).await {
+    match lookup::container(front, account, container).await {
         Ok(record) if is_open(record.public_access, wanted) => Ok(()),
         Ok(_) => Err(stranger(version)),
         Err(error) if error.code == ErrorCode::ContainerNotFound => Err(stranger(version)),

@@ -3,7 +3,7 @@
 use http::request::Parts;
 
 use crate::frontend::accounts::Account;
-use crate::frontend::service::FrontEnd;
+use crate::frontend::state::FrontEnd;
 use crate::protocol::Error;
 use crate::protocol::ErrorCode;
 use crate::protocol::HostError;

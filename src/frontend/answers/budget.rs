@@ -18,11 +18,11 @@ use crate::frontend::errors::Busy;
 use crate::protocol::Error;
 use crate::types::AccountId;
 
+use super::holding::Holding;
 use super::payer::Payer;
 use super::queue::Lines;
 use super::queue::Queue;
 use super::queue::Waiting;
-use super::reservation::Reservation;
 
 /// Bytes that a body reads in one step while at least half of the memory is free.
 const STEP_MAX_BYTES: u64 = 1 << 20;
@@ -51,9 +51,9 @@ pub(crate) struct Budget {
     /// rest is for authenticated callers.
     peers: Shares<IpAddr>,
     /// Authenticated callers that wait.
-    known_queue: Queue,
+    known_queue: Queue<Reservation>,
     /// Anonymous callers that wait, for their part of the memory.
-    open_queue: Queue,
+    open_queue: Queue<Reservation>,
 }
 
 /// Payers that have more than their share.
@@ -180,7 +180,7 @@ impl Budget {
         free.min(open_max.saturating_sub(self.open.load(Ordering::SeqCst)))
     }
 
-    const fn queue_of(&self, payer: Payer) -> &Queue {
+    const fn queue_of(&self, payer: Payer) -> &Queue<Reservation> {
         if payer.known { &self.known_queue } else { &self.open_queue }
     }
 
@@ -215,7 +215,7 @@ impl Budget {
         Taken::Yes
     }
 
-    pub(super) fn give(&self, payer: Payer, bytes: u64) {
+    fn give(&self, payer: Payer, bytes: u64) {
         self.taken.fetch_sub(bytes, Ordering::SeqCst);
         self.accounts.give((payer.account, payer.known), bytes);
         if !payer.known {
@@ -241,18 +241,18 @@ impl Budget {
     }
 
     /// Gives free bytes to waiting payers in turn. Payers that have their share are passed over.
-    pub(super) fn serve(self: &Arc<Self>) {
+    fn serve(self: &Arc<Self>) {
         self.serve_queue(&self.known_queue);
         self.serve_queue(&self.open_queue);
     }
 
-    fn serve_queue(self: &Arc<Self>, queue: &Queue) {
+    fn serve_queue(self: &Arc<Self>, queue: &Queue<Reservation>) {
         if !queue.is_empty() {
             queue.with(|lines| self.serve_lines(lines));
         }
     }
 
-    fn serve_lines(self: &Arc<Self>, lines: &mut Lines) {
+    fn serve_lines(self: &Arc<Self>, lines: &mut Lines<Reservation>) {
         let mut passed_over = 0;
         // Nothing is given back during this call, so a second round would find nothing new.
         while passed_over < PASSED_OVER_MAX.min(lines.payers())
@@ -273,6 +273,77 @@ impl Budget {
                     }
                 }
             }
+        }
+    }
+}
+
+/// Bytes taken from the budget; they are given back when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Reservation {
+    /// `None` once the bytes were given back.
+    budget: Option<Arc<Budget>>,
+    payer: Payer,
+    bytes: u64,
+    /// The count of the answer that holds the bytes.
+    holding: Option<Arc<Holding>>,
+}
+
+impl Reservation {
+    /// Bytes that `budget` has counted for `payer`.
+    const fn new(budget: Arc<Budget>, payer: Payer, bytes: u64) -> Self {
+        Self { budget: Some(budget), payer, bytes, holding: None }
+    }
+
+    /// The same bytes, added to what an answer holds.
+    pub(super) fn of(mut self, holding: &Arc<Holding>) -> Self {
+        holding.grow(self.bytes);
+        self.holding = Some(Arc::clone(holding));
+        self
+    }
+
+    /// The count of the answer that holds the bytes.
+    pub(crate) const fn holding(&self) -> Option<&Arc<Holding>> {
+        self.holding.as_ref()
+    }
+
+    /// Keeps `bytes` and gives the rest back.
+    pub(crate) fn shrink(&mut self, bytes: u64) {
+        let Some(budget) = self.budget.as_ref().filter(|_| bytes < self.bytes) else { return };
+        budget.give(self.payer, self.bytes - bytes);
+        if let Some(holding) = &self.holding {
+            holding.shrink(self.bytes - bytes);
+        }
+        self.bytes = bytes;
+        budget.serve();
+    }
+
+    /// Splits off a part of at most `bytes`.
+    pub(super) fn split(&mut self, bytes: u64) -> Self {
+        let bytes = bytes.min(self.bytes);
+        self.bytes -= bytes;
+        let (budget, holding) = (self.budget.clone(), self.holding.clone());
+        Self { budget, payer: self.payer, bytes, holding }
+    }
+
+    /// Gives the bytes back without serving the queue. For the code that serves it already.
+    fn give_back(mut self) {
+        drop(self.take_back());
+    }
+
+    fn take_back(&mut self) -> Option<Arc<Budget>> {
+        let budget = self.budget.take()?;
+        budget.give(self.payer, self.bytes);
+        if let Some(holding) = &self.holding {
+            holding.shrink(self.bytes);
+        }
+        Some(budget)
+    }
+}
+
+impl Drop for Reservation {
+    fn drop(&mut self) {
+        if let Some(budget) = self.take_back() {
+            budget.serve();
         }
     }
 }

@@ -12,22 +12,21 @@ use tokio::sync::oneshot;
 
 use super::payer::Key;
 use super::payer::Payer;
-use super::reservation::Reservation;
 
-/// One queue of payers.
-#[derive(Debug, Default)]
-pub(super) struct Queue {
-    lines: Mutex<Lines>,
+/// One queue of payers that wait for a `T`.
+#[derive(Debug)]
+pub(super) struct Queue<T> {
+    lines: Mutex<Lines<T>>,
     /// The number of wishes in `lines`, readable without the lock.
     waiters: AtomicUsize,
 }
 
 /// One line for each payer; payers are served in turn. So many wishes of one payer do not delay the
 /// other payers.
-#[derive(Debug, Default)]
-pub(super) struct Lines {
+#[derive(Debug)]
+pub(super) struct Lines<T> {
     /// The line of each payer; no line is empty.
-    of: HashMap<Key, VecDeque<Waiting>>,
+    of: HashMap<Key, VecDeque<Waiting<T>>>,
     /// The waiting payers in the order of their turns, each once.
     turns: VecDeque<Key>,
     len: usize,
@@ -35,13 +34,20 @@ pub(super) struct Lines {
 
 /// One wish: bytes that a payer waits for.
 #[derive(Debug)]
-pub(super) struct Waiting {
+pub(super) struct Waiting<T> {
     pub(super) payer: Payer,
     pub(super) bytes: u64,
-    pub(super) promise: oneshot::Sender<Reservation>,
+    pub(super) promise: oneshot::Sender<T>,
 }
 
-impl Queue {
+impl<T> Default for Queue<T> {
+    fn default() -> Self {
+        let lines = Lines { of: HashMap::new(), turns: VecDeque::new(), len: 0 };
+        Self { lines: Mutex::new(lines), waiters: AtomicUsize::new(0) }
+    }
+}
+
+impl<T> Queue<T> {
     /// Whether no payer waits.
     pub(super) fn is_empty(&self) -> bool {
         self.waiters.load(Ordering::SeqCst) == 0
@@ -53,7 +59,7 @@ impl Queue {
         payer: Payer,
         bytes: u64,
         most: usize,
-    ) -> Option<oneshot::Receiver<Reservation>> {
+    ) -> Option<oneshot::Receiver<T>> {
         self.with(|lines| {
             if lines.len >= most {
                 lines.forget_who_gave_up();
@@ -68,8 +74,8 @@ impl Queue {
     }
 
     /// Changes the lines under the lock, and updates the count.
-    pub(super) fn with<T>(&self, change: impl FnOnce(&mut Lines) -> T) -> T {
-        let mut lines: MutexGuard<'_, Lines> =
+    pub(super) fn with<R>(&self, change: impl FnOnce(&mut Lines<T>) -> R) -> R {
+        let mut lines: MutexGuard<'_, Lines<T>> =
             self.lines.lock().unwrap_or_else(PoisonError::into_inner);
         let changed = change(&mut lines);
         self.waiters.store(lines.len, Ordering::SeqCst);
@@ -77,13 +83,13 @@ impl Queue {
     }
 }
 
-impl Lines {
+impl<T> Lines<T> {
     /// The number of payers that wait.
     pub(super) fn payers(&self) -> usize {
         self.turns.len()
     }
 
-    fn push(&mut self, waiting: Waiting) {
+    fn push(&mut self, waiting: Waiting<T>) {
         let key = waiting.payer.key();
         let line = self.of.entry(key).or_default();
         if line.is_empty() {
@@ -107,7 +113,7 @@ impl Lines {
     }
 
     /// Removes the first wish of the payer whose turn it is, and gives the turn to the next payer.
-    pub(super) fn pop(&mut self) -> Option<Waiting> {
+    pub(super) fn pop(&mut self) -> Option<Waiting<T>> {
         let key = self.turns.pop_front()?;
         let line = self.of.get_mut(&key)?;
         let first = line.pop_front();

@@ -14,7 +14,7 @@ use crate::frontend::answers::Flows;
 use crate::frontend::answers::StallLimits;
 use crate::frontend::answers::flow::Fault;
 use crate::frontend::answers::warnings::Warnings;
-use crate::frontend::service::FrontEnd;
+use crate::frontend::state::FrontEnd;
 use crate::frontend::write::Budget as BodyBudget;
 
 /// The longest and the shortest pause between two checks of all answers.
@@ -39,7 +39,7 @@ pub async fn run(front: Arc<FrontEnd>) {
             );
             front.count_cut(fault);
         };
-        cut_stalled((&front.flows, front.stall_limits()), until(), in_the_way, count)
+        cut_stalled((&front.flows, front.config.stall_limits()), until(), in_the_way, count)
     };
     let uploads = {
         let mut warnings = Warnings::default();
@@ -51,7 +51,7 @@ pub async fn run(front: Arc<FrontEnd>) {
             let account = flow.upload().map(|upload| upload.memory.account());
             warnings.tell((fault, now), || front.accounts.name_of(account?));
         };
-        cut_stalled((&front.uploads, front.upload_limits()), until(), in_the_way, count)
+        cut_stalled((&front.uploads, front.config.upload_limits()), until(), in_the_way, count)
     };
     tokio::join!(answers, uploads);
 }

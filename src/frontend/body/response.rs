@@ -18,7 +18,7 @@ use crate::frontend::admission::Pass;
 use crate::frontend::answers::Flow;
 use crate::frontend::answers::Holding;
 use crate::frontend::answers::Reservation;
-use crate::frontend::audit_log::Draft;
+use crate::frontend::audit_log::draft::Draft;
 use crate::frontend::metrics::Traffic;
 use crate::protocol::azure::structured::Encoder;
 

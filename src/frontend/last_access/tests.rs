@@ -1,5 +1,6 @@
 //! Notes against an index that only listens.
 
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering;
 

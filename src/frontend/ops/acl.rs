@@ -2,11 +2,12 @@
 
 use crate::frontend::accounts::Account;
 use crate::frontend::body::RequestBody;
+use crate::frontend::commit;
 use crate::frontend::errors;
 use crate::frontend::errors::Subject;
 use crate::frontend::ingest;
-use crate::frontend::ops;
-use crate::frontend::service::FrontEnd;
+use crate::frontend::lookup;
+use crate::frontend::state::FrontEnd;
 use crate::index;
 use crate::index::ContainerChange;
 use crate::index::UpdateContainer;
@@ -30,7 +31,7 @@ pub(crate) async fn get(
     name: &ContainerName,
     precondition: &Precondition,
 ) -> Result<Reply, Error> {
-    let record = ops::container(front, account, name).await?;
+    let record = lookup::container(front, account, name).await?;
     index::check_lease(precondition.lease, record.lease, front.env.clock.now())
         .map_err(|refusal| errors::from_index(&refusal.into(), Subject::Container))?;
     let policies = record.policies.into_iter().map(|stored| {
@@ -59,11 +60,11 @@ pub(crate) async fn set(
         StoredPolicy { id, start, expiry, permissions }
     });
     let change = ContainerChange::Access { public_access, policies: policies.collect() };
-    let guard = ops::guard(precondition);
+    let guard = lookup::guard(precondition);
     let write =
         Write::UpdateContainer(UpdateContainer { account: account.id, name, guard, change });
-    let answer = ops::commit_holding(front, write, xml.held).await;
-    ops::changed(answer, Subject::Container).map(Reply::ContainerChanged)
+    let answer = commit::commit_holding(front, write, xml.held).await;
+    commit::changed(answer, Subject::Container).map(Reply::ContainerChanged)
 }
 
 /// A container is not opened in an account that forbids it.

@@ -2,15 +2,16 @@
 
 use crate::frontend::accounts::Account;
 use crate::frontend::body::RequestBody;
+use crate::frontend::commit;
 use crate::frontend::encrypt::Encrypting;
+use crate::frontend::encrypt::claim::with_encryption_header;
 use crate::frontend::errors;
 use crate::frontend::errors::Subject;
 use crate::frontend::ingest;
 use crate::frontend::ingest::Ingested;
-use crate::frontend::ops;
+use crate::frontend::lookup;
 use crate::frontend::ops::blocks;
-use crate::frontend::ops::encryption::told;
-use crate::frontend::service::FrontEnd;
+use crate::frontend::state::FrontEnd;
 use crate::index::AppendBlock;
 use crate::index::SealBlob;
 use crate::index::Write;
@@ -38,7 +39,7 @@ pub(crate) async fn append(
     upload: &Upload,
     body: &mut RequestBody,
 ) -> Result<Reply, Error> {
-    let key = ops::blob_key(front, account, path).await?;
+    let key = lookup::blob_key(front, account, path).await?;
     let encrypting = Encrypting::new(&front.env, precondition.encryption.key());
     let ingested = ingest::ingest_part(&front.pool, body, upload, encrypting).await?;
     append_stored(front, key, (precondition, bounds), ingested).await
@@ -51,7 +52,7 @@ pub(crate) async fn append_stored(
     (precondition, bounds): (Precondition, Bounds),
     ingested: Ingested,
 ) -> Result<Reply, Error> {
-    let guard = ops::guard(precondition);
+    let guard = lookup::guard(precondition);
     let encryption = guard.encryption.clone();
     let write = Write::AppendBlock(AppendBlock {
         key,
@@ -62,12 +63,15 @@ pub(crate) async fn append_stored(
         crc64: ingested.kept_crc64(),
     });
     let checksum = blocks::checksum(ingested.crc64, ingested.md5);
-    match ops::commit(front, write, Some(ingested.stored)).await {
+    match commit::commit(front, write, Some(ingested.stored)).await {
         Ok(WriteReply::Appended { written, offset, blocks }) => {
             let change = Change { etag: written.etag, last_modified: written.last_modified };
-            Ok(told(Reply::BlockAppended { change, offset, blocks, checksum }, &encryption))
+            Ok(with_encryption_header(
+                Reply::BlockAppended { change, offset, blocks, checksum },
+                &encryption,
+            ))
         }
-        Ok(_) => Err(ops::mismatched()),
+        Ok(_) => Err(errors::mismatched()),
         Err(error) => Err(errors::from_index(&error, Subject::Blob)),
     }
 }
@@ -80,7 +84,7 @@ pub(crate) async fn seal(
     precondition: Precondition,
     position: Option<u64>,
 ) -> Result<Reply, Error> {
-    let key = ops::blob_key(front, account, path).await?;
-    let write = Write::SealBlob(SealBlob { key, guard: ops::guard(precondition), position });
-    ops::commit_blob(front, write, None).await.map(Reply::BlobSealed)
+    let key = lookup::blob_key(front, account, path).await?;
+    let write = Write::SealBlob(SealBlob { key, guard: lookup::guard(precondition), position });
+    commit::commit_blob(front, write, None).await.map(Reply::BlobSealed)
 }

@@ -2,16 +2,17 @@
 
 use crate::frontend::accounts::Account;
 use crate::frontend::body::RequestBody;
+use crate::frontend::commit;
 use crate::frontend::encrypt::Encrypting;
+use crate::frontend::encrypt::claim::with_encryption_header;
 use crate::frontend::encrypt::encrypt_md5;
 use crate::frontend::errors;
 use crate::frontend::errors::Subject;
 use crate::frontend::ingest;
-use crate::frontend::ops;
-use crate::frontend::ops::encryption::told;
+use crate::frontend::lookup;
 use crate::frontend::ops::tags;
 use crate::frontend::ops::tags::Tagged;
-use crate::frontend::service::FrontEnd;
+use crate::frontend::state::FrontEnd;
 use crate::index::BlobChange;
 use crate::index::DeleteBlob;
 use crate::index::PutBlob;
@@ -53,7 +54,7 @@ pub(crate) async fn put(
     body: &mut RequestBody,
 ) -> Result<Reply, Error> {
     let container = put.path.container.clone();
-    let key = ops::content_key(front, account, put.path, &mut put.precondition).await?;
+    let key = lookup::content_key(front, account, put.path, &mut put.precondition).await?;
     let tagged = Tagged::new(&key, &container, &put.tags);
     let encrypting = Encrypting::new(&front.env, put.precondition.encryption.key());
     let ingested = ingest::ingest(&front.pool, body, &put.upload, true, encrypting).await?;
@@ -70,7 +71,7 @@ pub(crate) async fn put(
     }
     encrypt_md5(&front.env, customer_key.as_ref(), &mut properties);
     // Bytes before pointers: they are durable here, the row that names them comes next.
-    let guard = ops::guard(put.precondition);
+    let guard = lookup::guard(put.precondition);
     let encryption = guard.encryption.clone();
     let write = Write::PutBlob(PutBlob {
         key,
@@ -84,9 +85,9 @@ pub(crate) async fn put(
         crc64: ingested.kept_crc64(),
     });
     let answer = tags::commit(front, write, ingested.stored, tagged).await;
-    let change = ops::changed(answer, Subject::Blob)?;
+    let change = commit::changed(answer, Subject::Blob)?;
     let crc64 = put.upload.crc64.map(|_| ingested.crc64);
-    Ok(told(Reply::BlobPut { change, md5, crc64 }, &encryption))
+    Ok(with_encryption_header(Reply::BlobPut { change, md5, crc64 }, &encryption))
 }
 
 fn mismatch(claimed: Md5, computed: Md5) -> Error {
@@ -103,17 +104,17 @@ pub(crate) async fn update(
     precondition: Precondition,
     mut change: BlobChange,
 ) -> Result<Change, Error> {
-    let key = ops::blob_key(front, account, path).await?;
+    let key = lookup::blob_key(front, account, path).await?;
     if let BlobChange::Properties(properties) = &mut change {
         encrypt_md5(&front.env, precondition.encryption.key(), properties);
     }
     let write = Write::UpdateBlob(UpdateBlob {
         key,
         snapshot: None,
-        guard: ops::guard(precondition),
+        guard: lookup::guard(precondition),
         change,
     });
-    ops::commit_blob(front, write, None).await
+    commit::commit_blob(front, write, None).await
 }
 
 /// Delete Blob.
@@ -124,9 +125,9 @@ pub(crate) async fn delete(
     precondition: Precondition,
     scope: DeleteScope,
 ) -> Result<Reply, Error> {
-    let key = ops::blob_key(front, account, path).await?;
-    let write = Write::DeleteBlob(DeleteBlob { key, guard: ops::guard(precondition), scope });
-    match ops::commit(front, write, None).await {
+    let key = lookup::blob_key(front, account, path).await?;
+    let write = Write::DeleteBlob(DeleteBlob { key, guard: lookup::guard(precondition), scope });
+    match commit::commit(front, write, None).await {
         Ok(_) => Ok(Reply::BlobDeleted),
         Err(error) => Err(errors::from_index(&error, Subject::Blob)),
     }

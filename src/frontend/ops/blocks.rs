@@ -2,17 +2,18 @@
 
 use crate::frontend::accounts::Account;
 use crate::frontend::body::RequestBody;
+use crate::frontend::commit;
 use crate::frontend::encrypt::Encrypting;
+use crate::frontend::encrypt::claim::with_encryption_header;
 use crate::frontend::encrypt::encrypt_md5;
 use crate::frontend::errors;
 use crate::frontend::errors::Subject;
 use crate::frontend::ingest;
-use crate::frontend::ops;
+use crate::frontend::lookup;
 use crate::frontend::ops::blobs::Put;
-use crate::frontend::ops::encryption::told;
 use crate::frontend::ops::tags;
 use crate::frontend::ops::tags::Tagged;
-use crate::frontend::service::FrontEnd;
+use crate::frontend::state::FrontEnd;
 use crate::index::BlockView;
 use crate::index::CommitBlocks;
 use crate::index::Read;
@@ -50,10 +51,10 @@ pub(crate) async fn stage(
     upload: &Upload,
     body: &mut RequestBody,
 ) -> Result<Reply, Error> {
-    let key = ops::content_key(front, account, path, &mut precondition).await?;
+    let key = lookup::content_key(front, account, path, &mut precondition).await?;
     let encrypting = Encrypting::new(&front.env, precondition.encryption.key());
     let ingested = ingest::ingest_part(&front.pool, body, upload, encrypting).await?;
-    let guard = ops::guard(precondition);
+    let guard = lookup::guard(precondition);
     let encryption = guard.encryption.clone();
     let write = Write::StageBlock(StageBlock {
         key,
@@ -63,8 +64,8 @@ pub(crate) async fn stage(
         crc64: ingested.kept_crc64(),
     });
     let checksum = checksum(ingested.crc64, ingested.md5);
-    match ops::commit(front, write, Some(ingested.stored)).await {
-        Ok(_) => Ok(told(Reply::BlockPut(checksum), &encryption)),
+    match commit::commit(front, write, Some(ingested.stored)).await {
+        Ok(_) => Ok(with_encryption_header(Reply::BlockPut(checksum), &encryption)),
         Err(error) => Err(errors::from_index(&error, Subject::Blob)),
     }
 }
@@ -86,10 +87,10 @@ pub(crate) async fn commit(
     let list = azure::xml::block_list(&bytes)?;
     drop(bytes);
     let container = put.path.container.clone();
-    let key = ops::content_key(front, account, put.path, &mut put.precondition).await?;
+    let key = lookup::content_key(front, account, put.path, &mut put.precondition).await?;
     let tagged = Tagged::new(&key, &container, &put.tags);
     encrypt_md5(&front.env, put.precondition.encryption.key(), &mut put.properties);
-    let guard = ops::guard(put.precondition);
+    let guard = lookup::guard(put.precondition);
     let encryption = guard.encryption.clone();
     let write = Write::CommitBlocks(CommitBlocks {
         key,
@@ -101,8 +102,8 @@ pub(crate) async fn commit(
         list,
     });
     let answer = tags::commit_holding(front, write, held, tagged).await;
-    let change = ops::changed(answer, Subject::Blob)?;
-    Ok(told(Reply::BlockListPut(change, checksum(crc64, md5)), &encryption))
+    let change = commit::changed(answer, Subject::Blob)?;
+    Ok(with_encryption_header(Reply::BlockListPut(change, checksum(crc64, md5)), &encryption))
 }
 
 /// The memory that a block list may take, before it is known how long it is: blocks of both kinds
@@ -133,12 +134,12 @@ pub(crate) async fn list(
     kind: BlockListKind,
 ) -> Result<Reply, Error> {
     let snapshot = path.snapshot;
-    let key = ops::blob_key(front, account, path).await?;
+    let key = lookup::blob_key(front, account, path).await?;
     let position = RoutingKey::blob(&key);
-    let read = Read::BlockList(key, snapshot, ops::guard(precondition));
+    let read = Read::BlockList(key, snapshot, lookup::guard(precondition));
     let view = match front.router.read(position.as_bytes(), read).await {
         Ok(ReadReply::BlockList(view)) => *view,
-        Ok(_) => return Err(ops::mismatched()),
+        Ok(_) => return Err(errors::mismatched()),
         Err(error) => return Err(errors::from_index(&error, Subject::Blob)),
     };
     let items = |blocks: Vec<BlockView>| {

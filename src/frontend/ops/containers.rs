@@ -1,12 +1,14 @@
 //! Create, read, change and delete containers.
 
 use crate::frontend::accounts::Account;
+use crate::frontend::commit;
 use crate::frontend::errors;
 use crate::frontend::errors::Subject;
-use crate::frontend::ops;
+use crate::frontend::facts;
+use crate::frontend::lookup;
 use crate::frontend::ops::acl;
 use crate::frontend::route::Router;
-use crate::frontend::service::FrontEnd;
+use crate::frontend::state::FrontEnd;
 use crate::index;
 use crate::index::ContainerChange;
 use crate::index::CreateContainer;
@@ -69,7 +71,7 @@ pub(crate) async fn create(
         .spawn_part("create container", async move { create_in(&router, &account, create).await });
     let made = made.await;
     let answer = made.unwrap_or_else(|e| Err(index::Error::Unavailable(e.to_string())));
-    ops::changed(answer, Subject::Container).map(Reply::ContainerCreated)
+    commit::changed(answer, Subject::Container).map(Reply::ContainerCreated)
 }
 
 /// Makes a container in an account that may be deleted meanwhile. Who deletes an account removes
@@ -102,11 +104,11 @@ pub(crate) async fn get(
     name: &ContainerName,
     precondition: &Precondition,
 ) -> Result<Reply, Error> {
-    let record = ops::container(front, account, name).await?;
+    let record = lookup::container(front, account, name).await?;
     let now = front.env.clock.now();
     index::check_lease(precondition.lease, record.lease, now)
         .map_err(|refusal| errors::from_index(&refusal.into(), Subject::Container))?;
-    Ok(Reply::Container(ops::container_facts(record, now)))
+    Ok(Reply::Container(facts::of_container(record, now)))
 }
 
 /// Set Container Metadata.
@@ -117,12 +119,12 @@ pub(crate) async fn set_metadata(
     precondition: Precondition,
     metadata: Metadata,
 ) -> Result<Reply, Error> {
-    let guard = ops::guard(precondition);
+    let guard = lookup::guard(precondition);
     let change = ContainerChange::Metadata(metadata);
     let write =
         Write::UpdateContainer(UpdateContainer { account: account.id, name, guard, change });
-    let answer = ops::commit(front, write, None).await;
-    ops::changed(answer, Subject::Container).map(Reply::ContainerChanged)
+    let answer = commit::commit(front, write, None).await;
+    commit::changed(answer, Subject::Container).map(Reply::ContainerChanged)
 }
 
 /// Delete Container.
@@ -132,9 +134,9 @@ pub(crate) async fn delete(
     name: ContainerName,
     precondition: Precondition,
 ) -> Result<Reply, Error> {
-    let guard = ops::guard(precondition);
+    let guard = lookup::guard(precondition);
     let write = Write::DeleteContainer(DeleteContainer { account: account.id, name, guard });
-    match ops::commit(front, write, None).await {
+    match commit::commit(front, write, None).await {
         Ok(_) => Ok(Reply::ContainerDeleted),
         Err(error) => Err(errors::from_index(&error, Subject::Container)),
     }

@@ -6,14 +6,15 @@ use crate::frontend::accounts::Account;
 use crate::frontend::answers::Payer;
 use crate::frontend::answers::Purse;
 use crate::frontend::body::ResponseBody;
-use crate::frontend::dispatch::Answer;
 use crate::frontend::encrypt;
 use crate::frontend::encrypt::Decrypting;
 use crate::frontend::errors;
 use crate::frontend::errors::Subject;
-use crate::frontend::ops;
+use crate::frontend::facts;
+use crate::frontend::lookup;
+use crate::frontend::ops::Answer;
 use crate::frontend::read;
-use crate::frontend::service::FrontEnd;
+use crate::frontend::state::FrontEnd;
 use crate::index::BlobView;
 use crate::index::Read;
 use crate::index::ReadBlob;
@@ -43,7 +44,7 @@ pub(crate) async fn get(
     let snapshot = path.snapshot;
     let customer_key = precondition.encryption.key();
     let decrypting = decrypting(front, account, (&path, customer_key));
-    let key = ops::blob_key(front, account, path).await?;
+    let key = lookup::blob_key(front, account, path).await?;
     // Before the look-up: what it finds is not freed until the body is out.
     let mut guard = front.inflight.read(front.env.clock.monotonic());
     let mut view = look_up(front, (&key, snapshot), precondition, range, true).await?;
@@ -54,7 +55,7 @@ pub(crate) async fn get(
     if let Some(reads) = &front.last_access {
         reads.note((&key, snapshot), &view.record, now);
     }
-    let facts = ops::facts(front, view.record.clone(), now);
+    let facts = facts::of_blob(front, view.record.clone(), now);
     let wanted = view.range.clone();
     let checksum = match checksum {
         Some(_) if wanted.end - wanted.start > RANGE_CHECKSUM_BYTES_MAX => {
@@ -88,11 +89,11 @@ pub(crate) async fn facts(
 ) -> Result<Box<BlobFacts>, Error> {
     let snapshot = path.snapshot;
     let decrypting = decrypting(front, account, (&path, precondition.encryption.key()));
-    let key = ops::blob_key(front, account, path).await?;
+    let key = lookup::blob_key(front, account, path).await?;
     let mut view = look_up(front, (&key, snapshot), precondition, None, false).await?;
     encrypt::decrypt_md5(decrypting.as_ref(), &mut view.record.properties)?;
     front.copies.tell(&mut view.record);
-    Ok(ops::facts(front, view.record, front.env.clock.now()))
+    Ok(facts::of_blob(front, view.record, front.env.clock.now()))
 }
 
 /// For a request that brings a key.
@@ -112,11 +113,11 @@ async fn look_up(
     pieces: bool,
 ) -> Result<BlobView, Error> {
     let position = RoutingKey::blob(key);
-    let guard = ops::guard(precondition);
+    let guard = lookup::guard(precondition);
     let read = Read::Blob(ReadBlob { key: key.clone(), snapshot, guard, range, pieces });
     match front.router.read(position.as_bytes(), read).await {
         Ok(ReadReply::Blob(view)) => Ok(*view),
-        Ok(_) => Err(ops::mismatched()),
+        Ok(_) => Err(errors::mismatched()),
         Err(error) => Err(errors::from_index(&error, Subject::Blob)),
     }
 }

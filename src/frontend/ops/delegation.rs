@@ -2,12 +2,10 @@
 
 use crate::auth::DELEGATION_MAX;
 use crate::auth::DelegationKey;
-use crate::auth::Entitlement;
-use crate::auth::Principal;
 use crate::frontend::accounts::Account;
 use crate::frontend::body::RequestBody;
 use crate::frontend::ingest;
-use crate::frontend::service::FrontEnd;
+use crate::frontend::state::FrontEnd;
 use crate::protocol::Error;
 use crate::protocol::ErrorCode;
 use crate::protocol::Reply;
@@ -15,16 +13,6 @@ use crate::protocol::azure;
 use crate::protocol::operation::Holder;
 use crate::protocol::operation::Upload;
 use crate::protocol::reply::UserDelegationKey;
-
-/// Names whoever the token speaks of, and is entitled to it so, as the holder of the key to be
-/// made.
-pub(crate) fn holder(principal: &Principal, entitlement: Entitlement<'_>) -> Holder {
-    Holder {
-        object: principal.object.clone(),
-        tenant: principal.tenant.clone(),
-        entitlement: entitlement.text(),
-    }
-}
 
 /// Get User Delegation Key: derived, so no key is stored.
 pub(crate) async fn get(

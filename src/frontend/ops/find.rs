@@ -16,10 +16,10 @@ use futures_util::stream;
 use crate::frontend::accounts::Account;
 use crate::frontend::errors;
 use crate::frontend::errors::Subject;
-use crate::frontend::ops;
+use crate::frontend::lookup;
 use crate::frontend::ops::listing;
 use crate::frontend::ops::listing::Effort;
-use crate::frontend::service::FrontEnd;
+use crate::frontend::state::FrontEnd;
 use crate::index;
 use crate::index::ContainerRecord;
 use crate::index::Guard;
@@ -66,7 +66,7 @@ pub(crate) async fn find(
 ) -> Result<Reply, Error> {
     let scope = match find.container.as_ref().or(find.query.container.as_ref()) {
         None => None,
-        Some(name) => match ops::container(front, account, name).await {
+        Some(name) => match lookup::container(front, account, name).await {
             Ok(record) => Some(record.id),
             // Named by the search and not by the URL: nothing is in it.
             Err(e) if e.code == ErrorCode::ContainerNotFound && find.container.is_none() => {
@@ -193,7 +193,7 @@ impl Search<'_> {
         let list = ListTags { from: from.clone(), to: range.to.clone(), limit };
         match self.front.router.read(&from, Read::Tags(list)).await {
             Ok(ReadReply::Tags(page)) => Ok(page),
-            Ok(_) => Err(ops::mismatched()),
+            Ok(_) => Err(errors::mismatched()),
             Err(error) => Err(errors::from_index(&error, Subject::Blob)),
         }
     }
@@ -212,14 +212,14 @@ impl Search<'_> {
                 best = Some((count, range));
             }
         }
-        best.map(|(_, range)| (range, range.from.clone())).ok_or_else(ops::mismatched)
+        best.map(|(_, range)| (range, range.from.clone())).ok_or_else(errors::mismatched)
     }
 
     /// Those candidates that the search finds, in order.
     async fn verify(&mut self, entries: Vec<TagEntry>) -> Result<Vec<FoundBlob>, Error> {
         for entry in &entries {
             if !self.containers.contains_key(&entry.container) {
-                let found = ops::container(self.front, self.account, &entry.container).await;
+                let found = lookup::container(self.front, self.account, &entry.container).await;
                 let record = match found {
                     Ok(record) => Some(record),
                     Err(error) if error.code == ErrorCode::ContainerNotFound => None,
@@ -279,7 +279,7 @@ impl Search<'_> {
         let read = ReadBlob { key, snapshot: None, guard, range: None, pieces: false };
         match self.front.router.read(position.as_bytes(), Read::Blob(read)).await {
             Ok(ReadReply::Blob(view)) => Ok(Some(view.record.tags)),
-            Ok(_) => Err(ops::mismatched()),
+            Ok(_) => Err(errors::mismatched()),
             Err(index::Error::BlobNotFound) => Ok(None),
             Err(error) => Err(errors::from_index(&error, Subject::Blob)),
         }

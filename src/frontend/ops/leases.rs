@@ -5,10 +5,11 @@ use std::time::Duration;
 use uuid::Builder;
 
 use crate::frontend::accounts::Account;
+use crate::frontend::commit;
 use crate::frontend::errors;
 use crate::frontend::errors::Subject;
-use crate::frontend::ops;
-use crate::frontend::service::FrontEnd;
+use crate::frontend::lookup;
+use crate::frontend::state::FrontEnd;
 use crate::index::LeaseBlob;
 use crate::index::LeaseContainer;
 use crate::index::Leased;
@@ -31,8 +32,8 @@ pub(crate) async fn blob(
     precondition: Precondition,
     action: LeaseAction,
 ) -> Result<Reply, Error> {
-    let key = ops::blob_key(front, account, path).await?;
-    let (guard, action) = (ops::guard(precondition), with_id(front, action));
+    let key = lookup::blob_key(front, account, path).await?;
+    let (guard, action) = (lookup::guard(precondition), with_id(front, action));
     let write = Write::LeaseBlob(LeaseBlob { key, guard, action });
     carry_out(front, write, action, Subject::Blob).await
 }
@@ -45,7 +46,7 @@ pub(crate) async fn container(
     precondition: Precondition,
     action: LeaseAction,
 ) -> Result<Reply, Error> {
-    let (guard, action) = (ops::guard(precondition), with_id(front, action));
+    let (guard, action) = (lookup::guard(precondition), with_id(front, action));
     let write = Write::LeaseContainer(LeaseContainer { account: account.id, name, guard, action });
     carry_out(front, write, action, Subject::Container).await
 }
@@ -67,13 +68,13 @@ async fn carry_out(
     action: LeaseAction,
     subject: Subject,
 ) -> Result<Reply, Error> {
-    let leased = match ops::commit(front, write, None).await {
+    let leased = match commit::commit(front, write, None).await {
         Ok(WriteReply::Leased(leased)) => leased,
-        Ok(_) => return Err(ops::mismatched()),
+        Ok(_) => return Err(errors::mismatched()),
         Err(error) => return Err(errors::from_index(&error, subject)),
     };
     let change = Change { etag: leased.written.etag, last_modified: leased.written.last_modified };
-    let outcome = outcome(action, leased).ok_or_else(ops::mismatched)?;
+    let outcome = outcome(action, leased).ok_or_else(errors::mismatched)?;
     Ok(Reply::Leased { change, outcome })
 }
 

@@ -10,9 +10,10 @@ use crate::env::Clock;
 use crate::frontend::accounts::Account;
 use crate::frontend::errors;
 use crate::frontend::errors::Subject;
-use crate::frontend::ops;
+use crate::frontend::facts;
+use crate::frontend::lookup;
 use crate::frontend::ops::blocks;
-use crate::frontend::service::FrontEnd;
+use crate::frontend::state::FrontEnd;
 use crate::index;
 use crate::index::ListEntry;
 use crate::index::PAGE_WEIGHT_MAX;
@@ -123,12 +124,12 @@ pub(crate) async fn containers(
         });
         let page = match front.router.read(&at, read).await {
             Ok(ReadReply::Containers(page)) => page,
-            Ok(_) => return Err(ops::mismatched()),
+            Ok(_) => return Err(errors::mismatched()),
             Err(error) => return Err(errors::from_index(&error, Subject::Container)),
         };
         items.extend(page.entries.into_iter().map(|entry| ContainerItem {
             name: entry.name,
-            facts: ops::container_facts(entry.record, now),
+            facts: facts::of_container(entry.record, now),
         }));
         after.extend(page.after);
         weight += page.weight;
@@ -146,7 +147,7 @@ pub(crate) async fn blobs(
     account: &Account,
     list: ListBlobs,
 ) -> Result<Reply, Error> {
-    let container = ops::container(front, account, &list.container).await?;
+    let container = lookup::container(front, account, &list.container).await?;
     let range = RoutingKey::container_range(account.id, container.id);
     let limit = page_size(list.max_results);
     let mut query = index::ListBlobs {
@@ -185,7 +186,7 @@ fn item(front: &FrontEnd, entry: ListEntry, now: Timestamp) -> BlobItem {
     match entry {
         ListEntry::Blob { name, snapshot, mut record } => {
             front.copies.tell(&mut record);
-            BlobItem::Blob { name, snapshot, facts: ops::facts(front, *record, now) }
+            BlobItem::Blob { name, snapshot, facts: facts::of_blob(front, *record, now) }
         }
         ListEntry::Uncommitted { name } => BlobItem::Uncommitted { name },
         ListEntry::Prefix { name } => BlobItem::Prefix { name },

@@ -4,16 +4,17 @@ use std::ops::Range;
 
 use crate::frontend::accounts::Account;
 use crate::frontend::body::RequestBody;
+use crate::frontend::commit;
 use crate::frontend::encrypt::Encrypting;
+use crate::frontend::encrypt::claim::with_encryption_header;
 use crate::frontend::encrypt::encrypt_md5;
 use crate::frontend::errors;
 use crate::frontend::errors::Subject;
 use crate::frontend::ingest;
 use crate::frontend::ingest::Ingested;
-use crate::frontend::ops;
+use crate::frontend::lookup;
 use crate::frontend::ops::blocks;
-use crate::frontend::ops::encryption::told;
-use crate::frontend::service::FrontEnd;
+use crate::frontend::state::FrontEnd;
 use crate::frontend::write::Stored;
 use crate::index::Guard;
 use crate::index::PageRanges;
@@ -63,7 +64,7 @@ pub(crate) async fn put(
     put: Put,
     body: &mut RequestBody,
 ) -> Result<Reply, Error> {
-    let key = ops::blob_key(front, account, put.path).await?;
+    let key = lookup::blob_key(front, account, put.path).await?;
     match put.write {
         PageWrite::Update => {
             let start = put.range.start;
@@ -87,7 +88,7 @@ pub(crate) async fn put_stored(
     (precondition, sequence, range): (Precondition, operation::SequenceBounds, Range<u64>),
     ingested: Ingested,
 ) -> Result<Reply, Error> {
-    let guard = ops::guard(precondition);
+    let guard = lookup::guard(precondition);
     let encryption = guard.encryption.clone();
     let write = Write::WritePages(WritePages {
         key,
@@ -98,7 +99,7 @@ pub(crate) async fn put_stored(
     });
     let checksum = blocks::checksum(ingested.crc64, ingested.md5);
     let done = commit(front, write, Some(ingested.stored)).await?;
-    Ok(told(written(done, Some(checksum)), &encryption))
+    Ok(with_encryption_header(written(done, Some(checksum)), &encryption))
 }
 
 async fn clear(
@@ -106,7 +107,7 @@ async fn clear(
     key: BlobKey,
     (precondition, sequence, mut range): (Precondition, operation::SequenceBounds, Range<u64>),
 ) -> Result<Reply, Error> {
-    let mut guard = ops::guard(precondition);
+    let mut guard = lookup::guard(precondition);
     let mut sequence = bounds(sequence);
     loop {
         let write = Write::WritePages(WritePages {
@@ -117,7 +118,9 @@ async fn clear(
             content: None,
         });
         let done = commit(front, write, None).await?;
-        let Some(rest) = done.rest else { return Ok(told(written(done, None), &guard.encryption)) };
+        let Some(rest) = done.rest else {
+            return Ok(with_encryption_header(written(done, None), &guard.encryption));
+        };
         range.start = rest;
         guard = going_on(guard);
         sequence = SequenceBounds::default();
@@ -137,11 +140,11 @@ pub(crate) async fn set(
     mut properties: Option<BlobProperties>,
     (len, sequence): (Option<u64>, Option<SequenceChange>),
 ) -> Result<Reply, Error> {
-    let key = ops::blob_key(front, account, path).await?;
+    let key = lookup::blob_key(front, account, path).await?;
     if let Some(properties) = &mut properties {
         encrypt_md5(&front.env, precondition.encryption.key(), properties);
     }
-    let mut guard = ops::guard(precondition);
+    let mut guard = lookup::guard(precondition);
     let sequence = sequence.map(|change| match change {
         SequenceChange::Max(number) => SequenceAction::Max(number),
         SequenceChange::Update(number) => SequenceAction::Update(number),
@@ -172,7 +175,7 @@ pub(crate) async fn ranges(
     max_results: u32,
 ) -> Result<Reply, Error> {
     let snapshot = path.snapshot;
-    let key = ops::blob_key(front, account, path).await?;
+    let key = lookup::blob_key(front, account, path).await?;
     let position = RoutingKey::blob(&key);
     let limit = usize::try_from(max_results).unwrap_or(usize::MAX).max(1);
     let last = range.and_then(|range| range.within(u64::MAX)).map(|range| range.end - 1);
@@ -183,12 +186,12 @@ pub(crate) async fn ranges(
             Some(from) => ByteRange::new(from, last.map(|last| last.max(from))),
             None => range,
         };
-        let guard = ops::guard(precondition.clone());
+        let guard = lookup::guard(precondition.clone());
         let (key, limit) = (key.clone(), limit - items.len());
         let read = Read::Pages(ReadPages { key, snapshot, since, guard, range, limit });
         let found = match front.router.read(position.as_bytes(), read).await {
             Ok(ReadReply::Pages(found)) => *found,
-            Ok(_) => return Err(ops::mismatched()),
+            Ok(_) => return Err(errors::mismatched()),
             Err(error) => return Err(errors::from_index(&error, Subject::Blob)),
         };
         let PageRanges { record, ranges, next } = found;
@@ -215,9 +218,9 @@ async fn commit(
     write: Write,
     stored: Option<Stored>,
 ) -> Result<PagesWritten, Error> {
-    match ops::commit(front, write, stored).await {
+    match commit::commit(front, write, stored).await {
         Ok(WriteReply::Pages(done)) => Ok(done),
-        Ok(_) => Err(ops::mismatched()),
+        Ok(_) => Err(errors::mismatched()),
         Err(error) => Err(errors::from_index(&error, Subject::Blob)),
     }
 }

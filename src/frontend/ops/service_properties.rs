@@ -2,12 +2,12 @@
 
 use crate::frontend::accounts::Account;
 use crate::frontend::body::RequestBody;
+use crate::frontend::commit;
 use crate::frontend::errors;
 use crate::frontend::errors::Subject;
 use crate::frontend::ingest;
-use crate::frontend::ops;
 use crate::frontend::ops::containers;
-use crate::frontend::service::FrontEnd;
+use crate::frontend::state::FrontEnd;
 use crate::frontend::website;
 use crate::index::AccountChange;
 use crate::index::Write;
@@ -41,7 +41,7 @@ pub(crate) async fn set(
     let change = AccountChange::Properties(Box::new(change));
     let write = Write::UpdateAccount { name: account.name.clone(), change };
     let from_index = |error| errors::from_index(&error, Subject::Container);
-    ops::commit_holding(front, write, xml.held).await.map_err(from_index)?;
+    commit::commit_holding(front, write, xml.held).await.map_err(from_index)?;
     front.accounts.refresh(&front.router, &account.name).await.map_err(from_index)?;
     Ok(Reply::ServicePropertiesSet)
 }

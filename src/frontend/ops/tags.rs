@@ -5,12 +5,14 @@ use futures_util::future;
 
 use crate::frontend::accounts::Account;
 use crate::frontend::body::RequestBody;
+use crate::frontend::commit;
 use crate::frontend::errors;
 use crate::frontend::errors::Subject;
 use crate::frontend::ingest;
+use crate::frontend::lookup;
 use crate::frontend::ops;
 use crate::frontend::route::Router;
-use crate::frontend::service::FrontEnd;
+use crate::frontend::state::FrontEnd;
 use crate::frontend::write::Stored;
 use crate::index;
 use crate::index::BlobChange;
@@ -58,7 +60,7 @@ pub(crate) async fn commit(
     stored: Stored,
     tagged: Option<Tagged>,
 ) -> Result<WriteReply, index::Error> {
-    let answer = ops::commit(front, write, Some(stored)).await?;
+    let answer = commit::commit(front, write, Some(stored)).await?;
     show(front, tagged).await;
     Ok(answer)
 }
@@ -70,7 +72,7 @@ pub(crate) async fn commit_holding<G: Send + 'static>(
     holding: G,
     tagged: Option<Tagged>,
 ) -> Result<WriteReply, index::Error> {
-    let answer = ops::commit_holding(front, write, holding).await?;
+    let answer = commit::commit_holding(front, write, holding).await?;
     show(front, tagged).await;
     Ok(answer)
 }
@@ -133,11 +135,11 @@ pub(crate) async fn set(
     let xml = ingest::read_whole(&front.pool, body, upload).await?;
     let tags = azure::blob_tags(&xml.bytes)?;
     let (container, snapshot) = (path.container.clone(), path.snapshot);
-    let key = ops::blob_key(front, account, path).await?;
+    let key = lookup::blob_key(front, account, path).await?;
     let tagged = Tagged::new(&key, &container, &tags).filter(|_| snapshot.is_none());
     let change = BlobChange::Tags(tags);
     let write =
-        Write::UpdateBlob(UpdateBlob { key, snapshot, guard: ops::guard(precondition), change });
+        Write::UpdateBlob(UpdateBlob { key, snapshot, guard: lookup::guard(precondition), change });
     match commit_holding(front, write, xml.held, tagged).await {
         Ok(_) => Ok(Reply::BlobTagsSet),
         Err(error) => Err(errors::from_index(&error, Subject::Blob)),

@@ -1,11 +1,12 @@
 //! Snapshots, tiers, and what is asked of deleted blobs.
 
 use crate::frontend::accounts::Account;
+use crate::frontend::commit;
+use crate::frontend::encrypt::claim::with_encryption_header;
 use crate::frontend::errors;
 use crate::frontend::errors::Subject;
-use crate::frontend::ops;
-use crate::frontend::ops::encryption::told;
-use crate::frontend::service::FrontEnd;
+use crate::frontend::lookup;
+use crate::frontend::state::FrontEnd;
 use crate::index::SetTier;
 use crate::index::SnapshotBlob;
 use crate::index::Write;
@@ -29,17 +30,20 @@ pub(crate) async fn snapshot(
     precondition: Precondition,
     metadata: Option<Metadata>,
 ) -> Result<Reply, Error> {
-    let key = ops::blob_key(front, account, path).await?;
-    let guard = ops::guard(precondition);
+    let key = lookup::blob_key(front, account, path).await?;
+    let guard = lookup::guard(precondition);
     let encryption = guard.encryption.clone();
     let write = Write::SnapshotBlob(SnapshotBlob { key, guard, metadata });
-    match ops::commit(front, write, None).await {
+    match commit::commit(front, write, None).await {
         Ok(WriteReply::Snapshotted(taken)) => {
             let (etag, last_modified) = (taken.written.etag, taken.written.last_modified);
             let change = Change { etag, last_modified };
-            Ok(told(Reply::Snapshotted { snapshot: taken.snapshot, change }, &encryption))
+            Ok(with_encryption_header(
+                Reply::Snapshotted { snapshot: taken.snapshot, change },
+                &encryption,
+            ))
         }
-        Ok(_) => Err(ops::mismatched()),
+        Ok(_) => Err(errors::mismatched()),
         Err(error) => Err(errors::from_index(&error, Subject::Blob)),
     }
 }
@@ -53,13 +57,13 @@ pub(crate) async fn set_tier(
     (tier, priority): (AccessTier, RehydratePriority),
 ) -> Result<Reply, Error> {
     let snapshot = path.snapshot;
-    let key = ops::blob_key(front, account, path).await?;
-    let guard = ops::guard(precondition);
+    let key = lookup::blob_key(front, account, path).await?;
+    let guard = lookup::guard(precondition);
     let rehydration = front.config().rehydration;
     let write = Write::SetTier(SetTier { key, snapshot, guard, tier, priority, rehydration });
-    match ops::commit(front, write, None).await {
+    match commit::commit(front, write, None).await {
         Ok(WriteReply::TierSet { pending }) => Ok(Reply::TierSet { pending }),
-        Ok(_) => Err(ops::mismatched()),
+        Ok(_) => Err(errors::mismatched()),
         Err(error) => Err(errors::from_index(&error, Subject::Blob)),
     }
 }
@@ -70,6 +74,6 @@ pub(crate) async fn restore(
     account: &Account,
     name: &ContainerName,
 ) -> Result<Reply, Error> {
-    ops::container(front, account, name).await?;
+    lookup::container(front, account, name).await?;
     Err(ErrorCode::ContainerAlreadyExists.into())
 }

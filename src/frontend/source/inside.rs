@@ -13,12 +13,14 @@ use crate::frontend::access::admit::admit;
 use crate::frontend::accounts::Account;
 use crate::frontend::body::RequestBody;
 use crate::frontend::body::ResponseBody;
-use crate::frontend::ops;
+use crate::frontend::commit;
+use crate::frontend::errors;
+use crate::frontend::lookup;
 use crate::frontend::read;
-use crate::frontend::service::FrontEnd;
-use crate::frontend::source::Facts;
-use crate::frontend::source::Requester;
+use crate::frontend::source::facts::Facts;
 use crate::frontend::source::refusal;
+use crate::frontend::source::requester::Requester;
+use crate::frontend::state::FrontEnd;
 use crate::index;
 use crate::index::BlobRecord;
 use crate::index::BlobView;
@@ -94,10 +96,10 @@ pub(super) async fn open(
             .message("The source URL names no blob."));
     };
     let snapshot = path.snapshot;
-    let key = ops::blob_key(front, &owner, path).await.map_err(refusal::explain)?;
+    let key = lookup::blob_key(front, &owner, path).await.map_err(refusal::explain)?;
     // Before the look-up: what it finds is not freed until the copy has read it.
     let mut guard = front.inflight.read(front.env.clock.monotonic());
-    let mut view = look_up(front, (&key, snapshot), ops::guard(precondition), range).await?;
+    let mut view = look_up(front, (&key, snapshot), lookup::guard(precondition), range).await?;
     read::found(&mut guard, &mut view);
     let copy = view.record.copy.as_ref();
     if copy.is_some_and(|copy| copy.status == CopyStatus::Pending) {
@@ -197,7 +199,7 @@ async fn look_up(
     let read = Read::Blob(ReadBlob { key: key.clone(), snapshot, guard, range, pieces: true });
     match front.router.read(position.as_bytes(), read).await {
         Ok(ReadReply::Blob(view)) => Ok(*view),
-        Ok(_) => Err(ops::mismatched()),
+        Ok(_) => Err(errors::mismatched()),
         Err(error) => Err(refusal::of_index(&error)),
     }
 }
@@ -233,10 +235,10 @@ impl Inside {
             guard: self.unchanged(),
             range: Some(self.view.range.clone()),
         };
-        let answer = ops::commit(front, Write::Share(Box::new(share)), None).await;
+        let answer = commit::commit(front, Write::Share(Box::new(share)), None).await;
         let shared = match answer {
             Ok(WriteReply::Shared(shared)) => *shared,
-            Ok(_) => return Err(ops::mismatched()),
+            Ok(_) => return Err(errors::mismatched()),
             Err(error) => return Err(refusal::of_index(&error)),
         };
         let Some(content) = shared.content else { return Ok(None) };
@@ -264,10 +266,10 @@ impl Inside {
             guard: self.unchanged(),
             from,
         };
-        let answer = ops::commit(front, Write::SharePages(Box::new(share)), None).await;
+        let answer = commit::commit(front, Write::SharePages(Box::new(share)), None).await;
         let part = match answer {
             Ok(WriteReply::SharedPages(part)) => part,
-            Ok(_) => return Err(ops::mismatched()),
+            Ok(_) => return Err(errors::mismatched()),
             Err(error) => return Err(refusal::of_index(&error)),
         };
         let named = part.spans.iter().flat_map(|span| locations(&span.content));

@@ -19,14 +19,13 @@ use hyper::body::Incoming;
 use crate::env::Env;
 use crate::frontend::answers::Flows;
 use crate::frontend::body::RequestBody;
-use crate::frontend::client::Client;
 use crate::frontend::client::ClientError;
 use crate::frontend::client::port;
-use crate::frontend::service::FrontEnd;
-use crate::frontend::source::Facts;
-use crate::frontend::source::MinimumRate;
-use crate::frontend::source::Rules;
+use crate::frontend::source::facts::Facts;
+use crate::frontend::source::rate::MinimumRate;
+use crate::frontend::source::reach::Outside;
 use crate::frontend::source::refusal;
+use crate::frontend::state::FrontEnd;
 use crate::protocol::Error;
 use crate::protocol::ErrorCode;
 use crate::protocol::azure;
@@ -38,29 +37,6 @@ use crate::types::BlobKind;
 const HEAD_TIME_MAX: Duration = Duration::from_secs(30);
 /// Until the last byte is there: 5000 MiB at 1.4 MiB/s.
 pub(super) const TOTAL_TIME_MAX: Duration = Duration::from_secs(3_600);
-/// How other servers are reached, and which may be.
-#[derive(Clone, Debug)]
-pub struct Outside {
-    client: Client,
-    rules: Arc<Rules>,
-    /// Bytes a second below which a source is given up; 0 for none.
-    least: u64,
-}
-
-impl Outside {
-    /// Those that the rules permit.
-    #[must_use]
-    pub fn new(rules: Rules, client: Client) -> Self {
-        Self { client, rules: Arc::new(rules), least: 0 }
-    }
-
-    /// Gives sources up that send fewer bytes a second than this for a minute; 0 gives none up.
-    #[must_use]
-    pub fn at_least(self, bytes_per_second: u64) -> Self {
-        Self { least: bytes_per_second, ..self }
-    }
-}
-
 /// Who has a source fetched.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct By {
@@ -247,6 +223,8 @@ mod tests {
     use tokio::io::AsyncWriteExt;
 
     use super::*;
+    use crate::frontend::client::Client;
+    use crate::frontend::source::rules::Rules;
     use crate::frontend::testing;
 
     const SECOND: Duration = Duration::from_secs(1);

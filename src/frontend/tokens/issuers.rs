@@ -10,23 +10,14 @@ use crate::auth::claimed_key;
 use crate::auth::verify_token;
 use crate::env::Env;
 use crate::frontend::client::Client;
+use crate::frontend::tokens::ages::Ages;
 use crate::frontend::tokens::keyring::Keyring;
-use crate::frontend::tokens::metrics::Ages;
 use crate::frontend::tokens::metrics::Metrics;
-use crate::frontend::tokens::place::KeysAt;
+use crate::frontend::tokens::place::TokenSource;
 use crate::telemetry::Registry;
 
 /// The resource that clients ask tokens for.
 const RESOURCE: &str = "https://storage.azure.com";
-
-/// An issuer and where its keys stand.
-#[derive(Clone, Debug)]
-pub struct TokenSource {
-    /// The issuer, with the keys as just read if they stand in a file.
-    pub issuer: Issuer,
-    /// Where they stand.
-    pub keys_at: KeysAt,
-}
 
 /// All issuers; none when bearer tokens are not served.
 #[derive(Clone, Debug, Default)]
@@ -57,7 +48,8 @@ impl Tokens {
             let keeping = move || Arc::clone(&keyring).keep_new(of.clone());
             drop(env.supervise("keys of an issuer", env.tasks.stopping(), keeping));
         }
-        metrics.register(registry, Ages { keyrings: remote, clock: Arc::clone(&env.clock) });
+        metrics.register(registry);
+        Ages { keyrings: remote, clock: Arc::clone(&env.clock) }.register(registry);
         Self { keyrings, trusted }
     }
 

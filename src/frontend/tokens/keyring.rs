@@ -14,9 +14,9 @@ use crate::env::Env;
 use crate::frontend::client::Client;
 use crate::frontend::tokens::fetch;
 use crate::frontend::tokens::fetch::FetchError;
-use crate::frontend::tokens::issuers::TokenSource;
 use crate::frontend::tokens::metrics::Metrics;
 use crate::frontend::tokens::place::KeysAt;
+use crate::frontend::tokens::place::TokenSource;
 
 /// The keys in a file are read again after so long, so that a withdrawn one ends.
 const FILE_AGE_MAX: Duration = Duration::from_secs(5 * 60);

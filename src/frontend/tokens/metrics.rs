@@ -1,24 +1,14 @@
 //! What is counted of issuers whose keys are asked for by URL. Every name stands here.
 
-use std::fmt;
-use std::sync::Arc;
-
 use prometheus_client::encoding::EncodeLabelSet;
-use prometheus_client::encoding::EncodeMetric;
-use prometheus_client::encoding::MetricEncoder;
-use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::registry::Registry;
-use prometheus_client::registry::Unit;
-
-use crate::env::Clock;
-use crate::frontend::tokens::keyring::Keyring;
 
 /// Whose keys.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct IssuerLabels {
-    issuer: String,
+pub(super) struct IssuerLabels {
+    pub(super) issuer: String,
 }
 
 /// Counters of all issuers.
@@ -29,8 +19,8 @@ pub(super) struct Metrics {
 }
 
 impl Metrics {
-    /// Registers the metrics; the issuers' ages are read when they are scraped.
-    pub(super) fn register(&self, registry: &mut Registry, ages: Ages) {
+    /// Registers the metrics.
+    pub(super) fn register(&self, registry: &mut Registry) {
         registry.register(
             "issuer_key_fetches",
             "Times the keys of an issuer of bearer tokens were asked for by URL",
@@ -41,9 +31,6 @@ impl Metrics {
             "Those that brought no keys",
             self.failures.clone(),
         );
-        let what =
-            "Time since the keys in use were had; nothing of an issuer whose keys were never had";
-        registry.register_with_unit("issuer_keys_age", what, Unit::Seconds, ages);
     }
 
     /// Counts one asking.
@@ -55,32 +42,5 @@ impl Metrics {
         if failed {
             failures.inc();
         }
-    }
-}
-
-/// How old the keys of each issuer are, seconds.
-#[derive(Debug)]
-pub(super) struct Ages {
-    pub(super) keyrings: Vec<Arc<Keyring>>,
-    pub(super) clock: Arc<dyn Clock>,
-}
-
-impl EncodeMetric for Ages {
-    fn encode(&self, mut encoder: MetricEncoder<'_>) -> fmt::Result {
-        let now = self.clock.monotonic();
-        for keyring in &self.keyrings {
-            let Some(age) = keyring.age(now) else { continue };
-            let labels = IssuerLabels { issuer: keyring.name().to_owned() };
-            encoder.encode_family(&labels)?.encode_gauge(&age.as_secs_f64())?;
-        }
-        Ok(())
-    }
-
-    fn metric_type(&self) -> MetricType {
-        MetricType::Gauge
-    }
-
-    fn is_empty(&self) -> bool {
-        self.keyrings.is_empty()
     }
 }

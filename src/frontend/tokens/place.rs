@@ -8,6 +8,8 @@ use std::str::FromStr;
 use http::Uri;
 use thiserror::Error;
 
+use crate::auth::Issuer;
+
 /// Where an issuer's configuration document stands below its name (OpenID Connect Discovery 1.0,
 /// section 4).
 const CONFIGURATION: &str = "/.well-known/openid-configuration";
@@ -41,6 +43,15 @@ impl fmt::Display for KeysAt {
             Self::Url(url) | Self::Configuration(url) => url.0.fmt(f),
         }
     }
+}
+
+/// An issuer and where its keys stand.
+#[derive(Clone, Debug)]
+pub struct TokenSource {
+    /// The issuer, with the keys as just read if they stand in a file.
+    pub issuer: Issuer,
+    /// Where they stand.
+    pub keys_at: KeysAt,
 }
 
 /// Why a URL is not one that keys are taken from.

@@ -13,6 +13,8 @@
 
 mod budget;
 mod extent;
+pub(super) mod join;
+mod lane;
 mod pool;
 mod shared;
 mod stored;

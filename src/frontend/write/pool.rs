@@ -14,12 +14,13 @@ use crate::coordinator::IdAllocator;
 use crate::env::Env;
 use crate::env::Waits;
 use crate::frontend::encrypt::Encrypting;
-use crate::frontend::ingest::join;
 use crate::frontend::write::budget::BodyMemory;
 use crate::frontend::write::budget::Budget;
 use crate::frontend::write::budget::InMemory;
 use crate::frontend::write::extent::ExtentWriter;
 use crate::frontend::write::extent::Shared;
+use crate::frontend::write::join::join;
+use crate::frontend::write::lane::Lane;
 use crate::frontend::write::shared::SharedWriters;
 use crate::frontend::write::stored::Stored;
 use crate::frontend::write::stream::StreamWriter;
@@ -65,14 +66,6 @@ impl Default for WriteConfig {
             queue_patience: Duration::from_secs(15),
         }
     }
-}
-
-/// An open extent for large bodies. Alone in it, a body lies in one piece.
-#[derive(Debug)]
-pub(super) struct Lane {
-    pub(super) writer: Mutex<ExtentWriter>,
-    /// Bodies writing here now.
-    pub(super) users: AtomicUsize,
 }
 
 /// Stores bodies; one per front end.

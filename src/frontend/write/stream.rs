@@ -16,7 +16,7 @@ use crate::frontend::write::Held;
 use crate::frontend::write::extent::ExtentWriter;
 use crate::frontend::write::extent::NotStored;
 use crate::frontend::write::extent::Shared;
-use crate::frontend::write::pool::Lane;
+use crate::frontend::write::lane::Lane;
 use crate::frontend::write::stored::Stored;
 use crate::protocol::Error;
 

@@ -4,7 +4,10 @@ use bytes::Bytes;
 use uuid::Builder;
 use uuid::Uuid;
 
+use crate::frontend::commit;
+use crate::frontend::encrypt::claim::with_encryption_header;
 use crate::frontend::errors::Subject;
+use crate::frontend::lookup;
 use crate::frontend::ops;
 use crate::frontend::ops::copies::Asking;
 use crate::frontend::ops::copies::pages;
@@ -12,12 +15,11 @@ use crate::frontend::ops::copies::pending;
 use crate::frontend::ops::copies::take;
 use crate::frontend::ops::copies::take::Form;
 use crate::frontend::ops::copies::take::Hold;
-use crate::frontend::ops::encryption::told;
 use crate::frontend::ops::tags::Tagged;
-use crate::frontend::service::FrontEnd;
 use crate::frontend::source;
 use crate::frontend::source::Facts;
 use crate::frontend::source::Source;
+use crate::frontend::state::FrontEnd;
 use crate::index::CopiedContent;
 use crate::index::CopyRecord;
 use crate::index::CopyStatus;
@@ -51,7 +53,7 @@ pub(crate) async fn put_blob(
     mut put: PutBlobFromUrl,
 ) -> Result<Reply, Error> {
     let container = put.path.container.clone();
-    let key = ops::content_key(front, asking.1, put.path, &mut put.precondition).await?;
+    let key = lookup::content_key(front, asking.1, put.path, &mut put.precondition).await?;
     let found = source::open(front, asking, &put.source).await?;
     take::check_len(found.len(), PUT_BYTES_MAX)?;
     let facts = found.facts();
@@ -65,7 +67,7 @@ pub(crate) async fn put_blob(
     let content = take::flat(&taken.content).map_or(taken.content, CopiedContent::Whole);
     let tags = tags(put.tags, &facts);
     let tagged = Tagged::new(&key, &container, &tags);
-    let guard = ops::guard(put.precondition);
+    let guard = lookup::guard(put.precondition);
     let encryption = guard.encryption.clone();
     let write = Write::PutCopy(Box::new(PutCopy {
         key,
@@ -80,10 +82,10 @@ pub(crate) async fn put_blob(
         copy: None,
         job: None,
     }));
-    let change = ops::changed(take::commit(front, write, taken.hold).await, Subject::Blob)?;
+    let change = commit::changed(take::commit(front, write, taken.hold).await, Subject::Blob)?;
     ops::tags::show(front, tagged).await;
     let reply = Reply::BlobPut { change, md5: Some(md5), crc64: put.source.crc64 };
-    Ok(told(reply, &encryption))
+    Ok(with_encryption_header(reply, &encryption))
 }
 
 /// Copy Blob, Copy Blob From URL.
@@ -93,7 +95,7 @@ pub(crate) async fn copy(
     mut copy: CopyBlob,
 ) -> Result<Reply, Error> {
     let container = copy.path.container.clone();
-    let key = ops::content_key(front, asking.1, copy.path, &mut copy.precondition).await?;
+    let key = lookup::content_key(front, asking.1, copy.path, &mut copy.precondition).await?;
     let found = source::open(front, asking, &copy.source).await?;
     if copy.sync && found.len() > SYNC_BYTES_MAX {
         return Err(Error::new(ErrorCode::CannotVerifyCopySource).status(409).message(
@@ -135,7 +137,7 @@ pub(crate) async fn copy(
     let checksum = taken.as_ref().filter(|_| copy.sync);
     let checksum = checksum.map(|t| t.md5.map_or(BodyChecksum::Crc64(t.crc64), BodyChecksum::Md5));
     let (content, crc64, hold) = taken.map_or_else(nothing, |t| (t.content, t.crc64, Some(t.hold)));
-    let guard = ops::guard(copy.precondition);
+    let guard = lookup::guard(copy.precondition);
     let encryption = guard.encryption.clone();
     let write = Write::PutCopy(Box::new(PutCopy {
         key,
@@ -152,14 +154,14 @@ pub(crate) async fn copy(
     }));
     let answer = match hold {
         Some(hold) => take::commit(front, write, hold).await,
-        None => ops::commit(front, write, None).await,
+        None => commit::commit(front, write, None).await,
     };
-    let change = ops::changed(answer, Subject::Blob)?;
+    let change = commit::changed(answer, Subject::Blob)?;
     ops::tags::show(front, tagged).await;
     if state == CopyState::Pending {
         front.copies.begun();
     }
-    Ok(told(Reply::BlobCopied { change, id, state, checksum }, &encryption))
+    Ok(with_encryption_header(Reply::BlobCopied { change, id, state, checksum }, &encryption))
 }
 
 /// What a pending copy has: no bytes yet.

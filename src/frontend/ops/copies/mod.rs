@@ -15,7 +15,6 @@ mod pages;
 pub(crate) mod parts;
 pub(crate) mod pending;
 mod take;
-mod turns;
 
 pub(crate) use blobs::{copy, put_blob};
 pub(crate) use pending::abort;

@@ -8,15 +8,15 @@ use bytes::Bytes;
 use bytes::BytesMut;
 
 use crate::frontend::body::RequestBody;
+use crate::frontend::commit;
 use crate::frontend::errors;
 use crate::frontend::errors::Subject;
-use crate::frontend::ops;
 use crate::frontend::ops::copies::take::Hold;
 use crate::frontend::ops::copies::take::Taken;
-use crate::frontend::service::FrontEnd;
 use crate::frontend::source::Inside;
 use crate::frontend::source::SharedPart;
 use crate::frontend::source::Source;
+use crate::frontend::state::FrontEnd;
 use crate::frontend::write::Held;
 use crate::frontend::write::InMemory;
 use crate::frontend::write::Stored;
@@ -80,7 +80,7 @@ impl Layer<'_> {
                 self.id = Some(id);
                 Ok(id)
             }
-            Ok(_) => Err(ops::mismatched()),
+            Ok(_) => Err(errors::mismatched()),
             Err(error) => Err(errors::from_index(&error, Subject::Blob)),
         }
     }
@@ -90,7 +90,7 @@ impl Layer<'_> {
         match self.id {
             Some(id) => Ok(id),
             None => {
-                let answer = ops::commit(self.front, self.fill(Vec::new()), None).await;
+                let answer = commit::commit(self.front, self.fill(Vec::new()), None).await;
                 self.filled(answer)
             }
         }
@@ -104,7 +104,7 @@ async fn share(layer: &mut Layer<'_>, source: &Inside) -> Result<(), Error> {
         let SharedPart { part, guard } = source.share_pages(layer.front, start).await?;
         from = part.next;
         if !part.spans.is_empty() {
-            let answer = ops::commit_holding(layer.front, layer.fill(part.spans), guard).await;
+            let answer = commit::commit_holding(layer.front, layer.fill(part.spans), guard).await;
             layer.filled(answer)?;
         }
     }
@@ -131,7 +131,7 @@ async fn store(layer: &mut Layer<'_>, body: &mut RequestBody, len: u64) -> Resul
             let written = InMemory { pieces, held: Arc::clone(&holding) };
             let stored = front.pool.store_pages_under(written, start, None).await?;
             let spans = spans(&stored, start);
-            let answer = ops::commit(front, layer.fill(spans), Some(stored)).await;
+            let answer = commit::commit(front, layer.fill(spans), Some(stored)).await;
             layer.filled(answer)?;
         }
         at += u64::try_from(bytes.len()).unwrap_or(u64::MAX);

@@ -5,14 +5,14 @@ use std::ops::Range;
 use crate::frontend::errors;
 use crate::frontend::errors::Subject;
 use crate::frontend::ingest;
-use crate::frontend::ops;
+use crate::frontend::lookup;
 use crate::frontend::ops::appends::Bounds;
 use crate::frontend::ops::copies::Asking;
 use crate::frontend::ops::copies::take;
 use crate::frontend::ops::copies::take::Form;
 use crate::frontend::ops::pages;
-use crate::frontend::service::FrontEnd;
 use crate::frontend::source;
+use crate::frontend::state::FrontEnd;
 use crate::index::AppendBlock;
 use crate::index::StageBlock;
 use crate::index::Write;
@@ -40,14 +40,14 @@ pub(crate) async fn put_block(
     (path, id, precondition): (BlobPath, BlockId, Precondition),
     source: &CopySource,
 ) -> Result<Reply, Error> {
-    let key = ops::blob_key(front, asking.1, path).await?;
+    let key = lookup::blob_key(front, asking.1, path).await?;
     let found = source::open(front, asking, source).await?;
     check_not_empty(found.len())?;
     take::check_len(found.len(), BLOCK_BYTES_MAX)?;
     let taken = take::take(front, found, source, Form::Part).await?;
     let content = take::flat(&taken.content).ok_or(ErrorCode::InternalError)?;
     let checksum = taken.md5.map_or(BodyChecksum::Crc64(taken.crc64), BodyChecksum::Md5);
-    let guard = ops::guard(precondition);
+    let guard = lookup::guard(precondition);
     let write = Write::StageBlock(StageBlock { key, guard, id, content, crc64: taken.crc64 });
     match take::commit(front, write, taken.hold).await {
         Ok(_) => Ok(Reply::BlockPut(checksum)),
@@ -62,7 +62,7 @@ pub(crate) async fn append(
     (path, precondition, bounds): (BlobPath, Precondition, Bounds),
     source: &CopySource,
 ) -> Result<Reply, Error> {
-    let key = ops::blob_key(front, asking.1, path).await?;
+    let key = lookup::blob_key(front, asking.1, path).await?;
     let found = source::open(front, asking, source).await?;
     check_not_empty(found.len())?;
     take::check_len(found.len(), APPEND_BYTES_MAX)?;
@@ -71,7 +71,7 @@ pub(crate) async fn append(
     let checksum = taken.md5.map_or(BodyChecksum::Crc64(taken.crc64), BodyChecksum::Md5);
     let write = Write::AppendBlock(AppendBlock {
         key,
-        guard: ops::guard(precondition),
+        guard: lookup::guard(precondition),
         position: bounds.position,
         len_max: bounds.len_max,
         content,
@@ -82,7 +82,7 @@ pub(crate) async fn append(
             let change = Change { etag: written.etag, last_modified: written.last_modified };
             Ok(Reply::BlockAppended { change, offset, blocks, checksum })
         }
-        Ok(_) => Err(ops::mismatched()),
+        Ok(_) => Err(errors::mismatched()),
         Err(error) => Err(errors::from_index(&error, Subject::Blob)),
     }
 }
@@ -104,7 +104,7 @@ pub(crate) async fn put_pages(
     put: Pages,
     source: &CopySource,
 ) -> Result<Reply, Error> {
-    let key = ops::blob_key(front, asking.1, put.path).await?;
+    let key = lookup::blob_key(front, asking.1, put.path).await?;
     let found = source::open(front, asking, source).await?;
     let upload = take::upload(source, found.len());
     if upload.len != put.range.end - put.range.start {

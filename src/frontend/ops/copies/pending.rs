@@ -9,13 +9,7 @@
 mod ends;
 
 use std::collections::BTreeSet;
-use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::MutexGuard;
-use std::sync::PoisonError;
-use std::sync::atomic::AtomicBool;
-use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -23,35 +17,34 @@ use bytes::Bytes;
 use http::HeaderMap;
 use http::HeaderValue;
 use http::header::IF_MATCH;
-use tokio::sync::Notify;
-use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 use zeroize::Zeroizing;
 
 use crate::auth::SecretContext;
 use crate::frontend::accounts::Account;
+use crate::frontend::commit;
+use crate::frontend::copies::AGAIN;
+use crate::frontend::copies::Place;
+use crate::frontend::copies::Running;
 use crate::frontend::errors;
 use crate::frontend::errors::Subject;
-use crate::frontend::ops;
+use crate::frontend::lookup;
 use crate::frontend::ops::copies::pages;
 use crate::frontend::ops::copies::pending::ends::{PANICS_MAX, describe, given_up};
 use crate::frontend::ops::copies::pending::ends::{account_of, link, position};
 use crate::frontend::ops::copies::take;
 use crate::frontend::ops::copies::take::Form;
 use crate::frontend::ops::copies::take::Hold;
-use crate::frontend::ops::copies::turns::Turns;
 use crate::frontend::route::Router;
-use crate::frontend::service::FrontEnd;
 use crate::frontend::source;
 use crate::frontend::source::By;
 use crate::frontend::source::Fetched;
 use crate::frontend::source::Source;
+use crate::frontend::state::FrontEnd;
 use crate::index;
-use crate::index::BlobRecord;
 use crate::index::CopyEnd;
 use crate::index::CopyJob;
 use crate::index::CopyLink;
-use crate::index::CopyStatus;
 use crate::index::EndCopy;
 use crate::index::PendingCopy;
 use crate::index::Read;
@@ -72,154 +65,8 @@ use crate::types::RoutingKey;
 const JOBS: usize = 64;
 /// How long a copy may take, as on the service.
 const TIME_MAX: Duration = Duration::from_secs(14 * 24 * 3_600);
-/// How long after a refusal that will pass, such as a full queue, it is tried again.
-const AGAIN: Duration = Duration::from_secs(1);
-/// How long a copy whose end was not committed rests at most: each time its whole source is read.
-const AGAIN_MAX: Duration = Duration::from_secs(64);
-/// How long after its rest a copy is remembered that was not taken up again.
-const FORGET: Duration = Duration::from_secs(3_600);
-/// Copies that are remembered for having panicked. With more, all begin anew with their panics.
-const PANICKED_MAX: usize = 1_024;
 /// How long after some copies were out of reach they are looked for again.
 const LOOK: Duration = Duration::from_secs(10);
-
-/// The copies this process carries out.
-#[derive(Debug, Default)]
-pub(crate) struct Copies {
-    wake: Notify,
-    in_hand: Mutex<InHand>,
-    /// One panicked and is not to begin anew at once.
-    panicked: AtomicBool,
-}
-
-#[derive(Debug, Default)]
-struct InHand {
-    running: HashMap<Uuid, Arc<Running>>,
-    turns: Turns,
-    /// Those whose end was not committed, until it is or they have been forgotten.
-    resting: HashMap<Uuid, Rest>,
-    /// How often copies have panicked whose end was not committed.
-    panics: HashMap<Uuid, u32>,
-}
-
-/// The pause of a copy that is to begin anew; `until` is by the monotonic clock.
-#[derive(Clone, Copy, Debug)]
-struct Rest {
-    pause: Duration,
-    until: Duration,
-}
-
-#[derive(Debug, Default)]
-struct Running {
-    copied: Arc<AtomicU64>,
-    abort: CancellationToken,
-}
-
-impl Copies {
-    /// A work row was committed.
-    pub(super) fn begun(&self) {
-        self.wake.notify_one();
-    }
-
-    /// Brings the progress of a pending copy up to now.
-    pub(crate) fn tell(&self, record: &mut BlobRecord) {
-        let Some(copy) = record.copy.as_mut().filter(|c| c.status == CopyStatus::Pending) else {
-            return;
-        };
-        if let Some(running) = self.in_hand().running.get(&copy.id) {
-            copy.copied = running.copied.load(Ordering::Relaxed).min(copy.total);
-        }
-    }
-
-    /// Notes a copy of an account to carry out; `None` when it is being carried out or rests, or
-    /// the account has its share.
-    fn take_up(self: &Arc<Self>, (id, account): (Uuid, AccountId), now: Duration) -> Option<Place> {
-        let mut in_hand = self.in_hand();
-        if in_hand.resting.get(&id).is_some_and(|rest| now < rest.until) {
-            return None;
-        }
-        if in_hand.running.contains_key(&id) || !in_hand.turns.take(account) {
-            return None;
-        }
-        let one = Arc::new(Running::default());
-        in_hand.running.insert(id, Arc::clone(&one));
-        let panics = in_hand.panics.get(&id).copied().unwrap_or(0);
-        Some(Place { of: Arc::clone(self), id, account, running: one, panics })
-    }
-
-    /// A copy's end was not committed: how long it rests before its source is read again.
-    fn rest(&self, id: Uuid, now: Duration) -> Duration {
-        let mut in_hand = self.in_hand();
-        // Of a copy that went with its container nobody hears again.
-        in_hand.resting.retain(|_, rest| now < rest.until + FORGET);
-        let last = in_hand.resting.get(&id).map(|rest| rest.pause);
-        let pause = last.map_or(AGAIN, |last| (last * 2).min(AGAIN_MAX));
-        in_hand.resting.insert(id, Rest { pause, until: now + pause });
-        pause
-    }
-
-    /// A copy's end was committed.
-    fn settled(&self, id: Uuid) {
-        let mut in_hand = self.in_hand();
-        in_hand.resting.remove(&id);
-        in_hand.panics.remove(&id);
-    }
-
-    fn panicked(&self, id: Uuid) {
-        self.panicked.store(true, Ordering::Relaxed);
-        let panics = &mut self.in_hand().panics;
-        if panics.len() >= PANICKED_MAX {
-            panics.clear();
-        }
-        *panics.entry(id).or_default() += 1;
-    }
-
-    fn forget(&self, id: Uuid, account: AccountId) {
-        let mut in_hand = self.in_hand();
-        if in_hand.running.remove(&id).is_some() {
-            in_hand.turns.give_back(account);
-        }
-        drop(in_hand);
-        self.wake.notify_one();
-    }
-
-    fn abort(&self, id: Uuid) {
-        let mut in_hand = self.in_hand();
-        in_hand.resting.remove(&id);
-        in_hand.panics.remove(&id);
-        if let Some(running) = in_hand.running.get(&id) {
-            running.abort.cancel();
-        }
-    }
-
-    fn is_full(&self) -> bool {
-        self.in_hand().turns.is_full()
-    }
-
-    fn in_hand(&self) -> MutexGuard<'_, InHand> {
-        self.in_hand.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// A copy's place among those in hand. It is given back when this is dropped, also by a panic.
-#[derive(Debug)]
-struct Place {
-    of: Arc<Copies>,
-    id: Uuid,
-    account: AccountId,
-    running: Arc<Running>,
-    /// How often the copy has panicked.
-    panics: u32,
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            self.of.panicked(self.id);
-        }
-        self.of.forget(self.id, self.account);
-    }
-}
 
 /// What a request leaves to be done.
 pub(super) fn job(
@@ -246,10 +93,10 @@ pub(crate) async fn abort(
     path: BlobPath,
     (id, precondition): (Uuid, Precondition),
 ) -> Result<Reply, Error> {
-    let key = ops::blob_key(front, account, path).await?;
+    let key = lookup::blob_key(front, account, path).await?;
     let end = CopyEnd::Aborted(precondition.lease);
     let end = EndCopy { blob: RoutingKey::blob(&key), id, end };
-    match ops::commit(front, Write::EndCopy(Box::new(end)), None).await {
+    match commit::commit(front, Write::EndCopy(Box::new(end)), None).await {
         Ok(_) => {
             front.copies.abort(id);
             Ok(Reply::CopyAborted)
@@ -449,7 +296,7 @@ async fn settle(
     let write = Write::EndCopy(Box::new(end));
     let answer = match hold {
         Some(hold) => take::commit(front, write, hold).await,
-        None => ops::commit(front, write, None).await,
+        None => commit::commit(front, write, None).await,
     };
     match answer {
         // Aborted meanwhile, or gone with its container.

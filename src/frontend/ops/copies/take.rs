@@ -1,9 +1,9 @@
 //! The bytes of a source on their way to a row: shared where they can be, else stored once more.
 
+use crate::frontend::commit;
 use crate::frontend::ingest;
-use crate::frontend::ops;
-use crate::frontend::service::FrontEnd;
 use crate::frontend::source::Source;
+use crate::frontend::state::FrontEnd;
 use crate::frontend::write::Stored;
 use crate::index;
 use crate::index::CopiedContent;
@@ -143,8 +143,8 @@ pub(super) async fn commit(
     hold: Hold,
 ) -> Result<WriteReply, index::Error> {
     match hold {
-        Hold::Stored(stored) => ops::commit(front, write, Some(stored)).await,
-        Hold::Shared(guard) => ops::commit_holding(front, write, guard).await,
-        Hold::Layer(guard) => ops::commit_holding(front, write, guard).await,
+        Hold::Stored(stored) => commit::commit(front, write, Some(stored)).await,
+        Hold::Shared(guard) => commit::commit_holding(front, write, guard).await,
+        Hold::Layer(guard) => commit::commit_holding(front, write, guard).await,
     }
 }

@@ -4,7 +4,7 @@
 use bytes::Bytes;
 
 use crate::auth::SecretContext;
-use crate::frontend::service::FrontEnd;
+use crate::frontend::state::FrontEnd;
 use crate::index::CopyLink;
 use crate::index::PendingCopy;
 use crate::protocol::Error;

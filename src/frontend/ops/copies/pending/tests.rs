@@ -5,7 +5,6 @@ use async_trait::async_trait;
 use super::*;
 use crate::coordinator::Coordinator;
 use crate::coordinator::SimulatedStore;
-use crate::env::Tasks;
 use crate::frontend::testing::env;
 use crate::frontend::testing::publish;
 use crate::index::IndexHost;
@@ -136,48 +135,4 @@ async fn copies_of_healthy_stripes_are_found() {
     let stripes = Stripe::all(3).map(|one| PartitionKeys::striped(KeyRange::all(), one));
     let router = router(stripes.collect(), &[2]).await;
     assert_eq!(found(&router).await, (vec![1, 3], vec![2]));
-}
-
-#[tokio::test]
-async fn copy_that_panics_gives_its_place_back() {
-    let copies = Arc::new(Copies::default());
-    let (id, account) = (Uuid::from_u128(7), AccountId::new(1));
-    let now = Duration::ZERO;
-    let place = copies.take_up((id, account), now).unwrap();
-    assert!(copies.take_up((id, account), now).is_none(), "it is in hand");
-    let task = Tasks::new().spawn("copy", async move {
-        let _place = place;
-        panic!("as told");
-    });
-    let ended: Result<(), _> = task.await;
-    assert!(ended.is_err());
-    assert!(copies.panicked.load(Ordering::Relaxed), "it is not begun anew at once");
-    let again = copies.take_up((id, account), now);
-    assert_eq!(again.map(|place| place.panics), Some(1), "its place is free again");
-    copies.wake.notified().await;
-}
-
-#[tokio::test]
-async fn copy_whose_end_is_not_committed_rests_longer_each_time() {
-    let copies = Arc::new(Copies::default());
-    let one = (Uuid::from_u128(7), AccountId::new(1));
-    let other = (Uuid::from_u128(8), AccountId::new(1));
-    let mut now = Duration::from_secs(1_000);
-    for wanted in [1, 2, 4, 8, 16, 32, 64, 64, 64] {
-        drop(copies.take_up(one, now).unwrap());
-        let pause = copies.rest(one.0, now);
-        assert_eq!(pause, Duration::from_secs(wanted));
-        let early = now + pause - Duration::from_millis(1);
-        assert!(copies.take_up(one, early).is_none(), "its source is not read meanwhile");
-        assert!(copies.take_up(other, early).is_some(), "other copies of the account run");
-        now += pause;
-    }
-    copies.settled(one.0);
-    assert_eq!(copies.rest(one.0, now), Duration::from_secs(1), "that was another trouble");
-    copies.abort(one.0);
-    assert!(copies.in_hand().resting.is_empty(), "an aborted copy is forgotten");
-    let far = now + Duration::from_secs(1_000_000);
-    copies.rest(one.0, now);
-    copies.rest(other.0, far);
-    assert_eq!(copies.in_hand().resting.len(), 1, "one that nobody took up again is forgotten");
 }

@@ -48,7 +48,7 @@ pub(crate) fn settle(
 }
 
 /// Adds to a reply what the change was encrypted under.
-pub(crate) fn told(reply: Reply, claim: &EncryptionClaim) -> Reply {
+pub(crate) fn with_encryption_header(reply: Reply, claim: &EncryptionClaim) -> Reply {
     match claim.applied() {
         Some(encryption) => Reply::Encrypted(Box::new(reply), encryption),
         None => reply,

@@ -8,16 +8,17 @@ use http::Response;
 use http::Uri;
 use http::request::Parts;
 
+use crate::env::boxed;
 use crate::frontend::access::admit::Admitted;
 use crate::frontend::access::admit::admit_at;
-use crate::frontend::audit_log::Draft;
+use crate::frontend::audit_log::draft::Draft;
 use crate::frontend::body::RequestBody;
-use crate::frontend::dispatch::Answer;
 use crate::frontend::dispatch::dispatch;
 use crate::frontend::ingest;
 use crate::frontend::observe::Seen;
-use crate::frontend::service::FrontEnd;
+use crate::frontend::ops::Answer;
 use crate::frontend::source::Requester;
+use crate::frontend::state::FrontEnd;
 use crate::protocol::Error;
 use crate::protocol::ErrorCode;
 use crate::protocol::Reply;
@@ -157,8 +158,7 @@ async fn answer(front: &FrontEnd, ready: Ready) -> (Option<String>, Response<Byt
             let mut none = RequestBody::empty(front.env.clone());
             // The batch has the place among the requests.
             let requester = Requester { head: &head, peer, authenticated, admitted: None };
-            // Boxed, since a batch itself is dispatched.
-            Box::pin(dispatch(front, (requester, &account), operation, &mut none)).await
+            boxed(|| dispatch(front, (requester, &account), operation, &mut none)).await
         }
         Err(error) => Err(error),
     };
@@ -172,7 +172,8 @@ async fn answer(front: &FrontEnd, ready: Ready) -> (Option<String>, Response<Byt
     if let Some(mut draft) = draft {
         let bytes_out = response.body().len() as u64;
         draft.sent(bytes_out);
-        draft.answered(&mut seen, (0, bytes_out), (response.status(), response.headers())).await;
+        let asked = (seen.operation, std::mem::take(&mut seen.principal));
+        draft.answered(asked, (0, bytes_out), (response.status(), response.headers())).await;
     }
     (id, response)
 }

@@ -1,0 +1,75 @@
+//! Commits row changes, whether or not the client stays.
+
+use std::sync::Arc;
+
+use crate::frontend::errors;
+use crate::frontend::errors::Subject;
+use crate::frontend::state::FrontEnd;
+use crate::frontend::write::Stored;
+use crate::index;
+use crate::index::Write;
+use crate::index::WriteReply;
+use crate::protocol::Error;
+use crate::protocol::reply::Change;
+
+/// Commits a row change in a task of its own, so that a client that leaves cannot stop it half-way,
+/// then lets go of the bytes it refers to: for good when the rows refer to them, else they are
+/// freed.
+pub(crate) async fn commit(
+    front: &FrontEnd,
+    write: Write,
+    stored: Option<Stored>,
+) -> Result<WriteReply, index::Error> {
+    let router = Arc::clone(&front.router);
+    // Before the request can end: the purge of a deleted container waits for both.
+    let commit = front.inflight.commit();
+    let task = front.env.tasks.spawn_part("commit", async move {
+        let _commit = commit;
+        let committing = stored.map(Stored::committing);
+        let answer = router.write(write).await;
+        let may_refer = matches!(answer, Ok(_) | Err(index::Error::Unavailable(_)));
+        if let (false, Some(committing)) = (may_refer, committing) {
+            committing.refused();
+        }
+        answer
+    });
+    task.await.unwrap_or_else(|error| Err(index::Error::Unavailable(error.to_string())))
+}
+
+/// As [`commit`], of a change that refers to no bytes that were stored for it; the task holds what
+/// must last until the change was answered.
+pub(crate) async fn commit_holding<G: Send + 'static>(
+    front: &FrontEnd,
+    write: Write,
+    holding: G,
+) -> Result<WriteReply, index::Error> {
+    let router = Arc::clone(&front.router);
+    let commit = front.inflight.commit();
+    let task = front.env.tasks.spawn_part("commit", async move {
+        let answer = router.write(write).await;
+        drop((holding, commit));
+        answer
+    });
+    task.await.unwrap_or_else(|error| Err(index::Error::Unavailable(error.to_string())))
+}
+
+/// [`commit`] of a change of a blob.
+pub(crate) async fn commit_blob(
+    front: &FrontEnd,
+    write: Write,
+    stored: Option<Stored>,
+) -> Result<Change, Error> {
+    changed(commit(front, write, stored).await, Subject::Blob)
+}
+
+/// What a client is told of a change.
+pub(crate) fn changed(
+    answer: Result<WriteReply, index::Error>,
+    subject: Subject,
+) -> Result<Change, Error> {
+    match answer {
+        Ok(WriteReply::Written(w)) => Ok(Change { etag: w.etag, last_modified: w.last_modified }),
+        Ok(_) => Err(errors::mismatched()),
+        Err(error) => Err(errors::from_index(&error, subject)),
+    }
+}

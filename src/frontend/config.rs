@@ -1,0 +1,64 @@
+//! What may be set of a front end.
+
+use std::time::Duration;
+
+use crate::frontend::answers::StallLimits;
+use crate::frontend::source::Listening;
+use crate::frontend::source::Outside;
+use crate::protocol::KnownHosts;
+use crate::protocol::azure;
+
+/// An upload that brings less in some seconds makes no progress of note, while others need what it
+/// holds. At this rate a body that is held in memory is complete within a minute or so.
+const UPLOAD_NOTE_BYTES: u64 = 64 << 10;
+
+/// Limits of requests.
+#[derive(Clone, Debug)]
+pub struct FrontEndConfig {
+    /// Host names under which accounts with the well-known development key are served.
+    pub known_hosts: KnownHosts,
+    /// Whether what comes by plain http is refused.
+    pub https_only: bool,
+    /// How hosts name accounts.
+    pub addressing: azure::Addressing,
+    /// Requests answered at a time, shared by the accounts; as many wait for a moment, and more get
+    /// 503. Default 4,096.
+    pub requests_max: usize,
+    /// Requests a second of one account beyond which it gets 503; a second of them may come at
+    /// once. 0, the default, is no limit.
+    pub account_requests_per_second: u32,
+    /// How long a blob takes out of the archive. Default 1 s, where the service takes hours.
+    pub rehydration: Duration,
+    /// Whether reads are remembered in the blobs' rows and shown. Default no.
+    pub last_access: bool,
+    /// A client that sends nothing of its body for so long is cut off. Default 60 s.
+    pub body_idle: Duration,
+    /// Bytes a second of a body that a client sends at least, over the time above; 0 asks for
+    /// none. Default 1 KiB.
+    pub request_rate_min: u64,
+    /// A client that takes nothing of an answer for so long is cut off. Default 60 s.
+    pub response_stall: Duration,
+    /// Bytes a second of an answer that a client takes at least, over the time above; 0 asks for
+    /// none. Default 1 KiB.
+    pub response_rate_min: u64,
+    /// Bytes that answers on their way out may hold together. Default 128 MiB.
+    pub answer_bytes_max: u64,
+    /// Where this process listens: URLs of copy sources that lead there are read inside.
+    pub listening: Listening,
+    /// How sources elsewhere are reached, and which may be.
+    pub outside: Outside,
+}
+
+impl FrontEndConfig {
+    /// What is asked of clients that take an answer.
+    pub(super) const fn stall_limits(&self) -> StallLimits {
+        let Self { response_stall: stall, response_rate_min: rate_min, .. } = *self;
+        StallLimits { stall, rate_min, note: 1 }
+    }
+
+    /// What is asked of clients that send a body.
+    pub(super) const fn upload_limits(&self) -> StallLimits {
+        let Self { body_idle: stall, request_rate_min: rate_min, .. } = *self;
+        StallLimits { stall, rate_min, note: UPLOAD_NOTE_BYTES }
+    }
+}

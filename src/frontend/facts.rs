@@ -1,0 +1,62 @@
+//! What clients see of rows.
+
+use crate::frontend::state::FrontEnd;
+use crate::index::BlobRecord;
+use crate::index::ContainerRecord;
+use crate::index::CopyRecord;
+use crate::index::CopyStatus;
+use crate::protocol::copy::CopyFacts;
+use crate::protocol::copy::CopyState;
+use crate::protocol::reply::BlobFacts;
+use crate::protocol::reply::Change;
+use crate::protocol::reply::ContainerFacts;
+use crate::protocol::reply::LeaseFacts;
+use crate::protocol::reply::TierFacts;
+use crate::types::BlobKind;
+use crate::types::Timestamp;
+
+/// What clients see of a container now.
+pub(crate) fn of_container(record: ContainerRecord, now: Timestamp) -> ContainerFacts {
+    ContainerFacts {
+        change: Change { etag: record.etag, last_modified: record.last_modified },
+        lease: LeaseFacts::at(now, record.lease.as_ref()),
+        metadata: record.metadata,
+        public_access: record.public_access,
+        encryption_scope: record.encryption_scope,
+    }
+}
+
+/// What clients see of a blob now.
+pub(crate) fn of_blob(front: &FrontEnd, record: BlobRecord, now: Timestamp) -> Box<BlobFacts> {
+    let change = Change { etag: record.etag, last_modified: record.last_modified };
+    Box::new(BlobFacts {
+        last_access: front.last_access.as_ref().and_then(|_| record.last_access()),
+        lease: LeaseFacts::at(now, record.lease.as_ref()),
+        kind: record.kind,
+        tier: (record.kind == BlobKind::Block).then(|| TierFacts::at(now, record.tier.as_ref())),
+        properties: record.properties,
+        metadata: record.metadata,
+        tags: record.tags,
+        copy: record.copy.map(|copy| Box::new(copied(*copy))),
+        encryption: record.encryption,
+        ..BlobFacts::new(change, record.created, record.len)
+    })
+}
+
+/// What clients see of a copy.
+fn copied(copy: CopyRecord) -> CopyFacts {
+    CopyFacts {
+        id: copy.id,
+        source: copy.source,
+        state: match copy.status {
+            CopyStatus::Pending => CopyState::Pending,
+            CopyStatus::Success => CopyState::Success,
+            CopyStatus::Aborted => CopyState::Aborted,
+            CopyStatus::Failed => CopyState::Failed,
+        },
+        description: copy.description,
+        copied: copy.copied,
+        total: copy.total,
+        completed: copy.completed,
+    }
+}

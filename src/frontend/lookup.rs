@@ -1,0 +1,71 @@
+//! From the names in a request to rows of the index.
+
+use crate::frontend::accounts::Account;
+use crate::frontend::encrypt::claim;
+use crate::frontend::errors;
+use crate::frontend::errors::Subject;
+use crate::frontend::state::FrontEnd;
+use crate::index::ContainerRecord;
+use crate::index::Guard;
+use crate::index::Read;
+use crate::index::ReadReply;
+use crate::protocol::Error;
+use crate::protocol::Precondition;
+use crate::protocol::operation::BlobPath;
+use crate::types::BlobKey;
+use crate::types::BlobName;
+use crate::types::ContainerName;
+use crate::types::RoutingKey;
+
+/// Looks a container up.
+pub(crate) async fn container(
+    front: &FrontEnd,
+    account: &Account,
+    name: &ContainerName,
+) -> Result<ContainerRecord, Error> {
+    let key = RoutingKey::container(account.id, name);
+    let read = Read::Container(account.id, name.clone());
+    match front.router.read(key.as_bytes(), read).await {
+        Ok(ReadReply::Container(record)) => Ok(*record),
+        Ok(_) => Err(errors::mismatched()),
+        Err(error) => Err(errors::from_index(&error, Subject::Container)),
+    }
+}
+
+/// The key of a blob; its container must exist.
+pub(crate) async fn blob_key(
+    front: &FrontEnd,
+    account: &Account,
+    path: BlobPath,
+) -> Result<BlobKey, Error> {
+    let record = container(front, account, &path.container).await?;
+    Ok(key_in(account, &record, path.blob))
+}
+
+/// [`blob_key`] of a request that makes content: its encryption is settled with the container.
+pub(crate) async fn content_key(
+    front: &FrontEnd,
+    account: &Account,
+    path: BlobPath,
+    precondition: &mut Precondition,
+) -> Result<BlobKey, Error> {
+    let record = container(front, account, &path.container).await?;
+    claim::settle(&record, precondition)?;
+    Ok(key_in(account, &record, path.blob))
+}
+
+fn key_in(account: &Account, container: &ContainerRecord, name: BlobName) -> BlobKey {
+    let (account, id, collation) = (account.id, container.id, container.collation);
+    BlobKey { account, container: id, collation, name }
+}
+
+/// What the index checks before it answers or changes anything.
+pub(crate) fn guard(precondition: Precondition) -> Guard {
+    let encryption = claim::claim(&precondition.encryption);
+    Guard {
+        conditions: precondition.conditions,
+        lease: precondition.lease,
+        if_tags: precondition.if_tags,
+        encryption,
+    }
+}

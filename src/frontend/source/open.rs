@@ -1,0 +1,84 @@
+//! Finds a source, inside or outside.
+
+use std::time::Duration;
+
+use crate::frontend::accounts::Account;
+use crate::frontend::body::RequestBody;
+use crate::frontend::source::facts::Facts;
+use crate::frontend::source::inside;
+use crate::frontend::source::inside::Inside;
+use crate::frontend::source::local;
+use crate::frontend::source::outside;
+use crate::frontend::source::outside::By;
+use crate::frontend::source::outside::Fetched;
+use crate::frontend::source::requester::Requester;
+use crate::frontend::state::FrontEnd;
+use crate::protocol::Error;
+use crate::protocol::copy::CopySource;
+
+/// A source that was found and may be taken.
+#[derive(Debug)]
+pub(crate) enum Source {
+    /// A blob of this store.
+    Inside(Box<Inside>),
+    /// An answer of another server.
+    Outside(Box<Fetched>),
+}
+
+impl Source {
+    /// Bytes that are wanted of it.
+    pub(crate) fn len(&self) -> u64 {
+        match self {
+            Self::Inside(inside) => inside.len(),
+            Self::Outside(fetched) => fetched.len,
+        }
+    }
+
+    /// What is known of it.
+    pub(crate) fn facts(&self) -> Facts {
+        match self {
+            Self::Inside(inside) => inside.facts(),
+            Self::Outside(fetched) => fetched.facts.clone(),
+        }
+    }
+
+    /// The bytes.
+    pub(crate) async fn body(self, front: &FrontEnd) -> Result<RequestBody, Error> {
+        match self {
+            Self::Inside(inside) => inside.body(front).await,
+            Self::Outside(fetched) => Ok(fetched.body(front)),
+        }
+    }
+}
+
+/// Asks a source on another server, whose bytes are to be there within `time`.
+///
+/// # Errors
+/// As [`open`].
+pub(crate) async fn open_outside(
+    front: &FrontEnd,
+    by: By,
+    source: &CopySource,
+    time: Duration,
+) -> Result<Fetched, Error> {
+    outside::open(front, by, source, time).await
+}
+
+/// Looks a source up.
+///
+/// # Errors
+/// `CannotVerifyCopySource` with the status the source gives; `SourceConditionNotMet`;
+/// `InvalidRange`.
+pub(crate) async fn open(
+    front: &FrontEnd,
+    (requester, account): (Requester<'_>, &Account),
+    source: &CopySource,
+) -> Result<Source, Error> {
+    if local::is_here(&front.config, requester, &source.url) {
+        let inside = inside::open(front, (requester, account), source).await?;
+        return Ok(Source::Inside(Box::new(inside)));
+    }
+    let by = By { payer: account.id, admitted: requester.admitted };
+    let fetched = outside::open(front, by, source, outside::TOTAL_TIME_MAX).await?;
+    Ok(Source::Outside(Box::new(fetched)))
+}

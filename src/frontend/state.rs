@@ -1,0 +1,168 @@
+//! What requests need: routes, stores of bytes, budgets, limits, counters. Knows nothing of the
+//! requests themselves.
+
+use std::sync::Arc;
+
+use prometheus_client::metrics::counter::Counter;
+use uuid::Builder;
+use uuid::Uuid;
+
+use crate::audit_log::AuditLog;
+use crate::capacity::Capacity;
+use crate::coordinator::IdAllocator;
+use crate::env::Env;
+use crate::frontend::accounts::Accounts;
+use crate::frontend::admission::Gate;
+use crate::frontend::admission::Rates;
+use crate::frontend::answers::Budget;
+use crate::frontend::answers::Fault;
+use crate::frontend::answers::Flows;
+use crate::frontend::config::FrontEndConfig;
+use crate::frontend::copies::Copies;
+use crate::frontend::faults::Faults;
+use crate::frontend::last_access::LastAccess;
+use crate::frontend::metrics::ConnectionMetrics;
+use crate::frontend::metrics::Metrics;
+use crate::frontend::refusals::Refusals;
+use crate::frontend::route::Router;
+use crate::frontend::tokens::Tokens;
+use crate::frontend::trace::Trace;
+use crate::frontend::write::WritePool;
+use crate::index::InFlight;
+use crate::protocol::Error;
+use crate::protocol::azure;
+
+/// What a front end is made of.
+#[derive(Debug)]
+pub struct Parts {
+    /// Routes to partitions.
+    pub router: Arc<Router>,
+    /// Reads and writes extents.
+    pub capacity: Arc<dyn Capacity>,
+    /// Stores bodies.
+    pub pool: WritePool,
+    /// The accounts served.
+    pub accounts: Accounts,
+    /// Whose bearer tokens are believed.
+    pub tokens: Tokens,
+    /// What reclaim must leave alone.
+    pub inflight: InFlight,
+    /// The world.
+    pub env: Env,
+    /// Issues container ids.
+    pub container_ids: Arc<IdAllocator>,
+    /// Counters.
+    pub metrics: Metrics,
+    /// Tells watchers.
+    pub trace: Trace,
+    /// The fault dial.
+    pub faults: Faults,
+    /// Where changes and requests are told.
+    pub audit_log: AuditLog,
+}
+
+/// A front end. Stateless but for caches and running requests.
+#[derive(Debug)]
+pub struct FrontEnd {
+    pub(crate) router: Arc<Router>,
+    pub(crate) capacity: Arc<dyn Capacity>,
+    pub(crate) pool: WritePool,
+    pub(crate) inflight: InFlight,
+    pub(crate) env: Env,
+    pub(crate) container_ids: Arc<IdAllocator>,
+    pub(crate) accounts: Accounts,
+    pub(crate) tokens: Tokens,
+    pub(super) trace: Trace,
+    pub(super) faults: Faults,
+    pub(super) audit_log: AuditLog,
+    pub(crate) config: FrontEndConfig,
+    /// Copies that outlive their request.
+    pub(crate) copies: Arc<Copies>,
+    /// Reads to be remembered, when they are tracked.
+    pub(crate) last_access: Option<LastAccess>,
+    /// Memory of answers on their way out.
+    pub(crate) answers: Arc<Budget>,
+    /// How clients take them.
+    pub(super) flows: Arc<Flows>,
+    /// How clients send the bodies of their requests.
+    pub(super) uploads: Arc<Flows>,
+    /// Error answers on their way out.
+    pub(super) refusals: Refusals,
+    pub(super) gate: Arc<Gate>,
+    pub(super) rates: Rates,
+    pub(super) metrics: Metrics,
+}
+
+impl FrontEnd {
+    /// Puts the parts together.
+    #[must_use]
+    pub fn new(parts: Parts, config: FrontEndConfig) -> Self {
+        let gate = Gate::new(config.requests_max, Arc::clone(&parts.env.clock));
+        Self {
+            answers: Budget::new(config.answer_bytes_max, Arc::clone(&parts.env.clock)),
+            flows: Arc::default(),
+            uploads: Arc::default(),
+            refusals: Refusals::default(),
+            gate,
+            rates: Rates::new(config.account_requests_per_second),
+            router: parts.router,
+            capacity: parts.capacity,
+            pool: parts.pool,
+            inflight: parts.inflight,
+            env: parts.env,
+            container_ids: parts.container_ids,
+            accounts: parts.accounts,
+            tokens: parts.tokens,
+            trace: parts.trace,
+            faults: parts.faults,
+            audit_log: parts.audit_log,
+            copies: Arc::default(),
+            last_access: config.last_access.then(|| LastAccess::new(&parts.metrics)),
+            metrics: parts.metrics,
+            config,
+        }
+    }
+
+    /// Counts an error that is answered, if it refuses its request.
+    pub(crate) fn count_refused(&self, error: &Error) {
+        self.metrics.refused(error);
+    }
+
+    /// What is counted of connections.
+    pub(super) const fn connection_metrics(&self) -> &ConnectionMetrics {
+        &self.metrics.connections
+    }
+
+    /// Counts content under customer-provided keys that was not what was stored.
+    pub(super) fn not_authentic(&self) -> Counter {
+        self.metrics.not_authentic.clone()
+    }
+
+    /// Counts an answer that is cut.
+    pub(super) fn count_cut(&self, fault: Fault) {
+        self.metrics.cut(fault.as_str());
+    }
+
+    /// Counts an upload that is cut.
+    pub(super) fn count_upload_cut(&self, fault: Fault) {
+        self.metrics.upload_cut(fault.as_str());
+    }
+
+    pub(super) const fn addressing(&self) -> &azure::Addressing {
+        &self.config.addressing
+    }
+
+    /// Its limits.
+    pub(crate) const fn config(&self) -> &FrontEndConfig {
+        &self.config
+    }
+
+    /// A fresh GUID.
+    pub(crate) fn request_id(&self) -> Uuid {
+        let mut bytes = [0; 16];
+        let (high, low) = (self.env.rand.next_u64(), self.env.rand.next_u64());
+        bytes[..8].copy_from_slice(&high.to_be_bytes());
+        bytes[8..].copy_from_slice(&low.to_be_bytes());
+        Builder::from_random_bytes(bytes).into_uuid()
+    }
+}
