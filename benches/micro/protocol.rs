@@ -68,7 +68,7 @@ fn admit(head: &Parts, keys: &AccountKeys) -> Operation {
         secondary: address.secondary,
     };
     auth::authenticate(&request, keys, now()).expect("a right signature");
-    azure::parse(head, &address, &context).expect("an operation")
+    azure::parse(head, &address, &context).expect("an operation").into_parts().0
 }
 
 /// Address, signature and parse of a small Put Blob.

@@ -3,9 +3,10 @@
 use bytes::Bytes;
 use futures_util::StreamExt;
 use futures_util::stream;
-use http::HeaderValue;
+use http::Request;
 use http::Response;
 use http::Uri;
+use http::header::HOST;
 use http::request::Parts;
 
 use crate::env::boxed;
@@ -14,7 +15,7 @@ use crate::frontend::access::admit::admit_at;
 use crate::frontend::audit_log::draft::Draft;
 use crate::frontend::body::RequestBody;
 use crate::frontend::dispatch::dispatch;
-use crate::frontend::ingest;
+use crate::frontend::ingest::DocumentMemory;
 use crate::frontend::observe::Seen;
 use crate::frontend::ops::Answer;
 use crate::frontend::source::Requester;
@@ -24,9 +25,9 @@ use crate::protocol::ErrorCode;
 use crate::protocol::Reply;
 use crate::protocol::azure;
 use crate::protocol::azure::Address;
-use crate::protocol::azure::BatchPart;
 use crate::protocol::azure::RequestEcho;
 use crate::protocol::operation::Batch;
+use crate::protocol::operation::BatchPart;
 use crate::types::Peer;
 
 /// Parts carried out at a time.
@@ -48,13 +49,10 @@ struct Ready {
 pub(crate) async fn run(
     front: &FrontEnd,
     Requester { head, peer, .. }: Requester<'_>,
-    batch: Batch,
-    body: &mut RequestBody,
+    mut batch: Batch,
+    memory: DocumentMemory,
 ) -> Answer {
-    let ingest::Whole { bytes, held, .. } =
-        ingest::read_whole(&front.pool, body, &batch.upload).await?;
-    let parts = azure::read_batch(&bytes, &batch.boundary)?;
-    drop(bytes);
+    let parts = std::mem::take(&mut batch.parts);
     let mut ready = Vec::with_capacity(parts.len());
     for part in parts {
         ready.push(admit_part(front, (head, peer), &batch, part).await);
@@ -65,7 +63,7 @@ pub(crate) async fn run(
         .buffered(PARALLEL_PARTS)
         .collect()
         .await;
-    drop(held);
+    drop(memory);
     let boundary = format!("batchresponse_{}", front.request_id());
     let body = azure::write_batch(&answers, &boundary);
     Ok((Reply::Batch { boundary, body }, None))
@@ -92,21 +90,20 @@ async fn admit_part(
     front: &FrontEnd,
     (outer, peer): (&Parts, Peer),
     batch: &Batch,
-    mut part: BatchPart,
+    part: BatchPart,
 ) -> Ready {
-    for name in [http::header::HOST] {
-        if let (None, Some(value)) = (part.head.headers.get(&name), outer.headers.get(&name)) {
-            let value: HeaderValue = value.clone();
-            part.head.headers.insert(name, value);
-        }
+    let (mut head, ()) = Request::new(()).into_parts();
+    (head.method, head.uri, head.headers) = (part.method, part.uri, part.headers);
+    if let (None, Some(value)) = (head.headers.get(HOST), outer.headers.get(HOST)) {
+        head.headers.insert(HOST, value.clone());
     }
     let (id, begun) = (front.request_id().to_string(), front.env.clock.monotonic());
-    let mut echo = RequestEcho::new(&part.head, id, front.env.clock.now());
+    let mut echo = RequestEcho::new(&head, id, front.env.clock.now());
     let mut seen = Seen::nothing();
     let told = (&mut echo, &mut seen.principal);
-    let (address, admitted) = match address(front, (&part.head, outer), batch) {
+    let (address, admitted) = match address(front, (&head, outer), batch) {
         Ok(address) => {
-            let admitted = admit_at(front, (&part.head, peer), &address, told).await;
+            let admitted = admit_at(front, (&head, peer), &address, told).await;
             (Some(address), admitted)
         }
         Err(error) => (None, Err(error)),
@@ -117,7 +114,7 @@ async fn admit_part(
     if let Ok(admitted) = &admitted {
         seen.operation = admitted.operation.name();
     }
-    Ready { id: part.id, head: part.head, peer, echo, draft, seen, admitted }
+    Ready { id: part.id, head, peer, echo, draft, seen, admitted }
 }
 
 /// What a part is about, which has to be what the batch is about.
@@ -126,7 +123,7 @@ fn address(
     (head, outer): (&Parts, &Parts),
     batch: &Batch,
 ) -> Result<Address, Error> {
-    let host = head.headers.get(http::header::HOST).and_then(|h| h.to_str().ok());
+    let host = head.headers.get(HOST).and_then(|h| h.to_str().ok());
     let host = outer.uri.authority().map(http::uri::Authority::as_str).or(host);
     let uri = whole_uri(&head.uri, batch)?;
     let address = azure::address(&head.method, &uri, host, &front.config.addressing)?;
@@ -156,9 +153,10 @@ async fn answer(front: &FrontEnd, ready: Ready) -> (Option<String>, Response<Byt
     let done = match admitted {
         Ok(Admitted { account, operation, authenticated, .. }) => {
             let mut none = RequestBody::empty(front.env.clone());
+            let memory = DocumentMemory::default();
             // The batch has the place among the requests.
             let requester = Requester { head: &head, peer, authenticated, admitted: None };
-            boxed(|| dispatch(front, (requester, &account), operation, &mut none)).await
+            boxed(|| dispatch(front, (requester, &account), operation, (&mut none, memory))).await
         }
         Err(error) => Err(error),
     };

@@ -5,6 +5,7 @@ use crate::frontend::accounts::Account;
 use crate::frontend::answers::Purse;
 use crate::frontend::body::RequestBody;
 use crate::frontend::body::ResponseBody;
+use crate::frontend::ingest::DocumentMemory;
 use crate::frontend::ops::Answer;
 use crate::frontend::ops::acl;
 use crate::frontend::ops::appends;
@@ -30,7 +31,6 @@ use crate::protocol::ErrorCode;
 use crate::protocol::Operation;
 use crate::protocol::Precondition;
 use crate::protocol::Reply;
-use crate::types::NewKind;
 
 /// Whether it may add rows to a container: of what is not known to add none that is assumed.
 const fn may_change_blobs(operation: &Operation) -> bool {
@@ -57,12 +57,12 @@ const fn may_change_blobs(operation: &Operation) -> bool {
     )
 }
 
-/// Carries out one operation.
+/// Carries out one operation. `memory` is that of the document it was completed with.
 pub(crate) async fn dispatch(
     front: &FrontEnd,
     (requester, account): (Requester<'_>, &Account),
     operation: Operation,
-    body: &mut RequestBody,
+    (body, memory): (&mut RequestBody, DocumentMemory),
 ) -> Answer {
     use Operation as O;
     // Before the container is looked up, until the answer: the purge of a deleted one waits for it.
@@ -76,11 +76,11 @@ pub(crate) async fn dispatch(
     let reply = match operation {
         O::GetAccountInformation => Ok(Reply::AccountInformation),
         O::GetServiceProperties => Ok(service_properties::get(account)),
-        O::SetServiceProperties { upload } => {
-            service_properties::set(front, account, &upload, body).await
+        O::SetServiceProperties { change } => {
+            service_properties::set(front, account, change, memory).await
         }
-        O::GetUserDelegationKey { upload, version, holder } => {
-            delegation::get(front, account, (holder, version), (&upload, body)).await
+        O::GetUserDelegationKey { wanted, version, holder } => {
+            delegation::get(front, account, (holder, version), wanted)
         }
         O::GetServiceStats => Ok(Reply::ServiceStats { last_sync: front.env.clock.now() }),
         O::ListContainers(list) => listing::containers(front, account, list).await,
@@ -94,9 +94,9 @@ pub(crate) async fn dispatch(
         O::GetContainerAcl { container, precondition } => {
             acl::get(front, account, &container, &precondition).await
         }
-        O::SetContainerAcl { container, precondition, public_access, upload } => {
-            acl::set(front, account, (container, precondition), public_access, (&upload, body))
-                .await
+        O::SetContainerAcl { container, precondition, public_access, policies } => {
+            let of = (container, precondition);
+            acl::set(front, account, of, (public_access, policies), memory).await
         }
         O::SetContainerMetadata { container, precondition, metadata } => {
             containers::set_metadata(front, account, container, precondition, metadata).await
@@ -158,11 +158,27 @@ pub(crate) async fn dispatch(
             let block = (path, id, precondition);
             boxed(|| blocks::stage(front, account, block, &upload, body)).await
         }
-        O::PutBlockList { path, precondition, properties, metadata, tags, tier, upload } => {
-            let kind = NewKind::Block;
-            let put =
-                blobs::Put { path, precondition, properties, metadata, tags, tier, kind, upload };
-            boxed(|| blocks::commit(front, account, put, body)).await
+        O::PutBlockList {
+            path,
+            precondition,
+            properties,
+            metadata,
+            tags,
+            tier,
+            list,
+            checksum,
+        } => {
+            let put = blocks::PutList {
+                path,
+                precondition,
+                properties,
+                metadata,
+                tags,
+                tier,
+                list,
+                checksum,
+            };
+            boxed(|| blocks::commit(front, account, put, memory)).await
         }
         O::GetBlockList { path, precondition, kind } => {
             blocks::list(front, account, path, precondition, kind).await
@@ -206,8 +222,8 @@ pub(crate) async fn dispatch(
         O::GetBlobTags { path, precondition } => {
             tags::get(front, account, path, precondition).await
         }
-        O::SetBlobTags { path, precondition, upload } => {
-            tags::set(front, account, (path, precondition), &upload, body).await
+        O::SetBlobTags { path, precondition, tags } => {
+            tags::set(front, account, (path, precondition), tags, memory).await
         }
         O::Batch(_) => {
             Err(Error::new(ErrorCode::InvalidInput).message("A part of a batch cannot be a batch."))

@@ -309,6 +309,12 @@ pub(crate) fn busy(short: Busy) -> Error {
     Error::new(ErrorCode::ServerBusy).header("retry-after", "1").cause(cause)
 }
 
+/// The operation is for users with a token; keys and signatures do not do.
+pub(crate) fn only_bearer() -> Error {
+    let detail = "Only authentication scheme Bearer is supported";
+    Error::new(ErrorCode::AuthenticationFailed).detail("AuthenticationErrorDetail", detail)
+}
+
 /// The index answered another question than it was asked: a bug, answered as one.
 pub(crate) fn mismatched() -> Error {
     tracing::error!("the index answered with the wrong kind of reply");

@@ -3,8 +3,6 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
-
 use crate::frontend::body::RequestBody;
 use crate::frontend::encrypt::Encrypting;
 use crate::frontend::write::Held;
@@ -14,6 +12,10 @@ use crate::frontend::write::WritePool;
 use crate::frontend::write::join::join;
 use crate::protocol::Error;
 use crate::protocol::ErrorCode;
+use crate::protocol::Operation;
+use crate::protocol::checksum::BodyChecksum;
+use crate::protocol::operation::Document;
+use crate::protocol::operation::DocumentBody;
 use crate::protocol::operation::Upload;
 use crate::types::AUTHENTICATED_CHUNK_BYTES;
 use crate::types::ChunkWriter;
@@ -42,16 +44,8 @@ impl Ingested {
     }
 }
 
-/// A small body that was read whole, and its checksums.
-#[derive(Debug)]
-pub(crate) struct Whole {
-    pub(crate) bytes: Bytes,
-    pub(crate) crc64: Crc64,
-    /// Computed when claimed.
-    pub(crate) md5: Option<Md5>,
-    /// The memory of `bytes`: to be kept as long as they, or what was read from them, are there.
-    pub(crate) held: Arc<[Held]>,
-}
+/// The memory of a document: to be kept as long as what was read from it is there.
+pub(crate) type DocumentMemory = Arc<[Held]>;
 
 struct Hashes {
     crc64: Crc64Hasher,
@@ -201,17 +195,42 @@ pub(crate) async fn ingest_pages(
     Ok(Ingested { stored, crc64, md5 })
 }
 
-/// Reads a small body whole, such as the XML of a block list, and checks its checksums.
-pub(crate) async fn read_whole(
+/// Reads a document, such as a block list, checks its checksums and completes the operation with
+/// it.
+///
+/// # Errors
+/// Those of the body, of its checksums and of the document.
+pub(crate) async fn read_document(
+    pool: &WritePool,
+    body: &mut RequestBody,
+    DocumentBody { upload, decode }: DocumentBody,
+    operation: &mut Operation,
+) -> Result<DocumentMemory, Error> {
+    let (content, checksum) = read_whole(pool, body, &upload).await?;
+    let bytes = join(content.pieces);
+    decode(operation, &Document { bytes: &bytes, checksum })?;
+    Ok(content.held)
+}
+
+/// Reads a body that should be empty, and checks its length and checksums.
+pub(crate) async fn check_empty(
     pool: &WritePool,
     body: &mut RequestBody,
     upload: &Upload,
-) -> Result<Whole, Error> {
+) -> Result<(), Error> {
+    read_whole(pool, body, upload).await.map(drop)
+}
+
+async fn read_whole(
+    pool: &WritePool,
+    body: &mut RequestBody,
+    upload: &Upload,
+) -> Result<(InMemory, BodyChecksum), Error> {
     body.expect(upload);
     let mut hashes = Hashes::new(upload, false);
     let content = collect(pool, body, upload.len, &mut hashes).await?;
     let (crc64, md5) = hashes.finish(upload)?;
-    Ok(Whole { bytes: join(content.pieces), crc64, md5, held: content.held })
+    Ok((content, BodyChecksum::new(crc64, md5)))
 }
 
 async fn collect(

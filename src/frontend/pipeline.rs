@@ -23,6 +23,8 @@ use crate::frontend::body::ResponseBody;
 use crate::frontend::connections::InProgress;
 use crate::frontend::cors;
 use crate::frontend::dispatch::dispatch;
+use crate::frontend::ingest::DocumentMemory;
+use crate::frontend::ingest::read_document;
 use crate::frontend::observe::Cut;
 use crate::frontend::observe::Seen;
 use crate::frontend::ops::Answer;
@@ -182,8 +184,15 @@ impl FrontEnd {
             seen.operation = "PreflightBlobRequest";
             return cors::preflight(self, head).map(|reply| (reply, None));
         }
-        let Admitted { account, operation, overrides, create_only, authenticated, pass } =
-            admit(self, (head, peer), (echo, &mut seen.principal)).await?;
+        let Admitted {
+            account,
+            mut operation,
+            document,
+            overrides,
+            create_only,
+            authenticated,
+            pass,
+        } = admit(self, (head, peer), (echo, &mut seen.principal)).await?;
         seen.authenticated = authenticated;
         if let Some(pass) = &pass {
             body.admitted(pass.account());
@@ -197,10 +206,16 @@ impl FrontEnd {
         self.note_change(&operation, (head, peer), (seen, (echo.request_id(), begun)));
         let admitted = body.admitted_for();
         let requester = Requester { head, peer, authenticated, admitted };
+        let memory = match document {
+            Some(document) => {
+                boxed(|| read_document(&self.pool, body, document, &mut operation)).await?
+            }
+            None => DocumentMemory::default(),
+        };
         let answer = if let Operation::Batch(batch) = operation {
-            boxed(|| batch::run(self, requester, batch, body)).await
+            boxed(|| batch::run(self, requester, batch, memory)).await
         } else {
-            dispatch(self, (requester, &account), operation, body).await
+            dispatch(self, (requester, &account), operation, (body, memory)).await
         };
         match answer {
             Ok((mut reply, stream)) => {

@@ -9,6 +9,7 @@
 //! One error table (`error.rs`, `api-spec/errors.json`) serves all dialects.
 
 pub mod azure;
+pub mod checksum;
 pub mod copy;
 pub mod error;
 pub mod host;

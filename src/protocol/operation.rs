@@ -1,18 +1,25 @@
 //! Every request, free of dialect.
+//!
+//! Some requests have a document in their body, such as a block list. Then the dialect's parser
+//! returns [`Parsed::NeedsBody`], and what the document says is empty until it was decoded. So no
+//! operation reads a document.
 
 mod names;
-mod parts;
+mod parsed;
+pub(super) mod parts;
 
 use std::ops::Range;
 
 use uuid::Uuid;
 
+use crate::protocol::checksum::BodyChecksum;
 use crate::protocol::copy::CopyBlob;
 use crate::protocol::copy::CopySource;
 use crate::protocol::copy::PutBlobFromUrl;
 use crate::types::AccessTier;
 use crate::types::BlobProperties;
 use crate::types::BlockId;
+use crate::types::BlockListEntry;
 use crate::types::ByteRange;
 use crate::types::ContainerName;
 use crate::types::DeleteScope;
@@ -22,14 +29,16 @@ use crate::types::Metadata;
 use crate::types::NewKind;
 use crate::types::PublicAccess;
 use crate::types::RehydratePriority;
+use crate::types::ServicePropertiesChange;
 use crate::types::Tags;
 use crate::types::Timestamp;
 
 pub use names::OPERATION_NAMES;
+pub use parsed::{Decode, Document, DocumentBody, Parsed};
 pub use parts::{
-    AccessPolicy, Batch, BlobPath, BlockListKind, FindBlobs, Holder, ListBlobs, ListContainers,
-    PageWrite, Precondition, RangeChecksum, RequestEncryption, SequenceBounds, SequenceChange,
-    Upload,
+    AccessPolicy, Batch, BatchPart, BlobPath, BlockListKind, FindBlobs, Holder, KeyInfo, ListBlobs,
+    ListContainers, PageWrite, Precondition, RangeChecksum, RequestEncryption, SequenceBounds,
+    SequenceChange, Upload,
 };
 
 /// Everything a client can ask for.
@@ -39,16 +48,15 @@ pub enum Operation {
     GetAccountInformation,
     /// Get Blob Service Properties.
     GetServiceProperties,
-    /// Set Blob Service Properties. The body is XML, read by `azure::service_properties` once it is
-    /// there.
+    /// Set Blob Service Properties.
     SetServiceProperties {
-        /// The body.
-        upload: Upload,
+        /// What changes; in the body.
+        change: Box<ServicePropertiesChange>,
     },
-    /// Get User Delegation Key. The body is XML, read by `azure::key_info` once it is there.
+    /// Get User Delegation Key.
     GetUserDelegationKey {
-        /// The body.
-        upload: Upload,
+        /// What is wanted of the key; in the body.
+        wanted: KeyInfo,
         /// The version it is asked at.
         version: String,
         /// Who asks, once that is known; none when they came without a token.
@@ -83,7 +91,7 @@ pub enum Operation {
         /// Only the lease counts.
         precondition: Precondition,
     },
-    /// Set Container ACL. The body is XML, read by `azure::access_policies` once it is there.
+    /// Set Container ACL.
     SetContainerAcl {
         /// The container.
         container: ContainerName,
@@ -91,8 +99,8 @@ pub enum Operation {
         precondition: Precondition,
         /// Anonymous access.
         public_access: PublicAccess,
-        /// The body.
-        upload: Upload,
+        /// Replaces all policies; in the body.
+        policies: Vec<AccessPolicy>,
     },
     /// Set Container Metadata.
     SetContainerMetadata {
@@ -272,7 +280,7 @@ pub enum Operation {
         /// The body, not empty.
         upload: Upload,
     },
-    /// Put Block List. The body is XML, read by `azure::xml::block_list` once it is there.
+    /// Put Block List.
     PutBlockList {
         /// The blob.
         path: BlobPath,
@@ -286,8 +294,10 @@ pub enum Operation {
         tags: Tags,
         /// The tier, when it is given.
         tier: Option<AccessTier>,
-        /// The body: its checksums are of the XML.
-        upload: Upload,
+        /// The blocks; in the body.
+        list: Vec<BlockListEntry>,
+        /// Of the body, for the answer.
+        checksum: BodyChecksum,
     },
     /// Get Block List.
     GetBlockList {
@@ -382,18 +392,18 @@ pub enum Operation {
         /// Conditions and lease.
         precondition: Precondition,
     },
-    /// Set Blob Tags. The body is XML, read by `azure::blob_tags` once it is there.
+    /// Set Blob Tags.
     SetBlobTags {
         /// The blob.
         path: BlobPath,
         /// Conditions and lease.
         precondition: Precondition,
-        /// The body.
-        upload: Upload,
+        /// Replaces all tags; in the body.
+        tags: Tags,
     },
     /// Find Blobs by Tags.
     FindBlobs(FindBlobs),
-    /// Blob Batch. The body is multipart, read by `azure::read_batch` once it is there.
+    /// Blob Batch.
     Batch(Batch),
     /// Delete Blob.
     DeleteBlob {

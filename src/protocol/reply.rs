@@ -6,6 +6,7 @@ use bytes::Bytes;
 
 use uuid::Uuid;
 
+use crate::protocol::checksum::BodyChecksum;
 use crate::protocol::copy::CopyFacts;
 use crate::protocol::copy::CopyState;
 use crate::protocol::operation::AccessPolicy;
@@ -194,15 +195,6 @@ impl BlobFacts {
             last_access: None,
         }
     }
-}
-
-/// A checksum of a request or response body.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BodyChecksum {
-    /// Sent as `Content-MD5`.
-    Md5(Md5),
-    /// Sent as `x-ms-content-crc64`.
-    Crc64(Crc64),
 }
 
 /// A container in a list.

@@ -37,7 +37,9 @@ use crate::protocol::ErrorCode;
 use crate::protocol::Operation;
 use crate::protocol::azure;
 use crate::protocol::azure::Address;
+use crate::protocol::operation::DocumentBody;
 use crate::protocol::operation::Holder;
+use crate::protocol::operation::Parsed;
 use crate::types::ContainerName;
 use crate::types::Peer;
 
@@ -48,6 +50,8 @@ pub(crate) struct Admitted {
     pub(crate) account: Arc<Account>,
     /// What it asks for; conditioned to replace nothing where the caller may not.
     pub(crate) operation: Operation,
+    /// The document that completes it.
+    pub(crate) document: Option<DocumentBody>,
     /// What answers carry in the place of a blob's own headers.
     pub(crate) overrides: Overrides,
     /// Whether the caller may not replace what exists: then "it exists" is told as "you may not".
@@ -110,6 +114,9 @@ async fn let_in(
     // share alone.
     let mut pass = front.gate.enter(known.map_or(UNKNOWN_ACCOUNT, |account| account.id)).await?;
     let admitted = admit_at(front, (head, peer), &address, told).await?;
+    if let Operation::GetUserDelegationKey { holder: None, .. } = &admitted.operation {
+        return Err(errors::only_bearer());
+    }
     if !admitted.authenticated {
         pass.open()?;
     }
@@ -136,14 +143,14 @@ pub(crate) async fn admit_at(
     let parsed = azure::parse(head, address, &context);
     if let Caller::Anyone = caller {
         // Anonymous callers get no parse errors: they would reveal what the caller may not access.
-        let need = parsed.as_ref().ok().map(needs);
+        let need = parsed.as_ref().ok().map(Parsed::operation).map(needs);
         let stated = head.headers.contains_key("x-ms-version").then_some(context.version);
         anonymous::permit(front, &account, address, need.as_ref(), stated).await?;
     }
-    let operation = parsed?;
+    let (operation, document) = parsed?.into_parts();
     azure::check_key_is_safe(&head.headers, peer)?;
     echo.operation(&operation, address, peer.scheme());
-    let admitted = permit(account, caller, (operation, address))?;
+    let admitted = permit(account, caller, (operation, document), address)?;
     front.rates.count(admitted.account.id, || front.env.clock.monotonic())?;
     Ok(admitted)
 }
@@ -286,7 +293,8 @@ fn scope_of<'a>(account: &'a Account, address: &'a Address) -> Scope<'a> {
 fn permit(
     account: Arc<Account>,
     caller: Caller,
-    (mut operation, address): (Operation, &Address),
+    (mut operation, document): (Operation, Option<DocumentBody>),
+    address: &Address,
 ) -> Result<Admitted, Error> {
     let refused = |error: auth::Error| errors::from_auth(&error);
     let authenticated = !matches!(caller, Caller::Anyone);
@@ -314,7 +322,8 @@ fn permit(
             (grant.overrides, create_only)
         }
     };
-    Ok(Admitted { account, operation, overrides, create_only, authenticated, pass: None })
+    let pass = None;
+    Ok(Admitted { account, operation, document, overrides, create_only, authenticated, pass })
 }
 
 /// Names whoever the token speaks of, and is entitled to it so, as the holder of the key to be

@@ -1,11 +1,10 @@
 //! Get and Set Container ACL.
 
 use crate::frontend::accounts::Account;
-use crate::frontend::body::RequestBody;
 use crate::frontend::commit;
 use crate::frontend::errors;
 use crate::frontend::errors::Subject;
-use crate::frontend::ingest;
+use crate::frontend::ingest::DocumentMemory;
 use crate::frontend::lookup;
 use crate::frontend::state::FrontEnd;
 use crate::index;
@@ -17,9 +16,7 @@ use crate::protocol::Error;
 use crate::protocol::ErrorCode;
 use crate::protocol::Precondition;
 use crate::protocol::Reply;
-use crate::protocol::azure;
 use crate::protocol::operation::AccessPolicy;
-use crate::protocol::operation::Upload;
 use crate::protocol::reply::Change;
 use crate::types::ContainerName;
 use crate::types::PublicAccess;
@@ -50,12 +47,11 @@ pub(crate) async fn set(
     front: &FrontEnd,
     account: &Account,
     (name, precondition): (ContainerName, Precondition),
-    public_access: PublicAccess,
-    (upload, body): (&Upload, &mut RequestBody),
+    (public_access, policies): (PublicAccess, Vec<AccessPolicy>),
+    memory: DocumentMemory,
 ) -> Result<Reply, Error> {
     check_switch(account, public_access)?;
-    let xml = ingest::read_whole(&front.pool, body, upload).await?;
-    let policies = azure::access_policies(&xml.bytes)?.into_iter().map(|policy| {
+    let policies = policies.into_iter().map(|policy| {
         let AccessPolicy { id, start, expiry, permissions } = policy;
         StoredPolicy { id, start, expiry, permissions }
     });
@@ -63,7 +59,7 @@ pub(crate) async fn set(
     let guard = lookup::guard(precondition);
     let write =
         Write::UpdateContainer(UpdateContainer { account: account.id, name, guard, change });
-    let answer = commit::commit_holding(front, write, xml.held).await;
+    let answer = commit::commit_holding(front, write, memory).await;
     commit::changed(answer, Subject::Container).map(Reply::ContainerChanged)
 }
 

@@ -10,7 +10,6 @@ use crate::frontend::errors::Subject;
 use crate::frontend::ingest;
 use crate::frontend::ingest::Ingested;
 use crate::frontend::lookup;
-use crate::frontend::ops::blocks;
 use crate::frontend::state::FrontEnd;
 use crate::index::AppendBlock;
 use crate::index::SealBlob;
@@ -19,6 +18,7 @@ use crate::index::WriteReply;
 use crate::protocol::Error;
 use crate::protocol::Precondition;
 use crate::protocol::Reply;
+use crate::protocol::checksum::BodyChecksum;
 use crate::protocol::operation::BlobPath;
 use crate::protocol::operation::Upload;
 use crate::protocol::reply::Change;
@@ -62,7 +62,7 @@ pub(crate) async fn append_stored(
         content: ingested.stored.content(),
         crc64: ingested.kept_crc64(),
     });
-    let checksum = blocks::checksum(ingested.crc64, ingested.md5);
+    let checksum = BodyChecksum::new(ingested.crc64, ingested.md5);
     match commit::commit(front, write, Some(ingested.stored)).await {
         Ok(WriteReply::Appended { written, offset, blocks }) => {
             let change = Change { etag: written.etag, last_modified: written.last_modified };

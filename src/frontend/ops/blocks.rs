@@ -9,8 +9,8 @@ use crate::frontend::encrypt::encrypt_md5;
 use crate::frontend::errors;
 use crate::frontend::errors::Subject;
 use crate::frontend::ingest;
+use crate::frontend::ingest::DocumentMemory;
 use crate::frontend::lookup;
-use crate::frontend::ops::blobs::Put;
 use crate::frontend::ops::tags;
 use crate::frontend::ops::tags::Tagged;
 use crate::frontend::state::FrontEnd;
@@ -23,19 +23,21 @@ use crate::index::Write;
 use crate::protocol::Error;
 use crate::protocol::Precondition;
 use crate::protocol::Reply;
-use crate::protocol::azure;
+use crate::protocol::checksum::BodyChecksum;
 use crate::protocol::operation::BlobPath;
 use crate::protocol::operation::BlockListKind;
 use crate::protocol::operation::Upload;
 use crate::protocol::reply::BlockItem;
-use crate::protocol::reply::BodyChecksum;
 use crate::protocol::reply::Change;
+use crate::types::AccessTier;
 use crate::types::BLOCKS_COMMITTED_MAX;
 use crate::types::BLOCKS_UNCOMMITTED_MAX;
+use crate::types::BlobProperties;
 use crate::types::BlockId;
-use crate::types::Crc64;
-use crate::types::Md5;
+use crate::types::BlockListEntry;
+use crate::types::Metadata;
 use crate::types::RoutingKey;
+use crate::types::Tags;
 
 /// What a block takes in a list that was read, at most: its id and its length.
 const READ_BYTES: u64 = 96;
@@ -63,29 +65,33 @@ pub(crate) async fn stage(
         content: ingested.stored.content(),
         crc64: ingested.kept_crc64(),
     });
-    let checksum = checksum(ingested.crc64, ingested.md5);
+    let checksum = BodyChecksum::new(ingested.crc64, ingested.md5);
     match commit::commit(front, write, Some(ingested.stored)).await {
         Ok(_) => Ok(with_encryption_header(Reply::BlockPut(checksum), &encryption)),
         Err(error) => Err(errors::from_index(&error, Subject::Blob)),
     }
 }
 
-/// The checksum a Put Block or Put Block List answers with: the kind the client used, else CRC-64.
-pub(crate) fn checksum(crc64: Crc64, md5: Option<Md5>) -> BodyChecksum {
-    md5.map_or(BodyChecksum::Crc64(crc64), BodyChecksum::Md5)
+/// What Put Block List makes of staged blocks.
+#[derive(Debug)]
+pub(crate) struct PutList {
+    pub(crate) path: BlobPath,
+    pub(crate) precondition: Precondition,
+    pub(crate) properties: BlobProperties,
+    pub(crate) metadata: Metadata,
+    pub(crate) tags: Tags,
+    pub(crate) tier: Option<AccessTier>,
+    pub(crate) list: Vec<BlockListEntry>,
+    pub(crate) checksum: BodyChecksum,
 }
 
 /// Put Block List: one row change, no bytes move.
 pub(crate) async fn commit(
     front: &FrontEnd,
     account: &Account,
-    mut put: Put,
-    body: &mut RequestBody,
+    mut put: PutList,
+    memory: DocumentMemory,
 ) -> Result<Reply, Error> {
-    let ingest::Whole { bytes, crc64, md5, held } =
-        ingest::read_whole(&front.pool, body, &put.upload).await?;
-    let list = azure::xml::block_list(&bytes)?;
-    drop(bytes);
     let container = put.path.container.clone();
     let key = lookup::content_key(front, account, put.path, &mut put.precondition).await?;
     let tagged = Tagged::new(&key, &container, &put.tags);
@@ -99,11 +105,11 @@ pub(crate) async fn commit(
         metadata: put.metadata,
         tags: put.tags,
         tier: put.tier,
-        list,
+        list: put.list,
     });
-    let answer = tags::commit_holding(front, write, held, tagged).await;
+    let answer = tags::commit_holding(front, write, memory, tagged).await;
     let change = commit::changed(answer, Subject::Blob)?;
-    Ok(with_encryption_header(Reply::BlockListPut(change, checksum(crc64, md5)), &encryption))
+    Ok(with_encryption_header(Reply::BlockListPut(change, put.checksum), &encryption))
 }
 
 /// The memory that a block list may take, before it is known how long it is: blocks of both kinds

@@ -3,27 +3,23 @@
 use crate::auth::DELEGATION_MAX;
 use crate::auth::DelegationKey;
 use crate::frontend::accounts::Account;
-use crate::frontend::body::RequestBody;
-use crate::frontend::ingest;
+use crate::frontend::errors;
 use crate::frontend::state::FrontEnd;
 use crate::protocol::Error;
 use crate::protocol::ErrorCode;
 use crate::protocol::Reply;
-use crate::protocol::azure;
 use crate::protocol::operation::Holder;
-use crate::protocol::operation::Upload;
+use crate::protocol::operation::KeyInfo;
 use crate::protocol::reply::UserDelegationKey;
 
 /// Get User Delegation Key: derived, so no key is stored.
-pub(crate) async fn get(
+pub(crate) fn get(
     front: &FrontEnd,
     account: &Account,
     (holder, version): (Option<Holder>, String),
-    (upload, body): (&Upload, &mut RequestBody),
+    asked: KeyInfo,
 ) -> Result<Reply, Error> {
-    let holder =
-        holder.ok_or_else(|| only_bearer("Only authentication scheme Bearer is supported"))?;
-    let asked = azure::key_info(&ingest::read_whole(&front.pool, body, upload).await?.bytes)?;
+    let holder = holder.ok_or_else(errors::only_bearer)?;
     let now = front.env.clock.now();
     let start = asked.start.unwrap_or(now);
     let invalid = |name: &'static str| {
@@ -61,8 +57,4 @@ pub(crate) async fn get(
         value,
     };
     Ok(Reply::UserDelegationKey(Box::new(key)))
-}
-
-fn only_bearer(detail: &str) -> Error {
-    Error::new(ErrorCode::AuthenticationFailed).detail("AuthenticationErrorDetail", detail)
 }

@@ -13,7 +13,6 @@ use crate::frontend::errors::Subject;
 use crate::frontend::ingest;
 use crate::frontend::ingest::Ingested;
 use crate::frontend::lookup;
-use crate::frontend::ops::blocks;
 use crate::frontend::state::FrontEnd;
 use crate::frontend::write::Stored;
 use crate::index::Guard;
@@ -31,12 +30,12 @@ use crate::index::WriteReply;
 use crate::protocol::Error;
 use crate::protocol::Precondition;
 use crate::protocol::Reply;
+use crate::protocol::checksum::BodyChecksum;
 use crate::protocol::operation;
 use crate::protocol::operation::BlobPath;
 use crate::protocol::operation::PageWrite;
 use crate::protocol::operation::SequenceChange;
 use crate::protocol::operation::Upload;
-use crate::protocol::reply::BodyChecksum;
 use crate::protocol::reply::Change;
 use crate::protocol::reply::PageItem;
 use crate::types::BlobKey;
@@ -75,7 +74,7 @@ pub(crate) async fn put(
         }
         PageWrite::Clear => {
             // There is no body, but what the client says of it is held against nothing.
-            ingest::read_whole(&front.pool, body, &put.upload).await?;
+            ingest::check_empty(&front.pool, body, &put.upload).await?;
             clear(front, key, (put.precondition, put.sequence, put.range)).await
         }
     }
@@ -97,7 +96,7 @@ pub(crate) async fn put_stored(
         range,
         content: Some(ingested.stored.content()),
     });
-    let checksum = blocks::checksum(ingested.crc64, ingested.md5);
+    let checksum = BodyChecksum::new(ingested.crc64, ingested.md5);
     let done = commit(front, write, Some(ingested.stored)).await?;
     Ok(with_encryption_header(written(done, Some(checksum)), &encryption))
 }

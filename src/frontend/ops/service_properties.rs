@@ -1,11 +1,10 @@
 //! Get and Set Blob Service Properties.
 
 use crate::frontend::accounts::Account;
-use crate::frontend::body::RequestBody;
 use crate::frontend::commit;
 use crate::frontend::errors;
 use crate::frontend::errors::Subject;
-use crate::frontend::ingest;
+use crate::frontend::ingest::DocumentMemory;
 use crate::frontend::ops::containers;
 use crate::frontend::state::FrontEnd;
 use crate::frontend::website;
@@ -14,11 +13,10 @@ use crate::index::Write;
 use crate::protocol::Error;
 use crate::protocol::ErrorCode;
 use crate::protocol::Reply;
-use crate::protocol::azure;
-use crate::protocol::operation::Upload;
 use crate::types::ContainerName;
 use crate::types::Metadata;
 use crate::types::PublicAccess;
+use crate::types::ServicePropertiesChange;
 
 /// Get Blob Service Properties: from the account's record as this process last saw it, which is the
 /// newest.
@@ -30,18 +28,16 @@ pub(crate) fn get(account: &Account) -> Reply {
 pub(crate) async fn set(
     front: &FrontEnd,
     account: &Account,
-    upload: &Upload,
-    body: &mut RequestBody,
+    change: Box<ServicePropertiesChange>,
+    memory: DocumentMemory,
 ) -> Result<Reply, Error> {
-    let xml = ingest::read_whole(&front.pool, body, upload).await?;
-    let change = azure::service_properties(&xml.bytes)?;
     if matches!(change.website, Some(Some(_))) {
         make_web_container(front, account).await?;
     }
-    let change = AccountChange::Properties(Box::new(change));
+    let change = AccountChange::Properties(change);
     let write = Write::UpdateAccount { name: account.name.clone(), change };
     let from_index = |error| errors::from_index(&error, Subject::Container);
-    commit::commit_holding(front, write, xml.held).await.map_err(from_index)?;
+    commit::commit_holding(front, write, memory).await.map_err(from_index)?;
     front.accounts.refresh(&front.router, &account.name).await.map_err(from_index)?;
     Ok(Reply::ServicePropertiesSet)
 }

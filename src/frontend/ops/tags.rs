@@ -4,11 +4,10 @@ use bytes::Bytes;
 use futures_util::future;
 
 use crate::frontend::accounts::Account;
-use crate::frontend::body::RequestBody;
 use crate::frontend::commit;
 use crate::frontend::errors;
 use crate::frontend::errors::Subject;
-use crate::frontend::ingest;
+use crate::frontend::ingest::DocumentMemory;
 use crate::frontend::lookup;
 use crate::frontend::ops;
 use crate::frontend::route::Router;
@@ -26,9 +25,7 @@ use crate::index::WriteReply;
 use crate::protocol::Error;
 use crate::protocol::Precondition;
 use crate::protocol::Reply;
-use crate::protocol::azure;
 use crate::protocol::operation::BlobPath;
-use crate::protocol::operation::Upload;
 use crate::types::BlobKey;
 use crate::types::ContainerName;
 use crate::types::RoutingKey;
@@ -129,18 +126,16 @@ pub(crate) async fn set(
     front: &FrontEnd,
     account: &Account,
     (path, precondition): (BlobPath, Precondition),
-    upload: &Upload,
-    body: &mut RequestBody,
+    tags: Tags,
+    memory: DocumentMemory,
 ) -> Result<Reply, Error> {
-    let xml = ingest::read_whole(&front.pool, body, upload).await?;
-    let tags = azure::blob_tags(&xml.bytes)?;
     let (container, snapshot) = (path.container.clone(), path.snapshot);
     let key = lookup::blob_key(front, account, path).await?;
     let tagged = Tagged::new(&key, &container, &tags).filter(|_| snapshot.is_none());
     let change = BlobChange::Tags(tags);
     let write =
         Write::UpdateBlob(UpdateBlob { key, snapshot, guard: lookup::guard(precondition), change });
-    match commit_holding(front, write, xml.held, tagged).await {
+    match commit_holding(front, write, memory, tagged).await {
         Ok(_) => Ok(Reply::BlobTagsSet),
         Err(error) => Err(errors::from_index(&error, Subject::Blob)),
     }

@@ -4,8 +4,8 @@ use bytes::Bytes;
 
 use crate::frontend::read::BlobSource;
 use crate::protocol::Error;
+use crate::protocol::checksum::BodyChecksum;
 use crate::protocol::operation::RangeChecksum;
-use crate::protocol::reply::BodyChecksum;
 use crate::types::Crc64Hasher;
 use crate::types::Md5Hasher;
 

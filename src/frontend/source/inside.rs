@@ -178,7 +178,8 @@ async fn authorize(
         let address = azure::address(&head.method, &head.uri, host, &front.config.addressing)
             .map_err(refusal::explain)?;
         if address.account == account.name {
-            let operation = azure::parse(head, &address, &context).map_err(refusal::explain)?;
+            let parsed = azure::parse(head, &address, &context).map_err(refusal::explain)?;
+            let (operation, _) = parsed.into_parts();
             let owner = front.accounts.get(&address.account).ok_or(ErrorCode::InternalError)?;
             return Ok((owner, operation));
         }

@@ -39,7 +39,7 @@ pub(super) fn public_access(all: &HeaderMap) -> Result<PublicAccess, Error> {
 ///
 /// # Errors
 /// `InvalidXmlDocument`, `UnsupportedXmlNode`, `MissingRequiredXmlNode`, `InvalidXmlNodeValue`.
-pub fn read_policies(body: &[u8]) -> Result<Vec<AccessPolicy>, Error> {
+pub(super) fn read_policies(body: &[u8]) -> Result<Vec<AccessPolicy>, Error> {
     if body.trim_ascii().is_empty() {
         return Ok(Vec::new());
     }

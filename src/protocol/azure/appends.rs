@@ -8,13 +8,14 @@ use crate::protocol::azure::conditions;
 use crate::protocol::azure::encryption;
 use crate::protocol::azure::headers;
 use crate::protocol::azure::limits;
-use crate::protocol::azure::parse::Request;
+use crate::protocol::azure::request::Request;
+use crate::protocol::azure::upload;
 use crate::protocol::operation::BlobPath;
 
 /// Append Block.
 pub(super) fn append(request: &Request<'_>, path: BlobPath) -> Result<Operation, Error> {
     let all = request.headers;
-    let upload = headers::upload(all, limits::append_block(request.version))?;
+    let upload = upload::upload(all, limits::append_block(request.version))?;
     if upload.len == 0 {
         return Err(headers::invalid("Content-Length", "0"));
     }

@@ -6,11 +6,11 @@ use bytes::Bytes;
 use http::HeaderMap;
 use http::Request;
 use http::Response;
-use http::request;
 
 use crate::protocol::Error;
 use crate::protocol::ErrorCode;
 use crate::protocol::azure::headers;
+use crate::protocol::operation::BatchPart;
 
 /// Bytes of a batch.
 pub(super) const BATCH_BYTES_MAX: u64 = 4 * 1024 * 1024;
@@ -20,15 +20,6 @@ const PARTS_MAX: usize = 256;
 const HEADERS_MAX: usize = 128;
 /// Characters of a boundary.
 const BOUNDARY_CHARS_MAX: usize = 200;
-
-/// One request of a batch.
-#[derive(Debug)]
-pub struct BatchPart {
-    /// `Content-ID`, repeated by the answer.
-    pub id: Option<String>,
-    /// The request.
-    pub head: request::Parts,
-}
 
 /// The boundary that `Content-Type: multipart/mixed` names.
 pub(super) fn boundary(all: &HeaderMap) -> Result<String, Error> {
@@ -55,7 +46,7 @@ pub(super) fn boundary(all: &HeaderMap) -> Result<String, Error> {
 /// # Errors
 /// `InvalidInput` when it is no multipart body of heads, or of none; `ExceedsMaxBatchRequestCount`
 /// above 256 of them.
-pub fn read_batch(body: &[u8], boundary: &str) -> Result<Vec<BatchPart>, Error> {
+pub(super) fn read_batch(body: &[u8], boundary: &str) -> Result<Vec<BatchPart>, Error> {
     let text = std::str::from_utf8(body).map_err(|_| broken("it is not UTF-8"))?;
     let open = format!("--{boundary}");
     let close = format!("--{boundary}--");
@@ -129,7 +120,9 @@ fn part(lines: &[&str]) -> Result<BatchPart, Error> {
         return Err(broken("a part has a body"));
     }
     let request = request.body(()).map_err(|_| broken("a part is no HTTP request"))?;
-    Ok(BatchPart { id: of("content-id").map(str::to_owned), head: request.into_parts().0 })
+    let (head, ()) = request.into_parts();
+    let id = of("content-id").map(str::to_owned);
+    Ok(BatchPart { id, method: head.method, uri: head.uri, headers: head.headers })
 }
 
 /// Writes the answers in the order of their requests.
@@ -180,9 +173,9 @@ mod tests {
         assert_eq!(parts.len(), 2);
         assert_eq!(parts[0].id.as_deref(), Some("7"));
         assert_eq!(parts[1].id, None);
-        assert_eq!(parts[0].head.method, http::Method::DELETE);
-        assert_eq!(parts[0].head.uri.path_and_query().unwrap(), "/c/b?snapshot=x");
-        assert_eq!(parts[0].head.headers["x-ms-date"], "now");
+        assert_eq!(parts[0].method, http::Method::DELETE);
+        assert_eq!(parts[0].uri.path_and_query().unwrap(), "/c/b?snapshot=x");
+        assert_eq!(parts[0].headers["x-ms-date"], "now");
     }
 
     #[test]

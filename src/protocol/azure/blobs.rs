@@ -10,27 +10,30 @@ use crate::protocol::azure::appends;
 use crate::protocol::azure::conditions;
 use crate::protocol::azure::conditions::Dates;
 use crate::protocol::azure::copy;
+use crate::protocol::azure::copy_header;
 use crate::protocol::azure::encryption;
 use crate::protocol::azure::headers;
 use crate::protocol::azure::leases;
 use crate::protocol::azure::limits;
 use crate::protocol::azure::pages;
-use crate::protocol::azure::parse::Request;
 use crate::protocol::azure::query;
 use crate::protocol::azure::query::Query;
 use crate::protocol::azure::range;
+use crate::protocol::azure::request::Request;
 use crate::protocol::azure::snapshots;
 use crate::protocol::azure::structured;
 use crate::protocol::azure::tags;
-use crate::protocol::azure::tags::TAGS_BYTES_MAX;
 use crate::protocol::azure::tiers;
 use crate::protocol::azure::unserved;
-use crate::protocol::azure::xml::BLOCK_LIST_BYTES_MAX;
+use crate::protocol::azure::upload;
+use crate::protocol::checksum::BodyChecksum;
 use crate::protocol::operation::BlobPath;
 use crate::protocol::operation::BlockListKind;
 use crate::types::BlockId;
 use crate::types::BlockIdError;
+use crate::types::Crc64;
 use crate::types::NewKind;
+use crate::types::Tags;
 
 /// `comp` values of blobs that are served, by some methods.
 const SERVED: &[&str] = &[
@@ -66,9 +69,11 @@ pub(super) fn parse(
             let precondition = encryption::with(all, conditions::read(all)?)?;
             Ok(Operation::GetBlobProperties { path, precondition })
         }
-        (None, &Method::PUT) if copy::has_source(all) => copy::put(request, path),
+        (None, &Method::PUT) if copy_header::has_source(all) => copy::put(request, path),
         (None, &Method::PUT) => put(request, path),
-        (Some("appendblock"), &Method::PUT) if copy::has_source(all) => copy::append(all, path),
+        (Some("appendblock"), &Method::PUT) if copy_header::has_source(all) => {
+            copy::append(all, path)
+        }
         (Some("appendblock"), &Method::PUT) => appends::append(request, path),
         (Some("seal"), &Method::PUT) => appends::seal(all, path),
         (Some("copy"), &Method::PUT) => copy::abort(request, path),
@@ -80,7 +85,9 @@ pub(super) fn parse(
         (Some("snapshot"), &Method::PUT) => snapshots::take(all, path),
         (Some("tier"), &Method::PUT) => tiers::set(all, path),
         (Some("undelete"), &Method::PUT) => Ok(Operation::UndeleteBlob { path }),
-        (Some("page"), &Method::PUT) if copy::has_source(all) => pages::put_from_url(all, path),
+        (Some("page"), &Method::PUT) if copy_header::has_source(all) => {
+            pages::put_from_url(all, path)
+        }
         (Some("page"), &Method::PUT) => pages::put(request, path),
         (Some("pagelist"), &Method::GET) => pages::ranges(all, request.query, path),
         (Some("block"), &Method::PUT) => put_block(request, path),
@@ -104,7 +111,7 @@ pub(super) fn parse(
         (Some("tags"), &Method::PUT) => Ok(Operation::SetBlobTags {
             path,
             precondition: conditions::write(all)?,
-            upload: headers::upload(all, TAGS_BYTES_MAX)?,
+            tags: Tags::default(),
         }),
         (Some("metadata"), &Method::GET | &Method::HEAD) => {
             let precondition = encryption::with(all, conditions::read(all)?)?;
@@ -150,7 +157,7 @@ fn put(request: &Request<'_>, path: BlobPath) -> Result<Operation, Error> {
             );
         }
     };
-    let upload = headers::upload(all, limits::put_blob(request.version))?;
+    let upload = upload::upload(all, limits::put_blob(request.version))?;
     if kind != NewKind::Block && upload.len != 0 {
         return Err(headers::invalid("Content-Length", &upload.len.to_string()));
     }
@@ -169,10 +176,10 @@ fn put(request: &Request<'_>, path: BlobPath) -> Result<Operation, Error> {
 fn put_block(request: &Request<'_>, path: BlobPath) -> Result<Operation, Error> {
     let all = request.headers;
     let id = block_id(request.query)?;
-    if copy::has_source(all) {
+    if copy_header::has_source(all) {
         return copy::put_block(request, path, id);
     }
-    let upload = headers::upload(all, limits::put_block(request.version))?;
+    let upload = upload::upload(all, limits::put_block(request.version))?;
     if upload.len == 0 {
         return Err(headers::invalid("Content-Length", "0"));
     }
@@ -198,7 +205,8 @@ fn put_block_list(all: &HeaderMap, path: BlobPath) -> Result<Operation, Error> {
         metadata: headers::metadata(all)?,
         tags: tags::header(all)?,
         tier: tiers::tier(all)?,
-        upload: headers::upload(all, BLOCK_LIST_BYTES_MAX)?,
+        list: Vec::new(),
+        checksum: BodyChecksum::Crc64(Crc64::EMPTY),
     })
 }
 

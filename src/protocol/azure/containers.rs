@@ -13,8 +13,8 @@ use crate::protocol::azure::encryption;
 use crate::protocol::azure::headers;
 use crate::protocol::azure::leases;
 use crate::protocol::azure::lists;
-use crate::protocol::azure::parse::Request;
 use crate::protocol::azure::query;
+use crate::protocol::azure::request::Request;
 use crate::protocol::azure::tags;
 use crate::protocol::azure::unserved;
 use crate::types::ContainerName;
@@ -51,7 +51,7 @@ pub(super) fn parse(
             container,
             precondition: dated(Dates::Either)?,
             public_access: acl::public_access(all)?,
-            upload: headers::upload(all, acl::POLICIES_BYTES_MAX)?,
+            policies: Vec::new(),
         }),
         (Some("list"), &Method::GET) => {
             lists::blobs(request.query, container).map(Operation::ListBlobs)

@@ -13,11 +13,14 @@ use crate::protocol::ErrorCode;
 use crate::protocol::Operation;
 use crate::protocol::azure::conditions;
 use crate::protocol::azure::conditions::Dates;
+use crate::protocol::azure::copy_header::SEAL;
+use crate::protocol::azure::copy_header::SOURCE;
+use crate::protocol::azure::copy_header::has_source;
 use crate::protocol::azure::encryption;
 use crate::protocol::azure::headers;
-use crate::protocol::azure::parse::Request;
 use crate::protocol::azure::query;
 use crate::protocol::azure::range;
+use crate::protocol::azure::request::Request;
 use crate::protocol::azure::tags;
 use crate::protocol::azure::tiers;
 use crate::protocol::azure::unserved;
@@ -31,24 +34,10 @@ use crate::types::BlockId;
 use crate::types::Crc64;
 use crate::types::Metadata;
 
-/// The header that makes an operation one of these.
-pub(super) const SOURCE: &str = "x-ms-copy-source";
-/// Whether the copy of an append blob is sealed.
-pub(super) const SEAL: &str = "x-ms-seal-blob";
 /// Bytes of a source URL, as the service has it.
 const URL_BYTES_MAX: usize = 2048;
 /// Prefix of the source's conditions.
 const SOURCE_PREFIX: &str = "x-ms-source-";
-
-/// Whether the request takes its bytes from a URL.
-pub(super) fn has_source(all: &HeaderMap) -> bool {
-    all.contains_key(SOURCE)
-}
-
-/// Whether the request is a Copy Blob, synchronous or not.
-pub(super) fn is_copy_blob(comp: Option<&str>, all: &HeaderMap) -> bool {
-    comp.is_none() && has_source(all) && !all.contains_key("x-ms-blob-type")
-}
 
 /// Refuses a source where none can be taken: ignored, it would make an empty blob.
 pub(super) fn check(comp: Option<&str>, all: &HeaderMap) -> Result<(), Error> {

@@ -7,28 +7,18 @@ use crate::protocol::azure::escape;
 use crate::protocol::azure::xml::tree;
 use crate::protocol::azure::xml::tree::Element;
 use crate::protocol::azure::xml::tree::invalid_value;
+use crate::protocol::operation::KeyInfo;
 use crate::protocol::reply::UserDelegationKey;
 use crate::types::Timestamp;
 
 /// Bytes of a Get User Delegation Key body.
 pub(super) const KEY_INFO_BYTES_MAX: u64 = 8 * 1024;
 
-/// What a client wants of its key.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct KeyInfo {
-    /// From when on; `None` for at once.
-    pub start: Option<Timestamp>,
-    /// Until when.
-    pub expiry: Timestamp,
-    /// The tenant of the users it is delegated to, or empty.
-    pub delegated_tenant: String,
-}
-
 /// Reads the request's body.
 ///
 /// # Errors
 /// `InvalidXmlDocument`, `UnsupportedXmlNode`, `MissingRequiredXmlNode`, `InvalidXmlNodeValue`.
-pub fn read_key_info(body: &[u8]) -> Result<KeyInfo, Error> {
+pub(super) fn read_key_info(body: &[u8]) -> Result<KeyInfo, Error> {
     let root = tree::parse(body, "KeyInfo")?;
     root.only(&["Start", "Expiry", "DelegatedUserTid"])?;
     let expiry = time(&root, "Expiry")?.ok_or_else(|| tree::missing("Expiry"))?;

@@ -7,17 +7,13 @@ use http::header::CACHE_CONTROL;
 use http::header::CONTENT_DISPOSITION;
 use http::header::CONTENT_ENCODING;
 use http::header::CONTENT_LANGUAGE;
-use http::header::CONTENT_LENGTH;
 use http::header::CONTENT_TYPE;
 use uuid::Uuid;
 
 use crate::protocol::Error;
 use crate::protocol::ErrorCode;
 use crate::protocol::azure::names;
-use crate::protocol::azure::structured;
-use crate::protocol::operation::Upload;
 use crate::types::BlobProperties;
-use crate::types::Crc64;
 use crate::types::Md5;
 use crate::types::Metadata;
 use crate::types::MetadataError;
@@ -121,35 +117,4 @@ pub(super) fn md5(headers: &HeaderMap, name: impl Name) -> Result<Option<Md5>, E
             .detail("HeaderValue", value)
     };
     Md5::from_base64(value).map(Some).ok_or_else(refused)
-}
-
-/// Length and checksums of the body.
-pub(super) fn upload(headers: &HeaderMap, len_max: u64) -> Result<Upload, Error> {
-    let md5 = md5(headers, &names::CONTENT_MD5)?;
-    let crc64 = match text(headers, &names::CONTENT_CRC64)? {
-        None => None,
-        Some(value) => {
-            Some(Crc64::from_base64(value).ok_or_else(|| invalid("x-ms-content-crc64", value))?)
-        }
-    };
-    if md5.is_some() && crc64.is_some() {
-        return Err(ErrorCode::BothCrc64AndMd5HeaderPresent.into());
-    }
-    let text = text(headers, &CONTENT_LENGTH)?.ok_or(ErrorCode::MissingContentLengthHeader)?;
-    let digits = text.bytes().all(|b| b.is_ascii_digit());
-    let len: u64 = if digits {
-        text.parse().unwrap_or(u64::MAX)
-    } else {
-        return Err(invalid("Content-Length", text));
-    };
-    let (len, message_len) = match structured::content_len(headers)? {
-        None => (len, None),
-        Some(content_len) => (content_len, Some(len)),
-    };
-    if len > len_max {
-        return Err(
-            Error::new(ErrorCode::RequestBodyTooLarge).detail("MaxLimit", len_max.to_string())
-        );
-    }
-    Ok(Upload { len, message_len, md5, crc64 })
 }

@@ -6,8 +6,8 @@ use bytes::Bytes;
 
 use crate::protocol::azure::encryption;
 use crate::protocol::azure::escape;
-use crate::protocol::azure::render;
 use crate::protocol::azure::tags;
+use crate::protocol::azure::words;
 use crate::protocol::copy::CopyFacts;
 use crate::protocol::operation::ListBlobs;
 use crate::protocol::operation::ListContainers;
@@ -256,9 +256,9 @@ fn tier(out: &mut String, tier: Option<&TierFacts>) {
 }
 
 fn lease(out: &mut String, lease: LeaseFacts) {
-    escape::plain(out, "LeaseStatus", render::lease_status(lease.state));
-    escape::plain(out, "LeaseState", render::lease_state(lease.state));
-    if let Some(duration) = render::lease_duration(lease) {
+    escape::plain(out, "LeaseStatus", words::lease_status(lease.state));
+    escape::plain(out, "LeaseState", words::lease_state(lease.state));
+    if let Some(duration) = words::lease_duration(lease) {
         escape::plain(out, "LeaseDuration", duration);
     }
 }

@@ -7,11 +7,13 @@
 //!    `snapshots.rs`, `tiers.rs`; `unserved.rs` refuses what would change meaning if ignored;
 //!    `limits.rs`, `conditions.rs`, `encryption.rs`, `range.rs`, `headers.rs`, `query.rs` read the
 //!    pieces.
-//! 4. `acl.rs` reads and writes access policies, `delegation.rs` user delegation keys, `service.rs`
-//!    service properties, `tags.rs` tags, `batch.rs` batches and their answers; `xml.rs` reads the
-//!    body of Put Block List, `xml/tree.rs` small documents. `cors.rs` holds cross-origin requests
-//!    against an account's rules.
-//! 5. `render.rs`, `listing.rs`, `escape.rs` write heads and XML bodies.
+//! 4. `documents.rs` names the operations with a document in their body. `acl.rs` reads and writes
+//!    access policies, `delegation.rs` user delegation keys, `service.rs` service properties,
+//!    `tags.rs` tags, `batch.rs` batches and their answers; `xml.rs` reads the body of Put Block
+//!    List, `xml/tree.rs` small documents. `cors.rs` holds cross-origin requests against an
+//!    account's rules.
+//! 5. `render.rs`, `listing.rs`, `escape.rs`, `words.rs` write heads and XML bodies; `echo.rs` is
+//!    what they repeat of the request.
 //! 6. `structured.rs` decodes and encodes bodies that carry their checksums.
 //!
 //! Invariants: no input makes this module panic; a header that would change durability, retention,
@@ -29,8 +31,11 @@ mod conditions;
 mod containers;
 mod context;
 mod copy;
+mod copy_header;
 mod cors;
 mod delegation;
+mod documents;
+mod echo;
 mod encryption;
 mod escape;
 mod headers;
@@ -44,28 +49,29 @@ mod parse;
 mod query;
 mod range;
 mod render;
+mod request;
 mod service;
 mod snapshots;
 pub mod structured;
 mod tags;
 mod tiers;
 mod unserved;
+mod upload;
 mod web;
+mod words;
 pub mod xml;
 
-pub use acl::read_policies as access_policies;
 pub use address::{Address, Addressing, address};
-pub use batch::{BatchPart, read_batch, write_batch};
+pub use batch::write_batch;
 pub use context::{Context, ServiceVersion};
 pub use copy::read_blob_headers;
 pub use cors::{actual as cors_headers, preflight};
-pub use delegation::{KeyInfo, read_key as delegation_key, read_key_info as key_info};
+pub use delegation::read_key as delegation_key;
+pub use echo::RequestEcho;
 pub use encryption::check_key_is_safe;
 pub use limits::RANGE_CHECKSUM_BYTES_MAX;
 pub use parse::parse;
-pub use render::{RequestEcho, render, render_error, render_error_without_text};
-pub use service::read_properties as service_properties;
-pub use tags::read_tags as blob_tags;
+pub use render::{render, render_error, render_error_without_text};
 pub use web::{WebAddress, web_address, web_answer, web_documents, web_error, web_request};
 
 #[cfg(test)]

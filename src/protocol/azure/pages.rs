@@ -15,10 +15,11 @@ use crate::protocol::azure::copy;
 use crate::protocol::azure::encryption;
 use crate::protocol::azure::headers;
 use crate::protocol::azure::limits;
-use crate::protocol::azure::parse::Request;
 use crate::protocol::azure::query;
 use crate::protocol::azure::query::Query;
 use crate::protocol::azure::range;
+use crate::protocol::azure::request::Request;
+use crate::protocol::azure::upload;
 use crate::protocol::operation::BlobPath;
 use crate::protocol::operation::PageWrite;
 use crate::protocol::operation::SequenceBounds;
@@ -35,7 +36,7 @@ const RANGES_MAX: u32 = 10_000;
 pub(super) fn put(request: &Request<'_>, path: BlobPath) -> Result<Operation, Error> {
     let all = request.headers;
     let update = is_update(all)?;
-    let upload = headers::upload(all, limits::PUT_PAGE_BYTES_MAX)?;
+    let upload = upload::upload(all, limits::PUT_PAGE_BYTES_MAX)?;
     let range = range_of_pages(all)?;
     let len = range.end - range.start;
     if update {

@@ -1,6 +1,5 @@
 //! Head and query to one operation: routing by what the URL names, `restype`, `comp` and method.
 
-use http::HeaderMap;
 use http::Method;
 use http::request::Parts;
 
@@ -9,37 +8,38 @@ use crate::protocol::ErrorCode;
 use crate::protocol::Operation;
 use crate::protocol::azure::Address;
 use crate::protocol::azure::Context;
-use crate::protocol::azure::ServiceVersion;
 use crate::protocol::azure::batch;
-use crate::protocol::azure::batch::BATCH_BYTES_MAX;
 use crate::protocol::azure::blobs;
 use crate::protocol::azure::containers;
-use crate::protocol::azure::delegation::KEY_INFO_BYTES_MAX;
-use crate::protocol::azure::headers;
+use crate::protocol::azure::documents::document_of;
 use crate::protocol::azure::lists;
 use crate::protocol::azure::query;
 use crate::protocol::azure::query::Query;
-use crate::protocol::azure::service::SERVICE_PROPERTIES_BYTES_MAX;
+use crate::protocol::azure::request::Request;
 use crate::protocol::azure::snapshots;
 use crate::protocol::azure::tags;
 use crate::protocol::azure::unserved;
+use crate::protocol::azure::upload;
 use crate::protocol::operation::Batch;
 use crate::protocol::operation::BlobPath;
+use crate::protocol::operation::DocumentBody;
+use crate::protocol::operation::KeyInfo;
+use crate::protocol::operation::Parsed;
 
-/// One request on its way through the router.
-pub(super) struct Request<'a> {
-    pub(super) method: &'a Method,
-    pub(super) headers: &'a HeaderMap,
-    pub(super) query: &'a Query,
-    pub(super) version: ServiceVersion,
-}
-
-/// Turns an authenticated head into an operation. The body of Put Block List is read later by
-/// `xml::block_list`.
+/// Turns an authenticated head into an operation.
 ///
 /// # Errors
 /// The documented code of the first thing wrong; `NotImplemented` for what is not served.
-pub fn parse(head: &Parts, address: &Address, context: &Context) -> Result<Operation, Error> {
+pub fn parse(head: &Parts, address: &Address, context: &Context) -> Result<Parsed, Error> {
+    let operation = operation(head, address, context)?;
+    let Some((len_max, decode)) = document_of(&operation) else {
+        return Ok(Parsed::Ready(operation));
+    };
+    let upload = upload::upload(&head.headers, len_max)?;
+    Ok(Parsed::NeedsBody { operation, body: DocumentBody { upload, decode } })
+}
+
+fn operation(head: &Parts, address: &Address, context: &Context) -> Result<Operation, Error> {
     let query = Query::parse(head.uri.query())?;
     let request = Request {
         method: &head.method,
@@ -101,10 +101,7 @@ fn account_information(request: &Request<'_>, comp: Option<&str>) -> Result<Oper
 fn service_properties(request: &Request<'_>) -> Result<Operation, Error> {
     match *request.method {
         Method::GET => Ok(Operation::GetServiceProperties),
-        Method::PUT => {
-            let upload = headers::upload(request.headers, SERVICE_PROPERTIES_BYTES_MAX)?;
-            Ok(Operation::SetServiceProperties { upload })
-        }
+        Method::PUT => Ok(Operation::SetServiceProperties { change: Box::default() }),
         _ => Err(ErrorCode::UnsupportedHttpVerb.into()),
     }
 }
@@ -113,9 +110,8 @@ fn delegation_key(request: &Request<'_>) -> Result<Operation, Error> {
     if request.method != Method::POST {
         return Err(ErrorCode::UnsupportedHttpVerb.into());
     }
-    let upload = headers::upload(request.headers, KEY_INFO_BYTES_MAX)?;
     let version = request.version.to_string();
-    Ok(Operation::GetUserDelegationKey { upload, version, holder: None })
+    Ok(Operation::GetUserDelegationKey { wanted: KeyInfo::default(), version, holder: None })
 }
 
 fn service_stats(request: &Request<'_>, secondary: bool) -> Result<Operation, Error> {
@@ -137,7 +133,7 @@ pub(super) fn batch(request: &Request<'_>, address: &Address) -> Result<Operatio
         container: address.container.clone(),
         path_style: address.endpoint.matches('/').count() > 1,
         boundary: batch::boundary(request.headers)?,
-        upload: headers::upload(request.headers, BATCH_BYTES_MAX)?,
+        parts: Vec::new(),
     }))
 }
 

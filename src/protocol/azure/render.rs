@@ -5,100 +5,29 @@ mod head;
 use std::ops::Range;
 
 use bytes::Bytes;
-use http::HeaderValue;
 use http::Response;
-use http::request::Parts;
 use uuid::Uuid;
 
 use crate::protocol::Error;
 use crate::protocol::ErrorCode;
-use crate::protocol::Operation;
 use crate::protocol::Reply;
-use crate::protocol::azure::Address;
-use crate::protocol::azure::Context;
-use crate::protocol::azure::ServiceVersion;
 use crate::protocol::azure::acl;
 use crate::protocol::azure::delegation;
+use crate::protocol::azure::echo::Listing;
+use crate::protocol::azure::echo::Parameters;
+use crate::protocol::azure::echo::RequestEcho;
 use crate::protocol::azure::escape;
 use crate::protocol::azure::listing;
 use crate::protocol::azure::render::head::Head;
 use crate::protocol::azure::service;
 use crate::protocol::azure::tags;
-use crate::protocol::operation::FindBlobs;
-use crate::protocol::operation::ListBlobs;
+use crate::protocol::azure::words::public_access_name;
+use crate::protocol::checksum::BodyChecksum;
 use crate::protocol::operation::ListContainers;
 use crate::protocol::reply::BlobFacts;
-use crate::protocol::reply::BodyChecksum;
 use crate::protocol::reply::Change;
-use crate::protocol::reply::LeaseFacts;
 use crate::protocol::reply::LeaseOutcome;
-use crate::types::LeaseState;
 use crate::types::Md5;
-use crate::types::PublicAccess;
-use crate::types::Timestamp;
-
-/// What an answer repeats of its request.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RequestEcho {
-    version: ServiceVersion,
-    client_request_id: Option<HeaderValue>,
-    request_id: String,
-    time: Timestamp,
-    head: bool,
-    listing: Option<Listing>,
-}
-
-/// The parameters a list page repeats.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Listing {
-    endpoint: String,
-    parameters: Parameters,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Parameters {
-    Containers(ListContainers),
-    Blobs(ListBlobs),
-    Find(FindBlobs),
-}
-
-impl RequestEcho {
-    /// `x-ms-request-id`.
-    #[must_use]
-    pub fn request_id(&self) -> &str {
-        &self.request_id
-    }
-
-    /// Takes what it can from a head, well-formed or not: errors about the head itself need an echo
-    /// too. `request_id` is a fresh GUID, `time` the time of the answer.
-    #[must_use]
-    pub fn new(head: &Parts, request_id: String, time: Timestamp) -> Self {
-        let Context { version, client_request_id } = Context::lenient(head);
-        let head = head.method == http::Method::HEAD;
-        Self { version, client_request_id, request_id, time, head, listing: None }
-    }
-
-    /// The request's id and the time of the answer, as pages of errors show them.
-    pub(super) fn stamp(&self) -> (String, String) {
-        (self.request_id.clone(), self.time.to_iso())
-    }
-
-    /// Adds the parameters a list page repeats; nothing for other operations. `scheme` is `http` or
-    /// `https`.
-    pub fn operation(&mut self, operation: &Operation, address: &Address, scheme: &str) {
-        let parameters = if let Operation::ListContainers(list) = operation {
-            Parameters::Containers(list.clone())
-        } else if let Operation::ListBlobs(list) = operation {
-            Parameters::Blobs(list.clone())
-        } else if let Operation::FindBlobs(find) = operation {
-            Parameters::Find(find.clone())
-        } else {
-            return;
-        };
-        let endpoint = format!("{scheme}://{}", address.endpoint);
-        self.listing = Some(Listing { endpoint, parameters });
-    }
-}
 
 /// Writes a reply. The body of [`Reply::Blob`] is left to the caller; its `Content-Length` is set.
 #[must_use]
@@ -341,46 +270,6 @@ fn error_head(error: &Error, echo: &RequestEcho) -> Head {
 /// What clients sent may hold what XML cannot.
 fn fitting(text: &str) -> String {
     text.chars().filter(|&c| escape::fits_xml(c)).collect()
-}
-
-/// `x-ms-lease-status`: whether writes need an id.
-pub(super) const fn lease_status(state: LeaseState) -> &'static str {
-    match state {
-        LeaseState::Leased | LeaseState::Breaking => "locked",
-        LeaseState::Available | LeaseState::Expired | LeaseState::Broken => "unlocked",
-    }
-}
-
-/// `x-ms-lease-state`.
-pub(super) const fn lease_state(state: LeaseState) -> &'static str {
-    match state {
-        LeaseState::Available => "available",
-        LeaseState::Leased => "leased",
-        LeaseState::Expired => "expired",
-        LeaseState::Breaking => "breaking",
-        LeaseState::Broken => "broken",
-    }
-}
-
-/// `x-ms-lease-duration`, while it is leased.
-pub(super) const fn lease_duration(lease: LeaseFacts) -> Option<&'static str> {
-    match (lease.state, lease.infinite) {
-        (LeaseState::Leased, true) => Some("infinite"),
-        (LeaseState::Leased, false) => Some("fixed"),
-        (
-            LeaseState::Available | LeaseState::Expired | LeaseState::Breaking | LeaseState::Broken,
-            _,
-        ) => None,
-    }
-}
-
-/// `x-ms-blob-public-access`; none says private.
-const fn public_access_name(access: PublicAccess) -> Option<&'static str> {
-    match access {
-        PublicAccess::Private => None,
-        PublicAccess::Blob => Some("blob"),
-        PublicAccess::Container => Some("container"),
-    }
 }
 
 #[cfg(test)]

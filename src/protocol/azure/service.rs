@@ -42,7 +42,7 @@ const DOCUMENT_CHARS_MAX: usize = 255;
 /// # Errors
 /// `InvalidXmlDocument`, `UnsupportedXmlNode`, `InvalidXmlNodeValue`, `MissingRequiredXmlNode`;
 /// `NotImplemented` for soft delete, which must not be believed to be on.
-pub fn read_properties(body: &[u8]) -> Result<ServicePropertiesChange, Error> {
+pub(super) fn read_properties(body: &[u8]) -> Result<ServicePropertiesChange, Error> {
     let root = tree::parse(body, "StorageServiceProperties")?;
     root.only(&[
         "Logging",

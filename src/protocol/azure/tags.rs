@@ -68,7 +68,7 @@ pub(super) fn condition(all: &HeaderMap) -> Result<Option<TagCondition>, Error> 
 /// # Errors
 /// `InvalidXmlDocument`, `UnsupportedXmlNode`, `MissingRequiredXmlNode`; `EmptyTagName`,
 /// `InvalidTag`, `TagsTooLarge`, `DuplicateTagNames`.
-pub fn read_tags(body: &[u8]) -> Result<Tags, Error> {
+pub(super) fn read_tags(body: &[u8]) -> Result<Tags, Error> {
     let root = tree::parse(body, "Tags")?;
     root.only(&["TagSet"])?;
     let set = root.child("TagSet").ok_or_else(|| tree::missing("TagSet"))?;

@@ -1,5 +1,8 @@
 //! What operations are made of.
 
+use http::HeaderMap;
+use http::Method;
+use http::Uri;
 use uuid::Uuid;
 
 use crate::types::AccountName;
@@ -186,8 +189,39 @@ pub struct Batch {
     pub path_style: bool,
     /// Between the parts.
     pub boundary: String,
-    /// The body.
-    pub upload: Upload,
+    /// The requests; in the body.
+    pub parts: Vec<BatchPart>,
+}
+
+/// One request of a batch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BatchPart {
+    /// `Content-ID`, repeated by the answer.
+    pub id: Option<String>,
+    /// Its method.
+    pub method: Method,
+    /// Its path and query.
+    pub uri: Uri,
+    /// Its headers.
+    pub headers: HeaderMap,
+}
+
+/// What a client wants of a user delegation key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeyInfo {
+    /// From when on; `None` for at once.
+    pub start: Option<Timestamp>,
+    /// Until when.
+    pub expiry: Timestamp,
+    /// The tenant of the users it is delegated to, or empty.
+    pub delegated_tenant: String,
+}
+
+impl Default for KeyInfo {
+    /// A key that has expired.
+    fn default() -> Self {
+        Self { start: None, expiry: Timestamp::ZERO, delegated_tenant: String::new() }
+    }
 }
 
 /// `x-ms-page-write`.

@@ -26,8 +26,8 @@ fn read(head: &Parts, echo: &mut RequestEcho) -> Result<(), Error> {
     let context = Context::from_head(head)?;
     let host = head.headers.get("host").and_then(|value| value.to_str().ok());
     let address = address(&head.method, &head.uri, host, &Addressing::default())?;
-    let operation = parse(head, &address, &context)?;
-    echo.operation(&operation, &address, "http");
+    let parsed = parse(head, &address, &context)?;
+    echo.operation(parsed.operation(), &address, "http");
     Ok(())
 }
 

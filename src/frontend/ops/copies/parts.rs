@@ -21,10 +21,10 @@ use crate::protocol::Error;
 use crate::protocol::ErrorCode;
 use crate::protocol::Precondition;
 use crate::protocol::Reply;
+use crate::protocol::checksum::BodyChecksum;
 use crate::protocol::copy::CopySource;
 use crate::protocol::operation::BlobPath;
 use crate::protocol::operation::SequenceBounds;
-use crate::protocol::reply::BodyChecksum;
 use crate::protocol::reply::Change;
 use crate::types::BlockId;
 

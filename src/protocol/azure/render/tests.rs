@@ -8,7 +8,6 @@ use http::request::Parts;
 
 use crate::protocol::Error;
 use crate::protocol::ErrorCode;
-use crate::protocol::Operation;
 use crate::protocol::Reply;
 use crate::protocol::azure::Addressing;
 use crate::protocol::azure::Context;
@@ -17,11 +16,11 @@ use crate::protocol::azure::address;
 use crate::protocol::azure::parse;
 use crate::protocol::azure::render;
 use crate::protocol::azure::render_error;
+use crate::protocol::checksum::BodyChecksum;
 use crate::protocol::reply::BlobFacts;
 use crate::protocol::reply::BlobItem;
 use crate::protocol::reply::BlobListing;
 use crate::protocol::reply::BlockItem;
-use crate::protocol::reply::BodyChecksum;
 use crate::protocol::reply::Change;
 use crate::protocol::reply::ContainerFacts;
 use crate::protocol::reply::ContainerItem;
@@ -59,8 +58,8 @@ fn list_echo(url: &str) -> RequestEcho {
     let head = head("GET", url);
     let mut echo = RequestEcho::new(&head, "request-1".to_owned(), NOW);
     let at = address(&head.method, &head.uri, Some("h:1"), &Addressing::default()).unwrap();
-    let operation: Operation = parse(&head, &at, &Context::from_head(&head).unwrap()).unwrap();
-    echo.operation(&operation, &at, "http");
+    let parsed = parse(&head, &at, &Context::from_head(&head).unwrap()).unwrap();
+    echo.operation(parsed.operation(), &at, "http");
     echo
 }
 

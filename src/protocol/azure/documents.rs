@@ -1,0 +1,76 @@
+//! Operations whose body is a document: how long it may be, and what reads it.
+
+use crate::protocol::Error;
+use crate::protocol::Operation;
+use crate::protocol::azure::acl;
+use crate::protocol::azure::batch;
+use crate::protocol::azure::delegation;
+use crate::protocol::azure::service;
+use crate::protocol::azure::tags;
+use crate::protocol::azure::xml;
+use crate::protocol::operation::Decode;
+use crate::protocol::operation::Document;
+
+/// Bytes that the document of an operation may have, and what reads it; `None` for an operation
+/// without one.
+pub(super) fn document_of(operation: &Operation) -> Option<(u64, Decode)> {
+    use Operation as O;
+    if let O::PutBlockList { .. } = operation {
+        Some((xml::BLOCK_LIST_BYTES_MAX, block_list))
+    } else if let O::SetBlobTags { .. } = operation {
+        Some((tags::TAGS_BYTES_MAX, blob_tags))
+    } else if let O::SetContainerAcl { .. } = operation {
+        Some((acl::POLICIES_BYTES_MAX, policies))
+    } else if let O::SetServiceProperties { .. } = operation {
+        Some((service::SERVICE_PROPERTIES_BYTES_MAX, service_properties))
+    } else if let O::GetUserDelegationKey { .. } = operation {
+        Some((delegation::KEY_INFO_BYTES_MAX, key_info))
+    } else if let O::Batch(_) = operation {
+        Some((batch::BATCH_BYTES_MAX, parts))
+    } else {
+        None
+    }
+}
+
+fn block_list(operation: &mut Operation, document: &Document<'_>) -> Result<(), Error> {
+    if let Operation::PutBlockList { list, checksum, .. } = operation {
+        *list = xml::block_list(document.bytes)?;
+        *checksum = document.checksum;
+    }
+    Ok(())
+}
+
+fn blob_tags(operation: &mut Operation, document: &Document<'_>) -> Result<(), Error> {
+    if let Operation::SetBlobTags { tags, .. } = operation {
+        *tags = tags::read_tags(document.bytes)?;
+    }
+    Ok(())
+}
+
+fn policies(operation: &mut Operation, document: &Document<'_>) -> Result<(), Error> {
+    if let Operation::SetContainerAcl { policies, .. } = operation {
+        *policies = acl::read_policies(document.bytes)?;
+    }
+    Ok(())
+}
+
+fn service_properties(operation: &mut Operation, document: &Document<'_>) -> Result<(), Error> {
+    if let Operation::SetServiceProperties { change } = operation {
+        **change = service::read_properties(document.bytes)?;
+    }
+    Ok(())
+}
+
+fn key_info(operation: &mut Operation, document: &Document<'_>) -> Result<(), Error> {
+    if let Operation::GetUserDelegationKey { wanted, .. } = operation {
+        *wanted = delegation::read_key_info(document.bytes)?;
+    }
+    Ok(())
+}
+
+fn parts(operation: &mut Operation, document: &Document<'_>) -> Result<(), Error> {
+    if let Operation::Batch(batch) = operation {
+        batch.parts = batch::read_batch(document.bytes, &batch.boundary)?;
+    }
+    Ok(())
+}

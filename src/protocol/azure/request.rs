@@ -1,0 +1,15 @@
+//! What the parsers of operations see of a request.
+
+use http::HeaderMap;
+use http::Method;
+
+use crate::protocol::azure::ServiceVersion;
+use crate::protocol::azure::query::Query;
+
+/// One request on its way through the router.
+pub(super) struct Request<'a> {
+    pub(super) method: &'a Method,
+    pub(super) headers: &'a HeaderMap,
+    pub(super) query: &'a Query,
+    pub(super) version: ServiceVersion,
+}

@@ -1,0 +1,44 @@
+//! Length and checksums of a body, as its head says.
+
+use http::HeaderMap;
+use http::header::CONTENT_LENGTH;
+
+use crate::protocol::Error;
+use crate::protocol::ErrorCode;
+use crate::protocol::azure::headers;
+use crate::protocol::azure::names;
+use crate::protocol::azure::structured;
+use crate::protocol::operation::Upload;
+use crate::types::Crc64;
+
+/// Length and checksums of the body.
+pub(super) fn upload(all: &HeaderMap, len_max: u64) -> Result<Upload, Error> {
+    let md5 = headers::md5(all, &names::CONTENT_MD5)?;
+    let crc64 = match headers::text(all, &names::CONTENT_CRC64)? {
+        None => None,
+        Some(value) => Some(
+            Crc64::from_base64(value)
+                .ok_or_else(|| headers::invalid("x-ms-content-crc64", value))?,
+        ),
+    };
+    if md5.is_some() && crc64.is_some() {
+        return Err(ErrorCode::BothCrc64AndMd5HeaderPresent.into());
+    }
+    let text = headers::text(all, &CONTENT_LENGTH)?.ok_or(ErrorCode::MissingContentLengthHeader)?;
+    let digits = text.bytes().all(|b| b.is_ascii_digit());
+    let len: u64 = if digits {
+        text.parse().unwrap_or(u64::MAX)
+    } else {
+        return Err(headers::invalid("Content-Length", text));
+    };
+    let (len, message_len) = match structured::content_len(all)? {
+        None => (len, None),
+        Some(content_len) => (content_len, Some(len)),
+    };
+    if len > len_max {
+        return Err(
+            Error::new(ErrorCode::RequestBodyTooLarge).detail("MaxLimit", len_max.to_string())
+        );
+    }
+    Ok(Upload { len, message_len, md5, crc64 })
+}

@@ -1,0 +1,69 @@
+//! What a request asks for, as far as its head says.
+
+use crate::protocol::Error;
+use crate::protocol::checksum::BodyChecksum;
+use crate::protocol::operation::Operation;
+use crate::protocol::operation::Upload;
+
+/// What a dialect reads in the head of a request.
+#[derive(Clone, Debug)]
+pub enum Parsed {
+    /// All of the operation.
+    Ready(Operation),
+    /// The rest is in a document, which is the request's body.
+    NeedsBody {
+        /// The operation, without what the document says.
+        operation: Operation,
+        /// The document.
+        body: DocumentBody,
+    },
+}
+
+impl Parsed {
+    /// The operation, and the document that is to complete it.
+    #[must_use]
+    pub fn into_parts(self) -> (Operation, Option<DocumentBody>) {
+        match self {
+            Self::Ready(operation) => (operation, None),
+            Self::NeedsBody { operation, body } => (operation, Some(body)),
+        }
+    }
+
+    /// The operation, complete or not.
+    #[must_use]
+    pub const fn operation(&self) -> &Operation {
+        match self {
+            Self::Ready(operation) | Self::NeedsBody { operation, .. } => operation,
+        }
+    }
+}
+
+impl From<Operation> for Parsed {
+    fn from(operation: Operation) -> Self {
+        Self::Ready(operation)
+    }
+}
+
+/// A document that is to be read.
+#[derive(Clone, Copy, Debug)]
+pub struct DocumentBody {
+    /// Its length, at most what the dialect allows, and its checksums.
+    pub upload: Upload,
+    /// Reads it.
+    pub decode: Decode,
+}
+
+/// Completes an operation with what the document says.
+///
+/// # Errors
+/// The documented code of the first thing wrong with the document.
+pub type Decode = fn(&mut Operation, &Document<'_>) -> Result<(), Error>;
+
+/// A document that has come, with the checksums that were claimed of it.
+#[derive(Clone, Copy, Debug)]
+pub struct Document<'a> {
+    /// All of it.
+    pub bytes: &'a [u8],
+    /// The checksum of the kind that the client used, else the CRC-64.
+    pub checksum: BodyChecksum,
+}
