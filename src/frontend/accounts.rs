@@ -25,8 +25,7 @@ use crate::frontend::route::Router;
 use crate::frontend::secrets::Secrets;
 use crate::index::AccountRecord;
 use crate::index::Error;
-use crate::index::Read;
-use crate::index::ReadReply;
+use crate::index::ReadAccount;
 use crate::telemetry::Registry;
 use crate::types::AccountId;
 use crate::types::AccountName;
@@ -256,15 +255,13 @@ impl Accounts {
     /// The index's.
     pub async fn refresh(&self, router: &Router, name: &AccountName) -> Result<(), Error> {
         let _one_at_a_time = self.refreshing.lock().await;
-        let key = RoutingKey::account(name);
-        let reply = match router.read(key.as_bytes(), Read::Account(name.clone())).await {
+        let record = match router.ask(ReadAccount(name.clone())).await {
             Err(Error::AccountNotFound) => {
                 self.forget(name);
                 return Err(Error::AccountNotFound);
             }
-            reply => reply?,
+            found => found?,
         };
-        let ReadReply::Account(record) = reply else { return Err(Error::AccountNotFound) };
         let configured = self.get(name).filter(|old| old.configured);
         let account = match configured {
             Some(old) => {

@@ -9,13 +9,23 @@ use crate::frontend::write::Stored;
 use crate::index;
 use crate::index::Write;
 use crate::index::WriteReply;
+use crate::index::WriteRequest;
+use crate::index::Written;
 use crate::protocol::Error;
 use crate::protocol::reply::Change;
 
 /// Commits a row change in a task of its own, so that a client that leaves cannot stop it half-way,
 /// then lets go of the bytes it refers to: for good when the rows refer to them, else they are
 /// freed.
-pub(crate) async fn commit(
+pub(crate) async fn commit<W: WriteRequest>(
+    front: &FrontEnd,
+    write: W,
+    stored: Option<Stored>,
+) -> Result<W::Reply, index::Error> {
+    commit_write(front, write.into(), stored).await.and_then(W::checked)
+}
+
+async fn commit_write(
     front: &FrontEnd,
     write: Write,
     stored: Option<Stored>,
@@ -38,25 +48,27 @@ pub(crate) async fn commit(
 
 /// As [`commit`], of a change that refers to no bytes that were stored for it; the task holds what
 /// must last until the change was answered.
-pub(crate) async fn commit_holding<G: Send + 'static>(
+pub(crate) async fn commit_holding<W: WriteRequest, G: Send + 'static>(
     front: &FrontEnd,
-    write: Write,
+    write: W,
     holding: G,
-) -> Result<WriteReply, index::Error> {
+) -> Result<W::Reply, index::Error> {
     let router = Arc::clone(&front.router);
-    let commit = front.inflight.commit();
+    let (commit, write) = (front.inflight.commit(), write.into());
     let task = front.env.tasks.spawn_part("commit", async move {
         let answer = router.write(write).await;
         drop((holding, commit));
         answer
     });
-    task.await.unwrap_or_else(|error| Err(index::Error::Unavailable(error.to_string())))
+    let answer = task.await;
+    let answer = answer.unwrap_or_else(|error| Err(index::Error::Unavailable(error.to_string())));
+    answer.and_then(W::checked)
 }
 
 /// [`commit`] of a change of a blob.
-pub(crate) async fn commit_blob(
+pub(crate) async fn commit_blob<W: WriteRequest<Reply = Written>>(
     front: &FrontEnd,
-    write: Write,
+    write: W,
     stored: Option<Stored>,
 ) -> Result<Change, Error> {
     changed(commit(front, write, stored).await, Subject::Blob)
@@ -64,12 +76,11 @@ pub(crate) async fn commit_blob(
 
 /// What a client is told of a change.
 pub(crate) fn changed(
-    answer: Result<WriteReply, index::Error>,
+    answer: Result<Written, index::Error>,
     subject: Subject,
 ) -> Result<Change, Error> {
     match answer {
-        Ok(WriteReply::Written(w)) => Ok(Change { etag: w.etag, last_modified: w.last_modified }),
-        Ok(_) => Err(errors::mismatched()),
+        Ok(w) => Ok(Change { etag: w.etag, last_modified: w.last_modified }),
         Err(error) => Err(errors::from_index(&error, subject)),
     }
 }

@@ -7,15 +7,13 @@ use crate::frontend::errors::Subject;
 use crate::frontend::state::FrontEnd;
 use crate::index::ContainerRecord;
 use crate::index::Guard;
-use crate::index::Read;
-use crate::index::ReadReply;
+use crate::index::ReadContainer;
 use crate::protocol::Error;
 use crate::protocol::Precondition;
 use crate::protocol::operation::BlobPath;
 use crate::types::BlobKey;
 use crate::types::BlobName;
 use crate::types::ContainerName;
-use crate::types::RoutingKey;
 
 /// Looks a container up.
 pub(crate) async fn container(
@@ -23,13 +21,8 @@ pub(crate) async fn container(
     account: &Account,
     name: &ContainerName,
 ) -> Result<ContainerRecord, Error> {
-    let key = RoutingKey::container(account.id, name);
-    let read = Read::Container(account.id, name.clone());
-    match front.router.read(key.as_bytes(), read).await {
-        Ok(ReadReply::Container(record)) => Ok(*record),
-        Ok(_) => Err(errors::mismatched()),
-        Err(error) => Err(errors::from_index(&error, Subject::Container)),
-    }
+    let found = front.router.ask(ReadContainer(account.id, name.clone())).await;
+    found.map_err(|error| errors::from_index(&error, Subject::Container))
 }
 
 /// The key of a blob; its container must exist.

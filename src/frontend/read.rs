@@ -32,9 +32,7 @@ use crate::index;
 use crate::index::BlobView;
 use crate::index::Guard;
 use crate::index::Piece;
-use crate::index::Read;
 use crate::index::ReadBlob;
-use crate::index::ReadReply;
 use crate::index::inflight::ReadGuard;
 use crate::protocol::Error;
 use crate::types::BlobKey;
@@ -42,7 +40,6 @@ use crate::types::ByteRange;
 use crate::types::Conditions;
 use crate::types::Etag;
 use crate::types::EtagMatch;
-use crate::types::RoutingKey;
 use crate::types::Timestamp;
 use crate::types::request;
 
@@ -263,22 +260,19 @@ async fn look_up_on(
     let same = EtagMatch::Tags(vec![Some(etag)]);
     let if_match = generation.is_none().then_some(same);
     let conditions = Conditions { if_match, ..Conditions::default() };
-    let read = Read::Blob(ReadBlob {
+    let read = ReadBlob {
         key: key.clone(),
         snapshot,
         guard: Guard { conditions, ..Guard::default() },
         range: ByteRange::new(range.start, Some(range.end.saturating_sub(1))),
         pieces: true,
-    });
-    let position = RoutingKey::blob(key);
-    let ReadReply::Blob(view) = router.read(position.as_bytes(), read).await? else {
-        return Err(index::Error::Unavailable("the wrong kind of reply".to_owned()));
     };
+    let view = router.ask(read).await?;
     // Another blob under the same name, or not that long any more.
     if view.generation != generation || view.pieces_end <= range.start {
         return Err(index::Error::BlobNotFound);
     }
-    Ok(*view)
+    Ok(view)
 }
 
 impl Pull for BlobSource {

@@ -20,16 +20,19 @@ use crate::index::MapFollower;
 use crate::index::PartitionMap;
 use crate::index::Read;
 use crate::index::ReadReply;
+use crate::index::ReadRequest;
 use crate::index::Target;
 use crate::index::Write;
 use crate::index::WriteReply;
+use crate::index::WriteRequest;
+use crate::index::api::Place;
 
 /// How long a request may keep meeting stale maps before it is given up: changes of the map take
 /// milliseconds, and many of them after each other are no reason to refuse anybody.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// What each owner of a range said.
-type Answers = Vec<Result<ReadReply, Error>>;
+type Answers<Q> = Vec<Result<<Q as ReadRequest>::Reply, Error>>;
 
 /// Routes by key over a cached partition map.
 #[derive(Debug)]
@@ -80,44 +83,40 @@ impl Router {
         }
     }
 
-    /// Asks all who have keys about a position: the owner of the range it lies in, or those of all
-    /// its stripes, by number. The answers are of one map.
+    /// Asks the owner of what the question is about.
     ///
     /// # Errors
-    /// The first refusal.
-    pub async fn read_from(&self, position: &[u8], read: Read) -> Result<Vec<ReadReply>, Error> {
-        self.ask_all(position, |_| read.clone()).await.map(|(_, answers)| answers)
+    /// The owner's answer.
+    pub async fn ask<Q: ReadRequest>(&self, question: Q) -> Result<Q::Reply, Error> {
+        let read: Read = question.into();
+        let (Place::Key(key) | Place::From(key)) = read.place() else {
+            return Err(Error::WrongPartition);
+        };
+        self.read(&key, read).await.and_then(Q::checked)
     }
 
-    /// As [`Self::read_from`], with the answer or refusal of each, and where their range ends: for
-    /// whoever can go on without one.
+    /// Asks all who have keys about a position: the owner of the range it lies in, or those of all
+    /// its stripes, by number. The answers or refusals are of one map; the position comes with them
+    /// at which their range ends.
     ///
     /// # Errors
     /// The coordinator's, and [`Error::Overloaded`] when an owner changes for too long.
-    pub async fn read_from_each(
+    pub async fn ask_each<Q: ReadRequest + Sync>(
         &self,
         position: &[u8],
-        read: Read,
-    ) -> Result<(Option<Bytes>, Answers), Error> {
-        self.ask_each(position, |_| read.clone()).await
+        question: Q,
+    ) -> Result<(Option<Bytes>, Answers<Q>), Error> {
+        let (high, answers) = self.read_each(position, |_| question.clone().into()).await?;
+        Ok((high, answers.into_iter().map(|answer| answer.and_then(Q::checked)).collect()))
     }
 
     /// The answers to what `read` makes for so many stripes, and where the range ends that they are
     /// of.
-    async fn ask_all(
+    async fn read_each(
         &self,
         position: &[u8],
         read: impl Fn(usize) -> Read,
-    ) -> Result<(Option<Bytes>, Vec<ReadReply>), Error> {
-        let (high, answers) = self.ask_each(position, read).await?;
-        Ok((high, answers.into_iter().collect::<Result<_, _>>()?))
-    }
-
-    async fn ask_each(
-        &self,
-        position: &[u8],
-        read: impl Fn(usize) -> Read,
-    ) -> Result<(Option<Bytes>, Answers), Error> {
+    ) -> Result<(Option<Bytes>, Vec<Result<ReadReply, Error>>), Error> {
         let mut retry = StaleRetry::default();
         loop {
             let map = self.map();
@@ -146,14 +145,9 @@ impl Router {
     /// The first refusal.
     pub async fn list(&self, list: &ListBlobs) -> Result<ListPage, Error> {
         let ask = |stripes| Read::Blobs(stripes::part(list, stripes));
-        let (high, answers) = self.ask_all(&list.position(), ask).await?;
-        let mut pages = Vec::new();
-        for answer in answers {
-            let ReadReply::Blobs(page) = answer else {
-                return Err(Error::Corrupt("the answer is no list of blobs".to_owned()));
-            };
-            pages.push(page);
-        }
+        let (high, answers) = self.read_each(&list.position(), ask).await?;
+        let pages = answers.into_iter().map(|answer| answer.and_then(ListBlobs::checked));
+        let mut pages: Vec<ListPage> = pages.collect::<Result<_, _>>()?;
         match pages.pop() {
             Some(only) if pages.is_empty() => Ok(only),
             Some(last) => {
@@ -162,6 +156,14 @@ impl Router {
             }
             None => Err(Error::WrongPartition),
         }
+    }
+
+    /// Changes rows at the owner of what the change is about.
+    ///
+    /// # Errors
+    /// The owner's answer.
+    pub async fn tell<W: WriteRequest>(&self, change: W) -> Result<W::Reply, Error> {
+        self.write(change.into()).await.and_then(W::checked)
     }
 
     /// Changes rows at the owner of the request's key.

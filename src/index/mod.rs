@@ -37,6 +37,10 @@ pub use api::{
     StageBlock, StagedBlocks, Target, UpdateBlob, UpdateContainer, Write, WriteReply, Written,
     check_lease,
 };
+pub use api::{
+    AppendedBlock, ReadAccount, ReadBlockList, ReadContainer, ReadCopyJobs, ReadRequest,
+    ReadTagWork, UpdateAccount, WriteRequest,
+};
 pub use api::{CopiedBlock, CopiedContent, PutCopy, Share, SharedBlob};
 pub use api::{CopyEnd, EndCopy, PendingCopy, ResealCopy};
 pub use api::{EntryChange, IndexTag, ListTags, TagEntry, TagPage, TagWork};

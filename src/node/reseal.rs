@@ -12,14 +12,12 @@ use crate::index;
 use crate::index::AccountChange;
 use crate::index::AccountRecord;
 use crate::index::PendingCopy;
-use crate::index::Read;
-use crate::index::ReadReply;
+use crate::index::ReadCopyJobs;
 use crate::index::ResealCopy;
 use crate::index::Write;
 use crate::types::AccountName;
 use crate::types::Secret;
 
-use super::account_list::mismatched;
 use super::error::NodeError;
 
 /// Pending copies read at a time.
@@ -90,19 +88,18 @@ fn account(
 async fn copies(router: &Router, secrets: &Secrets, done: &mut Resealed) -> Result<(), NodeError> {
     let mut from = Some(Bytes::new());
     while let Some(start) = from {
-        let read = Read::CopyJobs { from: start.clone(), limit: PAGE };
-        let (high, answers) = match router.read_from_each(&start, read).await {
+        let read = ReadCopyJobs { from: start.clone(), limit: PAGE };
+        let (high, answers) = match router.ask_each(&start, read).await {
             Err(error) if error.is_outage() => (end_of_range(router, &start), vec![Err(error)]),
             answers => answers?,
         };
         let (mut jobs, mut nexts) = (Vec::new(), Vec::new());
         for answer in answers {
             match answer {
-                Ok(ReadReply::CopyJobs(some, next)) => {
+                Ok((some, next)) => {
                     jobs.extend(some);
                     nexts.push(next);
                 }
-                Ok(_) => return Err(mismatched("no pending copies")),
                 Err(error) if error.is_outage() => {
                     tracing::warn!(
                         %error,

@@ -7,8 +7,6 @@ use crate::frontend::route::Router;
 use crate::index::AccountRecord;
 use crate::index::Error;
 use crate::index::ListAccounts;
-use crate::index::Read;
-use crate::index::ReadReply;
 use crate::types::AccountId;
 use crate::types::AccountName;
 use crate::types::ContainerId;
@@ -63,9 +61,8 @@ impl AccountRows {
         let mut next = Some(range.low().as_bytes().clone());
         while let Some(from) = next.filter(|from| range.contains(from)) {
             let list = ListAccounts { from: Some(from.clone()), limit: PAGE };
-            let page = match router.read(&list.position(), Read::Accounts(list)).await {
-                Ok(ReadReply::Accounts(page)) => page,
-                Ok(_) => return Err(mismatched()),
+            let page = match router.ask(list).await {
+                Ok(page) => page,
                 Err(error) if error.is_outage() => {
                     let rest = KeyRange::new(RoutingKey::from_bytes(from), range.high().cloned());
                     let unread = part_of_one(router, &rest, &error)?;
@@ -120,10 +117,6 @@ pub fn part_of_one(router: &Router, keys: &KeyRange, error: &Error) -> Result<Un
     Ok(Unread { keys, partition })
 }
 
-fn mismatched() -> Error {
-    Error::Unavailable("an answer of another kind".to_owned())
-}
-
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
@@ -139,6 +132,8 @@ mod tests {
     use crate::frontend::testing::env;
     use crate::frontend::testing::publish;
     use crate::index::AccountPage;
+    use crate::index::Read;
+    use crate::index::ReadReply;
     use crate::index::Target;
     use crate::types::PartitionId;
 

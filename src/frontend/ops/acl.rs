@@ -10,7 +10,6 @@ use crate::frontend::state::FrontEnd;
 use crate::index;
 use crate::index::ContainerChange;
 use crate::index::UpdateContainer;
-use crate::index::Write;
 use crate::index::record::StoredPolicy;
 use crate::protocol::Error;
 use crate::protocol::ErrorCode;
@@ -57,8 +56,7 @@ pub(crate) async fn set(
     });
     let change = ContainerChange::Access { public_access, policies: policies.collect() };
     let guard = lookup::guard(precondition);
-    let write =
-        Write::UpdateContainer(UpdateContainer { account: account.id, name, guard, change });
+    let write = UpdateContainer { account: account.id, name, guard, change };
     let answer = commit::commit_holding(front, write, memory).await;
     commit::changed(answer, Subject::Container).map(Reply::ContainerChanged)
 }

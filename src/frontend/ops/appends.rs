@@ -12,9 +12,8 @@ use crate::frontend::ingest::Ingested;
 use crate::frontend::lookup;
 use crate::frontend::state::FrontEnd;
 use crate::index::AppendBlock;
+use crate::index::AppendedBlock;
 use crate::index::SealBlob;
-use crate::index::Write;
-use crate::index::WriteReply;
 use crate::protocol::Error;
 use crate::protocol::Precondition;
 use crate::protocol::Reply;
@@ -54,24 +53,23 @@ pub(crate) async fn append_stored(
 ) -> Result<Reply, Error> {
     let guard = lookup::guard(precondition);
     let encryption = guard.encryption.clone();
-    let write = Write::AppendBlock(AppendBlock {
+    let write = AppendBlock {
         key,
         guard,
         position: bounds.position,
         len_max: bounds.len_max,
         content: ingested.stored.content(),
         crc64: ingested.kept_crc64(),
-    });
+    };
     let checksum = BodyChecksum::new(ingested.crc64, ingested.md5);
     match commit::commit(front, write, Some(ingested.stored)).await {
-        Ok(WriteReply::Appended { written, offset, blocks }) => {
+        Ok(AppendedBlock { written, offset, blocks }) => {
             let change = Change { etag: written.etag, last_modified: written.last_modified };
             Ok(with_encryption_header(
                 Reply::BlockAppended { change, offset, blocks, checksum },
                 &encryption,
             ))
         }
-        Ok(_) => Err(errors::mismatched()),
         Err(error) => Err(errors::from_index(&error, Subject::Blob)),
     }
 }
@@ -85,6 +83,6 @@ pub(crate) async fn seal(
     position: Option<u64>,
 ) -> Result<Reply, Error> {
     let key = lookup::blob_key(front, account, path).await?;
-    let write = Write::SealBlob(SealBlob { key, guard: lookup::guard(precondition), position });
+    let write = SealBlob { key, guard: lookup::guard(precondition), position };
     commit::commit_blob(front, write, None).await.map(Reply::BlobSealed)
 }

@@ -17,7 +17,6 @@ use crate::index::BlobChange;
 use crate::index::DeleteBlob;
 use crate::index::PutBlob;
 use crate::index::UpdateBlob;
-use crate::index::Write;
 use crate::protocol::Error;
 use crate::protocol::ErrorCode;
 use crate::protocol::Precondition;
@@ -73,7 +72,7 @@ pub(crate) async fn put(
     // Bytes before pointers: they are durable here, the row that names them comes next.
     let guard = lookup::guard(put.precondition);
     let encryption = guard.encryption.clone();
-    let write = Write::PutBlob(PutBlob {
+    let write = PutBlob {
         key,
         guard,
         properties,
@@ -83,7 +82,7 @@ pub(crate) async fn put(
         tier: put.tier,
         content: ingested.stored.content(),
         crc64: ingested.kept_crc64(),
-    });
+    };
     let answer = tags::commit(front, write, ingested.stored, tagged).await;
     let change = commit::changed(answer, Subject::Blob)?;
     let crc64 = put.upload.crc64.map(|_| ingested.crc64);
@@ -108,12 +107,7 @@ pub(crate) async fn update(
     if let BlobChange::Properties(properties) = &mut change {
         encrypt_md5(&front.env, precondition.encryption.key(), properties);
     }
-    let write = Write::UpdateBlob(UpdateBlob {
-        key,
-        snapshot: None,
-        guard: lookup::guard(precondition),
-        change,
-    });
+    let write = UpdateBlob { key, snapshot: None, guard: lookup::guard(precondition), change };
     commit::commit_blob(front, write, None).await
 }
 
@@ -126,7 +120,7 @@ pub(crate) async fn delete(
     scope: DeleteScope,
 ) -> Result<Reply, Error> {
     let key = lookup::blob_key(front, account, path).await?;
-    let write = Write::DeleteBlob(DeleteBlob { key, guard: lookup::guard(precondition), scope });
+    let write = DeleteBlob { key, guard: lookup::guard(precondition), scope };
     match commit::commit(front, write, None).await {
         Ok(_) => Ok(Reply::BlobDeleted),
         Err(error) => Err(errors::from_index(&error, Subject::Blob)),

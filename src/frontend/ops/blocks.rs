@@ -16,10 +16,8 @@ use crate::frontend::ops::tags::Tagged;
 use crate::frontend::state::FrontEnd;
 use crate::index::BlockView;
 use crate::index::CommitBlocks;
-use crate::index::Read;
-use crate::index::ReadReply;
+use crate::index::ReadBlockList;
 use crate::index::StageBlock;
-use crate::index::Write;
 use crate::protocol::Error;
 use crate::protocol::Precondition;
 use crate::protocol::Reply;
@@ -36,7 +34,6 @@ use crate::types::BlobProperties;
 use crate::types::BlockId;
 use crate::types::BlockListEntry;
 use crate::types::Metadata;
-use crate::types::RoutingKey;
 use crate::types::Tags;
 
 /// What a block takes in a list that was read, at most: its id and its length.
@@ -58,13 +55,13 @@ pub(crate) async fn stage(
     let ingested = ingest::ingest_part(&front.pool, body, upload, encrypting).await?;
     let guard = lookup::guard(precondition);
     let encryption = guard.encryption.clone();
-    let write = Write::StageBlock(StageBlock {
+    let write = StageBlock {
         key,
         guard,
         id,
         content: ingested.stored.content(),
         crc64: ingested.kept_crc64(),
-    });
+    };
     let checksum = BodyChecksum::new(ingested.crc64, ingested.md5);
     match commit::commit(front, write, Some(ingested.stored)).await {
         Ok(_) => Ok(with_encryption_header(Reply::BlockPut(checksum), &encryption)),
@@ -98,7 +95,7 @@ pub(crate) async fn commit(
     encrypt_md5(&front.env, put.precondition.encryption.key(), &mut put.properties);
     let guard = lookup::guard(put.precondition);
     let encryption = guard.encryption.clone();
-    let write = Write::CommitBlocks(CommitBlocks {
+    let write = CommitBlocks {
         key,
         guard,
         properties: put.properties,
@@ -106,7 +103,7 @@ pub(crate) async fn commit(
         tags: put.tags,
         tier: put.tier,
         list: put.list,
-    });
+    };
     let answer = tags::commit_holding(front, write, memory, tagged).await;
     let change = commit::changed(answer, Subject::Blob)?;
     Ok(with_encryption_header(Reply::BlockListPut(change, put.checksum), &encryption))
@@ -141,13 +138,9 @@ pub(crate) async fn list(
 ) -> Result<Reply, Error> {
     let snapshot = path.snapshot;
     let key = lookup::blob_key(front, account, path).await?;
-    let position = RoutingKey::blob(&key);
-    let read = Read::BlockList(key, snapshot, lookup::guard(precondition));
-    let view = match front.router.read(position.as_bytes(), read).await {
-        Ok(ReadReply::BlockList(view)) => *view,
-        Ok(_) => return Err(errors::mismatched()),
-        Err(error) => return Err(errors::from_index(&error, Subject::Blob)),
-    };
+    let guard = lookup::guard(precondition);
+    let view = front.router.ask(ReadBlockList { key, snapshot, guard }).await;
+    let view = view.map_err(|error| errors::from_index(&error, Subject::Blob))?;
     let items = |blocks: Vec<BlockView>| {
         blocks.into_iter().map(|b| BlockItem { id: b.id, len: b.len }).collect()
     };

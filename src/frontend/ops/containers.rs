@@ -13,11 +13,9 @@ use crate::index;
 use crate::index::ContainerChange;
 use crate::index::CreateContainer;
 use crate::index::DeleteContainer;
-use crate::index::Read;
-use crate::index::ReadReply;
+use crate::index::ReadAccount;
 use crate::index::UpdateContainer;
-use crate::index::Write;
-use crate::index::WriteReply;
+use crate::index::Written;
 use crate::protocol::Error;
 use crate::protocol::ErrorCode;
 use crate::protocol::Precondition;
@@ -29,7 +27,6 @@ use crate::types::ContainerName;
 use crate::types::EncryptionScope;
 use crate::types::Metadata;
 use crate::types::PublicAccess;
-use crate::types::RoutingKey;
 
 /// What a new container is given.
 pub(crate) struct New {
@@ -81,17 +78,16 @@ pub(crate) async fn create_in(
     router: &Router,
     account: &AccountName,
     create: CreateContainer,
-) -> Result<WriteReply, index::Error> {
+) -> Result<Written, index::Error> {
     let (id, name) = (create.account, create.name.clone());
-    let made = router.write(Write::CreateContainer(create)).await?;
-    let row = RoutingKey::account(account);
-    match router.read(row.as_bytes(), Read::Account(account.clone())).await {
-        Ok(ReadReply::Account(record)) if record.id == id => return Ok(made),
+    let made = router.tell(create).await?;
+    match router.ask(ReadAccount(account.clone())).await {
+        Ok(record) if record.id == id => return Ok(made),
         Ok(_) | Err(index::Error::AccountNotFound) => {}
         Err(error) => return Err(error),
     }
     let guard = index::Guard::default();
-    match router.write(Write::DeleteContainer(DeleteContainer { account: id, name, guard })).await {
+    match router.tell(DeleteContainer { account: id, name, guard }).await {
         Ok(_) | Err(index::Error::ContainerNotFound) => Err(index::Error::AccountNotFound),
         Err(error) => Err(error),
     }
@@ -121,8 +117,7 @@ pub(crate) async fn set_metadata(
 ) -> Result<Reply, Error> {
     let guard = lookup::guard(precondition);
     let change = ContainerChange::Metadata(metadata);
-    let write =
-        Write::UpdateContainer(UpdateContainer { account: account.id, name, guard, change });
+    let write = UpdateContainer { account: account.id, name, guard, change };
     let answer = commit::commit(front, write, None).await;
     commit::changed(answer, Subject::Container).map(Reply::ContainerChanged)
 }
@@ -135,7 +130,7 @@ pub(crate) async fn delete(
     precondition: Precondition,
 ) -> Result<Reply, Error> {
     let guard = lookup::guard(precondition);
-    let write = Write::DeleteContainer(DeleteContainer { account: account.id, name, guard });
+    let write = DeleteContainer { account: account.id, name, guard };
     match commit::commit(front, write, None).await {
         Ok(_) => Ok(Reply::ContainerDeleted),
         Err(error) => Err(errors::from_index(&error, Subject::Container)),

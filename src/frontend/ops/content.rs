@@ -16,9 +16,7 @@ use crate::frontend::ops::Answer;
 use crate::frontend::read;
 use crate::frontend::state::FrontEnd;
 use crate::index::BlobView;
-use crate::index::Read;
 use crate::index::ReadBlob;
-use crate::index::ReadReply;
 use crate::protocol::Error;
 use crate::protocol::ErrorCode;
 use crate::protocol::Precondition;
@@ -30,7 +28,6 @@ use crate::protocol::reply::BlobFacts;
 use crate::types::BlobKey;
 use crate::types::ByteRange;
 use crate::types::CustomerKey;
-use crate::types::RoutingKey;
 use crate::types::Timestamp;
 
 /// Get Blob.
@@ -112,12 +109,8 @@ async fn look_up(
     range: Option<ByteRange>,
     pieces: bool,
 ) -> Result<BlobView, Error> {
-    let position = RoutingKey::blob(key);
     let guard = lookup::guard(precondition);
-    let read = Read::Blob(ReadBlob { key: key.clone(), snapshot, guard, range, pieces });
-    match front.router.read(position.as_bytes(), read).await {
-        Ok(ReadReply::Blob(view)) => Ok(*view),
-        Ok(_) => Err(errors::mismatched()),
-        Err(error) => Err(errors::from_index(&error, Subject::Blob)),
-    }
+    let read = ReadBlob { key: key.clone(), snapshot, guard, range, pieces };
+    let found = front.router.ask(read).await;
+    found.map_err(|error| errors::from_index(&error, Subject::Blob))
 }

@@ -26,9 +26,7 @@ use crate::index::Guard;
 use crate::index::IndexTag;
 use crate::index::ListTags;
 use crate::index::PAGE_WEIGHT_MAX;
-use crate::index::Read;
 use crate::index::ReadBlob;
-use crate::index::ReadReply;
 use crate::index::TagEntry;
 use crate::index::TagPage;
 use crate::index::Write;
@@ -191,11 +189,8 @@ struct Search<'a> {
 impl Search<'_> {
     async fn candidates(&self, range: &Range, from: Bytes, limit: usize) -> Result<TagPage, Error> {
         let list = ListTags { from: from.clone(), to: range.to.clone(), limit };
-        match self.front.router.read(&from, Read::Tags(list)).await {
-            Ok(ReadReply::Tags(page)) => Ok(page),
-            Ok(_) => Err(errors::mismatched()),
-            Err(error) => Err(errors::from_index(&error, Subject::Blob)),
-        }
+        let found = self.front.router.ask(list).await;
+        found.map_err(|error| errors::from_index(&error, Subject::Blob))
     }
 
     /// The range with the fewest candidates, as far as one look shows.
@@ -274,12 +269,10 @@ impl Search<'_> {
             collation: container.collation,
             name,
         };
-        let position = RoutingKey::blob(&key);
         let guard = Guard::default();
         let read = ReadBlob { key, snapshot: None, guard, range: None, pieces: false };
-        match self.front.router.read(position.as_bytes(), Read::Blob(read)).await {
-            Ok(ReadReply::Blob(view)) => Ok(Some(view.record.tags)),
-            Ok(_) => Err(errors::mismatched()),
+        match self.front.router.ask(read).await {
+            Ok(view) => Ok(Some(view.record.tags)),
             Err(index::Error::BlobNotFound) => Ok(None),
             Err(error) => Err(errors::from_index(&error, Subject::Blob)),
         }

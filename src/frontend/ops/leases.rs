@@ -13,8 +13,7 @@ use crate::frontend::state::FrontEnd;
 use crate::index::LeaseBlob;
 use crate::index::LeaseContainer;
 use crate::index::Leased;
-use crate::index::Write;
-use crate::index::WriteReply;
+use crate::index::WriteRequest;
 use crate::protocol::Error;
 use crate::protocol::Precondition;
 use crate::protocol::Reply;
@@ -34,7 +33,7 @@ pub(crate) async fn blob(
 ) -> Result<Reply, Error> {
     let key = lookup::blob_key(front, account, path).await?;
     let (guard, action) = (lookup::guard(precondition), with_id(front, action));
-    let write = Write::LeaseBlob(LeaseBlob { key, guard, action });
+    let write = LeaseBlob { key, guard, action };
     carry_out(front, write, action, Subject::Blob).await
 }
 
@@ -47,7 +46,7 @@ pub(crate) async fn container(
     action: LeaseAction,
 ) -> Result<Reply, Error> {
     let (guard, action) = (lookup::guard(precondition), with_id(front, action));
-    let write = Write::LeaseContainer(LeaseContainer { account: account.id, name, guard, action });
+    let write = LeaseContainer { account: account.id, name, guard, action };
     carry_out(front, write, action, Subject::Container).await
 }
 
@@ -62,17 +61,14 @@ fn with_id(front: &FrontEnd, action: LeaseAction) -> LeaseAction {
     LeaseAction::Acquire { proposed: Some(drawn), duration }
 }
 
-async fn carry_out(
+async fn carry_out<W: WriteRequest<Reply = Leased>>(
     front: &FrontEnd,
-    write: Write,
+    write: W,
     action: LeaseAction,
     subject: Subject,
 ) -> Result<Reply, Error> {
-    let leased = match commit::commit(front, write, None).await {
-        Ok(WriteReply::Leased(leased)) => leased,
-        Ok(_) => return Err(errors::mismatched()),
-        Err(error) => return Err(errors::from_index(&error, subject)),
-    };
+    let leased = commit::commit(front, write, None).await;
+    let leased = leased.map_err(|error| errors::from_index(&error, subject))?;
     let change = Change { etag: leased.written.etag, last_modified: leased.written.last_modified };
     let outcome = outcome(action, leased).ok_or_else(errors::mismatched)?;
     Ok(Reply::Leased { change, outcome })

@@ -17,8 +17,6 @@ use crate::frontend::state::FrontEnd;
 use crate::index;
 use crate::index::ListEntry;
 use crate::index::PAGE_WEIGHT_MAX;
-use crate::index::Read;
-use crate::index::ReadReply;
 use crate::protocol::Error;
 use crate::protocol::ErrorCode;
 use crate::protocol::Operation;
@@ -29,7 +27,6 @@ use crate::protocol::reply::BlobItem;
 use crate::protocol::reply::BlobListing;
 use crate::protocol::reply::ContainerItem;
 use crate::protocol::reply::ContainerListing;
-use crate::types::Collation;
 use crate::types::ContainerId;
 use crate::types::KeyRange;
 use crate::types::RoutingKey;
@@ -113,20 +110,14 @@ pub(crate) async fn containers(
     let (mut items, mut after, mut weight) = (Vec::new(), Vec::new(), 0);
     let mut effort = Effort::new(front.env.clock.as_ref());
     loop {
-        let at = from
-            .clone()
-            .unwrap_or_else(|| RoutingKey::prefix(account.id, table, &prefix, Collation::Utf8));
-        let read = Read::Containers(index::ListContainers {
+        let list = index::ListContainers {
             account: account.id,
             prefix: prefix.clone(),
             from,
             limit: limit - items.len(),
-        });
-        let page = match front.router.read(&at, read).await {
-            Ok(ReadReply::Containers(page)) => page,
-            Ok(_) => return Err(errors::mismatched()),
-            Err(error) => return Err(errors::from_index(&error, Subject::Container)),
         };
+        let page = front.router.ask(list).await;
+        let page = page.map_err(|error| errors::from_index(&error, Subject::Container))?;
         items.extend(page.entries.into_iter().map(|entry| ContainerItem {
             name: entry.name,
             facts: facts::of_container(entry.record, now),

@@ -18,15 +18,12 @@ use crate::frontend::write::Stored;
 use crate::index::Guard;
 use crate::index::PageRanges;
 use crate::index::PagesWritten;
-use crate::index::Read;
 use crate::index::ReadPages;
-use crate::index::ReadReply;
 use crate::index::SequenceAction;
 use crate::index::SequenceBounds;
 use crate::index::UpdatePages;
-use crate::index::Write;
 use crate::index::WritePages;
-use crate::index::WriteReply;
+use crate::index::WriteRequest;
 use crate::protocol::Error;
 use crate::protocol::Precondition;
 use crate::protocol::Reply;
@@ -42,7 +39,6 @@ use crate::types::BlobKey;
 use crate::types::BlobProperties;
 use crate::types::ByteRange;
 use crate::types::Conditions;
-use crate::types::RoutingKey;
 use crate::types::Timestamp;
 
 /// A Put Page.
@@ -89,13 +85,13 @@ pub(crate) async fn put_stored(
 ) -> Result<Reply, Error> {
     let guard = lookup::guard(precondition);
     let encryption = guard.encryption.clone();
-    let write = Write::WritePages(WritePages {
+    let write = WritePages {
         key,
         guard,
         sequence: bounds(sequence),
         range,
         content: Some(ingested.stored.content()),
-    });
+    };
     let checksum = BodyChecksum::new(ingested.crc64, ingested.md5);
     let done = commit(front, write, Some(ingested.stored)).await?;
     Ok(with_encryption_header(written(done, Some(checksum)), &encryption))
@@ -109,13 +105,13 @@ async fn clear(
     let mut guard = lookup::guard(precondition);
     let mut sequence = bounds(sequence);
     loop {
-        let write = Write::WritePages(WritePages {
+        let write = WritePages {
             key: key.clone(),
             guard: guard.clone(),
             sequence,
             range: range.clone(),
             content: None,
-        });
+        };
         let done = commit(front, write, None).await?;
         let Some(rest) = done.rest else {
             return Ok(with_encryption_header(written(done, None), &guard.encryption));
@@ -150,13 +146,13 @@ pub(crate) async fn set(
         SequenceChange::Increment => SequenceAction::Increment,
     });
     loop {
-        let write = Write::UpdatePages(UpdatePages {
+        let write = UpdatePages {
             key: key.clone(),
             guard: guard.clone(),
             properties: properties.clone(),
             len,
             sequence,
-        });
+        };
         let done = commit(front, write, None).await?;
         if done.rest.is_none() {
             return Ok(Reply::PagePropertiesSet { change: change(done), sequence: done.sequence });
@@ -175,7 +171,6 @@ pub(crate) async fn ranges(
 ) -> Result<Reply, Error> {
     let snapshot = path.snapshot;
     let key = lookup::blob_key(front, account, path).await?;
-    let position = RoutingKey::blob(&key);
     let limit = usize::try_from(max_results).unwrap_or(usize::MAX).max(1);
     let last = range.and_then(|range| range.within(u64::MAX)).map(|range| range.end - 1);
     let mut from = marker;
@@ -187,12 +182,9 @@ pub(crate) async fn ranges(
         };
         let guard = lookup::guard(precondition.clone());
         let (key, limit) = (key.clone(), limit - items.len());
-        let read = Read::Pages(ReadPages { key, snapshot, since, guard, range, limit });
-        let found = match front.router.read(position.as_bytes(), read).await {
-            Ok(ReadReply::Pages(found)) => *found,
-            Ok(_) => return Err(errors::mismatched()),
-            Err(error) => return Err(errors::from_index(&error, Subject::Blob)),
-        };
+        let read = ReadPages { key, snapshot, since, guard, range, limit };
+        let found = front.router.ask(read).await;
+        let found = found.map_err(|error| errors::from_index(&error, Subject::Blob))?;
         let PageRanges { record, ranges, next } = found;
         for found in ranges {
             match items.last_mut() {
@@ -212,16 +204,13 @@ pub(crate) async fn ranges(
     }
 }
 
-async fn commit(
+async fn commit<W: WriteRequest<Reply = PagesWritten>>(
     front: &FrontEnd,
-    write: Write,
+    write: W,
     stored: Option<Stored>,
 ) -> Result<PagesWritten, Error> {
-    match commit::commit(front, write, stored).await {
-        Ok(WriteReply::Pages(done)) => Ok(done),
-        Ok(_) => Err(errors::mismatched()),
-        Err(error) => Err(errors::from_index(&error, Subject::Blob)),
-    }
+    let done = commit::commit(front, write, stored).await;
+    done.map_err(|error| errors::from_index(&error, Subject::Blob))
 }
 
 fn written(done: PagesWritten, checksum: Option<BodyChecksum>) -> Reply {

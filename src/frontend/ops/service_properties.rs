@@ -9,7 +9,7 @@ use crate::frontend::ops::containers;
 use crate::frontend::state::FrontEnd;
 use crate::frontend::website;
 use crate::index::AccountChange;
-use crate::index::Write;
+use crate::index::UpdateAccount;
 use crate::protocol::Error;
 use crate::protocol::ErrorCode;
 use crate::protocol::Reply;
@@ -35,7 +35,7 @@ pub(crate) async fn set(
         make_web_container(front, account).await?;
     }
     let change = AccountChange::Properties(change);
-    let write = Write::UpdateAccount { name: account.name.clone(), change };
+    let write = UpdateAccount { name: account.name.clone(), change };
     let from_index = |error| errors::from_index(&error, Subject::Container);
     commit::commit_holding(front, write, memory).await.map_err(from_index)?;
     front.accounts.refresh(&front.router, &account.name).await.map_err(from_index)?;

@@ -16,12 +16,11 @@ use crate::frontend::write::Stored;
 use crate::index;
 use crate::index::BlobChange;
 use crate::index::IndexTag;
-use crate::index::Read;
-use crate::index::ReadReply;
+use crate::index::ReadTagWork;
 use crate::index::TagWork;
 use crate::index::UpdateBlob;
 use crate::index::Write;
-use crate::index::WriteReply;
+use crate::index::WriteRequest;
 use crate::protocol::Error;
 use crate::protocol::Precondition;
 use crate::protocol::Reply;
@@ -51,24 +50,24 @@ impl Tagged {
 }
 
 /// As [`ops::commit`], and then brings the tag index up to the blob's tags.
-pub(crate) async fn commit(
+pub(crate) async fn commit<W: WriteRequest>(
     front: &FrontEnd,
-    write: Write,
+    write: W,
     stored: Stored,
     tagged: Option<Tagged>,
-) -> Result<WriteReply, index::Error> {
+) -> Result<W::Reply, index::Error> {
     let answer = commit::commit(front, write, Some(stored)).await?;
     show(front, tagged).await;
     Ok(answer)
 }
 
 /// As [`ops::commit_holding`], and then brings the tag index up to the blob's tags.
-pub(crate) async fn commit_holding<G: Send + 'static>(
+pub(crate) async fn commit_holding<W: WriteRequest, G: Send + 'static>(
     front: &FrontEnd,
-    write: Write,
+    write: W,
     holding: G,
     tagged: Option<Tagged>,
-) -> Result<WriteReply, index::Error> {
+) -> Result<W::Reply, index::Error> {
     let answer = commit::commit_holding(front, write, holding).await?;
     show(front, tagged).await;
     Ok(answer)
@@ -92,11 +91,8 @@ pub(crate) async fn show(front: &FrontEnd, tagged: Option<Tagged>) {
 }
 
 async fn bring_up(router: &Router, tagged: &Tagged) -> Result<(), index::Error> {
-    let read =
-        Read::TagWork { blob: Some(tagged.blob.clone()), from: Bytes::new(), limit: WORK_MAX };
-    let ReadReply::TagWork(work, _) = router.read(tagged.blob.as_bytes(), read).await? else {
-        return Ok(());
-    };
+    let blob = Some(tagged.blob.clone());
+    let (work, _) = router.ask(ReadTagWork { blob, from: Bytes::new(), limit: WORK_MAX }).await?;
     let writes = TagWork::changes(&work).into_iter().map(|change| {
         let container = change.present.then(|| tagged.container.clone());
         let entry = change.entry.routing_key();
@@ -133,8 +129,7 @@ pub(crate) async fn set(
     let key = lookup::blob_key(front, account, path).await?;
     let tagged = Tagged::new(&key, &container, &tags).filter(|_| snapshot.is_none());
     let change = BlobChange::Tags(tags);
-    let write =
-        Write::UpdateBlob(UpdateBlob { key, snapshot, guard: lookup::guard(precondition), change });
+    let write = UpdateBlob { key, snapshot, guard: lookup::guard(precondition), change };
     match commit_holding(front, write, memory, tagged).await {
         Ok(_) => Ok(Reply::BlobTagsSet),
         Err(error) => Err(errors::from_index(&error, Subject::Blob)),

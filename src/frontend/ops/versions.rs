@@ -9,8 +9,6 @@ use crate::frontend::lookup;
 use crate::frontend::state::FrontEnd;
 use crate::index::SetTier;
 use crate::index::SnapshotBlob;
-use crate::index::Write;
-use crate::index::WriteReply;
 use crate::protocol::Error;
 use crate::protocol::ErrorCode;
 use crate::protocol::Precondition;
@@ -33,9 +31,9 @@ pub(crate) async fn snapshot(
     let key = lookup::blob_key(front, account, path).await?;
     let guard = lookup::guard(precondition);
     let encryption = guard.encryption.clone();
-    let write = Write::SnapshotBlob(SnapshotBlob { key, guard, metadata });
+    let write = SnapshotBlob { key, guard, metadata };
     match commit::commit(front, write, None).await {
-        Ok(WriteReply::Snapshotted(taken)) => {
+        Ok(taken) => {
             let (etag, last_modified) = (taken.written.etag, taken.written.last_modified);
             let change = Change { etag, last_modified };
             Ok(with_encryption_header(
@@ -43,7 +41,6 @@ pub(crate) async fn snapshot(
                 &encryption,
             ))
         }
-        Ok(_) => Err(errors::mismatched()),
         Err(error) => Err(errors::from_index(&error, Subject::Blob)),
     }
 }
@@ -60,10 +57,9 @@ pub(crate) async fn set_tier(
     let key = lookup::blob_key(front, account, path).await?;
     let guard = lookup::guard(precondition);
     let rehydration = front.config().rehydration;
-    let write = Write::SetTier(SetTier { key, snapshot, guard, tier, priority, rehydration });
+    let write = SetTier { key, snapshot, guard, tier, priority, rehydration };
     match commit::commit(front, write, None).await {
-        Ok(WriteReply::TierSet { pending }) => Ok(Reply::TierSet { pending }),
-        Ok(_) => Err(errors::mismatched()),
+        Ok(pending) => Ok(Reply::TierSet { pending }),
         Err(error) => Err(errors::from_index(&error, Subject::Blob)),
     }
 }

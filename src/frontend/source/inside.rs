@@ -14,7 +14,6 @@ use crate::frontend::accounts::Account;
 use crate::frontend::body::RequestBody;
 use crate::frontend::body::ResponseBody;
 use crate::frontend::commit;
-use crate::frontend::errors;
 use crate::frontend::lookup;
 use crate::frontend::read;
 use crate::frontend::source::facts::Facts;
@@ -28,14 +27,10 @@ use crate::index::CopiedContent;
 use crate::index::CopyStatus;
 use crate::index::Guard;
 use crate::index::NewContent;
-use crate::index::Read;
 use crate::index::ReadBlob;
-use crate::index::ReadReply;
 use crate::index::Share;
 use crate::index::SharePages;
 use crate::index::SharedPages;
-use crate::index::Write;
-use crate::index::WriteReply;
 use crate::index::inflight::CopyGuard;
 use crate::protocol::Error;
 use crate::protocol::ErrorCode;
@@ -49,7 +44,6 @@ use crate::types::Conditions;
 use crate::types::Crc64;
 use crate::types::Encryption;
 use crate::types::EtagMatch;
-use crate::types::RoutingKey;
 use crate::types::Timestamp;
 
 /// A blob of this store that was looked up, as of that instant.
@@ -196,13 +190,8 @@ async fn look_up(
     guard: Guard,
     range: Option<ByteRange>,
 ) -> Result<BlobView, Error> {
-    let position = RoutingKey::blob(key);
-    let read = Read::Blob(ReadBlob { key: key.clone(), snapshot, guard, range, pieces: true });
-    match front.router.read(position.as_bytes(), read).await {
-        Ok(ReadReply::Blob(view)) => Ok(*view),
-        Ok(_) => Err(errors::mismatched()),
-        Err(error) => Err(refusal::of_index(&error)),
-    }
+    let read = ReadBlob { key: key.clone(), snapshot, guard, range, pieces: true };
+    front.router.ask(read).await.map_err(|error| refusal::of_index(&error))
 }
 
 impl Inside {
@@ -236,12 +225,8 @@ impl Inside {
             guard: self.unchanged(),
             range: Some(self.view.range.clone()),
         };
-        let answer = commit::commit(front, Write::Share(Box::new(share)), None).await;
-        let shared = match answer {
-            Ok(WriteReply::Shared(shared)) => *shared,
-            Ok(_) => return Err(errors::mismatched()),
-            Err(error) => return Err(refusal::of_index(&error)),
-        };
+        let answer = commit::commit(front, Box::new(share), None).await;
+        let shared = answer.map_err(|error| refusal::of_index(&error))?;
         let Some(content) = shared.content else { return Ok(None) };
         guard.met(content.pieces().flat_map(locations).map(|location| location.extent));
         Ok(Some(Shared { content, guard }))
@@ -267,12 +252,8 @@ impl Inside {
             guard: self.unchanged(),
             from,
         };
-        let answer = commit::commit(front, Write::SharePages(Box::new(share)), None).await;
-        let part = match answer {
-            Ok(WriteReply::SharedPages(part)) => part,
-            Ok(_) => return Err(errors::mismatched()),
-            Err(error) => return Err(refusal::of_index(&error)),
-        };
+        let answer = commit::commit(front, Box::new(share), None).await;
+        let part = answer.map_err(|error| refusal::of_index(&error))?;
         let named = part.spans.iter().flat_map(|span| locations(&span.content));
         guard.met(named.map(|location| location.extent));
         Ok(SharedPart { part, guard })

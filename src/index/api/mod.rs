@@ -8,6 +8,7 @@
 //! 3. `read.rs`: questions, with pages in `list.rs` and `containers.rs`; `reclaim.rs`: what reclaim
 //!    is told;
 //!    `tags.rs`: the tag index.
+//!    `typed.rs`: questions that know the type of their answer, for callers.
 //! 4. `weight.rs`: what a queued write occupies; `place.rs`: which partition is meant; `error.rs`:
 //!    why not.
 //!
@@ -28,6 +29,7 @@ mod place;
 mod read;
 mod reclaim;
 mod tags;
+mod typed;
 mod versions;
 mod weight;
 mod write;
@@ -57,5 +59,9 @@ pub use place::Place;
 pub use read::{BlobView, BlockListView, BlockView, Piece, Read, ReadBlob, ReadReply};
 pub use reclaim::{GarbageRow, ListReferences, ReferencePlace, References, StagedBlocks};
 pub use tags::{EntryChange, IndexTag, ListTags, TagEntry, TagPage, TagWork};
+pub use typed::{
+    AppendedBlock, ReadAccount, ReadBlockList, ReadContainer, ReadCopyJobs, ReadRequest,
+    ReadTagWork, UpdateAccount, WriteRequest,
+};
 pub use versions::{SetTier, SnapshotBlob, Snapshotted};
 pub use write::{Write, WriteReply, Written, purge_key};

@@ -6,17 +6,15 @@ use std::time::Duration;
 use super::*;
 use crate::auth::KeyRing;
 use crate::capacity;
+use crate::index::ReadAccount;
 use crate::index::engine::testing::{Fault, When};
 use crate::node::account_list::tests::{NAMES, Started, flip, four_accounts, name, start};
-use crate::types::RoutingKey;
 
 const SECRET: &[u8] = b"a key that was written plain";
 
 async fn key_of(started: &Started, account: &str) -> Secret {
     let (name, router) = (name(account), &started.list.router);
-    let key = RoutingKey::account(&name);
-    let reply = router.read(key.as_bytes(), Read::Account(name)).await.unwrap();
-    let ReadReply::Account(record) = reply else { panic!("an account") };
+    let record = router.ask(ReadAccount(name)).await.unwrap();
     record.keys[0].clone()
 }
 

@@ -25,7 +25,6 @@ use crate::index::CopyRecord;
 use crate::index::CopyStatus;
 use crate::index::NewContent;
 use crate::index::PutCopy;
-use crate::index::Write;
 use crate::protocol::Error;
 use crate::protocol::ErrorCode;
 use crate::protocol::Reply;
@@ -69,7 +68,7 @@ pub(crate) async fn put_blob(
     let tagged = Tagged::new(&key, &container, &tags);
     let guard = lookup::guard(put.precondition);
     let encryption = guard.encryption.clone();
-    let write = Write::PutCopy(Box::new(PutCopy {
+    let write = Box::new(PutCopy {
         key,
         guard,
         kind: BlobKind::Block,
@@ -81,7 +80,7 @@ pub(crate) async fn put_blob(
         crc64: taken.crc64,
         copy: None,
         job: None,
-    }));
+    });
     let change = commit::changed(take::commit(front, write, taken.hold).await, Subject::Blob)?;
     ops::tags::show(front, tagged).await;
     let reply = Reply::BlobPut { change, md5: Some(md5), crc64: put.source.crc64 };
@@ -139,7 +138,7 @@ pub(crate) async fn copy(
     let (content, crc64, hold) = taken.map_or_else(nothing, |t| (t.content, t.crc64, Some(t.hold)));
     let guard = lookup::guard(copy.precondition);
     let encryption = guard.encryption.clone();
-    let write = Write::PutCopy(Box::new(PutCopy {
+    let write = Box::new(PutCopy {
         key,
         guard,
         kind,
@@ -151,7 +150,7 @@ pub(crate) async fn copy(
         crc64,
         copy: Some(Box::new(record)),
         job,
-    }));
+    });
     let answer = match hold {
         Some(hold) => take::commit(front, write, hold).await,
         None => commit::commit(front, write, None).await,

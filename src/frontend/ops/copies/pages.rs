@@ -25,8 +25,6 @@ use crate::index::CopiedContent;
 use crate::index::FillLayer;
 use crate::index::NewContent;
 use crate::index::PageSpan;
-use crate::index::Write;
-use crate::index::WriteReply;
 use crate::protocol::Error;
 use crate::protocol::ErrorCode;
 use crate::types::Crc64;
@@ -70,19 +68,14 @@ struct Layer<'a> {
 }
 
 impl Layer<'_> {
-    fn fill(&self, spans: Vec<PageSpan>) -> Write {
-        Write::FillLayer(FillLayer { blob: self.blob.clone(), layer: self.id, spans })
+    fn fill(&self, spans: Vec<PageSpan>) -> FillLayer {
+        FillLayer { blob: self.blob.clone(), layer: self.id, spans }
     }
 
-    fn filled(&mut self, answer: Result<WriteReply, index::Error>) -> Result<u64, Error> {
-        match answer {
-            Ok(WriteReply::Layer(id)) => {
-                self.id = Some(id);
-                Ok(id)
-            }
-            Ok(_) => Err(errors::mismatched()),
-            Err(error) => Err(errors::from_index(&error, Subject::Blob)),
-        }
+    fn filled(&mut self, answer: Result<u64, index::Error>) -> Result<u64, Error> {
+        let id = answer.map_err(|error| errors::from_index(&error, Subject::Blob))?;
+        self.id = Some(id);
+        Ok(id)
     }
 
     /// The layer, which may be empty.

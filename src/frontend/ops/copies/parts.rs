@@ -14,9 +14,8 @@ use crate::frontend::ops::pages;
 use crate::frontend::source;
 use crate::frontend::state::FrontEnd;
 use crate::index::AppendBlock;
+use crate::index::AppendedBlock;
 use crate::index::StageBlock;
-use crate::index::Write;
-use crate::index::WriteReply;
 use crate::protocol::Error;
 use crate::protocol::ErrorCode;
 use crate::protocol::Precondition;
@@ -48,7 +47,7 @@ pub(crate) async fn put_block(
     let content = take::flat(&taken.content).ok_or(ErrorCode::InternalError)?;
     let checksum = taken.md5.map_or(BodyChecksum::Crc64(taken.crc64), BodyChecksum::Md5);
     let guard = lookup::guard(precondition);
-    let write = Write::StageBlock(StageBlock { key, guard, id, content, crc64: taken.crc64 });
+    let write = StageBlock { key, guard, id, content, crc64: taken.crc64 };
     match take::commit(front, write, taken.hold).await {
         Ok(_) => Ok(Reply::BlockPut(checksum)),
         Err(error) => Err(errors::from_index(&error, Subject::Blob)),
@@ -69,20 +68,19 @@ pub(crate) async fn append(
     let taken = take::take(front, found, source, Form::Part).await?;
     let content = take::flat(&taken.content).ok_or(ErrorCode::InternalError)?;
     let checksum = taken.md5.map_or(BodyChecksum::Crc64(taken.crc64), BodyChecksum::Md5);
-    let write = Write::AppendBlock(AppendBlock {
+    let write = AppendBlock {
         key,
         guard: lookup::guard(precondition),
         position: bounds.position,
         len_max: bounds.len_max,
         content,
         crc64: taken.crc64,
-    });
+    };
     match take::commit(front, write, taken.hold).await {
-        Ok(WriteReply::Appended { written, offset, blocks }) => {
+        Ok(AppendedBlock { written, offset, blocks }) => {
             let change = Change { etag: written.etag, last_modified: written.last_modified };
             Ok(Reply::BlockAppended { change, offset, blocks, checksum })
         }
-        Ok(_) => Err(errors::mismatched()),
         Err(error) => Err(errors::from_index(&error, Subject::Blob)),
     }
 }

@@ -47,9 +47,7 @@ use crate::index::CopyJob;
 use crate::index::CopyLink;
 use crate::index::EndCopy;
 use crate::index::PendingCopy;
-use crate::index::Read;
-use crate::index::ReadReply;
-use crate::index::Write;
+use crate::index::ReadCopyJobs;
 use crate::protocol::Error;
 use crate::protocol::ErrorCode;
 use crate::protocol::Precondition;
@@ -96,7 +94,7 @@ pub(crate) async fn abort(
     let key = lookup::blob_key(front, account, path).await?;
     let end = CopyEnd::Aborted(precondition.lease);
     let end = EndCopy { blob: RoutingKey::blob(&key), id, end };
-    match commit::commit(front, Write::EndCopy(Box::new(end)), None).await {
+    match commit::commit(front, Box::new(end), None).await {
         Ok(_) => {
             front.copies.abort(id);
             Ok(Reply::CopyAborted)
@@ -196,19 +194,18 @@ async fn next_account(
 ) -> Result<Option<(AccountId, Vec<PendingCopy>)>, index::Error> {
     let mut from = Some(look.turn.clone());
     while let Some(start) = from {
-        let read = Read::CopyJobs { from: start.clone(), limit: JOBS };
+        let read = ReadCopyJobs { from: start.clone(), limit: JOBS };
         let (mut jobs, mut nexts) = (Vec::new(), Vec::new());
-        let (end, answers) = match router.read_from_each(&start, read).await {
+        let (end, answers) = match router.ask_each(&start, read).await {
             Err(error) if error.is_outage() => (end_of_range(router, &start), vec![Err(error)]),
             answers => answers?,
         };
         for (number, answer) in answers.into_iter().enumerate() {
             match answer {
-                Ok(ReadReply::CopyJobs(some, next)) => {
+                Ok((some, next)) => {
                     jobs.extend(some);
                     nexts.extend(next);
                 }
-                Ok(_) => return Ok(None),
                 // What is damaged or too busy costs the copies that lie there.
                 Err(error) if error.is_outage() => {
                     tracing::debug!(%error, "some pending copies cannot be read");
@@ -293,7 +290,7 @@ async fn settle(
         Err(error) => (CopyEnd::Failed(describe(&error)), None),
     };
     let end = EndCopy { blob: pending.blob.clone(), id: pending.job.id, end };
-    let write = Write::EndCopy(Box::new(end));
+    let write = Box::new(end);
     let answer = match hold {
         Some(hold) => take::commit(front, write, hold).await,
         None => commit::commit(front, write, None).await,

@@ -8,8 +8,7 @@ use crate::frontend::write::Stored;
 use crate::index;
 use crate::index::CopiedContent;
 use crate::index::NewContent;
-use crate::index::Write;
-use crate::index::WriteReply;
+use crate::index::WriteRequest;
 use crate::index::inflight::CopyGuard;
 use crate::index::inflight::LayerGuard;
 use crate::protocol::Error;
@@ -137,11 +136,11 @@ pub(super) fn flat(content: &CopiedContent) -> Option<NewContent> {
 }
 
 /// Commits the row that names the content, in a task of its own.
-pub(super) async fn commit(
+pub(super) async fn commit<W: WriteRequest>(
     front: &FrontEnd,
-    write: Write,
+    write: W,
     hold: Hold,
-) -> Result<WriteReply, index::Error> {
+) -> Result<W::Reply, index::Error> {
     match hold {
         Hold::Stored(stored) => commit::commit(front, write, Some(stored)).await,
         Hold::Shared(guard) => commit::commit_holding(front, write, guard).await,

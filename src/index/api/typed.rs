@@ -1,0 +1,267 @@
+//! Questions and changes with an answer of their own type, for callers. On the way to a partition
+//! they are a [`Read`] or a [`Write`].
+
+use bytes::Bytes;
+
+use crate::index::api::AccountChange;
+use crate::index::api::AccountPage;
+use crate::index::api::AppendBlock;
+use crate::index::api::BlobView;
+use crate::index::api::BlockListView;
+use crate::index::api::CommitBlocks;
+use crate::index::api::ContainerPage;
+use crate::index::api::CreateContainer;
+use crate::index::api::DeleteBlob;
+use crate::index::api::DeleteContainer;
+use crate::index::api::EndCopy;
+use crate::index::api::Error;
+use crate::index::api::FillLayer;
+use crate::index::api::Guard;
+use crate::index::api::LeaseBlob;
+use crate::index::api::LeaseContainer;
+use crate::index::api::Leased;
+use crate::index::api::ListAccounts;
+use crate::index::api::ListBlobs;
+use crate::index::api::ListContainers;
+use crate::index::api::ListPage;
+use crate::index::api::ListReferences;
+use crate::index::api::ListTags;
+use crate::index::api::PageRanges;
+use crate::index::api::PagesWritten;
+use crate::index::api::PendingCopy;
+use crate::index::api::PutBlob;
+use crate::index::api::PutCopy;
+use crate::index::api::Read;
+use crate::index::api::ReadBlob;
+use crate::index::api::ReadPages;
+use crate::index::api::ReadReply;
+use crate::index::api::References;
+use crate::index::api::SealBlob;
+use crate::index::api::SetTier;
+use crate::index::api::Share;
+use crate::index::api::SharePages;
+use crate::index::api::SharedBlob;
+use crate::index::api::SharedPages;
+use crate::index::api::SnapshotBlob;
+use crate::index::api::Snapshotted;
+use crate::index::api::StageBlock;
+use crate::index::api::TagPage;
+use crate::index::api::TagWork;
+use crate::index::api::UpdateBlob;
+use crate::index::api::UpdateContainer;
+use crate::index::api::UpdatePages;
+use crate::index::api::Write;
+use crate::index::api::WritePages;
+use crate::index::api::WriteReply;
+use crate::index::api::Written;
+use crate::index::record::AccountRecord;
+use crate::index::record::ContainerRecord;
+use crate::types::AccountId;
+use crate::types::AccountName;
+use crate::types::BlobKey;
+use crate::types::ContainerName;
+use crate::types::RoutingKey;
+use crate::types::Timestamp;
+
+/// A question to one partition.
+pub trait ReadRequest: Into<Read> + Clone + Send {
+    /// Its answer.
+    type Reply: Send;
+
+    /// The answer that a partition gave; `None` if it belongs to another question.
+    fn reply(answer: ReadReply) -> Option<Self::Reply>;
+
+    /// As [`Self::reply`].
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] for the answer to another question: a bug of the partition's host.
+    fn checked(answer: ReadReply) -> Result<Self::Reply, Error> {
+        let other = || Error::Unavailable("the partition answered another question".to_owned());
+        Self::reply(answer).ok_or_else(other)
+    }
+}
+
+/// A change of one partition's rows.
+pub trait WriteRequest: Into<Write> + Send {
+    /// What it answers.
+    type Reply: Send;
+
+    /// The answer that a partition gave; `None` if it belongs to another change.
+    fn reply(answer: WriteReply) -> Option<Self::Reply>;
+
+    /// As [`Self::reply`].
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] for the answer to another change: a bug of the partition's host.
+    fn checked(answer: WriteReply) -> Result<Self::Reply, Error> {
+        let other = || Error::Unavailable("the partition answered another change".to_owned());
+        Self::reply(answer).ok_or_else(other)
+    }
+}
+
+/// Asks for an account.
+#[derive(Clone, Debug)]
+pub struct ReadAccount(pub AccountName);
+
+/// Asks for a container.
+#[derive(Clone, Debug)]
+pub struct ReadContainer(pub AccountId, pub ContainerName);
+
+/// Changes an account.
+#[derive(Clone, Debug)]
+pub struct UpdateAccount {
+    /// The name.
+    pub name: AccountName,
+    /// The change.
+    pub change: AccountChange,
+}
+
+impl From<UpdateAccount> for Write {
+    fn from(UpdateAccount { name, change }: UpdateAccount) -> Self {
+        Self::UpdateAccount { name, change }
+    }
+}
+
+impl WriteRequest for UpdateAccount {
+    type Reply = AccountRecord;
+
+    fn reply(answer: WriteReply) -> Option<AccountRecord> {
+        if let WriteReply::Account(record) = answer { Some(*record) } else { None }
+    }
+}
+
+/// Asks for a blob's block lists; of a snapshot, for the committed one.
+#[derive(Clone, Debug)]
+pub struct ReadBlockList {
+    /// The blob.
+    pub key: BlobKey,
+    /// A snapshot of it.
+    pub snapshot: Option<Timestamp>,
+    /// What must hold.
+    pub guard: Guard,
+}
+
+/// Asks for pending copies, from a position to the end of its partition. The answer has where to go
+/// on, perhaps in the next partition.
+#[derive(Clone, Debug)]
+pub struct ReadCopyJobs {
+    /// Where to start.
+    pub from: Bytes,
+    /// Copies at most.
+    pub limit: usize,
+}
+
+/// Asks for changes of tags that the tag index may not show yet. The answer has where to go on.
+#[derive(Clone, Debug)]
+pub struct ReadTagWork {
+    /// Of this blob; `None` for all of the partition.
+    pub blob: Option<RoutingKey>,
+    /// Start; empty for the beginning.
+    pub from: Bytes,
+    /// Rows at most.
+    pub limit: usize,
+}
+
+macro_rules! read_requests {
+    ($($request:ident => $reply:ty: $asked:pat => $read:expr, $answer:pat => $value:expr;)*) => {$(
+        impl From<$request> for Read {
+            fn from($asked: $request) -> Self {
+                $read
+            }
+        }
+
+        impl ReadRequest for $request {
+            type Reply = $reply;
+
+            fn reply(answer: ReadReply) -> Option<$reply> {
+                if let $answer = answer { Some($value) } else { None }
+            }
+        }
+    )*};
+}
+
+read_requests! {
+    ReadAccount => AccountRecord:
+        ReadAccount(name) => Self::Account(name), ReadReply::Account(record) => record;
+    ListAccounts => AccountPage:
+        list => Self::Accounts(list), ReadReply::Accounts(page) => page;
+    ReadContainer => ContainerRecord:
+        ReadContainer(account, name) => Self::Container(account, name),
+        ReadReply::Container(record) => *record;
+    ListContainers => ContainerPage:
+        list => Self::Containers(list), ReadReply::Containers(page) => page;
+    ReadBlob => BlobView:
+        read => Self::Blob(read), ReadReply::Blob(view) => *view;
+    ReadBlockList => BlockListView:
+        read => Self::BlockList(read.key, read.snapshot, read.guard),
+        ReadReply::BlockList(view) => *view;
+    ReadPages => PageRanges:
+        read => Self::Pages(read), ReadReply::Pages(found) => *found;
+    ListBlobs => ListPage:
+        list => Self::Blobs(list), ReadReply::Blobs(page) => page;
+    ListTags => TagPage:
+        list => Self::Tags(list), ReadReply::Tags(page) => page;
+    ReadCopyJobs => (Vec<PendingCopy>, Option<Bytes>):
+        ReadCopyJobs { from, limit } => Self::CopyJobs { from, limit },
+        ReadReply::CopyJobs(jobs, next) => (jobs, next);
+    ReadTagWork => (Vec<TagWork>, Option<Bytes>):
+        ReadTagWork { blob, from, limit } => Self::TagWork { blob, from, limit },
+        ReadReply::TagWork(work, next) => (work, next);
+    ListReferences => References:
+        list => Self::References(list), ReadReply::References(page) => page;
+}
+
+/// What an append answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AppendedBlock {
+    /// The blob's new tag and time.
+    pub written: Written,
+    /// Where the block begins, bytes.
+    pub offset: u64,
+    /// Blocks of the blob, this one included.
+    pub blocks: u32,
+}
+
+macro_rules! write_requests {
+    ($($request:ty => $reply:ty: $variant:ident, $answer:pat => $value:expr;)*) => {$(
+        impl From<$request> for Write {
+            fn from(change: $request) -> Self {
+                Self::$variant(change)
+            }
+        }
+
+        impl WriteRequest for $request {
+            type Reply = $reply;
+
+            fn reply(answer: WriteReply) -> Option<$reply> {
+                if let $answer = answer { Some($value) } else { None }
+            }
+        }
+    )*};
+}
+
+write_requests! {
+    CreateContainer => Written: CreateContainer, WriteReply::Written(written) => written;
+    UpdateContainer => Written: UpdateContainer, WriteReply::Written(written) => written;
+    DeleteContainer => (): DeleteContainer, WriteReply::Done => ();
+    LeaseContainer => Leased: LeaseContainer, WriteReply::Leased(leased) => leased;
+    PutBlob => Written: PutBlob, WriteReply::Written(written) => written;
+    Box<PutCopy> => Written: PutCopy, WriteReply::Written(written) => written;
+    Box<Share> => SharedBlob: Share, WriteReply::Shared(shared) => *shared;
+    Box<SharePages> => SharedPages: SharePages, WriteReply::SharedPages(part) => part;
+    FillLayer => u64: FillLayer, WriteReply::Layer(layer) => layer;
+    Box<EndCopy> => (): EndCopy, WriteReply::Done => ();
+    StageBlock => (): StageBlock, WriteReply::Done => ();
+    CommitBlocks => Written: CommitBlocks, WriteReply::Written(written) => written;
+    AppendBlock => AppendedBlock: AppendBlock,
+        WriteReply::Appended { written, offset, blocks } =>
+            AppendedBlock { written, offset, blocks };
+    SealBlob => Written: SealBlob, WriteReply::Written(written) => written;
+    WritePages => PagesWritten: WritePages, WriteReply::Pages(written) => written;
+    UpdatePages => PagesWritten: UpdatePages, WriteReply::Pages(written) => written;
+    UpdateBlob => Written: UpdateBlob, WriteReply::Written(written) => written;
+    DeleteBlob => (): DeleteBlob, WriteReply::Done => ();
+    LeaseBlob => Leased: LeaseBlob, WriteReply::Leased(leased) => leased;
+    SnapshotBlob => Snapshotted: SnapshotBlob, WriteReply::Snapshotted(taken) => taken;
+    SetTier => bool: SetTier, WriteReply::TierSet { pending } => pending;
+}
