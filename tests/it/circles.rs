@@ -11,10 +11,10 @@ use crate::tree;
 type Module = Vec<String>;
 
 /// Circles, and the files in them. Lower both whenever a circle is opened.
-const CIRCLES_MAX: usize = 17;
-const FILES_IN_CIRCLES_MAX: usize = 102;
+const CIRCLES_MAX: usize = 16;
+const FILES_IN_CIRCLES_MAX: usize = 98;
 /// Layers without a circle.
-const OPEN: [&str; 6] = ["admin", "audit_log", "frontend", "reclaim", "telemetry", "types"];
+const OPEN: [&str; 7] = ["admin", "audit_log", "env", "frontend", "reclaim", "telemetry", "types"];
 
 /// Which modules each module imports.
 #[derive(Debug, Default)]
