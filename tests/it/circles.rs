@@ -11,11 +11,20 @@ use crate::tree;
 type Module = Vec<String>;
 
 /// Circles, and the files in them. Lower both whenever a circle is opened.
-const CIRCLES_MAX: usize = 16;
-const FILES_IN_CIRCLES_MAX: usize = 98;
+const CIRCLES_MAX: usize = 15;
+const FILES_IN_CIRCLES_MAX: usize = 96;
 /// Layers without a circle.
-const OPEN: [&str; 8] =
-    ["admin", "audit_log", "auth", "env", "frontend", "reclaim", "telemetry", "types"];
+const OPEN: [&str; 9] = [
+    "admin",
+    "audit_log",
+    "auth",
+    "coordinator",
+    "env",
+    "frontend",
+    "reclaim",
+    "telemetry",
+    "types",
+];
 
 /// Which modules each module imports.
 #[derive(Debug, Default)]
