@@ -11,7 +11,8 @@ use crate::capacity::Capacity;
 use crate::capacity::Error;
 use crate::capacity::compact::Frames;
 use crate::capacity::extent::{Extent, Status};
-use crate::capacity::node::{CapacityNode, Home};
+use crate::capacity::home::Home;
+use crate::capacity::node::CapacityNode;
 use crate::capacity::ranges::Ranges;
 use crate::types::ExtentId;
 

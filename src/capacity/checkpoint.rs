@@ -148,8 +148,8 @@ mod tests {
     use crate::capacity::CapacityMetrics;
     use crate::capacity::ExtentKind;
     use crate::capacity::header::Slot;
-    use crate::capacity::open::Opening;
     use crate::capacity::open::open_all;
+    use crate::capacity::opening::Opening;
     use crate::env::Env;
     use crate::env::Tasks;
     use crate::env::clock::SimClock;

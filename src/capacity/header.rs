@@ -7,7 +7,6 @@ use std::ops::Range;
 use bytes::{BufMut, Bytes, BytesMut};
 
 use crate::capacity::ExtentKind;
-use crate::capacity::map::ENTRY;
 use crate::capacity::units::{PAGE, get_u16, get_u32, get_u64, index, page_up, size};
 use crate::types::Epoch;
 use crate::types::ExtentId;
@@ -15,6 +14,9 @@ use crate::types::crc32c;
 
 /// Where logical offset 0 lies in the file.
 pub(crate) const DATA_AT: u64 = PAGE;
+
+/// Bytes of one entry of the map of a compacted extent.
+pub(crate) const MAP_ENTRY: u64 = 24;
 
 const MAGIC: u32 = u32::from_le_bytes(*b"BYEX");
 const SLOT_MAGIC: u32 = u32::from_le_bytes(*b"BYSL");
@@ -196,7 +198,7 @@ pub(crate) fn padding_len(ranges: u32) -> u64 {
 /// Bytes of a sealed extent's file.
 pub(crate) fn sealed_file_len(slot: &Slot) -> u64 {
     if slot.map > 0 {
-        return slot.map_at + ENTRY * u64::from(slot.map);
+        return slot.map_at + MAP_ENTRY * u64::from(slot.map);
     }
     padding_at(slot.len) + padding_len(slot.padding)
 }

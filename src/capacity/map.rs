@@ -5,14 +5,11 @@ use std::sync::Arc;
 
 use bytes::{BufMut, Bytes, BytesMut};
 
-use crate::capacity::header::{DATA_AT, Slot};
+use crate::capacity::header::{DATA_AT, MAP_ENTRY, Slot};
 use crate::capacity::ranges::Ranges;
 use crate::capacity::units::{get_u64, index, size};
 use crate::env::{DiskError, DiskFile};
 use crate::types::crc32c;
-
-/// Bytes of one entry on disk.
-pub(crate) const ENTRY: u64 = 24;
 
 /// One logical range and where it starts in the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,7 +39,7 @@ impl Map {
 
     /// Its bytes.
     pub(crate) fn encode(&self) -> Bytes {
-        let mut bytes = BytesMut::with_capacity(self.entries.len() * index(ENTRY));
+        let mut bytes = BytesMut::with_capacity(self.entries.len() * index(MAP_ENTRY));
         for entry in &self.entries {
             bytes.put_u64_le(entry.range.start);
             bytes.put_u64_le(entry.range.end);
@@ -53,10 +50,10 @@ impl Map {
 
     /// Parses the map a slot names; `None` when it is damaged.
     pub(crate) fn parse(bytes: &[u8], slot: &Slot) -> Option<Self> {
-        if size(bytes.len()) != ENTRY * u64::from(slot.map) || crc32c(bytes) != slot.map_crc {
+        if size(bytes.len()) != MAP_ENTRY * u64::from(slot.map) || crc32c(bytes) != slot.map_crc {
             return None;
         }
-        let entries = bytes.chunks_exact(index(ENTRY)).map(|entry| {
+        let entries = bytes.chunks_exact(index(MAP_ENTRY)).map(|entry| {
             let range = get_u64(entry, 0)?..get_u64(entry, 8)?;
             Some(Entry { range, at: get_u64(entry, 16)? })
         });
@@ -101,7 +98,7 @@ impl Body {
         if slot.map == 0 {
             return Ok(Some(Self::plain(file)));
         }
-        let bytes = file.read_at(slot.map_at, index(ENTRY * u64::from(slot.map))).await?;
+        let bytes = file.read_at(slot.map_at, index(MAP_ENTRY * u64::from(slot.map))).await?;
         Ok(Map::parse(&bytes, slot).map(|map| Self { file, map: Some(Arc::new(map)) }))
     }
 

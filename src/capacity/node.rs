@@ -23,10 +23,12 @@ use crate::capacity::ExtentKind;
 use crate::capacity::LogFrame;
 use crate::capacity::OpenError;
 use crate::capacity::ScrubReport;
-use crate::capacity::extent::{Extent, Frees, Status};
+use crate::capacity::extent::{Frees, Status};
 use crate::capacity::frame::frames_of;
+use crate::capacity::home::Home;
 use crate::capacity::metrics::CapacityMetrics;
-use crate::capacity::open::{Opening, open_all};
+use crate::capacity::open::open_all;
+use crate::capacity::opening::Opening;
 use crate::capacity::placement::Placement;
 use crate::capacity::scrub;
 use crate::capacity::scrub::Which;
@@ -59,13 +61,6 @@ pub struct CapacityNode {
     pub(super) copying: tokio::sync::Mutex<()>,
     journals: Mutex<Vec<JoinHandle<()>>>,
     loops: Mutex<Vec<JoinHandle<()>>>,
-}
-
-/// An extent and the disk it is on.
-#[derive(Clone, Debug)]
-pub(super) struct Home {
-    pub(super) store: Arc<Store>,
-    pub(super) extent: Arc<Extent>,
 }
 
 impl CapacityNode {

@@ -8,8 +8,8 @@
 use std::sync::atomic::Ordering;
 
 use crate::capacity::api::Error;
+use crate::capacity::home::Home;
 use crate::capacity::node::CapacityNode;
-use crate::capacity::node::Home;
 use crate::capacity::store::{Store, folder_of};
 use crate::types::ExtentId;
 
@@ -49,6 +49,12 @@ impl CapacityNode {
             Err(Error::NoSuchExtent { .. }) => Ok(None),
             Err(error) => Err(error),
         }
+    }
+
+    /// Whether the extent may be on a disk that is out of service, and what was found here at the
+    /// start is only the file that a failed creation left.
+    pub(super) fn is_leftover(&self, home: &Home) -> bool {
+        self.out && self.doubtful.contains(&home.extent.id) && home.extent.state().end == 0
     }
 }
 

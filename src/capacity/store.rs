@@ -4,22 +4,20 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use bytes::Bytes;
 use tokio_util::sync::CancellationToken;
 
 use crate::capacity::CapacityConfig;
 use crate::capacity::Error;
 use crate::capacity::ExtentKind;
 use crate::capacity::catalog::{Catalog, Change};
-use crate::capacity::extent::{Extent, Status};
+use crate::capacity::extent::Extent;
 use crate::capacity::header::{DATA_AT, Header, Slot};
 use crate::capacity::health::Health;
 use crate::capacity::journal::writer::Journal;
-use crate::capacity::map::Body;
 use crate::capacity::metrics::CapacityMetrics;
 use crate::capacity::open_files::OpenFiles;
 use crate::capacity::space::SpaceWatch;
-use crate::capacity::units::{PAGE, index, page_up};
+use crate::capacity::units::page_up;
 use crate::env::{Disk, DiskError, Env};
 use crate::types::Epoch;
 use crate::types::ExtentId;
@@ -264,42 +262,6 @@ impl Store {
         self.space.admit(&*self.disk, &self.env, &self.config, kind, len).await
     }
 
-    /// An extent's file and its map, opened if need be; only so many stay open.
-    pub(crate) async fn body(&self, extent: &Arc<Extent>) -> Result<Body, Error> {
-        loop {
-            let rewrites = {
-                let state = extent.state();
-                if state.status == Status::Removed {
-                    return Err(extent.missing());
-                }
-                if let Some(body) = state.body() {
-                    return Ok(body);
-                }
-                state.rewrites
-            };
-            let (slot, body) = self.open_file(extent).await?;
-            if !opened(extent, rewrites, slot, &body) {
-                continue;
-            }
-            self.note_open(extent).await;
-            return Ok(body);
-        }
-    }
-
-    async fn open_file(&self, extent: &Arc<Extent>) -> Result<(Slot, Body), Error> {
-        let failed = |error: DiskError| unreadable(extent, &error);
-        let file = self.disk.open(&path_of(extent.id)).await.map_err(failed)?;
-        let held = extent.state().slot;
-        if !held.sealed {
-            // Its page may be about to be written, and has no map.
-            return Ok((held, Body::plain(file)));
-        }
-        let page = file.read_at(0, index(PAGE)).await.map_err(failed)?;
-        let slot = Slot::parse(&page).ok_or_else(|| extent.corrupt(0))?;
-        let body = Body::load(file, &slot).await.map_err(failed)?;
-        Ok((slot, body.ok_or_else(|| extent.corrupt(0))?))
-    }
-
     /// Remembers that the extent needs a sync before the journal can forget its records.
     pub(crate) fn mark_dirty(&self, extent: &Arc<Extent>) {
         self.dirty
@@ -315,25 +277,6 @@ impl Store {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .insert(extent.id, Arc::clone(extent));
-    }
-
-    /// Up to `len` stored bytes at logical `offset`, from the tail or the file; fewer at the end of
-    /// what is stored together.
-    pub(crate) async fn fetch(
-        &self,
-        extent: &Arc<Extent>,
-        offset: u64,
-        len: u64,
-    ) -> Result<Bytes, Error> {
-        let len = {
-            let state = extent.state();
-            if offset >= state.written {
-                return state.tail.copy(offset, len).ok_or_else(|| extent.corrupt(offset));
-            }
-            len.min(state.written - offset)
-        };
-        let body = self.body(extent).await?;
-        body.read(offset, len).await.map_err(|e| unreadable(extent, &e))
     }
 
     /// Notes changes in the catalog, which may take time on a real disk.
@@ -352,59 +295,5 @@ impl Store {
                 "a change of the catalog was lost; the audit will find the bytes that it freed"
             );
         }
-    }
-}
-
-/// Puts an opened file in place, unless another was meanwhile.
-fn opened(extent: &Extent, rewrites: u64, slot: Slot, body: &Body) -> bool {
-    let mut state = extent.state();
-    // A file that was removed meanwhile must not stay open: it would keep its space.
-    let removed = state.status == Status::Removed;
-    if removed || state.rewrites != rewrites || state.file.is_some() {
-        return false;
-    }
-    if slot.sequence > state.slot.sequence {
-        state.slot = Slot { epoch: slot.epoch.max(state.slot.epoch), ..slot };
-    }
-    state.file = Some(Arc::clone(&body.file));
-    state.map.clone_from(&body.map);
-    // What a compaction left out was freed, though the catalog may have forgotten it.
-    if let Some(map) = body.map.as_ref().filter(|_| state.frees.may_lack_any()) {
-        for gap in map.ranges().gaps(state.end) {
-            state.dead.insert(gap);
-        }
-    }
-    true
-}
-
-/// The answer when a read fails.
-pub(crate) fn unreadable(extent: &Extent, error: &DiskError) -> Error {
-    match error {
-        DiskError::NotFound { .. } => extent.missing(),
-        DiskError::Full
-        | DiskError::TooManyFiles { .. }
-        | DiskError::Io { .. }
-        | DiskError::Locked { .. } => {
-            Error::Unreadable { extent: extent.id, reason: error.to_string() }
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::env::disk_sim::SimDisk;
-
-    #[tokio::test(start_paused = true)]
-    async fn file_opened_while_its_extent_was_removed_is_let_go_of() {
-        let disk = SimDisk::new(1, 1 << 20).disk();
-        let slot = Slot::new(1, Epoch::new(1));
-        let extent = Extent::new(ExtentId::new(1), ExtentKind::Data, slot);
-        let body = Body::plain(disk.create("one").await.unwrap());
-        extent.state().status = Status::Removed;
-        assert!(!opened(&extent, 0, slot, &body));
-        assert!(extent.state().file.is_none());
-        extent.state().status = Status::Here;
-        assert!(opened(&extent, 0, slot, &body));
     }
 }
