@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::capacity::extent::Extent;
-use crate::capacity::store::Store;
+use crate::capacity::disk::store::Store;
+use crate::capacity::extent::memory::Extent;
 
 /// An extent and the disk it is on.
 #[derive(Clone, Debug)]

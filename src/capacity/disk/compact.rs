@@ -9,15 +9,15 @@ use bytes::Bytes;
 
 use crate::capacity::Error;
 use crate::capacity::ExtentKind;
-use crate::capacity::extent::{Extent, Status};
-use crate::capacity::files::unreadable;
-use crate::capacity::header::{DATA_AT, Header, Slot};
-use crate::capacity::map::{Entry, Map};
-use crate::capacity::ranges::Ranges;
-use crate::capacity::scrub::pause;
-use crate::capacity::store::{Store, folder_of, path_of};
+use crate::capacity::disk::files::unreadable;
+use crate::capacity::disk::scrub::pause;
+use crate::capacity::disk::store::{Store, folder_of, path_of};
+use crate::capacity::extent::header::{DATA_AT, Header, Slot};
+use crate::capacity::extent::map::{Entry, Map};
+use crate::capacity::extent::memory::{Extent, Status};
+use crate::capacity::extent::ranges::Ranges;
+use crate::capacity::extent::walk::{Found, Walker};
 use crate::capacity::units::{index, size};
-use crate::capacity::walk::{Found, Walker};
 use crate::env::{DiskError, DiskFile};
 use crate::types::crc32c;
 

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use bytes::{Bytes, BytesMut};
 
-use crate::capacity::frame::Placed;
+use crate::capacity::extent::frame::Placed;
 use crate::capacity::units::{index, size, zeros};
 
 /// Journaled appends in offset order; each holds whole frames.

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError};
 
 use crate::capacity::Error;
-use crate::capacity::extent::{Extent, Status};
-use crate::capacity::store::Store;
+use crate::capacity::disk::store::Store;
+use crate::capacity::extent::memory::{Extent, Status};
 use crate::types::ExtentId;
 
 impl Store {
@@ -147,9 +147,9 @@ mod tests {
     use crate::capacity::CapacityConfig;
     use crate::capacity::CapacityMetrics;
     use crate::capacity::ExtentKind;
-    use crate::capacity::header::Slot;
-    use crate::capacity::open::open_all;
-    use crate::capacity::opening::Opening;
+    use crate::capacity::disk::open::open_all;
+    use crate::capacity::disk::opening::Opening;
+    use crate::capacity::extent::header::Slot;
     use crate::env::Env;
     use crate::env::Tasks;
     use crate::env::clock::SimClock;

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 use crate::capacity::config::CapacityConfig;
-use crate::capacity::extent::Extent;
+use crate::capacity::disk::store::Store;
+use crate::capacity::extent::memory::Extent;
 use crate::capacity::metrics::CapacityMetrics;
-use crate::capacity::store::Store;
 use crate::env::Env;
 
 /// What all disks of a node are opened with.

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use crate::capacity::api::Error;
-use crate::capacity::extent::{Extent, Status};
-use crate::capacity::header::Slot;
-use crate::capacity::map::Body;
-use crate::capacity::store::{Store, path_of};
+use crate::capacity::disk::store::{Store, path_of};
+use crate::capacity::extent::header::Slot;
+use crate::capacity::extent::map::Body;
+use crate::capacity::extent::memory::{Extent, Status};
 use crate::capacity::units::{PAGE, index};
 use crate::env::{DiskError, DiskFile};
 

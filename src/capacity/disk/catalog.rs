@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use crate::capacity::ExtentKind;
-use crate::capacity::header::{kind_code, kind_of};
-use crate::capacity::ranges::Ranges;
+use crate::capacity::extent::header::{kind_code, kind_of};
+use crate::capacity::extent::ranges::Ranges;
 use crate::capacity::units::{get_u32, get_u64};
 use crate::types::Epoch;
 use crate::types::ExtentId;

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use crate::capacity::Error;
-use crate::capacity::catalog::Change;
-use crate::capacity::extent::{Extent, Status};
-use crate::capacity::header::{encode_padding, padding_at, padding_len};
-use crate::capacity::map::Body;
-use crate::capacity::store::Store;
+use crate::capacity::disk::catalog::Change;
+use crate::capacity::disk::store::Store;
+use crate::capacity::extent::header::{encode_padding, padding_at, padding_len};
+use crate::capacity::extent::map::Body;
+use crate::capacity::extent::memory::{Extent, Status};
 use crate::capacity::units::page_up;
 use crate::env::DiskError;
 use crate::types::Epoch;

@@ -5,8 +5,8 @@ use std::ops::Range;
 
 use bytes::Bytes;
 
-use crate::capacity::frame::{HEAD_MAX, HEADER, Head, frame_end, head_len, starts_frame};
-use crate::capacity::map::Body;
+use crate::capacity::extent::frame::{HEAD_MAX, HEADER, Head, frame_end, head_len, starts_frame};
+use crate::capacity::extent::map::Body;
 use crate::capacity::units::{PAGE, index, page_up, size};
 use crate::env::DiskError;
 use crate::types::ExtentId;

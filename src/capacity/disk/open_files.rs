@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::capacity::extent::Extent;
+use crate::capacity::extent::memory::Extent;
 
 /// Extents with an open file, the one that is open longest first.
 #[derive(Debug, Default)]
@@ -43,7 +43,7 @@ impl Drop for Popped<'_> {
 mod tests {
     use super::*;
     use crate::capacity::ExtentKind;
-    use crate::capacity::header::Slot;
+    use crate::capacity::extent::header::Slot;
     use crate::types::Epoch;
     use crate::types::ExtentId;
 

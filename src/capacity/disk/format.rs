@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
-use crate::capacity::open_error::OpenError;
+use crate::capacity::disk::open_error::OpenError;
 use crate::capacity::units::index;
 use crate::env::{Disk, DiskError};
 

@@ -11,10 +11,10 @@ use std::sync::Mutex;
 use std::sync::MutexGuard;
 use std::sync::PoisonError;
 
-use crate::capacity::catalog::Catalog;
-use crate::capacity::catalog::Change;
-use crate::capacity::catalog::Contents;
-use crate::capacity::catalog::SealedEntry;
+use crate::capacity::disk::catalog::Catalog;
+use crate::capacity::disk::catalog::Change;
+use crate::capacity::disk::catalog::Contents;
+use crate::capacity::disk::catalog::SealedEntry;
 use crate::env::Rand;
 use crate::types::ExtentId;
 

@@ -13,11 +13,11 @@ use crate::capacity::AppendRequest;
 use crate::capacity::Appended;
 use crate::capacity::Durability;
 use crate::capacity::Error;
-use crate::capacity::extent::{Extent, Status};
-use crate::capacity::frame::{Placed, Prepared, end_after, place};
-use crate::capacity::header::{DATA_AT, Slot};
+use crate::capacity::disk::store::Store;
+use crate::capacity::extent::frame::{Placed, Prepared, end_after, place};
+use crate::capacity::extent::header::{DATA_AT, Slot};
+use crate::capacity::extent::memory::{Extent, Status};
 use crate::capacity::journal::layout::{RECORD_HEADER, Record};
-use crate::capacity::store::Store;
 use crate::capacity::units::zeros;
 use crate::env::DiskError;
 use crate::types::Epoch;
@@ -291,7 +291,7 @@ fn stored_len(request: &AppendRequest, prepared: &[Prepared]) -> u64 {
     end_after(request.offset, &lens) - request.offset
 }
 
-fn note_placed(state: &mut crate::capacity::extent::State, placed: &Placed) {
+fn note_placed(state: &mut crate::capacity::extent::memory::State, placed: &Placed) {
     for range in &placed.padding {
         state.dead.insert(range.clone());
         state.padding.push(range.clone());

@@ -11,25 +11,25 @@ use bytes::Bytes;
 use futures_util::{StreamExt, TryStreamExt, stream};
 
 use crate::capacity::ExtentKind;
-use crate::capacity::catalog::{Catalog, Change, Contents};
-use crate::capacity::compact::UNFINISHED;
-use crate::capacity::extent::{Extent, Frees};
-use crate::capacity::header::{
+use crate::capacity::disk::catalog::{Catalog, Change, Contents};
+use crate::capacity::disk::compact::UNFINISHED;
+use crate::capacity::disk::open_error::OpenError;
+use crate::capacity::disk::opening::{Opened, Opening};
+use crate::capacity::disk::seal::sealed_change;
+use crate::capacity::disk::space::SpaceWatch;
+use crate::capacity::disk::store::{Parts, Store, extent_of, path_of};
+use crate::capacity::extent::header::{
     DATA_AT, Header, Slot, encode_padding, padding_at, padding_len, parse_padding, sealed_file_len,
 };
-use crate::capacity::health::Health;
+use crate::capacity::extent::map::Body;
+use crate::capacity::extent::memory::{Extent, Frees};
+use crate::capacity::extent::ranges::Ranges;
+use crate::capacity::extent::walk::Walker;
+use crate::capacity::health::{Health, Place};
 use crate::capacity::journal::layout::{RING_AT, Record, Superblock};
 use crate::capacity::journal::replay::Replay;
 use crate::capacity::journal::writer::Journal;
-use crate::capacity::map::Body;
-use crate::capacity::open_error::OpenError;
-use crate::capacity::opening::{Opened, Opening};
-use crate::capacity::ranges::Ranges;
-use crate::capacity::seal::sealed_change;
-use crate::capacity::space::{Place, SpaceWatch};
-use crate::capacity::store::{Parts, Store, extent_of, path_of};
 use crate::capacity::units::{PAGE, index, page_up};
-use crate::capacity::walk::Walker;
 use crate::env::{Disk, DiskError, DiskFile};
 use crate::types::Epoch;
 use crate::types::ExtentId;

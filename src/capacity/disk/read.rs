@@ -8,11 +8,11 @@ use bytes::Bytes;
 
 use crate::capacity::Error;
 use crate::capacity::LogFrame;
-use crate::capacity::extent::{Extent, Status};
-use crate::capacity::frame::{
+use crate::capacity::disk::store::Store;
+use crate::capacity::extent::frame::{
     CHUNK, FRAME_PAYLOAD_MAX, HEAD_MAX, HEADER, Head, Part, frame_end, frames_of, head_len, parts,
 };
-use crate::capacity::store::Store;
+use crate::capacity::extent::memory::{Extent, Status};
 use crate::capacity::units::{index, page_up, size};
 use crate::types::Location;
 use crate::types::crc32c_combine;

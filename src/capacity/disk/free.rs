@@ -3,11 +3,11 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::capacity::catalog::Change;
-use crate::capacity::extent::{Extent, Status};
-use crate::capacity::header::DATA_AT;
-use crate::capacity::ranges::Ranges;
-use crate::capacity::store::{Store, folder_of, path_of};
+use crate::capacity::disk::catalog::Change;
+use crate::capacity::disk::store::{Store, folder_of, path_of};
+use crate::capacity::extent::header::DATA_AT;
+use crate::capacity::extent::memory::{Extent, Status};
+use crate::capacity::extent::ranges::Ranges;
 use crate::capacity::units::{page_down, page_up};
 use crate::capacity::{Audited, Error};
 

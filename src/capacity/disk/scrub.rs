@@ -8,10 +8,10 @@ use tokio_util::sync::CancellationToken;
 
 use crate::capacity::Error;
 use crate::capacity::ScrubReport;
-use crate::capacity::extent::{Extent, Status};
-use crate::capacity::store::Store;
+use crate::capacity::disk::store::Store;
+use crate::capacity::extent::memory::{Extent, Status};
+use crate::capacity::extent::walk::{Found, Walker};
 use crate::capacity::units::{PAGE, page_down, page_up};
-use crate::capacity::walk::{Found, Walker};
 use crate::env::{Clock, DiskError, Env};
 use crate::types::ExtentId;
 

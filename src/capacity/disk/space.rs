@@ -8,6 +8,7 @@ use std::time::Duration;
 use crate::capacity::CapacityConfig;
 use crate::capacity::Error;
 use crate::capacity::ExtentKind;
+use crate::capacity::health::Place;
 use crate::env::{Disk, Env, Space};
 
 /// After this much allocation the file system is asked again, bytes.
@@ -29,23 +30,6 @@ pub(crate) struct SpaceWatch {
     place: Place,
     /// How many of the levels of [`FULL_PERCENT`] were reported.
     reported: AtomicUsize,
-}
-
-/// What log lines call a disk.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
-    /// Its number in the store.
-    pub(crate) number: usize,
-    /// Its directory; empty where it has none.
-    pub(crate) path: String,
-}
-
-impl Place {
-    /// Of the disk with this number.
-    pub(crate) fn of(disk: &dyn Disk, number: usize) -> Self {
-        let path = disk.root().map(|root| root.display().to_string()).unwrap_or_default();
-        Self { number, path }
-    }
 }
 
 #[derive(Clone, Copy, Debug)]

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use bytes::{BufMut, Bytes, BytesMut};
 
-use crate::capacity::header::{DATA_AT, MAP_ENTRY, Slot};
-use crate::capacity::ranges::Ranges;
+use crate::capacity::extent::header::{DATA_AT, MAP_ENTRY, Slot};
+use crate::capacity::extent::ranges::Ranges;
 use crate::capacity::units::{get_u64, index, size};
 use crate::env::{DiskError, DiskFile};
 use crate::types::crc32c;

@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use futures_util::future::join_all;
 
-use crate::capacity::catalog::{Catalog, MemoryCatalog, SledCatalog};
 use crate::capacity::config::CatalogPlace;
-use crate::capacity::format::{self, Format};
-use crate::capacity::open_error::OpenError;
-use crate::capacity::opening::{Opened, Opening};
-use crate::capacity::recover::{Recovery, make_journal};
+use crate::capacity::disk::catalog::{Catalog, MemoryCatalog, SledCatalog};
+use crate::capacity::disk::format::{self, Format};
+use crate::capacity::disk::open_error::OpenError;
+use crate::capacity::disk::opening::{Opened, Opening};
+use crate::capacity::disk::recover::{Recovery, make_journal};
 use crate::env::{Disk, DiskError};
 
 /// Opens all disks at the same time, making those that are empty. A disk that cannot be recovered,
