@@ -11,21 +11,10 @@ use crate::tree;
 type Module = Vec<String>;
 
 /// Circles, and the files in them. Lower both whenever a circle is opened.
-const CIRCLES_MAX: usize = 11;
-const FILES_IN_CIRCLES_MAX: usize = 87;
+const CIRCLES_MAX: usize = 10;
+const FILES_IN_CIRCLES_MAX: usize = 84;
 /// Layers without a circle.
-const OPEN: [&str; 10] = [
-    "admin",
-    "audit_log",
-    "auth",
-    "capacity",
-    "coordinator",
-    "env",
-    "frontend",
-    "reclaim",
-    "telemetry",
-    "types",
-];
+const OPEN: [&str; 10] = ["admin", "audit_log", "auth", "capacity", "coordinator", "env", "frontend", "reclaim", "telemetry", "types"];
 
 /// Which modules each module imports.
 #[derive(Debug, Default)]
