@@ -11,8 +11,8 @@ use crate::tree;
 type Module = Vec<String>;
 
 /// Circles, and the files in them. Lower both whenever a circle is opened.
-const CIRCLES_MAX: usize = 9;
-const FILES_IN_CIRCLES_MAX: usize = 82;
+const CIRCLES_MAX: usize = 8;
+const FILES_IN_CIRCLES_MAX: usize = 76;
 /// Layers without a circle.
 const OPEN: [&str; 10] = ["admin", "audit_log", "auth", "capacity", "coordinator", "env", "frontend", "reclaim", "telemetry", "types"];
 
