@@ -11,10 +11,22 @@ use crate::tree;
 type Module = Vec<String>;
 
 /// Circles, and the files in them. Lower both whenever a circle is opened.
-const CIRCLES_MAX: usize = 8;
-const FILES_IN_CIRCLES_MAX: usize = 76;
+const CIRCLES_MAX: usize = 7;
+const FILES_IN_CIRCLES_MAX: usize = 59;
 /// Layers without a circle.
-const OPEN: [&str; 10] = ["admin", "audit_log", "auth", "capacity", "coordinator", "env", "frontend", "reclaim", "telemetry", "types"];
+const OPEN: [&str; 11] = [
+    "admin",
+    "audit_log",
+    "auth",
+    "capacity",
+    "coordinator",
+    "env",
+    "frontend",
+    "index",
+    "reclaim",
+    "telemetry",
+    "types",
+];
 
 /// Which modules each module imports.
 #[derive(Debug, Default)]
