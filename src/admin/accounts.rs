@@ -21,7 +21,7 @@ use super::account_store::KeySlot;
 use super::account_store::StoreError;
 use super::answer::Failure;
 use super::audit_log::Note;
-use super::server::AdminState;
+use super::state::AdminState;
 
 /// Body of `POST /admin/accounts`.
 #[derive(Debug, Deserialize)]

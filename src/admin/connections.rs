@@ -39,8 +39,8 @@ use crate::frontend::opening::Opening;
 use crate::frontend::tls::Alpn;
 
 use super::audit_log::ClientAddress;
-use super::server::WORK_MAX;
-use super::server::Work;
+use super::work::WORK_MAX;
+use super::work::Work;
 
 /// Connections beyond those whose requests may be at work. There is always one for a health check:
 /// a connection without work leaves for a new one, whether its client takes its answers or not.

@@ -13,7 +13,7 @@ use crate::frontend::faults::FaultState;
 
 use super::answer::Failure;
 use super::audit_log::Note;
-use super::server::AdminState;
+use super::state::AdminState;
 
 /// `GET /admin/faults`
 pub(super) async fn list(

@@ -15,8 +15,9 @@
 //! | `/admin/trace` | live requests, a JSON object a line |
 //! | `/admin/faults` | the fault dial |
 //!
-//! 1. `readiness.rs`: what `node` tells;
-//! 2. `connections.rs`: who is served; `server.rs`: the routes and their limits;
+//! 1. `state.rs`: what commands look at and change; `readiness.rs`, `controls.rs`: what `node`
+//!    tells and does for them;
+//! 2. `connections.rs`: who is served; `server.rs`: the routes; `work.rs`: how much at a time;
 //! 3. `hosts.rs`: under which names it answers; `token.rs`: who may command; `answer.rs`: how a
 //!    command is refused; `audit_log.rs`: what the audit log is told of it;
 //! 4. `accounts.rs` over `account_store.rs` (with keys of `keygen.rs`), `trace.rs`, `faults.rs`,
@@ -31,6 +32,7 @@ mod answer;
 mod audit_log;
 mod backups;
 mod connections;
+mod controls;
 mod disks;
 mod faults;
 mod hosts;
@@ -39,17 +41,20 @@ mod keys;
 mod partitions;
 mod readiness;
 mod server;
+mod state;
 mod token;
 mod trace;
+mod work;
 
 pub use account_store::{AccountStore, Endpoints};
-pub use backups::{BackupControl, BackupView};
-pub use disks::{DiskControl, DiskRefusal, DiskView};
+pub use controls::{BackupControl, BackupView};
+pub use controls::{DiskControl, DiskRefusal, DiskView};
+pub use controls::{KeyControl, KeyRingView, MasterKeyView};
 pub use keygen::{new_delegation_secret, new_key};
-pub use keys::{KeyControl, KeyRingView, MasterKeyView};
 pub use partitions::{ChangeView, Made, MapView, PartitionView, StripeView};
 pub(crate) use partitions::{Known, key_text};
 pub use partitions::{PartitionError, PartitionStore};
 pub use readiness::{Phase, Readiness};
-pub use server::{AdminServer, AdminState, Control};
+pub use server::AdminServer;
+pub use state::{AdminState, Control};
 pub use token::Token;

@@ -1,21 +1,17 @@
 //! Routes of the admin listener and their limits.
 
 use std::sync::Arc;
-use std::sync::OnceLock;
 use std::time::Duration;
 
 use axum::BoxError;
 use axum::Router;
-use axum::body::Body;
 use axum::error_handling::HandleErrorLayer;
 use axum::extract::RawQuery;
-use axum::extract::Request;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::http::StatusCode;
 use axum::http::header::ACCEPT;
 use axum::http::header::CONTENT_TYPE;
-use axum::middleware::Next;
 use axum::middleware::from_fn_with_state;
 use axum::response::IntoResponse;
 use axum::response::Response;
@@ -27,126 +23,36 @@ use tokio_util::sync::CancellationToken;
 use tower::ServiceBuilder;
 use tower::timeout::error::Elapsed;
 
-use crate::audit_log::AuditLog;
 use crate::env::Env;
 use crate::env::net::Listener;
 use crate::frontend::Tls;
 use crate::frontend::answers::StallLimits;
-use crate::frontend::connections::Guarded;
-use crate::frontend::faults::Faults;
-use crate::frontend::trace::Trace;
-use crate::protocol::KnownHosts;
 use crate::telemetry;
 use crate::telemetry::Exposition;
-use crate::telemetry::Registry;
 
-use super::account_store::AccountStore;
 use super::accounts;
 use super::answer::Failure;
 use super::audit_log;
 use super::audit_log::Teller;
 use super::backups;
-use super::backups::BackupControl;
 use super::connections;
 use super::disks;
-use super::disks::DiskControl;
 use super::faults;
 use super::hosts;
 use super::keys;
-use super::keys::KeyControl;
 use super::partitions;
-use super::partitions::PartitionStore;
 use super::readiness::Phase;
-use super::readiness::Readiness;
+use super::state::AdminState;
 use super::token;
-use super::token::Token;
 use super::trace;
+use super::work::WORK_MAX;
+use super::work::bounded;
+use super::work::busy;
 
-/// Requests at a time, but for those of health; more are refused at once.
-pub(super) const WORK_MAX: usize = 64;
 /// Admin commands at a time; more are refused at once.
 const COMMANDS_MAX: usize = 16;
 /// How long a command may take until its answer begins.
 const COMMAND_TIME_MAX: Duration = Duration::from_secs(60);
-
-/// Marks an answer that counts against [`WORK_MAX`] until it was sent.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Work;
-
-/// What commands look at and change; cheap to clone.
-#[derive(Clone, Debug)]
-pub struct Control {
-    /// Accounts.
-    pub accounts: AccountStore,
-    /// Live requests.
-    pub trace: Trace,
-    /// The fault dial.
-    pub faults: Faults,
-    /// Partitions of the index.
-    pub partitions: PartitionStore,
-}
-
-/// What the routes show; cheap to clone.
-#[derive(Clone, Debug)]
-pub struct AdminState {
-    /// What commands must show.
-    pub(super) token: Token,
-    /// The roles' handles, once they run.
-    pub control: Arc<OnceLock<Control>>,
-    /// The disks, once they are open.
-    pub disks: Arc<OnceLock<Arc<dyn DiskControl>>>,
-    /// Makes backups, once all roles run.
-    pub backups: Arc<OnceLock<Arc<dyn BackupControl>>>,
-    /// The master keys, once they are open.
-    pub keys: Arc<OnceLock<Arc<dyn KeyControl>>>,
-    /// Whether the node serves.
-    pub readiness: Readiness,
-    /// The host names under which it answers.
-    pub known_hosts: KnownHosts,
-    /// All metrics, once every role has registered its own.
-    pub registry: Arc<OnceLock<Registry>>,
-    /// Told of commands.
-    audit_log: AuditLog,
-}
-
-impl AdminState {
-    /// A node that starts, whose commands need `token`.
-    #[must_use]
-    pub fn new(token: Token) -> Self {
-        let (control, disks, registry) = (Arc::default(), Arc::default(), Arc::default());
-        let (backups, keys, known_hosts) = (Arc::default(), Arc::default(), KnownHosts::default());
-        let (readiness, audit_log) = (Readiness::default(), AuditLog::default());
-        Self { token, control, disks, backups, keys, readiness, known_hosts, registry, audit_log }
-    }
-
-    /// The same, telling the audit log of commands.
-    #[must_use]
-    pub fn telling(self, audit_log: AuditLog) -> Self {
-        Self { audit_log, ..self }
-    }
-
-    /// The same under these host names.
-    #[must_use]
-    pub fn under(self, known_hosts: KnownHosts) -> Self {
-        Self { known_hosts, ..self }
-    }
-
-    pub(super) fn control(&self) -> Result<&Control, Failure> {
-        self.control.get().ok_or_else(Failure::starting)
-    }
-
-    pub(super) fn backups(&self) -> Result<&Arc<dyn BackupControl>, Failure> {
-        self.backups.get().ok_or_else(Failure::starting)
-    }
-
-    pub(super) fn keys(&self) -> Result<&Arc<dyn KeyControl>, Failure> {
-        self.keys.get().ok_or_else(Failure::starting)
-    }
-
-    pub(super) fn disks(&self) -> Result<&Arc<dyn DiskControl>, Failure> {
-        self.disks.get().ok_or_else(Failure::starting)
-    }
-}
 
 /// Serves the admin routes on a listener.
 #[derive(Debug)]
@@ -203,19 +109,6 @@ fn routes(state: AdminState) -> Router {
         .with_state(state)
 }
 
-/// Refuses what is too much to do at a time; a request is done when its answer was sent.
-async fn bounded(State(work): State<Arc<Semaphore>>, request: Request, next: Next) -> Response {
-    let Ok(permit) = work.try_acquire_owned() else { return busy().into_response() };
-    let mut response = next.run(request).await.map(|body| Body::new(Guarded::new(body, permit)));
-    response.extensions_mut().insert(Work);
-    response
-}
-
-fn busy() -> Failure {
-    let text = "too many admin requests at a time: repeat it";
-    Failure::new(StatusCode::SERVICE_UNAVAILABLE, "Busy", text)
-}
-
 /// What needs the token: so many at a time, each within a time.
 fn control(state: &AdminState) -> Router<AdminState> {
     let limits = ServiceBuilder::new()
@@ -251,7 +144,7 @@ fn control(state: &AdminState) -> Router<AdminState> {
         .route("/trace", get(trace::watch))
         .fallback(no_such_path)
         .layer(limits)
-        .layer(from_fn_with_state(state.clone(), token::required))
+        .layer(from_fn_with_state(state.token, token::required))
 }
 
 async fn no_such_path() -> Failure {

@@ -11,7 +11,6 @@ use sha2::Digest;
 use sha2::Sha256;
 
 use super::answer::Failure;
-use super::server::AdminState;
 
 /// The token, kept as a digest: comparing digests tells nothing about the token by the time it
 /// takes.
@@ -40,13 +39,13 @@ impl Token {
 
 /// Lets only requests with the token through.
 pub(super) async fn required(
-    State(state): State<AdminState>,
+    State(token): State<Token>,
     request: Request,
     next: Next,
 ) -> Result<Response, Failure> {
     let shown = request.headers().get(AUTHORIZATION).and_then(|value| value.to_str().ok());
     match shown.and_then(|value| value.strip_prefix("Bearer ")) {
-        Some(shown) if state.token.is(shown.trim()) => Ok(next.run(request).await),
+        Some(shown) if token.is(shown.trim()) => Ok(next.run(request).await),
         Some(_) => Err(Failure::unauthorized("this is not the admin token of this node")),
         None => Err(Failure::unauthorized(
             "send the token of the file admin-token in the first data directory as `Authorization: Bearer TOKEN`",

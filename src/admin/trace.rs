@@ -16,7 +16,7 @@ use crate::frontend::trace::TraceFilter;
 use crate::frontend::trace::TraceWatch;
 
 use super::answer::Failure;
-use super::server::AdminState;
+use super::state::AdminState;
 
 /// `GET /admin/trace`: one JSON object a line for each request that passes the filter, until the
 /// client leaves; `{"lost": N}` when it reads too slowly.

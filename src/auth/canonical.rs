@@ -1,4 +1,4 @@
-//! Strings-to-sign, from the head as it came over the wire.
+//! Strings-to-sign, from the head of a request as it came over the wire.
 //!
 //! Source: Storage REST "Authorize with Shared Key".
 
@@ -7,6 +7,7 @@ use std::cmp::Ordering;
 use http::HeaderMap;
 use http::HeaderName;
 use http::HeaderValue;
+use http::Method;
 use http::header::AsHeaderName;
 use http::header::CONTENT_ENCODING;
 use http::header::CONTENT_LANGUAGE;
@@ -20,7 +21,22 @@ use http::header::IF_UNMODIFIED_SINCE;
 use http::header::RANGE;
 use percent_encoding::percent_decode_str;
 
-use crate::auth::SignedRequest;
+/// The parts of a request that a signature covers, as they came over the wire.
+#[derive(Clone, Copy, Debug)]
+pub struct SignedRequest<'a> {
+    /// The method.
+    pub method: &'a Method,
+    /// The path, still percent-encoded.
+    pub path: &'a str,
+    /// The query without its `?`, still percent-encoded.
+    pub query: Option<&'a str>,
+    /// All headers.
+    pub headers: &'a HeaderMap,
+    /// The account the URL names, without `-secondary`.
+    pub account: &'a str,
+    /// Whether the URL names the secondary.
+    pub secondary: bool,
+}
 
 /// The two forms a signature may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

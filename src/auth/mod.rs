@@ -29,6 +29,7 @@ mod shared_key;
 
 pub(crate) use bearer::claimed_key;
 pub use bearer::{Issuer, KeySet, KeySetError, Principal, RoleMap, verify_token};
+pub use canonical::SignedRequest;
 pub use delegator::{Entitlement, Scope, TrustedIssuer};
 pub use error::Error;
 pub use grant::{Authority, Exposure, Grant, Level, Need, Overrides, Permit, Reach};
@@ -43,7 +44,7 @@ pub use sas::{
     mint_service,
 };
 pub use sas_permissions::SasPermissions;
-pub use shared_key::{DATE_WINDOW, SignedRequest, authenticate};
+pub use shared_key::{DATE_WINDOW, authenticate};
 
 #[cfg(test)]
 mod tests;

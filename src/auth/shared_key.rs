@@ -5,14 +5,14 @@ use std::time::Duration;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use http::HeaderMap;
-use http::Method;
 
-use crate::auth::AccountKeys;
-use crate::auth::Error;
 use crate::auth::canonical::Reading;
 use crate::auth::canonical::Scheme;
+use crate::auth::canonical::SignedRequest;
 use crate::auth::canonical::primary_path;
 use crate::auth::canonical::string_to_sign;
+use crate::auth::error::Error;
+use crate::auth::keys::AccountKeys;
 use crate::types::Timestamp;
 
 /// How far a request's date may be from now, either way.
@@ -20,23 +20,6 @@ pub const DATE_WINDOW: Duration = Duration::from_secs(15 * 60);
 
 /// Bytes of a string-to-sign shown to the client: a header flood is not echoed whole.
 const DETAIL_BYTES_MAX: usize = 8 * 1024;
-
-/// The parts of a request that a signature covers, as they came over the wire.
-#[derive(Clone, Copy, Debug)]
-pub struct SignedRequest<'a> {
-    /// The method.
-    pub method: &'a Method,
-    /// The path, still percent-encoded.
-    pub path: &'a str,
-    /// The query without its `?`, still percent-encoded.
-    pub query: Option<&'a str>,
-    /// All headers.
-    pub headers: &'a HeaderMap,
-    /// The account the URL names, without `-secondary`.
-    pub account: &'a str,
-    /// Whether the URL names the secondary.
-    pub secondary: bool,
-}
 
 /// `Authorization`, read but not believed.
 struct Claim<'a> {

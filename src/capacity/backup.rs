@@ -9,10 +9,11 @@ use std::sync::Arc;
 
 use crate::capacity::Capacity;
 use crate::capacity::Error;
-use crate::capacity::compact::Frames;
-use crate::capacity::extent::{Extent, Status};
-use crate::capacity::node::{CapacityNode, Home};
-use crate::capacity::ranges::Ranges;
+use crate::capacity::disk::compact::Frames;
+use crate::capacity::extent::memory::{Extent, Status};
+use crate::capacity::extent::ranges::Ranges;
+use crate::capacity::home::Home;
+use crate::capacity::node::CapacityNode;
 use crate::types::ExtentId;
 
 impl CapacityNode {

@@ -13,15 +13,14 @@ use std::time::Duration;
 
 use crate::capacity::Error;
 use crate::capacity::ExtentKind;
-use crate::capacity::compact::Frames;
-use crate::capacity::extent::{Extent, Status};
-use crate::capacity::format::FORMAT_FILE;
-use crate::capacity::node::{CapacityNode, Home};
+use crate::capacity::disk::format::FORMAT_FILE;
+use crate::capacity::disk::recover::JOURNAL;
+use crate::capacity::disk::scrub::pause;
+use crate::capacity::disk::store::Store;
+use crate::capacity::extent::memory::{Extent, Status};
+use crate::capacity::home::Home;
+use crate::capacity::node::CapacityNode;
 use crate::capacity::placement::Placement;
-use crate::capacity::recover::JOURNAL;
-use crate::capacity::scrub::pause;
-use crate::capacity::seal::sealed_changes;
-use crate::capacity::store::Store;
 
 /// How often a detached disk is checked for tasks that still use it, and the pause between two
 /// checks: 5 s in all.
@@ -272,37 +271,5 @@ impl CapacityNode {
 
     fn store(&self, disk: usize) -> Option<Arc<Store>> {
         self.stores().into_iter().find(|store| store.number == disk)
-    }
-}
-
-impl Store {
-    /// Makes a durable copy of a sealed extent on another disk. The caller holds the extent's turn,
-    /// so nothing of it is freed, fenced or compacted meanwhile.
-    async fn copy_whole_to(
-        &self,
-        extent: &Arc<Extent>,
-        to: &Arc<Self>,
-    ) -> Result<Arc<Extent>, Error> {
-        self.copy_part_to(extent, Frames::at_once(extent.alive()), to).await
-    }
-
-    /// The same with these frames alone; all others are dead in the copy. Without the turn frames
-    /// that are freed meanwhile are dead in it too.
-    pub(super) async fn copy_part_to(
-        &self,
-        extent: &Arc<Extent>,
-        frames: Frames,
-        to: &Arc<Self>,
-    ) -> Result<Arc<Extent>, Error> {
-        let end = extent.state().end;
-        to.health.check()?;
-        to.space.admit(&*to.disk, &to.env, &to.config, extent.kind, frames.bytes()).await?;
-        let (slot, copied) = self.copy_under_its_name(extent, (to, frames)).await?;
-        let new = Extent::new(extent.id, extent.kind, slot);
-        new.state().dead = copied.gaps(end).into_iter().collect();
-        to.metrics.extents.inc();
-        // With what is dead in it: a start that finds the extent in the catalog reads no map.
-        to.note(sealed_changes(&new)).await;
-        Ok(Arc::new(new))
     }
 }

@@ -6,8 +6,24 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::capacity::Error;
 use crate::capacity::metrics::CapacityMetrics;
-use crate::capacity::space::Place;
-use crate::env::DiskError;
+use crate::env::{Disk, DiskError};
+
+/// What log lines call a disk.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    /// Its number in the store.
+    pub(crate) number: usize,
+    /// Its directory; empty where it has none.
+    pub(crate) path: String,
+}
+
+impl Place {
+    /// Of the disk with this number.
+    pub(crate) fn of(disk: &dyn Disk, number: usize) -> Self {
+        let path = disk.root().map(|root| root.display().to_string()).unwrap_or_default();
+        Self { number, path }
+    }
+}
 
 /// The state of one disk; changes once, from good to poisoned.
 #[derive(Debug)]

@@ -1,14 +1,18 @@
 //! Capacity nodes: append-only extents on local disks.
 //!
-//! Main path of a write: 1. `node.rs` finds the extent and its disk; 2. `append.rs` decides journal
-//! or file;
-//! 3. `frame.rs` makes frames; 4. `journal/` shares one sync among small appends; 5.
-//!    `checkpoint.rs` moves journaled bytes to the extents' files; 6. `seal.rs` ends an extent.
-//!    Reads: `read.rs`. Space back: `free.rs`, `remove.rs`, `compact.rs`. A disk is emptied:
-//!    `drain.rs`. Starts: `open.rs`, `recover.rs`, `walk.rs`, `twins.rs`. Damage: `scrub.rs` while
-//!    running, `check.rs` while stopped. `store.rs` is what these share for one disk;
-//!    `open_files.rs` bounds the files it has open; `extent.rs` and `tail.rs` are an extent in
-//!    memory. Layouts: `api-spec/extent.md`, `api-spec/journal.md`.
+//! - `api.rs`: the interface, [`Capacity`].
+//! - `node.rs`: all disks behind it. `home.rs`: where an extent is; `placement.rs`: which disk gets
+//!   a new one. What concerns several disks: `drain.rs` empties one, `remove.rs` removes an extent
+//!   everywhere, `backup.rs` copies extents to another node, `twins.rs` meets one on two disks.
+//! - `disk/`: one disk: start, append, read, seal, free, compaction, scrub, check.
+//! - `journal/`: the journal of a disk, where small appends share one sync.
+//! - `extent/`: one extent: its file, byte by byte, and what is known of it in memory.
+//! - `config.rs`, `metrics.rs`, `health.rs` (whether a disk takes writes) and `units.rs` serve all.
+//!
+//! Main path of a write: 1. `node.rs` finds the extent and its disk; 2. `disk/append.rs` decides
+//! journal or file; 3. `extent/frame.rs` makes frames; 4. `journal/writer.rs` shares one sync among
+//! small appends; 5. `disk/checkpoint.rs` moves journaled bytes to the extents' files;
+//! 6. `disk/seal.rs` ends an extent. Layouts: `api-spec/extent.md`, `api-spec/journal.md`.
 //!
 //! Invariants: an answer for offset x means all bytes below x are durable (I1, I4); nothing is
 //! served that was not verified (I13); a failed write or sync ends all writes to its disk until a
@@ -18,56 +22,36 @@
 //! reclaim).
 
 pub mod api;
-mod append;
 mod backup;
-mod catalog;
-mod catalog_sim;
-mod check;
-mod checkpoint;
-mod compact;
 mod config;
+mod disk;
 mod drain;
 mod extent;
-mod format;
-mod frame;
-mod free;
-mod header;
 mod health;
+mod home;
 mod journal;
-mod map;
 mod metrics;
 mod node;
-mod open;
-mod open_files;
 mod placement;
-mod ranges;
-mod read;
-mod recover;
 mod remove;
-mod scrub;
-mod seal;
-mod space;
-mod store;
-mod tail;
 #[cfg(test)]
 mod tests;
 mod twins;
 mod units;
 mod untrusted;
-mod walk;
 
 pub use api::{
     AppendRequest, Appended, Audited, Capacity, Durability, Error, ExtentInfo, ExtentKind,
     ExtentState, LogFrame, Payload, ScrubReport,
 };
-pub use catalog_sim::SimulatedCatalog;
-pub use check::{CheckProgress, CheckReport, CheckedExtent, Problem, check_disk};
 pub use config::{CapacityConfig, CatalogPlace};
+pub use disk::catalog_sim::SimulatedCatalog;
+pub use disk::check::{CheckProgress, CheckReport, CheckedExtent, Problem, check_disk};
+pub use disk::format::{FORMAT_FILE, disk_number};
+pub use disk::open_error::OpenError;
 pub use drain::{DiskInfo, Drained};
-pub use format::{FORMAT_FILE, disk_number};
-pub use frame::{FRAME_PAYLOAD_MAX, end_after, merge};
+pub use extent::frame::{FRAME_PAYLOAD_MAX, end_after, merge};
 pub use journal::replay::JournalError;
 pub use metrics::{CapacityMetrics, DiskMetrics};
 pub use node::CapacityNode;
-pub use open::OpenError;
 pub use untrusted::decode_untrusted;

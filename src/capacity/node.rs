@@ -23,14 +23,16 @@ use crate::capacity::ExtentKind;
 use crate::capacity::LogFrame;
 use crate::capacity::OpenError;
 use crate::capacity::ScrubReport;
-use crate::capacity::extent::{Extent, Frees, Status};
-use crate::capacity::frame::frames_of;
+use crate::capacity::disk::open::open_all;
+use crate::capacity::disk::opening::Opening;
+use crate::capacity::disk::scrub;
+use crate::capacity::disk::scrub::Which;
+use crate::capacity::disk::store::Store;
+use crate::capacity::extent::frame::frames_of;
+use crate::capacity::extent::memory::{Frees, Status};
+use crate::capacity::home::Home;
 use crate::capacity::metrics::CapacityMetrics;
-use crate::capacity::open::{Opening, open_all};
 use crate::capacity::placement::Placement;
-use crate::capacity::scrub;
-use crate::capacity::scrub::Which;
-use crate::capacity::store::Store;
 use crate::capacity::twins;
 use crate::env::{Disk, Env};
 use crate::types::Epoch;
@@ -59,13 +61,6 @@ pub struct CapacityNode {
     pub(super) copying: tokio::sync::Mutex<()>,
     journals: Mutex<Vec<JoinHandle<()>>>,
     loops: Mutex<Vec<JoinHandle<()>>>,
-}
-
-/// An extent and the disk it is on.
-#[derive(Clone, Debug)]
-pub(super) struct Home {
-    pub(super) store: Arc<Store>,
-    pub(super) extent: Arc<Extent>,
 }
 
 impl CapacityNode {

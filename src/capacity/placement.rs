@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use crate::capacity::ExtentKind;
-use crate::capacity::header::kind_code;
-use crate::capacity::store::Store;
+use crate::capacity::disk::store::Store;
+use crate::capacity::extent::header::kind_code;
 
 /// Round robin for each kind of its own, weighted by available space: every disk fills at the same
 /// pace, and the logs of a node do not all land on one.

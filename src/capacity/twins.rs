@@ -1,6 +1,6 @@
 //! Extents found on two disks at a start.
 
-use crate::capacity::node::{CapacityNode, Home};
+use crate::capacity::home::Home;
 
 /// A creation that failed may have left its file behind, and succeeded on another disk then. Only
 /// that one was ever appended to or fenced. Or an extent was being moved: then both end at the same
@@ -28,12 +28,4 @@ pub(super) async fn drop_twin(kept: &mut Home, other: Home) -> bool {
         );
     }
     removed.is_ok()
-}
-
-impl CapacityNode {
-    /// Whether the extent may be on a disk that is out of service, and what was found here at the
-    /// start is only the file that a failed creation left.
-    pub(super) fn is_leftover(&self, home: &Home) -> bool {
-        self.out && self.doubtful.contains(&home.extent.id) && home.extent.state().end == 0
-    }
 }

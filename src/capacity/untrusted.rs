@@ -5,18 +5,18 @@
 
 use bytes::Bytes;
 
-use crate::capacity::frame::Head;
-use crate::capacity::frame::head_len;
-use crate::capacity::frame::starts_frame;
-use crate::capacity::frame::verify_frames;
-use crate::capacity::header::Header;
-use crate::capacity::header::Slot;
-use crate::capacity::header::parse_padding;
+use crate::capacity::extent::frame::Head;
+use crate::capacity::extent::frame::head_len;
+use crate::capacity::extent::frame::starts_frame;
+use crate::capacity::extent::frame::verify_frames;
+use crate::capacity::extent::header::Header;
+use crate::capacity::extent::header::Slot;
+use crate::capacity::extent::header::parse_padding;
+use crate::capacity::extent::map::Map;
 use crate::capacity::journal::layout::BATCH_HEADER;
 use crate::capacity::journal::layout::BatchHeader;
 use crate::capacity::journal::layout::Superblock;
 use crate::capacity::journal::layout::decode_body;
-use crate::capacity::map::Map;
 use crate::capacity::units::get_u32;
 use crate::capacity::units::get_u64;
 use crate::capacity::units::index;

@@ -33,10 +33,14 @@ use commit::Done;
 use failure::corrupt;
 use failure::unavailable;
 use file::Store;
+use request::Request;
+use room::REOPEN_PAUSE;
+use room::REOPEN_PAUSE_MAX;
 
 mod commit;
 mod failure;
 mod file;
+mod request;
 mod room;
 mod row;
 #[cfg(test)]
@@ -49,18 +53,6 @@ pub const FILE_NAME: &str = "coordinator.redb";
 const QUEUE_MAX: usize = 256;
 /// Requests that share a commit at most.
 const BATCH_MAX: usize = 64;
-/// The pause after the first try to open a file again that failed; it doubles up to the longest.
-/// So does the pause after changes without room: each one that fails reads the whole file again.
-const REOPEN_PAUSE: Duration = Duration::from_millis(100);
-const REOPEN_PAUSE_MAX: Duration = Duration::from_secs(5);
-
-/// What the writer does for callers.
-enum Request {
-    Txn { when: Vec<Compare>, then: Vec<Op>, reply: oneshot::Sender<Result<TxnReply, Error>> },
-    Open { ttl: Duration, reply: oneshot::Sender<Session> },
-    End { session: Session, reply: Option<oneshot::Sender<Result<TxnReply, Error>>> },
-}
-
 /// The embedded coordinator. Ends with its [`Env`]'s tasks: calls after their shutdown are refused.
 #[derive(Clone)]
 pub struct EmbeddedCoordinator {

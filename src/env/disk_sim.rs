@@ -6,12 +6,13 @@
 //! bits flip, power goes at any chosen operation. Small virtual delays let operations interleave.
 //!
 //! Main path: this file's handles -> `world.rs` (files, names, faults) -> `image.rs` (bytes of a
-//! file), `names.rs` (changes of names); `power.rs` decides what survives, `dice.rs` draws and
-//! keeps the trace.
+//! file), `names.rs` (changes of names); `faults.rs` is what may go wrong; `power.rs` decides what
+//! survives, `dice.rs` draws and keeps the trace.
 //!
 //! It does not simulate a file system that corrupts itself, nor the lock of a data directory.
 
 mod dice;
+mod faults;
 mod image;
 mod names;
 mod power;
@@ -33,59 +34,16 @@ use crate::env::DiskError;
 use crate::env::DiskFile;
 use crate::env::DiskTimes;
 use crate::env::Space;
+use crate::env::disk_sim::image::PAGE_BYTES;
 use crate::env::disk_sim::power::What;
 use crate::env::disk_sim::world::Call;
 use crate::env::disk_sim::world::Fate;
 use crate::env::disk_sim::world::World;
 
-/// Grain of space and of holes.
-const PAGE_BYTES: u64 = 4096;
+pub use faults::{Fault, Faults};
 
 /// Longest delay of an operation. Tokio's timers count whole milliseconds.
 const DELAY_MS_MAX: u64 = 2;
-
-/// Something that goes wrong.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Fault {
-    /// A read fails; the bytes are there.
-    ReadError,
-    /// A write, or a change of a name or shape, fails; a write may have written its first bytes.
-    WriteError,
-    /// A sync fails, and what it should have written may be lost although reads still show it.
-    SyncError,
-    /// A sync answers well and does nothing: what a dishonest device does, and what code that
-    /// forgets to sync does.
-    SyncLie,
-    /// A write or reservation that needs more space meets a full disk, whatever the capacity says.
-    Full,
-}
-
-/// Chances of the faults, each in a million operations of its kind.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Faults {
-    /// Of [`Fault::ReadError`].
-    pub read_error: u32,
-    /// Of [`Fault::WriteError`].
-    pub write_error: u32,
-    /// Of [`Fault::SyncError`].
-    pub sync_error: u32,
-    /// Of [`Fault::SyncLie`].
-    pub sync_lie: u32,
-    /// Of [`Fault::Full`].
-    pub full: u32,
-}
-
-impl Faults {
-    const fn chance(&self, fault: Fault) -> u32 {
-        match fault {
-            Fault::ReadError => self.read_error,
-            Fault::WriteError => self.write_error,
-            Fault::SyncError => self.sync_error,
-            Fault::SyncLie => self.sync_lie,
-            Fault::Full => self.full,
-        }
-    }
-}
 
 /// The machine around a simulated disk: what a test holds to hand out the disk and to break it.
 /// Clones share it.

@@ -92,8 +92,8 @@ impl Narrowed {
     }
 }
 
-#[cfg(test)]
 #[expect(clippy::disallowed_methods, reason = "tests arrange files")]
+#[cfg(test)]
 mod tests {
     use super::*;
     use crate::env::OsDisk;

@@ -4,8 +4,8 @@
 //! 1. `bootstrap.rs`: the first map of a new store.
 //! 2. Here: opening, routing to hosts, closing.
 //! 3. `change.rs`: splits, merges and moves, at most one of a partition at a time (`claims.rs`);
-//!    `measure.rs`, `balance.rs`: when; `spread.rs`: where to cut evenly; `status.rs`: what is
-//!    shown of them.
+//!    `measure.rs`, `balance.rs`: when; `spread.rs`: where to cut evenly; `status.rs`,
+//!    `changes.rs`: what is shown of partitions and of the latest changes.
 //! 4. `reopen.rs`: a partition that stopped writing, or did not open at the start, is opened
 //!    again; `rewrite.rs`: files are written anew without secrets of before; `cut.rs`: all
 //!    partitions as of one instant.
@@ -16,6 +16,7 @@
 mod balance;
 mod bootstrap;
 mod change;
+mod changes;
 mod claims;
 mod cut;
 mod measure;
@@ -48,9 +49,9 @@ use crate::index::engine::Config;
 use crate::index::engine::Parts;
 use crate::index::engine::Pins;
 use crate::index::engine::Shared;
+use crate::index::fleet::changes::Changes;
 use crate::index::fleet::claims::Claims;
 use crate::index::fleet::reopen::Reopener;
-use crate::index::fleet::status::Changes;
 use crate::index::host::Closed;
 use crate::index::host::Host;
 use crate::index::map::PartitionMap;
@@ -60,8 +61,9 @@ use crate::types::PartitionId;
 use crate::types::RoutingKey;
 
 pub use change::{CHILDREN_MAX, ChangeError, Changed};
+pub use changes::{ChangeEvent, ChangeKind};
 pub use cut::{ConsistentCut, CutError};
-pub use status::{ChangeEvent, ChangeKind, PartitionStatus};
+pub use status::PartitionStatus;
 
 /// All hosts of one process.
 #[derive(Debug)]

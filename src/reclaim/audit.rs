@@ -11,37 +11,15 @@ use crate::capacity::ExtentKind;
 use crate::capacity::ExtentState;
 use crate::index::inflight::CopyWatch;
 use crate::index::inflight::ReadMark;
-use crate::reclaim::Error;
 use crate::reclaim::cursor::Cursor;
 use crate::reclaim::cursor::Place;
+use crate::reclaim::error::Error;
 use crate::reclaim::live::Live;
-use crate::reclaim::service::Reclaim;
+use crate::reclaim::report::AuditReport;
+use crate::reclaim::state::Reclaim;
 use crate::reclaim::verify;
 use crate::reclaim::walk;
 use crate::types::ExtentId;
-
-/// What an audit did.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct AuditReport {
-    /// It went on with a round that was begun before.
-    pub resumed: bool,
-    /// Data extents held against the rows; one that was taken in parts counts for each of them.
-    pub extents: u64,
-    /// Walks over all rows that took.
-    pub walks: u64,
-    /// Data extents left alone because a copy meanwhile named bytes of them.
-    pub copied: u64,
-    /// Data extents left to the next round because a read of them went on.
-    pub read: u64,
-    /// Logs and runs that are there and in no partition's record.
-    pub orphaned: u64,
-    /// Logs and runs that partitions served here use and that are not there.
-    pub missing: u64,
-    /// Extents left to the next round because their disk takes no writes or is not there.
-    pub poisoned: u64,
-    /// Extents left to the next round because freeing them failed otherwise.
-    pub failed: u64,
-}
 
 /// Holds the sealed data extents that no running write has bytes in against all rows, in ascending
 /// order, and frees the rest of them: from where the round is to its end. Each walk over the rows

@@ -6,8 +6,8 @@ use crate::index::Read;
 use crate::index::ReadReply;
 use crate::index::Target;
 use crate::index::Write;
-use crate::reclaim::Error;
-use crate::reclaim::service::Reclaim;
+use crate::reclaim::error::Error;
+use crate::reclaim::state::Reclaim;
 
 /// Drops the expired blocks of one partition.
 pub(super) async fn expire(reclaim: &Reclaim, target: Target) -> Result<(), Error> {

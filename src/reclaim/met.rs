@@ -5,7 +5,7 @@
 //! visible too, and one mark covers them all. Commits mostly become visible in the order of their
 //! times. A write that is evaluated ahead of its turn does not: it takes its time when its
 //! evaluation begins. The partition withholds rows of later times until that write is visible or
-//! given up (`index/engine/ahead.rs`). These times only order commits of one owner of the
+//! given up (`index/engine/watches.rs`). These times only order commits of one owner of the
 //! partition; they are compared with no clock.
 
 use crate::index::inflight::ReadMark;

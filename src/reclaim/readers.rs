@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::index::inflight::OldestRead;
-use crate::reclaim::service::Reclaim;
+use crate::reclaim::state::Reclaim;
 use crate::types::request;
 
 /// The read that was last warned about, and when, by the monotonic clock.

@@ -4,7 +4,7 @@
 use crate::capacity::ExtentInfo;
 use crate::capacity::ExtentKind;
 use crate::capacity::ExtentState;
-use crate::reclaim::service::Reclaim;
+use crate::reclaim::state::Reclaim;
 
 /// Garbage that an open extent may keep: one part in so many of its length.
 const SHARE: u64 = 8;

@@ -8,18 +8,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use crate::capacity::Capacity;
-use crate::coordinator::Coordinator;
-use crate::env::Env;
 use crate::index;
-use crate::index::InFlight;
-use crate::index::IndexHost;
-use crate::reclaim::AuditReport;
-use crate::reclaim::Error;
-use crate::reclaim::Partitions;
-use crate::reclaim::ReclaimConfig;
-use crate::reclaim::ReclaimMetrics;
 use crate::reclaim::audit;
+use crate::reclaim::error::Error;
 use crate::reclaim::expire;
 use crate::reclaim::garbage;
 use crate::reclaim::garbage::Seen;
@@ -29,7 +20,10 @@ use crate::reclaim::purge;
 use crate::reclaim::purge::Purged;
 use crate::reclaim::readers;
 use crate::reclaim::readers::Warned;
+use crate::reclaim::report::AuditReport;
 use crate::reclaim::roll;
+use crate::reclaim::state::Reclaim;
+use crate::reclaim::state::Setup;
 use crate::reclaim::tags;
 use crate::types::Epoch;
 use crate::types::PartitionId;
@@ -38,71 +32,7 @@ use crate::types::PartitionId;
 /// at most.
 const PAUSES_MAX: u32 = 8;
 
-/// What reclaim works on.
-#[derive(Debug)]
-pub struct Setup {
-    /// The partitions hosted here: all of the map.
-    pub host: Arc<dyn IndexHost>,
-    /// The map.
-    pub partitions: Arc<dyn Partitions>,
-    /// Where the bytes are.
-    pub capacity: Arc<dyn Capacity>,
-    /// What running requests use; the same one the front end notes them in.
-    pub inflight: InFlight,
-    /// Where the audit's cursor is kept.
-    pub coordinator: Arc<dyn Coordinator>,
-    /// Clock and tasks.
-    pub env: Env,
-    /// Pace and bounds.
-    pub config: ReclaimConfig,
-    /// What is counted.
-    pub metrics: ReclaimMetrics,
-    /// What the partitions count: dropped shared bytes call for an audit.
-    pub index: index::Metrics,
-}
-
-/// Gives space back in the background.
-#[derive(Debug)]
-pub struct Reclaim {
-    pub(super) host: Arc<dyn IndexHost>,
-    pub(super) partitions: Arc<dyn Partitions>,
-    pub(super) capacity: Arc<dyn Capacity>,
-    pub(super) inflight: InFlight,
-    pub(super) coordinator: Arc<dyn Coordinator>,
-    pub(super) env: Env,
-    pub(super) config: ReclaimConfig,
-    pub(super) metrics: ReclaimMetrics,
-    index: index::Metrics,
-}
-
 impl Reclaim {
-    /// Reclaim that does nothing until it is started or told to.
-    #[must_use]
-    pub fn new(setup: Setup) -> Arc<Self> {
-        let Setup {
-            host,
-            partitions,
-            capacity,
-            inflight,
-            coordinator,
-            env,
-            config,
-            metrics,
-            index,
-        } = setup;
-        Arc::new(Self {
-            host,
-            partitions,
-            capacity,
-            inflight,
-            coordinator,
-            env,
-            config,
-            metrics,
-            index,
-        })
-    }
-
     /// Starts the loops as tasks of `env`; they end when it stops. To be called once all partitions
     /// are open.
     pub fn start(setup: Setup) -> Arc<Self> {
@@ -264,44 +194,6 @@ impl Reclaim {
             }
         }
         result
-    }
-
-    /// Notes that a step goes on although a partition fails: what needs that one waits for a later
-    /// pass.
-    ///
-    /// # Errors
-    /// Whatever concerns more than one partition: the map is stale, the program stops.
-    pub(super) fn pass_over(&self, step: &'static str, error: Error) -> Result<(), Error> {
-        match error {
-            Error::Index(index::Error::WrongPartition)
-            | Error::Capacity(_)
-            | Error::Coordinator(_)
-            | Error::Answer
-            | Error::Held { .. }
-            | Error::Stopping => Err(error),
-            Error::Index(error) => {
-                // The pass tells of it once.
-                tracing::debug!(step, %error, "reclaim skips a partition");
-                self.metrics.passed_over.inc();
-                Ok(())
-            }
-        }
-    }
-
-    /// Fails once the program stops: called between steps, so that shutdown waits for one step at
-    /// most.
-    pub(super) fn go_on(&self) -> Result<(), Error> {
-        if self.env.tasks.stopping().is_cancelled() { Err(Error::Stopping) } else { Ok(()) }
-    }
-
-    /// Waits; false when the program stops instead.
-    async fn wait(&self, pause: Duration) -> bool {
-        let stopping = self.env.tasks.stopping();
-        tokio::select! {
-            biased;
-            () = stopping.cancelled() => false,
-            () = self.env.clock.sleep(pause) => true,
-        }
     }
 }
 

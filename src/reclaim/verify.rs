@@ -4,9 +4,9 @@
 use std::collections::BTreeSet;
 
 use crate::capacity::ExtentKind;
-use crate::reclaim::AuditReport;
-use crate::reclaim::Error;
-use crate::reclaim::service::Reclaim;
+use crate::reclaim::error::Error;
+use crate::reclaim::report::AuditReport;
+use crate::reclaim::state::Reclaim;
 use crate::types::ExtentId;
 
 /// Extents told in one log line.

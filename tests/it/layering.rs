@@ -136,8 +136,10 @@ fn architecture_shows_the_same_layers() {
 
 #[test]
 fn storage_libraries_stand_behind_one_file_each() {
-    let homes =
-        [("sled::", "src/capacity/catalog.rs"), ("redb::", "src/coordinator/embedded/file.rs")];
+    let homes = [
+        ("sled::", "src/capacity/disk/catalog.rs"),
+        ("redb::", "src/coordinator/embedded/file.rs"),
+    ];
     for (library, home) in homes {
         let users: Vec<String> = tree::files("src", "rs")
             .into_iter()

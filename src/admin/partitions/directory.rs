@@ -22,9 +22,9 @@ use crate::types::ContainerId;
 use crate::types::ContainerName;
 use crate::types::RoutingKey;
 
+use super::error::PartitionError;
 use super::names;
 use super::names::Known;
-use super::store::PartitionError;
 
 /// Containers of one account looked through for a number.
 const LISTED_MAX: usize = 10_000;

@@ -14,6 +14,7 @@
 //! Not here: how the map changes (`index/fleet/`), and when it does by itself (`index/load/`).
 
 mod directory;
+mod error;
 mod looks;
 mod names;
 pub(super) mod page;
@@ -22,6 +23,7 @@ mod prepare;
 mod store;
 mod views;
 
+pub use error::PartitionError;
 pub(crate) use names::{Known, text as key_text};
-pub use store::{PartitionError, PartitionStore};
+pub use store::PartitionStore;
 pub use views::{ChangeView, Made, MapView, PartitionView, StripeView};

@@ -12,12 +12,13 @@ use serde_json::json;
 
 use crate::admin::answer::Failure;
 use crate::admin::audit_log::Note;
-use crate::admin::server::AdminState;
+use crate::admin::state::AdminState;
 use crate::audit_log::Thing;
 use crate::index;
 use crate::index::ChangeError;
 
-use super::store::PartitionError;
+use super::error::PartitionError;
+use super::prepare::Prepare;
 use super::views::Made;
 use super::views::MapView;
 
@@ -69,28 +70,6 @@ pub(crate) struct Merge {
 pub(crate) struct Move {
     partition: u64,
     host: u64,
-}
-
-/// Body of `POST /admin/partitions/prepare`.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Prepare {
-    /// `ACCOUNT/CONTAINER`.
-    pub(super) container: String,
-    /// Which of its names; all when empty.
-    #[serde(default)]
-    pub(super) prefix: String,
-    /// Into how many partitions.
-    pub(super) ways: usize,
-    /// A prefix whose names are spread as those to come.
-    #[serde(default)]
-    pub(super) like: Option<String>,
-    /// What names go on with after the prefix, all alike often.
-    #[serde(default)]
-    pub(super) characters: Option<String>,
-    /// Whether to deal the partitions out to all hosts.
-    #[serde(default)]
-    pub(super) spread: bool,
 }
 
 type Answer = Result<Json<Made>, Failure>;

@@ -1,15 +1,39 @@
 //! Where to cut the range of a prefix before a job fills it.
 
+use serde::Deserialize;
+
 use crate::types::AccountId;
 use crate::types::Collation;
 use crate::types::ContainerId;
 use crate::types::KeyRange;
 use crate::types::RoutingKey;
 
-use super::store::PartitionError;
+use super::error::PartitionError;
 
 /// What names are taken to go on with when nothing is said.
 pub(super) const CHARACTERS: &str = "0123456789abcdefghijklmnopqrstuvwxyz";
+
+/// Body of `POST /admin/partitions/prepare`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Prepare {
+    /// `ACCOUNT/CONTAINER`.
+    pub(super) container: String,
+    /// Which of its names; all when empty.
+    #[serde(default)]
+    pub(super) prefix: String,
+    /// Into how many partitions.
+    pub(super) ways: usize,
+    /// A prefix whose names are spread as those to come.
+    #[serde(default)]
+    pub(super) like: Option<String>,
+    /// What names go on with after the prefix, all alike often.
+    #[serde(default)]
+    pub(super) characters: Option<String>,
+    /// Whether to deal the partitions out to all hosts.
+    #[serde(default)]
+    pub(super) spread: bool,
+}
 
 /// All names of a container that start alike.
 #[derive(Clone, Debug)]

@@ -8,6 +8,6 @@
 //! durable; a record is queued only when all bytes of its extent below it are durable or queued
 //! before it.
 
-pub(crate) mod layout;
-pub(crate) mod replay;
-pub(crate) mod writer;
+pub(super) mod layout;
+pub(super) mod replay;
+pub(super) mod writer;

@@ -12,7 +12,7 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Unit;
 
 use crate::capacity::CapacityNode;
-use crate::capacity::store::Store;
+use crate::capacity::disk::store::Store;
 use crate::env::DiskTimes;
 use crate::telemetry::Registry;
 

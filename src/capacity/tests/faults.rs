@@ -8,7 +8,7 @@ use tokio::runtime::Builder;
 
 use super::node::ONE;
 use super::payload;
-use crate::capacity::store::path_of;
+use crate::capacity::disk::store::path_of;
 use crate::capacity::*;
 use crate::env::clock::SimClock;
 use crate::env::disk_sim::Fault;

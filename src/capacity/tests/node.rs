@@ -8,7 +8,7 @@ use bytes::Bytes;
 use tempfile::TempDir;
 
 use super::payload;
-use crate::capacity::store::path_of;
+use crate::capacity::disk::store::path_of;
 use crate::capacity::units::index;
 use crate::capacity::*;
 use crate::env::clock::OsClock;

@@ -1,31 +1,14 @@
-//! A commit, and what its callers are told when it fails.
+//! A commit of a batch of requests: what came of it, and what is told when it fails.
 
 use std::time::Duration;
 
-use tokio::sync::oneshot;
-
 use crate::coordinator::api::Error;
-use crate::coordinator::api::Revision;
-use crate::coordinator::api::TxnReply;
 
-use super::Request;
 use super::file::Store;
-
-/// What a caller is told once the batch of its request is done.
-pub(super) struct Answer {
-    pub(super) to: oneshot::Sender<Result<TxnReply, Error>>,
-    pub(super) of: Of,
-    pub(super) what: Result<TxnReply, Error>,
-}
-
-/// What an answer is about.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Of {
-    Txn,
-    /// A session is over as soon as its end is applied, and its rows go with the commit, or when
-    /// the file is opened again.
-    End,
-}
+use super::request::Answer;
+use super::request::Commit;
+use super::request::Of;
+use super::request::Request;
 
 /// What came of a batch, as far as the next ones are concerned.
 pub(super) enum Done {
@@ -35,13 +18,6 @@ pub(super) enum Done {
     Full(Error),
     /// No row changed, or the file failed.
     Nothing,
-}
-
-/// The revisions before and after a commit.
-#[derive(Clone, Copy)]
-pub(super) struct Commit {
-    pub(super) before: Revision,
-    pub(super) after: Revision,
 }
 
 impl Store {

@@ -41,15 +41,15 @@ use crate::coordinator::transaction::Rows;
 use crate::env::forget_cached;
 use crate::env::make_folder;
 
-use super::Request;
-use super::commit::Answer;
-use super::commit::Commit;
-use super::commit::Of;
 use super::failure;
 use super::failure::Failure;
 use super::failure::corrupt;
 use super::failure::io;
 use super::failure::unavailable;
+use super::request::Answer;
+use super::request::Commit;
+use super::request::Of;
+use super::request::Request;
 use super::row::decode_row;
 use super::row::encode_row;
 

@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use crate::coordinator::api::Error;
 
-use super::REOPEN_PAUSE;
-use super::REOPEN_PAUSE_MAX;
-
+/// The pause after the first try to open a file again that failed; it doubles up to the longest.
+/// So does the pause after changes without room: each one that fails reads the whole file again.
+pub(super) const REOPEN_PAUSE: Duration = Duration::from_millis(100);
+pub(super) const REOPEN_PAUSE_MAX: Duration = Duration::from_secs(5);
 /// Between two lines of the log while there is no room.
 const SAY_EVERY: Duration = Duration::from_secs(60);
 /// There is room again when a change has found some, and so much later none was refused. On a real

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::env::disk_sim::PAGE_BYTES;
-
+/// Grain of space and of holes.
+pub(super) const PAGE_BYTES: u64 = 4096;
 const PAGE_LEN: usize = 4096;
 const _: () = assert!(PAGE_LEN as u64 == PAGE_BYTES);
 

@@ -8,11 +8,11 @@ use bytes::Bytes;
 
 use crate::env::DiskError;
 use crate::env::Space;
-use crate::env::disk_sim::Fault;
-use crate::env::disk_sim::Faults;
-use crate::env::disk_sim::PAGE_BYTES;
 use crate::env::disk_sim::dice::Dice;
+use crate::env::disk_sim::faults::Fault;
+use crate::env::disk_sim::faults::Faults;
 use crate::env::disk_sim::image::Image;
+use crate::env::disk_sim::image::PAGE_BYTES;
 use crate::env::disk_sim::names::NameChange;
 use crate::env::disk_sim::power::Change;
 use crate::env::disk_sim::power::What;

@@ -4,7 +4,7 @@
 //! 1. `host.rs`: the trait.
 //! 2. `write.rs`: changes, with messages in `accounts.rs`, `blobs.rs`, `appends.rs`, `pages.rs`,
 //!    `containers.rs`, `copy.rs`,
-//!    `lease.rs`, `versions.rs` and `accessed.rs`.
+//!    `lease.rs`, `versions.rs` and `accessed.rs`; `written.rs`: what most of them answer.
 //! 3. `read.rs`: questions, with pages in `list.rs` and `containers.rs`; `reclaim.rs`: what reclaim
 //!    is told;
 //!    `tags.rs`: the tag index.
@@ -33,6 +33,7 @@ mod typed;
 mod versions;
 mod weight;
 mod write;
+mod written;
 
 pub use accessed::NoteRead;
 pub use accounts::{AccountChange, AccountPage, ListAccounts};
@@ -64,4 +65,5 @@ pub use typed::{
     ReadTagWork, UpdateAccount, WriteRequest,
 };
 pub use versions::{SetTier, SnapshotBlob, Snapshotted};
-pub use write::{Write, WriteReply, Written, purge_key};
+pub use write::{Write, WriteReply, purge_key};
+pub use written::Written;

@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use crate::index::api::Guard;
 use crate::index::api::NewContent;
+use crate::index::api::Written;
 use crate::index::record::BlobRecord;
 use crate::types::BlobKey;
 use crate::types::BlobProperties;
@@ -78,7 +79,7 @@ pub struct UpdatePages {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PagesWritten {
     /// The new tag and time.
-    pub written: super::Written,
+    pub written: Written,
     /// The sequence number.
     pub sequence: u64,
     /// When not all could be done at once (very many small writes lie in the range): where to go on

@@ -28,8 +28,16 @@ const ALLOCATION: usize = 16;
 /// A queued write without what it points to, and its answer.
 const FIXED: usize = size_of::<Write>() + 512;
 
+impl Write {
+    /// The bytes it occupies while it waits, for bounds on queues; not less.
+    #[must_use]
+    pub fn weight(&self) -> usize {
+        of(self)
+    }
+}
+
 /// Bytes of memory, not less than the write takes.
-pub(super) fn of(write: &Write) -> usize {
+fn of(write: &Write) -> usize {
     let more = match write {
         Write::PutBlob(put) => {
             name(put.key.name.as_str())

@@ -35,12 +35,11 @@ use crate::index::api::UpdateBlob;
 use crate::index::api::UpdateContainer;
 use crate::index::api::UpdatePages;
 use crate::index::api::WritePages;
-use crate::index::api::weight;
+use crate::index::api::Written;
 use crate::index::record::AccountRecord;
 use crate::types::AccountId;
 use crate::types::AccountName;
 use crate::types::ContainerId;
-use crate::types::Etag;
 use crate::types::KeyRange;
 use crate::types::RoutingKey;
 use crate::types::Timestamp;
@@ -226,12 +225,6 @@ impl Write {
 }
 
 impl Write {
-    /// The bytes it occupies while it waits, for bounds on queues; not less.
-    #[must_use]
-    pub fn weight(&self) -> usize {
-        weight::of(self)
-    }
-
     /// The keys of all rows its outcome rests on, when that is one blob or what is left of a
     /// deleted container: then it can be evaluated ahead of its turn, and holds as long as none of
     /// these rows changes. The other writes are short.
@@ -304,15 +297,6 @@ pub fn purge_key(account: AccountId, container: ContainerId) -> Bytes {
     key.extend_from_slice(&[0x00, 0x00]);
     key.extend_from_slice(&container.get().to_be_bytes());
     key.into()
-}
-
-/// What a change of a container or blob answers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Written {
-    /// The new tag.
-    pub etag: Etag,
-    /// The new time.
-    pub last_modified: Timestamp,
 }
 
 /// The answer to a [`Write`].

@@ -7,71 +7,34 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::mpsc;
 
-use crate::env::Turn;
 use crate::env::Waits;
 use crate::index::api::Error;
 use crate::index::api::Full;
 use crate::index::api::Write;
 use crate::index::api::WriteReply;
-use crate::index::engine::ahead::{Evaluated, Outcome, ROWS_IN_TURN, Watching};
-use crate::index::engine::change::Held;
+use crate::index::engine::commands::{Answer, Command, Waiting};
 use crate::index::engine::core::{Core, Status};
-use crate::index::engine::install::Edit;
+use crate::index::engine::failed::Failed;
 use crate::index::engine::log::manifest::Manifest;
 use crate::index::engine::log::record::BatchBuilder;
 use crate::index::engine::log::writer::Log;
 use crate::index::engine::pace::Pace;
 use crate::index::engine::refusals::Refusals;
 use crate::index::engine::run::reader::Run;
-use crate::index::engine::shared::Failed;
-use crate::index::engine::table::Tables;
-use crate::index::engine::view::{BYTES_OF_A_ROW, Snapshot, Sources};
+use crate::index::engine::sources::Sources;
+use crate::index::engine::view::{BYTES_OF_A_ROW, Snapshot};
+use crate::index::engine::watches::{Outcome, Watching};
 use crate::index::rows::Family;
 use crate::index::rows::RowBatch;
 use crate::types::Sequence;
 use crate::types::Timestamp;
 
+/// Rows that a write may read in the committer; long values count as several.
+pub(crate) const ROWS_IN_TURN: usize = 2_048;
 /// Rows added before other tasks of the thread have their turn; long values count as several.
 const TURN_ROWS: usize = 1_024;
-
-type Answer = oneshot::Sender<Result<Outcome, Error>>;
-
-/// A queued write.
-#[derive(Debug)]
-pub(crate) struct Waiting {
-    pub(crate) write: Write,
-    /// What it comes to, when it was evaluated ahead.
-    pub(crate) evaluated: Option<Box<Evaluated>>,
-    pub(crate) weight: usize,
-    pub(crate) answer: Answer,
-    /// Monotonic.
-    pub(crate) arrived: Duration,
-    /// Taken before it is evaluated: who waits may have given up.
-    pub(crate) turn: Turn,
-}
-
-/// A full memtable, and the last commit in it.
-pub(crate) type Frozen = (Arc<Tables>, Sequence);
-
-/// What maintenance asks of the committer.
-#[derive(Debug)]
-pub(crate) enum Command {
-    /// Starts a new memtable and gives the full one; or the one still frozen; nothing when there
-    /// are no rows.
-    Freeze(oneshot::Sender<Result<Option<Frozen>, Failed>>),
-    /// Makes new runs part of the partition.
-    Install(Edit, oneshot::Sender<Result<(), Failed>>),
-    /// Stops: another owner has the partition.
-    Lose,
-    /// Stands still between two batches until the holder lets go.
-    Hold(oneshot::Sender<Result<Held, Failed>>),
-    /// Refuses whoever waits, and ends the task.
-    SendAway,
-    /// Ends the task.
-    Stop,
-}
 
 /// The committer's state; nobody else has it.
 #[derive(Debug)]

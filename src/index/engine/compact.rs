@@ -4,13 +4,13 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::index::engine::commit::Command;
-use crate::index::engine::flush;
-use crate::index::engine::install::Edit;
+use crate::index::engine::commands::Command;
+use crate::index::engine::edit::Edit;
+use crate::index::engine::failed::Failed;
 use crate::index::engine::merge::Merge;
 use crate::index::engine::partition::Partition;
 use crate::index::engine::run::reader::Run;
-use crate::index::engine::shared::Failed;
+use crate::index::engine::write_run;
 use crate::index::rows::Family;
 use crate::types::PartitionKeys;
 
@@ -89,7 +89,7 @@ impl Partition {
         let into = tokio::select! {
             biased;
             () = self.compaction_yield.wanted() => return Ok(false),
-            into = flush::write_run(shared, owner, what, merge) => into?,
+            into = write_run::write_run(shared, owner, what, merge) => into?,
         };
         let merged = runs.iter().map(|run| run.extent()).collect();
         let install = |answer| Command::Install(Edit::Compacted { family, merged, into }, answer);

@@ -11,11 +11,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::env::Waits;
 use crate::index::api::{Error, Full};
-use crate::index::engine::ahead::Watches;
 use crate::index::engine::extents::Extents;
 use crate::index::engine::pace::Pace;
 use crate::index::engine::shared::Shared;
-use crate::index::engine::view::{Snapshot, Sources};
+use crate::index::engine::sources::Sources;
+use crate::index::engine::view::Snapshot;
+use crate::index::engine::watches::Watches;
 use crate::index::load::Meter;
 use crate::types::Epoch;
 use crate::types::ExtentId;

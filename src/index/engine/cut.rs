@@ -11,10 +11,11 @@ use crate::capacity::{Capacity, ExtentKind};
 use crate::index::api::{Error, Full};
 use crate::index::engine::change::Held;
 use crate::index::engine::extents::Pin;
+use crate::index::engine::failed::Failed;
 use crate::index::engine::log::manifest::Manifest;
 use crate::index::engine::log::writer;
 use crate::index::engine::partition::Partition;
-use crate::index::engine::shared::{Failed, Shared};
+use crate::index::engine::shared::Shared;
 use crate::index::map::PartitionDescriptor;
 use crate::types::ExtentId;
 

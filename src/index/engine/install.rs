@@ -3,37 +3,19 @@
 use std::sync::Arc;
 
 use crate::index::api::Full;
-use crate::index::engine::commit::{Command, Committer, Frozen};
+use crate::index::engine::commands::{Command, Frozen};
+use crate::index::engine::commit::Committer;
+use crate::index::engine::edit::Edit;
+use crate::index::engine::failed::Failed;
 use crate::index::engine::log::manifest::Manifest;
 use crate::index::engine::run::reader::Run;
-use crate::index::engine::shared::Failed;
+use crate::index::engine::sources::Sources;
 use crate::index::engine::table::Tables;
-use crate::index::engine::view::Sources;
-use crate::index::rows::Family;
-use crate::types::ExtentId;
 use crate::types::Sequence;
 
 /// A flush moves to a new log extent when the old one has grown to this, so that the old one's
 /// space comes back.
 const ROLL_BYTES: u64 = 1 << 20;
-
-/// New runs for old places. They go with it unless it is carried out.
-#[derive(Debug)]
-pub(crate) enum Edit {
-    /// The frozen memtable is in these runs.
-    Flushed { through: Sequence, runs: Vec<Arc<Run>> },
-    /// These runs are merged into one, or none if nothing was left.
-    Compacted { family: Family, merged: Vec<ExtentId>, into: Option<Arc<Run>> },
-}
-
-impl Edit {
-    fn runs(&self) -> Vec<Arc<Run>> {
-        match self {
-            Self::Flushed { runs, .. } => runs.clone(),
-            Self::Compacted { into, .. } => into.iter().cloned().collect(),
-        }
-    }
-}
 
 impl Committer {
     pub(crate) async fn obey(&mut self, command: Command) {

@@ -7,8 +7,8 @@ use bytes::Bytes;
 
 use crate::index::api::Error;
 use crate::index::engine::run::reader::Run;
+use crate::index::engine::sources::Sources;
 use crate::index::engine::table::{From, Item, Tables};
-use crate::index::engine::view::Snapshot;
 use crate::index::rows::Family;
 use crate::types::PartitionKeys;
 use crate::types::Sequence;
@@ -63,22 +63,22 @@ enum Input {
 }
 
 impl Merge {
-    /// The rows of a snapshot in `bounds`, for a reader who wants `wanted` of them.
-    pub(crate) fn of_snapshot(
-        snapshot: &Snapshot,
+    /// The rows among `keys` in `bounds` as of a commit, for a reader who wants `wanted` of them.
+    pub(crate) fn of_sources(
+        (sources, keys, sequence): (&Sources, &PartitionKeys, Sequence),
         family: Family,
         bounds: (&[u8], Option<&[u8]>),
         wanted: usize,
     ) -> Self {
         let (from, to) = bounds;
         let from = Bytes::copy_from_slice(from);
-        let tables = snapshot.sources.tables().cloned().map(Input::Tables);
-        let runs = snapshot.sources.runs(family).iter().cloned().map(Input::Run);
+        let tables = sources.tables().cloned().map(Input::Tables);
+        let runs = sources.runs(family).iter().cloned().map(Input::Run);
         Self {
             family,
-            sequence: snapshot.sequence,
+            sequence,
             to: to.map(Bytes::copy_from_slice),
-            stripe: snapshot.keys.stripe(),
+            stripe: keys.stripe(),
             chunk: wanted.clamp(4, CHUNK),
             through_cache: true,
             sources: tables.chain(runs).map(|input| Source::at(input, from.clone())).collect(),

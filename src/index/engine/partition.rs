@@ -17,36 +17,27 @@ use crate::index::api::Error;
 use crate::index::api::Read;
 use crate::index::api::ReadReply;
 use crate::index::api::Write;
-use crate::index::api::WriteReply;
-use crate::index::engine::ahead;
-use crate::index::engine::ahead::{Evaluated, Outcome};
 use crate::index::engine::change::CompactionYield;
-use crate::index::engine::commit::{Command, Committer, Waiting};
+use crate::index::engine::commands::{Command, Waiting};
 use crate::index::engine::core::{Core, Status};
 use crate::index::engine::extents::ids;
-use crate::index::engine::recover;
-use crate::index::engine::recover::{NotOpened, Recovered};
-use crate::index::engine::refusals::Refusals;
-use crate::index::engine::shared::{Failed, Shared};
+use crate::index::engine::failed::Failed;
+use crate::index::engine::watches::{Evaluated, Outcome};
 use crate::index::load::Class;
 use crate::types::Epoch;
-use crate::types::PartitionId;
 
 /// A write that was evaluated, and its place for that.
 type Ready<'a> = (Box<Evaluated>, Option<SemaphorePermit<'a>>);
-
-/// Maintenance steps waiting for a committer: a flush, a compaction and a stop at most.
-const COMMANDS: usize = 4;
 
 /// Readers' and writers' handle; dropping it does not close the partition, [`Self::close`] does.
 #[derive(Debug)]
 pub(crate) struct Partition {
     pub(crate) core: Arc<Core>,
-    queue: mpsc::Sender<Waiting>,
-    queued_bytes: Arc<AtomicUsize>,
+    pub(super) queue: mpsc::Sender<Waiting>,
+    pub(super) queued_bytes: Arc<AtomicUsize>,
     pub(crate) waits: Arc<Waits>,
-    commands: mpsc::Sender<Command>,
-    committer: Mutex<Option<JoinHandle<()>>>,
+    pub(super) commands: mpsc::Sender<Command>,
+    pub(super) committer: Mutex<Option<JoinHandle<()>>>,
     /// One flush and one compaction at a time.
     pub(crate) flushing: tokio::sync::Mutex<()>,
     pub(crate) compacting: tokio::sync::Mutex<()>,
@@ -54,68 +45,6 @@ pub(crate) struct Partition {
 }
 
 impl Partition {
-    /// Becomes the owner of a partition of the coordinator and recovers it.
-    ///
-    /// # Errors
-    /// [`Error::WrongPartition`] when there is none or another owner is faster; [`Error::Corrupt`],
-    /// [`Error::Unavailable`], [`Error::Full`].
-    pub(crate) async fn open(shared: &Arc<Shared>, id: PartitionId) -> Result<Self, Error> {
-        Self::open_or_tell(shared, id).await.map_err(|not| not.error)
-    }
-
-    /// As [`Self::open`]; the error tells whether the partition was claimed.
-    pub(crate) async fn open_or_tell(
-        shared: &Arc<Shared>,
-        id: PartitionId,
-    ) -> Result<Self, NotOpened> {
-        let recovered = recover::take_over(shared, id).await?;
-        Ok(Self::start(shared, recovered))
-    }
-
-    /// Begins to serve.
-    pub(crate) fn start(shared: &Arc<Shared>, recovered: Recovered) -> Self {
-        let (queue, queued) = mpsc::channel(shared.config.queue_ops);
-        let (commands, obeyed) = mpsc::channel(COMMANDS);
-        let queued_bytes = Arc::new(AtomicUsize::new(0));
-        let waits =
-            Arc::new(Waits::new(shared.config.queue_wait_max, shared.config.queue_patience));
-        let core = Arc::new(recovered.core);
-        core.begin_after(recovered.time);
-        core.set_log_extents(recovered.log.extents());
-        let committer = Committer {
-            core: Arc::clone(&core),
-            log: recovered.log,
-            sources: recovered.sources,
-            sequence: recovered.sequence,
-            time: recovered.time,
-            flushed: recovered.flushed,
-            before: Duration::ZERO,
-            queue: queued,
-            queued_bytes: Arc::clone(&queued_bytes),
-            waits: Arc::clone(&waits),
-            commands: obeyed,
-            failed: None,
-            rolls: Refusals::default(),
-            doubtful: Vec::new(),
-        };
-        let watched = StopOnPanic(Arc::clone(&core));
-        let task = shared.parts.env.tasks.spawn("partition committer", async move {
-            let _watched = watched;
-            committer.run().await;
-        });
-        Self {
-            core,
-            queue,
-            queued_bytes,
-            waits,
-            commands,
-            committer: Mutex::new(Some(task)),
-            flushing: tokio::sync::Mutex::new(()),
-            compacting: tokio::sync::Mutex::new(()),
-            compaction_yield: CompactionYield::default(),
-        }
-    }
-
     /// Answers from the durable rows as they are after the call: each read takes its own snapshot,
     /// and shares with others nothing but blocks, which never change (ADR 0020).
     ///
@@ -146,38 +75,6 @@ impl Partition {
         // (I6).
         self.core.may_read()?;
         reply
-    }
-
-    /// Queues a write and waits for its commit. Refused at once when the queue is full or slow, and
-    /// later when it waited for too long and was not begun: it never is then.
-    ///
-    /// # Errors
-    /// [`Error`].
-    pub(crate) async fn write(&self, epoch: Epoch, write: Write) -> Result<WriteReply, Error> {
-        if epoch != self.core.epoch || !write.place().is_in(&self.core.keys) {
-            return Err(Error::WrongPartition);
-        }
-        self.core.room().await?;
-        let clock = &self.core.shared.parts.env.clock;
-        let meter = &self.core.meter;
-        meter.note(Class::Write, || clock.monotonic(), || write.place().sample());
-        let done = self.carry_out(write, clock.as_ref()).await;
-        if matches!(done, Err(Error::Overloaded)) {
-            meter.refuse();
-        }
-        done
-    }
-
-    async fn carry_out(&self, write: Write, clock: &dyn Clock) -> Result<WriteReply, Error> {
-        let weight = write.weight();
-        let waited = self.pass(&write, weight, clock).await?;
-        if ahead::is_long(&write, weight) && write.reach().is_some() {
-            return self.write_ahead(write, waited, clock).await;
-        }
-        match self.take_turn((write, None), weight, waited, clock).await? {
-            Outcome::Done(reply) => Ok(reply),
-            Outcome::Again(write) => self.write_ahead(*write, waited, clock).await,
-        }
     }
 
     /// Whether few writes are in the queue.
@@ -315,17 +212,6 @@ impl Partition {
             && task.await.is_err()
         {
             tracing::error!(partition = %self.core.id, "the committer panicked");
-        }
-    }
-}
-
-/// A committer that panicked serves nobody any more: the partition is to be opened again.
-struct StopOnPanic(Arc<Core>);
-
-impl Drop for StopOnPanic {
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            self.0.fail(Status::Stopped("its committer panicked".into()));
         }
     }
 }

@@ -9,15 +9,16 @@ use crate::coordinator::Revision;
 use crate::index::api::Error;
 use crate::index::engine::core::Core;
 use crate::index::engine::extents::{ExtentRecord, Extents, ids};
+use crate::index::engine::failed::Failed;
 use crate::index::engine::failure;
-use crate::index::engine::flush;
 use crate::index::engine::log::writer;
 use crate::index::engine::log::writer::{Log, LogState};
 use crate::index::engine::replay::Replay;
 use crate::index::engine::run::reader::Run;
-use crate::index::engine::shared::{Failed, Shared};
+use crate::index::engine::shared::Shared;
+use crate::index::engine::sources::Sources;
 use crate::index::engine::table::Tables;
-use crate::index::engine::view::Sources;
+use crate::index::engine::write_run;
 use crate::index::map::PartitionDescriptor;
 use crate::types::Epoch;
 use crate::types::ExtentId;
@@ -86,7 +87,7 @@ async fn recover(
             let through = replay.sequence();
             ids::reserve_now(shared, &extents, tables.families()).await?;
             let (owner, rows) = ((&extents, descriptor.epoch), (&tables, through));
-            let runs = flush::spill(shared, owner, rows, &descriptor.keys).await?;
+            let runs = write_run::spill(shared, owner, rows, &descriptor.keys).await?;
             spilled.splice(0..0, runs);
             tables = Arc::new(Tables::new(Arc::clone(&shared.budget)));
             flushed = through;
@@ -95,7 +96,7 @@ async fn recover(
     let done = replay.finish();
     let mut sources = Sources { active: tables, frozen: None, runs: Default::default() };
     for entry in &done.manifest.runs {
-        let run = flush::open_run(shared, *entry).await?;
+        let run = write_run::open_run(shared, *entry).await?;
         sources.runs_mut(run.family()).push(run);
     }
     let dirty = !spilled.is_empty();

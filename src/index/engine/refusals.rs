@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::index::engine::shared::Failed;
+use crate::index::engine::failed::Failed;
 
 /// The first pause; it doubles with every further refusal, up to the longest.
 const FIRST: Duration = Duration::from_millis(50);

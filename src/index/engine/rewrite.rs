@@ -6,9 +6,9 @@
 use std::sync::Arc;
 
 use crate::index::api::Write;
+use crate::index::engine::failed::Failed;
 use crate::index::engine::partition::Partition;
 use crate::index::engine::run::reader::Run;
-use crate::index::engine::shared::Failed;
 use crate::index::rows::Family;
 use crate::types::AccountId;
 use crate::types::ContainerId;

@@ -3,7 +3,9 @@
 //!
 //! 1. `cut.rs`: the keys to split at; `spread.rs`: what to move between hosts; `join.rs`: which
 //!    neighbours to merge.
-//! 2. Here: what is remembered between ticks, and how much may change in one.
+//! 2. `config.rs`: what is hot, cold and large; `plan.rs`: what is told and decided; `known.rs`:
+//!    what is remembered between ticks.
+//! 3. Here: how much may change in a tick.
 //!
 //! What moves is decided by averages (`average.rs`): at steady load nothing does.
 //!
@@ -11,220 +13,31 @@
 //! burst that comes back is met by partitions that are still there, and nothing swings.
 
 mod average;
+mod config;
 mod cut;
 mod join;
+mod known;
+mod plan;
 mod spread;
 
-use std::collections::BTreeMap;
 use std::collections::BTreeSet;
-use std::collections::VecDeque;
 use std::time::Duration;
 
 use bytes::Bytes;
 
-use crate::index::load::policy::average::Average;
 use crate::index::load::policy::cut::Cut;
-use crate::index::load::rates::Load;
+use crate::index::load::policy::known::Known;
 use crate::types::HostId;
-use crate::types::KeyRange;
 use crate::types::PartitionId;
-use crate::types::RoutingKey;
-use crate::types::Stripe;
 
-/// What counts as hot and cold, and how fast to act.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct PolicyConfig {
-    /// Requests a second above which a partition is hot. Default 5,000: about a third of what one
-    /// commits on one core.
-    pub hot_requests: f64,
-    /// The share of a processor above which it is hot, however few requests that takes. Default
-    /// 0.6.
-    pub hot_cpu: f64,
-    /// A write that waits so long behind others makes it hot. Default 20 ms.
-    pub hot_queue_age: Duration,
-    /// Ticks in a row it must be hot. Default 3: a blip is over by then.
-    pub hot_ticks: u32,
-    /// Rows above which it is split whatever its load. Default 20 million.
-    pub rows_max: u64,
-    /// Bytes of runs above which it is split whatever its load. Default 8 GiB.
-    pub bytes_max: u64,
-    /// Partitions of a fleet at most. Default 1,000.
-    pub partitions_max: usize,
-    /// Splits in one tick at most. Default 2.
-    pub splits_per_tick: usize,
-    /// Moves in one tick at most. Default 4.
-    pub moves_per_tick: usize,
-    /// The share of all load that moves in one tick at most, but one partition may whatever its
-    /// share. Default 0.05.
-    pub churn: f64,
-    /// A partition is left alone so long after it was made, and after a split that failed. Default
-    /// 1 s.
-    pub settle: Duration,
-    /// One whose names only grow is cut behind the newest so often, one that is too large is asked
-    /// for so often to be split, and neighbours that could not be merged are tried again so long
-    /// after. Default 1 minute.
-    pub grow: Duration,
-    /// A partition that moved stays so long, and stripes that could not be merged are left alone so
-    /// long. Default 5 s.
-    pub stay: Duration,
-    /// Neighbours are merged when together they had less than a quarter of a hot partition's load
-    /// in every tick of this time. Default 10 minutes.
-    pub cold_for: Duration,
-}
+pub use config::{PolicyConfig, TICK};
+pub use known::Policy;
+pub use plan::{PartitionLoad, Plan};
 
-impl Default for PolicyConfig {
-    fn default() -> Self {
-        Self {
-            hot_requests: 5_000.0,
-            hot_cpu: 0.6,
-            hot_queue_age: Duration::from_millis(20),
-            hot_ticks: 3,
-            rows_max: 20_000_000,
-            bytes_max: 8 << 30,
-            partitions_max: 1_000,
-            splits_per_tick: 2,
-            moves_per_tick: 4,
-            churn: 0.05,
-            settle: Duration::from_secs(1),
-            grow: Duration::from_secs(60),
-            stay: Duration::from_secs(5),
-            cold_for: Duration::from_secs(600),
-        }
-    }
-}
-
-impl PolicyConfig {
-    /// A load by what it is most short of, where 1 is just hot: requests, or processor. It adds up
-    /// over the partitions of a host, and moves with them, so that hosts are compared by it.
-    /// Waiting does not: it is what too much of either leads to. Log bytes do not: disks are shared
-    /// by all hosts.
-    #[must_use]
-    pub fn weight(&self, load: &Load) -> f64 {
-        (load.requests() / self.hot_requests).max(load.cpu / self.hot_cpu)
-    }
-
-    fn is_hot(&self, load: &Load) -> bool {
-        let weight = self.weight(load);
-        weight > 1.0 || (load.queue_age > self.hot_queue_age && weight > WAITING_MIN)
-    }
-
-    /// Whether it is hot or may be soon, so that its keys are looked at.
-    fn is_warm(&self, load: &Load) -> bool {
-        self.weight(load) > WARM || self.is_hot(load)
-    }
-
-    /// How many times as large as it should be: above 1 it is split for it.
-    fn size(&self, load: &PartitionLoad) -> f64 {
-        #[expect(clippy::cast_precision_loss, reason = "a ratio of sizes")]
-        let times = |size: u64, max: u64| size as f64 / max.max(1) as f64;
-        times(load.rows, self.rows_max).max(times(load.bytes, self.bytes_max))
-    }
-}
-
-/// How often load is looked at: with [`PolicyConfig::hot_ticks`] and the change itself, half a
-/// second for what begins just after a look.
-pub const TICK: Duration = Duration::from_millis(125);
 /// Growing names are held against the lowest of the highest of so many ticks: half a second.
 /// Writers of large blobs reach the index in another order than they began.
 const HIGHEST: usize = 4;
-/// From this share of a hot partition's load on its keys are looked at, so that they are known once
-/// it is hot.
-const WARM: f64 = 0.5;
-/// With less than this share of a hot partition's load, waiting is no reason for a split: when a
-/// whole machine has too much to do writes wait in every partition, and more partitions would not
-/// help.
-const WAITING_MIN: f64 = 0.1;
-
-/// One partition at one tick.
-#[derive(Clone, Debug)]
-pub struct PartitionLoad {
-    /// The partition.
-    pub id: PartitionId,
-    /// The range its keys lie in.
-    pub range: KeyRange,
-    /// Which stripe of the range, if it is one.
-    pub stripe: Option<Stripe>,
-    /// Who serves it.
-    pub host: HostId,
-    /// Since the last tick.
-    pub load: Load,
-    /// Rows in its runs, about.
-    pub rows: u64,
-    /// Bytes of those, about.
-    pub bytes: u64,
-    /// Whether it is under a change of the map now: then nothing is planned for it.
-    pub changing: bool,
-}
-
-/// A change to make.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Plan {
-    /// Cut a partition at these keys, ascending; at least one.
-    Split(PartitionId, Vec<RoutingKey>),
-    /// Cut a partition into so many with about as many rows, at least two.
-    SplitEvenly(PartitionId, usize),
-    /// Give a partition to another host.
-    Move(PartitionId, HostId),
-    /// Deal a part of a partition's range, inside one container, out to so many stripes; what is
-    /// below and above stays as it is.
-    Stripe(PartitionId, KeyRange, u8),
-    /// Make neighbours, in key order, or all stripes of a range one.
-    Merge(Vec<PartitionId>),
-}
-
-/// Remembers of each partition what one tick does not show.
-#[derive(Debug, Default)]
-pub struct Policy {
-    config: PolicyConfig,
-    known: BTreeMap<PartitionId, Known>,
-}
-
-#[derive(Debug)]
-struct Known {
-    since: Duration,
-    hot: u32,
-    /// What hosts are compared by: a tick alone shows mostly chance when requests are few.
-    average: Average,
-    /// Since when it has been so cold that it may be merged.
-    cold: Option<Duration>,
-    /// When it was last told to move, and where to.
-    moved: Option<(Duration, HostId)>,
-    /// When it was last asked to be split for its size.
-    large: Option<Duration>,
-    /// When it was last planned to be replaced by others; it is still there if that failed.
-    tried: Option<Duration>,
-    /// The highest samples of the last ticks in which there were enough to tell, the oldest first.
-    highest: VecDeque<Bytes>,
-}
-
-impl Known {
-    const fn new(now: Duration) -> Self {
-        Self {
-            since: now,
-            hot: 0,
-            average: Average::NONE,
-            cold: None,
-            moved: None,
-            large: None,
-            tried: None,
-            highest: VecDeque::new(),
-        }
-    }
-
-    /// Whether that was less than `pause` ago: what fails again and again must not keep others
-    /// waiting.
-    fn was_tried(&self, now: Duration, pause: Duration) -> bool {
-        self.tried.is_some_and(|at| now.saturating_sub(at) < pause)
-    }
-}
-
 impl Policy {
-    /// A policy that has seen nothing.
-    #[must_use]
-    pub fn new(config: PolicyConfig) -> Self {
-        Self { config, known: BTreeMap::new() }
-    }
-
     /// What to change now. `now` is monotonic; the loads are of all partitions, in key order,
     /// [`TICK`] after the last; `hosts` take partitions. `samples` gives the routing keys of a
     /// partition's recent requests in order, with repeats; it is asked about warm partitions only.

@@ -5,7 +5,7 @@
 use crate::index::api::Error;
 use crate::index::api::NoteRead;
 use crate::index::api::WriteReply;
-use crate::index::objects::blob;
+use crate::index::objects::blob_row;
 use crate::index::rows::Family;
 use crate::index::rows::RowBatch;
 use crate::index::rows::Rows;
@@ -21,7 +21,7 @@ pub(super) async fn note(
 ) -> Result<WriteReply, Error> {
     let key = RoutingKey::blob(&note.key);
     let at = note.at.min(now);
-    if let Some(mut blob) = blob::load(view, &key).await?
+    if let Some(mut blob) = blob_row::load(view, &key).await?
         && blob.record.last_modified < at
         && blob.record.notes_read(at)
     {

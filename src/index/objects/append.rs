@@ -7,8 +7,8 @@ use crate::index::api::Error;
 use crate::index::api::SealBlob;
 use crate::index::api::WriteReply;
 use crate::index::api::Written;
-use crate::index::objects::blob;
-use crate::index::objects::blob::Blob;
+use crate::index::objects::blob_row;
+use crate::index::objects::blob_row::Blob;
 use crate::index::objects::encryption;
 use crate::index::objects::guard;
 use crate::index::objects::keys;
@@ -162,7 +162,7 @@ fn id(number: u32) -> BlockId {
 }
 
 async fn load(view: &dyn Rows, key: &RoutingKey) -> Result<(Blob, u32, bool), Error> {
-    let blob = blob::load(view, key).await?.ok_or(Error::BlobNotFound)?;
+    let blob = blob_row::load(view, key).await?.ok_or(Error::BlobNotFound)?;
     match blob.record.kind {
         BlobKind::Append { blocks, sealed } => Ok((blob, blocks, sealed)),
         BlobKind::Block | BlobKind::Page { .. } => Err(Error::WrongKind),

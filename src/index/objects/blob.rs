@@ -1,7 +1,5 @@
 //! Current blobs: Put Blob, property and metadata changes, Delete Blob.
 
-use bytes::Bytes;
-
 use crate::index::api::BlobChange;
 use crate::index::api::DeleteBlob;
 use crate::index::api::Error;
@@ -12,6 +10,8 @@ use crate::index::api::UpdateBlob;
 use crate::index::api::WriteReply;
 use crate::index::api::Written;
 use crate::index::objects::append;
+use crate::index::objects::blob_row;
+use crate::index::objects::blob_row::Blob;
 use crate::index::objects::encryption;
 use crate::index::objects::garbage;
 use crate::index::objects::guard;
@@ -39,62 +39,6 @@ use crate::types::Tags;
 use crate::types::TierState;
 use crate::types::Timestamp;
 
-/// A blob's main row.
-pub(super) struct Blob {
-    /// The record.
-    pub(super) record: BlobRecord,
-    /// The encoded rest.
-    content: Bytes,
-}
-
-impl Blob {
-    /// How its content is laid out.
-    pub(super) fn content(&self, key: &RoutingKey) -> Result<BlobContent, Error> {
-        values::decode_content(key.as_bytes(), &self.content)
-    }
-
-    /// The row with the record as it is now and the content as it was.
-    pub(super) fn encode(&self) -> Bytes {
-        values::encode_blob_raw(&self.record, &self.content)
-    }
-}
-
-/// Reads a committed blob.
-pub(super) async fn load(view: &dyn Rows, key: &RoutingKey) -> Result<Option<Blob>, Error> {
-    load_row(view, Family::Main, key.as_bytes()).await
-}
-
-/// Reads a committed blob or a snapshot of it.
-pub(super) async fn load_version(
-    view: &dyn Rows,
-    key: &RoutingKey,
-    snapshot: Option<Timestamp>,
-) -> Result<Option<Blob>, Error> {
-    match snapshot {
-        None => load(view, key).await,
-        Some(taken) => load_row(view, Family::Versions, &keys::snapshot(key, taken)).await,
-    }
-}
-
-async fn load_row(view: &dyn Rows, family: Family, key: &[u8]) -> Result<Option<Blob>, Error> {
-    let Some(value) = view.get(family, key).await? else {
-        return Ok(None);
-    };
-    let (record, content) = values::decode_record_head(family, key, &value)?;
-    let content = value.slice(value.len() - content.len()..);
-    Ok(Some(Blob { record, content }))
-}
-
-/// The index tags of what is replaced.
-pub(super) fn tags_of(blob: Option<&Blob>) -> Tags {
-    blob.map(|blob| blob.record.tags.clone()).unwrap_or_default()
-}
-
-/// The answer to a change made at `now`.
-pub(super) fn written(now: Timestamp) -> WriteReply {
-    WriteReply::Written(Written { etag: Etag::from_commit(now), last_modified: now })
-}
-
 /// Put Blob.
 pub(super) async fn put(
     view: &dyn Rows,
@@ -103,7 +47,7 @@ pub(super) async fn put(
     out: &mut RowBatch,
 ) -> Result<WriteReply, Error> {
     let key = RoutingKey::blob(&put.key);
-    let old = load(view, &key).await?;
+    let old = blob_row::load(view, &key).await?;
     let before = old.as_ref().map(|old| &old.record);
     let lease = guard::create(&put.guard, before, now)?;
     before.map_or(Ok(()), |before| guard::not_archived(before, now))?;
@@ -120,7 +64,7 @@ pub(super) async fn put(
         tags: put.tags.clone(),
         ..BlobRecord::after(before, now, len, crc64)
     };
-    tags::changed(&key, (&tags_of(old.as_ref()), &put.tags), now, out);
+    tags::changed(&key, (&blob_row::tags_of(old.as_ref()), &put.tags), now, out);
     let mut dropped = staged::discard(view, &key, out).await?;
     if let Some(old) = old {
         let layout = old.content(&key)?.layout;
@@ -129,7 +73,7 @@ pub(super) async fn put(
     }
     garbage::write(&key, now, &dropped, &kept, out);
     out.put(Family::Main, key.as_bytes().clone(), values::encode_blob(&record, &content));
-    Ok(written(now))
+    Ok(blob_row::written(now))
 }
 
 /// Kind, length, checksum and layout of what Put Blob makes.
@@ -170,7 +114,7 @@ pub(super) async fn update(
     if let Some(taken) = update.snapshot {
         return snapshot::set_tags(view, (&key, taken), update, now, out).await;
     }
-    let mut blob = load(view, &key).await?.ok_or(Error::BlobNotFound)?;
+    let mut blob = blob_row::load(view, &key).await?.ok_or(Error::BlobNotFound)?;
     blob.record.lease = guard::change(&update.guard, &blob.record, now)?;
     // The archive keeps content, properties and metadata from change, not the tags a blob is found
     // by.
@@ -194,7 +138,7 @@ pub(super) async fn update(
         blob.record.etag = Etag::from_commit(now);
     }
     out.put(Family::Main, key.as_bytes().clone(), blob.encode());
-    Ok(written(now))
+    Ok(blob_row::written(now))
 }
 
 /// Lease Blob: tag and time stay as they are.
@@ -205,7 +149,7 @@ pub(super) async fn lease(
     out: &mut RowBatch,
 ) -> Result<WriteReply, Error> {
     let key = RoutingKey::blob(&lease.key);
-    let mut blob = load(view, &key).await?.ok_or(Error::BlobNotFound)?;
+    let mut blob = blob_row::load(view, &key).await?.ok_or(Error::BlobNotFound)?;
     guard::conditions(&lease.guard, &blob.record)?;
     let after = machine::act(blob.record.lease, lease.action, now).map_err(Error::Lease)?;
     blob.record.lease = after;
@@ -222,7 +166,7 @@ pub(super) async fn delete(
     out: &mut RowBatch,
 ) -> Result<WriteReply, Error> {
     let key = RoutingKey::blob(&delete.key);
-    let mut blob = load(view, &key).await?.ok_or(Error::BlobNotFound)?;
+    let mut blob = blob_row::load(view, &key).await?.ok_or(Error::BlobNotFound)?;
     match delete.scope {
         DeleteScope::Snapshot(taken) => {
             return delete_snapshot(view, (&key, blob), delete, taken, (now, out)).await;
@@ -254,7 +198,7 @@ async fn delete_snapshot(
     taken: Timestamp,
     (now, out): (Timestamp, &mut RowBatch),
 ) -> Result<WriteReply, Error> {
-    let found = load_version(view, key, Some(taken)).await?.ok_or(Error::BlobNotFound)?;
+    let found = blob_row::load_version(view, key, Some(taken)).await?.ok_or(Error::BlobNotFound)?;
     guard::change(&delete.guard, &found.record, now)?;
     let row = keys::snapshot(key, taken);
     let dropped = snapshot::remove(view, key, &row, &found.content(key)?, out).await?;
@@ -273,7 +217,7 @@ pub(super) async fn remove(
 ) -> Result<(), Error> {
     let mut dropped = staged::discard(view, key, out).await?;
     dropped.extend(snapshot::remove_all(view, key, out).await?);
-    if let Some(blob) = load(view, key).await? {
+    if let Some(blob) = blob_row::load(view, key).await? {
         if guard::is_copying(&blob.record) {
             out.delete(Family::Work, keys::copy_work(key));
         }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use crate::index::api::CommitBlocks;
 use crate::index::api::Error;
 use crate::index::api::WriteReply;
-use crate::index::objects::blob;
+use crate::index::objects::blob_row;
 use crate::index::objects::encryption;
 use crate::index::objects::garbage;
 use crate::index::objects::guard;
@@ -44,7 +44,7 @@ pub(super) async fn commit(
     out: &mut RowBatch,
 ) -> Result<WriteReply, Error> {
     let key = RoutingKey::blob(&commit.key);
-    let old = blob::load(view, &key).await?;
+    let old = blob_row::load(view, &key).await?;
     let before = old.as_ref().map(|old| &old.record);
     if before.is_some_and(|old| old.kind != BlobKind::Block) {
         return Err(Error::WrongKind);
@@ -82,7 +82,7 @@ pub(super) async fn commit(
     let named: u64 = entries.iter().map(|entry| entry.content.shared_len()).sum();
     out.shared_dropped = out.shared_dropped.saturating_sub(named);
 
-    tags::changed(&key, (&blob::tags_of(old.as_ref()), &commit.tags), now, out);
+    tags::changed(&key, (&blob_row::tags_of(old.as_ref()), &commit.tags), now, out);
     let (len, crc64) = sum(&entries, &key)?;
     let record = BlobRecord {
         properties: commit.properties.clone(),
@@ -95,7 +95,7 @@ pub(super) async fn commit(
     };
     let content = layout::build(&key, entries, now, out);
     out.put(Family::Main, key.as_bytes().clone(), values::encode_blob(&record, &content));
-    Ok(blob::written(now))
+    Ok(blob_row::written(now))
 }
 
 /// Removes all staged rows; returns the blocks the list may take, and adds the locations of all of

@@ -18,7 +18,7 @@ use crate::index::api::UpdateContainer;
 use crate::index::api::WriteReply;
 use crate::index::api::Written;
 use crate::index::api::purge_key;
-use crate::index::objects::blob;
+use crate::index::objects::blob_row;
 use crate::index::objects::cursor::Cursor;
 use crate::index::objects::guard;
 use crate::index::objects::keys;
@@ -199,7 +199,7 @@ pub(super) async fn create(
         encryption_scope: create.encryption_scope.clone(),
     };
     store(out, create.account, &create.name, &record);
-    Ok(blob::written(now))
+    Ok(blob_row::written(now))
 }
 
 /// Set Container Metadata, Set Container ACL.
@@ -221,7 +221,7 @@ pub(super) async fn update(
     record.last_modified = now;
     record.etag = Etag::from_commit(now);
     store(out, update.account, &update.name, &record);
-    Ok(blob::written(now))
+    Ok(blob_row::written(now))
 }
 
 /// Lease Container: tag and time stay as they are.

@@ -6,7 +6,7 @@ use crate::index::api::Error;
 use crate::index::api::PutCopy;
 use crate::index::api::WriteReply;
 use crate::index::objects::append;
-use crate::index::objects::blob;
+use crate::index::objects::blob_row;
 use crate::index::objects::garbage;
 use crate::index::objects::guard;
 use crate::index::objects::keys;
@@ -37,7 +37,7 @@ pub(super) async fn put(
     out: &mut RowBatch,
 ) -> Result<WriteReply, Error> {
     let key = RoutingKey::blob(&put.key);
-    let old = blob::load(view, &key).await?;
+    let old = blob_row::load(view, &key).await?;
     let before = old.as_ref().map(|old| &old.record);
     let lease = guard::create(&put.guard, before, now)?;
     before.map_or(Ok(()), |before| guard::not_archived(before, now))?;
@@ -56,7 +56,7 @@ pub(super) async fn put(
         lease,
         ..BlobRecord::after(before, now, len, put.crc64)
     };
-    tags::changed(&key, (&blob::tags_of(old.as_ref()), &put.tags), now, out);
+    tags::changed(&key, (&blob_row::tags_of(old.as_ref()), &put.tags), now, out);
     let mut dropped = staged::discard(view, &key, out).await?;
     if let Some(old) = old {
         let layout = old.content(&key)?.layout;
@@ -68,7 +68,7 @@ pub(super) async fn put(
     }
     garbage::write(&key, now, &dropped, &laid.kept, out);
     out.put(Family::Main, key.as_bytes().clone(), values::encode_blob(&record, &laid.content));
-    Ok(blob::written(now))
+    Ok(blob_row::written(now))
 }
 
 /// Content as a blob's row has it.

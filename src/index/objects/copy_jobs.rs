@@ -11,7 +11,7 @@ use crate::index::api::NewContent;
 use crate::index::api::PendingCopy;
 use crate::index::api::ResealCopy;
 use crate::index::api::WriteReply;
-use crate::index::objects::blob;
+use crate::index::objects::blob_row;
 use crate::index::objects::copy;
 use crate::index::objects::cursor::Cursor;
 use crate::index::objects::garbage;
@@ -83,7 +83,7 @@ pub(super) async fn end(
     out: &mut RowBatch,
 ) -> Result<WriteReply, Error> {
     let key = &end.blob;
-    let blob = blob::load(view, key).await?.ok_or(Error::BlobNotFound)?;
+    let blob = blob_row::load(view, key).await?.ok_or(Error::BlobNotFound)?;
     let mut record = blob.record.clone();
     if let CopyEnd::Aborted(lease) = end.end {
         record.lease = guard::lease_of_write(lease, record.lease, now)?;
@@ -121,5 +121,5 @@ pub(super) async fn end(
     (record.last_modified, record.etag) = (now, Etag::from_commit(now));
     out.delete(Family::Work, keys::copy_work(key));
     out.put(Family::Main, key.as_bytes().clone(), values::encode_blob(&record, &laid.content));
-    Ok(blob::written(now))
+    Ok(blob_row::written(now))
 }

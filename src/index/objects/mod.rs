@@ -3,7 +3,7 @@
 //!
 //! 1. `machine.rs` sends each request to its file.
 //! 2. `guard.rs` and `encryption.rs` hold it against the current state; `lease.rs` is the life of a
-//!    lease.
+//!    lease; `blob_row.rs`: the row of a blob or snapshot.
 //! 3. Writes become row changes in `blob.rs`, `snapshot.rs`, `tier.rs`, `staged.rs`, `commit.rs`,
 //!    `append.rs`, `pages.rs` (with `spans.rs`) and `container.rs`; `layout.rs` for block lists,
 //!    `garbage.rs` for what they drop.
@@ -28,6 +28,7 @@
 mod accessed;
 mod append;
 mod blob;
+mod blob_row;
 mod commit;
 mod container;
 mod contents;

@@ -13,7 +13,7 @@ use crate::index::api::PageSpan;
 use crate::index::api::SharePages;
 use crate::index::api::SharedPages;
 use crate::index::api::WriteReply;
-use crate::index::objects::blob;
+use crate::index::objects::blob_row;
 use crate::index::objects::guard;
 use crate::index::objects::keys;
 use crate::index::objects::share;
@@ -46,7 +46,8 @@ pub(super) async fn share(
     out: &mut RowBatch,
 ) -> Result<WriteReply, Error> {
     let key = RoutingKey::blob(&share.key);
-    let blob = blob::load_version(view, &key, share.snapshot).await?.ok_or(Error::BlobNotFound)?;
+    let blob =
+        blob_row::load_version(view, &key, share.snapshot).await?.ok_or(Error::BlobNotFound)?;
     if !matches!(blob.record.kind, BlobKind::Page { .. }) {
         return Err(Error::WrongKind);
     }

@@ -10,7 +10,7 @@ use crate::index::api::Error;
 use crate::index::api::PageRange;
 use crate::index::api::PageRanges;
 use crate::index::api::ReadPages;
-use crate::index::objects::blob;
+use crate::index::objects::blob_row;
 use crate::index::objects::guard;
 use crate::index::objects::keys;
 use crate::index::objects::spans::Overlay;
@@ -32,7 +32,8 @@ pub(super) async fn ranges(
     now: Timestamp,
 ) -> Result<PageRanges, Error> {
     let key = RoutingKey::blob(&read.key);
-    let blob = blob::load_version(view, &key, read.snapshot).await?.ok_or(Error::BlobNotFound)?;
+    let blob =
+        blob_row::load_version(view, &key, read.snapshot).await?.ok_or(Error::BlobNotFound)?;
     if !matches!(blob.record.kind, BlobKind::Page { .. }) {
         return Err(Error::WrongKind);
     }
@@ -80,7 +81,7 @@ async fn layers_since(
     mut layers: Vec<u64>,
     since: Timestamp,
 ) -> Result<Vec<u64>, Error> {
-    let before = blob::load_version(view, key, Some(since)).await?;
+    let before = blob_row::load_version(view, key, Some(since)).await?;
     let before = before.ok_or(Error::ComparedWithNothing)?;
     let Layout::Pages { layers: old } = before.content(key)?.layout else {
         return Err(Error::MadeAnew);

@@ -14,8 +14,8 @@ use crate::index::api::UpdatePages;
 use crate::index::api::WritePages;
 use crate::index::api::WriteReply;
 use crate::index::api::Written;
-use crate::index::objects::blob;
-use crate::index::objects::blob::Blob;
+use crate::index::objects::blob_row;
+use crate::index::objects::blob_row::Blob;
 use crate::index::objects::cursor::Cursor;
 use crate::index::objects::encryption;
 use crate::index::objects::garbage;
@@ -141,7 +141,7 @@ fn touch(blob: &mut Blob, key: &RoutingKey, now: Timestamp, out: &mut RowBatch) 
 }
 
 async fn load(view: &dyn Rows, key: &RoutingKey) -> Result<(Blob, u64, Vec<u64>), Error> {
-    let blob = blob::load(view, key).await?.ok_or(Error::BlobNotFound)?;
+    let blob = blob_row::load(view, key).await?.ok_or(Error::BlobNotFound)?;
     let sequence = match blob.record.kind {
         BlobKind::Page { sequence } => sequence,
         BlobKind::Block | BlobKind::Append { .. } => return Err(Error::WrongKind),
@@ -323,7 +323,7 @@ async fn is_named(view: &dyn Rows, key: &RoutingKey, layer: u64) -> Result<bool,
         | Layout::Segments { .. }
         | Layout::Appended { .. } => false,
     };
-    if let Some(blob) = blob::load(view, key).await?
+    if let Some(blob) = blob_row::load(view, key).await?
         && names(blob.content(key)?)
     {
         return Ok(true);

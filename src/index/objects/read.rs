@@ -11,7 +11,7 @@ use crate::index::api::Error;
 use crate::index::api::Guard;
 use crate::index::api::Piece;
 use crate::index::api::ReadBlob;
-use crate::index::objects::blob;
+use crate::index::objects::blob_row;
 use crate::index::objects::encryption;
 use crate::index::objects::guard;
 use crate::index::objects::keys;
@@ -47,7 +47,8 @@ pub(super) async fn blob(
     now: Timestamp,
 ) -> Result<BlobView, Error> {
     let key = RoutingKey::blob(&read.key);
-    let blob = blob::load_version(view, &key, read.snapshot).await?.ok_or(Error::BlobNotFound)?;
+    let blob =
+        blob_row::load_version(view, &key, read.snapshot).await?.ok_or(Error::BlobNotFound)?;
     guard::read(&read.guard, &blob.record, now)?;
     if read.pieces {
         guard::not_archived(&blob.record, now)?;
@@ -273,7 +274,7 @@ pub(super) async fn block_list(
     now: Timestamp,
 ) -> Result<BlockListView, Error> {
     let key = RoutingKey::blob(key);
-    let blob = blob::load_version(view, &key, snapshot).await?;
+    let blob = blob_row::load_version(view, &key, snapshot).await?;
     let summary = match snapshot {
         None => staged::summary(view, &key).await?,
         Some(_) => None,

@@ -13,7 +13,7 @@ use crate::index::api::NewContent;
 use crate::index::api::Share;
 use crate::index::api::SharedBlob;
 use crate::index::api::WriteReply;
-use crate::index::objects::blob;
+use crate::index::objects::blob_row;
 use crate::index::objects::guard;
 use crate::index::objects::keys;
 use crate::index::objects::layout;
@@ -39,7 +39,8 @@ pub(super) async fn share(
     out: &mut RowBatch,
 ) -> Result<WriteReply, Error> {
     let key = RoutingKey::blob(&share.key);
-    let blob = blob::load_version(view, &key, share.snapshot).await?.ok_or(Error::BlobNotFound)?;
+    let blob =
+        blob_row::load_version(view, &key, share.snapshot).await?.ok_or(Error::BlobNotFound)?;
     guard::read(&share.guard, &blob.record, now)?;
     guard::not_archived(&blob.record, now)?;
     let found = blob.content(&key)?;

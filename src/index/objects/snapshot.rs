@@ -12,7 +12,7 @@ use crate::index::api::Snapshotted;
 use crate::index::api::UpdateBlob;
 use crate::index::api::WriteReply;
 use crate::index::api::Written;
-use crate::index::objects::blob;
+use crate::index::objects::blob_row;
 use crate::index::objects::cursor::Cursor;
 use crate::index::objects::encryption;
 use crate::index::objects::guard;
@@ -38,7 +38,7 @@ pub(super) async fn take(
     out: &mut RowBatch,
 ) -> Result<WriteReply, Error> {
     let key = RoutingKey::blob(&snapshot.key);
-    let mut blob = blob::load(view, &key).await?.ok_or(Error::BlobNotFound)?;
+    let mut blob = blob_row::load(view, &key).await?.ok_or(Error::BlobNotFound)?;
     guard::change_beside_lease(&snapshot.guard, &blob.record, now)?;
     encryption::check(&snapshot.guard.encryption, blob.record.encryption.as_ref())?;
     guard::not_archived(&blob.record, now)?;
@@ -71,7 +71,8 @@ pub(super) async fn set_tags(
     now: Timestamp,
     out: &mut RowBatch,
 ) -> Result<WriteReply, Error> {
-    let mut found = blob::load_version(view, key, Some(taken)).await?.ok_or(Error::BlobNotFound)?;
+    let mut found =
+        blob_row::load_version(view, key, Some(taken)).await?.ok_or(Error::BlobNotFound)?;
     guard::change(&update.guard, &found.record, now)?;
     let BlobChange::Tags(tags) = &update.change else {
         // The front end takes no other change of a snapshot.
@@ -79,7 +80,7 @@ pub(super) async fn set_tags(
     };
     found.record.tags = tags.clone();
     out.put(Family::Versions, keys::snapshot(key, taken), found.encode());
-    Ok(blob::written(now))
+    Ok(blob_row::written(now))
 }
 
 /// Removes one snapshot, whose row holds `record` and `content`, and returns what it alone referred

@@ -3,8 +3,8 @@
 use crate::index::api::Error;
 use crate::index::api::StageBlock;
 use crate::index::api::WriteReply;
-use crate::index::objects::blob;
-use crate::index::objects::blob::Blob;
+use crate::index::objects::blob_row;
+use crate::index::objects::blob_row::Blob;
 use crate::index::objects::cursor::Cursor;
 use crate::index::objects::garbage;
 use crate::index::objects::guard;
@@ -33,7 +33,7 @@ pub(super) async fn stage(
     out: &mut RowBatch,
 ) -> Result<WriteReply, Error> {
     let blob = RoutingKey::blob(&stage.key);
-    let committed = blob::load(view, &blob).await?;
+    let committed = blob_row::load(view, &blob).await?;
     let lease = committed.as_ref().and_then(|committed| committed.record.lease);
     guard::lease_of_write(stage.guard.lease, lease, now)?;
     committed.as_ref().map_or(Ok(()), |committed| guard::not_archived(&committed.record, now))?;

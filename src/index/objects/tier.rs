@@ -6,7 +6,7 @@
 use crate::index::api::Error;
 use crate::index::api::SetTier;
 use crate::index::api::WriteReply;
-use crate::index::objects::blob;
+use crate::index::objects::blob_row;
 use crate::index::objects::guard;
 use crate::index::objects::keys;
 use crate::index::rows::Family;
@@ -28,7 +28,7 @@ pub(super) async fn set(
 ) -> Result<WriteReply, Error> {
     let key = RoutingKey::blob(&set.key);
     let mut blob =
-        blob::load_version(view, &key, set.snapshot).await?.ok_or(Error::BlobNotFound)?;
+        blob_row::load_version(view, &key, set.snapshot).await?.ok_or(Error::BlobNotFound)?;
     guard::change_beside_lease(&set.guard, &blob.record, now)?;
     if blob.record.kind != BlobKind::Block {
         return Err(Error::TierOfKind);

@@ -11,7 +11,7 @@ use crate::index::InFlight;
 use crate::index::api::*;
 use crate::index::inflight::CopyGuard;
 use crate::index::objects::fake::Partition;
-use crate::reclaim::service::Reclaim;
+use crate::reclaim::Reclaim;
 use crate::types::*;
 
 const NAMES: [&str; 6] = ["a", "b", "d", "k", "p", "z"];

@@ -3,9 +3,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use tokio::sync::{MutexGuard, Notify};
-
-use crate::index::engine::partition::Partition;
+use tokio::sync::Notify;
 
 /// Asks a partition's compaction to end early while changes of the map wait for it.
 #[derive(Debug, Default)]
@@ -26,23 +24,21 @@ impl CompactionYield {
             rung.await;
         }
     }
+
+    /// Wants the compaction to end until the answer is dropped.
+    pub(super) fn want(&self) -> Wants<'_> {
+        self.wanted.fetch_add(1, Ordering::SeqCst);
+        let wants = Wants(self);
+        self.rung.notify_waiters();
+        wants
+    }
 }
 
 /// One that wants it, while it waits.
-struct Wants<'a>(&'a CompactionYield);
+pub(super) struct Wants<'a>(&'a CompactionYield);
 
 impl Drop for Wants<'_> {
     fn drop(&mut self) {
         self.0.wanted.fetch_sub(1, Ordering::SeqCst);
-    }
-}
-
-impl Partition {
-    /// Keeps compaction out; one that runs is given up.
-    pub(crate) async fn keep_compaction_out(&self) -> MutexGuard<'_, ()> {
-        self.compaction_yield.wanted.fetch_add(1, Ordering::SeqCst);
-        let _wants = Wants(&self.compaction_yield);
-        self.compaction_yield.rung.notify_waiters();
-        self.compacting.lock().await
     }
 }

@@ -8,8 +8,8 @@ use crate::index::api::Full;
 use crate::index::engine::Parts;
 use crate::index::engine::change::NotChanged;
 use crate::index::engine::extents::{ExtentRecord, Extents, Heir, Passed, ids, pass_on};
+use crate::index::engine::failed::Failed;
 use crate::index::engine::log::writer::LogState;
-use crate::index::engine::shared::Failed;
 use crate::index::map::PartitionDescriptor;
 
 /// Tries of unknown outcome.

@@ -15,18 +15,19 @@ use crate::capacity;
 use crate::coordinator::Revision;
 use crate::index::api::Error;
 use crate::index::engine::change::descriptors;
-use crate::index::engine::change::hold::Held;
+use crate::index::engine::change::held::Held;
 use crate::index::engine::core::Core;
 use crate::index::engine::extents::{ExtentRecord, Extents};
+use crate::index::engine::failed::Failed;
 use crate::index::engine::failure;
-use crate::index::engine::flush;
 use crate::index::engine::log::writer::{Log, LogState};
 use crate::index::engine::partition::Partition;
 use crate::index::engine::recover::Recovered;
 use crate::index::engine::replay::Replay;
-use crate::index::engine::shared::{Failed, Shared};
+use crate::index::engine::shared::Shared;
+use crate::index::engine::sources::Sources;
 use crate::index::engine::table::Tables;
-use crate::index::engine::view::Sources;
+use crate::index::engine::write_run;
 use crate::index::map::PartitionDescriptor;
 use crate::types::ExtentId;
 
@@ -140,7 +141,7 @@ impl<'a> Follower<'a> {
         let log = descriptor.log.clone();
         let mut follower = Self { shared, log, replay, sources };
         for entry in follower.replay.manifest().runs.clone() {
-            let run = flush::open_run(shared, entry).await?;
+            let run = write_run::open_run(shared, entry).await?;
             follower.sources.runs_mut(run.family()).push(run);
         }
         Ok(follower)

@@ -2,74 +2,24 @@
 //! there is.
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use tokio::sync::oneshot;
+use tokio::sync::{MutexGuard, oneshot};
 
+use crate::index::engine::change::held::{Held, Verdict};
 use crate::index::engine::chores::Chore;
-use crate::index::engine::commit::{Command, Committer};
-use crate::index::engine::core::{Core, Status};
-use crate::index::engine::log::writer::LogState;
+use crate::index::engine::commands::Command;
+use crate::index::engine::commit::Committer;
+use crate::index::engine::core::Status;
+use crate::index::engine::failed::Failed;
 use crate::index::engine::partition::Partition;
-use crate::index::engine::shared::Failed;
-use crate::index::engine::view::Sources;
-use crate::types::Sequence;
-use crate::types::Timestamp;
-
-/// The durable state of a partition whose committer waits. Dropped without a verdict, the partition
-/// takes no write until it is opened again: what its holder did is unknown.
-#[derive(Debug)]
-pub(crate) struct Held {
-    pub(crate) core: Arc<Core>,
-    pub(crate) sources: Arc<Sources>,
-    pub(crate) sequence: Sequence,
-    pub(crate) time: Timestamp,
-    pub(crate) flushed: Sequence,
-    pub(crate) log: LogState,
-    /// Whether the newest log extent takes appends.
-    pub(crate) is_open: bool,
-    /// Monotonic time since which no write is made durable.
-    pub(crate) since: Duration,
-    verdict: oneshot::Sender<Verdict>,
-}
-
-#[derive(Debug)]
-enum Verdict {
-    /// Nothing has changed.
-    Resume,
-    /// Other partitions have its range now.
-    Gone,
-    /// Another host has it now, log and all.
-    Moved,
-    /// As after a failed append.
-    Stop(Failed),
-}
-
-impl Held {
-    /// Lets the partition go on: nothing has changed.
-    pub(crate) fn resume(self) {
-        // Whoever closed the partition meanwhile needs no verdict.
-        drop(self.verdict.send(Verdict::Resume));
-    }
-
-    /// The partition is no more: its range has other owners, who share what they need of it.
-    pub(crate) fn gone(self) {
-        drop(self.verdict.send(Verdict::Gone));
-    }
-
-    /// The partition is served elsewhere, with the same log and runs.
-    pub(crate) fn moved(self) {
-        drop(self.verdict.send(Verdict::Moved));
-    }
-
-    /// Ends its writes as `failed` demands. What was made for the change is in use if it came true,
-    /// and recorded.
-    pub(crate) fn stop(self, failed: &Failed) {
-        drop(self.verdict.send(Verdict::Stop(failed.clone())));
-    }
-}
 
 impl Partition {
+    /// Keeps compaction out; one that runs is given up.
+    pub(crate) async fn keep_compaction_out(&self) -> MutexGuard<'_, ()> {
+        let _wants = self.compaction_yield.want();
+        self.compacting.lock().await
+    }
+
     /// Has the committer stand still after the batch it is at. Flush and compaction are to be kept
     /// out before: they would wait for it.
     ///

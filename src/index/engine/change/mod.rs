@@ -1,7 +1,7 @@
 //! Changes of the partition map, carried out by the owner of what changes.
 //!
 //! 1. `hold.rs`: a partition's committer stands still between two batches; its holder sees all that
-//!    is durable.
+//!    is durable (`held.rs`).
 //! 2. `split.rs`: one partition becomes several, by metadata alone.
 //! 3. `merge.rs`: neighbours become one; what little is not yet in runs is copied.
 //! 4. `handoff.rs`: a partition goes to another host, which has read all of it before.
@@ -17,16 +17,17 @@
 mod compaction_yield;
 mod descriptors;
 mod handoff;
+mod held;
 mod hold;
 mod merge;
 mod split;
 
 pub(crate) use compaction_yield::CompactionYield;
 pub(crate) use handoff::{NotMoved, hand_off};
-pub(crate) use hold::Held;
+pub(crate) use held::Held;
 pub(crate) use merge::merge;
 
-use crate::index::engine::shared::Failed;
+use crate::index::engine::failed::Failed;
 
 /// Why partitions were not split or merged.
 #[derive(Debug)]

@@ -9,7 +9,7 @@ use futures_util::future::try_join_all;
 use crate::coordinator::{Compare, Coordinator, Op, Revision};
 use crate::index::engine::extents::record::{ExtentRecord, Sharers};
 use crate::index::engine::extents::reserve::Extents;
-use crate::index::engine::shared::Failed;
+use crate::index::engine::failed::Failed;
 use crate::types::ExtentId;
 use crate::types::PartitionId;
 

@@ -16,9 +16,10 @@ use futures_util::poll;
 
 use crate::index::api::*;
 use crate::index::engine::Parts;
-use crate::index::engine::ahead::{AHEAD_MAX, ROWS_IN_TURN};
+use crate::index::engine::commit::ROWS_IN_TURN;
 use crate::index::engine::config::Config;
 use crate::index::engine::partition::Partition;
+use crate::index::engine::shared::AHEAD_MAX;
 use crate::index::engine::shared::Shared;
 use crate::index::engine::testing::{PARTITION, World};
 use crate::index::objects::Objects;

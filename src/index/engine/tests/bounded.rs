@@ -10,8 +10,9 @@ use bytes::Bytes;
 
 use crate::index::api::*;
 use crate::index::engine::pace::{ANSWER_ROWS_MAX, Pace};
+use crate::index::engine::sources::Sources;
 use crate::index::engine::table::Tables;
-use crate::index::engine::view::{Snapshot, Sources};
+use crate::index::engine::view::Snapshot;
 use crate::index::objects::Objects;
 use crate::index::objects::fake::Partition;
 use crate::index::rows::{Family, Machine, Rows};

@@ -16,8 +16,9 @@ use crate::coordinator::{
 use crate::env::Clock;
 use crate::env::clock::SimClock;
 use crate::index::engine::change;
+use crate::index::engine::failed::Failed;
 use crate::index::engine::partition::Partition;
-use crate::index::engine::shared::{Failed, Shared};
+use crate::index::engine::shared::Shared;
 use crate::index::engine::testing::{PARTITION, World, put};
 use crate::index::rows::Family;
 use crate::types::HostId;

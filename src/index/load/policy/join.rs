@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use crate::index::load::policy::PartitionLoad;
-use crate::index::load::policy::Plan;
-use crate::index::load::policy::Policy;
+use crate::index::load::policy::known::Policy;
+use crate::index::load::policy::plan::PartitionLoad;
+use crate::index::load::policy::plan::Plan;
 
 /// The share of a hot partition's load below which a partition is cold: two of them are far from
 /// hot together.

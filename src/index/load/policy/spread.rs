@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::index::load::policy::PartitionLoad;
-use crate::index::load::policy::Plan;
-use crate::index::load::policy::Policy;
 use crate::index::load::policy::average::Average;
+use crate::index::load::policy::known::Policy;
+use crate::index::load::policy::plan::PartitionLoad;
+use crate::index::load::policy::plan::Plan;
 use crate::types::HostId;
 use crate::types::PartitionId;
 

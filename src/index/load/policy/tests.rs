@@ -5,6 +5,10 @@ mod steady;
 use std::collections::BTreeMap;
 
 use super::*;
+use crate::index::load::rates::Load;
+use crate::types::KeyRange;
+use crate::types::RoutingKey;
+use crate::types::Stripe;
 
 /// A key space of numbers, partitions that share a load on it, and a policy that cuts them.
 struct Space {

@@ -1,0 +1,94 @@
+//! What the commands and pages of the admin listener look at and change.
+
+use std::sync::Arc;
+use std::sync::OnceLock;
+
+use crate::audit_log::AuditLog;
+use crate::frontend::faults::Faults;
+use crate::frontend::trace::Trace;
+use crate::protocol::KnownHosts;
+use crate::telemetry::Registry;
+
+use super::account_store::AccountStore;
+use super::answer::Failure;
+use super::controls::BackupControl;
+use super::controls::DiskControl;
+use super::controls::KeyControl;
+use super::partitions::PartitionStore;
+use super::readiness::Readiness;
+use super::token::Token;
+
+/// What commands look at and change; cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Control {
+    /// Accounts.
+    pub accounts: AccountStore,
+    /// Live requests.
+    pub trace: Trace,
+    /// The fault dial.
+    pub faults: Faults,
+    /// Partitions of the index.
+    pub partitions: PartitionStore,
+}
+
+/// What the routes show; cheap to clone.
+#[derive(Clone, Debug)]
+pub struct AdminState {
+    /// What commands must show.
+    pub(super) token: Token,
+    /// The roles' handles, once they run.
+    pub control: Arc<OnceLock<Control>>,
+    /// The disks, once they are open.
+    pub disks: Arc<OnceLock<Arc<dyn DiskControl>>>,
+    /// Makes backups, once all roles run.
+    pub backups: Arc<OnceLock<Arc<dyn BackupControl>>>,
+    /// The master keys, once they are open.
+    pub keys: Arc<OnceLock<Arc<dyn KeyControl>>>,
+    /// Whether the node serves.
+    pub readiness: Readiness,
+    /// The host names under which it answers.
+    pub known_hosts: KnownHosts,
+    /// All metrics, once every role has registered its own.
+    pub registry: Arc<OnceLock<Registry>>,
+    /// Told of commands.
+    pub(super) audit_log: AuditLog,
+}
+
+impl AdminState {
+    /// A node that starts, whose commands need `token`.
+    #[must_use]
+    pub fn new(token: Token) -> Self {
+        let (control, disks, registry) = (Arc::default(), Arc::default(), Arc::default());
+        let (backups, keys, known_hosts) = (Arc::default(), Arc::default(), KnownHosts::default());
+        let (readiness, audit_log) = (Readiness::default(), AuditLog::default());
+        Self { token, control, disks, backups, keys, readiness, known_hosts, registry, audit_log }
+    }
+
+    /// The same, telling the audit log of commands.
+    #[must_use]
+    pub fn telling(self, audit_log: AuditLog) -> Self {
+        Self { audit_log, ..self }
+    }
+
+    /// The same under these host names.
+    #[must_use]
+    pub fn under(self, known_hosts: KnownHosts) -> Self {
+        Self { known_hosts, ..self }
+    }
+
+    pub(super) fn control(&self) -> Result<&Control, Failure> {
+        self.control.get().ok_or_else(Failure::starting)
+    }
+
+    pub(super) fn backups(&self) -> Result<&Arc<dyn BackupControl>, Failure> {
+        self.backups.get().ok_or_else(Failure::starting)
+    }
+
+    pub(super) fn keys(&self) -> Result<&Arc<dyn KeyControl>, Failure> {
+        self.keys.get().ok_or_else(Failure::starting)
+    }
+
+    pub(super) fn disks(&self) -> Result<&Arc<dyn DiskControl>, Failure> {
+        self.disks.get().ok_or_else(Failure::starting)
+    }
+}

@@ -1,0 +1,40 @@
+//! How much of the admin listener is at work at a time.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::Request;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::middleware::Next;
+use axum::response::IntoResponse;
+use axum::response::Response;
+use tokio::sync::Semaphore;
+
+use crate::frontend::connections::Guarded;
+
+use super::answer::Failure;
+
+/// Requests at a time, but for those of health; more are refused at once.
+pub(super) const WORK_MAX: usize = 64;
+
+/// Marks an answer that counts against [`WORK_MAX`] until it was sent.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Work;
+
+/// Refuses what is too much to do at a time; a request is done when its answer was sent.
+pub(super) async fn bounded(
+    State(work): State<Arc<Semaphore>>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let Ok(permit) = work.try_acquire_owned() else { return busy().into_response() };
+    let mut response = next.run(request).await.map(|body| Body::new(Guarded::new(body, permit)));
+    response.extensions_mut().insert(Work);
+    response
+}
+
+pub(super) fn busy() -> Failure {
+    let text = "too many admin requests at a time: repeat it";
+    Failure::new(StatusCode::SERVICE_UNAVAILABLE, "Busy", text)
+}

@@ -1,0 +1,312 @@
+//! Appending: small durable appends through the journal, the rest straight to the extent's file.
+//!
+//! An answer for offset x means that every byte below x is durable. A journaled append therefore
+//! waits until direct bytes below it are synced before it is queued; a direct one writes the tail
+//! below it in the same write.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use tokio::sync::{OwnedMutexGuard, OwnedSemaphorePermit};
+
+use crate::capacity::AppendRequest;
+use crate::capacity::Appended;
+use crate::capacity::Durability;
+use crate::capacity::Error;
+use crate::capacity::disk::store::Store;
+use crate::capacity::extent::frame::{Placed, Prepared, end_after, place};
+use crate::capacity::extent::header::{DATA_AT, Slot};
+use crate::capacity::extent::memory::{Extent, Status};
+use crate::capacity::journal::layout::{RECORD_HEADER, Record};
+use crate::capacity::units::zeros;
+use crate::env::DiskError;
+use crate::types::Epoch;
+
+/// A recovery has at most about this much of an open extent to look at, beside what is not synced.
+/// Bytes.
+const PROGRESS_STEP: u64 = 16 * 1024 * 1024;
+
+type Turn = OwnedMutexGuard<()>;
+
+impl Store {
+    /// Appends; see [`crate::capacity::Capacity::append`].
+    pub(crate) async fn append(
+        self: &Arc<Self>,
+        extent: &Arc<Extent>,
+        mut request: AppendRequest,
+    ) -> Result<Appended, Error> {
+        self.health.check()?;
+        let payloads = std::mem::take(&mut request.payloads);
+        let prepared: Vec<Prepared> = payloads.into_iter().map(Prepared::new).collect();
+        if prepared.is_empty() {
+            extent.check_append(&request)?;
+            return Ok(Appended { locations: Vec::new(), end: request.offset });
+        }
+        // Before the budget and the turn, for which it could wait long: of the budget others need
+        // some, and a move or a compaction of a sealed extent has the turn for the whole copy.
+        extent.check_open(request.epoch)?;
+        let bytes: u64 = prepared.iter().map(Prepared::len).sum();
+        let journaled = request.durability == Durability::Durable
+            && stored_len(&request, &prepared) < self.journal_append_max();
+        // Before the turn: who waits here with the turn could keep a checkpoint, which makes room,
+        // from the extent.
+        let wanted = if journaled { bytes + RECORD_HEADER } else { 0 };
+        let budget = self.journal.budget(wanted).await.ok_or_else(|| self.health.error())?;
+        let turn = Arc::clone(&extent.turn).lock_owned().await;
+        let appended = if journaled {
+            self.append_journaled(extent, request, prepared, turn, budget).await?
+        } else {
+            drop(budget);
+            let (store, extent) = (Arc::clone(self), Arc::clone(extent));
+            // Owned by the node: a caller that goes away must not leave half a write behind an end
+            // already told.
+            let work = async move { store.append_direct(&extent, &request, prepared, turn).await };
+            let task = self.env.tasks.spawn("append", work);
+            task.await.map_err(|_| Error::Ended { doing: "append" })??
+        };
+        self.metrics.appends.inc();
+        self.metrics.appended_bytes.inc_by(bytes);
+        Ok(appended)
+    }
+
+    /// Cancel safe: once queued, the append happens whether or not its caller waits.
+    async fn append_journaled(
+        self: &Arc<Self>,
+        extent: &Arc<Extent>,
+        request: AppendRequest,
+        prepared: Vec<Prepared>,
+        turn: Turn,
+        budget: OwnedSemaphorePermit,
+    ) -> Result<Appended, Error> {
+        extent.check_append(&request)?;
+        let placed = place(prepared, extent.id, request.epoch, request.offset);
+        self.reserve(extent, placed.end).await?;
+        let direct = extent.state().direct;
+        self.sync_to_owned(extent, direct).await?;
+        self.health.check()?;
+        // Before the record can become durable: a checkpoint that forgets it must know of this
+        // extent.
+        self.mark_dirty(extent);
+        let record = Record {
+            extent: extent.id,
+            offset: placed.start,
+            pieces: placed.pieces.clone(),
+            len: placed.bytes,
+        };
+        let (durable, long) = {
+            let mut state = extent.state();
+            state.tail.push(&placed);
+            note_placed(&mut state, &placed);
+            (self.journal.submit(record, budget), state.tail.bytes() > self.config.tail_bytes)
+        };
+        if long {
+            let (store, extent) = (Arc::clone(self), Arc::clone(extent));
+            self.env.tasks.spawn("tail", async move {
+                // A failure poisons the disk, which everybody is told.
+                store.write_tail(&extent, &turn).await.unwrap_or_default();
+            });
+        } else {
+            drop(turn);
+        }
+        durable.await.map_err(|_| self.health.error())?;
+        self.metrics.frames.inc_by(placed.frames);
+        Ok(Appended { locations: placed.locations, end: placed.end })
+    }
+
+    async fn append_direct(
+        self: &Arc<Self>,
+        extent: &Arc<Extent>,
+        request: &AppendRequest,
+        prepared: Vec<Prepared>,
+        turn: Turn,
+    ) -> Result<Appended, Error> {
+        extent.check_append(request)?;
+        let placed = place(prepared, extent.id, request.epoch, request.offset);
+        self.reserve(extent, placed.end).await?;
+        self.health.check()?;
+        let file = self.writable(extent).await?;
+        let (at, pieces) = after_tail(extent.state().tail.as_write(), &placed);
+        self.mark_dirty(extent);
+        match file.write_at(DATA_AT + at, pieces).await {
+            Ok(()) => {}
+            Err(DiskError::Full) => return Err(Error::Full),
+            Err(error) => return Err(self.poison("append", &error)),
+        }
+        {
+            let mut state = extent.state();
+            state.tail.clear();
+            note_placed(&mut state, &placed);
+            state.written = placed.end;
+            state.direct = placed.end;
+        }
+        drop(turn);
+        if request.durability == Durability::Durable {
+            self.sync_to(extent, placed.end).await?;
+            self.note_progress(extent, PROGRESS_STEP).await?;
+        }
+        self.metrics.frames.inc_by(placed.frames);
+        Ok(Appended { locations: placed.locations, end: placed.end })
+    }
+
+    /// Makes everything appended so far durable in the extent's file.
+    pub(crate) async fn flush(
+        self: &Arc<Self>,
+        extent: &Arc<Extent>,
+        epoch: Epoch,
+    ) -> Result<(), Error> {
+        self.health.check()?;
+        let turn = Arc::clone(&extent.turn).lock_owned().await;
+        {
+            let state = extent.state();
+            if state.status == Status::Removed {
+                return Err(extent.missing());
+            }
+            if epoch < state.slot.epoch {
+                return Err(Error::Fenced { extent: extent.id, epoch: state.slot.epoch });
+            }
+        }
+        let end = self.write_tail_owned(extent, turn).await?;
+        self.sync_to_owned(extent, end).await
+    }
+
+    /// [`Self::write_tail`] in a task of the node: it goes on if the caller goes away. Returns the
+    /// extent's end.
+    pub(crate) async fn write_tail_owned(
+        self: &Arc<Self>,
+        extent: &Arc<Extent>,
+        turn: Turn,
+    ) -> Result<u64, Error> {
+        {
+            let state = extent.state();
+            if state.tail.is_empty() {
+                return Ok(state.end);
+            }
+        }
+        let (store, extent) = (Arc::clone(self), Arc::clone(extent));
+        let work = async move { store.write_tail(&extent, &turn).await };
+        self.env.tasks.spawn("tail", work).await.map_err(|_| Error::Ended { doing: "append" })?
+    }
+
+    /// Writes the tail to the file, in one piece. Returns the extent's end.
+    pub(crate) async fn write_tail(
+        &self,
+        extent: &Arc<Extent>,
+        _turn: &Turn,
+    ) -> Result<u64, Error> {
+        self.health.check()?;
+        let (write, end) = {
+            let state = extent.state();
+            (state.tail.as_write(), state.end)
+        };
+        let Some((at, pieces)) = write else { return Ok(end) };
+        let file = self.writable(extent).await?;
+        file.write_at(DATA_AT + at, pieces).await.map_err(|e| self.poison("tail", &e))?;
+        let mut state = extent.state();
+        state.tail.clear();
+        state.written = end;
+        Ok(end)
+    }
+
+    /// [`Self::sync_to`] in a task of the node: a failed sync must poison the disk even if the
+    /// caller goes away.
+    async fn sync_to_owned(self: &Arc<Self>, extent: &Arc<Extent>, upto: u64) -> Result<(), Error> {
+        if extent.state().synced >= upto {
+            return Ok(());
+        }
+        let (store, extent) = (Arc::clone(self), Arc::clone(extent));
+        let work = async move {
+            store.sync_to(&extent, upto).await?;
+            store.note_progress(&extent, PROGRESS_STEP).await
+        };
+        self.env.tasks.spawn("sync", work).await.map_err(|_| Error::Ended { doing: "sync" })?
+    }
+
+    /// Waits until everything in the file below `upto` is durable; those who wait together share a
+    /// sync.
+    pub(crate) async fn sync_to(&self, extent: &Arc<Extent>, upto: u64) -> Result<(), Error> {
+        if extent.state().synced >= upto {
+            return Ok(());
+        }
+        let _one = extent.syncing.lock().await;
+        self.sync_file(extent, upto).await
+    }
+
+    /// The sync itself; the caller holds `syncing`.
+    async fn sync_file(&self, extent: &Arc<Extent>, upto: u64) -> Result<(), Error> {
+        let written = {
+            let state = extent.state();
+            if state.synced >= upto {
+                return Ok(());
+            }
+            state.written
+        };
+        self.health.check()?;
+        let file = self.writable(extent).await?;
+        self.metrics.fsyncs.inc();
+        file.sync().await.map_err(|e| self.poison("sync", &e))?;
+        let mut state = extent.state();
+        state.synced = state.synced.max(written);
+        state.slot_unsynced = false;
+        Ok(())
+    }
+
+    /// Writes the extent's next slot. Never over an undurable one: a crash could tear both.
+    pub(crate) async fn write_slot(
+        &self,
+        extent: &Arc<Extent>,
+        durable: bool,
+        change: impl FnOnce(&mut Slot) + Send,
+    ) -> Result<(), Error> {
+        let _one = extent.syncing.lock().await;
+        self.health.check()?;
+        let file = self.writable(extent).await?;
+        let (mut slot, unsynced) = {
+            let state = extent.state();
+            (state.slot, state.slot_unsynced)
+        };
+        if unsynced {
+            self.metrics.fsyncs.inc();
+            file.sync().await.map_err(|e| self.poison("sync", &e))?;
+        }
+        change(&mut slot);
+        slot.sequence += 1;
+        if durable {
+            self.metrics.fsyncs.inc();
+            let written = file.write_sync(slot.offset(), vec![slot.encode()]).await;
+            written.map_err(|e| self.poison("slot", &e))?;
+        } else {
+            let written = file.write_at(slot.offset(), vec![slot.encode()]).await;
+            written.map_err(|e| self.poison("slot", &e))?;
+        }
+        let mut state = extent.state();
+        state.slot = slot;
+        state.slot_unsynced = !durable;
+        Ok(())
+    }
+}
+
+/// Bytes of the journal record an append would make, padding between its frames included.
+fn stored_len(request: &AppendRequest, prepared: &[Prepared]) -> u64 {
+    let lens: Vec<u64> = prepared.iter().map(Prepared::len).collect();
+    end_after(request.offset, &lens) - request.offset
+}
+
+fn note_placed(state: &mut crate::capacity::extent::memory::State, placed: &Placed) {
+    for range in &placed.padding {
+        state.dead.insert(range.clone());
+        state.padding.push(range.clone());
+    }
+    state.end = placed.end;
+}
+
+/// One write for the tail and the frames after it.
+fn after_tail(tail: Option<(u64, Vec<Bytes>)>, placed: &Placed) -> (u64, Vec<Bytes>) {
+    let Some((at, mut pieces)) = tail else { return (placed.start, placed.pieces.clone()) };
+    let tail_len: u64 = pieces.iter().map(|p| crate::capacity::units::size(p.len())).sum();
+    let gap = placed.start - (at + tail_len);
+    if gap > 0 {
+        pieces.push(zeros(gap));
+    }
+    pieces.extend(placed.pieces.iter().cloned());
+    (at, pieces)
+}

@@ -1,0 +1,264 @@
+//! Verification of one stopped data directory, for `blockyard check`: every checksum of every
+//! frame, header and journal batch. Changes nothing.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use crate::capacity::ExtentKind;
+use crate::capacity::OpenError;
+use crate::capacity::ScrubReport;
+use crate::capacity::disk::format;
+use crate::capacity::disk::scrub::scrub_range;
+use crate::capacity::disk::store::{extent_of, path_of};
+use crate::capacity::extent::frame::verify_frames;
+use crate::capacity::extent::header::{Header, Slot, padding_at, padding_len, parse_padding};
+use crate::capacity::extent::map::Body;
+use crate::capacity::extent::ranges::Ranges;
+use crate::capacity::extent::walk::Walker;
+use crate::capacity::journal::layout::Record;
+use crate::capacity::journal::replay::{JournalError, Replay};
+use crate::capacity::units::{PAGE, index, page_up, size};
+use crate::env::{Disk, DiskError, DiskFile};
+use crate::types::ExtentId;
+
+/// How far a check is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CheckProgress {
+    /// Extents done.
+    pub extents: u64,
+    /// Extents in all.
+    pub extents_total: u64,
+    /// Frame bytes verified.
+    pub bytes: u64,
+}
+
+/// Something wrong with a data directory.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Problem {
+    /// The journal cannot be replayed, so the store would not start.
+    #[error("journal: {reason}")]
+    Journal {
+        /// Why, in words.
+        reason: String,
+    },
+    /// An extent's first page, or its map, is damaged.
+    #[error("extent {extent}: first page damaged")]
+    Header {
+        /// The extent.
+        extent: ExtentId,
+    },
+    /// A frame is damaged. If its location was freed, nothing is lost.
+    #[error("extent {extent}: frame at {offset} damaged")]
+    Frame {
+        /// The extent.
+        extent: ExtentId,
+        /// Where the frame starts.
+        offset: u64,
+    },
+    /// An open extent ends before the journal says it does.
+    #[error("extent {extent}: acknowledged bytes from {from} to {to} are missing")]
+    Missing {
+        /// The extent.
+        extent: ExtentId,
+        /// Where its frames end.
+        from: u64,
+        /// Where they should.
+        to: u64,
+    },
+    /// A file cannot be read.
+    #[error("extent {extent}: {reason}")]
+    Unreadable {
+        /// The extent.
+        extent: ExtentId,
+        /// Why, in words.
+        reason: String,
+    },
+}
+
+/// An extent as a check found it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CheckedExtent {
+    /// The extent.
+    pub extent: ExtentId,
+    /// What it is for.
+    pub kind: ExtentKind,
+    /// Whether it was sealed; an open one is sealed by the next start.
+    pub sealed: bool,
+    /// Where its good frames end.
+    pub len: u64,
+}
+
+/// What a check found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CheckReport {
+    /// Extents with a good first page.
+    pub extents: Vec<CheckedExtent>,
+    /// Good frames.
+    pub frames: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Frames with a page of zeros: freed and partly given back, or a lost page. An index that
+    /// names one tells which.
+    pub holed: Vec<(ExtentId, u64)>,
+    /// Records a start would replay from the journal.
+    pub journal_records: u64,
+    /// Everything wrong.
+    pub problems: Vec<Problem>,
+}
+
+/// Verifies one disk of a stopped store; `progress` is called after each extent.
+///
+/// # Errors
+/// [`OpenError`] when it is no data directory of this format or cannot be listed. Damage is in the
+/// report.
+pub async fn check_disk(
+    disk: &Arc<dyn Disk>,
+    number: usize,
+    progress: &mut (dyn FnMut(CheckProgress) + Send),
+) -> Result<CheckReport, OpenError> {
+    let failed = |error| OpenError::Disk { disk: number, error };
+    let format = format::read(disk, number).await?;
+    let store = format.and_then(|format| format.store_id());
+    let store = store.ok_or(OpenError::NoFormat { disk: number })?;
+    let mut report = CheckReport::default();
+    let mut records = journal_records(disk, &mut report).await.map_err(failed)?;
+    let names = disk.list("extents").await.map_err(failed)?;
+    let ids: Vec<ExtentId> = names.iter().filter_map(|name| extent_of(name)).collect();
+    let mut at = CheckProgress { extents_total: size(ids.len()), ..CheckProgress::default() };
+    for id in ids {
+        let records = records.remove(&id).unwrap_or_default();
+        if let Err(error) = check_extent(disk, id, store, &records, &mut report).await {
+            let reason = error.to_string();
+            report.problems.push(Problem::Unreadable { extent: id, reason });
+        }
+        at.extents += 1;
+        at.bytes = report.bytes;
+        progress(at);
+    }
+    Ok(report)
+}
+
+async fn journal_records(
+    disk: &Arc<dyn Disk>,
+    report: &mut CheckReport,
+) -> Result<BTreeMap<ExtentId, Vec<Record>>, DiskError> {
+    let mut by_extent: BTreeMap<ExtentId, Vec<Record>> = BTreeMap::new();
+    let file = disk.open("journal").await?;
+    let walk = async {
+        let mut replay = Replay::open(file).await?;
+        while let Some(records) = replay.next().await? {
+            for record in records {
+                report.journal_records += 1;
+                by_extent.entry(record.extent).or_default().push(record);
+            }
+        }
+        Ok::<(), JournalError>(())
+    };
+    if let Err(error) = walk.await {
+        report.problems.push(Problem::Journal { reason: error.to_string() });
+    }
+    Ok(by_extent)
+}
+
+async fn check_extent(
+    disk: &Arc<dyn Disk>,
+    id: ExtentId,
+    store: u128,
+    records: &[Record],
+    report: &mut CheckReport,
+) -> Result<(), DiskError> {
+    let file = disk.open(&path_of(id)).await?;
+    let page = file.read_at(0, index(PAGE)).await?;
+    let header = Header::parse(&page).filter(|h| h.extent == id && h.store == store);
+    let (Some(header), Some(slot)) = (header, Slot::parse(&page)) else {
+        // Nothing behind the first page: a creation that was never acknowledged.
+        if file.len().await? > PAGE {
+            report.problems.push(Problem::Header { extent: id });
+        }
+        return Ok(());
+    };
+    let len = if slot.sealed {
+        check_sealed(&file, id, &slot, report).await?;
+        slot.len
+    } else {
+        check_open(&file, id, records, report).await?
+    };
+    report.extents.push(CheckedExtent { extent: id, kind: header.kind, sealed: slot.sealed, len });
+    Ok(())
+}
+
+async fn check_sealed(
+    file: &Arc<dyn DiskFile>,
+    id: ExtentId,
+    slot: &Slot,
+    report: &mut CheckReport,
+) -> Result<(), DiskError> {
+    let Some(body) = Body::load(Arc::clone(file), slot).await? else {
+        report.problems.push(Problem::Header { extent: id });
+        return Ok(());
+    };
+    let live = match &body.map {
+        Some(map) => map.ranges(),
+        None => {
+            let list = file.read_at(padding_at(slot.len), index(padding_len(slot.padding)));
+            let padding = parse_padding(&list.await?, slot).unwrap_or_default();
+            padding.into_iter().collect::<Ranges>().gaps(slot.len).into_iter().collect()
+        }
+    };
+    let mut walker = Walker::new(body, id);
+    let mut found = ScrubReport::default();
+    for range in live.iter() {
+        let holed = scrub_range(&mut walker, id, range, &mut found).await?;
+        report.holed.extend(holed.into_iter().map(|offset| (id, offset)));
+    }
+    add(report, &found);
+    Ok(())
+}
+
+/// An open extent: what is in its file, continued by what is in the journal.
+async fn check_open(
+    file: &Arc<dyn DiskFile>,
+    id: ExtentId,
+    records: &[Record],
+    report: &mut CheckReport,
+) -> Result<u64, DiskError> {
+    let mut walker = Walker::new(Body::plain(Arc::clone(file)), id);
+    let mut end = 0;
+    // In the order they were queued, which is that of their offsets.
+    let mut queued = records.iter();
+    loop {
+        let reach = walker.follow(end).await?;
+        report.frames += reach.frames;
+        report.bytes += reach.end - end;
+        end = reach.end;
+        let Some(covered) = queued.find_map(|record| continues(record, id, end)) else { break };
+        report.frames += 1;
+        report.bytes += covered.end - covered.start;
+        end = covered.end;
+    }
+    let known = records.iter().map(|record| record.offset + record.len).max().unwrap_or(0);
+    if known > end {
+        report.problems.push(Problem::Missing { extent: id, from: end, to: known });
+    }
+    Ok(end)
+}
+
+/// What a record adds to an extent that ends at `end`.
+fn continues(record: &Record, id: ExtentId, end: u64) -> Option<Range<u64>> {
+    if record.offset + record.len <= end {
+        return None;
+    }
+    let bytes: Bytes = record.pieces.concat().into();
+    let covered = verify_frames(&bytes, id, record.offset)?;
+    (record.offset <= page_up(end) && covered > end).then_some(end..covered)
+}
+
+fn add(report: &mut CheckReport, found: &ScrubReport) {
+    report.frames += found.frames;
+    report.bytes += found.bytes;
+    let frames = found.corrupt.iter().map(|&(extent, offset)| Problem::Frame { extent, offset });
+    report.problems.extend(frames);
+}

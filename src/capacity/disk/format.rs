@@ -1,0 +1,119 @@
+//! The `format` file of a data directory: which version of the layouts, which store, which of its
+//! disks.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+
+use crate::capacity::disk::open_error::OpenError;
+use crate::capacity::units::index;
+use crate::env::{Disk, DiskError};
+
+/// The layouts this program writes; it reads no newer ones.
+pub(crate) const FORMAT: u32 = 1;
+
+/// Its name in the data directory, where it is as long as the directory is part of a store.
+pub const FORMAT_FILE: &str = "format";
+
+const LEN_MAX: u64 = 4096;
+
+/// What the file holds, as JSON: a person can read it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Format {
+    /// Version of all layouts below this directory.
+    pub(crate) format: u32,
+    /// The store, 32 hexadecimal digits.
+    pub(crate) store: String,
+    /// This disk, 32 hexadecimal digits.
+    pub(crate) disk: String,
+    /// Its number in the store.
+    pub(crate) number: usize,
+}
+
+impl Format {
+    /// A new disk's.
+    pub(crate) fn new(store: u128, disk: u128, number: usize) -> Self {
+        Self {
+            format: FORMAT,
+            store: format!("{store:032x}"),
+            disk: format!("{disk:032x}"),
+            number,
+        }
+    }
+
+    /// The store's id as a number.
+    pub(crate) fn store_id(&self) -> Option<u128> {
+        u128::from_str_radix(&self.store, 16).ok()
+    }
+}
+
+/// Reads a disk's format; `None` when it has none yet.
+pub(crate) async fn read(disk: &Arc<dyn Disk>, number: usize) -> Result<Option<Format>, OpenError> {
+    let file = match disk.open(FORMAT_FILE).await {
+        Ok(file) => file,
+        Err(DiskError::NotFound { .. }) => return Ok(None),
+        Err(error) => return Err(OpenError::Disk { disk: number, error }),
+    };
+    let bytes = file.read_at(0, index(LEN_MAX)).await;
+    let bytes = bytes.map_err(|error| OpenError::Disk { disk: number, error })?;
+    parse(&bytes, number).map(Some)
+}
+
+/// The number that a disk has in its store; `None` when it is no part of one yet. `place` is its
+/// place in the list, for the error.
+///
+/// # Errors
+/// [`OpenError`] when its `format` file is there and cannot be read or understood.
+pub async fn disk_number(disk: &Arc<dyn Disk>, place: usize) -> Result<Option<usize>, OpenError> {
+    Ok(read(disk, place).await?.map(|format| format.number))
+}
+
+fn parse(bytes: &[u8], number: usize) -> Result<Format, OpenError> {
+    // The version alone first: a newer program may have changed everything else.
+    #[derive(Deserialize)]
+    struct Version {
+        format: u32,
+    }
+    let damaged = |_| OpenError::FormatDamaged { disk: number };
+    let version: Version = serde_json::from_slice(bytes).map_err(damaged)?;
+    if version.format != FORMAT {
+        return Err(OpenError::FormatVersion { disk: number, found: version.format });
+    }
+    let format: Format = serde_json::from_slice(bytes).map_err(damaged)?;
+    if format.store_id().is_none() {
+        return Err(OpenError::FormatDamaged { disk: number });
+    }
+    Ok(format)
+}
+
+/// Writes a disk's format, last of all when a disk is made: what has no format was never finished.
+pub(crate) async fn write(disk: &Arc<dyn Disk>, format: &Format) -> Result<(), DiskError> {
+    let text = serde_json::to_vec(format).expect("a struct of strings and numbers is JSON");
+    let temporary = "format.new";
+    let file = disk.create(temporary).await?;
+    file.write_sync(0, vec![Bytes::from(text)]).await?;
+    disk.rename(temporary, FORMAT_FILE).await?;
+    disk.sync_dir("").await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn newer_format_is_refused_by_version() {
+        let text = br#"{"format":2,"whatever":true}"#;
+        assert!(matches!(parse(text, 0), Err(OpenError::FormatVersion { found: 2, .. })));
+    }
+
+    #[test]
+    fn format_round_trips_and_every_truncation_is_refused() {
+        let format = Format::new(7, 9, 1);
+        let text = serde_json::to_vec(&format).unwrap();
+        assert_eq!(parse(&text, 1).unwrap(), format);
+        for len in 0..text.len() {
+            assert!(matches!(parse(&text[..len], 1), Err(OpenError::FormatDamaged { .. })));
+        }
+    }
+}

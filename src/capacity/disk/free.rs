@@ -1,0 +1,156 @@
+//! Giving space back: dead ranges, holes, removal.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::capacity::disk::catalog::Change;
+use crate::capacity::disk::store::{Store, folder_of, path_of};
+use crate::capacity::extent::header::DATA_AT;
+use crate::capacity::extent::memory::{Extent, Status};
+use crate::capacity::extent::ranges::Ranges;
+use crate::capacity::units::{page_down, page_up};
+use crate::capacity::{Audited, Error};
+
+impl Store {
+    /// Marks frame ranges of one extent dead and gives their pages back; removes a sealed extent
+    /// that is all dead.
+    pub(crate) async fn free(
+        &self,
+        extent: &Arc<Extent>,
+        ranges: &[Range<u64>],
+    ) -> Result<(), Error> {
+        self.health.check()?;
+        // With the turn, so that the catalog hears of neighbouring frees in the order they merged.
+        let _turn = extent.turn.lock().await;
+        let Some((changes, holes, empty)) = self.mark_dead(extent, ranges) else { return Ok(()) };
+        if empty {
+            return self.remove_now(extent).await;
+        }
+        self.note(changes).await;
+        self.punch(extent, &holes).await;
+        if extent.state().slot.sealed {
+            self.mark_sparse(extent);
+        }
+        Ok(())
+    }
+
+    /// Marks everything but `live` dead.
+    pub(crate) async fn retain(
+        &self,
+        extent: &Arc<Extent>,
+        live: &[Range<u64>],
+        audited: Audited,
+    ) -> Result<(), Error> {
+        let end = {
+            let state = extent.state();
+            if state.status == Status::Removed {
+                return Err(extent.missing());
+            }
+            if !state.slot.sealed {
+                return Ok(());
+            }
+            state.end
+        };
+        let live: Ranges = live.iter().cloned().collect();
+        self.free(extent, &live.gaps(end)).await?;
+        if audited == Audited::Whole {
+            let mut state = extent.state();
+            state.frees = state.frees.after_audit();
+        }
+        Ok(())
+    }
+
+    fn mark_dead(
+        &self,
+        extent: &Extent,
+        ranges: &[Range<u64>],
+    ) -> Option<(Vec<Change>, Ranges, bool)> {
+        let mut state = extent.state();
+        if state.status == Status::Removed {
+            return None;
+        }
+        let before = state.dead.total();
+        let mut changes = Vec::new();
+        let mut holes = Ranges::default();
+        for range in ranges {
+            let range = range.start..range.end.min(state.end);
+            let Some(merged) = state.dead.insert(range.clone()) else { continue };
+            // Pages that this range made wholly dead, alone or together with its neighbours.
+            let start = page_up(merged.range.start).max(page_down(range.start));
+            let end = page_down(merged.range.end).min(page_up(range.end));
+            holes.insert(start..end.max(start));
+            changes.push(Change::Dead {
+                extent: extent.id,
+                range: merged.range,
+                swallowed: merged.swallowed,
+            });
+        }
+        self.metrics.freed_bytes.inc_by(state.dead.total() - before);
+        // The writer of an open extent relies on it, and its recovery must not take a hole for the
+        // end.
+        let sealed = state.slot.sealed;
+        if !sealed {
+            holes = Ranges::default();
+        }
+        Some((changes, holes, sealed && state.dead.total() >= state.end))
+    }
+
+    /// Punches everything dead of a newly sealed extent.
+    pub(crate) async fn punch_all(&self, extent: &Arc<Extent>) {
+        let holes = {
+            let state = extent.state();
+            state.dead.iter().map(|r| page_up(r.start)..page_down(r.end)).collect()
+        };
+        self.punch(extent, &holes).await;
+    }
+
+    /// If this fails the space is not given back, nothing else: some file systems cannot.
+    async fn punch(&self, extent: &Arc<Extent>, holes: &Ranges) {
+        for hole in holes.iter() {
+            let Ok(body) = self.body(extent).await else { return };
+            // In a compacted file logical pages are no pages: the next compaction wins the space.
+            if body.map.is_some() {
+                return;
+            }
+            if let Err(error) =
+                body.file.punch_hole(DATA_AT + hole.start, hole.end - hole.start).await
+            {
+                tracing::warn!(
+                    extent = %extent.id, %error,
+                    "the space of freed frames was not given back to the file system"
+                );
+                return;
+            }
+        }
+    }
+
+    /// Removes an extent and its file.
+    pub(crate) async fn remove(&self, extent: &Arc<Extent>) -> Result<(), Error> {
+        self.health.check()?;
+        let _turn = extent.turn.lock().await;
+        self.remove_now(extent).await
+    }
+
+    /// The removal itself; the caller holds the turn.
+    pub(crate) async fn remove_now(&self, extent: &Arc<Extent>) -> Result<(), Error> {
+        let is_again = {
+            let mut state = extent.state();
+            let is_again = state.status == Status::Removed;
+            state.status = Status::Removed;
+            state.file = None;
+            state.map = None;
+            state.tail.clear();
+            is_again
+        };
+        // The first try may have ended anywhere, in a panic too. Each step that can fail is done
+        // once more. What follows cannot, and counting twice would be wrong.
+        if !is_again {
+            extent.set_window(None);
+            self.metrics.removed_extents.inc();
+            self.metrics.extents.dec();
+        }
+        self.disk.remove(&path_of(extent.id)).await.map_err(|e| self.poison("remove", &e))?;
+        self.note(vec![Change::Removed { extent: extent.id }]).await;
+        self.sync_folder(&folder_of(extent.id)).await
+    }
+}

@@ -1,0 +1,200 @@
+//! Reading: every byte served was verified against the checksum table of its frame, and the frame
+//! against the location.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use crate::capacity::Error;
+use crate::capacity::LogFrame;
+use crate::capacity::disk::store::Store;
+use crate::capacity::extent::frame::{
+    CHUNK, FRAME_PAYLOAD_MAX, HEAD_MAX, HEADER, Head, Part, frame_end, frames_of, head_len, parts,
+};
+use crate::capacity::extent::memory::{Extent, Status};
+use crate::capacity::units::{index, page_up, size};
+use crate::types::Location;
+use crate::types::crc32c_combine;
+
+/// Up to this far into a frame, the wanted chunks are read together with the head before them,
+/// bytes.
+const TOGETHER_MAX: u64 = 64 * 1024;
+
+/// What a log replay reads at a time, bytes.
+const WINDOW: u64 = 256 * 1024;
+
+impl Store {
+    /// Reads payload bytes `range` of a location; see [`crate::capacity::Capacity::read`].
+    pub(crate) async fn read(
+        &self,
+        extent: &Arc<Extent>,
+        location: &Location,
+        range: Range<u64>,
+    ) -> Result<Vec<Bytes>, Error> {
+        let result = self.read_verified(extent, location, range).await;
+        match &result {
+            Ok(pieces) => {
+                self.metrics.reads.inc();
+                self.metrics.read_bytes.inc_by(pieces.iter().map(|p| size(p.len())).sum());
+            }
+            Err(Error::Corrupt { offset, .. }) => {
+                self.metrics.corrupt_frames.inc();
+                tracing::error!(extent = %extent.id, offset, "a frame is damaged or missing");
+            }
+            Err(_) => {}
+        }
+        result
+    }
+
+    async fn read_verified(
+        &self,
+        extent: &Arc<Extent>,
+        location: &Location,
+        range: Range<u64>,
+    ) -> Result<Vec<Bytes>, Error> {
+        check_location(extent, location, &range)?;
+        let whole = range == (0..location.len);
+        let mut crc: Option<u32> = None;
+        let mut pieces = Vec::new();
+        for part in parts(location, &range) {
+            let (head, bytes) = self.read_part(extent, &part, &range).await?;
+            if part.len == location.len && head.crc != location.crc {
+                return Err(extent.corrupt(part.offset));
+            }
+            crc = Some(crc.map_or(head.crc, |crc| crc32c_combine(crc, head.crc, part.len)));
+            pieces.push(bytes);
+        }
+        if whole && crc.is_some_and(|crc| crc != location.crc) {
+            return Err(extent.corrupt(location.offset));
+        }
+        Ok(pieces)
+    }
+
+    async fn read_part(
+        &self,
+        extent: &Arc<Extent>,
+        part: &Part,
+        range: &Range<u64>,
+    ) -> Result<(Head, Bytes), Error> {
+        let corrupt = || extent.corrupt(part.offset);
+        let wanted = range.start.max(part.at) - part.at..(range.end - part.at).min(part.len);
+        let first = wanted.start / CHUNK;
+        let stored = first * CHUNK..(wanted.end.div_ceil(CHUNK) * CHUNK).min(part.len);
+        let head_len = head_len(part.len);
+        let (head, chunks) = if stored.start <= TOGETHER_MAX {
+            let len = head_len + stored.end;
+            let bytes = self.fetch(extent, part.offset, len).await?;
+            if size(bytes.len()) < len {
+                return Err(corrupt());
+            }
+            (bytes.slice(..index(head_len)), bytes.slice(index(head_len + stored.start)..))
+        } else {
+            let head = self.fetch(extent, part.offset, head_len).await?;
+            let at = part.offset + head_len + stored.start;
+            (head, self.fetch(extent, at, stored.end - stored.start).await?)
+        };
+        let head = Head::parse(&head, extent.id, part.offset).ok_or_else(corrupt)?;
+        let complete = size(chunks.len()) == stored.end - stored.start;
+        if head.len != part.len || !complete || !head.verify(first, &chunks) {
+            return Err(corrupt());
+        }
+        let from = index(wanted.start - stored.start);
+        let to = index(wanted.end - stored.start);
+        Ok((head, chunks.slice(from..to)))
+    }
+
+    /// Reads the frame at or after `offset`; see [`crate::capacity::Capacity::next_frame`].
+    pub(crate) async fn next_frame(
+        &self,
+        extent: &Arc<Extent>,
+        offset: u64,
+    ) -> Result<Option<LogFrame>, Error> {
+        let Some(offset) = skip_dead(extent, offset)? else {
+            extent.set_window(None);
+            return Ok(None);
+        };
+        for start in [offset, page_up(offset)] {
+            let head = self.fetch_ahead(extent, start, HEADER).await?;
+            let Some(head) = self.parse_ahead(extent, start, &head).await? else { continue };
+            let payload = self.fetch_ahead(extent, start + head.head_len(), head.len).await?;
+            if size(payload.len()) != head.len || !head.verify(0, &payload) {
+                break;
+            }
+            let next = frame_end(start, head.len);
+            return Ok(Some(LogFrame { offset: start, payload, next }));
+        }
+        self.metrics.corrupt_frames.inc();
+        Err(extent.corrupt(offset))
+    }
+
+    async fn parse_ahead(
+        &self,
+        extent: &Arc<Extent>,
+        start: u64,
+        header: &[u8],
+    ) -> Result<Option<Head>, Error> {
+        let Some(len) = Head::claimed_len(header) else { return Ok(None) };
+        let head = self.fetch_ahead(extent, start, head_len(len)).await?;
+        Ok(Head::parse(&head, extent.id, start))
+    }
+
+    /// Reads `len` bytes for a replay, and what follows them while at it: records are small and
+    /// come in order.
+    async fn fetch_ahead(
+        &self,
+        extent: &Arc<Extent>,
+        offset: u64,
+        len: u64,
+    ) -> Result<Bytes, Error> {
+        debug_assert!(len <= FRAME_PAYLOAD_MAX.max(HEAD_MAX), "a frame is not that long");
+        if let Some(bytes) = extent.windowed(offset, len) {
+            return Ok(bytes);
+        }
+        let written = extent.state().written;
+        if offset + len > written {
+            return match self.fetch(extent, offset, len).await {
+                // Past the last append: nothing there, which the caller judges.
+                Err(Error::Corrupt { .. }) => Ok(Bytes::new()),
+                other => other,
+            };
+        }
+        let bytes = self.fetch(extent, offset, len.max(WINDOW)).await?;
+        let have = index(len.min(size(bytes.len())));
+        extent.set_window(Some((offset, bytes.clone())));
+        Ok(bytes.slice(..have))
+    }
+}
+
+/// Where the next live byte is; `None` at the end.
+fn skip_dead(extent: &Extent, mut offset: u64) -> Result<Option<u64>, Error> {
+    let state = extent.state();
+    if state.status == Status::Removed {
+        return Err(extent.missing());
+    }
+    while let Some(dead) = state.dead.at(offset) {
+        offset = dead.end;
+    }
+    Ok((offset < state.end).then_some(offset))
+}
+
+/// Locations come from index rows: one that cannot be right is damage, not a bug to stop for.
+fn check_location(extent: &Extent, location: &Location, range: &Range<u64>) -> Result<(), Error> {
+    let sane = location.len > 0
+        && location.len <= u64::MAX / 4
+        && location.offset <= u64::MAX / 4
+        && range.start <= range.end
+        && range.end <= location.len;
+    if !sane {
+        return Err(extent.corrupt(location.offset));
+    }
+    let frames = frames_of(location);
+    let state = extent.state();
+    if state.status == Status::Removed {
+        return Err(extent.missing());
+    }
+    if frames.end > state.end || state.dead.overlaps(&frames) {
+        return Err(extent.corrupt(location.offset));
+    }
+    Ok(())
+}

@@ -1,0 +1,479 @@
+//! Recovery of one disk: replay the journal into the extents' files, then seal every extent that
+//! was open. Its writer is dead; what it acknowledged is in the file now, what it did not is cut
+//! off or harmless.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::{StreamExt, TryStreamExt, stream};
+
+use crate::capacity::ExtentKind;
+use crate::capacity::disk::catalog::{Catalog, Change, Contents};
+use crate::capacity::disk::compact::UNFINISHED;
+use crate::capacity::disk::open_error::OpenError;
+use crate::capacity::disk::opening::{Opened, Opening};
+use crate::capacity::disk::seal::sealed_change;
+use crate::capacity::disk::space::SpaceWatch;
+use crate::capacity::disk::store::{Parts, Store, extent_of, path_of};
+use crate::capacity::extent::header::{
+    DATA_AT, Header, Slot, encode_padding, padding_at, padding_len, parse_padding, sealed_file_len,
+};
+use crate::capacity::extent::map::Body;
+use crate::capacity::extent::memory::{Extent, Frees};
+use crate::capacity::extent::ranges::Ranges;
+use crate::capacity::extent::walk::Walker;
+use crate::capacity::health::{Health, Place};
+use crate::capacity::journal::layout::{RING_AT, Record, Superblock};
+use crate::capacity::journal::replay::Replay;
+use crate::capacity::journal::writer::Journal;
+use crate::capacity::units::{PAGE, index, page_up};
+use crate::env::{Disk, DiskError, DiskFile};
+use crate::types::Epoch;
+use crate::types::ExtentId;
+use crate::types::crc32c;
+
+/// The name of the journal file.
+pub(crate) const JOURNAL: &str = "journal";
+
+/// Extents looked at and sealed at a time.
+const LOOKS: usize = 16;
+
+/// An extent and its padding.
+type Looked = (Extent, Vec<Range<u64>>);
+
+/// Pauses before work that met a full disk is done again, milliseconds.
+const FULL_PAUSES: [u64; 4] = [10, 100, 500, 1_000];
+
+/// Smallest ring that holds a few batches, bytes.
+const RING_MIN: u64 = 256 * 1024;
+
+/// One disk being opened.
+pub(crate) struct Recovery<'a> {
+    pub(crate) disk: Arc<dyn Disk>,
+    pub(crate) number: usize,
+    /// Its number in the store.
+    pub(crate) id: usize,
+    pub(crate) store_id: u128,
+    pub(crate) catalog: Arc<dyn Catalog>,
+    pub(crate) opening: &'a Opening,
+}
+
+/// An extent that had records in the journal.
+struct Replayed {
+    /// Closed when there are too many: each extent is read back from the device when the replay is
+    /// done.
+    file: Option<Arc<dyn DiskFile>>,
+    /// Sealed ones need nothing: sealing had synced all of it.
+    sealed: bool,
+    /// Everything below is durable: a record is queued only then.
+    known_end: u64,
+}
+
+/// Makes a disk's journal: every byte written once, so that later syncs meet no file system
+/// journal.
+pub(crate) async fn make_journal(disk: &Arc<dyn Disk>, opening: &Opening) -> Result<(), DiskError> {
+    const STEP: u64 = 1024 * 1024;
+    let size = page_up(opening.config.journal_bytes.max(RING_MIN));
+    let file = disk.create(JOURNAL).await?;
+    file.allocate(0, size).await?;
+    let zeros = Bytes::from(vec![0; index(STEP.min(size))]);
+    let mut at = 0;
+    while at < size {
+        let len = STEP.min(size - at);
+        file.write_at(at, vec![zeros.slice(..index(len))]).await?;
+        at += len;
+    }
+    let ring = opening.env.rand.next_u64();
+    let superblock = Superblock { generation: 1, ring, size, lsn: 1, position: RING_AT };
+    file.write_sync(superblock.offset(), vec![superblock.encode()]).await?;
+    disk.sync_dir("").await
+}
+
+impl Recovery<'_> {
+    /// Recovers the disk and opens it for work.
+    pub(crate) async fn run(self) -> Result<Opened, OpenError> {
+        let journal_file = self.disk.open(JOURNAL).await.map_err(|e| self.failed(e))?;
+        let journal = |error| OpenError::Journal { disk: self.number, error };
+        let mut replay = Replay::open(Arc::clone(&journal_file)).await.map_err(journal)?;
+        let replayed = self.replay(&mut replay).await?;
+        let known = self.load_catalog().await;
+        let (extents, changes) = self.extents(&known, &replayed).await?;
+
+        // Only now, when all it held is durable in the extents, may the journal forget.
+        let superblock = replay.restarted();
+        let page = vec![superblock.encode()];
+        let written = journal_file.write_sync(superblock.offset(), page).await;
+        written.map_err(|e| self.failed(e))?;
+
+        let store = Arc::new(self.store(journal_file, superblock).await?);
+        store.note(changes).await;
+        for extent in extents.iter().filter(|extent| extent.state().dead.total() > 0) {
+            store.mark_sparse(extent);
+        }
+        store.metrics.extents.inc_by(i64::try_from(extents.len()).unwrap_or(i64::MAX));
+        Ok(Opened { store, extents })
+    }
+
+    async fn store(
+        self,
+        journal_file: Arc<dyn DiskFile>,
+        superblock: Superblock,
+    ) -> Result<Store, OpenError> {
+        let Opening { env, config, metrics, stop } = self.opening;
+        let place = Place::of(&*self.disk, self.id);
+        let health = Arc::new(Health::new(place.clone(), metrics.clone()));
+        let space = self.disk.space().await.map_err(|e| self.failed(e))?;
+        let journal = Journal::new(
+            journal_file,
+            superblock,
+            config.journal_queue_bytes,
+            Arc::clone(&health),
+            metrics.clone(),
+        );
+        Ok(Store::new(Parts {
+            number: self.number,
+            id: self.id,
+            store_id: self.store_id,
+            disk: self.disk,
+            env: env.clone(),
+            config: config.clone(),
+            metrics: metrics.clone(),
+            health,
+            journal,
+            catalog: self.catalog,
+            space: SpaceWatch::new(place, space, env.clock.monotonic()),
+            stop: stop.child_token(),
+        }))
+    }
+
+    async fn load_catalog(&self) -> Contents {
+        if !self.catalog.may_block() {
+            return self.catalog.load();
+        }
+        let catalog = Arc::clone(&self.catalog);
+        let work = self.opening.env.tasks.spawn_blocking("catalog", move || catalog.load());
+        work.await.unwrap_or_default()
+    }
+
+    /// Applies all records. Doing it twice changes nothing.
+    async fn replay(&self, replay: &mut Replay) -> Result<BTreeMap<ExtentId, Replayed>, OpenError> {
+        let journal = |error| OpenError::Journal { disk: self.number, error };
+        let mut extents: BTreeMap<ExtentId, Replayed> = BTreeMap::new();
+        let (mut applied, mut open) = (0u64, 0);
+        while let Some(records) = replay.next().await.map_err(journal)? {
+            for record in records {
+                if open >= self.opening.config.open_files_max {
+                    extents.values_mut().for_each(|replayed| replayed.file = None);
+                    open = 0;
+                }
+                open += usize::from(self.apply(record, &mut extents).await?);
+                applied += 1;
+            }
+        }
+        if applied > 0 {
+            tracing::info!(disk = self.id, records = applied, "journal replayed");
+        }
+        Ok(extents)
+    }
+
+    /// Tells whether that opened a file.
+    async fn apply(
+        &self,
+        record: Record,
+        extents: &mut BTreeMap<ExtentId, Replayed>,
+    ) -> Result<bool, OpenError> {
+        let known = extents.get(&record.extent);
+        let opens = known.is_none_or(|known| !known.sealed && known.file.is_none());
+        if opens {
+            let file = match self.disk.open(&path_of(record.extent)).await {
+                Ok(file) => file,
+                // Removed since.
+                Err(DiskError::NotFound { .. }) => return Ok(false),
+                Err(error) => return Err(self.failed(error)),
+            };
+            let page = file.read_at(0, index(PAGE)).await.map_err(|e| self.failed(e))?;
+            let sealed = Slot::parse(&page).is_some_and(|slot| slot.sealed);
+            let new = Replayed { file: None, sealed, known_end: 0 };
+            extents.entry(record.extent).or_insert(new).file = Some(file);
+        }
+        let Some(extent) = extents.get_mut(&record.extent) else { return Ok(opens) };
+        extent.file = extent.file.take().filter(|_| !extent.sealed);
+        if let Some(file) = &extent.file {
+            extent.known_end = extent.known_end.max(record.offset + record.len);
+            let write = || file.write_at(DATA_AT + record.offset, record.pieces.clone());
+            self.with_room(record.len, write).await?;
+        }
+        Ok(opens)
+    }
+
+    /// Every extent of the disk, sealed, and what the catalog does not know yet.
+    async fn extents(
+        &self,
+        known: &Contents,
+        replayed: &BTreeMap<ExtentId, Replayed>,
+    ) -> Result<(Vec<Arc<Extent>>, Vec<Change>), OpenError> {
+        let names = self.disk.list("extents").await.map_err(|e| self.failed(e))?;
+        let mut extents = Vec::new();
+        let mut changes = Vec::new();
+        for name in names.iter().filter(|name| name.ends_with(UNFINISHED)) {
+            self.disk.remove(name).await.map_err(|e| self.failed(e))?;
+        }
+        let ids: Vec<ExtentId> = names.iter().filter_map(|name| extent_of(name)).collect();
+        let unknown = ids.iter().filter(|id| !known.sealed.contains_key(id));
+        let looks = unknown.map(|id| {
+            let known_end = replayed.get(id).map_or(0, |r| r.known_end);
+            async move { self.look(*id, known_end).await.map(|found| (*id, found)) }
+        });
+        // Several at a time: thousands of logs may have been open, and syncs share the work of the
+        // file system.
+        let looked = stream::iter(looks).buffered(LOOKS).try_collect();
+        let mut looked: BTreeMap<ExtentId, Option<Looked>> = looked.await?;
+        for id in ids {
+            let dead = known.dead.get(&id).cloned().unwrap_or_default();
+            let extent = if let Some(entry) = known.sealed.get(&id) {
+                // Whatever else its slot holds is read with the file.
+                let slot = Slot { sealed: true, len: entry.len, ..Slot::new(0, entry.epoch) };
+                let extent = Extent::new(id, entry.kind, slot);
+                bury(&extent, &dead);
+                extent
+            } else {
+                let Some((extent, padding)) = looked.remove(&id).flatten() else { continue };
+                changes.push(sealed_change(&extent));
+                // First what the catalog knows: a range of it that begins with padding would be
+                // replaced by the padding alone.
+                bury(&extent, &dead);
+                note_padding(&extent, &padding, &mut changes);
+                extent
+            };
+            if wholly_dead(&extent) {
+                self.disk.remove(&path_of(id)).await.map_err(|e| self.failed(e))?;
+                changes.push(Change::Removed { extent: id });
+                continue;
+            }
+            // Frames of logs and runs are not freed.
+            if extent.kind == ExtentKind::Data {
+                extent.state().frees = Frees::Unsure;
+            }
+            extents.push(Arc::new(extent));
+        }
+        let here: BTreeSet<ExtentId> = extents.iter().map(|e| e.id).collect();
+        let gone = known.sealed.keys().chain(known.dead.keys()).filter(|id| !here.contains(id));
+        changes.extend(gone.map(|&extent| Change::Removed { extent }));
+        Ok((extents, changes))
+    }
+
+    /// Looks at an extent's first page; seals it if it was open. `None` when its creation was never
+    /// finished.
+    async fn look(&self, id: ExtentId, known_end: u64) -> Result<Option<Looked>, OpenError> {
+        let path = path_of(id);
+        let file = self.disk.open(&path).await.map_err(|e| self.failed(e))?;
+        // A failed sync may have ended the process before: believe the device, not the cache. This
+        // goes for a seal too: once freed frames are punched, an extent that turns out to be open
+        // could not be followed to its end.
+        file.drop_cache().await.map_err(|e| self.failed(e))?;
+        let len = file.len().await.map_err(|e| self.failed(e))?;
+        let page = file.read_at(0, index(PAGE)).await.map_err(|e| self.failed(e))?;
+        let header = Header::parse(&page).filter(|h| h.extent == id && h.store == self.store_id);
+        match (header, Slot::parse(&page)) {
+            (Some(header), Some(slot)) if slot.sealed => {
+                if len > sealed_file_len(&slot) {
+                    // A power failure took this from the seal, and the catalog will know it.
+                    let cut = file.set_len(sealed_file_len(&slot)).await;
+                    cut.map_err(|e| self.failed(e))?;
+                    file.sync().await.map_err(|e| self.failed(e))?;
+                }
+                let dead = self.known_dead(&file, &slot).await.map_err(|e| self.failed(e))?;
+                Ok(Some((Extent::new(id, header.kind, slot), dead)))
+            }
+            (Some(header), Some(slot)) => {
+                self.end_open(id, header.kind, slot, known_end, &file).await.map(Some)
+            }
+            (None, Some(slot)) if slot.sealed => {
+                // The slots say all that matters; make the header good again, as far as it is
+                // known.
+                let header = self.unknown_header(id);
+                let written = file.write_sync(0, vec![header.encode()]).await;
+                written.map_err(|e| self.failed(e))?;
+                let dead = self.known_dead(&file, &slot).await.map_err(|e| self.failed(e))?;
+                Ok(Some((Extent::new(id, header.kind, slot), dead)))
+            }
+            _ if len <= DATA_AT => {
+                tracing::info!(extent = %id, "extent removed: its creation was never acknowledged");
+                self.disk.remove(&path).await.map_err(|e| self.failed(e))?;
+                Ok(None)
+            }
+            _ => self.rescue(id, &file, len).await.map(Some),
+        }
+    }
+
+    /// What of a sealed extent its file says is dead: what its map leaves out, or the padding.
+    async fn known_dead(
+        &self,
+        file: &Arc<dyn DiskFile>,
+        slot: &Slot,
+    ) -> Result<Vec<Range<u64>>, DiskError> {
+        if slot.map > 0 {
+            let body = Body::load(Arc::clone(file), slot).await?;
+            let map = body.and_then(|body| body.map);
+            return Ok(map.map_or_else(Vec::new, |map| map.ranges().gaps(slot.len)));
+        }
+        let list = file.read_at(padding_at(slot.len), index(padding_len(slot.padding))).await?;
+        Ok(parse_padding(&list, slot).unwrap_or_default())
+    }
+
+    /// Finds where an open extent ends and seals it there.
+    async fn end_open(
+        &self,
+        id: ExtentId,
+        kind: ExtentKind,
+        slot: Slot,
+        known_end: u64,
+        file: &Arc<dyn DiskFile>,
+    ) -> Result<(Extent, Vec<Range<u64>>), OpenError> {
+        let mut walker = Walker::new(Body::plain(Arc::clone(file)), id);
+        let mut reach = walker.follow(slot.len).await.map_err(|e| self.failed(e))?;
+        while reach.end < known_end {
+            // The journal proves that bytes up to there were durable: this is damage, not a torn
+            // tail. Keep what follows; reads of the damaged frame fail.
+            tracing::error!(extent = %id, offset = reach.end, "acknowledged frames are damaged");
+            let from = match walker.search(reach.end + 1..known_end).await {
+                Ok(found) => found.unwrap_or(known_end),
+                Err(error) => return Err(self.failed(error)),
+            };
+            let rest = walker.follow(from).await.map_err(|e| self.failed(e))?;
+            reach.end = rest.end.max(from);
+            reach.padding.extend(rest.padding);
+        }
+        self.seal_at(id, kind, slot, reach.end, reach.padding, file).await
+    }
+
+    async fn seal_at(
+        &self,
+        id: ExtentId,
+        kind: ExtentKind,
+        slot: Slot,
+        end: u64,
+        padding: Vec<Range<u64>>,
+        file: &Arc<dyn DiskFile>,
+    ) -> Result<(Extent, Vec<Range<u64>>), OpenError> {
+        let list = encode_padding(&padding);
+        let mut sealed = Slot {
+            sequence: slot.sequence + 1,
+            epoch: slot.epoch,
+            sealed: true,
+            len: end,
+            padding: u32::try_from(padding.len()).unwrap_or(0),
+            padding_crc: crc32c(&list),
+            ..slot
+        };
+        self.with_room(PAGE, || file.set_len(DATA_AT + end)).await?;
+        let work = async {
+            if sealed.padding > 0 {
+                match file.write_at(padding_at(end), vec![list]).await {
+                    // Only accounting, and a full disk must start.
+                    Err(DiskError::Full) => (sealed.padding, sealed.padding_crc) = (0, 0),
+                    other => other?,
+                }
+            }
+            file.sync().await?;
+            file.write_sync(sealed.offset(), vec![sealed.encode()]).await?;
+            // As in a seal: damage to one slot must not make it look open.
+            sealed.sequence += 1;
+            file.write_at(sealed.offset(), vec![sealed.encode()]).await
+        };
+        work.await.map_err(|e| self.failed(e))?;
+        self.opening.metrics.fsyncs.inc_by(2);
+        tracing::info!(extent = %id, end, "extent sealed: its writer has ended");
+        Ok((Extent::new(id, kind, sealed), padding))
+    }
+
+    /// An extent whose first page is damaged: its frames say themselves where they belong, so keep
+    /// all that are good.
+    async fn rescue(
+        &self,
+        id: ExtentId,
+        file: &Arc<dyn DiskFile>,
+        len: u64,
+    ) -> Result<(Extent, Vec<Range<u64>>), OpenError> {
+        tracing::error!(
+            extent = %id,
+            "the first page of an extent is damaged; its intact frames are kept"
+        );
+        let mut walker = Walker::new(Body::plain(Arc::clone(file)), id);
+        let limit = len - DATA_AT;
+        let mut end = 0;
+        let mut at = 0;
+        while let Some(found) = walker.search(at..limit).await.map_err(|e| self.failed(e))? {
+            at = walker.follow(found).await.map_err(|e| self.failed(e))?.end.max(found + 1);
+            end = end.max(at);
+        }
+        let header = self.unknown_header(id);
+        let page = header.page();
+        self.with_room(PAGE, || file.write_at(0, vec![page.clone()])).await?;
+        let slot = Slot::parse(&page).expect("a new page has a slot");
+        self.seal_at(id, header.kind, slot, end.min(limit), Vec::new(), file).await
+    }
+
+    fn unknown_header(&self, extent: ExtentId) -> Header {
+        let (kind, created) = (ExtentKind::Data, Epoch::new(0));
+        Header { extent, kind, created, store: self.store_id }
+    }
+
+    /// Does work that may need `needed` more bytes, and does it again a few times on a full disk.
+    /// Reclaim or the operator may make room on it only while the store is open, and without this
+    /// disk much of the store is out of service until the next start.
+    async fn with_room<F>(&self, needed: u64, work: impl Fn() -> F) -> Result<(), OpenError>
+    where
+        F: Future<Output = Result<(), DiskError>>,
+    {
+        for pause in FULL_PAUSES {
+            match work().await {
+                Err(DiskError::Full) => {
+                    self.opening.env.clock.sleep(Duration::from_millis(pause)).await;
+                }
+                done => return done.map_err(|error| self.failed(error)),
+            }
+        }
+        match (work().await, self.disk.space().await) {
+            (Err(DiskError::Full), Ok(space)) => {
+                let (disk, available) = (self.number, space.available);
+                Err(OpenError::Full { disk, needed, available })
+            }
+            (done, _) => done.map_err(|error| self.failed(error)),
+        }
+    }
+
+    fn failed(&self, error: DiskError) -> OpenError {
+        OpenError::Disk { disk: self.number, error }
+    }
+}
+
+fn note_padding(extent: &Extent, padding: &[Range<u64>], changes: &mut Vec<Change>) {
+    let mut state = extent.state();
+    for range in padding {
+        if let Some(merged) = state.dead.insert(range.clone()) {
+            changes.push(Change::Dead {
+                extent: extent.id,
+                range: merged.range,
+                swallowed: merged.swallowed,
+            });
+        }
+    }
+}
+
+fn bury(extent: &Extent, dead: &Ranges) {
+    let mut state = extent.state();
+    let end = state.end;
+    for range in dead.iter() {
+        state.dead.insert(range.start..range.end.min(end));
+    }
+}
+
+/// A crash came between the last free and the removal.
+fn wholly_dead(extent: &Extent) -> bool {
+    let state = extent.state();
+    state.end > 0 && state.dead.total() >= state.end
+}

@@ -1,0 +1,260 @@
+//! Scrubbing: reading every live frame again, before somebody needs it.
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+
+use crate::capacity::Error;
+use crate::capacity::ScrubReport;
+use crate::capacity::disk::store::Store;
+use crate::capacity::extent::memory::{Extent, Status};
+use crate::capacity::extent::walk::{Found, Walker};
+use crate::capacity::units::{PAGE, page_down, page_up};
+use crate::env::{Clock, DiskError, Env};
+use crate::types::ExtentId;
+
+/// From start to the first round.
+const FIRST_PAUSE: Duration = Duration::from_secs(10);
+/// How often to look for extents that are to be examined between two rounds.
+const SETTLED_PAUSE: Duration = Duration::from_secs(600);
+
+/// Which extents are examined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Which {
+    /// All.
+    All,
+    /// Those where the scrub found holes before an audit told which frames are freed.
+    Settled,
+}
+
+/// Scrubs in rounds until `stop`; settled extents are examined between two rounds. `ids` answers
+/// nothing once the node is gone; `one` scrubs an extent that is still here.
+pub(crate) async fn rounds<F>(
+    (clock, stop): (Arc<dyn Clock>, CancellationToken),
+    pause: Duration,
+    ids: impl Fn(Which) -> Option<Vec<ExtentId>>,
+    one: impl Fn(ExtentId) -> F,
+) where
+    F: Future<Output = Option<Result<ScrubReport, Error>>>,
+{
+    // Soon: a node that is restarted more often than that would never be scrubbed.
+    let mut next_round = clock.monotonic() + pause.min(FIRST_PAUSE);
+    let mut next_look = clock.monotonic() + SETTLED_PAUSE;
+    let (mut round, mut settled, mut in_round) = (Vec::new(), Vec::new(), false);
+    loop {
+        let now = clock.monotonic();
+        if now >= next_look {
+            let Some(ids) = ids(Which::Settled) else { return };
+            (settled, next_look) = (ids, now + SETTLED_PAUSE);
+        }
+        if !in_round && now >= next_round {
+            let Some(ids) = ids(Which::All) else { return };
+            (round, in_round) = (ids.into_iter().rev().collect(), true);
+        }
+        let Some(id) = settled.pop().or_else(|| round.pop()) else {
+            if std::mem::take(&mut in_round) {
+                next_round = now + pause;
+            }
+            tokio::select! {
+                biased;
+                () = stop.cancelled() => return,
+                () = clock.sleep(next_round.min(next_look).saturating_sub(now)) => {}
+            }
+            continue;
+        };
+        tokio::select! {
+            biased;
+            () = stop.cancelled() => return,
+            scrubbed = one(id) => if let Some(Err(error)) = scrubbed {
+                tracing::warn!(%error, "scrub could not read all of an extent");
+            }
+        }
+    }
+}
+
+impl Store {
+    /// Verifies every live frame of an extent that is in its file. `pace` is bytes per second; 0 is
+    /// as fast as it goes.
+    pub(crate) async fn scrub(
+        &self,
+        extent: &Arc<Extent>,
+        pace: u64,
+    ) -> Result<ScrubReport, Error> {
+        let body = match self.body(extent).await {
+            // Without its first page and its map no frame of it can be read.
+            Err(Error::Corrupt { extent: id, offset }) => {
+                self.metrics.corrupt_frames.inc();
+                tracing::error!(extent = %id, "scrub: first page or map damaged");
+                scrubbed(extent, false);
+                return Ok(ScrubReport { corrupt: vec![(id, offset)], ..ScrubReport::default() });
+            }
+            body => body?,
+        };
+        let (live, frees) = {
+            let state = extent.state();
+            (state.dead.gaps(state.written), state.frees)
+        };
+        let mut walker = Walker::new(body, extent.id);
+        let mut report = ScrubReport::default();
+        let (mut unsure, mut unreadable) = (0_usize, None);
+        for range in live {
+            let from = report.bytes;
+            match scrub_range(&mut walker, extent.id, range, &mut report).await {
+                Ok(holed) if frees.may_lack_any() => unsure += holed.len(),
+                // Freed ranges are known here: a live frame with a page of zeros has lost it.
+                Ok(holed) => report.corrupt.extend(holed.into_iter().map(|at| (extent.id, at))),
+                // What lies behind is examined all the same.
+                Err(error) => drop(unreadable.get_or_insert(error)),
+            }
+            pause(&self.env, report.bytes - from, pace).await;
+        }
+        if unsure > 0 {
+            tracing::info!(
+                extent = %extent.id, frames = unsure,
+                "scrub: frames have holes; they are examined again after the next audit"
+            );
+        }
+        scrubbed(extent, unsure > 0);
+        self.metrics.scrubbed_frames.inc_by(report.frames);
+        // Freed while we read: not damage.
+        report.corrupt.retain(|&(_, offset)| still_live(extent, offset));
+        for &(id, offset) in &report.corrupt {
+            self.metrics.corrupt_frames.inc();
+            tracing::error!(extent = %id, offset, "scrub: frame damaged");
+        }
+        match unreadable {
+            Some(error) => Err(Error::Unreadable { extent: extent.id, reason: error.to_string() }),
+            None => Ok(report),
+        }
+    }
+}
+
+/// Notes that an extent was examined.
+fn scrubbed(extent: &Extent, has_holes: bool) {
+    let mut state = extent.state();
+    state.frees = state.frees.after_scrub(has_holes);
+}
+
+/// Follows the frames of one live range. Returns those with zeros for a page: given back by a free,
+/// or lost.
+pub(crate) async fn scrub_range(
+    walker: &mut Walker,
+    extent: ExtentId,
+    range: Range<u64>,
+    report: &mut ScrubReport,
+) -> Result<Vec<u64>, DiskError> {
+    let mut holed_frames = Vec::new();
+    let mut at = range.start;
+    let mut hole = false;
+    while at < range.end {
+        match walker.look(at).await? {
+            Found::Frame { end } => {
+                report.frames += 1;
+                report.bytes += end - at;
+                at = end;
+                hole = false;
+            }
+            Found::Damaged { end, holed } => {
+                report.frames += 1;
+                if holed {
+                    holed_frames.push(at);
+                } else {
+                    report.corrupt.push((extent, at));
+                }
+                at = end;
+                hole = false;
+            }
+            Found::Nothing if walker.is_hole(at).await? => {
+                // No padding begins on a page.
+                if at.is_multiple_of(PAGE) && !hole {
+                    holed_frames.push(at);
+                }
+                // Padding, when something else is in its page. Else it may have been given back by
+                // a free the catalog has forgotten, and what follows be the rest of a freed frame.
+                hole = walker.is_hole(page_down(at)).await?;
+                at = (at / PAGE + 1) * PAGE;
+            }
+            Found::Nothing => {
+                if page_up(at + 1) < range.end && walker.before_hole(at).await? {
+                    holed_frames.push(at);
+                } else if !hole {
+                    report.corrupt.push((extent, at));
+                }
+                at = walker.search(at + 1..range.end).await?.unwrap_or(range.end);
+                hole = false;
+            }
+        }
+    }
+    Ok(holed_frames)
+}
+
+fn still_live(extent: &Extent, offset: u64) -> bool {
+    let state = extent.state();
+    state.status == Status::Here && state.dead.at(offset).is_none()
+}
+
+/// Sleeps as long as `bytes` take at that pace.
+pub(crate) async fn pause(env: &Env, bytes: u64, pace: u64) {
+    if let Some(ms) = (bytes * 1000).checked_div(pace)
+        && ms > 0
+    {
+        env.clock.sleep(Duration::from_millis(ms)).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use super::*;
+    use crate::env::clock::SimClock;
+
+    const fn hours(count: u64) -> Duration {
+        Duration::from_secs(3600 * count)
+    }
+
+    /// Three extents, of which each takes `takes` to scrub and `settled` is settled once, after so
+    /// many minutes. The minutes at which they were scrubbed, within 25 hours.
+    async fn scrubbed_at(takes: Duration, (settled, after): (u64, u64)) -> Vec<(u64, u64)> {
+        let clock: Arc<dyn Clock> = Arc::new(SimClock::new());
+        let (begun, stop) = (clock.monotonic(), CancellationToken::new());
+        let minutes = || (clock.monotonic() - begun).as_secs() / 60;
+        let seen = Mutex::new(Vec::new());
+        let one = |id: ExtentId| {
+            seen.lock().unwrap().push((minutes(), id.get()));
+            async {
+                clock.sleep(takes).await;
+                Some(Ok(ScrubReport::default()))
+            }
+        };
+        let is_to_do = std::cell::Cell::new(true);
+        let ids = |which| {
+            let settled = [settled];
+            let ids: &[u64] = match which {
+                Which::All => &[1, 2, 3],
+                Which::Settled if minutes() >= after && is_to_do.take() => &settled,
+                Which::Settled => &[],
+            };
+            Some(ids.iter().copied().map(ExtentId::new).collect())
+        };
+        let rounds = rounds((Arc::clone(&clock), stop), hours(24), ids, one);
+        drop(tokio::time::timeout(hours(25), rounds).await);
+        seen.into_inner().unwrap()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn settled_extents_are_examined_again_between_rounds() {
+        let seen = scrubbed_at(Duration::ZERO, (3, 25)).await;
+        let day = 24 * 60;
+        assert_eq!(seen, [(0, 1), (0, 2), (0, 3), (30, 3), (day, 1), (day, 2), (day, 3)]);
+    }
+
+    /// A round of a large store takes days.
+    #[tokio::test(start_paused = true)]
+    async fn settled_extents_do_not_wait_for_the_end_of_a_round() {
+        let seen = scrubbed_at(hours(10), (1, 15)).await;
+        assert_eq!(seen, [(0, 1), (600, 1), (1200, 2)]);
+    }
+}

@@ -1,0 +1,244 @@
+//! The first page of an extent file: who it is, and two slots that tell its epoch and state. Layout
+//! in
+//! `api-spec/extent.md`.
+
+use std::ops::Range;
+
+use bytes::{BufMut, Bytes, BytesMut};
+
+use crate::capacity::ExtentKind;
+use crate::capacity::units::{PAGE, get_u16, get_u32, get_u64, index, page_up, size};
+use crate::types::Epoch;
+use crate::types::ExtentId;
+use crate::types::crc32c;
+
+/// Where logical offset 0 lies in the file.
+pub(crate) const DATA_AT: u64 = PAGE;
+
+/// Bytes of one entry of the map of a compacted extent.
+pub(crate) const MAP_ENTRY: u64 = 24;
+
+const MAGIC: u32 = u32::from_le_bytes(*b"BYEX");
+const SLOT_MAGIC: u32 = u32::from_le_bytes(*b"BYSL");
+const VERSION: u16 = 1;
+const HEADER: usize = 64;
+const SLOT: usize = 64;
+const SLOT_AT: [u64; 2] = [1024, 2048];
+
+/// What never changes of an extent file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Header {
+    /// The extent.
+    pub(crate) extent: ExtentId,
+    /// What it is for.
+    pub(crate) kind: ExtentKind,
+    /// The epoch it was created at.
+    pub(crate) created: Epoch,
+    /// The store it belongs to.
+    pub(crate) store: u128,
+}
+
+/// What changes; written to the two slots in turn, so that a torn write leaves the one before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Slot {
+    /// Grows by one with each write.
+    pub(crate) sequence: u64,
+    /// The extent's epoch.
+    pub(crate) epoch: Epoch,
+    /// Whether it is sealed.
+    pub(crate) sealed: bool,
+    /// Logical length if sealed; else bytes known to be durable and whole, where a recovery starts
+    /// to look.
+    pub(crate) len: u64,
+    /// Entries of the padding list that follows the last page of frames, when sealed.
+    pub(crate) padding: u32,
+    /// CRC-32C of that list.
+    pub(crate) padding_crc: u32,
+    /// Entries of the map of a compacted extent; 0 when it was never compacted.
+    pub(crate) map: u32,
+    /// CRC-32C of the map.
+    pub(crate) map_crc: u32,
+    /// Where the map is, bytes from the start of the file.
+    pub(crate) map_at: u64,
+}
+
+impl Header {
+    /// The whole first page of a new extent.
+    pub(crate) fn page(&self) -> Bytes {
+        self.page_with(&[Slot::new(1, self.created)])
+    }
+
+    /// A whole first page with these slots.
+    pub(crate) fn page_with(&self, slots: &[Slot]) -> Bytes {
+        let mut page = BytesMut::zeroed(index(PAGE));
+        page[..HEADER].copy_from_slice(&self.encode());
+        for slot in slots {
+            let at = index(slot.offset());
+            page[at..at + SLOT].copy_from_slice(&slot.encode());
+        }
+        page.freeze()
+    }
+
+    /// The header alone, without the slots.
+    pub(crate) fn encode(&self) -> Bytes {
+        let mut bytes = BytesMut::with_capacity(HEADER);
+        bytes.put_u32_le(MAGIC);
+        bytes.put_u16_le(VERSION);
+        bytes.put_u8(kind_code(self.kind));
+        bytes.put_u8(0);
+        bytes.put_u64_le(self.extent.get());
+        bytes.put_u64_le(self.created.get());
+        bytes.put_u128_le(self.store);
+        bytes.put_bytes(0, HEADER - 4 - bytes.len());
+        let crc = crc32c(&bytes);
+        bytes.put_u32_le(crc);
+        bytes.freeze()
+    }
+
+    /// Parses the header from an extent file's first page; `None` when it is damaged or of a newer
+    /// version.
+    pub(crate) fn parse(page: &[u8]) -> Option<Self> {
+        let crc_ok = crc32c(page.get(..HEADER - 4)?) == get_u32(page, HEADER - 4)?;
+        if !crc_ok || get_u32(page, 0)? != MAGIC || get_u16(page, 4)? != VERSION {
+            return None;
+        }
+        Some(Self {
+            extent: ExtentId::new(get_u64(page, 8)?),
+            kind: kind_of(*page.get(6)?)?,
+            created: Epoch::new(get_u64(page, 16)?),
+            store: u128::from_le_bytes(page.get(24..40)?.try_into().ok()?),
+        })
+    }
+}
+
+impl Slot {
+    /// The slot of an empty open extent.
+    pub(crate) fn new(sequence: u64, epoch: Epoch) -> Self {
+        Self {
+            sequence,
+            epoch,
+            sealed: false,
+            len: 0,
+            padding: 0,
+            padding_crc: 0,
+            map: 0,
+            map_crc: 0,
+            map_at: 0,
+        }
+    }
+
+    /// Where in the file this slot goes.
+    pub(crate) fn offset(&self) -> u64 {
+        SLOT_AT[index(self.sequence % 2)]
+    }
+
+    /// The slot's bytes.
+    pub(crate) fn encode(&self) -> Bytes {
+        let mut bytes = BytesMut::with_capacity(SLOT);
+        bytes.put_u32_le(SLOT_MAGIC);
+        bytes.put_u8(u8::from(self.sealed));
+        bytes.put_bytes(0, 3);
+        bytes.put_u64_le(self.sequence);
+        bytes.put_u64_le(self.epoch.get());
+        bytes.put_u64_le(self.len);
+        bytes.put_u32_le(self.padding);
+        bytes.put_u32_le(self.padding_crc);
+        bytes.put_u32_le(self.map);
+        bytes.put_u32_le(self.map_crc);
+        bytes.put_u64_le(self.map_at);
+        bytes.put_bytes(0, SLOT - 4 - bytes.len());
+        let crc = crc32c(&bytes);
+        bytes.put_u32_le(crc);
+        bytes.freeze()
+    }
+
+    /// The later valid slot of an extent file's first page.
+    pub(crate) fn parse(page: &[u8]) -> Option<Self> {
+        let slots = SLOT_AT.iter().filter_map(|&at| {
+            let bytes = page.get(index(at)..index(at) + SLOT)?;
+            let slot = Self::decode(bytes)?;
+            (slot.offset() == at).then_some(slot)
+        });
+        slots.max_by_key(|slot| slot.sequence)
+    }
+
+    fn decode(bytes: &[u8]) -> Option<Self> {
+        let crc_ok = crc32c(bytes.get(..SLOT - 4)?) == get_u32(bytes, SLOT - 4)?;
+        if !crc_ok || get_u32(bytes, 0)? != SLOT_MAGIC {
+            return None;
+        }
+        Some(Self {
+            sequence: get_u64(bytes, 8)?,
+            epoch: Epoch::new(get_u64(bytes, 16)?),
+            sealed: match bytes.get(4)? {
+                0 => false,
+                1 => true,
+                _ => return None,
+            },
+            len: get_u64(bytes, 24)?,
+            padding: get_u32(bytes, 32)?,
+            padding_crc: get_u32(bytes, 36)?,
+            map: get_u32(bytes, 40)?,
+            map_crc: get_u32(bytes, 44)?,
+            map_at: get_u64(bytes, 48)?,
+        })
+    }
+}
+
+/// Where the padding list of a sealed extent lies in its file.
+pub(crate) fn padding_at(len: u64) -> u64 {
+    DATA_AT + page_up(len)
+}
+
+/// Bytes of a padding list of so many ranges.
+pub(crate) fn padding_len(ranges: u32) -> u64 {
+    16 * u64::from(ranges)
+}
+
+/// Bytes of a sealed extent's file.
+pub(crate) fn sealed_file_len(slot: &Slot) -> u64 {
+    if slot.map > 0 {
+        return slot.map_at + MAP_ENTRY * u64::from(slot.map);
+    }
+    padding_at(slot.len) + padding_len(slot.padding)
+}
+
+/// The padding list: start and end of each range.
+pub(crate) fn encode_padding(ranges: &[Range<u64>]) -> Bytes {
+    let mut bytes = BytesMut::with_capacity(16 * ranges.len());
+    for range in ranges {
+        bytes.put_u64_le(range.start);
+        bytes.put_u64_le(range.end);
+    }
+    bytes.freeze()
+}
+
+/// Parses a padding list; `None` when it is not the one the slot names.
+pub(crate) fn parse_padding(bytes: &[u8], slot: &Slot) -> Option<Vec<Range<u64>>> {
+    if size(bytes.len()) != padding_len(slot.padding) || crc32c(bytes) != slot.padding_crc {
+        return None;
+    }
+    bytes.chunks_exact(16).map(|pair| Some(get_u64(pair, 0)?..get_u64(pair, 8)?)).collect()
+}
+
+/// The kind's number on disk.
+pub(crate) fn kind_code(kind: ExtentKind) -> u8 {
+    match kind {
+        ExtentKind::Data => 1,
+        ExtentKind::Log => 2,
+        ExtentKind::Run => 3,
+    }
+}
+
+/// The kind of a number on disk.
+pub(crate) fn kind_of(code: u8) -> Option<ExtentKind> {
+    match code {
+        1 => Some(ExtentKind::Data),
+        2 => Some(ExtentKind::Log),
+        3 => Some(ExtentKind::Run),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,159 @@
+//! Where the logical ranges of a compacted extent lie in its file. Layout in `api-spec/extent.md`.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use bytes::{BufMut, Bytes, BytesMut};
+
+use crate::capacity::extent::header::{DATA_AT, MAP_ENTRY, Slot};
+use crate::capacity::extent::ranges::Ranges;
+use crate::capacity::units::{get_u64, index, size};
+use crate::env::{DiskError, DiskFile};
+use crate::types::crc32c;
+
+/// One logical range and where it starts in the file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Entry {
+    /// Logical.
+    pub(crate) range: Range<u64>,
+    /// Bytes from the start of the file.
+    pub(crate) at: u64,
+}
+
+/// Entries in logical order, disjoint.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Map {
+    entries: Vec<Entry>,
+}
+
+impl Map {
+    /// A map of these entries, in order.
+    pub(crate) fn new(entries: Vec<Entry>) -> Self {
+        Self { entries }
+    }
+
+    /// Entries.
+    pub(crate) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Its bytes.
+    pub(crate) fn encode(&self) -> Bytes {
+        let mut bytes = BytesMut::with_capacity(self.entries.len() * index(MAP_ENTRY));
+        for entry in &self.entries {
+            bytes.put_u64_le(entry.range.start);
+            bytes.put_u64_le(entry.range.end);
+            bytes.put_u64_le(entry.at);
+        }
+        bytes.freeze()
+    }
+
+    /// Parses the map a slot names; `None` when it is damaged.
+    pub(crate) fn parse(bytes: &[u8], slot: &Slot) -> Option<Self> {
+        if size(bytes.len()) != MAP_ENTRY * u64::from(slot.map) || crc32c(bytes) != slot.map_crc {
+            return None;
+        }
+        let entries = bytes.chunks_exact(index(MAP_ENTRY)).map(|entry| {
+            let range = get_u64(entry, 0)?..get_u64(entry, 8)?;
+            Some(Entry { range, at: get_u64(entry, 16)? })
+        });
+        entries.collect::<Option<Vec<Entry>>>().map(Self::new)
+    }
+
+    /// Where a logical offset lies in the file, and how many bytes from there on lie together.
+    fn find(&self, offset: u64) -> Option<(u64, u64)> {
+        let after = self.entries.partition_point(|entry| entry.range.start <= offset);
+        let entry = self.entries.get(after.checked_sub(1)?)?;
+        let left = entry.range.end.checked_sub(offset).filter(|&left| left > 0)?;
+        Some((entry.at + (offset - entry.range.start), left))
+    }
+
+    /// The logical ranges.
+    pub(crate) fn ranges(&self) -> Ranges {
+        self.entries.iter().map(|entry| entry.range.clone()).collect()
+    }
+}
+
+/// An extent's file and the map that belongs to it; clones share both.
+#[derive(Clone, Debug)]
+pub(crate) struct Body {
+    /// The file.
+    pub(crate) file: Arc<dyn DiskFile>,
+    /// Absent unless the extent was compacted: then logical offset x is at `4096 + x`.
+    pub(crate) map: Option<Arc<Map>>,
+}
+
+impl Body {
+    /// A file that was never compacted.
+    pub(crate) fn plain(file: Arc<dyn DiskFile>) -> Self {
+        Self { file, map: None }
+    }
+
+    /// A sealed extent's file with the map its slot names. `None` when that is damaged: then
+    /// nothing can be found.
+    pub(crate) async fn load(
+        file: Arc<dyn DiskFile>,
+        slot: &Slot,
+    ) -> Result<Option<Self>, DiskError> {
+        if slot.map == 0 {
+            return Ok(Some(Self::plain(file)));
+        }
+        let bytes = file.read_at(slot.map_at, index(MAP_ENTRY * u64::from(slot.map))).await?;
+        Ok(Map::parse(&bytes, slot).map(|map| Self { file, map: Some(Arc::new(map)) }))
+    }
+
+    /// Up to `len` bytes at a logical offset; fewer where the file or the range of the map ends.
+    pub(crate) async fn read(&self, offset: u64, len: u64) -> Result<Bytes, DiskError> {
+        let (at, len) = match &self.map {
+            None => (DATA_AT + offset, len),
+            Some(map) => match map.find(offset) {
+                None => return Ok(Bytes::new()),
+                Some((at, left)) => (at, len.min(left)),
+            },
+        };
+        self.file.read_at(at, index(len)).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::types::Epoch;
+
+    fn map() -> Map {
+        Map::new(vec![Entry { range: 10..20, at: 5000 }, Entry { range: 300..400, at: 5010 }])
+    }
+
+    fn slot(map: &[u8]) -> Slot {
+        Slot { map: 2, map_crc: crc32c(map), map_at: 9000, ..Slot::new(1, Epoch::new(1)) }
+    }
+
+    #[test]
+    fn map_round_trips_and_damage_is_refused() {
+        let bytes = map().encode();
+        assert_eq!(bytes[..10], [10, 0, 0, 0, 0, 0, 0, 0, 20, 0]);
+        assert_eq!(bytes[16..24], 5000u64.to_le_bytes());
+        let slot = slot(&bytes);
+        assert_eq!(Map::parse(&bytes, &slot), Some(map()));
+        for len in 0..bytes.len() {
+            assert_eq!(Map::parse(&bytes[..len], &slot), None);
+        }
+        for bit in 0..bytes.len() * 8 {
+            let mut damaged = bytes.to_vec();
+            damaged[bit / 8] ^= 1 << (bit % 8);
+            assert_eq!(Map::parse(&damaged, &slot), None);
+        }
+    }
+
+    #[test]
+    fn offsets_are_found_only_inside_ranges() {
+        let map = map();
+        assert_eq!(map.find(9), None);
+        assert_eq!(map.find(10), Some((5000, 10)));
+        assert_eq!(map.find(19), Some((5009, 1)));
+        assert_eq!(map.find(20), None);
+        assert_eq!(map.find(350), Some((5060, 50)));
+        assert_eq!(map.find(400), None);
+        assert_eq!(map.ranges().gaps(500), vec![0..10, 20..300, 400..500]);
+    }
+}

@@ -1,0 +1,156 @@
+//! Walking over the frames of an extent file: to find where an open one ends after a crash, to
+//! scrub, to check.
+
+use std::ops::Range;
+
+use bytes::Bytes;
+
+use crate::capacity::extent::frame::{HEAD_MAX, HEADER, Head, frame_end, head_len, starts_frame};
+use crate::capacity::extent::map::Body;
+use crate::capacity::units::{PAGE, index, page_up, size};
+use crate::env::DiskError;
+use crate::types::ExtentId;
+
+/// What a walk reads at a time, bytes: a full frame and its head fit.
+const WINDOW: u64 = 2 * 1024 * 1024;
+
+/// What lies at an offset.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Found {
+    /// A frame, all of it verified; the next one is looked for at `end`.
+    Frame {
+        /// Where it ends.
+        end: u64,
+    },
+    /// A frame whose head is good and whose payload is not.
+    Damaged {
+        /// Where it ends.
+        end: u64,
+        /// Whether all it has in some page is zeros: a page of a dead frame that was given back, or
+        /// one that was lost.
+        holed: bool,
+    },
+    /// No frame starts here.
+    Nothing,
+}
+
+/// Reads an extent file from front to back.
+#[derive(Debug)]
+pub(crate) struct Walker {
+    body: Body,
+    extent: ExtentId,
+    start: u64,
+    bytes: Bytes,
+}
+
+/// How far the frames of an extent go.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Reach {
+    /// Where the last good frame ends.
+    pub(crate) end: u64,
+    /// Padding passed on the way.
+    pub(crate) padding: Vec<Range<u64>>,
+    /// Frames passed.
+    pub(crate) frames: u64,
+}
+
+impl Walker {
+    /// A walk over one file.
+    pub(crate) fn new(body: Body, extent: ExtentId) -> Self {
+        Self { body, extent, start: 0, bytes: Bytes::new() }
+    }
+
+    /// Follows whole frames from `from` until there is none.
+    pub(crate) async fn follow(&mut self, from: u64) -> Result<Reach, DiskError> {
+        let mut reach = Reach { end: from, ..Reach::default() };
+        'frames: loop {
+            for start in [reach.end, page_up(reach.end)] {
+                if let Found::Frame { end } = self.look(start).await? {
+                    if start > reach.end {
+                        reach.padding.push(reach.end..start);
+                    }
+                    reach.end = end;
+                    reach.frames += 1;
+                    continue 'frames;
+                }
+                if reach.end.is_multiple_of(PAGE) {
+                    break;
+                }
+            }
+            return Ok(reach);
+        }
+    }
+
+    /// What lies at a logical offset.
+    pub(crate) async fn look(&mut self, offset: u64) -> Result<Found, DiskError> {
+        let header = self.read(offset, HEADER).await?;
+        let Some(len) = Head::claimed_len(&header) else { return Ok(Found::Nothing) };
+        let head = self.read(offset, head_len(len)).await?;
+        let Some(head) = Head::parse(&head, self.extent, offset) else { return Ok(Found::Nothing) };
+        let payload = self.read(offset + head.head_len(), head.len).await?;
+        let end = frame_end(offset, head.len);
+        if size(payload.len()) == head.len && head.verify(0, &payload) {
+            return Ok(Found::Frame { end });
+        }
+        let holed = holed(offset + head.head_len(), &payload);
+        Ok(Found::Damaged { end, holed })
+    }
+
+    /// The next offset in `range` where a frame with a good head starts, searching every byte.
+    pub(crate) async fn search(&mut self, range: Range<u64>) -> Result<Option<u64>, DiskError> {
+        let mut at = range.start;
+        while at < range.end {
+            let bytes = self.read(at, WINDOW.min(range.end - at + HEAD_MAX)).await?;
+            if size(bytes.len()) < HEADER {
+                return Ok(None);
+            }
+            let last = bytes.len() - index(HEADER);
+            for skip in 0..=last {
+                let here = at + size(skip);
+                if here >= range.end {
+                    return Ok(None);
+                }
+                if starts_frame(&bytes[skip..]) && self.look(here).await? != Found::Nothing {
+                    return Ok(Some(here));
+                }
+            }
+            at += size(last) + 1;
+        }
+        Ok(None)
+    }
+
+    /// Whether the page after the one with this logical offset is all zeros: the rest of a frame
+    /// whose start shares its page with a live one.
+    pub(crate) async fn before_hole(&mut self, offset: u64) -> Result<bool, DiskError> {
+        self.is_hole(page_up(offset + 1)).await
+    }
+
+    /// Whether the bytes at a logical offset, up to the next page, are all zeros, as in a hole.
+    pub(crate) async fn is_hole(&mut self, offset: u64) -> Result<bool, DiskError> {
+        let end = page_up(offset + 1);
+        let bytes = self.read(offset, end - offset).await?;
+        Ok(bytes.iter().all(|b| *b == 0))
+    }
+
+    /// Up to `len` bytes at a logical offset.
+    pub(crate) async fn read(&mut self, offset: u64, len: u64) -> Result<Bytes, DiskError> {
+        let have = self.start + size(self.bytes.len());
+        if offset < self.start || offset + len > have {
+            self.bytes = self.body.read(offset, len.max(WINDOW)).await?;
+            self.start = offset;
+        }
+        let from = index(offset - self.start).min(self.bytes.len());
+        let to = (from + index(len)).min(self.bytes.len());
+        Ok(self.bytes.slice(from..to))
+    }
+}
+
+/// Whether what lies of a payload in one of its pages, the first apart, is all zeros.
+fn holed(start: u64, payload: &[u8]) -> bool {
+    let skip = index(page_up(start) - start);
+    payload
+        .get(skip..)
+        .unwrap_or_default()
+        .chunks(index(PAGE))
+        .any(|page| page.iter().all(|b| *b == 0))
+}

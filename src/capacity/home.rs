@@ -1,0 +1,13 @@
+//! Where an extent is.
+
+use std::sync::Arc;
+
+use crate::capacity::disk::store::Store;
+use crate::capacity::extent::memory::Extent;
+
+/// An extent and the disk it is on.
+#[derive(Clone, Debug)]
+pub(super) struct Home {
+    pub(super) store: Arc<Store>,
+    pub(super) extent: Arc<Extent>,
+}

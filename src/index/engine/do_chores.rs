@@ -1,0 +1,87 @@
+//! Chores are done, some at a time; those that fail are put off.
+
+use crate::index::engine::chores::Chore;
+use crate::index::engine::extents;
+use crate::index::engine::extents::ids;
+use crate::index::engine::shared::Shared;
+
+/// Chores done before other tasks have a turn: some of them wait for nothing.
+const AT_A_TIME: usize = 64;
+
+/// How often a chore fails before that is told at WARN, once: tries are a second apart.
+const MANY: u32 = 30;
+
+/// How a try ended.
+enum Tried {
+    Done,
+    /// What stands in the way ends by itself.
+    Held,
+    Failed,
+}
+
+impl Shared {
+    /// Does everything, what was tried in vain too.
+    pub(crate) async fn do_chores(&self) {
+        self.chores.retry();
+        self.do_due_chores(|| false).await;
+    }
+
+    /// Does what is due until `is_over`. What fails is due again after a retry. What panics is left
+    /// to the next owner of the partition.
+    pub(crate) async fn do_due_chores(&self, is_over: impl Fn() -> bool) {
+        let mut done = 0_usize;
+        while !is_over()
+            && let Some((chore, failures)) = self.chores.next()
+        {
+            match self.do_chore(&chore, failures).await {
+                Tried::Done => {}
+                Tried::Held => self.chores.put_off(chore, failures),
+                Tried::Failed => self.chores.put_off(chore, failures.saturating_add(1)),
+            }
+            done += 1;
+            if done.is_multiple_of(AT_A_TIME) {
+                tokio::task::yield_now().await;
+            }
+        }
+    }
+
+    /// `failures` is how often it failed before.
+    async fn do_chore(&self, chore: &Chore, failures: u32) -> Tried {
+        match chore {
+            Chore::Seal(extent, epoch) => {
+                if let Err(error) = self.parts.capacity.seal(*extent, *epoch).await {
+                    tracing::debug!(
+                        %extent, %error,
+                        "a log extent that was left could not be sealed"
+                    );
+                }
+                Tried::Done
+            }
+            Chore::Release(extents, extent) => match extents::release(self, extents, *extent).await
+            {
+                Ok(true) => Tried::Done,
+                Ok(false) => Tried::Held,
+                Err(error) => {
+                    self.parts.metrics.release_failed();
+                    let what = "a log or run could not be released; it is tried again";
+                    if failures + 1 == MANY {
+                        tracing::warn!(%extent, %error, tries = MANY, "{what}");
+                    } else {
+                        tracing::debug!(%extent, %error, "{what}");
+                    }
+                    Tried::Failed
+                }
+            },
+            Chore::Refill(extents) => {
+                // The next flush asks again.
+                if let Err(failed) = ids::refill(self, extents).await {
+                    tracing::debug!(
+                        partition = %extents.partition(), ?failed,
+                        "no more extent ids could be recorded"
+                    );
+                }
+                Tried::Done
+            }
+        }
+    }
+}

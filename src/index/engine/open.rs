@@ -1,0 +1,98 @@
+//! A partition is opened here: its log is taken over, and its committer begins.
+
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::atomic::AtomicUsize;
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+
+use crate::env::Waits;
+use crate::index::api::Error;
+use crate::index::engine::change::CompactionYield;
+use crate::index::engine::commit::Committer;
+use crate::index::engine::core::{Core, Status};
+use crate::index::engine::partition::Partition;
+use crate::index::engine::recover;
+use crate::index::engine::recover::{NotOpened, Recovered};
+use crate::index::engine::refusals::Refusals;
+use crate::index::engine::shared::Shared;
+use crate::types::PartitionId;
+
+/// Maintenance steps waiting for a committer: a flush, a compaction and a stop at most.
+const COMMANDS: usize = 4;
+
+impl Partition {
+    /// Becomes the owner of a partition of the coordinator and recovers it.
+    ///
+    /// # Errors
+    /// [`Error::WrongPartition`] when there is none or another owner is faster; [`Error::Corrupt`],
+    /// [`Error::Unavailable`], [`Error::Full`].
+    pub(crate) async fn open(shared: &Arc<Shared>, id: PartitionId) -> Result<Self, Error> {
+        Self::open_or_tell(shared, id).await.map_err(|not| not.error)
+    }
+
+    /// As [`Self::open`]; the error tells whether the partition was claimed.
+    pub(crate) async fn open_or_tell(
+        shared: &Arc<Shared>,
+        id: PartitionId,
+    ) -> Result<Self, NotOpened> {
+        let recovered = recover::take_over(shared, id).await?;
+        Ok(Self::start(shared, recovered))
+    }
+
+    /// Begins to serve.
+    pub(crate) fn start(shared: &Arc<Shared>, recovered: Recovered) -> Self {
+        let (queue, queued) = mpsc::channel(shared.config.queue_ops);
+        let (commands, obeyed) = mpsc::channel(COMMANDS);
+        let queued_bytes = Arc::new(AtomicUsize::new(0));
+        let waits =
+            Arc::new(Waits::new(shared.config.queue_wait_max, shared.config.queue_patience));
+        let core = Arc::new(recovered.core);
+        core.begin_after(recovered.time);
+        core.set_log_extents(recovered.log.extents());
+        let committer = Committer {
+            core: Arc::clone(&core),
+            log: recovered.log,
+            sources: recovered.sources,
+            sequence: recovered.sequence,
+            time: recovered.time,
+            flushed: recovered.flushed,
+            before: Duration::ZERO,
+            queue: queued,
+            queued_bytes: Arc::clone(&queued_bytes),
+            waits: Arc::clone(&waits),
+            commands: obeyed,
+            failed: None,
+            rolls: Refusals::default(),
+            doubtful: Vec::new(),
+        };
+        let watched = StopOnPanic(Arc::clone(&core));
+        let task = shared.parts.env.tasks.spawn("partition committer", async move {
+            let _watched = watched;
+            committer.run().await;
+        });
+        Self {
+            core,
+            queue,
+            queued_bytes,
+            waits,
+            commands,
+            committer: Mutex::new(Some(task)),
+            flushing: tokio::sync::Mutex::new(()),
+            compacting: tokio::sync::Mutex::new(()),
+            compaction_yield: CompactionYield::default(),
+        }
+    }
+}
+
+/// A committer that panicked serves nobody any more: the partition is to be opened again.
+struct StopOnPanic(Arc<Core>);
+
+impl Drop for StopOnPanic {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.fail(Status::Stopped("its committer panicked".into()));
+        }
+    }
+}

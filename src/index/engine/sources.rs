@@ -1,0 +1,48 @@
+//! Where a partition's rows are: memtables and runs.
+
+use std::sync::Arc;
+
+use crate::index::engine::log::manifest::RunEntry;
+use crate::index::engine::run::reader::Run;
+use crate::index::engine::table::Tables;
+use crate::index::rows::Family;
+use crate::types::ExtentId;
+use crate::types::Sequence;
+
+/// All places of rows; replaced as a whole by freeze, flush and compaction.
+#[derive(Clone, Debug)]
+pub(crate) struct Sources {
+    /// Takes new rows.
+    pub(crate) active: Arc<Tables>,
+    /// Full, being flushed: all commits up to the number that are not in runs.
+    pub(crate) frozen: Option<(Arc<Tables>, Sequence)>,
+    /// The runs of each family, newest first.
+    pub(crate) runs: [Vec<Arc<Run>>; Family::ALL.len()],
+}
+
+impl Sources {
+    /// The runs of one family, newest first.
+    pub(crate) fn runs(&self, family: Family) -> &[Arc<Run>] {
+        self.runs.get(usize::from(family as u8)).map_or(&[], Vec::as_slice)
+    }
+
+    /// The same, to change.
+    pub(crate) fn runs_mut(&mut self, family: Family) -> &mut Vec<Arc<Run>> {
+        self.runs.get_mut(usize::from(family as u8)).expect("one list for each family")
+    }
+
+    /// What a manifest says of the runs.
+    pub(crate) fn entries(&self) -> Vec<RunEntry> {
+        self.runs.iter().flatten().map(|run| *run.entry()).collect()
+    }
+
+    /// The extents of all runs.
+    pub(crate) fn extents(&self) -> impl Iterator<Item = ExtentId> {
+        self.runs.iter().flatten().map(|run| run.extent())
+    }
+
+    /// Memtables, newest first.
+    pub(crate) fn tables(&self) -> impl Iterator<Item = &Arc<Tables>> {
+        std::iter::once(&self.active).chain(self.frozen.iter().map(|(tables, _)| tables))
+    }
+}

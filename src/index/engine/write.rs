@@ -1,0 +1,45 @@
+//! A write from the side of its caller: in the committer's queue, or evaluated ahead of its turn.
+
+use crate::env::Clock;
+use crate::index::api::Error;
+use crate::index::api::Write;
+use crate::index::api::WriteReply;
+use crate::index::engine::ahead;
+use crate::index::engine::partition::Partition;
+use crate::index::engine::watches::Outcome;
+use crate::index::load::Class;
+use crate::types::Epoch;
+
+impl Partition {
+    /// Queues a write and waits for its commit. Refused at once when the queue is full or slow, and
+    /// later when it waited for too long and was not begun: it never is then.
+    ///
+    /// # Errors
+    /// [`Error`].
+    pub(crate) async fn write(&self, epoch: Epoch, write: Write) -> Result<WriteReply, Error> {
+        if epoch != self.core.epoch || !write.place().is_in(&self.core.keys) {
+            return Err(Error::WrongPartition);
+        }
+        self.core.room().await?;
+        let clock = &self.core.shared.parts.env.clock;
+        let meter = &self.core.meter;
+        meter.note(Class::Write, || clock.monotonic(), || write.place().sample());
+        let done = self.carry_out(write, clock.as_ref()).await;
+        if matches!(done, Err(Error::Overloaded)) {
+            meter.refuse();
+        }
+        done
+    }
+
+    async fn carry_out(&self, write: Write, clock: &dyn Clock) -> Result<WriteReply, Error> {
+        let weight = write.weight();
+        let waited = self.pass(&write, weight, clock).await?;
+        if ahead::is_long(&write, weight) && write.reach().is_some() {
+            return self.write_ahead(write, waited, clock).await;
+        }
+        match self.take_turn((write, None), weight, waited, clock).await? {
+            Outcome::Done(reply) => Ok(reply),
+            Outcome::Again(write) => self.write_ahead(*write, waited, clock).await,
+        }
+    }
+}

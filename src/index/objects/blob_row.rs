@@ -1,0 +1,73 @@
+//! The row of a blob, or of a snapshot of it.
+
+use bytes::Bytes;
+
+use crate::index::api::Error;
+use crate::index::api::WriteReply;
+use crate::index::api::Written;
+use crate::index::objects::keys;
+use crate::index::objects::values;
+use crate::index::objects::values::BlobContent;
+use crate::index::record::BlobRecord;
+use crate::index::rows::Family;
+use crate::index::rows::Rows;
+use crate::types::Etag;
+use crate::types::RoutingKey;
+use crate::types::Tags;
+use crate::types::Timestamp;
+
+/// A blob's main row.
+pub(super) struct Blob {
+    /// The record.
+    pub(super) record: BlobRecord,
+    /// The encoded rest.
+    content: Bytes,
+}
+
+impl Blob {
+    /// How its content is laid out.
+    pub(super) fn content(&self, key: &RoutingKey) -> Result<BlobContent, Error> {
+        values::decode_content(key.as_bytes(), &self.content)
+    }
+
+    /// The row with the record as it is now and the content as it was.
+    pub(super) fn encode(&self) -> Bytes {
+        values::encode_blob_raw(&self.record, &self.content)
+    }
+}
+
+/// Reads a committed blob.
+pub(super) async fn load(view: &dyn Rows, key: &RoutingKey) -> Result<Option<Blob>, Error> {
+    load_row(view, Family::Main, key.as_bytes()).await
+}
+
+/// Reads a committed blob or a snapshot of it.
+pub(super) async fn load_version(
+    view: &dyn Rows,
+    key: &RoutingKey,
+    snapshot: Option<Timestamp>,
+) -> Result<Option<Blob>, Error> {
+    match snapshot {
+        None => load(view, key).await,
+        Some(taken) => load_row(view, Family::Versions, &keys::snapshot(key, taken)).await,
+    }
+}
+
+async fn load_row(view: &dyn Rows, family: Family, key: &[u8]) -> Result<Option<Blob>, Error> {
+    let Some(value) = view.get(family, key).await? else {
+        return Ok(None);
+    };
+    let (record, content) = values::decode_record_head(family, key, &value)?;
+    let content = value.slice(value.len() - content.len()..);
+    Ok(Some(Blob { record, content }))
+}
+
+/// The index tags of what is replaced.
+pub(super) fn tags_of(blob: Option<&Blob>) -> Tags {
+    blob.map(|blob| blob.record.tags.clone()).unwrap_or_default()
+}
+
+/// The answer to a change made at `now`.
+pub(super) fn written(now: Timestamp) -> WriteReply {
+    WriteReply::Written(Written { etag: Etag::from_commit(now), last_modified: now })
+}
