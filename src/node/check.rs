@@ -38,7 +38,7 @@ mod progress;
 mod report;
 
 pub use affected::{Affected, Extent, OfContainer, Unread};
-pub use progress::{Progress, Silent, Terminal};
+pub use progress::{Progress, Silent};
 pub use report::{Disk, Index, Report};
 
 /// Verifies the data directories of one node, in the order `serve` was given them, and that its

@@ -1,7 +1,9 @@
 //! Addresses of listeners as people write them, such as `:10000` and `localhost:10000`.
 
 use std::fmt;
+use std::net::IpAddr;
 use std::net::Ipv4Addr;
+use std::net::Ipv6Addr;
 use std::net::SocketAddr;
 use std::str::FromStr;
 
@@ -55,6 +57,18 @@ impl fmt::Display for ListenAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
     }
+}
+
+/// An address a client on this machine can use: one that means "all interfaces" is no address to
+/// connect to.
+#[must_use]
+pub fn reachable(address: SocketAddr) -> SocketAddr {
+    let ip = match address.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+        ip @ (IpAddr::V4(_) | IpAddr::V6(_)) => ip,
+    };
+    SocketAddr::new(ip, address.port())
 }
 
 #[cfg(test)]

@@ -158,7 +158,7 @@ pub(super) fn open_failed(data: &[PathBuf], error: OpenError) -> NodeError {
 ///
 /// # Errors
 /// [`NodeError::Coordinator`].
-pub(super) async fn coordinator_copy(
+pub async fn coordinator_copy(
     data: &[PathBuf],
     env: &Env,
 ) -> Result<EmbeddedCoordinator, NodeError> {

@@ -116,7 +116,8 @@ pub struct Certificate {
 }
 
 /// Where the node's own authority lies, if it has one.
-pub(super) fn authority_file(data: &Path) -> PathBuf {
+#[must_use]
+pub fn authority_file(data: &Path) -> PathBuf {
     data.join(FOLDER).join(CA_FILE)
 }
 

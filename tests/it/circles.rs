@@ -12,9 +12,9 @@ type Module = Vec<String>;
 
 /// Circles, and the files in them. Lower both whenever a circle is opened.
 const CIRCLES_MAX: usize = 20;
-const FILES_IN_CIRCLES_MAX: usize = 125;
+const FILES_IN_CIRCLES_MAX: usize = 97;
 /// Layers without a circle.
-const OPEN: [&str; 4] = ["audit_log", "frontend", "telemetry", "types"];
+const OPEN: [&str; 5] = ["audit_log", "cli", "frontend", "telemetry", "types"];
 
 /// Which modules each module imports.
 #[derive(Debug, Default)]

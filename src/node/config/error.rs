@@ -127,16 +127,6 @@ pub enum ConfigError {
     /// Nothing would be served.
     #[error("--https-only needs a certificate: give --tls auto, or --tls-cert and --tls-key")]
     HttpsOnly,
-    /// A variable that is no setting.
-    #[error(
-        "{name} is no setting of Blockyard and would be ignored; do you mean {nearest}? (or unset it)"
-    )]
-    UnknownVariable {
-        /// The variable.
-        name: String,
-        /// The nearest there is.
-        nearest: String,
-    },
     /// The log filter does not parse.
     #[error("log: {0}; write for example `info` or `warn,blockyard::index=debug`")]
     Log(#[from] log::LogError),

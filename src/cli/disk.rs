@@ -6,12 +6,12 @@ use serde_json::Value;
 use serde_json::json;
 
 use crate::admin::DiskView;
+use crate::node::size::Size;
 
-use super::admin_client::AdminClient;
-use super::cli::AdminArgs;
-use super::command::print;
-use super::error::NodeError;
-use super::size::Size;
+use super::admin::args::AdminArgs;
+use super::admin::client::AdminClient;
+use super::error::CliError;
+use super::output::print;
 
 const PATH: &str = "/admin/disks";
 
@@ -54,8 +54,8 @@ pub struct DiskArgs {
 /// Runs `blockyard disk`.
 ///
 /// # Errors
-/// [`NodeError`].
-pub async fn disk(command: &DiskCommand) -> Result<(), NodeError> {
+/// [`CliError`].
+pub async fn disk(command: &DiskCommand) -> Result<(), CliError> {
     match command {
         DiskCommand::List(args) => {
             let answer = AdminClient::new(&args.admin)?.call(Method::GET, PATH, None).await?;
@@ -86,7 +86,7 @@ pub async fn disk(command: &DiskCommand) -> Result<(), NodeError> {
     }
 }
 
-async fn send(args: &DiskArgs, what: &str) -> Result<Value, NodeError> {
+async fn send(args: &DiskArgs, what: &str) -> Result<Value, CliError> {
     let body = json!({ "disk": args.disk });
     let client = AdminClient::new(&args.admin)?;
     Ok(client.call(Method::POST, &format!("{PATH}/{what}"), Some(&body)).await?)
@@ -105,7 +105,7 @@ fn line(disk: &DiskView) -> String {
     )
 }
 
-fn read<T: serde::de::DeserializeOwned>(answer: Value) -> Result<T, NodeError> {
+fn read<T: serde::de::DeserializeOwned>(answer: Value) -> Result<T, CliError> {
     serde_json::from_value(answer)
-        .map_err(|error| NodeError::System { what: "the node's answer", reason: error.to_string() })
+        .map_err(|error| CliError::System { what: "the node's answer", reason: error.to_string() })
 }

@@ -2,7 +2,7 @@
 
 use clap::Subcommand;
 
-use super::cli::AdminArgs;
+use crate::cli::admin::args::AdminArgs;
 
 /// What `partitions` can do. Keys are `ACCOUNT/CONTAINER/NAME`, `ACCOUNT/CONTAINER` or `ACCOUNT`;
 /// each may be a number, as in `ACCOUNT/#5/NAME`.

@@ -6,8 +6,8 @@ use clap::CommandFactory;
 
 use crate::types::nearest;
 
-use super::cli::Cli;
-use super::config::ConfigError;
+use super::args::Cli;
+use super::error::CliError;
 
 /// What all settings' variables begin with.
 const PREFIX: &str = "BLOCKYARD_";
@@ -19,8 +19,8 @@ const SERVICE_LINK: &str = "BLOCKYARD_PORT";
 /// Checks the names of the environment's variables.
 ///
 /// # Errors
-/// [`ConfigError::UnknownVariable`] with the nearest name there is.
-pub fn check(names: impl Iterator<Item = String>) -> Result<(), ConfigError> {
+/// [`CliError::UnknownVariable`] with the nearest name there is.
+pub fn check(names: impl Iterator<Item = String>) -> Result<(), CliError> {
     let mut known = Vec::new();
     collect(&Cli::command(), &mut known);
     for name in names.filter(|name| name.starts_with(PREFIX)) {
@@ -29,7 +29,7 @@ pub fn check(names: impl Iterator<Item = String>) -> Result<(), ConfigError> {
             continue;
         }
         let nearest = nearest(&name, known.iter().map(String::as_str)).unwrap_or_default();
-        return Err(ConfigError::UnknownVariable { nearest: nearest.to_owned(), name });
+        return Err(CliError::UnknownVariable { nearest: nearest.to_owned(), name });
     }
     Ok(())
 }

@@ -1,7 +1,7 @@
-//! `blockyard serve`: builds the roles from below, serves, and takes them down from above.
+//! A node that serves: its roles are built from below and taken down from above.
 
-use std::io::Write;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
@@ -17,75 +17,38 @@ use crate::audit_log::Writer;
 use crate::capacity::CapacityMetrics;
 use crate::capacity::DiskMetrics;
 use crate::env::Env;
-use crate::env::OsClock;
-use crate::env::OsRand;
-use crate::env::Tasks;
 use crate::frontend::Secrets;
 use crate::protocol::KnownHosts;
 use crate::telemetry::Registry;
 
 use super::admin_address::AdminAddress;
 use super::admin_token;
-use super::banner::Banner;
 use super::config::Config;
-use super::config::ConfigError;
 use super::disk_store::NodeDisks;
 use super::error::NodeError;
 use super::listeners::Listeners;
 use super::master_key;
 use super::metrics;
-use super::oidc::OidcConfig;
 use super::roles::Roles;
-use super::signals::Signals;
 use super::storage::Storage;
 use super::tls;
-use super::tls::Certificate;
 
-/// How serving ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ended {
-    /// Running requests were answered, everything is durable where the next start finds it fastest.
-    Drained,
-    /// A second signal cut the drain short: the next start recovers, as after a crash.
-    Cut,
-}
-
-/// Serves until a signal asks for the end.
-///
-/// # Errors
-/// [`NodeError`] when the node cannot start.
-pub async fn serve(config: Config) -> Result<Ended, NodeError> {
-    if config.accounts.is_empty() && Storage::is_new(&config.data) {
-        return Err(ConfigError::NoAccount.into());
-    }
-    let mut signals = Signals::new()
-        .map_err(|error| NodeError::System { what: "signals", reason: error.to_string() })?;
-    let env = Env { clock: Arc::new(OsClock::new()), rand: Arc::new(OsRand), tasks: Tasks::new() };
-    let listeners = Listeners::bind(&config).await?;
-    let node = tokio::select! {
-        biased;
-        node = Node::start(&config, env, listeners) => node?,
-        signal = signals.next() => {
-            // Recovery is safe to cut at any point.
-            tracing::info!(signal, "stopped while starting");
-            return Ok(Ended::Cut);
-        }
-    };
-    let signal = signals.next().await;
-    tracing::info!(signal, "draining; a second signal ends the program at once");
-    tokio::select! {
-        biased;
-        () = node.stop() => Ok(Ended::Drained),
-        signal = signals.next() => {
-            tracing::warn!(signal, "ended at once");
-            Ok(Ended::Cut)
-        }
-    }
+/// Where a node serves.
+#[derive(Debug)]
+pub struct Serving {
+    /// The address of Blob, as bound.
+    pub blob: SocketAddr,
+    /// The address of the admin listener, as bound.
+    pub admin: AdminAddress,
+    /// Whether https is served; inside, the authority to trust when it is the node's own.
+    pub certificate: Option<Option<PathBuf>>,
 }
 
 /// A node that serves.
 #[derive(Debug)]
-struct Node {
+pub struct Node {
+    /// Where it serves.
+    pub serving: Serving,
     env: Env,
     admin: AdminState,
     stop_admin: CancellationToken,
@@ -95,7 +58,12 @@ struct Node {
 }
 
 impl Node {
-    async fn start(config: &Config, env: Env, listeners: Listeners) -> Result<Self, NodeError> {
+    /// Starts the roles from below. The admin listener answers first, so that the start can be
+    /// watched.
+    ///
+    /// # Errors
+    /// [`NodeError`] when the node cannot start; nothing was lost.
+    pub async fn start(config: &Config, env: Env, listeners: Listeners) -> Result<Self, NodeError> {
         let Listeners { blob, admin: admin_bound } = listeners;
         // The folder may be new: storage makes it too, but the admin listener answers before
         // storage is open.
@@ -151,13 +119,17 @@ impl Node {
         {
             files.keep(certificate.tls.clone(), &env, stop_admin.clone());
         }
-        announce(config, (blob_address, &admin_bound.address), certificate.as_ref(), &env);
-        Ok(Self { env, admin, stop_admin, storage, roles, audit_log: writer })
+        let serving = Serving {
+            blob: blob_address,
+            admin: admin_bound.address,
+            certificate: certificate.map(|certificate| certificate.authority),
+        };
+        Ok(Self { serving, env, admin, stop_admin, storage, roles, audit_log: writer })
     }
 
     /// Takes the roles down from above, each when nothing uses it any more. The admin listener goes
     /// last, so that the drain can be watched.
-    async fn stop(self) {
+    pub async fn stop(self) {
         self.admin.readiness.set(Phase::Draining);
         self.roles.stop().await;
         self.storage.capacity.shutdown().await;
@@ -185,49 +157,4 @@ async fn open_audit_log(
         NodeError::AuditLog { path, error }
     })?;
     Ok(started.map_or_else(|| (AuditLog::default(), None), |(log, writer)| (log, Some(writer))))
-}
-
-fn announce(
-    config: &Config,
-    (blob, admin): (SocketAddr, &AdminAddress),
-    certificate: Option<&Certificate>,
-    env: &Env,
-) {
-    let data: Vec<String> = config.data.iter().map(|path| path.display().to_string()).collect();
-    let issuers: Vec<_> = config.oidc.iter().map(OidcConfig::trusted).collect();
-    for issuer in &issuers {
-        let accounts = issuer.accounts.join(", ");
-        let claims = if accounts.is_empty() { "nowhere: no account= in --oidc" } else { &accounts };
-        tracing::info!(
-            issuer = issuer.name,
-            claims,
-            "bearer tokens are accepted; roles that they claim count in the accounts of `claims`"
-        );
-    }
-    let banner = Banner {
-        blob,
-        admin,
-        admin_tls: config.admin_tls,
-        accounts: &config.accounts,
-        token_file: &config.admin_token_file,
-        data: &data.join(", "),
-        certificate: certificate.map(|certificate| certificate.authority.as_deref()),
-        issuers: &issuers,
-        https_only: config.https_only,
-        now: env.clock.now(),
-        started_in_ms: env.clock.monotonic().as_millis(),
-    };
-    let text = banner.text();
-    // Nobody may be listening to standard output; that is no reason not to serve.
-    let written = if config.audit_log.to == Some(Destination::Stdout) {
-        // There are lines for machines.
-        std::io::stderr().write_all(text.as_bytes())
-    } else {
-        let mut out = std::io::stdout().lock();
-        out.write_all(text.as_bytes()).and_then(|()| out.flush())
-    };
-    if let Err(error) = written {
-        tracing::debug!(%error, "the banner was not printed");
-    }
-    tracing::info!(%blob, %admin, "serving");
 }

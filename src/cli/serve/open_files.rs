@@ -10,7 +10,7 @@ use rustix::process::setrlimit;
 const ENOUGH: u64 = 8_192;
 
 /// Raises the limit as far as the process may. A lower one is no reason not to serve.
-pub fn raise() {
+pub(super) fn raise() {
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     let raised = Rlimit { current: maximum, maximum };
     let granted = match setrlimit(Resource::Nofile, raised) {

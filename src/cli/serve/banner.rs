@@ -6,13 +6,12 @@ use std::path::Path;
 use std::time::Duration;
 
 use crate::auth::TrustedIssuer;
+use crate::cli::sas::mint::link;
+use crate::node::accounts::AccountConfig;
+use crate::node::accounts::DEVELOPMENT_KEY;
+use crate::node::admin_address::AdminAddress;
+use crate::node::listen_address::reachable;
 use crate::types::Timestamp;
-
-use super::accounts::AccountConfig;
-use super::accounts::DEVELOPMENT_KEY;
-use super::admin_address::AdminAddress;
-use super::health::reachable;
-use super::sas;
 
 /// Stands where a secret would: only the published development key is ever printed.
 const KEY_PLACEHOLDER: &str = "<your key>";
@@ -22,7 +21,7 @@ const LINK_LIFE: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
 /// What the banner is about.
 #[derive(Clone, Copy, Debug)]
-pub struct Banner<'a> {
+pub(super) struct Banner<'a> {
     /// Where Blob is served, as bound.
     pub blob: SocketAddr,
     /// Where health and metrics are served, as bound.
@@ -50,7 +49,7 @@ pub struct Banner<'a> {
 impl Banner<'_> {
     /// The text, ending in a newline.
     #[must_use]
-    pub fn text(&self) -> String {
+    pub(super) fn text(&self) -> String {
         let mut text = format!(
             "Blockyard {} serves Blob on {} from {} (ready after {} ms)\n",
             env!("CARGO_PKG_VERSION"),
@@ -150,7 +149,7 @@ impl Banner<'_> {
     fn signed(&self, account: &AccountConfig, path: &str) -> String {
         let (name, endpoint) = (account.name().as_str(), self.endpoint(account));
         let made = if account.is_public() {
-            sas::link(account, &endpoint, path, self.now.plus(LINK_LIFE)).ok()
+            link(account, &endpoint, path, self.now.plus(LINK_LIFE)).ok()
         } else {
             None
         };
@@ -186,11 +185,12 @@ fn trust(authority: &Path) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::node::config::ADMIN_LISTEN;
 
     fn text(blob: &str, account: &AccountConfig) -> String {
         let banner = Banner {
             blob: blob.parse().unwrap(),
-            admin: &super::super::config::ADMIN_LISTEN,
+            admin: &ADMIN_LISTEN,
             admin_tls: false,
             accounts: std::slice::from_ref(account),
             token_file: Path::new("./blockyard-data/admin-token"),
@@ -251,7 +251,7 @@ mod tests {
         let account = AccountConfig::development();
         let banner = Banner {
             blob: "127.0.0.1:10000".parse().unwrap(),
-            admin: &super::super::config::ADMIN_LISTEN,
+            admin: &ADMIN_LISTEN,
             admin_tls: false,
             accounts: std::slice::from_ref(&account),
             token_file: Path::new("d/admin-token"),

@@ -10,18 +10,21 @@ use serde_json::json;
 
 use crate::admin::Made;
 use crate::admin::MapView;
+use crate::node::size::Size;
 
-use super::admin_client::AdminClient;
-use super::admin_client::ClientError;
-use super::cli::AdminArgs;
-use super::command::print;
-use super::error::NodeError;
-use super::partition_args::PartitionsCommand;
-use super::partition_args::PrepareArgs;
-use super::partition_args::WatchArgs;
-use super::partition_watch;
+use super::admin::args::AdminArgs;
+use super::admin::client::AdminClient;
+use super::admin::client::ClientError;
+use super::error::CliError;
+use super::output::print;
 use super::signals::Signals;
-use super::size::Size;
+
+pub mod args;
+mod watch;
+
+use args::PartitionsCommand;
+use args::PrepareArgs;
+use args::WatchArgs;
 
 const PATH: &str = "/admin/partitions";
 /// Between two looks of `watch`.
@@ -37,8 +40,8 @@ const LEAVE: &str = "\x1b[?25h\x1b[?1049l";
 /// Runs `blockyard partitions`.
 ///
 /// # Errors
-/// [`NodeError`].
-pub async fn partitions(command: &PartitionsCommand) -> Result<(), NodeError> {
+/// [`CliError`].
+pub async fn partitions(command: &PartitionsCommand) -> Result<(), CliError> {
     match command {
         PartitionsCommand::List(args) => {
             let client = AdminClient::new(&args.admin)?;
@@ -88,7 +91,7 @@ async fn change(
     what: &str,
     body: &Value,
     as_json: bool,
-) -> Result<(), NodeError> {
+) -> Result<(), CliError> {
     let client = AdminClient::new(admin)?;
     let answer = client.call(Method::POST, &format!("{PATH}/{what}"), Some(body)).await?;
     if as_json {
@@ -177,11 +180,11 @@ fn time(microseconds: u64) -> String {
     }
 }
 
-async fn watch(args: &WatchArgs) -> Result<(), NodeError> {
+async fn watch(args: &WatchArgs) -> Result<(), CliError> {
     let client = AdminClient::new(&args.admin)?;
     let reason = |error: std::io::Error| error.to_string();
     let mut signals = Signals::new()
-        .map_err(|error| NodeError::System { what: "signals", reason: reason(error) })?;
+        .map_err(|error| CliError::System { what: "signals", reason: reason(error) })?;
     let draws = !args.json && std::io::stdout().is_terminal();
     if draws {
         print(ENTER)?;
@@ -197,7 +200,7 @@ async fn watch(args: &WatchArgs) -> Result<(), NodeError> {
     watched
 }
 
-async fn looks(client: &AdminClient, args: &WatchArgs, draws: bool) -> Result<(), NodeError> {
+async fn looks(client: &AdminClient, args: &WatchArgs, draws: bool) -> Result<(), CliError> {
     let mut before: Option<MapView> = None;
     let mut number = 0;
     loop {
@@ -221,9 +224,9 @@ async fn looks(client: &AdminClient, args: &WatchArgs, draws: bool) -> Result<()
         if draws {
             let size = rustix::termios::tcgetwinsize(std::io::stdout());
             let screen = size.map_or(SCREEN, |size| (size.ws_col.into(), size.ws_row.into()));
-            print(&partition_watch::frame(from, &now, screen))?;
+            print(&watch::frame(from, &now, screen))?;
         } else if !args.json {
-            print(&partition_watch::lines(from, &now))?;
+            print(&watch::lines(from, &now))?;
         }
         before = Some(now);
         number += 1;
@@ -234,7 +237,7 @@ async fn looks(client: &AdminClient, args: &WatchArgs, draws: bool) -> Result<()
     }
 }
 
-fn read<T: DeserializeOwned>(answer: Value) -> Result<T, NodeError> {
+fn read<T: DeserializeOwned>(answer: Value) -> Result<T, CliError> {
     let read = serde_json::from_value(answer);
     Ok(read.map_err(|error| ClientError::Refused {
         code: "Version".to_owned(),

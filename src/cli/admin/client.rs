@@ -21,12 +21,12 @@ use serde_json::Value;
 use thiserror::Error;
 
 use crate::env::Tasks;
+use crate::node::admin_address::AdminAddress;
+use crate::node::config::ADMIN_TOKEN;
+use crate::node::config::DATA;
 
-use super::admin_address::AdminAddress;
-use super::admin_address::AdminPlace;
-use super::cli::AdminArgs;
-use super::config::ADMIN_TOKEN;
-use super::config::DATA;
+use super::args::AdminArgs;
+use super::place::AdminPlace;
 
 /// How long the node may take until its answer begins.
 const PATIENCE: Duration = Duration::from_secs(70);

@@ -3,9 +3,8 @@
 use serde_json::Value;
 use serde_json::json;
 
+use crate::cli::admin::args::AdminArgs;
 use crate::types::Role;
-
-use super::cli::AdminArgs;
 
 /// Arguments of `account grant` and `account ungrant`.
 #[derive(clap::Args, Debug)]
@@ -69,7 +68,7 @@ fn role(text: &str) -> Result<Role, String> {
 
 /// One role assignment for people.
 #[must_use]
-pub fn line(assignment: &Value) -> String {
+pub(super) fn line(assignment: &Value) -> String {
     let text = |name: &str| assignment[name].as_str().unwrap_or("-");
     let container = assignment["container"].as_str();
     let place = container.map_or_else(String::new, |name| format!(" in container {name}"));

@@ -14,18 +14,19 @@ use crate::env::Env;
 use crate::env::OsClock;
 use crate::env::OsRand;
 use crate::env::Tasks;
+use crate::node::config::DATA;
+use crate::node::config::master_key_beside;
+use crate::node::disk_list;
+use crate::node::error::NodeError;
+use crate::node::key_store::view;
+use crate::node::master_key;
+use crate::node::storage::coordinator_copy;
+use crate::node::storage::open_disk;
 
-use super::admin_client::AdminClient;
-use super::cli::AdminArgs;
-use super::command::print;
-use super::config::DATA;
-use super::config::master_key_beside;
-use super::disk_list;
-use super::error::NodeError;
-use super::key_store::view;
-use super::master_key;
-use super::storage::coordinator_copy;
-use super::storage::open_disk;
+use super::admin::args::AdminArgs;
+use super::admin::client::AdminClient;
+use super::error::CliError;
+use super::output::print;
 
 const PATH: &str = "/admin/keys";
 
@@ -60,7 +61,7 @@ pub struct KeyArgs {
 }
 
 impl KeyArgs {
-    fn file(&self) -> Result<PathBuf, NodeError> {
+    fn file(&self) -> Result<PathBuf, CliError> {
         if let Some(file) = &self.master_key_file {
             return Ok(file.clone());
         }
@@ -72,8 +73,8 @@ impl KeyArgs {
 /// Runs `blockyard key`.
 ///
 /// # Errors
-/// [`NodeError`].
-pub async fn key(command: &KeyCommand) -> Result<(), NodeError> {
+/// [`CliError`].
+pub async fn key(command: &KeyCommand) -> Result<(), CliError> {
     let (args, ring) = match command {
         KeyCommand::List(args) if args.stopped => {
             let file = args.file()?;
@@ -98,7 +99,7 @@ pub async fn key(command: &KeyCommand) -> Result<(), NodeError> {
         }
     };
     if args.json {
-        let json = serde_json::to_string(&ring).map_err(|error| NodeError::System {
+        let json = serde_json::to_string(&ring).map_err(|error| CliError::System {
             what: "the key ring as JSON",
             reason: error.to_string(),
         })?;
@@ -109,7 +110,7 @@ pub async fn key(command: &KeyCommand) -> Result<(), NodeError> {
 
 /// Rotates the keys of a stopped node. Holds the lock that `serve` takes meanwhile, so that no node
 /// works with the ring of before.
-async fn rotate_stopped(args: &KeyArgs, file: &Path, env: &Env) -> Result<KeyRing, NodeError> {
+async fn rotate_stopped(args: &KeyArgs, file: &Path, env: &Env) -> Result<KeyRing, CliError> {
     let given = args.admin.place.data.clone();
     let data = if given.is_empty() { vec![PathBuf::from(DATA)] } else { given };
     disk_list::check(&data)?;
@@ -117,9 +118,9 @@ async fn rotate_stopped(args: &KeyArgs, file: &Path, env: &Env) -> Result<KeyRin
     for path in &data {
         locked.push(open_disk(path, env).map_err(|error| {
             if let NodeError::Data { path, error: DiskError::Locked { by } } = error {
-                NodeError::Running { path, by }
+                CliError::Running { path, by }
             } else {
-                error
+                error.into()
             }
         })?);
     }
@@ -129,10 +130,10 @@ async fn rotate_stopped(args: &KeyArgs, file: &Path, env: &Env) -> Result<KeyRin
     Ok(master_key::rotate(file, env.clock.now())?)
 }
 
-async fn send(args: &KeyArgs, method: Method, path: &str) -> Result<KeyRingView, NodeError> {
+async fn send(args: &KeyArgs, method: Method, path: &str) -> Result<KeyRingView, CliError> {
     let answer = AdminClient::new(&args.admin)?.call(method, path, None).await?;
     serde_json::from_value(answer)
-        .map_err(|error| NodeError::System { what: "the node's answer", reason: error.to_string() })
+        .map_err(|error| CliError::System { what: "the node's answer", reason: error.to_string() })
 }
 
 fn text(ring: &KeyRingView) -> String {

@@ -18,21 +18,21 @@ use crate::env::OsClock;
 use crate::env::OsRand;
 use crate::env::Tasks;
 use crate::env::make_files_private;
+use crate::node::backup;
+use crate::node::backup::BackupError;
+use crate::node::backup::Progress;
+use crate::node::backup::Source;
+use crate::node::backup::Step;
+use crate::node::backup::Summary;
+use crate::node::config::DATA;
+use crate::node::config::master_key_beside;
+use crate::node::storage::Storage;
 
-use super::admin_client::AdminClient;
-use super::admin_client::ClientError;
-use super::backup;
-use super::backup::BackupError;
-use super::backup::Progress;
-use super::backup::Source;
-use super::backup::Step;
-use super::backup::Summary;
-use super::cli::AdminArgs;
-use super::command::print;
-use super::config::DATA;
-use super::config::master_key_beside;
-use super::error::NodeError;
-use super::storage::Storage;
+use super::admin::args::AdminArgs;
+use super::admin::client::AdminClient;
+use super::admin::client::ClientError;
+use super::error::CliError;
+use super::output::print;
 
 const PATH: &str = "/admin/backup";
 /// Between two looks at a running backup.
@@ -77,10 +77,10 @@ pub struct RestoreArgs {
 /// Runs `blockyard backup`.
 ///
 /// # Errors
-/// [`NodeError`].
-pub async fn backup(args: &BackupArgs) -> Result<(), NodeError> {
+/// [`CliError`].
+pub async fn backup(args: &BackupArgs) -> Result<(), CliError> {
     let directory = std::path::absolute(&args.directory)
-        .map_err(|error| NodeError::System { what: "the directory", reason: error.to_string() })?;
+        .map_err(|error| CliError::System { what: "the directory", reason: error.to_string() })?;
     let summary = if args.stopped {
         of_stopped(args, &directory).await?
     } else {
@@ -89,7 +89,7 @@ pub async fn backup(args: &BackupArgs) -> Result<(), NodeError> {
     tell(&summary, args.json, &format!("{} is complete", args.directory.display()))
 }
 
-async fn of_stopped(args: &BackupArgs, directory: &Path) -> Result<Summary, NodeError> {
+async fn of_stopped(args: &BackupArgs, directory: &Path) -> Result<Summary, CliError> {
     make_files_private();
     let env = env();
     let mut data = args.admin.place.data.clone();
@@ -106,7 +106,7 @@ async fn of_stopped(args: &BackupArgs, directory: &Path) -> Result<Summary, Node
     Ok(made?)
 }
 
-async fn of_running(args: &BackupArgs, directory: &Path) -> Result<Summary, NodeError> {
+async fn of_running(args: &BackupArgs, directory: &Path) -> Result<Summary, CliError> {
     let Some(directory) = directory.to_str() else {
         return Err(BackupError::NotText(directory.to_owned()).into());
     };
@@ -116,7 +116,7 @@ async fn of_running(args: &BackupArgs, directory: &Path) -> Result<Summary, Node
     let number = begun["number"].clone();
     let (bar, clock) = (Bar::default(), OsClock::new());
     let failed = |code: &str, message: &str| {
-        NodeError::from(ClientError::Refused { code: code.to_owned(), message: message.to_owned() })
+        CliError::from(ClientError::Refused { code: code.to_owned(), message: message.to_owned() })
     };
     loop {
         clock.sleep(LOOK_EVERY).await;
@@ -127,7 +127,7 @@ async fn of_running(args: &BackupArgs, directory: &Path) -> Result<Summary, Node
                 &format!("the node does not answer any more ({error}): run the command again"),
             )
         })?;
-        let view: BackupView = serde_json::from_value(view).map_err(|error| NodeError::System {
+        let view: BackupView = serde_json::from_value(view).map_err(|error| CliError::System {
             what: "the node's answer",
             reason: error.to_string(),
         })?;
@@ -146,7 +146,7 @@ async fn of_running(args: &BackupArgs, directory: &Path) -> Result<Summary, Node
             let read = serde_json::from_value(summary);
             let what = "the node's answer";
             let malformed =
-                |error: serde_json::Error| NodeError::System { what, reason: error.to_string() };
+                |error: serde_json::Error| CliError::System { what, reason: error.to_string() };
             return read.map_err(malformed);
         }
     }
@@ -155,8 +155,8 @@ async fn of_running(args: &BackupArgs, directory: &Path) -> Result<Summary, Node
 /// Runs `blockyard restore`.
 ///
 /// # Errors
-/// [`NodeError`].
-pub async fn restore(args: &RestoreArgs) -> Result<(), NodeError> {
+/// [`CliError`].
+pub async fn restore(args: &RestoreArgs) -> Result<(), CliError> {
     make_files_private();
     let key = match &args.master_key_file {
         Some(key) => key.clone(),
@@ -176,7 +176,7 @@ fn env() -> Env {
     Env { clock: Arc::new(OsClock::new()), rand: Arc::new(OsRand), tasks: Tasks::new() }
 }
 
-fn tell(summary: &Summary, json: bool, what: &str) -> Result<(), NodeError> {
+fn tell(summary: &Summary, json: bool, what: &str) -> Result<(), CliError> {
     if json {
         return print(&format!("{}\n", json!(summary)));
     }

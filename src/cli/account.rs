@@ -4,17 +4,21 @@ use http::Method;
 use serde_json::Value;
 use serde_json::json;
 
-use super::admin_client::AdminClient;
-use super::cli::AccountCommand;
-use super::command::print;
-use super::error::NodeError;
-use super::grant_args::line;
+use super::admin::client::AdminClient;
+use super::error::CliError;
+use super::output::print;
+
+pub mod args;
+mod grants;
+
+use args::AccountCommand;
+use grants::line;
 
 /// Runs `blockyard account`.
 ///
 /// # Errors
-/// [`NodeError`].
-pub async fn account(command: &AccountCommand) -> Result<(), NodeError> {
+/// [`CliError`].
+pub async fn account(command: &AccountCommand) -> Result<(), CliError> {
     let client = AdminClient::new(command.admin())?;
     let path = |name: &str| format!("/admin/accounts/{}", escaped(name));
     match command {
@@ -102,16 +106,16 @@ pub async fn account(command: &AccountCommand) -> Result<(), NodeError> {
 }
 
 /// Refuses to let a list that lacks something pass as whole.
-fn complete(unread: &[Value]) -> Result<(), NodeError> {
+fn complete(unread: &[Value]) -> Result<(), CliError> {
     if unread.is_empty() {
         return Ok(());
     }
     let part = |one: &Value| format!("{} (partition {})", text(one, "range"), one["partition"]);
     let parts = unread.iter().map(part).collect::<Vec<_>>().join(", ");
-    Err(NodeError::AccountsUnread { parts })
+    Err(CliError::AccountsUnread { parts })
 }
 
-fn show(account: &Value, json: bool) -> Result<(), NodeError> {
+fn show(account: &Value, json: bool) -> Result<(), CliError> {
     if json { print(&format!("{account}\n")) } else { print(&page(account)) }
 }
 
