@@ -8,7 +8,7 @@ use super::admin::client::AdminClient;
 use super::error::CliError;
 use super::output::print;
 
-pub mod args;
+pub(super) mod args;
 mod grants;
 
 use args::AccountCommand;
@@ -18,7 +18,7 @@ use grants::line;
 ///
 /// # Errors
 /// [`CliError`].
-pub async fn account(command: &AccountCommand) -> Result<(), CliError> {
+pub(super) async fn account(command: &AccountCommand) -> Result<(), CliError> {
     let client = AdminClient::new(command.admin())?;
     let path = |name: &str| format!("/admin/accounts/{}", escaped(name));
     match command {

@@ -78,7 +78,7 @@ pub struct RestoreArgs {
 ///
 /// # Errors
 /// [`CliError`].
-pub async fn backup(args: &BackupArgs) -> Result<(), CliError> {
+pub(super) async fn backup(args: &BackupArgs) -> Result<(), CliError> {
     let directory = std::path::absolute(&args.directory)
         .map_err(|error| CliError::System { what: "the directory", reason: error.to_string() })?;
     let summary = if args.stopped {
@@ -156,7 +156,7 @@ async fn of_running(args: &BackupArgs, directory: &Path) -> Result<Summary, CliE
 ///
 /// # Errors
 /// [`CliError`].
-pub async fn restore(args: &RestoreArgs) -> Result<(), CliError> {
+pub(super) async fn restore(args: &RestoreArgs) -> Result<(), CliError> {
     make_files_private();
     let key = match &args.master_key_file {
         Some(key) => key.clone(),

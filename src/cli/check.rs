@@ -42,7 +42,7 @@ pub struct CheckArgs {
 ///
 /// # Errors
 /// [`CliError`].
-pub fn run(args: &CheckArgs) -> Result<i32, CliError> {
+pub(super) fn run(args: &CheckArgs) -> Result<i32, CliError> {
     let env = Env { clock: Arc::new(OsClock::new()), rand: Arc::new(OsRand), tasks: Tasks::new() };
     let checked = block_on(async {
         let key = args.master_key_file.as_deref();

@@ -6,7 +6,7 @@ use serde_json::Value;
 use serde_json::json;
 
 use crate::admin::DiskView;
-use crate::node::size::Size;
+use crate::node::config::Size;
 
 use super::admin::args::AdminArgs;
 use super::admin::client::AdminClient;
@@ -55,7 +55,7 @@ pub struct DiskArgs {
 ///
 /// # Errors
 /// [`CliError`].
-pub async fn disk(command: &DiskCommand) -> Result<(), CliError> {
+pub(super) async fn disk(command: &DiskCommand) -> Result<(), CliError> {
     match command {
         DiskCommand::List(args) => {
             let answer = AdminClient::new(&args.admin)?.call(Method::GET, PATH, None).await?;

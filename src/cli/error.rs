@@ -10,7 +10,7 @@ use crate::frontend::filter::FilterError;
 use crate::node::backup::BackupError;
 use crate::node::config::ConfigError;
 use crate::node::error::NodeError;
-use crate::node::master_key::MasterKeyError;
+use crate::node::keys::MasterKeyError;
 use crate::telemetry::LogError;
 
 use super::admin::client::ClientError;

@@ -8,7 +8,7 @@ use crate::frontend::faults::FaultError;
 use crate::frontend::faults::FaultKind;
 use crate::frontend::faults::FaultRule;
 use crate::frontend::faults::FaultState;
-use crate::node::size::Size;
+use crate::node::config::Size;
 
 use super::admin::args::AdminArgs;
 use super::admin::client::AdminClient;
@@ -98,7 +98,7 @@ pub struct FaultClearArgs {
 ///
 /// # Errors
 /// [`CliError`].
-pub async fn fault(command: &FaultCommand) -> Result<(), CliError> {
+pub(super) async fn fault(command: &FaultCommand) -> Result<(), CliError> {
     match command {
         FaultCommand::Set(args) => {
             let rule = json!(rule(args)?);

@@ -30,7 +30,7 @@ pub struct HealthArgs {
 ///
 /// # Errors
 /// [`CliError`].
-pub fn run(args: &HealthArgs) -> Result<i32, CliError> {
+pub(super) fn run(args: &HealthArgs) -> Result<i32, CliError> {
     let address = &args.place.admin_listen;
     let asked = async { is_ready(&AdminPlace::new(&args.place)?).await };
     let (code, answer) = match block_on(asked)? {

@@ -16,10 +16,10 @@ use crate::env::OsRand;
 use crate::env::Tasks;
 use crate::node::config::DATA;
 use crate::node::config::master_key_beside;
-use crate::node::disk_list;
+use crate::node::disks::directories;
 use crate::node::error::NodeError;
-use crate::node::key_store::view;
-use crate::node::master_key;
+use crate::node::keys::master_key;
+use crate::node::keys::view;
 use crate::node::storage::coordinator_copy;
 use crate::node::storage::open_disk;
 
@@ -74,7 +74,7 @@ impl KeyArgs {
 ///
 /// # Errors
 /// [`CliError`].
-pub async fn key(command: &KeyCommand) -> Result<(), CliError> {
+pub(super) async fn key(command: &KeyCommand) -> Result<(), CliError> {
     let (args, ring) = match command {
         KeyCommand::List(args) if args.stopped => {
             let file = args.file()?;
@@ -113,7 +113,7 @@ pub async fn key(command: &KeyCommand) -> Result<(), CliError> {
 async fn rotate_stopped(args: &KeyArgs, file: &Path, env: &Env) -> Result<KeyRing, CliError> {
     let given = args.admin.place.data.clone();
     let data = if given.is_empty() { vec![PathBuf::from(DATA)] } else { given };
-    disk_list::check(&data)?;
+    directories::check(&data)?;
     let mut locked = Vec::new();
     for path in &data {
         locked.push(open_disk(path, env).map_err(|error| {

@@ -19,25 +19,25 @@
 //! key; output for programs (`--json`) is one JSON value; what is no answer goes to standard error;
 //! only `main.rs` ends the process.
 
-pub mod account;
-pub mod admin;
-pub mod args;
-pub mod backup;
-pub mod check;
-pub mod disk;
-pub mod error;
-pub mod fault;
-pub mod health;
-pub mod key;
-pub mod output;
-pub mod partitions;
-pub mod run;
-pub mod runtime;
-pub mod sas;
-pub mod serve;
-pub mod signals;
-pub mod trace;
-pub mod variables;
+mod account;
+mod admin;
+mod args;
+mod backup;
+mod check;
+mod disk;
+mod error;
+mod fault;
+mod health;
+mod key;
+mod output;
+mod partitions;
+mod run;
+mod runtime;
+mod sas;
+mod serve;
+mod signals;
+mod trace;
+mod variables;
 
 pub use args::Cli;
 pub use error::CliError;

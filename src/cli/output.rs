@@ -8,7 +8,7 @@ use super::error::CliError;
 ///
 /// # Errors
 /// [`CliError::System`].
-pub fn print(text: &str) -> Result<(), CliError> {
+pub(super) fn print(text: &str) -> Result<(), CliError> {
     let mut out = std::io::stdout().lock();
     let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
     written.map_err(|error| CliError::system("standard output", &error))
@@ -18,7 +18,7 @@ pub fn print(text: &str) -> Result<(), CliError> {
 ///
 /// # Errors
 /// [`CliError::System`].
-pub fn warn(text: &str) -> Result<(), CliError> {
+pub(super) fn warn(text: &str) -> Result<(), CliError> {
     let written = std::io::stderr().write_all(text.as_bytes());
     written.map_err(|error| CliError::system("standard error", &error))
 }

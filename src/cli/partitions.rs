@@ -10,7 +10,7 @@ use serde_json::json;
 
 use crate::admin::Made;
 use crate::admin::MapView;
-use crate::node::size::Size;
+use crate::node::config::Size;
 
 use super::admin::args::AdminArgs;
 use super::admin::client::AdminClient;
@@ -19,7 +19,7 @@ use super::error::CliError;
 use super::output::print;
 use super::signals::Signals;
 
-pub mod args;
+pub(super) mod args;
 mod watch;
 
 use args::PartitionsCommand;
@@ -41,7 +41,7 @@ const LEAVE: &str = "\x1b[?25h\x1b[?1049l";
 ///
 /// # Errors
 /// [`CliError`].
-pub async fn partitions(command: &PartitionsCommand) -> Result<(), CliError> {
+pub(super) async fn partitions(command: &PartitionsCommand) -> Result<(), CliError> {
     match command {
         PartitionsCommand::List(args) => {
             let client = AdminClient::new(&args.admin)?;

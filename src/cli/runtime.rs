@@ -8,7 +8,7 @@ use super::error::CliError;
 ///
 /// # Errors
 /// [`CliError::System`] when there are no threads.
-pub fn block_on<F: Future>(future: F) -> Result<F::Output, CliError> {
+pub(super) fn block_on<F: Future>(future: F) -> Result<F::Output, CliError> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()

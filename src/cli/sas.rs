@@ -7,8 +7,8 @@ use super::error::CliError;
 use super::output::print;
 use super::output::warn;
 
-pub mod args;
-pub mod mint;
+pub(super) mod args;
+pub(super) mod mint;
 
 use args::SasArgs;
 use mint::mint;
@@ -17,7 +17,7 @@ use mint::mint;
 ///
 /// # Errors
 /// [`CliError`].
-pub fn run(args: &SasArgs) -> Result<i32, CliError> {
+pub(super) fn run(args: &SasArgs) -> Result<i32, CliError> {
     let minted = mint(args, OsClock::new().now())?;
     if let Some(warning) = &minted.warning {
         warn(&format!("blockyard: warning: {warning}\n"))?;

@@ -12,8 +12,8 @@ use crate::env::Tasks;
 use crate::env::make_files_private;
 use crate::node::config::Config;
 use crate::node::config::ConfigError;
+use crate::node::config::OidcConfig;
 use crate::node::listeners::Listeners;
-use crate::node::oidc::OidcConfig;
 use crate::node::running::Node;
 use crate::node::running::Serving;
 use crate::node::storage::Storage;
@@ -24,7 +24,7 @@ use super::runtime::block_on;
 use super::signals::Signals;
 use super::variables;
 
-pub mod args;
+pub(super) mod args;
 mod banner;
 mod open_files;
 
@@ -35,7 +35,7 @@ use banner::Banner;
 ///
 /// # Errors
 /// [`CliError`].
-pub fn run(args: ServeArgs) -> Result<i32, CliError> {
+pub(super) fn run(args: ServeArgs) -> Result<i32, CliError> {
     variables::check(std::env::vars_os().filter_map(|(name, _)| name.into_string().ok()))?;
     make_files_private();
     // Of flags and variables; those of the file are not seen by others.

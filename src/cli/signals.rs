@@ -8,7 +8,7 @@ use tokio::signal::unix::signal;
 
 /// The two signals that end a node.
 #[derive(Debug)]
-pub struct Signals {
+pub(super) struct Signals {
     terminate: Signal,
     interrupt: Signal,
 }
@@ -18,7 +18,7 @@ impl Signals {
     ///
     /// # Errors
     /// The system refuses.
-    pub fn new() -> io::Result<Self> {
+    pub(super) fn new() -> io::Result<Self> {
         Ok(Self {
             terminate: signal(SignalKind::terminate())?,
             interrupt: signal(SignalKind::interrupt())?,
@@ -26,7 +26,7 @@ impl Signals {
     }
 
     /// Waits for the next of them and names it. Cancel safe.
-    pub async fn next(&mut self) -> &'static str {
+    pub(super) async fn next(&mut self) -> &'static str {
         tokio::select! {
             biased;
             _ = self.terminate.recv() => "SIGTERM",

@@ -43,7 +43,7 @@ pub struct TraceArgs {
 ///
 /// # Errors
 /// [`CliError`].
-pub async fn trace(args: &TraceArgs) -> Result<(), CliError> {
+pub(super) async fn trace(args: &TraceArgs) -> Result<(), CliError> {
     let filter = TraceFilter {
         operation: args.operation.clone(),
         account: args.account.clone(),

@@ -20,7 +20,7 @@ const SERVICE_LINK: &str = "BLOCKYARD_PORT";
 ///
 /// # Errors
 /// [`CliError::UnknownVariable`] with the nearest name there is.
-pub fn check(names: impl Iterator<Item = String>) -> Result<(), CliError> {
+pub(super) fn check(names: impl Iterator<Item = String>) -> Result<(), CliError> {
     let mut known = Vec::new();
     collect(&Cli::command(), &mut known);
     for name in names.filter(|name| name.starts_with(PREFIX)) {

@@ -13,11 +13,11 @@ use crate::coordinator;
 use crate::env::DiskError;
 use crate::index;
 
-use super::accounts::AccountError;
+use super::config::AccountError;
 use super::config::ConfigError;
-use super::disk_list::DiskListError;
-use super::master_key::MasterKeyError;
-use super::oidc::OidcError;
+use super::config::OidcError;
+use super::disks::DiskListError;
+use super::keys::MasterKeyError;
 use super::tls::CertificateError;
 
 /// Why a node does not start, or a store cannot be used.
@@ -210,7 +210,12 @@ pub enum NodeError {
     },
 }
 
-/// What to do about a data directory.
+/// An answer of the wrong kind.
+pub(super) fn mismatched(reason: &str) -> NodeError {
+    NodeError::System { what: "the index's answer", reason: reason.to_owned() }
+}
+
+/// What to do about the coordinator's file.
 fn coordinator_advice(error: &coordinator::Error) -> &'static str {
     if error.is_full() {
         "make room on its disk"
@@ -220,6 +225,7 @@ fn coordinator_advice(error: &coordinator::Error) -> &'static str {
     }
 }
 
+/// What to do about a data directory.
 fn data_advice(error: &DiskError) -> &'static str {
     match error {
         DiskError::Locked { .. } => "stop it first, or give another directory with --data",
@@ -237,6 +243,7 @@ fn data_advice(error: &DiskError) -> &'static str {
     }
 }
 
+/// What to do about a port.
 fn advice(error: &io::Error, flag: &str, by: Option<&str>) -> String {
     if error.kind() == io::ErrorKind::AddrInUse {
         let by = by.unwrap_or("another program");

@@ -21,13 +21,13 @@ use crate::frontend::Secrets;
 use crate::protocol::KnownHosts;
 use crate::telemetry::Registry;
 
-use super::admin_address::AdminAddress;
 use super::admin_token;
+use super::config::AdminAddress;
 use super::config::Config;
-use super::disk_store::NodeDisks;
+use super::disks::NodeDisks;
 use super::error::NodeError;
+use super::keys::master_key;
 use super::listeners::Listeners;
-use super::master_key;
 use super::metrics;
 use super::roles::Roles;
 use super::storage::Storage;

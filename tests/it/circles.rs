@@ -11,10 +11,10 @@ use crate::tree;
 type Module = Vec<String>;
 
 /// Circles, and the files in them. Lower both whenever a circle is opened.
-const CIRCLES_MAX: usize = 20;
-const FILES_IN_CIRCLES_MAX: usize = 97;
+const CIRCLES_MAX: usize = 17;
+const FILES_IN_CIRCLES_MAX: usize = 83;
 /// Layers without a circle.
-const OPEN: [&str; 5] = ["audit_log", "cli", "frontend", "telemetry", "types"];
+const OPEN: [&str; 6] = ["audit_log", "cli", "frontend", "node", "telemetry", "types"];
 
 /// Which modules each module imports.
 #[derive(Debug, Default)]

@@ -2,10 +2,11 @@
 
 use clap::Subcommand;
 
-use crate::cli::account::grants::AccountGrantArgs;
-use crate::cli::account::grants::AccountGrantsArgs;
 use crate::cli::admin::args::AdminArgs;
-use crate::node::switch::Switch;
+use crate::node::config::Switch;
+
+use super::grants::AccountGrantArgs;
+use super::grants::AccountGrantsArgs;
 
 /// Which of an account's two keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]

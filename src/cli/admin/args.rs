@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use crate::node::admin_address::AdminAddress;
 use crate::node::config::ADMIN_LISTEN;
-use crate::node::switch::Switch;
+use crate::node::config::AdminAddress;
+use crate::node::config::Switch;
 
 /// How a running node is reached.
 #[derive(clap::Args, Clone, Debug)]

@@ -21,8 +21,8 @@ use serde_json::Value;
 use thiserror::Error;
 
 use crate::env::Tasks;
-use crate::node::admin_address::AdminAddress;
 use crate::node::config::ADMIN_TOKEN;
+use crate::node::config::AdminAddress;
 use crate::node::config::DATA;
 
 use super::args::AdminArgs;
@@ -70,7 +70,7 @@ pub enum ClientError {
 
 /// A node's admin listener, and the token to show it.
 #[derive(Clone)]
-pub struct AdminClient {
+pub(crate) struct AdminClient {
     place: AdminPlace,
     token: String,
     tasks: Tasks,
@@ -87,7 +87,7 @@ impl AdminClient {
     ///
     /// # Errors
     /// [`ClientError::NoToken`]; [`ClientError::NoAnswer`] when the authority cannot be read.
-    pub fn new(args: &AdminArgs) -> Result<Self, ClientError> {
+    pub(crate) fn new(args: &AdminArgs) -> Result<Self, ClientError> {
         let place = AdminPlace::new(&args.place).map_err(|error| ClientError::NoAnswer {
             address: args.place.admin_listen.clone(),
             error: error.to_string(),
@@ -111,7 +111,7 @@ impl AdminClient {
     ///
     /// # Errors
     /// [`ClientError`].
-    pub async fn call(
+    pub(crate) async fn call(
         &self,
         method: Method,
         path: &str,
@@ -130,7 +130,7 @@ impl AdminClient {
     ///
     /// # Errors
     /// [`ClientError`].
-    pub async fn open(
+    pub(crate) async fn open(
         &self,
         method: Method,
         path: &str,

@@ -2,7 +2,7 @@
 //! such commands have, `place.rs` connects, `client.rs` shows the token and sends a request,
 //! `query.rs` writes its query.
 
-pub mod args;
-pub mod client;
-pub mod place;
-pub mod query;
+pub(super) mod args;
+pub(super) mod client;
+pub(super) mod place;
+pub(super) mod query;

@@ -17,17 +17,17 @@ use tokio_rustls::rustls::pki_types::ServerName;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
 
 use crate::env::net::Stream;
-use crate::node::admin_address::AdminAddress;
+use crate::node::config::AdminAddress;
 use crate::node::config::DATA;
-use crate::node::listen_address::reachable;
-use crate::node::switch::Switch;
+use crate::node::config::Switch;
+use crate::node::config::reachable;
 use crate::node::tls;
 
 use super::args::AdminPlaceArgs;
 
 /// The admin listener of a running node.
 #[derive(Clone)]
-pub struct AdminPlace {
+pub(crate) struct AdminPlace {
     address: AdminAddress,
     tls: Option<TlsConnector>,
 }
@@ -43,7 +43,7 @@ impl AdminPlace {
     ///
     /// # Errors
     /// The authority's file cannot be read, or holds no certificate.
-    pub fn new(args: &AdminPlaceArgs) -> io::Result<Self> {
+    pub(crate) fn new(args: &AdminPlaceArgs) -> io::Result<Self> {
         let address = match &args.admin_listen {
             AdminAddress::Tcp(address) => AdminAddress::Tcp(reachable(*address)),
             AdminAddress::Unix(path) => AdminAddress::Unix(path.clone()),
@@ -56,13 +56,13 @@ impl AdminPlace {
 
     /// The address.
     #[must_use]
-    pub const fn address(&self) -> &AdminAddress {
+    pub(crate) const fn address(&self) -> &AdminAddress {
         &self.address
     }
 
     /// What requests say in `Host`.
     #[must_use]
-    pub fn host(&self) -> String {
+    pub(crate) fn host(&self) -> String {
         match &self.address {
             AdminAddress::Tcp(address) => address.to_string(),
             AdminAddress::Unix(_) => "localhost".to_owned(),
@@ -73,7 +73,7 @@ impl AdminPlace {
     ///
     /// # Errors
     /// Nobody listens there, or who does has a certificate that is not trusted.
-    pub async fn connect(&self) -> io::Result<Box<dyn Stream>> {
+    pub(crate) async fn connect(&self) -> io::Result<Box<dyn Stream>> {
         match &self.address {
             AdminAddress::Unix(path) => Ok(Box::new(UnixStream::connect(path).await?)),
             AdminAddress::Tcp(address) => {

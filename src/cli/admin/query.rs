@@ -1,7 +1,7 @@
 //! Queries of requests to an admin listener.
 
 /// The pairs that have a value, as a query.
-pub fn form_urlencoded(pairs: &[(&str, Option<String>)]) -> String {
+pub(crate) fn form_urlencoded(pairs: &[(&str, Option<String>)]) -> String {
     let given = pairs.iter().filter_map(|(name, value)| {
         let value = value.as_ref()?;
         let escaped =

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::node::accounts::AccountText;
-use crate::node::switch::Switch;
+use crate::node::config::AccountText;
+use crate::node::config::Switch;
 
 /// Arguments of `sas`.
 #[derive(Args, Debug)]

@@ -20,10 +20,10 @@ use crate::auth::Terms;
 use crate::auth::mint_account;
 use crate::auth::mint_delegation;
 use crate::auth::mint_service;
-use crate::node::accounts::AccountConfig;
-use crate::node::accounts::AccountError;
-use crate::node::accounts::DEVELOPMENT_NAME;
-use crate::node::switch::Switch;
+use crate::node::config::AccountConfig;
+use crate::node::config::AccountError;
+use crate::node::config::DEVELOPMENT_NAME;
+use crate::node::config::Switch;
 use crate::protocol::azure;
 use crate::types::BlobName;
 use crate::types::ContainerName;
@@ -97,7 +97,7 @@ pub enum SasError {
 
 /// A signature, ready to use.
 #[derive(Debug, PartialEq, Eq, Serialize)]
-pub struct Minted {
+pub(crate) struct Minted {
     /// The URL of what it is for, with the signature.
     pub url: String,
     /// The signature alone.
@@ -115,7 +115,7 @@ pub struct Minted {
 ///
 /// # Errors
 /// [`SasError`].
-pub fn mint(args: &SasArgs, now: Timestamp) -> Result<Minted, SasError> {
+pub(crate) fn mint(args: &SasArgs, now: Timestamp) -> Result<Minted, SasError> {
     let account = args.account.as_ref().ok_or(SasError::NoAccount)?.parse_public()?;
     let name = account.name().as_str();
     let (container, blob) = names(args)?;
@@ -160,7 +160,7 @@ fn warning(terms: &Terms, now: Timestamp) -> Option<String> {
 ///
 /// # Errors
 /// [`SasError::Account`].
-pub fn link(
+pub(crate) fn link(
     account: &AccountConfig,
     endpoint: &str,
     path: &str,

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::node::settings::Settings;
+use crate::node::config::Settings;
 
 /// Arguments of `serve`.
 #[derive(clap::Args, Debug)]

@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use crate::auth::TrustedIssuer;
 use crate::cli::sas::mint::link;
-use crate::node::accounts::AccountConfig;
-use crate::node::accounts::DEVELOPMENT_KEY;
-use crate::node::admin_address::AdminAddress;
-use crate::node::listen_address::reachable;
+use crate::node::config::AccountConfig;
+use crate::node::config::AdminAddress;
+use crate::node::config::DEVELOPMENT_KEY;
+use crate::node::config::reachable;
 use crate::types::Timestamp;
 
 /// Stands where a secret would: only the published development key is ever printed.

@@ -5,10 +5,11 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 
-use crate::node::accounts::AccountError;
-use crate::node::admin_address::AdminAddress;
-use crate::node::oidc::OidcError;
 use crate::telemetry::log;
+
+use super::accounts::AccountError;
+use super::admin_address::AdminAddress;
+use super::oidc::OidcError;
 
 /// Why a configuration is refused; the text says what to do.
 #[derive(Debug, Error)]
