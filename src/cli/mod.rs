@@ -16,8 +16,8 @@
 //! `output.rs` prints, `runtime.rs` has the threads.
 //!
 //! Invariants: no secret is printed but those that the user asked for and the published development
-//! key; output for programs (`--json`) is one JSON value; what is no answer goes to standard error;
-//! only `main.rs` ends the process.
+//! key; with `--json` each line of output is one JSON value; warnings and errors go to standard
+//! error; only `main.rs` ends the process.
 
 mod account;
 mod admin;

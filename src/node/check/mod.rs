@@ -21,7 +21,8 @@ pub use affected::Extent;
 pub use affected::OfContainer;
 pub use affected::Unread;
 pub use progress::Progress;
-pub use progress::Silent;
+#[cfg(test)]
+pub(in crate::node) use progress::Silent;
 pub use report::Disk;
 pub use report::Index;
 pub use report::Report;

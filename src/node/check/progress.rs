@@ -12,9 +12,11 @@ pub trait Progress: Send {
 }
 
 /// Shows nothing.
+#[cfg(test)]
 #[derive(Debug)]
-pub struct Silent;
+pub(in crate::node) struct Silent;
 
+#[cfg(test)]
 impl Progress for Silent {
     fn extents(&mut self, _disk: &Path, _done: u64, _total: u64, _bytes: u64) {}
     fn blobs(&mut self, _done: u64, _bytes: u64) {}

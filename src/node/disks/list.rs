@@ -69,7 +69,7 @@ pub struct Given<'a> {
 
 /// What a start with these directories does without.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Absent {
+pub(crate) struct Absent {
     /// Numbers of disks that are not given, and not missed.
     pub numbers: BTreeSet<usize>,
     /// Whether one of them holds a part of the store.
@@ -78,7 +78,7 @@ pub struct Absent {
 
 /// The numbers that the disks of a start have in the store, in the order of its directories.
 /// `None`: the disk is no part of a store yet.
-pub type Numbers = [Option<usize>];
+pub(crate) type Numbers = [Option<usize>];
 
 /// Refuses directories that are not those of the store's disks: a missing one unless it is done
 /// without, an empty one in the place of a disk, a removed one, and a new one that is not to be
@@ -87,7 +87,7 @@ pub type Numbers = [Option<usize>];
 /// # Errors
 /// [`NodeError::DiskMissing`], [`NodeError::DiskEmpty`], [`NodeError::DiskUnknown`],
 /// [`NodeError::DiskRemoved`], [`NodeError::DiskNotKnown`]; [`NodeError::CoordinatorFailed`].
-pub async fn check(
+pub(crate) async fn check(
     coordinator: &dyn Coordinator,
     given: Given<'_>,
     numbers: &Numbers,
@@ -155,7 +155,7 @@ pub async fn check(
 ///
 /// # Errors
 /// As the coordinator's.
-pub async fn number_at(
+pub(crate) async fn number_at(
     coordinator: &dyn Coordinator,
     path: &Path,
 ) -> Result<Option<usize>, coordinator::Error> {
@@ -168,7 +168,7 @@ pub async fn number_at(
 ///
 /// # Errors
 /// [`NodeError::CoordinatorFailed`].
-pub async fn remember(
+pub(crate) async fn remember(
     coordinator: &dyn Coordinator,
     given: Given<'_>,
     numbers: &Numbers,
@@ -199,7 +199,7 @@ pub async fn remember(
 ///
 /// # Errors
 /// [`NodeError::CoordinatorFailed`].
-pub async fn set_state(
+pub(crate) async fn set_state(
     coordinator: &dyn Coordinator,
     number: usize,
     state: State,

@@ -7,7 +7,7 @@
 
 pub mod directories;
 mod error;
-pub mod list;
+pub(super) mod list;
 mod store;
 
 pub use error::DiskListError;

@@ -8,7 +8,7 @@
 
 mod erase;
 pub mod master_key;
-pub mod reseal;
+pub(super) mod reseal;
 mod store;
 
 pub use erase::Erase;

@@ -26,7 +26,7 @@ const PAGE: usize = 1000;
 
 /// What was done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Resealed {
+pub(crate) struct Resealed {
     /// Secrets sealed anew.
     pub secrets: usize,
     /// Secrets that do not open: they are left as they are.
@@ -41,7 +41,7 @@ pub struct Resealed {
 ///
 /// # Errors
 /// [`NodeError::Secret`] for a secret under a key that the ring lacks, [`NodeError::Index`].
-pub async fn reseal(router: &Router, secrets: &Secrets) -> Result<Resealed, NodeError> {
+pub(crate) async fn reseal(router: &Router, secrets: &Secrets) -> Result<Resealed, NodeError> {
     let mut done = Resealed::default();
     let found = AccountRows::read(router, &[AccountRows::table()]).await?;
     for unread in &found.unread {
