@@ -28,6 +28,9 @@ pub mod index;
 pub mod frontend;
 pub mod reclaim;
 
-// layer 6
+// layer 6: the admin listener, the node
 pub mod admin;
 pub mod node;
+
+// layer 7: the commands
+pub mod cli;

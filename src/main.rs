@@ -1,7 +1,7 @@
 //! The `blockyard` program. The only place that ends the process.
 
-use blockyard::node::cli::Cli;
-use blockyard::node::command;
+use blockyard::cli;
+use blockyard::cli::Cli;
 use clap::Parser;
 
 /// Returns freed pages to the system and is quick with large buffers.
@@ -10,7 +10,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 #[expect(clippy::print_stderr, reason = "the last word to the user")]
 fn main() {
-    let code = match command::run(Cli::parse()) {
+    let code = match cli::run(Cli::parse()) {
         Ok(code) => code,
         Err(error) => {
             eprintln!("blockyard: {error}");

@@ -18,7 +18,7 @@ use blockyard::index::IndexHost;
 use blockyard::index::Objects;
 use blockyard::index::Parts;
 use blockyard::node::config::Config;
-use blockyard::node::settings::Settings;
+use blockyard::node::config::Settings;
 use blockyard::node::storage::Storage;
 
 /// The open store.

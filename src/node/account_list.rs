@@ -34,16 +34,17 @@ use crate::types::AccountName;
 use crate::types::KeyRange;
 use crate::types::RoutingKey;
 
-use super::accounts::AccountConfig;
+use super::config::AccountConfig;
 use super::config::ConfigError;
 use super::error::NodeError;
+use super::error::mismatched;
 
 /// How often what could not be read is tried again.
 const AGAIN: Duration = Duration::from_secs(1);
 
 /// Where the accounts of a node come from.
 #[derive(Debug)]
-pub struct AccountList {
+pub(super) struct AccountList {
     /// Those of the configuration, which also has their keys.
     pub configured: Vec<AccountConfig>,
     /// What the configuration says about public access to them.
@@ -64,7 +65,7 @@ impl AccountList {
     ///
     /// # Errors
     /// [`NodeError`]; [`ConfigError::NoAccount`] when the whole list was read and is empty.
-    pub async fn read(&self) -> Result<Accounts, NodeError> {
+    pub(super) async fn read(&self) -> Result<Accounts, NodeError> {
         let accounts = Accounts::new(Vec::new(), self.secrets.clone());
         let unread = self.read_ranges(&[AccountRows::table()], &accounts).await?;
         if unread.is_empty() && accounts.is_empty() {
@@ -81,7 +82,7 @@ impl AccountList {
     }
 
     /// Starts reading what could not be read, until nothing is left of it or the node stops.
-    pub fn complete(self: Arc<Self>, accounts: &Accounts, env: &Env) {
+    pub(super) fn complete(self: Arc<Self>, accounts: &Accounts, env: &Env) {
         if accounts.unread().is_empty() {
             return;
         }
@@ -231,11 +232,6 @@ impl AccountList {
         };
         self.audit_log.change(&entry, &Change { of: Thing::Account, detail }).await;
     }
-}
-
-/// An answer of the wrong kind.
-pub(super) fn mismatched(reason: &str) -> NodeError {
-    NodeError::System { what: "the index's answer", reason: reason.to_owned() }
 }
 
 #[cfg(test)]

@@ -19,7 +19,7 @@ const TOKEN_BYTES: usize = 32;
 ///
 /// # Errors
 /// [`NodeError::AdminToken`].
-pub fn read_or_make(path: &Path) -> Result<String, NodeError> {
+pub(super) fn read_or_make(path: &Path) -> Result<String, NodeError> {
     let failed = |error| NodeError::AdminToken { path: path.to_owned(), error };
     if let Some(text) = files::read(path).map_err(failed)? {
         let token = text.trim();

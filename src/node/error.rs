@@ -11,22 +11,16 @@ use crate::auth::UnsealError;
 use crate::capacity::OpenError;
 use crate::coordinator;
 use crate::env::DiskError;
-use crate::frontend::faults::FaultError;
-use crate::frontend::filter::FilterError;
 use crate::index;
-use crate::telemetry::LogError;
 
-use super::accounts::AccountError;
-use super::admin_client::ClientError;
-use super::backup::BackupError;
+use super::config::AccountError;
 use super::config::ConfigError;
-use super::disk_list::DiskListError;
-use super::master_key::MasterKeyError;
-use super::oidc::OidcError;
-use super::sas::SasError;
+use super::config::OidcError;
+use super::disks::DiskListError;
+use super::keys::MasterKeyError;
 use super::tls::CertificateError;
 
-/// Why the program cannot do what it was asked to.
+/// Why a node does not start, or a store cannot be used.
 #[derive(Debug, Error)]
 pub enum NodeError {
     /// The settings are refused.
@@ -35,21 +29,9 @@ pub enum NodeError {
     /// An issuer of bearer tokens is refused.
     #[error("{0}")]
     Oidc(#[from] OidcError),
-    /// No signature can be made.
-    #[error("{0}")]
-    Sas(#[from] SasError),
     /// A key is refused.
     #[error("{0}")]
     Account(#[from] AccountError),
-    /// No request can pass the filter of a command.
-    #[error("{0}")]
-    Filter(#[from] FilterError),
-    /// A rule of the fault dial is refused before it is sent.
-    #[error("{0}")]
-    Fault(#[from] FaultError),
-    /// Logging cannot start.
-    #[error("log: {0}")]
-    Log(#[from] LogError),
     /// A port cannot be had.
     #[error("cannot listen on {address}: {}; {}", error.kind(), advice(error, flag, by.as_deref()))]
     Listen {
@@ -73,9 +55,6 @@ pub enum NodeError {
         /// Why.
         error: io::Error,
     },
-    /// A running node refuses an admin command, or does not answer.
-    #[error("{0}")]
-    Admin(#[from] ClientError),
     /// There is no key ring for the store's secrets.
     #[error("{0}")]
     MasterKey(#[from] MasterKeyError),
@@ -118,9 +97,6 @@ pub enum NodeError {
         /// The directory.
         path: PathBuf,
     },
-    /// There is no backup.
-    #[error("{0}")]
-    Backup(#[from] BackupError),
     /// There is nothing to verify.
     #[error("{path} is no directory; give the data directories that `serve` was given")]
     NoData {
@@ -130,23 +106,6 @@ pub enum NodeError {
     /// The list of data directories is not that of a store.
     #[error("{0}")]
     DiskList(#[from] DiskListError),
-    /// A list of accounts is not whole.
-    #[error(
-        "not all accounts are listed; these could not be read: {parts}; `blockyard partitions list` \
-         shows why, and the log of the node says more"
-    )]
-    AccountsUnread {
-        /// The ranges of names, and the partitions that have them.
-        parts: String,
-    },
-    /// The master key file of a running node would be changed behind its back.
-    #[error("{path} is in use by {by}: rotate its keys without --stopped, or stop it first")]
-    Running {
-        /// The first data directory.
-        path: PathBuf,
-        /// The process.
-        by: String,
-    },
     /// The extents cannot be opened.
     #[error("the data directories cannot be opened: {path}: {error}")]
     Capacity {
@@ -251,28 +210,12 @@ pub enum NodeError {
     },
 }
 
-impl NodeError {
-    /// The program's exit code: 2 when the command was wrong, 1 otherwise.
-    #[must_use]
-    pub fn exit_code(&self) -> i32 {
-        if matches!(
-            self,
-            Self::Config(_)
-                | Self::Account(_)
-                | Self::Oidc(_)
-                | Self::Sas(_)
-                | Self::Log(_)
-                | Self::Filter(_)
-                | Self::Fault(_)
-        ) {
-            2
-        } else {
-            1
-        }
-    }
+/// An answer of the wrong kind.
+pub(super) fn mismatched(reason: &str) -> NodeError {
+    NodeError::System { what: "the index's answer", reason: reason.to_owned() }
 }
 
-/// What to do about a data directory.
+/// What to do about the coordinator's file.
 fn coordinator_advice(error: &coordinator::Error) -> &'static str {
     if error.is_full() {
         "make room on its disk"
@@ -282,6 +225,7 @@ fn coordinator_advice(error: &coordinator::Error) -> &'static str {
     }
 }
 
+/// What to do about a data directory.
 fn data_advice(error: &DiskError) -> &'static str {
     match error {
         DiskError::Locked { .. } => "stop it first, or give another directory with --data",
@@ -299,6 +243,7 @@ fn data_advice(error: &DiskError) -> &'static str {
     }
 }
 
+/// What to do about a port.
 fn advice(error: &io::Error, flag: &str, by: Option<&str>) -> String {
     if error.kind() == io::ErrorKind::AddrInUse {
         let by = by.unwrap_or("another program");

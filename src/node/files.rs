@@ -15,7 +15,7 @@ use std::path::PathBuf;
     clippy::disallowed_methods,
     reason = "not data: made once at a start, never on a request's way"
 )]
-pub fn write(path: &Path, text: &str) -> io::Result<()> {
+pub(super) fn write(path: &Path, text: &str) -> io::Result<()> {
     // Appended to the whole name: files that differ in their extension only must not meet.
     let mut new = path.as_os_str().to_owned();
     new.push(".new");
@@ -38,7 +38,7 @@ pub fn write(path: &Path, text: &str) -> io::Result<()> {
 ///
 /// # Errors
 /// The system's.
-pub fn read(path: &Path) -> io::Result<Option<String>> {
+pub(super) fn read(path: &Path) -> io::Result<Option<String>> {
     match std::fs::read_to_string(path) {
         Ok(text) => Ok(Some(text)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),

@@ -8,7 +8,7 @@ use crate::env::net::TcpListen;
 use crate::env::net::UnixListen;
 use crate::env::port_holder;
 
-use super::admin_address::AdminAddress;
+use super::config::AdminAddress;
 use super::config::Config;
 use super::error::NodeError;
 

@@ -43,17 +43,17 @@ use super::account_list::AccountList;
 use super::assembly::Assembly;
 use super::assembly::Base;
 use super::assembly::IndexPlan;
+use super::backup::NodeBackups;
 use super::backup::Source;
-use super::backup_store::NodeBackups;
 use super::config::Config;
-use super::erase::Erase;
+use super::config::OidcConfig;
+use super::config::reachable;
 use super::error::NodeError;
-use super::health::reachable;
-use super::key_store::NodeKeys;
+use super::keys::Erase;
+use super::keys::MasterKeyError;
+use super::keys::NodeKeys;
+use super::keys::reseal::reseal;
 use super::listeners::Bound;
-use super::master_key::MasterKeyError;
-use super::oidc::OidcConfig;
-use super::reseal::reseal;
 use super::storage::Storage;
 
 /// Bytes that answers on their way out hold together. A step of a body is 1 MiB at most, so 64 at a
@@ -64,7 +64,7 @@ const CUT_GRACE: Duration = Duration::from_secs(1);
 
 /// The running roles.
 #[derive(Debug)]
-pub struct Roles {
+pub(super) struct Roles {
     host: Arc<Fleet>,
     router: Arc<Router>,
     inflight: InFlight,
@@ -92,7 +92,7 @@ impl Roles {
     ///
     /// # Errors
     /// [`NodeError`]; nothing was lost.
-    pub async fn start(
+    pub(super) async fn start(
         config: &Config,
         env: &Env,
         storage: &Storage,
@@ -182,25 +182,30 @@ impl Roles {
 
     /// The partitions served here.
     #[must_use]
-    pub fn fleet(&self) -> Arc<Fleet> {
+    pub(super) fn fleet(&self) -> Arc<Fleet> {
         Arc::clone(&self.host)
     }
 
     /// Backups of the store.
     #[must_use]
-    pub fn backups(&self, storage: &Storage, env: &Env, registry: &mut Registry) -> NodeBackups {
+    pub(super) fn backups(
+        &self,
+        storage: &Storage,
+        env: &Env,
+        registry: &mut Registry,
+    ) -> NodeBackups {
         let source = Source::serving(storage, self.fleet(), self.inflight.clone());
         NodeBackups::new(source, env.clone()).registered(registry)
     }
 
     /// The master keys, as the admin listener shows and rotates them.
     #[must_use]
-    pub fn keys(&self, file: &Path, secrets: Secrets) -> NodeKeys {
+    pub(super) fn keys(&self, file: &Path, secrets: Secrets) -> NodeKeys {
         NodeKeys::new(file, secrets, Arc::clone(&self.router), self.front.clone())
     }
 
     /// Rewrites files in which releases that did not seal secrets left them plain.
-    pub fn erase_plain_secrets(&self, storage: &Storage, secrets: &Secrets) {
+    pub(super) fn erase_plain_secrets(&self, storage: &Storage, secrets: &Secrets) {
         let erase = Erase {
             fleet: self.fleet(),
             capacity: Arc::clone(&storage.capacity),
@@ -214,7 +219,7 @@ impl Roles {
     }
 
     /// Answers what runs, takes nothing new, and leaves nothing to replay for the next start.
-    pub async fn stop(self) {
+    pub(super) async fn stop(self) {
         self.stop_serving.cancel();
         if self.serving.await.is_err() {
             tracing::error!("the blob listener panicked");

@@ -11,11 +11,12 @@ use crate::env::Env;
 use crate::env::OsClock;
 use crate::env::OsRand;
 use crate::env::Tasks;
-use crate::node::config::Config;
-use crate::node::error::NodeError;
-use crate::node::settings::Settings;
-use crate::node::size::Size;
-use crate::node::start::CoordinatorPlace;
+
+use super::config::Config;
+use super::config::Settings;
+use super::config::Size;
+use super::error::NodeError;
+use super::storage::CoordinatorPlace;
 
 /// The machine's clock, and tasks of its own.
 pub(in crate::node) fn env() -> Env {

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use crate::tree;
 
 /// Layer of each module.
-const LAYERS: [(&str, u32); 13] = [
+const LAYERS: [(&str, u32); 14] = [
     ("types", 0),
     ("env", 1),
     ("telemetry", 1),
@@ -20,6 +20,7 @@ const LAYERS: [(&str, u32); 13] = [
     ("reclaim", 5),
     ("node", 6),
     ("admin", 6),
+    ("cli", 7),
 ];
 /// Who may use a neighbour: the assembly starts the admin listener.
 const NEIGHBOURS: [(&str, &str); 1] = [("node", "admin")];
@@ -101,6 +102,7 @@ fn layering_refuses_upward_sideways_and_grouped_use() {
         ("frontend", "use crate::reclaim::Reclaim;"),
         ("auth", "use crate::protocol::Error;"),
         ("admin", "use crate::node::config::Config;"),
+        ("node", "use crate::cli::CliError;"),
         ("index", "use crate::{capacity, frontend};"),
         ("types", "use tokio::sync::Mutex;"),
         ("types", "use std::net::TcpStream;"),
@@ -113,6 +115,7 @@ fn layering_refuses_upward_sideways_and_grouped_use() {
         ("frontend", "use crate::capacity::Capacity;"),
         ("index", "use crate::index::Error;"),
         ("node", "use crate::admin::Phase;"),
+        ("cli", "use crate::node::config::Config;"),
         ("types", "//! never crate::frontend, nor tokio::"),
         ("protocol", "    $crate::frontend"),
     ];

@@ -1,7 +1,7 @@
 //! A web page whose host name leads to this server (DNS rebinding) gets nothing of the account
 //! whose key is public: not by a request, a preflight or a document of its site.
 
-use blockyard::node::accounts::DEVELOPMENT_KEY;
+use blockyard::node::config::DEVELOPMENT_KEY;
 
 use crate::server::Server;
 use crate::wire::Message;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use blockyard::node::cli::Cli;
+use blockyard::cli::Cli;
 use clap::CommandFactory;
 
 use crate::tree;

@@ -15,8 +15,8 @@ use blockyard::node::disks::Known;
 use blockyard::node::disks::State;
 use blockyard::node::disks::read;
 use blockyard::node::error::NodeError;
-use blockyard::node::start::CoordinatorPlace;
-use blockyard::node::start::Start;
+use blockyard::node::storage::CoordinatorPlace;
+use blockyard::node::storage::Start;
 use blockyard::node::storage::Storage;
 
 use crate::rig::Machine;

@@ -13,11 +13,13 @@ use crate::env::Clock;
 use crate::index::KeptExtents;
 use crate::index::ReadGuard;
 
-use super::error::BackupError;
-
 /// A backup of a node that serves is given up when it has made no step for as long as this. It is
 /// longer than a cut may take.
-pub const GIVE_UP_AFTER: Duration = Duration::from_secs(600);
+pub(super) const GIVE_UP_AFTER: Duration = Duration::from_secs(600);
+
+/// The node gave the backup up. What the copy needs may be gone.
+#[derive(Debug)]
+pub struct GivenUp;
 
 /// What a running backup keeps.
 #[derive(Debug, Default)]
@@ -30,7 +32,7 @@ pub(super) struct Kept {
 
 /// A backup, as its task and the node share it.
 #[derive(Debug)]
-pub struct Attempt {
+pub(super) struct Attempt {
     clock: Arc<dyn Clock>,
     state: Mutex<State>,
 }
@@ -46,7 +48,7 @@ struct State {
 impl Attempt {
     /// One that begins now.
     #[must_use]
-    pub fn new(clock: Arc<dyn Clock>) -> Arc<Self> {
+    pub(super) fn new(clock: Arc<dyn Clock>) -> Arc<Self> {
         let last_step = clock.monotonic();
         let state = Mutex::new(State { last_step, given_up: false, kept: Kept::default() });
         Arc::new(Self { clock, state })
@@ -59,17 +61,17 @@ impl Attempt {
     /// Notes a step. To be called before every change of the directory.
     ///
     /// # Errors
-    /// [`BackupError::GivenUp`]: what the copy needs may be gone.
-    pub(super) fn go_on(&self) -> Result<(), BackupError> {
+    /// [`GivenUp`]: what the copy needs may be gone.
+    pub(super) fn go_on(&self) -> Result<(), GivenUp> {
         self.keep(|_| ())
     }
 
     /// Notes a step, and what is kept from now on.
-    pub(super) fn keep(&self, change: impl FnOnce(&mut Kept)) -> Result<(), BackupError> {
+    pub(super) fn keep(&self, change: impl FnOnce(&mut Kept)) -> Result<(), GivenUp> {
         let now = self.clock.monotonic();
         let mut state = self.state();
         if state.given_up {
-            return Err(BackupError::GivenUp);
+            return Err(GivenUp);
         }
         state.last_step = now;
         change(&mut state.kept);
@@ -77,20 +79,20 @@ impl Attempt {
     }
 
     /// Keeps nothing any more, since all of it is copied.
-    pub(super) fn let_go(&self) -> Result<(), BackupError> {
+    pub(super) fn let_go(&self) -> Result<(), GivenUp> {
         let mut kept = Kept::default();
         self.keep(|all| kept = mem::take(all))
     }
 
     /// Whether the node gave it up.
     #[must_use]
-    pub fn is_given_up(&self) -> bool {
+    pub(super) fn is_given_up(&self) -> bool {
         self.state().given_up
     }
 
     /// Waits until it has made no step for as long as this. Then gives it up: nothing is kept for
     /// it any more.
-    pub async fn give_up_after(&self, idle: Duration) {
+    pub(super) async fn give_up_after(&self, idle: Duration) {
         loop {
             let since = self.clock.monotonic().saturating_sub(self.state().last_step);
             let left = idle.saturating_sub(since);
@@ -140,8 +142,8 @@ mod tests {
         // The task does not get to keep more.
         let read = inflight.read(clock.monotonic());
         let late = attempt.keep(|kept| kept.read = Some(read));
-        assert!(matches!(late, Err(BackupError::GivenUp)));
-        assert!(matches!(attempt.let_go(), Err(BackupError::GivenUp)));
+        assert!(matches!(late, Err(GivenUp)));
+        assert!(matches!(attempt.let_go(), Err(GivenUp)));
         assert_eq!(inflight.oldest_read(), None);
     }
 }

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::collections::BTreeSet;
 use std::ops::Range;
 use std::path::Path;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::capacity;
@@ -17,14 +16,14 @@ use crate::env::Env;
 use crate::node::storage::open_failed;
 use crate::types::ExtentId;
 
-use super::How;
-use super::Progress;
-use super::Step;
 use super::attempt::Attempt;
 use super::error::BackupError;
+use super::progress::Progress;
+use super::progress::Step;
 use super::rows;
 use super::source::Contents;
 use super::source::Source;
+use super::target::Target;
 
 /// The journal of a backup: little is written to it.
 const JOURNAL_BYTES: u64 = 256 << 10;
@@ -64,31 +63,11 @@ impl Pace {
     }
 }
 
-/// The copy in the making.
-pub(super) struct Target {
-    pub(super) path: PathBuf,
-    pub(super) capacity: Arc<CapacityNode>,
-    /// With tasks of its own.
-    pub(super) env: Env,
+/// How something is copied.
+pub(super) struct How {
+    pub(super) pace: Pace,
+    pub(super) progress: Progress,
     pub(super) attempt: Arc<Attempt>,
-}
-
-impl Target {
-    /// Why something could not be written to it.
-    pub(super) fn failed(&self, error: &dyn std::fmt::Display) -> BackupError {
-        BackupError::Target { path: self.path.clone(), error: error.to_string() }
-    }
-
-    /// Why an extent of `from` could not be copied to it.
-    fn not_copied(&self, from: &Source, extent: ExtentId, error: capacity::Error) -> BackupError {
-        if matches!(error, capacity::Error::Full) {
-            BackupError::Full(self.path.clone())
-        } else if matches!(error, capacity::Error::Poisoned { .. }) {
-            self.failed(&"a write failed; the log of the program says why")
-        } else {
-            from.not_read(extent, error)
-        }
-    }
 }
 
 /// Copies everything. The directory is locked and marked, and its tasks are its own.

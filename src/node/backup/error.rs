@@ -13,6 +13,7 @@ use crate::node::error::NodeError;
 use crate::types::ExtentId;
 
 use super::attempt::GIVE_UP_AFTER;
+use super::attempt::GivenUp;
 
 /// Why a backup or restore did not end. Each text says what to do.
 #[derive(Debug, Error)]
@@ -132,6 +133,12 @@ pub enum BackupError {
     /// The store or the copy cannot be opened.
     #[error("{0}")]
     Open(Box<NodeError>),
+}
+
+impl From<GivenUp> for BackupError {
+    fn from(GivenUp: GivenUp) -> Self {
+        Self::GivenUp
+    }
 }
 
 impl From<CutError> for BackupError {

@@ -1,5 +1,5 @@
-//! What says that a directory is a backup, or is to become one. A directory with a mark is neither
-//! a backup nor a store, whatever else it holds. Layout: `api-spec/backup.md`.
+//! The files that say that a directory is a backup, or is to become one: read, written, removed.
+//! Layout: `api-spec/backup.md`.
 
 use std::io;
 use std::path::Path;
@@ -11,35 +11,16 @@ use crate::coordinator::embedded::FILE_NAME;
 use crate::env::Env;
 use crate::env::LOCK_NAME;
 use crate::env::make_folder;
-use crate::node::error::NodeError;
 use crate::node::files;
 
 use super::attempt::Attempt;
 use super::error::BackupError;
+use super::mark::Mark;
+use super::mark::SUMMARY;
 use super::source::Source;
 
-/// The file of a complete backup.
-const SUMMARY: &str = "backup.json";
 /// The version of the file, and of the marks.
 const VERSION: u32 = 1;
-
-/// What an incomplete directory is to become.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mark {
-    /// A backup.
-    Backup,
-    /// A store.
-    Restore,
-}
-
-impl Mark {
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Backup => "backup.incomplete",
-            Self::Restore => "restore.incomplete",
-        }
-    }
-}
 
 /// What is known of a backup.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -76,21 +57,6 @@ impl Summary {
     fn is_of_same_store(&self, other: &Self) -> bool {
         self.store == other.store && self.restored == other.restored
     }
-}
-
-/// Refuses a directory that is a backup, or that is not complete, as a store.
-///
-/// # Errors
-/// [`NodeError::IsBackup`], [`NodeError::HalfRestored`].
-pub fn refuse_marked(data: &Path) -> Result<(), NodeError> {
-    let has = |name: &str| data.join(name).exists();
-    if has(SUMMARY) || has(Mark::Backup.name()) {
-        return Err(NodeError::IsBackup { path: data.to_owned() });
-    }
-    if has(Mark::Restore.name()) {
-        return Err(NodeError::HalfRestored { path: data.to_owned() });
-    }
-    Ok(())
 }
 
 /// Reads what a complete backup says of itself.

@@ -34,11 +34,11 @@ use crate::types::ExtentId;
 use crate::types::Location;
 use crate::types::Timestamp;
 
-use super::copy::Target;
 use super::error::BackupError;
 use super::marks;
 use super::source::Contents;
 use super::source::Source;
+use super::target::Target;
 
 /// Rows in a transaction.
 const ROWS_MAX: usize = 64;

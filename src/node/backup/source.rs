@@ -21,7 +21,7 @@ use crate::index::Fleet;
 use crate::index::InFlight;
 use crate::index::PartitionMap;
 use crate::index::open_offline;
-use crate::node::disks;
+use crate::node::disks::list;
 use crate::node::storage::Storage;
 use crate::types::ExtentId;
 
@@ -132,7 +132,7 @@ impl Source {
             }
         };
         // The copy has disks of its own.
-        contents.rows.remove(disks::KEY);
+        contents.rows.remove(list::KEY);
         Ok(contents)
     }
 

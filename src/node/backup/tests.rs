@@ -8,6 +8,7 @@ mod stopping;
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::Mutex;
@@ -15,7 +16,6 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use super::*;
 use crate::admin::BackupControl;
 use crate::capacity::AppendRequest;
 use crate::capacity::Capacity;
@@ -24,16 +24,19 @@ use crate::capacity::Durability;
 use crate::capacity::ExtentKind;
 use crate::coordinator::Coordinator;
 use crate::coordinator::Op;
+use crate::env::Env;
 use crate::env::OsClock;
 use crate::index;
 use crate::index::Write;
 use crate::node::assembly::Assembly;
 use crate::node::assembly::Base;
 use crate::node::assembly::IndexPlan;
-use crate::node::backup_store::NodeBackups;
 use crate::node::check;
 use crate::node::config::master_key_beside;
 use crate::node::disks::Given;
+use crate::node::error::NodeError;
+use crate::node::keys::master_key;
+use crate::node::storage::Storage;
 use crate::node::storage::coordinator_copy;
 use crate::node::testing::config;
 use crate::node::testing::env;
@@ -44,6 +47,12 @@ use crate::types::AccountName;
 use crate::types::Epoch;
 use crate::types::ExtentId;
 use crate::types::RoutingKey;
+
+use super::attempt::Attempt;
+use super::attempt::GIVE_UP_AFTER;
+use super::make::backup_unless_given_up;
+use super::mark::Mark;
+use super::*;
 
 /// Bytes of each extent that [`Running::content`] makes.
 const CONTENT: usize = 300_000;

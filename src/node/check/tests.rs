@@ -1,8 +1,18 @@
 #![expect(clippy::disallowed_methods, reason = "damages files behind the store's back")]
 
+use std::path::Path;
+use std::path::PathBuf;
+
+use crate::capacity;
 use crate::capacity::AppendRequest;
+use crate::capacity::Capacity;
 use crate::capacity::Durability;
 use crate::capacity::ExtentKind;
+use crate::coordinator::embedded::FILE_NAME;
+use crate::node::disks::Given;
+use crate::node::error::NodeError;
+use crate::node::storage::Storage;
+use crate::node::storage::open_disk;
 use crate::node::testing::config;
 use crate::node::testing::env;
 use crate::types::Epoch;

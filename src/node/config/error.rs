@@ -5,10 +5,11 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 
-use crate::node::accounts::AccountError;
-use crate::node::admin_address::AdminAddress;
-use crate::node::oidc::OidcError;
 use crate::telemetry::log;
+
+use super::accounts::AccountError;
+use super::admin_address::AdminAddress;
+use super::oidc::OidcError;
 
 /// Why a configuration is refused; the text says what to do.
 #[derive(Debug, Error)]
@@ -127,16 +128,6 @@ pub enum ConfigError {
     /// Nothing would be served.
     #[error("--https-only needs a certificate: give --tls auto, or --tls-cert and --tls-key")]
     HttpsOnly,
-    /// A variable that is no setting.
-    #[error(
-        "{name} is no setting of Blockyard and would be ignored; do you mean {nearest}? (or unset it)"
-    )]
-    UnknownVariable {
-        /// The variable.
-        name: String,
-        /// The nearest there is.
-        nearest: String,
-    },
     /// The log filter does not parse.
     #[error("log: {0}; write for example `info` or `warn,blockyard::index=debug`")]
     Log(#[from] log::LogError),

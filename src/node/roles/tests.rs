@@ -11,7 +11,6 @@ use async_trait::async_trait;
 use tokio::io::AsyncReadExt;
 use tokio::io::AsyncWriteExt;
 
-use super::*;
 use crate::admin::AdminServer;
 use crate::admin::AdminState;
 use crate::admin::Token;
@@ -31,14 +30,16 @@ use crate::env::Clock;
 use crate::env::OsClock;
 use crate::env::net::PipeConnect;
 use crate::env::net::PipeListen;
-use crate::node::accounts::DEVELOPMENT_NAME;
+use crate::node::config::DEVELOPMENT_NAME;
 use crate::node::config::master_key_beside;
 use crate::node::disks::Given;
-use crate::node::master_key;
-use crate::node::start::CoordinatorPlace;
-use crate::node::start::Start;
+use crate::node::keys::master_key;
+use crate::node::storage::CoordinatorPlace;
+use crate::node::storage::Start;
 use crate::node::storage::open_disk;
 use crate::node::testing;
+
+use super::*;
 
 /// A header of uploads.
 const BLOCK_BLOB: &str = "x-ms-blob-type: BlockBlob\r\n";

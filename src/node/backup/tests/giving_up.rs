@@ -13,10 +13,11 @@ use rustix::fs::Mode;
 use rustix::fs::mknodat;
 use tokio::sync::watch;
 
-use super::*;
 use crate::admin::BackupView;
 use crate::env::Clock;
 use crate::types::Timestamp;
+
+use super::*;
 
 /// The machine's clock, which a test can put ahead: sleeps end earlier then.
 #[derive(Debug)]

@@ -2,7 +2,6 @@
 
 use bytes::Bytes;
 
-use super::*;
 use crate::capacity::CapacityConfig;
 use crate::capacity::CapacityNode;
 use crate::coordinator::embedded::FILE_NAME;
@@ -19,6 +18,8 @@ use crate::types::Metadata;
 use crate::types::NewKind;
 use crate::types::PublicAccess;
 use crate::types::Tags;
+
+use super::*;
 
 const CONTAINER: ContainerId = ContainerId::new(1 << 60);
 

@@ -1,0 +1,161 @@
+//! `blockyard account`: what it sends, and what people read.
+
+use http::Method;
+use serde_json::Value;
+use serde_json::json;
+
+use super::admin::client::AdminClient;
+use super::error::CliError;
+use super::output::print;
+
+pub(super) mod args;
+mod grants;
+
+use args::AccountCommand;
+use grants::line;
+
+/// Runs `blockyard account`.
+///
+/// # Errors
+/// [`CliError`].
+pub(super) async fn account(command: &AccountCommand) -> Result<(), CliError> {
+    let client = AdminClient::new(command.admin())?;
+    let path = |name: &str| format!("/admin/accounts/{}", escaped(name));
+    match command {
+        AccountCommand::Create(args) => {
+            let body = json!({
+                "name": args.name,
+                "key1": args.key1,
+                "key2": args.key2,
+                "anonymous": args.anonymous.is_on(),
+            });
+            let made = client.call(Method::POST, "/admin/accounts", Some(&body)).await?;
+            show(&made, args.json)
+        }
+        AccountCommand::List(args) => {
+            let list = client.call(Method::GET, "/admin/accounts", None).await?;
+            let rows = |field: &str| list[field].as_array().map(Vec::as_slice).unwrap_or_default();
+            let (accounts, unread) = (rows("accounts"), rows("unread"));
+            if args.json {
+                print(&format!("{list}\n"))?;
+            } else {
+                print(&accounts.iter().map(row).collect::<String>())?;
+                if accounts.is_empty() && unread.is_empty() {
+                    print("no accounts: `blockyard account create NAME` makes one\n")?;
+                }
+            }
+            complete(unread)
+        }
+        AccountCommand::Show(args) => {
+            let path = format!("{}?keys={}", path(&args.name), args.keys);
+            show(&client.call(Method::GET, &path, None).await?, args.json)
+        }
+        AccountCommand::Set(args) => {
+            let body = json!({ "anonymous": args.anonymous.is_on() });
+            let changed = client.call(Method::PATCH, &path(&args.name), Some(&body)).await?;
+            show(&changed, args.json)
+        }
+        AccountCommand::Rotate(args) => {
+            let body = json!({ "key": args.key.word(), "value": args.value });
+            let path = format!("{}/rotate", path(&args.name));
+            show(&client.call(Method::POST, &path, Some(&body)).await?, args.json)
+        }
+        AccountCommand::Revoke(args) => {
+            let path = format!("{}/revoke", path(&args.name));
+            show(&client.call(Method::POST, &path, None).await?, args.json)
+        }
+        AccountCommand::Grant(args) => {
+            let path = format!("{}/grants", path(&args.name));
+            let given = client.call(Method::POST, &path, Some(&args.body())).await?;
+            if args.json {
+                return print(&format!("{given}\n"));
+            }
+            print(&format!("granted  {}", line(&given)))
+        }
+        AccountCommand::Ungrant(args) => {
+            let path = format!("{}/grants/revoke", path(&args.name));
+            let taken = client.call(Method::POST, &path, Some(&args.body())).await?;
+            if args.json {
+                return print(&format!("{taken}\n"));
+            }
+            print(&format!("revoked  {}", line(&taken)))
+        }
+        AccountCommand::Grants(args) => {
+            let list =
+                client.call(Method::GET, &format!("{}/grants", path(&args.name)), None).await?;
+            if args.json {
+                return print(&format!("{list}\n"));
+            }
+            let rows = list.as_array().map(Vec::as_slice).unwrap_or_default();
+            if rows.is_empty() {
+                return print(
+                    "no roles: `blockyard account grant NAME ROLE PRINCIPAL` gives one\n",
+                );
+            }
+            print(&rows.iter().map(line).collect::<String>())
+        }
+        AccountCommand::Delete(args) => {
+            let path = format!("{}?force={}", path(&args.name), args.force);
+            client.call(Method::DELETE, &path, None).await?;
+            if args.json {
+                return print(&format!("{}\n", json!({ "deleted": args.name })));
+            }
+            print(&format!("account {} deleted\n", args.name))
+        }
+    }
+}
+
+/// Refuses to let a list that lacks something pass as whole.
+fn complete(unread: &[Value]) -> Result<(), CliError> {
+    if unread.is_empty() {
+        return Ok(());
+    }
+    let part = |one: &Value| format!("{} (partition {})", text(one, "range"), one["partition"]);
+    let parts = unread.iter().map(part).collect::<Vec<_>>().join(", ");
+    Err(CliError::AccountsUnread { parts })
+}
+
+fn show(account: &Value, json: bool) -> Result<(), CliError> {
+    if json { print(&format!("{account}\n")) } else { print(&page(account)) }
+}
+
+/// One account for people, with a connection string to paste when its keys are shown.
+fn page(account: &Value) -> String {
+    let name = text(account, "name");
+    let mut page = row(account);
+    let endpoints = account["endpoints"].as_array().map(Vec::as_slice).unwrap_or_default();
+    for endpoint in endpoints.iter().filter_map(Value::as_str) {
+        page += &format!("  endpoint           {endpoint}\n");
+    }
+    let keys = account["keys"].as_array().map(Vec::as_slice).unwrap_or_default();
+    for (number, key) in keys.iter().filter_map(Value::as_str).enumerate() {
+        page += &format!("  key{}               {key}\n", number + 1);
+    }
+    let first = |values: &[Value]| values.first().and_then(Value::as_str).map(str::to_owned);
+    if let (Some(key), Some(endpoint)) = (first(keys), first(endpoints)) {
+        page += &format!(
+            "  connection string  DefaultEndpointsProtocol=http;AccountName={name};AccountKey={key};\
+             BlobEndpoint={endpoint};\n"
+        );
+    }
+    page
+}
+
+fn row(account: &Value) -> String {
+    let anonymous = if account["anonymous"].as_bool() == Some(true) { "on" } else { "off" };
+    format!(
+        "{:24} keys from {:13} anonymous {:3}  made {}\n",
+        text(account, "name"),
+        text(account, "keys_from"),
+        anonymous,
+        text(account, "created"),
+    )
+}
+
+fn text<'a>(account: &'a Value, field: &str) -> &'a str {
+    account[field].as_str().unwrap_or("-")
+}
+
+fn escaped(name: &str) -> String {
+    percent_encoding::utf8_percent_encode(name, percent_encoding::NON_ALPHANUMERIC).to_string()
+}

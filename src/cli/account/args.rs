@@ -1,0 +1,186 @@
+//! Arguments of `blockyard account`.
+
+use clap::Subcommand;
+
+use crate::cli::admin::args::AdminArgs;
+use crate::node::config::Switch;
+
+use super::grants::AccountGrantArgs;
+use super::grants::AccountGrantsArgs;
+
+/// Which of an account's two keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum KeyName {
+    /// The first.
+    Key1,
+    /// The second.
+    Key2,
+}
+
+impl KeyName {
+    /// As the admin listener calls it.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Key1 => "key1",
+            Self::Key2 => "key2",
+        }
+    }
+}
+
+/// What `account` can do.
+#[derive(Debug, Subcommand)]
+pub enum AccountCommand {
+    /// Create an account with two new keys; it can be used at once
+    Create(AccountCreateArgs),
+    /// Show all accounts
+    List(AccountListArgs),
+    /// Show one account
+    Show(AccountShowArgs),
+    /// Change an account
+    Set(AccountSetArgs),
+    /// Replace one of the two keys; signatures made with the old one are refused at once
+    Rotate(AccountRotateArgs),
+    /// Revoke all user delegation keys, and the signatures made with them
+    Revoke(AccountRevokeArgs),
+    /// Grant a user or group of an issuer a role in an account or container; takes effect at once
+    Grant(AccountGrantArgs),
+    /// Show who has a role in an account
+    Grants(AccountGrantsArgs),
+    /// Revoke a role; user delegation keys of its holder lose it too
+    Ungrant(AccountGrantArgs),
+    /// Delete an account that has no containers
+    Delete(AccountDeleteArgs),
+}
+
+impl AccountCommand {
+    /// The node it is for.
+    #[must_use]
+    pub const fn admin(&self) -> &AdminArgs {
+        match self {
+            Self::Create(args) => &args.admin,
+            Self::List(args) => &args.admin,
+            Self::Show(args) => &args.admin,
+            Self::Set(args) => &args.admin,
+            Self::Rotate(args) => &args.admin,
+            Self::Revoke(args) => &args.admin,
+            Self::Grant(args) | Self::Ungrant(args) => &args.admin,
+            Self::Grants(args) => &args.admin,
+            Self::Delete(args) => &args.admin,
+        }
+    }
+}
+
+/// Arguments of `account create`.
+#[derive(clap::Args, Debug)]
+#[command(mut_args = Switch::spelled)]
+pub struct AccountCreateArgs {
+    /// 3 to 24 lower-case letters and digits
+    pub name: String,
+    /// The first key, base64 [default: a new one]
+    #[arg(long, value_name = "KEY")]
+    pub key1: Option<String>,
+    /// The second key, base64 [default: a new one]
+    #[arg(long, value_name = "KEY")]
+    pub key2: Option<String>,
+    /// Whether its containers may allow public access
+    #[arg(long, default_value = "off")]
+    pub anonymous: Switch,
+    /// Print the account as one JSON object
+    #[arg(long)]
+    pub json: bool,
+    /// The node.
+    #[command(flatten)]
+    pub admin: AdminArgs,
+}
+
+/// Arguments of `account list`.
+#[derive(clap::Args, Debug)]
+pub struct AccountListArgs {
+    /// Print the accounts as one JSON array
+    #[arg(long)]
+    pub json: bool,
+    /// The node.
+    #[command(flatten)]
+    pub admin: AdminArgs,
+}
+
+/// Arguments of `account show`.
+#[derive(clap::Args, Debug)]
+pub struct AccountShowArgs {
+    /// The account
+    pub name: String,
+    /// Show its keys and a connection string too
+    #[arg(long)]
+    pub keys: bool,
+    /// Print the account as one JSON object
+    #[arg(long)]
+    pub json: bool,
+    /// The node.
+    #[command(flatten)]
+    pub admin: AdminArgs,
+}
+
+/// Arguments of `account set`.
+#[derive(clap::Args, Debug)]
+#[command(mut_args = Switch::spelled)]
+pub struct AccountSetArgs {
+    /// The account
+    pub name: String,
+    /// Whether its containers may allow public access
+    #[arg(long)]
+    pub anonymous: Switch,
+    /// Print the account as one JSON object
+    #[arg(long)]
+    pub json: bool,
+    /// The node.
+    #[command(flatten)]
+    pub admin: AdminArgs,
+}
+
+/// Arguments of `account rotate`.
+#[derive(clap::Args, Debug)]
+pub struct AccountRotateArgs {
+    /// The account
+    pub name: String,
+    /// Which key
+    pub key: KeyName,
+    /// The new key, base64 [default: a random one]
+    #[arg(long, value_name = "KEY")]
+    pub value: Option<String>,
+    /// Print the account as one JSON object
+    #[arg(long)]
+    pub json: bool,
+    /// The node.
+    #[command(flatten)]
+    pub admin: AdminArgs,
+}
+
+/// Arguments of `account revoke`.
+#[derive(clap::Args, Debug)]
+pub struct AccountRevokeArgs {
+    /// The account
+    pub name: String,
+    /// Print the account as one JSON object
+    #[arg(long)]
+    pub json: bool,
+    /// The node.
+    #[command(flatten)]
+    pub admin: AdminArgs,
+}
+
+/// Arguments of `account delete`.
+#[derive(clap::Args, Debug)]
+pub struct AccountDeleteArgs {
+    /// The account
+    pub name: String,
+    /// Delete all of its containers too
+    #[arg(long)]
+    pub force: bool,
+    /// Print the outcome as one JSON object
+    #[arg(long)]
+    pub json: bool,
+    /// The node.
+    #[command(flatten)]
+    pub admin: AdminArgs,
+}

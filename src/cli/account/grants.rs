@@ -1,0 +1,82 @@
+//! Arguments of `account grant`, `account grants` and `account ungrant`.
+
+use serde_json::Value;
+use serde_json::json;
+
+use crate::cli::admin::args::AdminArgs;
+use crate::types::Role;
+
+/// Arguments of `account grant` and `account ungrant`.
+#[derive(clap::Args, Debug)]
+pub struct AccountGrantArgs {
+    /// The account
+    pub name: String,
+    /// reader, contributor or owner; Azure's names, such as 'Storage Blob Data Reader', are
+    /// accepted too
+    #[arg(value_parser = role)]
+    pub role: Role,
+    /// The value of the claim `oid` in the user's tokens, or of `sub` where there is no `oid`; with
+    /// --group a value of the claim with groups
+    pub principal: String,
+    /// The principal is a group
+    #[arg(long)]
+    pub group: bool,
+    /// Only in this container [default: in the whole account]
+    #[arg(long, value_name = "NAME")]
+    pub container: Option<String>,
+    /// The principal's issuer, as in --oidc [default: the only one the node has]
+    #[arg(long, value_name = "URL")]
+    pub issuer: Option<String>,
+    /// Print the role assignment as one JSON object
+    #[arg(long)]
+    pub json: bool,
+    /// The node.
+    #[command(flatten)]
+    pub admin: AdminArgs,
+}
+
+impl AccountGrantArgs {
+    /// As the admin listener takes it.
+    #[must_use]
+    pub fn body(&self) -> Value {
+        json!({
+            "role": self.role.name(),
+            "kind": if self.group { "group" } else { "subject" },
+            "principal": self.principal,
+            "container": self.container,
+            "issuer": self.issuer,
+        })
+    }
+}
+
+/// Arguments of `account grants`.
+#[derive(clap::Args, Debug)]
+pub struct AccountGrantsArgs {
+    /// The account
+    pub name: String,
+    /// Print the role assignments as one JSON array
+    #[arg(long)]
+    pub json: bool,
+    /// The node.
+    #[command(flatten)]
+    pub admin: AdminArgs,
+}
+
+fn role(text: &str) -> Result<Role, String> {
+    Role::named(text).ok_or_else(|| "write reader, contributor or owner".to_owned())
+}
+
+/// One role assignment for people.
+#[must_use]
+pub(super) fn line(assignment: &Value) -> String {
+    let text = |name: &str| assignment[name].as_str().unwrap_or("-");
+    let container = assignment["container"].as_str();
+    let place = container.map_or_else(String::new, |name| format!(" in container {name}"));
+    format!(
+        "{:11} {:7} {}{place}  (issuer {})\n",
+        text("role"),
+        text("kind"),
+        text("principal"),
+        text("issuer")
+    )
+}

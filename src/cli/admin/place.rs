@@ -1,0 +1,116 @@
+//! How a command gets to the admin listener of a running node.
+
+use std::fmt;
+use std::io;
+use std::path::Path;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use tokio::net::TcpStream;
+use tokio::net::UnixStream;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::rustls::ClientConfig;
+use tokio_rustls::rustls::RootCertStore;
+use tokio_rustls::rustls::crypto::ring::default_provider;
+use tokio_rustls::rustls::pki_types::CertificateDer;
+use tokio_rustls::rustls::pki_types::ServerName;
+use tokio_rustls::rustls::pki_types::pem::PemObject;
+
+use crate::env::net::Stream;
+use crate::node::config::AdminAddress;
+use crate::node::config::DATA;
+use crate::node::config::Switch;
+use crate::node::config::reachable;
+use crate::node::tls;
+
+use super::args::AdminPlaceArgs;
+
+/// The admin listener of a running node.
+#[derive(Clone)]
+pub(crate) struct AdminPlace {
+    address: AdminAddress,
+    tls: Option<TlsConnector>,
+}
+
+impl fmt::Debug for AdminPlace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "AdminPlace({})", self.address)
+    }
+}
+
+impl AdminPlace {
+    /// Reads what is needed to get there.
+    ///
+    /// # Errors
+    /// The authority's file cannot be read, or holds no certificate.
+    pub(crate) fn new(args: &AdminPlaceArgs) -> io::Result<Self> {
+        let address = match &args.admin_listen {
+            AdminAddress::Tcp(address) => AdminAddress::Tcp(reachable(*address)),
+            AdminAddress::Unix(path) => AdminAddress::Unix(path.clone()),
+        };
+        let secure =
+            args.admin_tls.is_some_and(Switch::is_on) && matches!(address, AdminAddress::Tcp(_));
+        let tls = if secure { Some(connector(args)?) } else { None };
+        Ok(Self { address, tls })
+    }
+
+    /// The address.
+    #[must_use]
+    pub(crate) const fn address(&self) -> &AdminAddress {
+        &self.address
+    }
+
+    /// What requests say in `Host`.
+    #[must_use]
+    pub(crate) fn host(&self) -> String {
+        match &self.address {
+            AdminAddress::Tcp(address) => address.to_string(),
+            AdminAddress::Unix(_) => "localhost".to_owned(),
+        }
+    }
+
+    /// Connects.
+    ///
+    /// # Errors
+    /// Nobody listens there, or who does has a certificate that is not trusted.
+    pub(crate) async fn connect(&self) -> io::Result<Box<dyn Stream>> {
+        match &self.address {
+            AdminAddress::Unix(path) => Ok(Box::new(UnixStream::connect(path).await?)),
+            AdminAddress::Tcp(address) => {
+                let stream = TcpStream::connect(address).await?;
+                match &self.tls {
+                    None => Ok(Box::new(stream)),
+                    Some(tls) => {
+                        let name = ServerName::from(address.ip());
+                        Ok(Box::new(tls.connect(name, stream).await?))
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Trusts what the machine trusts, and the node's own authority or the one that is named.
+fn connector(args: &AdminPlaceArgs) -> io::Result<TlsConnector> {
+    let mut roots = RootCertStore::empty();
+    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+    let data = args.data.first().map_or(Path::new(DATA), PathBuf::as_path);
+    let own = tls::authority_file(data);
+    let authority = args.admin_ca.clone().or_else(|| own.exists().then_some(own));
+    if let Some(path) = authority {
+        let text = std::fs::read_to_string(&path).map_err(|error| {
+            io::Error::new(error.kind(), format!("{}: {error}", path.display()))
+        })?;
+        let found = CertificateDer::pem_slice_iter(text.as_bytes()).filter_map(Result::ok);
+        if roots.add_parsable_certificates(found).0 == 0 {
+            let error = format!("{} holds no certificate in PEM", path.display());
+            return Err(io::Error::new(io::ErrorKind::InvalidData, error));
+        }
+    }
+    let config = ClientConfig::builder_with_provider(Arc::new(default_provider()))
+        .with_safe_default_protocol_versions()
+        .map_err(io::Error::other)?
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    Ok(TlsConnector::from(Arc::new(config)))
+}

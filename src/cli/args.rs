@@ -1,0 +1,64 @@
+//! The command line: what the program can do. Each command has its arguments in its own file.
+
+use clap::Parser;
+use clap::Subcommand;
+
+use super::account::args::AccountCommand;
+use super::backup::BackupArgs;
+use super::backup::RestoreArgs;
+use super::check::CheckArgs;
+use super::disk::DiskCommand;
+use super::fault::FaultCommand;
+use super::health::HealthArgs;
+use super::key::KeyCommand;
+use super::partitions::args::PartitionsCommand;
+use super::sas::args::SasArgs;
+use super::serve::args::ServeArgs;
+use super::trace::TraceArgs;
+
+/// A durable object store that speaks Azure Blob REST.
+#[derive(Debug, Parser)]
+#[command(name = "blockyard", version, about, arg_required_else_help = true)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// What the program can do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Serve Blob from one or more data directories
+    Serve(Box<ServeArgs>),
+    /// Verify the data directories of a stopped node; replays their journals as a start does. Exit
+    /// code 0: no damage, 1: damage, 2: the check could not run
+    Check(CheckArgs),
+    /// Print a new random account key
+    Keygen,
+    /// Print a URL with a shared access signature for an account, container or blob; needs no
+    /// running server
+    Sas(Box<SasArgs>),
+    /// Ask a running node whether it can serve: exit code 0 yes, 1 no
+    Health(HealthArgs),
+    /// Create, show, change and delete accounts of a running node
+    #[command(subcommand)]
+    Account(AccountCommand),
+    /// Show, split, merge, move and prepare the partitions of a running node's index
+    #[command(subcommand)]
+    Partitions(PartitionsCommand),
+    /// Show, drain and remove the disks of a running node
+    #[command(subcommand)]
+    Disk(DiskCommand),
+    /// Copy the store of a running or stopped node to a directory, or bring the copy up to date
+    Backup(Box<BackupArgs>),
+    /// Make a data directory from a backup
+    Restore(RestoreArgs),
+    /// Show and rotate the master keys, under which secrets in the store are sealed
+    #[command(subcommand)]
+    Key(KeyCommand),
+    /// Show the requests to a running node live, one line each
+    Trace(TraceArgs),
+    /// Make requests to a running node fail on purpose, to test your client
+    #[command(subcommand)]
+    Fault(FaultCommand),
+}

@@ -1,0 +1,24 @@
+//! What commands print.
+
+use std::io::Write;
+
+use super::error::CliError;
+
+/// Prints what the user asked for.
+///
+/// # Errors
+/// [`CliError::System`].
+pub(super) fn print(text: &str) -> Result<(), CliError> {
+    let mut out = std::io::stdout().lock();
+    let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    written.map_err(|error| CliError::system("standard output", &error))
+}
+
+/// Prints what is not the answer.
+///
+/// # Errors
+/// [`CliError::System`].
+pub(super) fn warn(text: &str) -> Result<(), CliError> {
+    let written = std::io::stderr().write_all(text.as_bytes());
+    written.map_err(|error| CliError::system("standard error", &error))
+}

@@ -1,0 +1,311 @@
+//! `blockyard partitions`: what it sends, and what people read.
+
+use std::io::IsTerminal;
+use std::time::Duration;
+
+use http::Method;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use serde_json::json;
+
+use crate::admin::Made;
+use crate::admin::MapView;
+use crate::node::config::Size;
+
+use super::admin::args::AdminArgs;
+use super::admin::client::AdminClient;
+use super::admin::client::ClientError;
+use super::error::CliError;
+use super::output::print;
+use super::signals::Signals;
+
+pub(super) mod args;
+mod watch;
+
+use args::PartitionsCommand;
+use args::PrepareArgs;
+use args::WatchArgs;
+
+const PATH: &str = "/admin/partitions";
+/// Between two looks of `watch`.
+const TICK: Duration = Duration::from_secs(1);
+/// Changes `watch` shows.
+const CHANGES: u64 = 8;
+/// A terminal that does not tell its size: columns and lines.
+const SCREEN: (usize, usize) = (80, 24);
+/// Takes the terminal over, and gives it back as it was.
+const ENTER: &str = "\x1b[?1049h\x1b[?25l";
+const LEAVE: &str = "\x1b[?25h\x1b[?1049l";
+
+/// Runs `blockyard partitions`.
+///
+/// # Errors
+/// [`CliError`].
+pub(super) async fn partitions(command: &PartitionsCommand) -> Result<(), CliError> {
+    match command {
+        PartitionsCommand::List(args) => {
+            let client = AdminClient::new(&args.admin)?;
+            let answer = client.call(Method::GET, PATH, None).await?;
+            if args.json { print(&format!("{answer}\n")) } else { print(&table(&read(answer)?)) }
+        }
+        PartitionsCommand::Split(args) => {
+            let body = json!({ "at": args.at, "partition": args.partition, "ways": args.ways });
+            change(&args.admin, "split", &body, args.json).await
+        }
+        PartitionsCommand::Stripe(args) => {
+            let body = json!({ "partition": args.partition, "stripes": args.stripes });
+            change(&args.admin, "stripe", &body, args.json).await
+        }
+        PartitionsCommand::Unstripe(args) => {
+            let body = json!({ "partition": args.partition });
+            change(&args.admin, "unstripe", &body, args.json).await
+        }
+        PartitionsCommand::Merge(args) => {
+            let body = json!({ "partitions": args.partitions });
+            change(&args.admin, "merge", &body, args.json).await
+        }
+        PartitionsCommand::Move(args) => {
+            let body = json!({ "partition": args.partition, "host": args.host });
+            change(&args.admin, "move", &body, args.json).await
+        }
+        PartitionsCommand::Prepare(args) => {
+            change(&args.admin, "prepare", &preparation(args), args.json).await
+        }
+        PartitionsCommand::Watch(args) => watch(args).await,
+    }
+}
+
+fn preparation(args: &PrepareArgs) -> Value {
+    json!({
+        "container": args.container,
+        "prefix": args.prefix,
+        "ways": args.ways,
+        "like": args.like,
+        "characters": args.characters,
+        "spread": args.spread,
+    })
+}
+
+async fn change(
+    admin: &AdminArgs,
+    what: &str,
+    body: &Value,
+    as_json: bool,
+) -> Result<(), CliError> {
+    let client = AdminClient::new(admin)?;
+    let answer = client.call(Method::POST, &format!("{PATH}/{what}"), Some(body)).await?;
+    if as_json {
+        return print(&format!("{answer}\n"));
+    }
+    print(&outcome(&read(answer)?))
+}
+
+fn outcome(made: &Made) -> String {
+    let ids: Vec<String> = made.partitions.iter().map(u64::to_string).collect();
+    let what = match made.changes {
+        0 => "nothing to do: the partitions are there".to_owned(),
+        1 => format!("done; writes paused {:.3} ms", made.pause_ms),
+        many => format!(
+            "done in {many} changes; the longest pause of writes was {:.3} ms",
+            made.pause_ms
+        ),
+    };
+    format!("{what}\npartitions {}\n", ids.join(" "))
+}
+
+/// All partitions for people.
+fn table(look: &MapView) -> String {
+    let mut page = format!(
+        "{:>8} {:>4} {:>6} {:>11} {:>11} {:>9} {:>9} {:>9} {:>9} {:>12} {:>10} {:>10} {:>4}  from\n",
+        "id",
+        "host",
+        "epoch",
+        "reads",
+        "writes",
+        "lists",
+        "cpu",
+        "waits",
+        "logged",
+        "rows",
+        "runs",
+        "memtable",
+        "log"
+    );
+    for partition in &look.partitions {
+        page += &format!(
+            "{:>8} {:>4} {:>6} {:>11} {:>11} {:>9} {:>9} {:>9} {:>9} {:>12} {:>10} {:>10} {:>4}  {}{}{}\n",
+            partition.id,
+            partition.host,
+            partition.epoch,
+            partition.reads,
+            partition.writes,
+            partition.lists,
+            time(partition.cpu_us),
+            time(partition.queue_age_us),
+            Size::new(partition.log_bytes).rounded(),
+            partition.rows,
+            Size::new(partition.run_bytes).rounded(),
+            Size::new(partition.memtable_bytes).rounded(),
+            partition.log_extents,
+            // A name may hold anything; a terminal must not.
+            if partition.from.is_empty() {
+                "(the beginning)".to_owned()
+            } else {
+                partition.from.escape_debug().to_string()
+            },
+            partition.stripe.map_or_else(String::new, |stripe| format!(
+                "  stripe {} of {}",
+                stripe.number + 1,
+                stripe.of
+            )),
+            partition.stopped.as_ref().map_or_else(String::new, |why| format!(
+                "  takes no writes: {}",
+                why.escape_debug()
+            )),
+        );
+    }
+    let (count, hosts) = (look.partitions.len(), look.hosts);
+    page + &format!(
+        "{count} partitions on {hosts} hosts, {} changes since the start; counts since the host opened each\n",
+        look.latest_change
+    )
+}
+
+/// A time for people.
+fn time(microseconds: u64) -> String {
+    match microseconds {
+        0..10_000 => format!("{microseconds} us"),
+        10_000..10_000_000 => format!("{} ms", microseconds / 1_000),
+        _ => format!("{} s", microseconds / 1_000_000),
+    }
+}
+
+async fn watch(args: &WatchArgs) -> Result<(), CliError> {
+    let client = AdminClient::new(&args.admin)?;
+    let reason = |error: std::io::Error| error.to_string();
+    let mut signals = Signals::new()
+        .map_err(|error| CliError::System { what: "signals", reason: reason(error) })?;
+    let draws = !args.json && std::io::stdout().is_terminal();
+    if draws {
+        print(ENTER)?;
+    }
+    let watched = tokio::select! {
+        biased;
+        _ = signals.next() => Ok(()),
+        watched = looks(&client, args, draws) => watched,
+    };
+    if draws {
+        print(LEAVE)?;
+    }
+    watched
+}
+
+async fn looks(client: &AdminClient, args: &WatchArgs, draws: bool) -> Result<(), CliError> {
+    let mut before: Option<MapView> = None;
+    let mut number = 0;
+    loop {
+        // The latest few again with each look: a frame shows two looks and nothing else.
+        let latest = before.as_ref().map_or(u64::MAX, |look| look.latest_change);
+        let after = latest.saturating_sub(CHANGES);
+        // Each line of JSON stands for itself.
+        let known = before.as_ref().filter(|_| !args.json);
+        let since = known.map_or_else(String::new, |look| format!("&since={}", look.look));
+        let answer =
+            client.call(Method::GET, &format!("{PATH}?after={after}{since}"), None).await?;
+        if args.json {
+            print(&format!("{answer}\n"))?;
+        }
+        let now: MapView = read(answer)?;
+        let now = match known {
+            Some(known) => now.over(known),
+            None => now,
+        };
+        let from = before.as_ref().unwrap_or(&now);
+        if draws {
+            let size = rustix::termios::tcgetwinsize(std::io::stdout());
+            let screen = size.map_or(SCREEN, |size| (size.ws_col.into(), size.ws_row.into()));
+            print(&watch::frame(from, &now, screen))?;
+        } else if !args.json {
+            print(&watch::lines(from, &now))?;
+        }
+        before = Some(now);
+        number += 1;
+        if args.seconds.is_some_and(|seconds| number > seconds) {
+            return Ok(());
+        }
+        tokio::time::sleep(TICK).await;
+    }
+}
+
+fn read<T: DeserializeOwned>(answer: Value) -> Result<T, CliError> {
+    let read = serde_json::from_value(answer);
+    Ok(read.map_err(|error| ClientError::Refused {
+        code: "Version".to_owned(),
+        message: format!("this node's answer is of another version: {error}"),
+    })?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::admin::PartitionView;
+    use crate::admin::StripeView;
+
+    #[test]
+    fn tables_show_every_partition_and_no_control_characters() {
+        let stripe = Some(StripeView { number: 1, of: 4 });
+        let first =
+            PartitionView { id: 1, rows: 7, run_bytes: 20_480, stripe, ..PartitionView::default() };
+        let second = PartitionView {
+            id: 22,
+            host: 1,
+            from: "photos/raw/a\u{1b}[31m".to_owned(),
+            stopped: Some("closing".to_owned()),
+            ..PartitionView::default()
+        };
+        let look = MapView { hosts: 2, partitions: vec![first, second], ..MapView::default() };
+        let text = table(&look);
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines.len(), 4, "{text}");
+        assert!(
+            lines[1].contains(" 20KiB ") && lines[1].ends_with("(the beginning)  stripe 2 of 4"),
+            "{text}"
+        );
+        assert!(lines[2].ends_with(r"photos/raw/a\u{1b}[31m  takes no writes: closing"), "{text}");
+        assert!(lines[3].starts_with("2 partitions on 2 hosts"), "{text}");
+    }
+
+    #[test]
+    fn outcomes_say_what_was_done() {
+        let made = |changes| Made { partitions: vec![7, 8], changes, pause_ms: 1.25 };
+        assert_eq!(outcome(&made(1)), "done; writes paused 1.250 ms\npartitions 7 8\n");
+        assert!(outcome(&made(3)).starts_with("done in 3 changes; the longest pause"));
+        assert!(outcome(&made(0)).starts_with("nothing to do"));
+    }
+
+    #[test]
+    fn lists_tell_what_partitions_had_to_do() {
+        let partition = PartitionView {
+            reads: 70,
+            writes: 800,
+            lists: 9,
+            cpu_us: 2_345_678,
+            queue_age_us: 1_234,
+            log_bytes: 20_480,
+            ..PartitionView::default()
+        };
+        let text = table(&MapView { partitions: vec![partition], ..MapView::default() });
+        let columns = |line: usize| -> Vec<&str> {
+            text.lines().nth(line).unwrap().split_whitespace().collect()
+        };
+        let wanted = ["reads", "writes", "lists", "cpu", "waits", "logged"];
+        assert_eq!(columns(0)[3..9], wanted);
+        assert_eq!(columns(1)[3..11], ["70", "800", "9", "2345", "ms", "1234", "us", "20KiB"]);
+    }
+
+    #[test]
+    fn times_are_short() {
+        let times = [0, 9_999, 10_000, 9_999_999, 10_000_000].map(time);
+        assert_eq!(times, ["0 us", "9999 us", "10 ms", "9999 ms", "10 s"]);
+    }
+}

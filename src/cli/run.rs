@@ -1,0 +1,48 @@
+//! From the command line to an exit code.
+
+use crate::admin::new_key;
+
+use super::account;
+use super::args::Cli;
+use super::args::Command;
+use super::backup;
+use super::check;
+use super::disk;
+use super::error::CliError;
+use super::fault;
+use super::health;
+use super::key;
+use super::output::print;
+use super::partitions;
+use super::runtime::block_on;
+use super::sas;
+use super::serve;
+use super::trace;
+
+/// Runs the command and returns the exit code; what went wrong is for the caller to print.
+///
+/// # Errors
+/// [`CliError`].
+pub fn run(cli: Cli) -> Result<i32, CliError> {
+    match cli.command {
+        Command::Serve(args) => serve::run(*args),
+        Command::Check(args) => check::run(&args),
+        Command::Keygen => run_keygen(),
+        Command::Sas(args) => sas::run(&args),
+        Command::Health(args) => health::run(&args),
+        Command::Account(command) => block_on(account::account(&command))?.map(|()| 0),
+        Command::Partitions(command) => block_on(partitions::partitions(&command))?.map(|()| 0),
+        Command::Backup(args) => block_on(backup::backup(&args))?.map(|()| 0),
+        Command::Restore(args) => block_on(backup::restore(&args))?.map(|()| 0),
+        Command::Key(command) => block_on(key::key(&command))?.map(|()| 0),
+        Command::Disk(command) => block_on(disk::disk(&command))?.map(|()| 0),
+        Command::Trace(args) => block_on(trace::trace(&args))?.map(|()| 0),
+        Command::Fault(command) => block_on(fault::fault(&command))?.map(|()| 0),
+    }
+}
+
+fn run_keygen() -> Result<i32, CliError> {
+    let key = new_key().map_err(|error| CliError::system("randomness", &error))?;
+    print(&format!("{key}\n"))?;
+    Ok(0)
+}

@@ -1,0 +1,163 @@
+//! `blockyard serve`: a node that serves until a signal asks for its end.
+
+use std::io::Write;
+use std::sync::Arc;
+
+use crate::audit_log::Destination;
+use crate::env::Clock;
+use crate::env::Env;
+use crate::env::OsClock;
+use crate::env::OsRand;
+use crate::env::Tasks;
+use crate::env::make_files_private;
+use crate::node::config::Config;
+use crate::node::config::ConfigError;
+use crate::node::config::OidcConfig;
+use crate::node::listeners::Listeners;
+use crate::node::running::Node;
+use crate::node::running::Serving;
+use crate::node::storage::Storage;
+use crate::telemetry::log;
+
+use super::error::CliError;
+use super::runtime::block_on;
+use super::signals::Signals;
+use super::variables;
+
+pub(super) mod args;
+mod banner;
+mod open_files;
+
+use args::ServeArgs;
+use banner::Banner;
+
+/// Runs `blockyard serve`, and returns the exit code.
+///
+/// # Errors
+/// [`CliError`].
+pub(super) fn run(args: ServeArgs) -> Result<i32, CliError> {
+    variables::check(std::env::vars_os().filter_map(|(name, _)| name.into_string().ok()))?;
+    make_files_private();
+    // Of flags and variables; those of the file are not seen by others.
+    let exposed = args.settings.account.as_ref().is_some_and(|accounts| !accounts.is_empty());
+    let config = Config::load(args.settings, args.config.as_deref())?;
+    log::start(&config.log, config.log_format)?;
+    if exposed && config.accounts.iter().any(|account| !account.is_public()) {
+        tracing::warn!(
+            "keys given with --account or BLOCKYARD_ACCOUNT can be read by others on this machine: \
+             use --account-file"
+        );
+    }
+    open_files::raise();
+    match block_on(serve(config))?? {
+        Ended::Drained => Ok(0),
+        Ended::Cut => Ok(1),
+    }
+}
+
+/// How serving ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ended {
+    /// Running requests were answered, everything is durable where the next start finds it fastest.
+    Drained,
+    /// A second signal cut the drain short: the next start recovers, as after a crash.
+    Cut,
+}
+
+/// Serves until a signal asks for the end.
+async fn serve(config: Config) -> Result<Ended, CliError> {
+    if config.accounts.is_empty() && Storage::is_new(&config.data) {
+        return Err(ConfigError::NoAccount.into());
+    }
+    let mut signals = Signals::new().map_err(|error| CliError::system("signals", &error))?;
+    let env = Env { clock: Arc::new(OsClock::new()), rand: Arc::new(OsRand), tasks: Tasks::new() };
+    let clock = Arc::clone(&env.clock);
+    let listeners = Listeners::bind(&config).await?;
+    let node = tokio::select! {
+        biased;
+        node = Node::start(&config, env, listeners) => node?,
+        signal = signals.next() => {
+            // Recovery is safe to cut at any point.
+            tracing::info!(signal, "stopped while starting");
+            return Ok(Ended::Cut);
+        }
+    };
+    announce(&config, &node.serving, clock.as_ref());
+    let signal = signals.next().await;
+    tracing::info!(signal, "draining; a second signal ends the program at once");
+    tokio::select! {
+        biased;
+        () = node.stop() => Ok(Ended::Drained),
+        signal = signals.next() => {
+            tracing::warn!(signal, "ended at once");
+            Ok(Ended::Cut)
+        }
+    }
+}
+
+/// Tells the user that the node serves, and how to connect.
+fn announce(config: &Config, serving: &Serving, clock: &dyn Clock) {
+    let (blob, admin) = (serving.blob, &serving.admin);
+    let data: Vec<String> = config.data.iter().map(|path| path.display().to_string()).collect();
+    let issuers: Vec<_> = config.oidc.iter().map(OidcConfig::trusted).collect();
+    for issuer in &issuers {
+        let accounts = issuer.accounts.join(", ");
+        let claims = if accounts.is_empty() { "nowhere: no account= in --oidc" } else { &accounts };
+        tracing::info!(
+            issuer = issuer.name,
+            claims,
+            "bearer tokens are accepted; roles that they claim count in the accounts of `claims`"
+        );
+    }
+    let banner = Banner {
+        blob,
+        admin,
+        admin_tls: config.admin_tls,
+        accounts: &config.accounts,
+        token_file: &config.admin_token_file,
+        data: &data.join(", "),
+        certificate: serving.certificate.as_ref().map(Option::as_deref),
+        issuers: &issuers,
+        https_only: config.https_only,
+        now: clock.now(),
+        started_in_ms: clock.monotonic().as_millis(),
+    };
+    let text = banner.text();
+    // Nobody may be listening to standard output; that is no reason not to serve.
+    let written = if config.audit_log.to == Some(Destination::Stdout) {
+        // There are lines for machines.
+        std::io::stderr().write_all(text.as_bytes())
+    } else {
+        let mut out = std::io::stdout().lock();
+        out.write_all(text.as_bytes()).and_then(|()| out.flush())
+    };
+    if let Err(error) = written {
+        tracing::debug!(%error, "the banner was not printed");
+    }
+    tracing::info!(%blob, %admin, "serving");
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use crate::cli::args::Cli;
+
+    #[test]
+    fn every_setting_has_a_flag_and_a_variable_of_its_name() {
+        let serve = Cli::command().find_subcommand("serve").unwrap().clone();
+        let mut seen = 0;
+        for argument in serve.get_arguments() {
+            let field = argument.get_id().as_str();
+            if matches!(field, "help" | "version") {
+                continue;
+            }
+            assert_eq!(argument.get_long(), Some(field.replace('_', "-").as_str()));
+            let variable = format!("BLOCKYARD_{}", field.to_uppercase());
+            assert_eq!(argument.get_env().unwrap().to_str(), Some(variable.as_str()));
+            assert_eq!(argument.is_hide_env_values_set(), field == "account", "{field}");
+            seen += 1;
+        }
+        assert!(seen > 15, "only {seen} settings");
+    }
+}

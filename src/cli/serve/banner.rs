@@ -1,0 +1,287 @@
+//! What a user reads once the node serves: how to connect, in lines to paste.
+
+use std::fmt::Write;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::time::Duration;
+
+use crate::auth::TrustedIssuer;
+use crate::cli::sas::mint::link;
+use crate::node::config::AccountConfig;
+use crate::node::config::AdminAddress;
+use crate::node::config::DEVELOPMENT_KEY;
+use crate::node::config::reachable;
+use crate::types::Timestamp;
+
+/// Stands where a secret would: only the published development key is ever printed.
+const KEY_PLACEHOLDER: &str = "<your key>";
+
+/// How long the URLs of the development account hold that the banner shows.
+const LINK_LIFE: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+
+/// What the banner is about.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Banner<'a> {
+    /// Where Blob is served, as bound.
+    pub blob: SocketAddr,
+    /// Where health and metrics are served, as bound.
+    pub admin: &'a AdminAddress,
+    /// Whether that speaks https.
+    pub admin_tls: bool,
+    /// The accounts; examples use the first.
+    pub accounts: &'a [AccountConfig],
+    /// The file with the admin token.
+    pub token_file: &'a Path,
+    /// Where data lies, for people.
+    pub data: &'a str,
+    /// Whether https is served; inside, the authority to trust when it is the node's own.
+    pub certificate: Option<Option<&'a Path>>,
+    /// Whose tokens are taken.
+    pub issuers: &'a [TrustedIssuer],
+    /// Whether http is not served.
+    pub https_only: bool,
+    /// The time of the start.
+    pub now: Timestamp,
+    /// From the start of the program to serving.
+    pub started_in_ms: u128,
+}
+
+impl Banner<'_> {
+    /// The text, ending in a newline.
+    #[must_use]
+    pub(super) fn text(&self) -> String {
+        let mut text = format!(
+            "Blockyard {} serves Blob on {} from {} (ready after {} ms)\n",
+            env!("CARGO_PKG_VERSION"),
+            self.blob,
+            self.data,
+            self.started_in_ms
+        );
+        for account in self.accounts {
+            text += &format!("  endpoint           {}\n", self.endpoint(account));
+            if self.certificate.is_some() && !self.https_only {
+                let endpoint = self.endpoint(account).replacen("http", "https", 1);
+                text += &format!("                     {endpoint}\n");
+            }
+        }
+        let (admin, url) = self.admin();
+        text += &format!("  health, metrics    {url}/readyz  /metrics\n");
+        text += &format!(
+            "  live requests      blockyard trace --admin-listen {admin}{} --admin-token-file '{}'\n",
+            if self.admin_tls { " --admin-tls" } else { "" },
+            self.token_file.display()
+        );
+        for issuer in self.issuers {
+            text += &format!("  tokens             {}\n", tokens(issuer));
+        }
+        text += "  fault dial         off; `blockyard fault set` turns it on\n";
+        if let Some(Some(authority)) = self.certificate {
+            text += &format!("  trust https        {}\n", trust(authority));
+        }
+        if let Some(account) = self.accounts.first() {
+            self.examples(account, &mut text).expect("a string takes all text");
+        }
+        text
+    }
+
+    fn endpoint(&self, account: &AccountConfig) -> String {
+        format!("{}://{}/{}", self.scheme(), reachable(self.blob), account.name().as_str())
+    }
+
+    /// The admin address as flags take it, and as curl does.
+    fn admin(&self) -> (String, String) {
+        match self.admin {
+            AdminAddress::Tcp(address) => {
+                let scheme = if self.admin_tls { "https" } else { "http" };
+                let address = reachable(*address);
+                (address.to_string(), format!("{scheme}://{address}"))
+            }
+            AdminAddress::Unix(path) => {
+                let url = format!("--unix-socket '{}' http://localhost", path.display());
+                (format!("'{}'", self.admin), url)
+            }
+        }
+    }
+
+    const fn scheme(&self) -> &'static str {
+        if self.https_only { "https" } else { "http" }
+    }
+
+    fn examples(&self, account: &AccountConfig, text: &mut String) -> std::fmt::Result {
+        let name = account.name().as_str();
+        let key = if account.is_public() { DEVELOPMENT_KEY } else { KEY_PLACEHOLDER };
+        let endpoint = self.endpoint(account);
+        let connection = format!(
+            "DefaultEndpointsProtocol={};AccountName={name};AccountKey={key};BlobEndpoint={endpoint};",
+            self.scheme()
+        );
+        writeln!(text, "  connection string  {connection}\n")?;
+        writeln!(text, "Python (pip install azure-storage-blob):")?;
+        writeln!(
+            text,
+            "  python3 -c \"from azure.storage.blob import ContainerClient as C; \
+             c = C.from_connection_string('{connection}', 'demo'); \
+             c.exists() or c.create_container(); \
+             c.upload_blob('hello.txt', b'hello\\n', overwrite=True); \
+             print(c.download_blob('hello.txt').readall())\""
+        )?;
+        writeln!(text, "az:")?;
+        writeln!(
+            text,
+            "  az storage container list --output table --connection-string '{connection}'"
+        )?;
+        writeln!(text, "rclone:")?;
+        writeln!(
+            text,
+            "  rclone lsf ':azureblob,account={name},key=\"{key}\",endpoint=\"{endpoint}\":'"
+        )?;
+        writeln!(
+            text,
+            "AzCopy (signs by URL only; `blockyard sas` makes such a URL for anything):"
+        )?;
+        writeln!(text, "  azcopy list \"{}\" --location=Blob", self.signed(account, "demo"))?;
+        writeln!(text, "curl:")?;
+        writeln!(text, "  curl \"{}\"", self.signed(account, "demo/hello.txt"))?;
+        writeln!(text, "  curl {}/metrics", self.admin().1)
+    }
+
+    /// A URL with a signature: made here when the key is no secret, else the command that makes it.
+    fn signed(&self, account: &AccountConfig, path: &str) -> String {
+        let (name, endpoint) = (account.name().as_str(), self.endpoint(account));
+        let made = if account.is_public() {
+            link(account, &endpoint, path, self.now.plus(LINK_LIFE)).ok()
+        } else {
+            None
+        };
+        let letters = if path.contains('/') { "" } else { " --permissions rl" };
+        made.unwrap_or_else(|| {
+            format!(
+                "$(blockyard sas {path} --account '{name}:{KEY_PLACEHOLDER}'{letters} \
+                 --endpoint {endpoint})"
+            )
+        })
+    }
+}
+
+/// What the tokens of an issuer are good for.
+fn tokens(issuer: &TrustedIssuer) -> String {
+    let claims = match issuer.accounts.as_slice() {
+        [] => "roles they claim grant nothing (no account= in --oidc)".to_owned(),
+        accounts => format!("roles they claim hold in {}", accounts.join(", ")),
+    };
+    format!("of {}; {claims}; `blockyard account grant` gives roles", issuer.name)
+}
+
+/// The line that makes SDKs, AzCopy, rclone, curl and their like trust the node's own authority in
+/// one shell.
+fn trust(authority: &Path) -> String {
+    let path = authority.display();
+    format!(
+        "export REQUESTS_CA_BUNDLE='{path}' SSL_CERT_FILE='{path}' NODE_EXTRA_CA_CERTS='{path}' \
+         CURL_CA_BUNDLE='{path}'"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::node::config::ADMIN_LISTEN;
+
+    fn text(blob: &str, account: &AccountConfig) -> String {
+        let banner = Banner {
+            blob: blob.parse().unwrap(),
+            admin: &ADMIN_LISTEN,
+            admin_tls: false,
+            accounts: std::slice::from_ref(account),
+            token_file: Path::new("./blockyard-data/admin-token"),
+            data: "./blockyard-data",
+            certificate: None,
+            issuers: &[],
+            https_only: false,
+            now: Timestamp::ZERO,
+            started_in_ms: 12,
+        };
+        banner.text()
+    }
+
+    #[test]
+    fn banner_has_the_development_connection_string_verbatim() {
+        let text = text("127.0.0.1:10000", &AccountConfig::development());
+        let expected = format!(
+            "DefaultEndpointsProtocol=http;AccountName=devstoreaccount1;AccountKey={DEVELOPMENT_KEY};\
+             BlobEndpoint=http://127.0.0.1:10000/devstoreaccount1;"
+        );
+        assert!(text.contains(&expected), "{text}");
+        for client in [
+            "python3 -c",
+            "az storage",
+            "rclone",
+            "azcopy list",
+            "curl \"http",
+            "curl http://127.0.0.1:10080/",
+        ] {
+            assert!(text.contains(client), "{client} is missing in {text}");
+        }
+    }
+
+    #[test]
+    fn banner_never_shows_a_secret() {
+        let secrets = [crate::admin::new_key().unwrap(), crate::admin::new_key().unwrap()];
+        let account: AccountConfig = format!("prod:{}:{}", secrets[0], secrets[1]).parse().unwrap();
+        let text = text("127.0.0.1:10000", &account);
+        assert!(text.contains("AccountKey=<your key>;"), "{text}");
+        assert!(
+            text.contains("$(blockyard sas demo --account 'prod:<your key>' --permissions rl "),
+            "{text}"
+        );
+        for secret in &secrets {
+            assert!(!text.contains(secret));
+        }
+    }
+
+    #[test]
+    fn banner_names_an_address_that_clients_can_use() {
+        let account: AccountConfig = "prod:AAAAAAAAAAAAAAAAAAAAAAAAAAA=".parse().unwrap();
+        assert!(text("0.0.0.0:9", &account).contains("http://127.0.0.1:9/prod"));
+        assert!(text("[::]:9", &account).contains("http://[::1]:9/prod"));
+    }
+
+    #[test]
+    fn banner_with_a_certificate_has_both_schemes_and_the_trust_line() {
+        let account = AccountConfig::development();
+        let banner = Banner {
+            blob: "127.0.0.1:10000".parse().unwrap(),
+            admin: &ADMIN_LISTEN,
+            admin_tls: false,
+            accounts: std::slice::from_ref(&account),
+            token_file: Path::new("d/admin-token"),
+            data: "d",
+            certificate: Some(Some(Path::new("/d/tls/ca.pem"))),
+            issuers: &[],
+            https_only: false,
+            now: Timestamp::ZERO,
+            started_in_ms: 1,
+        };
+        let text = banner.text();
+        for line in [
+            " http://127.0.0.1:10000/devstoreaccount1\n",
+            " https://127.0.0.1:10000/devstoreaccount1\n",
+            " export REQUESTS_CA_BUNDLE='/d/tls/ca.pem' SSL_CERT_FILE='/d/tls/ca.pem' ",
+        ] {
+            assert!(text.contains(line), "{line} in {text}");
+        }
+        let issuer = |accounts: &[&str]| TrustedIssuer {
+            name: "https://i".to_owned(),
+            accounts: accounts.iter().map(|name| (*name).to_owned()).collect(),
+        };
+        let issuers = [issuer(&[]), issuer(&["one", "two"])];
+        let tokens = Banner { issuers: &issuers, ..banner }.text();
+        assert!(tokens.contains("of https://i; roles they claim grant nothing"), "{tokens}");
+        assert!(tokens.contains("of https://i; roles they claim hold in one, two;"), "{tokens}");
+        let given = Banner { certificate: Some(None), ..banner };
+        assert!(given.text().contains("https://") && !given.text().contains("export"));
+        let only = Banner { https_only: true, ..given }.text();
+        assert!(only.contains("DefaultEndpointsProtocol=https;"), "{only}");
+        assert!(!only.contains("http://127.0.0.1:10000"), "{only}");
+    }
+}

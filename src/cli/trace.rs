@@ -1,0 +1,124 @@
+//! `blockyard trace`: what it sends, and what people read.
+
+use http::Method;
+use http_body_util::BodyExt;
+use serde_json::Value;
+
+use crate::frontend::trace::TraceFilter;
+use crate::frontend::trace::TraceLine;
+
+use super::admin::args::AdminArgs;
+use super::admin::client::AdminClient;
+use super::admin::query::form_urlencoded;
+use super::error::CliError;
+use super::output::print;
+
+/// Arguments of `trace`.
+#[derive(clap::Args, Debug)]
+pub struct TraceArgs {
+    /// Only this operation, such as PutBlob
+    #[arg(long, value_name = "NAME")]
+    pub operation: Option<String>,
+    /// Only this account
+    #[arg(long, value_name = "NAME")]
+    pub account: Option<String>,
+    /// Only this container
+    #[arg(long, value_name = "NAME")]
+    pub container: Option<String>,
+    /// Only this status, such as 404, or a class such as 5xx
+    #[arg(long, value_name = "STATUS")]
+    pub status: Option<String>,
+    /// Only requests that took at least so many milliseconds
+    #[arg(long, value_name = "MS")]
+    pub slow_ms: Option<u32>,
+    /// Print each request as one JSON object
+    #[arg(long)]
+    pub json: bool,
+    /// The node.
+    #[command(flatten)]
+    pub admin: AdminArgs,
+}
+
+/// Runs `blockyard trace` until the node stops or the user does.
+///
+/// # Errors
+/// [`CliError`].
+pub(super) async fn trace(args: &TraceArgs) -> Result<(), CliError> {
+    let filter = TraceFilter {
+        operation: args.operation.clone(),
+        account: args.account.clone(),
+        container: args.container.clone(),
+        status: args.status.clone(),
+        slow_ms: args.slow_ms,
+    };
+    filter.check()?;
+    let client = AdminClient::new(&args.admin)?;
+    let mut query = form_urlencoded(&[
+        ("operation", filter.operation),
+        ("account", filter.account),
+        ("container", filter.container),
+        ("status", filter.status),
+        ("slow_ms", filter.slow_ms.map(|ms| ms.to_string())),
+    ]);
+    query.insert_str(0, "/admin/trace?");
+    let mut body = client.open(Method::GET, &query, None).await?.into_body();
+    let mut rest = Vec::new();
+    while let Some(frame) = body.frame().await {
+        let Ok(frame) = frame else { break };
+        rest.extend_from_slice(&frame.into_data().unwrap_or_default());
+        while let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
+            let line: Vec<u8> = rest.drain(..=end).collect();
+            let text = String::from_utf8_lossy(&line);
+            print(&if args.json { text.into_owned() } else { shown(&text) })?;
+        }
+    }
+    Ok(())
+}
+
+/// A line for people.
+fn shown(text: &str) -> String {
+    let Ok(line) = serde_json::from_str::<TraceLine>(text) else {
+        let lost = serde_json::from_str::<Value>(text).unwrap_or_default()["lost"].as_u64();
+        return lost.map_or_else(String::new, |lost| {
+            format!("... {lost} requests not shown: they came faster than they were read\n")
+        });
+    };
+    let parts = [Some(&line.account), line.container.as_ref(), line.blob.as_ref()];
+    let path: Vec<&str> = parts.into_iter().flatten().map(String::as_str).collect();
+    format!(
+        "{} {:3} {:7} {:24} {:9.3} ms  in {:<9} out {:<9} {}  {} {} {}\n",
+        line.time.get(11..23).unwrap_or(&line.time),
+        line.status,
+        line.method,
+        line.operation,
+        line.ms,
+        line.bytes_in,
+        line.bytes_out,
+        // A name may hold anything; a terminal must not.
+        path.join("/").escape_debug(),
+        line.code.as_deref().unwrap_or("-"),
+        line.request_id,
+        line.client_request_id.as_deref().unwrap_or("-").escape_debug(),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn lines_for_people_hold_no_control_characters() {
+        let line = json!({
+            "time": "2026-11-21T08:00:00.123Z", "method": "PUT", "operation": "PutBlob", "account": "acct",
+            "container": "c", "blob": "a\u{1b}[31m\nb", "status": 503, "code": "ServerBusy", "ms": 1.25,
+            "bytes_in": 7, "bytes_out": 9, "client": "127.0.0.1:1", "client_request_id": null,
+            "request_id": "r", "scheme": "http",
+        });
+        let text = shown(&line.to_string());
+        assert!(text.starts_with("08:00:00.123 503 PUT "), "{text}");
+        assert!(text.contains(r"acct/c/a\u{1b}[31m\nb  ServerBusy r -"), "{text}");
+        assert_eq!(text.matches('\n').count(), 1);
+        assert!(shown(r#"{"lost":12}"#).contains("12 requests not shown"));
+    }
+}

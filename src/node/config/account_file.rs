@@ -1,0 +1,72 @@
+//! Accounts in a file, so that no key stands on a command line.
+
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use zeroize::Zeroizing;
+
+use crate::node::files;
+
+use super::accounts::AccountConfig;
+use super::error::ConfigError;
+
+/// What other users may not do with the file, nor its group: a group may read, which is how
+/// containers hand secrets to a user that does not own them.
+const FORBIDDEN: u32 = 0o037;
+
+/// Reads accounts, one a line, as NAME:BASE64KEY or NAME:BASE64KEY:BASE64KEY2. Empty lines and
+/// those that begin with # are left out.
+///
+/// # Errors
+/// [`ConfigError::AccountFile`], [`ConfigError::AccountFileOpen`], [`ConfigError::AccountLine`].
+pub(super) fn read(path: &Path) -> Result<Vec<AccountConfig>, ConfigError> {
+    let failed = |error| ConfigError::AccountFile { path: path.to_owned(), error };
+    let mode = path.metadata().map_err(failed)?.mode() & 0o777;
+    if mode & FORBIDDEN != 0 {
+        return Err(ConfigError::AccountFileOpen { path: path.to_owned(), mode });
+    }
+    let text = Zeroizing::new(files::read(path).map_err(failed)?.unwrap_or_default());
+    let lines = (1..).zip(text.lines()).map(|(line, text)| (line, text.trim()));
+    let lines = lines.filter(|(_, text)| !text.is_empty() && !text.starts_with('#'));
+    let account = |(line, text): (usize, &str)| {
+        let wrong = |error| ConfigError::AccountLine { path: path.to_owned(), line, error };
+        text.parse().map_err(wrong)
+    };
+    lines.map(account).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    const KEY: &str = "AAAAAAAAAAAAAAAAAAAAAAAAAAA=";
+
+    #[test]
+    fn file_has_an_account_a_line_and_is_for_its_user() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("accounts");
+        files::write(&path, &format!("# ours\n\n one:{KEY}\ntwo:{KEY}:{KEY}\n")).unwrap();
+        let found = read(&path).unwrap();
+        let names: Vec<&str> = found.iter().map(|account| account.name().as_str()).collect();
+        assert_eq!(names, ["one", "two"]);
+        for (mode, taken) in [(0o640, true), (0o400, true), (0o604, false), (0o660, false)] {
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
+            assert_eq!(read(&path).is_ok(), taken, "{mode:o}");
+        }
+        let text = read(&path).unwrap_err().to_string();
+        assert!(text.contains("mode 660") && text.contains("chmod 600"), "{text}");
+    }
+
+    #[test]
+    fn wrong_line_is_named_without_its_key() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("accounts");
+        files::write(&path, &format!("one:{KEY}\ntwo:{KEY}x\n")).unwrap();
+        let text = read(&path).unwrap_err().to_string();
+        assert!(text.contains("line 2") && !text.contains("AAAA"), "{text}");
+        let text = read(&folder.path().join("none")).unwrap_err().to_string();
+        assert!(text.contains("cannot read the account file"), "{text}");
+    }
+}

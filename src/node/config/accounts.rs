@@ -1,0 +1,136 @@
+//! Accounts as users configure them.
+
+use std::convert::Infallible;
+use std::fmt;
+use std::str::FromStr;
+
+use serde::Deserialize;
+use thiserror::Error;
+
+use crate::auth::AccountKeys;
+use crate::auth::KeyError;
+use crate::types::AccountName;
+
+pub use crate::auth::DEVELOPMENT_KEY;
+
+/// The account that every Azure tool knows for development.
+pub const DEVELOPMENT_NAME: &str = "devstoreaccount1";
+
+/// Why an account is refused. Never shows a key.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum AccountError {
+    /// No colon.
+    #[error("an account is written NAME:BASE64KEY or NAME:BASE64KEY:BASE64KEY; the key is missing")]
+    Shape,
+    /// The name breaks the rule.
+    #[error("`{0}` is no account name: 3 to 24 lower-case letters and digits")]
+    Name(String),
+    /// A key is refused.
+    #[error("account {name}: {error}; `blockyard keygen` prints a good one")]
+    Key {
+        /// The account.
+        name: String,
+        /// Why.
+        error: KeyError,
+    },
+}
+
+/// An account as written, not looked at: parsers of flags and files show what they refuse, and this
+/// holds keys.
+#[derive(Clone, PartialEq, Eq, Deserialize)]
+#[serde(transparent)]
+pub struct AccountText(String);
+
+impl AccountText {
+    /// Reads it.
+    ///
+    /// # Errors
+    /// [`AccountError`].
+    pub fn parse(&self) -> Result<AccountConfig, AccountError> {
+        self.0.parse()
+    }
+
+    /// Reads it; the development account may be given by its name alone, since its key is public.
+    ///
+    /// # Errors
+    /// [`AccountError`].
+    pub fn parse_public(&self) -> Result<AccountConfig, AccountError> {
+        if self.0 == DEVELOPMENT_NAME {
+            return Ok(AccountConfig::development());
+        }
+        self.parse()
+    }
+}
+
+impl FromStr for AccountText {
+    type Err = Infallible;
+
+    fn from_str(text: &str) -> Result<Self, Infallible> {
+        Ok(Self(text.to_owned()))
+    }
+}
+
+impl fmt::Debug for AccountText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("AccountText(..)")
+    }
+}
+
+/// A configured account: its name and one or two keys. Its `Debug` shows no key.
+#[derive(Clone, PartialEq, Eq)]
+pub struct AccountConfig {
+    name: AccountName,
+    keys: Vec<String>,
+}
+
+impl AccountConfig {
+    /// The well-known development account.
+    ///
+    /// # Panics
+    /// Never: name and key are constants that a test checks.
+    #[must_use]
+    pub fn development() -> Self {
+        let name = AccountName::new(DEVELOPMENT_NAME).expect("a valid name");
+        Self { name, keys: vec![DEVELOPMENT_KEY.to_owned()] }
+    }
+
+    /// The name.
+    #[must_use]
+    pub fn name(&self) -> &AccountName {
+        &self.name
+    }
+
+    /// Whether anyone knows one of its keys.
+    #[must_use]
+    pub fn is_public(&self) -> bool {
+        self.keys.iter().any(|key| key == DEVELOPMENT_KEY)
+    }
+
+    /// The keys made ready to verify signatures.
+    ///
+    /// # Errors
+    /// [`AccountError::Key`].
+    pub fn keys(&self) -> Result<AccountKeys, AccountError> {
+        AccountKeys::new(&self.keys)
+            .map_err(|error| AccountError::Key { name: self.name.as_str().to_owned(), error })
+    }
+}
+
+impl FromStr for AccountConfig {
+    type Err = AccountError;
+
+    fn from_str(text: &str) -> Result<Self, AccountError> {
+        let (name, keys) = text.split_once(':').ok_or(AccountError::Shape)?;
+        // The part before the colon is a name or a typing error, never a key: base64 has no colon.
+        let name = AccountName::new(name).map_err(|_| AccountError::Name(name.to_owned()))?;
+        let account = Self { name, keys: keys.split(':').map(str::to_owned).collect() };
+        account.keys()?;
+        Ok(account)
+    }
+}
+
+impl fmt::Debug for AccountConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "AccountConfig({}, {} keys)", self.name.as_str(), self.keys.len())
+    }
+}

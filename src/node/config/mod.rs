@@ -1,0 +1,46 @@
+//! What a node is told to be.
+//!
+//! 1. `settings.rs`: the settings as given, by flags, variables and the file;
+//! 2. `checked.rs`: the [`Config`], merged, with defaults filled in, checked once. `defaults.rs`
+//!    has the defaults that commands need, too;
+//! 3. `accounts.rs` and `account_file.rs`: names and keys of accounts; `oidc.rs`: issuers of bearer
+//!    tokens; `listen_address.rs`, `admin_address.rs`, `size.rs`, `switch.rs` and `tls_source.rs`:
+//!    how values are written.
+//!
+//! Invariants: nothing behind [`Config`] looks at a flag or a variable; an error names the setting
+//! and never shows a key.
+
+mod account_file;
+mod accounts;
+mod admin_address;
+mod checked;
+mod defaults;
+mod error;
+mod listen_address;
+mod oidc;
+mod settings;
+mod size;
+mod switch;
+mod tls_source;
+
+pub use accounts::AccountConfig;
+pub use accounts::AccountError;
+pub use accounts::AccountText;
+pub use accounts::DEVELOPMENT_KEY;
+pub use accounts::DEVELOPMENT_NAME;
+pub use admin_address::AdminAddress;
+pub use checked::Config;
+pub use defaults::ADMIN_LISTEN;
+pub use defaults::ADMIN_TOKEN;
+pub use defaults::DATA;
+pub use defaults::master_key_beside;
+pub use error::ConfigError;
+pub use listen_address::ListenAddress;
+pub use listen_address::reachable;
+pub use oidc::OidcConfig;
+pub use oidc::OidcError;
+pub use settings::Settings;
+pub use settings::TlsMode;
+pub use size::Size;
+pub use switch::Switch;
+pub use tls_source::TlsSource;

@@ -1,0 +1,172 @@
+//! Sealing the secrets of rows under the active master key: those of releases that kept them plain,
+//! and after a rotation those under the key of before. Content is never rewritten.
+
+use bytes::Bytes;
+
+use crate::auth::SecretContext;
+use crate::auth::UnsealError;
+use crate::frontend::Router;
+use crate::frontend::Secrets;
+use crate::frontend::accounts::AccountRows;
+use crate::index;
+use crate::index::AccountChange;
+use crate::index::AccountRecord;
+use crate::index::PendingCopy;
+use crate::index::ReadCopyJobs;
+use crate::index::ResealCopy;
+use crate::index::Write;
+use crate::node::error::NodeError;
+use crate::types::AccountName;
+use crate::types::Secret;
+
+/// Pending copies read at a time.
+const PAGE: usize = 1000;
+
+/// What was done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Resealed {
+    /// Secrets sealed anew.
+    pub secrets: usize,
+    /// Secrets that do not open: they are left as they are.
+    pub damaged: usize,
+    /// Whether a partition could not be read or changed, and may hold more of them.
+    pub incomplete: bool,
+}
+
+/// Seals all secrets that are not under the active key. Safe while the node serves: a secret that
+/// is replaced meanwhile stays as it is. Partitions that cannot be read or changed now are passed
+/// over: [`Resealed::incomplete`].
+///
+/// # Errors
+/// [`NodeError::Secret`] for a secret under a key that the ring lacks, [`NodeError::Index`].
+pub(crate) async fn reseal(router: &Router, secrets: &Secrets) -> Result<Resealed, NodeError> {
+    let mut done = Resealed::default();
+    let found = AccountRows::read(router, &[AccountRows::table()]).await?;
+    for unread in &found.unread {
+        let partition = unread.partition;
+        tracing::warn!(
+            %partition,
+            "accounts cannot be read; their secrets are sealed later: {unread}"
+        );
+        done.incomplete = true;
+    }
+    for (name, record) in found.rows {
+        let pairs = account(&name, &record, secrets, &mut done)?;
+        if !pairs.is_empty() {
+            let count = pairs.len();
+            let change = AccountChange::Reseal(pairs);
+            let write = Write::UpdateAccount { name, change };
+            if changed(router, write, &mut done).await? {
+                done.secrets += count;
+            }
+        }
+    }
+    copies(router, secrets, &mut done).await?;
+    Ok(done)
+}
+
+/// The secrets of an account that are to be replaced, with what replaces them.
+fn account(
+    name: &AccountName,
+    record: &AccountRecord,
+    secrets: &Secrets,
+    done: &mut Resealed,
+) -> Result<Vec<(Secret, Secret)>, NodeError> {
+    let (key, delegation) =
+        (SecretContext::account_key(name, record.id), SecretContext::delegation(name, record.id));
+    let keys = record.keys.iter().map(|secret| (&key, secret));
+    let all = keys.chain(record.delegation_secret.iter().map(|secret| (&delegation, secret)));
+    let mut pairs = Vec::new();
+    for (context, secret) in all {
+        let of = || format!("account {name}");
+        pairs.extend(anew(context, secret, secrets, of, done)?.map(|to| (secret.clone(), to)));
+    }
+    Ok(pairs)
+}
+
+async fn copies(router: &Router, secrets: &Secrets, done: &mut Resealed) -> Result<(), NodeError> {
+    let mut from = Some(Bytes::new());
+    while let Some(start) = from {
+        let read = ReadCopyJobs { from: start.clone(), limit: PAGE };
+        let (high, answers) = match router.ask_each(&start, read).await {
+            Err(error) if error.is_outage() => (end_of_range(router, &start), vec![Err(error)]),
+            answers => answers?,
+        };
+        let (mut jobs, mut nexts) = (Vec::new(), Vec::new());
+        for answer in answers {
+            match answer {
+                Ok((some, next)) => {
+                    jobs.extend(some);
+                    nexts.push(next);
+                }
+                Err(error) if error.is_outage() => {
+                    tracing::warn!(
+                        %error,
+                        "pending copies cannot be read; their secrets are sealed later"
+                    );
+                    done.incomplete = true;
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+        for PendingCopy { blob, job } in jobs {
+            let context = SecretContext::copy_source(&blob, job.id);
+            let of = || format!("pending copy {}", job.id);
+            if let Some(to) = anew(&context, &job.source, secrets, of, done)? {
+                let from = job.source;
+                let write = Write::ResealCopy(ResealCopy { blob, from, to });
+                if changed(router, write, done).await? {
+                    done.secrets += 1;
+                }
+            }
+        }
+        // Stripes of one range go on together; without an answer of any, the next range follows.
+        from = if nexts.is_empty() { high } else { nexts.into_iter().flatten().min() };
+    }
+    Ok(())
+}
+
+/// Where the range of a position ends.
+fn end_of_range(router: &Router, position: &[u8]) -> Option<Bytes> {
+    let map = router.map();
+    let owners = map.at(position);
+    let high = owners.first()?.keys.range().high()?;
+    Some(high.as_bytes().clone())
+}
+
+/// Whether a change was made, or is not needed any more. One that a partition cannot take now is
+/// left to a later try.
+async fn changed(router: &Router, write: Write, done: &mut Resealed) -> Result<bool, NodeError> {
+    match router.write(write).await {
+        Ok(_) => Ok(true),
+        Err(index::Error::AccountNotFound) => Ok(false),
+        Err(error) if error.is_outage() => {
+            tracing::warn!(%error, "a sealed secret could not be written; it is sealed later");
+            done.incomplete = true;
+            Ok(false)
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// What replaces a secret; `None` when it is to stay. One that is damaged costs what it opens.
+fn anew(
+    context: &SecretContext,
+    secret: &Secret,
+    secrets: &Secrets,
+    of: impl Fn() -> String,
+    done: &mut Resealed,
+) -> Result<Option<Secret>, NodeError> {
+    match secrets.reseal(context, secret) {
+        Ok(to) => Ok(to),
+        Err(error @ UnsealError::Damaged) => {
+            tracing::error!(of = of(), %error, "a secret cannot be unsealed");
+            done.damaged += 1;
+            Ok(None)
+        }
+        Err(error) => Err(NodeError::Secret { of: of(), error }),
+    }
+}
+
+#[cfg(test)]
+mod tests;

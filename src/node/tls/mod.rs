@@ -1,0 +1,11 @@
+//! The certificate of the listeners: `certificate.rs` makes it, or reads it from files; `files.rs`
+//! reads these again when they are replaced.
+
+mod certificate;
+mod error;
+mod files;
+
+pub use certificate::Certificate;
+pub use certificate::authority_file;
+pub use certificate::certificate;
+pub use error::CertificateError;
