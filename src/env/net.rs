@@ -23,7 +23,7 @@ use tokio::sync::Mutex;
 use tokio::sync::mpsc;
 
 use accepted::Open;
-use accepted::UNSENT_BYTES_MAX;
+use accepted::UNSENT_BYTES;
 
 /// A connected byte stream.
 pub trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
@@ -68,7 +68,7 @@ impl TcpListen {
         // A server that is started again may take its port though old connections linger.
         socket.set_reuseaddr(true)?;
         // Accepted connections inherit it.
-        socket2::SockRef::from(&socket).set_tcp_notsent_lowat(UNSENT_BYTES_MAX)?;
+        socket2::SockRef::from(&socket).set_tcp_notsent_lowat(UNSENT_BYTES)?;
         socket.bind(address)?;
         Ok(Self { listener: socket.listen(BACKLOG)?, open: Open::default() })
     }
@@ -277,7 +277,7 @@ mod tests {
         while let Ok(more) = tokio::time::timeout(quiet, server.write(&piece)).await {
             written += more.unwrap();
         }
-        assert!(written <= 1280 << 10, "{written} bytes");
+        assert!(written <= 512 << 10, "{written} bytes");
     }
 
     #[tokio::test]

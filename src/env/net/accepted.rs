@@ -1,32 +1,45 @@
 //! An accepted TCP connection, and how much the system may buffer for it.
+//!
+//! Without a limit the system takes MiBs for each client that does not read, so it may buffer 256
+//! KiB that are not sent yet (`TCP_NOTSENT_LOWAT`). A client that reads fast gets more: a step of a
+//! body (1 MiB) is then written at once, which takes a fifth less processor time.
+//!
+//! A slow client must not get more. The system accepts further bytes only when half of what it may
+//! buffer is gone, and that is how the server sees that a client takes an answer at all.
 
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::Context;
 use std::task::Poll;
+use std::time::Duration;
+use std::time::Instant;
 
 use tokio::io::AsyncRead;
 use tokio::io::AsyncWrite;
 use tokio::io::ReadBuf;
 use tokio::net::TcpStream;
 
-/// The most that the system buffers of one connection before it is sent. Without a limit it takes
-/// MiBs for each client that does not read. What is on its way to the client does not count.
-///
-/// A step of a body (1 MiB) fits in: writing it in parts takes a fifth more processor time.
-pub(super) const UNSENT_BYTES_MAX: u32 = 1 << 20;
+/// What the system may buffer of a connection before it is sent. What is on its way to the client
+/// does not count.
+pub(super) const UNSENT_BYTES: u32 = 256 << 10;
 
-/// The same, of a connection that is accepted when there are many.
-const UNSENT_BYTES_MIN: u32 = 256 << 10;
+/// The same for a client that reads fast.
+const UNSENT_BYTES_OF_FAST: u32 = 1 << 20;
 
-/// Beyond this for all connections of a listener, new ones get less.
-const UNSENT_BYTES_OF_FEW: usize = 256 << 20;
+/// Beyond this for all connections of a listener, fast clients get less.
+const UNSENT_BYTES_OF_ALL: usize = 256 << 20;
 
-/// What the system may buffer of a new connection, when it is one of `connections`.
-fn unsent_bytes(connections: usize) -> u32 {
-    let share = UNSENT_BYTES_OF_FEW / connections.max(1);
-    u32::try_from(share).unwrap_or(UNSENT_BYTES_MAX).clamp(UNSENT_BYTES_MIN, UNSENT_BYTES_MAX)
+/// A client that takes half of [`UNSENT_BYTES`] in less than this, 13 MB/s, reads fast.
+const FAST: Duration = Duration::from_millis(10);
+
+/// A client that takes half of [`UNSENT_BYTES_OF_FAST`] in more than this, 5 MB/s, no longer does.
+const SLOW: Duration = Duration::from_millis(100);
+
+/// What the system may buffer for a fast client that is one of `connections`.
+fn unsent_of_fast(connections: usize) -> u32 {
+    let share = UNSENT_BYTES_OF_ALL / connections.max(1);
+    u32::try_from(share).unwrap_or(u32::MAX).clamp(UNSENT_BYTES, UNSENT_BYTES_OF_FAST)
 }
 
 /// Counts the connections of a listener that are open.
@@ -34,18 +47,14 @@ fn unsent_bytes(connections: usize) -> u32 {
 pub(super) struct Open(Arc<()>);
 
 impl Open {
-    /// Prepares a connection whose listener sets [`UNSENT_BYTES_MAX`].
+    /// Prepares a connection whose listener sets [`UNSENT_BYTES`].
     ///
     /// # Errors
     /// The system's: the connection is broken.
     pub(super) fn accepted(&self, stream: TcpStream) -> io::Result<Accepted> {
         stream.set_nodelay(true)?;
         let open = Arc::clone(&self.0);
-        let unsent = unsent_bytes(Arc::strong_count(&open) - 1);
-        if unsent < UNSENT_BYTES_MAX {
-            socket2::SockRef::from(&stream).set_tcp_notsent_lowat(unsent)?;
-        }
-        Ok(Accepted { stream, _open: open })
+        Ok(Accepted { stream, open, full_since: None, is_fast: false })
     }
 }
 
@@ -53,7 +62,43 @@ impl Open {
 #[derive(Debug)]
 pub(super) struct Accepted {
     stream: TcpStream,
-    _open: Arc<()>,
+    open: Arc<()>,
+    /// Since when the system buffers as much as it may.
+    full_since: Option<Instant>,
+    is_fast: bool,
+}
+
+impl Accepted {
+    /// Learns from a write how fast the client reads.
+    fn wrote(&mut self, written: &Poll<io::Result<usize>>) {
+        if written.is_pending() {
+            if self.full_since.is_none() {
+                self.full_since = Some(now());
+            }
+        } else if let Some(since) = self.full_since.take() {
+            self.waited(now().saturating_duration_since(since));
+        }
+    }
+
+    /// The system accepts bytes again after so long.
+    fn waited(&mut self, time: Duration) {
+        let unsent = if self.is_fast && time > SLOW {
+            UNSENT_BYTES
+        } else if !self.is_fast && time < FAST {
+            unsent_of_fast(Arc::strong_count(&self.open) - 1)
+        } else {
+            return;
+        };
+        // On an error it stays as it is, and so does the connection.
+        if socket2::SockRef::from(&self.stream).set_tcp_notsent_lowat(unsent).is_ok() {
+            self.is_fast = unsent > UNSENT_BYTES;
+        }
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "the time of a real socket, and no decision of ours")]
+fn now() -> Instant {
+    Instant::now()
 }
 
 impl AsyncRead for Accepted {
@@ -72,7 +117,9 @@ impl AsyncWrite for Accepted {
         cx: &mut Context<'_>,
         buf: &[u8],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(cx, buf)
+        let written = Pin::new(&mut self.stream).poll_write(cx, buf);
+        self.wrote(&written);
+        written
     }
 
     fn poll_write_vectored(
@@ -80,7 +127,9 @@ impl AsyncWrite for Accepted {
         cx: &mut Context<'_>,
         bufs: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write_vectored(cx, bufs)
+        let written = Pin::new(&mut self.stream).poll_write_vectored(cx, bufs);
+        self.wrote(&written);
+        written
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -100,38 +149,67 @@ impl AsyncWrite for Accepted {
 mod tests {
     use super::*;
 
+    const MIB: u32 = 1 << 20;
+
     #[test]
     fn each_of_many_connections_gets_less() {
-        for (connections, unsent) in [(1, 1 << 20), (256, 1 << 20), (512, 512 << 10)] {
-            assert_eq!(unsent_bytes(connections), unsent, "{connections}");
+        for (connections, unsent) in [(1, MIB), (256, MIB), (512, MIB / 2)] {
+            assert_eq!(unsent_of_fast(connections), unsent, "{connections}");
         }
-        assert_eq!(unsent_bytes(1024), UNSENT_BYTES_MIN);
-        assert_eq!(unsent_bytes(1_000_000), UNSENT_BYTES_MIN);
-        // As many as a server takes by default, none of which reads.
-        let all: u64 = (1..=4096).map(|connections| u64::from(unsent_bytes(connections))).sum();
+        assert_eq!(unsent_of_fast(1024), UNSENT_BYTES);
+        assert_eq!(unsent_of_fast(1_000_000), UNSENT_BYTES);
+        // As many as a server takes by default, none of which reads any more.
+        let all: u64 = (1..=4096).map(|connections| u64::from(unsent_of_fast(connections))).sum();
         assert!(all < 1500 << 20, "{} MiB", all >> 20);
     }
 
     #[tokio::test]
-    async fn open_connections_decide_what_the_system_may_buffer() {
+    async fn only_a_fast_client_of_few_has_more_buffered() {
         let listener = crate::env::net::TcpListen::bind("127.0.0.1:0".parse().unwrap()).await;
         let listener = listener.unwrap();
         let address = listener.listener.local_addr().unwrap();
-        let connect = async || {
-            let _client = TcpStream::connect(address).await.unwrap();
-            listener.open.accepted(listener.listener.accept().await.unwrap().0).unwrap()
-        };
-        let unsent = |one: &Accepted| {
+        let _client = TcpStream::connect(address).await.unwrap();
+        let accepted = listener.listener.accept().await.unwrap().0;
+        let mut one = listener.open.accepted(accepted).unwrap();
+        let mut after = |time| {
+            one.waited(time);
             let socket = socket2::SockRef::from(&one.stream);
             (socket.tcp_notsent_lowat().unwrap(), socket.tcp_nodelay().unwrap())
         };
-        let open = || Arc::strong_count(&listener.open.0) - 1;
-        let few = connect().await;
-        assert_eq!((unsent(&few), open()), ((UNSENT_BYTES_MAX, true), 1));
+        let (fast, slow) = (FAST / 2, SLOW * 2);
+        assert_eq!(after(slow), (UNSENT_BYTES, true));
+        assert_eq!(after(FAST), (UNSENT_BYTES, true));
+        assert_eq!(after(fast), (MIB, true));
+        assert_eq!(after(SLOW), (MIB, true), "between the two it stays as it is");
+        assert_eq!(after(slow), (UNSENT_BYTES, true));
         let others: Vec<_> = std::iter::repeat_n(Arc::clone(&listener.open.0), 2000).collect();
-        let many = connect().await;
-        assert_eq!(unsent(&many), (UNSENT_BYTES_MIN, true));
-        drop((few, many, others));
-        assert_eq!(open(), 0);
+        assert_eq!(after(fast), (UNSENT_BYTES, true), "there are many");
+        drop(others);
+        assert_eq!(after(fast), (MIB, true));
+        drop(one);
+        assert_eq!(Arc::strong_count(&listener.open.0), 1, "a closed connection does not count");
+    }
+
+    /// What the watch of answers relies on: it sees a client that takes 64 KiB a second within 5 s.
+    #[tokio::test]
+    async fn a_slow_client_is_soon_seen_to_read() {
+        use tokio::io::AsyncReadExt;
+        use tokio::io::AsyncWriteExt;
+
+        let listener = crate::env::net::TcpListen::bind("127.0.0.1:0".parse().unwrap()).await;
+        let listener = listener.unwrap();
+        let socket = tokio::net::TcpSocket::new_v4().unwrap();
+        socket.set_recv_buffer_size(16 << 10).unwrap();
+        let mut client = socket.connect(listener.listener.local_addr().unwrap()).await.unwrap();
+        let accepted = listener.listener.accept().await.unwrap().0;
+        let mut server = listener.open.accepted(accepted).unwrap();
+        let piece = vec![0; 64 << 10];
+        let quiet = Duration::from_millis(200);
+        while tokio::time::timeout(quiet, server.write(&piece)).await.is_ok() {}
+        let (mut taken, mut buffer) = (0, vec![0; 16 << 10]);
+        while tokio::time::timeout(Duration::from_millis(1), server.write(&piece)).await.is_err() {
+            taken += client.read(&mut buffer).await.unwrap();
+            assert!(taken < 320 << 10, "{taken} bytes were read and none accepted");
+        }
     }
 }
