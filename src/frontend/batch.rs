@@ -50,7 +50,7 @@ pub(crate) async fn run(
     front: &FrontEnd,
     Requester { head, peer, .. }: Requester<'_>,
     mut batch: Batch,
-    memory: DocumentMemory,
+    memory: Option<DocumentMemory>,
 ) -> Answer {
     let parts = std::mem::take(&mut batch.parts);
     let mut ready = Vec::with_capacity(parts.len());
@@ -153,10 +153,9 @@ async fn answer(front: &FrontEnd, ready: Ready) -> (Option<String>, Response<Byt
     let done = match admitted {
         Ok(Admitted { account, operation, authenticated, .. }) => {
             let mut none = RequestBody::empty(front.env.clone());
-            let memory = DocumentMemory::default();
             // The batch has the place among the requests.
             let requester = Requester { head: &head, peer, authenticated, admitted: None };
-            boxed(|| dispatch(front, (requester, &account), operation, (&mut none, memory))).await
+            boxed(|| dispatch(front, (requester, &account), operation, (&mut none, None))).await
         }
         Err(error) => Err(error),
     };

@@ -5,6 +5,7 @@ use crate::frontend::accounts::Account;
 use crate::frontend::answers::Purse;
 use crate::frontend::body::RequestBody;
 use crate::frontend::body::ResponseBody;
+use crate::frontend::errors;
 use crate::frontend::ingest::DocumentMemory;
 use crate::frontend::ops::Answer;
 use crate::frontend::ops::acl;
@@ -57,15 +58,30 @@ const fn may_change_blobs(operation: &Operation) -> bool {
     )
 }
 
+/// Refuses what the account or its sender rule out, before a document is asked for.
+///
+/// # Errors
+/// `PublicAccessNotPermitted`, `AuthenticationFailed`.
+pub(crate) fn check_before_document(account: &Account, operation: &Operation) -> Result<(), Error> {
+    if let Operation::SetContainerAcl { public_access, .. } = operation {
+        acl::check_switch(account, *public_access)?;
+    }
+    if let Operation::GetUserDelegationKey { holder: None, .. } = operation {
+        return Err(errors::only_bearer());
+    }
+    Ok(())
+}
+
 /// Carries out one operation. `memory` is that of the document it was completed with.
 pub(crate) async fn dispatch(
     front: &FrontEnd,
     (requester, account): (Requester<'_>, &Account),
     operation: Operation,
-    (body, memory): (&mut RequestBody, DocumentMemory),
+    (body, memory): (&mut RequestBody, Option<DocumentMemory>),
 ) -> Answer {
     use Operation as O;
     // Before the container is looked up, until the answer: the purge of a deleted one waits for it.
+    // It does not wait for documents.
     let _change = may_change_blobs(&operation).then(|| front.inflight.change());
     let payer = requester.payer(account);
     let mut room = match listing::room(&operation) {
@@ -77,7 +93,7 @@ pub(crate) async fn dispatch(
         O::GetAccountInformation => Ok(Reply::AccountInformation),
         O::GetServiceProperties => Ok(service_properties::get(account)),
         O::SetServiceProperties { change } => {
-            service_properties::set(front, account, change, memory).await
+            service_properties::set(front, account, change, memory.unwrap_or_default()).await
         }
         O::GetUserDelegationKey { wanted, version, holder } => {
             delegation::get(front, account, (holder, version), wanted)
@@ -96,7 +112,8 @@ pub(crate) async fn dispatch(
         }
         O::SetContainerAcl { container, precondition, public_access, policies } => {
             let of = (container, precondition);
-            acl::set(front, account, of, (public_access, policies), memory).await
+            acl::set(front, account, of, (public_access, policies), memory.unwrap_or_default())
+                .await
         }
         O::SetContainerMetadata { container, precondition, metadata } => {
             containers::set_metadata(front, account, container, precondition, metadata).await
@@ -178,7 +195,7 @@ pub(crate) async fn dispatch(
                 list,
                 checksum,
             };
-            boxed(|| blocks::commit(front, account, put, memory)).await
+            boxed(|| blocks::commit(front, account, put, memory.unwrap_or_default())).await
         }
         O::GetBlockList { path, precondition, kind } => {
             blocks::list(front, account, path, precondition, kind).await
@@ -223,7 +240,7 @@ pub(crate) async fn dispatch(
             tags::get(front, account, path, precondition).await
         }
         O::SetBlobTags { path, precondition, tags } => {
-            tags::set(front, account, (path, precondition), tags, memory).await
+            tags::set(front, account, (path, precondition), tags, memory.unwrap_or_default()).await
         }
         O::Batch(_) => {
             Err(Error::new(ErrorCode::InvalidInput).message("A part of a batch cannot be a batch."))

@@ -6,7 +6,7 @@
 //!    versions apart (`sniff.rs`, `tls.rs`); `connection.rs` drives HTTP, and `linger.rs` ends a
 //!    connection so that its client can read the end of an answer.
 //! 2. `pipeline.rs` has the request admitted (`admission/`: room for it; `access/`: account,
-//!    signature, parse, permission), dispatches, renders, measures. `batch.rs` does so for each
+//!    signature, parse, permission), reads a document, dispatches, renders, measures. `batch.rs` does so for each
 //!    part of a batch.
 //! 3. `dispatch.rs` is one exhaustive match; `ops/` has a file per family of operations. They find
 //!    rows with `lookup.rs`, change them with `commit.rs`, and describe them with `facts.rs`.
@@ -31,7 +31,8 @@
 //! time.
 //!
 //! `state.rs` is what all of them use: routes, stores of bytes, budgets, limits (`config.rs`). It
-//! imports none of them. `copies.rs` holds the pending copies that this process carries out.
+//! imports neither the pipeline nor operations. `copies.rs` holds the pending copies that this
+//! process carries out.
 //!
 //! Beside it: `audit_log.rs` tells the audit log, `trace.rs` tells watchers of live requests,
 //! `faults.rs` is the fault dial, `observe.rs` joins both to the path.

@@ -1,4 +1,5 @@
-//! From a request to a response: address, authenticate, parse, dispatch, render, count.
+//! From a request to a response: address, authenticate, parse, read the document, dispatch, render,
+//! count.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,8 +23,8 @@ use crate::frontend::body::RequestBody;
 use crate::frontend::body::ResponseBody;
 use crate::frontend::connections::InProgress;
 use crate::frontend::cors;
+use crate::frontend::dispatch::check_before_document;
 use crate::frontend::dispatch::dispatch;
-use crate::frontend::ingest::DocumentMemory;
 use crate::frontend::ingest::read_document;
 use crate::frontend::observe::Cut;
 use crate::frontend::observe::Seen;
@@ -206,12 +207,12 @@ impl FrontEnd {
         self.note_change(&operation, (head, peer), (seen, (echo.request_id(), begun)));
         let admitted = body.admitted_for();
         let requester = Requester { head, peer, authenticated, admitted };
-        let memory = match document {
-            Some(document) => {
-                boxed(|| read_document(&self.pool, body, document, &mut operation)).await?
-            }
-            None => DocumentMemory::default(),
-        };
+        let mut memory = None;
+        if let Some(document) = document {
+            check_before_document(&account, &operation)?;
+            let read = boxed(|| read_document(&self.pool, body, document, &mut operation));
+            memory = Some(read.await?);
+        }
         let answer = if let Operation::Batch(batch) = operation {
             boxed(|| batch::run(self, requester, batch, memory)).await
         } else {

@@ -211,7 +211,8 @@ async fn check_sealed(
     let mut walker = Walker::new(body, id);
     let mut found = ScrubReport::default();
     for range in live.iter() {
-        let holed = scrub_range(&mut walker, id, range, &mut found).await?;
+        let mut holed = Vec::new();
+        scrub_range(&mut walker, id, range, (&mut found, &mut holed)).await?;
         report.holed.extend(holed.into_iter().map(|offset| (id, offset)));
     }
     add(report, &found);

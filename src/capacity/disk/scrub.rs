@@ -101,12 +101,18 @@ impl Store {
         let (mut unsure, mut unreadable) = (0_usize, None);
         for range in live {
             let from = report.bytes;
-            match scrub_range(&mut walker, extent.id, range, &mut report).await {
-                Ok(holed) if frees.may_lack_any() => unsure += holed.len(),
+            let mut holed = Vec::new();
+            if let Err(error) =
+                scrub_range(&mut walker, extent.id, range, (&mut report, &mut holed)).await
+            {
+                // Later live ranges are examined all the same.
+                unreadable.get_or_insert(error);
+            }
+            if frees.may_lack_any() {
+                unsure += holed.len();
+            } else {
                 // Freed ranges are known here: a live frame with a page of zeros has lost it.
-                Ok(holed) => report.corrupt.extend(holed.into_iter().map(|at| (extent.id, at))),
-                // What lies behind is examined all the same.
-                Err(error) => drop(unreadable.get_or_insert(error)),
+                report.corrupt.extend(holed.into_iter().map(|at| (extent.id, at)));
             }
             pause(&self.env, report.bytes - from, pace).await;
         }
@@ -137,15 +143,14 @@ fn scrubbed(extent: &Extent, has_holes: bool) {
     state.frees = state.frees.after_scrub(has_holes);
 }
 
-/// Follows the frames of one live range. Returns those with zeros for a page: given back by a free,
-/// or lost.
+/// Follows the frames of one live range, up to its end or a place that cannot be read. Adds to
+/// `holed_frames` those with zeros for a page: given back by a free, or lost.
 pub(crate) async fn scrub_range(
     walker: &mut Walker,
     extent: ExtentId,
     range: Range<u64>,
-    report: &mut ScrubReport,
-) -> Result<Vec<u64>, DiskError> {
-    let mut holed_frames = Vec::new();
+    (report, holed_frames): (&mut ScrubReport, &mut Vec<u64>),
+) -> Result<(), DiskError> {
     let mut at = range.start;
     let mut hole = false;
     while at < range.end {
@@ -187,7 +192,7 @@ pub(crate) async fn scrub_range(
             }
         }
     }
-    Ok(holed_frames)
+    Ok(())
 }
 
 fn still_live(extent: &Extent, offset: u64) -> bool {

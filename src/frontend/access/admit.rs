@@ -114,9 +114,6 @@ async fn let_in(
     // share alone.
     let mut pass = front.gate.enter(known.map_or(UNKNOWN_ACCOUNT, |account| account.id)).await?;
     let admitted = admit_at(front, (head, peer), &address, told).await?;
-    if let Operation::GetUserDelegationKey { holder: None, .. } = &admitted.operation {
-        return Err(errors::only_bearer());
-    }
     if !admitted.authenticated {
         pass.open()?;
     }

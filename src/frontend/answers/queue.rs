@@ -13,7 +13,8 @@ use tokio::sync::oneshot;
 use super::payer::Key;
 use super::payer::Payer;
 
-/// One queue of payers that wait for a `T`.
+/// One queue of payers that wait for a `T`, which is a reservation: the budget makes those, and uses
+/// this.
 #[derive(Debug)]
 pub(super) struct Queue<T> {
     lines: Mutex<Lines<T>>,

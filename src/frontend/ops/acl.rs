@@ -49,7 +49,6 @@ pub(crate) async fn set(
     (public_access, policies): (PublicAccess, Vec<AccessPolicy>),
     memory: DocumentMemory,
 ) -> Result<Reply, Error> {
-    check_switch(account, public_access)?;
     let policies = policies.into_iter().map(|policy| {
         let AccessPolicy { id, start, expiry, permissions } = policy;
         StoredPolicy { id, start, expiry, permissions }

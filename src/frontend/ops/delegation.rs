@@ -3,7 +3,6 @@
 use crate::auth::DELEGATION_MAX;
 use crate::auth::DelegationKey;
 use crate::frontend::accounts::Account;
-use crate::frontend::errors;
 use crate::frontend::state::FrontEnd;
 use crate::protocol::Error;
 use crate::protocol::ErrorCode;
@@ -19,7 +18,7 @@ pub(crate) fn get(
     (holder, version): (Option<Holder>, String),
     asked: KeyInfo,
 ) -> Result<Reply, Error> {
-    let holder = holder.ok_or_else(errors::only_bearer)?;
+    let holder = holder.ok_or(ErrorCode::InternalError)?;
     let now = front.env.clock.now();
     let start = asked.start.unwrap_or(now);
     let invalid = |name: &'static str| {

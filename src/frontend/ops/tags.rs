@@ -49,7 +49,7 @@ impl Tagged {
     }
 }
 
-/// As [`ops::commit`], and then brings the tag index up to the blob's tags.
+/// As [`commit::commit`], and then brings the tag index up to the blob's tags.
 pub(crate) async fn commit<W: WriteRequest>(
     front: &FrontEnd,
     write: W,
@@ -61,7 +61,7 @@ pub(crate) async fn commit<W: WriteRequest>(
     Ok(answer)
 }
 
-/// As [`ops::commit_holding`], and then brings the tag index up to the blob's tags.
+/// As [`commit::commit_holding`], and then brings the tag index up to the blob's tags.
 pub(crate) async fn commit_holding<W: WriteRequest, G: Send + 'static>(
     front: &FrontEnd,
     write: W,

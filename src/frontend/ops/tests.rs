@@ -28,7 +28,6 @@ use crate::frontend::client::Client;
 use crate::frontend::config::FrontEndConfig;
 use crate::frontend::dispatch::dispatch;
 use crate::frontend::faults::Faults;
-use crate::frontend::ingest::DocumentMemory;
 use crate::frontend::ingest::read_document;
 use crate::frontend::metrics::Metrics;
 use crate::frontend::observe::Seen;
@@ -204,8 +203,8 @@ async fn carry_out(
     let parsed = azure::parse(&head, &address, &context).unwrap();
     let (mut operation, document) = parsed.into_parts();
     let memory = match document {
-        Some(one) => read_document(&front.pool, &mut body, one, &mut operation).await?,
-        None => DocumentMemory::default(),
+        Some(one) => Some(read_document(&front.pool, &mut body, one, &mut operation).await?),
+        None => None,
     };
     let peer = Peer { address: "192.0.2.1:9".parse().unwrap(), secure: true };
     let requester = Requester { head: &head, peer, authenticated: true, admitted: None };

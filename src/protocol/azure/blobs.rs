@@ -10,7 +10,7 @@ use crate::protocol::azure::appends;
 use crate::protocol::azure::conditions;
 use crate::protocol::azure::conditions::Dates;
 use crate::protocol::azure::copy;
-use crate::protocol::azure::copy_header;
+use crate::protocol::azure::copy_headers;
 use crate::protocol::azure::encryption;
 use crate::protocol::azure::headers;
 use crate::protocol::azure::leases;
@@ -69,9 +69,9 @@ pub(super) fn parse(
             let precondition = encryption::with(all, conditions::read(all)?)?;
             Ok(Operation::GetBlobProperties { path, precondition })
         }
-        (None, &Method::PUT) if copy_header::has_source(all) => copy::put(request, path),
+        (None, &Method::PUT) if copy_headers::has_source(all) => copy::put(request, path),
         (None, &Method::PUT) => put(request, path),
-        (Some("appendblock"), &Method::PUT) if copy_header::has_source(all) => {
+        (Some("appendblock"), &Method::PUT) if copy_headers::has_source(all) => {
             copy::append(all, path)
         }
         (Some("appendblock"), &Method::PUT) => appends::append(request, path),
@@ -85,7 +85,7 @@ pub(super) fn parse(
         (Some("snapshot"), &Method::PUT) => snapshots::take(all, path),
         (Some("tier"), &Method::PUT) => tiers::set(all, path),
         (Some("undelete"), &Method::PUT) => Ok(Operation::UndeleteBlob { path }),
-        (Some("page"), &Method::PUT) if copy_header::has_source(all) => {
+        (Some("page"), &Method::PUT) if copy_headers::has_source(all) => {
             pages::put_from_url(all, path)
         }
         (Some("page"), &Method::PUT) => pages::put(request, path),
@@ -176,7 +176,7 @@ fn put(request: &Request<'_>, path: BlobPath) -> Result<Operation, Error> {
 fn put_block(request: &Request<'_>, path: BlobPath) -> Result<Operation, Error> {
     let all = request.headers;
     let id = block_id(request.query)?;
-    if copy_header::has_source(all) {
+    if copy_headers::has_source(all) {
         return copy::put_block(request, path, id);
     }
     let upload = upload::upload(all, limits::put_block(request.version))?;

@@ -1,6 +1,7 @@
 //! Operations whose body is a document: how long it may be, and what reads it.
 
 use crate::protocol::Error;
+use crate::protocol::ErrorCode;
 use crate::protocol::Operation;
 use crate::protocol::azure::acl;
 use crate::protocol::azure::batch;
@@ -12,7 +13,8 @@ use crate::protocol::operation::Decode;
 use crate::protocol::operation::Document;
 
 /// Bytes that the document of an operation may have, and what reads it; `None` for an operation
-/// without one.
+/// without one. An operation must not be carried out before its document was read: without it, it
+/// would erase what the document replaces.
 pub(super) fn document_of(operation: &Operation) -> Option<(u64, Decode)> {
     use Operation as O;
     if let O::PutBlockList { .. } = operation {
@@ -36,41 +38,53 @@ fn block_list(operation: &mut Operation, document: &Document<'_>) -> Result<(), 
     if let Operation::PutBlockList { list, checksum, .. } = operation {
         *list = xml::block_list(document.bytes)?;
         *checksum = document.checksum;
+        Ok(())
+    } else {
+        Err(ErrorCode::InternalError.into())
     }
-    Ok(())
 }
 
 fn blob_tags(operation: &mut Operation, document: &Document<'_>) -> Result<(), Error> {
     if let Operation::SetBlobTags { tags, .. } = operation {
         *tags = tags::read_tags(document.bytes)?;
+        Ok(())
+    } else {
+        Err(ErrorCode::InternalError.into())
     }
-    Ok(())
 }
 
 fn policies(operation: &mut Operation, document: &Document<'_>) -> Result<(), Error> {
     if let Operation::SetContainerAcl { policies, .. } = operation {
         *policies = acl::read_policies(document.bytes)?;
+        Ok(())
+    } else {
+        Err(ErrorCode::InternalError.into())
     }
-    Ok(())
 }
 
 fn service_properties(operation: &mut Operation, document: &Document<'_>) -> Result<(), Error> {
     if let Operation::SetServiceProperties { change } = operation {
         **change = service::read_properties(document.bytes)?;
+        Ok(())
+    } else {
+        Err(ErrorCode::InternalError.into())
     }
-    Ok(())
 }
 
 fn key_info(operation: &mut Operation, document: &Document<'_>) -> Result<(), Error> {
     if let Operation::GetUserDelegationKey { wanted, .. } = operation {
         *wanted = delegation::read_key_info(document.bytes)?;
+        Ok(())
+    } else {
+        Err(ErrorCode::InternalError.into())
     }
-    Ok(())
 }
 
 fn parts(operation: &mut Operation, document: &Document<'_>) -> Result<(), Error> {
     if let Operation::Batch(batch) = operation {
         batch.parts = batch::read_batch(document.bytes, &batch.boundary)?;
+        Ok(())
+    } else {
+        Err(ErrorCode::InternalError.into())
     }
-    Ok(())
 }

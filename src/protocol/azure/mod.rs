@@ -5,8 +5,8 @@
 //! 2. `context.rs` reads what every answer echoes: `x-ms-version`, `x-ms-client-request-id`.
 //! 3. `parse.rs` routes to `containers.rs`, `blobs.rs`, `copy.rs`, `lists.rs`, `leases.rs`,
 //!    `snapshots.rs`, `tiers.rs`; `unserved.rs` refuses what would change meaning if ignored;
-//!    `limits.rs`, `conditions.rs`, `encryption.rs`, `range.rs`, `headers.rs`, `query.rs` read the
-//!    pieces.
+//!    `limits.rs`, `conditions.rs`, `encryption.rs`, `range.rs`, `headers.rs`, `query.rs`,
+//!    `upload.rs`, `copy_headers.rs` read the pieces of a `request.rs`.
 //! 4. `documents.rs` names the operations with a document in their body. `acl.rs` reads and writes
 //!    access policies, `delegation.rs` user delegation keys, `service.rs` service properties,
 //!    `tags.rs` tags, `batch.rs` batches and their answers; `xml.rs` reads the body of Put Block
@@ -31,7 +31,7 @@ mod conditions;
 mod containers;
 mod context;
 mod copy;
-mod copy_header;
+mod copy_headers;
 mod cors;
 mod delegation;
 mod documents;

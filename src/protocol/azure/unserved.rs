@@ -6,7 +6,7 @@ use http::Method;
 
 use crate::protocol::Error;
 use crate::protocol::ErrorCode;
-use crate::protocol::azure::copy_header;
+use crate::protocol::azure::copy_headers;
 use crate::protocol::azure::encryption;
 use crate::protocol::azure::query::Query;
 use crate::protocol::azure::query::invalid as invalid_parameter;
@@ -52,7 +52,7 @@ pub(super) fn check(method: &Method, all: &HeaderMap, query: &Query) -> Result<(
     for name in all.keys().map(http::HeaderName::as_str).filter(|n| n.starts_with("x-ms-")) {
         if (name.starts_with("x-ms-encryption-") && !encryption)
             || (name.starts_with("x-ms-structured-") && !structured)
-            || (name == copy_header::SEAL && !copy_header::is_copy_blob(comp.as_deref(), all))
+            || (name == copy_headers::SEAL && !copy_headers::is_copy_blob(comp.as_deref(), all))
         {
             return Err(Error::new(ErrorCode::UnsupportedHeader).detail("HeaderName", name));
         }

@@ -38,12 +38,6 @@ impl Parsed {
     }
 }
 
-impl From<Operation> for Parsed {
-    fn from(operation: Operation) -> Self {
-        Self::Ready(operation)
-    }
-}
-
 /// A document that is to be read.
 #[derive(Clone, Copy, Debug)]
 pub struct DocumentBody {

@@ -1,4 +1,4 @@
-//! The headers by which a request takes its bytes from a URL.
+//! Headers of copies.
 
 use http::HeaderMap;
 
