@@ -60,6 +60,8 @@ pub use place::Place;
 pub use read::{BlobView, BlockListView, BlockView, Piece, Read, ReadBlob, ReadReply};
 pub use reclaim::{GarbageRow, ListReferences, ReferencePlace, References, StagedBlocks};
 pub use tags::{EntryChange, IndexTag, ListTags, TagEntry, TagPage, TagWork};
+#[cfg(test)]
+pub(crate) use typed::is_answer;
 pub use typed::{
     AppendedBlock, ReadAccount, ReadBlockList, ReadContainer, ReadCopyJobs, ReadRequest,
     ReadTagWork, UpdateAccount, WriteRequest,

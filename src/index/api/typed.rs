@@ -237,7 +237,19 @@ macro_rules! write_requests {
                 if let $answer = answer { Some($value) } else { None }
             }
         }
-    )*};
+    )*
+
+        /// Whether an answer has the type that callers of the change expect.
+        #[cfg(test)]
+        pub(crate) fn is_answer(change: &Write, answer: WriteReply) -> bool {
+            $(
+                if let Write::$variant(_) = change {
+                    return <$request as WriteRequest>::reply(answer).is_some();
+                }
+            )*
+            true
+        }
+    };
 }
 
 write_requests! {
@@ -250,7 +262,7 @@ write_requests! {
     Box<Share> => SharedBlob: Share, WriteReply::Shared(shared) => *shared;
     Box<SharePages> => SharedPages: SharePages, WriteReply::SharedPages(part) => part;
     FillLayer => u64: FillLayer, WriteReply::Layer(layer) => layer;
-    Box<EndCopy> => (): EndCopy, WriteReply::Done => ();
+    Box<EndCopy> => Written: EndCopy, WriteReply::Written(written) => written;
     StageBlock => (): StageBlock, WriteReply::Done => ();
     CommitBlocks => Written: CommitBlocks, WriteReply::Written(written) => written;
     AppendBlock => AppendedBlock: AppendBlock,

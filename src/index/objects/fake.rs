@@ -13,6 +13,7 @@ use crate::index::api::Read;
 use crate::index::api::ReadReply;
 use crate::index::api::Write;
 use crate::index::api::WriteReply;
+use crate::index::api::is_answer;
 use crate::index::objects::Objects;
 use crate::index::rows::Family;
 use crate::index::rows::Machine;
@@ -92,6 +93,7 @@ impl Partition {
             .evaluate(&self.memory, write, self.now, &mut batch)
             .now_or_never()
             .expect("rows in memory never wait")?;
+        assert!(is_answer(write, reply.clone()), "{write:?} answers {reply:?}");
         for (family, key, value) in batch.changes {
             assert!(self.memory.range.contains(&key), "row outside of the partition");
             weight += key.len() + value.as_ref().map_or(0, Bytes::len);
