@@ -6,8 +6,8 @@
 //!    versions apart (`sniff.rs`, `tls.rs`); `connection.rs` drives HTTP, and `linger.rs` ends a
 //!    connection so that its client can read the end of an answer.
 //! 2. `pipeline.rs` has the request admitted (`admission/`: room for it; `access/`: account,
-//!    signature, parse, permission), reads a document, dispatches, renders, measures. `batch.rs` does so for each
-//!    part of a batch.
+//!    signature, parse, permission), reads a document, dispatches, renders, measures. `batch.rs`
+//!    does so for each part of a batch.
 //! 3. `dispatch.rs` is one exhaustive match; `ops/` has a file per family of operations. They find
 //!    rows with `lookup.rs`, change them with `commit.rs`, and describe them with `facts.rs`.
 //! 4. `body.rs` takes the body in pieces, from a client that must not be too slow, `ingest.rs`

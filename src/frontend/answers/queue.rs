@@ -13,8 +13,7 @@ use tokio::sync::oneshot;
 use super::payer::Key;
 use super::payer::Payer;
 
-/// One queue of payers that wait for a `T`, which is a reservation: the budget makes those, and uses
-/// this.
+/// One queue of payers that wait for a `T`. That is a reservation, which the budget above makes.
 #[derive(Debug)]
 pub(super) struct Queue<T> {
     lines: Mutex<Lines<T>>,
