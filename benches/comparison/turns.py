@@ -4,6 +4,7 @@ ratio. Rounds that take turns, and medians of them, keep the machine's other wor
 import os
 import shutil
 import statistics
+import time
 from pathlib import Path
 
 from comparison import measure
@@ -37,7 +38,10 @@ def main():
     }
     page = ""
     try:
-        for number in range(args.rounds):
+        if args.interleave:
+            interleave(servers, driver, work, results["rounds"], args.rounds)
+            page = write(args.out, "turns", results, render)
+        for number in range(0 if args.interleave else args.rounds):
             # Each goes first as often as second.
             for side in SIDES if number % 2 == 0 else reversed(SIDES):
                 say(f"round {number + 1} of {args.rounds}: {side}")
@@ -51,11 +55,31 @@ def main():
     return 0
 
 
+def interleave(servers, driver, work, rounds, count):
+    """Both programs run all the time, and take turns at each workload: what changes on the machine within minutes, such as the
+    speed of its disk, meets both."""
+    rounds.update({side: [{} for _ in range(count)] for side in SIDES})
+    try:
+        for side, server in servers.items():
+            (work / side).mkdir(parents=True, exist_ok=True)
+            server.start(measure.fresh(work / side))
+        time.sleep(2)
+        for workload in ["idle", *[row.workload for row in ROWS], "burst16m"]:
+            for number in range(count):
+                for side in SIDES if number % 2 == 0 else reversed(SIDES):
+                    extra = ["--pid", str(servers[side].process.pid)]
+                    rounds[side][number].update(driver.run(servers[side], [workload], extra))
+    finally:
+        for server in servers.values():
+            server.stop()
+
+
 def arguments():
     """The command line."""
     parser = options(__doc__, 22400)
     parser.add_argument("--before", type=Path, required=True, help="the program it is compared with")
     parser.add_argument("--rounds", type=int, default=5, help="rounds of each (default 5)")
+    parser.add_argument("--interleave", action="store_true", help="take turns at each workload instead of at the whole table")
     parser.add_argument("--divide", type=int, default=1, help="divide the number of operations by this")
     parser.add_argument("--about", default="", help="a sentence for the page: what the two programs are")
     return parser.parse_args()
