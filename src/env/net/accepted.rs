@@ -89,6 +89,10 @@ impl Accepted {
         } else {
             return;
         };
+        if !self.is_fast && unsent == UNSENT_BYTES {
+            // There are too many connections for more.
+            return;
+        }
         // On an error it stays as it is, and so does the connection.
         if socket2::SockRef::from(&self.stream).set_tcp_notsent_lowat(unsent).is_ok() {
             self.is_fast = unsent > UNSENT_BYTES;
