@@ -1,9 +1,12 @@
-//! What a caller may do, and what an operation needs.
+//! What a caller may do.
 
 use crate::auth::Error;
 use crate::auth::Principal;
 use crate::auth::SasPermissions;
 use crate::auth::Scope;
+use crate::auth::action::Action;
+use crate::auth::needs::Level;
+use crate::auth::needs::need;
 use crate::types::Role;
 
 /// Response headers that a signature puts in the place of a blob's own.
@@ -67,50 +70,7 @@ pub struct Grant {
     pub encryption_scope: Option<String>,
 }
 
-/// On what an operation acts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Level {
-    /// The account.
-    Service,
-    /// A container.
-    Container,
-    /// A blob.
-    Object,
-    /// Whatever the URL names.
-    Any,
-}
-
-/// What an operation needs; a row of the table the front end keeps.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Need {
-    /// On what it acts.
-    pub level: Level,
-    /// Letters of which an account signature has to have one.
-    pub account: SasPermissions,
-    /// Letters of which a service signature has to have one; none means that no service signature
-    /// is enough.
-    pub service: SasPermissions,
-    /// Letters that a signature has to have besides, each of them.
-    pub also: SasPermissions,
-    /// Letters of which a signature has to have one to replace what exists; none when there is
-    /// nothing to replace.
-    pub replace: SasPermissions,
-    /// The least role of whoever comes with a token; `None` means that no token is enough.
-    pub role: Option<Role>,
-    /// From which level of public access on nobody has to sign.
-    pub anonymous: Option<Exposure>,
-}
-
-/// Public access an operation takes to be open to all.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Exposure {
-    /// Blobs can be read.
-    Blob,
-    /// The container can be read and listed too.
-    Container,
-}
-
-/// How far an operation is permitted.
+/// How far an action is permitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Permit {
     /// As it stands.
@@ -124,19 +84,20 @@ impl Principal {
     ///
     /// # Errors
     /// [`Error::Unauthorized`], [`Error::Permission`].
-    pub fn permits(&self, need: &Need, scope: Scope<'_>) -> Result<(), Error> {
-        let least = need.role.ok_or(Error::Unauthorized)?;
+    pub fn permits(&self, action: Action, scope: Scope<'_>) -> Result<(), Error> {
+        let least = need(action).role.ok_or(Error::Unauthorized)?;
         let role = self.role(scope);
         if role.is_some_and(|role| role >= least) { Ok(()) } else { Err(Error::Permission) }
     }
 }
 
 impl Grant {
-    /// Whether the operation is permitted.
+    /// Whether the action is permitted.
     ///
     /// # Errors
     /// [`Error::Service`], [`Error::ResourceType`], [`Error::Permission`], [`Error::Unauthorized`].
-    pub fn permits(&self, need: &Need) -> Result<Permit, Error> {
+    pub fn permits(&self, action: Action) -> Result<Permit, Error> {
+        let need = need(action);
         let wanted = match self.reach {
             Reach::Account { blob, service, container, object } => {
                 if !blob {

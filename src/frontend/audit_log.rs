@@ -5,7 +5,6 @@ pub(in crate::frontend) mod draft;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::request::Parts;
 use serde_json::Value;
 use serde_json::json;
 
@@ -13,9 +12,10 @@ use crate::audit_log::Change;
 use crate::audit_log::Entry;
 use crate::audit_log::Thing;
 use crate::frontend::audit_log::draft::Draft;
+use crate::frontend::dialect::Arrival;
 use crate::frontend::observe::Seen;
 use crate::frontend::state::FrontEnd;
-use crate::protocol::azure::Address;
+use crate::protocol::model::Address;
 use crate::protocol::model::Operation;
 use crate::types::BlobName;
 use crate::types::ContainerName;
@@ -27,11 +27,11 @@ impl FrontEnd {
     /// A draft for a request, if every request has a line.
     pub(super) fn draft(
         &self,
-        (head, peer): (&Parts, Peer),
+        arrival: Arrival<'_>,
         (id, begun): (&str, Duration),
     ) -> Option<Box<Draft>> {
         let wanted = self.audit_log.has_requests();
-        wanted.then(|| self.draft_at(self.address(head).as_ref(), peer, (id, begun)))
+        wanted.then(|| self.draft_at(arrival.address().as_ref(), arrival.peer, (id, begun)))
     }
 
     /// A draft for a request about what an address names.
@@ -58,7 +58,7 @@ impl FrontEnd {
     pub(super) fn note_change(
         &self,
         operation: &Operation,
-        (head, peer): (&Parts, Peer),
+        arrival: Arrival<'_>,
         (seen, request): (&mut Seen, (&str, Duration)),
     ) {
         if !self.audit_log.is_on() {
@@ -66,7 +66,7 @@ impl FrontEnd {
         }
         let change = change(operation);
         if change.is_some() && seen.draft.is_none() {
-            seen.draft = Some(self.draft_at(self.address(head).as_ref(), peer, request));
+            seen.draft = Some(self.draft_at(arrival.address().as_ref(), arrival.peer, request));
         }
         if let Some(draft) = &mut seen.draft {
             draft.asked(seen.operation, seen.principal.clone(), change);

@@ -5,9 +5,9 @@
 //! 1. `server.rs` accepts, within the limits of `connections/`; `opening.rs` tells TLS and HTTP
 //!    versions apart (`sniff.rs`, `tls.rs`); `connection.rs` drives HTTP, and `linger.rs` ends a
 //!    connection so that its client can read the end of an answer.
-//! 2. `pipeline.rs` has the request admitted (`admission/`: room for it; `access/`: account,
-//!    signature, parse, permission), reads a document, dispatches, renders, measures. `batch.rs`
-//!    does so for each part of a batch.
+//! 2. `pipeline.rs` asks `dialect/` which protocol the request speaks, has the request admitted
+//!    (`admission/`: room for it; `access/`: account, sender, parse, permission), reads a document,
+//!    dispatches, renders, measures.
 //! 3. `dispatch.rs` is one exhaustive match; `ops/` has a file per family of operations. They find
 //!    rows with `lookup.rs`, change them with `commit.rs`, and describe them with `facts.rs`.
 //! 4. `body.rs` takes the body in pieces, from a client that must not be too slow, `ingest.rs`
@@ -24,8 +24,8 @@
 //! stores it. `client.rs` asks other servers, for those bodies and for the keys of issuers of
 //! bearer tokens, which `tokens/` keeps.
 //!
-//! The web endpoint is not a dialect of its own: `website.rs` reads documents of `$web` as Get Blob
-//! does.
+//! Only `dialect/` names a protocol: it addresses, identifies, parses and renders. Azure's batches
+//! and web endpoint are there too.
 //!
 //! `last_access.rs` notes reads, when they are tracked, and writes them to rows later, many at a
 //! time.
@@ -49,7 +49,6 @@ pub mod accounts;
 mod admission;
 pub(crate) mod answers;
 mod audit_log;
-mod batch;
 pub mod body;
 pub mod client;
 mod commit;
@@ -58,6 +57,7 @@ mod connection;
 pub(crate) mod connections;
 mod copies;
 mod cors;
+pub mod dialect;
 mod dispatch;
 mod encrypt;
 mod errors;
@@ -88,7 +88,6 @@ mod testing;
 pub mod tls;
 pub mod tokens;
 pub mod trace;
-mod website;
 pub mod write;
 
 pub use accounts::{Accounts, Unread};

@@ -25,6 +25,9 @@ use crate::frontend::Router;
 use crate::frontend::Secrets;
 use crate::frontend::Tls;
 use crate::frontend::Tokens;
+use crate::frontend::dialect::Addressing;
+use crate::frontend::dialect::Dialects;
+use crate::frontend::dialect::Foreign;
 use crate::frontend::faults::Faults;
 use crate::frontend::server::ServerConfig;
 use crate::frontend::source::Listening;
@@ -35,7 +38,6 @@ use crate::index;
 use crate::index::Fleet;
 use crate::index::InFlight;
 use crate::index::PolicyConfig;
-use crate::protocol::azure::Addressing;
 use crate::reclaim::ReclaimConfig;
 use crate::telemetry::Registry;
 
@@ -96,7 +98,7 @@ impl Roles {
         config: &Config,
         env: &Env,
         storage: &Storage,
-        (blob, tls): (Bound, Option<Tls>),
+        (blob, foreign, tls): (Bound, Option<Arc<dyn Foreign>>, Option<Tls>),
         (secrets, registry, audit_log): (&Secrets, &mut Registry, &AuditLog),
     ) -> Result<Self, NodeError> {
         let base = Base {
@@ -163,7 +165,7 @@ impl Roles {
             inflight: assembly.inflight.clone(),
         };
         let inflight = assembly.inflight.clone();
-        let (serving, stop_serving) = serve((config, client), parts, (blob, tls))?;
+        let (serving, stop_serving) = serve((config, client), parts, (blob, foreign, tls))?;
         let control = Control { accounts: accounts_admin, trace, faults, partitions };
         let router = routed;
         Ok(Self {
@@ -292,7 +294,7 @@ async fn seal_all(config: &Config, router: &Router, secrets: &Secrets) -> Result
 fn serve(
     (config, client): (&Config, Client),
     parts: frontend::Parts,
-    (blob, tls): (Bound, Option<Tls>),
+    (blob, foreign, tls): (Bound, Option<Arc<dyn Foreign>>, Option<Tls>),
 ) -> Result<(JoinHandle<()>, CancellationToken), NodeError> {
     let wide = |number: u32| {
         usize::try_from(number).map_err(|error| NodeError::System {
@@ -303,7 +305,10 @@ fn serve(
     let limits = FrontEndConfig {
         known_hosts: config.known_hosts(),
         https_only: config.https_only,
-        addressing: Addressing { domains: config.blob_domains.clone() },
+        dialects: Dialects {
+            addressing: Addressing { domains: config.blob_domains.clone() },
+            foreign,
+        },
         requests_max: wide(config.requests_max)?,
         account_requests_per_second: config.account_requests_per_second,
         last_access: config.last_access,

@@ -64,7 +64,7 @@ impl Node {
     /// # Errors
     /// [`NodeError`] when the node cannot start; nothing was lost.
     pub async fn start(config: &Config, env: Env, listeners: Listeners) -> Result<Self, NodeError> {
-        let Listeners { blob, admin: admin_bound } = listeners;
+        let Listeners { blob, admin: admin_bound, dialect } = listeners;
         // The folder may be new: storage makes it too, but the admin listener answers before
         // storage is open.
         let token = Token::new(&admin_token::read_or_make(&config.admin_token_file)?);
@@ -100,7 +100,7 @@ impl Node {
         let plain = key_ring.plain;
         let secrets = Secrets::new(key_ring.ring, Arc::clone(&env.rand));
         let with = (&secrets, &mut *registry, &audit_log);
-        let roles = Roles::start(config, &env, &storage, (blob, secure), with).await?;
+        let roles = Roles::start(config, &env, &storage, (blob, dialect, secure), with).await?;
         if plain {
             roles.erase_plain_secrets(&storage, &secrets);
         }

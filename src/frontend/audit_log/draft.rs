@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::HeaderMap;
 use http::StatusCode;
 
 use crate::audit_log::AuditLog;
@@ -52,9 +51,9 @@ impl Draft {
         &mut self,
         (operation, principal): (&'static str, Principal),
         (bytes_in, bytes_out): (u64, u64),
-        (status, headers): (StatusCode, &HeaderMap),
+        (status, code): (StatusCode, Option<&str>),
     ) {
-        self.refused(bytes_out, (status, headers));
+        self.refused(bytes_out, (status, code));
         self.entry.bytes_in = bytes_in;
         self.entry.operation = operation.into();
         self.entry.principal = principal;
@@ -69,9 +68,8 @@ impl Draft {
     pub(in crate::frontend) fn refused(
         &mut self,
         bytes: u64,
-        (status, headers): (StatusCode, &HeaderMap),
+        (status, code): (StatusCode, Option<&str>),
     ) {
-        let code = headers.get("x-ms-error-code").and_then(|code| code.to_str().ok());
         self.answer = Some(bytes);
         self.entry.status = Some(status.as_u16());
         self.entry.code = code.map(str::to_owned);

@@ -17,7 +17,6 @@ use crate::frontend::read;
 use crate::frontend::state::FrontEnd;
 use crate::index::BlobView;
 use crate::index::ReadBlob;
-use crate::protocol::azure::RANGE_CHECKSUM_BYTES_MAX;
 use crate::protocol::model::Precondition;
 use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
@@ -55,7 +54,7 @@ pub(crate) async fn get(
     let facts = facts::of_blob(front, view.record.clone(), now);
     let wanted = view.range.clone();
     let checksum = match checksum {
-        Some(_) if wanted.end - wanted.start > RANGE_CHECKSUM_BYTES_MAX => {
+        Some(_) if wanted.end - wanted.start > RangeChecksum::BYTES_MAX => {
             return Err(Reason::OutOfRangeInput.into());
         }
         Some(kind) => {

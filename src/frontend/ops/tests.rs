@@ -26,6 +26,8 @@ use crate::frontend::body::RequestBody;
 use crate::frontend::body::ResponseBody;
 use crate::frontend::client::Client;
 use crate::frontend::config::FrontEndConfig;
+use crate::frontend::dialect::Arrival;
+use crate::frontend::dialect::Dialects;
 use crate::frontend::dispatch::dispatch;
 use crate::frontend::faults::Faults;
 use crate::frontend::ingest::read_document;
@@ -132,7 +134,7 @@ async fn front_over(host: Arc<dyn IndexHost>) -> (FrontEnd, Account) {
     let config = FrontEndConfig {
         known_hosts: KnownHosts::default(),
         https_only: false,
-        addressing: azure::Addressing { domains: Vec::new() },
+        dialects: Dialects::default(),
         requests_max: 64,
         account_requests_per_second: 0,
         rehydration: Duration::from_secs(1),
@@ -198,7 +200,8 @@ async fn carry_out(
     mut body: RequestBody,
 ) -> Result<Reply, Refusal> {
     let head = head(what, sent(what).len());
-    let address = azure::address(&head.method, &head.uri, None, front.addressing()).unwrap();
+    let dialect = front.config.dialects.of(&head);
+    let address = dialect.address(&head).unwrap();
     let context = azure::Context::from_head(&head).unwrap();
     let parsed = azure::parse(&head, &address, &context).unwrap();
     let (mut operation, document) = parsed.into_parts();
@@ -207,7 +210,8 @@ async fn carry_out(
         None => None,
     };
     let peer = Peer { address: "192.0.2.1:9".parse().unwrap(), secure: true };
-    let requester = Requester { head: &head, peer, authenticated: true, admitted: None };
+    let arrival = Arrival { dialect, head: &head, peer };
+    let requester = Requester { arrival, authenticated: true, admitted: None };
     let answer = dispatch(front, (requester, account), operation, (&mut body, memory)).await;
     answer.map(|(reply, _)| reply)
 }
@@ -270,7 +274,8 @@ async fn issued_delegation_key_has_a_line_in_the_audit_log() {
         (Operation::GetServiceProperties, None),
     ] {
         let mut seen = Seen { operation: operation.name(), ..Seen::nothing() };
-        front.note_change(&operation, (&head, peer), (&mut seen, ("id", Duration::ZERO)));
+        let arrival = Arrival { dialect: front.config.dialects.of(&head), head: &head, peer };
+        front.note_change(&operation, arrival, (&mut seen, ("id", Duration::ZERO)));
         drop(seen);
         let lines = kept.changes();
         let fields = |line: &serde_json::Value| {

@@ -111,7 +111,7 @@ impl Node {
         let address = "127.0.0.1:10000".parse().unwrap();
         let bound = Bound { listener: Box::new(listener), address };
         let with = (&secrets, &mut Registry::default(), &AuditLog::default());
-        let roles = Roles::start(&config, &env, &storage, (bound, None), with).await.unwrap();
+        let roles = Roles::start(&config, &env, &storage, (bound, None, None), with).await.unwrap();
         let (listener, admin) = PipeListen::new();
         let state = AdminState::new(Token::new(TOKEN));
         state.control.set(roles.control.clone()).unwrap();

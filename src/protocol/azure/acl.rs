@@ -4,15 +4,15 @@
 
 use http::HeaderMap;
 
-use crate::protocol::azure::escape;
 use crate::protocol::azure::headers;
-use crate::protocol::azure::xml::tree;
-use crate::protocol::azure::xml::tree::Element;
-use crate::protocol::azure::xml::tree::invalid_value;
 use crate::protocol::model::Detail;
 use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
 use crate::protocol::model::operation::AccessPolicy;
+use crate::protocol::wire::escape;
+use crate::protocol::wire::xml;
+use crate::protocol::wire::xml::Element;
+use crate::protocol::wire::xml::invalid_value;
 use crate::types::PublicAccess;
 use crate::types::Timestamp;
 
@@ -44,7 +44,7 @@ pub(super) fn read_policies(body: &[u8]) -> Result<Vec<AccessPolicy>, Refusal> {
     if body.trim_ascii().is_empty() {
         return Ok(Vec::new());
     }
-    let root = tree::parse(body, "SignedIdentifiers")?;
+    let root = xml::parse(body, "SignedIdentifiers")?;
     if let Some(other) = root.children.iter().find(|child| child.name != "SignedIdentifier") {
         return Err(Refusal::new(Reason::UnsupportedXmlNode)
             .detail(Detail::ElementName, other.name.as_str()));
@@ -64,7 +64,7 @@ pub(super) fn read_policies(body: &[u8]) -> Result<Vec<AccessPolicy>, Refusal> {
 
 fn policy(element: &Element) -> Result<AccessPolicy, Refusal> {
     element.only(&["Id", "AccessPolicy"])?;
-    let id = element.child_text("Id").ok_or_else(|| tree::missing("Id"))?;
+    let id = element.child_text("Id").ok_or_else(|| xml::missing("Id"))?;
     if id.is_empty() || id.chars().count() > ID_CHARS_MAX {
         return Err(invalid_value("Id", id));
     }

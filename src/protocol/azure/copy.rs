@@ -15,8 +15,6 @@ use crate::protocol::azure::copy_headers::SOURCE;
 use crate::protocol::azure::copy_headers::has_source;
 use crate::protocol::azure::encryption;
 use crate::protocol::azure::headers;
-use crate::protocol::azure::query;
-use crate::protocol::azure::range;
 use crate::protocol::azure::request::Request;
 use crate::protocol::azure::tags;
 use crate::protocol::azure::tiers;
@@ -30,6 +28,8 @@ use crate::protocol::model::copy::CopySource;
 use crate::protocol::model::copy::PutBlobFromUrl;
 use crate::protocol::model::copy::TagOption;
 use crate::protocol::model::operation::BlobPath;
+use crate::protocol::wire::query;
+use crate::protocol::wire::range::byte_range;
 use crate::types::BlobProperties;
 use crate::types::BlockId;
 use crate::types::Crc64;
@@ -173,7 +173,7 @@ pub(super) fn source(all: &HeaderMap) -> Result<CopySource, Refusal> {
     let range = match headers::text(all, "x-ms-source-range")? {
         None => None,
         Some(value) => {
-            Some(range::parse(value).ok_or_else(|| headers::invalid("x-ms-source-range", value))?)
+            Some(byte_range(value).ok_or_else(|| headers::invalid("x-ms-source-range", value))?)
         }
     };
     Ok(CopySource {

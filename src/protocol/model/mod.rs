@@ -1,6 +1,7 @@
 //! What every dialect speaks of: operations, their answers and refusals. Neutral: no header, no
 //! document, no vendor's error code.
 
+mod address;
 pub mod checksum;
 pub mod copy;
 pub mod operation;
@@ -8,6 +9,7 @@ mod reason;
 mod refusal;
 pub mod reply;
 
+pub use address::Address;
 pub use operation::{OPERATION_NAMES, Operation, Precondition};
 pub use reason::Reason;
 pub use refusal::{Cause, Detail, Refusal, SourceRefusal};

@@ -51,7 +51,7 @@ impl Simulated {
         let bound = Bound { listener: Box::new(listener), address };
         let mut registry = Registry::default();
         let with = (&secrets, &mut registry, &AuditLog::default());
-        let roles = Roles::start(&config, &env, &storage, (bound, None), with).await.unwrap();
+        let roles = Roles::start(&config, &env, &storage, (bound, None, None), with).await.unwrap();
         let node = Self { env, storage, roles, registry, blob, signature: signature() };
         let body = "x".repeat(BYTES);
         for (path, body) in [("photos?restype=container", ""), ("photos/large", &body)] {

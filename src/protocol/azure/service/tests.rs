@@ -90,7 +90,7 @@ fn what_the_service_refuses_is_refused() {
 #[test]
 fn stats_say_how_new_the_secondary_is() {
     let text = write_stats(Timestamp::from_unix(std::time::Duration::from_secs(1_763_712_000)));
-    let root = tree::parse(text.as_bytes(), "StorageServiceStats").unwrap();
+    let root = xml::parse(text.as_bytes(), "StorageServiceStats").unwrap();
     let geo = root.child("GeoReplication").unwrap();
     assert_eq!(geo.child_text("Status"), Some("live"));
     assert_eq!(geo.child_text("LastSyncTime"), Some("Fri, 21 Nov 2025 08:00:00 GMT"));

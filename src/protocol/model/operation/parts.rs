@@ -103,13 +103,18 @@ pub struct Holder {
     pub entitlement: String,
 }
 
-/// Which checksum of the returned range a Get Blob asks for; ranges up to 4 MiB only.
+/// Which checksum of the returned range a Get Blob asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RangeChecksum {
     /// `x-ms-range-get-content-md5`.
     Md5,
     /// `x-ms-range-get-content-crc64`.
     Crc64,
+}
+
+impl RangeChecksum {
+    /// Bytes of a range whose checksum may be asked for.
+    pub const BYTES_MAX: u64 = 4 * 1024 * 1024;
 }
 
 /// Which lists Get Block List returns.
