@@ -1,5 +1,5 @@
-//! docs/compatibility.md is made from api-spec/compatibility.json: one source, no deviation is
-//! silent.
+//! docs/compatibility.md is generated from api-spec/compatibility.json, so that every deviation is
+//! documented.
 //!
 //! `UPDATE=1 cargo test --test it compatibility` writes the document anew.
 

@@ -1,4 +1,4 @@
-//! What `check` says of a store of which a disk is lost, or takes no writes.
+//! What `check` reports about a store with a lost disk, or with one that takes no writes.
 
 #![expect(clippy::disallowed_methods, reason = "arranges the files of a store")]
 

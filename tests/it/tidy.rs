@@ -1,4 +1,5 @@
-//! What no compiler checks: sizes of files, and that the container files name what exists.
+//! Rules that no compiler checks: sizes of files, widths of comments, container files and the index
+//! of decisions.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! Requests whose bodies nobody reads. Answers to them must not pile up in the server's memory for
+//! Requests whose bodies the server does not read. Their answers must not pile up in its memory for
 //! a client that reads none of them.
 
 use std::io::Read;

@@ -1,5 +1,5 @@
-//! Capacity under work by several writers: what was acknowledged and not freed is there, byte for
-//! byte, after anything.
+//! Capacity under the work of several writers: every acknowledged byte that was not freed is there
+//! after any fault.
 
 mod writer;
 

@@ -1,5 +1,5 @@
-//! What all clients change at once: names that one of them creates, and an append blob that all of
-//! them write to.
+//! Changes that all clients make at once: names that one of them creates, and an append blob that
+//! all of them write to.
 
 use std::collections::BTreeMap;
 

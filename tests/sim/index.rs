@@ -1,5 +1,5 @@
 //! Capacity and index together under concurrent clients: every answer, read and list fits the
-//! reference, whatever the disks did and wherever the power went.
+//! reference, whatever the disks did and whenever the power failed.
 
 use std::cell::Cell;
 use std::cell::RefCell;

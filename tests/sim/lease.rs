@@ -1,5 +1,5 @@
-//! The reference of leases. Whether one is still held follows from times that are known within
-//! bounds only, so the caller says which of both it asks about.
+//! The reference of leases. Whether a lease is still held depends on times that are known within
+//! bounds only, so the caller says which bound it means.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What a client reads, held against the reference.
+//! What a client reads, compared with the reference.
 
 use std::ops::Range;
 

@@ -1,4 +1,4 @@
-//! Changes as the index is asked for them, and what its answers mean.
+//! Changes as messages of the index, and the meaning of its answers.
 
 use blockyard::index::AppendBlock;
 use blockyard::index::BlobChange;

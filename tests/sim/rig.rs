@@ -1,4 +1,4 @@
-//! A machine for a history: disks, sessions, and how each session goes wrong.
+//! The machine of a history: disks, sessions, and the faults of each session.
 
 use std::future::Future;
 use std::path::PathBuf;

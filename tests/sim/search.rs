@@ -1,4 +1,4 @@
-//! Tags: the index entries a front end brings in after its commit, and what a search finds once all
+//! Tags: the index entries that a front end puts after its commit, and what a search finds once all
 //! work is done.
 
 use std::collections::BTreeSet;

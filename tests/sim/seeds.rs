@@ -1,5 +1,5 @@
-//! Runs a scenario over many seeds, on all cores. With `--nocapture` it tells how far it is, and
-//! what it finds at once.
+//! Runs a scenario over many seeds, on all cores. With `--nocapture` it shows its progress, and
+//! each finding immediately.
 
 use std::panic::AssertUnwindSafe;
 use std::panic::catch_unwind;

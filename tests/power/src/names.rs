@@ -1,4 +1,4 @@
-//! Which names lead to which files: what the disk has, what users see, and the changes between.
+//! Which names lead to which files: on the disk, for its users, and the changes between.
 
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;

@@ -1,5 +1,4 @@
-//! Everything the file system holds: inodes and names, durable and not. Does no I/O and knows no
-//! clock.
+//! All inodes and names of the file system, durable and not. It does no I/O and has no clock.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
