@@ -68,7 +68,7 @@ struct Stored {
 #[derive(Debug, Default)]
 struct Model {
     stored: Vec<Stored>,
-    /// Ends told by seals.
+    /// The ends that seals returned.
     sealed: BTreeMap<ExtentId, u64>,
     /// Extents of which something was freed.
     holed: BTreeSet<ExtentId>,

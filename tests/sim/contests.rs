@@ -115,7 +115,7 @@ impl Client<'_> {
             }
             Answer::Refused | Answer::NotDone => {
                 contests.log.remove(&segment.tag);
-                // Somebody else was faster, or an append arrived that nobody knows of.
+                // Another client was faster, or an append with an unknown outcome arrived.
                 contests.end = end + RECORD;
             }
             Answer::Unknown => {}

@@ -96,7 +96,7 @@ impl Lease {
     }
 }
 
-/// Whether the answer to an action tells of this lease.
+/// Whether the answer to an action fits this lease.
 pub(crate) fn answered(lease: &mut Option<Lease>, seen: &index::Leased) -> bool {
     match (lease, &seen.lease) {
         (None, None) => true,

@@ -181,7 +181,7 @@ impl Given {
     }
 }
 
-/// What an answer tells; none when it is no answer to a change of a blob.
+/// What an answer shows; none when it is no answer to a change of a blob.
 pub(crate) fn done(reply: &WriteReply) -> Option<Done> {
     let of = |written: &Written, more| Done {
         etag: Some(written.etag),

@@ -105,7 +105,7 @@ impl Client<'_> {
         Ok(())
     }
 
-    /// Names of the blobs with this tag: candidates of the index, each held against its blob.
+    /// Names of the blobs with this tag: candidates of the index, each compared with its blob.
     async fn search(&self, value: &str) -> Result<BTreeSet<String>, Error> {
         let (account, id) = (key("x").account, key("x").container);
         let start = TagEntryKey::exact(account, "k", value, Some(id));

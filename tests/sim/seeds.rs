@@ -58,7 +58,7 @@ struct Progress {
 }
 
 impl Progress {
-    /// Takes in what a seed's run did, and tells every tenth of them.
+    /// Adds what a seed's run did, and reports the progress of every tenth.
     #[expect(clippy::print_stderr, reason = "a long run shows how far it is")]
     fn note(&mut self, scenario: &str, seeds: usize, seed: u64, run: Run) {
         match run {

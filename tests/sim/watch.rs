@@ -58,7 +58,7 @@ impl Watch {
         Hold { watch: self.clone(), number }
     }
 
-    /// What was freed although somebody was reading it.
+    /// What was freed while it was being read.
     pub(crate) fn broken(&self) -> Option<String> {
         self.lock().broken.clone()
     }
