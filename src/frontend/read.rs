@@ -36,10 +36,13 @@ use crate::index::ReadBlob;
 use crate::index::inflight::ReadGuard;
 use crate::protocol::Error;
 use crate::types::BlobKey;
+use crate::types::ByteLen;
 use crate::types::ByteRange;
 use crate::types::Conditions;
+use crate::types::Crc32c;
 use crate::types::Etag;
 use crate::types::EtagMatch;
+use crate::types::ExtentOffset;
 use crate::types::Timestamp;
 use crate::types::request;
 
@@ -306,7 +309,12 @@ mod tests {
     #[test]
     fn pieces_beyond_so_many_extents_are_left_to_a_further_look_up() {
         let piece = |extent| {
-            let location = Location { extent: ExtentId::new(extent), offset: 0, len: 10, crc: 0 };
+            let location = Location {
+                extent: ExtentId::new(extent),
+                offset: ExtentOffset::START,
+                len: ByteLen::new(10),
+                crc: Crc32c::EMPTY,
+            };
             Piece::Stored { location, range: 2..10 }
         };
         let all = vec![piece(1), Piece::Zeros(5), piece(2), piece(1), piece(3), piece(1)];
