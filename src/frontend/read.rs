@@ -36,13 +36,10 @@ use crate::index::ReadBlob;
 use crate::index::inflight::ReadGuard;
 use crate::protocol::model::Refusal;
 use crate::types::BlobKey;
-use crate::types::ByteLen;
 use crate::types::ByteRange;
 use crate::types::Conditions;
-use crate::types::Crc32c;
 use crate::types::Etag;
 use crate::types::EtagMatch;
-use crate::types::ExtentOffset;
 use crate::types::Timestamp;
 use crate::types::request;
 
@@ -303,7 +300,10 @@ impl Pull for BlobSource {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::types::ByteLen;
+    use crate::types::Crc32c;
     use crate::types::ExtentId;
+    use crate::types::ExtentOffset;
     use crate::types::Location;
 
     #[test]

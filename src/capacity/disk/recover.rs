@@ -375,7 +375,7 @@ impl Recovery<'_> {
                 match file.write_at(padding_at(end), vec![list]).await {
                     // Only accounting, and a full disk must start.
                     Err(DiskError::Full) => {
-                        (sealed.padding, sealed.padding_crc) = (0, Crc32c::EMPTY)
+                        (sealed.padding, sealed.padding_crc) = (0, Crc32c::EMPTY);
                     }
                     other => other?,
                 }
