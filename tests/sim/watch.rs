@@ -20,6 +20,7 @@ use blockyard::capacity::ScrubReport;
 use blockyard::index::Piece;
 use blockyard::types::Epoch;
 use blockyard::types::ExtentId;
+use blockyard::types::ExtentOffset;
 use blockyard::types::Location;
 use bytes::Bytes;
 
@@ -109,7 +110,11 @@ impl Capacity for Watched {
         self.capacity.read(location, range).await
     }
 
-    async fn next_frame(&self, extent: ExtentId, offset: u64) -> Result<Option<LogFrame>, Error> {
+    async fn next_frame(
+        &self,
+        extent: ExtentId,
+        offset: ExtentOffset,
+    ) -> Result<Option<LogFrame>, Error> {
         self.capacity.next_frame(extent, offset).await
     }
 
@@ -117,7 +122,7 @@ impl Capacity for Watched {
         self.capacity.fence(extent, epoch).await
     }
 
-    async fn seal(&self, extent: ExtentId, epoch: Epoch) -> Result<u64, Error> {
+    async fn seal(&self, extent: ExtentId, epoch: Epoch) -> Result<ExtentOffset, Error> {
         self.capacity.seal(extent, epoch).await
     }
 
