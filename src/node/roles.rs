@@ -132,14 +132,16 @@ impl Roles {
         let (http, https) = (!config.https_only, tls.is_some());
         let endpoints = Endpoints { blob: reachable(blob.address), http, https };
         let accounts_admin = AccountStore::new(
-            (accounts.clone(), Arc::clone(&router)),
+            accounts.clone(),
+            Arc::clone(&router),
             base.ids(counter::ACCOUNT_IDS),
             endpoints,
         )
         .with_issuers(config.oidc.iter().map(|oidc| oidc.trusted().name));
         let partitions = PartitionStore::new(
             Arc::clone(&host),
-            (accounts.clone(), Arc::clone(&router)),
+            accounts.clone(),
+            Arc::clone(&router),
             Arc::clone(&front.clock),
         );
         let (trace, faults) = (Trace::default(), Faults::new(front.clone(), registry));

@@ -77,7 +77,8 @@ impl Node {
         };
         let log_metrics = audit_log::Metrics::default();
         let (audit_log, writer) = open_audit_log(config, &env, &log_metrics).await?;
-        let admin = AdminState::new(token).under(known_hosts).telling(audit_log.clone());
+        let admin =
+            AdminState::new(token).with_known_hosts(known_hosts).with_audit_log(audit_log.clone());
         let stop_admin = CancellationToken::new();
         let tls_of_admin = match admin_bound.address {
             AdminAddress::Tcp(_) if config.admin_tls => secure.clone(),
