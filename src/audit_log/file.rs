@@ -38,7 +38,8 @@ impl LogFile {
     pub(super) async fn open(
         disk: Arc<dyn Disk>,
         name: String,
-        (bytes_max, files): (u64, u32),
+        bytes_max: u64,
+        files: u32,
     ) -> Result<Self, DiskError> {
         let mut file =
             Self { disk, name, bytes_max, files, open: None, end: u64::MAX, move_at: bytes_max };

@@ -211,10 +211,10 @@ pub(super) fn primary_path<'a>(request: &SignedRequest<'a>) -> Option<&'a str> {
 /// `\nname:value` of each parameter, decoded, names in lower case and sorted, repeated values
 /// sorted and joined.
 fn query_lines(out: &mut Vec<u8>, query: Option<&str>) {
-    let mut pairs = decoded_pairs(query);
+    let mut pairs = parameters(query);
     pairs.sort_unstable();
     let mut previous: Option<&[u8]> = None;
-    for (name, value) in &pairs {
+    for Parameter { name, value } in &pairs {
         if previous == Some(name.as_slice()) {
             out.push(b',');
         } else {
@@ -228,18 +228,25 @@ fn query_lines(out: &mut Vec<u8>, query: Option<&str>) {
 }
 
 fn comp_suffix(out: &mut Vec<u8>, query: Option<&str>) {
-    if let Some((_, value)) = decoded_pairs(query).into_iter().find(|(name, _)| name == b"comp") {
+    if let Some(comp) = parameters(query).into_iter().find(|one| one.name == b"comp") {
         out.extend_from_slice(b"?comp=");
-        out.extend_from_slice(&value);
+        out.extend_from_slice(&comp.value);
     }
 }
 
-fn decoded_pairs(query: Option<&str>) -> Vec<(Vec<u8>, Vec<u8>)> {
+/// A parameter of a query, decoded, its name in lower case. The order is that of names, then values.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Parameter {
+    name: Vec<u8>,
+    value: Vec<u8>,
+}
+
+fn parameters(query: Option<&str>) -> Vec<Parameter> {
     let pieces = query.unwrap_or("").split('&').filter(|piece| !piece.is_empty());
     pieces
         .map(|piece| {
             let (name, value) = piece.split_once('=').unwrap_or((piece, ""));
-            (decode(name).to_ascii_lowercase(), decode(value))
+            Parameter { name: decode(name).to_ascii_lowercase(), value: decode(value) }
         })
         .collect()
 }

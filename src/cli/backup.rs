@@ -21,6 +21,7 @@ use crate::env::make_files_private;
 use crate::node::backup;
 use crate::node::backup::BackupError;
 use crate::node::backup::Progress;
+use crate::node::backup::RestoreFrom;
 use crate::node::backup::Source;
 use crate::node::backup::Step;
 use crate::node::backup::Summary;
@@ -164,7 +165,7 @@ pub(super) async fn restore(args: &RestoreArgs) -> Result<(), CliError> {
     };
     let env = env();
     let bar = Bar::default();
-    let from = (args.backup.as_path(), key.as_path());
+    let from = RestoreFrom { backup: &args.backup, master_key_file: &key };
     let made = backup::restore(from, &args.directory, &env, bar.progress()).await;
     bar.end();
     env.tasks.shutdown().await;

@@ -48,7 +48,7 @@ pub(super) fn run(args: &CheckArgs) -> Result<i32, CliError> {
         let key = args.master_key_file.as_deref();
         let mut terminal = Terminal::default();
         let given = Given { data: &args.data, add: &[], without: &args.without_disk };
-        let report = check::check((given, key), &env, &mut terminal).await;
+        let report = check::check(given, key, &env, &mut terminal).await;
         env.tasks.shutdown().await;
         report
     })?;

@@ -12,7 +12,7 @@ mod keys;
 mod token;
 
 pub use keys::{KeySet, KeySetError};
-pub(crate) use token::claimed_key;
+pub(crate) use token::{ClaimedKey, claimed_key};
 pub use token::{Issuer, Principal, RoleMap, verify_token};
 
 #[cfg(test)]

@@ -228,11 +228,21 @@ fn claimed<'a>(claims: &'a Value, name: &str) -> Vec<&'a str> {
     }
 }
 
-/// The issuer and the key a token claims to have, to look for a newer key set.
-pub(crate) fn claimed_key(token: &str) -> Option<(String, Option<String>)> {
+/// The key that a token names. It is not verified.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ClaimedKey {
+    /// The issuer.
+    pub(crate) issuer: String,
+    /// The id of the key.
+    pub(crate) key: Option<String>,
+}
+
+/// The key that a token names, to find out whether a newer key set is needed.
+pub(crate) fn claimed_key(token: &str) -> Option<ClaimedKey> {
     let mut parts = token.split('.');
     let (header, claims) = (json(parts.next()?).ok()?, json(parts.next()?).ok()?);
-    Some((text(&claims, "iss")?.to_owned(), text(&header, "kid").map(str::to_owned)))
+    let issuer = text(&claims, "iss")?.to_owned();
+    Some(ClaimedKey { issuer, key: text(&header, "kid").map(str::to_owned) })
 }
 
 fn values(value: Option<&Value>) -> Vec<&str> {

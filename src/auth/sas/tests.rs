@@ -33,6 +33,7 @@ use crate::auth::mint_account;
 use crate::auth::mint_delegation;
 use crate::auth::mint_service;
 use crate::auth::sas::delegation;
+use crate::auth::sas::delegation::SignedText;
 use crate::auth::sas::fields::Fields;
 use crate::auth::sas::layout::Form;
 use crate::auth::sas::layout::Subject;
@@ -93,8 +94,9 @@ fn entitled(request: &SasRequest<'_>) -> String {
     let text = string_to_sign(Form::Delegation, &fields, &subject).unwrap().unwrap();
     let word = |name: &str| fields.text(name);
     let signature = STANDARD.decode(fields.text("sig")).unwrap();
-    let old = (&secret(), "contributor");
-    assert!(delegation::signed(old, word, text.as_bytes(), &signature), "{}", request.query);
+    let signed = SignedText { text: text.as_bytes(), signature: &signature };
+    let is_old = delegation::signed(&secret(), "contributor", word, &signed);
+    assert!(is_old, "{}", request.query);
     let key = DelegationKey {
         object: word("skoid").to_owned(),
         tenant: word("sktid").to_owned(),

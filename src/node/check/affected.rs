@@ -82,7 +82,11 @@ impl Known for Found<'_> {
 }
 
 /// A range of a partition whose rows cannot be read.
-pub(super) type UnreadRange<'a> = (&'a PartitionDescriptor, RoutingKey);
+pub(super) struct UnreadRange<'a> {
+    pub(super) descriptor: &'a PartitionDescriptor,
+    /// The first key that cannot be read.
+    pub(super) from: RoutingKey,
+}
 
 impl Affected {
     pub(super) fn new(found: &index::check::CheckReport, unread: &[UnreadRange<'_>]) -> Self {
@@ -97,7 +101,7 @@ impl Affected {
             let more_containers = of.containers.saturating_sub(wide(containers.len()));
             Extent { extent: extent.get(), blobs: of.blobs, containers, more_containers }
         });
-        let unread = unread.iter().map(|(descriptor, from)| {
+        let unread = unread.iter().map(|UnreadRange { descriptor, from }| {
             let range = KeyRange::new(from.clone(), descriptor.keys.range().high().cloned());
             let high = range.high().map(|high| key_text(high.as_bytes(), &names));
             let inside = names.0.containers.keys().filter(|(account, id)| {
@@ -221,7 +225,8 @@ mod tests {
         };
         let raw = (AccountId::new(7), ContainerId::new(1));
         let from = RoutingKey::container_range(raw.0, raw.1).low().clone();
-        let text = Shown(Affected::new(&found, &[(&descriptor, from)])).to_string();
+        let text = Shown(Affected::new(&found, &[UnreadRange { descriptor: &descriptor, from }]))
+            .to_string();
         let line = "partition 3: rows from photos/raw/ to the last cannot be read: photos/raw\n";
         assert!(text.starts_with(line), "{text}");
         assert!(text.ends_with("intact: 100 blobs that could be read\n"), "{text}");
