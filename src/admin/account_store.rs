@@ -294,8 +294,10 @@ impl AccountStore {
         let new = self.sealed(&name, record.id, &new);
         let mut keys = record.keys;
         match slot {
-            KeySlot::First if keys.is_empty() => keys.push(new),
-            KeySlot::First => keys[0] = new,
+            KeySlot::First => match keys.first_mut() {
+                Some(first) => *first = new,
+                None => keys.push(new),
+            },
             KeySlot::Second => {
                 if keys.is_empty() {
                     return Err(StoreError::NotFound(name.as_str().to_owned()));

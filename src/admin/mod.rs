@@ -27,6 +27,8 @@
 //! Invariants: no path outside of `/admin` changes anything or shows a key or the name of a blob. No
 //! path below `/admin` answers without the token.
 
+#![deny(clippy::indexing_slicing)]
+
 mod account_store;
 mod accounts;
 mod answer;

@@ -15,6 +15,8 @@
 //!
 //! It knows no operation and looks nothing up: policies, keys and public access are parameters.
 
+#![deny(clippy::indexing_slicing)]
+
 mod bearer;
 mod canonical;
 mod delegator;

@@ -315,8 +315,8 @@ mod tests {
         assert!(finished_after(|_| ()).await.is_ok());
         let bugs: [fn(&mut Vec<Range<u64>>); 5] = [
             |ranges| ranges.clear(),
-            |ranges| drop(ranges.remove(0)),
-            |ranges| drop(ranges.pop()),
+            |ranges| ranges.drain(..1).for_each(|_| ()),
+            |ranges| ranges.truncate(2),
             |ranges| ranges[2].end -= 1,
             |ranges| ranges.swap(0, 1),
         ];

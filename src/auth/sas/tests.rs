@@ -172,7 +172,7 @@ fn signatures_of_every_python_sdk_are_accepted_and_bound_to_what_they_name() {
         let signature = Signature::verify(&request, &signers).expect(&name).expect(&name);
         let policy = Policy {
             expiry: Some(time("2026-11-21T09:00:00Z")),
-            letters: Some(SasPermissions::of("r")),
+            permissions: Some(SasPermissions::of("r")),
             start: None,
         };
         let policy = signature.policy().map(|_| policy);
@@ -227,7 +227,7 @@ fn minted_signatures_are_accepted() {
     let query = mint_account(&keys, "acct", "sco", &terms());
     let grant = settled(&query, "2026-11-21T06:00:00Z").unwrap();
     let reach = Reach::Account { blob: true, service: true, container: true, object: true };
-    assert_eq!((grant.reach, grant.letters), (reach, SasPermissions::of("rl")));
+    assert_eq!((grant.reach, grant.permissions), (reach, SasPermissions::of("rl")));
 
     let overrides =
         Overrides { content_type: Some("text/html; x=ä".to_owned()), ..Overrides::default() };
@@ -334,26 +334,27 @@ fn addresses_and_protocol_are_those_of_the_signature() {
 #[test]
 fn stored_policy_fills_what_the_signature_leaves_open_and_nothing_else() {
     let expiry = time("2026-11-21T09:00:00Z");
-    let full = Policy { start: None, expiry: Some(expiry), letters: Some(SasPermissions::of("r")) };
+    let full =
+        Policy { start: None, expiry: Some(expiry), permissions: Some(SasPermissions::of("r")) };
     let bare = Terms { policy: Some("p".to_owned()), ..Terms::default() };
     let query = mint_service(&keys(&[KEY]), &CONTAINER, &bare);
     let signature = verify(&query, Some("c-1"), None).unwrap().unwrap();
     assert_eq!(signature.policy(), Some("p"));
     let now = at("2026-11-21T06:00:00Z");
-    assert_eq!(signature.settle(Some(&full), &now).unwrap().letters, SasPermissions::of("r"));
+    assert_eq!(signature.settle(Some(&full), &now).unwrap().permissions, SasPermissions::of("r"));
     assert!(detail(signature.settle(None, &now).unwrap_err()).contains("no access policy"));
-    let open = Policy { start: None, expiry: Some(expiry), letters: None };
+    let open = Policy { start: None, expiry: Some(expiry), permissions: None };
     assert!(
         detail(signature.settle(Some(&open), &now).unwrap_err()).starts_with("sp is mandatory")
     );
-    let endless = Policy { start: None, expiry: None, letters: Some(SasPermissions::of("r")) };
+    let endless = Policy { start: None, expiry: None, permissions: Some(SasPermissions::of("r")) };
     assert!(
         detail(signature.settle(Some(&endless), &now).unwrap_err()).starts_with("se is mandatory")
     );
     let late = Policy {
         start: Some(expiry),
         expiry: Some(expiry),
-        letters: Some(SasPermissions::of("r")),
+        permissions: Some(SasPermissions::of("r")),
     };
     assert!(detail(signature.settle(Some(&late), &now).unwrap_err()).contains("time frame"));
 

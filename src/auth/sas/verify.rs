@@ -113,7 +113,7 @@ pub struct Policy {
     /// When it ends.
     pub expiry: Option<Timestamp>,
     /// What it permits.
-    pub letters: Option<SasPermissions>,
+    pub permissions: Option<SasPermissions>,
 }
 
 /// A signature that one of the account's keys made. [`Signature::settle`] checks whether it is
@@ -211,7 +211,7 @@ impl Signature {
     /// [`Error::Refused`], [`Error::SourceAddress`], [`Error::Protocol`].
     pub fn settle(&self, policy: Option<&Policy>, at: &Circumstances<'_>) -> Result<Grant, Error> {
         let merged = self.merge(policy)?;
-        let letters = merged.letters.ok_or_else(|| mandatory("sp"))?;
+        let permissions = merged.permissions.ok_or_else(|| mandatory("sp"))?;
         let expiry = merged.expiry.ok_or_else(|| mandatory("se"))?;
         check_window(merged.start, expiry, at.now)?;
         if self.form == Form::Delegation {
@@ -221,7 +221,7 @@ impl Signature {
         self.check_network(at)?;
         Ok(Grant {
             reach: self.reach()?,
-            letters,
+            permissions,
             authority: self.authority,
             overrides: self.overrides(),
             encryption_scope: self.encryption_scope()?,
@@ -266,8 +266,11 @@ impl Signature {
 
     /// The fields of the signature and of the policy together. No field may be in both.
     fn merge(&self, policy: Option<&Policy>) -> Result<Policy, Error> {
-        let own =
-            Policy { start: self.time("st")?, expiry: self.time("se")?, letters: self.letters()? };
+        let own = Policy {
+            start: self.time("st")?,
+            expiry: self.time("se")?,
+            permissions: self.permissions()?,
+        };
         if self.policy().is_none() {
             return Ok(own);
         }
@@ -276,7 +279,7 @@ impl Signature {
         })?;
         let twice = (own.start.is_some() && stored.start.is_some())
             || (own.expiry.is_some() && stored.expiry.is_some())
-            || (own.letters.is_some() && stored.letters.is_some());
+            || (own.permissions.is_some() && stored.permissions.is_some());
         if twice {
             let detail = "Access policy fields can be associated with signature or SAS identifier but not both.";
             return Err(Error::sas(detail.to_owned()));
@@ -284,17 +287,17 @@ impl Signature {
         Ok(Policy {
             start: own.start.or(stored.start),
             expiry: own.expiry.or(stored.expiry),
-            letters: own.letters.or(stored.letters),
+            permissions: own.permissions.or(stored.permissions),
         })
     }
 
-    fn letters(&self) -> Result<Option<SasPermissions>, Error> {
+    fn permissions(&self) -> Result<Option<SasPermissions>, Error> {
         let text = self.fields.text("sp");
         if text.is_empty() {
             return Ok(None);
         }
-        let letters = SasPermissions::parse(text);
-        letters
+        let permissions = SasPermissions::parse(text);
+        permissions
             .map(Some)
             .ok_or_else(|| Error::sas(format!("sp={text} has a letter that is no permission.")))
     }

@@ -271,7 +271,7 @@ fn stored_policy(stored: &StoredPolicy) -> Policy {
     Policy {
         start: stored.start,
         expiry: stored.expiry,
-        letters: stored
+        permissions: stored
             .permissions
             .as_deref()
             .map(|text| SasPermissions::parse(text).unwrap_or_default()),

@@ -99,10 +99,10 @@ impl CertificateFiles {
 
     /// Keeps `tls` equal to the files until `stop` fires.
     pub fn keep(self, tls: Tls, env: &Env, stop: CancellationToken) {
-        self.keep_with(Self::poll, tls, env.clone(), stop);
+        self.keep_with(Self::poll, tls, env, stop);
     }
 
-    fn keep_with(self, poll: fn(&mut Self) -> Found, tls: Tls, env: Env, stop: CancellationToken) {
+    fn keep_with(self, poll: fn(&mut Self) -> Found, tls: Tls, env: &Env, stop: CancellationToken) {
         let (of, stopping) = (env.clone(), stop.clone());
         // After a panic it begins with the stamps of the first read: a pair may be loaded twice, and
         // none is missed.
@@ -248,7 +248,7 @@ mod tests {
             let clock = Arc::new(TrapClock::new(Arc::new(SimClock::new())));
             let rand = Arc::new(SeededRand::new(1));
             let env = Env { clock: Arc::clone(&clock) as _, rand, tasks: Tasks::new() };
-            files.keep_with(poll, tls.clone(), env.clone(), env.tasks.stopping());
+            files.keep_with(poll, tls.clone(), &env, env.tasks.stopping());
             Self { folder, tls, env, clock }
         }
 
