@@ -1,4 +1,4 @@
-//! What a caller may do.
+//! What a caller is granted.
 
 use crate::auth::Error;
 use crate::auth::Principal;
@@ -9,7 +9,7 @@ use crate::auth::needs::Level;
 use crate::auth::needs::need;
 use crate::types::Role;
 
-/// Response headers that a signature puts in the place of a blob's own.
+/// Response headers of a signature, which replace those of the blob.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Overrides {
     /// `rscc`.
@@ -24,7 +24,7 @@ pub struct Overrides {
     pub content_type: Option<String>,
 }
 
-/// How far a shared access signature reaches.
+/// The scope of a shared access signature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reach {
     /// An account signature: the services and resource types it names.
@@ -38,49 +38,49 @@ pub enum Reach {
         /// `srt` has o: operations on blobs.
         object: bool,
     },
-    /// A service or user delegation signature: what the URL names, which was signed.
+    /// A service or user delegation signature: the signed resource, which is that of the URL.
     Resource {
-        /// A container with all blobs in it; else one blob.
+        /// A container with all of its blobs; otherwise one blob.
         container: bool,
     },
 }
 
-/// In whose name a shared access signature grants.
+/// On whose authority a shared access signature grants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Authority {
-    /// Of whoever has an account key, who may do everything.
+    /// The holder of an account key, who may do everything.
     Key,
-    /// Of the holder of a user delegation key, with the role the holder has now where the signature
-    /// is used; `None` may do nothing.
+    /// The holder of a user delegation key, with the holder's current role where the signature is
+    /// used; `None` may do nothing.
     Holder(Option<Role>),
 }
 
 /// What a shared access signature grants.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Grant {
-    /// Where.
+    /// The scope.
     pub reach: Reach,
-    /// What.
-    pub letters: SasPermissions,
-    /// In whose name.
+    /// The permissions.
+    pub permissions: SasPermissions,
+    /// On whose authority.
     pub authority: Authority,
-    /// What answers carry.
+    /// Headers of the responses.
     pub overrides: Overrides,
-    /// `ses`: the encryption scope of everything that is written with it.
+    /// `ses`: the encryption scope of all writes with the signature.
     pub encryption_scope: Option<String>,
 }
 
 /// How far an action is permitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Permit {
-    /// As it stands.
+    /// Without a condition.
     Full,
-    /// Only if it replaces nothing.
+    /// Only if it replaces no existing blob.
     CreateOnly,
 }
 
 impl Principal {
-    /// Whether whoever has this token may do it here.
+    /// Checks that the holder of this token may do this here.
     ///
     /// # Errors
     /// [`Error::Unauthorized`], [`Error::Permission`].
@@ -92,7 +92,7 @@ impl Principal {
 }
 
 impl Grant {
-    /// Whether the action is permitted.
+    /// Checks that the action is permitted.
     ///
     /// # Errors
     /// [`Error::Service`], [`Error::ResourceType`], [`Error::Permission`], [`Error::Unauthorized`].
@@ -118,15 +118,15 @@ impl Grant {
                 need.account
             }
             Reach::Resource { container } => {
-                // A signature of a blob cannot have been made for a container's URL; this is the
-                // second lock.
+                // The signature of a blob does not match for a container's URL anyway; this is a second
+                // check.
                 if need.service.is_empty() || (need.level == Level::Container && !container) {
                     return Err(Error::Unauthorized);
                 }
                 need.service
             }
         };
-        if !self.letters.any(wanted) || !self.letters.all(need.also) {
+        if !self.permissions.any(wanted) || !self.permissions.all(need.also) {
             return Err(Error::Permission);
         }
         if let Authority::Holder(role) = self.authority {
@@ -135,7 +135,7 @@ impl Grant {
                 return Err(Error::Permission);
             }
         }
-        let replaces = need.replace.is_empty() || self.letters.any(need.replace);
+        let replaces = need.replace.is_empty() || self.permissions.any(need.replace);
         Ok(if replaces { Permit::Full } else { Permit::CreateOnly })
     }
 }

@@ -26,6 +26,7 @@ use crate::frontend::dialect::Arrival;
 use crate::frontend::dialect::batch;
 use crate::frontend::dialect::echo::Echo;
 use crate::frontend::dialect::website;
+use crate::frontend::dispatch::RequestContent;
 use crate::frontend::dispatch::check_before_document;
 use crate::frontend::dispatch::dispatch;
 use crate::frontend::ingest::read_document;
@@ -192,7 +193,7 @@ impl FrontEnd {
         self.meet_faults(arrival, seen)?;
         self.note_change(&operation, arrival, (seen, (echo.request_id(), begun)));
         let admitted = body.admitted_for();
-        let requester = Requester { arrival, authenticated, admitted };
+        let requester = Requester { account: &account, arrival, authenticated, admitted };
         let mut memory = None;
         if let Some(document) = document {
             check_before_document(&account, &operation)?;
@@ -202,7 +203,7 @@ impl FrontEnd {
         let answer = if let Operation::Batch(batch) = operation {
             boxed(|| batch::run(self, requester, batch, memory)).await
         } else {
-            dispatch(self, (requester, &account), operation, (body, memory)).await
+            dispatch(self, requester, operation, RequestContent { body, document: memory }).await
         };
         match answer {
             Ok((mut reply, stream)) => {

@@ -18,6 +18,7 @@ use crate::frontend::dialect::Arrival;
 use crate::frontend::dialect::Dialect;
 use crate::frontend::dialect::admit::admit_at;
 use crate::frontend::dialect::echo::Echo;
+use crate::frontend::dispatch::RequestContent;
 use crate::frontend::dispatch::dispatch;
 use crate::frontend::ingest::DocumentMemory;
 use crate::frontend::observe::Seen;
@@ -157,8 +158,9 @@ async fn answer(
         Ok(Admitted { account, operation, authenticated, .. }) => {
             let mut none = RequestBody::empty(front.env.clone());
             // The batch has the place among the requests.
-            let requester = Requester { arrival, authenticated, admitted: None };
-            boxed(|| dispatch(front, (requester, &account), operation, (&mut none, None))).await
+            let requester = Requester { account: &account, arrival, authenticated, admitted: None };
+            let content = RequestContent { body: &mut none, document: None };
+            boxed(|| dispatch(front, requester, operation, content)).await
         }
         Err(error) => Err(error),
     };

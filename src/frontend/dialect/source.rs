@@ -31,7 +31,7 @@ use crate::protocol::model::copy::CopySource;
 /// `CannotVerifyCopySource` with what the source refuses.
 pub(in crate::frontend) async fn authorize(
     front: &FrontEnd,
-    (requester, account): (Requester<'_>, &Account),
+    requester: Requester<'_>,
     source: &CopySource,
 ) -> Result<(Arc<Account>, Operation), Refusal> {
     let asked = requester.arrival;
@@ -39,7 +39,7 @@ pub(in crate::frontend) async fn authorize(
         let text = "This dialect does not copy.";
         return Err(Refusal::new(Reason::NotImplemented).message(text));
     };
-    let head = source_head(requester, account, source)?;
+    let head = source_head(requester, source)?;
     let arrival = Arrival { head: &head, ..asked };
     let by_key = asked.head.headers.get(AUTHORIZATION);
     let by_key = by_key.is_some_and(|own| starts_with(own, "sharedkey"));
@@ -47,7 +47,7 @@ pub(in crate::frontend) async fn authorize(
     if by_key && !signed {
         let context = azure::Context::from_head(&head)?;
         let address = arrival.dialect.address(&head).map_err(refusal::explain)?;
-        if address.account == account.name {
+        if address.account == requester.account.name {
             let parsed = azure::parse(&head, &address, &context).map_err(refusal::explain)?;
             let (operation, _) = parsed.into_parts();
             let owner = front.accounts.get(&address.account).ok_or(Reason::InternalError)?;
@@ -62,11 +62,7 @@ pub(in crate::frontend) async fn authorize(
 }
 
 /// The head of the request that a client would send for the source.
-fn source_head(
-    requester: Requester<'_>,
-    account: &Account,
-    source: &CopySource,
-) -> Result<Parts, Refusal> {
+fn source_head(requester: Requester<'_>, source: &CopySource) -> Result<Parts, Refusal> {
     let refused = |_| Refusal::from(Reason::InvalidHeaderValue);
     let (mut head, ()) = Request::get(source.url.clone())
         .body(())
@@ -86,7 +82,7 @@ fn source_head(
         head.headers.insert(AUTHORIZATION, HeaderValue::from_str(token).map_err(refused)?);
     } else if !is_signed(source)
         && let Some(own) = requester.arrival.head.headers.get(AUTHORIZATION)
-        && names(&head, account)
+        && names(&head, requester.account)
         && starts_with(own, "bearer ")
     {
         // A copy within an account: its token is good for the source as well.

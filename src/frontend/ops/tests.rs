@@ -28,6 +28,7 @@ use crate::frontend::client::Client;
 use crate::frontend::config::FrontEndConfig;
 use crate::frontend::dialect::Arrival;
 use crate::frontend::dialect::Dialects;
+use crate::frontend::dispatch::RequestContent;
 use crate::frontend::dispatch::dispatch;
 use crate::frontend::faults::Faults;
 use crate::frontend::ingest::read_document;
@@ -148,7 +149,7 @@ async fn front_over(host: Arc<dyn IndexHost>) -> (FrontEnd, Account) {
         outside: Outside::new(Rules::default(), client),
     };
     let front = FrontEnd::new(parts, config);
-    let new = containers::New {
+    let new = containers::NewContainer {
         metadata: Metadata::default(),
         public_access: PublicAccess::Private,
         encryption_scope: None,
@@ -211,8 +212,9 @@ async fn carry_out(
     };
     let peer = Peer { address: "192.0.2.1:9".parse().unwrap(), secure: true };
     let arrival = Arrival { dialect, head: &head, peer };
-    let requester = Requester { arrival, authenticated: true, admitted: None };
-    let answer = dispatch(front, (requester, account), operation, (&mut body, memory)).await;
+    let requester = Requester { account, arrival, authenticated: true, admitted: None };
+    let content = RequestContent { body: &mut body, document: memory };
+    let answer = dispatch(front, requester, operation, content).await;
     answer.map(|(reply, _)| reply)
 }
 

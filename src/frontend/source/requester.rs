@@ -1,28 +1,27 @@
-//! Who asks for a copy.
+//! The sender of a request.
 
 use crate::frontend::accounts::Account;
 use crate::frontend::answers::Payer;
 use crate::frontend::dialect::Arrival;
 use crate::types::AccountId;
 
-/// Who asks for a copy.
+/// The sender of a request that was admitted.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Requester<'a> {
-    /// The request, which was admitted.
+    /// The account that the request is about.
+    pub(crate) account: &'a Account,
+    /// The request as it came.
     pub(crate) arrival: Arrival<'a>,
-    /// Whether the sender proved who they are.
+    /// Whether the sender is authenticated.
     pub(crate) authenticated: bool,
-    /// For whom the request has a place among the requests.
+    /// The account for which the request is counted among the running requests.
     pub(crate) admitted: Option<AccountId>,
 }
 
 impl Requester<'_> {
-    /// Whose share of memory an answer takes.
-    pub(crate) const fn payer(&self, account: &Account) -> Payer {
-        Payer {
-            account: account.id,
-            peer: self.arrival.peer.address.ip(),
-            known: self.authenticated,
-        }
+    /// Whom the memory of an answer is charged to.
+    pub(crate) const fn payer(&self) -> Payer {
+        let (account, peer) = (self.account.id, self.arrival.peer.address.ip());
+        Payer { account, peer, known: self.authenticated }
     }
 }
