@@ -46,11 +46,11 @@ pub(super) fn read_policies(body: &[u8]) -> Result<Vec<AccessPolicy>, Refusal> {
     }
     let root = xml::parse(body, "SignedIdentifiers")?;
     if let Some(other) = root.children.iter().find(|child| child.name != "SignedIdentifier") {
-        return Err(Refusal::new(Reason::UnsupportedXmlNode)
+        return Err(Refusal::new(Reason::UnsupportedElement)
             .detail(Detail::ElementName, other.name.as_str()));
     }
     if root.children.len() > POLICIES_MAX {
-        return Err(Refusal::new(Reason::InvalidXmlDocument)
+        return Err(Refusal::new(Reason::InvalidDocument)
             .message("A container has at most 5 stored access policies."));
     }
     let policies: Vec<AccessPolicy> = root.children.iter().map(policy).collect::<Result<_, _>>()?;
@@ -163,18 +163,18 @@ mod tests {
             )
         };
         let six: String = (0..6).map(|n| with(&n.to_string(), "")).collect();
-        assert_eq!(code(&six), Reason::InvalidXmlDocument);
+        assert_eq!(code(&six), Reason::InvalidDocument);
         let five: String = (0..5).map(|n| with(&n.to_string(), "")).collect();
         assert_eq!(read_policies(document(&five).as_bytes()).unwrap().len(), 5);
-        assert_eq!(code(&with(&"i".repeat(65), "")), Reason::InvalidXmlNodeValue);
+        assert_eq!(code(&with(&"i".repeat(65), "")), Reason::InvalidElementValue);
         assert!(read_policies(document(&with(&"i".repeat(64), "")).as_bytes()).is_ok());
-        assert_eq!(code(&with("", "")), Reason::InvalidXmlNodeValue);
-        assert_eq!(code(&(with("x", "") + &with("x", ""))), Reason::InvalidXmlNodeValue);
-        assert_eq!(code(&with("x", "<Start>soon</Start>")), Reason::InvalidXmlNodeValue);
-        assert_eq!(code(&with("x", "<Permission>rz</Permission>")), Reason::InvalidXmlNodeValue);
-        assert_eq!(code(&with("x", "<Owner>me</Owner>")), Reason::UnsupportedXmlNode);
-        assert_eq!(code("<SignedIdentifier/>"), Reason::MissingRequiredXmlNode);
-        assert_eq!(code("<Other/>"), Reason::UnsupportedXmlNode);
-        assert_eq!(code("<SignedIdentifier>"), Reason::InvalidXmlDocument);
+        assert_eq!(code(&with("", "")), Reason::InvalidElementValue);
+        assert_eq!(code(&(with("x", "") + &with("x", ""))), Reason::InvalidElementValue);
+        assert_eq!(code(&with("x", "<Start>soon</Start>")), Reason::InvalidElementValue);
+        assert_eq!(code(&with("x", "<Permission>rz</Permission>")), Reason::InvalidElementValue);
+        assert_eq!(code(&with("x", "<Owner>me</Owner>")), Reason::UnsupportedElement);
+        assert_eq!(code("<SignedIdentifier/>"), Reason::MissingElement);
+        assert_eq!(code("<Other/>"), Reason::UnsupportedElement);
+        assert_eq!(code("<SignedIdentifier>"), Reason::InvalidDocument);
     }
 }

@@ -105,16 +105,16 @@ mod tests {
         };
         assert_eq!(read_key(write_key(&key).as_bytes()).unwrap(), key);
         let refused = read_key(b"<UserDelegationKey><SignedOid>o</SignedOid></UserDelegationKey>");
-        assert_eq!(refused.unwrap_err().reason, Reason::MissingRequiredXmlNode);
+        assert_eq!(refused.unwrap_err().reason, Reason::MissingElement);
     }
 
     #[test]
     fn malformed_key_info_has_its_codes() {
         let code = |text: &str| read_key_info(text.as_bytes()).unwrap_err().reason;
-        assert_eq!(code(""), Reason::InvalidXmlDocument);
-        assert_eq!(code("<Key/>"), Reason::InvalidXmlDocument);
-        assert_eq!(code("<KeyInfo/>"), Reason::MissingRequiredXmlNode);
-        assert_eq!(code("<KeyInfo><Expiry>soon</Expiry></KeyInfo>"), Reason::InvalidXmlNodeValue);
-        assert_eq!(code("<KeyInfo><End/></KeyInfo>"), Reason::UnsupportedXmlNode);
+        assert_eq!(code(""), Reason::InvalidDocument);
+        assert_eq!(code("<Key/>"), Reason::InvalidDocument);
+        assert_eq!(code("<KeyInfo/>"), Reason::MissingElement);
+        assert_eq!(code("<KeyInfo><Expiry>soon</Expiry></KeyInfo>"), Reason::InvalidElementValue);
+        assert_eq!(code("<KeyInfo><End/></KeyInfo>"), Reason::UnsupportedElement);
     }
 }

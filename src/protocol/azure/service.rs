@@ -165,14 +165,14 @@ fn website(element: &Element) -> Result<Option<Website>, Refusal> {
         return Err(invalid_value(documents[0], index));
     }
     if site.index_document.is_some() && site.default_index_path.is_some() {
-        return Err(Reason::InvalidXmlDocument.into());
+        return Err(Reason::InvalidDocument.into());
     }
     Ok(flag("Enabled", required(element, "Enabled")?)?.then_some(site))
 }
 
 fn cors(element: &Element) -> Result<Vec<CorsRule>, Refusal> {
     if element.children.len() > CORS_RULES_MAX {
-        return Err(Reason::InvalidXmlDocument.into());
+        return Err(Reason::InvalidDocument.into());
     }
     let rules: Vec<CorsRule> = element.children.iter().map(cors_rule).collect::<Result<_, _>>()?;
     let chars = |rule: &CorsRule| {
@@ -182,14 +182,14 @@ fn cors(element: &Element) -> Result<Vec<CorsRule>, Refusal> {
             .sum::<usize>()
     };
     if rules.iter().map(chars).sum::<usize>() > CORS_CHARS_MAX {
-        return Err(Reason::InvalidXmlDocument.into());
+        return Err(Reason::InvalidDocument.into());
     }
     Ok(rules)
 }
 
 fn cors_rule(element: &Element) -> Result<CorsRule, Refusal> {
     if element.name != "CorsRule" {
-        return Err(Refusal::new(Reason::UnsupportedXmlNode)
+        return Err(Refusal::new(Reason::UnsupportedElement)
             .detail(Detail::ElementName, element.name.as_str()));
     }
     let names =

@@ -75,7 +75,7 @@ pub(super) fn read_tags(body: &[u8]) -> Result<Tags, Refusal> {
     let set = root.child("TagSet").ok_or_else(|| xml::missing("TagSet"))?;
     let pair = |tag: &xml::Element| {
         if tag.name != "Tag" {
-            return Err(Refusal::new(Reason::UnsupportedXmlNode)
+            return Err(Refusal::new(Reason::UnsupportedElement)
                 .detail(Detail::ElementName, tag.name.as_str()));
         }
         tag.only(&["Key", "Value"])?;
@@ -196,10 +196,10 @@ mod tests {
         assert_eq!(read_tags(write_document(&tags).as_bytes()).unwrap(), tags);
         assert!(read_tags(b"<Tags><TagSet/></Tags>").unwrap().is_empty());
         for (body, code) in [
-            ("<Tags/>", Reason::MissingRequiredXmlNode),
-            ("<TagSet/>", Reason::InvalidXmlDocument),
-            ("<Tags><TagSet><Pair/></TagSet></Tags>", Reason::UnsupportedXmlNode),
-            ("<Tags><TagSet><Tag/></TagSet></Tags>", Reason::MissingRequiredXmlNode),
+            ("<Tags/>", Reason::MissingElement),
+            ("<TagSet/>", Reason::InvalidDocument),
+            ("<Tags><TagSet><Pair/></TagSet></Tags>", Reason::UnsupportedElement),
+            ("<Tags><TagSet><Tag/></TagSet></Tags>", Reason::MissingElement),
             ("<Tags><TagSet><Tag><Key></Key><Value/></Tag></TagSet></Tags>", Reason::EmptyTagName),
             (
                 "<Tags><TagSet><Tag><Key>a</Key><Value>&lt;</Value></Tag></TagSet></Tags>",

@@ -96,7 +96,7 @@ fn open(place: &Place, tag: &BytesStart<'_>) -> Result<Place, Refusal> {
 }
 
 fn unsupported(name: &str) -> Refusal {
-    Refusal::new(Reason::UnsupportedXmlNode).detail(Detail::ElementName, name)
+    Refusal::new(Reason::UnsupportedElement).detail(Detail::ElementName, name)
 }
 
 fn close(place: Place, entries: &mut Vec<BlockListEntry>) -> Result<Place, Refusal> {
@@ -108,7 +108,7 @@ fn close(place: Place, entries: &mut Vec<BlockListEntry>) -> Result<Place, Refus
             }
             let text = text.trim();
             if text.is_empty() {
-                return Err(Reason::InvalidXmlNodeValue.into());
+                return Err(Reason::InvalidElementValue.into());
             }
             let id = BlockId::from_base64(text).map_err(|_| {
                 Refusal::new(Reason::InvalidBlockId).detail(Detail::ElementValue, text)
@@ -128,7 +128,7 @@ fn add_text(place: &mut Place, piece: &str) -> Result<(), Refusal> {
         }
         Place::Entry(..) => Err(Reason::InvalidBlockId.into()),
         Place::Start | Place::List | Place::End if piece.trim().is_empty() => Ok(()),
-        Place::List => Err(Reason::InvalidXmlNodeValue.into()),
+        Place::List => Err(Reason::InvalidElementValue.into()),
         Place::Start | Place::End => Err(not_xml()),
     }
 }

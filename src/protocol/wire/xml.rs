@@ -49,18 +49,18 @@ impl Element {
     pub(in crate::protocol) fn only(&self, known: &[&str]) -> Result<(), Refusal> {
         for (at, child) in self.children.iter().enumerate() {
             if !known.contains(&child.name.as_str()) {
-                return Err(Refusal::new(Reason::UnsupportedXmlNode)
+                return Err(Refusal::new(Reason::UnsupportedElement)
                     .detail(Detail::ElementName, child.name.as_str()));
             }
             if self.children.iter().skip(at + 1).any(|other| other.name == child.name) {
-                return Err(Refusal::new(Reason::InvalidXmlDocument)
+                return Err(Refusal::new(Reason::InvalidDocument)
                     .detail(Detail::ElementName, child.name.as_str()));
             }
         }
         if self.text.trim().is_empty() {
             return Ok(());
         }
-        Err(Refusal::new(Reason::InvalidXmlNodeValue)
+        Err(Refusal::new(Reason::InvalidElementValue)
             .detail(Detail::ElementName, self.name.as_str()))
     }
 }
@@ -68,7 +68,7 @@ impl Element {
 /// A value an element must not have.
 #[must_use]
 pub(in crate::protocol) fn invalid_value(name: &str, value: &str) -> Refusal {
-    Refusal::new(Reason::InvalidXmlNodeValue)
+    Refusal::new(Reason::InvalidElementValue)
         .detail(Detail::ElementName, name)
         .detail(Detail::ElementValue, value)
 }
@@ -76,7 +76,7 @@ pub(in crate::protocol) fn invalid_value(name: &str, value: &str) -> Refusal {
 /// An element that has to be there and is not.
 #[must_use]
 pub(in crate::protocol) fn missing(name: &str) -> Refusal {
-    Refusal::new(Reason::MissingRequiredXmlNode).detail(Detail::ElementName, name)
+    Refusal::new(Reason::MissingElement).detail(Detail::ElementName, name)
 }
 
 /// Reads a document whose root has the name `root`.
@@ -147,7 +147,7 @@ fn add(open: &mut [Element], piece: &str) -> Result<(), Refusal> {
 
 /// What is not XML, or not of that kind.
 pub(in crate::protocol) fn not_xml() -> Refusal {
-    Reason::InvalidXmlDocument.into()
+    Reason::InvalidDocument.into()
 }
 
 /// The character a reference stands for: by number, or one of the predefined five.
@@ -189,7 +189,7 @@ mod tests {
         assert_eq!(found.child_text("C"), Some(""));
         assert_eq!(found.child("D"), None);
         assert!(found.only(&["B", "C"]).is_ok());
-        assert_eq!(found.only(&["B"]).unwrap_err().reason, Reason::UnsupportedXmlNode);
+        assert_eq!(found.only(&["B"]).unwrap_err().reason, Reason::UnsupportedElement);
     }
 
     #[test]
@@ -207,9 +207,9 @@ mod tests {
             &deep,
         ];
         for text in bad {
-            assert_eq!(parse(text.as_bytes(), "A").unwrap_err().reason, Reason::InvalidXmlDocument);
+            assert_eq!(parse(text.as_bytes(), "A").unwrap_err().reason, Reason::InvalidDocument);
         }
         let twice = parse(b"<A><B/><B/></A>", "A").unwrap();
-        assert_eq!(twice.only(&["B"]).unwrap_err().reason, Reason::InvalidXmlDocument);
+        assert_eq!(twice.only(&["B"]).unwrap_err().reason, Reason::InvalidDocument);
     }
 }
