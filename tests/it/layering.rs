@@ -199,7 +199,7 @@ fn in_the_front_end_only_dialect_names_a_dialect() {
 
 #[test]
 fn what_dialects_share_names_none_of_them() {
-    let words = ["azure", "x-ms-", "xml", "amz", "s3"];
+    let words = ["azure", "x-ms-", "xml", "amz", "s3", "headermap"];
     let found = lines_with("src/protocol/model", &words, &[]);
     assert!(found.is_empty(), "{}", found.join("\n"));
     let words = ["azure", "x-ms-", "amz", "s3::"];

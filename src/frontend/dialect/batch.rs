@@ -4,7 +4,6 @@
 use bytes::Bytes;
 use futures_util::StreamExt;
 use futures_util::stream;
-use http::Request;
 use http::Response;
 use http::Uri;
 use http::header::HOST;
@@ -92,8 +91,7 @@ async fn admit_part<'a>(
     batch: &Batch,
     part: BatchPart,
 ) -> Ready<'a> {
-    let (mut head, ()) = Request::new(()).into_parts();
-    (head.method, head.uri, head.headers) = (part.method, part.uri, part.headers);
+    let (mut head, ()) = part.request.into_parts();
     if let (None, Some(value)) = (head.headers.get(HOST), outer.head.headers.get(HOST)) {
         head.headers.insert(HOST, value.clone());
     }

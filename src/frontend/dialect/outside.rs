@@ -18,7 +18,7 @@ use crate::types::BlobKind;
 /// # Errors
 /// `InvalidHeaderValue` when a token is none.
 pub(in crate::frontend) fn headers(source: &CopySource) -> Result<HeaderMap, Refusal> {
-    let mut headers = source.conditions.clone();
+    let mut headers = azure::source_headers(&source.conditions)?;
     let text = |text: &str| {
         HeaderValue::from_str(text).map_err(|_| Refusal::from(Reason::InvalidHeaderValue))
     };

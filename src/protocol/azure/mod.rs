@@ -61,7 +61,7 @@ pub mod xml;
 pub use address::{Addressing, address};
 pub use batch::write_batch;
 pub use context::{Context, ServiceVersion};
-pub use copy::read_blob_headers;
+pub use copy::{read_blob_headers, source_headers};
 pub use delegation::read_key as delegation_key;
 pub use echo::RequestEcho;
 pub use encryption::check_key_is_safe;

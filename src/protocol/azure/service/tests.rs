@@ -54,21 +54,21 @@ fn what_the_service_refuses_is_refused() {
     let many = format!("<Cors>{}</Cors>", RULE.repeat(6));
     let long = RULE.replace("http://a.example", &"h".repeat(257));
     let cases = [
-        ("<Nonsense/>", E::UnsupportedXmlNode),
-        ("<Cors/><Cors/>", E::InvalidXmlDocument),
-        (many.as_str(), E::InvalidXmlDocument),
-        ("<Cors><Rule/></Cors>", E::UnsupportedXmlNode),
-        ("<Cors><CorsRule/></Cors>", E::MissingRequiredXmlNode),
-        ("<DefaultServiceVersion>new</DefaultServiceVersion>", E::InvalidXmlNodeValue),
-        ("<Logging><Version>1.0</Version></Logging>", E::MissingRequiredXmlNode),
-        ("<StaticWebsite><Enabled>perhaps</Enabled></StaticWebsite>", E::InvalidXmlNodeValue),
+        ("<Nonsense/>", E::UnsupportedElement),
+        ("<Cors/><Cors/>", E::InvalidDocument),
+        (many.as_str(), E::InvalidDocument),
+        ("<Cors><Rule/></Cors>", E::UnsupportedElement),
+        ("<Cors><CorsRule/></Cors>", E::MissingElement),
+        ("<DefaultServiceVersion>new</DefaultServiceVersion>", E::InvalidElementValue),
+        ("<Logging><Version>1.0</Version></Logging>", E::MissingElement),
+        ("<StaticWebsite><Enabled>perhaps</Enabled></StaticWebsite>", E::InvalidElementValue),
         (
             "<StaticWebsite><Enabled>true</Enabled><IndexDocument>a/b</IndexDocument></StaticWebsite>",
-            E::InvalidXmlNodeValue,
+            E::InvalidElementValue,
         ),
         (
             "<DeleteRetentionPolicy><Enabled>true</Enabled><Days>366</Days></DeleteRetentionPolicy>",
-            E::InvalidXmlNodeValue,
+            E::InvalidElementValue,
         ),
         (
             "<DeleteRetentionPolicy><Enabled>true</Enabled><Days>3</Days></DeleteRetentionPolicy>",
@@ -82,9 +82,9 @@ fn what_the_service_refuses_is_refused() {
         [("GET", "get"), (">30<", ">-1<"), ("GET,PUT", "GET,,PUT"), ("http://a.example, *", "")]
     {
         let rule = RULE.replace(from, to);
-        assert_eq!(refused(&format!("<Cors>{rule}</Cors>")), E::InvalidXmlNodeValue, "{rule}");
+        assert_eq!(refused(&format!("<Cors>{rule}</Cors>")), E::InvalidElementValue, "{rule}");
     }
-    assert_eq!(refused(&format!("<Cors>{long}</Cors>")), E::InvalidXmlNodeValue);
+    assert_eq!(refused(&format!("<Cors>{long}</Cors>")), E::InvalidElementValue);
 }
 
 #[test]
