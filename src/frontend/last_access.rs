@@ -21,9 +21,9 @@ use tokio::sync::Notify;
 
 use crate::env::Env;
 use crate::frontend::metrics::Metrics;
-use crate::frontend::route::Router;
 use crate::index::BlobRecord;
 use crate::index::NoteRead;
+use crate::index::Router;
 use crate::index::Write;
 use crate::types::BlobKey;
 use crate::types::Timestamp;

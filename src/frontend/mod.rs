@@ -14,8 +14,8 @@
 //!    hashes it on the way, `encrypt.rs` encrypts it when it comes with a key.
 //! 5. `write/` appends it: small bodies of all requests share appends, large ones stream into an
 //!    extent of their own. **Here bytes become durable.**
-//! 6. `route.rs` sends the row change to the partition that owns the name. **Here the name becomes
-//!    visible.** A list asks all stripes of a range, whose pages `stripes.rs` makes one.
+//! 6. The index's client sends the row change to the partition that owns the name. **Here the name
+//!    becomes visible.**
 //! 7. `read.rs` streams a blob's pieces back, a step of at most 1 MiB at a time. `answers/` bounds
 //!    what all of them hold, and cuts those that a client does not take, and uploads that it does
 //!    not send.
@@ -41,8 +41,8 @@
 //! visible; a short response body never looks complete (the connection is cut); a write runs on
 //! when its client leaves.
 //!
-//! Not here: what rows mean (`index`), where bytes lie (`capacity`), what headers are called
-//! (`protocol`).
+//! Not here: which partition owns a name and what rows mean (`index`), where bytes lie
+//! (`capacity`), what headers are called (`protocol`).
 
 mod access;
 pub mod accounts;
@@ -76,15 +76,11 @@ mod ops;
 mod pipeline;
 mod read;
 mod refusals;
-pub mod route;
 pub mod secrets;
 pub mod server;
 mod sniff;
 pub mod source;
 pub mod state;
-mod stripes;
-#[cfg(test)]
-mod testing;
 pub mod tls;
 pub mod tokens;
 pub mod trace;
@@ -99,7 +95,6 @@ pub use last_access::run::run as write_last_access;
 #[cfg(test)]
 pub(crate) use ops::containers::create_in as create_container;
 pub use ops::copies::pending::run as carry_out_copies;
-pub use route::Router;
 pub use secrets::Secrets;
 pub use server::serve;
 pub use state::{FrontEnd, Parts};

@@ -24,11 +24,11 @@ use crate::frontend::last_access::LastAccess;
 use crate::frontend::metrics::ConnectionMetrics;
 use crate::frontend::metrics::Metrics;
 use crate::frontend::refusals::Refusals;
-use crate::frontend::route::Router;
 use crate::frontend::tokens::Tokens;
 use crate::frontend::trace::Trace;
 use crate::frontend::write::WritePool;
 use crate::index::InFlight;
+use crate::index::Router;
 use crate::protocol::azure;
 use crate::protocol::model::Refusal;
 

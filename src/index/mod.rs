@@ -2,8 +2,8 @@
 //! in extents.
 //!
 //! 1. `api/`: what a front end, reclaim and the checker ask; `record.rs`: the records they get.
-//! 2. `map.rs`: who owns which range; `fleet.rs`, `host.rs`: the partitions open here, and how the
-//!    map changes.
+//! 2. `map.rs`: who owns which range; `client/` finds the owner of a key and asks it; `server/`: the
+//!    partitions open here, and how the map changes.
 //! 3. `engine/`: a partition: log, memtables, runs, recovery, over capacity's API.
 //! 4. `load/`: what a partition notes of its load, and when to split it.
 //! 5. `objects/`: what rows mean, behind the seam of `rows.rs`.
@@ -15,9 +15,8 @@
 
 pub mod api;
 pub mod check;
+pub mod client;
 pub mod engine;
-pub mod fleet;
-mod host;
 pub mod inflight;
 pub mod load;
 pub mod map;
@@ -25,6 +24,7 @@ pub mod metrics;
 pub mod objects;
 pub mod record;
 pub mod rows;
+pub mod server;
 
 pub use api::NoteRead;
 pub use api::{
@@ -48,17 +48,18 @@ pub use api::{
     FillLayer, PageRange, PageRanges, PageSpan, PagesWritten, ReadPages, SequenceAction,
     SequenceBounds, SharePages, SharedPages, UpdatePages, WritePages,
 };
+pub use client::Router;
 pub use engine::open_offline;
 pub use engine::{
     Config, CutPartition, ExtentIds, ExtentRecord, KeptExtents, Loaded, Offline, Parts,
 };
-pub use fleet::{CHILDREN_MAX, ChangeError, Changed, ConsistentCut, CutError, Fleet};
-pub use fleet::{ChangeEvent, ChangeKind, PartitionStatus};
 pub use inflight::{InFlight, ReadGuard};
 pub use load::{Class, Counts, Load};
 pub use load::{PartitionLoad, Plan, Policy, PolicyConfig, TICK};
-pub use map::{MapFollower, PartitionDescriptor, PartitionMap};
+pub use map::{PartitionDescriptor, PartitionMap};
 pub use metrics::Metrics;
 pub use objects::Objects;
 pub use record::{AccountRecord, BlobRecord, ContainerRecord};
 pub use record::{CopyJob, CopyLink, CopyRecord, CopyStatus, Encryption};
+pub use server::{CHILDREN_MAX, ChangeError, Changed, ConsistentCut, CutError, IndexServer};
+pub use server::{ChangeEvent, ChangeKind, PartitionStatus};

@@ -21,7 +21,6 @@ use crate::frontend;
 use crate::frontend::Client;
 use crate::frontend::FrontEnd;
 use crate::frontend::FrontEndConfig;
-use crate::frontend::Router;
 use crate::frontend::Secrets;
 use crate::frontend::Tls;
 use crate::frontend::Tokens;
@@ -32,9 +31,10 @@ use crate::frontend::source::Outside;
 use crate::frontend::trace::Trace;
 use crate::frontend::write::WriteConfig;
 use crate::index;
-use crate::index::Fleet;
 use crate::index::InFlight;
+use crate::index::IndexServer;
 use crate::index::PolicyConfig;
+use crate::index::Router;
 use crate::protocol::azure::Addressing;
 use crate::reclaim::ReclaimConfig;
 use crate::telemetry::Registry;
@@ -65,7 +65,7 @@ const CUT_GRACE: Duration = Duration::from_secs(1);
 /// The running roles.
 #[derive(Debug)]
 pub(super) struct Roles {
-    host: Arc<Fleet>,
+    host: Arc<IndexServer>,
     router: Arc<Router>,
     inflight: InFlight,
     serving: JoinHandle<()>,
@@ -106,7 +106,7 @@ impl Roles {
         };
         let (front, reclaim) = (with_own_tasks(env), with_own_tasks(env));
         let (assembly, host_tasks) = open_index(config, base, &front, registry).await?;
-        let host = Arc::clone(&assembly.fleet);
+        let host = Arc::clone(&assembly.index);
         host.tell(audit_log.clone());
         let hot_requests = f64::from(config.split_requests);
         let policy = (config.split_requests > 0)
@@ -182,7 +182,7 @@ impl Roles {
 
     /// The partitions served here.
     #[must_use]
-    pub(super) fn fleet(&self) -> Arc<Fleet> {
+    pub(super) fn index(&self) -> Arc<IndexServer> {
         Arc::clone(&self.host)
     }
 
@@ -194,7 +194,7 @@ impl Roles {
         env: &Env,
         registry: &mut Registry,
     ) -> NodeBackups {
-        let source = Source::serving(storage, self.fleet(), self.inflight.clone());
+        let source = Source::serving(storage, self.index(), self.inflight.clone());
         NodeBackups::new(source, env.clone()).registered(registry)
     }
 
@@ -207,7 +207,7 @@ impl Roles {
     /// Rewrites files in which releases that did not seal secrets left them plain.
     pub(super) fn erase_plain_secrets(&self, storage: &Storage, secrets: &Secrets) {
         let erase = Erase {
-            fleet: self.fleet(),
+            index: self.index(),
             capacity: Arc::clone(&storage.capacity),
             coordinator: Arc::clone(&storage.coordinator),
             ring: secrets.ring().id(),

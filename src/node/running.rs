@@ -105,7 +105,7 @@ impl Node {
             roles.erase_plain_secrets(&storage, &secrets);
         }
         let parts = (Arc::clone(&storage.capacity), Arc::clone(&storage.coordinator));
-        let disks = NodeDisks::start(parts, roles.fleet(), env.clone()).await?;
+        let disks = NodeDisks::start(parts, roles.index(), env.clone()).await?;
         admin.disks.set(Arc::new(disks)).expect("set once");
         let backups = roles.backups(&storage, &env, registry);
         admin.backups.set(Arc::new(backups)).expect("set once");

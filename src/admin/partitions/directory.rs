@@ -10,11 +10,11 @@ use std::time::Duration;
 
 use crate::env::Clock;
 use crate::frontend::Accounts;
-use crate::frontend::Router;
 use crate::index;
 use crate::index::ListContainers;
 use crate::index::Read;
 use crate::index::ReadReply;
+use crate::index::Router;
 use crate::types::AccountId;
 use crate::types::AccountName;
 use crate::types::Collation;

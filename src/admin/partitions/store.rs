@@ -1,15 +1,15 @@
-//! Commands about partitions, carried out by the fleet.
+//! Commands about partitions, carried out by the index server.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::env::Clock;
 use crate::frontend::Accounts;
-use crate::frontend::Router;
 use crate::index::CHILDREN_MAX;
 use crate::index::ChangeError;
-use crate::index::Fleet;
+use crate::index::IndexServer;
 use crate::index::PartitionStatus;
+use crate::index::Router;
 use crate::types::HostId;
 use crate::types::KeyRange;
 use crate::types::PartitionId;
@@ -38,7 +38,7 @@ const TRY_PAUSE: Duration = Duration::from_millis(20);
 /// Shows, splits, merges and moves partitions; cheap to clone.
 #[derive(Clone, Debug)]
 pub struct PartitionStore {
-    fleet: Arc<Fleet>,
+    index: Arc<IndexServer>,
     directory: Arc<Directory>,
     looks: Arc<Looks>,
     clock: Arc<dyn Clock>,
@@ -47,22 +47,26 @@ pub struct PartitionStore {
 impl PartitionStore {
     /// Over the partitions of this process, with names from the accounts a front end serves.
     #[must_use]
-    pub fn new(fleet: Arc<Fleet>, names: (Accounts, Arc<Router>), clock: Arc<dyn Clock>) -> Self {
+    pub fn new(
+        index: Arc<IndexServer>,
+        names: (Accounts, Arc<Router>),
+        clock: Arc<dyn Clock>,
+    ) -> Self {
         let directory = Arc::new(Directory::new(names, Arc::clone(&clock)));
-        Self { fleet, directory, looks: Arc::default(), clock }
+        Self { index, directory, looks: Arc::default(), clock }
     }
 
     /// All partitions, or those that changed since a look, and the changes of the map after the one
     /// of this number.
     pub(super) async fn look(&self, after: u64, since: Option<u64>) -> MapView {
-        let changes: Vec<_> = self.fleet.changes_after(after);
+        let changes: Vec<_> = self.index.changes_after(after);
         let latest = match changes.last() {
             Some(last) => Some(last.number),
-            None => self.fleet.changes_after(0).last().map(|last| last.number),
+            None => self.index.changes_after(0).last().map(|last| last.number),
         };
         // After the changes, so that whatever they made is there or has changed again.
         let now = self.clock.now();
-        let told = self.looks.tell(now, self.fleet.status(), since);
+        let told = self.looks.tell(now, self.index.status(), since);
         let bounds =
             told.partitions.iter().map(|p| names::owner(p.range.low().as_bytes())).collect();
         self.directory.look_up(bounds).await;
@@ -72,7 +76,7 @@ impl PartitionStore {
             look: told.number,
             since: told.since,
             gone: told.gone.iter().map(|id| id.get()).collect(),
-            hosts: self.fleet.hosts(),
+            hosts: self.index.hosts(),
             latest_change: latest.unwrap_or(0),
             partitions: told.partitions.into_iter().map(view).collect(),
             changes: changes.into_iter().map(ChangeView::from).collect(),
@@ -84,7 +88,7 @@ impl PartitionStore {
         let mut keys = Vec::new();
         for text in texts {
             let key = self.directory.key(text).await?;
-            if self.fleet.status().iter().any(|partition| *partition.range.low() == key) {
+            if self.index.status().iter().any(|partition| *partition.range.low() == key) {
                 return Err(PartitionError::AlreadyBorder(text.clone()));
             }
             keys.push(key);
@@ -92,8 +96,8 @@ impl PartitionStore {
         keys.sort_unstable();
         keys.dedup();
         for _ in 0..TRIES {
-            if let Some(partition) = one_owner(&self.fleet.status(), &keys)? {
-                match self.fleet.split(partition, &keys).await {
+            if let Some(partition) = one_owner(&self.index.status(), &keys)? {
+                match self.index.split(partition, &keys).await {
                     Err(ChangeError::NoSuchPartition) => {}
                     done => return Ok(done?.into()),
                 }
@@ -113,21 +117,21 @@ impl PartitionStore {
             return Err(PartitionError::Parts(SPLIT_MAX));
         }
         let id = PartitionId::new(partition);
-        let keys = self.fleet.even_cuts(id, parts).await?;
+        let keys = self.index.even_cuts(id, parts).await?;
         if keys.is_empty() {
             return Err(PartitionError::TooFewKeys(partition));
         }
-        Ok(self.fleet.split(id, &keys).await?.into())
+        Ok(self.index.split(id, &keys).await?.into())
     }
 
     /// Deals the blobs of a partition out to stripes.
     pub(super) async fn stripe(&self, partition: u64, stripes: u8) -> Result<Made, PartitionError> {
-        Ok(self.fleet.stripe(PartitionId::new(partition), stripes).await?.into())
+        Ok(self.index.stripe(PartitionId::new(partition), stripes).await?.into())
     }
 
     /// Merges all stripes of the range that a partition is a stripe of.
     pub(super) async fn unstripe(&self, partition: u64) -> Result<Made, PartitionError> {
-        let status = self.fleet.status();
+        let status = self.index.status();
         let one = status.iter().find(|one| one.id.get() == partition);
         let one = one.ok_or(ChangeError::NoSuchPartition)?;
         let of_it = status.iter().filter(|other| other.range == one.range);
@@ -135,12 +139,12 @@ impl PartitionStore {
         if one.stripe.is_none() {
             return Ok(Made { partitions: vec![partition], ..Made::default() });
         }
-        Ok(self.fleet.merge(&ids).await?.into())
+        Ok(self.index.merge(&ids).await?.into())
     }
 
     /// Merges partitions that lie side by side, or all stripes of a range, given in any order.
     pub(super) async fn merge(&self, partitions: &[u64]) -> Result<Made, PartitionError> {
-        let status = self.fleet.status();
+        let status = self.index.status();
         let mut places = Vec::new();
         for id in partitions {
             let place = status.iter().position(|partition| partition.id.get() == *id);
@@ -148,12 +152,12 @@ impl PartitionStore {
         }
         places.sort_unstable();
         let ids: Vec<PartitionId> = places.into_iter().map(|(_, id)| id).collect();
-        Ok(self.fleet.merge(&ids).await?.into())
+        Ok(self.index.merge(&ids).await?.into())
     }
 
     /// Moves a partition to another host.
     pub(super) async fn move_to(&self, partition: u64, host: u64) -> Result<Made, PartitionError> {
-        let moved = self.fleet.move_to(PartitionId::new(partition), HostId::new(host)).await?;
+        let moved = self.index.move_to(PartitionId::new(partition), HostId::new(host)).await?;
         Ok(moved.into())
     }
 
@@ -169,7 +173,7 @@ impl PartitionStore {
         let inner = match &wanted.like {
             Some(like) => {
                 let sibling = Prefix { text: like, ..prefix };
-                let found = self.fleet.even_cuts_of(&sibling.range(), wanted.ways).await?;
+                let found = self.index.even_cuts_of(&sibling.range(), wanted.ways).await?;
                 if found.is_empty() {
                     return Err(PartitionError::NoSibling(like.clone()));
                 }
@@ -184,7 +188,7 @@ impl PartitionStore {
         keys.extend(inner);
         keys.extend(range.high().cloned());
         let mut made = self.cut(&keys).await?;
-        made.partitions = inside(&self.fleet.status(), &range).map(|p| p.id.get()).collect();
+        made.partitions = inside(&self.index.status(), &range).map(|p| p.id.get()).collect();
         if wanted.spread {
             self.spread(&range, &mut made).await?;
         }
@@ -196,10 +200,10 @@ impl PartitionStore {
         let mut made = Made::default();
         let mut failures = 0;
         while failures < TRIES {
-            let done = match next_cut(&self.fleet.status(), keys) {
+            let done = match next_cut(&self.index.status(), keys) {
                 NextCut::None => return Ok(made),
                 NextCut::Later => Err(ChangeError::NoSuchPartition),
-                NextCut::At(partition, keys) => self.fleet.split(partition, &keys).await,
+                NextCut::At(partition, keys) => self.index.split(partition, &keys).await,
             };
             match done {
                 Err(ChangeError::NoSuchPartition) => {
@@ -214,12 +218,12 @@ impl PartitionStore {
 
     /// Deals the partitions of a range out to the hosts in turn.
     async fn spread(&self, range: &KeyRange, made: &mut Made) -> Result<(), PartitionError> {
-        let here: Vec<_> = inside(&self.fleet.status(), range).map(|p| (p.id, p.host)).collect();
-        let hosts = u64::try_from(self.fleet.hosts()).unwrap_or(u64::MAX);
+        let here: Vec<_> = inside(&self.index.status(), range).map(|p| (p.id, p.host)).collect();
+        let hosts = u64::try_from(self.index.hosts()).unwrap_or(u64::MAX);
         for (place, (partition, host)) in (0_u64..).zip(here) {
             let wanted = HostId::new(place % hosts.max(1));
             if host != wanted {
-                add(made, &self.fleet.move_to(partition, wanted).await?.into());
+                add(made, &self.index.move_to(partition, wanted).await?.into());
             }
         }
         Ok(())

@@ -16,7 +16,7 @@
 //! (`server.rs`).
 //!
 //! Invariants: what was let in is never told 503 for want of room once its outcome may be durable;
-//! a change of the partition map is no overload (`route.rs`).
+//! a change of the partition map is no overload (`index/client`).
 
 mod denied;
 mod gate;

@@ -24,7 +24,7 @@
 //! I8 a split or merge happens in one transaction (`change/`) · I14 replay is idempotent
 //! (`replay.rs`) · I16 queue, batch, memtables and cache are bounded (`config.rs`).
 //!
-//! Not here: who owns which partition (`host.rs` and the coordinator), what rows mean (`objects/`),
+//! Not here: who owns which partition (`server/` and the coordinator), what rows mean (`objects/`),
 //! when to split.
 
 mod ahead;

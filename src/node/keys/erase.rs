@@ -10,9 +10,9 @@ use uuid::Uuid;
 use crate::capacity::CapacityNode;
 use crate::coordinator::Coordinator;
 use crate::env::Env;
-use crate::frontend::Router;
 use crate::frontend::Secrets;
-use crate::index::Fleet;
+use crate::index::IndexServer;
+use crate::index::Router;
 
 use super::master_key;
 use super::reseal::reseal;
@@ -26,7 +26,7 @@ const AGAIN_MAX: Duration = Duration::from_secs(600);
 #[derive(Clone, Debug)]
 pub struct Erase {
     /// Logs and runs.
-    pub fleet: Arc<Fleet>,
+    pub index: Arc<IndexServer>,
     /// Journals.
     pub capacity: Arc<CapacityNode>,
     /// Where it is remembered.
@@ -96,7 +96,7 @@ impl Erase {
         if !self.sealed {
             return Err(self.left("not all rows are sealed"));
         }
-        let rewritten = self.fleet.rewrite_secret_rows().await.map_err(again)?;
+        let rewritten = self.index.rewrite_secret_rows().await.map_err(again)?;
         if !self.capacity.erase_journals().await.map_err(again)? {
             return Err(Left::UntilStart("a disk"));
         }
@@ -108,7 +108,7 @@ impl Erase {
 
     /// Why the index is not done.
     fn left(&self, what: &str) -> Left {
-        if self.fleet.status().iter().any(|one| one.quarantined) {
+        if self.index.status().iter().any(|one| one.quarantined) {
             return Left::UntilStart("a partition");
         }
         Left::Now(what.to_owned())

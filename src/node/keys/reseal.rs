@@ -5,7 +5,6 @@ use bytes::Bytes;
 
 use crate::auth::SecretContext;
 use crate::auth::UnsealError;
-use crate::frontend::Router;
 use crate::frontend::Secrets;
 use crate::frontend::accounts::AccountRows;
 use crate::index;
@@ -14,6 +13,7 @@ use crate::index::AccountRecord;
 use crate::index::PendingCopy;
 use crate::index::ReadCopyJobs;
 use crate::index::ResealCopy;
+use crate::index::Router;
 use crate::index::Write;
 use crate::node::error::NodeError;
 use crate::types::AccountName;

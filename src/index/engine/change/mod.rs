@@ -12,7 +12,7 @@
 //! before it leaves them serving; after one of unknown outcome they take no write until they are
 //! opened again; after it only the new ones serve.
 //!
-//! Not here: when to change what (`load/`), and who is told (`host/`).
+//! Not here: when to change what (`load/`), and who carries it out (`server/`).
 
 mod compaction_yield;
 mod descriptors;
