@@ -7,9 +7,15 @@ use std::time::Duration;
 use super::*;
 use crate::coordinator::Coordinator;
 use crate::coordinator::SimulatedStore;
+use crate::frontend::answers::AnswerMemory;
 use crate::frontend::answers::Budget;
 use crate::frontend::answers::Payer;
-use crate::frontend::answers::Purse;
+use crate::frontend::lookup::BlobVersion;
+use crate::frontend::read::ContentVersion;
+use crate::index::Router;
+use crate::index::client::testing::ReadIndex;
+use crate::index::client::testing::Reads;
+use crate::index::client::testing::publish;
 use crate::frontend::write::Stored;
 use crate::frontend::write::WriteConfig;
 use crate::frontend::write::tests::Rig;
@@ -22,11 +28,7 @@ use crate::index::NewContent;
 use crate::index::Piece;
 use crate::index::Read;
 use crate::index::ReadReply;
-use crate::index::Router;
 use crate::index::Target;
-use crate::index::client::testing::ReadIndex;
-use crate::index::client::testing::Reads;
-use crate::index::client::testing::publish;
 use crate::protocol::model::Reason;
 use crate::types::AccountId;
 use crate::types::BlobKey;
@@ -99,15 +101,13 @@ impl Blob {
             router: Arc::clone(&self.router),
             capacity: Arc::clone(&self.rig.node) as _,
             tasks: self.rig.env.tasks.clone(),
-            key,
-            snapshot: None,
-            etag: Etag::from_commit(Timestamp::ZERO),
-            generation: None,
+            blob: BlobVersion { key, snapshot: None },
+            content: ContentVersion { etag: Etag::from_commit(Timestamp::ZERO), generation: None },
             pieces: vec![Piece::Stored { location, range: 0..len }].into(),
             pieces_end: len,
             end: len,
             decrypting: None,
-            purse: Some(Purse::new(&self.budget, payer(known))),
+            memory: Some(AnswerMemory::new(&self.budget, payer(known))),
             guard: InFlight::default().read(self.rig.env.clock.monotonic()),
             request: None,
         }
