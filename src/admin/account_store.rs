@@ -26,17 +26,16 @@ use crate::frontend::accounts::AccountRows;
 use crate::index;
 use crate::index::AccountChange;
 use crate::index::AccountRecord;
+use crate::index::CreateAccount;
+use crate::index::DeleteAccount;
 use crate::index::DeleteContainer;
 use crate::index::ListContainers;
-use crate::index::Read;
-use crate::index::ReadReply;
+use crate::index::ReadAccount;
 use crate::index::Router;
-use crate::index::Write;
-use crate::index::WriteReply;
+use crate::index::UpdateAccount;
 use crate::types::AccountId;
 use crate::types::AccountName;
 use crate::types::ContainerName;
-use crate::types::RoutingKey;
 
 pub(super) use assignments::AssignmentView;
 
@@ -261,7 +260,7 @@ impl AccountStore {
             return Err(StoreError::Exists(name.as_str().to_owned()));
         }
         let id = AccountId::new(self.ids.next().await?);
-        self.router.write(Write::CreateAccount { name: name.clone(), id, anonymous }).await?;
+        self.router.tell(CreateAccount { name: name.clone(), id, anonymous }).await?;
         self.change(&name, AccountChange::Anonymous(anonymous)).await?;
         let id = self.record(&name).await?.id;
         self.change(&name, AccountChange::DelegationSecret(self.new_delegation(&name, id)?))
@@ -386,7 +385,7 @@ impl AccountStore {
             }
             self.delete_container(account, container, note).await?;
         }
-        self.router.write(Write::DeleteAccount { name: name.clone(), id }).await?;
+        self.router.tell(DeleteAccount { name: name.clone(), id }).await?;
         // Requests that were admitted before may have created a container meanwhile.
         while let Some(container) = self.any_container(id).await? {
             self.delete_container(account, container, note).await?;
@@ -397,9 +396,7 @@ impl AccountStore {
     async fn any_container(&self, account: AccountId) -> Result<Option<ContainerName>, StoreError> {
         let mut list = ListContainers { account, prefix: String::new(), from: None, limit: 1 };
         loop {
-            let read = Read::Containers(list.clone());
-            let reply = self.router.read(&list.position(), read).await?;
-            let ReadReply::Containers(page) = reply else { return Err(mismatched()) };
+            let page = self.router.ask(list.clone()).await?;
             if let Some(entry) = page.entries.into_iter().next() {
                 return ContainerName::new(&entry.name).map(Some).map_err(|_| mismatched());
             }
@@ -418,10 +415,10 @@ impl AccountStore {
     ) -> Result<(), StoreError> {
         let text = name.as_str().to_owned();
         let guard = index::Guard::default();
-        let write = Write::DeleteContainer(DeleteContainer { account: account.id, name, guard });
+        let write = DeleteContainer { account: account.id, name, guard };
         let part = note.part(Thing::Container, "DeleteContainer", account.name, &text);
-        match self.router.write(write).await {
-            Ok(_) => {
+        match self.router.tell(write).await {
+            Ok(()) => {
                 part.made().await;
                 Ok(())
             }
@@ -444,16 +441,13 @@ impl AccountStore {
     /// exists: a concurrent read of the row would overwrite this change in the cache.
     async fn change(&self, name: &AccountName, change: AccountChange) -> Result<(), StoreError> {
         self.accounts.find(name).map_err(index::Error::from)?;
-        let reply = self.router.write(Write::UpdateAccount { name: name.clone(), change }).await?;
-        let WriteReply::Account(_) = reply else { return Err(mismatched()) };
+        self.router.tell(UpdateAccount { name: name.clone(), change }).await?;
         Ok(self.accounts.refresh(&self.router, name).await?)
     }
 
     async fn record(&self, name: &AccountName) -> Result<AccountRecord, StoreError> {
-        let key = RoutingKey::account(name);
-        match self.router.read(key.as_bytes(), Read::Account(name.clone())).await {
-            Ok(ReadReply::Account(record)) => Ok(record),
-            Ok(_) => Err(mismatched()),
+        match self.router.ask(ReadAccount(name.clone())).await {
+            Ok(record) => Ok(record),
             Err(index::Error::AccountNotFound) => {
                 Err(StoreError::NotFound(name.as_str().to_owned()))
             }

@@ -2,8 +2,8 @@
 //! in extents.
 //!
 //! 1. `api/`: what a front end, reclaim and the checker ask; `record.rs`: the records they get.
-//! 2. `map.rs`: who owns which range; `client/` finds the owner of a key and asks it; `server/`: the
-//!    partitions open here, and how the map changes.
+//! 2. `map.rs`: who owns which range; `client/` finds the owner of a key and asks it; `server/` has
+//!    the partitions that are open here, and changes the map.
 //! 3. `engine/`: a partition: log, memtables, runs, recovery, over capacity's API.
 //! 4. `load/`: what a partition notes of its load, and when to split it.
 //! 5. `objects/`: what rows mean, behind the seam of `rows.rs`.
@@ -38,8 +38,10 @@ pub use api::{
     check_lease,
 };
 pub use api::{
-    AppendedBlock, ReadAccount, ReadBlockList, ReadContainer, ReadCopyJobs, ReadRequest,
-    ReadTagWork, UpdateAccount, WriteRequest,
+    AppendedBlock, AskPartition, CopyJobPage, CreateAccount, DeleteAccount, DeletedContainer,
+    ExpireStaged, ExpiredPage, ForgetContainer, ForgetGarbage, ForgetTagWork, GarbagePage, Prove,
+    PurgeContainer, ReadAccount, ReadBlockList, ReadContainer, ReadCopyJobs, ReadDeadContainers,
+    ReadExpired, ReadGarbage, ReadRequest, ReadTagWork, TagWorkPage, UpdateAccount, WriteRequest,
 };
 pub use api::{CopiedBlock, CopiedContent, PutCopy, Share, SharedBlob};
 pub use api::{CopyEnd, EndCopy, PendingCopy, ResealCopy};
@@ -48,7 +50,7 @@ pub use api::{
     FillLayer, PageRange, PageRanges, PageSpan, PagesWritten, ReadPages, SequenceAction,
     SequenceBounds, SharePages, SharedPages, UpdatePages, WritePages,
 };
-pub use client::Router;
+pub use client::{FixedMap, Router};
 pub use engine::open_offline;
 pub use engine::{
     Config, CutPartition, ExtentIds, ExtentRecord, KeptExtents, Loaded, Offline, Parts,

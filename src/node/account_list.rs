@@ -26,9 +26,9 @@ use crate::frontend::accounts::AccountRows;
 use crate::frontend::accounts::part_of_one;
 use crate::index::AccountChange;
 use crate::index::AccountRecord;
+use crate::index::CreateAccount;
 use crate::index::Router;
-use crate::index::Write;
-use crate::index::WriteReply;
+use crate::index::UpdateAccount;
 use crate::types::AccountId;
 use crate::types::AccountName;
 use crate::types::KeyRange;
@@ -37,7 +37,6 @@ use crate::types::RoutingKey;
 use super::config::AccountConfig;
 use super::config::ConfigError;
 use super::error::NodeError;
-use super::error::mismatched;
 
 /// How often the accounts that could not be read are read again.
 const AGAIN: Duration = Duration::from_secs(1);
@@ -164,15 +163,13 @@ impl AccountList {
         let name = config.name().clone();
         // Everyone knows the published key, so public access reveals nothing more; clients expect it.
         let anonymous = config.is_public();
-        let create = Write::CreateAccount { name: name.clone(), id, anonymous };
-        let WriteReply::Account(record) = self.router.write(create).await? else {
-            return Err(mismatched("not an account"));
-        };
+        let create = CreateAccount { name: name.clone(), id, anonymous };
+        let record = self.router.tell(create).await?;
         if record.id == id {
             let detail = json!({ "anonymous": anonymous });
             self.tell("CreateAccount", &name, detail).await;
         }
-        let record = self.switched(&name, *record).await?;
+        let record = self.switched(&name, record).await?;
         let record = self.with_delegation_secret(&name, record).await?;
         let (of, keys) = (format!("account {name}"), config.keys()?);
         let account = Account::new(name, keys, record, &self.secrets);
@@ -195,7 +192,7 @@ impl AccountList {
         })?;
         let sealed = self.secrets.seal(&SecretContext::delegation(name, record.id), &*secret);
         let change = AccountChange::DelegationSecret(sealed.clone());
-        match self.router.write(Write::UpdateAccount { name: name.clone(), change }).await {
+        match self.router.tell(UpdateAccount { name: name.clone(), change }).await {
             Ok(_) => Ok(AccountRecord { delegation_secret: Some(sealed), ..record }),
             Err(error) if error.is_outage() => {
                 let until = "it issues no user delegation keys until the next start";
@@ -216,7 +213,7 @@ impl AccountList {
             return Ok(record);
         };
         let change = AccountChange::Anonymous(open);
-        self.router.write(Write::UpdateAccount { name: name.clone(), change }).await?;
+        self.router.tell(UpdateAccount { name: name.clone(), change }).await?;
         self.tell("SetAnonymousAccess", name, json!({ "anonymous": open })).await;
         Ok(AccountRecord { anonymous: open, ..record })
     }

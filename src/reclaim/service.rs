@@ -226,11 +226,7 @@ fn log_failure(step: &'static str, error: &Error) {
             let invariant = invariant.number();
             tracing::error!(step, invariant, %error, "reclaim step stopped; it frees nothing more");
         }
-        Error::Index(_)
-        | Error::Capacity(_)
-        | Error::Coordinator(_)
-        | Error::Answer
-        | Error::Held { .. } => {
+        Error::Index(_) | Error::Capacity(_) | Error::Coordinator(_) | Error::Held { .. } => {
             tracing::warn!(step, %error, "reclaim step failed, will be tried again");
         }
     }

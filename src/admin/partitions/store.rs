@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use crate::env::Clock;
 use crate::frontend::Accounts;
-use crate::index::Router;
 use crate::index::CHILDREN_MAX;
 use crate::index::ChangeError;
 use crate::index::IndexServer;
 use crate::index::PartitionStatus;
+use crate::index::Router;
 use crate::types::ContainerKey;
 use crate::types::HostId;
 use crate::types::KeyRange;

@@ -24,6 +24,7 @@ use crate::index::Write;
 use crate::index::WriteReply;
 use crate::index::WriteRequest;
 use crate::index::api::Place;
+use crate::index::client::fixed::owner;
 use crate::index::client::follow::MapFollower;
 use crate::index::client::stripes;
 
@@ -65,6 +66,14 @@ impl Router {
     #[must_use]
     pub fn map(&self) -> Arc<PartitionMap> {
         Arc::clone(&self.map.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Where the range ends that a position lies in, as last read; `None` at the end of the keys.
+    #[must_use]
+    pub fn end_of_range(&self, position: &[u8]) -> Option<Bytes> {
+        let map = self.map();
+        let high = map.at(position).first()?.keys.range().high()?;
+        Some(high.as_bytes().clone())
     }
 
     /// Asks the owner of `key`.
@@ -250,11 +259,6 @@ impl StaleRetry {
         self.refusals = if same { self.refusals.saturating_add(1) } else { 0 };
         Ok(self.refusals)
     }
-}
-
-fn owner(map: &PartitionMap, key: &[u8]) -> Result<Target, Error> {
-    let owner = map.owner(key).ok_or(Error::WrongPartition)?;
-    Ok(Target::of(owner))
 }
 
 #[cfg(test)]

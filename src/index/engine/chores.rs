@@ -1,7 +1,7 @@
 //! Work on extents that nobody waits for: left logs are sealed, what a partition uses no more is
 //! released, and ids for the next flush are recorded. A task of the host does it (`do_chores.rs`,
-//! `server/host/upkeep.rs`). What is not done when the program ends is done by the next owner of the
-//! partition, which finds it in the partition's record.
+//! `server/host/upkeep.rs`). What is not done when the program ends is done by the next owner of
+//! the partition, which finds it in the partition's record.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

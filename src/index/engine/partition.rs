@@ -68,8 +68,8 @@ impl Partition {
         let mut reply = meter.timed(clock.as_ref(), times, answer).await;
         // Whoever is shown garbage of one time has been shown all of earlier times: the rest is for
         // the next pass.
-        if let (Some(settled), Ok(ReadReply::Garbage(rows, _))) = (settled, &mut reply) {
-            rows.retain(|row| row.since < settled);
+        if let (Some(settled), Ok(reply)) = (settled, &mut reply) {
+            reply.keep_garbage_before(settled);
         }
         // Ownership is checked after the read, so that what is answered was true while it was ours
         // (I6).

@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 
+use crate::index::api::DeletedContainer;
 use crate::index::api::Error;
 use crate::index::api::GarbageRow;
 use crate::index::api::StagedBlocks;
@@ -85,7 +86,7 @@ pub(super) async fn forget_garbage(
 /// Containers whose rows are not yet purged.
 pub(in crate::index) async fn dead_containers(
     view: &dyn Rows,
-) -> Result<Vec<(AccountId, ContainerId, Timestamp)>, Error> {
+) -> Result<Vec<DeletedContainer>, Error> {
     const AT_ONCE: usize = 16;
     let mut from = Some(Bytes::new());
     let mut dead = Vec::new();
@@ -95,7 +96,7 @@ pub(in crate::index) async fn dead_containers(
         for row in found.rows {
             if let Some((account, container)) = keys::parse_purge(&row.key) {
                 let value: DeadContainer = values::decode(Family::Garbage, &row.key, &row.value)?;
-                dead.push((account, container, value.deleted));
+                dead.push(DeletedContainer { account, container, deleted: value.deleted });
             } else {
                 from = next_account(&row.key);
                 break;
