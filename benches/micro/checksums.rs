@@ -1,4 +1,4 @@
-//! Checksums per MiB: what every byte pays on its way in and out.
+//! Checksums per MiB: the cost of every byte in and out.
 
 use blockyard::types::ChunkCipher;
 use blockyard::types::ChunkWriter;

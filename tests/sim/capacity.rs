@@ -1,5 +1,5 @@
-//! Capacity under work by several writers: what was acknowledged and not freed is there, byte for
-//! byte, after anything.
+//! Capacity under the work of several writers: every acknowledged byte that was not freed is there
+//! after any fault.
 
 mod writer;
 
@@ -68,7 +68,7 @@ struct Stored {
 #[derive(Debug, Default)]
 struct Model {
     stored: Vec<Stored>,
-    /// Ends told by seals.
+    /// The ends that seals returned.
     sealed: BTreeMap<ExtentId, u64>,
     /// Extents of which something was freed.
     holed: BTreeSet<ExtentId>,

@@ -1,5 +1,4 @@
-//! The capacity as reclaim has it: whatever it frees is held against what somebody is reading
-//! (I10).
+//! The capacity as reclaim has it: each free is compared with the running reads (I10).
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -60,7 +59,7 @@ impl Watch {
         Hold { watch: self.clone(), number }
     }
 
-    /// What was freed although somebody was reading it.
+    /// What was freed while it was being read.
     pub(crate) fn broken(&self) -> Option<String> {
         self.lock().broken.clone()
     }
