@@ -9,6 +9,7 @@ mod checksum;
 mod chunks;
 mod cipher;
 mod condition;
+mod container_key;
 mod content_checksum;
 mod content_md5;
 mod encryption;
@@ -50,6 +51,7 @@ pub use chunks::{
 };
 pub use cipher::{ContentCipher, CustomerKey, KeySha256, KeyedNonce};
 pub use condition::{Conditions, EtagMatch, Outcome};
+pub use container_key::ContainerKey;
 pub use content_checksum::{ChecksumAlgorithm, ChecksumKind, ContentChecksum, ContentTag};
 pub use content_md5::{ContentMd5, EncryptedMd5};
 pub use encryption::{Encryption, EncryptionScope};
