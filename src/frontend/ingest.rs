@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::frontend::body::RequestBody;
 use crate::frontend::encrypt::Encrypting;
-use crate::frontend::write::Held;
+use crate::frontend::write::BodyReservation;
 use crate::frontend::write::InMemory;
 use crate::frontend::write::Stored;
 use crate::frontend::write::WritePool;
@@ -46,7 +46,7 @@ impl Ingested {
 }
 
 /// The memory of a document: to be kept as long as what was read from it is there.
-pub(crate) type DocumentMemory = Arc<[Held]>;
+pub(crate) type DocumentMemory = Arc<[BodyReservation]>;
 
 struct Hashes {
     crc64: Crc64Hasher,
