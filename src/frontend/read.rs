@@ -307,13 +307,21 @@ impl Pull for BlobSource {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::types::ByteLen;
+    use crate::types::Crc32c;
     use crate::types::ExtentId;
+    use crate::types::ExtentOffset;
     use crate::types::Location;
 
     #[test]
     fn pieces_beyond_so_many_extents_are_left_to_a_further_look_up() {
         let piece = |extent| {
-            let location = Location { extent: ExtentId::new(extent), offset: 0, len: 10, crc: 0 };
+            let location = Location {
+                extent: ExtentId::new(extent),
+                offset: ExtentOffset::START,
+                len: ByteLen::new(10),
+                crc: Crc32c::EMPTY,
+            };
             Piece::Stored { location, range: 2..10 }
         };
         let all = vec![piece(1), Piece::Zeros(5), piece(2), piece(1), piece(3), piece(1)];

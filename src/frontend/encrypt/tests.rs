@@ -16,9 +16,12 @@ use crate::telemetry::CapturedLog;
 use crate::types::AUTHENTICATED_CHUNK_BYTES;
 use crate::types::AccountName;
 use crate::types::BlobName;
+use crate::types::ByteLen;
 use crate::types::CHUNK_BYTES;
 use crate::types::ContainerName;
+use crate::types::Crc32c;
 use crate::types::ExtentId;
+use crate::types::ExtentOffset;
 use crate::types::Location;
 use crate::types::Md5;
 use crate::types::PAGE_WINDOW_BYTES;
@@ -31,7 +34,12 @@ fn encrypted(at: u64, piece: Piece) -> Piece {
 
 #[test]
 fn first_part_of_a_piece_ends_at_a_step() {
-    let location = Location { extent: ExtentId::new(1), offset: 0, len: 100, crc: 0 };
+    let location = Location {
+        extent: ExtentId::new(1),
+        offset: ExtentOffset::START,
+        len: ByteLen::new(100),
+        crc: Crc32c::EMPTY,
+    };
     let stored = |range| Piece::Stored { location, range };
     let Split { first, rest } = split_at_step(encrypted(1005, stored(5..95)), 10);
     assert_eq!(first, encrypted(1005, stored(5..10)));
@@ -77,7 +85,7 @@ fn location(stored: &Stored) -> Location {
 
 /// Bytes `range` of encrypted content of `len` bytes in one location.
 fn piece(nonce: KeyedNonce, len: u64, location: Location, range: Range<u64>) -> Piece {
-    let within = authenticated_range(&range, location.len);
+    let within = authenticated_range(&range, location.len.get());
     let piece = Box::new(Piece::Stored { location, range: within });
     Piece::Authenticated { nonce, len, range, piece }
 }

@@ -1,5 +1,5 @@
-//! One open data extent and its single writer. It appends at the known end, and rolls to a new extent
-//! after an error or when the extent is full.
+//! One open data extent and its single writer. It appends at the known end, and rolls to a new
+//! extent after an error or when the extent is full.
 
 use std::sync::Arc;
 
@@ -18,6 +18,7 @@ use crate::index::inflight::WriteGuard;
 use crate::protocol::model::Refusal;
 use crate::types::Epoch;
 use crate::types::ExtentId;
+use crate::types::ExtentOffset;
 use crate::types::Location;
 
 /// Data extents have one writer for their whole life, so their epoch never changes.
@@ -71,7 +72,7 @@ impl WriterContext {
 struct OpenExtent {
     id: ExtentId,
     /// Where the next append begins.
-    end: u64,
+    end: ExtentOffset,
 }
 
 /// Payloads that were appended.
@@ -101,7 +102,7 @@ impl ExtentWriter {
         payloads: Vec<Payload>,
         durability: Durability,
     ) -> Result<AppendedPayloads, NotStored> {
-        if self.open.is_some_and(|open| open.end >= self.shared.extent_bytes_max) {
+        if self.open.is_some_and(|open| open.end.get() >= self.shared.extent_bytes_max) {
             self.seal();
         }
         match self.try_append(payloads.clone(), durability).await {
@@ -156,7 +157,7 @@ impl ExtentWriter {
         })?;
         let extent = ExtentId::new(id);
         self.shared.capacity.create(extent, ExtentKind::Data, EPOCH).await?;
-        let open = OpenExtent { id: extent, end: 0 };
+        let open = OpenExtent { id: extent, end: ExtentOffset::START };
         self.open = Some(open);
         Ok(open)
     }

@@ -46,6 +46,7 @@ use crate::types::AccountId;
 use crate::types::AccountName;
 use crate::types::Epoch;
 use crate::types::ExtentId;
+use crate::types::ExtentOffset;
 use crate::types::RoutingKey;
 
 use super::attempt::Attempt;
@@ -102,7 +103,8 @@ impl Running {
         self.storage.capacity.create(extent, ExtentKind::Data, epoch).await.unwrap();
         let payloads = vec![vec![vec![0x5a; CONTENT].into()]];
         let durability = Durability::Durable;
-        let request = AppendRequest { extent, epoch, offset: 0, payloads, durability };
+        let request =
+            AppendRequest { extent, epoch, offset: ExtentOffset::START, payloads, durability };
         self.storage.capacity.append(request).await.unwrap();
         extent
     }
@@ -269,7 +271,7 @@ async fn backup_of_a_served_store_holds_what_was_acknowledged_before() {
     let more = AppendRequest {
         extent: open,
         epoch: Epoch::new(1),
-        offset: CONTENT as u64,
+        offset: ExtentOffset::new(CONTENT as u64),
         payloads: vec![vec![vec![1].into()]],
         durability: Durability::Durable,
     };

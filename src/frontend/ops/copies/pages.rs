@@ -177,7 +177,7 @@ fn spans(stored: &Stored, start: u64) -> Vec<PageSpan> {
         }
         NewContent::Stored(locations) | NewContent::Shared(locations) => locations
             .into_iter()
-            .map(|location| span(location.len, NewContent::Stored(vec![location])))
+            .map(|location| span(location.len.get(), NewContent::Stored(vec![location])))
             .collect(),
         // Pages are not encrypted by customers' keys.
         NewContent::Encrypted(..) | NewContent::Authenticated(..) => Vec::new(),

@@ -14,6 +14,7 @@ use crate::types::Collation;
 use crate::types::ContainerId;
 use crate::types::ContainerName;
 use crate::types::Crc64;
+use crate::types::ExtentOffset;
 use crate::types::Metadata;
 use crate::types::NewKind;
 use crate::types::PublicAccess;
@@ -31,7 +32,8 @@ impl Running {
         self.storage.capacity.create(extent, ExtentKind::Data, epoch).await.unwrap();
         let payloads = vec![vec![content.clone()]];
         let durability = Durability::Durable;
-        let request = AppendRequest { extent, epoch, offset: 0, payloads, durability };
+        let request =
+            AppendRequest { extent, epoch, offset: ExtentOffset::START, payloads, durability };
         let locations = self.storage.capacity.append(request).await.unwrap().locations;
         let key = BlobKey {
             account: AccountId::new(7),

@@ -16,6 +16,7 @@ use crate::node::account_list::tests::start;
 use crate::telemetry::CapturedLog;
 use crate::types::Epoch;
 use crate::types::ExtentId;
+use crate::types::ExtentOffset;
 
 use super::*;
 
@@ -33,7 +34,8 @@ async fn two_disks(env: &Env, coordinator: &dyn Coordinator) -> Arc<CapacityNode
         node.create(extent, ExtentKind::Data, epoch).await.unwrap();
         let payloads = vec![vec![vec![7; 9_000].into()]];
         let durability = Durability::Durable;
-        let append = AppendRequest { extent, epoch, offset: 0, payloads, durability };
+        let append =
+            AppendRequest { extent, epoch, offset: ExtentOffset::START, payloads, durability };
         node.append(append).await.unwrap();
     }
     let mut known = [0, 1].map(|number| {
