@@ -114,7 +114,8 @@ pub(super) fn serve(
 
 impl Serving {
     async fn run(&self) {
-        // No answer here holds resources that others need: the number of requests has its own limit.
+        // No answer here holds resources that others need: the number of requests has its own
+        // limit.
         let contended = |_| Vec::new();
         let check = StallCheck {
             flows: self.shared.flows.as_ref(),

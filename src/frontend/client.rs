@@ -1,6 +1,6 @@
 //! An HTTP/1.1 client for other servers: one request on each connection, no redirects. The caller
-//! resolves the name once, checks the address, and passes the same address: so the name cannot change
-//! to another address in between.
+//! resolves the name once, checks the address, and passes the same address: so the name cannot
+//! change to another address in between.
 
 use std::io;
 use std::net::SocketAddr;

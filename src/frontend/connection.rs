@@ -46,8 +46,8 @@ use crate::types::Peer;
 
 /// Bytes of one body that a client may send over HTTP/2 before the server has read them.
 const STREAM_WINDOW_BYTES: u32 = 1 << 20;
-/// The same for all bodies of one connection. Bodies that are not read while they are stored may use
-/// all of it; `docs/overload.md` describes the consequence.
+/// The same for all bodies of one connection. Bodies that are not read while they are stored may
+/// use all of it; `docs/overload.md` describes the consequence.
 const CONNECTION_WINDOW_BYTES: u32 = 4 << 20;
 /// Bytes of one answer that are buffered over HTTP/2 while the client does not take them.
 const SEND_BUFFER_BYTES: usize = 256 << 10;
@@ -75,8 +75,8 @@ struct Connection<'a> {
 }
 
 /// Serves one client until it disconnects, is idle for too long, must make room for another, or the
-/// server stops. Without a slot there are too many connections: the first request is refused, and the
-/// connection is closed.
+/// server stops. Without a slot there are too many connections: the first request is refused, and
+/// the connection is closed.
 pub(super) async fn run(
     stream: Box<dyn Stream>,
     peer: Peer,
@@ -261,8 +261,9 @@ async fn answer(
     Ok(response)
 }
 
-/// Runs the streams of an HTTP/2 connection as tasks of the node. A stream whose client does not take
-/// the answer is dropped, which resets it: its body is not polled then, so nothing else would end it.
+/// Runs the streams of an HTTP/2 connection as tasks of the node. A stream whose client does not
+/// take the answer is dropped, which resets it: its body is not polled then, so nothing else would
+/// end it.
 #[derive(Clone, Debug)]
 struct Streams {
     tasks: Tasks,

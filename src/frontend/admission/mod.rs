@@ -10,12 +10,13 @@
 //!
 //! A request holds its place until the connection has taken the last byte of its answer.
 //!
-//! Memory for answers (`answers/budget.rs`) and for bodies (`write/budget.rs`) is shared in the same
-//! way. The queues of stored bodies (`write/shared.rs`) and of the index's committers are bounded by
-//! time ([`crate::env::Waits`]). Connections beyond the limit are answered and closed (`server.rs`).
+//! Memory for answers (`answers/budget.rs`) and for bodies (`write/budget.rs`) is shared in the
+//! same way. The queues of stored bodies (`write/shared.rs`) and of the index's committers are
+//! bounded by time ([`crate::env::Waits`]). Connections beyond the limit are answered and closed
+//! (`server.rs`).
 //!
-//! Invariants: an admitted request gets no 503 for lack of resources once its outcome may be durable;
-//! a change of the partition map is not overload (`route.rs`).
+//! Invariants: an admitted request gets no 503 for lack of resources once its outcome may be
+//! durable; a change of the partition map is not overload (`route.rs`).
 
 mod denied;
 mod gate;
@@ -36,6 +37,6 @@ use crate::types::AccountId;
 /// that ask for no account's data.
 pub(crate) const UNKNOWN_ACCOUNT: AccountId = AccountId::new(0);
 
-/// Stands for the account of permitted anonymous requests, so that readers of public data do not use
-/// up the share of its owner.
+/// Stands for the account of permitted anonymous requests, so that readers of public data do not
+/// use up the share of its owner.
 pub(crate) const ANONYMOUS: AccountId = AccountId::new(u64::MAX);

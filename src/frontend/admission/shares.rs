@@ -1,8 +1,8 @@
 //! Fair shares of a bounded resource.
 //!
 //! While at least a quarter of the resource is free, every account may take some. Below that, an
-//! account that has its share takes no more while other accounts are active, so that the rest is left
-//! for those below their share. An account that is alone may take everything.
+//! account that has its share takes no more while other accounts are active, so that the rest is
+//! left for those below their share. An account that is alone may take everything.
 
 use std::collections::HashMap;
 use std::collections::HashSet;
@@ -141,8 +141,8 @@ impl<K: Copy + Eq + Hash> Shares<K> {
         above.map(|(account, _)| *account).collect()
     }
 
-    /// Counts for another account what one holds, unless the other would then hold more than `most`.
-    /// Returns whether it did.
+    /// Counts for another account what one holds, unless the other would then hold more than
+    /// `most`. Returns whether it did.
     pub(crate) fn hand_over(&self, transfer: Transfer<K>, most: u64) -> bool {
         let Transfer { from, to, amount } = transfer;
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);

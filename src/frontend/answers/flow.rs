@@ -4,9 +4,9 @@
 //! server's disks does not count. While bytes are ready, the client must take some within the stall
 //! time, and in each stall time as many bytes as the minimum rate demands.
 //!
-//! An upload is measured likewise: the client is offered space for bytes, and takes it when it sends
-//! them. Only the time counts in which the server waits for the client.
-//! `docs/overload.md` names an exception over HTTP/2.
+//! An upload is measured likewise: the client is offered space for bytes, and takes it when it
+//! sends them. Only the time counts in which the server waits for the client. `docs/overload.md`
+//! names an exception over HTTP/2.
 
 use std::collections::HashMap;
 use std::sync::Arc;

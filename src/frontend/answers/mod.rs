@@ -1,10 +1,10 @@
-//! Answers that are being sent. Their memory is bounded, and an answer that its client does not read
-//! is cut off. So is an upload that its client does not send.
+//! Answers that are being sent. Their memory is bounded, and an answer that its client does not
+//! read is cut off. So is an upload that its client does not send.
 //!
 //! 1. `budget.rs`: the bytes that all answers may hold, shared by accounts and peers (`payer.rs`).
-//!    A body takes bytes of it before it reads (`answer_memory.rs`, `memory_use.rs`), and gives them back when
-//!    the connection has taken them (`counted.rs`). A body that gets none immediately waits
-//!    (`queue.rs`).
+//!    A body takes bytes of it before it reads (`answer_memory.rs`, `memory_use.rs`), and gives
+//!    them back when the connection has taken them (`counted.rs`). A body that gets none
+//!    immediately waits (`queue.rs`).
 //! 2. `flow.rs`: measures how fast a client takes one answer, or sends one upload.
 //! 3. `socket.rs`: measures the same for a whole connection.
 //! 4. `watch.rs`: cuts off answers and uploads that stall or are too slow, and sooner while others

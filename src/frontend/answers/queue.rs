@@ -21,8 +21,8 @@ pub(super) struct Queue<T> {
     waiters: AtomicUsize,
 }
 
-/// One line for each payer. Payers are served in turn, so that many demands of one payer do not delay
-/// the others.
+/// One line for each payer. Payers are served in turn, so that many demands of one payer do not
+/// delay the others.
 #[derive(Debug)]
 pub(super) struct Lines<T> {
     /// The line of each payer; no line is empty.
@@ -113,7 +113,8 @@ impl<T> Lines<T> {
         None
     }
 
-    /// Removes the first demand of the payer whose turn it is, and gives the turn to the next payer.
+    /// Removes the first demand of the payer whose turn it is, and gives the turn to the next
+    /// payer.
     pub(super) fn pop(&mut self) -> Option<Waiter<T>> {
         let key = self.turns.pop_front()?;
         let line = self.of.get_mut(&key)?;

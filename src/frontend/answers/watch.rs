@@ -173,9 +173,9 @@ fn contended_uploads(
     cut
 }
 
-/// A part of the flows that made no progress of note for [`STILL_MAX`] and for which `holds` returns
-/// a value. `true` means that the payer has more than its share; these come first. Among equals, the
-/// one without progress for longest comes first.
+/// A part of the flows that made no progress of note for [`STILL_MAX`] and for which `holds`
+/// returns a value. `true` means that the payer has more than its share; these come first. Among
+/// equals, the one without progress for longest comes first.
 fn standing(flows: &Flows, now: Duration, holds: impl Fn(&Flow) -> Option<bool>) -> Vec<Arc<Flow>> {
     let mut standing = flows.find(|flow| {
         let stood = flow.stood(now).filter(|stood| *stood >= STILL_MAX)?;

@@ -1,5 +1,5 @@
-//! The state of one connection. Requests record it in atomics; the table reads them only when it must
-//! make room.
+//! The state of one connection. Requests record it in atomics; the table reads them only when it
+//! must make room.
 
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::AtomicU32;

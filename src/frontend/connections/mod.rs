@@ -1,5 +1,5 @@
-//! The open connections of a listener. Limits how many are open in all and from one peer, and decides
-//! which one is closed to make room for a new one.
+//! The open connections of a listener. Limits how many are open in all and from one peer, and
+//! decides which one is closed to make room for a new one.
 //!
 //! 1. `peer.rs`: the addresses that count as one peer.
 //! 2. `activity.rs`: the state of one connection, in atomics, so that a request takes no lock.

@@ -2,8 +2,8 @@
 
 use std::net::IpAddr;
 
-/// One peer: an IPv4 address, or an IPv6 network of 64 bits. A client that has one address of such a
-/// network usually has all.
+/// One peer: an IPv4 address, or an IPv6 network of 64 bits. A client that has one address of such
+/// a network usually has all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum PeerKey {
     V4(u32),

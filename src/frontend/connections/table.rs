@@ -236,8 +236,9 @@ impl Table {
         true
     }
 
-    /// The connection of an unknown peer that has been idle for longest. One scan of all connections
-    /// collects several candidates, so that not every new connection costs a scan while all are taken.
+    /// The connection of an unknown peer that has been idle for longest. One scan of all
+    /// connections collects several candidates, so that not every new connection costs a scan while
+    /// all are taken.
     fn next_unknown(&mut self) -> Option<Id> {
         for scan in [false, true] {
             if scan {

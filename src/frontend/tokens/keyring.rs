@@ -28,8 +28,8 @@ const URL_AGE_MAX: Duration = Duration::from_secs(60 * 60);
 pub const URL_AGE_MIN: Duration = Duration::from_secs(30);
 /// The time limit of a fetch, from the look-up of the issuer's name on.
 pub(super) const FETCH_TIME_MAX: Duration = Duration::from_secs(5);
-/// The most requests that wait for the keys of one issuer. Others use the known keys, so that forged
-/// tokens and a slow issuer do not take up all requests that may run.
+/// The most requests that wait for the keys of one issuer. Others use the known keys, so that
+/// forged tokens and a slow issuer do not take up all requests that may run.
 pub(super) const WAITING_MAX: usize = 64;
 
 /// One issuer with its keys.

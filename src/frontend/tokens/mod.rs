@@ -5,12 +5,13 @@
 //! 2. `issuers.rs`: all issuers. A token that names an unknown key causes a fetch.
 //! 3. `keyring.rs`: the keys of one issuer, their age, when they may be fetched again, and which
 //!    requests wait for that.
-//! 4. `fetch.rs` fetches them. `metrics.rs` counts the fetches, `ages.rs` shows the age of the keys.
+//! 4. `fetch.rs` fetches them. `metrics.rs` counts the fetches, `ages.rs` shows the age of the
+//!    keys.
 //!
 //! Invariants: one task at a time fetches the keys of an issuer, and not more often than every
-//! [`URL_AGE_MIN`], whatever keys tokens name. Keys stay in use until newer ones were fetched. Tokens
-//! of an issuer whose keys were never fetched are refused; the node serves other requests. Redirects
-//! are not followed; only a configuration document may name another server.
+//! [`URL_AGE_MIN`], whatever keys tokens name. Keys stay in use until newer ones were fetched.
+//! Tokens of an issuer whose keys were never fetched are refused; the node serves other requests.
+//! Redirects are not followed; only a configuration document may name another server.
 //!
 //! Not here: the contents of a token (`auth::bearer`).
 

@@ -1,5 +1,5 @@
-//! Memory for request bodies. It is bounded over all requests, taken as bytes arrive, so that a slow
-//! client holds little, and shared fairly by accounts.
+//! Memory for request bodies. It is bounded over all requests, taken as bytes arrive, so that a
+//! slow client holds little, and shared fairly by accounts.
 
 use std::collections::HashSet;
 use std::sync::Arc;

@@ -47,8 +47,8 @@ pub struct WriteConfig {
     /// How long a body held in memory may wait for its shared append to begin. Once the running
     /// append has taken half of that, more such bodies get 503. Default 2 s.
     pub queue_wait_max: Duration,
-    /// How long a body may wait that arrives while less than an eighth of the queue is full. Default
-    /// 15 s: a slow disk is not overload.
+    /// How long a body may wait that arrives while less than an eighth of the queue is full.
+    /// Default 15 s: a slow disk is not overload.
     pub queue_patience: Duration,
 }
 
@@ -149,8 +149,8 @@ impl WritePool {
         self.small.append(body).await
     }
 
-    /// Stores pages that begin at offset `start` of their blob. They are split at multiples of 64 KiB
-    /// of the blob into locations, so that overwriting a part frees that part's space.
+    /// Stores pages that begin at offset `start` of their blob. They are split at multiples of 64
+    /// KiB of the blob into locations, so that overwriting a part frees that part's space.
     ///
     /// # Errors
     /// As [`Self::store`].

@@ -98,12 +98,12 @@ impl SharedWriters {
         Self { queue, waits, clock: Arc::clone(&shared.env.clock) }
     }
 
-    /// Appends a body durably, together with others. Cancelled while it waits, it is never appended;
-    /// cancelled later, its bytes are freed.
+    /// Appends a body durably, together with others. Cancelled while it waits, it is never
+    /// appended; cancelled later, its bytes are freed.
     ///
     /// # Errors
-    /// `ServerBusy` when it would wait, or has waited, too long: then it is never appended. Errors of
-    /// the disks.
+    /// `ServerBusy` when it would wait, or has waited, too long: then it is never appended. Errors
+    /// of the disks.
     pub(super) async fn append(&self, body: InMemory) -> Result<Stored, Refusal> {
         let arrived = self.clock.monotonic();
         let ahead = self.queue.max_capacity() - self.queue.capacity();

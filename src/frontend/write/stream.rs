@@ -98,9 +98,9 @@ impl StreamWriter {
         Ok(std::mem::replace(&mut self.written, empty))
     }
 
-    /// Appends in a task of its own. If an append were cancelled, the lane's writer would not know the
-    /// end of its extent, and the bytes would be lost until the audit. When the request is cancelled,
-    /// the task ends and the bytes are freed.
+    /// Appends in a task of its own. If an append were cancelled, the lane's writer would not know
+    /// the end of its extent, and the bytes would be lost until the audit. When the request is
+    /// cancelled, the task ends and the bytes are freed.
     async fn append(&mut self) -> Result<(), NotStored> {
         let payload = std::mem::take(&mut self.pending);
         self.pending_len = 0;

@@ -1,5 +1,5 @@
-//! Page blobs as sources of copies. Their written pages become a layer of the destination, which the
-//! commit of the copy names. Zeros are left out, so that a sparse blob stays sparse.
+//! Page blobs as sources of copies. Their written pages become a layer of the destination, which
+//! the commit of the copy names. Zeros are left out, so that a sparse blob stays sparse.
 
 use std::ops::Range;
 use std::sync::Arc;
