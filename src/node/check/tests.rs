@@ -24,7 +24,7 @@ use super::*;
 async fn checked(data: &Path) -> Result<Report, NodeError> {
     let env = env();
     let given = Given { data: &[data.to_owned()], add: &[], without: &[] };
-    let report = check((given, None), &env, &mut Silent).await;
+    let report = check(given, None, &env, &mut Silent).await;
     env.tasks.shutdown().await;
     report
 }

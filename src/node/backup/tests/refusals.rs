@@ -156,7 +156,8 @@ async fn locked_directories_are_refused_unchanged() {
     made(&at.data).await;
     let summary = of_stopped(&at.data, &at.backup).await.unwrap();
     let half = at.other("half");
-    marks::begin((&half, Mark::Restore), &summary, &attempt()).unwrap();
+    let to = Destination { path: &half, mark: Mark::Restore };
+    marks::begin(to, &summary, &attempt()).unwrap();
     std::fs::write(half.join(FILE_NAME), b"of the other restore").unwrap();
     let env = env();
     let locks = [&at.backup, &half].map(|path| open_disk(path, &env).unwrap());
