@@ -22,6 +22,7 @@ use crate::coordinator::SimulatedStore;
 use crate::coordinator::counter;
 use crate::frontend::accounts::Account;
 use crate::frontend::accounts::Accounts;
+use crate::frontend::audit_log::Arrival;
 use crate::frontend::body::RequestBody;
 use crate::frontend::body::ResponseBody;
 use crate::frontend::client::Client;
@@ -46,6 +47,7 @@ use crate::frontend::write::WriteConfig;
 use crate::frontend::write::tests::Rig;
 use crate::frontend::write::tests::rig;
 use crate::index;
+use crate::index::CreateAccount;
 use crate::index::IndexHost;
 use crate::index::Read;
 use crate::index::ReadReply;
@@ -108,13 +110,11 @@ async fn front_over(host: Arc<dyn IndexHost>) -> (FrontEnd, Account) {
     publish(coordinator.as_ref(), (1, 1), KeyRange::all()).await;
     let router = Router::new(host, Arc::clone(&coordinator), env.clone()).await.unwrap();
     let name = AccountName::new("account").unwrap();
-    let create =
-        Write::CreateAccount { name: name.clone(), id: AccountId::new(9), anonymous: false };
-    let made = router.write(create).await.unwrap();
-    let WriteReply::Account(record) = made else { panic!("not an account") };
+    let create = CreateAccount { name: name.clone(), id: AccountId::new(9), anonymous: false };
+    let record = router.tell(create).await.unwrap();
     let keys = AccountKeys::new(&["AAAAAAAAAAAAAAAAAAAAAAAAAAA="]).unwrap();
     let secrets = Secrets::known(&env.rand);
-    let account = Account::new(name, keys, *record, &secrets).unwrap();
+    let account = Account::new(name, keys, record, &secrets).unwrap();
     let (client, mut registry) = (Client::default(), Registry::default());
     let parts = Parts {
         router: Arc::new(router),
@@ -272,7 +272,8 @@ async fn issued_delegation_key_has_a_line_in_the_audit_log() {
         (Operation::GetServiceProperties, None),
     ] {
         let mut seen = Seen { operation: operation.name(), ..Seen::nothing() };
-        front.note_change(&operation, (&head, peer), (&mut seen, ("id", Duration::ZERO)));
+        let arrival = Arrival { head: &head, peer, id: "id", begun: Duration::ZERO };
+        front.note_change(&operation, &mut seen, arrival);
         drop(seen);
         let lines = kept.changes();
         let fields = |line: &serde_json::Value| {

@@ -6,6 +6,7 @@ use serde_json::json;
 use super::*;
 use crate::admin::partitions::PartitionStore;
 use crate::index;
+use crate::index::CreateAccount;
 use crate::index::IndexServer;
 use crate::index::engine::testing::World;
 use crate::types::BlobKey;
@@ -32,11 +33,8 @@ pub(super) async fn rig(env: &Env) -> Rig {
     let host = Arc::clone(&index) as Arc<dyn IndexHost>;
     let router = Arc::new(Router::new(host, coordinator, env.clone()).await.unwrap());
     let name = AccountName::new("photos").unwrap();
-    let create =
-        Write::CreateAccount { name: name.clone(), id: AccountId::new(7), anonymous: false };
-    let WriteReply::Account(record) = router.write(create).await.unwrap() else {
-        panic!("account")
-    };
+    let create = CreateAccount { name: name.clone(), id: AccountId::new(7), anonymous: false };
+    let record = router.tell(create).await.unwrap();
     let create = index::CreateContainer {
         account: AccountId::new(7),
         name: ContainerName::new("raw").unwrap(),
@@ -49,7 +47,7 @@ pub(super) async fn rig(env: &Env) -> Rig {
     router.write(Write::CreateContainer(create)).await.unwrap();
     let keys = AccountKeys::new(&["AAAAAAAAAAAAAAAAAAAAAAAAAAA="]).unwrap();
     let secrets = Secrets::known(&env.rand);
-    let account = Account::new(name, keys, *record, &secrets).unwrap();
+    let account = Account::new(name, keys, record, &secrets).unwrap();
     let known = Accounts::new(vec![account], secrets);
     let (at, clock) = (Arc::clone(&router), Arc::clone(&env.clock));
     let store = PartitionStore::new(Arc::clone(&index), known, at, clock);
