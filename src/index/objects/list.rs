@@ -60,14 +60,14 @@ pub(super) async fn list(
             let row = rows.take(family).await?;
             window.position = keys::just_after(&row.key);
             let snapshot = Some(keys::parse_snapshot(&row.key, &key)?);
-            entries.push(blob_entry((family, &row), name, snapshot, &mut weight)?);
+            entries.push(blob_entry(family, &row, name, snapshot, &mut weight)?);
             after.push(window.position.clone());
             continue;
         } else {
             window.position = keys::after(&key);
             entries.push(if family == Family::Main {
                 let row = rows.take(family).await?;
-                blob_entry((family, &row), name, None, &mut weight)?
+                blob_entry(family, &row, name, None, &mut weight)?
             } else {
                 ListEntry::Uncommitted { name }
             });
@@ -154,7 +154,8 @@ fn passed(family: Family, position: &Bytes) -> Option<RoutingKey> {
 }
 
 fn blob_entry(
-    (family, row): (Family, &Row),
+    family: Family,
+    row: &Row,
     name: String,
     snapshot: Option<Timestamp>,
     weight: &mut usize,

@@ -36,6 +36,7 @@ mod copy;
 pub(in crate::index) mod copy_jobs;
 mod cursor;
 mod encryption;
+mod evaluation;
 mod garbage;
 mod guard;
 pub(in crate::index) mod keys;
