@@ -144,7 +144,7 @@ async fn resolve(
         let from_staged = || {
             let block = staged.get(id)?.as_ref()?;
             let StagedBlock { len, crc64, content, .. } = block.clone();
-            Some(Entry { id: id.clone(), len, crc64, content })
+            Some(Entry { id: *id, len, crc64, content })
         };
         let from_committed = || by_id.get(id).map(|&entry| entry.clone());
         let found = match source {

@@ -130,7 +130,7 @@ pub(super) async fn lay(
 
 fn entries(blocks: &[CopiedBlock]) -> Vec<Entry> {
     let entry = |block: &CopiedBlock| Entry {
-        id: block.id.clone(),
+        id: block.id,
         len: block.len,
         crc64: block.crc64,
         content: Content::from(&block.content),

@@ -137,7 +137,7 @@ fn cut(start: u64, entries: &[Entry], range: &Range<u64>) -> Option<Vec<CopiedBl
 
 fn block(entry: &Entry) -> CopiedBlock {
     CopiedBlock {
-        id: entry.id.clone(),
+        id: entry.id,
         len: entry.len,
         crc64: entry.crc64,
         content: (&entry.content).into(),
