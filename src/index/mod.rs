@@ -19,6 +19,7 @@ pub mod engine;
 pub mod fleet;
 mod host;
 pub mod inflight;
+pub mod invariant;
 pub mod load;
 pub mod map;
 pub mod metrics;

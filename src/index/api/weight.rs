@@ -66,9 +66,7 @@ fn of(write: &Write) -> usize {
             bytes(again.blob.as_bytes()) + secret(&again.from) + secret(&again.to)
         }
         Write::StageBlock(stage) => {
-            name(stage.key.name.as_str())
-                + guard(&stage.guard)
-                + content(&stage.content)
+            name(stage.key.name.as_str()) + guard(&stage.guard) + content(&stage.content)
         }
         Write::CommitBlocks(commit) => {
             name(commit.key.name.as_str())

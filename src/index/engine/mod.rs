@@ -86,4 +86,6 @@ pub(crate) use extents::{Pins, upgrade};
 pub(crate) use failed::Failed;
 pub(crate) use partition::Partition;
 pub(crate) use recover::NotOpened;
+pub(crate) use run::cache::Lookups;
+pub(crate) use run::reader::RunSize;
 pub(crate) use shared::Shared;

@@ -14,7 +14,7 @@ use crate::types::RoutingKey;
 pub(super) async fn note(eval: &mut Evaluation<'_>, note: &NoteRead) -> Result<WriteReply, Error> {
     let key = RoutingKey::blob(&note.key);
     let at = note.at.min(eval.now);
-    if let Some(mut blob) = blob_row::load(eval.view, &key).await?
+    if let Some(mut blob) = blob_row::current(eval, &key).await?
         && blob.record.last_modified < at
         && blob.record.notes_read(at)
     {

@@ -22,7 +22,6 @@ use crate::index::objects::values::Entry;
 use crate::index::objects::values::Layout;
 use crate::index::objects::values::SegmentStart;
 use crate::index::rows::Family;
-use crate::index::rows::Rows;
 use crate::types::APPENDS_MAX;
 use crate::types::BlobKind;
 use crate::types::BlockId;
@@ -47,7 +46,7 @@ pub(super) async fn append(
     append: &AppendBlock,
 ) -> Result<WriteReply, Error> {
     let key = RoutingKey::blob(&append.key);
-    let AppendBlob { mut blob, blocks, sealed } = load(eval.view, &key).await?;
+    let AppendBlob { mut blob, blocks, sealed } = load(eval, &key).await?;
     blob.record.lease = guard::change(&append.guard, &blob.record, eval.now)?;
     encryption::check_content(&append.guard.encryption, blob.record.encryption.as_ref())?;
     if sealed {
@@ -93,7 +92,7 @@ pub(super) async fn append(
 /// Append Blob Seal.
 pub(super) async fn seal(eval: &mut Evaluation<'_>, seal: &SealBlob) -> Result<WriteReply, Error> {
     let key = RoutingKey::blob(&seal.key);
-    let AppendBlob { mut blob, blocks, sealed } = load(eval.view, &key).await?;
+    let AppendBlob { mut blob, blocks, sealed } = load(eval, &key).await?;
     let lease = guard::change(&seal.guard, &blob.record, eval.now)?;
     check_position(seal.position, blob.record.len)?;
     if !sealed {
@@ -161,8 +160,8 @@ struct AppendBlob {
     sealed: bool,
 }
 
-async fn load(view: &dyn Rows, key: &RoutingKey) -> Result<AppendBlob, Error> {
-    let blob = blob_row::load(view, key).await?.ok_or(Error::BlobNotFound)?;
+async fn load(eval: &Evaluation<'_>, key: &RoutingKey) -> Result<AppendBlob, Error> {
+    let blob = blob_row::current(eval, key).await?.ok_or(Error::BlobNotFound)?;
     match blob.record.kind {
         BlobKind::Append { blocks, sealed } => Ok(AppendBlob { blob, blocks, sealed }),
         BlobKind::Block | BlobKind::Page { .. } => Err(Error::WrongKind),

@@ -41,7 +41,7 @@ use crate::types::Timestamp;
 /// Put Blob.
 pub(super) async fn put(eval: &mut Evaluation<'_>, put: &PutBlob) -> Result<WriteReply, Error> {
     let key = RoutingKey::blob(&put.key);
-    let old = blob_row::load(eval.view, &key).await?;
+    let old = blob_row::current(eval, &key).await?;
     let before = old.as_ref().map(|old| &old.record);
     let lease = guard::create(&put.guard, before, eval.now)?;
     before.map_or(Ok(()), |before| guard::not_archived(before, eval.now))?;
@@ -110,7 +110,7 @@ pub(super) async fn update(
     if let Some(taken) = update.snapshot {
         return snapshot::set_tags(eval, &key, taken, update).await;
     }
-    let mut blob = blob_row::load(eval.view, &key).await?.ok_or(Error::BlobNotFound)?;
+    let mut blob = blob_row::current(eval, &key).await?.ok_or(Error::BlobNotFound)?;
     blob.record.lease = guard::change(&update.guard, &blob.record, eval.now)?;
     // The archive keeps content, properties and metadata from change, not the tags a blob is found
     // by.
@@ -143,7 +143,7 @@ pub(super) async fn lease(
     lease: &LeaseBlob,
 ) -> Result<WriteReply, Error> {
     let key = RoutingKey::blob(&lease.key);
-    let mut blob = blob_row::load(eval.view, &key).await?.ok_or(Error::BlobNotFound)?;
+    let mut blob = blob_row::current(eval, &key).await?.ok_or(Error::BlobNotFound)?;
     guard::conditions(&lease.guard, &blob.record)?;
     let after = machine::act(blob.record.lease, lease.action, eval.now).map_err(Error::Lease)?;
     blob.record.lease = after;
@@ -159,7 +159,7 @@ pub(super) async fn delete(
     delete: &DeleteBlob,
 ) -> Result<WriteReply, Error> {
     let key = RoutingKey::blob(&delete.key);
-    let mut blob = blob_row::load(eval.view, &key).await?.ok_or(Error::BlobNotFound)?;
+    let mut blob = blob_row::current(eval, &key).await?.ok_or(Error::BlobNotFound)?;
     match delete.scope {
         DeleteScope::Snapshot(taken) => {
             return delete_snapshot(eval, &key, blob, delete, taken).await;
@@ -206,7 +206,7 @@ async fn delete_snapshot(
 pub(super) async fn remove(eval: &mut Evaluation<'_>, key: &RoutingKey) -> Result<(), Error> {
     let mut dropped = staged::discard(eval, key).await?;
     dropped.extend(snapshot::remove_all(eval, key).await?);
-    if let Some(blob) = blob_row::load(eval.view, key).await? {
+    if let Some(blob) = blob_row::current(eval, key).await? {
         if guard::is_copying(&blob.record) {
             eval.out.delete(Family::Work, keys::copy_work(key));
         }

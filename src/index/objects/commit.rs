@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use crate::index::api::CommitBlocks;
 use crate::index::api::Error;
 use crate::index::api::WriteReply;
+use crate::index::invariant::{Invariant, Violation};
 use crate::index::objects::blob_row;
 use crate::index::objects::encryption;
 use crate::index::objects::evaluation::Evaluation;
@@ -17,6 +18,8 @@ use crate::index::objects::staged::StagedBlocks;
 use crate::index::objects::tags;
 use crate::index::objects::values;
 use crate::index::objects::values::Entry;
+use crate::index::objects::values::Layout;
+use crate::index::objects::values::SegmentStart;
 use crate::index::objects::values::StagedBlock;
 use crate::index::record::BlobRecord;
 use crate::index::rows::Family;
@@ -41,7 +44,7 @@ pub(super) async fn commit(
     commit: &CommitBlocks,
 ) -> Result<WriteReply, Error> {
     let key = RoutingKey::blob(&commit.key);
-    let old = blob_row::load(eval.view, &key).await?;
+    let old = blob_row::current(eval, &key).await?;
     let before = old.as_ref().map(|old| &old.record);
     if before.is_some_and(|old| old.kind != BlobKind::Block) {
         return Err(Error::WrongKind);
@@ -57,14 +60,14 @@ pub(super) async fn commit(
         let layout = old.content(&key)?.layout;
         committed = layout::entries(eval.view, &key, &layout).await?;
         match &layout {
-            values::Layout::Whole(content) => {
+            Layout::Whole(content) => {
                 eval.out.shared_dropped += content.shared_len();
                 dropped.extend_from_slice(content.owned());
             }
-            values::Layout::Blocks(_)
-            | values::Layout::Segments { .. }
-            | values::Layout::Appended { .. }
-            | values::Layout::Pages { .. } => {
+            Layout::Blocks(_)
+            | Layout::Segments { .. }
+            | Layout::Appended { .. }
+            | Layout::Pages { .. } => {
                 eval.out.shared_dropped +=
                     committed.iter().map(|e| e.content.shared_len()).sum::<u64>();
                 dropped.extend(committed.iter().flat_map(|e| e.content.owned()).copied());
@@ -74,6 +77,7 @@ pub(super) async fn commit(
     }
     let staged = unstage(eval, &key, &commit.list, &mut dropped).await?;
     let entries = resolve(eval.view, &commit.list, &committed, &staged).await?;
+    check_entries(&commit.list, &entries).map_err(|violation| eval.view.violated(violation))?;
     encryption::check_blocks(&commit.guard.encryption, &entries)?;
     let kept = entries.iter().flat_map(|entry| entry.content.locations());
     garbage::write(eval, &key, &dropped, kept);
@@ -81,7 +85,7 @@ pub(super) async fn commit(
     eval.out.shared_dropped = eval.out.shared_dropped.saturating_sub(named);
 
     tags::changed(eval, &key, &blob_row::tags_of(old.as_ref()), &commit.tags);
-    let (len, crc64) = sum(&entries, &key)?;
+    let Total { len, crc64 } = sum(&entries, &key)?;
     let record = BlobRecord {
         properties: commit.properties.clone(),
         metadata: commit.metadata.clone(),
@@ -92,6 +96,8 @@ pub(super) async fn commit(
         ..BlobRecord::after(before, eval.now, len, crc64)
     };
     let content = layout::build(eval, &key, entries);
+    check_layout(&content.layout, &commit.list, len)
+        .map_err(|violation| eval.view.violated(violation))?;
     eval.out.put(Family::Main, key.as_bytes().clone(), values::encode_blob(&record, &content));
     Ok(blob_row::written(eval.now))
 }
@@ -157,8 +163,45 @@ async fn resolve(
     Ok(entries)
 }
 
-/// Length and checksum of the whole, from those of the blocks.
-fn sum(entries: &[Entry], key: &RoutingKey) -> Result<(u64, Crc64), Error> {
+/// # Errors
+/// [`Invariant::ExactBlocks`] unless these are the blocks of the list, each as long as its bytes.
+fn check_entries(list: &[BlockListEntry], entries: &[Entry]) -> Result<(), Violation> {
+    let is_named = list.iter().map(|named| &named.id).eq(entries.iter().map(|entry| &entry.id));
+    Invariant::ExactBlocks.assert(is_named, || {
+        format!("a list of {} blocks names {} others", list.len(), entries.len())
+    })?;
+    let mut unlike = entries.iter().filter(|entry| entry.content.len() != entry.len);
+    let Some(entry) = unlike.next() else { return Ok(()) };
+    let (len, held) = (entry.len, entry.content.len());
+    Err(Invariant::ExactBlocks.violated(format!("a block of {len} bytes has {held}")))
+}
+
+/// # Errors
+/// [`Invariant::ExactBlocks`] unless a layout holds as many blocks as the list, and segments begin
+/// inside the blob.
+fn check_layout(layout: &Layout, list: &[BlockListEntry], len: u64) -> Result<(), Violation> {
+    let (blocks, is_inside) = match layout {
+        Layout::Blocks(entries) => (entries.len(), true),
+        Layout::Segments { directory, .. } => {
+            let entries = |segment: &SegmentStart| usize::try_from(segment.entries).unwrap_or(0);
+            let inside = directory.iter().all(|segment| segment.start <= len);
+            (directory.iter().map(entries).sum(), inside)
+        }
+        Layout::Whole(_) | Layout::Appended { .. } | Layout::Pages { .. } => (0, false),
+    };
+    Invariant::ExactBlocks.assert(blocks == list.len() && is_inside, || {
+        format!("a layout of {blocks} blocks for a list of {}", list.len())
+    })
+}
+
+/// Length and checksum of a blob.
+struct Total {
+    len: u64,
+    crc64: Crc64,
+}
+
+/// The total of blocks.
+fn sum(entries: &[Entry], key: &RoutingKey) -> Result<Total, Error> {
     let mut len = 0u64;
     let mut crc64 = Crc64::EMPTY;
     let mut combiner = Crc64Combiner::default();
@@ -168,5 +211,8 @@ fn sum(entries: &[Entry], key: &RoutingKey) -> Result<(u64, Crc64), Error> {
             .ok_or_else(|| keys::corrupt(Family::Main, key.as_bytes(), "block lengths overflow"))?;
         crc64 = combiner.combine(crc64, entry.crc64, entry.len);
     }
-    Ok((len, crc64))
+    Ok(Total { len, crc64 })
 }
+
+#[cfg(test)]
+mod tests;

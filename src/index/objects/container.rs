@@ -138,7 +138,7 @@ pub(super) async fn list_accounts(
             .name(Collation::Utf8)
             .ok_or_else(|| keys::corrupt(Family::Main, &row.key, "no account name"))?;
         entries.push((name, values::decode_record(Family::Main, &row.key, &row.value)?));
-        window.position = keys::after(&key);
+        window.pass(keys::after(&key)).map_err(|violation| view.violated(violation))?;
         rows.seek(&window.position);
     }
     let next = rows.paused().cloned().or_else(|| window.end());
@@ -273,7 +273,7 @@ pub(super) async fn list(
         let record: ContainerRecord = values::decode_record(Family::Main, &row.key, &row.value)?;
         weight += ENTRY_WEIGHT + name.len() + record.weight();
         entries.push(ContainerEntry { name, record });
-        window.position = keys::after(&key);
+        window.pass(keys::after(&key)).map_err(|violation| view.violated(violation))?;
         after.push(window.position.clone());
         rows.seek(&window.position);
     }

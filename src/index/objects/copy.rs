@@ -30,7 +30,7 @@ use crate::types::RoutingKey;
 /// Put Blob From URL, Copy Blob.
 pub(super) async fn put(eval: &mut Evaluation<'_>, put: &PutCopy) -> Result<WriteReply, Error> {
     let key = RoutingKey::blob(&put.key);
-    let old = blob_row::load(eval.view, &key).await?;
+    let old = blob_row::current(eval, &key).await?;
     let before = old.as_ref().map(|old| &old.record);
     let lease = guard::create(&put.guard, before, eval.now)?;
     before.map_or(Ok(()), |before| guard::not_archived(before, eval.now))?;

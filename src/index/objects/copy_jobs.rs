@@ -77,7 +77,7 @@ pub(super) async fn reseal(
 /// Ends a pending copy: its bytes become the blob, or it stays without any.
 pub(super) async fn end(eval: &mut Evaluation<'_>, end: &EndCopy) -> Result<WriteReply, Error> {
     let key = &end.blob;
-    let blob = blob_row::load(eval.view, key).await?.ok_or(Error::BlobNotFound)?;
+    let blob = blob_row::current(eval, key).await?.ok_or(Error::BlobNotFound)?;
     let mut record = blob.record.clone();
     if let CopyEnd::Aborted(lease) = end.end {
         record.lease = guard::lease_of_write(lease, record.lease, eval.now)?;

@@ -1,6 +1,8 @@
 //! Row keys: a routing key, then what tells the rows of one family apart. Layout:
 //! `api-spec/keys.md`.
 
+#![deny(clippy::indexing_slicing)]
+
 use bytes::Bytes;
 
 use crate::index::api::Error;

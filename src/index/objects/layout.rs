@@ -1,5 +1,7 @@
 //! Layouts of committed blobs: short ones in the main row, long ones cut into segments.
 
+#![deny(clippy::indexing_slicing)]
+
 use crate::index::api::Error;
 use crate::index::objects::evaluation::Evaluation;
 use crate::index::objects::keys;

@@ -54,17 +54,19 @@ pub(super) async fn list(
             .name(list.collation)
             .ok_or_else(|| keys::corrupt(family, key.as_bytes(), "no blob name"))?;
         if let Some(group) = group(list, &name) {
-            window.position = after_group(list, &group);
+            window.pass(after_group(list, &group)).map_err(|violation| view.violated(violation))?;
             entries.push(ListEntry::Prefix { name: group });
         } else if family == Family::Versions {
             let row = rows.take(family).await?;
-            window.position = keys::just_after(&row.key);
+            window
+                .pass(keys::just_after(&row.key))
+                .map_err(|violation| view.violated(violation))?;
             let snapshot = Some(keys::parse_snapshot(&row.key, &key)?);
             entries.push(blob_entry(family, &row, name, snapshot, &mut weight)?);
             after.push(window.position.clone());
             continue;
         } else {
-            window.position = keys::after(&key);
+            window.pass(keys::after(&key)).map_err(|violation| view.violated(violation))?;
             entries.push(if family == Family::Main {
                 let row = rows.take(family).await?;
                 blob_entry(family, &row, name, None, &mut weight)?

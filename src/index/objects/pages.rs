@@ -52,7 +52,7 @@ pub(super) async fn write(
     write: &WritePages,
 ) -> Result<WriteReply, Error> {
     let key = RoutingKey::blob(&write.key);
-    let PageBlob { mut blob, sequence, layers } = load(eval.view, &key).await?;
+    let PageBlob { mut blob, sequence, layers } = load(eval, &key).await?;
     blob.record.lease = guard::change(&write.guard, &blob.record, eval.now)?;
     if !write.sequence.hold(sequence) {
         return Err(Error::SequenceCondition);
@@ -88,7 +88,7 @@ pub(super) async fn update(
     update: &UpdatePages,
 ) -> Result<WriteReply, Error> {
     let key = RoutingKey::blob(&update.key);
-    let PageBlob { mut blob, sequence: old, layers } = load(eval.view, &key).await?;
+    let PageBlob { mut blob, sequence: old, layers } = load(eval, &key).await?;
     blob.record.lease = guard::change(&update.guard, &blob.record, eval.now)?;
     encryption::check(&update.guard.encryption, blob.record.encryption.as_ref())?;
     let sequence = match update.sequence {
@@ -144,8 +144,8 @@ struct PageBlob {
     layers: Vec<u64>,
 }
 
-async fn load(view: &dyn Rows, key: &RoutingKey) -> Result<PageBlob, Error> {
-    let blob = blob_row::load(view, key).await?.ok_or(Error::BlobNotFound)?;
+async fn load(eval: &Evaluation<'_>, key: &RoutingKey) -> Result<PageBlob, Error> {
+    let blob = blob_row::current(eval, key).await?.ok_or(Error::BlobNotFound)?;
     let sequence = match blob.record.kind {
         BlobKind::Page { sequence } => sequence,
         BlobKind::Block | BlobKind::Append { .. } => return Err(Error::WrongKind),

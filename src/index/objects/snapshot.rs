@@ -36,7 +36,7 @@ pub(super) async fn take(
     snapshot: &SnapshotBlob,
 ) -> Result<WriteReply, Error> {
     let key = RoutingKey::blob(&snapshot.key);
-    let mut blob = blob_row::load(eval.view, &key).await?.ok_or(Error::BlobNotFound)?;
+    let mut blob = blob_row::current(eval, &key).await?.ok_or(Error::BlobNotFound)?;
     guard::change_beside_lease(&snapshot.guard, &blob.record, eval.now)?;
     encryption::check(&snapshot.guard.encryption, blob.record.encryption.as_ref())?;
     guard::not_archived(&blob.record, eval.now)?;

@@ -1,5 +1,7 @@
 //! Spans of page blobs: walks over one layer, and over all layers as a reader sees them.
 
+#![deny(clippy::indexing_slicing)]
+
 use std::ops::Range;
 
 use bytes::Bytes;

@@ -31,7 +31,7 @@ pub(super) async fn stage(
     stage: &StageBlock,
 ) -> Result<WriteReply, Error> {
     let blob = RoutingKey::blob(&stage.key);
-    let committed = blob_row::load(eval.view, &blob).await?;
+    let committed = blob_row::current(eval, &blob).await?;
     let lease = committed.as_ref().and_then(|committed| committed.record.lease);
     guard::lease_of_write(stage.guard.lease, lease, eval.now)?;
     committed

@@ -11,6 +11,7 @@ mod copies;
 mod copy_jobs;
 mod encrypted;
 mod golden;
+mod invariants;
 mod lists;
 mod model;
 mod page_copies;
